@@ -55,7 +55,7 @@ export const KEPT_RESPONSE = [
 export const AUDIT_ENTRY = ["at", "accountId", "actor", "kind", "subject", "client", "detail"] as const;
 
 const ACTIONS = insertList("actions", NEW_ACTION);
-const EVENTS = insertList("timeline", EVENT);
+export const EVENTS = insertList("timeline", EVENT);
 const NOTIFICATIONS = insertList("outbox", NOTIFICATION);
 const AUDIT_ENTRIES = insertList("audit", AUDIT_ENTRY);
 const METADATA = insertList("actionMetadata", ["actionId", "accountId", "name", "value"]);

@@ -1,38 +1,42 @@
-import type { Command } from "./command.ts";
-import { apply, create, force } from "./actions.ts";
+import { type Command, isCommand } from "./command.ts";
 import * as accountSettings from "./account-settings.ts";
 import * as accounts from "./accounts.ts";
+import * as actions from "./actions.ts";
+import * as activity from "./activity.ts";
 import * as auditLog from "./audit-log.ts";
 import * as bulk from "./bulk.ts";
 import * as channels from "./channels.ts";
 import * as firstSteps from "./first-steps.ts";
 import * as links from "./links.ts";
+import * as outbox from "./outbox.ts";
 import * as pauses from "./pauses.ts";
 import * as people from "./people.ts";
 import * as secrets from "./secrets.ts";
 import * as team from "./team.ts";
 
-/** What each file offers: commands only. */
 const SUBJECTS = {
-  actions: { apply, create, force },
   accountSettings,
   accounts,
+  actions,
+  activity,
   auditLog,
   bulk,
   channels,
   firstSteps,
-
   links,
+  outbox,
   pauses,
   people,
   secrets,
   team,
 };
 
-/** Every command by the name under which it crosses to the writer thread. */
+/** Every command by the name under which it crosses to the writer thread: its subject and its own. */
 const COMMANDS: ReadonlyMap<string, Command<never, unknown>> = new Map(
-  Object.entries(SUBJECTS).flatMap(([subject, commands]) =>
-    Object.entries<Command<never, unknown>>(commands).map(([name, one]) => [`${subject}.${name}`, one] as const),
+  Object.entries(SUBJECTS).flatMap(([subject, offered]) =>
+    Object.entries<unknown>(offered).flatMap(([name, one]) =>
+      isCommand(one) ? [[`${subject}.${name}`, one] as const] : [],
+    ),
   ),
 );
 

@@ -55,6 +55,11 @@ export function listCommand<Args, Result>(
   return { run, runAll, locks, size };
 }
 
+/** Files of commands export what they are called with too. */
+export function isCommand(exported: unknown): exported is Command<never, unknown> {
+  return typeof exported === "object" && exported !== null && "runAll" in exported;
+}
+
 /** How many rows of a table a condition holds for. */
 export async function countRows({ db }: Tx, table: SQLiteTable, condition: SQL | undefined): Promise<number> {
   const [row] = await db.select({ rows: count() }).from(table).where(condition);

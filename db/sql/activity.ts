@@ -1,9 +1,9 @@
-import { and, asc, type Column, eq, getTableColumns, gt, gte, inArray, lt, lte, sql } from "drizzle-orm";
+import { and, asc, eq, getTableColumns, gt, gte, inArray, lt, lte, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
-import type { ActivityGroup, ActivityRow } from "../../src/core/activity.ts";
+import type { ActivityGroup } from "../../src/core/activity.ts";
 import { histogramText } from "../../src/core/histogram.ts";
 import { ACTIVITY_PRUNE_ROWS } from "../../src/core/limits.ts";
-import type { ActivityStore, ActivityWrite } from "../../src/core/activity-store.ts";
+import type { ActivityStore } from "../../src/core/activity-store.ts";
 import type { StoreContext } from "./context.ts";
 import {
   countWhere,
@@ -17,13 +17,14 @@ import {
   validJson,
   valueOfMax,
 } from "./dialect.ts";
+import { FIGURES, POSITION_FACT, put } from "../commands/activity.ts";
+import { valuesOf } from "./create.ts";
 import { readPosition } from "./events.ts";
-import { firstStepRows } from "./first-steps.ts";
-import { activityRowOf, POSITION_FACT, readHostSlots, readLatencies, readSpan } from "./overview.ts";
-import { type Args, bareNames, changed, list, prepare, prepareEach, query, typed } from "./query.ts";
+import { activityRowOf, readHostSlots, readLatencies, readSpan } from "./overview.ts";
+import { type Args, list, prepare, prepareEach, query, typed } from "./query.ts";
 import { Columns } from "./rows.ts";
 import { actions, activity, facts, timeline } from "../libsql/schema.ts";
-import type { Row, Sql, Statement } from "./sql.ts";
+import type { Row, Sql } from "./sql.ts";
 
 export function createActivityStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): ActivityStore {
   return {
@@ -50,8 +51,15 @@ export function createActivityStore({ sql: reader, writer }: Pick<StoreContext, 
     hostSlots: (span, hosts) => readHostSlots(reader, span, hosts),
 
     async put(write) {
-      const [, done] = await writer.write([BEGIN.bind({}), ...putStatements(write)]);
-      return (done?.changes ?? 0) > 0;
+      const { from, to, rows, steps } = write;
+      return writer.run(put, {
+        from,
+        to,
+        rows: rows.map((row) =>
+          valuesOf(FIGURES, { ...row, latency: histogramText(row.latency), waits: histogramText(row.waits) }),
+        ),
+        steps: steps.map((step) => ({ ...step, personId: "" })),
+      });
     },
 
     async prune(slotMinutes, before) {
@@ -174,49 +182,6 @@ const STORED = prepare((arg: Args<"slots">) => {
   return sql`select ${list(Object.values(getTableColumns(activity)))} from ${itemsOf(arg.slots)}
     cross join ${activity} where ${isSlot}`;
 });
-
-const BEGIN = prepare(() =>
-  query.insert(facts).values({ name: POSITION_FACT, value: "0" }).onConflictDoNothing({ target: facts.name }),
-);
-
-/** Of nodes that count the same rows one gets on: the others name a position that is over. */
-const ADVANCE = prepare((arg: Args<"from" | "to">) =>
-  query
-    .update(facts)
-    .set({ value: sql`${arg.to}` })
-    .where(and(eq(facts.name, POSITION_FACT), eq(facts.value, arg.from))),
-);
-
-const ALL_COLUMNS: readonly Column[] = Object.values(getTableColumns(activity));
-
-const { accountId: ofAccount, slotMinutes: ofLength, at: ofTime, kind: ofKind, name: ofName } = activity;
-
-const KEY: readonly Column[] = [ofAccount, ofLength, ofTime, ofKind, ofName];
-
-const PUT = prepare((arg: Args<"rows">) => {
-  const values = list(ALL_COLUMNS.map((column, at) => typed(placeIn(at), column)));
-  const figures = ALL_COLUMNS.filter((column) => !KEY.includes(column));
-  const set = list(figures.map(({ name }) => sql`${sql.identifier(name)} = excluded.${sql.identifier(name)}`));
-  return sql`insert into ${activity} (${bareNames(...ALL_COLUMNS)}) select ${values} from ${itemsOf(arg.rows)}
-    where ${changed} on conflict (${bareNames(...KEY)}) do update set ${set}`;
-});
-
-function putStatements({ from, to, rows, steps }: ActivityWrite): readonly Statement[] {
-  const advance = ADVANCE.bind({ from: String(from), to: String(to) });
-  if (rows.length === 0) return [advance];
-  const put = PUT.bind({ rows: JSON.stringify(rows.map(valuesIn)) });
-  return steps.length === 0 ? [advance, put] : [advance, put, firstStepRows(steps)];
-}
-
-/** The values of a row, in the order of the table's columns. */
-function valuesIn(row: ActivityRow): readonly (string | number | null)[] {
-  const { accountId, slotMinutes, at, kind, name, latency, waits, lastError, lastFailedAt } = row;
-  const { created, completed, failed, attempts, failedAttempts, approved, rejected } = row;
-  const slot = [accountId, slotMinutes, at.getTime(), kind, name];
-  const counts = [created, completed, failed, attempts, failedAttempts, approved, rejected];
-  const rest = [histogramText(latency), histogramText(waits), lastError, lastFailedAt?.getTime() ?? null];
-  return [...slot, ...counts, ...rest];
-}
 
 const PRUNE = prepare((arg: Args<"slotMinutes" | "before">) => {
   const at = sql<number>`${activity}.${place}`;

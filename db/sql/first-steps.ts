@@ -1,12 +1,10 @@
-import { and, desc, eq, or, sql } from "drizzle-orm";
+import { and, desc, eq, or } from "drizzle-orm";
 import { FIRST_ACTIONS_READ_MAX } from "../../src/core/limits.ts";
-import type { FirstStep, FirstStepStore } from "../../src/core/activity-store.ts";
+import type { FirstStepStore } from "../../src/core/activity-store.ts";
 import * as commands from "../commands/first-steps.ts";
 import type { StoreContext } from "./context.ts";
-import { itemsOf, placeIn } from "./dialect.ts";
-import { type Args, bareNames, changed, prepare, query, typed } from "./query.ts";
+import { type Args, prepare, query } from "./query.ts";
 import { actions, firstSteps } from "../libsql/schema.ts";
-import type { Statement } from "./sql.ts";
 
 /** What accounts did for the first time; a step that is stored keeps its time. */
 export function createFirstStepStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): FirstStepStore {
@@ -41,17 +39,3 @@ const OF_PERSON = prepare((arg: Args<"accountId" | "personId">) =>
       ),
     ),
 );
-
-const ADD_ALL = prepare((arg: Args<"steps">) => {
-  const { accountId, personId, step, at } = firstSteps;
-  return sql`insert into ${firstSteps} (${bareNames(accountId, personId, step, at)})
-    select ${placeIn(0)}, '', ${placeIn(1)}, ${typed(placeIn(2), at)} from ${itemsOf(arg.steps)}
-    where ${changed} on conflict do nothing`;
-});
-
-/** Steps of accounts that are written where the statement before wrote a row. */
-export function firstStepRows(steps: readonly FirstStep[]): Statement {
-  return ADD_ALL.bind({
-    steps: JSON.stringify(steps.map(({ accountId, step, at }) => [accountId, step, at.getTime()])),
-  });
-}

@@ -1,19 +1,21 @@
-import { and, desc, eq, inArray, isNotNull, isNull, ne, sql, type SQL } from "drizzle-orm";
-import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/core/limits.ts";
+import { and, desc, eq, isNotNull, isNull, sql } from "drizzle-orm";
 import type { Notification, NotificationChange, NotificationKind } from "../../src/core/notification.ts";
 import type { OutboxStore, Queue } from "../../src/core/store.ts";
+import type { TimelineEvent } from "../../src/core/timeline.ts";
+import type { Values } from "../commands/lists.ts";
+import * as commands from "../commands/outbox.ts";
 import { rescheduleNotifications } from "./apply.ts";
+import { valuesOf } from "./create.ts";
 import { findBrokenNotifications } from "./broken.ts";
 import { countNotifications, createQueue, type QueueTable } from "./queue.ts";
 import { Refused, type StoreContext } from "./context.ts";
-import { always, bytesOf, countOf, isAbsent, isBeforeOrAny } from "./dialect.ts";
+import { always, bytesOf, isAbsent, isBeforeOrAny } from "./dialect.ts";
 import { ENTRY_COLUMNS, entryOf, NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
-import { mailLocks } from "./locks.ts";
 import { isStopped } from "./pauses.ts";
-import { type Args, bareNames, changed, prepare, query } from "./query.ts";
+import { type Args, prepare, query } from "./query.ts";
 import { Columns, creatorIn } from "./rows.ts";
 import { actions, apiKeys, outbox, timeline } from "../libsql/schema.ts";
-import type { Lock, Sql, Statement } from "./sql.ts";
+import type { Sql } from "./sql.ts";
 
 /** Callbacks, mails and messages. A row's attempts, with its lease, are the fencing token. */
 export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer" | "queueStatements">): OutboxStore {
@@ -27,9 +29,6 @@ export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer" | "que
     broken: (limit, after) => findBrokenNotifications({ sql: reader, writer }, kind, { limit, after }),
     reschedule: (setBack, limit) => rescheduleNotifications(writer, kind, setBack, limit),
   });
-  /** Whether the first statement wrote a row. */
-  const isWritten = async (statements: readonly Statement[], locks: readonly Lock[] = []) =>
-    (await writer.write(statements, locks))[0]?.changes === 1;
   return {
     callbacks: queue("callback"),
     mails: queue("mail"),
@@ -45,13 +44,27 @@ export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer" | "que
       const columns = new Columns(row);
       return { ...creatorIn(columns), isLimited: columns.flag(IS_LIMITED, true) };
     },
-    permitMail({ id, attempts, host, accountId }, at) {
-      const since = at.getTime() - MAIL_WINDOW_MS;
-      return isWritten([PERMIT.bind({ id, attempts, host, accountId, at, since })], mailLocks(host, accountId));
+    permitMail: ({ id, attempts, host, accountId }, at) =>
+      writer.run(commands.permitMail, { id, attempts, host, accountId, at }),
+    settle(change, at) {
+      const { before, status, event } = change;
+      return writer.run(commands.settle, {
+        id: before.id,
+        claim: [before.attempts, before.leaseUntil?.getTime() ?? null],
+        row: settledRow(change, at),
+        isDelivered: status === "delivered",
+        event: event === null ? null : eventOf(event, at, before.message.kind, subjectOf(before)),
+      });
     },
-    settle: (change, at) => isWritten(settle(change, at)),
     isSettled: (change, at) => isSettled(reader, change, at),
-    force: (change, at) => isWritten(force(change, at)),
+    force(change, at) {
+      const { before, event } = change;
+      return writer.run(commands.force, {
+        id: before.id,
+        row: settledRow({ ...change, dueAt: null }, at),
+        event: event === null ? null : eventOf(event, at, event.type, `${before.id} set aside ${at.getTime()}`),
+      });
+    },
     async list(accountId, before, limit) {
       return (await LIST.readRaw(reader, { accountId, before, limit })).map(entryOf);
     },
@@ -111,60 +124,12 @@ function tableOf(kind: NotificationKind): QueueTable {
   };
 }
 
-/**
- * The lease distinguishes claims with the same number of attempts, since a returned claim does not count. A delivered
- * callback needs its body no more, which may be a megabyte.
- */
-const SETTLE = prepare(
-  (arg: Args<"id" | "expected" | "lease" | "status" | "attempts" | "dueAt" | "lastError" | "at">) => {
-    const isClaim = and(
-      eq(outbox.attempts, arg.expected),
-      eq(outbox.leaseUntil, arg.lease),
-      eq(outbox.status, "active"),
-    );
-    return query
-      .update(outbox)
-      .set({
-        status: sql`${arg.status}`,
-        attempts: sql`${arg.attempts}`,
-        dueAt: sql`${arg.dueAt}`,
-        scheduledAt: sql`${arg.at}`,
-        leaseUntil: null,
-        lastError: sql`${arg.lastError}`,
-        payload: sql`case ${arg.status} when 'delivered' then null else ${outbox.payload} end`,
-      })
-      .where(and(eq(outbox.id, arg.id), isClaim));
-  },
-);
+function settledRow({ status, attempts, dueAt, lastError }: Omit<NotificationChange, "before">, at: Date): Values {
+  return valuesOf(commands.SETTLED, { status, attempts, dueAt, scheduledAt: at, leaseUntil: null, lastError });
+}
 
-type EventName = "id" | "at" | "type" | "subject" | "detail";
-
-/** A row of the timeline, with the run and revision of the notification or of the action. The builder wants every column. */
-const tell = (source: typeof outbox | typeof actions) =>
-  prepare((arg: Args<EventName>) => {
-    const { actionId, accountId, at, run, revision, type, subject, status, detail } = timeline;
-    const columns = bareNames(actionId, accountId, at, run, revision, type, subject, status, detail);
-    return sql`insert into ${timeline} (${columns})
-      select ${outbox.actionId}, ${source.accountId}, ${arg.at}, ${source.run}, ${source.revision}, ${arg.type},
-        ${arg.subject}, ${actions.status}, ${arg.detail}
-      from ${outbox} join ${actions} on ${actions.id} = ${outbox.actionId} where ${outbox.id} = ${arg.id} and ${changed}`;
-  });
-
-const TELL = tell(outbox);
-
-const TELL_FORCED = tell(actions);
-
-function settle(
-  { before, status, attempts, dueAt, lastError, event }: NotificationChange,
-  at: Date,
-): readonly Statement[] {
-  const { id } = before;
-  const claim = { id, expected: before.attempts, lease: before.leaseUntil };
-  const update = SETTLE.bind({ ...claim, status, attempts, dueAt, lastError, at });
-  if (event === null) return [update];
-  const { type: _, ...detail } = event;
-  const type = before.message.kind;
-  return [update, TELL.bind({ id, at, type, subject: subjectOf(before), detail: JSON.stringify(detail) })];
+function eventOf({ type: _, ...detail }: TimelineEvent, at: Date, type: string, subject: string) {
+  return { at: at.getTime(), type, subject, detail: JSON.stringify(detail) };
 }
 
 /** Identifies the claim that a timeline row belongs to. */
@@ -196,51 +161,3 @@ async function isSettled(reader: Sql, { before, status, event }: NotificationCha
     : HAS_EVENT.read(reader, { actionId, subject: subjectOf(before), at }));
   return found.length > 0;
 }
-
-/** Replaces all numbers by legal ones. */
-const FORCE = prepare((arg: Args<"id" | "status" | "attempts" | "lastError" | "at">) =>
-  query
-    .update(outbox)
-    .set({
-      status: sql`${arg.status}`,
-      attempts: sql`${arg.attempts}`,
-      dueAt: null,
-      scheduledAt: sql`${arg.at}`,
-      leaseUntil: null,
-      lastError: sql`${arg.lastError}`,
-    })
-    .where(and(eq(outbox.id, arg.id), inArray(outbox.status, ["pending", "active"]))),
-);
-
-function force({ before, status, attempts, lastError, event }: NotificationChange, at: Date): readonly Statement[] {
-  const { id } = before;
-  const update = FORCE.bind({ id, status, attempts, lastError, at });
-  if (event === null) return [update];
-  const { type, ...detail } = event;
-  const subject = `${id} set aside ${at.getTime()}`;
-  return [update, TELL_FORCED.bind({ id, at, type, subject, detail: JSON.stringify(detail) })];
-}
-
-type PermitName = "id" | "attempts" | "host" | "accountId" | "at" | "since";
-
-/** Holds while fewer other mails of the last hour have this recipient or account. */
-function isBelow(limit: number, isSame: SQL, { id, since }: Args<PermitName>): SQL {
-  const others = query.select({ id: outbox.id }).from(outbox);
-  const sent = others.where(and(eq(outbox.kind, "mail"), isSame, sql`${outbox.sentAt} > ${since}`, ne(outbox.id, id)));
-  return sql`${countOf(sent.limit(limit))} < ${limit}`;
-}
-
-/**
- * The mails of the last hour are counted in the statement that adds this one, so racing mails can't exceed the limit.
- */
-const PERMIT = prepare((arg: Args<PermitName>) => {
-  const isClaim = and(eq(outbox.id, arg.id), eq(outbox.attempts, arg.attempts), eq(outbox.status, "active"));
-  const isPermitted = [
-    isBelow(MAILS_PER_RECIPIENT_MAX, eq(outbox.host, arg.host), arg),
-    isBelow(MAILS_PER_ACCOUNT_MAX, eq(outbox.accountId, arg.accountId), arg),
-  ];
-  return query
-    .update(outbox)
-    .set({ sentAt: sql`${arg.at}` })
-    .where(and(isClaim, ...isPermitted));
-});

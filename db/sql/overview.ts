@@ -12,12 +12,10 @@ import type {
 import type { ScheduledRetries } from "../../src/core/store.ts";
 import { countWhere, itemsOf, placeIn, valueOfMax } from "./dialect.ts";
 import { type Args, list, prepare, query } from "./query.ts";
+import { POSITION_FACT } from "../commands/activity.ts";
 import { Columns } from "./rows.ts";
 import { actions, activity, facts } from "../libsql/schema.ts";
 import type { Row, Sql } from "./sql.ts";
-
-/** The fact that names the position of the timeline up to which everything is counted. */
-export const POSITION_FACT = "activity";
 
 type SpanName = "accountId" | "slotMinutes" | "since" | "until";
 

@@ -1,0 +1,138 @@
+import { and, count, eq, gt, inArray, ne, type SQL, sql } from "drizzle-orm";
+import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/core/limits.ts";
+import { mailLocks } from "../sql/locks.ts";
+import { EVENTS } from "./actions.ts";
+import { command, listCommand, type Tx } from "./command.ts";
+import { findList, updateList, type Values } from "./lists.ts";
+
+/** What becomes of callbacks, mails and messages. */
+
+/** What the end of an attempt writes. */
+export const SETTLED = ["status", "attempts", "dueAt", "scheduledAt", "leaseUntil", "lastError"] as const;
+
+/** A returned claim does not count, so claims with the same number of attempts are told apart by their leases. */
+const CLAIM = ["id", "attempts", "leaseUntil", "status"] as const;
+
+const SETTLE = updateList("outbox", SETTLED, CLAIM);
+
+/** A delivered callback needs its body no more, which may be a megabyte. */
+const DELIVER = updateList("outbox", [...SETTLED, "payload"], CLAIM);
+
+const FORCE = updateList("outbox", SETTLED, ["id"]);
+
+/** A row of the timeline but for what the rows of the notification and its action say. */
+interface NotificationEvent {
+  readonly at: number;
+  readonly type: string;
+  readonly subject: string;
+  /** JSON. */
+  readonly detail: string;
+}
+
+interface NotificationEnd {
+  readonly id: string;
+  /** The attempts and the lease of the claim, in milliseconds. */
+  readonly claim: readonly [attempts: number, leaseUntil: number | null];
+  readonly row: Values;
+  readonly isDelivered: boolean;
+  readonly event: NotificationEvent | null;
+}
+
+/** Writes how attempts ended; whether each was written: its claim still held. */
+export const settle = listCommand(
+  async (tx, list: readonly NotificationEnd[]): Promise<readonly boolean[]> => {
+    const isWritten = list.map(() => false);
+    for (const isDelivered of [false, true]) {
+      const places = [...list.keys()].filter((at) => list[at]?.isDelivered === isDelivered);
+      const rows = places.map((at) => {
+        const { id = "", row = [], claim = [0, null] } = list[at] ?? {};
+        return [...row, ...(isDelivered ? [null] : []), id, ...claim, "active"];
+      });
+      const done = await tx.lists.update(isDelivered ? DELIVER : SETTLE, rows);
+      for (const [n, at] of places.entries()) isWritten[at] = done[n] === true;
+    }
+    await tell(
+      tx,
+      list.filter((_, at) => isWritten[at]),
+    );
+    return isWritten;
+  },
+  { locks: () => [], size: ({ event }) => ({ rows: 2, bytes: 200 + (event?.detail.length ?? 0) }) },
+);
+
+/** Ends a notification that can't be read, and replaces its numbers by legal ones; returns whether it was still open. */
+export const force = command(async (tx, { id, row, event }: Pick<NotificationEnd, "id" | "row" | "event">) => {
+  const { outbox } = tx.tables;
+  const isOpen = and(eq(outbox.id, id), inArray(outbox.status, ["pending", "active"]));
+  const open = await tx.db.select({ id: outbox.id }).from(outbox).where(isOpen);
+  if (open.length === 0) return false;
+  await tx.lists.update(FORCE, [[...row, id]]);
+  await tell(tx, [{ id, event }]);
+  return true;
+});
+
+const TOLD = findList({ id: "text" }, ({ db, tables: { actions, outbox } }, { id }) =>
+  db
+    .select({
+      actionId: outbox.actionId,
+      accountId: outbox.accountId,
+      run: outbox.run,
+      revision: outbox.revision,
+      status: actions.status,
+    })
+    .from(outbox)
+    .innerJoin(actions, eq(actions.id, outbox.actionId))
+    .where(eq(outbox.id, id)),
+);
+
+/** Adds the events to the timelines of the actions that are still there. */
+async function tell(tx: Tx, list: readonly Pick<NotificationEnd, "id" | "event">[]): Promise<void> {
+  const events = list.flatMap(({ id, event }) => (event === null ? [] : { ...event, id }));
+  const found = await tx.lists.find(TOLD, events);
+  await tx.lists.insert(
+    EVENTS,
+    events.flatMap(({ at, type, subject, detail }, n) =>
+      (found[n] ?? []).map(({ actionId, accountId, run, revision, status }) => [
+        actionId,
+        accountId,
+        at,
+        run,
+        revision,
+        type,
+        subject,
+        status,
+        detail,
+      ]),
+    ),
+  );
+}
+
+interface Permit {
+  readonly id: string;
+  readonly attempts: number;
+  readonly host: string;
+  readonly accountId: string;
+  readonly at: Date;
+}
+
+/** Notes that a claimed mail is sent now, unless its recipient or account has had as many within the hour as they may. */
+export const permitMail = command(
+  async (tx, { id, attempts, host, accountId, at }: Permit) => {
+    const { outbox } = tx.tables;
+    const others = async (isSame: SQL, limit: number) => {
+      const since = gt(outbox.sentAt, new Date(at.getTime() - MAIL_WINDOW_MS));
+      // The words of the partial indexes of sent mails.
+      const isSent = sql`${outbox.kind} = 'mail' and ${outbox.sentAt} is not null`;
+      const isOther = and(isSent, isSame, since, ne(outbox.id, id));
+      const sent = tx.db.select({ id: outbox.id }).from(outbox).where(isOther).limit(limit).as("counted");
+      const [row] = await tx.db.select({ sent: count() }).from(sent);
+      return row?.sent ?? 0;
+    };
+    if ((await others(eq(outbox.host, host), MAILS_PER_RECIPIENT_MAX)) >= MAILS_PER_RECIPIENT_MAX) return false;
+    if ((await others(eq(outbox.accountId, accountId), MAILS_PER_ACCOUNT_MAX)) >= MAILS_PER_ACCOUNT_MAX) return false;
+    const isClaim = and(eq(outbox.id, id), eq(outbox.attempts, attempts), eq(outbox.status, "active"));
+    const permitted = await tx.db.update(outbox).set({ sentAt: at }).where(isClaim).returning({ id: outbox.id });
+    return permitted.length > 0;
+  },
+  ({ host, accountId }) => mailLocks(host, accountId),
+);
