@@ -13,6 +13,7 @@ import * as pauses from "./pauses.ts";
 import * as people from "./people.ts";
 import * as secrets from "./secrets.ts";
 import * as team from "./team.ts";
+import * as upkeep from "./upkeep.ts";
 
 const SUBJECTS = {
   accountSettings,
@@ -29,6 +30,7 @@ const SUBJECTS = {
   people,
   secrets,
   team,
+  upkeep,
 };
 
 /** Every command by the name under which it crosses to the writer thread: its subject and its own. */

@@ -1,23 +1,12 @@
-import { and, asc, eq, getTableColumns, gt, gte, inArray, lt, lte, sql } from "drizzle-orm";
+import { and, asc, eq, getTableColumns, gt, gte, inArray, lte, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
 import type { ActivityGroup } from "../../src/core/activity.ts";
 import { histogramText } from "../../src/core/histogram.ts";
-import { ACTIVITY_PRUNE_ROWS } from "../../src/core/limits.ts";
 import type { ActivityStore } from "../../src/core/activity-store.ts";
 import type { StoreContext } from "./context.ts";
-import {
-  countWhere,
-  isOneOfPlaces,
-  itemsOf,
-  largerOf,
-  numberField,
-  place,
-  placeIn,
-  textField,
-  validJson,
-  valueOfMax,
-} from "./dialect.ts";
+import { countWhere, itemsOf, largerOf, numberField, placeIn, textField, validJson, valueOfMax } from "./dialect.ts";
 import { FIGURES, POSITION_FACT, put } from "../commands/activity.ts";
+import { pruneActivity } from "../commands/upkeep.ts";
 import { valuesOf } from "./create.ts";
 import { readPosition } from "./events.ts";
 import { activityRowOf, readHostSlots, readLatencies, readSpan } from "./overview.ts";
@@ -62,10 +51,7 @@ export function createActivityStore({ sql: reader, writer }: Pick<StoreContext, 
       });
     },
 
-    async prune(slotMinutes, before) {
-      const [done] = await writer.write([PRUNE.bind({ slotMinutes, before })]);
-      return (done?.changes ?? 0) >= ACTIVITY_PRUNE_ROWS;
-    },
+    prune: (slotMinutes, before) => writer.run(pruneActivity, { slotMinutes, before }),
   };
 }
 
@@ -181,11 +167,4 @@ const STORED = prepare((arg: Args<"slots">) => {
     and ${at} = ${typed(placeIn(2), at)}`;
   return sql`select ${list(Object.values(getTableColumns(activity)))} from ${itemsOf(arg.slots)}
     cross join ${activity} where ${isSlot}`;
-});
-
-const PRUNE = prepare((arg: Args<"slotMinutes" | "before">) => {
-  const at = sql<number>`${activity}.${place}`;
-  const isOld = and(eq(activity.slotMinutes, arg.slotMinutes), lt(activity.at, arg.before));
-  const old = query.select({ at }).from(activity).where(isOld).limit(ACTIVITY_PRUNE_ROWS);
-  return query.delete(activity).where(isOneOfPlaces(at, old));
 });

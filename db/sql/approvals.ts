@@ -1,4 +1,4 @@
-import { and, desc, eq, gt, inArray, lte, ne, sql } from "drizzle-orm";
+import { and, desc, eq, gt, inArray, ne, sql } from "drizzle-orm";
 import type { EarlierRejection, RejectionStore } from "../../src/core/rejections.ts";
 import { rejectionWindowStart } from "../../src/core/rejection-count.ts";
 import {
@@ -9,6 +9,7 @@ import {
 } from "../../src/core/limits.ts";
 import type { LinkStore } from "../../src/core/store.ts";
 import * as commands from "../commands/links.ts";
+import { pruneRejections } from "../commands/upkeep.ts";
 import type { StoreContext } from "./context.ts";
 import { type Args, prepare, query } from "./query.ts";
 import { timelineEntryOf } from "./rows.ts";
@@ -81,14 +82,6 @@ const FIRST_EVENT = prepare((arg: Args<"id" | "run">) =>
     .limit(1),
 );
 
-/** Rows deleted per pass, so that it never blocks the writer for long. */
-const PRUNE_ROWS = 500;
-
-const PRUNE = prepare((arg: Args<"until">) => {
-  const old = query.select({ seq: rejections.seq }).from(rejections).where(lte(rejections.at, arg.until));
-  return query.delete(rejections).where(inArray(rejections.seq, old.orderBy(rejections.at).limit(PRUNE_ROWS)));
-});
-
 /** Requests that people rejected within the last day. */
 export function createRejectionStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): RejectionStore {
   return {
@@ -118,10 +111,7 @@ export function createRejectionStore({ sql: reader, writer }: Pick<StoreContext,
       const request = { accountId, keyId, digest, similar, rejectedAfter: rejectionWindowStart(now) };
       return (await SIMILAR.read(reader, request))[0]?.count ?? 0;
     },
-    async prune(now) {
-      const [deleted] = await writer.write([PRUNE.bind({ until: rejectionWindowStart(now) })]);
-      return deleted?.changes === PRUNE_ROWS;
-    },
+    prune: (now) => writer.run(pruneRejections, { until: rejectionWindowStart(now) }),
   };
 }
 

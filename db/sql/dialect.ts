@@ -78,14 +78,6 @@ export function nullsFirst(column: Column): SQL {
 /** The order in which the rows of `accounts` were added. */
 export const addedOrder = byDialect({ sqlite: sql`rowid`, postgres: sql`seq` });
 
-/** The place of a row, while nothing changes it. */
-export const place = byDialect<number>({ sqlite: sql`rowid`, postgres: sql`ctid` });
-
-/** Whether the place of a row is one of a query's. PostgreSQL goes to the places of an array; for others it reads every row. */
-export function isOneOfPlaces(row: SQL, places: SQLWrapper): SQL {
-  return byDialect({ sqlite: sql`${row} in ${places}`, postgres: sql`${row} = any(array${places})` });
-}
-
 /** The larger or smaller of two values. */
 export function largerOf(one: SQLWrapper, other: SQLWrapper): SQL {
   return byDialect({ sqlite: sql`max(${one}, ${other})`, postgres: sql`greatest(${one}, ${other})` });

@@ -1,4 +1,4 @@
-import { and, desc, eq, gte, lt, type Placeholder, sql } from "drizzle-orm";
+import { and, desc, eq, gte, type Placeholder, sql } from "drizzle-orm";
 import { ACTION_STATUSES, HTTP_METHODS } from "../../src/core/action.ts";
 import { dayOf } from "../../src/core/key-limits.ts";
 import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX } from "../../src/core/limits.ts";
@@ -6,10 +6,10 @@ import { firstActionId } from "../../src/core/ids.ts";
 import type { KeyCall, KeyUse } from "../../src/core/account-store.ts";
 import type { KeyBudget } from "../../src/core/store.ts";
 import type { StoreContext } from "./context.ts";
-import { countOf, isOneOf, isOneOfPlaces, place } from "./dialect.ts";
+import { countOf, isOneOf } from "./dialect.ts";
 import { type Args, prepare, query } from "./query.ts";
 import { actions, apiKeys, keyDays } from "../libsql/schema.ts";
-import type { Sql, Statement } from "./sql.ts";
+import type { Sql } from "./sql.ts";
 
 const CREATED = prepare((arg: Args<"keyId" | "day">) =>
   query
@@ -93,18 +93,4 @@ function callOf({
   };
   if (known.method === undefined || known.status === undefined) return null;
   return { ...row, method: known.method, status: known.status };
-}
-
-/** Rows deleted per pass, so that it never blocks the writer for long. */
-const PRUNE_ROWS = 500;
-
-/** The days before yesterday: the clock may be set back. */
-const PRUNE = prepare((arg: Args<"before">) => {
-  const at = sql<number>`${keyDays}.${place}`;
-  const old = query.select({ at }).from(keyDays).where(lt(keyDays.day, arg.before)).limit(PRUNE_ROWS);
-  return query.delete(keyDays).where(isOneOfPlaces(at, old));
-});
-
-export function pruneDays(now: Date): Statement {
-  return PRUNE.bind({ before: dayOf(now) - 1 });
 }

@@ -1,11 +1,11 @@
-import { and, eq, gt, like, lte, ne, or, sql } from "drizzle-orm";
+import { and, eq, gt, like, ne, or } from "drizzle-orm";
+import { dayOf } from "../../src/core/key-limits.ts";
 import type { Action } from "../../src/core/action.ts";
 import type { KeyKind } from "../../src/core/dedupe.ts";
 import { LATE_SUCCESS } from "../tables.ts";
+import * as commands from "../commands/upkeep.ts";
 import type { StoreContext } from "./context.ts";
 import { windowStart } from "./create.ts";
-import { isOneOfPlaces, place } from "./dialect.ts";
-import { pruneDays } from "./key-days.ts";
 import { type Args, prepare, query } from "./query.ts";
 import { ACTION_COLUMNS, shownActionOf } from "./rows.ts";
 import { actionKeys, actions } from "../libsql/schema.ts";
@@ -45,17 +45,7 @@ export async function keyHolder(
   return row === undefined ? null : shownActionOf(row, seal);
 }
 
-/** Rows deleted per pass, so that it never blocks the writer for long. */
-const PRUNE_ROWS = 500;
-
-const PRUNE = prepare((arg: Args<"windowStart">) => {
-  const at = sql<number>`${actionKeys}.${place}`;
-  const old = query.select({ at }).from(actionKeys).where(lte(actionKeys.createdAt, arg.windowStart)).limit(PRUNE_ROWS);
-  return query.delete(actionKeys).where(isOneOfPlaces(at, old));
-});
-
 /** See `ActionStore.pruneKeys`. */
 export async function pruneKeys(writer: Writer, now: Date): Promise<boolean> {
-  const [deleted] = await writer.write([PRUNE.bind({ windowStart: windowStart(now) }), pruneDays(now)]);
-  return deleted?.changes === PRUNE_ROWS;
+  return writer.run(commands.pruneKeys, { windowStart: windowStart(now), beforeDay: dayOf(now) - 1 });
 }

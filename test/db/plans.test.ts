@@ -52,7 +52,7 @@ import {
 
 /** Only what is small in itself may be walked through: one row of values, a bounded page, what waits. */
 const SCANS =
-  /^SCAN (CONSTANT ROW|s|head|held|found( LEFT-JOIN)?|newest|counted|replaced|managers|names|(j|lane|row|json_each) VIRTUAL TABLE INDEX 1:|\(subquery-\d+\)|(a|actions) USING (COVERING )?INDEX actions_(pending|active|held)|pauses USING INDEX pauses_in_force|bulk_jobs USING INDEX bulk_jobs_running)$/;
+  /^SCAN (CONSTANT ROW|\d+ CONSTANT ROWS|\d+-ROW VALUES CLAUSE|s|head|held|found( LEFT-JOIN)?|newest|counted|replaced|managers|names|(j|lane|row|json_each) VIRTUAL TABLE INDEX 1:|\(subquery-\d+\)|(a|actions) USING (COVERING )?INDEX actions_(pending|active|held)|pauses USING INDEX pauses_in_force|bulk_jobs USING INDEX bulk_jobs_running)$/;
 
 const LANE = { accountId: ACCOUNT, host: "api.example.com", keyId: KEY };
 
@@ -132,7 +132,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["figures of a range", ({ activity }) => activity.read(SPAN), ["activity", "facts"]],
   ["latencies of a range", ({ activity }) => activity.latencies(SPAN, NAMES), ["activity", "facts"]],
   ["hours of hosts", ({ activity }) => activity.hostSlots(SPAN, ["api.example.com"]), ["activity", "facts"]],
-  ["activity that is too old", ({ activity }) => activity.prune(1, NOON), ["activity_by_age"]],
+  ["activity that is too old", pruneActivity, ["activity", "activity_by_age", "facts"]],
   ["first steps", ({ firstSteps }) => firstSteps.done(ACCOUNT, "person_x"), ["first_steps"]],
   ["newest actions", ({ firstSteps }) => firstSteps.newest(ACCOUNT), ["actions_by_account"]],
   ["waiting approvals", on((actions) => actions.waitingApprovals(ACCOUNT, later(DAY_MS))), ["actions_by_status"]],
@@ -149,7 +149,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["what became of a claim", on((actions) => actions.claimed([ACCOUNT], LEASE)), ["actions_active"]],
   ["broken rows", on((actions) => actions.broken(9, "")), ["actions_broken"]],
   ["broken callbacks", ({ outbox }) => outbox.callbacks.broken(9, ""), ["outbox_broken"]],
-  ["prune", on((actions) => actions.pruneKeys(NOON)), ["action_keys_by_age", "key_days_by_age"]],
+  ["prune", on(pruneKey), ["action_keys", "action_keys_by_age", "actions", HELD, "key_days", "key_days_by_age"]],
   ["create with a daily limit", limitedOne, ["key_days"]],
   ["retry with a daily limit", on(limitedRetry), ["actions", "key_days", "pauses_in_force"]],
   [
@@ -467,6 +467,16 @@ async function heldInTurns({ actions }: Store): Promise<void> {
   for (const keyId of ["key_a", "key_b"])
     await actions.create(aCreation({ ...KEYS, dedupe: keyId, idempotencyKey: keyId, keyId }));
   await actions.held(ACCOUNT, null, 9);
+}
+
+async function pruneKey(actions: ActionStore): Promise<void> {
+  await actions.create(aCreation(KEYS));
+  expect(await actions.pruneKeys(later(2 * DEDUPE_WINDOW_MS))).toBe(false);
+}
+
+async function pruneActivity(store: Store): Promise<void> {
+  await countActivity(store);
+  await store.activity.prune(1, later(9 * DAY_MS));
 }
 
 async function pruneJob({ bulk }: Store): Promise<void> {
