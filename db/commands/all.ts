@@ -11,6 +11,7 @@ import * as links from "./links.ts";
 import * as outbox from "./outbox.ts";
 import * as pauses from "./pauses.ts";
 import * as people from "./people.ts";
+import * as reschedule from "./reschedule.ts";
 import * as secrets from "./secrets.ts";
 import * as team from "./team.ts";
 import * as upkeep from "./upkeep.ts";
@@ -28,6 +29,7 @@ const SUBJECTS = {
   outbox,
   pauses,
   people,
+  reschedule,
   secrets,
   team,
   upkeep,

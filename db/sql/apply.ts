@@ -1,18 +1,16 @@
-import { and, eq, gt, gte, inArray, sql } from "drizzle-orm";
+import { and, eq, gte, sql } from "drizzle-orm";
 import { type Action, lateResultText } from "../../src/core/action.ts";
 import { mayHaveTooMany, responseToKeep } from "../../src/core/attempts.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import type { Change } from "../../src/core/changes.ts";
-import { CLOCK_TOLERANCE_MS } from "../../src/core/limits.ts";
-import type { NotificationKind } from "../../src/core/notification.ts";
-import { type ChangeWrite, RowRefused, type SetBack } from "../../src/core/store.ts";
+import { type ChangeWrite, RowRefused } from "../../src/core/store.ts";
 import { isTooLate } from "../../src/core/timeline.ts";
 import { type ActionChange, apply, AUDIT_ENTRY, force, FORCED, KEPT_RESPONSE, WRITTEN } from "../commands/actions.ts";
 import type { Values } from "../commands/lists.ts";
-import { actions, outbox, timeline } from "../libsql/schema.ts";
+import { actions, timeline } from "../libsql/schema.ts";
 import type { StoreContext } from "./context.ts";
 import { countedRequest, sideRows, valuesOf, windowStart } from "./create.ts";
-import { isSafeInteger, largerOf, smallerOf } from "./dialect.ts";
+import { isSafeInteger } from "./dialect.ts";
 import { isConstraint } from "./errors.ts";
 import { type Args, prepare, query } from "./query.ts";
 import { resultValues, rowTypeOf, scheduledAtOf } from "./rows.ts";
@@ -149,60 +147,6 @@ const EXTEND = prepare((arg: Args<"id" | "revision" | "leaseUntil">) =>
 /** See `ActionStore.extendLease`. */
 export async function extendLease(writer: Writer, { id, revision }: Action, leaseUntil: Date): Promise<boolean> {
   return (await countWritten(writer, EXTEND.bind({ id, revision, leaseUntil }))) === 1;
-}
-
-type RescheduleName = "now" | "by" | "after" | "limit";
-
-/**
- * A row that was scheduled in the future was scheduled before the clock was set back. It becomes due earlier by as
- * much, but never before now, and never later than its original delay.
- */
-function earlier(
-  { dueAt, scheduledAt }: Pick<typeof actions | typeof outbox, "dueAt" | "scheduledAt">,
-  arg: Args<RescheduleName>,
-) {
-  const delayed = sql`${arg.now} + ${dueAt} - ${scheduledAt}`;
-  return {
-    dueAt: largerOf(sql`${arg.now}`, smallerOf(sql`${dueAt} - ${arg.by}`, delayed)),
-    scheduledAt: sql`${arg.now}`,
-  };
-}
-
-const RESCHEDULE = prepare((arg: Args<RescheduleName>) => {
-  const late = query.select({ id: actions.id }).from(actions);
-  const ids = late.where(and(eq(actions.status, "pending"), gt(actions.scheduledAt, arg.after))).limit(arg.limit);
-  return query
-    .update(actions)
-    .set(earlier(actions, arg))
-    .where(and(eq(actions.status, "pending"), inArray(actions.id, ids)));
-});
-
-const RESCHEDULE_OUTBOX = prepare((arg: Args<RescheduleName | "kind">) => {
-  const isPending = eq(outbox.status, "pending");
-  const late = query.select({ id: outbox.id }).from(outbox);
-  const ids = late.where(and(isPending, eq(outbox.kind, arg.kind), gt(outbox.scheduledAt, arg.after))).limit(arg.limit);
-  return query
-    .update(outbox)
-    .set(earlier(outbox, arg))
-    .where(and(isPending, inArray(outbox.id, ids)));
-});
-
-export function rescheduleActions(writer: Writer, setBack: SetBack, limit: number): Promise<number> {
-  return countWritten(writer, RESCHEDULE.bind({ ...setBackArgs(setBack), limit }));
-}
-
-export function rescheduleNotifications(
-  writer: Writer,
-  kind: NotificationKind,
-  setBack: SetBack,
-  limit: number,
-): Promise<number> {
-  return countWritten(writer, RESCHEDULE_OUTBOX.bind({ ...setBackArgs(setBack), limit, kind }));
-}
-
-function setBackArgs({ now, byMs }: SetBack) {
-  // Unknown amount: tolerate a clock that was corrected a little.
-  return { now, by: byMs, after: now.getTime() + (byMs === 0 ? CLOCK_TOLERANCE_MS : 0) };
 }
 
 async function countWritten(writer: Writer, statement: Statement): Promise<number> {

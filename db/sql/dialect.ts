@@ -1,5 +1,4 @@
 import { type Column, Param, type Placeholder, type SQL, sql, type SQLWrapper } from "drizzle-orm";
-import { HELD_PER_KEY_MAX } from "../../src/core/limits.ts";
 import type { SqlValue } from "./sql.ts";
 import { byDialect, LIST, onlyPostgres, onlySqlite, typed } from "./query.ts";
 
@@ -52,11 +51,6 @@ export function countOf(rows: SQLWrapper): SQL {
   });
 }
 
-/** Whether a key may have one more held action. On SQLite memory knows it (`HeldCounts`). */
-export function hasHeldRoom(accountId: Placeholder, keyId: Placeholder): SQL {
-  return byDialect({ sqlite: sql`1`, postgres: sql`has_held_room(${accountId}, ${keyId}, ${HELD_PER_KEY_MAX})` });
-}
-
 /** How many rows of a group a condition holds for. */
 export function countWhere(condition: SQL): SQL {
   return byDialect({ sqlite: sql`sum(${condition})`, postgres: sql`count(*) filter (where ${condition})` });
@@ -78,13 +72,9 @@ export function nullsFirst(column: Column): SQL {
 /** The order in which the rows of `accounts` were added. */
 export const addedOrder = byDialect({ sqlite: sql`rowid`, postgres: sql`seq` });
 
-/** The larger or smaller of two values. */
+/** The larger of two values. */
 export function largerOf(one: SQLWrapper, other: SQLWrapper): SQL {
   return byDialect({ sqlite: sql`max(${one}, ${other})`, postgres: sql`greatest(${one}, ${other})` });
-}
-
-export function smallerOf(one: SQLWrapper, other: SQLWrapper): SQL {
-  return byDialect({ sqlite: sql`min(${one}, ${other})`, postgres: sql`least(${one}, ${other})` });
 }
 
 /** Bytes of a column that can be long. It reads only the length, which both databases keep before the value. */
@@ -111,12 +101,6 @@ export function isSafeInteger(column: Column): SQL {
     sqlite: sql`typeof(${column}) = 'integer' and ${column} < ${Number.MAX_SAFE_INTEGER}`,
     postgres: sql`${column} < ${Number.MAX_SAFE_INTEGER}`,
   });
-}
-
-/** No revision that the service writes. */
-export function isNoRevision(column: Column): SQL {
-  const isOutside = sql`${column} not between 1 and ${Number.MAX_SAFE_INTEGER}`;
-  return byDialect({ sqlite: sql`typeof(${column}) <> 'integer' or ${isOutside}`, postgres: isOutside });
 }
 
 /** A column as a driver can read it: SQLite's refuse a number past 2^53. */

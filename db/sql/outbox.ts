@@ -4,8 +4,8 @@ import type { OutboxStore, Queue } from "../../src/core/store.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import type { Values } from "../commands/lists.ts";
 import * as commands from "../commands/outbox.ts";
-import { rescheduleNotifications } from "./apply.ts";
 import { valuesOf } from "./create.ts";
+import * as reschedule from "../commands/reschedule.ts";
 import { findBrokenNotifications } from "./broken.ts";
 import { countNotifications, createQueue, type QueueTable } from "./queue.ts";
 import { Refused, type StoreContext } from "./context.ts";
@@ -27,7 +27,7 @@ export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer" | "que
       return (await ORPHANS.readRaw(reader, { kind, leaseBefore, limit, ...from })).map(notificationOf);
     },
     broken: (limit, after) => findBrokenNotifications({ sql: reader, writer }, kind, { limit, after }),
-    reschedule: (setBack, limit) => rescheduleNotifications(writer, kind, setBack, limit),
+    reschedule: (setBack, limit) => writer.run(reschedule.notifications, { ...setBack, kind, limit }),
   });
   return {
     callbacks: queue("callback"),

@@ -198,7 +198,7 @@ function defaultOf(table: SQLiteTable, column: Column): SQL {
  * The next number of a table whose rows are numbered. In PostgreSQL the positions of the timeline come from a function
  * of the migrations: the order of a sequence is not the order of commits.
  */
-export function nextNumber(table: SQLiteTable): SQL {
+function nextNumber(table: SQLiteTable): SQL {
   const name = getTableName(table);
   const next = name === "timeline" ? "next_position()" : `nextval('${name}_seq_seq')`;
   return byDialect({ sqlite: sql`${null}`, postgres: sql.raw(next) });

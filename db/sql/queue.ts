@@ -5,7 +5,7 @@ import { type Claimed, startAttempt } from "../../src/core/settle.ts";
 import { DUE_LANES_SCANNED_MAX, SMALL_ROW_BYTES_MAX } from "../../src/core/limits.ts";
 import type { NotificationKind } from "../../src/core/notification.ts";
 import type { Claim, ClaimedRow, LaneHead, LaneName, Queue } from "../../src/core/store.ts";
-import { rescheduleActions } from "./apply.ts";
+import * as reschedule from "../commands/reschedule.ts";
 import { findBroken } from "./broken.ts";
 import type { Refused, StoreContext } from "./context.ts";
 import { bytesOf, countOf } from "./dialect.ts";
@@ -96,7 +96,7 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
     ...createQueue(ACTIONS, db, (row) => actionOf(row, seal), claimedFrom),
     orphans: (leaseBefore, limit, after) => findOrphans(db, leaseBefore, limit, after),
     broken: (limit, after) => findBroken(db, limit, after),
-    reschedule: (setBack, limit) => rescheduleActions(db.writer, setBack, limit),
+    reschedule: (setBack, limit) => db.writer.run(reschedule.actions, { ...setBack, limit }),
   };
 }
 

@@ -140,6 +140,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["known position", on((actions) => actions.knowsPosition(7)), []],
   ["lanes", on((actions) => actions.lanes(null, 3)), ["actions_pending"]],
   ["expired", ({ upkeep }) => upkeep.expired(NOON, null, 9), ["actions_expiring"]],
+  ["reschedule", reschedule, ["actions", HELD, "actions_pending", "outbox", "outbox_pending"]],
   ["channels", ({ channels }) => channels.list(ACCOUNT), ["channels_by_account"]],
   ["a channel", ({ channels }) => channels.find(ACCOUNT, "x"), ["channels"]],
   ["settings of hosts", ({ hostSettings }) => hostSettings.list(ACCOUNT), ["host_settings"]],
@@ -467,6 +468,14 @@ async function heldInTurns({ actions }: Store): Promise<void> {
   for (const keyId of ["key_a", "key_b"])
     await actions.create(aCreation({ ...KEYS, dedupe: keyId, idempotencyKey: keyId, keyId }));
   await actions.held(ACCOUNT, null, 9);
+}
+
+async function reschedule({ actions, outbox }: Store): Promise<void> {
+  const late = later(DAY_MS);
+  await actions.create(aCreation({ createdAt: late, dueAt: late }));
+  await actions.create(aCreation({ approve: true, callback: "https://api.example.com/", createdAt: late }));
+  expect(await actions.reschedule({ now: NOON, byMs: 5 }, 9)).toBe(1);
+  expect(await outbox.callbacks.reschedule({ now: NOON, byMs: 5 }, 9)).toBe(1);
 }
 
 async function pruneKey(actions: ActionStore): Promise<void> {

@@ -1,0 +1,53 @@
+import { and, eq, gt, sql } from "drizzle-orm";
+import { CLOCK_TOLERANCE_MS } from "../../src/core/limits.ts";
+import type { NotificationKind } from "../../src/core/notification.ts";
+import type { SetBack } from "../../src/core/store.ts";
+import { command, type Tx } from "./command.ts";
+import { type UpdateList, updateList, type Values } from "./lists.ts";
+
+/** After the wall clock was set back: what was scheduled in the future was scheduled before that. */
+
+interface RescheduleArgs extends SetBack {
+  readonly limit: number;
+}
+
+const ACTIONS = updateList("actions", ["dueAt", "scheduledAt"], ["id", "status", "scheduledAt"]);
+const NOTIFICATIONS = updateList("outbox", ["dueAt", "scheduledAt"], ["id", "status", "scheduledAt"]);
+
+/** Makes pending actions due earlier; returns how many. */
+export const actions = command(async (tx, args: RescheduleArgs) => {
+  const { id, status, dueAt, scheduledAt } = tx.tables.actions;
+  // SQLite uses the index of pending actions only where it sees the value.
+  const isLate = and(sql`${status} = 'pending'`, gt(scheduledAt, latest(args)));
+  const found = await tx.db.select({ id, dueAt, scheduledAt }).from(tx.tables.actions).where(isLate).limit(args.limit);
+  return makeEarlier(tx, ACTIONS, found, args);
+});
+
+/** The same for notifications of a kind. */
+export const notifications = command(async (tx, args: RescheduleArgs & { readonly kind: NotificationKind }) => {
+  const { id, kind, status, dueAt, scheduledAt } = tx.tables.outbox;
+  const isLate = and(sql`${status} = 'pending'`, eq(kind, args.kind), gt(scheduledAt, latest(args)));
+  const found = await tx.db.select({ id, dueAt, scheduledAt }).from(tx.tables.outbox).where(isLate).limit(args.limit);
+  return makeEarlier(tx, NOTIFICATIONS, found, args);
+});
+
+/** Where it is not known by how much, a clock that was corrected a little is tolerated. */
+function latest({ now, byMs }: SetBack): Date {
+  return new Date(now.getTime() + (byMs === 0 ? CLOCK_TOLERANCE_MS : 0));
+}
+
+interface Scheduled {
+  readonly id: string;
+  readonly dueAt: Date | null;
+  readonly scheduledAt: Date;
+}
+
+/** By as much as the clock was set back, but never before now, and never later than after the original delay. */
+async function makeEarlier(tx: Tx, list: UpdateList, found: readonly Scheduled[], { now, byMs }: SetBack) {
+  const at = now.getTime();
+  const rows = found.map(({ id, dueAt, scheduledAt }): Values => {
+    const [due, scheduled] = [(dueAt ?? now).getTime(), scheduledAt.getTime()];
+    return [Math.max(at, Math.min(due - byMs, at + due - scheduled)), at, id, "pending", scheduled];
+  });
+  return (await tx.lists.update(list, rows)).filter(Boolean).length;
+}
