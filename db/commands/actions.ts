@@ -111,7 +111,7 @@ export interface CountedRequest {
 }
 
 /** The daily limit of the key that asks. */
-export interface Budget {
+interface Budget {
   readonly keyId: string;
   readonly day: number;
   readonly limit: number;
@@ -152,7 +152,7 @@ export interface RejectedBefore {
   readonly fullSince: number | null;
 }
 
-export type CreateOutcome =
+type CreateOutcome =
   /** `isClaimed` is false where a pause covers it. */
   | { readonly kind: "created"; readonly isClaimed: boolean }
   | { readonly kind: "matched"; readonly by: KeyKind; readonly id: string }

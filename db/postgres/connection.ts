@@ -9,7 +9,7 @@ import { type CallResult, runCalls, runGroup } from "../commands/command.ts";
 import { unavailable } from "../sql/errors.ts";
 import type { Done, Row, Sql, Work, Worked } from "../sql/sql.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
-import { queriesOf, type Query } from "./chain.ts";
+import { queriesOf, type Query } from "./queries.ts";
 import { faultIn, isAftermath, isConnectionSound, isOfPooler, isOutdated } from "./faults.ts";
 import { lockQuery } from "./lock.ts";
 import { unescapeText } from "./text.ts";
@@ -124,7 +124,7 @@ async function commit(connection: Connection, { begin, queries, calls, locks, on
     }
   }
   if (isTold) onCommit?.((text, values) => connection.send(text, values));
-  return { done: queries.flatMap((query, at) => doneOf(query, answers[first.length + at])), results };
+  return { done: queries.map((_, at) => doneOf(answers[first.length + at])), results };
 }
 
 /** A server that waits for its standby would answer that it is committed when it is not there: no timeout then. */
@@ -338,7 +338,7 @@ const PARSERS: ReadonlyMap<number, (text: string) => unknown> = new Map<number, 
 ]);
 
 function plain(text: string): Query {
-  return { name: "", text, values: [], parts: 1, isTold: false };
+  return { name: "", text, values: [], isTold: false };
 }
 
 function rowsOf({ rows }: QueryResult): readonly Row[] {
@@ -346,12 +346,9 @@ function rowsOf({ rows }: QueryResult): readonly Row[] {
   return rows as readonly Row[];
 }
 
-/** One `Done` for each statement of a query: of a chain their counts. */
-function doneOf({ parts }: Query, result: QueryResult | undefined): readonly Done[] {
+function doneOf(result: QueryResult | undefined): Done {
   if (result === undefined) throw new StoreUnavailable("The database gave no answer.");
-  if (parts === 1) return [{ changes: result.rowCount ?? 0, rows: rowsOf(result) }];
-  const [counts = {}] = rowsOf(result);
-  return Array.from({ length: parts }, (_, at) => ({ changes: Number(counts[`s${at + 1}`]), rows: [] }));
+  return { changes: result.rowCount ?? 0, rows: rowsOf(result) };
 }
 
 function ignore(): void {

@@ -1,5 +1,5 @@
 import type { Lock } from "../sql/sql.ts";
-import type { Query } from "./chain.ts";
+import type { Query } from "./queries.ts";
 
 const TEXT = `select case when l.is_exclusive then pg_advisory_xact_lock(l.key) else pg_advisory_xact_lock_shared(l.key) end
   from unnest($1::bigint[], $2::boolean[]) as l(key, is_exclusive)`;
@@ -19,7 +19,7 @@ export function lockQuery(locks: readonly Lock[]): Query | null {
   }
   const sorted = [...isExclusive].toSorted(([one], [other]) => (one < other ? -1 : 1));
   const values = [sorted.map(([key]) => String(key)), sorted.map(([, exclusive]) => (exclusive ? "t" : "f"))];
-  return { name: NAME, text: TEXT, values, parts: 1, isTold: false };
+  return { name: NAME, text: TEXT, values, isTold: false };
 }
 
 function keyOf(name: string): bigint {

@@ -12,7 +12,7 @@ import {
   type Values,
 } from "../commands/lists.ts";
 import type { SqlValue } from "../sql/sql.ts";
-import { named, type Query, TELLS, valueOf } from "./chain.ts";
+import { named, type Query, TELLS, valueOf } from "./queries.ts";
 import { tables } from "./schema.ts";
 
 /** A transaction of PostgreSQL as one command has it. Statements after `end` are refused: they would be part of another. */
@@ -20,7 +20,7 @@ export function openTx(execute: (query: Query) => Promise<QueryResult>): Tx & { 
   let isOver = false;
   const rowsOf = async (query: Pick<Query, "name" | "text" | "values" | "isTold">): Promise<(readonly unknown[])[]> => {
     if (isOver) throw new Error("The command has ended.");
-    const { rows } = await execute({ ...query, parts: 1, rowMode: "array" });
+    const { rows } = await execute({ ...query, rowMode: "array" });
     // Safe: by the mode.
     return rows as unknown[][];
   };

@@ -128,7 +128,8 @@ function settledRow({ status, attempts, dueAt, lastError }: Omit<NotificationCha
   return valuesOf(commands.SETTLED, { status, attempts, dueAt, scheduledAt: at, leaseUntil: null, lastError });
 }
 
-function eventOf({ type: _, ...detail }: TimelineEvent, at: Date, type: string, subject: string) {
+function eventOf(event: TimelineEvent, at: Date, type: string, subject: string) {
+  const { type: _type, ...detail } = event;
   return { at: at.getTime(), type, subject, detail: JSON.stringify(detail) };
 }
 

@@ -1,16 +1,5 @@
-import {
-  type Column,
-  getTableColumns,
-  getTableName,
-  is,
-  Param,
-  Placeholder,
-  type SQL,
-  sql,
-  type SQLWrapper,
-} from "drizzle-orm";
+import { type Column, is, Param, Placeholder, type SQL, sql, type SQLWrapper } from "drizzle-orm";
 import { CasingCache } from "drizzle-orm/casing";
-import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { drizzle } from "drizzle-orm/sqlite-proxy";
 import { decoderOf } from "./decode.ts";
 import type { PostgresText, Row, Sql, SqlValue, Statement } from "./sql.ts";
@@ -53,11 +42,6 @@ export function byDialect<Type = unknown>(variants: Readonly<Record<Dialect, SQL
 export function onlySqlite(condition: SQL): SQL | undefined {
   return compiling === "sqlite" ? condition : undefined;
 }
-
-/** Marks of what is filled in when a statement of PostgreSQL becomes part of a chain: no statement has such characters. */
-const CHANGED = "⟦changed⟧";
-const ARG = /^⟦(\d+)⟧$/;
-const PART = /(⟦(?:\d+|changed)⟧)/;
 
 /** Marks an argument that is bound as a JSON list and becomes an array in PostgreSQL. */
 export const LIST = { mapToDriverValue: (value: unknown) => value };
@@ -139,99 +123,10 @@ export function prepareEach<Variant extends string, Statements>(
   };
 }
 
-/** Variants of a statement; a further one binds all its arguments. */
-const VARIANTS_MAX = 24;
-
-/** Which arguments of a statement become part of its text: while they are null, and always, as they have few values. */
-interface InText<Name> {
-  readonly whileNull: readonly Name[];
-  readonly always: readonly Name[];
-}
-
-/**
- * Prepares a statement that is run for every action in variants with fewer arguments: half of them are null or one of a
- * few words, and each costs up to 0.3 us on its way to the database. `always` never names what a caller writes.
- */
-export function prepareVariants<Name extends string>(
-  { whileNull, always: fixed }: InText<NoInfer<Name>>,
-  build: (arg: Args<Name>) => SQLWrapper,
-): Pick<Prepared<Name, never>, "bind"> {
-  const whole = prepare(build);
-  const variants = new Map<string, Pick<Prepared<Name, never>, "bind">>();
-  const prepareFor = (values: Readonly<Record<Name, Argument>>) => {
-    const inText = [...fixed, ...whileNull.filter((name) => values[name] === null)];
-    const literals = new Map<string, SQL>(inText.map((name) => [name, sql`${values[name]}`]));
-    // Safe: a literal stands wherever an argument does.
-    const filled = (arg: Args<Name>) =>
-      new Proxy(arg, { get: (all, name) => literals.get(String(name)) ?? all[name as Name] });
-    return prepare<Name>((arg) => build(filled(arg)));
-  };
-  return {
-    bind(values) {
-      let key = "";
-      for (const name of fixed) key += `${String(values[name])} `;
-      for (const name of whileNull) key += values[name] === null ? "0" : "1";
-      const known = variants.get(key);
-      if (known !== undefined) return known.bind(values);
-      if (variants.size >= VARIANTS_MAX) return whole.bind(values);
-      const variant = prepareFor(values);
-      variants.set(key, variant);
-      return variant.bind(values);
-    },
-  };
-}
-
 /** PostgreSQL takes an argument for text where it can't see the column that it is for. */
 export function typed(value: unknown, column: Column): SQL {
   const type = column.getSQLType() === "integer" ? sql`bigint` : sql`text`;
   return byDialect({ sqlite: sql`${value}`, postgres: sql`cast(${value} as ${type})` });
-}
-
-/** What a row without a value for the column gets. SQLite numbers a row by a null, PostgreSQL by the column's sequence. */
-function defaultOf(table: SQLiteTable, column: Column): SQL {
-  return column.primary && column.getSQLType() === "integer"
-    ? nextNumber(table)
-    : typed(column.default ?? null, column);
-}
-
-/**
- * The next number of a table whose rows are numbered. In PostgreSQL the positions of the timeline come from a function
- * of the migrations: the order of a sequence is not the order of commits.
- */
-function nextNumber(table: SQLiteTable): SQL {
-  const name = getTableName(table);
-  const next = name === "timeline" ? "next_position()" : `nextval('${name}_seq_seq')`;
-  return byDialect({ sqlite: sql`${null}`, postgres: sql.raw(next) });
-}
-
-type Values<Table extends SQLiteTable> = {
-  readonly [Name in keyof Table["$inferInsert"]]: Table["$inferInsert"][Name] | Placeholder | SQL;
-};
-
-/**
- * `INSERT … SELECT … WHERE`, of one row or several. The builder wants every column of the table, in order: what has no
- * value gets its default.
- */
-export function insertWhere<Table extends SQLiteTable>(
-  table: Table,
-  condition: SQL,
-  ...rows: readonly [Values<Table>, ...Values<Table>[]]
-) {
-  const selects = rows.map((row) => {
-    const values = Object.entries<Column>(getTableColumns(table)).map(([name, column]) => {
-      // Safe: the keys of `row` are those of the table's columns.
-      const value = (row as Readonly<Record<string, unknown>>)[name];
-      return value === undefined ? defaultOf(table, column) : typed(value, column);
-    });
-    return sql`select ${list(values)} where ${condition}`;
-  });
-  return query.insert(table).select(sql.join(selects, sql` union all `));
-}
-
-/** Arguments as values of `insertWhere` and `.set()`, each by the name of its column. */
-export function valuesOf<Name extends string>(arg: Args<Name>, names: readonly Name[]): Record<Name, SQL> {
-  // Safe: it has every name.
-  return Object.fromEntries(names.map((name) => [name, sql`${arg[name]}`])) as Record<Name, SQL>;
 }
 
 /** Columns without their table, as the grammar wants them in INSERT and ON CONFLICT. */
@@ -251,13 +146,6 @@ export function list(parts: readonly SQLWrapper[]): SQL {
     sql`, `,
   );
 }
-
-/**
- * Holds if the statement before wrote a row. A change is a chain: first the action's row, guarded by its revision, then
- * each statement only where the one before wrote. So a change that lost writes nothing, and nothing is looked up twice.
- * In PostgreSQL a chain is one statement, and each of its parts reads the tables as they were before it.
- */
-export const changed = byDialect({ sqlite: sql`changes() > 0`, postgres: sql.raw(CHANGED) });
 
 /** The text, with arguments as `?1`, `?2` in the order of their names, so that each is sent once. */
 function compile(built: SQL): { readonly text: string; readonly names: readonly string[] } {
@@ -280,9 +168,6 @@ function render(built: SQL, escapeParam: (param: unknown) => string): string {
   return text;
 }
 
-/** How many statements were compiled for PostgreSQL. */
-let compiled = 0;
-
 /** Compiles a statement for PostgreSQL when it first runs there. */
 class PostgresSource {
   readonly #build: () => SQL;
@@ -304,33 +189,15 @@ class PostgresSource {
       const [at, isList] = [this.#names.indexOf(nameOf(param)), is(param, Param) && param.encoder === LIST];
       if (at === -1) throw new Error(`PostgreSQL's statement has an argument of its own: ${nameOf(param)}.`);
       const known = args.findIndex((arg) => arg.at === at && arg.isList === isList);
-      return `⟦${known === -1 ? args.push({ at, isList }) - 1 : known}⟧`;
+      return `$${known === -1 ? args.push({ at, isList }) : known + 1}`;
     };
     compiling = "postgres";
     try {
-      const text = render(this.#build(), place);
-      const parts = partsOf(withBareTargets(text));
-      compiled += 1;
-      return { id: compiled, isChained: parts.includes("changed"), parts, args };
+      return { text: render(this.#build(), place), args };
     } finally {
       compiling = "sqlite";
     }
   }
-}
-
-const TARGET = /on conflict \([^)]*\)/g;
-
-/** The builder names the columns of a conflict with their table, which only SQLite allows. */
-function withBareTargets(text: string): string {
-  return text.replaceAll(TARGET, (target) => target.replaceAll(/"\w+"\./g, ""));
-}
-
-function partsOf(text: string): PostgresText["parts"] {
-  return text.split(PART).map((part) => {
-    if (part === CHANGED) return "changed";
-    const [, arg] = ARG.exec(part) ?? [];
-    return arg === undefined ? { text: part } : { arg: Number(arg) };
-  });
 }
 
 function nameOf(param: unknown): string {

@@ -13,14 +13,9 @@ export interface Statement {
   readonly source?: { readonly text: PostgresText };
 }
 
-/** A statement of PostgreSQL that is not numbered yet, since it may become part of a chain. */
+/** A statement of PostgreSQL, with arguments as `$1`, `$2`. */
 export interface PostgresText {
-  /** Different for each statement of the store. */
-  readonly id: number;
-  /** Whether it depends on the statement before. */
-  readonly isChained: boolean;
-  /** `changed` holds if the statement before wrote a row. */
-  readonly parts: readonly ("changed" | { readonly text: string } | { readonly arg: number })[];
+  readonly text: string;
   /** Which of the statement's arguments each of its own is; a list is bound as JSON and becomes an array of texts. */
   readonly args: readonly { readonly at: number; readonly isList: boolean }[];
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "pg";
-import { queriesOf, type Query } from "../../db/postgres/chain.ts";
+import { queriesOf, type Query } from "../../db/postgres/queries.ts";
 import { postgresQueue } from "../../db/postgres/claim.ts";
 import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
 import { createChangeReader } from "../../db/postgres/feed.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "pg";
 import { runCalls, runGroup } from "../../db/commands/command.ts";
-import { type Query, queriesOf } from "../../db/postgres/chain.ts";
+import { type Query, queriesOf } from "../../db/postgres/queries.ts";
 import { postgresQueue } from "../../db/postgres/claim.ts";
 import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
 import { openTx } from "../../db/postgres/tx.ts";

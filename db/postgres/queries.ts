@@ -1,0 +1,59 @@
+import type { SqlValue, Statement } from "../sql/sql.ts";
+import { escapeText } from "./text.ts";
+
+/** One statement as it is sent. */
+export interface Query {
+  /** Of a prepared statement: it says what the text is, so that a pooler can't run another client's under it. */
+  readonly name: string;
+  readonly text: string;
+  readonly values: readonly (SqlValue | readonly (string | null)[])[];
+  /** Whether it adds to the timeline. */
+  readonly isTold: boolean;
+  /** Rows as lists of values instead of objects. */
+  readonly rowMode?: "array";
+}
+
+/** The queries of statements. */
+export function queriesOf(statements: readonly Statement[]): readonly Query[] {
+  return statements.map(({ sql, args, source }) => {
+    if (source === undefined) return { ...named(sql), values: args.map(valueOf) };
+    const { text, args: places } = source.text;
+    const values = places.map(({ at, isList }) => (isList ? listOf(args[at] ?? null) : valueOf(args[at] ?? null)));
+    return { ...named(text), values };
+  });
+}
+
+/** Hexadecimal characters of a digest in a name, of which PostgreSQL reads 63. */
+const NAME_CHARS = 32;
+
+const names = new Map<string, string>();
+
+/** Texts whose names are kept: there are as many as the store has kinds of statements. */
+const NAMES_MAX = 2_000;
+
+/** A text with its name and what it adds to. */
+export function named(text: string): Pick<Query, "name" | "text" | "isTold"> {
+  return { name: nameOf(text), text, isTold: TELLS.test(text) };
+}
+
+/** What adds to the timeline. */
+export const TELLS = /insert into "?timeline"? /;
+
+function nameOf(text: string): string {
+  const name =
+    names.get(text) ?? `og_${new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, NAME_CHARS)}`;
+  if (names.size < NAMES_MAX) names.set(text, name);
+  return name;
+}
+
+export function valueOf(value: SqlValue): SqlValue {
+  return typeof value === "string" ? escapeText(value) : value;
+}
+
+/** Items of a JSON list as texts; an item that is a list itself stays JSON. */
+function listOf(value: SqlValue): readonly string[] | null {
+  if (typeof value !== "string") return null;
+  // Safe: the store makes these lists itself.
+  const items = JSON.parse(value) as readonly unknown[];
+  return items.map((item) => escapeText(typeof item === "string" ? item : JSON.stringify(item)));
+}
