@@ -93,11 +93,7 @@ export const AttemptList = Type.Object(
 );
 
 /** The attempts as JSON text, masked as far as the caller requires. */
-async function serializeAttempts(
-  caller: Caller,
-  action: Action,
-  attempts: readonly PastAttempt[],
-): Promise<string> {
+async function serializeAttempts(caller: Caller, action: Action, attempts: readonly PastAttempt[]): Promise<string> {
   const view = viewOf(caller, action);
   const shown = view === "whole" ? attempts : await maskedAttempts(action, attempts, view);
   return `{"data":[${shown.map(attemptJson).join(",")}]}`;

@@ -1,12 +1,21 @@
 /** @jsxImportSource hono/jsx */
-import type { Decision } from "../core/action.ts";
+import Type from "typebox";
+import { type Decision, DECISIONS } from "../core/action.ts";
 import { limitsOnPage, pageBody } from "../ui/body-view.tsx";
 import { asSent } from "../receipts/masked-action.ts";
-import { DecisionForm } from "./decision-form.tsx";
+import { choiceInForm, DecisionForm, NOT_DECIDED, requestInForm } from "./decision-form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { Time } from "../ui/parts.tsx";
 import { AskedRequest, type HeldRequest } from "./request-pane.tsx";
 import { waitingText } from "../ui/text.ts";
+import type { FollowLink, OpenedLink } from "../approvals/links.ts";
+import { clientOf, readForm, type RequestContext } from "../http/request.ts";
+import { LINK_NOT_FOUND, linkNotFound, showFormAgain } from "../http/errors.ts";
+import { createPageRoutes, pathParams } from "../http/operation.ts";
+import type { OwnOrigin } from "../http/own-origin.ts";
+import { page, seeOther } from "../http/response.ts";
+import { see } from "../receipts/see.ts";
+import { bodyPage } from "./body-page.tsx";
 
 interface ConfirmProps extends HeldRequest {
   /** What was wrong with the form before. The input is kept. */
@@ -66,3 +75,85 @@ export function confirmPage({
     </Layout>,
   );
 }
+
+interface ApprovalLinkRouteDeps {
+  readonly followLink: FollowLink;
+  /** `confirm`: a link asks first. `one_click`: opening it decides. */
+  readonly approvalLinks: "confirm" | "one_click";
+  readonly ownOrigin: OwnOrigin;
+  /** Path of an action's receipt page. */
+  readonly receiptPath: (actionId: string) => string;
+}
+
+const PATH = "/a/:token";
+
+const TokenParams = pathParams(Type.Object({ token: Type.String() }), LINK_NOT_FOUND);
+
+interface LinkRequest {
+  readonly context: RequestContext;
+  readonly params: { readonly token: string };
+}
+
+/** The links of an approval mail. They need no login. */
+export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps) {
+  const { followLink, approvalLinks, ownOrigin, receiptPath } = deps;
+  const isOneClick = approvalLinks === "one_click";
+
+  const found = (context: RequestContext, opened: OpenedLink | null): OpenedLink => {
+    if (opened === null) throw linkNotFound();
+    context.actionId = opened.action.id;
+    return opened;
+  };
+  const toReceipt = ({ action }: OpenedLink) => seeOther("approval", receiptPath(action.id));
+
+  const pageOf = async (token: string, opened: OpenedLink, more: { problem?: string; reason?: string } = {}) => {
+    const action = await see(opened.action, "decider");
+    return confirmPage({ ...opened, action, bodyPath: `/a/${token}/body`, ...more });
+  };
+
+  const show = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {
+    const opened = found(context, await followLink.open(token));
+    if (!opened.isLive) return toReceipt(opened);
+    if (isOneClick && isOpenedByPerson(context.request)) {
+      const decision = { decision: opened.decision, reason: null, shown: null, client: clientOf(context) };
+      return toReceipt(found(context, await followLink.decide(token, decision)));
+    }
+    return page("approval", await pageOf(token, opened));
+  };
+
+  /** The body by itself. Where opening the link decides, it shows none. */
+  const body = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {
+    const opened = found(context, await followLink.open(token));
+    if (!opened.isLive || isOneClick) return toReceipt(opened);
+    const action = asSent(await see(opened.action, "decider"));
+    const back = { href: `/a/${token}`, name: "Back to the decision" };
+    return page("approval", bodyPage({ action, search: context.search, back, user: null }));
+  };
+
+  const decide = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {
+    ownOrigin.refuseOtherSitesButNull(context.request.headers);
+    const opened = found(context, await followLink.open(token));
+    if (!opened.isLive) return toReceipt(opened);
+    const form = await readForm(context);
+    try {
+      const { digest: shown } = requestInForm(form, opened.action.id);
+      const decision = { ...choiceInForm(form, DECISIONS), shown, client: clientOf(context) };
+      return toReceipt(found(context, await followLink.decide(token, decision)));
+    } catch (error) {
+      return showFormAgain(context, error, NOT_DECIDED, (problem) =>
+        pageOf(token, opened, { problem, reason: form.get("reason") ?? "" }),
+      );
+    }
+  };
+
+  const hooks = { params: TokenParams };
+  return createPageRoutes("approval").get(PATH, show, hooks).get(`${PATH}/body`, body, hooks).post(PATH, decide, hooks);
+}
+
+/** HEAD requests also run this route. Neither they nor prefetches may decide anything. */
+function isOpenedByPerson({ method, headers }: Request): boolean {
+  const isPrefetch = PREFETCH_HEADERS.some((name) => /\bprefetch\b/i.test(headers.get(name) ?? ""));
+  return method === "GET" && !isPrefetch;
+}
+
+const PREFETCH_HEADERS = ["sec-purpose", "purpose", "x-moz"];

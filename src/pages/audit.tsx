@@ -5,10 +5,21 @@ import type { AuditDetail, AuditKind, AuditRow } from "../core/audit.ts";
 import { ALL_HOSTS } from "../core/host-settings.ts";
 import { bulkPath } from "./bulk.tsx";
 import { EmptyState, LinkMenu } from "../ui/controls.tsx";
-import { actionPath } from "../ui/layout.tsx";
+import { actionPath, queryText } from "../ui/layout.tsx";
 import { Facts, Name, NextPage, sentence, SlotTime, Time, UntrustedText } from "../ui/parts.tsx";
 import { SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import { counted, duration, number, type PageUser } from "../ui/text.ts";
+import { AuditQuery, checkAudit } from "../audit/schemas.ts";
+import type { AuditService } from "../audit/service.ts";
+import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
+import type { KeyService } from "../accounts/keys.ts";
+import type { TeamService } from "../accounts/team.ts";
+import type { ChannelService } from "../channels/service.ts";
+import { AUDIT_MENU_MAX } from "../core/limits.ts";
+import { readQuery, withoutEmpty } from "../http/request.ts";
+import { page } from "../http/response.ts";
+import { createPersonRoutes, type Person, type PersonOf } from "../http/session.ts";
+import type { Clock } from "../core/clock.ts";
 
 export const AUDIT_PATH = SETTINGS_PATHS.audit;
 
@@ -169,10 +180,10 @@ function Who({ actor, user, isWithin = false }: WhoProps) {
   if (actor === "anonymous") return <b>Somebody</b>;
   const { name } = describeActor(actor);
   if (isKey(actor)) return sentence`${isWithin ? "the key" : "Key"} ${<Name text={name} />}`;
-  return <Person email={name} user={user} />;
+  return <Address email={name} user={user} />;
 }
 
-function Person({ email, user }: { readonly email: string; readonly user: PageUser }) {
+function Address({ email, user }: { readonly email: string; readonly user: PageUser }) {
   return <Name text={shortAddress(email, user.email)} />;
 }
 
@@ -338,9 +349,9 @@ const PHRASES: Readonly<Record<AuditKind, Phrase>> = {
   signed_up: ({ detail: { by } }) => `signed up${by === "link" ? " with a link" : ""}`,
   signed_in: ({ detail: { by } }) => `logged in${by === "oidc" ? " with the identity provider" : ""}`,
   sign_in_failed: ({ subject, detail }, { user }) =>
-    sentence`failed to log in as ${<Person email={subject} user={user} />}${timesText(detail["count"])}`,
+    sentence`failed to log in as ${<Address email={subject} user={user} />}${timesText(detail["count"])}`,
   sign_in_throttled: ({ subject, detail }, { user }) =>
-    sentence`failed to log in as ${<Person email={subject} user={user} />} too often${timesText(detail["count"])}`,
+    sentence`failed to log in as ${<Address email={subject} user={user} />} too often${timesText(detail["count"])}`,
   signed_out: () => "logged out",
   password_changed: ({ detail: { by } }) => `changed their password${by === "link" ? " with a link" : ""}`,
   password_link_sent: () => "asked for a link that sets a password",
@@ -402,16 +413,16 @@ const PHRASES: Readonly<Record<AuditKind, Phrase>> = {
   signups_closed: () => "closed sign-ups with the first key that has a hold",
   account_allowed: () => "allowed another account of this service",
   member_invited: ({ subject, detail: { role } }, { user }) =>
-    sentence`invited ${<Person email={subject} user={user} />} as ${text(role)}`,
+    sentence`invited ${<Address email={subject} user={user} />} as ${text(role)}`,
   invitation_withdrawn: ({ subject }, { user }) =>
-    sentence`withdrew the invitation of ${<Person email={subject} user={user} />}`,
+    sentence`withdrew the invitation of ${<Address email={subject} user={user} />}`,
   member_joined: ({ detail: { role, invited_by: by } }, { user }) => {
     const inviter = typeof by === "string" ? sentence`, invited by ${<Who actor={by} user={user} isWithin />}` : null;
     return sentence`joined as ${text(role)}${inviter}`;
   },
   member_role_changed: ({ subject, detail: { from, to } }, { user }) =>
-    sentence`changed the role of ${<Person email={subject} user={user} />} from ${text(from)} to ${text(to)}`,
-  member_removed: ({ subject }, { user }) => sentence`removed ${<Person email={subject} user={user} />}`,
+    sentence`changed the role of ${<Address email={subject} user={user} />} from ${text(from)} to ${text(to)}`,
+  member_removed: ({ subject }, { user }) => sentence`removed ${<Address email={subject} user={user} />}`,
   member_left: () => "left the account",
   sessions_ended: ({ detail: { which } }) =>
     which === "others" ? "logged out their other sessions" : "ended one of their sessions",
@@ -469,4 +480,61 @@ function rulesText(detail: AuditDetail): string {
     typeof concurrent === "number" ? `${counted(concurrent, "call")} at a time` : null,
   ].filter((one) => one !== null);
   return rules.length === 0 ? "what holds for all" : rules.join(", ");
+}
+
+interface AuditPageDeps {
+  readonly personOf: PersonOf;
+  readonly auditService: Pick<AuditService, "list">;
+  readonly teamService: Pick<TeamService, "list">;
+  readonly keyService: Pick<KeyService, "list">;
+  readonly channelService: Pick<ChannelService, "list">;
+  readonly clock: Pick<Clock, "now">;
+}
+
+const PAGE_QUERY = compileQuery(AuditQuery);
+
+/** The audit log for people, filtered by the parameters of /v1/audit. Here an actor means all that they are called by. */
+export function auditPages(deps: AuditPageDeps) {
+  const { auditService, personOf, clock } = deps;
+  return createPersonRoutes(personOf).get(AUDIT_PATH, async ({ context, person }) => {
+    const query = readQuery(withoutEmpty(context.search), PAGE_QUERY);
+    const asked = checkAudit(query);
+    const [actor = null] = asked.actors;
+    const wanted = { ...asked, actors: actor === null ? [] : actorsLike(actor) };
+    const { rows, before } = await auditService.list(person.caller, wanted);
+    const { actors, names } = await namesOf(deps, person);
+    const pathOf = (kinds: readonly AuditKind[], one: string | null) =>
+      AUDIT_PATH + queryText({ ...query, kind: kinds, actor: one, cursor: null });
+    const older = before === null ? null : { ...query, cursor: encodeCursor(String(before)) };
+    return page(
+      "own",
+      auditPage({
+        user: person,
+        entries: rows,
+        kinds: asked.kinds,
+        actor,
+        actors,
+        names,
+        pathOf,
+        older: older === null ? null : AUDIT_PATH + queryText(older),
+        now: clock.now(),
+      }),
+    );
+  });
+}
+
+/** Who can be chosen, people first, and the names of keys and channels. */
+async function namesOf({ teamService, keyService, channelService }: AuditPageDeps, { caller }: Person) {
+  const [people, keys, channels] = await Promise.all([
+    teamService.list(caller),
+    keyService.list(caller),
+    channelService.list(caller),
+  ]);
+  const names: AuditNames = {
+    keys: new Map(keys.map(({ id, name }) => [id, name])),
+    channels: new Map(channels.map(({ id, name }) => [id, name])),
+  };
+  const live = keys.filter(({ revokedAt }) => revokedAt === null);
+  const all = [...people.map(({ email }) => `user:${email}`), ...live.map(({ name }) => `key:${name}`)];
+  return { names, actors: [...new Set(all)].slice(0, AUDIT_MENU_MAX).concat("system", "anonymous") };
 }

@@ -1,16 +1,23 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import { createCall, ENTER_KEY, firstAction, firstActionCall } from "../accounts/first-action.ts";
-import { FIRST_STEPS, type FirstSteps } from "../accounts/first-steps.ts";
-import { mayDo } from "../core/roles.ts";
+import { FIRST_STEPS, type FirstSteps, type FirstStepService } from "../accounts/first-steps.ts";
+import { authorize, mayDo } from "../core/roles.ts";
 import { CodeBlock } from "../ui/controls.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { Clients } from "./key-use.tsx";
-import { Layout, render } from "../ui/layout.tsx";
+import { actionPath, Layout, render } from "../ui/layout.tsx";
 import { LinkButton, PageHead } from "../ui/parts.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
+import { createCheckCreate, type CreateRules } from "../actions/create-schema.ts";
+import type { ActionService } from "../actions/service.ts";
+import { page, seeOther } from "../http/response.ts";
+import { type AnswerPerson, createPersonRoutes, type PersonRouteDeps } from "../http/session.ts";
+import type { Clock } from "../core/clock.ts";
+import { FORM_ID, type Ids } from "../core/ids.ts";
+import { answerForm } from "./forms.tsx";
 
 /** The form that hides the first steps. */
 export const FIRST_STEPS_PATH = "/overview/first-steps";
@@ -204,4 +211,47 @@ function SignatureStep({ user }: { readonly user: PageUser }) {
       )}
     </>
   );
+}
+
+interface GetStartedDeps extends CreateRules, PersonRouteDeps {
+  readonly actionService: Pick<ActionService, "create">;
+  readonly firstSteps: Pick<FirstStepService, "state">;
+  readonly clock: Pick<Clock, "now">;
+  readonly ids: Pick<Ids, "request">;
+  readonly baseUrl: string;
+}
+
+/** Where an owner begins, with a first action by one button. */
+export function getStartedPages(deps: GetStartedDeps) {
+  const { personOf, firstSteps, ids, baseUrl } = deps;
+  return (
+    createPersonRoutes(personOf)
+      .get(GET_STARTED_PATH, async ({ person }) => {
+        const { times } = await firstSteps.state(person.caller);
+        const steps = { done: new Set(times.keys()), isNew: !times.has("action") };
+        return page("own", getStartedPage({ user: person, steps, baseUrl, formId: ids.request() }));
+      })
+      // Where the address of a refused form is loaded again.
+      .get(TEST_ACTION_PATH, () => seeOther("own", GET_STARTED_PATH))
+      .post(TEST_ACTION_PATH, sendTest(deps))
+  );
+}
+
+function sendTest({ actionService, formOf, clock, baseUrl, ...rules }: GetStartedDeps): AnswerPerson {
+  const checkCreate = createCheckCreate(rules);
+  return answerForm(formOf, async ({ person, form }) => {
+    authorize(person.caller, "create");
+    const formId = form.get("form_id") ?? "";
+    const { caller } = person;
+    const { request } = checkCreate({
+      value: { ...firstAction(baseUrl), title: "My first action" },
+      textOf: () => "",
+      idempotencyKey: FORM_ID.test(formId) ? formId : null,
+      hold: caller.hold,
+      role: caller.role,
+      now: clock.now(),
+    });
+    const { action } = await actionService.create(caller, request);
+    return actionPath(action.id);
+  });
 }

@@ -1,4 +1,10 @@
 /** @jsxImportSource hono/jsx */
+import type { ListNotifications } from "../actions/service.ts";
+import type { ChannelService } from "../channels/service.ts";
+import type { Clock } from "../core/clock.ts";
+import { NOTIFICATIONS_SHOWN_MAX } from "../core/limits.ts";
+import { page, seeOther } from "../http/response.ts";
+import { createPersonRoutes, type PersonOf } from "../http/session.ts";
 import type { OutboxEntry } from "../core/store.ts";
 import { askOf } from "../core/channel.ts";
 import type { NotificationStatus } from "../core/notification.ts";
@@ -125,4 +131,27 @@ function nameOf(event: string, kind: string): string {
   const ask = askOf(event);
   if (ask === null) return kind === "mail" ? mailName(event) : event;
   return `${kind === "mail" ? "Channel email" : "Channel message"}${ask.kind === "reminded" ? " (reminder)" : ""}`;
+}
+
+interface NotificationPageDeps {
+  readonly personOf: PersonOf;
+  readonly listNotifications: ListNotifications;
+  /** Names of channels. */
+  readonly channelService: Pick<ChannelService, "list">;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** What went out to people and programs. */
+export function notificationPages({ personOf, listNotifications, channelService, clock }: NotificationPageDeps) {
+  return createPersonRoutes(personOf)
+    .get(SETTINGS_PATHS.notifications, async ({ context: { search }, person }) => {
+      const before = new URLSearchParams(search).get("before") ?? "";
+      const [found, channels] = await Promise.all([
+        listNotifications(person.caller, /^[A-Za-z0-9_-]{1,64}$/.test(before) ? before : null, NOTIFICATIONS_SHOWN_MAX),
+        channelService.list(person.caller),
+      ]);
+      const names = new Map(channels.map(({ id, name }) => [id, name]));
+      return page("own", notificationsPage({ user: person, ...found, channels: names, now: clock.now() }));
+    })
+    .get("/settings/callbacks", () => seeOther("own", SETTINGS_PATHS.notifications));
 }

@@ -1,12 +1,31 @@
 /** @jsxImportSource hono/jsx */
-import { mayDo } from "../core/roles.ts";
+import { invalidField } from "../core/domain-error.ts";
+import { checkPausedHost, CreatePause } from "../api/pause-schemas.ts";
+import type { KeyService } from "../accounts/keys.ts";
+import type { SigningService } from "../accounts/signing-secrets.ts";
+import type { Clock } from "../core/clock.ts";
+import { KEY_ID } from "../core/ids.ts";
+import { type Caller, mayDo } from "../core/roles.ts";
+import { page } from "../http/response.ts";
+import { createPersonRoutes, nextOf, type Person, type PersonRouteDeps } from "../http/session.ts";
+import { PauseParams } from "../pauses/routes.ts";
+import type { PauseService } from "../pauses/service.ts";
+import { reasonInForm } from "./decision-form.tsx";
 import type { KeyView } from "../accounts/schemas.ts";
 import type { Pause } from "../core/pause.ts";
-import { CreatePause } from "../api/pause-schemas.ts";
 import { Button, PostForm, ReasonField, Select } from "../ui/form.tsx";
-import { type FormState, problemBeside, problemOf, schemaForm, StatedChoices } from "./forms.tsx";
+import {
+  answerForm,
+  type ById,
+  filled,
+  type FormState,
+  problemBeside,
+  problemOf,
+  schemaForm,
+  StatedChoices,
+} from "./forms.tsx";
 import { keyLabel, KeyName } from "./keys.tsx";
-import { PAUSES_PATH } from "../ui/layout.tsx";
+import { NEXT_FIELD, PAUSES_PATH } from "../ui/layout.tsx";
 import { Ago, Card, Notice, Problem, sentence, Time, UntrustedText } from "../ui/parts.tsx";
 import { List, None, RowAction, settingsFrame } from "./settings-frame.tsx";
 import type { Choice, PageUser } from "../ui/text.ts";
@@ -146,4 +165,60 @@ export function PausedNotice({ pause, user }: { readonly pause: Pause; readonly 
       {mayDo(user.role, "manage") ? sentence` · ${<a href={PAUSES_PATH}>All pauses</a>}` : null}
     </Notice>
   );
+}
+
+interface PausePageDeps extends PersonRouteDeps {
+  readonly pauseService: Pick<PauseService, "list" | "pause" | "resume">;
+  readonly keyService: Pick<KeyService, "list">;
+  readonly signingService: Pick<SigningService, "origins">;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** The pages of pauses, with the same service as /v1/pauses. They work without script. */
+export function pausePages(deps: PausePageDeps) {
+  const { pauseService, personOf, formOf } = deps;
+  const pause = answerForm(
+    formOf,
+    async ({ person, form }) => {
+      const reason = reasonInForm(form);
+      const keyId = form.get("key_id") ?? "";
+      const scope = PAUSE_SCOPES.find((one) => one === form.get("scope")) ?? null;
+      // What the reader can't see of the form doesn't count: only the field of what was chosen does.
+      if (scope === null) throw invalidField("scope", "Choose what to pause.");
+      if (scope === "key" && !KEY_ID.test(keyId)) throw invalidField("key_id", "Choose a key.");
+      const host = scope === "host" ? checkPausedHost((form.get("host") ?? "").trim(), null) : null;
+      await pauseService.pause(person.caller, { keyId: scope === "key" ? keyId : null, host, reason });
+      return PAUSES_PATH;
+    },
+    ({ person }, typed) => pausesHtml(deps, person, typed),
+  );
+  const resume = answerForm<ById>(formOf, async ({ person, params, form }) => {
+    await pauseService.resume(person.caller, params.id);
+    return nextOf(form.get(NEXT_FIELD)) ?? PAUSES_PATH;
+  });
+  return createPersonRoutes(personOf)
+    .get(PAUSES_PATH, async ({ context, person }) => {
+      const search = new URLSearchParams(context.search);
+      const [key, host] = [search.get("key") ?? "", search.get("host") ?? ""];
+      const scope = [host && "host", key && "key", search.get("scope") ?? ""].find((one) => one !== "") ?? "";
+      return page("own", await pausesHtml(deps, person, filled({ key_id: key, host, scope })));
+    })
+    .post(PAUSES_PATH, pause)
+    .post(`${PAUSES_PATH}/:id/resume`, resume, { params: PauseParams });
+}
+
+async function pausesHtml(deps: PausePageDeps, user: Person, typed: FormState): Promise<string> {
+  const { pauseService, keyService, signingService, clock } = deps;
+  const [pauses, keys, hosts] = await Promise.all([
+    pauseService.list(user.caller),
+    keyService.list(user.caller),
+    calledHosts(signingService, user.caller),
+  ]);
+  return pausesPage({ user, pauses, keys, hosts, typed, now: clock.now() });
+}
+
+/** The hosts that the account's calls went to, with their ports, the last called first. */
+export async function calledHosts(signingService: Pick<SigningService, "origins">, caller: Caller) {
+  const origins = await signingService.origins(caller);
+  return [...new Set(origins.flatMap(({ origin, use }) => (use === "calls" ? [new URL(origin).host] : [])))];
 }

@@ -46,25 +46,27 @@ import type { Log } from "../observability/log.ts";
 import type { PauseService } from "../pauses/service.ts";
 import { ASSETS } from "../ui/assets.ts";
 import { actionListRoutes, actionPageRoutes } from "./action-routes.ts";
-import { approvalLinkRoutes } from "./approval-link-routes.ts";
-import { auditPages } from "./audit-routes.ts";
+import { approvalLinkRoutes } from "./approval-link.tsx";
+import { auditPages } from "./audit.tsx";
 import { authRoutes, entryPages, passwordPages, startSession } from "./auth-routes.ts";
-import { bulkPages } from "./bulk-routes.ts";
-import { callbackHostPages } from "./callback-host-routes.ts";
-import { channelPages } from "./channel-routes.ts";
+import { bulkPages } from "./bulk.tsx";
+import { callbackHostPages } from "./callback-hosts.tsx";
+import { channelPages } from "./channels.tsx";
 import type { GuideGroup } from "./docs/guides.ts";
 import { docsPages } from "./docs/routes.ts";
-import { framePages, withNavigation, withStop } from "./frame-routes.ts";
-import { getStartedPages } from "./get-started-routes.ts";
-import { hostPages } from "./host-routes.ts";
+import { framePages, withNavigation, withStop } from "./frame.tsx";
+import { getStartedPages } from "./first-steps.tsx";
+import { hostPages } from "./hosts.tsx";
 import { inboxRoutes } from "./inbox-routes.ts";
 import { keyPages } from "./key-routes.ts";
 import { type Oidc, oidcRoutes } from "./oidc-routes.ts";
 import { overviewPages } from "./overview-routes.ts";
 import { type ReadReceipt, receiptRoutes } from "./receipt-routes.ts";
 import { resendRoutes } from "./resend-routes.ts";
-import { accountsPages, pausePages, settingsPages } from "./settings-routes.ts";
-import { signatureCheckPages } from "./signature-check-routes.ts";
+import { notificationPages } from "./notifications.tsx";
+import { pausePages } from "./pauses.tsx";
+import { serverPages } from "./settings.tsx";
+import { signingPages } from "./signing.tsx";
 import { joinPages, teamPages } from "./team-routes.ts";
 
 export interface PageNeeds extends CreateRules {
@@ -144,12 +146,12 @@ export function createPages(needs: PageNeeds) {
     hostPages(deps),
     callbackHostPages(deps),
     channelPages(deps),
-    accountsPages(deps),
+    serverPages(deps),
     auditPages(deps),
     overviewPages(deps),
     getStartedPages(deps),
-    settingsPages(deps),
-    signatureCheckPages(deps),
+    signingPages(deps),
+    notificationPages(deps),
     passwordPages(deps),
     teamPages(deps),
     joinPages(entering),

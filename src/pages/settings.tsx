@@ -1,8 +1,10 @@
 /** @jsxImportSource hono/jsx */
 import type { SignUpsClosedBy } from "../config/values.ts";
 import type { ListedAccount } from "../core/account-store.ts";
-import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
-import { deletableText, type ServerSize, shrinkAdvice } from "../accounts/server-size.ts";
+import { AccountParams } from "../accounts/routes.ts";
+import type { OwnMailService } from "../accounts/own-mails.ts";
+import { type SignUpGate, signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
+import { deletableText, type ReadServerSize, type ServerSize, shrinkAdvice } from "../accounts/server-size.ts";
 import { formatSize } from "../core/action.ts";
 import type { EffectiveSettings } from "../config/config.ts";
 import type { ServerSetting } from "../config/server-settings.ts";
@@ -16,7 +18,11 @@ import {
   RETRIES_DEFAULT,
   RETRIES_MAX,
 } from "../core/limits.ts";
+import { authorize, type Caller } from "../core/roles.ts";
+import { page, seeOther } from "../http/response.ts";
+import { createPersonRoutes, type Flash, type Person, type PersonRouteDeps } from "../http/session.ts";
 import { Button, PostForm } from "../ui/form.tsx";
+import { answerForm, type ById } from "./forms.tsx";
 import { Card, Day, Dot, type FactRows, Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
 import { List, None, RowAction, SETTINGS_PATHS, settingsFrame, Tagged } from "./settings-frame.tsx";
 import { counted, duration, number, type PageUser } from "../ui/text.ts";
@@ -31,11 +37,16 @@ interface ServerPageProps {
   readonly isOperator: boolean;
   readonly version: string;
   /** How a test mail fared. */
-  readonly notice?: { readonly isGood: boolean; readonly text: string } | null;
+  readonly notice: MailNotice | null;
+}
+
+interface MailNotice {
+  readonly isGood: boolean;
+  readonly text: string;
 }
 
 /** What is in force on the server, for owners. It is changed in its environment. */
-export function serverPage({ user, rules, size, isOperator, version, notice = null }: ServerPageProps): string {
+function serverPage({ user, rules, size, isOperator, version, notice }: ServerPageProps): string {
   return settingsFrame({
     user,
     section: "Server",
@@ -149,7 +160,7 @@ function topicOf(name: string): Topic {
   return TOPIC_OF.find(([pattern]) => pattern.test(name))?.[1] ?? "service";
 }
 
-export const MAIL_TEST_PATH = "/settings/server/mail-test";
+const MAIL_TEST_PATH = "/settings/server/mail-test";
 
 /** A value and the name of its setting. */
 function setting(text: string, name: string) {
@@ -244,7 +255,7 @@ interface AccountsPageProps {
 }
 
 /** The accounts of the service, and which of them are stopped. */
-export function accountsPage({ user, accounts, closedBy }: AccountsPageProps): string {
+function accountsPage({ user, accounts, closedBy }: AccountsPageProps): string {
   return settingsFrame({
     user,
     section: "Server",
@@ -293,4 +304,57 @@ export function accountsPage({ user, accounts, closedBy }: AccountsPageProps): s
       />
     ),
   });
+}
+
+interface ServerPageDeps extends PersonRouteDeps {
+  /** The server's settings that this caller can see. */
+  readonly rulesFor: (caller: Caller) => Promise<EffectiveSettings>;
+  readonly readSize: ReadServerSize;
+  readonly signUpGate: Pick<SignUpGate, "isOperator" | "list" | "allow" | "closedBy">;
+  readonly ownMails: Pick<OwnMailService, "test">;
+  readonly flash: Flash;
+  readonly version: string;
+}
+
+/** The pages of the server, and of its accounts for owners of the first one. */
+export function serverPages({ rulesFor, readSize, signUpGate, ownMails, flash, version, ...deps }: ServerPageDeps) {
+  const { personOf, formOf } = deps;
+  const serverHtml = async (user: Person, notice: MailNotice | null) => {
+    const { caller } = user;
+    authorize(caller, "manage");
+    const [rules, size, isOperator] = await Promise.all([
+      rulesFor(caller),
+      readSize(caller),
+      signUpGate.isOperator(caller),
+    ]);
+    return serverPage({ user, rules, size, isOperator, version, notice });
+  };
+  const testMail = answerForm(
+    formOf,
+    async ({ person }) => {
+      authorize(person.caller, "manage");
+      const { error } = await ownMails.test(person);
+      const text = error === null ? `The test mail to ${person.email} was delivered to the mail provider.` : error;
+      return flash.redirect(person, SETTINGS_PATHS.server, { isGood: error === null, text });
+    },
+    ({ person }, { problem }) => serverHtml(person, { isGood: false, text: problem }),
+    new Set(["rate_limited"]),
+  );
+  const allow = answerForm<ById>(formOf, async ({ person, params }) => {
+    await signUpGate.allow(person.caller, params.id);
+    return ACCOUNTS_PAGE_PATH;
+  });
+  return createPersonRoutes(personOf)
+    .get(SETTINGS_PATHS.server, async ({ context, person }) => {
+      // Safe: only the test of mail writes a flash for this path.
+      const notice = flash.read(context, person) as MailNotice | null;
+      return page("own", await serverHtml(person, notice));
+    })
+    .get(MAIL_TEST_PATH, () => seeOther("own", SETTINGS_PATHS.server))
+    .post(MAIL_TEST_PATH, testMail)
+    .get(ACCOUNTS_PAGE_PATH, async ({ person }) => {
+      const [accounts, closedBy] = await Promise.all([signUpGate.list(person.caller), signUpGate.closedBy()]);
+      return page("own", accountsPage({ user: person, accounts, closedBy }));
+    })
+    .post(`${ACCOUNTS_PAGE_PATH}/:id/allow`, allow, { params: AccountParams });
 }

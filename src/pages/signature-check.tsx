@@ -1,10 +1,12 @@
 /** @jsxImportSource hono/jsx */
 import type { SigningUse } from "../core/account-store.ts";
 import type { KnownOrigin } from "../accounts/signing-secrets.ts";
-import type { SignatureCheck } from "../accounts/verify-signature.ts";
+import { type ReceivedMessage, SIGNATURE_HEADERS, type SignatureCheck } from "../accounts/verify-signature.ts";
 import { Button, Field, PostForm } from "../ui/form.tsx";
 import { Card, Notice, UntrustedText } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
+import { isJsonObject } from "../api/schema-helpers.ts";
+import type { Form } from "../http/request.ts";
 
 export const CHECK_PATH = "/settings/signing/check";
 
@@ -101,4 +103,68 @@ function Found({ found: { secret, problems, warnings } }: { readonly found: Sign
       ))}
     </>
   );
+}
+
+/** What the form has. */
+export function typedIn(form: Form): TypedCheck {
+  return {
+    origin: form.get("origin") ?? "",
+    use: form.get("for") === "callbacks" ? "callbacks" : "calls",
+    headers: form.get("headers") ?? "",
+    body: form.get("body") ?? "",
+    isBase64: form.get("base64") === "yes",
+  };
+}
+
+/** Null if the body is not the base64 that it is said to be. */
+export function messageOf({ headers, body, isBase64 }: TypedCheck): ReceivedMessage | null {
+  const lines = valuesIn(headers);
+  const found = SIGNATURE_HEADERS.map((name) => [name, lines.get(name) ?? null] as const);
+  // Safe: it has every header.
+  const read = Object.fromEntries(found) as ReceivedMessage["headers"];
+  if (isBase64) {
+    const text = body.replaceAll(/\s/g, "");
+    const bytes = Buffer.from(text, "base64");
+    return bytes.toString("base64") === text ? { headers: read, bodies: [bytes] } : null;
+  }
+  // Browsers send every line break of a text field as CR LF.
+  const unix = body.replaceAll("\r\n", "\n");
+  return { headers: read, bodies: [...new Set([unix, body])].map((text) => Buffer.from(text)) };
+}
+
+/** Headers as people copy them: lines of names and values, perhaps quoted, or the JSON of an object. */
+function valuesIn(text: string): ReadonlyMap<string, string> {
+  const values = new Map<string, string>();
+  for (const [name, value] of Object.entries(objectIn(text) ?? {})) {
+    if (typeof value === "string") values.set(name.toLowerCase(), value);
+  }
+  if (values.size > 0) return values;
+  for (const line of text.split("\n")) {
+    for (const name of SIGNATURE_HEADERS) {
+      const at = line.toLowerCase().indexOf(name);
+      if (at === -1) continue;
+      values.set(name, unquoted(line.slice(at + name.length)));
+      break;
+    }
+  }
+  return values;
+}
+
+function objectIn(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+const AROUND = " \t\r:\"'`,\\";
+
+/** Without the punctuation around a value; base64 has none of it. */
+function unquoted(text: string): string {
+  let [from, to] = [0, text.length];
+  while (from < to && AROUND.includes(text.charAt(from))) from += 1;
+  while (to > from && AROUND.includes(text.charAt(to - 1))) to -= 1;
+  return text.slice(from, to);
 }

@@ -1,11 +1,17 @@
 /** @jsxImportSource hono/jsx */
 import type { SigningUse } from "../core/account-store.ts";
-import type { KnownOrigin, SigningSecret } from "../accounts/signing-secrets.ts";
+import { checkOrigin, type KnownOrigin, type SigningSecret, type SigningService } from "../accounts/signing-secrets.ts";
+import type { VerifyService } from "../accounts/verify-signature.ts";
+import type { Clock } from "../core/clock.ts";
+import { DomainError, invalidField } from "../core/domain-error.ts";
+import type { Form } from "../http/request.ts";
+import { page, seeOther } from "../http/response.ts";
+import { createPersonRoutes, type Flash, type Person, type PersonRouteDeps } from "../http/session.ts";
 import { Copied, EmptyState } from "../ui/controls.tsx";
 import { Button, Field, PostForm } from "../ui/form.tsx";
-import { EMPTY_FORM, type FormState } from "./forms.tsx";
+import { answerForm, EMPTY_FORM, type FormState } from "./forms.tsx";
 import { Card, LinkButton, Notice, sentence, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
-import { CheckForm, type CheckFormProps } from "./signature-check.tsx";
+import { CHECK_PATH, CheckForm, type CheckFormProps, messageOf, typedIn } from "./signature-check.tsx";
 import { AgoOr, List, RowAction, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
 
@@ -49,7 +55,7 @@ interface SigningPageProps {
 }
 
 /** The origins that have a signing secret in use, and a form for any other. */
-export function signingPage({
+function signingPage({
   user,
   origins,
   rotatedUntil = null,
@@ -139,7 +145,7 @@ interface SecretPageProps {
 }
 
 /** The secret of an origin, with a button to rotate it. */
-export function secretPage({ user, shown, isRotated = false }: SecretPageProps): string {
+function secretPage({ user, shown, isRotated = false }: SecretPageProps): string {
   const { origin, use, secret, previous } = shown;
   return settingsFrame({
     user,
@@ -211,7 +217,7 @@ interface AskRotationProps {
 }
 
 /** Asks for confirmation before a rotation. */
-export function askRotationPage({ user, origin, use, seen, endsNow, isLate }: AskRotationProps): string {
+function askRotationPage({ user, origin, use, seen, endsNow, isLate }: AskRotationProps): string {
   return settingsFrame({
     user,
     section: "Signing secrets",
@@ -248,3 +254,131 @@ export function askRotationPage({ user, origin, use, seen, endsNow, isLate }: As
 }
 
 const SIGNED = { calls: "call", callbacks: "callback", all: "call and callback" } as const;
+
+interface SigningPageDeps extends PersonRouteDeps {
+  readonly signingService: SigningService;
+  readonly verifyService: VerifyService;
+  readonly flash: Flash;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** The pages of signing secrets. A secret is only in the response to a form, never in a URL. */
+export function signingPages({ signingService, verifyService, personOf, formOf, flash, clock }: SigningPageDeps) {
+  const html = async (user: Person, more: Partial<SigningPageProps> = {}) =>
+    signingPage({ user, origins: await signingService.origins(user.caller), now: clock.now(), ...more });
+  const again = ({ person }: { readonly person: Person }, typed: FormState) => html(person, { typed });
+  const secretHtml = async (user: Person, origin: string, use: SigningUse, isRotated = false) =>
+    secretPage({ user, shown: { ...(await signingService.read(user.caller, origin, use)), use }, isRotated });
+  const show = answerForm(
+    formOf,
+    async ({ person, form }) => page("own", await secretHtml(person, originIn(form), useIn(form))),
+    again,
+  );
+
+  /** When the previous secret expires; null if there is none. */
+  const overlapEndOf = ({ caller }: Person, { origin, use }: Asked) =>
+    signingService.overlapEnd(caller, origin ?? ANY_ORIGIN, use);
+  const ask = async (user: Person, asked: Asked, isLate = false) => {
+    const endsNow = await overlapEndOf(user, asked);
+    return page("own", askRotationPage({ user, ...asked, seen: stateOf(endsNow), endsNow, isLate }));
+  };
+  const rotatedHtml = async (person: Person, { origin, use, untilMs }: Rotated) =>
+    origin === null ? html(person, { rotatedUntil: new Date(untilMs) }) : secretHtml(person, origin, use, true);
+
+  /**
+   * Asks for confirmation first. A confirmation is valid only for the state that was shown: the same one twice, by a double
+   * click or a reload, would invalidate the previous secret, which targets still use.
+   */
+  const rotate = answerForm(
+    formOf,
+    async ({ person, form }) => {
+      const asked: Asked = { origin: (form.get("origin") ?? "") === "" ? null : originIn(form), use: useIn(form) };
+      const { origin, use } = asked;
+      const seen = form.get("seen");
+      if (seen !== stateOf(await overlapEndOf(person, asked))) return ask(person, asked, seen !== undefined);
+      const { previousExpiresAt } = await signingService.rotate(person.caller, origin, origin === null ? null : use);
+      const result: Rotated = { origin, use, untilMs: previousExpiresAt.getTime() };
+      // After a rotation of all secrets, none is shown.
+      if (origin === null) return flash.redirect(person, ROTATED_PATH, result);
+      return flash.showSecretOnce(person, ROTATED_PATH, result, async () =>
+        page("own", await rotatedHtml(person, result)),
+      );
+    },
+    again,
+  );
+
+  /** With the service of POST /v1/signing-secret/verify. */
+  const check = answerForm(formOf, async ({ context, person, form }) => {
+    const typed = typedIn(form);
+    const message = messageOf(typed);
+    const origin = originOf(typed.origin);
+    if (origin !== null && message !== null) {
+      const found = await verifyService.check(person.caller, origin, typed.use, message);
+      return page("own", await html(person, { check: { typed, found } }));
+    }
+    context.errorCode = "validation_error";
+    const problems = {
+      ...(origin === null && { origin: "Enter only scheme, host and port, like https://api.example.com." }),
+      ...(message === null && { body: "This is not base64. Copy it whole, or untick the box below." }),
+    };
+    return page("own", await html(person, { check: { typed, problems } }), { status: 400 });
+  });
+  return (
+    createPersonRoutes(personOf)
+      .get(SETTINGS_PATHS.signing, async ({ person }) => page("own", await html(person)))
+      // Where the address of a refused form, of a secret or of a result is loaded again.
+      .get(SECRET_PATH, () => seeOther("own", SETTINGS_PATHS.signing))
+      .post(SECRET_PATH, show)
+      .get(ROTATION_PATH, ({ person }) => ask(person, { origin: null, use: "calls" }))
+      .post(ROTATION_PATH, rotate)
+      .get(ROTATED_PATH, async ({ context, person }) => {
+        // Safe: only `rotate` writes a flash for this path.
+        const result = flash.read(context, person) as Rotated | null;
+        if (result === null) return seeOther("own", SETTINGS_PATHS.signing);
+        return page("own", await rotatedHtml(person, result));
+      })
+      .get(CHECK_PATH, () => seeOther("own", `${SETTINGS_PATHS.signing}#check`))
+      .post(CHECK_PATH, check)
+  );
+}
+
+/** Shows the result of a rotation. Reloading it rotates nothing. */
+const ROTATED_PATH = "/settings/rotated";
+
+interface Asked {
+  /** Null: all of them. */
+  readonly origin: string | null;
+  readonly use: SigningUse;
+}
+
+interface Rotated extends Asked {
+  readonly untilMs: number;
+}
+
+/** A reserved name (RFC 6761, 6.4): its secret stands for every origin that was never rotated alone. */
+const ANY_ORIGIN = "https://any.invalid";
+
+function stateOf(overlapEnd: Date | null): string {
+  return overlapEnd?.toISOString() ?? "none";
+}
+
+function useIn(form: Form): SigningUse {
+  return form.get("for") === "callbacks" ? "callbacks" : "calls";
+}
+
+/** Throws `validation_error`. */
+function originIn(form: Form): string {
+  const origin = originOf(form.get("origin") ?? "");
+  if (origin !== null) return origin;
+  throw invalidField("origin", "Enter only the scheme, host and port of a target, like https://api.example.com.");
+}
+
+/** Null if it is not an origin. A slash at its end, as browsers add, is accepted. */
+function originOf(text: string): string | null {
+  try {
+    return checkOrigin(text.trim().replace(/\/$/, ""));
+  } catch (error) {
+    if (error instanceof DomainError) return null;
+    throw error;
+  }
+}
