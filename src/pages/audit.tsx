@@ -114,11 +114,8 @@ const dayFormat = new Intl.DateTimeFormat("en-GB", {
   year: "numeric",
 });
 
-interface EntryProps extends Pick<AuditPageProps, "user" | "kinds" | "pathOf" | "names"> {
-  readonly entry: AuditRow;
-}
-
-function Entry({ entry, user, kinds, pathOf, names }: EntryProps) {
+function Entry(props: Pick<AuditPageProps, "user" | "kinds" | "pathOf" | "names"> & { readonly entry: AuditRow }) {
+  const { entry, user, kinds, pathOf, names } = props;
   const { at, actor, kind, client, detail } = entry;
   const { reason } = detail;
   return (
@@ -169,14 +166,9 @@ function EntryFacts({ entry: { seq, at, actor, kind, subject, client, detail } }
   );
 }
 
-interface WhoProps {
-  readonly actor: string;
-  readonly user: PageUser;
-  readonly isWithin?: boolean;
-}
-
 /** Who acted, at the beginning of a sentence or within it. */
-function Who({ actor, user, isWithin = false }: WhoProps) {
+function Who(props: { readonly actor: string; readonly user: PageUser; readonly isWithin?: boolean }) {
+  const { actor, user, isWithin = false } = props;
   if (actor === "anonymous") return <b>Somebody</b>;
   const { name } = describeActor(actor);
   if (isKey(actor)) return sentence`${isWithin ? "the key" : "Key"} ${<Name text={name} />}`;
@@ -275,11 +267,8 @@ const KIND_GROUPS: readonly (readonly [title: string, kinds: readonly AuditKind[
   ["Accounts of the service", ["signups_closed", "account_allowed"]],
 ];
 
-interface KindMenuProps extends Pick<AuditPageProps, "kinds"> {
-  readonly pathOf: (kinds: readonly AuditKind[]) => string;
-}
-
-function KindMenu({ kinds, pathOf }: KindMenuProps) {
+function KindMenu(props: Pick<AuditPageProps, "kinds"> & { readonly pathOf: (kinds: readonly AuditKind[]) => string }) {
+  const { kinds, pathOf } = props;
   const isChosen = (some: readonly AuditKind[]) =>
     some.length === kinds.length && some.every((one) => kinds.includes(one));
   const group = KIND_GROUPS.find(([, some]) => isChosen(some))?.[0];

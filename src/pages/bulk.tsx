@@ -324,12 +324,8 @@ export function bulkListPage({ user, jobs, older }: BulkListProps): string {
   );
 }
 
-interface BulkPageDeps extends PersonRouteDeps {
-  readonly bulkService: BulkService;
-}
-
 /** The pages of bulk jobs. */
-export function bulkPages({ bulkService, personOf, formOf }: BulkPageDeps) {
+export function bulkPages({ bulkService, personOf, formOf }: PersonRouteDeps & { readonly bulkService: BulkService }) {
   const askHtml = async (
     user: Person,
     operation: BulkOperation,

@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-import type { ListedHost } from "../core/account-store.ts";
 import type { CallbackTest, CallbackTestService } from "../accounts/callback-test.ts";
 import { AddCallbackHost, type CallbackHostService, checkCallbackHost } from "../accounts/callback-hosts.ts";
 import { CALLBACK_HOSTS_MAX } from "../core/limits.ts";
@@ -17,18 +16,10 @@ import { createPersonRoutes, type Flash, type Person, type PersonRouteDeps } fro
 
 const HOST_FORM = schemaForm(AddCallbackHost);
 
-export const CALLBACK_TEST_PATH = `${SETTINGS_PATHS.callbackHosts}/test`;
-
-export interface CallbackHostsProps {
-  readonly user: PageUser;
-  readonly hosts: readonly ListedHost[];
-  readonly typed?: FormState;
-  /** The URL that was tested, and how it fared or what is wrong with it. */
-  readonly tested?: ShownCallbackTest | null;
-}
+const CALLBACK_TEST_PATH = `${SETTINGS_PATHS.callbackHosts}/test`;
 
 /** A test for the page after it. */
-export interface ShownCallbackTest {
+interface ShownCallbackTest {
   readonly url: string;
   readonly asksWrong: boolean;
   /** Null: it was refused. */
@@ -37,7 +28,14 @@ export interface ShownCallbackTest {
 }
 
 /** The hosts that callbacks may go to before an approval, with a form to add one, and a test of a receiver there. */
-export function callbackHostsPage({ user, hosts, typed = EMPTY_FORM, tested = null }: CallbackHostsProps): string {
+async function callbackHostsPage(
+  callbackHosts: CallbackHostService,
+  user: Person,
+  { typed = EMPTY_FORM, tested = null }: { readonly typed?: FormState; readonly tested?: ShownCallbackTest | null },
+): Promise<string> {
+  // A page of owners: readers get the list over the API.
+  authorize(user.caller, "manage");
+  const hosts = await callbackHosts.list(user.caller);
   return settingsFrame({
     user,
     section: "Callback hosts",
@@ -152,18 +150,13 @@ interface CallbackHostPageDeps extends PersonRouteDeps {
 
 /** The page of the hosts that callbacks may go to, with the same service as /v1/callback-hosts. It works without script. */
 export function callbackHostPages({ callbackHosts, callbackTests, personOf, formOf, flash }: CallbackHostPageDeps) {
-  const html = async (person: Person, more: Omit<CallbackHostsProps, "user" | "hosts">) => {
-    // A page of owners: readers get the list over the API.
-    authorize(person.caller, "manage");
-    return callbackHostsPage({ user: person, hosts: await callbackHosts.list(person.caller), ...more });
-  };
   const add = answerForm(
     formOf,
     async ({ person, form }) => {
       await callbackHosts.add(person.caller, checkCallbackHost((form.get("host") ?? "").trim(), "validation_error"));
       return SETTINGS_PATHS.callbackHosts;
     },
-    ({ person }, typed) => html(person, { typed }),
+    ({ person }, typed) => callbackHostsPage(callbackHosts, person, { typed }),
   );
   const remove = answerForm(formOf, async ({ person, form }) => {
     await unlessGone(callbackHosts.remove(person.caller, form.get("host") ?? ""));
@@ -181,7 +174,8 @@ export function callbackHostPages({ callbackHosts, callbackTests, personOf, form
       const tested: ShownCallbackTest = { url, asksWrong, result, problem: null };
       return flash.redirect(person, SETTINGS_PATHS.callbackHosts, tested);
     },
-    ({ person, form }, { problem }) => html(person, { tested: { ...askedIn(form), result: null, problem } }),
+    ({ person, form }, { problem }) =>
+      callbackHostsPage(callbackHosts, person, { tested: { ...askedIn(form), result: null, problem } }),
     REFUSED,
   );
   return (
@@ -189,7 +183,7 @@ export function callbackHostPages({ callbackHosts, callbackTests, personOf, form
       .get(SETTINGS_PATHS.callbackHosts, async ({ context, person }) => {
         // Safe: only the test of a receiver writes a flash for this path.
         const tested = flash.read(context, person) as ShownCallbackTest | null;
-        return page("own", await html(person, { tested }));
+        return page("own", await callbackHostsPage(callbackHosts, person, { tested }));
       })
       .post(SETTINGS_PATHS.callbackHosts, add)
       .post(`${SETTINGS_PATHS.callbackHosts}/remove`, remove)

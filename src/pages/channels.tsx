@@ -25,21 +25,12 @@ import { page } from "../http/response.ts";
 import { createPersonRoutes, type Flash, type Person, type PersonRouteDeps } from "../http/session.ts";
 import type { Clock } from "../core/clock.ts";
 
-export const CHANNELS_PATH = "/settings/channels";
+const CHANNELS_PATH = "/settings/channels";
 
-export const CHANNEL_FORM = schemaForm(CreateChannel);
-
-interface ChannelsPageProps {
-  readonly user: PageUser;
-  readonly channels: readonly Channel[];
-  readonly typed?: FormState;
-  /** How the test of a channel fared. */
-  readonly tested?: ShownTest | null;
-  readonly now: Date;
-}
+const CHANNEL_FORM = schemaForm(CreateChannel);
 
 /** How a test fared, for the page after it. */
-export interface ShownTest {
+interface ShownTest {
   readonly id: string;
   /** Null: it was delivered. */
   readonly error: string | null;
@@ -47,8 +38,13 @@ export interface ShownTest {
 }
 
 /** Where the account asks for approval. */
-export function channelsPage(props: ChannelsPageProps): string {
-  const { user, channels, typed = EMPTY_FORM, tested = null, now } = props;
+async function channelsPage(
+  { channelService, clock }: ChannelPageDeps,
+  user: Person,
+  { typed = EMPTY_FORM, tested = null }: { readonly typed?: FormState; readonly tested?: ShownTest | null },
+): Promise<string> {
+  const channels = await channelService.list(user.caller);
+  const now = clock.now();
   return settingsFrame({
     user,
     section: "Channels",
@@ -217,10 +213,9 @@ interface ChannelPageDeps extends PersonRouteDeps {
 const REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "rate_limited"]);
 
 /** The page of where the account asks for approval, with the same service as /v1/channels. It works without script. */
-export function channelPages({ channelService, personOf, formOf, flash, clock }: ChannelPageDeps) {
-  const html = async (user: Person, more: { readonly typed?: FormState; readonly tested?: ShownTest | null }) =>
-    channelsPage({ user, channels: await channelService.list(user.caller), now: clock.now(), ...more });
-  const again = ({ person }: { readonly person: Person }, typed: FormState) => html(person, { typed });
+export function channelPages(deps: ChannelPageDeps) {
+  const { channelService, personOf, formOf, flash, clock } = deps;
+  const again = ({ person }: { readonly person: Person }, typed: FormState) => channelsPage(deps, person, { typed });
   const add = answerForm(
     formOf,
     async ({ person, form }) => {
@@ -252,7 +247,7 @@ export function channelPages({ channelService, personOf, formOf, flash, clock }:
     .get(CHANNELS_PATH, async ({ context, person }) => {
       // Safe: only the test of a channel writes a flash for this path.
       const tested = flash.read(context, person) as ShownTest | null;
-      return page("own", await html(person, { tested }));
+      return page("own", await channelsPage(deps, person, { tested }));
     })
     .post(CHANNELS_PATH, add)
     .post(`${CHANNELS_PATH}/:id/test`, test, { params: ChannelParams })

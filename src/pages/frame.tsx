@@ -91,13 +91,8 @@ export function paletteList({ user, text, actions, host, now }: PaletteProps): s
   );
 }
 
-interface GroupProps {
-  readonly name: string;
-  readonly isShown: boolean;
-  readonly children?: Child;
-}
-
-function Group({ name, isShown, children }: GroupProps) {
+function Group(props: { readonly name: string; readonly isShown: boolean; readonly children?: Child }) {
+  const { name, isShown, children } = props;
   if (!isShown) return null;
   return (
     <div role="group" aria-label={name}>

@@ -41,30 +41,17 @@ import { calledHosts } from "./pauses.tsx";
 import type { PauseService } from "../pauses/service.ts";
 import type { Clock } from "../core/clock.ts";
 
-export const HOSTS_PATH = "/settings/hosts";
+const HOSTS_PATH = "/settings/hosts";
 
-export const HOST_FORM = schemaForm(PutHostSettings);
+const HOST_FORM = schemaForm(PutHostSettings);
 
-export const DEFAULTS_FORM = schemaForm(PutDefaults);
-
-export interface HostsPageProps {
-  readonly user: PageUser;
-  readonly hosts: readonly HostSettingsRow[];
-  readonly defaults: HostRules;
-  readonly server: ServerRules;
-  /** The other hosts that the account has called. */
-  readonly known: readonly string[];
-  /** All pauses in force. */
-  readonly pauses: readonly Pause[];
-  readonly typed?: FormState;
-  readonly now: Date;
-}
+const DEFAULTS_FORM = schemaForm(PutDefaults);
 
 /** What the server does where an account sets nothing. */
-export type ServerRules = Pick<EffectiveSettings, "attemptTimeoutMs" | "retryBaseMs" | "retryCapMs">;
+type ServerRules = Pick<EffectiveSettings, "attemptTimeoutMs" | "retryBaseMs" | "retryCapMs">;
 
 /** These rules, with the server's where they set nothing. */
-export function inheritedRules(rules: HostRules, server: ServerRules): HostRules {
+function inheritedRules(rules: HostRules, server: ServerRules): HostRules {
   return {
     ...rules,
     timeoutMs: rules.timeoutMs ?? server.attemptTimeoutMs,
@@ -73,8 +60,17 @@ export function inheritedRules(rules: HostRules, server: ServerRules): HostRules
 }
 
 /** What the account sets for hosts, and which of them are paused. */
-export function hostsPage(props: HostsPageProps): string {
-  const { user, hosts, defaults, server, known, pauses, typed = EMPTY_FORM, now } = props;
+async function hostsPage(deps: HostPageDeps, user: Person, typed = EMPTY_FORM): Promise<string> {
+  const { hostService, pauseService, signingService, rulesFor, clock } = deps;
+  const { caller } = user;
+  const now = clock.now();
+  const { hosts, defaults } = await ofOwner(hostService, user);
+  const [pauses, called, server] = await Promise.all([
+    pauseService.list(caller),
+    calledHosts(signingService, caller),
+    rulesFor(caller),
+  ]);
+  const known = called.filter((host) => !hosts.some((row) => row.host === host));
   const paused = new Map(pauses.flatMap((pause) => (pause.kind === "host" ? [[pause.subject, pause]] : [])));
   const unset = [...paused.keys()].filter((host) => !hosts.some((row) => row.host === host));
   const rows: readonly HostRow[] = [
@@ -172,13 +168,12 @@ function HostState({ pause, now }: { readonly pause: Pause | undefined; readonly
   );
 }
 
-interface HostActionsProps {
-  readonly user: PageUser;
-  readonly row: HostRow;
-  readonly pause: Pause | undefined;
-}
-
-function HostActions({ user, row: { host, setting }, pause }: HostActionsProps) {
+function HostActions(props: { readonly user: PageUser; readonly row: HostRow; readonly pause: Pause | undefined }) {
+  const {
+    user,
+    row: { host, setting },
+    pause,
+  } = props;
   const isDefaults = host === ALL_HOSTS;
   const query = `?host=${encodeURIComponent(host)}`;
   return (
@@ -231,17 +226,11 @@ export function patternsText(patterns: readonly StatusPattern[]): string {
   return patterns.length === 0 ? "nothing" : patterns.join(", ");
 }
 
-interface HostFormProps {
-  readonly user: PageUser;
-  /** Or all of them. */
-  readonly host: string;
-  readonly typed: FormState;
-  /** What holds where a field is empty. */
-  readonly inherited: FormState;
-}
-
 /** The form that sets everything of a host, or of all. */
-export function hostFormPage({ user, host, typed, inherited }: HostFormProps): string {
+async function hostFormPage({ hostService, rulesFor }: HostPageDeps, user: Person, host: string, typed: FormState) {
+  const [{ defaults }, server] = await Promise.all([ofOwner(hostService, user), rulesFor(user.caller)]);
+  // What holds where a field is empty.
+  const inherited = hostFields(inheritedRules(host === ALL_HOSTS ? NO_HOST_RULES : defaults, server));
   const isDefaults = host === ALL_HOSTS;
   const form = isDefaults ? DEFAULTS_FORM : HOST_FORM;
   const field = (name: string, label: string, texts: Pick<SchemaFieldProps, "hint" | "wrong"> = {}) => (
@@ -324,40 +313,21 @@ export function hostPages(deps: HostPageDeps) {
       await save(hostService, person, form);
       return HOSTS_PATH;
     },
-    ({ person, form }, typed) => formHtml(deps, person, form.get("host") ?? "", typed),
+    ({ person, form }, typed) => hostFormPage(deps, person, form.get("host") ?? "", typed),
   );
   const remove = answerForm(formOf, async ({ person, form }) => {
     await unlessGone(hostService.remove(person.caller, form.get("host") ?? ""));
     return HOSTS_PATH;
   });
   return createPersonRoutes(personOf)
-    .get(HOSTS_PATH, async ({ person }) => page("own", await hostsHtml(deps, person)))
+    .get(HOSTS_PATH, async ({ person }) => page("own", await hostsPage(deps, person)))
     .get(`${HOSTS_PATH}/defaults`, async ({ person }) => {
       const { defaults } = await ofOwner(hostService, person);
-      return page("own", await formHtml(deps, person, ALL_HOSTS, hostFields(defaults)));
+      return page("own", await hostFormPage(deps, person, ALL_HOSTS, hostFields(defaults)));
     })
     .get(`${HOSTS_PATH}/edit`, edit(deps))
     .post(HOSTS_PATH, put)
     .post(`${HOSTS_PATH}/remove`, remove);
-}
-
-async function hostsHtml(deps: HostPageDeps, person: Person, typed = EMPTY_FORM): Promise<string> {
-  const { hostService, pauseService, signingService, rulesFor, clock } = deps;
-  const { caller } = person;
-  const set = await ofOwner(hostService, person);
-  const [pauses, called, server] = await Promise.all([
-    pauseService.list(caller),
-    calledHosts(signingService, caller),
-    rulesFor(caller),
-  ]);
-  const known = called.filter((host) => !set.hosts.some((row) => row.host === host));
-  return hostsPage({ user: person, ...set, server, known, pauses, now: clock.now(), typed });
-}
-
-async function formHtml({ hostService, rulesFor }: HostPageDeps, user: Person, host: string, typed: FormState) {
-  const [{ defaults }, server] = await Promise.all([ofOwner(hostService, user), rulesFor(user.caller)]);
-  const inherited = hostFields(inheritedRules(host === ALL_HOSTS ? NO_HOST_RULES : defaults, server));
-  return hostFormPage({ user, host, typed, inherited });
 }
 
 /** Pages of owners: readers get the list over the API. */
@@ -374,10 +344,10 @@ function edit(deps: HostPageDeps): AnswerPerson {
     try {
       const host = checkHost(typed, "validation_error");
       const rules = hosts.find((row) => row.host === host)?.rules ?? NO_HOST_RULES;
-      return page("own", await formHtml(deps, person, host, hostFields(rules)));
+      return page("own", await hostFormPage(deps, person, host, hostFields(rules)));
     } catch (error) {
       return showFormAgain(context, error, INVALID, (problem) =>
-        hostsHtml(deps, person, { ...filled({ host: typed }), problem }),
+        hostsPage(deps, person, { ...filled({ host: typed }), problem }),
       );
     }
   };

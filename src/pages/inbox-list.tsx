@@ -161,13 +161,9 @@ function Chosen({ action, isSelected }: { readonly action: SeenAction; readonly 
   );
 }
 
-interface OpenLinkProps extends Pick<RowsProps, "query" | "openId"> {
-  readonly id: string;
-  readonly children?: Child;
-}
-
 /** A link to the page of a request. With script the request is shown beside the list. */
-function OpenLink({ id, query, openId, children }: OpenLinkProps) {
+function OpenLink(props: Pick<RowsProps, "query" | "openId"> & { readonly id: string; readonly children?: Child }) {
+  const { id, query, openId, children } = props;
   return (
     <a
       class="inbox-open"

@@ -140,13 +140,8 @@ export function keysPage(props: KeysPageProps): string {
   );
 }
 
-interface LiveKeyProps {
-  readonly of: ListedKeyView;
-  readonly pause: Pause | undefined;
-  readonly now: Date;
-}
-
-function LiveKey({ of: key, pause, now }: LiveKeyProps) {
+function LiveKey(props: { readonly of: ListedKeyView; readonly pause: Pause | undefined; readonly now: Date }) {
+  const { of: key, pause, now } = props;
   return (
     <>
       <KeyName of={key} /> <code class="none nowrap">…{key.last4}</code>{" "}

@@ -31,20 +31,9 @@ import { List, None, RowAction, settingsFrame } from "./settings-frame.tsx";
 import type { Choice, PageUser } from "../ui/text.ts";
 import { ActorName } from "./timeline.tsx";
 
-export interface PausesPageProps {
-  readonly user: PageUser;
-  readonly pauses: readonly Pause[];
-  /** All keys of the account. */
-  readonly keys: readonly KeyView[];
-  /** The hosts that the account has called. */
-  readonly hosts: readonly string[];
-  readonly typed: FormState;
-  readonly now: Date;
-}
+const PAUSE_SCOPES = ["host", "key", "account"] as const;
 
-export const PAUSE_SCOPES = ["host", "key", "account"] as const;
-
-export type PauseScope = (typeof PAUSE_SCOPES)[number];
+type PauseScope = (typeof PAUSE_SCOPES)[number];
 
 const SCOPE_TEXTS = {
   host: { label: "One host", hint: "All calls to it wait." },
@@ -66,8 +55,14 @@ function shownFields({ values }: FormState): readonly string[] {
 }
 
 /** Lists the pauses, with a form to add one. */
-export function pausesPage(props: PausesPageProps): string {
-  const { user, pauses, keys, hosts, typed, now } = props;
+async function pausesPage(deps: PausePageDeps, user: Person, typed: FormState): Promise<string> {
+  const { pauseService, keyService, signingService, clock } = deps;
+  const now = clock.now();
+  const [pauses, keys, hosts] = await Promise.all([
+    pauseService.list(user.caller),
+    keyService.list(user.caller),
+    calledHosts(signingService, user.caller),
+  ]);
   return settingsFrame({
     user,
     section: "Pauses",
@@ -190,7 +185,7 @@ export function pausePages(deps: PausePageDeps) {
       await pauseService.pause(person.caller, { keyId: scope === "key" ? keyId : null, host, reason });
       return PAUSES_PATH;
     },
-    ({ person }, typed) => pausesHtml(deps, person, typed),
+    ({ person }, typed) => pausesPage(deps, person, typed),
   );
   const resume = answerForm<ById>(formOf, async ({ person, params, form }) => {
     await pauseService.resume(person.caller, params.id);
@@ -201,20 +196,10 @@ export function pausePages(deps: PausePageDeps) {
       const search = new URLSearchParams(context.search);
       const [key, host] = [search.get("key") ?? "", search.get("host") ?? ""];
       const scope = [host && "host", key && "key", search.get("scope") ?? ""].find((one) => one !== "") ?? "";
-      return page("own", await pausesHtml(deps, person, filled({ key_id: key, host, scope })));
+      return page("own", await pausesPage(deps, person, filled({ key_id: key, host, scope })));
     })
     .post(PAUSES_PATH, pause)
     .post(`${PAUSES_PATH}/:id/resume`, resume, { params: PauseParams });
-}
-
-async function pausesHtml(deps: PausePageDeps, user: Person, typed: FormState): Promise<string> {
-  const { pauseService, keyService, signingService, clock } = deps;
-  const [pauses, keys, hosts] = await Promise.all([
-    pauseService.list(user.caller),
-    keyService.list(user.caller),
-    calledHosts(signingService, user.caller),
-  ]);
-  return pausesPage({ user, pauses, keys, hosts, typed, now: clock.now() });
 }
 
 /** The hosts that the account's calls went to, with their ports, the last called first. */

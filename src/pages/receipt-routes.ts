@@ -66,11 +66,6 @@ function requesterOf(actor: Actor): Actor {
   return kind === "key" || kind === "mcp" ? actor : kind;
 }
 
-interface ReceiptRouteDeps {
-  readonly readReceipt: ReadReceipt;
-  readonly clock: Clock;
-}
-
 /**
  * Runs at most `RECEIPTS_AT_ONCE_MAX` at a time, in order: anyone who has a link may ask for any number, and each may take a
  * megabyte and the masking thread. Throws `unavailable` where the turn doesn't come within `RECEIPT_WAIT_MS_MAX`.
@@ -117,7 +112,7 @@ const VARY = { vary: "Accept" } as const;
 const TokenParams = pathParams(Type.Object({ token: ReceiptToken }), LINK_NOT_FOUND);
 
 /** The receipt of an action as a page or as JSON, for everyone who has the link. */
-export function receiptRoutes({ readReceipt, clock }: ReceiptRouteDeps) {
+export function receiptRoutes({ readReceipt, clock }: { readonly readReceipt: ReadReceipt; readonly clock: Clock }) {
   const inTurn = createTurns(clock);
   const show = async (context: RequestContext, token: string): Promise<Response> => {
     const isJson = prefersJson(context.request);

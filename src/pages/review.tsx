@@ -290,11 +290,12 @@ function Said({ field, value }: { readonly field: Pick<GroupField, "place">; rea
   );
 }
 
-interface CardFootProps extends Pick<ReviewedProps, "now" | "leaveOut"> {
-  readonly action: SeenAction;
-}
-
-function CardFoot({ action: { id, createdAt }, now, leaveOut }: CardFootProps) {
+function CardFoot(props: Pick<ReviewedProps, "now" | "leaveOut"> & { readonly action: SeenAction }) {
+  const {
+    action: { id, createdAt },
+    now,
+    leaveOut,
+  } = props;
   return (
     <p class="reviewed-foot small">
       <a href={`/approvals/${id}`}>
@@ -305,12 +306,8 @@ function CardFoot({ action: { id, createdAt }, now, leaveOut }: CardFootProps) {
   );
 }
 
-interface ValuesProps {
-  readonly label: string;
-  readonly rows: readonly (readonly [name: Child, value: Child])[];
-}
-
-function Values({ label, rows }: ValuesProps) {
+function Values(props: { readonly label: string; readonly rows: readonly (readonly [name: Child, value: Child])[] }) {
+  const { label, rows } = props;
   if (rows.length === 0) return null;
   return (
     <dl class="values" aria-label={label}>

@@ -1,6 +1,4 @@
 /** @jsxImportSource hono/jsx */
-import type { SignUpsClosedBy } from "../config/values.ts";
-import type { ListedAccount } from "../core/account-store.ts";
 import { AccountParams } from "../accounts/routes.ts";
 import type { OwnMailService } from "../accounts/own-mails.ts";
 import { type SignUpGate, signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
@@ -25,20 +23,7 @@ import { Button, PostForm } from "../ui/form.tsx";
 import { answerForm, type ById } from "./forms.tsx";
 import { Card, Day, Dot, type FactRows, Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
 import { List, None, RowAction, SETTINGS_PATHS, settingsFrame, Tagged } from "./settings-frame.tsx";
-import { counted, duration, number, type PageUser } from "../ui/text.ts";
-
-interface ServerPageProps {
-  readonly user: PageUser;
-  /** The server's settings that this person can see. */
-  readonly rules: EffectiveSettings;
-  /** Null: it is no file, or not this person's to see. */
-  readonly size: ServerSize | null;
-  /** The visitor can manage the accounts of the service. */
-  readonly isOperator: boolean;
-  readonly version: string;
-  /** How a test mail fared. */
-  readonly notice: MailNotice | null;
-}
+import { counted, duration, number } from "../ui/text.ts";
 
 interface MailNotice {
   readonly isGood: boolean;
@@ -46,12 +31,20 @@ interface MailNotice {
 }
 
 /** What is in force on the server, for owners. It is changed in its environment. */
-function serverPage({ user, rules, size, isOperator, version, notice }: ServerPageProps): string {
+async function serverPage(deps: ServerPageDeps, user: Person, notice: MailNotice | null): Promise<string> {
+  const { caller } = user;
+  authorize(caller, "manage");
+  // Of the file: null where there is none, or where it is not this person's to see.
+  const [rules, size, isOperator] = await Promise.all([
+    deps.rulesFor(caller),
+    deps.readSize(caller),
+    deps.signUpGate.isOperator(caller),
+  ]);
   return settingsFrame({
     user,
     section: "Server",
     title: "Server",
-    intro: `Outgate ${version}. These settings come from the server’s environment: changes need a restart.`,
+    intro: `Outgate ${deps.version}. These settings come from the server’s environment: changes need a restart.`,
     actions: isOperator ? <LinkButton href={ACCOUNTS_PAGE_PATH}>Accounts of this service</LinkButton> : undefined,
     children: (
       <>
@@ -246,16 +239,10 @@ function kib(bytes: number): string {
 
 export const ACCOUNTS_PAGE_PATH = "/settings/accounts";
 
-interface AccountsPageProps {
-  readonly user: PageUser;
-  /** Stopped accounts first. */
-  readonly accounts: readonly ListedAccount[];
-  /** Why sign-ups are closed; null if they are open. */
-  readonly closedBy: SignUpsClosedBy | null;
-}
-
 /** The accounts of the service, and which of them are stopped. */
-function accountsPage({ user, accounts, closedBy }: AccountsPageProps): string {
+async function accountsPage({ signUpGate }: ServerPageDeps, user: Person): Promise<string> {
+  // Stopped accounts come first.
+  const [accounts, closedBy] = await Promise.all([signUpGate.list(user.caller), signUpGate.closedBy()]);
   return settingsFrame({
     user,
     section: "Server",
@@ -317,18 +304,8 @@ interface ServerPageDeps extends PersonRouteDeps {
 }
 
 /** The pages of the server, and of its accounts for owners of the first one. */
-export function serverPages({ rulesFor, readSize, signUpGate, ownMails, flash, version, ...deps }: ServerPageDeps) {
-  const { personOf, formOf } = deps;
-  const serverHtml = async (user: Person, notice: MailNotice | null) => {
-    const { caller } = user;
-    authorize(caller, "manage");
-    const [rules, size, isOperator] = await Promise.all([
-      rulesFor(caller),
-      readSize(caller),
-      signUpGate.isOperator(caller),
-    ]);
-    return serverPage({ user, rules, size, isOperator, version, notice });
-  };
+export function serverPages(deps: ServerPageDeps) {
+  const { signUpGate, ownMails, flash, personOf, formOf } = deps;
   const testMail = answerForm(
     formOf,
     async ({ person }) => {
@@ -337,7 +314,7 @@ export function serverPages({ rulesFor, readSize, signUpGate, ownMails, flash, v
       const text = error === null ? `The test mail to ${person.email} was delivered to the mail provider.` : error;
       return flash.redirect(person, SETTINGS_PATHS.server, { isGood: error === null, text });
     },
-    ({ person }, { problem }) => serverHtml(person, { isGood: false, text: problem }),
+    ({ person }, { problem }) => serverPage(deps, person, { isGood: false, text: problem }),
     new Set(["rate_limited"]),
   );
   const allow = answerForm<ById>(formOf, async ({ person, params }) => {
@@ -348,13 +325,10 @@ export function serverPages({ rulesFor, readSize, signUpGate, ownMails, flash, v
     .get(SETTINGS_PATHS.server, async ({ context, person }) => {
       // Safe: only the test of mail writes a flash for this path.
       const notice = flash.read(context, person) as MailNotice | null;
-      return page("own", await serverHtml(person, notice));
+      return page("own", await serverPage(deps, person, notice));
     })
     .get(MAIL_TEST_PATH, () => seeOther("own", SETTINGS_PATHS.server))
     .post(MAIL_TEST_PATH, testMail)
-    .get(ACCOUNTS_PAGE_PATH, async ({ person }) => {
-      const [accounts, closedBy] = await Promise.all([signUpGate.list(person.caller), signUpGate.closedBy()]);
-      return page("own", accountsPage({ user: person, accounts, closedBy }));
-    })
+    .get(ACCOUNTS_PAGE_PATH, async ({ person }) => page("own", await accountsPage(deps, person)))
     .post(`${ACCOUNTS_PAGE_PATH}/:id/allow`, allow, { params: AccountParams });
 }

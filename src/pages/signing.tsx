@@ -41,28 +41,11 @@ const SECRET_PATH = "/settings/signing-secret";
 
 const ROTATION_PATH = "/settings/rotation";
 
-interface SigningPageProps {
-  readonly user: PageUser;
-  /** The origin whose secret was asked for. */
-  readonly typed?: FormState;
-  /** Where calls and callbacks went, the last used first. */
-  readonly origins: readonly KnownOrigin[];
-  /** Until when the secrets before a rotation of all are valid; null: there was none just now. */
-  readonly rotatedUntil?: Date | null;
-  /** The state of the form that checks a signature. */
-  readonly check?: Omit<CheckFormProps, "user" | "newest">;
-  readonly now: Date;
-}
-
 /** The origins that have a signing secret in use, and a form for any other. */
-function signingPage({
-  user,
-  origins,
-  rotatedUntil = null,
-  check = {},
-  typed = EMPTY_FORM,
-  now,
-}: SigningPageProps): string {
+async function signingPage(deps: SigningPageDeps, user: Person, more: SigningState = {}): Promise<string> {
+  const { typed = EMPTY_FORM, rotatedUntil = null, check = {} } = more;
+  const origins = await deps.signingService.origins(user.caller);
+  const now = deps.clock.now();
   return settingsFrame({
     user,
     section: "Signing secrets",
@@ -255,6 +238,15 @@ function askRotationPage({ user, origin, use, seen, endsNow, isLate }: AskRotati
 
 const SIGNED = { calls: "call", callbacks: "callback", all: "call and callback" } as const;
 
+interface SigningState {
+  /** The origin whose secret was asked for. */
+  readonly typed?: FormState;
+  /** Until when the secrets before a rotation of all are valid; null: there was none just now. */
+  readonly rotatedUntil?: Date | null;
+  /** The state of the form that checks a signature. */
+  readonly check?: Omit<CheckFormProps, "user" | "newest">;
+}
+
 interface SigningPageDeps extends PersonRouteDeps {
   readonly signingService: SigningService;
   readonly verifyService: VerifyService;
@@ -263,9 +255,9 @@ interface SigningPageDeps extends PersonRouteDeps {
 }
 
 /** The pages of signing secrets. A secret is only in the response to a form, never in a URL. */
-export function signingPages({ signingService, verifyService, personOf, formOf, flash, clock }: SigningPageDeps) {
-  const html = async (user: Person, more: Partial<SigningPageProps> = {}) =>
-    signingPage({ user, origins: await signingService.origins(user.caller), now: clock.now(), ...more });
+export function signingPages(deps: SigningPageDeps) {
+  const { signingService, verifyService, personOf, formOf, flash } = deps;
+  const html = (user: Person, more?: SigningState) => signingPage(deps, user, more);
   const again = ({ person }: { readonly person: Person }, typed: FormState) => html(person, { typed });
   const secretHtml = async (user: Person, origin: string, use: SigningUse, isRotated = false) =>
     secretPage({ user, shown: { ...(await signingService.read(user.caller, origin, use)), use }, isRotated });

@@ -132,11 +132,7 @@ function Invitations({ title, id, rows, user, now, children }: InvitationsProps)
   );
 }
 
-interface InviteFormProps extends Pick<PeoplePageProps, "user" | "typed"> {
-  readonly isOpen: boolean;
-}
-
-function InviteForm({ user, typed, isOpen }: InviteFormProps) {
+function InviteForm({ user, typed, isOpen }: Pick<PeoplePageProps, "user" | "typed"> & { readonly isOpen: boolean }) {
   // The service's own words, and not the schema's.
   const isTaken = /account/.test(problemOf(typed, "email") ?? "");
   return (

@@ -29,13 +29,9 @@ export function operationTitle(id: string): string {
 /** The first headings of the index. */
 export const API_BEGINNING = ["Base URL", "Authentication", "First request", "Every request"] as const;
 
-interface ApiIndexProps {
-  readonly document: OpenApiDocument;
-  readonly groups: readonly ApiGroup[];
-}
-
 /** All operations by what they are about, and what is the same for every one. */
-export function ApiIndex({ document, groups }: ApiIndexProps) {
+export function ApiIndex(props: { readonly document: OpenApiDocument; readonly groups: readonly ApiGroup[] }) {
+  const { document, groups } = props;
   const baseUrl = document.servers[0]?.url ?? "";
   const [base, authentication, first, every] = API_BEGINNING;
   return (
