@@ -1,10 +1,17 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { ListedKeyView, KeyView } from "../accounts/schemas.ts";
-import type { Unfinished } from "../accounts/keys.ts";
+import { KEY_ACTIONS_COUNTED_MAX, KEYS_SHOWN_MAX, UNFINISHED_COUNTED_MAX } from "../core/limits.ts";
+import { DomainError } from "../core/domain-error.ts";
+import { type Pause, UNFINISHED_ON_REVOKE, type UnfinishedOnRevoke } from "../core/pause.ts";
+import type { KeyService, Unfinished } from "../accounts/keys.ts";
+import { KeyParams } from "../accounts/routes.ts";
+import type { PauseService } from "../pauses/service.ts";
+import { type Clock, timeAgo } from "../core/clock.ts";
+import { answerForm, type ById } from "./forms.tsx";
+import { page, seeOther } from "../http/response.ts";
+import { createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
+import type { KeyView, ListedKeyView } from "../accounts/schemas.ts";
 import { describeActor, type Hold } from "../core/roles.ts";
-import type { Pause, UnfinishedOnRevoke } from "../core/pause.ts";
-import { KEY_ACTIONS_COUNTED_MAX, UNFINISHED_COUNTED_MAX } from "../core/limits.ts";
 import { maskUrl } from "../receipts/masking.ts";
 import { Button, PostForm } from "../ui/form.tsx";
 import { actionPath, Layout, listPath, render } from "../ui/layout.tsx";
@@ -24,31 +31,30 @@ import {
   UntrustedText,
 } from "../ui/parts.tsx";
 import { List, None, pauseOrResume, RowAction, RowLink, RowMenu } from "./settings-frame.tsx";
-import { timeAgo } from "../core/clock.ts";
 import { counted, number, type PageUser, roleLabel, scopeLabel } from "../ui/text.ts";
 
 export const KEYS_LINK = { href: "/keys", name: "All keys" } as const;
 
-interface KeysPageProps {
-  readonly user: PageUser;
-  /** The keys of this page; active keys first. */
-  readonly keys: readonly ListedKeyView[];
-  /** Path of the next page; null when there is none. */
-  readonly next: string | null;
-  /** The key that was just revoked, and what it has left to do. */
-  readonly revoked: (KeyView & Unfinished) | null;
-  /** Live keys whose makers may no longer manage the account. */
-  readonly former: readonly KeyView[];
-  /** The pauses of keys, by the id of the key. */
-  readonly paused: ReadonlyMap<string, Pause>;
-  readonly now: Date;
-}
-
 /** The keys of the account, for its people. */
-export function keysPage(props: KeysPageProps): string {
-  const { user, keys, next, revoked, former, paused, now } = props;
-  const live = keys.filter(({ revokedAt }) => revokedAt === null);
-  const over = keys.filter(({ revokedAt }) => revokedAt !== null);
+async function keysPage({ keyService, pauseService, clock }: KeyListDeps, user: Person, search: string) {
+  const now = clock.now();
+  const query = new URLSearchParams(search);
+  // From 1; 1 if it is not a number.
+  const at = /^[1-9]\d{0,3}$/.test(query.get("page") ?? "") ? Number(query.get("page")) : 1;
+  const [keys, former, pauses] = await Promise.all([
+    keyService.listWithUse(user.caller),
+    // Live keys whose makers may no longer manage the account.
+    keyService.ofFormer(user.caller),
+    pauseService.list(user.caller),
+  ]);
+  const shown = keys.slice((at - 1) * KEYS_SHOWN_MAX, at * KEYS_SHOWN_MAX);
+  const isMore = keys.length > at * KEYS_SHOWN_MAX && shown.length > 0;
+  const live = shown.filter(({ revokedAt }) => revokedAt === null);
+  const over = shown.filter(({ revokedAt }) => revokedAt !== null);
+  // The key that was just revoked, and what it has left to do.
+  const revoked = keys.find(({ id, revokedAt }) => id === query.get("revoked") && revokedAt !== null);
+  const left = revoked === undefined ? null : await keyService.unfinished(user.caller, revoked.id);
+  const paused = new Map(pauses.flatMap((pause) => (pause.kind === "key" ? [[pause.subject, pause]] : [])));
   return render(
     <Layout title="Keys" nav="Keys" user={user} width="wide" now={now}>
       <PageHead
@@ -60,10 +66,10 @@ export function keysPage(props: KeysPageProps): string {
           </LinkButton>
         }
       />
-      {revoked === null ? null : (
+      {revoked === undefined || left === null ? null : (
         <Notice tone="good">
           <KeyName of={revoked} /> is revoked and no longer works.
-          {revoked.unfinishedCount === 0 ? null : ` ${leftText(revoked)} Whoever approves sees that it was revoked.`}
+          {left.unfinishedCount === 0 ? null : ` ${leftText(left)} Whoever approves sees that it was revoked.`}
         </Notice>
       )}
       <FormerKeys user={user} keys={former} />
@@ -135,7 +141,7 @@ export function keysPage(props: KeysPageProps): string {
           />
         </details>
       )}
-      <NextPage href={next} name="Next page" />
+      <NextPage href={isMore ? `/keys?page=${at + 1}` : null} name="Next page" />
     </Layout>,
   );
 }
@@ -315,13 +321,6 @@ export function keyLabel({ name, last4, revokedAt }: KeyView): string {
   return `${name} (…${last4})${revokedAt === null ? "" : ", revoked"}`;
 }
 
-interface RevokeKeyPageProps {
-  readonly user: PageUser;
-  readonly of: KeyView;
-  readonly left: Unfinished;
-  readonly now: Date;
-}
-
 /** The default comes first: it changes no action, for rotating a key. */
 const UNFINISHED: readonly (readonly [UnfinishedOnRevoke, string])[] = [
   ["keep", "Continue: they are sent when they are due. Those awaiting approval still need a decision."],
@@ -330,7 +329,7 @@ const UNFINISHED: readonly (readonly [UnfinishedOnRevoke, string])[] = [
 ];
 
 /** Asks for confirmation before a key is revoked. */
-export function revokeKeyPage({ user, of: key, left, now }: RevokeKeyPageProps): string {
+function revokeKeyPage(user: PageUser, key: KeyView, left: Unfinished, now: Date): string {
   const { id, role, last4, createdAt, createdBy, lastUsedAt } = key;
   return render(
     <Layout title="Revoke a key?" nav="Keys" user={user}>
@@ -365,4 +364,44 @@ export function revokeKeyPage({ user, of: key, left, now }: RevokeKeyPageProps):
       </PostForm>
     </Layout>,
   );
+}
+
+interface KeyListDeps extends PersonRouteDeps {
+  readonly keyService: Pick<KeyService, "list" | "listWithUse" | "ofFormer" | "unfinished" | "revoke">;
+  readonly pauseService: Pick<PauseService, "list">;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** The list of keys, and the page that revokes one. They use the same service as /v1/keys. */
+export function keyListPages(deps: KeyListDeps) {
+  const { keyService, personOf, formOf, clock } = deps;
+  const revoke = answerForm<ById>(formOf, async ({ person, params: { id }, form }) => {
+    const said = form.get("unfinished") ?? "keep";
+    const unfinished = UNFINISHED_ON_REVOKE.find((one) => one === said);
+    if (unfinished === undefined)
+      throw new DomainError(
+        "validation_error",
+        "Choose what happens to its unfinished actions: keep, pause or cancel.",
+      );
+    await keyService.revoke(person.caller, id, unfinished);
+    return `/keys?revoked=${id}`;
+  });
+  const hooks = { params: KeyParams };
+  return createPersonRoutes(personOf)
+    .get("/keys", async ({ context, person }) => page("own", await keysPage(deps, person, context.search)))
+    .get(
+      "/keys/:id/revoke",
+      async ({ person, params: { id } }) => {
+        const key = (await keyService.list(person.caller)).find((one) => one.id === id);
+        if (key === undefined) throw noSuchKey();
+        if (key.revokedAt !== null) return seeOther("own", `/keys?revoked=${id}`);
+        return page("own", revokeKeyPage(person, key, await keyService.unfinished(person.caller, id), clock.now()));
+      },
+      hooks,
+    )
+    .post("/keys/:id/revoke", revoke, hooks);
+}
+
+export function noSuchKey(): DomainError {
+  return new DomainError("not_found", "There is no such key.");
 }

@@ -1,20 +1,43 @@
 /** @jsxImportSource hono/jsx */
+import { firstAction } from "../accounts/first-action.ts";
+import type { KeyService } from "../accounts/keys.ts";
+import { authorize, type Caller } from "../core/roles.ts";
+import { createCheckCreate } from "../actions/create-schema.ts";
+import type { ActionService } from "../actions/service.ts";
+import { actionPath, Layout, render } from "../ui/layout.tsx";
+import { KeyParams } from "../accounts/routes.ts";
 import { CreateKey, type KeyView } from "../accounts/schemas.ts";
-import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
+import { DomainError } from "../core/domain-error.ts";
 import { HTTP_METHODS } from "../core/action.ts";
+import type { Ids } from "../core/ids.ts";
+import { CREATED_KEYS_REMEMBERED_MAX, FLASH_MS_MAX } from "../core/limits.ts";
+import type { Clock } from "../core/clock.ts";
+import { KeyName, KEYS_LINK, LimitsText, noSuchKey } from "./keys.tsx";
+import {
+  answerForm,
+  type ById,
+  filled,
+  type FormState,
+  problemBeside,
+  problemOf,
+  schemaForm,
+  StatedChoices,
+} from "./forms.tsx";
+import { type AnswerById, createPersonRoutes, type Flash, type Person, type PersonRouteDeps } from "../http/session.ts";
+import type { Form } from "../http/request.ts";
+import { page } from "../http/response.ts";
+import { INVALID } from "../http/errors.ts";
+import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
 import { Button, PostForm } from "../ui/form.tsx";
-import { type FormState, problemBeside, problemOf, schemaForm, StatedChoices } from "./forms.tsx";
 import { KeyUse } from "./key-use.tsx";
-import { KeyName, KEYS_LINK, LimitsText } from "./keys.tsx";
-import { Layout, render } from "../ui/layout.tsx";
 import { LinkButton, Notice, PageHead, Problem } from "../ui/parts.tsx";
 import { ACCOUNTS_PAGE_PATH } from "./settings.tsx";
 import { HOLD_CHOICES, holdLabel, type PageUser, ROLE_CHOICES, roleLabel, SCOPE_CHOICES } from "../ui/text.ts";
 
 /** No role is preselected, so that nobody creates an owner key by accident. */
-export const NEW_KEY = { hold: "none", scope: "own" } as const;
+const NEW_KEY = { hold: "none", scope: "own" } as const;
 
-export const KEY_FORM = schemaForm(CreateKey);
+const KEY_FORM = schemaForm(CreateKey);
 
 interface NewKeyPageProps {
   readonly user: PageUser;
@@ -42,7 +65,7 @@ const QUESTIONS = [
 ] as const;
 
 /** The form for a new key. */
-export function newKeyPage({ user, typed, replaced, formId }: NewKeyPageProps): string {
+function newKeyPage({ user, typed, replaced, formId }: NewKeyPageProps): string {
   const title = replaced === undefined ? "Create a key" : "Rotate a key";
   return render(
     <Layout title={title} nav="Keys" user={user}>
@@ -220,4 +243,168 @@ export function madeKeyPage({ user, made, key, closesSignUps, baseUrl }: MadeKey
       <KeyUse user={user} made={made} apiKey={key} baseUrl={baseUrl} />
     </Layout>,
   );
+}
+
+interface NewKeyDeps extends PersonRouteDeps {
+  readonly keyService: Pick<KeyService, "list" | "create">;
+  readonly authenticate: (authorization: string | null) => Promise<Caller>;
+  readonly actionService: Pick<ActionService, "create">;
+  readonly checkTarget: Parameters<typeof createCheckCreate>[0]["checkTarget"];
+  readonly flash: Flash;
+  readonly baseUrl: string;
+  readonly clock: Clock;
+  readonly ids: Pick<Ids, "request">;
+}
+
+interface MadeKey {
+  readonly key: string;
+  readonly closesSignUps: boolean;
+}
+
+/** The form for a new key, and the page after it, which shows the key for some minutes. */
+export function newKeyPages(deps: NewKeyDeps) {
+  const { keyService, personOf, formOf, flash, clock, ids, baseUrl } = deps;
+  // It refuses whoever may not manage keys.
+  const keyOf = async ({ caller }: Person, wanted: string | null | undefined) =>
+    (await keyService.list(caller)).find(({ id }) => id === wanted);
+  const once = createOnce<Awaited<ReturnType<typeof keyService.create>>>(clock);
+  const create = answerForm(
+    formOf,
+    async ({ person, form }) => {
+      const formId = (form.get("form_id") ?? "").slice(0, FORM_ID_CHARS_MAX);
+      const request = KEY_FORM.check(form, keyMembersIn(form));
+      const make = () => keyService.create(person.caller, request);
+      const { row, key, closesSignUps } =
+        formId === "" ? await make() : await once(`${person.sessionHash} ${formId}`, make);
+      const flashed: MadeKey = { key, closesSignUps };
+      return flash.showSecretOnce(person, `/keys/${row.id}/made`, flashed, () =>
+        page("own", madeKeyPage({ user: person, made: row, baseUrl, ...flashed })),
+      );
+    },
+    async ({ person, form }, typed) => {
+      const replaced = await keyOf(person, form.get("replaces"));
+      return newKeyPage({ user: person, typed, replaced, formId: ids.request() });
+    },
+    new Set([...INVALID, "too_many_keys"]),
+  );
+  const hooks = { params: KeyParams };
+  return createPersonRoutes(personOf)
+    .post("/keys", create)
+    .get("/keys/new", async ({ context, person }) => {
+      const replaced = await keyOf(person, new URLSearchParams(context.search).get("replaces"));
+      const typed = filled({ ...NEW_KEY, ...(replaced !== undefined && likeKey(replaced)) });
+      return page("own", newKeyPage({ user: person, typed, replaced, formId: ids.request() }));
+    })
+    .post("/keys/:id/test", test(deps), hooks)
+    .get(
+      "/keys/:id/made",
+      async ({ context, person, params: { id } }) => {
+        // Safe: only `create` writes a flash for this path.
+        const flashed = flash.read(context, person) as MadeKey | null;
+        const made = await keyOf(person, id);
+        if (flashed !== null && made !== undefined)
+          return page("own", madeKeyPage({ user: person, made, ...flashed, baseUrl }));
+        throw new DomainError(
+          "not_found",
+          "A new key is shown only once, in the browser that created it. If you did not save it, revoke it and create another.",
+        );
+      },
+      hooks,
+    );
+}
+
+/** The defaults of a key that replaces this one. */
+function likeKey({ name, role, hold, scope, hosts, methods, dailyActions, expiresAt }: KeyView) {
+  return {
+    name,
+    role,
+    hold,
+    scope,
+    // As the field has it: minutes, UTC.
+    expires_at: expiresAt?.toISOString().slice(0, 16) ?? "",
+    hosts: (hosts ?? []).join("\n"),
+    daily_actions: dailyActions?.toString() ?? "",
+    ...Object.fromEntries((methods ?? []).map((method) => [`method_${method}`, "yes"])),
+  };
+}
+
+/**
+ * Sends the test call with a key that was just made and is still shown, so that it shows what the key may do. The page has
+ * the key, and sends it along: nobody else can act as it by the rights of a person.
+ */
+function test({ authenticate, actionService, checkTarget, formOf, clock, baseUrl }: NewKeyDeps): AnswerById {
+  const checkCreate = createCheckCreate({ checkTarget });
+  return answerForm<ById>(formOf, async ({ person, params: { id }, form }) => {
+    authorize(person.caller, "manage");
+    const caller = await authenticate(`Bearer ${form.get("key") ?? ""}`).catch((error: unknown) => {
+      if (error instanceof DomainError && error.code === "unauthorized") throw noSuchKey();
+      throw error;
+    });
+    if (caller.keyId !== id || caller.accountId !== person.caller.accountId) throw noSuchKey();
+    const { request, reason } = checkCreate({
+      value: { ...firstAction(baseUrl), title: "Test of a new key" },
+      textOf: () => "",
+      idempotencyKey: null,
+      hold: caller.hold,
+      role: caller.role,
+      now: clock.now(),
+    });
+    const { action } = await actionService.create(caller, request, { reason });
+    return actionPath(action.id);
+  });
+}
+
+const FORM_ID_CHARS_MAX = 64;
+
+/**
+ * Runs `make` once per name. A form that is sent again, by a double click or a reload, gets the first result. After a
+ * failure it runs again.
+ */
+function createOnce<T>(clock: Pick<Clock, "monotonicMs">) {
+  const done = new Map<string, { readonly untilMs: number; readonly result: Promise<T> }>();
+  return async (name: string, make: () => Promise<T>): Promise<T> => {
+    const nowMs = clock.monotonicMs();
+    for (const [oldest, { untilMs }] of done) {
+      if (untilMs > nowMs && done.size < CREATED_KEYS_REMEMBERED_MAX) break;
+      done.delete(oldest);
+    }
+    const before = done.get(name);
+    if (before !== undefined) return before.result;
+    const result = make();
+    done.set(name, { untilMs: nowMs + FLASH_MS_MAX, result });
+    try {
+      return await result;
+    } catch (error) {
+      done.delete(name);
+      throw error;
+    }
+  };
+}
+
+/** The members that the form has otherwise than the API. It always has a scope, but only agent keys use it. */
+function keyMembersIn(form: Form) {
+  const hosts = linesOf(form.get("hosts") ?? "");
+  const methods = HTTP_METHODS.filter((method) => form.get(`method_${method}`) === "yes");
+  const end = (form.get("expires_at") ?? "").trim();
+  return {
+    hold: form.get("hold") ?? null,
+    scope: form.get("role") === "agent" ? (form.get("scope") ?? null) : null,
+    weaker_hold: form.get("weaker_hold") === "yes",
+    inherit_limits: form.get("limits") !== "shown",
+    hosts: hosts.length === 0 ? null : hosts,
+    methods: methods.length === 0 ? null : methods,
+    expires_at: end === "" ? null : zoned(end),
+  };
+}
+
+/** Browsers send neither seconds, if they are 0, nor a time zone. */
+function zoned(end: string): string {
+  return /T\d\d:\d\d$/.test(end) ? `${end}:00Z` : `${end}Z`;
+}
+
+function linesOf(text: string): readonly string[] {
+  return text
+    .split(/[\r\n,]/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
 }

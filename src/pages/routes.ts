@@ -58,7 +58,8 @@ import { framePages, withNavigation, withStop } from "./frame.tsx";
 import { getStartedPages } from "./first-steps.tsx";
 import { hostPages } from "./hosts.tsx";
 import { inboxRoutes } from "./inbox-routes.ts";
-import { keyPages } from "./key-routes.ts";
+import { keyListPages } from "./keys.tsx";
+import { newKeyPages } from "./new-key.tsx";
 import { type Oidc, oidcRoutes } from "./oidc-routes.ts";
 import { overviewPages } from "./overview-routes.ts";
 import { type ReadReceipt, receiptRoutes } from "./receipt-routes.ts";
@@ -141,7 +142,8 @@ export function createPages(needs: PageNeeds) {
     actionPageRoutes(deps),
     resendRoutes(deps),
     pageEventRoutes(deps, streamEvents),
-    keyPages(deps),
+    keyListPages(deps),
+    newKeyPages(deps),
     pausePages(deps),
     hostPages(deps),
     callbackHostPages(deps),
