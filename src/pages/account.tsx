@@ -1,18 +1,26 @@
 /** @jsxImportSource hono/jsx */
+import type { FirstStepService } from "../accounts/first-steps.ts";
+import { AccountParams } from "../accounts/routes.ts";
+import type { PeopleService } from "../accounts/people.ts";
+import { ChangeAccount } from "../accounts/schemas.ts";
+import type { ListedSession, TeamService } from "../accounts/team.ts";
+import { DomainError, type ErrorCode } from "../core/domain-error.ts";
+import { INVALID } from "../http/errors.ts";
+import { page } from "../http/response.ts";
+import { createPersonRoutes, type FormOf, HOME_PATH, type Person, type PersonRouteDeps } from "../http/session.ts";
+import type { Clock } from "../core/clock.ts";
+import { Button, CredentialFields, type CredentialInput, KnownPassword, OrCancel, PostForm } from "../ui/form.tsx";
+import { answerForm, EMPTY_FORM, filled, type FormState, problemBeside, schemaForm } from "./forms.tsx";
+import { LOG_IN_PATH, SETTINGS_LINK } from "../ui/layout.tsx";
 import { mayDo } from "../core/roles.ts";
-import type { ListedSession } from "../accounts/team.ts";
 import type { Membership } from "../core/team-store.ts";
 import { Copied } from "../ui/controls.tsx";
-import { ChangeAccount } from "../accounts/schemas.ts";
-import { EMPTY_FORM, filled, type FormState, problemBeside, schemaForm } from "./forms.tsx";
-import { Button, CredentialFields, type CredentialInput, KnownPassword, OrCancel, PostForm } from "../ui/form.tsx";
 import { FIRST_STEPS_PATH } from "./first-steps.tsx";
-import { LOG_IN_PATH } from "../ui/layout.tsx";
 import { Ago, Card, Facts, LinkButton, Name, Notice, Problem, UntrustedText } from "../ui/parts.tsx";
 import { AgoOr, List, None, RowAction, settingsFrame, Tagged } from "./settings-frame.tsx";
 import { browserName, type PageUser, roleLabel } from "../ui/text.ts";
 
-export const ACCOUNT_NAME_PATH = `${LOG_IN_PATH}/name`;
+const ACCOUNT_NAME_PATH = `${LOG_IN_PATH}/name`;
 
 export const PASSWORD_PATH = "/settings/password";
 
@@ -23,20 +31,31 @@ interface AccountPageProps {
   readonly accounts: readonly Membership[];
   readonly accountId: string;
   readonly sessions: readonly ListedSession[];
-  readonly problem?: string | null;
   /** A name that was refused. */
-  readonly typed?: FormState;
+  readonly typed?: FormState | undefined;
   /** They have hidden the first steps, and some are left. */
   readonly hasHiddenSteps: boolean;
   readonly now: Date;
+}
+
+interface AccountState extends Pick<AccountPageProps, "typed"> {
+  readonly problem?: string;
   /** On phones the list of all sections stands in its place. */
   readonly isIndex?: boolean;
 }
 
 /** The account, and a person's own login: their accounts, sessions and password. */
-export function accountPage(props: AccountPageProps): string {
-  const { user, accounts, typed = EMPTY_FORM, now, isIndex = false } = props;
-  const problem = props.problem ?? problemBeside(typed, ["name"]);
+async function accountPage(deps: AccountPageDeps, user: Person, state: AccountState = {}): Promise<string> {
+  const { typed, isIndex = false } = state;
+  const now = deps.clock.now();
+  const [accounts, sessions, { isHidden, isOver }] = await Promise.all([
+    deps.teamService.accountsOf(user),
+    deps.teamService.sessions(user),
+    deps.firstSteps.state(user.caller),
+  ]);
+  const { accountId } = user.caller;
+  const props = { user, accounts, accountId, sessions, typed, hasHiddenSteps: isHidden && !isOver, now };
+  const problem = state.problem ?? problemBeside(typed ?? EMPTY_FORM, ["name"]);
   return settingsFrame({
     user,
     section: "Account and login",
@@ -82,7 +101,7 @@ function AccountFacts({ user, accounts, accountId, typed, hasHiddenSteps }: Acco
   );
 }
 
-export const NAME_FORM = schemaForm(ChangeAccount);
+const NAME_FORM = schemaForm(ChangeAccount);
 
 function NameForm({ user, typed }: { readonly user: PageUser; readonly typed: FormState }) {
   return (
@@ -319,4 +338,57 @@ export function passwordChangedPage({ user }: { readonly user: PageUser }): stri
       </>
     ),
   });
+}
+
+interface AccountPageDeps extends Pick<PersonRouteDeps, "personOf"> {
+  readonly teamService: Pick<TeamService, "accountsOf" | "sessions" | "switchTo" | "leave" | "endSessions">;
+  readonly peopleService: Pick<PeopleService, "renameAccount">;
+  readonly firstSteps: Pick<FirstStepService, "state">;
+  readonly clock: Pick<Clock, "now">;
+  /** As `formOf`, also where the account is stopped: for what concerns the person alone. */
+  readonly ownFormOf: FormOf;
+}
+
+/** The page of the account and of a person's own accounts and sessions. */
+export function accountPages(deps: AccountPageDeps) {
+  const { teamService, peopleService, personOf, ownFormOf } = deps;
+  const refused: ReadonlySet<ErrorCode> = new Set([...INVALID, "last_owner"]);
+  const switchTo = answerForm(ownFormOf, async ({ person, form }) => {
+    const account = form.get("account") ?? "";
+    await teamService.switchTo(person, AccountParams["~standard"].validate({ id: account }).value.id);
+    return HOME_PATH;
+  });
+  const leave = answerForm(
+    ownFormOf,
+    async ({ person, form }) => {
+      if (form.get("sure") !== "yes")
+        throw new DomainError("validation_error", "Tick the box to confirm that you leave.");
+      await teamService.leave(person);
+      // Their session in the account has ended.
+      return "/login";
+    },
+    ({ person }, { problem }) => accountPage(deps, person, { problem }),
+    refused,
+  );
+  const rename = answerForm(
+    ownFormOf,
+    async ({ person, form }) => {
+      await peopleService.renameAccount(person.caller, NAME_FORM.check(form).name);
+      return LOG_IN_PATH;
+    },
+    ({ person }, typed) => accountPage(deps, person, { typed }),
+  );
+  const end = answerForm(ownFormOf, async ({ person, form }) => {
+    const id = form.get("id");
+    if (id === undefined) throw new DomainError("validation_error", "Choose which session ends.");
+    await teamService.endSessions(person, id === "" ? null : id);
+    return LOG_IN_PATH;
+  });
+  return createPersonRoutes(personOf)
+    .get(SETTINGS_LINK.href, async ({ person }) => page("own", await accountPage(deps, person, { isIndex: true })))
+    .get(LOG_IN_PATH, async ({ person }) => page("own", await accountPage(deps, person)))
+    .post(`${LOG_IN_PATH}/account`, switchTo)
+    .post(ACCOUNT_NAME_PATH, rename)
+    .post(`${LOG_IN_PATH}/leave`, leave)
+    .post(`${LOG_IN_PATH}/sessions`, end);
 }

@@ -68,7 +68,9 @@ import { notificationPages } from "./notifications.tsx";
 import { pausePages } from "./pauses.tsx";
 import { serverPages } from "./settings.tsx";
 import { signingPages } from "./signing.tsx";
-import { joinPages, teamPages } from "./team-routes.ts";
+import { joinPages } from "./join.tsx";
+import { peoplePages } from "./team.tsx";
+import { accountPages } from "./account.tsx";
 
 export interface PageNeeds extends CreateRules {
   readonly actionService: ActionService;
@@ -155,7 +157,8 @@ export function createPages(needs: PageNeeds) {
     signingPages(deps),
     notificationPages(deps),
     passwordPages(deps),
-    teamPages(deps),
+    peoplePages(deps),
+    accountPages(deps),
     joinPages(entering),
     oidcRoutes(entering),
     docsPages(deps),

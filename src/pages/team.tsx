@@ -1,57 +1,70 @@
 /** @jsxImportSource hono/jsx */
+import type { KeyService } from "../accounts/keys.ts";
+import type { TeamService } from "../accounts/team.ts";
+import { checkRole, CreateInvitation, InvitationParams, PersonParams } from "../accounts/team-routes.ts";
+import type { ErrorCode } from "../core/domain-error.ts";
+import type { RequestContext } from "../http/request.ts";
+import { page, seeOther } from "../http/response.ts";
+import { createPersonRoutes, type Flash, HOME_PATH, type Person, type PersonRouteDeps } from "../http/session.ts";
+import type { Clock } from "../core/clock.ts";
+import { Button, PostForm } from "../ui/form.tsx";
+import {
+  answerForm,
+  type ById,
+  filled,
+  type FormState,
+  problemBeside,
+  problemOf,
+  schemaForm,
+  StatedChoices,
+} from "./forms.tsx";
 import type { Child } from "hono/jsx";
-import type { KeyView } from "../accounts/schemas.ts";
-import type { ListedInvitation, OpenInvitation } from "../accounts/team.ts";
 import type { MemberRole } from "../core/roles.ts";
 import type { Invitation, TeamMember } from "../core/team-store.ts";
-import { CreateInvitation } from "../accounts/team-routes.ts";
-import { Button, type CredentialInput, CredentialFields, OrCancel, PostForm } from "../ui/form.tsx";
-import { filled, type FormState, problemBeside, problemOf, schemaForm, StatedChoices } from "./forms.tsx";
 import { FormerKeys } from "./keys.tsx";
-import { Layout, render } from "../ui/layout.tsx";
 import { AddForm, AgoOr, List, OfRow, RowAction, settingsFrame, Tagged } from "./settings-frame.tsx";
-import { Day, Name, Notice, PageHead, Problem, sentence, UntilTime, UntrustedText } from "../ui/parts.tsx";
-import { ProviderForm } from "./sign-in.tsx";
+import { Day, Name, Notice, Problem, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { MEMBER_ROLE_CHOICES, type PageUser, roleLabel } from "../ui/text.ts";
 
-export const PEOPLE_PATH = "/settings/people";
+const PEOPLE_PATH = "/settings/people";
 
-export const INVITATIONS_PATH = "/settings/invitations";
+const INVITATIONS_PATH = "/settings/invitations";
 
 /** A role that was changed, for the page after it. */
-export interface RoleChange {
+interface RoleChange {
   readonly email: string;
   readonly role: MemberRole;
 }
 
 /** Most people are invited to approve. */
-export const EMPTY_INVITATION = filled({ role: "approver" });
+const EMPTY_INVITATION = filled({ role: "approver" });
 
-export const INVITATION_FORM = schemaForm(CreateInvitation);
+const INVITATION_FORM = schemaForm(CreateInvitation);
 
-export interface PeoplePageProps {
-  readonly user: PageUser;
-  /** The id of the visitor. */
-  readonly personId: string;
-  readonly members: readonly TeamMember[];
-  readonly invitations: readonly ListedInvitation[];
-  /** Live keys whose makers may no longer manage the account. */
-  readonly former: readonly KeyView[];
-  readonly typed: FormState;
+interface PeopleState {
+  readonly typed?: FormState;
   /** Why a change was refused. */
   readonly problem?: string | null;
   /** Whose role was just changed. */
   readonly changed?: RoleChange | null;
-  readonly now: Date;
 }
 
 /** The people of the account and its open invitations, for owners. */
-export function peoplePage(props: PeoplePageProps): string {
-  const { user, personId, members, invitations, former, typed, changed = null, now } = props;
-  const problem = props.problem ?? problemBeside(typed, ["email", "role"]);
+async function peoplePage(deps: PeoplePageDeps, user: Person, state: PeopleState): Promise<string> {
+  const { teamService, keyService, clock } = deps;
+  const { caller } = user;
+  const { typed = EMPTY_INVITATION, changed = null } = state;
+  const now = clock.now();
+  const [members, invitations, former] = await Promise.all([
+    teamService.list(caller),
+    teamService.invitations(caller),
+    // Live keys whose makers may no longer manage the account.
+    keyService.ofFormer(caller),
+  ]);
+  const problem = state.problem ?? problemBeside(typed, ["email", "role"]);
   const open = invitations.filter(({ isVoid }) => !isVoid);
   const isVoid = invitations.filter((invitation) => invitation.isVoid);
-  const isSelf = (member: TeamMember) => member.personId === personId;
+  const isSelf = (member: TeamMember) => member.personId === caller.personId;
   const isRefused = typed.issues.length > 0;
   return settingsFrame({
     user,
@@ -99,7 +112,9 @@ export function peoplePage(props: PeoplePageProps): string {
   });
 }
 
-interface InvitationsProps extends Pick<PeoplePageProps, "user" | "now"> {
+interface InvitationsProps {
+  readonly user: PageUser;
+  readonly now: Date;
   readonly title: string;
   readonly id: string;
   readonly rows: readonly Invitation[];
@@ -132,7 +147,15 @@ function Invitations({ title, id, rows, user, now, children }: InvitationsProps)
   );
 }
 
-function InviteForm({ user, typed, isOpen }: Pick<PeoplePageProps, "user" | "typed"> & { readonly isOpen: boolean }) {
+function InviteForm({
+  user,
+  typed,
+  isOpen,
+}: {
+  readonly user: PageUser;
+  readonly typed: FormState;
+  readonly isOpen: boolean;
+}) {
   // The service's own words, and not the schema's.
   const isTaken = /account/.test(problemOf(typed, "email") ?? "");
   return (
@@ -199,16 +222,8 @@ function RoleForm(member: MemberProps) {
   );
 }
 
-interface InvitedPageProps {
-  readonly user: PageUser;
-  readonly email: string;
-  /** The whole link. */
-  readonly link: string;
-  readonly isMailed: boolean;
-}
-
 /** Shows the link of a new invitation once. */
-export function invitedPage({ user, email, link, isMailed }: InvitedPageProps): string {
+function invitedPage(user: PageUser, { email, link, isMailed }: Invited): string {
   return settingsFrame({
     user,
     section: "People",
@@ -234,78 +249,79 @@ export function invitedPage({ user, email, link, isMailed }: InvitedPageProps): 
   });
 }
 
-interface JoinPageProps extends OpenInvitation {
-  readonly path: string;
-  readonly typed: CredentialInput;
-  /** Null: nobody is logged in. */
-  readonly user: PageUser | null;
-  /** It is the address of `user`. */
-  readonly isOwn: boolean;
-  /** The name of the identity provider; null: none. */
-  readonly provider: string | null;
+interface PeoplePageDeps extends PersonRouteDeps {
+  readonly teamService: TeamService;
+  readonly keyService: Pick<KeyService, "ofFormer">;
+  readonly flash: Flash;
+  readonly clock: Pick<Clock, "now">;
 }
 
-/** The page of an invitation's link. */
-export function joinPage(props: JoinPageProps): string {
-  const { email, role, account, user } = props;
-  return render(
-    <Layout title="Join an account" width="narrow" user={user} beginsSession={user === null}>
-      <PageHead title="Join an account">
-        <p>
-          You are invited as <b>{roleLabel(role).toLowerCase()}</b>
-          <InvitedTo account={account} />.
-        </p>
-        <p class="quiet">
-          The invitation is for <UntrustedText text={email} /> and works once.
-        </p>
-      </PageHead>
-      <JoinForm {...props} />
-      {user === null ? <ProviderForm name={props.provider} next={props.path} /> : null}
-    </Layout>,
+/** The page of the account's people, for owners. */
+export function peoplePages(deps: PeoplePageDeps) {
+  const { teamService, personOf, formOf, flash } = deps;
+  const again = ({ person }: { readonly person: Person }, { problem }: FormState) =>
+    peoplePage(deps, person, { problem });
+  /** Who has changed themselves may not see the list any more. */
+  const isStillOwner = async (context: RequestContext) => (await personOf(context))?.role === "owner";
+  const changeRole = answerForm<ById>(
+    formOf,
+    async ({ context, person, params: { id }, form }) => {
+      const asked = checkRole({ role: form.get("role") ?? null }).role;
+      const { email, role } = await teamService.changeRole(person.caller, id, asked);
+      const changed: RoleChange = { email, role };
+      return (await isStillOwner(context)) ? flash.redirect(person, PEOPLE_PATH, changed) : HOME_PATH;
+    },
+    again,
+    REFUSED,
   );
+  const remove = answerForm<ById>(
+    formOf,
+    async ({ context, person, params: { id } }) => {
+      await teamService.remove(person.caller, id);
+      return (await isStillOwner(context)) ? PEOPLE_PATH : HOME_PATH;
+    },
+    again,
+    REFUSED,
+  );
+  const withdraw = answerForm<ById>(formOf, async ({ person, params: { id } }) => {
+    await teamService.withdraw(person.caller, id);
+    return PEOPLE_PATH;
+  });
+  const invite = answerForm(
+    formOf,
+    async ({ person, form }) => {
+      const { email, role } = INVITATION_FORM.check(form);
+      const { link, isMailed } = await teamService.invite(person.caller, email, role);
+      const invited: Invited = { email, link, isMailed };
+      return flash.showSecretOnce(person, INVITED_PATH, invited, () => page("own", invitedPage(person, invited)));
+    },
+    ({ person }, typed) => peoplePage(deps, person, { typed }),
+    REFUSED,
+  );
+  return createPersonRoutes(personOf)
+    .get(PEOPLE_PATH, async ({ context, person }) => {
+      // Safe: only the change of a role writes a flash for this path.
+      const changed = flash.read(context, person) as RoleChange | null;
+      return page("own", await peoplePage(deps, person, { changed }));
+    })
+    .post(PEOPLE_PATH, invite)
+    .get(INVITED_PATH, ({ context, person }) => {
+      // Safe: only `invite` writes a flash for this path.
+      const invited = flash.read(context, person) as Invited | null;
+      return invited === null ? seeOther("own", PEOPLE_PATH) : page("own", invitedPage(person, invited));
+    })
+    .post(`${PEOPLE_PATH}/:id/role`, changeRole, { params: PersonParams })
+    .post(`${PEOPLE_PATH}/:id/remove`, remove, { params: PersonParams })
+    .post(`${INVITATIONS_PATH}/:id/withdraw`, withdraw, { params: InvitationParams });
 }
 
-/** Whoever invites chose the name: it is quoted, beside the address that nobody chooses. */
-function InvitedTo({ account: { name, email } }: Pick<JoinPageProps, "account">) {
-  return (
-    <>
-      {name === null ? null : sentence` to “${<UntrustedText text={name} />}”`}
-      {email === null ? null : (
-        <>
-          {name === null ? " to the account of " : ", the account of "}
-          <UntrustedText text={email} />
-        </>
-      )}
-    </>
-  );
-}
+const REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "last_owner"]);
 
-function JoinForm({ path, typed, user, isOwn, email, isKnown }: JoinPageProps) {
-  if (user !== null && !isOwn) {
-    return (
-      <PostForm user={user} action="/auth/logout" class="card">
-        <p>
-          You are logged in as <UntrustedText text={user.email} />. Log out, and open the link again.
-        </p>
-        <Button>Log out</Button>
-      </PostForm>
-    );
-  }
-  if (user !== null) {
-    return (
-      <PostForm user={user} action={path} class="card">
-        <Problem text={typed.message} />
-        <OrCancel href="/">
-          <Button>Join</Button>
-        </OrCancel>
-      </PostForm>
-    );
-  }
-  return (
-    <PostForm action={path} class="card" beginsSession>
-      {isKnown ? <p class="quiet">This address has a login already. Log in to join.</p> : null}
-      <CredentialFields typed={typed} password={isKnown ? "known" : "new"} emailOf={email} />
-      <Button>{isKnown ? "Log in and join" : "Create login and join"}</Button>
-    </PostForm>
-  );
+const INVITED_PATH = `${PEOPLE_PATH}/invited`;
+
+interface Invited {
+  readonly email: string;
+  /** The whole link. */
+  readonly link: string;
+  readonly isMailed: boolean;
 }

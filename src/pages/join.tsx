@@ -1,0 +1,159 @@
+/** @jsxImportSource hono/jsx */
+import Type from "typebox";
+import type { StartedSession } from "../core/session.ts";
+import { emailKey } from "../core/account-store.ts";
+import { checkCredentials } from "../accounts/schemas.ts";
+import type { OpenInvitation, TeamService } from "../accounts/team.ts";
+import type { ErrorCode } from "../core/domain-error.ts";
+import { LINK_NOT_FOUND, showFormAgain } from "../http/errors.ts";
+import { createPageRoutes, pathParams } from "../http/operation.ts";
+import type { OwnOrigin } from "../http/own-origin.ts";
+import { readForm, type RequestContext } from "../http/request.ts";
+import { page, seeOther } from "../http/response.ts";
+import { type FormOf, HOME_PATH, type OwnCookie, type PersonOf, sourceOf } from "../http/session.ts";
+import { Button, CredentialFields, type CredentialInput, EMPTY_CREDENTIALS, OrCancel, PostForm } from "../ui/form.tsx";
+import { Layout, render } from "../ui/layout.tsx";
+import { PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
+import { ProviderForm } from "./sign-in.tsx";
+import { type PageUser, roleLabel } from "../ui/text.ts";
+
+interface JoinPageProps extends OpenInvitation {
+  readonly path: string;
+  readonly typed: CredentialInput;
+  /** Null: nobody is logged in. */
+  readonly user: PageUser | null;
+  /** It is the address of `user`. */
+  readonly isOwn: boolean;
+  /** The name of the identity provider; null: none. */
+  readonly provider: string | null;
+}
+
+/** The page of an invitation's link. */
+function joinPage(props: JoinPageProps): string {
+  const { email, role, account, user } = props;
+  return render(
+    <Layout title="Join an account" width="narrow" user={user} beginsSession={user === null}>
+      <PageHead title="Join an account">
+        <p>
+          You are invited as <b>{roleLabel(role).toLowerCase()}</b>
+          <InvitedTo account={account} />.
+        </p>
+        <p class="quiet">
+          The invitation is for <UntrustedText text={email} /> and works once.
+        </p>
+      </PageHead>
+      <JoinForm {...props} />
+      {user === null ? <ProviderForm name={props.provider} next={props.path} /> : null}
+    </Layout>,
+  );
+}
+
+/** Whoever invites chose the name: it is quoted, beside the address that nobody chooses. */
+function InvitedTo({ account: { name, email } }: Pick<JoinPageProps, "account">) {
+  return (
+    <>
+      {name === null ? null : sentence` to “${<UntrustedText text={name} />}”`}
+      {email === null ? null : (
+        <>
+          {name === null ? " to the account of " : ", the account of "}
+          <UntrustedText text={email} />
+        </>
+      )}
+    </>
+  );
+}
+
+function JoinForm({ path, typed, user, isOwn, email, isKnown }: JoinPageProps) {
+  if (user !== null && !isOwn) {
+    return (
+      <PostForm user={user} action="/auth/logout" class="card">
+        <p>
+          You are logged in as <UntrustedText text={user.email} />. Log out, and open the link again.
+        </p>
+        <Button>Log out</Button>
+      </PostForm>
+    );
+  }
+  if (user !== null) {
+    return (
+      <PostForm user={user} action={path} class="card">
+        <Problem text={typed.message} />
+        <OrCancel href="/">
+          <Button>Join</Button>
+        </OrCancel>
+      </PostForm>
+    );
+  }
+  return (
+    <PostForm action={path} class="card" beginsSession>
+      {isKnown ? <p class="quiet">This address has a login already. Log in to join.</p> : null}
+      <CredentialFields typed={typed} password={isKnown ? "known" : "new"} emailOf={email} />
+      <Button>{isKnown ? "Log in and join" : "Create login and join"}</Button>
+    </PostForm>
+  );
+}
+
+interface JoinPageDeps {
+  readonly teamService: Pick<TeamService, "findInvitation" | "joinAs" | "joinByPassword">;
+  readonly personOf: PersonOf;
+  /** As `formOf`, also where the account is stopped. */
+  readonly ownFormOf: FormOf;
+  readonly ownOrigin: OwnOrigin;
+  readonly deviceCookie: OwnCookie;
+  readonly oidc: { readonly name: string } | null;
+  /** Lets somebody in by an answer. */
+  readonly startSession: (context: RequestContext, entered: StartedSession, answer: Response) => Response;
+}
+
+/** The path contains the token, so search engines must not index it. */
+const UNLISTED = { "x-robots-tag": "noindex, nofollow, noarchive" } as const;
+
+const TokenParams = pathParams(Type.Object({ token: Type.String() }), LINK_NOT_FOUND);
+
+const CORRECTABLE: ReadonlySet<ErrorCode> = new Set([
+  "validation_error",
+  "invalid_credentials",
+  "rate_limited",
+  "unavailable",
+  "forbidden",
+]);
+
+/** The links of invitations. GET changes nothing, since mail scanners and previews open links. */
+export function joinPages(deps: JoinPageDeps) {
+  const { teamService, personOf, ownFormOf, ownOrigin, startSession } = deps;
+  const hooks = { params: TokenParams };
+  const htmlOf = async (context: RequestContext, token: string, problem: string | null) => {
+    const [invitation, user] = await Promise.all([teamService.findInvitation(token), personOf(context)]);
+    const isOwn = user !== null && emailKey(user.email) === emailKey(invitation.email);
+    const typed = { ...EMPTY_CREDENTIALS, message: problem };
+    return joinPage({ ...invitation, path: `/join/${token}`, typed, user, isOwn, provider: deps.oidc?.name ?? null });
+  };
+  return createPageRoutes("own")
+    .get(
+      "/join/:token",
+      async ({ context, params: { token } }) => page("own", await htmlOf(context, token, null), { headers: UNLISTED }),
+      hooks,
+    )
+    .post(
+      "/join/:token",
+      async ({ context, params: { token } }) => {
+        ownOrigin.require(context.request.headers);
+        const person = await personOf(context);
+        // Outside of the `try`: it may ask for the password.
+        const form = person === null ? await readForm(context) : await ownFormOf(context, person);
+        try {
+          if (person !== null) {
+            await teamService.joinAs(token, person);
+            return seeOther("own", HOME_PATH);
+          }
+          const { email } = await teamService.findInvitation(token);
+          const { password } = checkCredentials({ email, password: form.get("password") ?? null });
+          const entered = await teamService.joinByPassword(token, password, sourceOf(context, deps, form));
+          return startSession(context, entered, seeOther("own", HOME_PATH));
+        } catch (error) {
+          return showFormAgain(context, error, CORRECTABLE, (problem) => htmlOf(context, token, problem));
+        }
+      },
+      hooks,
+    );
+}
