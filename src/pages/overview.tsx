@@ -4,13 +4,13 @@ import type { Child } from "hono/jsx";
 import { COUNTED_MAX, DAY_MS, FAILING_HOSTS_DRAWN_MAX, HOUR_MS, OVERVIEW_RANGES } from "../core/limits.ts";
 import { type OverviewRange, RANGE_NAMES, slotMsOf } from "../core/activity.ts";
 import { mayDo, type Viewer, viewerOf } from "../core/roles.ts";
-import { OverviewQuery } from "../events/overview-routes.ts";
-import type { OverviewAnswer } from "../events/overview.ts";
+import { OverviewQuery, RANGE_DEFAULT } from "../events/overview-routes.ts";
+import type { OverviewAnswer, OverviewService } from "../events/overview.ts";
 import type { Breakdown, FailingHost, HostHour, Overview, OverviewSlot } from "../events/overview-figures.ts";
 import type { WaitingApprovals } from "../core/store.ts";
 import { maskText } from "../receipts/masking.ts";
-import type { FirstSteps } from "../accounts/first-steps.ts";
-import { FirstStepList } from "./first-steps.tsx";
+import type { FirstSteps, FirstStepService } from "../accounts/first-steps.ts";
+import { FIRST_STEPS_PATH, FirstStepList } from "./first-steps.tsx";
 import type { ListQuery } from "../api/list-schemas.ts";
 import { Chart, type ChartSlot, Sparkline, Strip, type StripCell } from "./chart.tsx";
 import { FilterLinks } from "../ui/controls.tsx";
@@ -19,6 +19,12 @@ import { type Age, inboxPath } from "./inbox-query.ts";
 import { Layout, listPath, OVERVIEW_PATH, queryText, render } from "../ui/layout.tsx";
 import { Ago, Card, Facts, Notice, sentence, SlotTime, Table, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { counted, duration, number, type PageUser } from "../ui/text.ts";
+import { compileQuery } from "../api/schema-helpers.ts";
+import { readQuery, withoutEmpty } from "../http/request.ts";
+import { page, seeOther } from "../http/response.ts";
+import { createPersonRoutes, type PersonRouteDeps } from "../http/session.ts";
+import type { Clock } from "../core/clock.ts";
+import { answerForm } from "./forms.tsx";
 
 const VIEWS = ["charts", "table"] as const;
 
@@ -64,7 +70,14 @@ export function overviewPage(props: OverviewPageProps): string {
         <div>
           <h1>Overview</h1>
         </div>
-        <Ranges range={overview.range} view={view} />
+        <FilterLinks
+          label="Range"
+          links={RANGE_NAMES.map((range) => ({
+            href: overviewPath(range, view),
+            name: RANGE_WORDS[range],
+            isChosen: range === overview.range,
+          }))}
+        />
       </div>
       {list}
       <Gaps overview={overview} now={now} />
@@ -100,13 +113,6 @@ const SLOT_WORDS = {
 
 function overviewPath(range: OverviewRange, view: OverviewView): string {
   return `${OVERVIEW_PATH}?range=${range}${view === "charts" ? "" : `&view=${view}`}`;
-}
-
-function Ranges({ range, view }: { readonly range: OverviewRange; readonly view: OverviewView }) {
-  const links = RANGE_NAMES.map((name) => {
-    return { href: overviewPath(name, view), name: RANGE_WORDS[name], isChosen: name === range };
-  });
-  return <FilterLinks label="Range" links={links} />;
 }
 
 function ViewLink({ range, view }: { readonly range: OverviewRange; readonly view: OverviewView }) {
@@ -161,83 +167,60 @@ function withoutMs(at: Date): string {
 }
 
 function Figures({ overview, waiting, now }: OverviewPageProps) {
-  const { slots, latency } = overview;
+  const { slots, latency, decisions } = overview;
   const [created, completed, failed] = [total(slots, "created"), total(slots, "completed"), total(slots, "failed")];
+  const attempts = total(slots, "attempts");
+  const ended = completed + failed;
+  const oldest = waiting.oldestAt === null ? null : sentence`Oldest ${<Ago at={waiting.oldestAt} now={now} />}`;
+  const decided = decisions.p50Ms === null ? "No decisions" : `Decided in ${duration(decisions.p50Ms)} (median)`;
+  const figures: readonly (readonly [name: string, href: string, value: string, more: Child, course?: number[]])[] = [
+    [
+      "Created",
+      listOf(overview),
+      number(created),
+      `${number(attempts)} ${attempts === 1 ? "attempt" : "attempts"}`,
+      slots.map((slot) => slot.created),
+    ],
+    [
+      "Success",
+      listOf(overview, { status: ["failed"] }),
+      rate({ completed, failed }),
+      failed === 0 ? `${number(completed)} completed` : `${number(failed)} of ${number(ended)} failed`,
+      successOf(slots),
+    ],
+    [
+      "Latency p95",
+      listOf(overview, { status: ["completed", "failed"] }),
+      latency === null ? "–" : duration(latency.p95Ms),
+      latency === null ? "No attempts" : `Median ${duration(latency.p50Ms)}, p99 ${duration(latency.p99Ms)}`,
+      slots.map(({ p95Ms }) => p95Ms ?? 0),
+    ],
+    // While none waits, how long decisions take.
+    ["Awaiting approval", "/approvals", `${number(waiting.count)}${waiting.isCut ? "+" : ""}`, oldest ?? decided],
+  ];
   return (
     <ul class="figures">
-      <Figure
-        name="Created"
-        href={listOf(overview)}
-        value={number(created)}
-        more={`${number(total(slots, "attempts"))} ${total(slots, "attempts") === 1 ? "attempt" : "attempts"}`}
-        course={slots.map((slot) => slot.created)}
-      />
-      <Figure
-        name="Success"
-        href={listOf(overview, { status: ["failed"] })}
-        value={rate({ completed, failed })}
-        more={
-          failed === 0 ? `${number(completed)} completed` : `${number(failed)} of ${number(completed + failed)} failed`
-        }
-        course={successOf(slots)}
-      />
-      <Figure
-        name="Latency p95"
-        href={listOf(overview, { status: ["completed", "failed"] })}
-        value={latency === null ? "–" : duration(latency.p95Ms)}
-        more={latency === null ? "No attempts" : `Median ${duration(latency.p50Ms)}, p99 ${duration(latency.p99Ms)}`}
-        course={slots.map(({ p95Ms }) => p95Ms ?? 0)}
-      />
-      <Figure
-        name="Awaiting approval"
-        href="/approvals"
-        value={`${number(waiting.count)}${waiting.isCut ? "+" : ""}`}
-        more={<WaitingWords overview={overview} waiting={waiting} now={now} />}
-        course={null}
-      />
+      {figures.map(([name, href, value, more, course]) => (
+        <li>
+          <a class="card figure" href={href}>
+            <span class="quiet small">{name}</span>
+            <b>{value}</b>
+            <span class="quiet small">{more}</span>
+            {course === undefined ? null : <Sparkline values={course} />}
+          </a>
+        </li>
+      ))}
     </ul>
   );
 }
 
-type WaitingProps = Pick<OverviewPageProps, "overview" | "waiting" | "now">;
-
-/** How long the oldest has waited; while none waits, how long decisions take. */
-function WaitingWords({ overview: { decisions }, waiting: { oldestAt }, now }: WaitingProps) {
-  if (oldestAt === null) {
-    return <>{decisions.p50Ms === null ? "No decisions" : `Decided in ${duration(decisions.p50Ms)} (median)`}</>;
-  }
-  return sentence`Oldest ${<Ago at={oldestAt} now={now} />}`;
-}
-
 /** How far the success of each slot is above that of the worst. */
-function successOf(slots: readonly OverviewSlot[]): readonly number[] {
+function successOf(slots: readonly OverviewSlot[]): number[] {
   const shares = slots.map(({ completed, failed }) =>
     completed + failed === 0 ? 1 : completed / (completed + failed),
   );
   const worst = Math.min(...shares);
   return shares.map((share) => share - worst);
-}
-
-interface FigureProps {
-  readonly name: string;
-  readonly href: string;
-  readonly value: string;
-  readonly more: Child;
-  /** Null: it has none. */
-  readonly course: readonly number[] | null;
-}
-
-function Figure({ name, href, value, more, course }: FigureProps) {
-  return (
-    <li>
-      <a class="card figure" href={href}>
-        <span class="quiet small">{name}</span>
-        <b>{value}</b>
-        <span class="quiet small">{more}</span>
-        {course === null ? null : <Sparkline values={course} />}
-      </a>
-    </li>
-  );
 }
 
 /** Labels of the axis of time: how far apart, and whether they are times of the day. */
@@ -343,28 +326,28 @@ function durationOrNone(ms: number | null): string {
 const SHARE_HEADS = ["Created", "Success", "Failed", "Median", "p95"] as const;
 
 interface SharesProps {
+  readonly id: string;
+  readonly title: string;
   readonly overview: Overview;
   readonly breakdown: Breakdown;
   /** The filter of a name; null: there is none. */
   readonly filterOf: (name: string) => ListQuery | null;
   readonly nameOf: (name: string) => Child;
-  readonly caption: string;
+  /** Whose shares they are, as in "agents". */
+  readonly what: string;
   readonly head: Child;
-  readonly othersName: string;
+  /** What is said in place of an empty table. */
+  readonly empty: string;
   /** The first cell of a row, by the link of its name; left out: the link alone. */
   readonly beside?: (name: string, link: Child) => Child;
+  /** Beside the title. */
+  readonly children?: Child;
 }
 
-function Shares({
-  overview,
-  breakdown: { named, others },
-  filterOf,
-  nameOf,
-  caption,
-  head,
-  othersName,
-  beside = (_name, link) => link,
-}: SharesProps) {
+function Shares(props: SharesProps) {
+  const { id, title, overview, breakdown, filterOf, nameOf, what, head, empty, children } = props;
+  const { beside = (_name, link) => link } = props;
+  const { named, others } = breakdown;
   const linked = (filters: ListQuery | null, text: string, more: ListQuery = {}) =>
     filters === null || text === "0" || text === "–" ? (
       text
@@ -378,24 +361,32 @@ function Shares({
       linked(filters, number(share.created)),
       rate(share),
       linked(filters, number(share.failed), { status: ["failed"] }),
-      durationOrNone(share.p50Ms),
-      durationOrNone(share.p95Ms),
+      ...[share.p50Ms, share.p95Ms].map(durationOrNone),
     ];
   });
-  const rest =
-    others === null
-      ? []
-      : [
-          [
-            <span class="quiet">{othersName}</span>,
-            number(others.created),
-            rate(others),
-            number(others.failed),
-            durationOrNone(others.p50Ms),
-            durationOrNone(others.p95Ms),
-          ],
-        ];
-  return <Table caption={caption} heads={[head, ...SHARE_HEADS]} isWide rows={[...rows, ...rest]} />;
+  if (others !== null) {
+    const { created, failed, p50Ms, p95Ms } = others;
+    const name = <span class="quiet">{`All other ${what}`}</span>;
+    rows.push([name, number(created), rate(others), number(failed), ...[p50Ms, p95Ms].map(durationOrNone)]);
+  }
+  const heading = <h2 id={id}>{title}</h2>;
+  return (
+    <section class="card shares" aria-labelledby={id}>
+      {children === undefined ? (
+        heading
+      ) : (
+        <div class="chart-head">
+          {heading}
+          {children}
+        </div>
+      )}
+      {named.length === 0 ? (
+        <p class="quiet">{empty}</p>
+      ) : (
+        <Table caption={`The busiest ${what}`} heads={[head, ...SHARE_HEADS]} isWide rows={rows} />
+      )}
+    </section>
+  );
 }
 
 /** A reader sees texts as on the page of an action. What is hidden there stands in no address either. */
@@ -419,58 +410,51 @@ function HostLink({ host, viewer, pathOf }: HostLinkProps) {
 function HostTable({ overview, user }: Pick<OverviewPageProps, "overview" | "user">) {
   const viewer = viewerOf(user.role);
   return (
-    <section class="card shares" aria-labelledby="hosts">
-      <div class="chart-head">
-        <h2 id="hosts">By host</h2>
-        <StripLegend />
-      </div>
-      {overview.hosts.named.length === 0 ? (
-        <p class="quiet">No calls in this range.</p>
-      ) : (
-        <Shares
-          overview={overview}
-          breakdown={overview.hosts}
-          filterOf={(host) => hostFilter(host, viewer)}
-          nameOf={(host) => <UntrustedText text={maskText(host, viewer)} />}
-          caption="The busiest hosts"
-          head={
-            <span class="host-cell">
-              <span>Host</span>
-              <span>Last 24 hours</span>
-            </span>
-          }
-          othersName="All other hosts"
-          beside={(host, link) => (
-            <span class="host-cell">
-              <span>{link}</span>
-              <HostStrip overview={overview} host={host} />
-            </span>
-          )}
-        />
+    <Shares
+      id="hosts"
+      title="By host"
+      overview={overview}
+      breakdown={overview.hosts}
+      filterOf={(host) => hostFilter(host, viewer)}
+      nameOf={(host) => <UntrustedText text={maskText(host, viewer)} />}
+      what="hosts"
+      head={
+        <span class="host-cell">
+          <span>Host</span>
+          <span>Last 24 hours</span>
+        </span>
+      }
+      empty="No calls in this range."
+      beside={(host, link) => (
+        <span class="host-cell">
+          <span>{link}</span>
+          <HostStrip overview={overview} host={host} />
+        </span>
       )}
-    </section>
+    >
+      <ul class="legend small">
+        <li class="key-good">No failures</li>
+        <li class="key-wait">Retried</li>
+        <li class="key-bad">Failed</li>
+      </ul>
+    </Shares>
   );
 }
 
 function AgentTable({ overview, keyNames, user }: OverviewPageProps) {
   const nameOf = (id: string) => maskText(keyNames.get(id) ?? id, viewerOf(user.role));
   return (
-    <section class="card shares" aria-labelledby="agents">
-      <h2 id="agents">By agent</h2>
-      {overview.keys.named.length === 0 ? (
-        <p class="quiet">No actions in this range.</p>
-      ) : (
-        <Shares
-          overview={overview}
-          breakdown={overview.keys}
-          filterOf={(id) => (id === "" ? null : { created_by: id })}
-          nameOf={(id) => (id === "" ? "Without a key" : <UntrustedText text={nameOf(id)} />)}
-          caption="The busiest agents"
-          head="Agent"
-          othersName="All other agents"
-        />
-      )}
-    </section>
+    <Shares
+      id="agents"
+      title="By agent"
+      overview={overview}
+      breakdown={overview.keys}
+      filterOf={(id) => (id === "" ? null : { created_by: id })}
+      nameOf={(id) => (id === "" ? "Without a key" : <UntrustedText text={nameOf(id)} />)}
+      what="agents"
+      head="Agent"
+      empty="No actions in this range."
+    />
   );
 }
 
@@ -480,16 +464,6 @@ const LOOK_WORDS = {
   good: "no failures in",
   none: "no calls in",
 } as const satisfies Record<StripCell, string>;
-
-function StripLegend() {
-  return (
-    <ul class="legend small">
-      <li class="key-good">No failures</li>
-      <li class="key-wait">Retried</li>
-      <li class="key-bad">Failed</li>
-    </ul>
-  );
-}
 
 function HostStrip({ overview: { hostHours }, host }: { readonly overview: Overview; readonly host: string }) {
   const cells = (hostHours.get(host) ?? []).map(cellOf);
@@ -551,18 +525,6 @@ function FailedWords({ failed, completed, failedAttempts }: FailingHost) {
   );
 }
 
-interface DecidedProps extends Pick<OverviewPageProps, "overview" | "user"> {
-  readonly kind: "approved" | "rejected";
-  readonly count: number;
-}
-
-/** Decisions are listed in the audit log, which is for owners. */
-function Decided({ kind, count, overview, user }: DecidedProps) {
-  const words = `${number(count)} ${kind}`;
-  if (count === 0 || !mayDo(user.role, "manage")) return words;
-  return <a href={AUDIT_PATH + queryText({ kind, since: withoutMs(overview.since) })}>{words}</a>;
-}
-
 /** How much of what awaits approval has waited longer, with a link to it. */
 function WaitingAges({ isCut, overAnHour, overADay }: WaitingApprovals) {
   if (overAnHour === 0) return <>All under 1 hour</>;
@@ -581,6 +543,12 @@ function WaitingAges({ isCut, overAnHour, overADay }: WaitingApprovals) {
 
 function Approvals({ overview, waiting, user, now }: OverviewPageProps) {
   const { approved, rejected, p50Ms, p95Ms } = overview.decisions;
+  // Decisions are listed in the audit log, which is for owners.
+  const decided = (kind: "approved" | "rejected", count: number) => {
+    const words = `${number(count)} ${kind}`;
+    if (count === 0 || !mayDo(user.role, "manage")) return words;
+    return <a href={AUDIT_PATH + queryText({ kind, since: withoutMs(overview.since) })}>{words}</a>;
+  };
   return (
     <Card id="decisions" title="Approvals">
       <Facts
@@ -597,13 +565,7 @@ function Approvals({ overview, waiting, user, now }: OverviewPageProps) {
             </>,
           ],
           ["Age", waiting.count === 0 ? null : <WaitingAges {...waiting} />],
-          [
-            "Decided",
-            <>
-              <Decided kind="approved" count={approved} overview={overview} user={user} />,{" "}
-              <Decided kind="rejected" count={rejected} overview={overview} user={user} />
-            </>,
-          ],
+          ["Decided", sentence`${decided("approved", approved)}, ${decided("rejected", rejected)}`],
           [
             "Time to decision",
             p50Ms === null || p95Ms === null ? "–" : `${duration(p50Ms)} median, ${duration(p95Ms)} p95`,
@@ -641,5 +603,36 @@ function Scheduled({ retries: { count, due, dueSince, isCut, hosts }, user, now 
         ))}
       </ul>
     </Card>
+  );
+}
+
+const OVERVIEW_QUERY = compileQuery(OverviewPageQuery);
+
+interface OverviewPageDeps extends PersonRouteDeps {
+  readonly overviewService: Pick<OverviewService, "read">;
+  readonly firstSteps: FirstStepService;
+  readonly clock: Clock;
+  readonly baseUrl: string;
+}
+
+/** The overview, with the first steps of an account until they are done or hidden. */
+export function overviewPages({ overviewService, firstSteps, personOf, formOf, clock, baseUrl }: OverviewPageDeps) {
+  const hide = answerForm(formOf, async ({ person, form }) => {
+    await (form.get("hidden") === "no" ? firstSteps.show(person.caller) : firstSteps.hide(person.caller));
+    return OVERVIEW_PATH;
+  });
+  return (
+    createPersonRoutes(personOf)
+      .get(OVERVIEW_PATH, async ({ context, person }) => {
+        const { range = RANGE_DEFAULT, view = "charts" } = readQuery(withoutEmpty(context.search), OVERVIEW_QUERY);
+        const [answer, steps] = await Promise.all([
+          overviewService.read(person.caller, range),
+          firstSteps.read(person.caller),
+        ]);
+        return page("own", overviewPage({ ...answer, steps, view, user: person, now: clock.now(), baseUrl }));
+      })
+      // Where the address of a refused form is loaded again.
+      .get(FIRST_STEPS_PATH, () => seeOther("own", OVERVIEW_PATH))
+      .post(FIRST_STEPS_PATH, hide)
   );
 }

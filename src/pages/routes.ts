@@ -61,7 +61,7 @@ import { inboxRoutes } from "./inbox-routes.ts";
 import { keyListPages } from "./keys.tsx";
 import { newKeyPages } from "./new-key.tsx";
 import { type Oidc, oidcRoutes } from "./oidc-routes.ts";
-import { overviewPages } from "./overview-routes.ts";
+import { overviewPages } from "./overview.tsx";
 import { type ReadReceipt, receiptRoutes } from "./receipt-routes.ts";
 import { resendRoutes } from "./resend-routes.ts";
 import { notificationPages } from "./notifications.tsx";
