@@ -6,11 +6,11 @@ import { ListQuery } from "../api/list-schemas.ts";
 import { ERROR_KINDS, OUTCOMES } from "../core/outcome.ts";
 import type { Issue } from "../core/domain-error.ts";
 import { SEARCH_CHARS_MAX } from "../core/limits.ts";
-import { type ChoiceLink, LinkMenu, Menu } from "../ui/controls.tsx";
+import { type ChoiceLink, ChoiceLinks, LinkMenu, Menu } from "../ui/controls.tsx";
 import { Button, Field, type FieldProps, Select } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { ACTIONS_PATH, listPath } from "../ui/layout.tsx";
-import { LinkButton, Time, UntrustedText } from "../ui/parts.tsx";
+import { LinkButton, sentence, Time, UntrustedText } from "../ui/parts.tsx";
 
 export interface FiltersProps {
   readonly query: ListQuery;
@@ -123,7 +123,7 @@ function HostMenu({ query, typed, values: { hosts } }: FiltersProps) {
       label={query.host === undefined ? "Host" : <UntrustedText text={query.host} />}
       isChosen={query.host !== undefined}
     >
-      <Links links={[anyLink(query, "Any host", ["host"]), ...links]} />
+      <ChoiceLinks links={[anyLink(query, "Any host", ["host"]), ...links]} />
       <li class="menu-form">
         <form method="get" action={ACTIONS_PATH}>
           <Kept typed={typed} but={["host"]} />
@@ -132,20 +132,6 @@ function HostMenu({ query, typed, values: { hosts } }: FiltersProps) {
         </form>
       </li>
     </Menu>
-  );
-}
-
-function Links({ links }: { readonly links: readonly ChoiceLink[] }) {
-  return (
-    <>
-      {links.map(({ href, name, isChosen }) => (
-        <li>
-          <a href={href} aria-current={isChosen ? "true" : undefined}>
-            {name}
-          </a>
-        </li>
-      ))}
-    </>
   );
 }
 
@@ -216,6 +202,9 @@ export function rangeOf(after: Date, now: Date): string | null {
 function TimeMenu({ query, now }: FiltersProps) {
   const { created_after: after, created_before: before } = query;
   const range = after === undefined || before !== undefined ? null : rangeOf(new Date(after), now);
+  const [from, to] = [after, before].map((at) => (at === undefined ? null : <Time at={new Date(at)} />));
+  const since = to === null ? sentence`Since ${from}` : [from, " – ", to];
+  const label = from === null ? sentence`Until ${to}` : since;
   const links = RANGES.map(([name, ms]) => ({
     href: listPath(query, { created_after: rangeStart(now, ms), created_before: undefined, cursor: undefined }),
     name,
@@ -223,30 +212,10 @@ function TimeMenu({ query, now }: FiltersProps) {
   }));
   return (
     <LinkMenu
-      label={<TimeLabel after={after} before={before} range={range} />}
+      label={range ?? (from === null && to === null ? "Time" : label)}
       isChosen={after !== undefined || before !== undefined}
       links={[anyLink(query, "Any time", ["created_after", "created_before"]), ...links]}
     />
-  );
-}
-
-interface TimeLabelProps {
-  readonly after: string | undefined;
-  readonly before: string | undefined;
-  readonly range: string | null;
-}
-
-function TimeLabel({ after, before, range }: TimeLabelProps) {
-  if (range !== null) return <>{range}</>;
-  const from = after === undefined ? null : <Time at={new Date(after)} />;
-  const to = before === undefined ? null : <Time at={new Date(before)} />;
-  if (from === null && to === null) return <>Time</>;
-  if (to === null) return <>Since {from}</>;
-  if (from === null) return <>Until {to}</>;
-  return (
-    <>
-      {from} – {to}
-    </>
   );
 }
 

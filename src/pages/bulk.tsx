@@ -23,7 +23,7 @@ import {
   type Tone,
   UntrustedText,
 } from "../ui/parts.tsx";
-import { number, type PageUser } from "../ui/text.ts";
+import { number } from "../ui/text.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { checkListQuery, compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { BulkParams } from "../bulk/routes.ts";
@@ -61,17 +61,21 @@ const VERBS: Readonly<Record<BulkOperation, { readonly name: string; readonly do
     },
   };
 
-export interface NewBulkProps {
-  readonly user: PageUser;
+interface NewBulkProps {
   readonly operation: BulkOperation;
   readonly query: FilterQuery;
-  readonly found: DryRun;
   readonly problem?: string;
   readonly reason?: string | undefined;
 }
 
+interface Found extends Pick<NewBulkProps, "operation" | "query"> {
+  readonly found: DryRun;
+}
+
 /** Says how many actions a job would cover, and asks. */
-export function newBulkPage({ user, operation, query, found, problem, reason = "" }: NewBulkProps): string {
+async function newBulkPage({ bulkService }: BulkPageDeps, user: Person, props: NewBulkProps): Promise<string> {
+  const { operation, query, problem, reason } = props;
+  const found = await bulkService.dryRun(user.caller, { operation, filter: query, reason: null });
   const { name, what } = VERBS[operation];
   const { matching, isMore } = found;
   const amount = `${isMore ? "the newest " : ""}${countedActions(matching)}`;
@@ -115,7 +119,7 @@ function countedActions(count: number): string {
 }
 
 /** What a job covers, by host and status: whoever retries sees what would fail again. */
-function Groups({ operation, found: { groups, matching } }: Pick<NewBulkProps, "operation" | "found">) {
+function Groups({ operation, found: { groups, matching } }: Omit<Found, "query">) {
   const left = matching - groups.reduce((sum, { count }) => sum + count, 0);
   return (
     <ul class="stack">
@@ -134,7 +138,7 @@ function Groups({ operation, found: { groups, matching } }: Pick<NewBulkProps, "
 }
 
 /** Selected actions that the operation isn't for. */
-function LeftOut({ operation, query: { id: ids }, found }: Pick<NewBulkProps, "operation" | "query" | "found">) {
+function LeftOut({ operation, query: { id: ids }, found }: Found) {
   const left = ids === undefined ? 0 : new Set(ids).size - found.matching;
   if (ids === undefined || left <= 0) return null;
   const can = operation === "retry" ? "failed or cancelled" : "pending or awaiting approval";
@@ -144,7 +148,7 @@ function LeftOut({ operation, query: { id: ids }, found }: Pick<NewBulkProps, "o
 }
 
 /** What a repeated call may do a second time. */
-function UnknownOutcomes({ operation, found }: Pick<NewBulkProps, "operation" | "found">) {
+function UnknownOutcomes({ operation, found }: Omit<Found, "query">) {
   const { matching, unknownOutcomes, lateSuccesses } = found;
   if (operation === "cancel" || unknownOutcomes + lateSuccesses === 0) return null;
   if (lateSuccesses > 0) {
@@ -187,17 +191,14 @@ const FILTER_NAMES: ReadonlyMap<string, string> = new Map([
   ["error", "Failure"],
 ]);
 
-interface BulkJobProps {
-  readonly user: PageUser;
-  readonly job: BulkJob;
-  /** The newest of those that refused. */
-  readonly failures: readonly BulkResult[];
-  readonly canStop: boolean;
-}
-
 /** How far a job is. It updates with every change of an action. */
-export function bulkJobPage({ user, job, failures, canStop }: BulkJobProps): string {
+async function bulkJobPage({ bulkService }: BulkPageDeps, user: Person, id: string): Promise<string> {
+  const { caller } = user;
+  const job = await bulkService.find(caller, id);
   const { operation, matching, done, failed } = job;
+  const canStop = mayDo(caller.role, operation) && mayChange(caller, job);
+  const asked = { status: "failed", before: null, limit: FAILURES_SHOWN } as const;
+  const failures = failed === 0 ? [] : await bulkService.results(caller, id, asked);
   const title = `${VERBS[operation].name} ${countedActions(matching)}`;
   return render(
     <Layout title={title} nav="Actions" user={user} follows="all">
@@ -228,7 +229,7 @@ export function bulkJobPage({ user, job, failures, canStop }: BulkJobProps): str
           </p>
         ) : null}
       </section>
-      {failures.length === 0 ? null : <Failures job={job} failures={failures} />}
+      {failures.length === 0 ? null : <Failures job={job} failures={failures.slice(0, FAILURES_SHOWN)} />}
     </Layout>,
   );
 }
@@ -258,7 +259,7 @@ function jobRows(job: BulkJob, viewer: Viewer): FactRows {
   ];
 }
 
-function Failures({ job, failures }: Pick<BulkJobProps, "job" | "failures">) {
+function Failures({ job, failures }: { readonly job: BulkJob; readonly failures: readonly BulkResult[] }) {
   const isSome = job.failed > failures.length;
   return (
     <section class="card">
@@ -283,15 +284,13 @@ const STATES: Readonly<Record<BulkJob["status"], { readonly tone: Tone; readonly
   stopped: { tone: "still", label: "Stopped" },
 };
 
-interface BulkListProps {
-  readonly user: PageUser;
-  readonly jobs: readonly BulkJob[];
-  /** The path of older ones; null: there are none. */
-  readonly older: string | null;
-}
-
-export function bulkListPage({ user, jobs, older }: BulkListProps): string {
+async function bulkListPage({ bulkService }: BulkPageDeps, user: Person, search: string): Promise<string> {
   const viewer = viewerOf(user.role);
+  const { before } = checkListQuery({}, new URLSearchParams(search).get("cursor") ?? undefined, BULK_ID);
+  const found = await bulkService.list(user.caller, before, LIST_LIMIT_DEFAULT);
+  const jobs = found.slice(0, LIST_LIMIT_DEFAULT);
+  const last = found.length > LIST_LIMIT_DEFAULT ? jobs.at(-1) : undefined;
+  const older = last === undefined ? null : `${BULK_PATH}?cursor=${encodeCursor(last.id)}`;
   return render(
     <Layout title="Bulk jobs" nav="Actions" user={user} follows="all">
       <PageHead title="Bulk jobs" back={{ href: "/actions", name: "Actions" }} />
@@ -324,28 +323,22 @@ export function bulkListPage({ user, jobs, older }: BulkListProps): string {
   );
 }
 
+interface BulkPageDeps extends PersonRouteDeps {
+  readonly bulkService: BulkService;
+}
+
 /** The pages of bulk jobs. */
-export function bulkPages({ bulkService, personOf, formOf }: PersonRouteDeps & { readonly bulkService: BulkService }) {
-  const askHtml = async (
-    user: Person,
-    operation: BulkOperation,
-    query: FilterQuery,
-    more: Partial<NewBulkProps> = {},
-  ) => {
-    const found = await bulkService.dryRun(user.caller, { operation, filter: query, reason: null });
-    return newBulkPage({ user, operation, query, found, ...more });
-  };
+export function bulkPages(deps: BulkPageDeps) {
+  const { bulkService, personOf, formOf } = deps;
   const begin = answerForm(
     formOf,
     async ({ context, person, form }) => {
-      const { operation, filter } = jobIn(context, form);
+      const { operation, query: filter } = jobIn(context, form);
       const job = await bulkService.start(person.caller, { operation, filter, reason: reasonInForm(form) });
       return bulkPath(job.id);
     },
-    ({ context, person }, { problem, values }) => {
-      const { operation, filter } = jobIn(context, values);
-      return askHtml(person, operation, filter, { problem, reason: values.get("reason") });
-    },
+    ({ context, person }, { problem, values }) =>
+      newBulkPage(deps, person, { ...jobIn(context, values), problem, reason: values.get("reason") }),
     new Set([...INVALID, "too_many_jobs"]),
   );
   const stop = answerForm<ById>(formOf, async ({ person, params: { id } }) => {
@@ -354,33 +347,18 @@ export function bulkPages({ bulkService, personOf, formOf }: PersonRouteDeps & {
   });
   const hooks = { params: BulkParams };
   return createPersonRoutes(personOf)
-    .get(BULK_PATH, async ({ context, person }) => {
-      const cursor = new URLSearchParams(context.search).get("cursor") ?? undefined;
-      const { before } = checkListQuery({}, cursor, BULK_ID);
-      const found = await bulkService.list(person.caller, before, LIST_LIMIT_DEFAULT);
-      const jobs = found.slice(0, LIST_LIMIT_DEFAULT);
-      const last = found.length > LIST_LIMIT_DEFAULT ? jobs.at(-1) : undefined;
-      const older = last === undefined ? null : `${BULK_PATH}?cursor=${encodeCursor(last.id)}`;
-      return page("own", bulkListPage({ user: person, jobs, older }));
-    })
+    .get(BULK_PATH, async ({ context, person }) => page("own", await bulkListPage(deps, person, context.search)))
     .post(BULK_PATH, begin)
     .get(`${BULK_PATH}/new`, async ({ context, person }) => {
       const operation = operationIn(new URLSearchParams(context.search).get("operation"));
       const query = filterIn(context.search);
       // Nothing was selected: that must not mean everything.
       if (Object.keys(query).length === 0) return seeOther("own", ACTIONS_PATH);
-      return page("own", await askHtml(person, operation, query));
+      return page("own", await newBulkPage(deps, person, { operation, query }));
     })
     .get(
       `${BULK_PATH}/:id`,
-      async ({ person, params: { id } }) => {
-        const { caller } = person;
-        const job = await bulkService.find(caller, id);
-        const asked = { status: "failed", before: null, limit: FAILURES_SHOWN } as const;
-        const failures = job.failed === 0 ? [] : await bulkService.results(caller, id, asked);
-        const canStop = mayDo(caller.role, job.operation) && mayChange(caller, job);
-        return page("own", bulkJobPage({ user: person, job, failures: failures.slice(0, FAILURES_SHOWN), canStop }));
-      },
+      async ({ person, params }) => page("own", await bulkJobPage(deps, person, params.id)),
       hooks,
     )
     .post(`${BULK_PATH}/:id/stop`, stop, hooks);
@@ -409,7 +387,7 @@ function operationIn(text: string | null | undefined): BulkOperation {
 /** What the form of a job asks for. Throws `validation_error` and `invalid_query`. */
 function jobIn({ search }: RequestContext, form: Form) {
   const operation = operationIn(form.get("operation"));
-  const filter = filterIn(search);
-  if (Object.keys(filter).length > 0) return { operation, filter };
+  const query = filterIn(search);
+  if (Object.keys(query).length > 0) return { operation, query };
   throw new DomainError("validation_error", "Select actions, or filter the list.");
 }

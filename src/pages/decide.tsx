@@ -66,19 +66,22 @@ export function factValue({ name, value }: Fact): Child {
 }
 
 /** Says how many values of a masked action are hidden, and how to see them. Without a session: where to log in. */
-export function HiddenValues({ action: masked, user }: { readonly action: MaskedAction; readonly user?: PageUser }) {
-  const text = hiddenValuesText(masked.hiddenValues);
+export function HiddenValues({ action, user }: { readonly action: MaskedAction; readonly user: PageUser | null }) {
+  const text = hiddenValuesText(action.hiddenValues);
   if (text === null) return null;
-  return user === undefined ? (
+  if (user !== null) {
+    return (
+      <div class="hidden-values">
+        <span>{text}</span>
+        <RevealForm id={action.id} user={user} look="link" name="Reveal" />
+      </div>
+    );
+  }
+  return (
     <p class="hidden-values">
       <span>{text}</span>
-      <a href={actionPath(masked.id)}>Log in to see</a>
+      <a href={actionPath(action.id)}>Log in to see</a>
     </p>
-  ) : (
-    <div class="hidden-values">
-      <span>{text}</span>
-      <RevealForm id={masked.id} user={user} look="link" name="Reveal" />
-    </div>
   );
 }
 

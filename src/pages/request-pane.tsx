@@ -141,7 +141,7 @@ export function AskedRequest(props: AskedRequestProps) {
       </div>
     );
   }
-  const hidden = <HiddenValues action={action} {...(user !== null && { user })} />;
+  const hidden = <HiddenValues action={action} user={user} />;
   const { facts, risks } = maskedFacts(action, history, "");
   const notes = risks.filter(({ level }) => level === "note");
   // How many values are hidden is said above the first of them.
@@ -174,7 +174,12 @@ export function AskedRequest(props: AskedRequestProps) {
           </span>
         </summary>
         <Risks risks={notes} />
-        <FactList facts={facts.filter(({ name }) => isDetail(name))} look="asked-facts" action={action} now={now} />
+        <FactList
+          facts={facts.filter(({ name }) => !SHOWN_ABOVE.has(name))}
+          look="asked-facts"
+          action={action}
+          now={now}
+        />
       </details>
     </div>
   );
@@ -185,12 +190,8 @@ const CALL_FACTS: ReadonlySet<FactName> = new Set(["method", "url"]);
 /** In the requester's own words. */
 const WORD_FACTS: ReadonlySet<FactName> = new Set(REQUESTER_TEXTS);
 
-/** The body stands under its own heading, and what is hidden above it. */
-const SHOWN_ELSEWHERE: ReadonlySet<FactName> = new Set(["hidden", "body"]);
-
-function isDetail(name: FactName): boolean {
-  return !CALL_FACTS.has(name) && !WORD_FACTS.has(name) && !SHOWN_ELSEWHERE.has(name);
-}
+/** Not in the details: the body stands under its own heading, and what is hidden above it. */
+const SHOWN_ABOVE: ReadonlySet<FactName> = new Set([...CALL_FACTS, ...WORD_FACTS, "hidden", "body"]);
 
 interface FactListProps {
   readonly facts: readonly Fact[];
@@ -227,7 +228,7 @@ export function FactList({ facts, look, action, now }: FactListProps) {
 
 function FactValue({ fact, action }: { readonly fact: Fact; readonly action: SeenAction }) {
   const { name, value } = fact;
-  if (name === "title") return <Quoted text={value} />;
+  if (name === "title") return sentence`“${<UntrustedText text={value} />}”`;
   const at = timeOf(name, action);
   if (at !== null) return <TimeInWords at={at}>{value}</TimeInWords>;
   if (name === "url") return <CopiedText what="the URL">{factValue(fact)}</CopiedText>;
@@ -249,10 +250,6 @@ function timeOf(name: string, action: SeenAction): Date | null {
 
 function isLong({ name, value }: Fact): boolean {
   return name !== "action" && value.length > 40;
-}
-
-function Quoted({ text }: { readonly text: string }) {
-  return sentence`“${<UntrustedText text={text} />}”`;
 }
 
 /** What became of a request that is decided, where it was shown before. */

@@ -12,8 +12,6 @@ import type { SeenAction } from "../receipts/seen-action.ts";
 
 interface RequestViewProps {
   readonly action: SeenAction;
-  /** Shown for a decision: method and URL are in the facts above, and the body comes first. */
-  readonly isAsked?: boolean;
   /** False on receipts: the path of a callback may be a secret. */
   readonly tellsCallback?: boolean;
   /** Shows the whole body without a box that scrolls. */
@@ -29,37 +27,23 @@ interface RequestViewProps {
 /**
  * The whole request of an action: untrusted text in a frame of its own. The request is sent with the real values.
  */
-export function RequestView({
-  action,
-  isAsked = false,
-  tellsCallback = false,
-  isWhole = isAsked,
-  aside = null,
-  canCopy = false,
-  bodyPath,
-}: RequestViewProps) {
+export function RequestView({ aside = null, ...parts }: RequestViewProps) {
   return (
-    <section class="card" aria-labelledby="request" data-asked={isAsked ? "" : undefined}>
+    <section class="card" aria-labelledby="request">
       <div class="card-head">
         <div>
           <h2 id="request">Request</h2>
-          {isAsked ? <p class="quiet small">Written by the requester, and sent as shown here.</p> : null}
         </div>
         {aside}
       </div>
-      <RequestParts
-        action={action}
-        isAsked={isAsked}
-        tellsCallback={tellsCallback}
-        isWhole={isWhole}
-        canCopy={canCopy}
-        {...(bodyPath === undefined ? {} : { bodyPath })}
-      />
+      <RequestParts {...parts} />
     </section>
   );
 }
 
 interface RequestPartsProps extends Omit<RequestViewProps, "aside"> {
+  /** Shown for a decision: method and URL are in the facts above, and the body comes first. */
+  readonly isAsked?: boolean;
   /** The body cut, and on a receipt where to see the rest. */
   readonly cut?: { readonly body: PageBody; readonly path: string | null } | undefined;
   /** What kind of body it is, and how large, as `bodyKindText` says. */
@@ -67,16 +51,8 @@ interface RequestPartsProps extends Omit<RequestViewProps, "aside"> {
 }
 
 export function RequestParts(props: RequestPartsProps) {
-  const {
-    action,
-    cut,
-    bodyKind,
-    bodyPath,
-    canCopy = false,
-    isAsked = false,
-    tellsCallback = false,
-    isWhole = false,
-  } = props;
+  const { action, cut, bodyKind, bodyPath } = props;
+  const { canCopy = false, isAsked = false, tellsCallback = false, isWhole = false } = props;
   const { method, url, host, headers, callback } = action;
   const body = cut?.body ?? pageBody(action, bodyPath === undefined ? undefined : limitsOnPage(action));
   const fields = Object.entries(headers ?? {});
@@ -133,11 +109,6 @@ function copiedBody(action: SeenAction): string | null {
   return member === "form" || member === "text" ? action.body : prettyPrint(action.body);
 }
 
-function Body({ kind, children }: { readonly kind: string; readonly children?: Child }) {
-  const title = sentence`Body ${<span class="aside">{kind}</span>}`;
-  return <SubSection title={title}>{children}</SubSection>;
-}
-
 /** An untrusted URL with its host in bold. Never a link. */
 export function UntrustedUrl({ url, host }: { readonly url: string; readonly host: string }) {
   const start = url.indexOf("//") + 2;
@@ -153,17 +124,10 @@ export function UntrustedUrl({ url, host }: { readonly url: string; readonly hos
   );
 }
 
-interface ResponseViewProps {
-  readonly action: SeenAction;
-  /** Characters of the body that are shown. */
-  readonly charsMax?: number;
-}
-
-/** The response to the newest attempt. */
-export function ResponseView({
-  action: { result, lateResult },
-  charsMax = Number.POSITIVE_INFINITY,
-}: ResponseViewProps) {
+/** The response to the newest attempt. `charsMax`: how many characters of the body are shown. */
+export function ResponseView(props: { readonly action: SeenAction; readonly charsMax?: number }) {
+  const { charsMax = Number.POSITIVE_INFINITY } = props;
+  const { result, lateResult } = props.action;
   return (
     <>
       {result === null ? null : <ResponseCard id="response" title="Response" result={result} charsMax={charsMax} />}
@@ -179,9 +143,10 @@ export function ResponseView({
   );
 }
 
-interface ResponseCardProps extends Required<Pick<ResponseViewProps, "charsMax">> {
+interface ResponseCardProps {
   readonly id: string;
   readonly title: string;
+  readonly charsMax: number;
   readonly result: Pick<Result, "responseCode" | "responseBody" | "responseTruncated"> &
     Partial<Pick<Result, "lastError">>;
 }
@@ -189,24 +154,25 @@ interface ResponseCardProps extends Required<Pick<ResponseViewProps, "charsMax">
 function ResponseCard({ id, title, result, charsMax }: ResponseCardProps) {
   const { responseCode, responseBody, responseTruncated, lastError } = result;
   const body = responseBody === null ? null : responseText(responseBody);
+  const cut = responseTruncated ? ", truncated: it was longer than the limit" : "";
   return (
     <Card id={id} title={title}>
       <p>{responseCode === null ? (lastError ?? "No response.") : `Status ${responseCode}`}</p>
       {body === null && responseCode !== null ? <p class="quiet">The response had no body.</p> : null}
       {body === null ? null : (
-        <Body kind={`${body.kind}${responseTruncated ? ", truncated: it was longer than the limit" : ""}`}>
+        <SubSection title={sentence`Body ${<span class="aside">{`${body.kind}${cut}`}</span>}`}>
           {body.text === null ? (
             <p class="quiet">Binary content is not shown.</p>
           ) : (
             <ResponseBody json={responseBody ?? ""} kind={body.kind} text={body.text} charsMax={charsMax} />
           )}
-        </Body>
+        </SubSection>
       )}
     </Card>
   );
 }
 
-interface ResponseBodyProps extends Required<Pick<ResponseViewProps, "charsMax">> {
+interface ResponseBodyProps extends Pick<ResponseCardProps, "charsMax"> {
   readonly json: string;
   readonly kind: string;
   readonly text: string;

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import { formatSize } from "../core/action.ts";
-import { bodyMemberOf, contentTypeOf, isJsonMember, type FormPair, formPairs } from "../core/body.ts";
+import { bodyMemberOf, contentTypeOf, type FormPair, formPairs, isJsonMember } from "../core/body.ts";
 import {
   BODY_BEGINNING_CHARS_MAX,
   BODY_BEGINNING_LINES_MAX,
@@ -27,7 +27,7 @@ import {
   openCharsIn,
   partId,
 } from "./json-view.tsx";
-import { sentence, SubSection, Table, UntrustedBlock, UntrustedText } from "./parts.tsx";
+import { SubSection, Table, UntrustedBlock, UntrustedText } from "./parts.tsx";
 import { counted, cutText } from "./text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
@@ -168,16 +168,11 @@ export function bodyParts(actionId: string, path: string): BodyParts {
 /** The body under its heading. */
 export function BodyView({ body, isOpen, copied = null, parts, children }: BodyViewProps) {
   const { kind, rest, folded } = body;
-  const title = sentence`Body ${(
-    <span class="aside">
-      <UntrustedText text={kind} />
-    </span>
-  )}`;
   // What is loaded when asked for is not in the page to be copied.
   const isAll = rest === null && (parts === undefined || folded === 0);
   return (
     <div id={parts?.id} class="body-view">
-      <SubSection title={title}>
+      <SubSection title={<Title kind={kind} />}>
         {copied === null || !isAll ? null : (
           <div class="copied-body" data-copy="" hidden>
             <UntrustedBlock label="Body to copy" text={copied} isOpen />
@@ -195,6 +190,17 @@ export function BodyView({ body, isOpen, copied = null, parts, children }: BodyV
         )}
       </SubSection>
     </div>
+  );
+}
+
+function Title({ kind }: { readonly kind: string }) {
+  return (
+    <>
+      Body{" "}
+      <span class="aside">
+        <UntrustedText text={kind} />
+      </span>
+    </>
   );
 }
 
@@ -230,13 +236,7 @@ export function WholeBody({ action }: { readonly action: SeenAction }) {
   if (body === null) return <p class="quiet">No body is sent.</p>;
   return (
     <div id={`body-${action.id}`} class="body-view body-whole">
-      <SubSection
-        title={sentence`Body ${(
-          <span class="aside">
-            <UntrustedText text={body.kind} />
-          </span>
-        )}`}
-      >
+      <SubSection title={<Title kind={body.kind} />}>
         <BodyContent body={body} isOpen folding="open" />
         {body.rest === null ? null : <p class="quiet">{`${body.rest} can’t be shown as text.`}</p>}
       </SubSection>

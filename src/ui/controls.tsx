@@ -32,6 +32,21 @@ export interface ChoiceLink {
   readonly isChosen: boolean;
 }
 
+/** Items of a list, one of which is chosen. */
+export function ChoiceLinks({ links }: { readonly links: readonly ChoiceLink[] }) {
+  return (
+    <>
+      {links.map(({ href, name, isChosen }) => (
+        <li>
+          <a href={href} aria-current={isChosen ? "true" : undefined}>
+            {name}
+          </a>
+        </li>
+      ))}
+    </>
+  );
+}
+
 interface LinkMenuProps extends Omit<MenuProps, "children"> {
   readonly links: readonly ChoiceLink[];
   /** What the menu leaves out. */
@@ -42,13 +57,7 @@ interface LinkMenuProps extends Omit<MenuProps, "children"> {
 export function LinkMenu({ label, links, note, ...props }: LinkMenuProps) {
   return (
     <Menu label={label} {...props}>
-      {links.map(({ href, name, isChosen }) => (
-        <li>
-          <a href={href} aria-current={isChosen ? "true" : undefined}>
-            {name}
-          </a>
-        </li>
-      ))}
+      <ChoiceLinks links={links} />
       {note === undefined ? null : <li class="menu-note quiet small">{note}</li>}
     </Menu>
   );
@@ -59,13 +68,7 @@ export function FilterLinks({ label, links }: { readonly label: string; readonly
   return (
     <nav class="filter-links" aria-label={label}>
       <ul>
-        {links.map(({ href, name, isChosen }) => (
-          <li>
-            <a href={href} aria-current={isChosen ? "true" : undefined}>
-              {name}
-            </a>
-          </li>
-        ))}
+        <ChoiceLinks links={links} />
       </ul>
     </nav>
   );
@@ -75,38 +78,21 @@ export function FilterLinks({ label, links }: { readonly label: string; readonly
  * Something with a button that copies `text`: an id, a URL, a line of code. The script shows the button, and only where the
  * browser allows copying.
  */
-export function Copied({
-  text,
-  what,
-  children,
-}: {
-  readonly text: string;
-  readonly what: string;
-  readonly children?: Child;
-}) {
-  return (
-    <span class="copied">
-      <span>{children ?? <code>{text}</code>}</span>
-      <button
-        type="button"
-        class="copy"
-        data-copy-text={text}
-        aria-label={`Copy ${what}`}
-        title={`Copy ${what}`}
-        hidden
-      >
-        <Icon name="copy" />
-      </button>
-    </span>
-  );
+export function Copied(props: { readonly text: string; readonly what: string; readonly children?: Child }) {
+  const { text, what, children = <code>{text}</code> } = props;
+  return <WithCopy button={{ "data-copy-text": text }} what={what} shown={children} />;
 }
 
 /** The same for what a caller wrote: the script reads it from the page, so that no attribute holds it. */
 export function CopiedText({ what, children }: { readonly what: string; readonly children?: Child }) {
+  return <WithCopy button={{ "data-copy-near": "" }} what={what} shown={children} />;
+}
+
+function WithCopy({ button, what, shown }: { readonly button: object; readonly what: string; readonly shown: Child }) {
   return (
     <span class="copied">
-      <span>{children}</span>
-      <button type="button" class="copy" data-copy-near="" aria-label={`Copy ${what}`} title={`Copy ${what}`} hidden>
+      <span>{shown}</span>
+      <button type="button" class="copy" {...button} aria-label={`Copy ${what}`} title={`Copy ${what}`} hidden>
         <Icon name="copy" />
       </button>
     </span>
@@ -114,10 +100,10 @@ export function CopiedText({ what, children }: { readonly what: string; readonly
 }
 
 /** Our own code, with a copy button that the script adds. */
-export function CodeBlock({ text, label }: { readonly text: string; readonly label?: string }) {
+export function CodeBlock({ text, label }: { readonly text: string; readonly label: string }) {
   return (
     <div class="stack">
-      <pre class="code" data-copy="" {...(label === undefined ? {} : { role: "group", "aria-label": label })}>
+      <pre class="code" data-copy="" role="group" aria-label={label}>
         {text}
       </pre>
     </div>
@@ -125,15 +111,8 @@ export function CodeBlock({ text, label }: { readonly text: string; readonly lab
 }
 
 /** What a list or page says where there is nothing yet: what it is for, and the next step. */
-export function EmptyState({
-  icon,
-  title,
-  children,
-}: {
-  readonly icon: IconName;
-  readonly title: string;
-  readonly children?: Child;
-}) {
+export function EmptyState(props: { readonly icon: IconName; readonly title: string; readonly children?: Child }) {
+  const { icon, title, children } = props;
   return (
     <section class="empty">
       <Icon name={icon} />

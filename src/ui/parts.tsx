@@ -16,8 +16,6 @@ interface PageHeadProps {
   readonly title: Child;
   /** The page above this one. */
   readonly back?: { readonly href: string; readonly name: string };
-  /** What kind of page it is, in a word above the title. */
-  readonly kind?: string;
   /** What the page is for. */
   readonly intro?: Child;
   /** Buttons at the right of the title. */
@@ -26,7 +24,7 @@ interface PageHeadProps {
 }
 
 /** The title of a page, and what is said below it. */
-export function PageHead({ title, back, kind, intro, actions, children }: PageHeadProps) {
+export function PageHead({ title, back, intro, actions, children }: PageHeadProps) {
   return (
     <div class="head">
       <div>
@@ -36,7 +34,6 @@ export function PageHead({ title, back, kind, intro, actions, children }: PageHe
             {back.name}
           </a>
         )}
-        {kind === undefined ? null : <p class="quiet small">{kind}</p>}
         <h1>{title}</h1>
         {intro === undefined ? null : <p class="quiet">{intro}</p>}
         {children}
@@ -47,15 +44,8 @@ export function PageHead({ title, back, kind, intro, actions, children }: PageHe
 }
 
 /** A block with a heading. */
-export function Card({
-  id,
-  title,
-  children,
-}: {
-  readonly id: string;
-  readonly title: string;
-  readonly children?: Child;
-}) {
+export function Card(props: { readonly id: string; readonly title: string; readonly children?: Child }) {
+  const { id, title, children } = props;
   return (
     <section class="card" aria-labelledby={id}>
       <h2 id={id}>{title}</h2>
@@ -139,9 +129,13 @@ export function Problem({ text }: { readonly text: string | null | undefined }) 
   return text === null || text === undefined ? null : <Notice tone="bad">{text}</Notice>;
 }
 
-const DATE = { timeZone: "UTC", day: "numeric", month: "short", year: "numeric" } as const;
+const SHORT_DATE = { timeZone: "UTC", day: "numeric", month: "short" } as const;
 
-const TIME = { timeZone: "UTC", hour: "2-digit", minute: "2-digit", second: "2-digit" } as const;
+const DATE = { ...SHORT_DATE, year: "numeric" } as const;
+
+const MINUTES = { timeZone: "UTC", hour: "2-digit", minute: "2-digit" } as const;
+
+const TIME = { ...MINUTES, second: "2-digit" } as const;
 
 const dateFormat = new Intl.DateTimeFormat("en-GB", DATE);
 
@@ -149,13 +143,7 @@ const weekDayFormat = new Intl.DateTimeFormat("en-GB", { ...DATE, weekday: "shor
 
 const timeFormat = new Intl.DateTimeFormat("en-GB", TIME);
 
-const dayAndTimeFormat = new Intl.DateTimeFormat("en-GB", {
-  timeZone: "UTC",
-  day: "numeric",
-  month: "short",
-  hour: "2-digit",
-  minute: "2-digit",
-});
+const dayAndTimeFormat = new Intl.DateTimeFormat("en-GB", { ...SHORT_DATE, ...MINUTES });
 
 const dateAndTimeFormat = new Intl.DateTimeFormat("en-GB", { ...DATE, ...TIME });
 
@@ -165,55 +153,43 @@ interface ExactTimeProps {
   readonly as: "ago" | "full" | "minutes" | "clock" | "day" | "weekday" | "when" | "until";
   /** Without script, the tooltip is for times that aren't exact; lists leave it out. */
   readonly hasTitle?: boolean;
-  readonly children?: Child;
+  readonly text: Child;
 }
 
 /** The server doesn't know the reader's time zone: without script, times are in UTC. The tooltip has the other form. */
-function ExactTime({ at, as, hasTitle = true, children }: ExactTimeProps) {
+function ExactTime({ at, as, hasTitle = true, text }: ExactTimeProps) {
   const iso = at.toISOString();
   return (
     <time datetime={iso} title={hasTitle ? iso : undefined} data-time={as}>
-      {children}
+      {text}
     </time>
   );
 }
 
+function isSameDay(one: Date, other: Date | undefined): boolean {
+  return one.toISOString().slice(0, 10) === other?.toISOString().slice(0, 10);
+}
+
 /** A time. `near` is a time shown nearby: the date is omitted if it is the same. */
 export function Time({ at, near }: { readonly at: Date; readonly near?: Date | undefined }) {
-  const isSameDay = near?.toISOString().slice(0, 10) === at.toISOString().slice(0, 10);
-  return (
-    <ExactTime at={at} as={isSameDay ? "clock" : "full"}>
-      {`${(isSameDay ? timeFormat : dateAndTimeFormat).format(at)} UTC`}
-    </ExactTime>
-  );
+  if (isSameDay(at, near)) return <ExactTime at={at} as="clock" text={`${timeFormat.format(at)} UTC`} />;
+  return <ExactTime at={at} as="full" text={`${dateAndTimeFormat.format(at)} UTC`} />;
 }
 
 /** A time whose words in UTC the page has already. */
 export function TimeInWords({ at, children }: { readonly at: Date; readonly children?: Child }) {
-  return (
-    <ExactTime at={at} as="minutes">
-      {children}
-    </ExactTime>
-  );
+  return <ExactTime at={at} as="minutes" text={children} />;
 }
 
 /** A date. */
 export function Day({ at }: { readonly at: Date }) {
-  return (
-    <ExactTime at={at} as="day">
-      {dateFormat.format(at)}
-    </ExactTime>
-  );
+  return <ExactTime at={at} as="day" text={dateFormat.format(at)} />;
 }
 
 /** A time in a list: that of today alone, of other days with the date. */
 export function WhenTime({ at, now }: { readonly at: Date; readonly now: Date }) {
-  const isToday = now.toISOString().slice(0, 10) === at.toISOString().slice(0, 10);
-  return (
-    <ExactTime at={at} as="when" hasTitle={false}>
-      {(isToday ? timeFormat : dayAndTimeFormat).format(at)}
-    </ExactTime>
-  );
+  const format = isSameDay(at, now) ? timeFormat : dayAndTimeFormat;
+  return <ExactTime at={at} as="when" hasTitle={false} text={format.format(at)} />;
 }
 
 /** The time of a row whose day stands above it. */
@@ -228,24 +204,16 @@ export function TimeOfDay({ at }: { readonly at: Date }) {
 
 /** A day above its rows. */
 export function WeekDay({ at }: { readonly at: Date }) {
-  return (
-    <ExactTime at={at} as="weekday" hasTitle={false}>
-      {weekDayFormat.format(at)}
-    </ExactTime>
-  );
+  return <ExactTime at={at} as="weekday" hasTitle={false} text={weekDayFormat.format(at)} />;
 }
 
 /** Forms of a time on an axis: of the day, of the year, and both. */
 type SlotForm = "minute" | "date" | "short";
 
-const SLOT_DATE = { timeZone: "UTC", day: "numeric", month: "short" } as const;
-
-const SLOT_TIME = { timeZone: "UTC", hour: "2-digit", minute: "2-digit" } as const;
-
 const SLOT_FORMATS: Readonly<Record<SlotForm, Intl.DateTimeFormat>> = {
-  minute: new Intl.DateTimeFormat("en-GB", SLOT_TIME),
-  date: new Intl.DateTimeFormat("en-GB", SLOT_DATE),
-  short: new Intl.DateTimeFormat("en-GB", { ...SLOT_DATE, ...SLOT_TIME }),
+  minute: new Intl.DateTimeFormat("en-GB", MINUTES),
+  date: new Intl.DateTimeFormat("en-GB", SHORT_DATE),
+  short: dayAndTimeFormat,
 };
 
 /** When a slot of a chart begins; it says elsewhere that times are in UTC without script. */
@@ -260,20 +228,12 @@ export function SlotTime({ at, as }: { readonly at: Date; readonly as: SlotForm 
 
 /** How long until a time to come. The script keeps it current. */
 export function UntilTime({ at, now }: { readonly at: Date; readonly now: Date }) {
-  return (
-    <ExactTime at={at} as="until">
-      {timeUntil(at.getTime() - now.getTime())}
-    </ExactTime>
-  );
+  return <ExactTime at={at} as="until" text={timeUntil(at.getTime() - now.getTime())} />;
 }
 
 /** How long ago a time was. The script keeps it current. */
 export function Ago({ at, now }: { readonly at: Date; readonly now: Date }) {
-  return (
-    <ExactTime at={at} as="ago">
-      {timeAgo(now.getTime() - at.getTime())}
-    </ExactTime>
-  );
+  return <ExactTime at={at} as="ago" text={timeAgo(now.getTime() - at.getTime())} />;
 }
 
 interface TableProps {
