@@ -93,7 +93,16 @@ function AccountFacts({ user, accounts, accountId, typed, hasHiddenSteps }: Acco
               Change<span class="visually-hidden"> your password</span>
             </a>,
           ],
-          ["First steps", hasHiddenSteps ? <ShowSteps user={user} /> : null],
+          [
+            "First steps",
+            hasHiddenSteps ? (
+              <PostForm user={user} action={FIRST_STEPS_PATH} fields={[["hidden", "no"]]}>
+                <Button look="link">
+                  Show<span class="visually-hidden"> the first steps</span> again
+                </Button>
+              </PostForm>
+            ) : null,
+          ],
         ]}
       />
       {mayDo(user.role, "manage") ? <NameForm user={user} typed={typed ?? filled({ name: name ?? "" })} /> : null}
@@ -117,16 +126,6 @@ function NameForm({ user, typed }: { readonly user: PageUser; readonly typed: Fo
       <div class="buttons">
         <Button look="plain">Save name</Button>
       </div>
-    </PostForm>
-  );
-}
-
-function ShowSteps({ user }: Pick<AccountPageProps, "user">) {
-  return (
-    <PostForm user={user} action={FIRST_STEPS_PATH} fields={[["hidden", "no"]]}>
-      <Button look="link">
-        Show<span class="visually-hidden"> the first steps</span> again
-      </Button>
     </PostForm>
   );
 }

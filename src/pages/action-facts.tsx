@@ -2,7 +2,7 @@
 import type { Child } from "hono/jsx";
 import { describeActor } from "../core/roles.ts";
 import { nextRetryAt, runAtOf } from "../core/action.ts";
-import { unknownExtras, REQUESTER_LABELS, requesterTexts } from "../core/extras.ts";
+import { REQUESTER_LABELS, requesterTexts, unknownExtras } from "../core/extras.ts";
 import { COPY_OF } from "../actions/edited-copy.ts";
 import { normalTarget } from "../core/target.ts";
 import { ACTION_ID } from "../core/ids.ts";
@@ -46,7 +46,14 @@ function whoRows({ id, createdBy, keyId, hostname, host, extras }: SeenAction): 
     [
       keyId === "" ? "Created by" : "Agent",
       <>
-        {keyId === "" ? <Name text={name} /> : <KeyLink keyId={keyId} name={name} />} <span class="quiet">{way}</span>
+        {keyId === "" ? (
+          <Name text={name} />
+        ) : (
+          <a href={listPath({ created_by: keyId })} title="All actions of this key">
+            <Name text={name} />
+          </a>
+        )}{" "}
+        <span class="quiet">{way}</span>
       </>,
     ],
     ["Key", keyId === "" ? null : <Copied text={keyId} what="the key's ID" />],
@@ -65,14 +72,6 @@ function whoRows({ id, createdBy, keyId, hostname, host, extras }: SeenAction): 
         ["Only for another version", <Metadata name={member} value={JSON.stringify(value)} />] as const,
     ),
   ];
-}
-
-function KeyLink({ keyId, name }: { readonly keyId: string; readonly name: string }) {
-  return (
-    <a href={listPath({ created_by: keyId })} title="All actions of this key">
-      <Name text={name} />
-    </a>
-  );
 }
 
 /** The id of the action that this one copies leads to it. Anybody may write it, so it stands among the requester's words. */

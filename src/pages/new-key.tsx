@@ -72,7 +72,16 @@ function newKeyPage({ user, typed, replaced, formId }: NewKeyPageProps): string 
       <PageHead
         title={title}
         back={KEYS_LINK}
-        intro={replaced === undefined ? SHOWN_ONCE : <RotationIntro of={replaced} />}
+        intro={
+          replaced === undefined ? (
+            SHOWN_ONCE
+          ) : (
+            <>
+              The new key replaces <KeyName of={replaced} /> (…{replaced.last4}): it can also manage the actions that it
+              created. The old key works until you revoke it. The next page shows the new one once.
+            </>
+          )
+        }
       />
       <section class="card key-form" aria-label="The key">
         <PostForm
@@ -113,15 +122,6 @@ function newKeyPage({ user, typed, replaced, formId }: NewKeyPageProps): string 
 }
 
 const SHOWN_ONCE = "The next page shows the key once. Have a safe place ready to store it.";
-
-function RotationIntro({ of: replaced }: { readonly of: KeyView }) {
-  return (
-    <>
-      The new key replaces <KeyName of={replaced} /> (…{replaced.last4}): it can also manage the actions that it
-      created. The old key works until you revoke it. The next page shows the new one once.
-    </>
-  );
-}
 
 /** Asked where there is a hold that could become weaker. */
 function WeakerHold({ of: { hold } }: { readonly of: KeyView }) {

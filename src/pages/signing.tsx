@@ -15,28 +15,6 @@ import { CHECK_PATH, CheckForm, type CheckFormProps, messageOf, typedIn } from "
 import { AgoOr, List, RowAction, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
 
-/** Asks for an origin. A POST, so that the secret is in no URL. */
-function OriginForm({ user, typed }: { readonly user: PageUser; readonly typed: FormState }) {
-  return (
-    <PostForm user={user} action={SECRET_PATH} class="ask">
-      <Field
-        name="origin"
-        label="Origin"
-        value={typed.values.get("origin")}
-        hint="Scheme, host and port of a target, like https://api.example.com."
-        required
-        autocomplete="off"
-        problem={typed.problem}
-      />
-      <Button look="plain">Show secret</Button>
-      <label class="check">
-        <input type="checkbox" name="for" value="callbacks" checked={typed.values.get("for") === "callbacks"} />
-        <span>Secret for callbacks</span>
-      </label>
-    </PostForm>
-  );
-}
-
 const SECRET_PATH = "/settings/signing-secret";
 
 const ROTATION_PATH = "/settings/rotation";
@@ -102,7 +80,22 @@ async function signingPage(deps: SigningPageDeps, user: Person, more: SigningSta
           }
         />
         <Card id="other" title="Another origin">
-          <OriginForm user={user} typed={typed} />
+          <PostForm user={user} action={SECRET_PATH} class="ask">
+            <Field
+              name="origin"
+              label="Origin"
+              value={typed.values.get("origin")}
+              hint="Scheme, host and port of a target, like https://api.example.com."
+              required
+              autocomplete="off"
+              problem={typed.problem}
+            />
+            <Button look="plain">Show secret</Button>
+            <label class="check">
+              <input type="checkbox" name="for" value="callbacks" checked={typed.values.get("for") === "callbacks"} />
+              <span>Secret for callbacks</span>
+            </label>
+          </PostForm>
         </Card>
         <CheckForm user={user} newest={origins[0]} {...check} />
       </>

@@ -102,7 +102,13 @@ function Line({ node, at, folding, name, isRoot = false, isLast = true, isRow = 
       </>
     );
   }
-  if (isRow && isShortObject(node)) return <Row node={node} comma={comma} />;
+  if (isRow && isShortObject(node))
+    return (
+      <div class="json-line json-row">
+        <UntrustedText text={rowText(node)} />
+        {comma}
+      </div>
+    );
   const lines = insideOf(node, { at, folding });
   if (lines === null) {
     return (
@@ -244,16 +250,6 @@ export function openCharsIn(node: JsonNode): number {
 /** Of the list itself. */
 function foldedOf({ elements, rest }: Extract<JsonNode, { kind: "list" }>): number {
   return Math.max(elements.length - JSON_ITEMS_OPEN_MAX, 0) + (rest?.count ?? 0);
-}
-
-/** Without colours: each costs more than its text. */
-function Row({ node, comma }: { readonly node: JsonNode; readonly comma: string }) {
-  return (
-    <div class="json-line json-row">
-      <UntrustedText text={rowText(node)} />
-      {comma}
-    </div>
-  );
 }
 
 function hasRows({ elements, rest }: Extract<JsonNode, { kind: "list" }>): boolean {
