@@ -208,21 +208,6 @@ describe("a decision on it", () => {
     expect((await ann.send(`/actions/${id}`, { ...fields, decision: "maybe" })).status).toBe(400);
     expect((await actionOf(id)).status).toBe("cancelled");
   });
-
-  test("to retry is none on a run that was not looked at: somebody may have rejected that", async () => {
-    const id = await created({ approve: true });
-    await say(id, { decision: "reject" });
-    const fields = await ann.hiddenOf(`/actions/${id}`);
-    await app.call("POST", `/v1/actions/${id}/retry`);
-    await app.call("POST", `/v1/actions/${id}/cancel`, JSON.stringify({ reason: "Never do this." }));
-    for (const decision of ["retry", "retry_and_approve"]) {
-      const late = await ann.send(`/actions/${id}`, { ...fields, decision });
-      expect([late.status, textOf(await late.text()).includes("Never do this.")]).toEqual([409, true]);
-    }
-    expect(await actionOf(id)).toMatchObject({ status: "cancelled", run: 2 });
-    await say(id, { decision: "retry_and_approve" });
-    expect(await actionOf(id)).toMatchObject({ run: 3 });
-  });
 });
 
 describe("what is secret", () => {

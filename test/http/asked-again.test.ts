@@ -1,4 +1,3 @@
-import { hiddenIn } from "../support/forms.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Answer, actionIn, CLIENTS, connect, errorIn } from "../mcp/clients.ts";
 import { type TestServer, openServer } from "../mcp/test-server.ts";
@@ -136,40 +135,6 @@ describe("an approval or a rejection of run 1", () => {
       expect(actionIn(await client.call("approve", { id, run: 2 }))).toMatchObject({ status: "pending", run: 2 });
     },
   );
-
-  test("does nothing to run 2 by forms and links that were made for run 1", async () => {
-    const id = await create(fresh({ notify: { email: ANN } }));
-    const links = Object.values(await server.linksOf(id));
-    const byLink = await Promise.all(
-      links.map(async (link) => [link, hiddenIn(await (await fetch(server.url + link)).text())] as const),
-    );
-    const forms = {
-      [`/approvals/${id}`]: await ann.hiddenOf(`/approvals/${id}`),
-      [`/actions/${id}`]: await ann.hiddenOf(`/actions/${id}`),
-    };
-    await post(`/v1/actions/${id}/cancel`, {}, "approver");
-    await post(`/v1/actions/${id}/retry`, { reason: "It is due." });
-    for (const decision of ["approve", "reject"]) {
-      for (const [path, hidden] of Object.entries(forms)) {
-        expect(hidden["requests"]).toStartWith(`${id},1,`);
-        await ann.send(path, { ...hidden, decision });
-      }
-      for (const [link, shown] of byLink) {
-        const body = new URLSearchParams({ ...shown, decision });
-        await fetch(server.url + link, { method: "POST", redirect: "manual", body });
-      }
-      expect(await stateOf(id)).toEqual({ status: "awaiting_approval", run: 2 });
-    }
-  });
-
-  test("is what a page to cancel what waits to be sent names, too", async () => {
-    const id = await create(fresh({ approve: false }));
-    const hidden = await ann.hiddenOf(`/actions/${id}`);
-    await post(`/v1/actions/${id}/cancel`, {}, "owner");
-    await post(`/v1/actions/${id}/retry`, {}, "owner");
-    expect((await ann.send(`/actions/${id}`, { ...hidden, decision: "cancel" })).status).toBe(409);
-    expect(await stateOf(id)).toEqual({ status: "pending", run: 2 });
-  });
 });
 
 describe("what was said before", () => {

@@ -47,20 +47,25 @@ const DECISIONS = [
 ] as const;
 
 describe.each(DECISIONS)("on %s (%s) the form to %s", (_name, place, decision, members) => {
-  test("decides on what its page showed, and on nothing else", async () => {
+  /** The page of a new action, and its form as it is sent. */
+  async function opened() {
     const id = await created(members);
     if (decision.startsWith("retry")) await app.call("POST", `/v1/actions/${id}/cancel`);
     const link = place === "/a/" ? (await app.linksOf(id)).approve : null;
     const path = link ?? (place === "/reveal" ? `/actions/${id}` : `${place}${id}`);
-    const html = async () => {
-      if (place !== "/reveal") return ann.pageOf(path);
-      return (await ann.send(`${path}/reveal`, await ann.hiddenOf(path))).text();
-    };
-    const fields = { ...hiddenIn(await html()), decision, reason: "Seen." };
-    const shown = "requests" in fields ? String(fields.requests) : "";
-    expect(shown).toStartWith(`${id},1,`);
+    const html =
+      place === "/reveal"
+        ? await (await ann.send(`${path}/reveal`, await ann.hiddenOf(path))).text()
+        : await ann.pageOf(path);
+    const { requests = "", ...fields } = hiddenIn(html);
+    expect(requests).toStartWith(`${id},1,`);
+    return { id, path, requests, fields: { ...fields, decision, reason: "Seen." } };
+  }
+
+  test("decides on what its page showed, and on nothing else", async () => {
+    const { id, path, requests, fields } = await opened();
     const before = await stateOf(id);
-    const other = await ann.send(path, { ...fields, requests: shown.replace(/.$/, "x") });
+    const other = await ann.send(path, { ...fields, requests: requests.replace(/.$/, "x") });
     const told = await other.text();
     expect([other.status, told.includes(`The request of action ${id} is not the one that was shown.`)]).toEqual([
       409,
@@ -68,15 +73,26 @@ describe.each(DECISIONS)("on %s (%s) the form to %s", (_name, place, decision, m
     ]);
     expect(told).toContain("Seen.</textarea>");
     // A tab that was open during an update, and the form of another action.
-    for (const requests of [undefined, "", `${await created(members)},1,2:00`, `${shown} ${shown}`, `${id},x,2:00`]) {
-      const { requests: _shown, ...old } = { ...fields, requests: shown };
-      const answer = await ann.send(path, { ...old, ...(requests !== undefined && { requests }) });
-      expect([requests, answer.status]).toEqual([requests, 400]);
-      if (requests === undefined) expect(await answer.text()).toContain("Read the action again before you decide.");
+    const old = await ann.send(path, fields);
+    expect([old.status, (await old.text()).includes("Read the action again before you decide.")]).toEqual([400, true]);
+    for (const wrong of ["", `${await created(members)},1,2:00`, `${requests} ${requests}`, `${id},x,2:00`]) {
+      expect([wrong, (await ann.send(path, { ...fields, requests: wrong })).status]).toEqual([wrong, 400]);
     }
     expect(await stateOf(id)).toEqual(before);
-    expect((await ann.send(path, fields)).status).toBe(303);
+    expect((await ann.send(path, { ...fields, requests })).status).toBe(303);
     if (decision !== "send_now") expect(await stateOf(id)).not.toEqual(before);
+  });
+
+  test("decides nothing in a later run: somebody may have rejected that, or what it said may be unknown", async () => {
+    const { id, path, requests, fields } = await opened();
+    if (!decision.startsWith("retry")) await app.call("POST", `/v1/actions/${id}/cancel`);
+    await app.call("POST", `/v1/actions/${id}/retry`);
+    if (decision.startsWith("retry")) await app.call("POST", `/v1/actions/${id}/cancel`);
+    const before = await stateOf(id);
+    const { status } = await ann.send(path, { ...fields, requests });
+    // The inbox lists what it has come to, and a link leads to the receipt.
+    expect([before[1], status]).toEqual([2, place === "/a/" || place === "/approvals/" ? 303 : 409]);
+    expect(await stateOf(id)).toEqual(before);
   });
 });
 
