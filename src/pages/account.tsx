@@ -216,7 +216,7 @@ function Sessions({ user, sessions, now }: AccountPageProps) {
 function Leave({ user }: Pick<AccountPageProps, "user">) {
   return (
     <Card id="leave" title="Leave this account">
-      <p class="quiet">You can come back only by another invitation. The last owner can’t leave.</p>
+      <p class="quiet">You can return only with another invitation. The last owner can’t leave.</p>
       <PostForm user={user} action={`${LOG_IN_PATH}/leave`}>
         <label class="check">
           <input type="checkbox" name="sure" value="yes" required />

@@ -100,7 +100,7 @@ function Cancel(props: ControlsProps) {
   );
 }
 
-/** One press where it is plain what happens; else a panel says what to know first. */
+/** One button where it is clear what happens; otherwise a panel says what to know first. */
 function Retry(props: ControlsProps & { readonly isEditFirst: boolean }) {
   const { action, role, isUnknown, isRejected, problem, reason, isEditFirst } = props;
   const needsApproval = action.approve && mayDo(role, "approve");
@@ -167,7 +167,6 @@ interface PanelProps {
   readonly children?: Child;
 }
 
-/** A button that drops down a form. */
 function Panel({ name, isOpen, isMain = false, children }: PanelProps) {
   return (
     <details class={`menu menu-end panel${isMain ? " panel-main" : ""}`} open={isOpen}>

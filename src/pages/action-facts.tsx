@@ -15,9 +15,7 @@ import { ActorName } from "./timeline.tsx";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
 interface ActionDetailsProps {
-  /** Masked for the reader. */
   readonly action: SeenAction;
-  /** Path of the receipt page. */
   readonly receiptUrl: string;
   readonly baseUrl: string;
 }

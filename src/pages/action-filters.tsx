@@ -37,7 +37,7 @@ export function ActionFilters(props: FiltersProps) {
   );
 }
 
-/** Filters that a form keeps as they are; a page of the list is none. */
+/** Filters that a form keeps as they are. The cursor is none: a new filter begins at the newest. */
 function Kept({ typed, but }: Pick<FiltersProps, "typed"> & { readonly but: readonly string[] }) {
   const isKept = (name: string) => name !== "cursor" && Object.hasOwn(ListQuery.properties, name);
   const kept = [...typed].filter(([name]) => isKept(name) && !but.includes(name));

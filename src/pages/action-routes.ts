@@ -125,7 +125,7 @@ function decide(deps: ActionPageRouteDeps): AnswerById {
       else if (decision === "cancel") await cancel(caller, id, reason, asShown);
       else if (decision === "send_now") await sendNow(caller, id, reason, asShown);
       else {
-        // In a later run somebody may have rejected it, or its outcome may be unknown, which the page did not show.
+        // In a later run it may have been rejected, or its outcome may be unknown, which the page did not show.
         const action = await retry(caller, id, reason, asShown);
         if (decision === "retry_and_approve" && isHeldIn(action, action.run))
           await approve(caller, id, reason, { ...asHeld, run: action.run });
@@ -159,7 +159,6 @@ interface ActionListRouteDeps extends PersonRouteDeps {
   readonly baseUrl: string;
 }
 
-/** The list of actions and its search. */
 export function actionListRoutes(deps: ActionListRouteDeps) {
   return createPersonRoutes(deps.personOf)
     .get(ACTIONS_PATH, list(deps))

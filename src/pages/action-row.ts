@@ -24,7 +24,6 @@ export interface ActionRow {
   readonly host: string;
   readonly path: string;
   readonly status: Action["status"];
-  /** Of the newest attempt. */
   readonly code: number | null;
   readonly attempts: number;
   readonly retries: number;

@@ -10,7 +10,6 @@ import { counted, duration, lateText } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
 interface StoryProps {
-  /** Masked for the reader. */
   readonly action: SeenAction;
   /** Masked too, oldest first. */
   readonly timeline: readonly TimelineEntry[];

@@ -41,7 +41,6 @@ export interface ActionProps {
   readonly digest: string;
   /** The pause that keeps it from being sent. */
   readonly pause: Pause | null;
-  /** Path of the receipt page. */
   readonly receiptUrl: string;
   readonly now: Date;
   readonly baseUrl: string;

@@ -34,10 +34,8 @@ interface ActionsProps {
   readonly searchedUntil: Date | null;
   /** How many actions the other filters find, by status. */
   readonly counts: StatusCounts["counts"];
-  /** Hosts and keys to filter by. */
   readonly values: FilterValues;
   readonly now: Date;
-  /** Where programs reach the API. */
   readonly baseUrl: string;
 }
 

@@ -24,7 +24,6 @@ interface ConfirmProps extends HeldRequest {
   readonly expiresAt: Date;
   /** Which link of the mail was opened. */
   readonly decision: Decision;
-  /** The page of the whole body. */
   readonly bodyPath: string;
 }
 
@@ -81,7 +80,6 @@ interface ApprovalLinkRouteDeps {
   /** `confirm`: a link asks first. `one_click`: opening it decides. */
   readonly approvalLinks: "confirm" | "one_click";
   readonly ownOrigin: OwnOrigin;
-  /** Path of an action's receipt page. */
   readonly receiptPath: (actionId: string) => string;
 }
 

@@ -80,7 +80,7 @@ function NoEntries({ isFiltered, isMore }: { readonly isFiltered: boolean; reado
   return (
     <EmptyState icon="clock" title={isMore ? "No match so far" : "No entries match"}>
       <p>
-        {isMore ? "The entries that were looked at have no match; older ones may have one. " : null}
+        {isMore ? "None of these entries match; older ones may. " : null}
         {isFiltered ? <a href={AUDIT_PATH}>Show all events</a> : null}
       </p>
     </EmptyState>
@@ -145,7 +145,6 @@ function Entry(props: Pick<AuditPageProps, "user" | "kinds" | "pathOf" | "names"
   );
 }
 
-/** Everything as it is stored. */
 function EntryFacts({ entry: { seq, at, actor, kind, subject, client, detail } }: { readonly entry: AuditRow }) {
   const more = Object.entries(detail).filter(([, value]) => value !== null);
   return (
@@ -210,7 +209,7 @@ function ActorMenu({ user, actor, actors, pathOf }: ActorMenuProps) {
           isChosen: actor !== null && isSameActor(one, actor),
         })),
       ]}
-      note="Anybody else: press their name in the log."
+      note="For anyone else, select their name in the log."
     />
   );
 }
@@ -321,7 +320,7 @@ const WAYS: Readonly<Record<string, string>> = {
   system: "by itself",
 };
 
-/** How they came: by a page, the API, a tool; null: it is not known. */
+/** How they came: by a page, the API or a tool; null: not known. */
 function wayText({ via }: AuditDetail): string | null {
   return typeof via === "string" ? (WAYS[via] ?? null) : null;
 }

@@ -344,7 +344,7 @@ export function passwordPages(deps: PasswordPageDeps) {
   );
 }
 
-/** Somebody who logs in by the identity provider proves by their mailbox that they may set a password. */
+/** People who log in with the identity provider prove by a mail that they may set a password. */
 function mailLink(deps: PasswordPageDeps): AnswerPerson {
   const { ownMails, tokenFormOf, flash } = deps;
   return answerForm(
@@ -376,7 +376,7 @@ export interface EntryCookies {
   readonly deviceCookie: OwnCookie;
 }
 
-/** Lets somebody in by this answer; the visit's log line says who. */
+/** Adds the cookies of a new session to this answer; the log line says who entered. */
 export function startSession(
   context: RequestContext,
   entered: StartedSession,

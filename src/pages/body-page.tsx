@@ -14,7 +14,6 @@ export function bodyPath(actionId: string): string {
 }
 
 interface BodyPageProps {
-  /** Masked. */
   readonly action: SeenAction;
   /** Of its address: a part alone is shown. */
   readonly search: string;

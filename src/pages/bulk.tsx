@@ -72,7 +72,7 @@ interface Found extends Pick<NewBulkProps, "operation" | "query"> {
   readonly found: DryRun;
 }
 
-/** Says how many actions a job would cover, and asks. */
+/** Says how many actions a job would cover, and asks for confirmation. */
 async function newBulkPage({ bulkService }: BulkPageDeps, user: Person, props: NewBulkProps): Promise<string> {
   const { operation, query, problem, reason } = props;
   const found = await bulkService.dryRun(user.caller, { operation, filter: query, reason: null });
@@ -327,7 +327,6 @@ interface BulkPageDeps extends PersonRouteDeps {
   readonly bulkService: BulkService;
 }
 
-/** The pages of bulk jobs. */
 export function bulkPages(deps: BulkPageDeps) {
   const { bulkService, personOf, formOf } = deps;
   const begin = answerForm(

@@ -50,7 +50,7 @@ async function channelsPage(
     section: "Channels",
     title: "Channels",
     intro:
-      "Every request that awaits approval is announced in every channel, with a link to its page. Deciding needs a login.",
+      "Every request awaiting approval is announced in every channel, with a link to its page. You log in to decide.",
     now,
     children: (
       <>

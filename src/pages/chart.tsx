@@ -8,7 +8,6 @@ import { SlotTime } from "../ui/parts.tsx";
  * don't.
  */
 
-/** A slot of the axis of time. */
 export interface ChartSlot {
   readonly at: Date;
   /** One for each series; null: no value. */
@@ -38,7 +37,6 @@ interface ChartProps {
   /** Milliseconds between two labels of the axis of time, and whether they are times of the day. */
   readonly labelEveryMs: number;
   readonly labelsTimes: boolean;
-  /** For screen readers. */
   readonly summary: string;
   /** What is said in place of an empty chart. */
   readonly empty: string;
@@ -215,11 +213,9 @@ export function Sparkline({ values }: { readonly values: readonly number[] }) {
 /** The grid of an axis: from 0 to at least the highest value, in steps that are easy to read. */
 export interface Scale {
   readonly top: number;
-  /** From 0 to the top. */
   readonly ticks: readonly number[];
 }
 
-/** Grid lines above 0. */
 const LINES_MAX = 4;
 
 const STEPS = [1, 2, 5, 10];

@@ -16,7 +16,6 @@ export function SecretsMasked() {
   return <p class="foot">Secrets are masked as ••••. The request is sent with the real values.</p>;
 }
 
-/** An action in a question. */
 export function callText({ method, host }: Pick<SeenAction, "method" | "host">): string {
   return `${method} ${visibleText(host)}`;
 }

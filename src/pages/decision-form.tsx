@@ -19,7 +19,6 @@ interface DecisionFormProps {
   /** What it decides on, as the page shows it. */
   readonly requests: readonly ShownRequest[];
   readonly fields?: readonly (readonly [name: string, value: string])[];
-  /** The first, primary button. */
   readonly main?: Decision;
   /** What is decided, as in "Approve 6"; left out for one request. */
   readonly what?: string;

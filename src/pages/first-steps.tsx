@@ -31,7 +31,6 @@ export const TEST_ACTION_PATH = `${GET_STARTED_PATH}/test`;
 interface FirstStepsProps {
   readonly user: PageUser;
   readonly steps: FirstSteps;
-  /** Where programs reach the service. */
   readonly baseUrl: string;
   /** Identifies the form of the test action, so that submitting it twice sends one; left out: the list only links to it. */
   readonly formId?: string | undefined;

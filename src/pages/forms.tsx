@@ -19,7 +19,6 @@ export interface FormState {
 
 export const EMPTY_FORM: FormState = { values: new Map(), issues: [], problem: null };
 
-/** A form with these values. */
 export function filled(values: Readonly<Record<string, string>>): FormState {
   return { ...EMPTY_FORM, values: new Map(Object.entries(values)) };
 }
@@ -60,7 +59,6 @@ export function schemaForm<Schema extends TObject>(schema: Schema) {
   const members = new Map(Object.entries<Member>(schema.properties));
   const required = new Set<string>(schema.required);
   return {
-    /** A field for a member. */
     Field: ({ state, name, wrong, ...props }: SchemaFieldProps) => {
       const { description, maxLength, type, format } = members.get(name) ?? {};
       const problem = problemOf(state, name);

@@ -162,7 +162,7 @@ export function morePage(user: PageUser): string {
   const entries = [...NAVIGATION.filter(({ isRare }) => isRare), ...PLACES].filter(
     ({ name, needs }) => mayDo(user.role, needs) && name !== PAUSE_EVERYTHING.name,
   );
-  // In need, nobody should have to look for it.
+  // In an emergency, nobody should have to search for it.
   const mayPause = mayDo(user.role, "manage") && user.stop === undefined;
   return render(
     <Layout title="More" user={user}>

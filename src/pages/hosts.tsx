@@ -83,7 +83,7 @@ async function hostsPage(deps: HostPageDeps, user: Person, typed = EMPTY_FORM): 
     section: "Hosts",
     title: "Hosts",
     intro:
-      "How calls to a host are made and repeated. What an action says itself comes first, then its host, then all hosts, then the server.",
+      "How calls to a host are made and retried. An action’s own settings come first, then those of its host, of all hosts and of the server.",
     now,
     children: (
       <>
@@ -139,7 +139,7 @@ function HostName({ row: { host, setting }, now }: { readonly row: HostRow; read
     return (
       <>
         <b>All hosts</b>
-        <span class="says">Where a host sets nothing</span>
+        <span class="says">Used where a host sets nothing</span>
       </>
     );
   }
@@ -249,7 +249,7 @@ async function hostFormPage({ hostService, rulesFor }: HostPageDeps, user: Perso
     title: isDefaults ? "All hosts" : <UntrustedText text={host} />,
     windowTitle: isDefaults ? "All hosts" : "Host",
     back: { href: HOSTS_PATH, name: "Hosts" },
-    intro: "An empty field sets nothing: what it shows in grey holds.",
+    intro: "An empty field sets nothing: the value in grey applies.",
     children: (
       <section class="card" aria-label="Settings of the host">
         <Problem text={problemBeside(typed, FIELDS)} />

@@ -25,7 +25,6 @@ import { Ago, UntrustedText } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 
-/** A request of the list. */
 interface ListedRequest extends SeenRequest {
   readonly action: MaskedAction;
   readonly riskMarks: readonly RiskMarkProps[];
@@ -184,7 +183,7 @@ const OPENS_BESIDE = {
   "hx-select": "#request",
   "hx-select-oob": "#waiting:morph:outerHTML",
   "hx-swap": "outerHTML show:window:top",
-  // Of several that are asked for, the last one is shown.
+  // If several are requested, the last one is shown.
   "hx-sync": "#inbox:replace",
   "data-opens": "",
 } as const;

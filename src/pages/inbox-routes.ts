@@ -83,7 +83,6 @@ export function inboxRoutes(deps: InboxRouteDeps) {
 
 interface InboxRequest extends Pick<InboxProps, "problem" | "reason"> {
   readonly person: Person;
-  /** The query of the page. */
   readonly search: string;
 }
 

@@ -120,7 +120,6 @@ function alikeIn(groups: Groups, id: string): LookAlikes | null {
 }
 
 interface PaneProps extends InboxProps {
-  /** Of the request that is shown. */
   readonly alike: LookAlikes | null;
 }
 
@@ -162,7 +161,6 @@ function countText({ inbox: { total, matching }, query }: InboxProps): string {
   return `${totalText(matching)} of ${totalText(total)} awaiting approval`;
 }
 
-/** Filters by agent, host and age. */
 function Filters({ inbox: { requesters, hosts, hasMoreHosts }, query, user }: InboxProps) {
   const viewer = viewerOf(user.role);
   const { by, host, age } = query;

@@ -28,7 +28,6 @@ interface JoinPageProps extends OpenInvitation {
   readonly provider: string | null;
 }
 
-/** The page of an invitation's link. */
 function joinPage(props: JoinPageProps): string {
   const { email, role, account, user } = props;
   return render(
@@ -101,7 +100,7 @@ interface JoinPageDeps {
   readonly ownOrigin: OwnOrigin;
   readonly deviceCookie: OwnCookie;
   readonly oidc: { readonly name: string } | null;
-  /** Lets somebody in by an answer. */
+  /** Adds the cookies of a new session to an answer. */
   readonly startSession: (context: RequestContext, entered: StartedSession, answer: Response) => Response;
 }
 

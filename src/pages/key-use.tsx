@@ -12,9 +12,7 @@ import type { PageUser } from "../ui/text.ts";
 interface KeyUseProps {
   readonly user: PageUser;
   readonly made: KeyView;
-  /** In plain text. */
   readonly apiKey: string;
-  /** Where programs reach the service. */
   readonly baseUrl: string;
 }
 

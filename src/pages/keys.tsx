@@ -35,7 +35,6 @@ import { counted, number, type PageUser, roleLabel, scopeLabel } from "../ui/tex
 
 export const KEYS_LINK = { href: "/keys", name: "All keys" } as const;
 
-/** The keys of the account, for its people. */
 async function keysPage({ keyService, pauseService, clock }: KeyListDeps, user: Person, search: string) {
   const now = clock.now();
   const query = new URLSearchParams(search);
@@ -281,7 +280,7 @@ function MakerName({ of: actor }: { readonly of: KeyView["createdBy"] }) {
   return actor === null ? <>unknown</> : <UntrustedText text={describeActor(actor).name} />;
 }
 
-/** Keys that somebody may know who should not: each with one press to revoke it. Nothing where there is none. */
+/** Keys that people may still know who shouldn't, each with a button to revoke it. */
 export function FormerKeys({ user, keys }: { readonly user: PageUser; readonly keys: readonly KeyView[] }) {
   if (keys.length === 0) return null;
   return (

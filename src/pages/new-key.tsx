@@ -64,7 +64,6 @@ const QUESTIONS = [
   },
 ] as const;
 
-/** The form for a new key. */
 function newKeyPage({ user, typed, replaced, formId }: NewKeyPageProps): string {
   const title = replaced === undefined ? "Create a key" : "Rotate a key";
   return render(
@@ -199,7 +198,6 @@ interface MadeKeyPageProps {
   readonly key: string;
   /** Creating this key closed sign-ups. */
   readonly closesSignUps: boolean;
-  /** Where programs reach the service. */
   readonly baseUrl: string;
 }
 

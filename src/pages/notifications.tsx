@@ -21,7 +21,6 @@ interface NotificationsProps {
   readonly entries: readonly ListedNotification[];
   /** The cursor of older ones; null if there are none. */
   readonly before: string | null;
-  /** The names of the account's channels, by id. */
   readonly channels: ReadonlyMap<string, string>;
   readonly now: Date;
 }
@@ -136,7 +135,6 @@ function nameOf(event: string, kind: string): string {
 interface NotificationPageDeps {
   readonly personOf: PersonOf;
   readonly listNotifications: ListNotifications;
-  /** Names of channels. */
   readonly channelService: Pick<ChannelService, "list">;
   readonly clock: Pick<Clock, "now">;
 }

@@ -36,7 +36,7 @@ interface OidcRouteDeps {
   readonly baseUrl: string;
   readonly ownOrigin: OwnOrigin;
   readonly deviceCookie: OwnCookie;
-  /** Lets somebody in by an answer. */
+  /** Adds the cookies of a new session to an answer. */
   readonly startSession: (context: RequestContext, entered: StartedSession, answer: Response) => Response;
   readonly log: Log;
 }

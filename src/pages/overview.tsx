@@ -294,7 +294,6 @@ function latencySlot({ at, p50Ms, p95Ms, attempts }: OverviewSlot): ChartSlot {
   return { at, values: [p95Ms, p50Ms], href: null, tip };
 }
 
-/** Both charts as a table. */
 function SlotTable({ overview }: Pick<OverviewPageProps, "overview">) {
   const busy = overview.slots.filter(({ created, attempts }) => created + attempts > 0).toReversed();
   return (
@@ -340,7 +339,6 @@ interface SharesProps {
   readonly empty: string;
   /** The first cell of a row, by the link of its name; left out: the link alone. */
   readonly beside?: (name: string, link: Child) => Child;
-  /** Beside the title. */
   readonly children?: Child;
 }
 

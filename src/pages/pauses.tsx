@@ -37,7 +37,7 @@ type PauseScope = (typeof PAUSE_SCOPES)[number];
 
 const SCOPE_TEXTS = {
   host: { label: "One host", hint: "All calls to it wait." },
-  key: { label: "One key", hint: "What an agent created waits." },
+  key: { label: "One key", hint: "All actions that it created wait." },
   account: { label: "The whole account", hint: "All calls wait." },
 } as const satisfies Readonly<Record<PauseScope, Omit<Choice, "value">>>;
 
@@ -54,7 +54,6 @@ function shownFields({ values }: FormState): readonly string[] {
   ];
 }
 
-/** Lists the pauses, with a form to add one. */
 async function pausesPage(deps: PausePageDeps, user: Person, typed: FormState): Promise<string> {
   const { pauseService, keyService, signingService, clock } = deps;
   const now = clock.now();
@@ -178,7 +177,7 @@ export function pausePages(deps: PausePageDeps) {
       const reason = reasonInForm(form);
       const keyId = form.get("key_id") ?? "";
       const scope = PAUSE_SCOPES.find((one) => one === form.get("scope")) ?? null;
-      // What the reader can't see of the form doesn't count: only the field of what was chosen does.
+      // Only the field of what was chosen counts: the others are hidden.
       if (scope === null) throw invalidField("scope", "Choose what to pause.");
       if (scope === "key" && !KEY_ID.test(keyId)) throw invalidField("key_id", "Choose a key.");
       const host = scope === "host" ? checkPausedHost((form.get("host") ?? "").trim(), null) : null;

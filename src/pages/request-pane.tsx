@@ -100,11 +100,10 @@ export function RequestPane({ user, now, path, isWhole, alike = null, problem, r
 
 interface AskedRequestProps extends Omit<HeldRequest, "digest"> {
   readonly body: PageBody | null;
-  /** The page of the whole body. */
   readonly bodyPath: string;
   /** Null: whoever has the link of an approval. */
   readonly user: PageUser | null;
-  /** Null: times are not told relative to it. */
+  /** Null: no time is shown relative to it. */
   readonly now: Date | null;
   /** Below what has to be seen. */
   readonly end?: Child;
@@ -187,7 +186,6 @@ export function AskedRequest(props: AskedRequestProps) {
 
 const CALL_FACTS: ReadonlySet<FactName> = new Set(["method", "url"]);
 
-/** In the requester's own words. */
 const WORD_FACTS: ReadonlySet<FactName> = new Set(REQUESTER_TEXTS);
 
 /** Not in the details: the body stands under its own heading, and what is hidden above it. */
@@ -203,7 +201,6 @@ interface FactListProps {
 /** Facts that say something else than usual, or in the requester's own words, have a line of their own. */
 const WIDE: ReadonlySet<string> = new Set([...REQUESTER_TEXTS, "url", "rejected", "asked_again", "extras"]);
 
-/** Facts of a request, each with its label. */
 export function FactList({ facts, look, action, now }: FactListProps) {
   if (facts.length === 0) return null;
   return (

@@ -16,7 +16,6 @@ interface RequestViewProps {
   readonly tellsCallback?: boolean;
   /** Shows the whole body without a box that scrolls. */
   readonly isWhole?: boolean;
-  /** At the right of the heading. */
   readonly aside?: Child;
   /** With a button that copies the body. */
   readonly canCopy?: boolean;

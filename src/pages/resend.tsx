@@ -23,7 +23,7 @@ interface ResendPageProps {
   /** An attempt has the outcome `unknown`, so the person has to confirm. */
   readonly isUnknown: boolean;
   readonly problem?: string | undefined;
-  /** By which a form that is sent twice is known: it creates one action. */
+  /** Identifies the form, so that submitting it twice creates one action. */
   readonly formId: string;
 }
 

@@ -104,13 +104,11 @@ export interface PageNeeds extends CreateRules {
   readonly isStopped: (accountId: string) => boolean;
   /** The server's settings that this caller can see. */
   readonly rulesFor: (caller: Caller) => Promise<EffectiveSettings>;
-  /** Path of an action's receipt page. */
   readonly receiptPath: (actionId: string) => string;
   readonly secrets: Pick<Secrets, "newToken" | "open" | "seal">;
   readonly clock: Clock;
   readonly ids: Pick<Ids, "request">;
   readonly log: Log;
-  /** Public address of the service. */
   readonly baseUrl: string;
   readonly version: string;
   readonly approvalLinks: "confirm" | "one_click";

@@ -81,18 +81,15 @@ const GROUPS: readonly { readonly title: string; readonly sections: readonly Sec
   },
 ];
 
-/** All sections. */
 export const SETTINGS_SECTIONS = GROUPS.flatMap(({ sections }) => sections);
 
 interface SettingsPageProps {
   readonly user: PageUser;
-  /** The current section. */
   readonly section: SectionName;
   readonly title: Child;
   /** The title of the window where `title` is no plain text. */
   readonly windowTitle?: string;
   readonly intro?: Child;
-  /** Buttons at the right of the title. */
   readonly actions?: Child;
   /** The page above, where it is not the section's first. */
   readonly back?: { readonly href: string; readonly name: string };
@@ -183,9 +180,7 @@ type Column<Row> = readonly [
 interface ListProps<Row> {
   /** The title of a list with an id; of others only for screen readers. */
   readonly title: string;
-  /** Gives it a heading. */
   readonly id?: string;
-  /** Below the heading. */
   readonly intro?: Child;
   readonly rows: readonly Row[];
   readonly columns: readonly Column<Row>[];
@@ -195,7 +190,6 @@ interface ListProps<Row> {
   readonly empty?: Child;
   /** On phones, facts and numbers stand in one line, and what can be done beside the main one. */
   readonly isCompact?: boolean;
-  /** Below a list with a heading. */
   readonly children?: Child;
 }
 
@@ -242,16 +236,13 @@ export function List<Row>(props: ListProps<Row>) {
 
 interface RowActionProps {
   readonly user: PageUser;
-  /** Where the form is sent. */
   readonly path: string;
   readonly fields?: readonly (readonly [name: string, value: string])[];
   readonly look?: "bad" | "plain" | "main";
   readonly name: string;
-  /** The row, for screen readers. */
   readonly of?: Child;
 }
 
-/** A button that does something with a row. */
 export function RowAction({ user, path, fields = [], look = "bad", name, of }: RowActionProps) {
   return (
     <PostForm user={user} action={path} fields={fields}>
@@ -263,7 +254,6 @@ export function RowAction({ user, path, fields = [], look = "bad", name, of }: R
   );
 }
 
-/** A link to what can be done with a row. */
 export function RowLink({ href, name, of }: Pick<RowActionProps, "name" | "of"> & { readonly href: string }) {
   return (
     <a href={href}>
@@ -296,7 +286,6 @@ export function AddForm({ id, title, isOpen, children }: AddFormProps) {
 }
 
 interface RowMenuProps {
-  /** The name of the row. */
   readonly of: string;
   readonly items: readonly Child[];
   /** The last one, which ends something; null: none does. */
@@ -343,7 +332,6 @@ export function AgoOr({ at, now, none }: { readonly at: Date | null; readonly no
   return at === null ? <None>{none}</None> : <Ago at={at} now={now} />;
 }
 
-/** A value that is not set. */
 export function None({ children = "–" }: { readonly children?: Child }) {
   return <span class="none">{children}</span>;
 }

@@ -164,7 +164,6 @@ function setting(text: string, name: string) {
   );
 }
 
-/** The server's settings in sections. */
 function sectionsOf(settings: EffectiveSettings): readonly (readonly [id: string, title: string, rows: FactRows])[] {
   return [
     ["targets", "Where calls may go", targetRows(settings)],

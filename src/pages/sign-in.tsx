@@ -6,7 +6,6 @@ import type { PageUser } from "../ui/text.ts";
 
 interface SignUpPageProps {
   readonly typed: CredentialInput;
-  /** The path to redirect to. */
   readonly next: string | null;
 }
 

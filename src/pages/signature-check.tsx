@@ -38,7 +38,7 @@ export function CheckForm({ user, newest, found = null, problems = {}, ...props 
   return (
     <Card id="check" title="Check a signature">
       <p class="quiet">
-        A receiver refuses a call or callback? Paste what it got and see why. Nothing of it is stored.{" "}
+        Does a receiver refuse a call or callback? Paste what it got to see why. Nothing is stored.{" "}
         <a href="/docs/verify#when-verification-fails">When verification fails</a>
       </p>
       {found === null ? null : <Found found={found} />}

@@ -10,7 +10,6 @@ import { type ActorEvent, counted, duration, mailName } from "../ui/text.ts";
 
 interface HistoryProps {
   readonly timeline: readonly TimelineEntry[];
-  /** Above the entries. */
   readonly children?: Child;
 }
 
@@ -52,7 +51,6 @@ function Step({ at, event, before }: TimelineEntry & { readonly before: Date | u
   );
 }
 
-/** An event as text. */
 interface EventText {
   readonly tone: Tone;
   readonly title: Child;
@@ -110,7 +108,6 @@ function describeActorEvent({ type, actor, reason = null, via }: ActorEvent): Ev
   return { tone, title, details: [asked, quote] };
 }
 
-/** An actor, and the way they used. */
 export function ActorName({ actor }: { readonly actor: string }) {
   const { name, way } = describeActor(actor);
   return (
@@ -200,7 +197,6 @@ export function spansText(spans: readonly Span[]): string {
 
 export type SpanKind = "approval" | "wait" | "running" | "good" | "bad";
 
-/** A period in the life of an action. */
 export interface Span {
   readonly kind: SpanKind;
   readonly from: Date;
@@ -209,7 +205,6 @@ export interface Span {
   readonly attempt: number | null;
 }
 
-/** A run and its periods. */
 export interface Run {
   readonly run: number;
   readonly from: Date;

@@ -30,7 +30,6 @@ export interface Asset {
 /** The style of standalone pages, which inline it: receipt, approval link, and errors on either. */
 export const SHEET_STYLE = styleOf("sheet", [tokensCss, baseCss, timelineCss, sheetCss, decisionCss]);
 
-/** The stylesheet of all other pages. */
 export const APP_STYLE = styleOf("app", [
   tokensCss,
   baseCss,

@@ -155,7 +155,6 @@ interface BodyViewProps {
 
 /** Where the whole body is, and the ends of its lists. */
 export interface BodyParts extends LoadedParts {
-  /** Of a page. */
   readonly whole: string;
 }
 
@@ -165,7 +164,6 @@ export function bodyParts(actionId: string, path: string): BodyParts {
   return { id: `body-${actionId}`, whole: path, path: of };
 }
 
-/** The body under its heading. */
 export function BodyView({ body, isOpen, copied = null, parts, children }: BodyViewProps) {
   const { kind, rest, folded } = body;
   // What is loaded when asked for is not in the page to be copied.
@@ -225,7 +223,7 @@ function BodyContent({ body: { fields, text, rest, tree }, isOpen, folding }: Bo
       {text === null || tree !== null ? null : (
         <UntrustedBlock label="Body of the request" text={text} isOpen={isOpen} />
       )}
-      {fields === null && text === null ? <p class="quiet">The bytes are no text, or not for you to see.</p> : null}
+      {fields === null && text === null ? <p class="quiet">These bytes aren’t text, or are hidden from you.</p> : null}
     </>
   );
 }

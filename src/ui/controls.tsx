@@ -3,7 +3,6 @@ import type { Child } from "hono/jsx";
 import { Icon, type IconName } from "./icons.tsx";
 
 interface MenuProps {
-  /** The word on it. */
   readonly label: Child;
   /** Something else than the default is chosen. */
   readonly isChosen?: boolean;
@@ -63,7 +62,6 @@ export function LinkMenu({ label, links, note, ...props }: LinkMenuProps) {
   );
 }
 
-/** Links that filter a list. */
 export function FilterLinks({ label, links }: { readonly label: string; readonly links: readonly ChoiceLink[] }) {
   return (
     <nav class="filter-links" aria-label={label}>

@@ -18,7 +18,6 @@ interface PostFormProps {
   readonly user?: Pick<PageUser, "formToken"> | undefined;
   /** Where the form is sent; the same page by default. */
   readonly action?: string | undefined;
-  /** Hidden fields. */
   readonly fields?: readonly (readonly [name: string, value: string | number])[];
   readonly class?: "card" | "ask" | "person" | "decide" | "pause-form" | "channel-form";
   /** It begins a session: a login. */
@@ -28,7 +27,6 @@ interface PostFormProps {
   readonly children?: Child;
 }
 
-/** A form that changes something. */
 export function PostForm({ user, action, fields = [], beginsSession, opensWindow, children, ...props }: PostFormProps) {
   return (
     <form
@@ -51,7 +49,6 @@ interface LabelledProps {
   readonly id: string;
   readonly label: string;
   readonly hint?: string | undefined;
-  /** What is wrong with the value. */
   readonly problem?: string | null;
   readonly children?: Child;
 }
@@ -103,7 +100,6 @@ export interface FieldProps extends Omit<LabelledProps, "id" | "children"> {
   readonly idSuffix?: string;
 }
 
-/** A labelled input. */
 export function Field(props: FieldProps) {
   const { label, type = "text", value = "", hint, problem = null, idSuffix = "", known = [], ...rest } = props;
   const labelled = { id: `${rest.name}${idSuffix}`, label, hint, problem };
@@ -148,7 +144,6 @@ function keptStart(value: string): string {
   return value.startsWith("\n") ? `\n${value}` : value;
 }
 
-/** The optional reason of a change. */
 export function ReasonField(props: Pick<FieldProps, "hint" | "idSuffix"> & { readonly value?: string | undefined }) {
   const { hint, idSuffix = "", value = "" } = props;
   return (
@@ -172,7 +167,6 @@ interface SelectProps extends Omit<LabelledProps, "id" | "children"> {
   readonly chosen: string | null | undefined;
 }
 
-/** A labelled list to choose from. */
 export function Select({ name, none, options, chosen, ...labelled }: SelectProps) {
   return (
     <Labelled id={name} {...labelled}>
@@ -247,7 +241,6 @@ interface CredentialFieldsProps {
   readonly password: "known" | "new";
   /** The fixed address, if it can't be chosen. */
   readonly emailOf?: string | null;
-  /** Shown between address and password. */
   readonly children?: Child;
 }
 
@@ -289,14 +282,12 @@ export function CredentialFields({ typed, password, emailOf = null, children }: 
 
 export interface ChoicesProps {
   readonly name: string;
-  /** The question. */
   readonly legend: string;
   readonly choices: readonly Choice[];
   readonly chosen: string | null;
   readonly problem?: string | undefined;
 }
 
-/** Radio buttons, each with an explanation. */
 export function Choices({ name, legend, choices, chosen, problem }: ChoicesProps) {
   return (
     <fieldset class="options" aria-describedby={problem === undefined ? undefined : `${name}-problem`}>

@@ -46,7 +46,6 @@ export function JsonPart({ id, rest }: { readonly id: string; readonly rest: Jso
   );
 }
 
-/** The id of a part of a body. */
 export function partId(id: string, at: string, from: number): string {
   return `${id}-${at === "" ? "" : `${at.replaceAll(".", "-")}-`}from-${from}`;
 }
@@ -247,7 +246,6 @@ export function openCharsIn(node: JsonNode): number {
   return node.elements.slice(0, JSON_ITEMS_OPEN_MAX).reduce((sum, value) => sum + openCharsIn(value), 0);
 }
 
-/** Of the list itself. */
 function foldedOf({ elements, rest }: Extract<JsonNode, { kind: "list" }>): number {
   return Math.max(elements.length - JSON_ITEMS_OPEN_MAX, 0) + (rest?.count ?? 0);
 }
@@ -325,7 +323,6 @@ function Name({ text }: { readonly text: string }) {
   );
 }
 
-/** A value on one line. */
 function Scalar({ node }: { readonly node: JsonNode }) {
   if (node.kind === "list") {
     return (

@@ -17,7 +17,6 @@ interface LayoutProps {
   readonly title: string;
   /** Null or left out: nobody is logged in, and there is no navigation. */
   readonly user?: PageUser | null;
-  /** The current entry of the navigation. */
   readonly nav?: (typeof NAVIGATION)[number]["name"] | undefined;
   /** The width of the content; "text" by default. A "full" page fills the window and lays out its own inside. */
   readonly width?: "narrow" | "text" | "wide" | "full";
@@ -25,7 +24,6 @@ interface LayoutProps {
   readonly isStandalone?: boolean;
   /** An address to which the browser goes on by itself. */
   readonly goesTo?: string;
-  /** It has a login form. */
   readonly beginsSession?: boolean;
   /** Which events update the page: those of one action, by its ID, or "all". Left out: none. */
   readonly follows?: string;
@@ -34,7 +32,6 @@ interface LayoutProps {
   readonly children?: Child;
 }
 
-/** The frame of every page. */
 export function Layout(props: LayoutProps) {
   const { user = null, nav, width = "text", isStandalone = false, follows, now, children } = props;
   const main = (
@@ -234,7 +231,7 @@ function SideBar({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: Page
   );
 }
 
-/** The account that is shown, the others of this person, and the brake of the account. */
+/** The account that is shown, the person's others, and the link that pauses everything. */
 function AccountMenu({ user, accounts }: { readonly user: PageUser; readonly accounts: readonly NavAccount[] }) {
   const current = accounts.find(({ isCurrent }) => isCurrent);
   const mayPause = mayDo(user.role, "manage");
@@ -333,7 +330,7 @@ export const LOG_IN_PATH = "/settings/login";
 
 export const PAUSES_PATH = "/settings/pauses";
 
-/** Asks before it pauses the account, and why. */
+/** Asks for confirmation and a reason before it pauses the account. */
 export const PAUSE_EVERYTHING = { name: "Pause everything", path: `${PAUSES_PATH}?scope=account#pause` } as const;
 
 /** The main navigation, each entry for whose role allows something there. On phones the rare ones are behind "More". */
@@ -360,7 +357,6 @@ export function render(page: Html): string {
   return `<!doctype html>${renderPart(page)}`;
 }
 
-/** Renders a part of a page. */
 export function renderPart(part: Html): string {
   if (part instanceof Promise) throw new Error("A page is made of data that is there.");
   const text: unknown = part.toString();

@@ -14,11 +14,8 @@ export function sentence(words: TemplateStringsArray, ...parts: readonly Child[]
 
 interface PageHeadProps {
   readonly title: Child;
-  /** The page above this one. */
   readonly back?: { readonly href: string; readonly name: string };
-  /** What the page is for. */
   readonly intro?: Child;
-  /** Buttons at the right of the title. */
   readonly actions?: Child;
   readonly children?: Child;
 }
@@ -43,7 +40,6 @@ export function PageHead({ title, back, intro, actions, children }: PageHeadProp
   );
 }
 
-/** A block with a heading. */
 export function Card(props: { readonly id: string; readonly title: string; readonly children?: Child }) {
   const { id, title, children } = props;
   return (
@@ -54,7 +50,6 @@ export function Card(props: { readonly id: string; readonly title: string; reado
   );
 }
 
-/** A part of a block, with a heading. */
 export function SubSection({ title, children }: { readonly title: Child; readonly children?: Child }) {
   return (
     <div class="stack">
@@ -70,7 +65,6 @@ interface LinkButtonProps {
   readonly children?: Child;
 }
 
-/** A link that looks like a button. */
 export function LinkButton({ href, look = "plain", children }: LinkButtonProps) {
   return (
     <a class={look === "main" ? "button" : `button button-${look}`} href={href}>
@@ -115,7 +109,6 @@ export function Dot({ tone, children }: { readonly tone: Tone; readonly children
   return <span class={`dot dot-${tone}`}>{children}</span>;
 }
 
-/** A status message. */
 export function Notice({ tone, children }: { readonly tone: "good" | "wait" | "bad"; readonly children?: Child }) {
   return (
     <p class={`notice notice-${tone}`} role="status">
@@ -181,7 +174,6 @@ export function TimeInWords({ at, children }: { readonly at: Date; readonly chil
   return <ExactTime at={at} as="minutes" text={children} />;
 }
 
-/** A date. */
 export function Day({ at }: { readonly at: Date }) {
   return <ExactTime at={at} as="day" text={dateFormat.format(at)} />;
 }
@@ -275,7 +267,6 @@ export function Table({ caption, heads, rows, isWide = false }: TableProps) {
 /** Names and values. A value that is null leaves its row out. */
 export type FactRows = readonly (readonly [name: string, value: Child])[];
 
-/** Names and values, one below the other. */
 export function Facts({ rows }: { readonly rows: FactRows }) {
   return (
     <dl class="facts">

@@ -31,7 +31,7 @@ interface ProblemText {
 const SEND_AGAIN = "If your browser asks whether to send the form again, confirm.";
 
 const BY_STATUS: Readonly<Record<number, ProblemText>> = {
-  400: { title: "The request is not valid", next: "Go back, correct what it names and send it again." },
+  400: { title: "The request is not valid", next: "Go back, correct it and send it again." },
   401: { title: "Log in first", next: "Log in, then open the page again." },
   403: {
     title: "Not allowed",
@@ -39,7 +39,7 @@ const BY_STATUS: Readonly<Record<number, ProblemText>> = {
   },
   404: {
     title: "Page not found",
-    next: "Check the address. What you look for may belong to another account, or was deleted.",
+    next: "Check the address. What you are looking for may belong to another account, or may have been deleted.",
   },
   405: {
     title: "This page can’t be opened directly",

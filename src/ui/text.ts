@@ -6,7 +6,6 @@ import type { TimelineEvent, TimelineEntry } from "../core/timeline.ts";
 import { hasScope, type Hold, type KeyScope, type MemberRole, type Role } from "../core/roles.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
-/** The person who is logged in. */
 export interface PageUser {
   readonly email: string;
   /** Pages show only what it allows. */
@@ -190,11 +189,9 @@ export function lastDecision(timeline: readonly TimelineEntry[]): ActorEvent | n
   return decisions.findLast(({ type }) => !NOT_DECISIONS.has(type)) ?? null;
 }
 
-/** One option of a form. */
 export interface Choice {
   readonly value: string;
   readonly label: string;
-  /** Explains the option. */
   readonly hint: string;
 }
 

@@ -56,7 +56,6 @@ export interface ApiSchema
   readonly examples?: readonly unknown[];
 }
 
-/** A successful response. */
 export interface ApiSuccess {
   readonly status: string;
   readonly description: string;
@@ -153,7 +152,6 @@ function errorsOf({ components }: OpenApiDocument, status: string, response: Api
   return [...listed].map(([, code = "", meaning = ""]) => ({ status, code, meaning }));
 }
 
-/** The schema behind a reference. */
 export function dereferenced(schema: ApiSchema, document: Pick<OpenApiDocument, "components">): ApiSchema {
   return schema.$ref === undefined ? schema : (document.components.schemas[nameOf(schema.$ref)] ?? schema);
 }
@@ -173,7 +171,6 @@ export function partsOf(description: string): {
 
 const NOTE_MARK = "- ";
 
-/** The last part of a reference. */
 export function nameOf(ref: string): string {
   return ref.slice(ref.lastIndexOf("/") + 1);
 }

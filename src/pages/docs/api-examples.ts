@@ -1,7 +1,6 @@
 import { keyHeader } from "../../accounts/first-action.ts";
 import { type ApiEntry, exampleOf, type OpenApiDocument } from "./api-document.ts";
 
-/** A request in one language. */
 export interface RequestExample {
   readonly label: string;
   /** As after the fence of a code block. */

@@ -92,7 +92,6 @@ export function ApiText({ text }: { readonly text: string }) {
   return <>{parts.map((part, at) => (at % 2 === 1 && at < parts.length - 1 ? <code>{part}</code> : part))}</>;
 }
 
-/** Rules, one each. */
 export function ApiNotes({ notes }: { readonly notes: readonly string[] }) {
   if (notes.length === 0) return null;
   return (

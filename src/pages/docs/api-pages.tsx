@@ -282,7 +282,6 @@ function examplesOf({ status, content }: ApiSuccess, document: OpenApiDocument):
 
 interface ApiObjectsProps {
   readonly document: OpenApiDocument;
-  /** Names of those that are described. */
   readonly names: readonly string[];
 }
 

@@ -25,7 +25,6 @@ export interface Guide {
   readonly title: string;
   /** What it is about, in a few words. */
   readonly about: string;
-  /** Markdown. */
   readonly text: string;
 }
 

@@ -17,7 +17,6 @@ export interface DocsEntry {
   readonly heading: string;
   /** Found like the heading, and not shown. */
   readonly summary?: string;
-  /** On one line. */
   readonly text: string;
 }
 
@@ -70,7 +69,7 @@ function wordsOf(query: string): readonly string[] {
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u);
   const long = words.filter((word) => word.length > 1);
-  // A letter tells little beside a word.
+  // A letter says little beside a word.
   return (long.length > 0 ? long : words.filter((word) => word !== "")).slice(0, DOCS_QUERY_WORDS_MAX);
 }
 

@@ -4,7 +4,6 @@ import { focus, mainPart, make } from "./elements.ts";
 interface Below {
   readonly address: string;
   readonly title: string;
-  /** The link of the row that the drawer shows. */
   opener: Element | null;
   /** How many entries of the history lead back to the list. */
   depth: number;

@@ -82,7 +82,7 @@ function decide(key: string): boolean {
     return true;
   }
   const { below, element } = drawer;
-  // An open drawer is the place of what its keys decide.
+  // While a drawer is open, keys decide only on what it shows.
   const items = below === null ? [...document.querySelectorAll("[data-item], .row-link")] : [];
   const item = document.activeElement?.closest("li, tr") ?? (items.length === 1 ? items[0]?.closest("li, tr") : null);
   const whole = below === null ? document : element;

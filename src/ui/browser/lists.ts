@@ -27,7 +27,7 @@ export function selectRows(): void {
 
 /** Lists that save what is chosen. A question of the option is asked first. */
 export function saveChoices(): void {
-  // Keys pass over other options on their way to the one that is meant: they save by the button.
+  // With the keyboard, people pass other options on the way to theirs, so they save with the button.
   let isByKeys = false;
   addEventListener("pointerdown", () => (isByKeys = false), true);
   addEventListener(
@@ -46,7 +46,7 @@ export function saveChoices(): void {
     if (save !== null && !asksFirst(target, save)) target.form?.requestSubmit(save);
   });
 
-  // The button asks, too.
+  // The button asks for confirmation, too.
   addEventListener("click", (event) => {
     const save = event.target instanceof Element ? event.target.closest("button") : null;
     const list = save?.form?.querySelector<HTMLSelectElement>("select[data-saves]") ?? null;

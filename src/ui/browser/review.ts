@@ -21,7 +21,7 @@ export function watchRequest(): void {
   holdUnread();
   scrollByKeys();
   keepAddress();
-  // A phone that is turned may show a pane that it did not show before.
+  // Turning a phone may show a pane that was hidden before.
   for (const type of ["htmx:afterSettle", "resize"]) addEventListener(type, keepAddress);
   holdSecondClick();
   addEventListener("change", countSelected);
@@ -34,7 +34,7 @@ export function lookSoon(): void {
   isQueued = true;
 }
 
-/** In a confirmation, too: it is of the same request. */
+/** Also in a confirmation, which shows the same request. */
 function look(): void {
   isQueued = false;
   const dialog = document.querySelector<HTMLElement>("dialog[data-shown]");
@@ -121,7 +121,7 @@ export function isRead(pressed: Element): boolean {
   return !isFolded && seen.has(request.dataset["shown"] ?? "");
 }
 
-/** Nobody has to click into the review before its keys scroll it. */
+/** Keys scroll the review without a click into it. */
 function scrollByKeys(): void {
   addEventListener("keydown", (event) => {
     const { target, key } = event;
@@ -163,7 +163,6 @@ function holdSecondClick(): void {
   );
 }
 
-/** How many requests are selected. */
 function countSelected(): void {
   const count = document.querySelectorAll("#waiting input:checked").length;
   for (const place of document.querySelectorAll("[data-selected]")) place.textContent = `${count} selected`;
