@@ -9,22 +9,19 @@ import { INVALID } from "../http/errors.ts";
 import { page } from "../http/response.ts";
 import { createPersonRoutes, type FormOf, HOME_PATH, type Person, type PersonRouteDeps } from "../http/session.ts";
 import type { Clock } from "../core/clock.ts";
-import { Button, CredentialFields, type CredentialInput, KnownPassword, OrCancel, PostForm } from "../ui/form.tsx";
+import { Button, PostForm } from "../ui/form.tsx";
+import { PASSWORD_PATH } from "./password.tsx";
 import { answerForm, EMPTY_FORM, filled, type FormState, problemBeside, schemaForm } from "./forms.tsx";
 import { LOG_IN_PATH, SETTINGS_LINK } from "../ui/layout.tsx";
 import { mayDo } from "../core/roles.ts";
 import type { Membership } from "../core/team-store.ts";
 import { Copied } from "../ui/controls.tsx";
 import { FIRST_STEPS_PATH } from "./first-steps.tsx";
-import { Ago, Card, Facts, LinkButton, Name, Notice, Problem, UntrustedText } from "../ui/parts.tsx";
+import { Ago, Card, Facts, Name, Problem, UntrustedText } from "../ui/parts.tsx";
 import { AgoOr, List, None, RowAction, settingsFrame, Tagged } from "./settings-frame.tsx";
 import { browserName, type PageUser, roleLabel } from "../ui/text.ts";
 
 const ACCOUNT_NAME_PATH = `${LOG_IN_PATH}/name`;
-
-export const PASSWORD_PATH = "/settings/password";
-
-export const PASSWORD_LINK_PATH = `${PASSWORD_PATH}/link`;
 
 interface AccountPageProps {
   readonly user: PageUser;
@@ -239,104 +236,6 @@ function BrowserName({ agent }: { readonly agent: string | null }) {
   if (agent === null) return <>A program</>;
   const known = browserName(agent);
   return known === null ? <Name text={agent} /> : <span title={agent}>{known}</span>;
-}
-
-/** How somebody without a password gets one. */
-export type PasswordLinkState =
-  /** A link can be mailed to them. */
-  | "offered"
-  /** It is on its way. */
-  | "sent"
-  /** No mail provider is configured. */
-  | "no_mail";
-
-interface NoPasswordPageProps {
-  readonly user: PageUser;
-  /** The name of the identity provider; null: it isn't configured any more. */
-  readonly provider: string | null;
-  readonly state: PasswordLinkState;
-  readonly problem?: string | null;
-}
-
-/** For people who log in by the identity provider alone. */
-export function noPasswordPage({ user, provider, state, problem = null }: NoPasswordPageProps): string {
-  return settingsFrame({
-    user,
-    section: "Account and login",
-    title: "Password",
-    back: ACCOUNT_LINK,
-    children: (
-      <section class="card" aria-label="Password">
-        <Problem text={problem} />
-        <p>
-          You log in with {provider ?? "an identity provider"} and have no password here. With a password you can also
-          log in while the provider is away, and confirm changes where your browser runs no scripts.
-        </p>
-        {state === "sent" ? (
-          <Notice tone="good">
-            A link is on its way to <UntrustedText text={user.email} />. It works once, for 24 hours.
-          </Notice>
-        ) : null}
-        {state === "offered" ? (
-          <PostForm user={user} action={PASSWORD_LINK_PATH}>
-            <div class="buttons">
-              <Button>Email me a link to set one</Button>
-            </div>
-          </PostForm>
-        ) : null}
-        {state === "no_mail" ? (
-          <p class="quiet">
-            This server sends no mail, so it can’t send you a link. Ask the person who runs it for one:{" "}
-            <code>outgate reset-password {user.email}</code>
-          </p>
-        ) : null}
-      </section>
-    ),
-  });
-}
-
-const ACCOUNT_LINK = { href: LOG_IN_PATH, name: "Account and login" } as const;
-
-/** The form for a new password. Password managers need the address. */
-export function passwordPage({ user, typed }: { readonly user: PageUser; readonly typed: CredentialInput }): string {
-  return settingsFrame({
-    user,
-    section: "Account and login",
-    title: "Change your password",
-    back: ACCOUNT_LINK,
-    intro: "Your sessions in other browsers are logged out. You stay logged in here.",
-    children: (
-      <section class="card" aria-label="Password">
-        <PostForm user={user} action={PASSWORD_PATH}>
-          <CredentialFields typed={typed} password="new" emailOf={user.email}>
-            <KnownPassword
-              name="current_password"
-              label="Current password"
-              problem={typed.problems.current_password ?? null}
-            />
-          </CredentialFields>
-          <OrCancel href={LOG_IN_PATH}>
-            <Button>Change password</Button>
-          </OrCancel>
-        </PostForm>
-      </section>
-    ),
-  });
-}
-
-export function passwordChangedPage({ user }: { readonly user: PageUser }): string {
-  return settingsFrame({
-    user,
-    section: "Account and login",
-    title: "Your password is changed",
-    back: ACCOUNT_LINK,
-    children: (
-      <>
-        <Notice tone="good">Your other sessions are logged out. You are still logged in here.</Notice>
-        <LinkButton href={LOG_IN_PATH}>Back to account and login</LinkButton>
-      </>
-    ),
-  });
 }
 
 interface AccountPageDeps extends Pick<PersonRouteDeps, "personOf"> {

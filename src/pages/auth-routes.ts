@@ -1,34 +1,28 @@
+import Type from "typebox";
 import type { StartedSession } from "../core/session.ts";
 import type { PeopleService } from "../accounts/people.ts";
-import { checkCredentials, Credentials, LoggedIn, SignedUp, checkPasswordChange } from "../accounts/schemas.ts";
+import { checkCredentials, Credentials, LoggedIn, SignedUp } from "../accounts/schemas.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
 import type { Log } from "../observability/log.ts";
-import { noPasswordPage, PASSWORD_LINK_PATH, PASSWORD_PATH, passwordChangedPage, passwordPage } from "./account.tsx";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
-import { answerForm } from "./forms.tsx";
 import { logInPage, signedUpPage, signUpPage, welcomePage, withNext } from "./sign-in.tsx";
-import type { OwnMailService } from "../accounts/own-mails.ts";
 import { json, page, seeOther } from "../http/response.ts";
 import { LINK_NOT_FOUND, showFormAgain } from "../http/errors.ts";
-import { readJson, isForm, readForm, type Form, readQuery, type RequestContext } from "../http/request.ts";
+import { type Form, isForm, readForm, readJson, readQuery, type RequestContext } from "../http/request.ts";
 import {
-  type Flash,
   checkFormToken,
+  createPersonRoutes,
+  type Flash,
+  HOME_PATH,
+  nextIn,
+  nextOf,
+  type OwnCookie,
   type PersonOf,
   sourceOf,
-  createPersonRoutes,
-  type AnswerPerson,
-  type FormOf,
-  type OwnCookie,
-  type Person,
-  HOME_PATH,
-  nextOf,
-  nextIn,
 } from "../http/session.ts";
 import type { OwnOrigin } from "../http/own-origin.ts";
 import { BODY_ERRORS, createPageRoutes, createRoutes, NO_QUERY, operation, pathParams } from "../http/operation.ts";
-import Type from "typebox";
-import { EMPTY_CREDENTIALS, type CredentialInput } from "../ui/form.tsx";
+import { type CredentialInput, EMPTY_CREDENTIALS } from "../ui/form.tsx";
 import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../core/limits.ts";
 
@@ -294,82 +288,6 @@ function welcomeRoutes(deps: AuthRouteDeps) {
     );
 }
 
-interface PasswordPageDeps extends EntryCookies {
-  readonly peopleService: Pick<PeopleService, "changePassword">;
-  readonly personOf: PersonOf;
-  /** The form asks for the password itself. */
-  readonly tokenFormOf: FormOf;
-  readonly flash: Flash;
-  readonly log: Log;
-  readonly ownMails: Pick<OwnMailService, "hasPassword" | "sendPasswordLink" | "sendsMail">;
-  readonly oidc: { readonly name: string } | null;
-}
-
-const CHANGED_PATH = `${PASSWORD_PATH}/changed`;
-
-/** Another password for whoever is logged in and knows the one they have. */
-export function passwordPages(deps: PasswordPageDeps) {
-  const { peopleService, personOf, tokenFormOf, flash, log, ownMails } = deps;
-  const change: AnswerPerson = async ({ context, person }) => {
-    const form = await tokenFormOf(context, person);
-    try {
-      const asked = checkPasswordChange({
-        current_password: form.get("current_password") ?? null,
-        password: form.get("password") ?? null,
-      });
-      const entered = await peopleService.changePassword(person, asked, sourceOf(context, deps, form));
-      logPasswordChange(context, entered, log);
-      return startSession(context, entered, deps, flash.redirect(entered.person, CHANGED_PATH, {}));
-    } catch (error) {
-      return showEntryAgain(context, error, form, (typed) => passwordPage({ user: person, typed }));
-    }
-  };
-  return (
-    createPersonRoutes(personOf)
-      .get(PASSWORD_PATH, async ({ context, person }) => {
-        if (await ownMails.hasPassword(person)) {
-          return page("own", passwordPage({ user: person, typed: EMPTY_CREDENTIALS }));
-        }
-        const isSent = flash.read(context, person) !== null;
-        return page("own", withoutPassword(deps, person, isSent ? "sent" : null));
-      })
-      .post(PASSWORD_LINK_PATH, mailLink(deps))
-      // Where the address of a refused form is loaded again.
-      .get(PASSWORD_LINK_PATH, () => seeOther("own", PASSWORD_PATH))
-      .post(PASSWORD_PATH, change)
-      .get(CHANGED_PATH, ({ context, person }) => {
-        if (flash.read(context, person) === null) return seeOther("own", PASSWORD_PATH);
-        return page("own", passwordChangedPage({ user: person }));
-      })
-  );
-}
-
-/** People who log in with the identity provider prove by a mail that they may set a password. */
-function mailLink(deps: PasswordPageDeps): AnswerPerson {
-  const { ownMails, tokenFormOf, flash } = deps;
-  return answerForm(
-    // Without the password that others confirm with: they have none, and the link goes to their own address alone.
-    tokenFormOf,
-    async ({ person }) => {
-      const { error } = await ownMails.sendPasswordLink(person);
-      if (error !== null) throw new DomainError("unavailable", error);
-      return flash.redirect(person, PASSWORD_PATH, {});
-    },
-    ({ person }, { problem }) => withoutPassword(deps, person, null, problem),
-    CORRECTABLE,
-  );
-}
-
-function withoutPassword(
-  { ownMails, oidc }: PasswordPageDeps,
-  user: Person,
-  sent: "sent" | null,
-  problem: string | null = null,
-): string {
-  const state = sent ?? (ownMails.sendsMail ? "offered" : "no_mail");
-  return noPasswordPage({ user, provider: oidc?.name ?? null, state, problem });
-}
-
 /** What a browser in which somebody logs in is given. */
 export interface EntryCookies {
   readonly cookie: OwnCookie;
@@ -390,7 +308,11 @@ export function startSession(
 }
 
 /** For whoever reads the log to find out who did what; neither password is in it. */
-function logPasswordChange({ name, client }: RequestContext, { person: { caller } }: StartedSession, log: Log): void {
+export function logPasswordChange(
+  { name, client }: RequestContext,
+  { person: { caller } }: StartedSession,
+  log: Log,
+): void {
   const { accountId, personId } = caller;
   log.info("password.changed", { request_id: name.logId, account_id: accountId, person_id: personId, client });
 }
@@ -401,7 +323,7 @@ function credentialsIn(form: Form): unknown {
 }
 
 /** Errors that a person can correct in the form. */
-const CORRECTABLE: ReadonlySet<ErrorCode> = new Set([
+export const CORRECTABLE: ReadonlySet<ErrorCode> = new Set([
   "validation_error",
   "email_taken",
   "invalid_credentials",
@@ -410,7 +332,7 @@ const CORRECTABLE: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** Shows a refused form again, with the problems and the typed address but no password. */
-function showEntryAgain(
+export function showEntryAgain(
   context: RequestContext,
   error: unknown,
   form: Form,

@@ -1,0 +1,185 @@
+/** @jsxImportSource hono/jsx */
+import type { PeopleService } from "../accounts/people.ts";
+import { checkPasswordChange } from "../accounts/schemas.ts";
+import type { Log } from "../observability/log.ts";
+import { answerForm } from "./forms.tsx";
+import type { OwnMailService } from "../accounts/own-mails.ts";
+import { page, seeOther } from "../http/response.ts";
+import {
+  type AnswerPerson,
+  createPersonRoutes,
+  type Flash,
+  type FormOf,
+  type PersonOf,
+  sourceOf,
+} from "../http/session.ts";
+import {
+  Button,
+  CredentialFields,
+  type CredentialInput,
+  EMPTY_CREDENTIALS,
+  KnownPassword,
+  OrCancel,
+  PostForm,
+} from "../ui/form.tsx";
+import { DomainError } from "../core/domain-error.ts";
+import { LOG_IN_PATH } from "../ui/layout.tsx";
+import { LinkButton, Notice, Problem, UntrustedText } from "../ui/parts.tsx";
+import { settingsFrame } from "./settings-frame.tsx";
+import type { PageUser } from "../ui/text.ts";
+import { CORRECTABLE, type EntryCookies, logPasswordChange, showEntryAgain, startSession } from "./auth-routes.ts";
+
+export const PASSWORD_PATH = "/settings/password";
+
+const PASSWORD_LINK_PATH = `${PASSWORD_PATH}/link`;
+
+const ACCOUNT_LINK = { href: LOG_IN_PATH, name: "Account and login" } as const;
+
+/** For people who log in by the identity provider alone. */
+function noPasswordPage(
+  { ownMails, oidc }: PasswordPageDeps,
+  user: PageUser,
+  isSent: boolean,
+  problem?: string,
+): string {
+  return settingsFrame({
+    user,
+    section: "Account and login",
+    title: "Password",
+    back: ACCOUNT_LINK,
+    children: (
+      <section class="card" aria-label="Password">
+        <Problem text={problem} />
+        <p>
+          You log in with {oidc?.name ?? "an identity provider"} and have no password here. With a password you can also
+          log in while the provider is away, and confirm changes where your browser runs no scripts.
+        </p>
+        {isSent ? (
+          <Notice tone="good">
+            A link is on its way to <UntrustedText text={user.email} />. It works once, for 24 hours.
+          </Notice>
+        ) : null}
+        {!isSent && ownMails.sendsMail ? (
+          <PostForm user={user} action={PASSWORD_LINK_PATH}>
+            <div class="buttons">
+              <Button>Email me a link to set one</Button>
+            </div>
+          </PostForm>
+        ) : null}
+        {!isSent && !ownMails.sendsMail ? (
+          <p class="quiet">
+            This server sends no mail, so it can’t send you a link. Ask the person who runs it for one:{" "}
+            <code>outgate reset-password {user.email}</code>
+          </p>
+        ) : null}
+      </section>
+    ),
+  });
+}
+
+/** The form for a new password. Password managers need the address. */
+function passwordPage({ user, typed }: { readonly user: PageUser; readonly typed: CredentialInput }): string {
+  return settingsFrame({
+    user,
+    section: "Account and login",
+    title: "Change your password",
+    back: ACCOUNT_LINK,
+    intro: "Your sessions in other browsers are logged out. You stay logged in here.",
+    children: (
+      <section class="card" aria-label="Password">
+        <PostForm user={user} action={PASSWORD_PATH}>
+          <CredentialFields typed={typed} password="new" emailOf={user.email}>
+            <KnownPassword
+              name="current_password"
+              label="Current password"
+              problem={typed.problems.current_password ?? null}
+            />
+          </CredentialFields>
+          <OrCancel href={LOG_IN_PATH}>
+            <Button>Change password</Button>
+          </OrCancel>
+        </PostForm>
+      </section>
+    ),
+  });
+}
+
+function passwordChangedPage({ user }: { readonly user: PageUser }): string {
+  return settingsFrame({
+    user,
+    section: "Account and login",
+    title: "Your password is changed",
+    back: ACCOUNT_LINK,
+    children: (
+      <>
+        <Notice tone="good">Your other sessions are logged out. You are still logged in here.</Notice>
+        <LinkButton href={LOG_IN_PATH}>Back to account and login</LinkButton>
+      </>
+    ),
+  });
+}
+
+interface PasswordPageDeps extends EntryCookies {
+  readonly peopleService: Pick<PeopleService, "changePassword">;
+  readonly personOf: PersonOf;
+  /** The form asks for the password itself. */
+  readonly tokenFormOf: FormOf;
+  readonly flash: Flash;
+  readonly log: Log;
+  readonly ownMails: Pick<OwnMailService, "hasPassword" | "sendPasswordLink" | "sendsMail">;
+  readonly oidc: { readonly name: string } | null;
+}
+
+const CHANGED_PATH = `${PASSWORD_PATH}/changed`;
+
+/** Another password for whoever is logged in and knows the one they have. */
+export function passwordPages(deps: PasswordPageDeps) {
+  const { peopleService, personOf, tokenFormOf, flash, log, ownMails } = deps;
+  const change: AnswerPerson = async ({ context, person }) => {
+    const form = await tokenFormOf(context, person);
+    try {
+      const asked = checkPasswordChange({
+        current_password: form.get("current_password") ?? null,
+        password: form.get("password") ?? null,
+      });
+      const entered = await peopleService.changePassword(person, asked, sourceOf(context, deps, form));
+      logPasswordChange(context, entered, log);
+      return startSession(context, entered, deps, flash.redirect(entered.person, CHANGED_PATH, {}));
+    } catch (error) {
+      return showEntryAgain(context, error, form, (typed) => passwordPage({ user: person, typed }));
+    }
+  };
+  return (
+    createPersonRoutes(personOf)
+      .get(PASSWORD_PATH, async ({ context, person }) => {
+        if (await ownMails.hasPassword(person)) {
+          return page("own", passwordPage({ user: person, typed: EMPTY_CREDENTIALS }));
+        }
+        return page("own", noPasswordPage(deps, person, flash.read(context, person) !== null));
+      })
+      .post(PASSWORD_LINK_PATH, mailLink(deps))
+      // Where the address of a refused form is loaded again.
+      .get(PASSWORD_LINK_PATH, () => seeOther("own", PASSWORD_PATH))
+      .post(PASSWORD_PATH, change)
+      .get(CHANGED_PATH, ({ context, person }) => {
+        if (flash.read(context, person) === null) return seeOther("own", PASSWORD_PATH);
+        return page("own", passwordChangedPage({ user: person }));
+      })
+  );
+}
+
+/** People who log in with the identity provider prove by a mail that they may set a password. */
+function mailLink(deps: PasswordPageDeps): AnswerPerson {
+  const { ownMails, tokenFormOf, flash } = deps;
+  return answerForm(
+    // Without the password that others confirm with: they have none, and the link goes to their own address alone.
+    tokenFormOf,
+    async ({ person }) => {
+      const { error } = await ownMails.sendPasswordLink(person);
+      if (error !== null) throw new DomainError("unavailable", error);
+      return flash.redirect(person, PASSWORD_PATH, {});
+    },
+    ({ person }, { problem }) => noPasswordPage(deps, person, false, problem),
+    CORRECTABLE,
+  );
+}
