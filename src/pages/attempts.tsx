@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-import type { Child } from "hono/jsx";
 import { isTerminal } from "../core/action.ts";
 import type { PastAttempt } from "../core/attempts.ts";
 import { statusSentence } from "../core/outcome.ts";
@@ -14,12 +13,6 @@ import { responseText } from "./request.tsx";
 import { counted, duration } from "../ui/text.ts";
 import { KIND_NAMES, type Run, runsOf, type Span, spansText } from "./timeline.tsx";
 import type { SeenAction } from "../receipts/seen-action.ts";
-
-/** Which attempt of an action a page is about. */
-export interface ChosenAttempt {
-  readonly run: number;
-  readonly attempt: number;
-}
 
 /** Those in the address of a page, else the last that ended in the present run; null: none has ended. */
 export function chosenAttempt(
@@ -39,7 +32,8 @@ interface AttemptsProps {
   readonly timeline: readonly TimelineEntry[];
   /** The newest that have ended. */
   readonly attempts: readonly PastAttempt[];
-  readonly chosen: ChosenAttempt | null;
+  /** The one that the page is about. */
+  readonly chosen: Pick<PastAttempt, "run" | "attempt"> | null;
   /** Whether a row leads to its response; not on receipts, which have the last one alone. */
   readonly isLinked?: boolean;
   readonly now: Date;
@@ -48,7 +42,10 @@ interface AttemptsProps {
 /** The newest attempts on an axis of time, a row each. */
 export function Attempts({ action, timeline, attempts, chosen, isLinked = true, now }: AttemptsProps) {
   const lanes = lanesOf(timeline, attempts, now).filter(({ rows }) => rows.length > 0);
-  if (!lanes.some(({ rows }) => rows.some(({ attempt, spans }) => attempt !== null || isSending(spans)))) return null;
+  if (
+    !lanes.some(({ rows }) => rows.some(({ attempt, spans }) => attempt !== null || spans.at(-1)?.kind === "running"))
+  )
+    return null;
   const made = timeline.filter(({ event }) => event.type === "attempt").length;
   return (
     <section class="card lanes" aria-labelledby="attempts">
@@ -105,12 +102,10 @@ export function lanesOf(
   });
 }
 
-type RunLanesProps = Lanes & {
-  readonly action: Pick<SeenAction, "id" | "run">;
+interface RunLanesProps extends Lanes, Pick<AttemptsProps, "action" | "chosen"> {
   readonly isOne: boolean;
-  readonly chosen: ChosenAttempt | null;
   readonly isLinked: boolean;
-};
+}
 
 function RunLanes({ run, from, to, rows, action, isOne, chosen, isLinked }: RunLanesProps) {
   const wholeMs = to.getTime() - from.getTime();
@@ -127,16 +122,31 @@ function RunLanes({ run, from, to, rows, action, isOne, chosen, isLinked }: RunL
       <ol>
         {rows.map((row) => {
           const isChosen = chosen !== null && chosen.run === run && chosen.attempt === row.attempt;
+          const lane = (
+            <>
+              <span class="lane-name">
+                <Dot tone={toneOf(row)}>{row.attempt === null ? nameOfLast(row) : `Attempt ${row.attempt}`}</Dot>
+              </span>
+              <span class="lane-code">{row.attempt === null ? "" : (row.code ?? "–")}</span>
+              <Bars row={row} from={from} wholeMs={wholeMs} />
+              <span class="lane-took">{tookOf(row)}</span>
+            </>
+          );
           return (
             <li>
-              <LaneLink action={action} run={run} attempt={isLinked ? row.attempt : null} isChosen={isChosen}>
-                <span class="lane-name">
-                  <Dot tone={toneOf(row)}>{row.attempt === null ? nameOfLast(row) : `Attempt ${row.attempt}`}</Dot>
-                </span>
-                <span class="lane-code">{row.attempt === null ? "" : (row.code ?? "–")}</span>
-                <Bars row={row} from={from} wholeMs={wholeMs} />
-                <span class="lane-took">{tookOf(row)}</span>
-              </LaneLink>
+              {row.attempt === null || !isLinked ? (
+                // What goes on now has no response yet.
+                <span class="lane">{lane}</span>
+              ) : (
+                <a
+                  class="lane"
+                  href={`${actionPath(action.id)}${queryText({ run: run === action.run ? "" : run, attempt: row.attempt })}`}
+                  aria-current={isChosen ? "true" : undefined}
+                  {...LOADS_IN_PLACE}
+                >
+                  {lane}
+                </a>
+              )}
             </li>
           );
         })}
@@ -145,42 +155,19 @@ function RunLanes({ run, from, to, rows, action, isOne, chosen, isLinked }: RunL
   );
 }
 
-interface LaneLinkProps {
-  readonly action: Pick<SeenAction, "id" | "run">;
-  readonly run: number;
-  /** Null: it leads nowhere. What goes on now has no response yet. */
-  readonly attempt: number | null;
-  readonly isChosen: boolean;
-  readonly children?: Child;
-}
-
-/** Boosted, so that a drawer loads it in place. */
-function LaneLink({ action, run, attempt, isChosen, children }: LaneLinkProps) {
-  if (attempt === null) return <span class="lane">{children}</span>;
-  return (
-    <a
-      class="lane"
-      href={`${actionPath(action.id)}${queryText({ run: run === action.run ? "" : run, attempt })}`}
-      aria-current={isChosen ? "true" : undefined}
-      hx-boost="true"
-      hx-target="#action"
-      hx-select="#action"
-      hx-swap="morph:outerHTML"
-      hx-replace-url="true"
-    >
-      {children}
-    </a>
-  );
-}
+/** A drawer, too, shows the response of another attempt in place. */
+const LOADS_IN_PLACE = {
+  "hx-boost": "true",
+  "hx-target": "#action",
+  "hx-select": "#action",
+  "hx-swap": "morph:outerHTML",
+  "hx-replace-url": "true",
+} as const;
 
 function toneOf({ spans }: Lane): Tone {
   const kind = spans.at(-1)?.kind;
   if (kind === "good" || kind === "bad") return kind;
   return kind === "approval" ? "wait" : "busy";
-}
-
-function isSending(spans: readonly Span[]): boolean {
-  return spans.at(-1)?.kind === "running";
 }
 
 /** What goes on now. */

@@ -1,7 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { ActionStatus } from "../core/action.ts";
-import { nextRetryAt } from "../core/action.ts";
+import { type ActionStatus, nextRetryAt } from "../core/action.ts";
 import { pastAttempts } from "../core/attempts.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
 import { APPROVAL_LINK_MS, RECEIPT_BODY_BYTES_MAX } from "../core/limits.ts";
@@ -9,8 +8,8 @@ import {
   EARLIER_PARAMETER,
   type ReceiptHistory,
   receiptHistory,
-  RELOAD_PARAMETER,
   type ReceiptReload,
+  RELOAD_PARAMETER,
 } from "../receipts/history.ts";
 import { asSent, maskedEntry } from "../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
@@ -101,15 +100,10 @@ export function receiptPage({ timeline, part = 0, now, reload, ...props }: Recei
 }
 
 /** How an action ended, and when; of one that has not ended, its status. */
-function Stamp({
-  action: { status, result, finishedAt },
-  isRejected,
-}: {
-  readonly action: SeenAction;
-  readonly isRejected: boolean;
-}) {
+function Stamp({ action, isRejected }: { readonly action: SeenAction; readonly isRejected: boolean }) {
+  const { status, result, finishedAt } = action;
   const code = result?.responseCode ?? null;
-  const stamp = isRejected ? REJECTED_STAMP : STAMPS[status];
+  const stamp = STAMPS[isRejected ? "rejected" : status];
   if (finishedAt === null || stamp === undefined) return <StatusDot status={status} />;
   const { tone, word } = stamp;
   return (
@@ -120,18 +114,12 @@ function Stamp({
   );
 }
 
-interface StampText {
-  readonly tone: Tone;
-  readonly word: string;
-}
-
-const STAMPS: Readonly<Partial<Record<ActionStatus, StampText>>> = {
+const STAMPS: Readonly<Partial<Record<ActionStatus | "rejected", { readonly tone: Tone; readonly word: string }>>> = {
   completed: { tone: "good", word: "Delivered" },
   failed: { tone: "bad", word: "Failed" },
   cancelled: { tone: "still", word: "Cancelled" },
+  rejected: { tone: "bad", word: "Rejected" },
 };
-
-const REJECTED_STAMP: StampText = { tone: "bad", word: "Rejected" };
 
 /** Readers can stop it, because it may take the page from under their eyes (WCAG 2.2.2). The links keep the secret path. */
 function Reloading({ reload: { seconds, isOn } }: { readonly reload: ReceiptReload }) {

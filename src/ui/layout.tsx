@@ -193,8 +193,8 @@ function SideBar({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: Page
       </a>
       <nav id="navigation" aria-label="Main">
         <ul class="tabs-bottom">
-          {entries.map(({ name, path, icon, isRare }) => (
-            <li class={classOfEntry(name, isRare)}>
+          {entries.map(({ name, path, icon, look }) => (
+            <li class={look}>
               <a href={path} aria-current={name === nav ? "page" : undefined}>
                 <Icon name={icon} />
                 {name}
@@ -253,18 +253,14 @@ function AccountMenu({ user, accounts }: { readonly user: PageUser; readonly acc
             </PostForm>
           ))}
         <a href={LOG_IN_PATH}>{accounts.length < 2 ? "Account and login" : "All accounts"}</a>
-        {mayPause ? <PauseEverything user={user} /> : null}
+        {mayPause && user.stop !== undefined ? <ResumeForm user={user} pause={user.stop} look="link" /> : null}
+        {mayPause && user.stop === undefined ? (
+          <a class="brake" href={PAUSE_EVERYTHING.path}>
+            {PAUSE_EVERYTHING.name}
+          </a>
+        ) : null}
       </div>
     </details>
-  );
-}
-
-function PauseEverything({ user }: { readonly user: PageUser }) {
-  if (user.stop !== undefined) return <ResumeForm user={user} pause={user.stop} look="link" />;
-  return (
-    <a class="brake" href={PAUSE_EVERYTHING.path}>
-      {PAUSE_EVERYTHING.name}
-    </a>
   );
 }
 
@@ -335,20 +331,13 @@ export const PAUSE_EVERYTHING = { name: "Pause everything", path: `${PAUSES_PATH
 
 /** The main navigation, each entry for whose role allows something there. On phones the rare ones are behind "More". */
 export const NAVIGATION = [
-  { name: "Approvals", path: "/approvals", needs: "read", icon: "approvals", isRare: false },
-  { name: "Actions", path: "/actions", needs: "read", icon: "actions", isRare: false },
-  { name: "Overview", path: "/overview", needs: "read", icon: "overview", isRare: false },
-  { name: "Keys", path: "/keys", needs: "manage", icon: "keys", isRare: true },
-  { name: "Settings", path: "/settings", needs: "read", icon: "settings", isRare: true },
-  { name: "Docs", path: "/docs", needs: "read", icon: "docs", isRare: true },
+  { name: "Approvals", path: "/approvals", needs: "read", icon: "approvals", isRare: false, look: undefined },
+  { name: "Actions", path: "/actions", needs: "read", icon: "actions", isRare: false, look: undefined },
+  { name: "Overview", path: "/overview", needs: "read", icon: "overview", isRare: false, look: undefined },
+  { name: "Keys", path: "/keys", needs: "manage", icon: "keys", isRare: true, look: "rare first-rare" },
+  { name: "Settings", path: "/settings", needs: "read", icon: "settings", isRare: true, look: "rare" },
+  { name: "Docs", path: "/docs", needs: "read", icon: "docs", isRare: true, look: "rare" },
 ] as const;
-
-const FIRST_RARE = "Keys";
-
-function classOfEntry(name: string, isRare: boolean): string | undefined {
-  if (name === FIRST_RARE) return "rare first-rare";
-  return isRare ? "rare" : undefined;
-}
 
 type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 

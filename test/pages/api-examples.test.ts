@@ -72,7 +72,7 @@ test("a description begins with a short sentence, and lists one rule each after 
 });
 
 test("the page of every operation has a request, a response, and its errors with what they mean", () => {
-  const site = createDocsSite({ groups: GUIDE_GROUPS, operations: OPERATIONS, baseUrl: "http://outgate.example" });
+  const site = createDocsSite(GUIDE_GROUPS, OPERATIONS, "http://outgate.example");
   expect(ENTRIES.length).toBeGreaterThan(50);
   for (const { id, path, errors, successes } of ENTRIES) {
     const html = site.page(`api/${id}`)?.html ?? "";

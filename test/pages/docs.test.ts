@@ -9,7 +9,7 @@ import { OPERATIONS } from "../support/operations.ts";
 
 const about = { about: "", title: "" };
 
-const SITE = createDocsSite({ groups: GUIDE_GROUPS, operations: OPERATIONS, baseUrl: "http://o.example" });
+const SITE = createDocsSite(GUIDE_GROUPS, OPERATIONS, "http://o.example");
 
 describe("a document", () => {
   test("becomes safe HTML: no markup of its own, and links only to what is served", () => {

@@ -26,7 +26,7 @@ const NO_SUCH_PAGE = "The documentation has no such page.";
 /** The documentation of this version. It needs no login. */
 export function docsPages({ guides: groups, baseUrl, version, sessionOf, operations }: DocsPageDeps) {
   let made: DocsSite | null = null;
-  const site = () => (made ??= createDocsSite({ groups, operations: operations(), baseUrl }));
+  const site = () => (made ??= createDocsSite(groups, operations(), baseUrl));
   const guides = groups.flatMap((group) => group.guides);
   const readerOf = async (context: RequestContext) => ({ version, isLoggedIn: (await sessionOf(context)) !== null });
 

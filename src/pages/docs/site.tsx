@@ -44,45 +44,36 @@ export interface DocsSite {
   search(query: string): Promise<readonly DocsHit[]>;
 }
 
-interface DocsSiteProps {
-  readonly groups: readonly GuideGroup[];
-  readonly operations: readonly Listed[];
-  readonly baseUrl: string;
-}
-
 const API: DocsLink = { name: "api", title: "API reference" };
 
 const OBJECTS: DocsLink = { name: "api/objects", title: "Objects" };
 
 const ERRORS: DocsLink = { name: "errors", title: "Errors" };
 
-export function createDocsSite(props: DocsSiteProps): DocsSite {
-  const { groups, operations, baseUrl } = props;
+export function createDocsSite(
+  groups: readonly GuideGroup[],
+  operations: readonly Listed[],
+  baseUrl: string,
+): DocsSite {
   // Safe: `openApiJson` prints it, and a test renders all of it.
   const document = JSON.parse(openApiJson(operations, baseUrl)) as OpenApiDocument;
   const guides = groups.flatMap((group) => group.guides);
-  const api = { document, groups: groupsOf(entriesOf(document)), operations };
+  const apiGroups = groupsOf(entriesOf(document));
   const made = new Map<string, DocsPage>();
   let search: Promise<SearchDocs> | null = null;
   const about: DocsNavGroup = { title: "API", links: [API, OBJECTS, ERRORS] };
   return {
     api: about,
-    groups: [
-      ...groups.map(({ title, guides: own }) => ({
-        title,
-        links: own.map(({ name, title: of }) => ({ name, title: of })),
-      })),
-      about,
-    ],
-    operations: api.groups.map(({ title, entries }) => ({ title, links: entries.map(linkOf) })),
+    groups: [...groups.map(({ title, guides: links }) => ({ title, links })), about],
+    operations: apiGroups.map(({ title, entries }) => ({ title, links: entries.map(linkOf) })),
     page(name) {
-      const page = made.get(name) ?? guidePage(name, guides, baseUrl) ?? apiPage(name, api);
+      const page = made.get(name) ?? guidePage(name, guides, baseUrl) ?? apiPage(name, document, apiGroups, operations);
       // Only pages that exist are remembered.
       if (page !== null) made.set(name, page);
       return page;
     },
     async search(query) {
-      search ??= indexOf(guides, api.groups);
+      search ??= indexOf(guides, apiGroups);
       return (await search)(query);
     },
   };
@@ -99,13 +90,12 @@ function guidePage(name: string, guides: readonly Guide[], baseUrl: string): Doc
   return { name, title: guide.title, html, headings: sections.filter(({ depth }) => depth > 1), isOperation: false };
 }
 
-interface Api {
-  readonly document: OpenApiDocument;
-  readonly groups: readonly ApiGroup[];
-  readonly operations: readonly Listed[];
-}
-
-function apiPage(name: string, { document, groups, operations }: Api): DocsPage | null {
+function apiPage(
+  name: string,
+  document: OpenApiDocument,
+  groups: readonly ApiGroup[],
+  operations: readonly Listed[],
+): DocsPage | null {
   const plain = { isOperation: false };
   if (name === ERRORS.name) return { ...ERRORS, ...plain, html: renderPart(<ErrorsGuide />), headings: ERROR_HEADINGS };
   if (name === API.name) {
@@ -115,7 +105,10 @@ function apiPage(name: string, { document, groups, operations }: Api): DocsPage 
   }
   const entries = groups.flatMap((group) => group.entries);
   if (name === OBJECTS.name) {
-    const names = objectNames(document, entries);
+    // Without the bodies of requests, which are described with their operations.
+    const sent = new Set(entries.flatMap(({ body }) => (body === null ? [] : [body.schema])));
+    const schemas = Object.entries(document.components.schemas);
+    const names = schemas.flatMap(([id, schema]) => (sent.has(schema) ? [] : [id]));
     const headings = names.map((id) => ({ id, text: id, depth: 2 }));
     return { ...OBJECTS, ...plain, html: renderPart(<ApiObjects document={document} names={names} />), headings };
   }
@@ -127,25 +120,15 @@ function apiPage(name: string, { document, groups, operations }: Api): DocsPage 
   return { ...linkOf(entry), html, headings: [], isOperation: true };
 }
 
-/** Without the bodies of requests, which are described with their operations. */
-function objectNames({ components }: OpenApiDocument, entries: readonly ApiEntry[]): readonly string[] {
-  const sent = new Set(entries.flatMap(({ body }) => (body === null ? [] : [body.schema])));
-  return Object.entries(components.schemas).flatMap(([name, schema]) => (sent.has(schema) ? [] : [name]));
-}
-
 async function indexOf(guides: readonly Guide[], groups: readonly ApiGroup[]): Promise<SearchDocs> {
   const entries: DocsEntry[] = [];
   for (const guide of guides) {
-    entries.push(...guideEntries(guide, guides));
+    entries.push(...sectionEntries(guide, renderGuide(guide.text, guides, () => "").sections));
     // A long guide takes milliseconds.
     await nextTurn();
   }
   const operations = groups.flatMap((group) => group.entries.map(apiEntry));
   return createDocsSearch([...entries, ...operations, ...sectionEntries(ERRORS, ERROR_SECTIONS)]);
-}
-
-function guideEntries(guide: Guide, guides: readonly Guide[]): readonly DocsEntry[] {
-  return sectionEntries(guide, renderGuide(guide.text, guides, () => "").sections);
 }
 
 function sectionEntries({ name, title }: DocsLink, sections: readonly DocsSection[]): readonly DocsEntry[] {
