@@ -1,23 +1,36 @@
 /** @jsxImportSource hono/jsx */
+import type { ActionService } from "../actions/service.ts";
+import { type ActionStatus, sources } from "../core/action.ts";
+import { seeAll } from "../receipts/see.ts";
+import { mayDo, viewerOf } from "../core/roles.ts";
+import { DomainError, type Issue } from "../core/domain-error.ts";
+import type { PauseOf } from "../core/pause.ts";
+import type { Clock } from "../core/clock.ts";
+import { actionPath, ACTIONS_PATH, EXPORT_PATH, Layout, listPath, queryText, render } from "../ui/layout.tsx";
+import { type AnswerPerson, createPersonRoutes, type PersonRouteDeps } from "../http/session.ts";
+import { page, seeOther } from "../http/response.ts";
+import { readQuery } from "../http/request.ts";
+import { pathOf } from "../core/search.ts";
+import { ACTIONS_SHOWN_MAX, SEARCH_CHARS_MAX } from "../core/limits.ts";
+import type { ExportActions } from "../actions/export.ts";
+import { checkFilters, checkList, ExportQuery, ListQuery, type StatusCounts } from "../api/list-schemas.ts";
+import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
+import { ACTION_ID } from "../core/ids.ts";
+import { normalTarget } from "../core/target.ts";
+import type { MaskedAction } from "../receipts/seen-action.ts";
+import { forRow } from "./action-row.ts";
 import type { Child } from "hono/jsx";
 import type { Counted, FilterValues } from "../core/store.ts";
 import { ENTER_KEY, firstActionCall } from "../accounts/first-action.ts";
-import { mayDo } from "../core/roles.ts";
-import { type ActionStatus, sources } from "../core/action.ts";
-import type { ListQuery, StatusCounts } from "../api/list-schemas.ts";
-import type { Issue } from "../core/domain-error.ts";
 import { BULK_OPERATIONS, type BulkOperation } from "../core/bulk-job.ts";
-import type { PauseOf } from "../core/pause.ts";
 import { ActionFilters } from "./action-filters.tsx";
 import { ActionTable } from "./action-table.tsx";
 import { BULK_PATH, newBulkPath } from "./bulk.tsx";
 import { CodeBlock, EmptyState, FilterLinks, Menu } from "../ui/controls.tsx";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { Button } from "../ui/form.tsx";
-import { ACTIONS_PATH, EXPORT_PATH, Layout, listPath, queryText, render } from "../ui/layout.tsx";
 import { LinkButton, Problem, sentence, statusLabel, Time } from "../ui/parts.tsx";
 import { counted, number, type PageUser } from "../ui/text.ts";
-import type { MaskedAction } from "../receipts/seen-action.ts";
 
 interface ActionsProps {
   readonly user: PageUser;
@@ -40,7 +53,7 @@ interface ActionsProps {
 }
 
 /** The list of actions, newest first. Its filters are the query parameters of `GET /v1/actions`. */
-export function actionsPage(props: ActionsProps): string {
+function actionsPage(props: ActionsProps): string {
   const { user, actions, problems, now } = props;
   return render(
     <Layout title="Actions" nav="Actions" user={user} width="wide" follows="all" now={now}>
@@ -77,19 +90,19 @@ const STATUSES: readonly ActionStatus[] = [
 /** The statuses with their counts, as filters. */
 function StatusChips({ query, counts }: Pick<ActionsProps, "query" | "counts">) {
   const chosen = query.status ?? [];
-  const pathOf = (status: readonly ActionStatus[]) => listPath(query, { status: [...status], cursor: undefined });
+  const linkTo = (status: readonly ActionStatus[]) => listPath(query, { status: [...status], cursor: undefined });
   const all = { count: counts.reduce((sum, one) => sum + one.count, 0), isMore: counts.some((one) => one.isMore) };
   return (
     <FilterLinks
       label="Status"
       links={[
         {
-          href: pathOf([]),
+          href: linkTo([]),
           name: <Amount name="All" found={counts.length === 0 ? undefined : all} />,
           isChosen: chosen.length === 0,
         },
         ...STATUSES.map((status) => ({
-          href: pathOf([status]),
+          href: linkTo([status]),
           name: <Amount name={statusLabel(status)} found={counts.find((one) => one.status === status)} />,
           isChosen: chosen.includes(status),
         })),
@@ -257,4 +270,110 @@ function SelectionBar({ user, query, counts }: ActionsProps) {
       </button>
     </div>
   );
+}
+
+interface ActionListRouteDeps extends PersonRouteDeps {
+  readonly actionService: Pick<ActionService, "list" | "counts" | "filterValues">;
+  readonly exportActions: ExportActions;
+  readonly pauseOf: PauseOf;
+  readonly clock: Clock;
+  readonly baseUrl: string;
+}
+
+/** The list of actions, its export and its search. */
+export function actionListRoutes(deps: ActionListRouteDeps) {
+  return createPersonRoutes(deps.personOf)
+    .get(ACTIONS_PATH, list(deps))
+    .get(EXPORT_PATH, ({ context, person }) => {
+      const { format = "ndjson", ...filter } = readQuery(context.search, EXPORT);
+      return deps.exportActions(context, person.caller, { format, filter: checkFilters(filter) });
+    })
+    .get("/search", ({ context }) => seeOther("own", searchPath(context.search)));
+}
+
+const EXPORT = compileQuery(ExportQuery);
+
+function list({ actionService, clock, baseUrl, pauseOf }: ActionListRouteDeps): AnswerPerson {
+  return async ({ context: { search }, person }) => {
+    const plain = plainSearch(search);
+    if (plain !== null) return seeOther("own", plain === "" ? ACTIONS_PATH : `${ACTIONS_PATH}?${plain}`);
+    const values = await actionService.filterValues(person.caller);
+    const shared = { user: person, typed: typedIn(search), values, now: clock.now(), baseUrl, pauseOf };
+    const filters = tryFilters(search);
+    if ("problems" in filters) {
+      const empty = { query: {}, actions: [], cursor: null, searchedUntil: null, counts: [] };
+      return page("own", actionsPage({ ...shared, ...empty, problems: filters.problems }), { status: 400 });
+    }
+    const { query, asked } = filters;
+    const [{ actions, before, searchedUntil }, { counts }] = await Promise.all([
+      actionService.list(person.caller, { ...asked, limit: query.limit ?? ACTIONS_SHOWN_MAX }),
+      actionService.counts(person.caller, { ...asked, statuses: [] }),
+    ]);
+    // A whole id is looked for to see that action.
+    const named = actions.find(({ id }) => id === query.q);
+    if (named !== undefined) return seeOther("own", actionPath(named.id));
+    const cursor = before === null ? null : encodeCursor(before);
+    const rows = await seeAll(actions.map(forRow), viewerOf(person.role));
+    return page("own", actionsPage({ ...shared, query, problems: [], actions: rows, cursor, searchedUntil, counts }));
+  };
+}
+
+/** Finds an action ID anywhere in the text; otherwise host and path of a URL. Any other text is searched for as it is. */
+function searchPath(search: string): string {
+  const text = (new URLSearchParams(search).get("q") ?? "").trim();
+  const id = text.split(/[^A-Za-z0-9_-]/).find((word) => ACTION_ID.test(word));
+  if (id !== undefined) return actionPath(id);
+  if (text === "") return ACTIONS_PATH;
+  // Only with a scheme: a number alone is a host too, as URLs have it, and a word may be one.
+  const target = /^https?:\/\//i.test(text) ? normalTarget(text) : null;
+  if (target === null) return listPath({ q: text.slice(0, SEARCH_CHARS_MAX) });
+  const [path = ""] = pathOf(text).split(/[?#]/);
+  return listPath({ host: target.host, ...(path !== "/" && { path: path.slice(0, SEARCH_CHARS_MAX) }) });
+}
+
+const LIST = compileQuery(ListQuery);
+
+/** The filters of a list page: as the API has them, and as the service takes them (`asked`). */
+interface Filters {
+  readonly query: ListQuery;
+  readonly asked: ReturnType<typeof checkList>;
+}
+
+/** Reads the parameters of `GET /v1/actions`; returns the issues, which the page shows beside the filters. */
+function tryFilters(search: string): Filters | { readonly problems: readonly Issue[] } {
+  try {
+    const query = readQuery(search, LIST);
+    return { query, asked: checkList(query) };
+  } catch (error) {
+    if (error instanceof DomainError && error.code === "invalid_query") return { problems: error.issues };
+    throw error;
+  }
+}
+
+/** The parameters as a person typed them; some may repeat. */
+function typedIn(search: string): ReadonlyMap<string, readonly string[]> {
+  const given = Map.groupBy(new URLSearchParams(search), ([name]) => name);
+  return new Map([...given].map(([name, pairs]) => [name, pairs.map(([, text]) => text)]));
+}
+
+/** Date and time as a browser's form sends them, without a time zone. */
+const LOCAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?$/;
+
+/**
+ * The query of a form in the API's terms: without empty fields, which forms send too, and with times in UTC. A list has
+ * one address that way. Null where nothing has to change.
+ */
+function plainSearch(search: string): string | null {
+  const given = [...new URLSearchParams(search)];
+  const plain = given
+    .filter(([, text]) => text !== "")
+    .map(([name, text]): [string, string] => [name, zoned(name, text)]);
+  const isPlain = plain.length === given.length && plain.every(([, text], at) => text === given[at]?.[1]);
+  return isPlain ? null : new URLSearchParams(plain).toString();
+}
+
+function zoned(name: string, text: string): string {
+  const [, seconds] = LOCAL_TIME.exec(name.startsWith("created_") ? text : "") ?? [null, null];
+  if (seconds === null) return text;
+  return seconds === undefined ? `${text}:00Z` : `${text}Z`;
 }

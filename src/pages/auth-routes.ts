@@ -23,7 +23,7 @@ import {
 import type { OwnOrigin } from "../http/own-origin.ts";
 import { BODY_ERRORS, createPageRoutes, createRoutes, NO_QUERY, operation, pathParams } from "../http/operation.ts";
 import { type CredentialInput, EMPTY_CREDENTIALS } from "../ui/form.tsx";
-import { DomainError, type ErrorCode } from "../core/domain-error.ts";
+import type { DomainError, ErrorCode } from "../core/domain-error.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../core/limits.ts";
 
 interface AuthRouteDeps extends EntryCookies {

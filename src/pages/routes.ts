@@ -45,7 +45,8 @@ import {
 import type { Log } from "../observability/log.ts";
 import type { PauseService } from "../pauses/service.ts";
 import { ASSETS } from "../ui/assets.ts";
-import { actionListRoutes, actionPageRoutes } from "./action-routes.ts";
+import { actionPageRoutes } from "./action-routes.ts";
+import { actionListRoutes } from "./actions.tsx";
 import { approvalLinkRoutes } from "./approval-link.tsx";
 import { auditPages } from "./audit.tsx";
 import { authRoutes, entryPages, startSession } from "./auth-routes.ts";
