@@ -55,7 +55,16 @@ export interface RevokedKey extends ApiKey, Unfinished {
 export type KeyService = ReturnType<typeof createKeyService>;
 
 export function createKeyService(deps: KeyDeps) {
-  const { accounts, clock, pauseService } = deps;
+  const { accounts, secrets, clock, pauseService, signUpGate, actions, pauses } = deps;
+
+  const countUnfinished = async ({ accountId, id }: Pick<ApiKey, "accountId" | "id">): Promise<Unfinished> => {
+    const [{ ids }, heldCount] = await Promise.all([
+      pauses.unfinished(accountId, id, UNFINISHED_COUNTED_MAX),
+      actions.heldCount(accountId, id),
+    ]);
+    return { unfinishedCount: ids.length, heldCount };
+  };
+
   return {
     /** The account's keys, live ones first, without the keys themselves. */
     async list(caller: Caller): Promise<readonly ApiKey[]> {
@@ -78,7 +87,44 @@ export function createKeyService(deps: KeyDeps) {
      * Creates a key. A key that replaces another acts on the actions of that one too; these are found by following
      * `replaces` from key to key. It has the limits of that one where the request names none. Throws `validation_error`, and `too_many_keys` if the account has `LIVE_KEYS_MAX` live keys.
      */
-    create: (caller: Caller, request: CreateKey): Promise<NewKey> => createKey(deps, caller, request),
+    async create(caller: Caller, request: CreateKey): Promise<NewKey> {
+      authorize(caller, "manage");
+      const { accountId } = caller;
+      const { name, role, replaces = null } = request;
+      const before = replaces === null ? null : await accounts.findKey(accountId, replaces);
+      const now = clock.now();
+      const limits = limitsIn(request, request.inherit_limits === false ? null : before, now);
+      const issues = [...issuesOf(request, before), ...limits.issues];
+      if (issues.length > 0) throw invalidFields(issues);
+      // Checked before the write and not in it: concurrent creates may exceed the bound by their number, which is harmless.
+      const live = (await accounts.keys(accountId, LIVE_KEYS_MAX)).filter(({ revokedAt }) => revokedAt === null);
+      if (live.length >= LIVE_KEYS_MAX) {
+        throw new DomainError(
+          "too_many_keys",
+          `This account has ${LIVE_KEYS_MAX} live keys; revoke one of them first.`,
+        );
+      }
+      const key = secrets.newApiKey();
+      const hold = request.hold ?? before?.hold ?? "none";
+      const scope = hasScope(role) ? (request.scope ?? before?.scope ?? "own") : "own";
+      const createdBy = { createdBy: caller.actor, createdById: holderIdOf(caller) };
+      const row = keyRow(deps, {
+        accountId,
+        key,
+        name,
+        role,
+        hold,
+        scope,
+        replaces,
+        now,
+        ...createdBy,
+        ...limits.limits,
+      });
+      const stop = await signUpGate.stopFor(caller, hold, row.id);
+      await accounts.addKey(row, auditOf(caller, keyCreated(row), row.createdAt), stop ?? undefined);
+      if (stop !== null) await signUpGate.closed();
+      return { row, key, closesSignUps: stop !== null };
+    },
 
     /**
      * Revokes a key of the caller's account for good. Idempotent. Throws `not_found`. Callers may revoke their own key and
@@ -100,7 +146,7 @@ export function createKeyService(deps: KeyDeps) {
       // After the write, so that a read that starts now finds the key revoked.
       deps.forget(revoked.hash);
       const [left, keys] = await Promise.all([
-        countUnfinished(deps, revoked),
+        countUnfinished(revoked),
         accounts.keys(caller.accountId, KEYS_LISTED_MAX),
       ]);
       const made = keys.filter((key) => key.createdById === id && !hasEnded(key, now));
@@ -110,7 +156,7 @@ export function createKeyService(deps: KeyDeps) {
     /** What a key has left to do. */
     async unfinished(caller: Caller, keyId: string): Promise<Unfinished> {
       authorize(caller, "manage");
-      return countUnfinished(deps, { accountId: caller.accountId, id: keyId });
+      return countUnfinished({ accountId: caller.accountId, id: keyId });
     },
 
     /** The live keys whose makers may no longer manage the account, with those makers. */
@@ -124,54 +170,6 @@ export function createKeyService(deps: KeyDeps) {
       return keysOfFormer(keys, managers, now);
     },
   };
-}
-
-async function createKey(deps: KeyDeps, caller: Caller, request: CreateKey): Promise<NewKey> {
-  const { accounts, secrets, clock, signUpGate } = deps;
-  authorize(caller, "manage");
-  const { accountId } = caller;
-  const { name, role, replaces = null } = request;
-  const before = replaces === null ? null : await accounts.findKey(accountId, replaces);
-  const now = clock.now();
-  const limits = limitsIn(request, request.inherit_limits === false ? null : before, now);
-  const issues = [...issuesOf(request, before), ...limits.issues];
-  if (issues.length > 0) throw invalidFields(issues);
-  // Checked before the write and not in it: concurrent creates may exceed the bound by their number, which is harmless.
-  const live = (await accounts.keys(accountId, LIVE_KEYS_MAX)).filter(({ revokedAt }) => revokedAt === null);
-  if (live.length >= LIVE_KEYS_MAX) {
-    throw new DomainError("too_many_keys", `This account has ${LIVE_KEYS_MAX} live keys; revoke one of them first.`);
-  }
-  const key = secrets.newApiKey();
-  const hold = request.hold ?? before?.hold ?? "none";
-  const scope = hasScope(role) ? (request.scope ?? before?.scope ?? "own") : "own";
-  const createdBy = { createdBy: caller.actor, createdById: holderIdOf(caller) };
-  const row = keyRow(deps, {
-    accountId,
-    key,
-    name,
-    role,
-    hold,
-    scope,
-    replaces,
-    now,
-    ...createdBy,
-    ...limits.limits,
-  });
-  const stop = await signUpGate.stopFor(caller, hold, row.id);
-  await accounts.addKey(row, auditOf(caller, keyCreated(row), row.createdAt), stop ?? undefined);
-  if (stop !== null) await signUpGate.closed();
-  return { row, key, closesSignUps: stop !== null };
-}
-
-async function countUnfinished(
-  { actions, pauses }: Pick<KeyDeps, "actions" | "pauses">,
-  { accountId, id }: Pick<ApiKey, "accountId" | "id">,
-): Promise<Unfinished> {
-  const [{ ids }, heldCount] = await Promise.all([
-    pauses.unfinished(accountId, id, UNFINISHED_COUNTED_MAX),
-    actions.heldCount(accountId, id),
-  ]);
-  return { unfinishedCount: ids.length, heldCount };
 }
 
 const UNUSED: KeyUse = { lastCall: null, actionsLastDay: 0, actionsToday: 0 };

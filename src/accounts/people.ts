@@ -18,7 +18,7 @@ import {
 import { keyCreated, keyRow } from "./keys.ts";
 import { authorize, type Caller, SYSTEM } from "../core/roles.ts";
 import type { Credentials, PasswordChange } from "./schemas.ts";
-import { createSessionRegistry, newSession, type SessionRegistry } from "./sessions.ts";
+import { createSessionRegistry, newSession } from "./sessions.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 import { createLogInThrottle, createSignInAudit, createSignUpThrottle } from "./throttle.ts";
 
@@ -36,82 +36,196 @@ interface PeopleDeps {
 export type PeopleService = ReturnType<typeof createPeopleService>;
 
 export function createPeopleService(deps: PeopleDeps) {
-  const { people, secrets, clock, signUpGate } = deps;
+  const { people, passwords, secrets, ids, clock, signUpGate } = deps;
   const sessions = createSessionRegistry(deps);
-  const parts: PeopleParts = {
-    ...deps,
-    sessions,
-    throttleLogIn: createLogInThrottle(clock),
-    throttleSignUp: createSignUpThrottle(clock),
-    auditRefused: createSignInAudit(deps),
-  };
-  return {
-    ...createAccountCases(deps),
-    isSignUpOpen: async () => (await signUpGate.closedBy()) === null,
-    /** Throws `forbidden` if sign-ups are closed. Call it before checking anything else. */
-    requireSignUpOpen: () => signUpGate.requireOpen(),
-    signUp: (credentials: Credentials, source: RequestSource) => signUp(parts, credentials, source),
-    logIn: (credentials: Credentials, source: RequestSource) => logIn(parts, credentials, source),
-    /** Ends the session of a token and its open streams. Idempotent. `caller`: whose session it is; null: it has ended. */
-    async logOut(sessionToken: string, caller: Caller | null): Promise<void> {
-      const hash = secrets.hash(sessionToken);
-      const audit =
-        caller === null ? undefined : auditOf(caller, { kind: "signed_out", subject: caller.keyName }, clock.now());
-      await people.endSession(hash, audit);
-      sessions.ended(hash);
-    },
-    resume: sessions.resume,
-    watchSession: (sessionToken: string) => sessions.watchSession(sessionToken),
-    /** Closes open streams of a person that their sessions, accounts or roles don't allow any more. */
-    recheckPerson: (personId: string) => sessions.recheck(personId),
-    /** The person with this address and password. Throws `invalid_credentials`, or `RetryLater` after too many failures. */
-    async authenticate(credentials: Credentials, source: RequestSource): Promise<Member> {
-      const member = await verifyPassword(parts, credentials, source, null);
-      if (member === null) throw invalidCredentials();
-      return member;
-    },
-    /** Hashes the password of somebody whose link was checked. */
-    hashPassword: (password: string, accountId: string) =>
-      deps.passwords.hash(password, { lane: accountId, isKnown: true, email: null }),
-    /** Closes open streams of sessions that another process has ended. */
-    recheckSessions: () => sessions.recheckAll(),
-    changePassword: (person: Person, change: PasswordChange, source: RequestSource) =>
-      changePassword(parts, person, change, source),
-    /**
-     * A second proof, beside the cookie, that a form was sent by a page of our own origin. Browsers send cookies of a plain
-     * http address to every port of its host, so a server on another port gets them too; local storage is separated by
-     * port. The page creates the secret and sends it when the session begins; only its hash is stored.
-     */
-    sessionSecret: {
-      isRight: ({ secretHash }: Pick<Person, "secretHash">, secret: string | null): boolean =>
-        secretHash !== null && secret !== null && secrets.isOfHash(secret, secretHash),
-      /**
-       * Accepts the password in place of the secret. The secret of `source`, if any, becomes that of the session. Throws
-       * `invalid_credentials` or `RetryLater`.
-       */
-      async confirm(person: Person, password: string, source: RequestSource): Promise<void> {
-        const member = await checkCurrentPassword(parts, person, password, source);
-        if (source.sessionSecret === null) return;
-        const secretHash = secrets.hash(source.sessionSecret);
-        await people.renewSessionSecret(person.sessionHash, secretHash, member.person.passwordHash);
-      },
-    },
-    /**
-     * Reads a one-time link and changes nothing. `email`: the person whose password it resets; null: its visitor becomes the
-     * account's first person. Throws `not_found` if it was used, has expired or never existed.
-     */
-    async findLink(token: string): Promise<{ readonly email: string | null }> {
-      const link = await people.link(secrets.hash(token), clock.now());
-      if (link === null) throw linkGone();
-      return { email: link.email };
-    },
-    redeemLink: (token: string, credentials: Credentials, source: SessionSource) =>
-      redeemLink(parts, token, credentials, source),
-  };
-}
+  /** Shared by log-in and the check of the current password, so that a session does not allow guessing it faster. */
+  const throttleLogIn = createLogInThrottle(clock);
+  const throttleSignUp = createSignUpThrottle(clock);
+  const auditRefused = createSignInAudit(deps);
 
-/** What an account is called. */
-function createAccountCases({ people, clock }: PeopleDeps) {
+  /**
+   * Creates an account with its first person and an owner key, which is shown only once. Throws `forbidden` if sign-ups are
+   * closed, `email_taken` (case ignored), `RetryLater` if a client tries too often.
+   */
+  const signUp = async (
+    { email, password }: Credentials,
+    source: RequestSource,
+  ): Promise<StartedSession & { readonly apiKey: string }> => {
+    await signUpGate.requireOpen();
+    // Attempts with a taken address count too, or a list of addresses could be tested at any speed.
+    const uncount = throttleSignUp(source.client);
+    // Before the hash, which costs a hundred times as much. The write below decides races.
+    if ((await people.find(email)) !== null) throw emailTaken();
+    const passwordHash = await passwords.hash(password, laneOf(source, email, null)).catch((error: unknown) => {
+      uncount();
+      throw error;
+    });
+    const now = clock.now();
+    const account = newAccount(deps, now);
+    const person = { id: ids.person(), email, passwordHash, createdAt: now };
+    const apiKey = secrets.newApiKey();
+    const createdBy = { createdBy: `user:${email}`, createdById: person.id } as const;
+    const key = keyRow(deps, { accountId: account.id, key: apiKey, name: "owner", role: "owner", now, ...createdBy });
+    const { row, started } = newSession(secrets, { person, accountId: account.id, role: "owner" }, source, now);
+    const caller = { ...started.person.caller, client: source.client };
+    const audit = [{ kind: "signed_up", subject: email } as const, keyCreated(key)].map((entry) =>
+      auditOf(caller, entry, now),
+    );
+    const { signUps } = signUpGate;
+    // With SIGNUPS=open the account stays allowed when sign-ups close later.
+    const rules = signUps === "open" ? { allowedBy: SYSTEM } : { untilHold: signUps === "until_hold" };
+    if (!(await people.signUp({ account, key, person, session: row, audit, ...rules }))) {
+      // They may have closed while the password was hashed.
+      await signUpGate.requireOpen();
+      throw emailTaken();
+    }
+    return { ...started, apiKey };
+  };
+
+  /**
+   * Starts a session. Throws `invalid_credentials`, with the same text and after the same time whether the address is unknown
+   * or the password is wrong, and `RetryLater` after too many failures.
+   */
+  const logIn = async (credentials: Credentials, source: RequestSource): Promise<StartedSession> => {
+    const member = await verifyPassword(credentials, source, null);
+    if (member === null) throw invalidCredentials();
+    const { row, started } = newSession(secrets, member, source, clock.now());
+    const { caller, email } = started.person;
+    const audit = auditOf({ ...caller, client: source.client }, { kind: "signed_in", subject: email }, row.createdAt);
+    // The password may have been changed while this one was checked.
+    if (!(await people.addSession(row, member.person.passwordHash, audit))) throw invalidCredentials();
+    // Above `SESSIONS_PER_PERSON_MAX` the new session ended the oldest.
+    await sessions.recheck(member.person.id);
+    return started;
+  };
+
+  /**
+   * Changes a person's password and ends all their sessions, the present one included, since any cookie may be stolen.
+   * Returns a new session. Throws `invalid_credentials` if the current password is wrong, `RetryLater` after too many
+   * failures.
+   */
+  const changePassword = async (
+    who: Person,
+    { current_password: current, password: next }: PasswordChange,
+    source: RequestSource,
+  ): Promise<StartedSession> => {
+    const { caller, email } = who;
+    const { person } = await checkCurrentPassword(who, current, source);
+    const passwordHash = await passwords.hash(next, laneOf(source, email, caller.personId ?? null));
+    const owner = { person, accountId: caller.accountId, role: who.role };
+    const { row, started } = newSession(secrets, owner, source, clock.now());
+    const entry = { kind: "password_changed", subject: email } as const;
+    const audit = auditOf({ ...caller, client: source.client }, entry, row.createdAt);
+    // The password may have been changed elsewhere meanwhile.
+    if (!(await people.changePassword(row, person.passwordHash, passwordHash, audit))) throw wrongPassword();
+    await sessions.recheck(person.id);
+    return started;
+  };
+
+  /**
+   * Checks the password of a person who is logged in. Throws `invalid_credentials` if it is wrong, `RetryLater` after too many
+   * failures.
+   */
+  const checkCurrentPassword = async (
+    { caller, email }: Person,
+    password: string,
+    source: RequestSource,
+  ): Promise<Member> => {
+    const member = await verifyPassword({ email, password }, source, caller.personId ?? null);
+    if (member === null) throw wrongPassword();
+    return member;
+  };
+
+  /**
+   * The person with this address and password; null: the password is wrong, or after the same time, the address unknown.
+   * `personId`: the person is logged in already. Counts and audits failures; throws `RetryLater` after too many.
+   */
+  const verifyPassword = async (
+    { email, password }: Credentials,
+    source: RequestSource,
+    personId: string | null,
+  ): Promise<Member | null> => {
+    const { client } = source;
+    const known = await recognize(email, source);
+    const uncount = throttle({ email, client, device: known?.device.deviceId ?? null });
+    try {
+      const member = known?.member ?? (await people.find(email));
+      const lane = laneOf(source, email, personId ?? known?.device.personId ?? null);
+      // No schema has bounded the password of a form that confirms a session; that of a log-in it has.
+      const isTooLong = personId !== null && password.length > PASSWORD_CHARS_MAX;
+      const isRight =
+        !isTooLong && (await passwords.verify(password, member === null ? null : passwordOf(member.person), lane));
+      if (isRight && member !== null) {
+        uncount();
+        return member;
+      }
+    } catch (error) {
+      // The password was not checked, so don't count it as wrong.
+      uncount();
+      if (error instanceof RetryLater) auditRefused("sign_in_throttled", email, client);
+      throw error;
+    }
+    auditRefused("sign_in_failed", email, client);
+    return null;
+  };
+
+  /** Counts an attempt; returns a function that takes the count back. Throws `RetryLater`, with an audit entry. */
+  const throttle = (attempt: Parameters<typeof throttleLogIn>[0]): (() => void) => {
+    try {
+      return throttleLogIn(attempt);
+    } catch (error) {
+      auditRefused("sign_in_throttled", attempt.email, attempt.client);
+      throw error;
+    }
+  };
+
+  /** The device if the person of this address has logged in on it before; null: unknown device. */
+  const recognize = async (
+    email: string,
+    { deviceToken }: RequestSource,
+  ): Promise<{ readonly member: Member; readonly device: KnownDevice } | null> => {
+    const device = deviceToken === null ? null : secrets.readDeviceToken(deviceToken);
+    if (device === null || device.expiresAt <= clock.now()) return null;
+    const member = await people.find(email);
+    return member?.person.id === device.personId ? { member, device } : null;
+  };
+
+  /**
+   * Uses a link, once, and logs its visitor in. A link that resets a password ignores the address of the credentials. Throws
+   * `not_found` if it can't be used any more, and `email_taken`.
+   */
+  const redeemLink = async (
+    token: string,
+    credentials: Credentials,
+    source: SessionSource,
+  ): Promise<StartedSession> => {
+    const linkHash = secrets.hash(token);
+    const link = await people.link(linkHash, clock.now());
+    if (link === null) throw linkGone();
+    const { personId, accountId } = link;
+    if (personId === null && (await people.find(credentials.email)) !== null) throw emailTaken();
+    const passwordHash = await passwords.hash(credentials.password, { lane: accountId, isKnown: true, email: null });
+    const now = clock.now();
+    const email = link.email ?? credentials.email;
+    const person = { id: personId ?? ids.person(), email, passwordHash, createdAt: now };
+    const { row, started } = newSession(secrets, { person, accountId, role: link.role ?? "owner" }, source, now);
+    const kind = personId === null ? "signed_up" : "password_changed";
+    const audit = auditOf(
+      { ...started.person.caller, client: source.client },
+      { kind, subject: email, detail: { by: "link" } },
+      now,
+    );
+    if (personId === null) {
+      const result = await people.welcome(linkHash, person, row, audit);
+      if (result === "email_taken") throw emailTaken();
+      if (result === "gone") throw linkGone();
+      return started;
+    }
+    if (!(await people.renewPassword(linkHash, passwordHash, row, audit))) throw linkGone();
+    await sessions.recheck(personId);
+    return started;
+  };
+
   return {
     /** The caller's own account, for every role. */
     async readAccount(caller: Caller): Promise<AccountLabel & { readonly id: string }> {
@@ -126,56 +240,65 @@ function createAccountCases({ people, clock }: PeopleDeps) {
       const entry = { kind: "account_renamed", subject: "", detail: { name } } as const;
       await people.renameAccount(accountId, name, auditOf(caller, entry, clock.now()));
     },
+    isSignUpOpen: async () => (await signUpGate.closedBy()) === null,
+    /** Throws `forbidden` if sign-ups are closed. Call it before checking anything else. */
+    requireSignUpOpen: () => signUpGate.requireOpen(),
+    signUp,
+    logIn,
+    /** Ends the session of a token and its open streams. Idempotent. `caller`: whose session it is; null: it has ended. */
+    async logOut(sessionToken: string, caller: Caller | null): Promise<void> {
+      const hash = secrets.hash(sessionToken);
+      const audit =
+        caller === null ? undefined : auditOf(caller, { kind: "signed_out", subject: caller.keyName }, clock.now());
+      await people.endSession(hash, audit);
+      sessions.ended(hash);
+    },
+    resume: sessions.resume,
+    watchSession: (sessionToken: string) => sessions.watchSession(sessionToken),
+    /** Closes open streams of a person that their sessions, accounts or roles don't allow any more. */
+    recheckPerson: (personId: string) => sessions.recheck(personId),
+    /** The person with this address and password. Throws `invalid_credentials`, or `RetryLater` after too many failures. */
+    async authenticate(credentials: Credentials, source: RequestSource): Promise<Member> {
+      const member = await verifyPassword(credentials, source, null);
+      if (member === null) throw invalidCredentials();
+      return member;
+    },
+    /** Hashes the password of somebody whose link was checked. */
+    hashPassword: (password: string, accountId: string) =>
+      passwords.hash(password, { lane: accountId, isKnown: true, email: null }),
+    /** Closes open streams of sessions that another process has ended. */
+    recheckSessions: () => sessions.recheckAll(),
+    changePassword,
+    /**
+     * A second proof, beside the cookie, that a form was sent by a page of our own origin. Browsers send cookies of a plain
+     * http address to every port of its host, so a server on another port gets them too; local storage is separated by
+     * port. The page creates the secret and sends it when the session begins; only its hash is stored.
+     */
+    sessionSecret: {
+      isRight: ({ secretHash }: Pick<Person, "secretHash">, secret: string | null): boolean =>
+        secretHash !== null && secret !== null && secrets.isOfHash(secret, secretHash),
+      /**
+       * Accepts the password in place of the secret. The secret of `source`, if any, becomes that of the session. Throws
+       * `invalid_credentials` or `RetryLater`.
+       */
+      async confirm(person: Person, password: string, source: RequestSource): Promise<void> {
+        const member = await checkCurrentPassword(person, password, source);
+        if (source.sessionSecret === null) return;
+        const secretHash = secrets.hash(source.sessionSecret);
+        await people.renewSessionSecret(person.sessionHash, secretHash, member.person.passwordHash);
+      },
+    },
+    /**
+     * Reads a one-time link and changes nothing. `email`: the person whose password it resets; null: its visitor becomes the
+     * account's first person. Throws `not_found` if it was used, has expired or never existed.
+     */
+    async findLink(token: string): Promise<{ readonly email: string | null }> {
+      const link = await people.link(secrets.hash(token), clock.now());
+      if (link === null) throw linkGone();
+      return { email: link.email };
+    },
+    redeemLink,
   };
-}
-
-interface PeopleParts extends PeopleDeps {
-  readonly sessions: SessionRegistry;
-  /** Shared by log-in and the check of the current password, so that a session does not allow guessing it faster. */
-  readonly throttleLogIn: ReturnType<typeof createLogInThrottle>;
-  readonly throttleSignUp: ReturnType<typeof createSignUpThrottle>;
-  readonly auditRefused: ReturnType<typeof createSignInAudit>;
-}
-
-/**
- * Creates an account with its first person and an owner key, which is shown only once. Throws `forbidden` if sign-ups are
- * closed, `email_taken` (case ignored), `RetryLater` if a client tries too often.
- */
-async function signUp(
-  parts: PeopleParts,
-  { email, password }: Credentials,
-  source: RequestSource,
-): Promise<StartedSession & { readonly apiKey: string }> {
-  const { people, passwords, secrets, ids, clock, signUpGate } = parts;
-  await signUpGate.requireOpen();
-  // Attempts with a taken address count too, or a list of addresses could be tested at any speed.
-  const uncount = parts.throttleSignUp(source.client);
-  // Before the hash, which costs a hundred times as much. The write below decides races.
-  if ((await people.find(email)) !== null) throw emailTaken();
-  const passwordHash = await passwords.hash(password, laneOf(source, email, null)).catch((error: unknown) => {
-    uncount();
-    throw error;
-  });
-  const now = clock.now();
-  const account = newAccount(parts, now);
-  const person = { id: ids.person(), email, passwordHash, createdAt: now };
-  const apiKey = secrets.newApiKey();
-  const createdBy = { createdBy: `user:${email}`, createdById: person.id } as const;
-  const key = keyRow(parts, { accountId: account.id, key: apiKey, name: "owner", role: "owner", now, ...createdBy });
-  const { row, started } = newSession(secrets, { person, accountId: account.id, role: "owner" }, source, now);
-  const caller = { ...started.person.caller, client: source.client };
-  const audit = [{ kind: "signed_up", subject: email } as const, keyCreated(key)].map((entry) =>
-    auditOf(caller, entry, now),
-  );
-  const { signUps } = signUpGate;
-  // With SIGNUPS=open the account stays allowed when sign-ups close later.
-  const rules = signUps === "open" ? { allowedBy: SYSTEM } : { untilHold: signUps === "until_hold" };
-  if (!(await people.signUp({ account, key, person, session: row, audit, ...rules }))) {
-    // They may have closed while the password was hashed.
-    await signUpGate.requireOpen();
-    throw emailTaken();
-  }
-  return { ...started, apiKey };
 }
 
 /** The hash of somebody who signs in by OpenID Connect alone. */
@@ -193,166 +316,10 @@ export function newAccount({ secrets, ids }: NewAccountDeps, now: Date): Account
   return { id, sealedRootSecret: secrets.seal(secrets.newRootSecret(), place), createdAt: now };
 }
 
-/**
- * Starts a session. Throws `invalid_credentials`, with the same text and after the same time whether the address is unknown
- * or the password is wrong, and `RetryLater` after too many failures.
- */
-async function logIn(parts: PeopleParts, credentials: Credentials, source: RequestSource): Promise<StartedSession> {
-  const { people, secrets, clock, sessions } = parts;
-  const member = await verifyPassword(parts, credentials, source, null);
-  if (member === null) throw invalidCredentials();
-  const { row, started } = newSession(secrets, member, source, clock.now());
-  const { caller, email } = started.person;
-  const audit = auditOf({ ...caller, client: source.client }, { kind: "signed_in", subject: email }, row.createdAt);
-  // The password may have been changed while this one was checked.
-  if (!(await people.addSession(row, member.person.passwordHash, audit))) throw invalidCredentials();
-  // Above `SESSIONS_PER_PERSON_MAX` the new session ended the oldest.
-  await sessions.recheck(member.person.id);
-  return started;
-}
-
-/**
- * Changes a person's password and ends all their sessions, the present one included, since any cookie may be stolen.
- * Returns a new session. Throws `invalid_credentials` if the current password is wrong, `RetryLater` after too many
- * failures.
- */
-async function changePassword(
-  parts: PeopleParts,
-  who: Person,
-  { current_password: current, password: next }: PasswordChange,
-  source: RequestSource,
-): Promise<StartedSession> {
-  const { people, passwords, secrets, clock, sessions } = parts;
-  const { caller, email } = who;
-  const { person } = await checkCurrentPassword(parts, who, current, source);
-  const passwordHash = await passwords.hash(next, laneOf(source, email, caller.personId ?? null));
-  const owner = { person, accountId: caller.accountId, role: who.role };
-  const { row, started } = newSession(secrets, owner, source, clock.now());
-  const entry = { kind: "password_changed", subject: email } as const;
-  const audit = auditOf({ ...caller, client: source.client }, entry, row.createdAt);
-  // The password may have been changed elsewhere meanwhile.
-  if (!(await people.changePassword(row, person.passwordHash, passwordHash, audit))) throw wrongPassword();
-  await sessions.recheck(person.id);
-  return started;
-}
-
-/**
- * Checks the password of a person who is logged in. Throws `invalid_credentials` if it is wrong, `RetryLater` after too many
- * failures.
- */
-async function checkCurrentPassword(
-  parts: PeopleParts,
-  { caller, email }: Person,
-  password: string,
-  source: RequestSource,
-): Promise<Member> {
-  const member = await verifyPassword(parts, { email, password }, source, caller.personId ?? null);
-  if (member === null) throw wrongPassword();
-  return member;
-}
-
-/**
- * The person with this address and password; null: the password is wrong, or after the same time, the address unknown.
- * `personId`: the person is logged in already. Counts and audits failures; throws `RetryLater` after too many.
- */
-async function verifyPassword(
-  parts: PeopleParts,
-  { email, password }: Credentials,
-  source: RequestSource,
-  personId: string | null,
-): Promise<Member | null> {
-  const { people, passwords, auditRefused } = parts;
-  const { client } = source;
-  const known = await recognize(parts, email, source);
-  const uncount = throttle(parts, { email, client, device: known?.device.deviceId ?? null });
-  try {
-    const member = known?.member ?? (await people.find(email));
-    const lane = laneOf(source, email, personId ?? known?.device.personId ?? null);
-    // No schema has bounded the password of a form that confirms a session; that of a log-in it has.
-    const isTooLong = personId !== null && password.length > PASSWORD_CHARS_MAX;
-    const isRight =
-      !isTooLong && (await passwords.verify(password, member === null ? null : passwordOf(member.person), lane));
-    if (isRight && member !== null) {
-      uncount();
-      return member;
-    }
-  } catch (error) {
-    // The password was not checked, so don't count it as wrong.
-    uncount();
-    if (error instanceof RetryLater) auditRefused("sign_in_throttled", email, client);
-    throw error;
-  }
-  auditRefused("sign_in_failed", email, client);
-  return null;
-}
-
-/** Counts an attempt; returns a function that takes the count back. Throws `RetryLater`, with an audit entry. */
-function throttle(
-  { throttleLogIn, auditRefused }: PeopleParts,
-  attempt: Parameters<PeopleParts["throttleLogIn"]>[0],
-): () => void {
-  try {
-    return throttleLogIn(attempt);
-  } catch (error) {
-    auditRefused("sign_in_throttled", attempt.email, attempt.client);
-    throw error;
-  }
-}
-
-/** The device if the person of this address has logged in on it before; null: unknown device. */
-async function recognize(
-  { people, secrets, clock }: PeopleParts,
-  email: string,
-  { deviceToken }: RequestSource,
-): Promise<{ readonly member: Member; readonly device: KnownDevice } | null> {
-  const device = deviceToken === null ? null : secrets.readDeviceToken(deviceToken);
-  if (device === null || device.expiresAt <= clock.now()) return null;
-  const member = await people.find(email);
-  return member?.person.id === device.personId ? { member, device } : null;
-}
-
 /** The queue in which a password waits to be hashed. */
 function laneOf({ client }: RequestSource, email: string, personId: string | null): HashLane {
   if (personId !== null) return { lane: personId, isKnown: true, email: null };
   return { lane: client, isKnown: false, email: emailKey(email) };
-}
-
-/**
- * Uses a link, once, and logs its visitor in. A link that resets a password ignores the address of the credentials. Throws
- * `not_found` if it can't be used any more, and `email_taken`.
- */
-async function redeemLink(
-  parts: PeopleParts,
-  token: string,
-  credentials: Credentials,
-  source: SessionSource,
-): Promise<StartedSession> {
-  const { people, passwords, secrets, ids, clock, sessions } = parts;
-  const linkHash = secrets.hash(token);
-  const link = await people.link(linkHash, clock.now());
-  if (link === null) throw linkGone();
-  const { personId, accountId } = link;
-  if (personId === null && (await people.find(credentials.email)) !== null) throw emailTaken();
-  const passwordHash = await passwords.hash(credentials.password, { lane: accountId, isKnown: true, email: null });
-  const now = clock.now();
-  const email = link.email ?? credentials.email;
-  const person = { id: personId ?? ids.person(), email, passwordHash, createdAt: now };
-  const { row, started } = newSession(secrets, { person, accountId, role: link.role ?? "owner" }, source, now);
-  const kind = personId === null ? "signed_up" : "password_changed";
-  const audit = auditOf(
-    { ...started.person.caller, client: source.client },
-    { kind, subject: email, detail: { by: "link" } },
-    now,
-  );
-  if (personId === null) {
-    const result = await people.welcome(linkHash, person, row, audit);
-    if (result === "email_taken") throw emailTaken();
-    if (result === "gone") throw linkGone();
-    return started;
-  }
-  if (!(await people.renewPassword(linkHash, passwordHash, row, audit))) throw linkGone();
-  await sessions.recheck(personId);
-  return started;
 }
 
 /** Null: they have none, and every password is wrong, after the same time. */

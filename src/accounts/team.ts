@@ -73,19 +73,53 @@ export interface ListedSession extends Pick<SessionRow, "createdAt" | "lastSeenA
 /** All use cases of the people of an account, their invitations, and of a person's accounts and sessions. */
 export type TeamService = ReturnType<typeof createTeamService>;
 
-export function createTeamService(deps: TeamDeps) {
-  return { ...memberCases(deps), ...invitationCases(deps), ...joinCases(deps), ...ownCases(deps) };
-}
+export function createTeamService({ team, people, peopleService, secrets, ids, clock, baseUrl, onMail }: TeamDeps) {
+  const sessionId = ({ hash }: Pick<SessionRow, "hash">) => secrets.hash(`session ${hash}`).slice(0, SESSION_ID_CHARS);
 
-/** The people of an account. */
-function memberCases(deps: TeamDeps) {
-  const { team, peopleService, clock } = deps;
+  const memberOf = async ({ accountId }: Caller, personId: string) => {
+    const member = await team.member(accountId, personId);
+    if (member === null) throw new DomainError("not_found", "There is no such person in this account.");
+    return member;
+  };
+
+  /** The first of them that is not void: its maker may still manage the account that it is for. */
+  const firstValid = async (some: readonly StoredInvitation[], now: Date) => {
+    for (const invitation of some) {
+      if (isByManager(invitation, await team.managers(invitation.accountId, now))) return invitation;
+    }
+    return null;
+  };
+
+  const openInvitation = async (token: string): Promise<StoredInvitation> => {
+    const now = clock.now();
+    const found = await team.invitation({ hash: secrets.hash(token) }, now);
+    const invitation = found === null ? null : await firstValid([found], now);
+    if (invitation === null) throw invitationGone();
+    return invitation;
+  };
+
+  /** Accepts an invitation as a new person. */
+  const joinAnew = async (
+    invitation: StoredInvitation,
+    { passwordHash, source, ...joiner }: Joiner,
+  ): Promise<StartedSession> => {
+    const { email, accountId, role } = invitation;
+    const at = clock.now();
+    const person = { id: ids.person(), email, passwordHash, createdAt: at };
+    const { row, started } = newSession(secrets, { person, accountId, role }, source, at);
+    const audit = [auditOf({ ...started.person.caller, client: source.client }, joinedBy(invitation), at)];
+    if (!(await team.join({ invitation, person, isNew: true, session: row, at, audit, ...joiner })))
+      throw invitationGone();
+    return { ...started, isJoined: true };
+  };
+
   const removed = async (caller: Caller, personId: string, kind: "member_left" | "member_removed") => {
-    const member = await memberOf(deps, caller, personId);
+    const member = await memberOf(caller, personId);
     const entry = { kind, subject: member.email, detail: { role: member.role } };
     requireDone(await team.remove(caller.accountId, personId, auditOf(caller, entry, clock.now())));
     await peopleService.recheckPerson(personId);
   };
+
   return {
     /** The people of the account, in the order in which they joined; for owners. */
     async list(caller: Caller) {
@@ -96,7 +130,7 @@ function memberCases(deps: TeamDeps) {
     /** For owners. Throws `not_found` and `last_owner`. It applies to open pages at once. */
     async changeRole(caller: Caller, personId: string, role: MemberRole): Promise<TeamMember> {
       authorize(caller, "manage");
-      const member = await memberOf(deps, caller, personId);
+      const member = await memberOf(caller, personId);
       const entry = {
         kind: "member_role_changed",
         subject: member.email,
@@ -115,14 +149,33 @@ function memberCases(deps: TeamDeps) {
 
     /** The person leaves the account of their session, which ends. Throws `last_owner`. */
     leave: ({ caller }: Person): Promise<void> => removed(caller, caller.personId ?? "", "member_left"),
-  };
-}
 
-/** The invitations of an account. */
-function invitationCases(deps: TeamDeps) {
-  const { team, people, clock } = deps;
-  return {
-    invite: (caller: Caller, email: string, role: MemberRole) => invite(deps, caller, email, role),
+    /** Invites an address; for owners. Throws `validation_error` if it is in the account, or too many invitations are open. */
+    async invite(caller: Caller, email: string, role: MemberRole): Promise<NewInvitation> {
+      authorize(caller, "manage");
+      const now = clock.now();
+      const { accountId } = caller;
+      const id = ids.invitation();
+      const token = secrets.invitationToken(id);
+      const expiresAt = new Date(now.getTime() + INVITATION_MS_MAX);
+      const invitation = {
+        id,
+        accountId,
+        email,
+        role,
+        createdAt: now,
+        createdBy: caller.actor,
+        createdById: holderIdOf(caller),
+        expiresAt,
+      };
+      const host = hostOf({ kind: "mail", target: email });
+      const mail = onMail === null ? null : { id: ids.row(now), host };
+      const audit = auditOf(caller, { kind: "member_invited", subject: email, detail: { role, invitation: id } }, now);
+      const invited = await team.invite({ ...invitation, hash: secrets.hash(token) }, mail, audit);
+      if (invited !== "done") throw invalidField("email", MESSAGES[invited]);
+      onMail?.(accountId, host);
+      return { invitation, link: invitationLink(baseUrl, token), isMailed: mail !== null };
+    },
 
     /**
      * Open invitations, newest first, without their links; for owners. An invitation is void while whoever made it may not
@@ -153,24 +206,30 @@ function invitationCases(deps: TeamDeps) {
 
     /** Reads an invitation by its link and changes nothing. Throws `not_found` if it was used or is over. */
     async findInvitation(token: string): Promise<OpenInvitation> {
-      const { email, role, accountId } = await openInvitation(deps, token);
+      const { email, role, accountId } = await openInvitation(token);
       const [account, known] = await Promise.all([people.labelOf(accountId), people.find(email)]);
       return { email, role, account, isKnown: known !== null };
     },
-  };
-}
 
-/** Those who accept an invitation. */
-function joinCases(deps: TeamDeps) {
-  const { team, people, peopleService, secrets, clock } = deps;
-  return {
     /** Accepts an invitation by a password: of the person with its address, or the first one of a new person. */
-    joinByPassword: (token: string, password: string, source: RequestSource) =>
-      joinByPassword(deps, token, password, source),
+    async joinByPassword(token: string, password: string, source: RequestSource): Promise<StartedSession> {
+      const invitation = await openInvitation(token);
+      const { email, accountId, role } = invitation;
+      if ((await people.find(email)) === null) {
+        const passwordHash = await peopleService.hashPassword(password, accountId);
+        return joinAnew(invitation, { passwordHash, source });
+      }
+      const { person } = await peopleService.authenticate({ email, password }, source);
+      const at = clock.now();
+      const { row, started } = newSession(secrets, { person, accountId, role }, source, at);
+      const audit = [auditOf({ ...started.person.caller, client: source.client }, joinedBy(invitation), at)];
+      if (!(await team.join({ invitation, person, isNew: false, session: row, at, audit }))) throw invitationGone();
+      return started;
+    },
 
     /** The same for somebody who is logged in, whose session goes to the account. Throws `forbidden` for another address. */
     async joinAs(token: string, { caller, email, sessionHash: session }: Person): Promise<void> {
-      const invitation = await openInvitation(deps, token);
+      const invitation = await openInvitation(token);
       const known = await people.find(email);
       if (known === null || emailKey(invitation.email) !== emailKey(email)) {
         throw new DomainError(
@@ -199,17 +258,11 @@ function joinCases(deps: TeamDeps) {
       const meant = token === null ? null : await team.invitation({ hash: secrets.hash(token) }, now);
       const isTheirs = meant !== null && emailKey(meant.email) === emailKey(email);
       const some = isTheirs ? [meant] : await team.invitationsOf(email, now, INVITATIONS_OF_ADDRESS_READ_MAX);
-      const invitation = await firstValid(deps, some, now);
+      const invitation = await firstValid(some, now);
       if (invitation === null || (await people.find(email)) !== null) return null;
-      return joinAnew(deps, invitation, { passwordHash: NO_PASSWORD, source, identity });
+      return joinAnew(invitation, { passwordHash: NO_PASSWORD, source, identity });
     },
-  };
-}
 
-/** A person's own accounts and sessions. */
-function ownCases({ team, people, peopleService, secrets, clock }: TeamDeps) {
-  const sessionId = ({ hash }: Pick<SessionRow, "hash">) => secrets.hash(`session ${hash}`).slice(0, SESSION_ID_CHARS);
-  return {
     /** The accounts of a person, the one used last first. */
     accountsOf: ({ caller }: Person) => team.accountsOf(caller.personId ?? "", ACCOUNTS_OF_PERSON_SHOWN_MAX),
 
@@ -252,12 +305,6 @@ function listed({ createdAt, lastSeenAt, client, browser }: SessionRow) {
   return { createdAt, lastSeenAt, client, browser };
 }
 
-async function memberOf({ team }: TeamDeps, { accountId }: Caller, personId: string) {
-  const member = await team.member(accountId, personId);
-  if (member === null) throw new DomainError("not_found", "There is no such person in this account.");
-  return member;
-}
-
 function requireDone(change: MemberChange): void {
   if (change === "gone") throw new DomainError("not_found", "There is no such person in this account.");
   if (change === "done") return;
@@ -267,97 +314,15 @@ function requireDone(change: MemberChange): void {
   );
 }
 
-/** Invites an address; for owners. Throws `validation_error` if it is in the account, or too many invitations are open. */
-async function invite(deps: TeamDeps, caller: Caller, email: string, role: MemberRole): Promise<NewInvitation> {
-  authorize(caller, "manage");
-  const { team, secrets, ids, clock, baseUrl, onMail } = deps;
-  const now = clock.now();
-  const { accountId } = caller;
-  const id = ids.invitation();
-  const token = secrets.invitationToken(id);
-  const expiresAt = new Date(now.getTime() + INVITATION_MS_MAX);
-  const invitation = {
-    id,
-    accountId,
-    email,
-    role,
-    createdAt: now,
-    createdBy: caller.actor,
-    createdById: holderIdOf(caller),
-    expiresAt,
-  };
-  const host = hostOf({ kind: "mail", target: email });
-  const mail = onMail === null ? null : { id: ids.row(now), host };
-  const audit = auditOf(caller, { kind: "member_invited", subject: email, detail: { role, invitation: id } }, now);
-  const invited = await team.invite({ ...invitation, hash: secrets.hash(token) }, mail, audit);
-  if (invited !== "done") throw invalidField("email", MESSAGES[invited]);
-  onMail?.(accountId, host);
-  return { invitation, link: invitationLink(baseUrl, token), isMailed: mail !== null };
-}
-
 const MESSAGES = {
   member: "Somebody with this address is in the account already. Change their role instead.",
   full: `This account has ${INVITATIONS_OPEN_MAX} open invitations. Withdraw one first.`,
 } as const;
 
-async function openInvitation(deps: TeamDeps, token: string): Promise<StoredInvitation> {
-  const { team, secrets, clock } = deps;
-  const now = clock.now();
-  const found = await team.invitation({ hash: secrets.hash(token) }, now);
-  const invitation = found === null ? null : await firstValid(deps, [found], now);
-  if (invitation === null) throw invitationGone();
-  return invitation;
-}
-
-/** The first of them that is not void: its maker may still manage the account that it is for. */
-async function firstValid({ team }: Pick<TeamDeps, "team">, some: readonly StoredInvitation[], now: Date) {
-  for (const invitation of some) {
-    if (isByManager(invitation, await team.managers(invitation.accountId, now))) return invitation;
-  }
-  return null;
-}
-
-async function joinByPassword(
-  deps: TeamDeps,
-  token: string,
-  password: string,
-  source: RequestSource,
-): Promise<StartedSession> {
-  const { team, people, peopleService, secrets, clock } = deps;
-  const invitation = await openInvitation(deps, token);
-  const { email, accountId, role } = invitation;
-  if ((await people.find(email)) === null) {
-    const passwordHash = await peopleService.hashPassword(password, accountId);
-    return joinAnew(deps, invitation, { passwordHash, source });
-  }
-  const { person } = await peopleService.authenticate({ email, password }, source);
-  const at = clock.now();
-  const { row, started } = newSession(secrets, { person, accountId, role }, source, at);
-  const audit = [auditOf({ ...started.person.caller, client: source.client }, joinedBy(invitation), at)];
-  if (!(await team.join({ invitation, person, isNew: false, session: row, at, audit }))) throw invitationGone();
-  return started;
-}
-
 interface Joiner {
   readonly passwordHash: string;
   readonly source: SessionSource;
   readonly identity?: Identity;
-}
-
-/** Accepts an invitation as a new person. */
-async function joinAnew(
-  { team, secrets, ids, clock }: TeamDeps,
-  invitation: StoredInvitation,
-  { passwordHash, source, ...joiner }: Joiner,
-): Promise<StartedSession> {
-  const { email, accountId, role } = invitation;
-  const at = clock.now();
-  const person = { id: ids.person(), email, passwordHash, createdAt: at };
-  const { row, started } = newSession(secrets, { person, accountId, role }, source, at);
-  const audit = [auditOf({ ...started.person.caller, client: source.client }, joinedBy(invitation), at)];
-  if (!(await team.join({ invitation, person, isNew: true, session: row, at, audit, ...joiner })))
-    throw invitationGone();
-  return { ...started, isJoined: true };
 }
 
 function joinedBy({ id, email, role, createdBy }: StoredInvitation): Audited {

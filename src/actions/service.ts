@@ -10,7 +10,6 @@ import {
   type Action,
   ACTION_STATUSES,
   type ActionRequest,
-  type Creator,
   firstDueAt,
   firstState,
   largeBytesOf,
@@ -18,25 +17,27 @@ import {
 import { type PastAttempt, pastAttempts } from "../core/attempts.ts";
 import { budgetOf } from "../core/key-limits.ts";
 import { authorize, type Caller, viewerOf, viewOf } from "../core/roles.ts";
-import { differs, type HashOf, requestDigest } from "../core/dedupe.ts";
+import { differs, requestDigest } from "../core/dedupe.ts";
 import { COUNTED_MAX, FILTER_VALUES_MAX, LIST_SCAN_ROWS_MAX } from "../core/limits.ts";
 import type { StatusCounts } from "../api/list-schemas.ts";
 import { creatorOf, creatorOfCopy, decide, NO_FACTS, refusalOf } from "../core/policy.ts";
 import type { Recipients } from "../approvals/recipients.ts";
 import { entryOfRequest } from "../core/rejections.ts";
-import type { Bus } from "../core/bus.ts";
-import type { Clock } from "../core/clock.ts";
 import type { Dispatcher } from "../delivery/attempt.ts";
 import type { Ids } from "../core/ids.ts";
-import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type { ActionRows, ActionQuery, ActionStore, FilterValues, OutboxEntry, OutboxStore } from "../core/store.ts";
-import type { Enqueue } from "../receipts/serialize.ts";
 
-type ActionServiceDeps = CreateDeps &
-  DecideDeps &
+type ActionServiceDeps = DecideDeps &
   HistoryDeps &
-  WaitDeps & { readonly actions: ActionStore; readonly pauses: Pick<PauseStore, "ofAction"> };
+  WaitDeps & {
+    readonly actions: ActionStore;
+    readonly pauses: Pick<PauseStore, "ofAction">;
+    readonly ids: Pick<Ids, "action">;
+    readonly metrics: Pick<Metrics, "created">;
+    readonly dispatcher: Pick<Dispatcher, "reserve">;
+    readonly recipients: Pick<Recipients, "creatorOf" | "factsFor">;
+  };
 
 interface ActionHistory {
   readonly action: Action;
@@ -54,7 +55,7 @@ export type ListFilter = Omit<ActionQuery, "accountId">;
 export type CountFilter = Omit<ListFilter, "before" | "limit">;
 
 export function createActionService(deps: ActionServiceDeps) {
-  const { actions } = deps;
+  const { actions, pauses, clock, ids, bus, metrics, enqueue, dispatcher, recipients, hashOf, log } = deps;
   const decisions = createDecisions(deps);
 
   /** Throws `not_found`, also for actions of other accounts. */
@@ -98,28 +99,6 @@ export function createActionService(deps: ActionServiceDeps) {
     };
   };
 
-  return {
-    create: createCreate(deps),
-    get,
-    ...createHistory(deps, get),
-    list,
-    counts,
-    filterValues,
-    wait: createWait(deps),
-    ...decisions,
-    decideMany: createDecideMany(decisions),
-    /** Identifies what an approver is shown; only for those who may approve, since it covers masked values. */
-    digestOf: (action: Action) => requestDigest(action, deps.hashOf),
-    held: createHeld(deps),
-    heldAmong: createHeldAmong(deps),
-    historyOf: createHistoryOf(deps),
-  };
-}
-
-function createHistory(
-  { actions, pauses }: Pick<ActionServiceDeps, "actions" | "pauses">,
-  get: (caller: Caller, id: string) => Promise<Action>,
-) {
   /** The timeline of one action, oldest first, with the pauses that kept it from being sent. Throws `not_found`. */
   const timeline = async (caller: Caller, id: string): Promise<readonly TimelineEntry[]> => {
     authorize(caller, "read");
@@ -141,48 +120,21 @@ function createHistory(
     return { action, timeline: entries, attempts: pastAttempts(action, entries, kept) };
   };
 
-  return { timeline, history };
-}
-
-interface CreateDeps {
-  readonly actions: Pick<ActionStore, "create">;
-  readonly clock: Pick<Clock, "now">;
-  readonly ids: Pick<Ids, "action">;
-  readonly bus: Pick<Bus, "publish">;
-  readonly metrics: Pick<Metrics, "created">;
-  readonly enqueue: Enqueue;
-  readonly dispatcher: Pick<Dispatcher, "reserve">;
-  readonly recipients: Pick<Recipients, "creatorOf" | "factsFor">;
-  readonly hashOf: HashOf;
-  readonly log: Pick<Log, "info">;
-}
-
-interface CreateOptions {
-  /** Why the call is requested; shown in the timeline and to approvers. */
-  readonly reason?: string | null;
-  /** The action of which a person makes a copy: whatever bound its creator goes on. */
-  readonly copyOf?: Action;
-}
-
-/** The new action, or with `differs` the older one that its key means. */
-interface CreateAnswer {
-  readonly action: Action;
-  readonly differs?: readonly string[];
-}
-
-/**
- * Stores a validated request as an action that is due or awaits approval, or finds the action with the same `dedupe` or
- * idempotency key. The action is durable when this resolves. If a delivery slot is free, the same commit claims the action,
- * which saves a commit before sending; the answer still shows it as it was created. Throws
- * - `invalid_url` or `validation_error`: the creator may not name this callback or address,
- * - `invalid_request` or `forbidden`: a person rejected the same request within 24 hours, and the reason is missing or it
- *   was requested again too often,
- * - `too_many_held`: too many actions of the key await approval,
- * - `forbidden`: a limit of the key: its hosts, its methods, or how many creates it has a day.
- */
-function createCreate(deps: CreateDeps) {
-  const { actions, clock, ids, bus, metrics, enqueue, dispatcher, recipients, hashOf, log } = deps;
-  return async (caller: Caller, requested: ActionRequest, options: CreateOptions = {}): Promise<CreateAnswer> => {
+  /**
+   * Stores a validated request as an action that is due or awaits approval, or finds the action with the same `dedupe` or
+   * idempotency key. The action is durable when this resolves. If a delivery slot is free, the same commit claims the action,
+   * which saves a commit before sending; the answer still shows it as it was created. Throws
+   * - `invalid_url` or `validation_error`: the creator may not name this callback or address,
+   * - `invalid_request` or `forbidden`: a person rejected the same request within 24 hours, and the reason is missing or it
+   *   was requested again too often,
+   * - `too_many_held`: too many actions of the key await approval,
+   * - `forbidden`: a limit of the key: its hosts, its methods, or how many creates it has a day.
+   */
+  const create = async (
+    caller: Caller,
+    requested: ActionRequest,
+    options: CreateOptions = {},
+  ): Promise<CreateAnswer> => {
     authorize(caller, "create");
     const { copyOf, reason = null } = options;
     const creator = copyOf === undefined ? creatorOf(caller) : creatorOfCopy(await recipients.creatorOf(copyOf));
@@ -196,7 +148,18 @@ function createCreate(deps: CreateDeps) {
 
     const now = clock.now();
     const approve = decision.kind === "hold";
-    const action = newAction(requested, { id: ids.action(now), approve, caller, creator, now });
+    const action: Action = {
+      ...requested,
+      ...firstState(approve, now, firstDueAt(requested, now)),
+      approve,
+      id: ids.action(now),
+      accountId: caller.accountId,
+      revision: 1,
+      createdAt: now,
+      createdBy: caller.actor,
+      keyId: caller.keyId ?? "",
+      creator: { role: creator.role, hold: creator.hold },
+    };
     const isDue = action.dueAt !== null && action.dueAt <= now;
     const reservation = isDue ? dispatcher.reserve(action, largeBytesOf(action)) : null;
     const events = firstEvents(action, reason);
@@ -231,29 +194,37 @@ function createCreate(deps: CreateDeps) {
     if (approve) logHeld(log, action);
     return { action };
   };
-}
 
-interface NewAction {
-  readonly id: string;
-  readonly approve: boolean;
-  readonly caller: Caller;
-  readonly creator: Creator;
-  readonly now: Date;
-}
-
-function newAction(request: ActionRequest, { id, approve, caller, creator, now }: NewAction): Action {
   return {
-    ...request,
-    ...firstState(approve, now, firstDueAt(request, now)),
-    approve,
-    id,
-    accountId: caller.accountId,
-    revision: 1,
-    createdAt: now,
-    createdBy: caller.actor,
-    keyId: caller.keyId ?? "",
-    creator: { role: creator.role, hold: creator.hold },
+    create,
+    get,
+    timeline,
+    history,
+    list,
+    counts,
+    filterValues,
+    wait: createWait(deps),
+    ...decisions,
+    decideMany: createDecideMany(decisions),
+    /** Identifies what an approver is shown; only for those who may approve, since it covers masked values. */
+    digestOf: (action: Action) => requestDigest(action, hashOf),
+    held: createHeld(deps),
+    heldAmong: createHeldAmong(deps),
+    historyOf: createHistoryOf(deps),
   };
+}
+
+interface CreateOptions {
+  /** Why the call is requested; shown in the timeline and to approvers. */
+  readonly reason?: string | null;
+  /** The action of which a person makes a copy: whatever bound its creator goes on. */
+  readonly copyOf?: Action;
+}
+
+/** The new action, or with `differs` the older one that its key means. */
+interface CreateAnswer {
+  readonly action: Action;
+  readonly differs?: readonly string[];
 }
 
 /**

@@ -56,7 +56,23 @@ interface BulkGroup {
 export type BulkService = ReturnType<typeof createBulkService>;
 
 function createBulkService({ bulk, actions, runner, clock, ids }: BulkDeps) {
-  const matching = createMatching(actions);
+  /** The actions that a job would cover. */
+  const matching = async (caller: Caller, { operation, filter }: BulkRequest): Promise<MatchedActions> => {
+    authorize(caller, operation);
+    const asked = filterFor(operation, filter);
+    const found: MatchedActions[] = [];
+    for (const createdBy of creatorsFor(caller, asked)) {
+      if (found.length > 0) await nextTurn();
+      const own = { createdBy, accountId: caller.accountId, seenAs: searchedAs(caller) };
+      const query = { ...asked, ...own, before: null, limit: BULK_ACTIONS_MAX };
+      found.push(await actions.matching(query, BULK_SCAN_ROWS_MAX));
+    }
+    const all = found.flatMap((one) => one.actions).toSorted((one, other) => (one.id < other.id ? 1 : -1));
+    return {
+      actions: all.slice(0, BULK_ACTIONS_MAX),
+      isMore: all.length > BULK_ACTIONS_MAX || found.some(({ isMore }) => isMore),
+    };
+  };
 
   const find = async (caller: Caller, id: string): Promise<BulkJob> => {
     authorize(caller, "read");
@@ -165,26 +181,6 @@ function startedOf({ id, operation, matching, reason }: BulkJob): Audited {
   // A reason may contain secrets.
   const why = reason === null ? {} : { reason: maskText(reason, "public") };
   return { kind: "bulk_started", subject: id, detail: { operation, matching, ...why } };
-}
-
-/** The actions that a job would cover. */
-function createMatching(actions: BulkDeps["actions"]) {
-  return async (caller: Caller, { operation, filter }: BulkRequest): Promise<MatchedActions> => {
-    authorize(caller, operation);
-    const asked = filterFor(operation, filter);
-    const found: MatchedActions[] = [];
-    for (const createdBy of creatorsFor(caller, asked)) {
-      if (found.length > 0) await nextTurn();
-      const own = { createdBy, accountId: caller.accountId, seenAs: searchedAs(caller) };
-      const query = { ...asked, ...own, before: null, limit: BULK_ACTIONS_MAX };
-      found.push(await actions.matching(query, BULK_SCAN_ROWS_MAX));
-    }
-    const all = found.flatMap((one) => one.actions).toSorted((one, other) => (one.id < other.id ? 1 : -1));
-    return {
-      actions: all.slice(0, BULK_ACTIONS_MAX),
-      isMore: all.length > BULK_ACTIONS_MAX || found.some(({ isMore }) => isMore),
-    };
-  };
 }
 
 /** The statuses that a job takes: of those in the filter, or by default, the ones that its operation is for. */

@@ -43,7 +43,7 @@ interface ChannelServiceDeps extends PostDeps {
 export type ChannelService = ReturnType<typeof createChannelService>;
 
 export function createChannelService(deps: ChannelServiceDeps) {
-  const { channels, known, audit, clock, ids, checkTarget } = deps;
+  const { channels, known, audit, recipients, sender, mailer, clock, ids, checkTarget } = deps;
   const countTest = createMessageLimit(clock, "This account has just tested channels.");
   const find = async (caller: Caller, id: string): Promise<Channel> => {
     authorize(caller, "manage");
@@ -51,6 +51,38 @@ export function createChannelService(deps: ChannelServiceDeps) {
     if (channel === null) throw noChannel();
     return channel;
   };
+  /** Throws `validation_error` for addresses that may not be asked. */
+  const checkAddresses = async (accountId: string, to: readonly string[]): Promise<void> => {
+    const allowed = await Promise.all(to.map((address) => recipients.mayMail(accountId, OWNER, address)));
+    throwIssues(allowed.flatMap((may, at) => (may ? [] : [{ field: `to.${at}`, message: NOT_AN_APPROVER }])));
+  };
+
+  const testPost = async (channel: Channel): Promise<Delivery> => {
+    const { kind, name, url } = channel;
+    if (url === null) return { kind: "withheld", error: "Where the channel goes can't be read. Set its URL again." };
+    const now = clock.now();
+    const body = kind === "slack" ? slackTest(name) : webhookTest(channel, now);
+    const request = await postRequest(deps, { channel, url, id: `test_${ids.row(now)}`, body }, now).catch(faultOf);
+    if (typeof request === "string") return deliveryOf({ kind: "not_sent", fault: request }, now, MESSAGE_TIMEOUT_MS);
+    const outcome = await sender.send(request, { timeoutMs: MESSAGE_TIMEOUT_MS });
+    return outcome.kind === "stopped" ? INTERRUPTED : deliveryOf(outcome, now, MESSAGE_TIMEOUT_MS);
+  };
+
+  /** To every address, of which there are few; the first failure counts. */
+  const testMails = async ({ id: channelId, name, to, accountId }: Channel): Promise<Delivery> => {
+    if (mailer === null) return NO_MAILER;
+    if (to.length === 0)
+      return { kind: "withheld", error: "Where the channel goes can't be read. Set its addresses again." };
+    await checkAddresses(accountId, to);
+    const id = `${channelId}.${ids.row(clock.now())}`;
+    const sent = await Promise.all(
+      to.map((address) =>
+        mailer.send({ event: "tested", to: address, id, channel: name }, { timeoutMs: MESSAGE_TIMEOUT_MS }),
+      ),
+    );
+    return sent.find(({ kind }) => kind !== "delivered") ?? { kind: "delivered" };
+  };
+
   const entry = (caller: Caller, audited: Audited) => auditOf(caller, audited, clock.now());
   return {
     async list(caller: Caller): Promise<readonly Channel[]> {
@@ -64,7 +96,7 @@ export function createChannelService(deps: ChannelServiceDeps) {
       const { accountId, actor: createdBy } = caller;
       const { name, kind, remind_after_minutes: remindAfterMinutes = null, enabled = true } = asked;
       const target = channelTarget(asked, checkTarget);
-      await checkAddresses(deps, accountId, target.to);
+      await checkAddresses(accountId, target.to);
       const made = { id: ids.channel(), createdAt: clock.now(), createdBy };
       const channel: Channel = { ...made, accountId, name, kind, ...target, remindAfterMinutes, enabled };
       const detail = { name, kind };
@@ -83,7 +115,7 @@ export function createChannelService(deps: ChannelServiceDeps) {
       throwIssues(urlIssues(change.url, checkTarget));
       const { kind, accountId } = await find(caller, id);
       const patch = patchOf(kind, change, checkTarget);
-      await checkAddresses(deps, accountId, patch.target?.to ?? []);
+      await checkAddresses(accountId, patch.target?.to ?? []);
       const detail = { changed: Object.keys(change).join(", ") };
       const audited = entry(caller, { kind: "channel_changed", subject: id, detail });
       if (!(await channels.change(accountId, id, patch, audited))) throw noChannel();
@@ -106,7 +138,7 @@ export function createChannelService(deps: ChannelServiceDeps) {
     async test(caller: Caller, id: string): Promise<ChannelTest> {
       const channel = await find(caller, id);
       countTest(caller.accountId);
-      const delivery = await (channel.kind === "mail" ? testMails(deps, channel) : testPost(deps, channel));
+      const delivery = await (channel.kind === "mail" ? testMails(channel) : testPost(channel));
       const error = messageError(delivery);
       const detail = { delivered: error === null };
       await audit.record(entry(caller, { kind: "channel_tested", subject: id, detail }));
@@ -122,48 +154,10 @@ function noChannel(): DomainError {
 /** Channels are made by owners. */
 const OWNER: Creator = { role: "owner", hold: "none" };
 
-/** Throws `validation_error` for addresses that may not be asked. */
-async function checkAddresses(
-  { recipients }: Pick<ChannelServiceDeps, "recipients">,
-  accountId: string,
-  to: readonly string[],
-): Promise<void> {
-  const allowed = await Promise.all(to.map((address) => recipients.mayMail(accountId, OWNER, address)));
-  throwIssues(allowed.flatMap((may, at) => (may ? [] : [{ field: `to.${at}`, message: NOT_AN_APPROVER }])));
-}
-
 const NOT_AN_APPROVER = "Is neither of a person of this account nor one of the APPROVERS of this server.";
-
-async function testPost(deps: ChannelServiceDeps, channel: Channel): Promise<Delivery> {
-  const { sender, clock, ids } = deps;
-  const { kind, name, url } = channel;
-  if (url === null) return { kind: "withheld", error: "Where the channel goes can't be read. Set its URL again." };
-  const now = clock.now();
-  const body = kind === "slack" ? slackTest(name) : webhookTest(channel, now);
-  const request = await postRequest(deps, { channel, url, id: `test_${ids.row(now)}`, body }, now).catch(faultOf);
-  if (typeof request === "string") return deliveryOf({ kind: "not_sent", fault: request }, now, MESSAGE_TIMEOUT_MS);
-  const outcome = await sender.send(request, { timeoutMs: MESSAGE_TIMEOUT_MS });
-  return outcome.kind === "stopped" ? INTERRUPTED : deliveryOf(outcome, now, MESSAGE_TIMEOUT_MS);
-}
 
 const INTERRUPTED: Delivery = {
   kind: "failed",
   error: describeOutcome({ kind: "unknown", fault: "interrupted" }, 0),
   notBeforeMs: null,
 };
-
-/** To every address, of which there are few; the first failure counts. */
-async function testMails(deps: ChannelServiceDeps, { id: channelId, name, to, accountId }: Channel): Promise<Delivery> {
-  const { mailer, ids, clock } = deps;
-  if (mailer === null) return NO_MAILER;
-  if (to.length === 0)
-    return { kind: "withheld", error: "Where the channel goes can't be read. Set its addresses again." };
-  await checkAddresses(deps, accountId, to);
-  const id = `${channelId}.${ids.row(clock.now())}`;
-  const sent = await Promise.all(
-    to.map((address) =>
-      mailer.send({ event: "tested", to: address, id, channel: name }, { timeoutMs: MESSAGE_TIMEOUT_MS }),
-    ),
-  );
-  return sent.find(({ kind }) => kind !== "delivered") ?? { kind: "delivered" };
-}
