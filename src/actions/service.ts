@@ -1,6 +1,6 @@
 import { createDecideMany, createDecisions, type DecideDeps } from "../approvals/decide.ts";
 import { createWait, type WaitDeps } from "./wait.ts";
-import { type HistoryDeps, createHistoryOf, createHeld, createHeldAmong, logHeld } from "../approvals/held.ts";
+import { type HistoryDeps, createHeld, logHeld } from "../approvals/held.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { type PauseStore, withPauses } from "../core/pause.ts";
 import type { TimelineEntry, TimelineEvent } from "../core/timeline.ts";
@@ -208,9 +208,7 @@ export function createActionService(deps: ActionServiceDeps) {
     decideMany: createDecideMany(decisions),
     /** Identifies what an approver is shown; only for those who may approve, since it covers masked values. */
     digestOf: (action: Action) => requestDigest(action, hashOf),
-    held: createHeld(deps),
-    heldAmong: createHeldAmong(deps),
-    historyOf: createHistoryOf(deps),
+    ...createHeld(deps),
   };
 }
 

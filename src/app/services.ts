@@ -12,7 +12,7 @@ import { createTeamService } from "../accounts/team.ts";
 import { createOidcThrottle } from "../accounts/throttle.ts";
 import { createVerifyService } from "../accounts/verify-signature.ts";
 import { createActionService, createListNotifications } from "../actions/service.ts";
-import { createHistoryOf } from "../approvals/held.ts";
+import { createHeld } from "../approvals/held.ts";
 import { createFollowLink } from "../approvals/links.ts";
 import { createRecipients } from "../approvals/recipients.ts";
 import { createAuditService } from "../audit/service.ts";
@@ -78,7 +78,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const fresh = node === null ? {} : { freshMs: SHARED_FRESH_MS };
   const signingSecrets = createSigningSecrets({ accounts, signing: store.signing, secrets, log, ...fresh });
   const recipients = createRecipients({ accounts, callbackHosts, people, approvers: config.approvers });
-  const historyOf = createHistoryOf({ actions, accounts, rejections, clock, hashOf });
+  const { historyOf } = createHeld({ actions, accounts, rejections, clock, hashOf });
   const enqueue = createEnqueue({ ids, receiptUrl, channelsOf: channels.of });
 
   const delivery = createDelivery(app, {

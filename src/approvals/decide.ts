@@ -75,15 +75,80 @@ type Verdict = (
  * - retry throws `not_retryable` (another status, another action has taken its `dedupe` key, an agent's key comes before the time
  *   that the target asked for) and what the policy refuses.
  */
-export function createDecisions(deps: DecideDeps): Readonly<Record<Operation | "sendNow", Decide>> {
+export function createDecisions({
+  actions,
+  clock,
+  bus,
+  metrics,
+  enqueue,
+  rejections,
+  recipients,
+  hashOf,
+  log,
+}: DecideDeps): Readonly<Record<Operation | "sendNow", Decide>> {
+  /** Read for what another key created, if the callbacks of this one are bound; else null. */
+  const callbackHostsFor = async (action: Action, caller: Caller): Promise<readonly string[] | null> => {
+    const creator = creatorOf(caller);
+    if (action.callback === null || action.keyId === caller.keyId || !needsListedCallback(creator)) return null;
+    const facts = await recipients.factsFor(action.accountId, creator, {
+      callback: action.callback,
+      notifyEmail: null,
+    });
+    return facts.callbackHosts;
+  };
+
+  const countsFor = async (action: Action, { reason, now }: DecisionInput, caller: Caller) => {
+    const entry = entryOfRequest(action, { caller, reason }, hashOf);
+    const budget = budgetOf(caller, now);
+    return {
+      heldCount: action.approve ? await actions.heldCount(action.accountId, action.keyId) : 0,
+      rejections: entry === null ? null : await rejections.count({ ...action, digest: entry.digest }, now),
+      isBudgetSpent: budget !== null && !(await actions.hasBudgetLeft(budget)),
+    };
+  };
+
+  /** The change that starts a new run, or sends what waits, if the policy and the action's `dedupe` key allow it. */
+  const sendAgain = async (
+    operation: "retry" | "sendNow",
+    action: Action,
+    input: DecisionInput,
+    caller: Caller,
+  ): Promise<Change | DomainError> => {
+    const { reason, now } = input;
+    const isRetry = operation === "retry";
+    const change = isRetry ? retry(action, input) : sendNow(action, input);
+    if (change instanceof DomainError) return change;
+    const retryAfter = retryAfterOf(action);
+    const decision = decide({
+      operation,
+      request: action,
+      caller,
+      callbackHosts: await callbackHostsFor(action, caller),
+      retryAfter,
+      endedAt: isRetry && retryAfter !== null ? ((await lastAttemptAt(actions, action)) ?? now) : now,
+      // What is sent now was counted when it was created.
+      counts: isRetry ? await countsFor(action, input, caller) : NO_COUNTS,
+      reason,
+      now,
+    });
+    if (decision.kind === "refuse") return decision.error;
+    if (!isRetry || action.dedupe === null) return change;
+    const holder = await actions.holderOf(action.accountId, "dedupe", action.dedupe, now);
+    if (holder === null || holder.id === action.id) return change;
+    return new DomainError(
+      "not_retryable",
+      `Action ${action.id} cannot be retried: action ${holder.id} now has its dedupe key and is ${holder.status}.`,
+    );
+  };
+
   const decisions: Readonly<Record<Operation | "sendNow", Verdict>> = {
     approve(action, input, { role }) {
       if (!mayApproveIt(role, action)) return beyondElicitation(action);
-      return approve(action, { ...input, digest: requestDigest(action, deps.hashOf) });
+      return approve(action, { ...input, digest: requestDigest(action, hashOf) });
     },
     cancel,
-    retry: (action, input, caller) => sendAgain("retry", deps, action, input, caller),
-    sendNow: (action, input, caller) => sendAgain("sendNow", deps, action, input, caller),
+    retry: (action, input, caller) => sendAgain("retry", action, input, caller),
+    sendNow: (action, input, caller) => sendAgain("sendNow", action, input, caller),
   };
   const decideOn = (name: Operation | "sendNow"): Decide => {
     // Of the same people, with the same errors.
@@ -91,27 +156,26 @@ export function createDecisions(deps: DecideDeps): Readonly<Record<Operation | "
     return async (caller, id, reason, expected) => {
       authorize(caller, operation);
       for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
-        const action = await deps.actions.find(caller.accountId, id);
+        const action = await actions.find(caller.accountId, id);
         if (action === null) throw new DomainError("not_found", "There is no such action.");
         requireMayChange(caller, action);
-        const now = deps.clock.now();
+        const now = clock.now();
         const stale = expected === undefined ? null : staleDecision(operation, action, expected);
-        if (expected?.digest !== undefined && expected.digest !== requestDigest(action, deps.hashOf))
+        if (expected?.digest !== undefined && expected.digest !== requestDigest(action, hashOf))
           throw stale ?? new OtherRequest(operation, action);
         const change = stale ?? (await decisions[name](action, inputOf(caller, reason, now), caller));
         if (change instanceof DomainError) throw change;
         const { after } = change;
-        const outbox = deps.enqueue(after, now, change.events);
+        const outbox = enqueue(after, now, change.events);
         const audit = auditOf(caller, auditedOf(name, change, reason), now);
-        const rejection =
-          name === "sendNow" ? null : entryOfDecision(operation, action, { caller, reason }, deps.hashOf);
+        const rejection = name === "sendNow" ? null : entryOfDecision(operation, action, { caller, reason }, hashOf);
         // A retry counts as a create; an attempt never does.
         const budget = name === "retry" ? budgetOf(caller, now) : null;
         const counted = budget === null ? {} : { budget };
-        if (await isWritten(deps.actions, { change, at: now, outbox, audit, rejection, ...counted })) {
-          if (name !== "sendNow") deps.metrics.decided(operation);
-          deps.bus.publish(after);
-          if (after.status === "awaiting_approval") logHeld(deps.log, after);
+        if (await isWritten(actions, { change, at: now, outbox, audit, rejection, ...counted })) {
+          if (name !== "sendNow") metrics.decided(operation);
+          bus.publish(after);
+          if (after.status === "awaiting_approval") logHeld(log, after);
           return after;
         }
       }
@@ -164,68 +228,6 @@ function beyondElicitation({ id }: Action): DomainError {
     "forbidden",
     `Action ${id} is held because its key has a hold. A key with the role agent can't approve it, even if its client asked a person; approve it with an owner or approver key, on the pages or by mail.`,
   );
-}
-
-/** The change that starts a new run, or sends what waits, if the policy and the action's `dedupe` key allow it. */
-async function sendAgain(
-  operation: "retry" | "sendNow",
-  deps: DecideDeps,
-  action: Action,
-  input: DecisionInput,
-  caller: Caller,
-): Promise<Change | DomainError> {
-  const { reason, now } = input;
-  const isRetry = operation === "retry";
-  const change = isRetry ? retry(action, input) : sendNow(action, input);
-  if (change instanceof DomainError) return change;
-  const retryAfter = retryAfterOf(action);
-  const decision = decide({
-    operation,
-    request: action,
-    caller,
-    callbackHosts: await callbackHostsFor(deps.recipients, action, caller),
-    retryAfter,
-    endedAt: isRetry && retryAfter !== null ? ((await lastAttemptAt(deps.actions, action)) ?? now) : now,
-    // What is sent now was counted when it was created.
-    counts: isRetry ? await countsFor(deps, action, input, caller) : NO_COUNTS,
-    reason,
-    now,
-  });
-  if (decision.kind === "refuse") return decision.error;
-  if (!isRetry || action.dedupe === null) return change;
-  const holder = await deps.actions.holderOf(action.accountId, "dedupe", action.dedupe, now);
-  if (holder === null || holder.id === action.id) return change;
-  return new DomainError(
-    "not_retryable",
-    `Action ${action.id} cannot be retried: action ${holder.id} now has its dedupe key and is ${holder.status}.`,
-  );
-}
-
-async function countsFor(
-  { actions, rejections, hashOf }: DecideDeps,
-  action: Action,
-  { reason, now }: DecisionInput,
-  caller: Caller,
-) {
-  const entry = entryOfRequest(action, { caller, reason }, hashOf);
-  const budget = budgetOf(caller, now);
-  return {
-    heldCount: action.approve ? await actions.heldCount(action.accountId, action.keyId) : 0,
-    rejections: entry === null ? null : await rejections.count({ ...action, digest: entry.digest }, now),
-    isBudgetSpent: budget !== null && !(await actions.hasBudgetLeft(budget)),
-  };
-}
-
-/** Read for what another key created, if the callbacks of this one are bound; else null. */
-async function callbackHostsFor(
-  recipients: Pick<Recipients, "factsFor">,
-  action: Action,
-  caller: Caller,
-): Promise<readonly string[] | null> {
-  const creator = creatorOf(caller);
-  if (action.callback === null || action.keyId === caller.keyId || !needsListedCallback(creator)) return null;
-  const facts = await recipients.factsFor(action.accountId, creator, { callback: action.callback, notifyEmail: null });
-  return facts.callbackHosts;
 }
 
 /** The `Retry-After` of the answer to the last attempt; null: there is none. */

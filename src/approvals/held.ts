@@ -38,54 +38,11 @@ export interface Inbox extends HeldPage {
   readonly matching: number;
 }
 
-/**
- * One page of held actions, oldest first, so that new ones never move those that the reader is looking at. Several keys
- * take turns on a page.
- */
-export function createHeld(
-  deps: HistoryDeps & {
-    readonly actions: Pick<ActionStore, "held" | "requesters" | "heldHosts" | "heldTotal">;
-  },
-) {
-  const { actions } = deps;
-  const historiesOf = createHistoriesOf(deps);
-  return async (caller: Caller, after: string | null, filter: HeldFilter): Promise<Inbox> => {
-    authorize(caller, "read");
-    const { accountId } = caller;
-    const isAll = filter.keyId === null && filter.host === null && filter.before === null;
-    const [page, total, found, requesters, hosts] = await Promise.all([
-      actions.held(accountId, after, HELD_LISTED_MAX, filter),
-      actions.heldTotal(accountId, NO_FILTER, HELD_COUNTED_MAX),
-      isAll ? null : actions.heldTotal(accountId, filter, HELD_COUNTED_MAX),
-      actions.requesters(accountId),
-      actions.heldHosts(accountId),
-    ]);
-    return {
-      ...page,
-      total,
-      matching: found ?? total,
-      requesters,
-      hosts: hosts.slice(0, HELD_HOSTS_SHOWN_MAX).toSorted((a, b) => b.count - a.count),
-      hasMoreHosts: hosts.length > HELD_HOSTS_SHOWN_MAX,
-      histories: await historiesOf(accountId, page.actions),
-    };
-  };
-}
-
-const NO_FILTER: HeldFilter = { keyId: null, host: null, before: null };
-
-/** Those of the requests that still wait, with their histories, oldest first. */
-export function createHeldAmong(deps: HistoryDeps & { readonly actions: Pick<ActionStore, "heldAmong"> }) {
-  const historiesOf = createHistoriesOf(deps);
-  return async (caller: Caller, ids: readonly string[]): Promise<Pick<Inbox, "actions" | "histories">> => {
-    authorize(caller, "read");
-    const actions = await deps.actions.heldAmong(caller.accountId, ids);
-    return { actions, histories: await historiesOf(caller.accountId, actions) };
-  };
-}
-
 export interface HistoryDeps {
-  readonly actions: Pick<ActionStore, "approvedHosts">;
+  readonly actions: Pick<
+    ActionStore,
+    "approvedHosts" | "held" | "heldAmong" | "heldHosts" | "heldTotal" | "requesters"
+  >;
   readonly accounts: Pick<AccountStore, "findKey">;
   readonly rejections: Pick<RejectionStore, "earlier" | "similar">;
   readonly clock: Clock;
@@ -95,13 +52,9 @@ export interface HistoryDeps {
 /** Reads the history of one action. It does not authorize: the caller has to. */
 export type HistoryOf = (action: Action) => Promise<DecisionHistory>;
 
-export function createHistoryOf(deps: HistoryDeps): HistoryOf {
-  const historiesOf = createHistoriesOf(deps);
-  return async (action) => (await historiesOf(action.accountId, [action])).get(action.id) ?? NO_HISTORY;
-}
-
-function createHistoriesOf({ actions, accounts, rejections, clock, hashOf }: HistoryDeps) {
-  return async (accountId: string, some: readonly Action[]): Promise<Histories> => {
+/** Reads held actions with their histories. */
+export function createHeld({ actions, accounts, rejections, clock, hashOf }: HistoryDeps) {
+  const historiesOf = async (accountId: string, some: readonly Action[]): Promise<Histories> => {
     const now = clock.now();
     const requestOf = async (action: Action) => {
       const digests = digestsOf(action, hashOf);
@@ -126,7 +79,49 @@ function createHistoriesOf({ actions, accounts, rejections, clock, hashOf }: His
     });
     return new Map(histories);
   };
+
+  const historyOf: HistoryOf = async (action) =>
+    (await historiesOf(action.accountId, [action])).get(action.id) ?? NO_HISTORY;
+
+  return {
+    historyOf,
+
+    /**
+     * One page of held actions, oldest first, so that new ones never move those that the reader is looking at. Several keys
+     * take turns on a page.
+     */
+    async held(caller: Caller, after: string | null, filter: HeldFilter): Promise<Inbox> {
+      authorize(caller, "read");
+      const { accountId } = caller;
+      const isAll = filter.keyId === null && filter.host === null && filter.before === null;
+      const [page, total, found, requesters, hosts] = await Promise.all([
+        actions.held(accountId, after, HELD_LISTED_MAX, filter),
+        actions.heldTotal(accountId, NO_FILTER, HELD_COUNTED_MAX),
+        isAll ? null : actions.heldTotal(accountId, filter, HELD_COUNTED_MAX),
+        actions.requesters(accountId),
+        actions.heldHosts(accountId),
+      ]);
+      return {
+        ...page,
+        total,
+        matching: found ?? total,
+        requesters,
+        hosts: hosts.slice(0, HELD_HOSTS_SHOWN_MAX).toSorted((a, b) => b.count - a.count),
+        hasMoreHosts: hosts.length > HELD_HOSTS_SHOWN_MAX,
+        histories: await historiesOf(accountId, page.actions),
+      };
+    },
+
+    /** Those of the requests that still wait, with their histories, oldest first. */
+    async heldAmong(caller: Caller, ids: readonly string[]): Promise<Pick<Inbox, "actions" | "histories">> {
+      authorize(caller, "read");
+      const found = await actions.heldAmong(caller.accountId, ids);
+      return { actions: found, histories: await historiesOf(caller.accountId, found) };
+    },
+  };
 }
+
+const NO_FILTER: HeldFilter = { keyId: null, host: null, before: null };
 
 /** How a key has ended by now; null: it is live. */
 function keyEndOf({ revokedAt, revokedBy, expiresAt }: ApiKey, now: Date): KeyEnd | null {
