@@ -61,7 +61,7 @@ const NESTED: ReadonlySet<string> = new Set(["late_result", "pause", "created_by
 /** Of these the first members are kept whole. */
 const MAPS: ReadonlySet<string> = new Set(["headers", "metadata", "form"]);
 
-/** Bodies, whose cut a note tells: their beginning is exactly what was sent or answered. */
+/** Bodies, whose cut a note describes: their beginning is exactly what was sent or answered. */
 const EXACT: ReadonlySet<string> = new Set(["body", "json", "text", "response_body"]);
 
 const MARK = "…";

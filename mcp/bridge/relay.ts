@@ -248,7 +248,7 @@ class LegacySession {
     return this.#send({ method: "POST", headers, body, signal });
   }
 
-  /** Begins a new session, once where several requests find theirs gone. */
+  /** Begins a new session, once where several requests find that it has ended. */
   #beginAgain(lost: string): Promise<boolean> {
     if (this.#id !== lost) return Promise.resolve(true);
     this.#beginning ??= this.#begin().finally(() => (this.#beginning = null));

@@ -31,7 +31,7 @@ interface CallbackTestDeps {
   readonly checkTarget: (url: string) => { readonly refused: string } | object;
 }
 
-/** How one test callback fared. What the receiver answered beside its status is not read on. */
+/** The result of one test callback. Of the receiver's answer only the status is read. */
 interface Try {
   /** Null: it did not answer. */
   readonly code: number | null;

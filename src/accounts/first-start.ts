@@ -187,7 +187,7 @@ which only this user can read. Read it, then delete it: nothing else shows them.
   return true;
 }
 
-/** The keys as a line of JSON tells them, for a program that starts the service. */
+/** The keys for a line of JSON, for a program that starts the service. */
 function firstKeysFields(config: Pick<Config, "baseUrl">, { ownerKey, agentKey, welcomeToken }: FirstKeys): LogFields {
   return {
     message:

@@ -223,7 +223,7 @@ function createDerive({ accounts, secrets, log }: SecretsDeps) {
     try {
       return secrets.open(sealed, place);
     } catch (cause) {
-      // Callers are not told which row it is.
+      // The error that callers get does not name the row.
       log.error("signing.unreadable", { account_id: accountId, table: place.table, row: place.row });
       throw new UnreadableSecret(`The sealed ${place.column} of ${place.table} ${place.row} can't be opened.`, {
         cause,

@@ -266,7 +266,7 @@ export function createVerifyService({ signingSecrets, actions, firstSteps, clock
     return { own, ofOtherUse };
   };
 
-  /** What the action of the message's id tells, where no signature matched. */
+  /** What the message's action shows, where no signature matched. */
   const problemsOfAction = async (
     accountId: string,
     { headers, bodies }: ReceivedMessage,

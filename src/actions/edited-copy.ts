@@ -47,7 +47,7 @@ export function editedCopy(
   const action = storedOf(seen);
   const texts = textsOf(action);
   const problems: { -readonly [Name in keyof EditedFields]?: string } = {};
-  // Of a body that is not edited, what is seen tells it without masking a megabyte here.
+  // A body that is not edited is known by its masked text, which saves masking a megabyte here.
   let usesHidden = edited.body === null && seen.body !== action.body;
   const meant = (field: keyof EditedFields, typed: string, known: Known): string => {
     const text = unmasked(typed, known, texts.secrets);

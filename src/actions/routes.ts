@@ -229,7 +229,7 @@ function findRoutes({ actionService, exportActions }: ActionRouteDeps) {
     );
 }
 
-/** What there is to know of one action beside itself, and every change as it happens. */
+/** Facts, timeline and attempts of one action, and every change as it happens. */
 function viewRoutes(deps: ActionRouteDeps) {
   const { actionService, baseUrl } = deps;
   const streamEvents = createStreamEvents({ ...deps, serialize: deps.serializeEvent });

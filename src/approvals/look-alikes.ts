@@ -58,7 +58,7 @@ export interface RequestGroup<Request extends SeenRequest> {
 
 /**
  * Puts requests together that look alike: of one key, with the same method, host, path but for its ids, fields and risks.
- * What they differ in is told in full, so a row of several hides nothing: those that differ in too much stay alone.
+ * All differences are shown in full, so a row of several hides nothing: those that differ in too much stay alone.
  */
 export function groupAlike<Request extends SeenRequest>(
   requests: readonly Request[],

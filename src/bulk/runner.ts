@@ -57,7 +57,7 @@ export class BulkRunner {
         await leases.run("bulk", (stop) => this.#rounds(stop), { stop: this.#stopping.signal });
       } while (this.#isAskedAgain && !this.#stopping.signal.aborted);
     } catch (error) {
-      // The next run goes on. `Outage` tells that the store is away.
+      // The next run goes on. `Outage` logs that the store is away.
       if (!(error instanceof StoreUnavailable))
         log.error("bulk.interrupted", { error: error instanceof Error ? error.name : "unknown" });
     }

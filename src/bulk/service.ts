@@ -240,7 +240,7 @@ function createJobCaller({ accounts, bulk, isStopped, clock }: JobCallerDeps) {
     if (key === null || key.revokedAt !== null) return null;
     if (key.expiresAt !== null && clock.now() >= key.expiresAt) return null;
     const replaced = key.replaces === null ? [] : await accounts.replacedBy(keyId);
-    // It is read again before each step, so nothing has to be told of a revocation.
+    // It is read again before each step, so a revocation needs no signal.
     return { ...callerOfKey(key, replaced, new AbortController().signal), client };
   };
 }

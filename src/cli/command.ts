@@ -58,7 +58,7 @@ export function processIo(env: Io["env"]): Io {
   };
 }
 
-/** A command of `outgate`: it has an exit code, and tells in our words what is wrong with its arguments. */
+/** A command of `outgate`: it has an exit code, and words its own errors about arguments. */
 export class CliCommand extends Command {
   readonly #io: Io;
   /** Shared by all commands of a program. */

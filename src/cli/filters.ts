@@ -53,7 +53,7 @@ export function addFilterOptions(command: CliCommand): CliCommand {
 /** The same as a query of the API, with whole ids. What is undefined isn't sent. */
 export async function filterQueryOf(session: Session, options: FilterOptions): Promise<FilterQuery> {
   const ids: string[] = [];
-  // One after another: an unclear one is told without asking for the rest.
+  // One after another, so that an ambiguous one is reported before the rest is looked up.
   for (const text of options.id ?? []) ids.push(await findActionId(session, text));
   const { status, method, host, path, dedupe, outcome, error, title, metadata } = options;
   // Safe: the service refuses what is none of its words.

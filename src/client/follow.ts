@@ -52,7 +52,7 @@ interface Position {
 
 interface Connection {
   readonly position: Position;
-  /** Called with every message; the first one tells the position of the stream. */
+  /** Called with every message; the first one has the position of the stream. */
   readonly opened: () => void;
   readonly signal: AbortSignal | undefined;
 }

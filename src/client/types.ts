@@ -169,7 +169,7 @@ export type OutgateErrorCode =
   | "not_outgate"
   | "invalid_signature";
 
-/** What an `OutgateError` tells besides its message. */
+/** What an `OutgateError` has besides its message. */
 export interface OutgateErrorFacts {
   readonly code: OutgateErrorCode;
   /** HTTP status; null without a response. */
@@ -182,9 +182,9 @@ export interface OutgateErrorFacts {
   readonly retryAfterMs: number | null;
 }
 
-/** What a valid signature tells. */
+/** What a valid signature proves. */
 export interface Verified {
-  /** The action's id, or the callback's: the same in every attempt, so that a repeat can be told. */
+  /** The action's id, or the callback's: the same in every attempt, so that a repeat can be recognized. */
   readonly id: string;
   readonly timestamp: Date;
 }
@@ -257,7 +257,7 @@ export interface OutgateClient {
   readonly listPauses: (options?: CallOptions) => Promise<PauseList>;
   readonly endPause: (id: string, options?: CallOptions) => Promise<undefined>;
   readonly listChannels: (options?: CallOptions) => Promise<ChannelList>;
-  /** Every action that begins to await approval is told to it from now on. */
+  /** It gets a message for every action that begins to await approval from now on. */
   readonly createChannel: (channel: CreateChannel, options?: CallOptions) => Promise<Channel>;
   readonly changeChannel: (id: string, change: ChangeChannel, options?: CallOptions) => Promise<Channel>;
   readonly removeChannel: (id: string, options?: CallOptions) => Promise<undefined>;

@@ -63,7 +63,7 @@ function configOf(settings: Settings, texts: Texts, fetchesMax: number) {
     /** HOST is loopback and BASE_URL is unset or loopback. */
     isOnLoopback,
     database: readDatabase(settings.DATABASE_URL, settings.DATABASE_AUTH_TOKEN ?? null),
-    /** 32 bytes; null: the key file beside the database. */
+    /** 32 bytes; null: the key file next to the database. */
     secretKey: settings.SECRET_KEY === undefined ? null : readKey(settings.SECRET_KEY),
     bootstrapApiKey: settings.BOOTSTRAP_API_KEY ?? null,
     signUps: signUpsOf(settings, isOnLoopback),
@@ -191,7 +191,7 @@ function textsWhere(rules: readonly (readonly [applies: boolean, text: string])[
 
 export const VERSION: string = manifest.version;
 
-/** What runs, as every place tells it. */
+/** Version and commit, the same everywhere. */
 export const RELEASE = { version: VERSION, commit: COMMIT } as const;
 
 export type Release = typeof RELEASE;

@@ -10,7 +10,7 @@ interface ActivityJobDeps {
 }
 
 /**
- * Counts what the timeline tells, from the position where the last run ended. Creates and results don't wait for it, and a
+ * Counts the events of the timeline, from the position where the last run ended. Creates and results don't wait for it, and a
  * row is counted once on however many nodes: whoever counts writes the position in the same commit, and only from where it
  * began.
  */

@@ -34,7 +34,7 @@ interface NodeFeedDeps {
  * has passed a change.
  *
  * A node that fell behind begins at the newest position again and looks at all watched actions, since what it skipped can
- * be read from them. An action that ended and was retried between two reads is told as retried.
+ * be read from them. An action that ended and was retried between two reads is announced as retried.
  */
 export class NodeFeed {
   readonly #deps: NodeFeedDeps;
@@ -198,7 +198,7 @@ export class NodeFeed {
     }
   }
 
-  /** Loads actions and tells those who watch them. What is left over comes first in the next round. */
+  /** Loads actions and notifies their watchers. What is left over comes first in the next round. */
   async #tell(): Promise<void> {
     const ids = [...this.#news.keys()].slice(0, NODE_LOADS_MAX).values();
     const tellNext = async () => {
@@ -215,7 +215,7 @@ export class NodeFeed {
       const action = isNews ? await actions.findById(id) : null;
       if (action !== null) bus.relay(action);
     } catch (error) {
-      // It is told when the store is back. Any other error is of this row, and must not keep the others waiting.
+      // It is announced when the store is back. Any other error is of this row, and must not keep the others waiting.
       if (error instanceof StoreUnavailable) throw error;
       this.#onError(error);
     }

@@ -23,7 +23,7 @@ interface Reader {
   cancel(): Promise<void>;
 }
 
-/** How far a body was read: to its end, as far as was asked for, or until there were too many chunks. */
+/** How far a body was read: to its end, to the given limit, or until there were too many chunks. */
 type Progress = "whole" | "more" | "too_many_chunks" | "busy";
 
 const FIRST_BUFFER_BYTES = 4_096;
@@ -46,7 +46,7 @@ export class ChunkedBody {
   constructor(body: Body) {
     this.#reader = body.getReader();
     this.#begun = this.#readOn(UNPROVED_BODY_BYTES_MAX);
-    // A sender that leaves is told to whoever asks for the body; perhaps nobody does.
+    // Whoever reads the body gets the error of a sender that leaves; perhaps nobody reads it.
     this.#begun.catch(() => {});
   }
 

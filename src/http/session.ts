@@ -66,7 +66,7 @@ export function createPersonOf({ resume, cookie }: Pick<SessionDeps, "resume" | 
   };
 }
 
-/** For pages of errors: an error of the store must not hide the one that is told. */
+/** For error pages: an error of the store must not hide the error to report. */
 export function createReaderOf(personOf: PersonOf): ReaderOf {
   return async (context) => {
     const { caller } = context;

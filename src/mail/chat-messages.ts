@@ -129,7 +129,7 @@ function linesSection(heading: string, lines: readonly string[], isBeginning = f
   return { type: "section", text: { type: "plain_text", text: all.join("\n"), emoji: false } };
 }
 
-/** How `withoutLinks` is told to people. */
+/** Explains `withoutLinks` to people. */
 export const BROKEN_LINKS = "In the requester's texts, [.] stands for a dot, so that nothing in them becomes a link.";
 
 /** The body of a test message to Slack. */

@@ -8,19 +8,14 @@ import { providerPolicy } from "../config/target-policy.ts";
 import { createSender } from "../outbound/send.ts";
 import { see } from "../receipts/see.ts";
 import type { Clock } from "../core/clock.ts";
-import type { MaskedAction } from "../receipts/seen-action.ts";
 import {
-  type ApprovalMail,
   approvalMessage,
-  type ChannelMail,
   channelMessage,
-  type DecidedMail,
   decisionMessage,
   type EmailContent,
   invitationMessage,
   type InvitedMail,
   type OutgoingMail,
-  type OwnMailMessage,
   passwordMessage,
   testMessage,
 } from "./messages.ts";
@@ -37,15 +32,15 @@ export async function createMailer({ mail: settings, approvalLinks }: Config, cl
   const sender = createSender(providerPolicy(settings.url, "MAILGUN_URL"));
   const sendMessage = await createMailgun(settings, sender, `Outgate/${VERSION}`);
   return {
-    async send(asked, limits) {
-      const about = await aboutOf(asked, approvalLinks);
-      const answered = THREADS[asked.event];
+    async send(mail, limits) {
+      const about = await aboutOf(mail, approvalLinks);
+      const answered = THREADS[mail.event];
       const message = {
         ...about.content,
-        to: asked.to,
-        messageId: messageIdOf(about, asked.event, settings.domain),
+        to: mail.to,
+        messageId: messageIdOf(about, mail.event, settings.domain),
         inReplyTo: answered === undefined ? null : messageIdOf(about, answered, settings.domain),
-        tag: asked.event,
+        tag: mail.event,
         subjectId: about.id,
       };
       return deliveryFrom(await sendMessage(message, limits), clock.now(), limits.timeoutMs);
@@ -79,27 +74,15 @@ interface About {
   readonly content: EmailContent;
 }
 
-async function aboutOf(asked: OutgoingMail, approvalLinks: Config["approvalLinks"]): Promise<About> {
-  if (asked.event === "invited") return invited(asked);
-  if (asked.event === "tested") return { id: asked.id, run: 1, content: testMessage(asked) };
-  if (asked.event === "password_link") return { id: asked.id, run: 1, content: passwordMessage(asked) };
-  return aboutAction(asked, approvalLinks);
-}
-
-async function aboutAction(
-  asked: Exclude<OutgoingMail, InvitedMail | OwnMailMessage>,
-  approvalLinks: Config["approvalLinks"],
-): Promise<About> {
-  const mail = { ...asked, action: await see(asked.action, "mail") };
-  return { id: mail.action.id, run: mail.run, content: contentOf(mail, approvalLinks) };
-}
-
-function contentOf(
-  mail: ApprovalMail<MaskedAction> | DecidedMail<MaskedAction> | ChannelMail<MaskedAction>,
-  approvalLinks: Config["approvalLinks"],
-): EmailContent {
-  if (mail.event === "approval") return approvalMessage(mail, approvalLinks);
-  return mail.event === "decided" ? decisionMessage(mail) : channelMessage(mail);
+async function aboutOf(mail: OutgoingMail, approvalLinks: Config["approvalLinks"]): Promise<About> {
+  if (mail.event === "invited") return invited(mail);
+  if (mail.event === "tested") return { id: mail.id, run: 1, content: testMessage(mail) };
+  if (mail.event === "password_link") return { id: mail.id, run: 1, content: passwordMessage(mail) };
+  const action = await see(mail.action, "mail");
+  const about = { id: action.id, run: mail.run };
+  if (mail.event === "approval") return { ...about, content: approvalMessage({ ...mail, action }, approvalLinks) };
+  if (mail.event === "decided") return { ...about, content: decisionMessage({ ...mail, action }) };
+  return { ...about, content: channelMessage({ ...mail, action }) };
 }
 
 function invited(mail: InvitedMail): About {

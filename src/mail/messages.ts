@@ -59,7 +59,7 @@ export function approvalMessage(mail: ApprovalMail<MaskedAction>, linkKind: Link
   return { subject, text, html };
 }
 
-/** How the text part tells what others wrote from what we write. */
+/** How the text part separates what others wrote from what we write. */
 const QUOTED = `Lines that start with | are quoted from the request. Secrets are masked as ••••. ${BROKEN_LINKS}`;
 
 /** The parts of a request that come before the decision, in the order in which every place of decision shows them. */

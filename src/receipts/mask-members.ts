@@ -140,7 +140,7 @@ function namedValues(text: string): ReadonlyMap<number, string> {
   return found;
 }
 
-/** With its quotes. No name that tells what a member is called is longer. */
+/** With its quotes. No name of a member that matters is longer. */
 const NAME_CHARS_MAX = 10;
 
 /** Like `JSON.stringify`, but several times as fast for masks and other texts in which nothing is escaped. */

@@ -145,7 +145,7 @@ function maskEncoded(text: string, options: PairsOptions, inner: MaskInner): str
 
 /** Null: nothing to hide. */
 function maskDecoded(part: string, inner: MaskInner): string | null {
-  // A mask is not decoded again: its words would be read as part of a value. What stands beside it is.
+  // A mask is not decoded again: its words would be read as part of a value. The text around it is.
   const masks = part.includes(MASK) ? part.match(MASK_PATTERN) : null;
   if (masks !== null) {
     const pieces = part.split(MASK_PATTERN);

@@ -47,7 +47,7 @@ function masksBy<Whole extends object, Counts extends Masking = Masking>(table: 
   };
 }
 
-/** What is told of an action beside its members. */
+/** What masking reports of an action besides its members. */
 class ActionMasking extends Masking {
   hiddenInHeaders = 0;
   bytes: SeenBytes | undefined;

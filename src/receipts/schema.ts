@@ -73,9 +73,9 @@ export function receiptJson(action: MaskedAction, timeline: readonly TimelineEnt
   const extras = withoutTexts(withoutUnknown(action.extras));
   const { action: cut, isCut } = cutBodies(seenWith(action, { callback: null, keyId: "", extras }));
   const json = actionJson(cut, { now, receiptUrl: null, hidesHeaderValues: true });
-  const told = entries.map((entry) => withoutSeq(timelineItem(maskedEntry(entry, "public"))));
+  const items = entries.map((entry) => withoutSeq(timelineItem(maskedEntry(entry, "public"))));
   const truncated = isCut ? `,"body_truncated":true` : "";
-  return `${json.slice(0, -1)}${truncated},"timeline":${JSON.stringify(told)},"earlier_attempts":${earlierAttempts}}`;
+  return `${json.slice(0, -1)}${truncated},"timeline":${JSON.stringify(items)},"earlier_attempts":${earlierAttempts}}`;
 }
 
 /** The action with the beginning of its bodies. `isCut`: that of the request is cut. */
@@ -98,6 +98,6 @@ function cutBodies(action: SeenAction) {
   };
 }
 
-function withoutSeq({ seq: _position, ...told }: ReturnType<typeof timelineItem>) {
-  return told;
+function withoutSeq({ seq: _position, ...item }: ReturnType<typeof timelineItem>) {
+  return item;
 }

@@ -52,8 +52,8 @@ async function showAction(session: Session, { wait = 0, timeline }: GetOptions, 
   const { client, print } = session;
   const action = await waitForEnd(client, await client.getAction(await findActionId(session, id)), wait);
   if (timeline === true) {
-    const told = await client.getTimeline(action.id);
-    print(told, () => describeTimeline(told, session));
+    const entries = await client.getTimeline(action.id);
+    print(entries, () => describeTimeline(entries, session));
     return EXIT.ok;
   }
   if (!session.isJson && action.status === "awaiting_approval") {

@@ -47,12 +47,12 @@ async function printScript(io: Io, _options: object, shell: string): Promise<num
   return EXIT.ok;
 }
 
-/** Somebody waits with a finger on the Tab key. */
+/** A person waits for the proposals. */
 const TIMEOUT_MS = 1_500;
 
 const IDS_MAX = 20;
 
-/** Of a description beside an id. */
+/** The width of a description next to an id. */
 const TEXT_COLUMNS = 60;
 
 /** The statuses of the actions that a command is for; absent: any. */
@@ -64,7 +64,7 @@ const STATUSES: Readonly<Record<string, readonly Action["status"][]>> = {
   "send-now": ["pending"],
 };
 
-/** The newest actions that a command is for. None where the service can't be asked: a completion says nothing of that. */
+/** The newest actions that a command is for. None where the service can't be reached: a completion reports no errors. */
 async function idsFor(command: string, start: string, io: Io): Promise<readonly Proposal[]> {
   try {
     const { url, key } = await readCredentials(undefined, io);
