@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import type { ActionRequest } from "../../src/core/action.ts";
 import type { Caller } from "../../src/core/roles.ts";
-import { REPEATS_PER_REJECTION_MAX, REJECTION_WINDOW_MS } from "../../src/core/limits.ts";
+import { REPEATS_PER_REJECTION_MAX } from "../../src/core/limits.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { Mailbox } from "../support/mailbox.ts";
@@ -110,34 +110,6 @@ describe("a request that a person rejected", () => {
     expect(rejections.map(({ reason: why }) => why)).toEqual(["Not today.", "It is due."]);
   });
 
-  test("says when it may be asked for again and who can send it before, and is free again then", async () => {
-    await using engine = await openEngine({ starts: false });
-    const id = await rejected(engine);
-    const { clock } = engine;
-    clock.advance(1_000);
-    const firstAgain = clock.now();
-    await reject(engine, (await ask(engine, "1")).id);
-    clock.advance(1_000);
-    await reject(engine, (await engine.actionService.retry(agentOf(engine), id, "2")).id);
-    const until = new Date(firstAgain.getTime() + REJECTION_WINDOW_MS);
-    for (const [code, again] of [
-      ["not_retryable", () => engine.actionService.retry(agentOf(engine), id, "3")],
-      ["forbidden", () => ask(engine, "3")],
-    ] as const) {
-      const refusal = await refusalOf(again());
-      expect(refusal?.code).toBe(code);
-      expect(refusal?.message).toContain(`from ${until.toISOString()}`);
-      expect(refusal?.message).toContain("owner");
-    }
-    clock.advance(REJECTION_WINDOW_MS - 1_001);
-    expect((await refusalOf(ask(engine, "4")))?.code).toBe("forbidden");
-    clock.advance(1);
-    // One question has left the window: the next still needs a reason, and there is room for one.
-    expect((await refusalOf(ask(engine)))?.code).toBe("invalid_request");
-    await ask(engine, "4");
-    expect((await refusalOf(ask(engine, "5")))?.code).toBe("forbidden");
-  });
-
   test("may be sent by an owner as often as they like, by retry and by create", async () => {
     await using engine = await openEngine({ starts: false });
     const { actionService, owner } = engine;
@@ -225,28 +197,5 @@ describe("what counts as a rejection", () => {
     await actionService.cancel(owner, await askPlainly(null), null);
     await actionService.approve({ ...plain, via: "elicitation" }, await askPlainly("Now?"), null);
     expect((await refusalOf(askPlainly(null)))?.code).toBe("invalid_request");
-  });
-});
-
-describe("a create with a reason", () => {
-  test("finds an older action by its keys without one, and that is no new question", async () => {
-    await using engine = await openEngine({ starts: false });
-    const first = await ask(engine, null, { idempotencyKey: "i", dedupe: "d" });
-    await reject(engine, first.id);
-    for (const keys of [{ idempotencyKey: "i" }, { dedupe: "d" }])
-      expect((await ask(engine, null, keys)).id).toBe(first.id);
-    await ask(engine, "1");
-    await ask(engine, "2");
-    expect((await ask(engine, "3", { idempotencyKey: "i" })).id).toBe(first.id);
-    expect((await refusalOf(ask(engine, "3")))?.code).toBe("forbidden");
-  });
-
-  test("shows it to whoever decides, where nothing was rejected before too", async () => {
-    await using engine = await openEngine({ starts: false });
-    const action = await ask(engine, "The invoice is due.");
-    expect(await engine.actionService.historyOf(action)).toMatchObject({
-      reason: "The invoice is due.",
-      rejections: [],
-    });
   });
 });
