@@ -253,11 +253,10 @@ function decide(one: NewAction, known: Known): CreateOutcome {
   if (one.isFull) return { kind: "too_many_held" };
   const refusal = refusalOf(one, known);
   if (refusal !== null) return refusal;
-  const held = known.held.get(keyName(one));
-  if (one.countsHeld) {
-    if (held !== undefined && held >= HELD_PER_KEY_MAX) return { kind: "too_many_held" };
-    known.held.set(keyName(one), (held ?? 0) + 1);
-  }
+  const held = known.held.get(keyName(one)) ?? 0;
+  if (one.countsHeld && held >= HELD_PER_KEY_MAX) return { kind: "too_many_held" };
+  if (one.countsHeld) known.held.set(keyName(one), held + 1);
+  countRequest(one, known);
   return {
     kind: "created",
     isClaimed: one.claim !== null && !subjectsOf(one).some((each) => known.paused.has(pauseName(each))),
@@ -266,22 +265,26 @@ function decide(one: NewAction, known: Known): CreateOutcome {
 
 type Refusal = Extract<CreateOutcome, { readonly kind: "rejected_before" | "budget_spent" }>;
 
-/** Why a request may not be made now; null: it may, and from now on it counts. */
+/** Why a request may not be made now; null: it may. */
 function refusalOf({ request, budget, ...one }: Limited, known: Known): Refusal | null {
+  if (request?.kind === "asked") {
+    const before = known.rejections.get(requestName({ ...one, request })) ?? NEVER_REJECTED;
+    if (!mayRepeat(before, request.saysWhy)) return { kind: "rejected_before", count: inMs(before) };
+  }
+  const spent = budget === null ? 0 : (known.spent.get(dayName(budget)) ?? 0);
+  return budget !== null && spent >= budget.limit ? { kind: "budget_spent" } : null;
+}
+
+/** A request counts for those that follow it in the list. */
+function countRequest({ request, budget, ...one }: Limited, known: Known): void {
   if (request?.kind === "asked") {
     const name = requestName({ ...one, request });
     const before = known.rejections.get(name) ?? NEVER_REJECTED;
-    if (!mayRepeat(before, request.saysWhy)) return { kind: "rejected_before", count: inMs(before) };
     if (before.rejectedAt !== null) {
       known.rejections.set(name, { ...before, repeatedAt: [new Date(one.at), ...before.repeatedAt] });
     }
   }
-  if (budget !== null) {
-    const spent = known.spent.get(dayName(budget)) ?? 0;
-    if (spent >= budget.limit) return { kind: "budget_spent" };
-    known.spent.set(dayName(budget), spent + 1);
-  }
-  return null;
+  if (budget !== null) known.spent.set(dayName(budget), (known.spent.get(dayName(budget)) ?? 0) + 1);
 }
 
 type Limited = Pick<NewAction, "id" | "accountId" | "keyId" | "at" | "request" | "budget">;
@@ -562,6 +565,7 @@ export const apply = listCommand(
     const isAllowed = guarded.map((one) => {
       const isTaken = one.keys.some((key) => (known.holders.get(nameOf(one, key)) ?? one.id) !== one.id);
       if (isTaken || refusalOf(one, known) !== null) return false;
+      countRequest(one, known);
       for (const key of one.keys) known.holders.set(nameOf(one, key), one.id);
       return true;
     });
