@@ -427,16 +427,17 @@ async function readKnown(
     list.filter(({ countsHeld }) => countsHeld),
     keyName,
   );
-  const [holders, paused, held] = [
-    await tx.lists.find(HOLDER, wanted),
-    await tx.lists.find(PAUSE, pausable),
-    await tx.lists.find(HELD, holding),
-  ];
+  const [holders, paused, held, limits] = await Promise.all([
+    tx.lists.find(HOLDER, wanted),
+    tx.lists.find(PAUSE, pausable),
+    tx.lists.find(HELD, holding),
+    readLimits(tx, list),
+  ]);
   return {
     holders: new Map(wanted.flatMap((key, at) => (holders[at] ?? []).map(({ id }) => [nameOf(key, key), id] as const))),
     paused: new Set(pausable.filter((_, at) => (paused[at] ?? []).length > 0).map(pauseName)),
     held: new Map(holding.map((one, at) => [keyName(one), held[at]?.[0]?.held ?? 0])),
-    ...(await readLimits(tx, list)),
+    ...limits,
   };
 }
 
@@ -451,12 +452,12 @@ async function readLimits(tx: Tx, list: readonly Limited[]): Promise<Pick<Known,
     ),
     requestName,
   );
-  const [spent, rejected, repeated, ofKey] = [
-    await tx.lists.find(SPENT_ON_DAY, days),
-    await tx.lists.find(REJECTED, asked),
-    await tx.lists.find(ASKED, asked),
-    await tx.lists.find(OF_KEY, asked),
-  ];
+  const [spent, rejected, repeated, ofKey] = await Promise.all([
+    tx.lists.find(SPENT_ON_DAY, days),
+    tx.lists.find(REJECTED, asked),
+    tx.lists.find(ASKED, asked),
+    tx.lists.find(OF_KEY, asked),
+  ]);
   return {
     spent: new Map(days.map((one, at) => [dayName(one), spent[at]?.[0]?.created ?? 0])),
     rejections: new Map(

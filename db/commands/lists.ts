@@ -11,6 +11,7 @@ import type { Tables, Tx } from "./command.ts";
 export interface Lists {
   /** The rows that the query finds for each of the arguments, in their order. */
   find<Arg, Row>(query: FindList<Arg, Row>, args: readonly Arg[]): Promise<readonly (readonly Row[])[]>;
+  /** Where it is refused, the command fails with it; PostgreSQL may say so with a later statement. */
   insert(into: InsertList, rows: readonly Values[]): Promise<void>;
   /** Whether each row was found and written; `rows` have the values to set and then those to find it by. */
   update(what: UpdateList, rows: readonly Values[]): Promise<readonly boolean[]>;

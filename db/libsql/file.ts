@@ -120,7 +120,12 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
     read: (statement) => (last === null ? read(statement) : inTurn(() => read(statement))),
     batch: (statements) => inTurn(() => transact(() => statements.map(run))),
     transact: ({ statements, calls }) =>
-      inTurn(() => transact(async () => ({ done: statements.map(run), results: await runCalls(calls, callGroup) }))),
+      inTurn(() =>
+        transact(async () => {
+          const results = await runCalls(calls, callGroup);
+          return { done: statements.map(run), results };
+        }),
+      ),
     close: () =>
       inTurn(async () => {
         if (mode === "write") checkpoint(database);

@@ -28,13 +28,13 @@ export function openRemote(url: string, authToken: string | null, callMsMax: num
     if (calls.length === 0) return { done: await batch(statements), results: [] };
     const transaction = await client.transaction("write");
     try {
-      const done = (await transaction.batch(statements.map(inStatement))).map(doneOf);
       const results = await runCalls(calls, (group) => {
         const tx = openTx(async (sql, all) =>
           (await transaction.batch(all.map((args) => inStatement({ sql, args })))).map(outcomeOf),
         );
         return runGroup(tx, group).finally(() => tx.end());
       });
+      const done = (await transaction.batch(statements.map(inStatement))).map(doneOf);
       await transaction.commit();
       return { done, results };
     } finally {

@@ -5,7 +5,7 @@ import {
   REMOTE_CALL_MS_MAX,
   TRANSACTION_MS_MAX,
 } from "../../src/core/limits.ts";
-import { type CallResult, runCalls, runGroup } from "../commands/command.ts";
+import { runCalls, runGroup } from "../commands/command.ts";
 import { unavailable } from "../sql/errors.ts";
 import type { Done, Row, Sql, Work, Worked } from "../sql/sql.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
@@ -96,43 +96,45 @@ interface Commit extends Omit<Work, "statements"> {
   readonly onCommit: PostgresOptions["onCommit"];
 }
 
-/** Commits the queries, and then commands one after the other. Without commands, all of it is sent at once. */
+/**
+ * Runs commands one after the other, then the queries, and commits. What need not wait for an answer is sent behind what came
+ * before: without commands all of it at once.
+ */
 async function commit(connection: Connection, { begin, queries, calls, locks, onCommit }: Commit): Promise<Worked> {
   const locking = lockQuery(locks);
   const first = [plain(begin), ...(locking === null ? [] : [locking])];
+  const last = [...queries, ...COMMIT];
+  const sent: Promise<readonly QueryResult[]>[] = [];
+  const send = (batch: readonly Query[]) => {
+    const answers = connection.pipeline(batch);
+    sent.push(answers);
+    return answers;
+  };
   let isTold = queries.some((query) => query.isTold);
-  let answers: readonly QueryResult[] = [];
-  let results: readonly CallResult[] = [];
-  if (calls.length === 0) {
-    answers = await connection.pipeline([...first, ...queries, ...COMMIT]);
-    checkCommitted(answers);
-  } else {
-    try {
-      answers = await connection.pipeline([...first, ...queries]);
-      results = await runCalls(calls, (group) => {
-        const tx = openTx(async (query) => {
-          isTold ||= query.isTold;
-          return connection.run(query);
-        });
-        return runGroup(tx, group).finally(() => tx.end());
+  try {
+    if (calls.length > 0) send(first).catch(ignore);
+    const results = await runCalls(calls, (group) => {
+      const tx = openTx((query) => {
+        isTold ||= query.isTold;
+        return send([query]);
       });
-      checkCommitted(await connection.pipeline(COMMIT));
-    } catch (error) {
-      // The transaction may still be open.
-      connection.abandon();
-      throw error;
-    }
+      return runGroup(tx, group).finally(() => tx.end());
+    });
+    const answers = (await send(calls.length > 0 ? last : [...first, ...last])).slice(-last.length);
+    await Promise.all(sent);
+    if (answers.at(-1)?.command !== "COMMIT") throw new StoreUnavailable("The database did not commit.");
+    if (isTold) onCommit?.((text, values) => connection.send(text, values));
+    return { done: queries.map((_, at) => doneOf(answers[at])), results };
+  } catch (error) {
+    // The transaction may still be open.
+    if (calls.length > 0) connection.abandon();
+    const failed = (await Promise.allSettled(sent)).filter((one) => one.status === "rejected");
+    throw failed.find(({ reason }) => !isAftermath(reason))?.reason ?? error;
   }
-  if (isTold) onCommit?.((text, values) => connection.send(text, values));
-  return { done: queries.map((_, at) => doneOf(answers[first.length + at])), results };
 }
 
 /** A server that waits for its standby would answer that it is committed when it is not there: no timeout then. */
 const COMMIT = [plain("set local statement_timeout = 0"), plain("commit")];
-
-function checkCommitted(results: readonly QueryResult[]): void {
-  if (results.at(-1)?.command !== "COMMIT") throw new StoreUnavailable("The database did not commit.");
-}
 
 async function runAlone(config: ClientConfig, callMsMax: number, work: (run: Run) => Promise<void>): Promise<void> {
   const client = new Client({ ...config, pipeline: false, keepAliveInitialDelayMillis: MIGRATION_KEEP_ALIVE_MS });

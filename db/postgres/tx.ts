@@ -16,13 +16,16 @@ import { named, type Query, TELLS, valueOf } from "./queries.ts";
 import { tables } from "./schema.ts";
 
 /** A transaction of PostgreSQL as one command has it. Statements after `end` are refused: they would be part of another. */
-export function openTx(execute: (query: Query) => Promise<QueryResult>): Tx & { end(): void } {
+export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]>): Tx & { end(): void } {
   let isOver = false;
-  const rowsOf = async (query: Pick<Query, "name" | "text" | "values" | "isTold">): Promise<(readonly unknown[])[]> => {
+  const run = (query: Pick<Query, "name" | "text" | "values" | "isTold">) => {
     if (isOver) throw new Error("The command has ended.");
-    const { rows } = await execute({ ...query, rowMode: "array" });
+    return execute({ ...query, rowMode: "array" });
+  };
+  const rowsOf = async (query: Pick<Query, "name" | "text" | "values" | "isTold">): Promise<(readonly unknown[])[]> => {
+    const [result] = await run(query);
     // Safe: by the mode.
-    return rows as unknown[][];
+    return (result?.rows ?? []) as unknown[][];
   };
   const db = drizzle(async (text, params) => {
     // Safe: the columns of the tables encode their values as these.
@@ -47,8 +50,9 @@ export function openTx(execute: (query: Query) => Promise<QueryResult>): Tx & { 
         }
         return found;
       },
+      // Not waited for: the next statement and the commit are sent behind it, and fail with it.
       async insert(into, rows) {
-        if (rows.length > 0) await rowsOf({ ...INSERT(into), values: turned(rows) });
+        if (rows.length > 0) run({ ...INSERT(into), values: turned(rows) }).catch(ignore);
       },
       async update(what, rows) {
         if (rows.length === 0) return [];
@@ -113,3 +117,7 @@ const UPDATE = compiledOnce(({ table, set, where }: UpdateList) => {
       from ${source} with ordinality as row(${members.join(", ")}, n) where ${found.join(" and ")} returning row.n`,
   );
 });
+
+function ignore(): void {
+  // The transaction fails with it.
+}

@@ -57,8 +57,8 @@ export interface Sql {
   /** All or nothing; durable when it resolves; one `Done` per statement. The locks are taken before the first one. */
   batch(statements: readonly Statement[], locks?: readonly Lock[]): Promise<readonly Done[]>;
   /**
-   * Runs statements and then commands in one transaction, under the locks; durable when it resolves. Where a command that
-   * fails can't be undone alone, all of it fails with its error.
+   * Runs commands and then statements in one transaction, under the locks; durable when it resolves. So a claim never wins over a
+   * pause or decision of the same commit. Where a command that fails can't be undone alone, all of it fails with its error.
    */
   transact(work: Work): Promise<Worked>;
   close(): Promise<void>;

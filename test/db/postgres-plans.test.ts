@@ -230,14 +230,20 @@ function explained(sql: PostgresSql, planner: Client, plans: Plan[]): Sql {
     async transact({ statements, calls, locks }) {
       await explain(queriesOf(statements));
       const { done } = await sql.transact({ statements, calls: [], locks });
+      let last: Promise<unknown> = Promise.resolve();
       const results = await runCalls(calls, (group) => {
-        const tx = openTx(async (query) => {
-          await explain([query]);
+        const tx = openTx((query) => {
           const { text, values } = query;
-          return planner.query({ text, values: [...values], rowMode: "array", types: sql.config.types });
+          const answer = last.then(async () => {
+            await explain([query]);
+            return [await planner.query({ text, values: [...values], rowMode: "array", types: sql.config.types })];
+          });
+          last = answer;
+          return answer;
         });
         return runGroup(tx, group).finally(() => tx.end());
       });
+      await last;
       return { done, results };
     },
   };
