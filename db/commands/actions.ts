@@ -27,6 +27,11 @@ export const NEW_ACTION = [
   ...(["title", "extras", "expiresAt"] as const),
 ] as const;
 
+/** What a claim at the create changes of it. */
+export const CLAIMED = ["revision", "status", "attempts", "dueAt", "leaseUntil", "startedAt", "claimedBy"] as const;
+
+const CLAIMED_PLACES = CLAIMED.map((name) => NEW_ACTION.indexOf(name));
+
 /** What every change of an action writes. */
 export const STATE = [
   ...(["revision", "status", "run", "attempts", "dueAt", "leaseUntil", "startedAt", "finishedAt"] as const),
@@ -128,11 +133,8 @@ interface Owner {
 export interface NewAction extends Owner, SideRows {
   readonly host: string;
   readonly row: Values;
-  /** What a claim at the create changes: values by their place in the row, and the event of it. Null: no claim. */
-  readonly claim: {
-    readonly values: readonly (readonly [place: number, value: Values[number]])[];
-    readonly event: Values;
-  } | null;
+  /** What a claim at the create changes, in the order of `CLAIMED`, and the event of it. Null: no claim. */
+  readonly claim: { readonly values: Values; readonly event: Values } | null;
   readonly keys: readonly KeyName[];
   /** The start of the time in which a key names its action, in milliseconds. */
   readonly windowStart: number;
@@ -205,7 +207,7 @@ export const create = listCommand(
     );
     await writeCounts(
       tx,
-      created.map(({ one }) => ({ ...one, run: 1 })),
+      created.flatMap(({ one }) => (counts(one) ? { ...one, run: 1 } : [])),
       known,
     );
     return outcomes;
@@ -285,6 +287,11 @@ function countRequest({ request, budget, ...one }: Limited, known: Known): void 
     }
   }
   if (budget !== null) known.spent.set(dayName(budget), (known.spent.get(dayName(budget)) ?? 0) + 1);
+}
+
+/** Whether it counts for anything. */
+function counts({ request, budget }: Pick<NewAction, "request" | "budget">): boolean {
+  return request !== null || budget !== null;
 }
 
 type Limited = Pick<NewAction, "id" | "accountId" | "keyId" | "at" | "request" | "budget">;
@@ -540,6 +547,7 @@ export interface ActionChange extends Owner, SideRows {
   /** The revision that it was decided on. */
   readonly expected: number;
   readonly written: keyof typeof WRITTEN;
+  /** The values of those columns, then its id and that revision. */
   readonly row: Values;
   /** A dedupe key that names the action again, unless it names another live one, and since when it did. */
   readonly retaken: { readonly key: string; readonly createdAt: number } | null;
@@ -555,15 +563,13 @@ export interface ActionChange extends Owner, SideRows {
 /** Writes changes with their other rows; whether each was written: its action had the revision, and no limit or key stood against it. */
 export const apply = listCommand(
   async (tx, list: readonly ActionChange[]): Promise<readonly boolean[]> => {
-    const guarded = list.map((one) => ({
-      ...one,
-      keys: one.retaken === null ? [] : [{ kind: "dedupe" as const, key: one.retaken.key }],
-      host: "",
-      claim: null,
-      countsHeld: false,
-    }));
-    const known = await readKnown(tx, guarded);
+    const guarded = list.map((one) => (one.retaken !== null || counts(one) ? guardOf(one) : null));
+    const known = await readKnown(
+      tx,
+      guarded.filter((one) => one !== null),
+    );
     const isAllowed = guarded.map((one) => {
+      if (one === null) return true;
       const isTaken = one.keys.some((key) => (known.holders.get(nameOf(one, key)) ?? one.id) !== one.id);
       if (isTaken || refusalOf(one, known) !== null) return false;
       countRequest(one, known);
@@ -577,8 +583,10 @@ export const apply = listCommand(
     )) {
       for (const written of ["state", "result", "late"] as const) {
         const places = round.filter((at) => list[at]?.written === written);
-        const rows = places.map((at) => [...(list[at]?.row ?? []), list[at]?.id ?? "", list[at]?.expected ?? 0]);
-        const done = await tx.lists.update(UPDATES[written], rows);
+        const done = await tx.lists.update(
+          UPDATES[written],
+          places.map((at) => list[at]?.row ?? []),
+        );
         for (const [n, at] of places.entries()) isWritten[at] = done[n] === true;
       }
     }
@@ -601,6 +609,12 @@ export const apply = listCommand(
     }),
   },
 );
+
+/** What a change looks at before it is written. */
+function guardOf({ id, accountId, keyId, at, request, budget, retaken, windowStart }: ActionChange) {
+  const keys: readonly KeyName[] = retaken === null ? [] : [{ kind: "dedupe", key: retaken.key }];
+  return { id, accountId, keyId, at, request, budget, keys, windowStart, host: "", claim: null, countsHeld: false };
+}
 
 /** What is written over a row that can't be trusted. */
 export const FORCED = [...WRITTEN.late, "retries"] as const;
@@ -653,7 +667,7 @@ async function writeBeside(tx: Tx, list: readonly ActionChange[], known: Known):
     AUDIT_ENTRIES,
     list.flatMap(({ audit }) => (audit === null ? [] : [audit])),
   );
-  await writeCounts(tx, list, known);
+  await writeCounts(tx, list.filter(counts), known);
   for (const { id, trims } of list) if (trims) await trimResponses(tx, id);
 }
 
@@ -673,7 +687,7 @@ async function trimResponses({ db, tables: { attempts } }: Tx, actionId: string)
 
 function claimedRow({ row, claim }: NewAction): Values {
   const claimed = [...row];
-  for (const [place, value] of claim?.values ?? []) claimed[place] = value;
+  for (const [n, place] of CLAIMED_PLACES.entries()) claimed[place] = claim?.values[n] ?? null;
   return claimed;
 }
 

@@ -51,7 +51,12 @@ export function openTx(execute: Execute): Tx & { end(): void } {
         return found.map(({ rows }) => rows.map((row) => decode(row) as Row));
       },
       async insert(into, rows) {
-        if (rows.length > 0) await run(INSERT(into), rows, false);
+        const textOf = INSERT(into);
+        for (let from = 0; from < rows.length;) {
+          const size = ROWS_AT_ONCE.find((each) => each <= rows.length - from) ?? 1;
+          await run(textOf(size), [rows.slice(from, from + size).flat()], false);
+          from += size;
+        }
       },
       async update(what, rows) {
         return rows.length === 0 ? [] : (await run(UPDATE(what), rows, false)).map(({ changes }) => changes > 0);
@@ -66,9 +71,19 @@ const BUILDER = drizzle(() => Promise.reject(new Error("Run statements over a tr
 
 const FIND = compiledOnce((query: FindList<never, unknown>) => compileFind(query, { db: BUILDER, tables }, () => "?"));
 
+/** How many rows one statement inserts: each has a text of its own, and each statement costs as much as binding ten values. */
+const ROWS_AT_ONCE = [16, 4, 1];
+
 const INSERT = compiledOnce(({ table, columns, onConflict }: InsertList) => {
   const names = columnsOf(tables, table, columns).map(({ name }) => `"${name}"`);
-  return `insert into ${tableName(tables, table)} (${names.join(", ")}) values (${names.map(() => "?").join(", ")}) ${onConflict}`;
+  const row = `(${names.map(() => "?").join(", ")})`;
+  const texts = new Map(
+    ROWS_AT_ONCE.map((size) => [
+      size,
+      `insert into ${tableName(tables, table)} (${names.join(", ")}) values ${Array(size).fill(row).join(", ")} ${onConflict}`,
+    ]),
+  );
+  return (size: number) => texts.get(size) ?? "";
 });
 
 const UPDATE = compiledOnce(({ table, set, where }: UpdateList) => {

@@ -60,12 +60,17 @@ function actionChange({ change, at, outbox: notifications, audit, rejection, bud
 
 /** An unchanged result is not written again: it may be a quarter of a megabyte. Few actions ever have a late one. */
 function written({ before, after }: Pick<Change, "before" | "after">, at: Date): Pick<ActionChange, "written" | "row"> {
-  const row = { ...after, ...resultValues(after.result), scheduledAt: scheduledAtOf(after, at) };
-  if (after.lateResult !== before.lateResult) {
-    return { written: "late", row: valuesOf(WRITTEN.late, { ...row, lateResult: lateResultText(after.lateResult) }) };
+  const place = [after.id, before.revision];
+  const scheduledAt = scheduledAtOf(after, at);
+  if (after.result === before.result && after.lateResult === before.lateResult) {
+    return { written: "state", row: [...valuesOf(WRITTEN.state, { scheduledAt }, after), ...place] };
   }
-  if (after.result === before.result) return { written: "state", row: valuesOf(WRITTEN.state, row) };
-  return { written: "result", row: valuesOf(WRITTEN.result, row) };
+  const values = { ...resultValues(after.result), scheduledAt };
+  if (after.lateResult === before.lateResult) {
+    return { written: "result", row: [...valuesOf(WRITTEN.result, values, after), ...place] };
+  }
+  const lateResult = lateResultText(after.lateResult);
+  return { written: "late", row: [...valuesOf(WRITTEN.late, { ...values, lateResult }, after), ...place] };
 }
 
 function auditRow({ detail, ...entry }: AuditEntry): Values {

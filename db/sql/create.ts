@@ -8,6 +8,7 @@ import { startAttempt } from "../../src/core/settle.ts";
 import { type Created, type Creation, type OutboxRow, StoreUnavailable } from "../../src/core/store.ts";
 import { isTooLate, type TimelineEvent } from "../../src/core/timeline.ts";
 import {
+  CLAIMED,
   type CountedRequest,
   create,
   EVENT,
@@ -54,23 +55,20 @@ function newAction({ seal, heldCounts }: StoreContext, creation: Creation): NewA
   const { action, claim, budget } = creation;
   const { id, accountId, keyId, host, createdAt: at } = action;
   const { metadata } = action.extras;
-  const stored = { ...storedValues(action, seal), scheduledAt: scheduledAtOf(action, at) };
-  const row = valuesOf(NEW_ACTION, { ...action, ...stored, claimedBy: null });
   const claimed = claim === null ? null : startAttempt(action, claim);
+  const stored = { ...storedValues(action, seal), scheduledAt: scheduledAtOf(action, at), claimedBy: null };
   return {
     id,
     accountId,
     keyId,
     host,
     at: at.getTime(),
-    row,
+    row: valuesOf(NEW_ACTION, stored, action),
     claim:
       claimed === null
         ? null
         : {
-            values: valuesOf(NEW_ACTION, { ...claimed, ...stored, claimedBy: claim?.by ?? "" }).flatMap(
-              (value, place) => (value === row[place] ? [] : [[place, value] as const]),
-            ),
+            values: valuesOf(CLAIMED, { claimedBy: claim?.by ?? "" }, claimed),
             event: eventRow(claimed, claimed.startedAt ?? at, { type: "started" }),
           },
     keys: keysOf(action),
@@ -174,9 +172,15 @@ function notificationRow(action: Action, at: Date, { id, message, host, payload,
   });
 }
 
-/** The values of columns as the database has them. */
-export function valuesOf<Name extends string>(names: readonly Name[], row: Readonly<Record<Name, unknown>>): Values {
-  return names.map((name) => valueOf(row[name]));
+/** The values of columns as the database has them: of `row`, and of `others` where that has none. */
+export function valuesOf<Name extends string>(
+  names: readonly Name[],
+  row: Readonly<Record<string, unknown>>,
+  others?: object,
+): Values {
+  // Safe: only read. A copy of an action for each row would cost as much as all else here.
+  const rest = others as Readonly<Record<string, unknown>> | undefined;
+  return names.map((name) => valueOf(row[name] === undefined ? rest?.[name] : row[name]));
 }
 
 function valueOf(value: unknown): SqlValue {
