@@ -20,6 +20,7 @@ import {
   anInvitation,
   aPause,
   aPerson,
+  aSession,
   aSignUp,
   aWelcomeLink,
   joined,
@@ -272,6 +273,23 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect(await db.other.people.session(session.hash, NOON)).not.toBeNull();
     await db.other.team.remove(accountId, bob.id, anAuditEntry());
     expect(await db.one.people.session(session.hash, NOON)).toBeNull();
+  });
+
+  test("leave no session that began with a password which another one replaces", async () => {
+    await using db = await openTwo();
+    for (let round = 0; round < 10; round += 1) {
+      const signUp = aSignUp();
+      const { id: personId, passwordHash } = signUp.person;
+      await db.one.people.signUp(signUp);
+      const begin = () => aSession({ personId, accountId: signUp.account.id });
+      const changed = begin();
+      await Promise.all([
+        ...db.stores(4).map((store) => store.people.addSession(begin(), passwordHash)),
+        db.other.people.changePassword(changed, passwordHash, "next hash"),
+      ]);
+      const left = await db.one.people.sessionsOf(personId, NOON);
+      expect(left.map(({ hash }) => hash)).toEqual([changed.hash]);
+    }
   });
 
   test("let one of two first persons in", async () => {
