@@ -118,7 +118,15 @@ export async function findOrphans(
 ): Promise<readonly Action[]> {
   const from = { accountId: after?.accountId ?? "", id: after?.id ?? "" };
   const found = await ORPHANS.read(reader, { ...from, leaseBefore, limit });
-  return (await findRows(reader, idsWithin(RECOVERY_BYTES_MAX, found))).map((row) => actionOf(row, seal));
+  const rows = (await findRows(reader, idsWithin(RECOVERY_BYTES_MAX, found))).map((row) => actionOf(row, seal));
+  // Between the two reads one may have ended, or begun its next attempt.
+  const orphans = rows.filter(({ status, leaseUntil }) => {
+    return status === "active" && (leaseBefore === null || (leaseUntil !== null && leaseUntil < leaseBefore));
+  });
+  const last = rows.at(-1);
+  // Only an empty page is the last.
+  const isLast = orphans.length > 0 || last === undefined;
+  return isLast ? orphans : findOrphans({ sql: reader, seal }, leaseBefore, limit, last);
 }
 
 const PENDING_OF_LANE = prepare((arg: Args<"accountId" | "host" | "keyId" | "limit">) => {
