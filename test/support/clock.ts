@@ -34,11 +34,23 @@ export class FakeClock implements Clock {
     return this.#timers.size;
   }
 
+  /** When the next timer rings, by the monotonic clock; null: none is set. */
+  get nextMs(): number | null {
+    return this.#next?.atMs ?? null;
+  }
+
+  /** Of those that ring at one time, the one that was set first. */
+  get #next(): Timer | undefined {
+    let next: Timer | undefined;
+    for (const timer of this.#timers) if (next === undefined || timer.atMs < next.atMs) next = timer;
+    return next;
+  }
+
   /** Lets time pass. What a timer sets in motion sets its own timers from its own time. */
   advance(byMs: number): void {
     const endMs = this.#monotonicMs + byMs;
     while (true) {
-      const next = [...this.#timers].toSorted((a, b) => a.atMs - b.atMs)[0];
+      const next = this.#next;
       if (next === undefined || next.atMs > endMs) break;
       this.#timers.delete(next);
       this.#move(Math.max(0, next.atMs - this.#monotonicMs));
