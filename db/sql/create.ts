@@ -173,11 +173,7 @@ function notificationRow(action: Action, at: Date, { id, message, host, payload,
 }
 
 /** The values of columns as the database has them: of `row`, and of `others` where that has none. */
-export function valuesOf<Name extends string>(
-  names: readonly Name[],
-  row: Readonly<Record<string, unknown>>,
-  others?: object,
-): Values {
+export function valuesOf(names: readonly string[], row: Readonly<Record<string, unknown>>, others?: object): Values {
   // Safe: only read. A copy of an action for each row would cost as much as all else here.
   const rest = others as Readonly<Record<string, unknown>> | undefined;
   return names.map((name) => valueOf(row[name] === undefined ? rest?.[name] : row[name]));
