@@ -29,7 +29,7 @@ describe.skipIf(sqld === null)("a write without an answer", () => {
     using proxy = between(server);
     await using db = await openOver(proxy.url);
     const [held, next] = [aCreation(), aCreation()];
-    proxy.holds = "COMMIT";
+    proxy.holds = isCommit;
     expect(await failureOf(db.store.actions.create(held))).toBeInstanceOf(StoreUnavailable);
     // As long as its end is open nothing is read or written, and nobody waits.
     expect(await failureOf(db.store.actions.position())).toBeInstanceOf(StoreUnavailable);
@@ -46,7 +46,7 @@ describe.skipIf(sqld === null)("a write without an answer", () => {
     using proxy = between(server);
     await using db = await openOver(proxy.url);
     const creation = aCreation({ idempotencyKey: "lost" });
-    proxy.loses = "COMMIT";
+    proxy.loses = isCommit;
     expect(await failureOf(db.store.actions.create(creation))).toBeInstanceOf(StoreUnavailable);
     await db.isBack();
     const again = await db.store.actions.create(aCreation({ idempotencyKey: "lost" }));
@@ -135,13 +135,13 @@ const EVERYTHING = {
   limit: 1,
 } as const;
 
-/** Stands between the store and its server: the first call with one text is not passed on, with another its answer is not. */
+/** Stands between the store and its server: the first call that `holds` knows is not passed on, the answer to the first that `loses` knows is not. */
 function between(target: string) {
   let late: { readonly path: string; readonly init: RequestInit } | null = null;
   const proxy = {
     url: "",
-    holds: "",
-    loses: "",
+    holds: isNone,
+    loses: isNone,
     /** Passes on what was held; resolves with the answer. */
     async deliverLate(): Promise<string> {
       if (late === null) throw new Error("Nothing was held.");
@@ -157,14 +157,14 @@ function between(target: string) {
       const body = await request.text();
       const path = new URL(request.url).pathname;
       const init = { method: request.method, headers: { "content-type": "application/json" }, body };
-      if (proxy.holds !== "" && body.includes(proxy.holds)) {
-        proxy.holds = "";
+      if (proxy.holds(body)) {
+        proxy.holds = isNone;
         late = { path, init };
         return NEVER;
       }
       const answer = await fetch(target + path, init);
-      if (proxy.loses !== "" && body.includes(proxy.loses)) {
-        proxy.loses = "";
+      if (proxy.loses(body)) {
+        proxy.loses = isNone;
         return NEVER;
       }
       return new Response(await answer.arrayBuffer(), { status: answer.status });
@@ -173,5 +173,10 @@ function between(target: string) {
   proxy.url = `http://127.0.0.1:${listener.port}`;
   return proxy;
 }
+
+const isNone = (_body: string) => false;
+
+/** The commit of commands, not that of a batch. */
+const isCommit = (body: string) => body.includes("COMMIT") && !body.includes("BEGIN");
 
 const NEVER = new Promise<Response>(() => {});
