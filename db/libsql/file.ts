@@ -49,7 +49,7 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
     prepared.set(sql, kept);
     return kept;
   };
-  const run = ({ sql, args }: Statement): Done => {
+  const runOne = ({ sql, args }: Statement): Done => {
     const { statement, isReader } = prepare(sql);
     if (!isReader) return { changes: statement.run(...args).changes, rows: NO_ROWS };
     const rows = statement.all(...args);
@@ -68,29 +68,30 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
       throw error;
     }
   };
-  /** Undoes what commands that failed have written, but nothing before them; of several that ran as one, each runs alone then. */
-  const callGroup = async (calls: readonly Call[]): Promise<readonly CallResult[]> => {
-    control("SAVEPOINT commands");
+  const call = async (calls: readonly Call[]): Promise<readonly CallResult[]> => {
     const tx = openTx(async (sql, all, reads) => {
       const { statement } = prepare(sql);
       if (reads) return all.map((args) => ({ rows: statement.values(...args), changes: 0 }));
       return all.map((args) => ({ rows: [], changes: statement.run(...args).changes }));
     });
-    try {
-      const results = await atOnce(runGroup(tx, calls));
-      control("RELEASE commands");
-      return results;
-    } catch (error) {
-      // On a full disk SQLite has ended the transaction already, and each further statement would be committed alone.
-      if (!database.inTransaction || faultOf(error) !== "rejected") throw error;
-      control("ROLLBACK TO commands");
-      control("RELEASE commands");
-      if (calls.length === 1) return [{ error }];
-    } finally {
-      tx.end();
-    }
+    return atOnce(runGroup(tx, calls)).finally(() => tx.end());
+  };
+  /** Calls each by itself, and undoes what one that fails has written, but nothing before it. */
+  const callApart = async (calls: readonly Call[]): Promise<readonly CallResult[]> => {
     const results: CallResult[] = [];
-    for (const call of calls) results.push(...(await callGroup([call])));
+    for (const one of calls) {
+      control("SAVEPOINT command");
+      try {
+        results.push(...(await call([one])));
+        control("RELEASE command");
+      } catch (error) {
+        // On a full disk SQLite has ended the transaction already, and each further statement would be committed alone.
+        if (!database.inTransaction || faultOf(error) !== "rejected") throw error;
+        control("ROLLBACK TO command");
+        control("RELEASE command");
+        results.push({ error });
+      }
+    }
     return results;
   };
   /** Of the transactions that are under way or wait, which come one after the other. */
@@ -118,14 +119,22 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
   return {
     // It would see what is not committed yet.
     read: (statement) => (last === null ? read(statement) : inTurn(() => read(statement))),
-    batch: (statements) => inTurn(() => transact(() => statements.map(run))),
+    batch: (statements) => inTurn(() => transact(() => statements.map(runOne))),
     transact: ({ statements, calls }) =>
-      inTurn(() =>
-        transact(async () => {
-          const results = await runCalls(calls, callGroup);
-          return { done: statements.map(run), results };
-        }),
-      ),
+      inTurn(async () => {
+        const run = (each: typeof call) =>
+          transact(async () => {
+            const results = await runCalls(calls, each);
+            return { done: statements.map(runOne), results };
+          });
+        try {
+          return await run(call);
+        } catch (error) {
+          // Savepoints cost a tenth of a commit, and a command seldom fails: only then each gets one.
+          if (calls.length === 0 || faultOf(error) !== "rejected") throw error;
+          return run(callApart);
+        }
+      }),
     close: () =>
       inTurn(async () => {
         if (mode === "write") checkpoint(database);
@@ -149,7 +158,7 @@ async function atOnce<Result>(running: Promise<Result>): Promise<Result> {
 
 type Control =
   | ("BEGIN IMMEDIATE" | "COMMIT" | "ROLLBACK")
-  | ("SAVEPOINT commands" | "ROLLBACK TO commands" | "RELEASE commands");
+  | ("SAVEPOINT command" | "ROLLBACK TO command" | "RELEASE command");
 
 interface Prepared {
   readonly statement: NativeStatement<Row, SqlValue[]>;
