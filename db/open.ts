@@ -4,7 +4,6 @@ import { dirname } from "node:path";
 import type { AccountStore, PeopleStore } from "../src/core/account-store.ts";
 import { createAccountStore } from "./sql/accounts.ts";
 import type { DatabaseSize, Store } from "../src/core/store.ts";
-import { sqliteQueue } from "./libsql/claim.ts";
 import { type OnAway, tellingAway } from "./sql/away.ts";
 import { codeOf, faultOf, unavailable } from "./sql/errors.ts";
 import { FencedSql, openRemote } from "./libsql/remote.ts";
@@ -72,7 +71,6 @@ async function open(settings: StoreSettings, path: string | null): Promise<Store
   return createStore({
     sql: tellingAway(sql, onAway),
     seal,
-    queueStatements: sqliteQueue,
     cluster: null,
     isOnlyProcess: path !== null,
     onFatal,

@@ -1,4 +1,4 @@
-import { and, count, desc, eq, gt, isNull, like, ne, or, sql } from "drizzle-orm";
+import { and, count, desc, eq, gt, like, ne, or, sql } from "drizzle-orm";
 import type { KeyKind } from "../../src/core/dedupe.ts";
 import {
   ATTEMPTS_KEPT,
@@ -11,6 +11,7 @@ import type { Lock } from "../sql/sql.ts";
 import { mayRepeat, type RejectionCount } from "../../src/core/rejection-count.ts";
 import { LATE_SUCCESS } from "../tables.ts";
 import { command, listCommand, type Tx } from "./command.ts";
+import { findPaused, isPaused, pausesOf } from "./in-force.ts";
 import { findList, insertList, updateList, type Values } from "./lists.ts";
 
 /**
@@ -261,7 +262,7 @@ function decide(one: NewAction, known: Known): CreateOutcome {
   countRequest(one, known);
   return {
     kind: "created",
-    isClaimed: one.claim !== null && !subjectsOf(one).some((each) => known.paused.has(pauseName(each))),
+    isClaimed: one.claim !== null && !isPaused(known.paused, pausesOf(one)),
   };
 }
 
@@ -324,36 +325,6 @@ const HOLDER = findList(
         ),
       ),
 );
-
-const PAUSE = findList(
-  { accountId: "text", kind: "text", subject: "text" },
-  ({ db, tables: { pauses } }, { accountId, kind, subject }) =>
-    db
-      .select({ id: pauses.id })
-      .from(pauses)
-      .where(
-        and(
-          eq(pauses.accountId, accountId),
-          eq(pauses.kind, sql`${kind}`),
-          eq(pauses.subject, subject),
-          isNull(pauses.endedAt),
-        ),
-      ),
-);
-
-/** What a pause of a lane may have as its kind and subject. */
-function subjectsOf({ accountId, keyId, host }: Pick<NewAction, "accountId" | "keyId" | "host">) {
-  return [
-    { accountId, kind: "account", subject: "" },
-    { accountId, kind: "key", subject: keyId },
-    { accountId, kind: "host", subject: host },
-    { accountId, kind: "sign_up", subject: accountId },
-  ];
-}
-
-function pauseName({ accountId, kind, subject }: ReturnType<typeof subjectsOf>[number]): string {
-  return `${accountId} ${kind} ${subject}`;
-}
 
 const HELD = findList({ accountId: "text", keyId: "text" }, ({ db, tables: { actions } }, { accountId, keyId }) => {
   const held = db
@@ -429,20 +400,20 @@ async function readKnown(
   const wanted = list.flatMap(({ accountId, keys, windowStart }) =>
     keys.map((key) => ({ accountId, ...key, windowStart })),
   );
-  const pausable = unique(list.filter(({ claim }) => claim !== null).flatMap(subjectsOf), pauseName);
+  const claiming = list.filter(({ claim }) => claim !== null);
   const holding = unique(
     list.filter(({ countsHeld }) => countsHeld),
     keyName,
   );
   const [holders, paused, held, limits] = await Promise.all([
     tx.lists.find(HOLDER, wanted),
-    tx.lists.find(PAUSE, pausable),
+    findPaused(tx.lists, claiming.flatMap(pausesOf)),
     tx.lists.find(HELD, holding),
     readLimits(tx, list),
   ]);
   return {
     holders: new Map(wanted.flatMap((key, at) => (holders[at] ?? []).map(({ id }) => [nameOf(key, key), id] as const))),
-    paused: new Set(pausable.filter((_, at) => (paused[at] ?? []).length > 0).map(pauseName)),
+    paused,
     held: new Map(holding.map((one, at) => [keyName(one), held[at]?.[0]?.held ?? 0])),
     ...limits,
   };
@@ -615,6 +586,18 @@ function guardOf({ id, accountId, keyId, at, request, budget, retaken, windowSta
   const keys: readonly KeyName[] = retaken === null ? [] : [{ kind: "dedupe", key: retaken.key }];
   return { id, accountId, keyId, at, request, budget, keys, windowStart, host: "", claim: null, countsHeld: false };
 }
+
+const EXTEND = updateList("actions", ["leaseUntil"], ["id", "revision", "status"]);
+
+/** Makes leases of attempts longer that are still under way; whether each was. Times in milliseconds. */
+export const extendLease = listCommand(
+  (tx, list: readonly { readonly id: string; readonly revision: number; readonly leaseUntil: number }[]) =>
+    tx.lists.update(
+      EXTEND,
+      list.map(({ id, revision, leaseUntil }) => [leaseUntil, id, revision, "active"]),
+    ),
+  { locks: () => [], size: () => ({ rows: 1, bytes: 0 }) },
+);
 
 /** What is written over a row that can't be trusted. */
 export const FORCED = [...WRITTEN.late, "retries"] as const;

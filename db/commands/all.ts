@@ -5,6 +5,7 @@ import * as actions from "./actions.ts";
 import * as activity from "./activity.ts";
 import * as auditLog from "./audit-log.ts";
 import * as bulk from "./bulk.ts";
+import * as claims from "./claims.ts";
 import * as channels from "./channels.ts";
 import * as firstSteps from "./first-steps.ts";
 import * as links from "./links.ts";
@@ -24,6 +25,7 @@ const SUBJECTS = {
   auditLog,
   bulk,
   channels,
+  claims,
   firstSteps,
   links,
   outbox,

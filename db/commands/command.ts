@@ -3,6 +3,7 @@ import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
 import type { Lock } from "../sql/sql.ts";
 import type { describeTables } from "../tables.ts";
+import type { Claimed, ClaimOfQueue } from "./claims.ts";
 import type { Lists } from "./lists.ts";
 
 export type Tables = ReturnType<typeof describeTables>;
@@ -15,6 +16,8 @@ export interface Tx {
   readonly tables: Tables;
   /** For what is written often: one statement for many rows. */
   readonly lists: Lists;
+  /** A claim of rows by `commands/claims.ts`: SQLite reads and writes, PostgreSQL locks in one statement. */
+  claim(claims: readonly ClaimOfQueue[]): Promise<readonly Claimed[]>;
 }
 
 /**
@@ -30,6 +33,8 @@ export interface Command<Args, Result> {
   readonly run: (tx: Tx, args: Args) => Promise<Result>;
   /** Of a command that is called often: runs several calls at once, with a result for each. Their arguments and results are JSON. */
   readonly runAll: ((tx: Tx, args: readonly Args[]) => Promise<readonly Result[]>) | null;
+  /** Whether it runs after all others of its commit. */
+  readonly isLast: boolean;
 }
 
 /** A plain command takes the time of several rows, since it waits for each of its statements. */
@@ -39,20 +44,26 @@ export function command<Args, Result>(
   run: (tx: Tx, args: Args) => Promise<Result>,
   locks: (args: Args) => readonly Lock[] = () => [],
 ): Command<Args, Result> {
-  return { run, locks, size: (args) => ({ rows: ROWS_OF_COMMAND, bytes: JSON.stringify(args).length }), runAll: null };
+  return {
+    run,
+    locks,
+    size: (args) => ({ rows: ROWS_OF_COMMAND, bytes: JSON.stringify(args).length }),
+    runAll: null,
+    isLast: false,
+  };
 }
 
 /** A command for lists. `runAll` must return a result for each of its arguments. */
 export function listCommand<Args, Result>(
   runAll: (tx: Tx, args: readonly Args[]) => Promise<readonly Result[]>,
-  { locks, size }: Pick<Command<Args, Result>, "locks" | "size">,
+  { locks, size, isLast = false }: Pick<Command<Args, Result>, "locks" | "size"> & { readonly isLast?: boolean },
 ): Command<Args, Result> {
   const run = async (tx: Tx, args: Args) => {
     const [result] = await runAll(tx, [args]);
     if (result === undefined) throw new Error("A command gave no result.");
     return result;
   };
-  return { run, runAll, locks, size };
+  return { run, runAll, locks, size, isLast };
 }
 
 /** Files of commands export what they are called with too. */
@@ -95,11 +106,16 @@ export async function runCalls(
 ): Promise<readonly CallResult[]> {
   const groups = Map.groupBy(calls, (call) => (call.command.runAll === null ? call : call.command));
   const results = new Map<Call, CallResult>();
-  for (const group of groups.values()) {
+  const inOrder = [...groups.values()].toSorted(([one], [other]) => lateness(one) - lateness(other));
+  for (const group of inOrder) {
     const came = await run(group);
     for (const [at, call] of group.entries()) results.set(call, came[at] ?? NO_RESULT);
   }
   return calls.map((call) => results.get(call) ?? NO_RESULT);
+}
+
+function lateness(call: Call | undefined): number {
+  return call?.command.isLast === true ? 1 : 0;
 }
 
 const NO_RESULT: CallResult = { error: new Error("A command gave no result.") };

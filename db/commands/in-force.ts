@@ -1,11 +1,14 @@
-import { and, eq, isNull } from "drizzle-orm";
+import { and, eq, isNull, sql } from "drizzle-orm";
 import type { Pause } from "../../src/core/pause.ts";
 import type { Tx } from "./command.ts";
+import { findList, type Lists } from "./lists.ts";
+
+type Subject = Pick<Pause, "accountId" | "kind" | "subject">;
 
 /** The pause of the same subject that is in force; undefined: there is none. */
 export async function findInForce(
   { db, tables: { pauses } }: Tx,
-  { accountId, kind, subject }: Pick<Pause, "accountId" | "kind" | "subject">,
+  { accountId, kind, subject }: Subject,
 ): Promise<Pause | undefined> {
   const isOfSubject = and(eq(pauses.accountId, accountId), eq(pauses.kind, kind), eq(pauses.subject, subject));
   const [found] = await db
@@ -13,4 +16,54 @@ export async function findInForce(
     .from(pauses)
     .where(and(isOfSubject, isNull(pauses.endedAt)));
   return found;
+}
+
+const PAUSE = findList(
+  { accountId: "text", kind: "text", subject: "text" },
+  ({ db, tables: { pauses } }, { accountId, kind, subject }) =>
+    db
+      .select({ id: pauses.id })
+      .from(pauses)
+      .where(
+        and(
+          eq(pauses.accountId, accountId),
+          eq(pauses.kind, sql`${kind}`),
+          eq(pauses.subject, subject),
+          isNull(pauses.endedAt),
+        ),
+      ),
+);
+
+/** What holds back an action of a lane if it is paused. */
+export function pausesOf({
+  accountId,
+  keyId,
+  host,
+}: Readonly<Record<"accountId" | "keyId" | "host", string>>): readonly Subject[] {
+  return [
+    { accountId, kind: "account", subject: "" },
+    { accountId, kind: "key", subject: keyId },
+    { accountId, kind: "host", subject: host },
+    ...stopsOf({ accountId }),
+  ];
+}
+
+/** What holds back a notification: the stop of its account alone. */
+export function stopsOf({ accountId }: Pick<Subject, "accountId">): readonly Subject[] {
+  return [{ accountId, kind: "sign_up", subject: accountId }];
+}
+
+/** Which of the subjects are paused, for `isPaused`. */
+export async function findPaused(lists: Lists, subjects: readonly Subject[]): Promise<ReadonlySet<string>> {
+  const asked = new Map(subjects.map((one) => [nameOf(one), one]));
+  const found = await lists.find(PAUSE, [...asked.values()]);
+  return new Set([...asked.keys()].filter((_, at) => (found[at] ?? []).length > 0));
+}
+
+export function isPaused(paused: ReadonlySet<string>, subjects: readonly Subject[]): boolean {
+  return paused.size > 0 && subjects.some((one) => paused.has(nameOf(one)));
+}
+
+function nameOf({ accountId, kind, subject }: Subject): string {
+  return `${accountId} ${kind} ${subject}`;
 }

@@ -57,7 +57,7 @@ type ArgType = "text" | "number";
 
 export interface FindList<Arg, Row> {
   readonly types: Readonly<Record<string, ArgType>>;
-  readonly build: (tx: Pick<Tx, "db" | "tables">, arg: Readonly<Record<string, SQLWrapper>>) => SQLWrapper;
+  readonly build: (tx: Pick<Tx, "db" | "tables">, arg: Readonly<Record<string, Placeholder>>) => SQLWrapper;
   /** Never set: the types of an argument and of a row. */
   readonly of?: ((arg: Arg) => Row) | undefined;
 }
@@ -71,7 +71,7 @@ type RowOf<Built> = Built extends { readonly _: { readonly result: readonly (inf
 /** `build` returns a query of Drizzle's builder, in which an argument stands as `arg.name`. */
 export function findList<const Types extends Readonly<Record<string, ArgType>>, Built extends SQLWrapper>(
   types: Types,
-  build: (tx: Pick<Tx, "db" | "tables">, arg: Readonly<Record<keyof Types, SQLWrapper>>) => Built,
+  build: (tx: Pick<Tx, "db" | "tables">, arg: Readonly<Record<keyof Types, Placeholder>>) => Built,
 ): FindList<ArgOf<Types>, RowOf<Built>> {
   // Safe: `compileFind` gives an argument of every name.
   return { types, build: build as FindList<never, never>["build"] };
@@ -91,7 +91,7 @@ export function compileFind<Arg, Row>(
   tx: Pick<Tx, "db" | "tables">,
   place: (name: string, number: number) => string,
 ): CompiledFind {
-  const arg = Object.fromEntries(Object.keys(query.types).map((name) => [name, sql`${sql.placeholder(name)}`]));
+  const arg = Object.fromEntries(Object.keys(query.types).map((name) => [name, sql.placeholder(name)]));
   const built = query.build(tx, arg);
   const names: string[] = [];
   const { sql: text } = built

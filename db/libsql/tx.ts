@@ -6,11 +6,13 @@ import {
   compileFind,
   type FindList,
   type InsertList,
+  type Lists,
   tableName,
   type UpdateList,
   type Values,
 } from "../commands/lists.ts";
 import type { SqlValue } from "../sql/sql.ts";
+import { claimAll } from "./claim.ts";
 import { tables } from "./schema.ts";
 
 /** What a statement did: its rows as lists of values in the order of its columns, and how many it changed. */
@@ -35,35 +37,31 @@ export function openTx(execute: Execute): Tx & { end(): void } {
     const rows = outcome?.rows ?? [];
     return { rows: [...((method === "get" ? rows[0] : rows) ?? [])] };
   });
-  return {
-    db,
-    tables,
-    lists: {
-      async find<Arg, Row>(query: FindList<Arg, Row>, args: readonly Arg[]) {
-        if (args.length === 0) return [];
-        const { text, names, decode } = FIND(query);
-        // Safe: `findList` takes arguments of these names.
-        const found = await run(
-          text,
-          args.map((arg) => names.map((name) => (arg as Record<string, SqlValue>)[name] ?? null)),
-          true,
-        );
-        return found.map(({ rows }) => rows.map((row) => decode(row) as Row));
-      },
-      async insert(into, rows) {
-        const textOf = INSERT(into);
-        for (let from = 0; from < rows.length;) {
-          const size = ROWS_AT_ONCE.find((each) => each <= rows.length - from) ?? 1;
-          await run(textOf(size), [rows.slice(from, from + size).flat()], false);
-          from += size;
-        }
-      },
-      async update(what, rows) {
-        return rows.length === 0 ? [] : (await run(UPDATE(what), rows, false)).map(({ changes }) => changes > 0);
-      },
+  const lists: Lists = {
+    async find<Arg, Row>(query: FindList<Arg, Row>, args: readonly Arg[]) {
+      if (args.length === 0) return [];
+      const { text, names, decode } = FIND(query);
+      // Safe: `findList` takes arguments of these names.
+      const found = await run(
+        text,
+        args.map((arg) => names.map((name) => (arg as Record<string, SqlValue>)[name] ?? null)),
+        true,
+      );
+      return found.map(({ rows }) => rows.map((row) => decode(row) as Row));
     },
-    end: () => void (isOver = true),
+    async insert(into, rows) {
+      const textOf = INSERT(into);
+      for (let from = 0; from < rows.length;) {
+        const size = ROWS_AT_ONCE.find((each) => each <= rows.length - from) ?? 1;
+        await run(textOf(size), [rows.slice(from, from + size).flat()], false);
+        from += size;
+      }
+    },
+    async update(what, rows) {
+      return rows.length === 0 ? [] : (await run(UPDATE(what), rows, false)).map(({ changes }) => changes > 0);
+    },
   };
+  return { db, tables, lists, claim: (claims) => claimAll(lists, claims), end: () => void (isOver = true) };
 }
 
 /** Only builds: each transaction runs its own statements. */

@@ -1,129 +1,135 @@
-import { sql, type SQL } from "drizzle-orm";
-import { arrayOf, isOneOf } from "../sql/dialect.ts";
-import { type Args, bareNames, prepare } from "../sql/query.ts";
-import { type ClaimArgs, headOf, type QueueStatements, type QueueTable } from "../sql/queue.ts";
+import type { QueryResult } from "pg";
+import type { Claimed, ClaimOfQueue, QueueName } from "../commands/claims.ts";
+import type { NotificationKind } from "../../src/core/notification.ts";
+import { named, type Query } from "./queries.ts";
+import { escapeText } from "./text.ts";
 
-/** The parts of the lanes, a JSON list each. */
-type LaneArgs = Args<"accounts" | "hosts" | "keys" | "limits">;
+/** Sends a statement of the transaction. Rows are lists of values. */
+type Run = (query: Pick<Query, "name" | "text" | "values" | "isTold">) => Promise<readonly QueryResult[]>;
 
 /**
- * The statements of a queue for PostgreSQL. A claim is one statement: it locks of each lane the earliest due rows and
- * skips those that another node has locked, so that nodes neither wait for each other nor claim a row twice.
+ * All claims are sent at once. Each is one statement: it locks of each lane the earliest due rows and skips those that another
+ * node has locked, so that nodes neither wait for each other nor claim a row twice. A second one looks at what stays.
  */
-export function postgresQueue(table: QueueTable): QueueStatements {
-  const { bytes, set } = table;
-  const [name, pending, fence] = [table.name, table.pending, table.fence].map((text) => sql.raw(text));
-  const columns = sql`${bareNames(...Object.values(table.columns))}, ${bytes} as bytes`;
-  const isPending = (arg: Args<"refused" | "now">) => sql`${pending} and ${table.isLive(sql`${arg.now}`)}
-    and account_id = lane.account_id and host = lane.host and key_id = lane.key_id
-    and not (${isOneOf(table.columns.id, arg.refused)})`;
-  // Not what a transaction wrote that began to write after this one: in the timeline the claim would come before it.
-  const isBefore = sql`age(xmin) >= 0`;
-  const isOpen = sql`not ${table.isPaused({ accountId: sql`lane.account_id`, host: sql`lane.host`, keyId: sql`lane.key_id` })}`;
-  const named = ({ accounts, hosts, keys, limits }: LaneArgs) => sql`unnest(${arrayOf(accounts)}, ${arrayOf(hosts)},
-    ${arrayOf(keys)}, cast(${arrayOf(limits)} as bigint[])) with ordinality as lane(account_id, host, key_id, most, number)`;
-  const chosen = (arg: ClaimArgs & LaneArgs, lock: SQL) => sql`locked as (
+export async function claimAll(run: Run, claims: readonly ClaimOfQueue[]): Promise<readonly Claimed[]> {
+  return Promise.all(
+    claims.map(async ({ queue, lanes, bytesMax, rowBytesMax, now, leaseUntil, by }) => {
+      const { claim, next } = STATEMENTS[queue];
+      const arrays = [
+        lanes.map(({ accountId }) => escapeText(accountId)),
+        lanes.map(({ host }) => escapeText(host)),
+        lanes.map(({ keyId }) => escapeText(keyId)),
+        lanes.map(({ limit }) => String(limit)),
+      ];
+      const [claimed, left] = await Promise.all([
+        rowsOf(run({ ...claim, values: [...arrays, now, bytesMax, rowBytesMax, leaseUntil, by] })),
+        rowsOf(run({ ...next, values: [...arrays, now] })),
+      ]);
+      return {
+        rows: claimed.map(([id, fence]) => ({ id: String(id), fence: Number(fence) })),
+        next: left.map(([accountId, host, keyId, dueAt, bytes]) => ({
+          accountId: String(accountId),
+          host: String(host),
+          keyId: String(keyId),
+          dueAt: Number(dueAt),
+          bytes: Number(bytes),
+        })),
+      };
+    }),
+  );
+}
+
+async function rowsOf(sent: Promise<readonly QueryResult[]>): Promise<readonly (readonly unknown[])[]> {
+  const [result] = await sent;
+  // Safe: they are asked for as lists.
+  return (result?.rows ?? []) as unknown[][];
+}
+
+interface Parts {
+  readonly table: string;
+  readonly isPending: string;
+  readonly isLive: string;
+  readonly fence: string;
+  readonly bytes: string;
+  /** The kinds of pauses that hold it back, with their subjects. */
+  readonly pauses: readonly (readonly [kind: string, subject: string])[];
+  readonly set: string;
+  /** Whether each claimed row gets a row in the timeline. */
+  readonly isTold: boolean;
+}
+
+const STOP = ["sign_up", "lane.account_id"] as const;
+
+const ACTIONS: Parts = {
+  table: "actions",
+  isPending: "status = 'pending'",
+  isLive: "(expires_at is null or expires_at > $5::bigint)",
+  fence: "revision",
+  bytes: `coalesce(octet_length(body), 0)::bigint + coalesce(octet_length(sealed_headers), 0) + coalesce(octet_length(extras), 0)`,
+  pauses: [["account", "''"], ["key", "lane.key_id"], ["host", "lane.host"], STOP],
+  set: `status = 'active', revision = revision + 1, attempts = attempts + 1, due_at = null, lease_until = $8::bigint,
+    claimed_by = $9::text, started_at = coalesce(started_at, $5::bigint)`,
+  isTold: true,
+};
+
+function ofKind(kind: NotificationKind): Parts {
+  return {
+    table: "outbox",
+    isPending: `status = 'pending' and kind = '${kind}'`,
+    // Always: each argument has to stand in each statement.
+    isLive: "$5::bigint is not null",
+    fence: "attempts",
+    bytes: "coalesce(octet_length(payload), 0)::bigint",
+    pauses: [STOP],
+    set: "status = 'active', attempts = attempts + 1, due_at = null, lease_until = $8::bigint, claimed_by = $9::text",
+    isTold: false,
+  };
+}
+
+type Text = ReturnType<typeof named>;
+
+const STATEMENTS: Readonly<Record<QueueName, { readonly claim: Text; readonly next: Text }>> = {
+  action: textsOf(ACTIONS),
+  callback: textsOf(ofKind("callback")),
+  mail: textsOf(ofKind("mail")),
+  message: textsOf(ofKind("message")),
+};
+
+function textsOf({ table, isPending, isLive, fence, bytes, pauses, set, isTold }: Parts) {
+  const lanes = `unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
+    with ordinality as lane(account_id, host, key_id, most, number)`;
+  const isOfLane = `${isPending} and ${isLive}
+    and account_id = lane.account_id and host = lane.host and key_id = lane.key_id`;
+  const inForce = pauses.map(
+    ([kind, subject]) => `select 1 from pauses where account_id = lane.account_id and kind = '${kind}'
+      and subject = ${subject} and ended_at is null`,
+  );
+  const isOpen = inForce.map((pause) => `not exists (${pause})`).join(" and ");
+  const told = `, told as (
+    insert into timeline (action_id, account_id, at, run, revision, type, status, detail)
+    select id, account_id, $5::bigint, run, revision, 'started', 'active', '{}' from claimed)`;
+  // Not what a transaction wrote that began to write after this one (`xmin`): in the timeline the claim would come before it.
+  const claim = `with locked as (
     select lane.number as lane, due.id, due.bytes, due.place,
       max(due.bytes) over (partition by lane.number order by due.place) as largest
-    from ${named(arg)} cross join lateral (
+    from ${lanes} cross join lateral (
       select found.id, found.bytes, row_number() over (order by found.due_at, found.id) as place from (
-        select id, due_at, ${bytes} as bytes from ${name}
-        where ${isPending(arg)} and due_at <= ${arg.now} and ${isBefore} order by due_at, id limit lane.most ${lock}) found) due
+        select id, due_at, ${bytes} as bytes from ${table}
+        where ${isOfLane} and due_at <= $5::bigint and age(xmin) >= 0
+        order by due_at, id limit lane.most for update skip locked) found) due
     where ${isOpen}
   ), chosen as (
     select id, turn from (
       select id, sum(bytes) over turns as total, row_number() over turns as turn from locked
-      where largest <= ${arg.largest} window turns as (order by place, lane)) fitting
-    where total <= ${arg.bytesMax} or turn = 1)`;
-  const claim = (returned: SQL) =>
-    prepare(
-      (arg: ClaimArgs & LaneArgs) => sql`with ${chosen(arg, sql`for update skip locked`)}, claimed as (
-        update ${name} set ${set(arg)} where id = any(array(select id from chosen)) returning *
-      )${table.isTold ? started(arg) : sql``}
-      select ${returned} from (select claimed.*, chosen.turn from claimed join chosen using (id)) won order by turn`,
-    );
-  const [claimRows, claimIds] = [claim(columns), claim(sql`id, ${fence} as fence`)];
-  const choose = prepare(
-    (arg: ClaimArgs & LaneArgs) => sql`with ${chosen(arg, sql``)} select id from chosen order by turn`,
-  );
-  const next = prepare(
-    (
-      arg: LaneArgs & Args<"refused" | "now">,
-    ) => sql`select head.account_id, head.host, head.key_id, head.due_at, head.bytes
-      from ${named(arg)} cross join lateral (
-        select account_id, host, key_id, due_at, ${bytes} as bytes from ${name}
-        where ${isPending(arg)} order by due_at, id limit 1) head
-      where ${isOpen}`,
-  );
-  const { claimedBy, claimedWith } = claimedOf(table);
-  const lanes = lanesOf(table);
-  return {
-    claim(values, returned) {
-      const all = { ...values, ...lanesIn(values) };
-      return [(returned === "rows" ? claimRows : claimIds).bind(all), next.bind(all)];
-    },
-    choose: (values) => choose.bind({ ...values, ...lanesIn(values) }),
-    claimedBy: (values) => claimedBy.bind(values),
-    claimedWith: (values) => claimedWith.bind(values),
-    async lanes(reader, from, limit) {
-      const { accountId, host, keyId } = from ?? { accountId: "", host: "", keyId: "" };
-      return (await lanes.readRaw(reader, { accountId, host, keyId, limit })).map(headOf);
-    },
-  };
-}
-
-/** A row of the timeline for each action that is claimed. */
-function started({ now }: ClaimArgs): SQL {
-  return sql`, started as (
-    insert into timeline (action_id, account_id, at, run, revision, type, status, detail)
-    select id, account_id, ${now}, run, revision, 'started', 'active', '{}' from claimed)`;
-}
-
-/** The rows under a claim. */
-function claimedOf(table: QueueTable) {
-  const [name, active] = [sql.raw(table.name), sql.raw(table.active)];
-  const columns = sql`${bareNames(...Object.values(table.columns))}, ${table.bytes} as bytes`;
-  const claimedBy = prepare(
-    (arg: Args<"accountIds" | "leaseUntil" | "by">) => sql`select ${columns} from ${name} where ${active}
-      and claimed_by = ${arg.by} and ${isOneOf(table.columns.accountId, arg.accountIds)} and lease_until = ${arg.leaseUntil}`,
-  );
-  const claimedWith = prepare(
-    (arg: Args<"ids" | "leaseUntil">) => sql`select ${columns} from ${name} where ${active}
-      and ${isOneOf(table.columns.id, arg.ids)} and lease_until = ${arg.leaseUntil}`,
-  );
-  return { claimedBy, claimedWith };
-}
-
-/** Steps from the head of each lane to the next by the index of the queue, without reading the rows between. */
-function lanesOf(table: QueueTable) {
-  const [name, pending] = [sql.raw(table.name), sql.raw(table.pending)];
-  const after = sql`(account_id, host, key_id)`;
-  const order = sql`order by account_id, host, key_id, due_at limit 1`;
-  return prepare(
-    (
-      arg: Args<"accountId" | "host" | "keyId" | "limit">,
-    ) => sql`with recursive lane (account_id, host, key_id, due_at, n) as (
-      (select account_id, host, key_id, due_at, 1 from ${name}
-        where ${pending} and ${after} > (${arg.accountId}, ${arg.host}, ${arg.keyId}) ${order})
-      union all
-      select head.account_id, head.host, head.key_id, head.due_at, lane.n + 1
-      from lane cross join lateral (
-        select account_id, host, key_id, due_at from ${name}
-        where ${pending} and ${after} > (lane.account_id, lane.host, lane.key_id) ${order}) head
-      where lane.n < ${arg.limit})
-    select account_id, host, key_id, due_at from lane`,
-  );
-}
-
-/** Each lane once: one that is named twice would give its rows twice. */
-function lanesIn({ lanes }: { readonly lanes: string }) {
-  // Safe: `valuesOfClaim` writes them.
-  const named = JSON.parse(lanes) as readonly (readonly [string, string, string, number])[];
-  const once = [...new Map(named.map((lane) => [lane.slice(0, 3).join("\0"), lane])).values()];
-  return {
-    accounts: JSON.stringify(once.map(([accountId]) => accountId)),
-    hosts: JSON.stringify(once.map(([, host]) => host)),
-    keys: JSON.stringify(once.map(([, , keyId]) => keyId)),
-    limits: JSON.stringify(once.map(([, , , limit]) => limit)),
-  };
+      where largest <= $7::bigint window turns as (order by place, lane)) fitting
+    where total <= $6::bigint or turn = 1
+  ), claimed as (
+    update ${table} set ${set} where id = any(array(select id from chosen)) returning *
+  )${isTold ? told : ""}
+  select claimed.id, claimed.${fence} from claimed join chosen using (id) order by turn`;
+  const next = `select head.* from ${lanes} cross join lateral (
+      select account_id, host, key_id, due_at, ${bytes} as bytes from ${table}
+      where ${isOfLane} order by due_at, id limit 1) head
+    where ${isOpen}`;
+  return { claim: named(claim), next: named(next) };
 }

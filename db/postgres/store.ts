@@ -3,7 +3,6 @@ import type { HeaderSeal } from "../sql/rows.ts";
 import type { Sql } from "../sql/sql.ts";
 import { createStore } from "../sql/store.ts";
 import type { Store } from "../../src/core/store.ts";
-import { postgresQueue } from "./claim.ts";
 import { createNodeStore } from "./cluster.ts";
 import { openPostgres, type PostgresSql } from "./connection.ts";
 import { refusalIn } from "./faults.ts";
@@ -49,7 +48,6 @@ export function createPostgresStore(
   return createStore({
     sql,
     seal,
-    queueStatements: postgresQueue,
     cluster: { ...createNodeStore(sql), ...createChangeReader(sql), listen: createListen(sql.config, nodeId) },
     isOnlyProcess: false,
     onFatal: unreachable,

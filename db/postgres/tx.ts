@@ -12,6 +12,7 @@ import {
   type Values,
 } from "../commands/lists.ts";
 import type { SqlValue } from "../sql/sql.ts";
+import { claimAll } from "./claim.ts";
 import { named, type Query, TELLS, valueOf } from "./queries.ts";
 import { tables } from "./schema.ts";
 
@@ -61,6 +62,7 @@ export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]
         return rows.map((_, at) => numbers.has(at + 1));
       },
     },
+    claim: (claims) => claimAll(run, claims),
     end: () => void (isOver = true),
   };
 }

@@ -5,16 +5,16 @@ import type { AuditEntry } from "../../src/core/audit.ts";
 import type { Change } from "../../src/core/changes.ts";
 import { type ChangeWrite, RowRefused } from "../../src/core/store.ts";
 import { isTooLate } from "../../src/core/timeline.ts";
+import * as commands from "../commands/actions.ts";
 import { type ActionChange, apply, AUDIT_ENTRY, force, FORCED, KEPT_RESPONSE, WRITTEN } from "../commands/actions.ts";
 import type { Values } from "../commands/lists.ts";
-import { actions, timeline } from "../libsql/schema.ts";
+import { timeline } from "../libsql/schema.ts";
 import type { StoreContext } from "./context.ts";
 import { countedRequest, sideRows, valuesOf, windowStart } from "./create.ts";
 import { isSafeInteger } from "./dialect.ts";
 import { isConstraint } from "./errors.ts";
 import { type Args, prepare, query } from "./query.ts";
 import { resultValues, rowTypeOf, scheduledAtOf } from "./rows.ts";
-import type { Statement } from "./sql.ts";
 import type { Writer } from "./writer.ts";
 
 /** Writes a change with its other rows if the action still has the revision it was decided on; returns whether. */
@@ -142,19 +142,7 @@ async function isWritten(
   }
 }
 
-const EXTEND = prepare((arg: Args<"id" | "revision" | "leaseUntil">) =>
-  query
-    .update(actions)
-    .set({ leaseUntil: sql`${arg.leaseUntil}` })
-    .where(and(eq(actions.id, arg.id), eq(actions.revision, arg.revision), eq(actions.status, "active"))),
-);
-
 /** See `ActionStore.extendLease`. */
-export async function extendLease(writer: Writer, { id, revision }: Action, leaseUntil: Date): Promise<boolean> {
-  return (await countWritten(writer, EXTEND.bind({ id, revision, leaseUntil }))) === 1;
-}
-
-async function countWritten(writer: Writer, statement: Statement): Promise<number> {
-  const [done] = await writer.write([statement]);
-  return done?.changes ?? 0;
+export function extendLease(writer: Writer, { id, revision }: Action, leaseUntil: Date): Promise<boolean> {
+  return writer.run(commands.extendLease, { id, revision, leaseUntil: leaseUntil.getTime() });
 }

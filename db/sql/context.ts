@@ -1,5 +1,4 @@
 import type { HeaderSeal } from "./rows.ts";
-import type { QueueStatements, QueueTable } from "./queue.ts";
 import type { Sql } from "./sql.ts";
 import type { Writer } from "./writer.ts";
 import { type Action, largeBytesOf } from "../../src/core/action.ts";
@@ -14,7 +13,6 @@ export interface StoreContext {
   readonly heldCounts: HeldCounts | null;
   readonly refused: Refused;
   readonly written: WrittenActions;
-  readonly queueStatements: (table: QueueTable) => QueueStatements;
 }
 
 /** 32 MiB at most: large actions are read again at the claim. */

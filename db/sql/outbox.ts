@@ -7,21 +7,20 @@ import * as commands from "../commands/outbox.ts";
 import { valuesOf } from "./create.ts";
 import * as reschedule from "../commands/reschedule.ts";
 import { findBrokenNotifications } from "./broken.ts";
-import { countNotifications, createQueue, type QueueTable } from "./queue.ts";
-import { Refused, type StoreContext } from "./context.ts";
-import { always, bytesOf, isAbsent, isBeforeOrAny } from "./dialect.ts";
+import { countNotifications, createQueue } from "./queue.ts";
+import type { StoreContext } from "./context.ts";
+import { isAbsent, isBeforeOrAny } from "./dialect.ts";
 import { ENTRY_COLUMNS, entryOf, NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
-import { isStopped } from "./pauses.ts";
 import { type Args, prepare, query } from "./query.ts";
 import { Columns, creatorIn } from "./rows.ts";
 import { actions, apiKeys, outbox, timeline } from "../libsql/schema.ts";
 import type { Sql } from "./sql.ts";
 
 /** Callbacks, mails and messages. A row's attempts, with its lease, are the fencing token. */
-export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer" | "queueStatements">): OutboxStore {
+export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer">): OutboxStore {
   const { sql: reader, writer } = db;
   const queue = (kind: NotificationKind): Queue<Notification> => ({
-    ...createQueue(tableOf(kind), { ...db, refused: new Refused() }, notificationOf),
+    ...createQueue(kind, db, notificationOf),
     async orphans(leaseBefore, limit, after) {
       const from = { leaseUntil: after?.leaseUntil ?? Number.MIN_SAFE_INTEGER, id: after?.id ?? "" };
       return (await ORPHANS.readRaw(reader, { kind, leaseBefore, limit, ...from })).map(notificationOf);
@@ -106,23 +105,6 @@ const ORPHANS = prepare((arg: Args<"kind" | "leaseUntil" | "id" | "leaseBefore" 
     .orderBy(outbox.leaseUntil, outbox.id)
     .limit(arg.limit);
 });
-
-function tableOf(kind: NotificationKind): QueueTable {
-  return {
-    name: "outbox",
-    pending: `status = 'pending' AND kind = '${kind}'`,
-    active: `status = 'active' AND kind = '${kind}'`,
-    fence: "attempts",
-    bytes: bytesOf(sql`payload`),
-    columns: NOTIFICATION_COLUMNS,
-    // Only the stop of an account applies: other pauses don't hold back callbacks and mails.
-    isPaused: ({ accountId }) => isStopped(accountId),
-    isLive: () => always,
-    set: ({ leaseUntil, by }) =>
-      sql`status = 'active', attempts = attempts + 1, due_at = NULL, lease_until = ${leaseUntil}, claimed_by = ${by}`,
-    isTold: false,
-  };
-}
 
 function settledRow({ status, attempts, dueAt, lastError }: Omit<NotificationChange, "before">, at: Date): Values {
   return valuesOf(commands.SETTLED, { status, attempts, dueAt, scheduledAt: at, leaseUntil: null, lastError });

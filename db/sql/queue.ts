@@ -1,90 +1,50 @@
-import { type Column, sql, type SQL, type SQLWrapper } from "drizzle-orm";
+import { and, eq, sql, type SQL, type SQLWrapper } from "drizzle-orm";
+import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action, ActionStatus } from "../../src/core/action.ts";
 import { type Claimed, startAttempt } from "../../src/core/settle.ts";
 import { DUE_LANES_SCANNED_MAX, SMALL_ROW_BYTES_MAX } from "../../src/core/limits.ts";
 import type { NotificationKind } from "../../src/core/notification.ts";
-import type { Claim, ClaimedRow, LaneHead, LaneName, Queue } from "../../src/core/store.ts";
+import type { LaneHead, Queue } from "../../src/core/store.ts";
+import { claim, type QueueName } from "../commands/claims.ts";
 import * as reschedule from "../commands/reschedule.ts";
 import { findBroken } from "./broken.ts";
-import type { Refused, StoreContext } from "./context.ts";
-import { bytesOf, countOf } from "./dialect.ts";
-import { isConstraint } from "./errors.ts";
+import type { StoreContext } from "./context.ts";
+import { bytesOf, countOf, isOneOf } from "./dialect.ts";
 import { findOrphans } from "./find.ts";
-import { pauseLocks } from "./locks.ts";
+import { NOTIFICATION_COLUMNS } from "./outbox-rows.ts";
 import { isPaused, type LaneSql } from "./pauses.ts";
-import { type Args, onlySqlite, prepare } from "./query.ts";
+import { type Args, byDialect, prepare, query } from "./query.ts";
 import { actionOf, COLUMNS_BUT_RESULT } from "./rows.ts";
-import { actions } from "../libsql/schema.ts";
-import type { Row, Sql, SqlValue, Statement } from "./sql.ts";
+import { actions, outbox } from "../libsql/schema.ts";
+import type { Row, Sql, SqlValue } from "./sql.ts";
 
-/**
- * `lanes` are JSON, and the first of them again by its parts; `limit` is the largest of theirs, `largest` the bytes of the
- * largest row, `refused` ids as JSON.
- */
-export type ClaimArgs = Args<ClaimName>;
-
-type ClaimName =
-  | ("lanes" | "accountId" | "host" | "keyId" | "limit")
-  | ("now" | "bytesMax" | "largest" | "refused" | "leaseUntil" | "by");
-
-type ClaimValues = ReturnType<typeof valuesOfClaim>;
-
-/** A table of rows that wait in lanes, as SQL. */
-export interface QueueTable {
-  readonly name: "actions" | "outbox";
-  /** The condition of the partial index of pending rows, and of that of active ones. */
+/** A table of rows that wait in lanes. */
+interface QueueTable {
+  readonly table: SQLiteTable & Readonly<Record<LaneColumn, SQLiteColumn>>;
+  /** The conditions of the partial indexes of pending rows and of active ones. */
   readonly pending: string;
   readonly active: string;
-  /** The counter that is part of the fencing token. */
-  readonly fence: "revision" | "attempts";
   /** Memory that an attempt of a row takes. */
   readonly bytes: SQL;
   /** What a row is read from. */
-  readonly columns: Readonly<Record<string, Column>> & { readonly id: Column; readonly accountId: Column };
-  /** Holds while nothing of the lane may be claimed. */
-  readonly isPaused: (lane: LaneSql) => SQL;
-  /** Holds for rows of which an attempt may still begin at this time. */
-  readonly isLive: (now: SQLWrapper) => SQL;
-  readonly set: (arg: ClaimArgs) => SQL;
-  /** Whether each claimed row gets a row in the timeline. */
-  readonly isTold: boolean;
+  readonly columns: Readonly<Record<string, SQLiteColumn>>;
 }
 
-/** The statements of a queue, of which each database has its own. */
-export interface QueueStatements {
-  /**
-   * Chooses of each lane the earliest due rows up to its limit, one of each lane in turn, as many as fit into `bytesMax`;
-   * the first one always fits. The last two statements return the claimed rows (or only `id` and `fence`), and the
-   * earliest pending row of each lane.
-   */
-  claim(values: ClaimValues, returned: "rows" | "ids"): readonly Statement[];
-  /** The `id` of the rows that a claim of one lane would choose. */
-  choose(values: ClaimValues): Statement;
-  /** Rows under a claim, by node (`by`) and accounts (a JSON list), and by ids (a JSON list). */
-  claimedBy(values: { readonly accountIds: string; readonly leaseUntil: Date; readonly by: string }): Statement;
-  claimedWith(values: { readonly ids: string; readonly leaseUntil: Date }): Statement;
-  /** See `Queue.lanes`. */
-  lanes(reader: Sql, after: LaneName | null, limit: number): Promise<readonly LaneHead[]>;
-}
+type LaneColumn = "id" | "accountId" | "host" | "keyId" | "dueAt" | "leaseUntil" | "claimedBy";
 
 const ACTIONS: QueueTable = {
-  name: "actions",
+  table: actions,
   pending: "status = 'pending'",
   active: "status = 'active'",
-  fence: "revision",
-  bytes: sql`${bytesOf(sql`body`)} + ${bytesOf(sql`sealed_headers`)} + ${bytesOf(sql`extras`)}`,
+  bytes: sql`${bytesOf(actions.body)} + ${bytesOf(actions.sealedHeaders)} + ${bytesOf(actions.extras)}`,
   columns: COLUMNS_BUT_RESULT,
-  isPaused,
-  // An altered time is no number: such a row is claimed, found to be altered, and ended.
-  isLive: (now) => {
-    const isAltered = onlySqlite(sql` OR typeof(expires_at) <> 'integer'`) ?? sql``;
-    return sql`(expires_at IS NULL OR expires_at > ${now}${isAltered})`;
-  },
-  set: ({ leaseUntil, by, now }) => sql`status = 'active', revision = revision + 1, attempts = attempts + 1,
-    due_at = NULL, lease_until = ${leaseUntil}, claimed_by = ${by}, started_at = coalesce(started_at, ${now})`,
-  isTold: true,
 };
+
+function ofKind(kind: NotificationKind): QueueTable {
+  const [pending, active] = [`status = 'pending' and kind = '${kind}'`, `status = 'active' and kind = '${kind}'`];
+  return { table: outbox, pending, active, bytes: bytesOf(outbox.payload), columns: NOTIFICATION_COLUMNS };
+}
 
 export function createActionQueue(db: StoreContext): Queue<Action> {
   const { seal, written } = db;
@@ -93,7 +53,7 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
     return action === null ? null : startAttempt(action, at);
   };
   return {
-    ...createQueue(ACTIONS, db, (row) => actionOf(row, seal), claimedFrom),
+    ...createQueue("action", db, (row) => actionOf(row, seal), claimedFrom),
     orphans: (leaseBefore, limit, after) => findOrphans(db, leaseBefore, limit, after),
     broken: (limit, after) => findBroken(db, limit, after),
     reschedule: (setBack, limit) => db.writer.run(reschedule.actions, { ...setBack, limit }),
@@ -103,102 +63,115 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
 /** A row as this claim leaves it, if memory has it; null: read it. `revision` is the one of after the claim. */
 type ClaimedFrom<T> = (id: string, revision: number, at: Claimed) => T | null;
 
-type QueueContext = Pick<StoreContext, "sql" | "writer" | "refused" | "queueStatements">;
-
 /** The part of a queue that is the same for actions and notifications. */
 export function createQueue<T>(
-  table: QueueTable,
-  { sql: reader, writer, refused, queueStatements }: QueueContext,
+  queue: QueueName,
+  { sql: reader, writer }: Pick<StoreContext, "sql" | "writer">,
   parse: (row: Row) => T,
   claimedFrom: ClaimedFrom<T> | null = null,
 ): Pick<Queue<T>, "lanes" | "claimDue" | "claimed"> {
-  const statements = queueStatements(table);
-
-  const claimedRow = (row: Row): ClaimedRow<T> => ({ row: parse(row), largeBytes: largeBytesIn(row) });
-  const readClaimed = (ids: readonly SqlValue[], { leaseUntil }: Claimed) =>
-    ids.length === 0 ? [] : reader.read(statements.claimedWith({ ids: JSON.stringify(ids), leaseUntil }));
-  /** The rows of these ids and revisions, in their order. */
-  const rowsOf = async (won: readonly Row[], at: Claimed): Promise<readonly ClaimedRow<T>[]> => {
-    const known = won.map(({ id, fence }) => claimedFrom?.(String(id), Number(fence), at) ?? null);
-    const missing = won.flatMap(({ id = null }, n) => (known[n] === null ? [id] : []));
-    const read = new Map((await readClaimed(missing, at)).map((row) => [row["id"], claimedRow(row)]));
-    return won.flatMap(({ id }, n) => {
-      const row = known[n] ?? null;
-      return row === null ? (read.get(id) ?? []) : { row, largeBytes: 0 };
-    });
-  };
-
-  const claimOnce = async (claim: Claim) => {
-    // Results of writes cross threads as JSON: large rows are read afterwards instead, and those that memory has are not.
-    const returned = claim.takesLarge || claimedFrom !== null ? "ids" : "rows";
-    const done = await writer.write(
-      statements.claim(valuesOfClaim(claim, refused), returned),
-      pauseLocks(new Set(claim.lanes.map(({ accountId }) => accountId))),
-    );
-    const [updated, heads] = done.slice(-2);
-    const won = updated?.rows ?? [];
-    return {
-      rows: returned === "rows" ? won.map(claimedRow) : await rowsOf(won, claim.at),
-      next: (heads?.rows ?? []).map((row) => ({ ...headOf(row), isLarge: largeBytesIn(row) > 0 })),
-    };
-  };
-
-  const claimDue: Queue<T>["claimDue"] = async (claim) => {
-    try {
-      return await claimOnce(claim);
-    } catch (error) {
-      if (!isConstraint(error)) throw error;
-      // One of the rows was altered: claim in smaller parts until it is alone.
-      const [lane] = claim.lanes;
-      if (claim.lanes.length > 1 || lane === undefined) {
-        const parts = await Promise.all(claim.lanes.map((one) => claimDue({ ...claim, lanes: [one] })));
-        return { rows: parts.flatMap((part) => part.rows), next: parts.flatMap((part) => part.next) };
-      }
-      if (lane.limit > 1) return claimDue({ ...claim, lanes: [{ ...lane, limit: Math.ceil(lane.limit / 2) }] });
-      const [head] = await reader.read(statements.choose(valuesOfClaim(claim, refused)));
-      if (head === undefined || !refused.add(String(head["id"]))) throw error;
-      return claimDue(claim);
-    }
-  };
-
+  const { lanes, claimedBy, claimedWith } = READS[queue];
   return {
-    lanes: (after, limit) => statements.lanes(reader, after, limit),
-    claimDue,
+    lanes: async (after, limit) => {
+      const { accountId, host, keyId } = after ?? { accountId: "", host: "", keyId: "" };
+      const heads = await lanes.readRaw(reader, { accountId, host, keyId, limit });
+      return heads.toSorted((one, other) => Number(one["n"]) - Number(other["n"])).map(headOf);
+    },
+    async claimDue({ lanes: asked, bytesMax, takesLarge, at }) {
+      const { rows: won, next } = await writer.run(claim, {
+        queue,
+        // Each lane once: one that is named twice would give its rows twice.
+        lanes: [...new Map(asked.map((lane) => [`${lane.accountId} ${lane.keyId} ${lane.host}`, lane])).values()],
+        bytesMax,
+        rowBytesMax: takesLarge ? Number.MAX_SAFE_INTEGER : SMALL_ROW_BYTES_MAX,
+        now: at.now.getTime(),
+        leaseUntil: at.leaseUntil.getTime(),
+        by: at.by ?? "",
+      });
+      const known = won.map(({ id, fence }) => claimedFrom?.(id, fence, at) ?? null);
+      const missing = won.flatMap(({ id }, n) => (known[n] === null ? [id] : []));
+      const values = { ids: JSON.stringify(missing), leaseUntil: at.leaseUntil };
+      const read = missing.length === 0 ? [] : await claimedWith.readRaw(reader, values);
+      const byId = new Map(read.map((row) => [row["id"], { row: parse(row), largeBytes: largeOf(row["bytes"]) }]));
+      return {
+        rows: won.flatMap(({ id }, n) => {
+          const row = known[n] ?? null;
+          return row === null ? (byId.get(id) ?? []) : { row, largeBytes: 0 };
+        }),
+        next: next.map(({ dueAt, bytes, ...lane }) => {
+          return { ...lane, dueAt: new Date(dueAt), isLarge: largeOf(bytes) > 0 };
+        }),
+      };
+    },
     async claimed(accountIds, { leaseUntil, by = "" }) {
-      const claimedBy = statements.claimedBy({ accountIds: JSON.stringify(accountIds), leaseUntil, by });
-      return (await reader.read(claimedBy)).map(parse);
+      return (await claimedBy.readRaw(reader, { accountIds: JSON.stringify(accountIds), leaseUntil, by })).map(parse);
     },
   };
 }
 
-function valuesOfClaim({ lanes, bytesMax, takesLarge, at }: Claim, refused: Refused) {
-  const rows = lanes.map(({ accountId, host, keyId, limit }) => [accountId, host.toWellFormed(), keyId, limit]);
-  const [[accountId = "", host = "", keyId = ""] = []] = rows;
+/** A lane that was found. */
+const HEAD = { accountId: sql`head.account_id`, host: sql`head.host`, keyId: sql`head.key_id` };
+
+/**
+ * The heads of the lanes behind one, as rows of `head` in the order of `n`: of the next key of the host, else the next host of the
+ * account, else the next account. For a comparison of row values SQLite would use the index for the account only, and read all
+ * rows of the lane before.
+ */
+function headsBehind({ table, pending }: QueueTable, from: LaneSql, limit: SQLWrapper): SQL {
+  const columns = (name: string) => sql.raw(LANE_HEAD.map((column) => `${name}.${column}`).join(", "));
+  const first = (selected: SQL, isBehind: SQL) => sql`(select ${selected} from ${table} b where b.${sql.raw(pending)}
+    and ${isBehind} order by b.account_id, b.host, b.key_id, b.due_at limit 1)`;
+  const behind = ({ accountId, host, keyId }: LaneSql) => {
+    const ofHost = first(sql`b.rowid`, sql`b.account_id = ${accountId} and b.host = ${host} and b.key_id > ${keyId}`);
+    const ofAccount = first(sql`b.rowid`, sql`b.account_id = ${accountId} and b.host > ${host}`);
+    const ofOthers = first(sql`b.rowid`, sql`b.account_id > ${accountId}`);
+    const isAfter = sql`(b.account_id, b.host, b.key_id) > (${accountId}, ${host}, ${keyId})`;
+    return byDialect({
+      sqlite: sql`join ${table} next on next.rowid = coalesce(${ofHost}, ${ofAccount}, ${ofOthers})`,
+      postgres: sql`cross join lateral ${first(columns("b"), isAfter)} next`,
+    });
+  };
+  return sql`with recursive head (${sql.raw(LANE_HEAD.join(", "))}, n) as (
+    select ${columns("next")}, 1 from (select 1) head ${behind(from)}
+    union all select ${columns("next")}, head.n + 1 from head ${behind(HEAD)} where head.n < ${limit})`;
+}
+
+const LANE_HEAD = ["account_id", "host", "key_id", "due_at"] as const;
+
+function readsOf(queue: QueueTable) {
+  const { table, active, bytes, columns } = queue;
+  const rows = query.select({ ...columns, bytes: bytes.as("bytes") }).from(table);
+  const isActive = sql.raw(active);
   return {
-    laneCount: rows.length,
-    lanes: JSON.stringify(rows),
-    accountId,
-    host,
-    keyId,
-    limit: Math.max(0, ...lanes.map((lane) => lane.limit)),
-    bytesMax,
-    largest: takesLarge ? Number.MAX_SAFE_INTEGER : SMALL_ROW_BYTES_MAX,
-    refused: refused.json,
-    now: at.now,
-    leaseUntil: at.leaseUntil,
-    by: at.by ?? "",
+    lanes: prepare(
+      (arg: Args<"accountId" | "host" | "keyId" | "limit">) => sql`${headsBehind(queue, arg, arg.limit)}
+        select * from head`,
+    ),
+    claimedBy: prepare((arg: Args<"accountIds" | "leaseUntil" | "by">) => {
+      const isClaim = and(eq(table.claimedBy, arg.by), eq(table.leaseUntil, arg.leaseUntil));
+      return rows.where(and(isActive, isClaim, isOneOf(table.accountId, arg.accountIds)));
+    }),
+    claimedWith: prepare((arg: Args<"ids" | "leaseUntil">) =>
+      rows.where(and(isActive, isOneOf(table.id, arg.ids), eq(table.leaseUntil, arg.leaseUntil))),
+    ),
   };
 }
 
-export function headOf(row: Row): LaneHead {
+const READS: Readonly<Record<QueueName, ReturnType<typeof readsOf>>> = {
+  action: readsOf(ACTIONS),
+  callback: readsOf(ofKind("callback")),
+  mail: readsOf(ofKind("mail")),
+  message: readsOf(ofKind("message")),
+};
+
+function headOf(row: Row): LaneHead {
   const [accountId, host, keyId] = [String(row["account_id"]), String(row["host"]), String(row["key_id"])];
-  return { accountId, host, keyId, dueAt: new Date(Number(row["due_at"])) };
+  return { accountId, host, keyId, dueAt: new Date(typeof row["due_at"] === "number" ? row["due_at"] : 0) };
 }
 
 /** 0 for a small row. */
-function largeBytesIn(row: Row): number {
-  const bytes = Number(row["bytes"]);
-  return bytes > SMALL_ROW_BYTES_MAX ? bytes : 0;
+function largeOf(bytes: unknown): number {
+  return Number(bytes) > SMALL_ROW_BYTES_MAX ? Number(bytes) : 0;
 }
 
 /** Larger counts are reported as this number. */
@@ -209,25 +182,11 @@ const STATUSES = ["pending", "active", "awaiting_approval"] as const satisfies r
 
 const KINDS = ["callback", "mail", "message"] as const satisfies readonly NotificationKind[];
 
-/**
- * Steps from the head of each lane to the next by the index of the queues, without reading the rows between: the next
- * key of the host, else the next host of the account, else the next account. A single row-value comparison would use
- * the index for the account only and scan all earlier lanes.
- */
+const FIRST_LANE = { accountId: sql`''`, host: sql`''`, keyId: sql`''` };
+
 const FIRST_DUE = prepare((arg: Args<"limit">) => {
-  return sql<{ readonly due_at: SqlValue }>`WITH RECURSIVE head (id, n) AS (
-  SELECT (SELECT id FROM actions WHERE status = 'pending' ORDER BY account_id, host, key_id, due_at LIMIT 1), 1
-  UNION ALL
-  SELECT coalesce(
-    (SELECT b.id FROM actions b WHERE b.status = 'pending' AND b.account_id = actions.account_id AND b.host = actions.host
-      AND b.key_id > actions.key_id ORDER BY b.key_id, b.due_at LIMIT 1),
-    (SELECT b.id FROM actions b WHERE b.status = 'pending' AND b.account_id = actions.account_id AND b.host > actions.host
-      ORDER BY b.host, b.key_id, b.due_at LIMIT 1),
-    (SELECT b.id FROM actions b WHERE b.status = 'pending' AND b.account_id > actions.account_id
-      ORDER BY b.account_id, b.host, b.key_id, b.due_at LIMIT 1)), n + 1
-  FROM head JOIN actions ON actions.id = head.id WHERE n < ${arg.limit})
-  SELECT min(actions.due_at) AS due_at FROM head JOIN actions ON actions.id = head.id
-  WHERE NOT ${isPaused(actions)}`;
+  return sql<{ readonly due_at: SqlValue }>`${headsBehind(ACTIONS, FIRST_LANE, arg.limit)}
+    select min(head.due_at) as due_at from head where not ${isPaused(HEAD)}`;
 });
 
 /** Due time of the earliest pending action; null: none is pending, except paused ones. */

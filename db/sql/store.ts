@@ -12,7 +12,7 @@ import { createLinkStore, createRejectionStore } from "./approvals.ts";
 import { createAuditStore } from "./audit.ts";
 import { createBulkStore } from "./bulk.ts";
 import { hasPosition, readChanges, readPosition } from "./events.ts";
-import { countActions, createActionQueue, findFirstDue, type QueueStatements, type QueueTable } from "./queue.ts";
+import { countActions, createActionQueue, findFirstDue } from "./queue.ts";
 import { createAction } from "./create.ts";
 import { findResponses } from "./attempts.ts";
 import { findAction, findActionById, readTimeline, findApprovedHosts } from "./find.ts";
@@ -40,7 +40,6 @@ import { Writer } from "./writer.ts";
 interface StoreParts {
   readonly sql: Sql;
   readonly seal: HeaderSeal;
-  readonly queueStatements: (table: QueueTable) => QueueStatements;
   readonly cluster: ClusterStore | null;
   readonly isOnlyProcess: boolean;
   readonly onFatal: (cause: unknown) => void;
@@ -53,21 +52,11 @@ interface StoreParts {
 }
 
 /** The `Store` over a connection. The tables must exist. */
-export function createStore({
-  sql,
-  seal,
-  queueStatements,
-  cluster,
-  isOnlyProcess,
-  onFatal,
-  onAway,
-  clock,
-  release,
-}: StoreParts): Store {
+export function createStore({ sql, seal, cluster, isOnlyProcess, onFatal, onAway, clock, release }: StoreParts): Store {
   const writer = new Writer(sql, onFatal, { ...(onAway && { onAway }), ...(clock && { clock }) });
   const heldCounts = cluster === null ? new HeldCounts((accountId, keyId) => countHeld(sql, accountId, keyId)) : null;
   const shared = { refused: new Refused(), heldCounts, written: new WrittenActions() };
-  const db: StoreContext = { sql, writer, seal, queueStatements, ...shared };
+  const db: StoreContext = { sql, writer, seal, ...shared };
   const queue = createActionQueue(db);
   let closing: Promise<void> | null = null;
   const close = async () => {

@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import { Client, DatabaseError } from "pg";
 import { openPostgres } from "../../db/postgres/connection.ts";
-import { postgresQueue } from "../../db/postgres/claim.ts";
 import { createNodeStore } from "../../db/postgres/cluster.ts";
 import { faultIn, isConnectionSound } from "../../db/postgres/faults.ts";
 import { reasonOf } from "../../db/sql/reasons.ts";
@@ -49,7 +48,6 @@ function storeOver(sql: ReturnType<typeof openPostgres>) {
   return createStore({
     sql,
     seal: testSecrets,
-    queueStatements: postgresQueue,
     cluster: null,
     isOnlyProcess: false,
     onFatal: (cause) => {

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "pg";
 import { queriesOf, type Query } from "../../db/postgres/queries.ts";
-import { postgresQueue } from "../../db/postgres/claim.ts";
 import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
 import { createChangeReader } from "../../db/postgres/feed.ts";
 import { migratePostgres } from "../../db/postgres/migrate.ts";
@@ -61,7 +60,6 @@ describe.skipIf(!hasPostgres)("changes of all nodes in PostgreSQL", () => {
     store = createStore({
       sql: watched,
       seal: testSecrets,
-      queueStatements: postgresQueue,
       cluster: null,
       isOnlyProcess: false,
       onFatal: () => {},

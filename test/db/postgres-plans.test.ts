@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "pg";
 import { runCalls, runGroup } from "../../db/commands/command.ts";
 import { type Query, queriesOf } from "../../db/postgres/queries.ts";
-import { postgresQueue } from "../../db/postgres/claim.ts";
 import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
 import { openTx } from "../../db/postgres/tx.ts";
 import { createStore } from "../../db/sql/store.ts";
@@ -258,7 +257,6 @@ function storeOver(sql: Sql): Store {
   return createStore({
     sql,
     seal: testSecrets,
-    queueStatements: postgresQueue,
     cluster: null,
     isOnlyProcess: false,
     onFatal: () => {},

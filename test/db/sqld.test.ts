@@ -1,7 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { NO_SEARCH } from "../../src/core/search.ts";
 import { FencedSql, openRemote } from "../../db/libsql/remote.ts";
-import { sqliteQueue } from "../../db/libsql/claim.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
 import { LOCK_TIMES, ServiceLock } from "../../db/libsql/service-lock.ts";
 import { createStore } from "../../db/sql/store.ts";
@@ -104,7 +103,6 @@ async function openOver(url: string) {
   const parts = {
     sql,
     seal: testSecrets,
-    queueStatements: sqliteQueue,
     cluster: null,
     isOnlyProcess: false,
     onFatal: () => {},

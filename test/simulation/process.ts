@@ -1,4 +1,3 @@
-import { sqliteQueue } from "../../db/libsql/claim.ts";
 import { createStore } from "../../db/sql/store.ts";
 import { createServices, type Services } from "../../src/app/services.ts";
 import { type Config, readConfig } from "../../src/config/config.ts";
@@ -140,7 +139,6 @@ export class Process {
     const store = createStore({
       sql: connect(ends, cluster !== null),
       seal: world.secrets,
-      queueStatements: sqliteQueue,
       cluster,
       isOnlyProcess: cluster === null,
       onFatal: () => this.kill("a commit could not be made durable"),

@@ -1,7 +1,6 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { sqliteQueue } from "../../db/libsql/claim.ts";
 import { openFile } from "../../db/libsql/file.ts";
 import type { Row, Sql, SqlValue } from "../../db/sql/sql.ts";
 import { createStore } from "../../db/sql/store.ts";
@@ -113,7 +112,7 @@ export class World {
       throw new Error("The database of the simulation failed.", { cause });
     };
     const [own, clock] = [{ ...this.sql, close: async () => {} }, this.clock];
-    const parts = { sql: own, seal: this.secrets, queueStatements: sqliteQueue, cluster: null, isOnlyProcess: true };
+    const parts = { sql: own, seal: this.secrets, cluster: null, isOnlyProcess: true };
     return createStore({ ...parts, clock, onFatal: fails, release: () => {} });
   }
 

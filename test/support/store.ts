@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
-import { sqliteQueue } from "../../db/libsql/claim.ts";
 import { openRemote } from "../../db/libsql/remote.ts";
 import type { LockTimes } from "../../db/libsql/service-lock.ts";
 import type { Sql } from "../../db/sql/sql.ts";
@@ -111,7 +110,6 @@ export function storeOver(sql: Sql, { isOnlyProcess = true } = {}): Store {
   return createStore({
     sql,
     seal: testSecrets,
-    queueStatements: sqliteQueue,
     cluster: null,
     isOnlyProcess,
     onFatal: failTest,
