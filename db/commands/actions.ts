@@ -10,7 +10,7 @@ import { budgetLock, heldLock, keyLock, pauseLocks, rejectionLock } from "../sql
 import type { Lock } from "../sql/sql.ts";
 import { mayRepeat, type RejectionCount } from "../../src/core/rejection-count.ts";
 import { LATE_SUCCESS } from "../tables.ts";
-import { command, listCommand, type Tx } from "./command.ts";
+import { listCommand, type Tx } from "./command.ts";
 import { findPaused, isPaused, pausesOf } from "./in-force.ts";
 import { findList, insertList, updateList, type Values } from "./lists.ts";
 
@@ -238,14 +238,6 @@ interface Known {
   readonly spent: Map<string, number>;
   readonly rejections: Map<string, RejectionCount>;
 }
-
-const NOTHING_KNOWN: Known = {
-  holders: new Map(),
-  paused: new Set(),
-  held: new Map(),
-  spent: new Map(),
-  rejections: new Map(),
-};
 
 function decide(one: NewAction, known: Known): CreateOutcome {
   for (const kind of ["idempotency", "dedupe"] as const) {
@@ -597,32 +589,6 @@ export const extendLease = listCommand(
       list.map(({ id, revision, leaseUntil }) => [leaseUntil, id, revision, "active"]),
     ),
   { locks: () => [], size: () => ({ rows: 1, bytes: 0 }) },
-);
-
-/** What is written over a row that can't be trusted. */
-export const FORCED = [...WRITTEN.late, "retries"] as const;
-
-const FORCE = updateList("actions", FORCED, ["id"]);
-
-/** Writes a whole state over an action of this status whose revision is the expected one, or none that the service writes. */
-export const force = command(
-  async (
-    tx,
-    { change, status, row }: { readonly change: ActionChange; readonly status: string; readonly row: Values },
-  ): Promise<boolean> => {
-    const { actions } = tx.tables;
-    const { id, expected } = change;
-    const [found] = await tx.db
-      .select({ revision: actions.revision, status: actions.status })
-      .from(actions)
-      .where(eq(actions.id, id));
-    if (found === undefined || found.status !== status) return false;
-    const isRevision = Number.isSafeInteger(found.revision) && found.revision > 0;
-    if (isRevision && found.revision !== expected) return false;
-    await tx.lists.update(FORCE, [[...row, id]]);
-    await writeBeside(tx, [change], NOTHING_KNOWN);
-    return true;
-  },
 );
 
 /** Writes what belongs to changes that were written. */

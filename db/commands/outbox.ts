@@ -1,4 +1,4 @@
-import { and, count, eq, gt, inArray, ne, type SQL, sql } from "drizzle-orm";
+import { and, count, eq, gt, ne, type SQL, sql } from "drizzle-orm";
 import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/core/limits.ts";
 import { mailLocks } from "../sql/locks.ts";
 import { EVENTS } from "./actions.ts";
@@ -17,8 +17,6 @@ const SETTLE = updateList("outbox", SETTLED, CLAIM);
 
 /** A delivered callback needs its body no more, which may be a megabyte. */
 const DELIVER = updateList("outbox", [...SETTLED, "payload"], CLAIM);
-
-const FORCE = updateList("outbox", SETTLED, ["id"]);
 
 /** A row of the timeline but for what the rows of the notification and its action say. */
 interface NotificationEvent {
@@ -59,17 +57,6 @@ export const settle = listCommand(
   },
   { locks: () => [], size: ({ event }) => ({ rows: 2, bytes: 200 + (event?.detail.length ?? 0) }) },
 );
-
-/** Ends a notification that can't be read, and replaces its numbers by legal ones; returns whether it was still open. */
-export const force = command(async (tx, { id, row, event }: Pick<NotificationEnd, "id" | "row" | "event">) => {
-  const { outbox } = tx.tables;
-  const isOpen = and(eq(outbox.id, id), inArray(outbox.status, ["pending", "active"]));
-  const open = await tx.db.select({ id: outbox.id }).from(outbox).where(isOpen);
-  if (open.length === 0) return false;
-  await tx.lists.update(FORCE, [[...row, id]]);
-  await tell(tx, [{ id, event }]);
-  return true;
-});
 
 const TOLD = findList({ id: "text" }, ({ db, tables: { actions, outbox } }, { id }) =>
   db

@@ -45,9 +45,11 @@ interface Scheduled {
 /** By as much as the clock was set back, but never before now, and never later than after the original delay. */
 async function makeEarlier(tx: Tx, list: UpdateList, found: readonly Scheduled[], { now, byMs }: SetBack) {
   const at = now.getTime();
-  const rows = found.map(({ id, dueAt, scheduledAt }): Values => {
+  const rows = found.flatMap(({ id, dueAt, scheduledAt }): readonly Values[] => {
     const [due, scheduled] = [(dueAt ?? now).getTime(), scheduledAt.getTime()];
-    return [Math.max(at, Math.min(due - byMs, at + due - scheduled)), at, id, "pending", scheduled];
+    const earlier = Math.max(at, Math.min(due - byMs, at + due - scheduled));
+    // Of a row that was altered it may be no number: that one stays as it is.
+    return Number.isNaN(earlier) ? [] : [[earlier, at, id, "pending", scheduled]];
   });
   return (await tx.lists.update(list, rows)).filter(Boolean).length;
 }

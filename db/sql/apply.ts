@@ -1,17 +1,16 @@
-import { and, eq, gte, sql } from "drizzle-orm";
+import { and, eq, gte } from "drizzle-orm";
 import { type Action, lateResultText } from "../../src/core/action.ts";
 import { mayHaveTooMany, responseToKeep } from "../../src/core/attempts.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import type { Change } from "../../src/core/changes.ts";
-import { type ChangeWrite, RowRefused } from "../../src/core/store.ts";
+import type { ChangeWrite } from "../../src/core/store.ts";
 import { isTooLate } from "../../src/core/timeline.ts";
 import * as commands from "../commands/actions.ts";
-import { type ActionChange, apply, AUDIT_ENTRY, force, FORCED, KEPT_RESPONSE, WRITTEN } from "../commands/actions.ts";
+import { type ActionChange, apply, AUDIT_ENTRY, KEPT_RESPONSE, WRITTEN } from "../commands/actions.ts";
 import type { Values } from "../commands/lists.ts";
 import { timeline } from "../libsql/schema.ts";
 import type { StoreContext } from "./context.ts";
 import { countedRequest, sideRows, valuesOf, windowStart } from "./create.ts";
-import { isSafeInteger } from "./dialect.ts";
 import { isConstraint } from "./errors.ts";
 import { type Args, prepare, query } from "./query.ts";
 import { resultValues, rowTypeOf, scheduledAtOf } from "./rows.ts";
@@ -22,15 +21,15 @@ export async function applyChange(db: StoreContext, write: ChangeWrite): Promise
   const { before, after, events } = write.change;
   const isNote = after.revision === before.revision && events.some(isTooLate);
   try {
-    return await isWritten(db, write.change, () => db.writer.run(apply, actionChange(write)));
+    if (!(await db.writer.run(apply, actionChange(write)))) return false;
   } catch (error) {
     // It adds a row of the timeline, and nothing else that could be refused: that one is there already.
-    if (error instanceof RowRefused && isNote) {
-      db.refused.delete(after.id);
-      return true;
-    }
+    if (isNote && isConstraint(error)) return true;
     throw error;
   }
+  db.written.keep(after);
+  db.heldCounts?.changed(before, after);
+  return true;
 }
 
 function actionChange({ change, at, outbox: notifications, audit, rejection, budget }: ChangeWrite): ActionChange {
@@ -77,38 +76,6 @@ function auditRow({ detail, ...entry }: AuditEntry): Values {
   return valuesOf(AUDIT_ENTRY, { ...entry, detail: JSON.stringify(detail) });
 }
 
-const NEWEST_REVISION = prepare((arg: Args<"id">) =>
-  query
-    .select({ revision: sql<number | null>`max(${timeline.revision})`.as("revision") })
-    .from(timeline)
-    .where(sql`${timeline.actionId} = ${arg.id} and ${isSafeInteger(timeline.revision)}`),
-);
-
-/**
- * Writes the whole state over a row whose own values can't be trusted. The new revision is higher than any in the
- * timeline, since the stored one may have been set back or is not a number.
- */
-export async function forceChange(db: StoreContext, write: ChangeWrite): Promise<boolean> {
-  const { before } = write.change;
-  const [newest] = await NEWEST_REVISION.read(db.sql, { id: before.id });
-  const after = { ...write.change.after, revision: Math.max(before.revision, newest?.revision ?? 0) + 1 };
-  const change = { ...write.change, after };
-  const row = {
-    ...after,
-    ...resultValues(after.result),
-    scheduledAt: scheduledAtOf(after, write.at),
-    lateResult: lateResultText(after.lateResult),
-  };
-  const forced = {
-    change: actionChange({ ...write, change }),
-    status: before.status,
-    row: valuesOf(FORCED, row),
-  };
-  const isForced = await isWritten(db, change, () => db.writer.run(force, forced));
-  if (isForced) db.refused.delete(before.id);
-  return isForced;
-}
-
 const APPLIED = prepare((arg: Args<"id" | "from" | "type" | "at" | "detail">) => {
   const isAfter = and(eq(timeline.actionId, arg.id), gte(timeline.revision, arg.from));
   const isEvent = and(eq(timeline.type, arg.type), eq(timeline.at, arg.at), eq(timeline.detail, arg.detail));
@@ -125,22 +92,6 @@ export async function isApplied(db: Pick<StoreContext, "sql">, { change, at }: C
   return (await APPLIED.read(db.sql, { id: after.id, from: after.revision, ...event })).length > 0;
 }
 
-async function isWritten(
-  { refused, heldCounts, written: kept }: StoreContext,
-  { before, after }: Pick<Change, "before" | "after">,
-  write: () => Promise<boolean>,
-): Promise<boolean> {
-  try {
-    if (!(await write())) return false;
-    kept.keep(after);
-    heldCounts?.changed(before, after);
-    return true;
-  } catch (cause) {
-    if (!isConstraint(cause)) throw cause;
-    refused.add(after.id);
-    throw new RowRefused(after.id, { cause });
-  }
-}
 
 /** See `ActionStore.extendLease`. */
 export function extendLease(writer: Writer, { id, revision }: Action, leaseUntil: Date): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { type Column, Param, type Placeholder, type SQL, sql, type SQLWrapper } from "drizzle-orm";
 import type { SqlValue } from "./sql.ts";
-import { byDialect, LIST, onlyPostgres, onlySqlite, typed } from "./query.ts";
+import { byDialect, LIST, onlyPostgres, typed } from "./query.ts";
 
 /** What SQLite and PostgreSQL say differently, each by the name of what it means. */
 
@@ -88,19 +88,6 @@ export function bytesOf(column: SQLWrapper): SQL {
 /** The table, read by this index. PostgreSQL chooses by itself. */
 export function indexedBy(table: SQLWrapper, index: string): SQL {
   return byDialect({ sqlite: sql`${table} indexed by ${sql.raw(index)}`, postgres: sql`${table}` });
-}
-
-/** A number without a fraction, which is all that PostgreSQL's columns of numbers hold. */
-export function isWhole(column: Column): SQL | undefined {
-  return onlySqlite(sql`typeof(${column}) = 'integer'`);
-}
-
-/** A whole number below the largest that JS holds exactly. PostgreSQL's columns have no values of other types. */
-export function isSafeInteger(column: Column): SQL {
-  return byDialect({
-    sqlite: sql`typeof(${column}) = 'integer' and ${column} < ${Number.MAX_SAFE_INTEGER}`,
-    postgres: sql`${column} < ${Number.MAX_SAFE_INTEGER}`,
-  });
 }
 
 /** A column as a driver can read it: SQLite's refuse a number past 2^53. */

@@ -4,7 +4,7 @@ import type { TimelineEntry } from "../../src/core/timeline.ts";
 import { RECOVERY_BYTES_MAX, TIMELINE_ROWS_MAX } from "../../src/core/limits.ts";
 import { type LaneName, type HostOfKey, hostOfKey } from "../../src/core/store.ts";
 import type { StoreContext } from "./context.ts";
-import { bytesOf, indexedBy, isAbsent, isOneOf, isWhole, itemsOf, placeIn } from "./dialect.ts";
+import { bytesOf, indexedBy, isAbsent, isOneOf, itemsOf, placeIn } from "./dialect.ts";
 import { type Args, prepare, query } from "./query.ts";
 import { ACTION_COLUMNS, actionOf, shownActionOf, timelineEntryOf } from "./rows.ts";
 import { actions, timeline } from "../libsql/schema.ts";
@@ -134,7 +134,7 @@ const PENDING_OF_LANE = prepare((arg: Args<"accountId" | "host" | "keyId" | "lim
   return query
     .select({ id: actions.id })
     .from(actions)
-    .where(and(isOfLane, eq(actions.status, "pending"), isWhole(actions.dueAt), isWhole(actions.revision)))
+    .where(and(isOfLane, eq(actions.status, "pending")))
     .orderBy(actions.dueAt)
     .limit(arg.limit);
 });

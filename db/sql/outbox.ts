@@ -2,7 +2,6 @@ import { and, desc, eq, isNotNull, isNull, sql } from "drizzle-orm";
 import type { Notification, NotificationChange, NotificationKind } from "../../src/core/notification.ts";
 import type { OutboxStore, Queue } from "../../src/core/store.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
-import type { Values } from "../commands/lists.ts";
 import * as commands from "../commands/outbox.ts";
 import { valuesOf } from "./create.ts";
 import * as reschedule from "../commands/reschedule.ts";
@@ -46,24 +45,16 @@ export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer">): Out
     permitMail: ({ id, attempts, host, accountId }, at) =>
       writer.run(commands.permitMail, { id, attempts, host, accountId, at }),
     settle(change, at) {
-      const { before, status, event } = change;
+      const { before, status, attempts, dueAt, lastError, event } = change;
       return writer.run(commands.settle, {
         id: before.id,
         claim: [before.attempts, before.leaseUntil?.getTime() ?? null],
-        row: settledRow(change, at),
+        row: valuesOf(commands.SETTLED, { status, attempts, dueAt, scheduledAt: at, leaseUntil: null, lastError }),
         isDelivered: status === "delivered",
-        event: event === null ? null : eventOf(event, at, before.message.kind, subjectOf(before)),
+        event: event === null ? null : eventOf(event, at, before),
       });
     },
     isSettled: (change, at) => isSettled(reader, change, at),
-    force(change, at) {
-      const { before, event } = change;
-      return writer.run(commands.force, {
-        id: before.id,
-        row: settledRow({ ...change, dueAt: null }, at),
-        event: event === null ? null : eventOf(event, at, event.type, `${before.id} set aside ${at.getTime()}`),
-      });
-    },
     async list(accountId, before, limit) {
       return (await LIST.readRaw(reader, { accountId, before, limit })).map(entryOf);
     },
@@ -106,13 +97,13 @@ const ORPHANS = prepare((arg: Args<"kind" | "leaseUntil" | "id" | "leaseBefore" 
     .limit(arg.limit);
 });
 
-function settledRow({ status, attempts, dueAt, lastError }: Omit<NotificationChange, "before">, at: Date): Values {
-  return valuesOf(commands.SETTLED, { status, attempts, dueAt, scheduledAt: at, leaseUntil: null, lastError });
-}
-
-function eventOf(event: TimelineEvent, at: Date, type: string, subject: string) {
-  const { type: _type, ...detail } = event;
-  return { at: at.getTime(), type, subject, detail: JSON.stringify(detail) };
+function eventOf({ type: _type, ...detail }: TimelineEvent, at: Date, before: Notification) {
+  return {
+    at: at.getTime(),
+    type: before.message.kind,
+    subject: subjectOf(before),
+    detail: JSON.stringify(detail),
+  };
 }
 
 /** Identifies the claim that a timeline row belongs to. */

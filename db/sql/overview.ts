@@ -197,7 +197,9 @@ export async function readScheduledRetries(connection: Sql, accountId: string, n
   const rows = await pendingByHost.readRaw(connection, { accountId, now });
   const total = (column: string) => rows.reduce((all, row) => all + Number(row[column]), 0);
   const [later, pending] = [total("later"), total("pending")];
-  const dueSince = rows.flatMap((row) => (row["due_since"] === null ? [] : [Number(row["due_since"])]));
+  // Times that were altered can't be told.
+  const timeIn = (row: Row, name: string) => new Columns(row).timeOrNull({ name });
+  const dueSince = rows.flatMap((row) => timeIn(row, "due_since")?.getTime() ?? []);
   return {
     count: later,
     due: pending - later,
@@ -206,10 +208,9 @@ export async function readScheduledRetries(connection: Sql, accountId: string, n
     hosts: rows
       .filter((row) => Number(row["later"]) > 0)
       .slice(0, RETRY_HOSTS_SHOWN_MAX)
-      .map((row) => ({
-        host: String(row["host"]),
-        count: Number(row["later"]),
-        nextAt: new Date(Number(row["next_at"])),
-      })),
+      .flatMap((row) => {
+        const nextAt = timeIn(row, "next_at");
+        return nextAt === null ? [] : [{ host: String(row["host"]), count: Number(row["later"]), nextAt }];
+      }),
   };
 }

@@ -7,7 +7,7 @@ import type { OnAway } from "./away.ts";
 import { createCallbackHostStore, createHostSettingsStore } from "./account-settings.ts";
 import { createAccountStore } from "./accounts.ts";
 import { createChannelStore } from "./channels.ts";
-import { applyChange, extendLease, forceChange, isApplied } from "./apply.ts";
+import { applyChange, extendLease, isApplied } from "./apply.ts";
 import { createLinkStore, createRejectionStore } from "./approvals.ts";
 import { createAuditStore } from "./audit.ts";
 import { createBulkStore } from "./bulk.ts";
@@ -106,7 +106,6 @@ function createActionStore(db: StoreContext, queue: Queue<Action>): ActionStore 
     create: (creation) => createAction(db, creation),
     apply: (write) => applyChange(db, write),
     isApplied: (write) => isApplied(db, write),
-    force: (write) => forceChange(db, write),
     extendLease: (action, leaseUntil) => extendLease(writer, action, leaseUntil),
     find: (accountId, id) => findAction(db, accountId, id),
     held: (accountId, after, limit, filter = NO_FILTER) => findHeld(db, accountId, { ...filter, after, limit }),

@@ -32,8 +32,6 @@ import type { Clock } from "../core/clock.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import {
   type ActionStore,
-  type ChangeWrite,
-  RowRefused,
   StoreUnavailable,
   type ExpiredAction,
   type HeldAction,
@@ -144,7 +142,8 @@ export function createDecisions({
   const decisions: Readonly<Record<Operation | "sendNow", Verdict>> = {
     approve(action, input, { role }) {
       if (!mayApproveIt(role, action)) return beyondElicitation(action);
-      return approve(action, { ...input, digest: requestDigest(action, hashOf) });
+      // A row that was altered is never sent: no request has an empty digest.
+      return approve(action, { ...input, digest: action.isAltered === true ? "" : requestDigest(action, hashOf) });
     },
     cancel,
     retry: (action, input, caller) => sendAgain("retry", action, input, caller),
@@ -172,7 +171,7 @@ export function createDecisions({
         // A retry counts as a create; an attempt never does.
         const budget = name === "retry" ? budgetOf(caller, now) : null;
         const counted = budget === null ? {} : { budget };
-        if (await isWritten(actions, { change, at: now, outbox, audit, rejection, ...counted })) {
+        if (await actions.apply({ change, at: now, outbox, audit, rejection, ...counted })) {
           if (name !== "sendNow") metrics.decided(operation);
           bus.publish(after);
           if (after.status === "awaiting_approval") logHeld(log, after);
@@ -211,17 +210,6 @@ function auditedOf(operation: Operation | "sendNow", { after, events }: Change, 
 }
 
 const AUDITED = { approve: "approved", cancel: "cancelled", retry: "retried", sendNow: "sent_now" } as const;
-
-/** The service fails an altered row within seconds; until then every decision on it is `unavailable`. */
-async function isWritten(actions: Pick<ActionStore, "apply">, write: ChangeWrite): Promise<boolean> {
-  try {
-    return await actions.apply(write);
-  } catch (error) {
-    if (!(error instanceof RowRefused)) throw error;
-    const { id } = write.change.before;
-    throw new DomainError("unavailable", `Action ${id} was altered where it is stored and is being ended; try again.`);
-  }
-}
 
 function beyondElicitation({ id }: Action): DomainError {
   return new DomainError(

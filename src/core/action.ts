@@ -223,7 +223,7 @@ const CODE_CHARS = 3;
 
 /**
  * The triggers of the state machine. `hold` is the retry of an action that needs approval; `unclaim` returns a claim whose
- * attempt never began; `set_aside` fails an action whose stored row was altered.
+ * attempt never began.
  */
 export type Trigger =
   | "approve"
@@ -233,15 +233,14 @@ export type Trigger =
   | "succeed"
   | "reschedule"
   | "exhaust"
-  | "set_aside"
   | "retry"
   | "hold";
 
 /** The state machine: every allowed transition. */
 const TRANSITIONS: Readonly<Record<ActionStatus, Partial<Record<Trigger, ActionStatus>>>> = {
-  awaiting_approval: { approve: "pending", cancel: "cancelled", set_aside: "failed" },
-  pending: { dispatch: "active", cancel: "cancelled", set_aside: "failed" },
-  active: { unclaim: "pending", succeed: "completed", reschedule: "pending", exhaust: "failed", set_aside: "failed" },
+  awaiting_approval: { approve: "pending", cancel: "cancelled" },
+  pending: { dispatch: "active", cancel: "cancelled" },
+  active: { unclaim: "pending", succeed: "completed", reschedule: "pending", exhaust: "failed" },
   failed: { retry: "pending", hold: "awaiting_approval" },
   cancelled: { retry: "pending", hold: "awaiting_approval" },
   completed: {},

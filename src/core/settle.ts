@@ -127,24 +127,6 @@ function lateResultOf(
   return { run, attempt, responseCode: code, ...response, at: now };
 }
 
-/**
- * Fails an action whose stored row was altered: it no longer is what the caller requested, so nothing more is sent. It
- * counts as an attempt as far as `retries` allows. The outcome of an attempt in progress is unknown.
- */
-export function endAltered(action: Action, now: Date): Change {
-  const isActive = action.status === "active";
-  const status = statusAfter(action, "set_aside");
-  const counted = { ...action, attempts: Math.max(1, Math.min(action.attempts + (isActive ? 0 : 1), action.retries)) };
-  const outcome: Outcome = isActive
-    ? { kind: "unknown", fault: "interrupted" }
-    : { kind: "not_sent", fault: "altered" };
-  const end = { outcome, durationMs: null, timeoutMs: 0 };
-  const result = resultOf(action, end);
-  const { attempts } = counted;
-  const ended = { status, attempts, leaseUntil: null, dueAt: null, finishedAt: now, result };
-  return step(action, ended, [attemptMade(attempts, end, result, null), { type: "failed" }]);
-}
-
 /** What follows an attempt, as logs and metrics name it. */
 export function nextStep({ after }: Change): "completed" | "retry" | "failed" {
   if (after.status === "pending") return "retry";
@@ -153,6 +135,8 @@ export function nextStep({ after }: Change): "completed" | "retry" | "failed" {
 
 /** Failures that end an action before its attempts are used up. */
 function isFinal(action: Action, { outcome, giveUpOn = [] }: AttemptEnd): boolean {
+  // Its row no longer is what the caller requested: nothing more of it is sent.
+  if (action.isAltered === true) return true;
   if (outcome.kind === "answered" && isOneOfStatuses(giveUpOn, outcome.code)) return true;
   return isPolicyRefusal(outcome) || (outcome.kind === "unknown" && action.onUnknown === "stop");
 }

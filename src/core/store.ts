@@ -53,20 +53,6 @@ export class StoreLost extends Error {
   override readonly name = "StoreLost";
 }
 
-/**
- * The store refuses to write this row, and always will: it was altered in the database. `broken` returns it from now
- * on.
- */
-export class RowRefused extends Error {
-  override readonly name = "RowRefused";
-  readonly id: string;
-
-  constructor(id: string, options: ErrorOptions) {
-    super(`The row ${id} can't be written as it is.`, options);
-    this.id = id;
-  }
-}
-
 /** A notification, written in the commit of the change that causes it. */
 export interface OutboxRow {
   readonly id: string;
@@ -338,16 +324,11 @@ export interface ActionStore extends Queue<Action> {
   create(creation: Creation): Promise<Created>;
   /**
    * Writes the change, its timeline and notifications, or nothing. False: another change came first, or its request was
-   * made too often meanwhile. Rejects with `RowRefused` when the row can't be written as it is.
+   * made too often meanwhile.
    */
   apply(write: ChangeWrite): Promise<boolean>;
   /** Whether the store has this change, even if others followed: for a write whose response was lost. */
   isApplied(write: ChangeWrite): Promise<boolean>;
-  /**
-   * Writes a change and the whole state over a row that `apply` refuses or `broken` found. Its revision is higher than
-   * any in the timeline. False: another change came first.
-   */
-  force(write: ChangeWrite): Promise<boolean>;
   /** Sets when the claim of an active action ends. False: it has another revision by now. */
   extendLease(action: Action, leaseUntil: Date): Promise<boolean>;
   find(accountId: string, id: string): Promise<Action | null>;
@@ -445,8 +426,6 @@ export interface OutboxStore {
   settle(change: NotificationChange, at: Date): Promise<boolean>;
   /** Whether the store has this result: for a write whose response was lost. */
   isSettled(change: NotificationChange, at: Date): Promise<boolean>;
-  /** Ends a row that `broken` found, whatever its values. False: it is not broken any more. */
-  force(change: NotificationChange, at: Date): Promise<boolean>;
   /** An account's rows, newest first, older than the row `before`. */
   list(accountId: string, before: string | null, limit: number): Promise<readonly OutboxEntry[]>;
   /** Number of rows that are not final, for the metrics. */

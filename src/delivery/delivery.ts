@@ -127,7 +127,6 @@ export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
     ends: {
       // What a dead process had in flight ends as `unknown`: the target may have received it.
       recover: (action) => settlement.recover(action),
-      setAside: (action) => settlement.setAside(action),
       // The row was read back without its last result, which stays as it is.
       unclaim: (action) => settlement.unclaim({ ...action, result: null }, "in_doubt"),
       onRescued(count) {

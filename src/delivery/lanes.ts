@@ -237,7 +237,7 @@ export class Lanes {
   /** A claim got so many rows of the lane, and this is the next one. The slots of these rows stay taken. */
   answered(claim: LaneClaim, got: number, next: NextRow | undefined, { claimMs, nowMs }: ClaimTimes): void {
     const { lane, limit } = claim;
-    if (next !== undefined && !(next.dueAt.getTime() > claimMs)) {
+    if (next !== undefined && next.dueAt.getTime() <= claimMs) {
       // Otherwise it is one of the rows that are counted, or that another claim has asked for.
       const isUncounted = lane.waiting === 0 && lane.addedCount === claim.addedBefore;
       if (claim.mayHaveMore || got < limit || isUncounted) lane.waiting = Number.POSITIVE_INFINITY;
@@ -362,7 +362,8 @@ export class Lanes {
   }
 
   #wakeAt(lane: Lane, atMs: number): void {
-    if (atMs >= lane.wakesAtMs) return;
+    // Nor for a time that is no number, which only a row has that was altered.
+    if (!(atMs < lane.wakesAtMs)) return;
     lane.wakesAtMs = atMs;
     this.#alarms.set(lane.name, atMs);
   }

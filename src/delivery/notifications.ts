@@ -20,7 +20,7 @@ import { type Due, Scheduler, type SchedulerDeps } from "./scheduler.ts";
 import type { UnwrittenResults } from "./settlement.ts";
 
 interface SettlementDeps {
-  readonly outbox: Pick<OutboxStore, "settle" | "isSettled" | "force">;
+  readonly outbox: Pick<OutboxStore, "settle" | "isSettled">;
   readonly kept: UnwrittenResults;
   readonly clock: Clock;
   readonly ids: Pick<Ids, "random">;
@@ -78,7 +78,6 @@ export function createNotificationScheduler(deps: NotificationDeps): Scheduler<N
     },
     ends: {
       recover: (notification) => settlement.recover(notification),
-      setAside: (notification) => settlement.setAside(notification),
       unclaim: (notification) => settlement.settle(notification, IN_DOUBT, null),
       onRescued: (count) => log.warn(`${NAMES[kind]}.rescued`, { count }),
     },
@@ -121,17 +120,10 @@ class NotificationSettlement {
   /** For an attempt of a dead process. False: another change came first. Rejects when the store is away. */
   async recover(notification: Notification): Promise<boolean> {
     const now = this.#deps.clock.now();
-    const change = this.#changeOf(notification, INTERRUPTED, now);
+    const delivery = notification.isAltered === true ? ALTERED : INTERRUPTED;
+    const change = this.#changeOf(notification, delivery, now);
     if (!(await this.#deps.outbox.settle(change, now))) return false;
-    this.#report(change, INTERRUPTED, now, null);
-    return true;
-  }
-
-  /** For a row that was altered in the database; the same. */
-  async setAside(notification: Notification): Promise<boolean> {
-    const now = this.#deps.clock.now();
-    if (!(await this.#deps.outbox.force(this.#changeOf(notification, ALTERED, now), now))) return false;
-    this.#reportSetAside(notification);
+    this.#report(change, delivery, now, null);
     return true;
   }
 

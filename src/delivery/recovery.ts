@@ -1,7 +1,6 @@
 import type { RecoveryLease } from "../runtime/job-leases.ts";
 import type { Claimed } from "../core/settle.ts";
 import {
-  BROKEN_ROWS_MAX,
   UNCONFIRMED_CLAIMS_MAX,
   CLOCK_TOLERANCE_MS,
   LEASE_GRACE_MS,
@@ -16,8 +15,6 @@ import { type Queue, type Store, StoreUnavailable } from "../core/store.ts";
 export interface RowEnds<Row> {
   /** For a row that a dead process left active. False: another process has ended it already. */
   readonly recover: (row: Row) => Promise<boolean>;
-  /** For a row that was altered in the database; it logs its id. False: it is not broken any more. */
-  readonly setAside: (row: Row) => Promise<boolean>;
   /** Returns a claim that was committed although its response was lost. */
   readonly unclaim: (row: Row) => Promise<void>;
   /** Called with the number of rows recovered, when there were any. */
@@ -28,9 +25,9 @@ interface RecoveryDeps<Row> {
   /** What the rows are, for the log. */
   readonly name: string;
   readonly log: Pick<Log, "error">;
-  readonly queue: Pick<Queue<Row>, "orphans" | "broken">;
+  readonly queue: Pick<Queue<Row>, "orphans">;
   readonly clock: Clock;
-  readonly ends: Pick<RowEnds<Row>, "recover" | "setAside" | "onRescued">;
+  readonly ends: Pick<RowEnds<Row>, "recover" | "onRescued">;
   /** Null: no other process has rows in this store. */
   readonly recoveryLease?: RecoveryLease | null;
 }
@@ -46,16 +43,9 @@ interface Orphaned<Row> {
 /** Takes or renews the lease; false: this process may end nothing now. */
 type MayEnd = () => Promise<boolean>;
 
-/** Ids that were logged because they could not be set aside; beyond this some are logged again. */
-const LOGGED_MAX = 1_000;
-
-/**
- * Ends rows of dead processes and altered rows. A row that can't be ended is logged, left to the next time, and blocks no
- * other.
- */
+/** Ends rows of dead processes. A row that can't be ended is logged, left to the next time, and blocks no other. */
 export class Recovery<Row extends { readonly id: string }> {
   readonly #deps: RecoveryDeps<Row>;
-  readonly #logged = new Set<string>();
 
   constructor(deps: RecoveryDeps<Row>) {
     this.#deps = deps;
@@ -65,8 +55,17 @@ export class Recovery<Row extends { readonly id: string }> {
    * Ends what dead processes left active as interrupted attempts, so that retries follow the usual rules. Returns how many
    * it ended. Rejects when the store is away; the rest is left for the next time, as all is while another node ends them.
    */
-  rescue(orphaned: Orphaned<Row>): Promise<number> {
-    return this.#alone((mayEnd) => this.#rescue(orphaned, mayEnd));
+  async rescue(orphaned: Orphaned<Row>): Promise<number> {
+    const lease = this.#deps.recoveryLease ?? null;
+    if (lease === null) return this.#rescue(orphaned, () => Promise.resolve(true));
+    let isTaken = false;
+    try {
+      // Taken when there is something to end, which is rare, renewed for each page, and released at the end.
+      return await this.#rescue(orphaned, async () => (isTaken = await lease.take()));
+    } finally {
+      // If it can't be released it ends by itself.
+      if (isTaken) await lease.release().catch(() => {});
+    }
   }
 
   async #rescue({ everything, isOurs }: Orphaned<Row>, mayEnd: MayEnd): Promise<number> {
@@ -77,7 +76,7 @@ export class Recovery<Row extends { readonly id: string }> {
         // Paged, so that rows of our own and rows that can't be written don't hide those behind them.
         const found: readonly Row[] = await queue.orphans(everything ? null : clock.now(), RECOVERY_ROWS_MAX, after);
         const last = found.at(-1) ?? null;
-        // An altered row that the cursor can't pass; `setAside` ends it.
+        // A row whose place in the order was altered: the cursor can't pass it. Such rows come last.
         if (last === null || last.id === after?.id) break;
         after = last;
         const orphans = found.filter((row) => !isOurs(row));
@@ -101,51 +100,6 @@ export class Recovery<Row extends { readonly id: string }> {
       if (error instanceof StoreUnavailable) throw error;
       log.error("rescue.failed", { of: name, id: row.id, error: errorName(error) });
       return false;
-    }
-  }
-
-  /**
-   * Ends rows that were altered in the database, except those of this process, unless another node does. Rejects when the
-   * store is away.
-   */
-  setAside(isOurs: (row: Row) => boolean): Promise<void> {
-    return this.#alone((mayEnd) => this.#setAsideAll(isOurs, mayEnd));
-  }
-
-  async #setAsideAll(isOurs: (row: Row) => boolean, mayEnd: MayEnd): Promise<void> {
-    for (let after = ""; ;) {
-      const found = await this.#deps.queue.broken(BROKEN_ROWS_MAX, after);
-      const last = found.at(-1);
-      if (last === undefined) return;
-      after = last.id;
-      const broken = found.filter((row) => !isOurs(row));
-      if (broken.length > 0 && !(await mayEnd())) return;
-      for (const row of broken) await this.#setAside(row);
-    }
-  }
-
-  /** The lease is taken when there is something to end, which is rare, renewed for each page, and released at the end. */
-  async #alone<T>(work: (mayEnd: MayEnd) => Promise<T>): Promise<T> {
-    const lease = this.#deps.recoveryLease ?? null;
-    if (lease === null) return work(() => Promise.resolve(true));
-    let isTaken = false;
-    try {
-      return await work(async () => (isTaken = await lease.take()));
-    } finally {
-      // If it can't be released it ends by itself.
-      if (isTaken) await lease.release().catch(() => {});
-    }
-  }
-
-  async #setAside(row: Row): Promise<void> {
-    const { name, log, ends } = this.#deps;
-    try {
-      await ends.setAside(row);
-    } catch (error) {
-      if (error instanceof StoreUnavailable) throw error;
-      if (this.#logged.size >= LOGGED_MAX) this.#logged.clear();
-      if (!this.#logged.has(row.id)) log.error("row.not_set_aside", { of: name, id: row.id, error: errorName(error) });
-      this.#logged.add(row.id);
     }
   }
 }

@@ -96,7 +96,7 @@ export interface Reservation<Row> {
 type TimerName = "alarm" | "tokens" | "look" | "sweep" | "rescue" | "probe";
 
 /** Background tasks, for the log and the metrics. */
-type TaskName = TimerName | "attempt" | "claim" | "clock" | "set_aside" | "start";
+type TaskName = TimerName | "attempt" | "claim" | "clock" | "start";
 
 /** Lanes per step of the sweep, and the pause between two steps. */
 const [SWEEP_LANES, SWEEP_REST_MS] = [128, 5];
@@ -458,10 +458,7 @@ export class Scheduler<Row extends QueueRow> {
   async #begin(): Promise<void> {
     await this.#deps.prepare?.();
     if (this.#hasBegun) await this.#returnLostClaims();
-    else {
-      await this.#setAside();
-      await this.#recovery.rescue({ everything: this.#deps.store.isOnlyProcess, isOurs: () => false });
-    }
+    else await this.#recovery.rescue({ everything: this.#deps.store.isOnlyProcess, isOurs: () => false });
     this.#hasBegun = true;
     this.#runs.keep(this.#reschedule());
   }
@@ -502,15 +499,10 @@ export class Scheduler<Row extends QueueRow> {
   async #rescuePass(): Promise<void> {
     this.#checkClock();
     if (this.#isRescheduleDue) this.#runs.keep(this.#reschedule());
-    await this.#runTask("set_aside", () => this.#setAside());
     await this.#runTask("rescue", () => this.#returnLostClaims());
     await this.#runTask("rescue", () =>
       this.#recovery.rescue({ everything: false, isOurs: (row) => this.#isOurs(row) }),
     );
-  }
-
-  #setAside(): Promise<void> {
-    return this.#recovery.setAside((row) => this.#isOurs(row));
   }
 
   /** Whether this process works on the row, or may hold a claim on it. */

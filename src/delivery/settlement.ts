@@ -7,7 +7,6 @@ import {
   type NotStartedReason,
   releaseClaim,
   nextStep,
-  endAltered,
   settle,
   settleLate,
 } from "../core/settle.ts";
@@ -18,7 +17,7 @@ import type { Clock } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import { type ActionStore, type ChangeWrite, type OutboxRow, RowRefused, StoreBusy } from "../core/store.ts";
+import { type ActionStore, type ChangeWrite, type OutboxRow, StoreBusy } from "../core/store.ts";
 import { errorName } from "./recovery.ts";
 import {
   DECIDE_TRIES_MAX,
@@ -30,7 +29,7 @@ import {
 } from "../core/limits.ts";
 
 export interface SettlementDeps {
-  readonly actions: Pick<ActionStore, "apply" | "isApplied" | "force" | "extendLease" | "findById">;
+  readonly actions: Pick<ActionStore, "apply" | "isApplied" | "extendLease" | "findById">;
   readonly kept: UnwrittenResults;
   readonly clock: Clock;
   readonly ids: Pick<Ids, "random">;
@@ -122,20 +121,9 @@ export class Settlement {
   async recover(action: Action): Promise<boolean> {
     const ended: Ended = { outcome: { kind: "unknown", fault: "interrupted" }, durationMs: null };
     const write = this.#resultWrite(action, ended);
-    if (!(await this.#writeOnce(write))) return false;
+    if (!(await this.#deps.actions.apply(write))) return false;
     this.#logAttempt(write, ended);
     this.#report(write.change, ended);
-    return true;
-  }
-
-  /** For an action whose row was altered in the database; the same. */
-  async setAside(action: Action): Promise<boolean> {
-    const { actions, clock, bus } = this.#deps;
-    const now = clock.now();
-    const write = this.#writeOf(endAltered(action, now), now);
-    if (!(await actions.force(write))) return false;
-    this.#reportSetAside(action, null);
-    bus.publish(write.change.after);
     return true;
   }
 
@@ -166,18 +154,6 @@ export class Settlement {
     return { change, at, outbox: this.#deps.enqueue(change.after, at, change.events) };
   }
 
-  /** A known result is written even over a row that was altered meanwhile. */
-  async #writeOnce(write: ChangeWrite): Promise<boolean> {
-    const { actions, log } = this.#deps;
-    try {
-      return await actions.apply(write);
-    } catch (error) {
-      if (!(error instanceof RowRefused)) throw error;
-      log.error("action.refused", { action_id: error.id, message: "Its row was altered; it is written all the same." });
-      return actions.force(write);
-    }
-  }
-
   /**
    * Writes it, or what `redecide` makes of it where another change came first, until the store has taken it. Null: it is
    * needless, or the process ended before.
@@ -197,7 +173,7 @@ export class Settlement {
     const isWritten = async (write: ChangeWrite) => {
       const wasInDoubt = inDoubt.has(write);
       inDoubt.add(write);
-      if (await this.#writeOnce(write)) done = write;
+      if (await actions.apply(write)) done = write;
       if (!wasInDoubt) inDoubt.delete(write);
       // One in doubt may have been committed while this one waited for its row: what is stored is our own change then.
       return done !== null || (await isDoneAlready());
@@ -249,7 +225,8 @@ export class Settlement {
     const { metrics, bus } = this.#deps;
     const { before, after } = change;
     metrics.attempted(outcome.kind, nextStep(change), durationMs);
-    if (outcome.kind === "not_sent" && outcome.fault === "altered") this.#reportSetAside(before, cause);
+    const isAltered = before.isAltered === true || (outcome.kind === "not_sent" && outcome.fault === "altered");
+    if (isAltered) this.#reportSetAside(before, cause);
     bus.publish(after);
   }
 

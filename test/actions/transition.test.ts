@@ -18,23 +18,21 @@ const NOWHERE = {
   succeed: null,
   reschedule: null,
   exhaust: null,
-  set_aside: null,
   retry: null,
   hold: null,
 } as const;
 
 /** The whole machine once more, as the specification and the decisions draw it. */
 const MACHINE: Readonly<Record<ActionStatus, Readonly<Record<Trigger, ActionStatus | null>>>> = {
-  pending: { ...NOWHERE, dispatch: "active", cancel: "cancelled", set_aside: "failed" },
+  pending: { ...NOWHERE, dispatch: "active", cancel: "cancelled" },
   active: {
     ...NOWHERE,
     unclaim: "pending",
     succeed: "completed",
     reschedule: "pending",
     exhaust: "failed",
-    set_aside: "failed",
   },
-  awaiting_approval: { ...NOWHERE, approve: "pending", cancel: "cancelled", set_aside: "failed" },
+  awaiting_approval: { ...NOWHERE, approve: "pending", cancel: "cancelled" },
   completed: NOWHERE,
   failed: { ...NOWHERE, retry: "pending", hold: "awaiting_approval" },
   cancelled: { ...NOWHERE, retry: "pending", hold: "awaiting_approval" },

@@ -49,7 +49,6 @@ describe("an error that nobody expected ends no background task: it is logged, c
     ["lanes", "sweep"],
     ["claimDue", "claim"],
     ["orphans", "rescue"],
-    ["broken", "set_aside"],
     ["reschedule", "clock"],
   ] as const;
   test.each(CASES)("in %s", async (name, task) => {

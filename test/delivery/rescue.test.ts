@@ -15,7 +15,6 @@ function orphanage(count: number, canWrite: boolean, failures: Readonly<Record<s
     log: { error: (event, fields) => void complaints.push([event, fields]) },
     queue: {
       orphans: async (_before, limit, after) => ids.filter(({ id }) => id > (after?.id ?? "")).slice(0, limit),
-      broken: async () => [],
     },
     clock: new FakeClock(),
     ends: {
@@ -26,7 +25,6 @@ function orphanage(count: number, canWrite: boolean, failures: Readonly<Record<s
         if (canWrite) ids = ids.filter((one) => one !== row);
         return canWrite;
       },
-      setAside: async () => false,
       onRescued: (rescued) => counts.push(rescued),
     },
   });

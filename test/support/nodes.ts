@@ -113,4 +113,4 @@ export class SharedStore {
   }
 }
 
-const WRITES: ReadonlySet<string> = new Set(["create", "apply", "force", "claimDue", "settle"]);
+const WRITES: ReadonlySet<string> = new Set(["create", "apply", "claimDue", "settle"]);

@@ -252,20 +252,6 @@ export function testLeases(open: OpenTestStore): void {
     expect(await db.actions.isApplied(write)).toBe(true);
   });
 
-  test("a change that is forced gets a revision behind all that is told, and is written once", async () => {
-    await using db = await open();
-    const failed = await attempted(db.actions, await createdAction(db.actions), answered(500));
-    const active = await claimed(db.actions, failed);
-    const end = settled(active, answered(200));
-    expect(await db.actions.force(end)).toBe(true);
-    expect(await db.actions.force(end)).toBe(false);
-    expect(await db.actions.apply(end)).toBe(false);
-    const done = await stored(db.actions, active);
-    expect(done).toMatchObject({ status: "completed", attempts: 2, result: { responseCode: 200 } });
-    expect(done.revision).toBeGreaterThan(active.revision);
-    expect(await db.actions.broken(10, "")).toEqual([]);
-  });
-
   describe("orphans", () => {
     test("are the active actions whose lease ended before the time, as many as are asked for", async () => {
       await using db = await open();

@@ -1,0 +1,298 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
+import { actionJson } from "../../src/receipts/serialize.ts";
+import { maskAction } from "../../src/receipts/masked-action.ts";
+import { seeWhole } from "../../src/receipts/seen-action.ts";
+import { DomainError } from "../../src/core/domain-error.ts";
+import { actionOf, answering } from "../actions/senders.ts";
+import { openEngine } from "../support/engine.ts";
+import { eventually } from "../support/eventually.ts";
+import { answered, aQuery } from "../support/factory.ts";
+import { temporaryFolder } from "../support/store.ts";
+
+type Engine = Awaited<ReturnType<typeof openEngine>>;
+
+/** What a hand, an import of comma-separated values or another program may leave in any column. */
+const VALUES = ["'soon'", "''", "x'00ff'", "9223372036854775807", "-1", "1.5", "NULL"];
+
+/** Of them the ones that differ most. */
+const FEW_VALUES = ["'soon'", "x'00ff'", "9223372036854775807"];
+
+const FINAL = new Set(["completed", "failed", "cancelled"]);
+
+/** Columns of a table as the migrations make it. */
+function columnsOf(db: Database, table: string): readonly string[] {
+  const rows = db.query<{ name: string }, [string]>("SELECT name FROM pragma_table_info(?)").all(table);
+  return rows.map(({ name }) => name);
+}
+
+/** False where the database itself does not let it be. */
+function byHand(db: Database, text: string, ...values: (string | number)[]): boolean {
+  try {
+    return db.query(text).run(...values).changes > 0;
+  } catch (error) {
+    if (/constraint failed|datatype mismatch/.test(String(error))) return false;
+    throw error;
+  }
+}
+
+/** Seconds as a running process sees them: work goes on between one timer and the next. */
+async function seconds({ clock }: Engine, count: number): Promise<void> {
+  for (let second = 0; second < count; second += 1) {
+    clock.advance(1_000);
+    for (let turns = 0; turns < 20; turns += 1) await turn();
+  }
+}
+
+/** Whatever anybody asks about an action is answered, or refused in words of ours. */
+async function isAnswerable(engine: Engine, id: string): Promise<void> {
+  const ours = (error: unknown) => {
+    if (error instanceof DomainError) return null;
+    throw error;
+  };
+  const options = { now: engine.clock.now(), receiptUrl: null };
+  for (let look = 0; look < 2; look += 1) {
+    const action = await engine.actionService.get(engine.owner, id).catch(ours);
+    if (action !== null) {
+      JSON.parse(actionJson(seeWhole(action), options));
+      JSON.parse(actionJson(maskAction(action, "decider"), options));
+    }
+    await engine.actionService.timeline(engine.owner, id).catch(ours);
+    // Then once more, as it is after a no.
+    await engine.actionService.cancel(engine.owner, id, null).catch(ours);
+  }
+}
+
+const { accountId: _, ...QUERY } = aQuery({ limit: 100 });
+
+/** Everything that reads many actions at a time. */
+async function readsAll({ store, overviewService, actionService, owner, clock }: Engine): Promise<void> {
+  for (let before: string | null = null; ;) {
+    const page = await actionService.list(owner, { ...QUERY, before });
+    for (const action of page.actions) actionJson(seeWhole(action), { now: clock.now(), receiptUrl: null });
+    if ((before = page.before) === null) break;
+  }
+  for (let position = 0; ;) {
+    const page = await store.actions.changes(owner.accountId, position);
+    for (const { action } of page.changes) actionJson(seeWhole(action), { now: clock.now(), receiptUrl: null });
+    position = page.position;
+    if (page.isLast) break;
+  }
+  await store.actions.held(owner.accountId, null, 100);
+  const { hosts } = await store.actions.scheduledRetries(owner.accountId, clock.now());
+  for (const { nextAt } of hosts) nextAt.toISOString();
+  await overviewService.read(owner, "30d");
+  for (const { createdAt, dueAt } of await store.outbox.list(owner.accountId, null, 500)) {
+    createdAt.toISOString();
+    dueAt?.toISOString();
+  }
+}
+
+/** Puts each of these values into each column of a table, each into the row of another action. Returns the rows that have one. */
+function alterEach(db: Database, table: "actions" | "outbox", ids: readonly string[], values: readonly string[]) {
+  const key = table === "actions" ? "id" : "action_id";
+  const rowOf = db.query<{ rowid: number }, [string]>(`SELECT rowid FROM ${table} WHERE ${key} = ?`);
+  const rows = ids.map((id) => rowOf.get(id)?.rowid ?? 0);
+  const cases = columnsOf(db, table).flatMap((column) => values.map((value) => ({ column, value })));
+  const altered = cases.flatMap(({ column, value }, at) => {
+    const row = rows[at] ?? 0;
+    const isWritten = byHand(db, `UPDATE ${table} SET ${column} = ${value} WHERE rowid = ?`, row);
+    return isWritten ? [{ id: ids[at] ?? "", row, column, value }] : [];
+  });
+  expect(altered.length).toBeGreaterThan(8 * values.length);
+  return altered;
+}
+
+const countColumns = (db: Database, table: string) => columnsOf(db, table).length;
+
+/** The rows that the log names, each once. */
+function namedIn({ lines }: Engine, of: string, field: string): ReadonlySet<unknown> {
+  const named = lines.flatMap(({ event, fields }) => (event === `${of}.set_aside` ? [fields[field]] : []));
+  expect(named.length).toBe(new Set(named).size);
+  return new Set(named);
+}
+
+/** What a row is found by, claimed by and written by: where it says something else, the row stays as it is. */
+const FINDS_IT = new Set([
+  "id",
+  "account_id",
+  "host",
+  "key_id",
+  "kind",
+  "due_at",
+  "lease_until",
+  "revision",
+  "attempts",
+]);
+
+const ACTIVE = "status = 'active', attempts = 1, due_at = NULL, lease_until = 0";
+
+describe.each([
+  ["waits", "scheduled_at = scheduled_at", VALUES],
+  ["was being sent when the process died", ACTIVE, FEW_VALUES],
+])("an action that %s, altered in any column", (_state, change, values) => {
+  test("ends as failed with one line in the log, unsent, or goes its way; can be read; and holds up no other", async () => {
+    await using folder = await temporaryFolder();
+    const before = await openEngine({ folder: folder.path, starts: false });
+    const db = new Database(join(folder.path, "outgate.db"));
+    const count = countColumns(db, "actions") * values.length;
+    const ids = (await Promise.all(Array.from({ length: count }, () => before.create({ retries: 2 })))).map(
+      ({ id }) => id,
+    );
+    // Behind all of them in the one queue.
+    const good = await Promise.all(Array.from({ length: 20 }, () => before.create({ retries: 2 })));
+    await before.abandon();
+    for (const id of ids) byHand(db, `UPDATE actions SET ${change} WHERE id = ?`, id);
+    const altered = alterEach(db, "actions", ids, values);
+
+    const sender = answering(answered(200));
+    await using engine = await openEngine({ folder: folder.path, sender });
+    for (const { id } of good) await engine.saw(id, { status: "completed", attempts: 1 });
+    const look = db.query<{ status: string }, [number]>("SELECT status FROM actions WHERE rowid = ?");
+    const isLeft = ({ row, column, value }: (typeof altered)[number]) => {
+      // It has expired, which a job of another module looks for.
+      const isOver = column === "expires_at" && value === "-1";
+      return !FINDS_IT.has(column) && !isOver && !FINAL.has(look.get(row)?.status ?? "");
+    };
+    await eventually(async () => {
+      await seconds(engine, 5);
+      return altered.some(isLeft) ? null : true;
+    }, "the end of every row").catch(() => {});
+    expect(altered.filter(isLeft)).toEqual([]);
+    // What is written is logged a moment later.
+    await seconds(engine, 2);
+
+    const named = namedIn(engine, "action", "action_id");
+    expect(named.size).toBeGreaterThan(15);
+    expect(await engine.renderMetrics()).toContain(`outgate_rows_set_aside_total{of="action"} ${named.size}\n`);
+    const sent = Map.groupBy(sender.sent, actionOf);
+    for (const id of named) expect(sent.get(String(id))).toBeUndefined();
+    for (const { id, row } of altered) if (named.has(id)) expect(look.get(row)).toEqual({ status: "failed" });
+    for (const [id, calls] of sent) expect({ id, sends: calls.length }).toEqual({ id, sends: 1 });
+    expect(engine.lines.filter(({ event }) => event.endsWith(".failed"))).toEqual([]);
+    await readsAll(engine);
+    for (const { id } of altered) await isAnswerable(engine, id);
+    db.close();
+  }, 30_000);
+});
+
+describe("a held action, altered in any column", () => {
+  test("is listed, and once approved it fails with one line in the log, unsent, also after a restart", async () => {
+    await using folder = await temporaryFolder();
+    const before = await openEngine({ folder: folder.path, starts: false });
+    const db = new Database(join(folder.path, "outgate.db"));
+    const count = countColumns(db, "actions") * FEW_VALUES.length;
+    const ids = (await Promise.all(Array.from({ length: count }, () => before.create({ approve: true })))).map(
+      ({ id }) => id,
+    );
+    const altered = alterEach(db, "actions", ids, FEW_VALUES);
+    await readsAll(before);
+    const held = await before.store.actions.held(before.owner.accountId, null, 500);
+    const listed = new Set(held.actions.map(({ id }) => id));
+    // By the others it is found in the list.
+    const shown = altered.filter(({ column }) => !["id", "account_id", "key_id"].includes(column));
+    expect(shown.filter(({ id }) => !listed.has(id))).toEqual([]);
+    const read = await Promise.all(shown.map(({ id }) => before.actionService.get(before.owner, id)));
+    const unreadable = read.filter(({ isAltered }) => isAltered === true).map(({ id }) => id);
+    expect(unreadable.length).toBeGreaterThan(40);
+    for (const { id } of shown) {
+      await before.actionService.approve(before.owner, id, null).catch((error: unknown) => {
+        if (!(error instanceof DomainError)) throw error;
+      });
+    }
+    await before.abandon();
+
+    const sender = answering(answered(200));
+    await using engine = await openEngine({ folder: folder.path, sender });
+    const finds = new Set(altered.filter(({ column }) => FINDS_IT.has(column)).map(({ id }) => id));
+    const isNamed = (id: string) => finds.has(id) || namedIn(engine, "action", "action_id").has(id);
+    await eventually(() => (unreadable.every(isNamed) ? true : null), "the end of what was approved").catch(() => {});
+    expect(unreadable.filter((id) => !isNamed(id))).toEqual([]);
+    const sent = new Set(sender.sent.map(actionOf));
+    expect(unreadable.filter((id) => sent.has(id))).toEqual([]);
+    db.close();
+  }, 30_000);
+});
+
+test("an altered action that is sent again fails unsent, with one line in the log", async () => {
+  const sender = answering(answered(500), answered(200));
+  await using engine = await openEngine({ sender });
+  const { id } = await engine.create({ retries: 1 });
+  await engine.saw(id, { status: "failed" });
+  const db = new Database(join(engine.folder, "outgate.db"));
+  byHand(db, "UPDATE actions SET method = 'SEND' WHERE id = ?", id);
+  db.close();
+  await engine.actionService.retry(engine.owner, id, null);
+  expect(await engine.saw(id, { status: "failed", run: 2 })).toMatchObject({
+    result: { lastError: "The request was altered after it was created or approved, so it was not sent." },
+  });
+  await eventually(() => (namedIn(engine, "action", "action_id").has(id) ? true : null), "the line in the log");
+  expect(sender.sent).toHaveLength(1);
+});
+
+test("a time that can't be read keeps no other from being moved after the clock was set back", async () => {
+  await using engine = await openEngine({ starts: false });
+  const { store, clock } = engine;
+  const [altered, other] = [await engine.create({}), await engine.create({})];
+  const db = new Database(join(engine.folder, "outgate.db"));
+  byHand(db, "UPDATE actions SET due_at = 'soon' WHERE id = ?", altered.id);
+  clock.jump(-3_600_000);
+  expect(await store.actions.reschedule({ now: clock.now(), byMs: 3_600_000 }, 10)).toBe(1);
+  const due = db.query<{ due_at: unknown }, [string]>("SELECT due_at FROM actions WHERE id = ?");
+  expect([altered, other].map(({ id }) => due.get(id)?.due_at)).toEqual(["soon", clock.now().getTime()]);
+  db.close();
+});
+
+test.each([
+  ["waits", "status = status"],
+  ["was being sent when the process died", ACTIVE],
+])(
+  "a callback that %s, altered in any column, is given up with one line in the log or goes its way, and holds up no other",
+  async (_state, change) => {
+    await using folder = await temporaryFolder();
+    const before = await openEngine({ folder: folder.path, starts: false });
+    const db = new Database(join(folder.path, "outgate.db"));
+    const count = countColumns(db, "outbox") * FEW_VALUES.length;
+    const held = { approve: true, callback: "http://127.0.0.1:9/hook" };
+    const ids = (await Promise.all(Array.from({ length: count }, () => before.create(held)))).map(({ id }) => id);
+    const good = await Promise.all(Array.from({ length: 10 }, () => before.create(held)));
+    await before.abandon();
+    for (const id of ids) byHand(db, `UPDATE outbox SET ${change} WHERE action_id = ?`, id);
+    const altered = alterEach(db, "outbox", ids, FEW_VALUES);
+
+    await using engine = await openEngine({ folder: folder.path, sender: answering(answered(200)) });
+    for (const { id } of good) expect(await engine.told(id, "callback", 1)).toMatchObject([{ delivered: true }]);
+    const look = db.query<{ status: string }, [number]>("SELECT status FROM outbox WHERE rowid = ?");
+    const isLeft = ({ row, column }: (typeof altered)[number]) =>
+      !FINDS_IT.has(column) && ["pending", "active"].includes(look.get(row)?.status ?? "");
+    await eventually(() => (altered.some(isLeft) ? null : true), "the end of every row").catch(() => {});
+    expect(altered.filter(isLeft)).toEqual([]);
+    await eventually(() => (namedIn(engine, "notification", "id").size > 3 ? true : null), "the lines in the log");
+    await readsAll(engine);
+    db.close();
+  },
+  30_000,
+);
+
+test("a line of a timeline that was altered in any column fails no page that shows it", async () => {
+  await using folder = await temporaryFolder();
+  await using engine = await openEngine({ folder: folder.path, sender: answering(answered(200)) });
+  const db = new Database(join(folder.path, "outgate.db"));
+  const cases = columnsOf(db, "timeline").flatMap((column) =>
+    ["'[1'", ...FEW_VALUES].flatMap((value) =>
+      ["created", "started", "attempt"].map((type) => ({ column, value, type })),
+    ),
+  );
+  const made = await Promise.all(cases.map(() => engine.create({})));
+  for (const { id } of made) await engine.saw(id, { status: "completed" });
+  for (const [at, { column, value, type }] of cases.entries()) {
+    // A number that is past the end of them all would leave none for what comes next.
+    if (column === "seq") continue;
+    byHand(db, `UPDATE timeline SET ${column} = ${value} WHERE action_id = ? AND type = ?`, made[at]?.id ?? "", type);
+  }
+  await readsAll(engine);
+  for (const { id } of made) await isAnswerable(engine, id);
+  db.close();
+}, 30_000);
