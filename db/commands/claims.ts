@@ -1,6 +1,7 @@
+import { and, eq, exists, gt, inArray } from "drizzle-orm";
 import type { NotificationKind } from "../../src/core/notification.ts";
 import { pauseLocks } from "../sql/locks.ts";
-import { listCommand } from "./command.ts";
+import { command, listCommand } from "./command.ts";
 
 /** What waits in lanes: actions, and each kind of notification. */
 export type QueueName = "action" | NotificationKind;
@@ -45,3 +46,23 @@ export const claim = listCommand(
     isLast: true,
   },
 );
+
+/**
+ * Ends those of the actions whose timeline knows a later revision than they have, as after a part of a backup was restored: what
+ * they are was once decided otherwise, and no claim of them can be written.
+ */
+export const endSetBack = command(
+  async (
+    { db, tables: { actions, timeline } },
+    { ids, at }: { readonly ids: readonly string[]; readonly at: Date },
+  ) => {
+    const isLater = and(eq(timeline.actionId, actions.id), gt(timeline.revision, actions.revision));
+    const later = db.select({ seq: timeline.seq }).from(timeline).where(isLater);
+    await db
+      .update(actions)
+      .set({ status: "failed", dueAt: null, finishedAt: at, lastError: SET_BACK, errorSource: "dispatch" })
+      .where(and(inArray(actions.id, [...ids]), eq(actions.status, "pending"), exists(later)));
+  },
+);
+
+const SET_BACK = "The stored action is older than its timeline, so it is not sent.";

@@ -2,7 +2,8 @@ import { and, eq, gt, isNull, or, sql } from "drizzle-orm";
 import { EVENTS } from "../commands/actions.ts";
 import type { Claimed, ClaimOfQueue } from "../commands/claims.ts";
 import { findPaused, isPaused, pausesOf, stopsOf } from "../commands/in-force.ts";
-import { findList, type Lists, updateList } from "../commands/lists.ts";
+import { findList, type Lists, type UpdateList, updateList, type Values } from "../commands/lists.ts";
+import { isConstraint } from "../sql/errors.ts";
 import type { SqlValue } from "../sql/sql.ts";
 
 const LANE = { accountId: "text", host: "text", keyId: "text", most: "number" } as const;
@@ -88,19 +89,21 @@ async function claimActions(lists: Lists, claim: ClaimOfQueue): Promise<Claimed>
     lanes.map((lane) => ({ ...lane, now, most: lane.limit + 1 })),
   );
   const { taken, next } = take(claim, lanes, found);
-  await lists.update(
+  const isWon = await win(
+    lists,
     START,
     taken.map(({ row: { id, fence, attempts, startedAt } }) => {
       return ["active", after(fence), after(attempts), null, leaseUntil, by, startedAt ?? now, id, fence];
     }),
   );
+  const won = taken.filter((_, turn) => isWon[turn]);
   await lists.insert(
     EVENTS,
-    taken.map(({ lane, row: { id, run, fence } }) => {
-      return [id, lane.accountId, now, run, after(fence), "started", "", "active", "{}"];
+    won.map(({ lane, row: { id, run, fence } }) => {
+      return [id, lane.accountId, now, typeof run === "number" ? run : 1, after(fence), "started", "", "active", "{}"];
     }),
   );
-  return { rows: taken.map(({ row: { id, fence } }) => ({ id, fence: after(fence) })), next };
+  return { rows: won.map(({ row: { id, fence } }) => ({ id, fence: after(fence) })), next };
 }
 
 /** Of pauses only the stop of an account applies. */
@@ -113,11 +116,27 @@ async function claimNotifications(lists: Lists, claim: ClaimOfQueue): Promise<Cl
     lanes.map((lane) => ({ ...lane, kind: queue, most: lane.limit + 1 })),
   );
   const { taken, next } = take(claim, lanes, found);
-  await lists.update(
+  const isWon = await win(
+    lists,
     SEND,
     taken.map(({ row: { id, fence } }) => ["active", after(fence), null, leaseUntil, by, id, fence]),
   );
-  return { rows: taken.map(({ row: { id, fence } }) => ({ id, fence: after(fence) })), next };
+  const won = taken.filter((_, turn) => isWon[turn]);
+  return { rows: won.map(({ row: { id, fence } }) => ({ id, fence: after(fence) })), next };
+}
+
+/** Writes rows; whether each was. One that was altered so that no claim of it can be written stays, and holds up no other. */
+async function win(lists: Lists, what: UpdateList, rows: readonly Values[]): Promise<readonly boolean[]> {
+  const isWon: boolean[] = [];
+  for (const row of rows) {
+    try {
+      isWon.push(...(await lists.update(what, [row])));
+    } catch (error) {
+      if (!isConstraint(error)) throw error;
+      isWon.push(false);
+    }
+  }
+  return isWon;
 }
 
 interface Found {

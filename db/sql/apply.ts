@@ -92,7 +92,6 @@ export async function isApplied(db: Pick<StoreContext, "sql">, { change, at }: C
   return (await APPLIED.read(db.sql, { id: after.id, from: after.revision, ...event })).length > 0;
 }
 
-
 /** See `ActionStore.extendLease`. */
 export function extendLease(writer: Writer, { id, revision }: Action, leaseUntil: Date): Promise<boolean> {
   return writer.run(commands.extendLease, { id, revision, leaseUntil: leaseUntil.getTime() });

@@ -6,12 +6,13 @@ import { type Claimed, startAttempt } from "../../src/core/settle.ts";
 import { DUE_LANES_SCANNED_MAX, SMALL_ROW_BYTES_MAX } from "../../src/core/limits.ts";
 import type { NotificationKind } from "../../src/core/notification.ts";
 import type { LaneHead, Queue } from "../../src/core/store.ts";
-import { claim, type QueueName } from "../commands/claims.ts";
+import { claim, endSetBack, type QueueName } from "../commands/claims.ts";
 import * as reschedule from "../commands/reschedule.ts";
 import { findBroken } from "./broken.ts";
 import type { StoreContext } from "./context.ts";
 import { bytesOf, countOf, isOneOf } from "./dialect.ts";
-import { findOrphans } from "./find.ts";
+import { isConstraint } from "./errors.ts";
+import { findOrphans, findPendingIds } from "./find.ts";
 import { NOTIFICATION_COLUMNS } from "./outbox-rows.ts";
 import { isPaused, type LaneSql } from "./pauses.ts";
 import { type Args, byDialect, prepare, query } from "./query.ts";
@@ -52,8 +53,20 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
     const action = written.take(id, revision - 1);
     return action === null ? null : startAttempt(action, at);
   };
+  const queue = createQueue("action", db, (row) => actionOf(row, seal), claimedFrom);
   return {
-    ...createQueue("action", db, (row) => actionOf(row, seal), claimedFrom),
+    ...queue,
+    async claimDue(asked) {
+      try {
+        return await queue.claimDue(asked);
+      } catch (error) {
+        if (!isConstraint(error)) throw error;
+        // The next claim takes the others.
+        const ids = await Promise.all(asked.lanes.map((lane) => findPendingIds(db.sql, lane, lane.limit)));
+        await db.writer.run(endSetBack, { ids: ids.flat(), at: asked.at.now });
+        throw error;
+      }
+    },
     orphans: (leaseBefore, limit, after) => findOrphans(db, leaseBefore, limit, after),
     broken: (limit, after) => findBroken(db, limit, after),
     reschedule: (setBack, limit) => db.writer.run(reschedule.actions, { ...setBack, limit }),

@@ -153,7 +153,7 @@ describe.each([
     const look = db.query<{ status: string }, [number]>("SELECT status FROM actions WHERE rowid = ?");
     const isLeft = ({ row, column, value }: (typeof altered)[number]) => {
       // It has expired, which a job of another module looks for.
-      const isOver = column === "expires_at" && value === "-1";
+      const isOver = column === "expires_at" && ["-1", "1.5"].includes(value);
       return !FINDS_IT.has(column) && !isOver && !FINAL.has(look.get(row)?.status ?? "");
     };
     await eventually(async () => {
@@ -230,6 +230,25 @@ test("an altered action that is sent again fails unsent, with one line in the lo
   });
   await eventually(() => (namedIn(engine, "action", "action_id").has(id) ? true : null), "the line in the log");
   expect(sender.sent).toHaveLength(1);
+});
+
+test("an action whose revision was set back, as by a part of a backup, fails unsent, and others of its lane are sent", async () => {
+  const sender = answering(answered(500), answered(200));
+  await using engine = await openEngine({ sender });
+  const { id } = await engine.create({ retries: 3 });
+  await engine.saw(id, { status: "pending", attempts: 1 });
+  const db = new Database(join(engine.folder, "outgate.db"));
+  byHand(db, "UPDATE actions SET revision = 1, attempts = 0, due_at = 0 WHERE id = ?", id);
+  db.close();
+  const others = await Promise.all(Array.from({ length: 10 }, () => engine.create({})));
+  await seconds(engine, 5);
+  for (const other of others) await engine.saw(other.id, { status: "completed", attempts: 1 });
+  const isFailed = async () => (await engine.actionService.get(engine.owner, id)).status === "failed" || null;
+  await eventually(isFailed, "its end");
+  expect(sender.sent.filter((request) => actionOf(request) === id)).toHaveLength(1);
+  const failures = () => engine.lines.filter(({ event }) => event === "dispatch.failed");
+  await eventually(() => (failures().length > 0 ? true : null), "the line in the log");
+  expect(failures()).toHaveLength(1);
 });
 
 test("a time that can't be read keeps no other from being moved after the clock was set back", async () => {
