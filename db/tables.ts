@@ -3,7 +3,6 @@ import type { HttpMethod } from "../src/core/action.ts";
 import type { AuditRow } from "../src/core/audit.ts";
 import type { Actor } from "../src/core/roles.ts";
 import type { SQLITE } from "./libsql/schema.ts";
-import type { ValueTests } from "./sql/values.ts";
 
 /**
  * The tables of both databases, described once; `dialect` is how a database writes a table, an index and each kind of column.
@@ -13,7 +12,7 @@ import type { ValueTests } from "./sql/values.ts";
 export function describeTables(dialect: typeof SQLITE) {
   const { table, index, uniqueIndex, primaryKey, check } = dialect;
   const { text, number, time, flag, json, serial, position, addedOrder } = dialect;
-  const { nullsFirst, inOrder, valueTests } = dialect;
+  const { nullsFirst, inOrder } = dialect;
 
   const accounts = table("accounts", {
     id: text().primaryKey(),
@@ -293,7 +292,6 @@ export function describeTables(dialect: typeof SQLITE) {
         .on(row.accountId, row.hostname, row.keyId)
         .where(sql`${row.status} = 'completed' and ${row.approvedAt} is not null`),
       index("actions_expiring").on(row.expiresAt, row.id).where(isWaitingToExpire(row)),
-      index("actions_broken").on(row.id).where(isBrokenAction(row, valueTests)),
       // No crash and no manual change may leave a row that would be sent without approval, too often, or never.
       check(
         "actions_status",
@@ -426,7 +424,6 @@ export function describeTables(dialect: typeof SQLITE) {
       // The mails of the last hour, by recipient and by account.
       index("outbox_mailed_to").on(row.host, row.sentAt).where(isSentMail),
       index("outbox_mailed_by").on(row.accountId, row.sentAt).where(isSentMail),
-      index("outbox_broken").on(row.id).where(isBrokenNotification(row, valueTests)),
       check(
         "outbox_status",
         sql`${row.status} in ('pending', 'active', 'delivered', 'given_up', 'dropped') and ${row.attempts} >= 0`,
@@ -722,84 +719,3 @@ export function isWaitingToExpire({ expiresAt, status }: Columns<"expiresAt" | "
 
 /** Columns of a table, or of an alias of it. */
 type Columns<Name extends string> = Readonly<Record<Name, Column>>;
-
-type BrokenActionColumn =
-  | (
-      | "id"
-      | "accountId"
-      | "revision"
-      | "status"
-      | "run"
-      | "attempts"
-      | "retries"
-      | "url"
-      | "hostname"
-      | "host"
-      | "method"
-    )
-  | ("dedupe" | "idempotencyKey" | "onUnknown" | "approve" | "callback" | "notifyEmail" | "createdAt" | "createdBy")
-  | ("dueAt" | "leaseUntil" | "startedAt" | "finishedAt" | "approvedAt" | "approvedBy" | "approvedDigest")
-  | ("sealedHeaders" | "body" | "keyId" | "title" | "extras" | "expiresAt");
-
-type BrokenNotificationColumn =
-  | "id"
-  | "accountId"
-  | "host"
-  | "keyId"
-  | "kind"
-  | "status"
-  | "attempts"
-  | "dueAt"
-  | "leaseUntil";
-
-/**
- * Rows that are not final, have a value that the service never writes, and that nothing else would find: after a manual
- * change, or a partial restore. These are rows that can't be named, claimed or rescued, and held rows with any bad
- * value; other bad values show when a row is claimed, by `Columns`. The indexes with these conditions are empty and cost
- * a microsecond per write: that is why they check no more, and why there is no IN, which costs three times all the rest.
- * The planner uses them only for conditions of the same structure.
- */
-export function isBrokenAction(table: Columns<BrokenActionColumn>, tests: ValueTests): SQL {
-  const { isText, isTextOrNull, isInteger, isTime, isTimeOrNull } = tests;
-  const { status, method, onUnknown, approve } = table;
-  const isSoundWhenHeld = all(
-    ...[table.url, table.hostname, table.createdBy].map((column) => isText(column)),
-    sql`(${method} = 'GET' or ${method} = 'POST' or ${method} = 'PUT' or ${method} = 'PATCH' or ${method} = 'DELETE')`,
-    sql`(${onUnknown} = 'retry' or ${onUnknown} = 'stop') and (${approve} = 0 or ${approve} = 1)`,
-    ...[table.dedupe, table.idempotencyKey, table.callback, table.notifyEmail, table.approvedBy].map((column) =>
-      isTextOrNull(column),
-    ),
-    ...[table.approvedDigest, table.sealedHeaders, table.body, table.title, table.extras].map((column) =>
-      isTextOrNull(column),
-    ),
-    isInteger(table.run, sql`> 0`),
-    isInteger(table.attempts, sql`> -1`),
-    isInteger(table.retries, sql`> 0`),
-    isTime(table.createdAt),
-    ...[table.startedAt, table.finishedAt, table.approvedAt, table.expiresAt].map((column) => isTimeOrNull(column)),
-  );
-  const isSound = all(
-    ...[table.id, table.accountId, table.host, table.keyId].map((column) => isText(column)),
-    isInteger(table.revision),
-    ...[table.dueAt, table.leaseUntil].map((column) => isTimeOrNull(column)),
-    sql`(${status} <> 'awaiting_approval' or (${isSoundWhenHeld}))`,
-  );
-  return sql`${status} <> 'completed' and ${status} <> 'failed' and ${status} <> 'cancelled' and not (${isSound})`;
-}
-
-/** The same for rows of the outbox. */
-export function isBrokenNotification(table: Columns<BrokenNotificationColumn>, tests: ValueTests): SQL {
-  const { isText, isInteger, isTimeOrNull } = tests;
-  const { status, kind } = table;
-  const isSound = all(
-    ...[table.id, table.accountId, table.host, table.keyId].map((column) => isText(column)),
-    sql`(${kind} = 'callback' or ${kind} = 'mail' or ${kind} = 'message')`,
-    isInteger(table.attempts),
-    ...[table.dueAt, table.leaseUntil].map((column) => isTimeOrNull(column)),
-  );
-  return sql`${status} <> 'delivered' and ${status} <> 'given_up' and ${status} <> 'dropped' and not (${isSound})`;
-}
-
-function all(...conditions: readonly SQL[]): SQL {
-  return sql.join([...conditions], sql` and `);
-}

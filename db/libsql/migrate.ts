@@ -4,6 +4,7 @@ import claimingNode from "./migrations/0001_claiming-node.sql" with { type: "tex
 import weekOne from "./migrations/0002_week-one.sql" with { type: "text" };
 import consolePages from "./migrations/0003_console.sql" with { type: "text" };
 import version02 from "./migrations/0004_version-0-2.sql" with { type: "text" };
+import noSearch from "./migrations/0005_no-search-for-altered-rows.sql" with { type: "text" };
 import {
   actionKeys,
   apiKeys,
@@ -30,6 +31,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: "0002_week-one", sql: weekOne },
   { name: "0003_console", sql: consolePages },
   { name: "0004_version-0-2", sql: version02 },
+  { name: "0005_no-search-for-altered-rows", sql: noSearch },
 ];
 
 /** The last commit of this repository that makes the tables of version 0.1. */

@@ -9,7 +9,6 @@ import {
   text,
   uniqueIndex,
 } from "drizzle-orm/sqlite-core";
-import { SQLITE_VALUES } from "../sql/values.ts";
 import { describeTables } from "../tables.ts";
 
 /** How SQLite writes the tables of `tables.ts`. */
@@ -33,7 +32,6 @@ export const SQLITE = {
   nullsFirst: (column: SQLiteColumn): SQLiteColumn | SQL => column,
   /** What an index of a queue ends with, so that rows of one time have an order. */
   inOrder: (_id: SQLiteColumn): readonly SQLiteColumn[] => [],
-  valueTests: SQLITE_VALUES,
 };
 
 /** The tables of SQLite; also the types of those of PostgreSQL. */

@@ -13,7 +13,6 @@ import {
   uniqueIndex,
 } from "drizzle-orm/pg-core";
 import type { SQLITE } from "../libsql/schema.ts";
-import { POSTGRES_VALUES } from "../sql/values.ts";
 import { describeTables } from "../tables.ts";
 
 /** Texts are in the order of their bytes, as in SQLite. */
@@ -57,7 +56,6 @@ const POSTGRES = {
   addedOrder: { seq: bigserial({ mode: "number" }).notNull().unique() },
   nullsFirst: (column: ExtraConfigColumn) => column.asc().nullsFirst(),
   inOrder: (id: PgColumn) => [id],
-  valueTests: POSTGRES_VALUES,
 };
 
 // Safe: the builders of both databases have the same methods, and a column the same type of value.

@@ -2,7 +2,7 @@ import type { HeaderSeal } from "./rows.ts";
 import type { Sql } from "./sql.ts";
 import type { Writer } from "./writer.ts";
 import { type Action, largeBytesOf } from "../../src/core/action.ts";
-import { REFUSED_ROWS_MAX, HELD_PER_KEY_MAX } from "../../src/core/limits.ts";
+import { HELD_PER_KEY_MAX } from "../../src/core/limits.ts";
 
 /** What the store's functions share: reads use `sql`, every write goes through `writer`. */
 export interface StoreContext {
@@ -11,7 +11,6 @@ export interface StoreContext {
   readonly seal: HeaderSeal;
   /** Null: other processes create too, so that each create counts by itself. */
   readonly heldCounts: HeldCounts | null;
-  readonly refused: Refused;
   readonly written: WrittenActions;
 }
 
@@ -42,38 +41,6 @@ export class WrittenActions {
     if (action === undefined) return null;
     this.#actions.delete(id);
     return action.revision === revision ? action : null;
-  }
-}
-
-/** Ids of rows that the database refused to write; `broken` returns them until they are ended. */
-export class Refused {
-  readonly #ids = new Set<string>();
-  #json = "[]";
-
-  /** As a JSON array: claims leave these rows out. */
-  get json(): string {
-    return this.#json;
-  }
-
-  /** False: it is known already, or there are too many. */
-  add(id: string): boolean {
-    if (this.#ids.has(id) || this.#ids.size >= REFUSED_ROWS_MAX) return false;
-    this.#ids.add(id);
-    this.#json = JSON.stringify([...this.#ids]);
-    return true;
-  }
-
-  delete(id: string): void {
-    if (this.#ids.delete(id)) this.#json = JSON.stringify([...this.#ids]);
-  }
-
-  /** In order, after `id`. */
-  after(id: string, limit: number): readonly string[] {
-    if (this.#ids.size === 0) return [];
-    return [...this.#ids]
-      .filter((one) => one > id)
-      .toSorted()
-      .slice(0, limit);
   }
 }
 

@@ -1,5 +1,4 @@
 import { type Column, Param, type Placeholder, type SQL, sql, type SQLWrapper } from "drizzle-orm";
-import type { SqlValue } from "./sql.ts";
 import { byDialect, LIST, onlyPostgres, typed } from "./query.ts";
 
 /** What SQLite and PostgreSQL say differently, each by the name of what it means. */
@@ -88,16 +87,6 @@ export function bytesOf(column: SQLWrapper): SQL {
 /** The table, read by this index. PostgreSQL chooses by itself. */
 export function indexedBy(table: SQLWrapper, index: string): SQL {
   return byDialect({ sqlite: sql`${table} indexed by ${sql.raw(index)}`, postgres: sql`${table}` });
-}
-
-/** A column as a driver can read it: SQLite's refuse a number past 2^53. */
-export function readable(column: Column): SQL<SqlValue> {
-  const isSafe = sql`${column} between ${Number.MIN_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER}`;
-  const safe = sql`case when typeof(${column}) = 'integer' and not (${isSafe}) then 'out of range' else ${column} end`;
-  return byDialect({
-    sqlite: column.getSQLType() === "integer" ? safe : sql`${column}`,
-    postgres: sql`${column}`,
-  });
 }
 
 /**

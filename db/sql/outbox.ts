@@ -5,7 +5,6 @@ import type { TimelineEvent } from "../../src/core/timeline.ts";
 import * as commands from "../commands/outbox.ts";
 import { valuesOf } from "./create.ts";
 import * as reschedule from "../commands/reschedule.ts";
-import { findBrokenNotifications } from "./broken.ts";
 import { countNotifications, createQueue } from "./queue.ts";
 import type { StoreContext } from "./context.ts";
 import { isAbsent, isBeforeOrAny } from "./dialect.ts";
@@ -24,7 +23,6 @@ export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer">): Out
       const from = { leaseUntil: after?.leaseUntil ?? Number.MIN_SAFE_INTEGER, id: after?.id ?? "" };
       return (await ORPHANS.readRaw(reader, { kind, leaseBefore, limit, ...from })).map(notificationOf);
     },
-    broken: (limit, after) => findBrokenNotifications({ sql: reader, writer }, kind, { limit, after }),
     reschedule: (setBack, limit) => writer.run(reschedule.notifications, { ...setBack, kind, limit }),
   });
   return {

@@ -8,7 +8,6 @@ import type { NotificationKind } from "../../src/core/notification.ts";
 import type { LaneHead, Queue } from "../../src/core/store.ts";
 import { claim, endSetBack, type QueueName } from "../commands/claims.ts";
 import * as reschedule from "../commands/reschedule.ts";
-import { findBroken } from "./broken.ts";
 import type { StoreContext } from "./context.ts";
 import { bytesOf, countOf, isOneOf } from "./dialect.ts";
 import { isConstraint } from "./errors.ts";
@@ -68,7 +67,6 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
       }
     },
     orphans: (leaseBefore, limit, after) => findOrphans(db, leaseBefore, limit, after),
-    broken: (limit, after) => findBroken(db, limit, after),
     reschedule: (setBack, limit) => db.writer.run(reschedule.actions, { ...setBack, limit }),
   };
 }

@@ -17,7 +17,7 @@ import { createAction } from "./create.ts";
 import { findResponses } from "./attempts.ts";
 import { findAction, findActionById, readTimeline, findApprovedHosts } from "./find.ts";
 import { createFirstStepStore } from "./first-steps.ts";
-import { type StoreContext, HeldCounts, Refused, WrittenActions } from "./context.ts";
+import { type StoreContext, HeldCounts, WrittenActions } from "./context.ts";
 import { findHeld, findHeldAmong } from "./held.ts";
 import { countAllHeld, countHeld, findHeldHosts, findRequesters, NO_FILTER, readWaiting } from "./held-counts.ts";
 import { countMatching, findMatching, listActions } from "./list.ts";
@@ -55,7 +55,7 @@ interface StoreParts {
 export function createStore({ sql, seal, cluster, isOnlyProcess, onFatal, onAway, clock, release }: StoreParts): Store {
   const writer = new Writer(sql, onFatal, { ...(onAway && { onAway }), ...(clock && { clock }) });
   const heldCounts = cluster === null ? new HeldCounts((accountId, keyId) => countHeld(sql, accountId, keyId)) : null;
-  const shared = { refused: new Refused(), heldCounts, written: new WrittenActions() };
+  const shared = { heldCounts, written: new WrittenActions() };
   const db: StoreContext = { sql, writer, seal, ...shared };
   const queue = createActionQueue(db);
   let closing: Promise<void> | null = null;

@@ -564,10 +564,6 @@ export const UNWRITTEN_RESULT_BYTES = 2_048;
 /** Delay before writing such a result again, doubled each time up to the maximum. */
 export const RESULT_RETRY_MS = 250;
 export const RESULT_RETRY_MS_MAX = 2 * SECOND_MS;
-/** Altered rows that are failed at a time: each is read whole. */
-export const BROKEN_ROWS_MAX = 16;
-/** Altered rows that are remembered until they are failed. */
-export const REFUSED_ROWS_MAX = 1_000;
 /** How often expired leases are recovered, and rows and bytes of one step; one row always fits. */
 export const RECOVERY_INTERVAL_MS = 5 * SECOND_MS;
 export const RECOVERY_ROWS_MAX = 500;

@@ -177,12 +177,7 @@ export interface Queue<Row> {
   orphans(leaseBefore: Date | null, limit: number, after: Row | null): Promise<readonly Row[]>;
   /** Rows of these accounts that are active under exactly this claim: for claims whose response was lost. */
   claimed(accountIds: readonly string[], at: Claimed): Promise<readonly Row[]>;
-  /**
-   * Rows that are not final and have a value that the service never writes, or that the store refused to write. Bad
-   * values are replaced by legal ones, and `isAltered` is set. By id, after `after` (empty: from the first). Costs
-   * nothing while there are none.
-   */
-  broken(limit: number, after: string): Promise<readonly Row[]>;
+
   /**
    * Moves the due times of pending rows that were scheduled before the clock was set back: never before now, and never
    * later than their original delay. Returns how many, at most `limit`.

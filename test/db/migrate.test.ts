@@ -22,7 +22,10 @@ const UNDO_0004 = [
   "ALTER TABLE rejections DROP COLUMN similar_digest",
 ];
 
-const ALL = ["0000_start", "0001_claiming-node", "0002_week-one", "0003_console", "0004_version-0-2"];
+const ALL = [
+  ...(["0000_start", "0001_claiming-node", "0002_week-one", "0003_console", "0004_version-0-2"] as const),
+  "0005_no-search-for-altered-rows",
+];
 
 describe("migrations", () => {
   test("make the tables of a new file, once", async () => {
@@ -149,7 +152,11 @@ describe("a database of a checkout between two releases", () => {
 
   test.each([
     ["of this layout", []],
-    ["whose newest migration has not run", ["DELETE FROM migrations WHERE name = '0004_version-0-2'", ...UNDO_0004]],
+    ["whose newest migration has not run", ["DELETE FROM migrations WHERE name LIKE '0005%'"]],
+    [
+      "whose newest two migrations have not run",
+      ["DELETE FROM migrations WHERE name LIKE '0004%' OR name LIKE '0005%'", ...UNDO_0004],
+    ],
   ])("%s gets what it lacks, and keeps what it has", async (_, undo) => {
     await using folder = await temporaryFolder();
     await using whole = await openEmpty();

@@ -86,7 +86,6 @@ const OPERATIONS: readonly (readonly [name: string, run: (store: Store) => Promi
   ["lanes", ({ actions }) => actions.lanes(null, 128)],
   ["orphans", ({ actions }) => actions.orphans(NOON, 9, null)],
   ["what became of a claim", ({ actions }) => actions.claimed([ACCOUNT], LEASE)],
-  ["broken rows", ({ actions }) => actions.broken(9, "")],
   ["first due", ({ actions }) => actions.firstDueAt()],
   ["held", ({ actions }) => actions.held(ACCOUNT, "act_x", 9)],
   ["held at a host", ({ actions }) => actions.held("acc_3", "act_x", 9, { ...NO_FILTER, host: "h3.example" })],

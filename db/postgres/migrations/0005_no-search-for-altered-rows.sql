@@ -1,0 +1,2 @@
+DROP INDEX "actions_broken";--> statement-breakpoint
+DROP INDEX "outbox_broken";
