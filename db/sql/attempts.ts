@@ -34,5 +34,5 @@ function responseOf(row: Row): KeptResponse | null {
     responseHeaders: columns.textOrNull(responseHeaders),
     responseBody: isJson(body) ? body : JSON.stringify(body),
   };
-  return columns.isBroken ? null : response;
+  return columns.isAltered ? null : response;
 }

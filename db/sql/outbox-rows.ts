@@ -61,5 +61,5 @@ function read(columns: Columns): Notification {
     attempts: columns.count(outbox.attempts, 0),
     leaseUntil: columns.timeOrNull(outbox.leaseUntil),
   };
-  return columns.isBroken ? { ...notification, isAltered: true } : notification;
+  return columns.isAltered ? { ...notification, isAltered: true } : notification;
 }

@@ -109,7 +109,7 @@ export function actionOf(row: Row, seal: HeaderSeal): Action {
     lateResult: parseLateResult(columns.textOrNull(actions.lateResult)),
   };
   const hasNoBody = action.body === null && action.extras.bodyKind !== undefined;
-  return columns.isBroken || hasNoBody ? { ...action, isAltered: true } : action;
+  return columns.isAltered || hasNoBody ? { ...action, isAltered: true } : action;
 }
 
 /** The strictest rules if the values were altered. */
@@ -149,7 +149,7 @@ export function timelineEntryOf(row: Row): TimelineEntry | null {
   const status = columns.oneOf(timeline.status, ACTION_STATUSES, "failed");
   const type = columns.oneOf(timeline.type, ROW_TYPES, "failed");
   const detail = detailOf(columns.text(timeline.detail));
-  if (columns.isBroken || detail === null) return null;
+  if (columns.isAltered || detail === null) return null;
   // Safe: `create.ts` writes a type with its own fields.
   return { seq, at, run, status, event: { ...detail, type: isLateRow(type) ? "attempt" : type } as TimelineEvent };
 }
@@ -256,24 +256,24 @@ const DATE_MS_MAX = 8_640_000_000_000_000;
 
 /**
  * Reads columns of a row that may have been altered in the database. A value that the service never writes is replaced
- * by a legal one, and `isBroken` is set. An exception would keep every row of the same read from being listed, claimed
+ * by a legal one, and `isAltered` is set. An exception would keep every row of the same read from being listed, claimed
  * and rescued.
  */
 export class Columns {
   readonly #row: Row;
-  #isBroken = false;
+  #isAltered = false;
 
   constructor(row: Row) {
     this.#row = row;
   }
 
   /** Whether a value that was read so far was replaced. */
-  get isBroken(): boolean {
-    return this.#isBroken;
+  get isAltered(): boolean {
+    return this.#isAltered;
   }
 
   text(column: Named): string {
-    return this.textOrNull(column) ?? this.#broken("");
+    return this.textOrNull(column) ?? this.#altered("");
   }
 
   textOrNull(column: Named): string | null {
@@ -282,44 +282,44 @@ export class Columns {
     // Drivers return blobs as one of these.
     const isBlob = value instanceof Uint8Array || value instanceof ArrayBuffer;
     const bytes = isBlob ? Buffer.from(new Uint8Array(value)).toString("utf8") : null;
-    return this.#broken(bytes ?? (typeof value === "number" ? String(value) : null));
+    return this.#altered(bytes ?? (typeof value === "number" ? String(value) : null));
   }
 
   extras(column: Named): Extras {
     const text = this.textOrNull(column);
-    return text === null ? NO_EXTRAS : (parseExtras(text) ?? this.#broken(NO_EXTRAS));
+    return text === null ? NO_EXTRAS : (parseExtras(text) ?? this.#altered(NO_EXTRAS));
   }
 
   oneOf<Value extends string>(column: Named, values: readonly Value[], otherwise: Value): Value {
     const value = this.#row[column.name];
-    return values.find((one) => one === value) ?? this.#broken(otherwise);
+    return values.find((one) => one === value) ?? this.#altered(otherwise);
   }
 
   /** A safe integer that is at least `least`. */
   count(column: Named, least: number): number {
     const value = this.#row[column.name];
-    return typeof value === "number" && Number.isSafeInteger(value) && value >= least ? value : this.#broken(least);
+    return typeof value === "number" && Number.isSafeInteger(value) && value >= least ? value : this.#altered(least);
   }
 
   /** 0 or 1. */
   flag(column: Named, otherwise: boolean): boolean {
     const value = this.#row[column.name];
-    return value === 0 || value === 1 ? value === 1 : this.#broken(otherwise);
+    return value === 0 || value === 1 ? value === 1 : this.#altered(otherwise);
   }
 
   time(column: Named): Date {
-    return this.timeOrNull(column) ?? this.#broken(new Date(0));
+    return this.timeOrNull(column) ?? this.#altered(new Date(0));
   }
 
   timeOrNull(column: Named): Date | null {
     const value = this.#row[column.name] ?? null;
     if (value === null) return null;
     const isTime = typeof value === "number" && Number.isInteger(value) && Math.abs(value) <= DATE_MS_MAX;
-    return isTime ? new Date(value) : this.#broken(null);
+    return isTime ? new Date(value) : this.#altered(null);
   }
 
-  #broken<Value>(otherwise: Value): Value {
-    this.#isBroken = true;
+  #altered<Value>(otherwise: Value): Value {
+    this.#isAltered = true;
     return otherwise;
   }
 }

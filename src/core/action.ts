@@ -102,7 +102,7 @@ export interface Action extends ActionRequest, ActionState {
   readonly keyId: string;
   /** Role and hold of the creator at that time. They keep limiting callbacks and mails, whatever the key becomes later. */
   readonly creator: Creator;
-  /** Its encrypted columns could not be decrypted, so the stored row was altered. Shown without them and never sent. */
+  /** Values of its row can't be read, so it was altered where it is stored. Shown without them and never sent. */
   readonly isAltered?: true;
 }
 
