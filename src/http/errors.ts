@@ -130,26 +130,6 @@ function errorText({ code, message, issues }: DomainError, requestId: string): s
   return errorJson({ code, message, requestId, issues });
 }
 
-/**
- * The answer to a form that was refused: its page again, with what was wrong in a sentence. Throws errors of other codes,
- * which nobody can correct on that page.
- */
-export async function showFormAgain(
-  context: RequestContext,
-  error: unknown,
-  codes: ReadonlySet<ErrorCode>,
-  htmlOf: (problem: string, error: DomainError) => string | Promise<string>,
-): Promise<Response> {
-  if (!(error instanceof DomainError) || !codes.has(error.code)) throw error;
-  context.errorCode = error.code;
-  const problem = error.issues.map(({ message }) => message).join(" ") || error.message;
-  const html = await htmlOf(problem, error);
-  return page(context.page ?? "own", html, { status: HTTP_STATUS[error.code], headers: headersOf(error) });
-}
-
-/** For forms of which only the input can be wrong. */
-export const INVALID: ReadonlySet<ErrorCode> = new Set(["validation_error"]);
-
 /** One error for every token that is malformed, unknown, expired or used, so that it reveals nothing about what exists. */
 export function linkNotFound(): DomainError {
   return new DomainError("not_found", LINK_NOT_FOUND);

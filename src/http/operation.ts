@@ -14,6 +14,7 @@ import {
   type RequestContext,
   readQuery,
 } from "./request.ts";
+import { LINK_NOT_FOUND } from "./errors.ts";
 import type { PageKind } from "./response.ts";
 
 /** Routes outside the API description, or without a key. Handlers get the `context` of their request. */
@@ -280,5 +281,8 @@ export function pathParams<Schema extends TObject>(schema: Schema, message: stri
   };
   return { ...schemaOf(accept), schema };
 }
+
+/** Of a link that is a secret itself. */
+export const TokenParams = pathParams(Type.Object({ token: Type.String() }), LINK_NOT_FOUND);
 
 const NO_PARAMS = schemaOf((): object => ({}));

@@ -56,11 +56,11 @@ const OPENER = { "cross-origin-opener-policy": "same-origin" } as const;
 /** Not `no-referrer`: browsers would send `Origin: null` with our forms (measured). */
 const OWN = { "referrer-policy": "same-origin" } as const;
 
+/** For pages whose path contains a token: search engines must not index them. */
+export const UNLISTED = { "x-robots-tag": "noindex, nofollow, noarchive" } as const;
+
 /** The path is a secret: it must reach neither other sites nor search engines. */
-const TOKEN = {
-  "referrer-policy": "no-referrer",
-  "x-robots-tag": "noindex, nofollow, noarchive",
-} as const;
+const TOKEN = { "referrer-policy": "no-referrer", ...UNLISTED } as const;
 
 /** These pages load nothing; their style is inline. */
 const STANDALONE = `default-src 'none'; style-src 'sha256-${SHEET_STYLE.sha256}'; img-src data:; base-uri 'none'; frame-ancestors 'none'`;

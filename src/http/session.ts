@@ -1,5 +1,5 @@
 import { confirmPasswordPage } from "../ui/confirm-password.tsx";
-import type { Person, RequestSource, SessionWatch, Sessions, SessionSecret } from "../core/session.ts";
+import type { Person, RequestSource, SessionWatch, Sessions, SessionSecret, StartedSession } from "../core/session.ts";
 import { HTTP_STATUS } from "../api/errors.ts";
 import { accountStopped } from "../core/roles.ts";
 import { DomainError, type ErrorCode } from "../core/domain-error.ts";
@@ -156,6 +156,21 @@ export function sourceOf(
     deviceToken: deviceCookie.read(context.request.headers),
     sessionSecret: form === null ? null : secretIn(form),
     browser: browserOf(context.request.headers),
+  };
+}
+
+/** Adds the cookies of a new session to an answer; the log line says who entered. */
+export type StartSession = (context: RequestContext, entered: StartedSession, answer: Response) => Response;
+
+export function createStartSession({
+  cookie,
+  deviceCookie,
+}: Pick<SessionDeps, "cookie" | "deviceCookie">): StartSession {
+  return (context, entered, answer) => {
+    context.caller = entered.person.caller;
+    answer.headers.append("set-cookie", cookie.set(entered.sessionToken));
+    answer.headers.append("set-cookie", deviceCookie.set(entered.deviceToken));
+    return answer;
   };
 }
 

@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-import Type from "typebox";
 import { type Decision, DECISIONS } from "../core/action.ts";
 import { limitsOnPage, pageBody } from "../ui/body-view.tsx";
 import { asSent } from "../receipts/masked-action.ts";
@@ -10,12 +9,13 @@ import { AskedRequest, type HeldRequest } from "./request-pane.tsx";
 import { waitingText } from "../ui/text.ts";
 import type { FollowLink, OpenedLink } from "../approvals/links.ts";
 import { clientOf, readForm, type RequestContext } from "../http/request.ts";
-import { LINK_NOT_FOUND, linkNotFound, showFormAgain } from "../http/errors.ts";
-import { createPageRoutes, pathParams } from "../http/operation.ts";
+import { linkNotFound } from "../http/errors.ts";
+import { createPageRoutes, TokenParams } from "../http/operation.ts";
 import type { OwnOrigin } from "../http/own-origin.ts";
 import { page, seeOther } from "../http/response.ts";
 import { see } from "../receipts/see.ts";
 import { bodyPage } from "./body-page.tsx";
+import { answerForm } from "./forms.tsx";
 
 interface ConfirmProps extends HeldRequest {
   /** What was wrong with the form before. The input is kept. */
@@ -85,8 +85,6 @@ interface ApprovalLinkRouteDeps {
 
 const PATH = "/a/:token";
 
-const TokenParams = pathParams(Type.Object({ token: Type.String() }), LINK_NOT_FOUND);
-
 interface LinkRequest {
   readonly context: RequestContext;
   readonly params: { readonly token: string };
@@ -128,20 +126,22 @@ export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps) {
     return page("approval", bodyPage({ action, search: context.search, back, user: null }));
   };
 
-  const decide = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {
-    ownOrigin.refuseOtherSitesButNull(context.request.headers);
-    const opened = found(context, await followLink.open(token));
-    if (!opened.isLive) return toReceipt(opened);
-    const form = await readForm(context);
-    try {
+  const decideOn = answerForm<{ readonly token: string; readonly opened: OpenedLink }, null>(
+    readForm,
+    async ({ context, params: { token, opened }, form }) => {
       const { digest: shown } = requestInForm(form, opened.action.id);
       const decision = { ...choiceInForm(form, DECISIONS), shown, client: clientOf(context) };
       return toReceipt(found(context, await followLink.decide(token, decision)));
-    } catch (error) {
-      return showFormAgain(context, error, NOT_DECIDED, (problem) =>
-        pageOf(token, opened, { problem, reason: form.get("reason") ?? "" }),
-      );
-    }
+    },
+    ({ params: { token, opened }, form }, { problem }) =>
+      pageOf(token, opened, { problem, reason: form.get("reason") ?? "" }),
+    NOT_DECIDED,
+  );
+
+  const decide = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {
+    ownOrigin.refuseOtherSitesButNull(context.request.headers);
+    const opened = found(context, await followLink.open(token));
+    return opened.isLive ? decideOn({ context, person: null, params: { token, opened } }) : toReceipt(opened);
   };
 
   const hooks = { params: TokenParams };

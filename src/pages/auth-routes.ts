@@ -1,13 +1,12 @@
-import Type from "typebox";
 import type { StartedSession } from "../core/session.ts";
 import type { PeopleService } from "../accounts/people.ts";
 import { checkCredentials, Credentials, LoggedIn, SignedUp } from "../accounts/schemas.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
 import type { Log } from "../observability/log.ts";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
+import { answerForm, EMPTY_FORM, type FormState } from "./forms.tsx";
 import { logInPage, signedUpPage, signUpPage, welcomePage, withNext } from "./sign-in.tsx";
-import { json, page, seeOther } from "../http/response.ts";
-import { LINK_NOT_FOUND, showFormAgain } from "../http/errors.ts";
+import { json, page, seeOther, UNLISTED } from "../http/response.ts";
 import { type Form, isForm, readForm, readJson, readQuery, type RequestContext } from "../http/request.ts";
 import {
   checkFormToken,
@@ -19,14 +18,16 @@ import {
   type OwnCookie,
   type PersonOf,
   sourceOf,
+  type StartSession,
 } from "../http/session.ts";
 import type { OwnOrigin } from "../http/own-origin.ts";
-import { BODY_ERRORS, createPageRoutes, createRoutes, NO_QUERY, operation, pathParams } from "../http/operation.ts";
-import { type CredentialInput, EMPTY_CREDENTIALS } from "../ui/form.tsx";
-import type { DomainError, ErrorCode } from "../core/domain-error.ts";
-import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../core/limits.ts";
+import { BODY_ERRORS, createPageRoutes, createRoutes, NO_QUERY, operation, TokenParams } from "../http/operation.ts";
+import type { ErrorCode } from "../core/domain-error.ts";
 
-interface AuthRouteDeps extends EntryCookies {
+interface EntryDeps {
+  readonly cookie: OwnCookie;
+  readonly deviceCookie: OwnCookie;
+  readonly startSession: StartSession;
   readonly flash: Flash;
   readonly peopleService: PeopleService;
   readonly ownOrigin: OwnOrigin;
@@ -39,6 +40,7 @@ interface AuthRouteDeps extends EntryCookies {
 /** The page that shows a new account its key. */
 const SIGNED_UP_PATH = "/signup/done";
 
+/** What the page of a new account shows. */
 interface SignedUpResult {
   readonly apiKey: string;
   readonly next: string;
@@ -49,9 +51,29 @@ const NONE = compileQuery(NO_QUERY);
 const UNCACHED = { "cache-control": "no-store" } as const;
 
 /** Sign-up, log-in and log-out: JSON for programs, forms for our own pages. Requests of other sites' pages are refused. */
-export function authRoutes(deps: AuthRouteDeps) {
-  const { cookie, ownOrigin, personOf } = deps;
-  const { peopleService } = deps;
+export function authRoutes(deps: EntryDeps) {
+  const { cookie, ownOrigin, personOf, peopleService, startSession } = deps;
+  const signUpByForm = answerForm<null, null>(
+    readForm,
+    async ({ context, form }) => {
+      const entered = await peopleService.signUp(credentialsIn(form), sourceOf(context, deps, form));
+      const result: SignedUpResult = { apiKey: entered.apiKey, next: nextOf(form.get("next")) ?? GET_STARTED_PATH };
+      const show = () => page("own", signedUpPage({ user: entered.person, ...result }));
+      const answer = await deps.flash.showSecretOnce(entered.person, SIGNED_UP_PATH, result, show);
+      return startSession(context, entered, answer);
+    },
+    ({ form }, typed) => signUpPage({ typed, next: nextOf(form.get("next")) }),
+    CORRECTABLE,
+  );
+  const logInByForm = answerForm<null, null>(
+    readForm,
+    async ({ context, form }) => {
+      const entered = await peopleService.logIn(credentialsIn(form), sourceOf(context, deps, form));
+      return startSession(context, entered, seeOther("own", nextOf(form.get("next")) ?? HOME_PATH));
+    },
+    ({ form }, typed) => logInPageFor(deps, nextOf(form.get("next")), typed),
+    CORRECTABLE,
+  );
   return createRoutes()
     .post(
       "/auth/signup",
@@ -59,12 +81,12 @@ export function authRoutes(deps: AuthRouteDeps) {
         const kind = requestKind(context, ownOrigin);
         await peopleService.requireSignUpOpen();
         readQuery(context.search, NONE);
-        if (kind === "form") return signUpByForm(deps, context);
+        if (kind === "form") return signUpByForm({ context, person: null, params: null });
         const { value } = await readJson(context);
         const entered = await peopleService.signUp(checkCredentials(value), sourceOf(context, deps, null));
         const { email, caller } = entered.person;
         const text = JSON.stringify({ account: { id: caller.accountId, email }, api_key: entered.apiKey });
-        return startSession(context, entered, deps, json(text, 201, UNCACHED));
+        return startSession(context, entered, json(text, 201, UNCACHED));
       },
       SIGN_UP,
     )
@@ -73,12 +95,12 @@ export function authRoutes(deps: AuthRouteDeps) {
       async ({ context }) => {
         const kind = requestKind(context, ownOrigin);
         readQuery(context.search, NONE);
-        if (kind === "form") return logInByForm(deps, context);
+        if (kind === "form") return logInByForm({ context, person: null, params: null });
         const { value } = await readJson(context);
         const entered = await peopleService.logIn(checkCredentials(value), sourceOf(context, deps, null));
         const { email, caller } = entered.person;
         const text = JSON.stringify({ account: { id: caller.accountId, email } });
-        return startSession(context, entered, deps, json(text, 200, UNCACHED));
+        return startSession(context, entered, json(text, 200, UNCACHED));
       },
       LOG_IN,
     )
@@ -166,35 +188,6 @@ const LOG_OUT = operation({
   ],
 });
 
-async function signUpByForm(deps: AuthRouteDeps, context: RequestContext): Promise<Response> {
-  const form = await readForm(context);
-  const next = nextOf(form.get("next"));
-  try {
-    const credentials = checkCredentials(credentialsIn(form));
-    const entered = await deps.peopleService.signUp(credentials, sourceOf(context, deps, form));
-    const result: SignedUpResult = { apiKey: entered.apiKey, next: next ?? GET_STARTED_PATH };
-    const show = () => page("own", signedUpPage({ user: entered.person, ...result }));
-    const answer = await deps.flash.showSecretOnce(entered.person, SIGNED_UP_PATH, result, show);
-    return startSession(context, entered, deps, answer);
-  } catch (error) {
-    return showEntryAgain(context, error, form, (typed) => signUpPage({ typed, next }));
-  }
-}
-
-async function logInByForm(deps: AuthRouteDeps, context: RequestContext): Promise<Response> {
-  const { isSignUpOpen, logIn } = deps.peopleService;
-  const form = await readForm(context);
-  const next = nextOf(form.get("next"));
-  try {
-    const entered = await logIn(checkCredentials(credentialsIn(form)), sourceOf(context, deps, form));
-    return startSession(context, entered, deps, seeOther("own", next ?? HOME_PATH));
-  } catch (error) {
-    const signupsOpen = await isSignUpOpen();
-    const provider = deps.oidc?.name ?? null;
-    return showEntryAgain(context, error, form, (typed) => logInPage({ typed, next, signupsOpen, provider }));
-  }
-}
-
 /**
  * Whether our own page or a program sent the request. Refuses requests from pages of other sites, which could log a victim
  * in to the attacker's account.
@@ -211,26 +204,22 @@ function requestKind(context: RequestContext, ownOrigin: OwnOrigin): "form" | "j
 }
 
 /** The log-in and sign-up pages, whose forms go to /auth, and the pages of one-time links. */
-export function entryPages(deps: AuthRouteDeps) {
+export function entryPages(deps: EntryDeps) {
   const { peopleService, personOf, flash } = deps;
-  const unlessLoggedIn = async (context: RequestContext, show: (next: string | null) => string) => {
+  const unlessLoggedIn = async (context: RequestContext, show: (next: string | null) => string | Promise<string>) => {
     const next = nextIn(context.search);
     if ((await personOf(context)) !== null) return seeOther("own", next ?? HOME_PATH);
-    return page("own", show(next));
+    return page("own", await show(next));
   };
   return (
     createPageRoutes("own")
-      .get("/login", async ({ context }) => {
-        const signupsOpen = await peopleService.isSignUpOpen();
-        const provider = deps.oidc?.name ?? null;
-        return unlessLoggedIn(context, (next) => logInPage({ typed: EMPTY_CREDENTIALS, next, signupsOpen, provider }));
-      })
+      .get("/login", ({ context }) => unlessLoggedIn(context, (next) => logInPageFor(deps, next, EMPTY_FORM)))
       // A refused form is answered at the address that it was sent to, which people load again, or come back to.
       .get("/auth/login", ({ context }) => backTo("/login", context))
       .get("/auth/signup", ({ context }) => backTo("/signup", context))
       .get("/signup", async ({ context }) => {
         await peopleService.requireSignUpOpen();
-        return unlessLoggedIn(context, (next) => signUpPage({ typed: EMPTY_CREDENTIALS, next }));
+        return unlessLoggedIn(context, (next) => signUpPage({ typed: EMPTY_FORM, next }));
       })
       .use(
         createPersonRoutes(personOf).get(SIGNED_UP_PATH, ({ context, person }) => {
@@ -243,28 +232,41 @@ export function entryPages(deps: AuthRouteDeps) {
   );
 }
 
+async function logInPageFor(
+  { peopleService, oidc }: EntryDeps,
+  next: string | null,
+  typed: FormState,
+): Promise<string> {
+  const signupsOpen = await peopleService.isSignUpOpen();
+  return logInPage({ typed, next, signupsOpen, provider: oidc?.name ?? null });
+}
+
 function backTo(path: string, { search }: RequestContext): Response {
   return seeOther("own", withNext(path, nextIn(search)));
 }
 
-/** The path contains the token, so search engines must not index it. */
-const UNLISTED = { "x-robots-tag": "noindex, nofollow, noarchive" } as const;
-
-const WelcomeParams = pathParams(Type.Object({ token: Type.String() }), LINK_NOT_FOUND);
-
 /** One-time links. GET changes nothing, since mail scanners and previews open links; the POST of the button uses it up. */
-function welcomeRoutes(deps: AuthRouteDeps) {
-  const { peopleService, ownOrigin, log } = deps;
+function welcomeRoutes(deps: EntryDeps) {
+  const { peopleService, ownOrigin, startSession, log } = deps;
   const pathOf = (token: string) => `/welcome/${token}`;
-  const hooks = { params: WelcomeParams };
+  const hooks = { params: TokenParams };
+  const redeem = answerForm<OpenedLink, null>(
+    readForm,
+    async ({ context, params: { token, email }, form }) => {
+      const entered = await peopleService.redeemLink(token, credentialsIn(form), sourceOf(context, deps, form));
+      if (email !== null) logPasswordChange(context, entered, log);
+      // A link without an address lets the first owner in; others are for a new password.
+      return startSession(context, entered, seeOther("own", email === null ? GET_STARTED_PATH : HOME_PATH));
+    },
+    ({ params: { token, email } }, typed) => welcomePage({ path: pathOf(token), typed, email }),
+    CORRECTABLE,
+  );
   return createPageRoutes("own")
     .get(
       pathOf(":token"),
       async ({ params: { token } }) => {
         const { email } = await peopleService.findLink(token);
-        return page("own", welcomePage({ path: pathOf(token), typed: EMPTY_CREDENTIALS, email }), {
-          headers: UNLISTED,
-        });
+        return page("own", welcomePage({ path: pathOf(token), typed: EMPTY_FORM, email }), { headers: UNLISTED });
       },
       hooks,
     )
@@ -273,38 +275,15 @@ function welcomeRoutes(deps: AuthRouteDeps) {
       async ({ context, params: { token } }) => {
         ownOrigin.require(context.request.headers);
         const { email } = await peopleService.findLink(token);
-        const form = await readForm(context);
-        try {
-          const credentials = checkCredentials(credentialsIn(form));
-          const entered = await peopleService.redeemLink(token, credentials, sourceOf(context, deps, form));
-          if (email !== null) logPasswordChange(context, entered, log);
-          // A link without an address lets the first owner in; others are for a new password.
-          return startSession(context, entered, deps, seeOther("own", email === null ? GET_STARTED_PATH : HOME_PATH));
-        } catch (error) {
-          return showEntryAgain(context, error, form, (typed) => welcomePage({ path: pathOf(token), typed, email }));
-        }
+        return redeem({ context, person: null, params: { token, email } });
       },
       hooks,
     );
 }
 
-/** What a browser in which somebody logs in is given. */
-export interface EntryCookies {
-  readonly cookie: OwnCookie;
-  readonly deviceCookie: OwnCookie;
-}
-
-/** Adds the cookies of a new session to this answer; the log line says who entered. */
-export function startSession(
-  context: RequestContext,
-  entered: StartedSession,
-  { cookie, deviceCookie }: EntryCookies,
-  answer: Response,
-) {
-  context.caller = entered.person.caller;
-  answer.headers.append("set-cookie", cookie.set(entered.sessionToken));
-  answer.headers.append("set-cookie", deviceCookie.set(entered.deviceToken));
-  return answer;
+interface OpenedLink {
+  readonly token: string;
+  readonly email: string | null;
 }
 
 /** For whoever reads the log to find out who did what; neither password is in it. */
@@ -317,9 +296,9 @@ export function logPasswordChange(
   log.info("password.changed", { request_id: name.logId, account_id: accountId, person_id: personId, client });
 }
 
-/** The fields of a log-in form, not yet validated. */
-function credentialsIn(form: Form): unknown {
-  return { email: form.get("email") ?? null, password: form.get("password") ?? null };
+/** The address and password of a form. Throws `validation_error`. */
+function credentialsIn(form: Form): Credentials {
+  return checkCredentials({ email: form.get("email") ?? null, password: form.get("password") ?? null });
 }
 
 /** Errors that a person can correct in the form. */
@@ -330,29 +309,3 @@ export const CORRECTABLE: ReadonlySet<ErrorCode> = new Set([
   "rate_limited",
   "unavailable",
 ]);
-
-/** Shows a refused form again, with the problems and the typed address but no password. */
-export function showEntryAgain(
-  context: RequestContext,
-  error: unknown,
-  form: Form,
-  htmlOf: (typed: CredentialInput) => string,
-): Promise<Response> {
-  return showFormAgain(context, error, CORRECTABLE, (_problem, refused) =>
-    htmlOf({ ...EMPTY_CREDENTIALS, email: form.get("email") ?? "", ...problemOf(refused) }),
-  );
-}
-
-const LENGTH = `Use ${PASSWORD_CHARS_MIN} to ${PASSWORD_CHARS_MAX} characters.`;
-
-const PROBLEMS: Readonly<Record<string, CredentialInput["problems"]>> = {
-  email: { email: "Enter an email address, like ann@example.com." },
-  password: { password: LENGTH },
-  current_password: { current_password: LENGTH },
-};
-
-function problemOf({ code, message, issues }: DomainError): Partial<CredentialInput> {
-  if (code === "email_taken") return { problems: { email: message } };
-  if (code !== "validation_error") return { message };
-  return { problems: Object.assign({}, ...issues.map(({ field }) => PROBLEMS[field])) as CredentialInput["problems"] };
-}

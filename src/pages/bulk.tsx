@@ -28,13 +28,12 @@ import { DomainError } from "../core/domain-error.ts";
 import { checkListQuery, compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { BulkParams } from "../bulk/routes.ts";
 import { LIST_LIMIT_DEFAULT } from "../core/limits.ts";
-import { INVALID } from "../http/errors.ts";
 import { type Form, readQuery, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
 import { BULK_ID } from "../core/ids.ts";
 import { reasonInForm } from "./decision-form.tsx";
-import { answerForm, type ById } from "./forms.tsx";
+import { answerForm, type ById, INVALID } from "./forms.tsx";
 
 export const BULK_PATH = "/bulk";
 

@@ -1,11 +1,12 @@
 /** @jsxImportSource hono/jsx */
 import type { Static, TObject } from "typebox";
+import { HTTP_STATUS } from "../api/errors.ts";
 import { bodyCheck } from "../api/schema-helpers.ts";
 import { DomainError, type ErrorCode, type Issue } from "../core/domain-error.ts";
-import { INVALID, showFormAgain } from "../http/errors.ts";
-import type { Form } from "../http/request.ts";
-import { seeOther } from "../http/response.ts";
-import type { AnswerPerson, FormOf } from "../http/session.ts";
+import type { Person } from "../core/session.ts";
+import { headersOf } from "../http/errors.ts";
+import type { Form, RequestContext } from "../http/request.ts";
+import { page, seeOther } from "../http/response.ts";
 import { Choices, type ChoicesProps, Field, type FieldProps } from "../ui/form.tsx";
 
 /** What stands in the fields of a form, and what was wrong with it. */
@@ -15,6 +16,12 @@ export interface FormState {
   readonly issues: readonly Issue[];
   /** Everything that is wrong, in one text; null: nothing is. */
   readonly problem: string | null;
+}
+
+/** The state of a form that was refused with this error. */
+export interface RefusedForm extends FormState {
+  readonly problem: string;
+  readonly code: ErrorCode;
 }
 
 export const EMPTY_FORM: FormState = { values: new Map(), issues: [], problem: null };
@@ -115,33 +122,46 @@ export interface ById {
   readonly id: string;
 }
 
-type Asked<Params> = Parameters<AnswerPerson<Params>>[0] & { readonly form: Form };
+interface FormRequest<Params, Who> {
+  readonly context: RequestContext;
+  readonly person: Who;
+  readonly params: Params;
+}
+
+type Asked<Params, Who> = FormRequest<Params, Who> & { readonly form: Form };
 
 /**
  * Answers a form: does what it asks for and leads to the path that this returns, or answers with it. Where it is refused, by
- * an error of these codes, `again` makes its page with what was typed and what is wrong.
+ * an error of these codes, `again` makes its page with what was typed and what is wrong. `formOf` reads the form and checks who
+ * sent it; where a form begins a session or comes from a link, there is no person to check.
  */
-export function answerForm<Params = unknown>(
-  formOf: FormOf,
-  act: (asked: Asked<Params>) => Promise<Response | string>,
-  again?: (asked: Asked<Params>, state: FormState & { readonly problem: string }) => string | Promise<string>,
+export function answerForm<Params = unknown, Who = Person>(
+  formOf: (context: RequestContext, person: Who) => Promise<Form>,
+  act: (asked: Asked<Params, Who>) => Promise<Response | string>,
+  again?: (asked: Asked<Params, Who>, refused: RefusedForm) => string | Promise<string>,
   codes: ReadonlySet<ErrorCode> = INVALID,
-): AnswerPerson<Params> {
-  return async (request) => {
+): (request: FormRequest<Params, Who>) => Promise<Response> {
+  return async ({ context, person, params }) => {
     // Outside of the `try`: it may ask for the password.
-    const form = await formOf(request.context, request.person);
-    const asked = { ...request, form };
+    const form = await formOf(context, person);
+    const asked = { context, person, params, form };
     try {
       const done = await act(asked);
       return typeof done === "string" ? seeOther("own", done) : done;
     } catch (error) {
-      if (again === undefined) throw error;
-      return showFormAgain(request.context, error, codes, (problem, { issues }) =>
-        again(asked, { values: form, issues, problem }),
-      );
+      // What nobody can correct on that page.
+      if (again === undefined || !(error instanceof DomainError) || !codes.has(error.code)) throw error;
+      const { code, issues, message } = error;
+      context.errorCode = code;
+      const problem = issues.map((issue) => issue.message).join(" ") || message;
+      const html = await again(asked, { values: form, issues, problem, code });
+      return page(context.page ?? "own", html, { status: HTTP_STATUS[code], headers: headersOf(error) });
     }
   };
 }
+
+/** For forms of which only the input can be wrong. */
+export const INVALID: ReadonlySet<ErrorCode> = new Set(["validation_error"]);
 
 /** Somebody else may have removed it already. */
 export async function unlessGone(removed: Promise<unknown>): Promise<void> {

@@ -31,10 +31,9 @@ import { duration, exactDuration, type PageUser, readDuration } from "../ui/text
 import { ActorName } from "./timeline.tsx";
 import { checkHost } from "../core/target.ts";
 import type { HostService } from "../hosts/service.ts";
-import { INVALID, showFormAgain } from "../http/errors.ts";
 import type { Form } from "../http/request.ts";
 import { page } from "../http/response.ts";
-import { type AnswerPerson, createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
+import { createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import type { SigningService } from "../accounts/signing-secrets.ts";
 import { calledHosts } from "./pauses.tsx";
@@ -315,6 +314,17 @@ export function hostPages(deps: HostPageDeps) {
     },
     ({ person, form }, typed) => hostFormPage(deps, person, form.get("host") ?? "", typed),
   );
+  // Changes nothing: the form is the query.
+  const edit = answerForm(
+    ({ search }) => Promise.resolve(new Map([["host", new URLSearchParams(search).get("host") ?? ""]])),
+    async ({ person, form }) => {
+      const { hosts } = await ofOwner(hostService, person);
+      const host = checkHost(form.get("host") ?? "", "validation_error");
+      const rules = hosts.find((row) => row.host === host)?.rules ?? NO_HOST_RULES;
+      return page("own", await hostFormPage(deps, person, host, hostFields(rules)));
+    },
+    ({ person }, { values, problem }) => hostsPage(deps, person, { ...EMPTY_FORM, values, problem }),
+  );
   const remove = answerForm(formOf, async ({ person, form }) => {
     await unlessGone(hostService.remove(person.caller, form.get("host") ?? ""));
     return HOSTS_PATH;
@@ -325,7 +335,7 @@ export function hostPages(deps: HostPageDeps) {
       const { defaults } = await ofOwner(hostService, person);
       return page("own", await hostFormPage(deps, person, ALL_HOSTS, hostFields(defaults)));
     })
-    .get(`${HOSTS_PATH}/edit`, edit(deps))
+    .get(`${HOSTS_PATH}/edit`, edit)
     .post(HOSTS_PATH, put)
     .post(`${HOSTS_PATH}/remove`, remove);
 }
@@ -334,23 +344,6 @@ export function hostPages(deps: HostPageDeps) {
 function ofOwner(hostService: HostService, { caller }: Person) {
   authorize(caller, "manage");
   return hostService.list(caller);
-}
-
-function edit(deps: HostPageDeps): AnswerPerson {
-  const { hostService } = deps;
-  return async ({ context, person }) => {
-    const typed = new URLSearchParams(context.search).get("host") ?? "";
-    const { hosts } = await ofOwner(hostService, person);
-    try {
-      const host = checkHost(typed, "validation_error");
-      const rules = hosts.find((row) => row.host === host)?.rules ?? NO_HOST_RULES;
-      return page("own", await hostFormPage(deps, person, host, hostFields(rules)));
-    } catch (error) {
-      return showFormAgain(context, error, INVALID, (problem) =>
-        hostsPage(deps, person, { ...filled({ host: typed }), problem }),
-      );
-    }
-  };
 }
 
 /** Throws `validation_error`. */

@@ -1,25 +1,24 @@
 /** @jsxImportSource hono/jsx */
-import Type from "typebox";
-import type { StartedSession } from "../core/session.ts";
 import { emailKey } from "../core/account-store.ts";
 import { checkCredentials } from "../accounts/schemas.ts";
 import type { OpenInvitation, TeamService } from "../accounts/team.ts";
 import type { ErrorCode } from "../core/domain-error.ts";
-import { LINK_NOT_FOUND, showFormAgain } from "../http/errors.ts";
-import { createPageRoutes, pathParams } from "../http/operation.ts";
+import type { Person } from "../core/session.ts";
+import { createPageRoutes, TokenParams } from "../http/operation.ts";
 import type { OwnOrigin } from "../http/own-origin.ts";
 import { readForm, type RequestContext } from "../http/request.ts";
-import { page, seeOther } from "../http/response.ts";
-import { type FormOf, HOME_PATH, type OwnCookie, type PersonOf, sourceOf } from "../http/session.ts";
-import { Button, CredentialFields, type CredentialInput, EMPTY_CREDENTIALS, OrCancel, PostForm } from "../ui/form.tsx";
+import { page, seeOther, UNLISTED } from "../http/response.ts";
+import { type FormOf, HOME_PATH, type OwnCookie, type PersonOf, sourceOf, type StartSession } from "../http/session.ts";
+import { Button, OrCancel, PostForm } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
-import { ProviderForm } from "./sign-in.tsx";
+import { answerForm, EMPTY_FORM, type FormState } from "./forms.tsx";
+import { CredentialFields, ProviderForm } from "./sign-in.tsx";
 import { type PageUser, roleLabel } from "../ui/text.ts";
 
 interface JoinPageProps extends OpenInvitation {
   readonly path: string;
-  readonly typed: CredentialInput;
+  readonly typed: FormState;
   /** Null: nobody is logged in. */
   readonly user: PageUser | null;
   /** It is the address of `user`. */
@@ -76,7 +75,7 @@ function JoinForm({ path, typed, user, isOwn, email, isKnown }: JoinPageProps) {
   if (user !== null) {
     return (
       <PostForm user={user} action={path} class="card">
-        <Problem text={typed.message} />
+        <Problem text={typed.problem} />
         <OrCancel href="/">
           <Button>Join</Button>
         </OrCancel>
@@ -100,14 +99,8 @@ interface JoinPageDeps {
   readonly ownOrigin: OwnOrigin;
   readonly deviceCookie: OwnCookie;
   readonly oidc: { readonly name: string } | null;
-  /** Adds the cookies of a new session to an answer. */
-  readonly startSession: (context: RequestContext, entered: StartedSession, answer: Response) => Response;
+  readonly startSession: StartSession;
 }
-
-/** The path contains the token, so search engines must not index it. */
-const UNLISTED = { "x-robots-tag": "noindex, nofollow, noarchive" } as const;
-
-const TokenParams = pathParams(Type.Object({ token: Type.String() }), LINK_NOT_FOUND);
 
 const CORRECTABLE: ReadonlySet<ErrorCode> = new Set([
   "validation_error",
@@ -124,9 +117,24 @@ export function joinPages(deps: JoinPageDeps) {
   const htmlOf = async (context: RequestContext, token: string, problem: string | null) => {
     const [invitation, user] = await Promise.all([teamService.findInvitation(token), personOf(context)]);
     const isOwn = user !== null && emailKey(user.email) === emailKey(invitation.email);
-    const typed = { ...EMPTY_CREDENTIALS, message: problem };
+    const typed = { ...EMPTY_FORM, problem };
     return joinPage({ ...invitation, path: `/join/${token}`, typed, user, isOwn, provider: deps.oidc?.name ?? null });
   };
+  const join = answerForm<{ readonly token: string }, Person | null>(
+    (context, person) => (person === null ? readForm(context) : ownFormOf(context, person)),
+    async ({ context, person, params: { token }, form }) => {
+      if (person !== null) {
+        await teamService.joinAs(token, person);
+        return HOME_PATH;
+      }
+      const { email } = await teamService.findInvitation(token);
+      const { password } = checkCredentials({ email, password: form.get("password") ?? null });
+      const entered = await teamService.joinByPassword(token, password, sourceOf(context, deps, form));
+      return startSession(context, entered, seeOther("own", HOME_PATH));
+    },
+    ({ context, params: { token } }, { problem }) => htmlOf(context, token, problem),
+    CORRECTABLE,
+  );
   return createPageRoutes("own")
     .get(
       "/join/:token",
@@ -135,23 +143,9 @@ export function joinPages(deps: JoinPageDeps) {
     )
     .post(
       "/join/:token",
-      async ({ context, params: { token } }) => {
+      async ({ context, params }) => {
         ownOrigin.require(context.request.headers);
-        const person = await personOf(context);
-        // Outside of the `try`: it may ask for the password.
-        const form = person === null ? await readForm(context) : await ownFormOf(context, person);
-        try {
-          if (person !== null) {
-            await teamService.joinAs(token, person);
-            return seeOther("own", HOME_PATH);
-          }
-          const { email } = await teamService.findInvitation(token);
-          const { password } = checkCredentials({ email, password: form.get("password") ?? null });
-          const entered = await teamService.joinByPassword(token, password, sourceOf(context, deps, form));
-          return startSession(context, entered, seeOther("own", HOME_PATH));
-        } catch (error) {
-          return showFormAgain(context, error, CORRECTABLE, (problem) => htmlOf(context, token, problem));
-        }
+        return join({ context, params, person: await personOf(context) });
       },
       hooks,
     );

@@ -18,6 +18,7 @@ import {
   type ById,
   filled,
   type FormState,
+  INVALID,
   problemBeside,
   problemOf,
   schemaForm,
@@ -26,7 +27,6 @@ import {
 import { type AnswerById, createPersonRoutes, type Flash, type Person, type PersonRouteDeps } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
 import { page } from "../http/response.ts";
-import { INVALID } from "../http/errors.ts";
 import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
 import { Button, PostForm } from "../ui/form.tsx";
 import { KeyUse } from "./key-use.tsx";

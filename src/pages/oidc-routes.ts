@@ -9,10 +9,10 @@ import { createPageRoutes } from "../http/operation.ts";
 import type { OwnOrigin } from "../http/own-origin.ts";
 import { readForm, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { createOwnCookie, HOME_PATH, nextOf, type OwnCookie, sourceOf } from "../http/session.ts";
+import { createOwnCookie, HOME_PATH, nextOf, type OwnCookie, sourceOf, type StartSession } from "../http/session.ts";
 import type { Log } from "../observability/log.ts";
 import type { Clock } from "../core/clock.ts";
-import { EMPTY_CREDENTIALS } from "../ui/form.tsx";
+import { EMPTY_FORM } from "./forms.tsx";
 import { goToProviderPage, logInPage, OIDC_CALLBACK_PATH, OIDC_PATH, oidcProblemPage } from "./sign-in.tsx";
 import { type Challenge, type OidcProvider, ProviderAway, SignInRefused } from "../oidc/provider.ts";
 import type { NotLetIn, OidcSignIn } from "../oidc/sign-in.ts";
@@ -36,8 +36,7 @@ interface OidcRouteDeps {
   readonly baseUrl: string;
   readonly ownOrigin: OwnOrigin;
   readonly deviceCookie: OwnCookie;
-  /** Adds the cookies of a new session to an answer. */
-  readonly startSession: (context: RequestContext, entered: StartedSession, answer: Response) => Response;
+  readonly startSession: StartSession;
   readonly log: Log;
 }
 
@@ -91,7 +90,7 @@ async function begin(deps: OidcRouteDeps, oidc: Oidc, cookie: OwnCookie, context
     // The password goes on working.
     context.errorCode = known.code;
     const signupsOpen = await deps.peopleService.isSignUpOpen();
-    const typed = { ...EMPTY_CREDENTIALS, message: known.message };
+    const typed = { ...EMPTY_FORM, problem: known.message };
     const html = logInPage({ typed, next, signupsOpen, provider: oidc.name });
     return page("own", html, { status: HTTP_STATUS[known.code], headers: known.headers });
   }

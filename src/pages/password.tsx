@@ -2,7 +2,7 @@
 import type { PeopleService } from "../accounts/people.ts";
 import { checkPasswordChange } from "../accounts/schemas.ts";
 import type { Log } from "../observability/log.ts";
-import { answerForm } from "./forms.tsx";
+import { answerForm, EMPTY_FORM } from "./forms.tsx";
 import type { OwnMailService } from "../accounts/own-mails.ts";
 import { page, seeOther } from "../http/response.ts";
 import {
@@ -10,24 +10,19 @@ import {
   createPersonRoutes,
   type Flash,
   type FormOf,
+  type OwnCookie,
   type PersonOf,
   sourceOf,
+  type StartSession,
 } from "../http/session.ts";
-import {
-  Button,
-  CredentialFields,
-  type CredentialInput,
-  EMPTY_CREDENTIALS,
-  KnownPassword,
-  OrCancel,
-  PostForm,
-} from "../ui/form.tsx";
+import { Button, OrCancel, PostForm } from "../ui/form.tsx";
 import { DomainError } from "../core/domain-error.ts";
 import { LOG_IN_PATH } from "../ui/layout.tsx";
 import { LinkButton, Notice, Problem, UntrustedText } from "../ui/parts.tsx";
 import { settingsFrame } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
-import { CORRECTABLE, type EntryCookies, logPasswordChange, showEntryAgain, startSession } from "./auth-routes.ts";
+import { CORRECTABLE, logPasswordChange } from "./auth-routes.ts";
+import { CredentialFields, type Typed } from "./sign-in.tsx";
 
 export const PASSWORD_PATH = "/settings/password";
 
@@ -78,7 +73,7 @@ function noPasswordPage(
 }
 
 /** The form for a new password. Password managers need the address. */
-function passwordPage({ user, typed }: { readonly user: PageUser; readonly typed: CredentialInput }): string {
+function passwordPage({ user, typed }: { readonly user: PageUser; readonly typed: Typed }): string {
   return settingsFrame({
     user,
     section: "Account and login",
@@ -88,13 +83,7 @@ function passwordPage({ user, typed }: { readonly user: PageUser; readonly typed
     children: (
       <section class="card" aria-label="Password">
         <PostForm user={user} action={PASSWORD_PATH}>
-          <CredentialFields typed={typed} password="new" emailOf={user.email}>
-            <KnownPassword
-              name="current_password"
-              label="Current password"
-              problem={typed.problems.current_password ?? null}
-            />
-          </CredentialFields>
+          <CredentialFields typed={typed} password="new" emailOf={user.email} isChange />
           <OrCancel href={LOG_IN_PATH}>
             <Button>Change password</Button>
           </OrCancel>
@@ -119,7 +108,9 @@ function passwordChangedPage({ user }: { readonly user: PageUser }): string {
   });
 }
 
-interface PasswordPageDeps extends EntryCookies {
+interface PasswordPageDeps {
+  readonly deviceCookie: OwnCookie;
+  readonly startSession: StartSession;
   readonly peopleService: Pick<PeopleService, "changePassword">;
   readonly personOf: PersonOf;
   /** The form asks for the password itself. */
@@ -134,26 +125,26 @@ const CHANGED_PATH = `${PASSWORD_PATH}/changed`;
 
 /** Another password for whoever is logged in and knows the one they have. */
 export function passwordPages(deps: PasswordPageDeps) {
-  const { peopleService, personOf, tokenFormOf, flash, log, ownMails } = deps;
-  const change: AnswerPerson = async ({ context, person }) => {
-    const form = await tokenFormOf(context, person);
-    try {
+  const { peopleService, personOf, tokenFormOf, startSession, flash, log, ownMails } = deps;
+  const change = answerForm(
+    tokenFormOf,
+    async ({ context, person, form }) => {
       const asked = checkPasswordChange({
         current_password: form.get("current_password") ?? null,
         password: form.get("password") ?? null,
       });
       const entered = await peopleService.changePassword(person, asked, sourceOf(context, deps, form));
       logPasswordChange(context, entered, log);
-      return startSession(context, entered, deps, flash.redirect(entered.person, CHANGED_PATH, {}));
-    } catch (error) {
-      return showEntryAgain(context, error, form, (typed) => passwordPage({ user: person, typed }));
-    }
-  };
+      return startSession(context, entered, flash.redirect(entered.person, CHANGED_PATH, {}));
+    },
+    ({ person }, typed) => passwordPage({ user: person, typed }),
+    CORRECTABLE,
+  );
   return (
     createPersonRoutes(personOf)
       .get(PASSWORD_PATH, async ({ context, person }) => {
         if (await ownMails.hasPassword(person)) {
-          return page("own", passwordPage({ user: person, typed: EMPTY_CREDENTIALS }));
+          return page("own", passwordPage({ user: person, typed: EMPTY_FORM }));
         }
         return page("own", noPasswordPage(deps, person, flash.read(context, person) !== null));
       })

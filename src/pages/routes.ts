@@ -22,7 +22,7 @@ import type { Ids } from "../core/ids.ts";
 import { PAGE_STREAM_HEARTBEATS_MAX } from "../core/limits.ts";
 import type { PauseOf } from "../core/pause.ts";
 import type { Caller } from "../core/roles.ts";
-import type { Authenticate, StartedSession } from "../core/session.ts";
+import type { Authenticate } from "../core/session.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { Feed } from "../events/feed.ts";
 import type { OverviewService } from "../events/overview.ts";
@@ -31,7 +31,6 @@ import type { HostService } from "../hosts/service.ts";
 import { createRoutes } from "../http/operation.ts";
 import type { ApiOperation } from "../http/openapi.ts";
 import { createOwnOrigin } from "../http/own-origin.ts";
-import type { RequestContext } from "../http/request.ts";
 import { acceptsGzip } from "../http/response.ts";
 import {
   createDeviceCookie,
@@ -39,6 +38,7 @@ import {
   createFormOf,
   createPersonOf,
   createSessionCookie,
+  createStartSession,
   createTokenFormOf,
   createWatchOf,
 } from "../http/session.ts";
@@ -49,7 +49,7 @@ import { actionPageRoutes } from "./action-routes.ts";
 import { actionListRoutes } from "./actions.tsx";
 import { approvalLinkRoutes } from "./approval-link.tsx";
 import { auditPages } from "./audit.tsx";
-import { authRoutes, entryPages, startSession } from "./auth-routes.ts";
+import { authRoutes, entryPages } from "./auth-routes.ts";
 import { passwordPages } from "./password.tsx";
 import { bulkPages } from "./bulk.tsx";
 import { callbackHostPages } from "./callback-hosts.tsx";
@@ -127,11 +127,6 @@ export function createPages(needs: PageNeeds) {
   const sessions = createSessions(needs);
   const deps = { ...needs, ...sessions };
   const streamEvents = createStreamEvents({ ...needs, serialize: pageEventsOf, beatsMax: PAGE_STREAM_HEARTBEATS_MAX });
-  const entering = {
-    ...deps,
-    startSession: (context: RequestContext, entered: StartedSession, answer: Response) =>
-      startSession(context, entered, sessions, answer),
-  };
   const routes = [
     receiptRoutes(deps),
     authRoutes(deps),
@@ -159,8 +154,8 @@ export function createPages(needs: PageNeeds) {
     passwordPages(deps),
     peoplePages(deps),
     accountPages(deps),
-    joinPages(entering),
-    oidcRoutes(entering),
+    joinPages(deps),
+    oidcRoutes(deps),
     docsPages(deps),
     assetRoutes(),
   ] as const;
@@ -179,6 +174,7 @@ function createSessions(needs: PageNeeds) {
     cookie,
     deviceCookie,
     ownOrigin,
+    startSession: createStartSession({ cookie, deviceCookie }),
     /** Without the numbers of the navigation. */
     sessionOf,
     personOf: withNavigation(sessionOf, needs),

@@ -1,11 +1,68 @@
 /** @jsxImportSource hono/jsx */
-import { Button, CredentialFields, PostForm, type CredentialInput } from "../ui/form.tsx";
+import type { ErrorCode } from "../core/domain-error.ts";
+import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../core/limits.ts";
+import { Button, Field, KnownPassword, PostForm } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
-import { LinkButton, PageHead } from "../ui/parts.tsx";
+import { LinkButton, PageHead, Problem } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
+import { type FormState, problemBeside, problemOf } from "./forms.tsx";
+
+/** A form with an address and a password; `code`: why it was refused. */
+export type Typed = FormState & { readonly code?: ErrorCode };
+
+interface CredentialFieldsProps {
+  readonly typed: Typed;
+  /** Tells password managers whether to fill in or generate a password. */
+  readonly password: "known" | "new";
+  /** The fixed address, if it can't be chosen. */
+  readonly emailOf?: string | null;
+  /** It asks for the current password too. */
+  readonly isChange?: boolean;
+}
+
+const LENGTH = `Use ${PASSWORD_CHARS_MIN} to ${PASSWORD_CHARS_MAX} characters.`;
+
+/** Passwords are never shown again. */
+export function CredentialFields({ typed, password, emailOf = null, isChange = false }: CredentialFieldsProps) {
+  const taken = typed.code === "email_taken" ? typed.problem : null;
+  const wrong = (name: string, text: string) => (problemOf(typed, name) === null ? null : text);
+  return (
+    <>
+      <Problem text={taken === null ? problemBeside(typed, ["email", "password", "current_password"]) : null} />
+      <Field
+        name="email"
+        label="Email"
+        type="email"
+        value={emailOf ?? typed.values.get("email")}
+        required
+        readonly={emailOf !== null}
+        problem={taken ?? wrong("email", "Enter an email address, like ann@example.com.")}
+        autocomplete="username"
+      />
+      {isChange ? (
+        <KnownPassword name="current_password" label="Current password" problem={wrong("current_password", LENGTH)} />
+      ) : null}
+      {password === "known" ? (
+        <KnownPassword name="password" label="Password" problem={wrong("password", LENGTH)} />
+      ) : (
+        <Field
+          name="password"
+          label={emailOf === null ? "Password" : "New password"}
+          hint={`At least ${PASSWORD_CHARS_MIN} characters. A few random words work well.`}
+          type="password"
+          required
+          minlength={PASSWORD_CHARS_MIN}
+          maxlength={PASSWORD_CHARS_MAX}
+          problem={wrong("password", LENGTH)}
+          autocomplete="new-password"
+        />
+      )}
+    </>
+  );
+}
 
 interface SignUpPageProps {
-  readonly typed: CredentialInput;
+  readonly typed: Typed;
   readonly next: string | null;
 }
 
@@ -136,7 +193,7 @@ export function signedUpPage({ user, apiKey, next }: SignedUpPageProps): string 
 
 interface WelcomePageProps {
   readonly path: string;
-  readonly typed: CredentialInput;
+  readonly typed: Typed;
   /** Whose password is reset; null: the visitor becomes the account's first person. */
   readonly email: string | null;
 }

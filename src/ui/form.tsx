@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import type { Choice, PageUser } from "./text.ts";
-import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN, REASON_CHARS_MAX } from "../core/limits.ts";
-import { LinkButton, Problem } from "./parts.tsx";
+import { PASSWORD_CHARS_MAX, REASON_CHARS_MAX } from "../core/limits.ts";
+import { LinkButton } from "./parts.tsx";
 
 /** The CSRF token in every form of a logged-in person. */
 export const FORM_TOKEN_FIELD = "form_token";
@@ -220,64 +220,9 @@ export function OrCancel({ href, children }: { readonly href: string; readonly c
   );
 }
 
-/** The state of a form with address and password. The password is never part of it. */
-export interface CredentialInput {
-  readonly email: string;
-  readonly problems: Readonly<Partial<Record<"email" | "password" | "current_password", string>>>;
-  /** A problem with no particular field. */
-  readonly message: string | null;
-}
-
-export const EMPTY_CREDENTIALS: CredentialInput = { email: "", problems: {}, message: null };
-
 /** A password that the browser fills in. */
 export function KnownPassword(props: Pick<FieldProps, "name" | "label"> & { readonly problem: string | null }) {
   return <Field {...props} type="password" required maxlength={PASSWORD_CHARS_MAX} autocomplete="current-password" />;
-}
-
-interface CredentialFieldsProps {
-  readonly typed: CredentialInput;
-  /** Tells password managers whether to fill in or generate a password. */
-  readonly password: "known" | "new";
-  /** The fixed address, if it can't be chosen. */
-  readonly emailOf?: string | null;
-  readonly children?: Child;
-}
-
-export function CredentialFields({ typed, password, emailOf = null, children }: CredentialFieldsProps) {
-  const { email, problems, message } = typed;
-  const problem = problems.password ?? null;
-  return (
-    <>
-      <Problem text={message} />
-      <Field
-        name="email"
-        label="Email"
-        type="email"
-        value={emailOf ?? email}
-        required
-        readonly={emailOf !== null}
-        problem={problems.email ?? null}
-        autocomplete="username"
-      />
-      {children}
-      {password === "known" ? (
-        <KnownPassword name="password" label="Password" problem={problem} />
-      ) : (
-        <Field
-          name="password"
-          label={emailOf === null ? "Password" : "New password"}
-          hint={`At least ${PASSWORD_CHARS_MIN} characters. A few random words work well.`}
-          type="password"
-          required
-          minlength={PASSWORD_CHARS_MIN}
-          maxlength={PASSWORD_CHARS_MAX}
-          problem={problem}
-          autocomplete="new-password"
-        />
-      )}
-    </>
-  );
 }
 
 export interface ChoicesProps {
