@@ -258,16 +258,13 @@ async function create(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
     value: request,
     textOf: (member: "body" | "json" | "form") => call.textOf(member),
     idempotencyKey: typeof key === "string" ? key : null,
-    hold: caller.hold,
     role: caller.role,
     now: deps.clock.now(),
     waitSeconds: typeof wait === "number" ? wait : undefined,
   };
-  const checked = withIssues(OPTIONS.issues(options), () => createCheckCreate(deps)(input));
-  const { action, differs } = await deps.actionService.create(caller, checked.request, { reason: checked.reason });
-  const latest = checked.sync
-    ? await waitForEnd(deps, call, action, typeof wait === "number" ? wait : undefined)
-    : action;
+  const { request: checked, reason, sync } = withIssues(OPTIONS.issues(options), () => createCheckCreate(deps)(input));
+  const { action, differs } = await deps.actionService.create(caller, checked, { reason, sync });
+  const latest = sync ? await waitForEnd(deps, call, action, typeof wait === "number" ? wait : undefined) : action;
   return { json: await describeAction(deps, call, latest, differs === undefined ? {} : { differs }) };
 }
 

@@ -26,8 +26,8 @@ import { rulesJson } from "../api/rule-schemas.ts";
 import { NO_RULES } from "../core/rules.ts";
 import { headerIssues } from "../api/headers.ts";
 import { isStorableText } from "../core/json.ts";
-import type { Hold, Role } from "../core/roles.ts";
-import { holdReason } from "../core/policy.ts";
+import type { Role } from "../core/roles.ts";
+import { NOT_IN_SYNC } from "../core/policy.ts";
 import { CreateAction } from "../api/action-schemas.ts";
 import { compile, isJsonObject, onePerField, withoutNulls } from "../api/schema-helpers.ts";
 
@@ -48,8 +48,6 @@ export interface CreateInput {
   readonly textOf: (member: "body" | "json" | "form") => string;
   /** The `Idempotency-Key` header. */
   readonly idempotencyKey: string | null;
-  /** The hold of the caller's key. */
-  readonly hold: Hold;
   /** Whose headers they are: the caller's role, or that of the key whose request a person repeats. */
   readonly role: Role;
   readonly now: Date;
@@ -75,7 +73,6 @@ export function createCheckCreate({ checkTarget }: CreateRules) {
     value,
     textOf,
     idempotencyKey,
-    hold,
     role,
     now,
     waitSeconds = WAIT_SECONDS_DEFAULT,
@@ -91,7 +88,7 @@ export function createCheckCreate({ checkTarget }: CreateRules) {
     const broken = [
       ...refusedBy("url", target),
       ...refusedBy("callback", checkUrl(fields["callback"])),
-      ...syncIssues(fields, { hold, times, untilMs: now.getTime() + waitSeconds * 1_000 }),
+      ...syncIssues(fields, times, now.getTime() + waitSeconds * 1_000),
       ...times.issues,
       ...objectIssues(fields),
       ...bodyIssues(fields),
@@ -129,46 +126,16 @@ function refusedBy(field: string, checked: CheckedTarget | null): readonly Issue
   return checked !== null && "refused" in checked ? [{ field, message: checked.refused }] : [];
 }
 
-interface SyncFacts {
-  readonly hold: Hold;
-  readonly times: CreateTimes;
-  /** When the answer comes at the latest. */
-  readonly untilMs: number;
-}
-
-function syncIssues(given: Fields, { hold, times, untilMs }: SyncFacts): readonly Issue[] {
+/** `untilMs`: when the answer comes at the latest. Whether the caller's key has the request held is for the policy. */
+function syncIssues(given: Fields, { runAt }: CreateTimes, untilMs: number): readonly Issue[] {
   if (given["sync"] !== true) return [];
-  if (times.runAt !== null && times.runAt.getTime() > untilMs) return [{ field: "sync", message: SYNC_TOO_LATE }];
-  const method = given["method"] === "GET" ? "GET" : "POST";
-  // All but GET is held as a write whatever its body says, and GET has none.
-  const request = {
-    method,
-    url: textIn(given["url"]),
-    headers: headersIn(given),
-    body: null,
-    extras: NO_EXTRAS,
-  } as const;
-  const because = holdReason({ ...request, approve: given["approve"] === true }, hold);
-  if (because === null) return [];
-  return [{ field: "sync", message: because === "request" ? SYNC_WITH_APPROVE : SYNC_WITH_HOLD }];
+  if (runAt !== null && runAt.getTime() > untilMs) return [{ field: "sync", message: SYNC_TOO_LATE }];
+  return given["approve"] === true ? [{ field: "sync", message: SYNC_WITH_APPROVE }] : [];
 }
-
-function textIn(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
-/** Those that are texts; empty for others. */
-function headersIn({ headers }: Fields): Readonly<Record<string, string>> {
-  return isJsonObject(headers)
-    ? Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, textIn(value)]))
-    : {};
-}
-
-const SYNC_TOO_LATE = "Can't be true: the action is not sent before the end of the wait.";
 
 const SYNC_WITH_APPROVE = "Can't be true together with approve: true.";
 
-const SYNC_WITH_HOLD = "Can't be true: what this key creates is held for approval.";
+const SYNC_TOO_LATE = "Can't be true: the action is not sent before the end of the wait.";
 
 /** The members that hold a body, of which a call has one. */
 function bodiesIn(given: Fields): readonly BodyMember[] {
@@ -239,9 +206,11 @@ function headersIssues(given: Fields, role: Role): readonly Issue[] {
   if (!isJsonObject(headers)) return [];
   const entries = Object.entries(headers);
   const wrong = entries.filter(([, value]) => typeof value !== "string");
+  // What is no text is taken for an empty one.
+  const texts = entries.map(([name, value]) => [name, typeof value === "string" ? value : ""] as const);
   return [
     ...wrong.map(([name]) => ({ field: `headers.${name}`, message: "Must be a string." })),
-    ...headerIssues(headersIn(given), bodiesIn(given)[0] ?? null, role),
+    ...headerIssues(Object.fromEntries(texts), bodiesIn(given)[0] ?? null, role),
   ];
 }
 
@@ -250,7 +219,7 @@ type Code = Extract<ErrorCode, "missing_field" | "invalid_url" | "invalid_sync" 
 const MESSAGES: Readonly<Record<Code, string>> = {
   missing_field: "The field url is required.",
   invalid_url: "No call may go to this URL.",
-  invalid_sync: "The request can't be answered in sync: the action would wait for a person, or for its time.",
+  invalid_sync: NOT_IN_SYNC,
   validation_error: "The request has fields that are not valid.",
 };
 
@@ -323,7 +292,7 @@ const IDEMPOTENCY_HEADER = "idempotency-key";
  * changed. It keeps the request and its options, `approve` included, but neither `dedupe`
  * nor any idempotency key, and none of its times.
  */
-export function createInputOf(action: Action, hold: Hold, now: Date): CreateInput {
+export function createInputOf(action: Action, now: Date): CreateInput {
   const { url, method, headers, retries, onUnknown, approve, callback, notifyEmail, title, extras } = action;
   const kept = Object.entries(headers ?? {}).filter(([name]) => name.toLowerCase() !== IDEMPOTENCY_HEADER);
   const member = bodyMemberOf(action);
@@ -343,7 +312,7 @@ export function createInputOf(action: Action, hold: Hold, now: Date): CreateInpu
     metadata: extras.metadata,
     ...rulesJson(ownRules(extras) ?? NO_RULES),
   };
-  return { value, textOf: () => json, idempotencyKey: null, hold, role: action.creator.role, now };
+  return { value, textOf: () => json, idempotencyKey: null, role: action.creator.role, now };
 }
 
 const PRINTABLE = /^[ -~]+$/;

@@ -175,12 +175,11 @@ function mainRoutes(deps: ActionRouteDeps) {
           value: body.value,
           textOf: (member) => (member === "body" ? memberText : orderedMemberText)(body, member),
           idempotencyKey: context.request.headers.get("idempotency-key"),
-          hold: caller.hold,
           role: caller.role,
           now: deps.clock.now(),
           waitSeconds: query.wait,
         });
-        const { action, differs } = await actionService.create(caller, request, { reason });
+        const { action, differs } = await actionService.create(caller, request, { reason, sync });
         context.actionId = action.id;
         const isWaiting = sync && !isTerminal(action.status);
         const seconds = query.wait ?? WAIT_SECONDS_DEFAULT;

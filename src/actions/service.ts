@@ -124,6 +124,7 @@ export function createActionService(deps: ActionServiceDeps) {
    * Stores a validated request as an action that is due or awaits approval, or finds the action with the same `dedupe` or
    * idempotency key. The action is durable when this resolves. If a delivery slot is free, the same commit claims the action,
    * which saves a commit before sending; the answer still shows it as it was created. Throws
+   * - `invalid_sync`: the caller waits for its end, and the key has it held,
    * - `invalid_url` or `validation_error`: the creator may not name this callback or address,
    * - `invalid_request` or `forbidden`: a person rejected the same request within 24 hours, and the reason is missing or it
    *   was requested again too often,
@@ -136,13 +137,13 @@ export function createActionService(deps: ActionServiceDeps) {
     options: CreateOptions = {},
   ): Promise<CreateAnswer> => {
     authorize(caller, "create");
-    const { copyOf, reason = null } = options;
+    const { copyOf, reason = null, sync = false } = options;
     const creator = copyOf === undefined ? creatorOf(caller) : creatorOfCopy(await recipients.creatorOf(copyOf));
     const { callback, notifyEmail } = requested;
     // Most requests name nobody, and need not wait.
     const isPlain = callback === null && notifyEmail === null;
     const account = isPlain ? NO_FACTS : await recipients.factsFor(caller.accountId, creator, requested);
-    const facts = { operation: "create", request: requested, caller, creator, account } as const;
+    const facts = { operation: "create", request: requested, caller, creator, account, sync } as const;
     const decision = decide(facts);
     if (decision.kind === "refuse") throw decision.error;
 
@@ -215,6 +216,8 @@ export function createActionService(deps: ActionServiceDeps) {
 interface CreateOptions {
   /** Why the call is requested; shown in the timeline and to approvers. */
   readonly reason?: string | null;
+  /** The caller waits for the end of the action. */
+  readonly sync?: boolean;
   /** The action of which a person makes a copy: whatever bound its creator goes on. */
   readonly copyOf?: Action;
 }

@@ -26,6 +26,8 @@ interface CreateFacts {
   /** Whose role, hold and limits bound callback and mail. */
   readonly creator: LimitedCreator;
   readonly account: AccountFacts;
+  /** The caller waits for the end of the action. That it asks for approval too is refused before. */
+  readonly sync: boolean;
 }
 
 /** A further run of an action, or the one that waits for its time sent at once. */
@@ -77,11 +79,12 @@ export const NO_FACTS: AccountFacts = { callbackHosts: [], approvers: [], isMemb
  */
 export function decide(facts: CreateFacts | RetryFacts): PolicyDecision {
   const { request, caller } = facts;
+  const because = holdReason(request, caller.hold);
   const error =
+    (because === "key" && facts.operation === "create" && facts.sync ? heldInSync() : null) ??
     (caller.limits === undefined ? null : limitRefusal(caller.limits, request)) ??
     (facts.operation === "create" ? recipientRefusal(facts) : retryRefusal(facts));
   if (error !== null) return { kind: "refuse", error };
-  const because = holdReason(request, caller.hold);
   return because === null ? { kind: "allow" } : { kind: "hold", because };
 }
 
@@ -115,10 +118,18 @@ function budgetRefusal({ limits }: Pick<Caller, "limits">, now: Date): DomainErr
 }
 
 /** Why a request of a key with this hold awaits approval; null: it doesn't. */
-export function holdReason(request: SentRequest & Pick<ActionRequest, "approve">, hold: Hold): HoldReason | null {
+function holdReason(request: SentRequest & Pick<ActionRequest, "approve">, hold: Hold): HoldReason | null {
   if (request.approve) return "request";
   return isHeldBy(hold, request) ? "key" : null;
 }
+
+function heldInSync(): DomainError {
+  const message = "Can't be true: what this key creates is held for approval.";
+  return new DomainError("invalid_sync", NOT_IN_SYNC, [{ field: "sync", message }]);
+}
+
+export const NOT_IN_SYNC =
+  "The request can't be answered in sync: the action would wait for a person, or for its time.";
 
 /** A request that names another method counts as both. */
 function isHeldBy(hold: Hold, request: SentRequest): boolean {

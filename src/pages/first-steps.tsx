@@ -246,7 +246,6 @@ function sendTest({ actionService, formOf, clock, baseUrl, ...rules }: GetStarte
       value: { ...firstAction(baseUrl), title: "My first action" },
       textOf: () => "",
       idempotencyKey: FORM_ID.test(formId) ? formId : null,
-      hold: caller.hold,
       role: caller.role,
       now: clock.now(),
     });

@@ -343,7 +343,6 @@ function test({ authenticate, actionService, checkTarget, formOf, clock, baseUrl
       value: { ...firstAction(baseUrl), title: "Test of a new key" },
       textOf: () => "",
       idempotencyKey: null,
-      hold: caller.hold,
       role: caller.role,
       now: clock.now(),
     });

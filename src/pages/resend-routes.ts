@@ -44,7 +44,7 @@ export function resendRoutes(deps: ResendRouteDeps) {
 
   /** Creates a request as a new action, with the checks of every create, and returns its path. */
   const createCopy = async ({ caller }: Person, copy: Action, form: Form): Promise<string> => {
-    const input = createInputOf(copy, caller.hold, clock.now());
+    const input = createInputOf(copy, clock.now());
     try {
       const { request } = checkCreate({ ...input, idempotencyKey: idempotencyKeyIn(form) });
       const { action } = await actionService.create(caller, request, { copyOf: copy });

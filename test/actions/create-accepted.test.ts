@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { refusalOf, rigCreate } from "./create-rig.ts";
+import { rigCreate } from "./create-rig.ts";
 
 const check = rigCreate();
 
@@ -127,15 +127,6 @@ describe("a create that is accepted", () => {
     [`a, b`, "a, b"],
   ])("takes the Idempotency-Key %s as %s", (header, key) => {
     expect(check(`{${URL}}`, { idempotencyKey: header }).request.idempotencyKey).toBe(key);
-  });
-
-  test("can't be answered in sync if its key has it held", () => {
-    const text = (members: string) => `{${URL},${members}}`;
-    expect(refusalOf(() => check(text(`"sync":true`), { hold: "writes" }))).toEqual({
-      code: "invalid_sync",
-      fields: ["sync"],
-    });
-    expect(check(text(`"sync":true,"method":"GET"`), { hold: "writes" }).sync).toBe(true);
   });
 });
 

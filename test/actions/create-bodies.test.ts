@@ -85,7 +85,7 @@ describe("a body other than a JSON object", () => {
     for (const members of written) {
       const { request } = create(members);
       const again = rigCreate();
-      const input = createInputOf(anAction({ ...request }), "none", NOON);
+      const input = createInputOf(anAction({ ...request }), NOON);
       const text = JSON.stringify(input.value);
       expect(text).toContain("https://api.example.com/");
       // The rig reads members from a text: give it those of the action.

@@ -16,14 +16,14 @@ export function rigCreate({ allowedPrivateTargets = [], loopbackAllowed = false 
   const check = createCheckCreate({ checkTarget: (url) => checkTarget(policy, url) });
   return (
     text: string,
-    rest: Partial<Pick<CreateInput, "idempotencyKey" | "hold" | "role" | "waitSeconds">> = {},
+    rest: Partial<Pick<CreateInput, "idempotencyKey" | "role" | "waitSeconds">> = {},
   ): CheckedCreate => {
     const scan = scanJson(new TextEncoder().encode(text));
     if (scan !== "plain" && scan !== "exact") throw new Error(scan);
     const value: unknown = JSON.parse(text);
     const textOf = (member: "body" | "json" | "form") =>
       (member === "body" ? memberText : orderedMemberText)({ value, text, scan }, member);
-    return check({ value, textOf, idempotencyKey: null, hold: "none", role: "agent", now: NOON, ...rest });
+    return check({ value, textOf, idempotencyKey: null, role: "agent", now: NOON, ...rest });
   };
 }
 

@@ -31,6 +31,7 @@ const aCreate = (overrides: Partial<CreateFacts> = {}, request: Partial<CreateFa
   caller: AGENT,
   creator: creatorOf(overrides.caller ?? AGENT),
   account: { callbackHosts: [], approvers: [], isMember: false },
+  sync: false,
   ...overrides,
   request: { ...REQUEST, ...request },
 });
@@ -103,6 +104,8 @@ const FULL = { rejectedAt: null, repeatedAt: [], fullSince: NOON };
 describe("the policy decides", () => {
   test.each<readonly [string, Facts, string]>([
     ["a plain create", aCreate(), "allow"],
+    ["a write in sync that its key has held", aCreate({ caller: WRITES, sync: true }), "refuse: invalid_sync sync"],
+    ["a read in sync of that key", aCreate({ caller: WRITES, sync: true }, { method: "GET" }), "allow"],
     ["a create within the limits of its key", aCreate({ caller: LIMITED }), "allow"],
     ["a create to another host", aCreate({ caller: LIMITED }, { url: "https://evil.example/" }), "refuse: forbidden"],
     ["a create with another method", aCreate({ caller: LIMITED }, { method: "DELETE" }), "refuse: forbidden"],
