@@ -37,12 +37,6 @@ export type WatchOf = (context: RequestContext) => Promise<SessionWatch | null>;
  */
 export type FormOf = (context: RequestContext, person: Person) => Promise<Form>;
 
-/** What routes for people who are logged in take. */
-export interface PersonRouteDeps {
-  readonly personOf: PersonOf;
-  readonly formOf: FormOf;
-}
-
 interface SessionDeps {
   readonly resume: Sessions["resume"];
   readonly cookie: OwnCookie;

@@ -1,13 +1,10 @@
 /** @jsxImportSource hono/jsx */
-import type { FirstStepService } from "../accounts/first-steps.ts";
 import { AccountParams } from "../accounts/routes.ts";
-import type { PeopleService } from "../accounts/people.ts";
 import { ChangeAccount } from "../accounts/schemas.ts";
-import type { ListedSession, TeamService } from "../accounts/team.ts";
+import type { ListedSession } from "../accounts/team.ts";
 import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import { page } from "../http/response.ts";
-import { createPersonRoutes, type FormOf, HOME_PATH, type Person, type PersonRouteDeps } from "../http/session.ts";
-import type { Clock } from "../core/clock.ts";
+import { createPersonRoutes, HOME_PATH, type Person } from "../http/session.ts";
 import { Button, PostForm } from "../ui/form.tsx";
 import { PASSWORD_PATH } from "./password.tsx";
 import { answerForm, EMPTY_FORM, filled, type FormState, INVALID, problemBeside, schemaForm } from "./forms.tsx";
@@ -19,6 +16,7 @@ import { FIRST_STEPS_PATH } from "./first-steps.tsx";
 import { Ago, Card, Facts, Name, Problem, UntrustedText } from "../ui/parts.tsx";
 import { AgoOr, List, None, RowAction, settingsFrame, Tagged } from "./settings-frame.tsx";
 import { browserName, type PageUser, roleLabel } from "../ui/text.ts";
+import type { PageDeps } from "./needs.ts";
 
 const ACCOUNT_NAME_PATH = `${LOG_IN_PATH}/name`;
 
@@ -237,14 +235,10 @@ function BrowserName({ agent }: { readonly agent: string | null }) {
   return known === null ? <Name text={agent} /> : <span title={agent}>{known}</span>;
 }
 
-interface AccountPageDeps extends Pick<PersonRouteDeps, "personOf"> {
-  readonly teamService: Pick<TeamService, "accountsOf" | "sessions" | "switchTo" | "leave" | "endSessions">;
-  readonly peopleService: Pick<PeopleService, "renameAccount">;
-  readonly firstSteps: Pick<FirstStepService, "state">;
-  readonly clock: Pick<Clock, "now">;
-  /** As `formOf`, also where the account is stopped: for what concerns the person alone. */
-  readonly ownFormOf: FormOf;
-}
+type AccountPageDeps = Pick<
+  PageDeps,
+  "personOf" | "teamService" | "peopleService" | "firstSteps" | "clock" | "ownFormOf"
+>;
 
 /** The page of the account and of a person's own accounts and sessions. */
 export function accountPages(deps: AccountPageDeps) {

@@ -1,5 +1,3 @@
-import type { AuditService } from "../audit/service.ts";
-import type { ActionService } from "../actions/service.ts";
 import { DECISIONS } from "../core/action.ts";
 import { wholeAttempt } from "../core/attempts.ts";
 import { choiceInForm, NOT_DECIDED, requestInForm } from "./decision-form.tsx";
@@ -9,29 +7,21 @@ import { maskedAttempts, see } from "../receipts/see.ts";
 import { mayDo, viewerOf } from "../core/roles.ts";
 import { isHeldIn } from "../core/changes.ts";
 import { DomainError, type ErrorCode } from "../core/domain-error.ts";
-import type { PauseOf } from "../core/pause.ts";
-import type { Clock } from "../core/clock.ts";
 import { actionPage, type ActionProps, revealedPage } from "./action.tsx";
 import { chosenAttempt } from "./attempts.tsx";
 import { bodyPage } from "./body-page.tsx";
 import { actionPath } from "../ui/layout.tsx";
-import { type AnswerById, createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
+import { type AnswerById, createPersonRoutes, type Person } from "../http/session.ts";
 import { page } from "../http/response.ts";
 import { actionIdOf, ActionParams } from "../actions/routes.ts";
 import { sentUrl } from "../core/target.ts";
 import { seeWhole } from "../receipts/seen-action.ts";
+import type { PageDeps } from "./needs.ts";
 
-interface ActionPageRouteDeps extends PersonRouteDeps {
-  readonly actionService: Pick<
-    ActionService,
-    "get" | "history" | "historyOf" | "digestOf" | "approve" | "cancel" | "retry" | "sendNow"
-  >;
-  readonly pauseOf: PauseOf;
-  readonly auditService: Pick<AuditService, "record">;
-  readonly receiptPath: (actionId: string) => string;
-  readonly clock: Clock;
-  readonly baseUrl: string;
-}
+type ActionPageRouteDeps = Pick<
+  PageDeps,
+  "personOf" | "formOf" | "actionService" | "pauseOf" | "auditService" | "receiptPath" | "clock" | "baseUrl"
+>;
 
 const PATH = "/actions/:id";
 

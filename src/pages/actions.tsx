@@ -1,18 +1,15 @@
 /** @jsxImportSource hono/jsx */
-import type { ActionService } from "../actions/service.ts";
 import { type ActionStatus, sources } from "../core/action.ts";
 import { seeAll } from "../receipts/see.ts";
 import { mayDo, viewerOf } from "../core/roles.ts";
 import { DomainError, type Issue } from "../core/domain-error.ts";
 import type { PauseOf } from "../core/pause.ts";
-import type { Clock } from "../core/clock.ts";
 import { actionPath, ACTIONS_PATH, EXPORT_PATH, Layout, listPath, queryText, render } from "../ui/layout.tsx";
-import { type AnswerPerson, createPersonRoutes, type PersonRouteDeps } from "../http/session.ts";
+import { type AnswerPerson, createPersonRoutes } from "../http/session.ts";
 import { page, seeOther } from "../http/response.ts";
 import { readQuery } from "../http/request.ts";
 import { pathOf } from "../core/search.ts";
 import { ACTIONS_SHOWN_MAX, SEARCH_CHARS_MAX } from "../core/limits.ts";
-import type { ExportActions } from "../actions/export.ts";
 import { checkFilters, checkList, ExportQuery, ListQuery, type StatusCounts } from "../api/list-schemas.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { ACTION_ID } from "../core/ids.ts";
@@ -31,6 +28,7 @@ import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { Button } from "../ui/form.tsx";
 import { LinkButton, Problem, sentence, statusLabel, Time } from "../ui/parts.tsx";
 import { counted, number, type PageUser } from "../ui/text.ts";
+import type { PageDeps } from "./needs.ts";
 
 interface ActionsProps {
   readonly user: PageUser;
@@ -272,13 +270,10 @@ function SelectionBar({ user, query, counts }: ActionsProps) {
   );
 }
 
-interface ActionListRouteDeps extends PersonRouteDeps {
-  readonly actionService: Pick<ActionService, "list" | "counts" | "filterValues">;
-  readonly exportActions: ExportActions;
-  readonly pauseOf: PauseOf;
-  readonly clock: Clock;
-  readonly baseUrl: string;
-}
+type ActionListRouteDeps = Pick<
+  PageDeps,
+  "personOf" | "formOf" | "actionService" | "exportActions" | "pauseOf" | "clock" | "baseUrl"
+>;
 
 /** The list of actions, its export and its search. */
 export function actionListRoutes(deps: ActionListRouteDeps) {

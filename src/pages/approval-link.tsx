@@ -7,15 +7,15 @@ import { Layout, render } from "../ui/layout.tsx";
 import { Time } from "../ui/parts.tsx";
 import { AskedRequest, type HeldRequest } from "./request-pane.tsx";
 import { waitingText } from "../ui/text.ts";
-import type { FollowLink, OpenedLink } from "../approvals/links.ts";
+import type { OpenedLink } from "../approvals/links.ts";
 import { clientOf, readForm, type RequestContext } from "../http/request.ts";
 import { linkNotFound } from "../http/errors.ts";
 import { createPageRoutes, TokenParams } from "../http/operation.ts";
-import type { OwnOrigin } from "../http/own-origin.ts";
 import { page, seeOther } from "../http/response.ts";
 import { see } from "../receipts/see.ts";
 import { bodyPage } from "./body-page.tsx";
 import { answerForm } from "./forms.tsx";
+import type { PageDeps } from "./needs.ts";
 
 interface ConfirmProps extends HeldRequest {
   /** What was wrong with the form before. The input is kept. */
@@ -75,14 +75,6 @@ export function confirmPage({
   );
 }
 
-interface ApprovalLinkRouteDeps {
-  readonly followLink: FollowLink;
-  /** `confirm`: a link asks first. `one_click`: opening it decides. */
-  readonly approvalLinks: "confirm" | "one_click";
-  readonly ownOrigin: OwnOrigin;
-  readonly receiptPath: (actionId: string) => string;
-}
-
 const PATH = "/a/:token";
 
 interface LinkRequest {
@@ -91,7 +83,7 @@ interface LinkRequest {
 }
 
 /** The links of an approval mail. They need no login. */
-export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps) {
+export function approvalLinkRoutes(deps: Pick<PageDeps, "followLink" | "approvalLinks" | "ownOrigin" | "receiptPath">) {
   const { followLink, approvalLinks, ownOrigin, receiptPath } = deps;
   const isOneClick = approvalLinks === "one_click";
 

@@ -10,16 +10,12 @@ import { Facts, Name, NextPage, sentence, SlotTime, Time, UntrustedText } from "
 import { SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import { counted, duration, number, type PageUser } from "../ui/text.ts";
 import { AuditQuery, checkAudit } from "../audit/schemas.ts";
-import type { AuditService } from "../audit/service.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
-import type { KeyService } from "../accounts/keys.ts";
-import type { TeamService } from "../accounts/team.ts";
-import type { ChannelService } from "../channels/service.ts";
 import { AUDIT_MENU_MAX } from "../core/limits.ts";
 import { readQuery, withoutEmpty } from "../http/request.ts";
 import { page } from "../http/response.ts";
-import { createPersonRoutes, type Person, type PersonOf } from "../http/session.ts";
-import type { Clock } from "../core/clock.ts";
+import { createPersonRoutes, type Person } from "../http/session.ts";
+import type { PageDeps } from "./needs.ts";
 
 export const AUDIT_PATH = SETTINGS_PATHS.audit;
 
@@ -470,14 +466,10 @@ function rulesText(detail: AuditDetail): string {
   return rules.length === 0 ? "what holds for all" : rules.join(", ");
 }
 
-interface AuditPageDeps {
-  readonly personOf: PersonOf;
-  readonly auditService: Pick<AuditService, "list">;
-  readonly teamService: Pick<TeamService, "list">;
-  readonly keyService: Pick<KeyService, "list">;
-  readonly channelService: Pick<ChannelService, "list">;
-  readonly clock: Pick<Clock, "now">;
-}
+type AuditPageDeps = Pick<
+  PageDeps,
+  "personOf" | "auditService" | "teamService" | "keyService" | "channelService" | "clock"
+>;
 
 const PAGE_QUERY = compileQuery(AuditQuery);
 

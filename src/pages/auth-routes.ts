@@ -1,5 +1,4 @@
 import type { StartedSession } from "../core/session.ts";
-import type { PeopleService } from "../accounts/people.ts";
 import { checkCredentials, Credentials, LoggedIn, SignedUp } from "../accounts/schemas.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
 import type { Log } from "../observability/log.ts";
@@ -8,34 +7,16 @@ import { answerForm, EMPTY_FORM, type FormState } from "./forms.tsx";
 import { logInPage, signedUpPage, signUpPage, welcomePage, withNext } from "./sign-in.tsx";
 import { json, page, seeOther, UNLISTED } from "../http/response.ts";
 import { type Form, isForm, readForm, readJson, readQuery, type RequestContext } from "../http/request.ts";
-import {
-  checkFormToken,
-  createPersonRoutes,
-  type Flash,
-  HOME_PATH,
-  nextIn,
-  nextOf,
-  type OwnCookie,
-  type PersonOf,
-  sourceOf,
-  type StartSession,
-} from "../http/session.ts";
+import { checkFormToken, createPersonRoutes, HOME_PATH, nextIn, nextOf, sourceOf } from "../http/session.ts";
 import type { OwnOrigin } from "../http/own-origin.ts";
 import { BODY_ERRORS, createPageRoutes, createRoutes, NO_QUERY, operation, TokenParams } from "../http/operation.ts";
 import type { ErrorCode } from "../core/domain-error.ts";
+import type { PageDeps } from "./needs.ts";
 
-interface EntryDeps {
-  readonly cookie: OwnCookie;
-  readonly deviceCookie: OwnCookie;
-  readonly startSession: StartSession;
-  readonly flash: Flash;
-  readonly peopleService: PeopleService;
-  readonly ownOrigin: OwnOrigin;
-  readonly personOf: PersonOf;
-  readonly log: Log;
-  /** An identity provider; null: people log in by password only. */
-  readonly oidc: { readonly name: string } | null;
-}
+type EntryDeps = Pick<
+  PageDeps,
+  "cookie" | "deviceCookie" | "startSession" | "flash" | "peopleService" | "ownOrigin" | "personOf" | "log" | "oidc"
+>;
 
 /** The page that shows a new account its key. */
 const SIGNED_UP_PATH = "/signup/done";

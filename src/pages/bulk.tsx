@@ -2,7 +2,7 @@
 import { FilterQuery } from "../api/list-schemas.ts";
 import { BULK_OPERATIONS, type BulkJob, type BulkOperation, type BulkResult } from "../core/bulk-job.ts";
 import { jobFilter } from "../bulk/schemas.ts";
-import type { BulkService, DryRun } from "../bulk/service.ts";
+import type { DryRun } from "../bulk/service.ts";
 import { describeActor, mayChange, mayDo, type Viewer, viewerOf } from "../core/roles.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
@@ -30,10 +30,11 @@ import { BulkParams } from "../bulk/routes.ts";
 import { LIST_LIMIT_DEFAULT } from "../core/limits.ts";
 import { type Form, readQuery, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
+import { createPersonRoutes, type Person } from "../http/session.ts";
 import { BULK_ID } from "../core/ids.ts";
 import { reasonInForm } from "./decision-form.tsx";
 import { answerForm, type ById, INVALID } from "./forms.tsx";
+import type { PageDeps } from "./needs.ts";
 
 export const BULK_PATH = "/bulk";
 
@@ -322,9 +323,7 @@ async function bulkListPage({ bulkService }: BulkPageDeps, user: Person, search:
   );
 }
 
-interface BulkPageDeps extends PersonRouteDeps {
-  readonly bulkService: BulkService;
-}
+type BulkPageDeps = Pick<PageDeps, "personOf" | "formOf" | "bulkService">;
 
 export function bulkPages(deps: BulkPageDeps) {
   const { bulkService, personOf, formOf } = deps;

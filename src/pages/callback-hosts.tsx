@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import type { CallbackTest, CallbackTestService } from "../accounts/callback-test.ts";
+import type { CallbackTest } from "../accounts/callback-test.ts";
 import { AddCallbackHost, type CallbackHostService, checkCallbackHost } from "../accounts/callback-hosts.ts";
 import { CALLBACK_HOSTS_MAX } from "../core/limits.ts";
 import { EmptyState } from "../ui/controls.tsx";
@@ -12,7 +12,8 @@ import { authorize } from "../core/roles.ts";
 import type { ErrorCode } from "../core/domain-error.ts";
 import { page, seeOther } from "../http/response.ts";
 import type { Form } from "../http/request.ts";
-import { createPersonRoutes, type Flash, type Person, type PersonRouteDeps } from "../http/session.ts";
+import { createPersonRoutes, type Person } from "../http/session.ts";
+import type { PageDeps } from "./needs.ts";
 
 const HOST_FORM = schemaForm(AddCallbackHost);
 
@@ -142,14 +143,14 @@ function verdictOf({ code, error }: CallbackTest["signed"], verifies: boolean | 
   return `Whether the receiver verifies signatures can’t be told. To the wrong one: ${error ?? ""} It should answer with 401.`;
 }
 
-interface CallbackHostPageDeps extends PersonRouteDeps {
-  readonly callbackHosts: CallbackHostService;
-  readonly callbackTests: CallbackTestService;
-  readonly flash: Flash;
-}
-
 /** The page of the hosts that callbacks may go to, with the same service as /v1/callback-hosts. It works without script. */
-export function callbackHostPages({ callbackHosts, callbackTests, personOf, formOf, flash }: CallbackHostPageDeps) {
+export function callbackHostPages({
+  callbackHosts,
+  callbackTests,
+  personOf,
+  formOf,
+  flash,
+}: Pick<PageDeps, "personOf" | "formOf" | "callbackHosts" | "callbackTests" | "flash">) {
   const add = answerForm(
     formOf,
     async ({ person, form }) => {

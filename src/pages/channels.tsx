@@ -20,10 +20,9 @@ import { type Choice, duration, type PageUser } from "../ui/text.ts";
 import { ActorName } from "./timeline.tsx";
 import type { ErrorCode } from "../core/domain-error.ts";
 import { ChannelParams } from "../channels/routes.ts";
-import type { ChannelService } from "../channels/service.ts";
 import { page } from "../http/response.ts";
-import { createPersonRoutes, type Flash, type Person, type PersonRouteDeps } from "../http/session.ts";
-import type { Clock } from "../core/clock.ts";
+import { createPersonRoutes, type Person } from "../http/session.ts";
+import type { PageDeps } from "./needs.ts";
 
 const CHANNELS_PATH = "/settings/channels";
 
@@ -204,11 +203,7 @@ function TestResult({ error, atMs, now }: ShownTest & { readonly now: Date }) {
   );
 }
 
-interface ChannelPageDeps extends PersonRouteDeps {
-  readonly channelService: ChannelService;
-  readonly flash: Flash;
-  readonly clock: Pick<Clock, "now">;
-}
+type ChannelPageDeps = Pick<PageDeps, "personOf" | "formOf" | "channelService" | "flash" | "clock">;
 
 const REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "rate_limited"]);
 

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import { createCall, ENTER_KEY, firstAction, firstActionCall } from "../accounts/first-action.ts";
-import { FIRST_STEPS, type FirstSteps, type FirstStepService } from "../accounts/first-steps.ts";
+import { FIRST_STEPS, type FirstSteps } from "../accounts/first-steps.ts";
 import { authorize, mayDo } from "../core/roles.ts";
 import { CodeBlock } from "../ui/controls.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
@@ -11,13 +11,12 @@ import { actionPath, Layout, render } from "../ui/layout.tsx";
 import { LinkButton, PageHead } from "../ui/parts.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
-import { createCheckCreate, type CreateRules } from "../actions/create-schema.ts";
-import type { ActionService } from "../actions/service.ts";
+import { createCheckCreate } from "../actions/create-schema.ts";
 import { page, seeOther } from "../http/response.ts";
-import { type AnswerPerson, createPersonRoutes, type PersonRouteDeps } from "../http/session.ts";
-import type { Clock } from "../core/clock.ts";
-import { FORM_ID, type Ids } from "../core/ids.ts";
+import { type AnswerPerson, createPersonRoutes } from "../http/session.ts";
+import { FORM_ID } from "../core/ids.ts";
 import { answerForm } from "./forms.tsx";
+import type { PageDeps } from "./needs.ts";
 
 /** The form that hides the first steps. */
 export const FIRST_STEPS_PATH = "/overview/first-steps";
@@ -212,13 +211,10 @@ function SignatureStep({ user }: { readonly user: PageUser }) {
   );
 }
 
-interface GetStartedDeps extends CreateRules, PersonRouteDeps {
-  readonly actionService: Pick<ActionService, "create">;
-  readonly firstSteps: Pick<FirstStepService, "state">;
-  readonly clock: Pick<Clock, "now">;
-  readonly ids: Pick<Ids, "request">;
-  readonly baseUrl: string;
-}
+type GetStartedDeps = Pick<
+  PageDeps,
+  "checkTarget" | "personOf" | "formOf" | "actionService" | "firstSteps" | "clock" | "ids" | "baseUrl"
+>;
 
 /** Where an owner begins, with a first action by one button. */
 export function getStartedPages(deps: GetStartedDeps) {

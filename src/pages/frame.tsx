@@ -22,16 +22,14 @@ import type { NavAccount, NavBadges, PageUser } from "../ui/text.ts";
 import { asSent, maskedPause } from "../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { checkFilters } from "../api/list-schemas.ts";
-import type { TeamService } from "../accounts/team.ts";
-import type { ActionService } from "../actions/service.ts";
 import { NAV_FAILING_MS, PALETTE_ACTIONS_MAX, PALETTE_TEXT_CHARS_MAX } from "../core/limits.ts";
-import { createPersonRoutes, type Person, type PersonOf, type PersonRouteDeps } from "../http/session.ts";
+import { createPersonRoutes, type Person, type PersonOf } from "../http/session.ts";
 import { page } from "../http/response.ts";
 import { normalHost } from "../core/target.ts";
 import type { PauseOf } from "../core/pause.ts";
 import { seeAll } from "../receipts/see.ts";
 import { ACTION_ID } from "../core/ids.ts";
-import type { Clock } from "../core/clock.ts";
+import type { PageDeps } from "./needs.ts";
 
 /** Pages that the palette finds beside those of the navigation. */
 const PLACES = [
@@ -194,16 +192,9 @@ export function morePage(user: PageUser): string {
   );
 }
 
-interface FrameRouteDeps extends Pick<PersonRouteDeps, "personOf"> {
-  readonly actionService: Pick<ActionService, "list" | "counts" | "get">;
-  readonly clock: Pick<Clock, "now">;
-}
+type FrameRouteDeps = Pick<PageDeps, "personOf" | "actionService" | "clock">;
 
-interface NavDeps {
-  readonly actionService: Pick<ActionService, "counts">;
-  readonly teamService: Pick<TeamService, "accountsOf">;
-  readonly clock: Pick<Clock, "now">;
-}
+type NavDeps = Pick<PageDeps, "actionService" | "teamService" | "clock">;
 
 /** Adds what stops the whole account to the person of a page, also of one that answers a form or an error. */
 export function withStop(personOf: PersonOf, { pauseOf }: { readonly pauseOf: PauseOf }): PersonOf {

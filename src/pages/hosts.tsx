@@ -33,12 +33,10 @@ import { checkHost } from "../core/target.ts";
 import type { HostService } from "../hosts/service.ts";
 import type { Form } from "../http/request.ts";
 import { page } from "../http/response.ts";
-import { createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
-import { authorize, type Caller } from "../core/roles.ts";
-import type { SigningService } from "../accounts/signing-secrets.ts";
+import { createPersonRoutes, type Person } from "../http/session.ts";
+import { authorize } from "../core/roles.ts";
 import { calledHosts } from "./pauses.tsx";
-import type { PauseService } from "../pauses/service.ts";
-import type { Clock } from "../core/clock.ts";
+import type { PageDeps } from "./needs.ts";
 
 const HOSTS_PATH = "/settings/hosts";
 
@@ -294,14 +292,10 @@ export function hostFields({ timeoutMs, backoff, giveUpOn, maxPerSecond, maxConc
   });
 }
 
-interface HostPageDeps extends PersonRouteDeps {
-  readonly hostService: HostService;
-  readonly pauseService: Pick<PauseService, "list">;
-  readonly signingService: Pick<SigningService, "origins">;
-  /** The server's settings, which hold where the account sets nothing. */
-  readonly rulesFor: (caller: Caller) => Promise<ServerRules>;
-  readonly clock: Pick<Clock, "now">;
-}
+type HostPageDeps = Pick<
+  PageDeps,
+  "personOf" | "formOf" | "hostService" | "pauseService" | "signingService" | "rulesFor" | "clock"
+>;
 
 /** The pages of what an account sets for hosts, with the same service as /v1/hosts. They work without script. */
 export function hostPages(deps: HostPageDeps) {

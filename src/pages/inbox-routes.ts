@@ -1,4 +1,3 @@
-import type { ActionService } from "../actions/service.ts";
 import { choiceInForm, NOT_DECIDED, requestInForm, requestsInForm } from "./decision-form.tsx";
 import { answerForm, type ById } from "./forms.tsx";
 import { viewerOf } from "../core/roles.ts";
@@ -16,36 +15,20 @@ import { DomainError } from "../core/domain-error.ts";
 import { ACTION_ID } from "../core/ids.ts";
 import { see, seeAll } from "../receipts/see.ts";
 import { storedOf } from "../receipts/seen-action.ts";
-import type { FirstStepService } from "../accounts/first-steps.ts";
-import type { Clock } from "../core/clock.ts";
 import { type InboxPane, type InboxProps, inboxPage, nextOf, type SeenInbox } from "./inbox.tsx";
 import { reviewPath } from "./inbox-list.tsx";
 import { filterOf, inboxPath, inboxQueryIn, REVIEW_PATH } from "./inbox-query.ts";
 import type { DecidedRequest } from "./outcome.tsx";
-import {
-  type AnswerPerson,
-  createPersonRoutes,
-  type Person,
-  HOME_PATH,
-  type AnswerById,
-  type PersonRouteDeps,
-} from "../http/session.ts";
+import { type AnswerPerson, createPersonRoutes, type Person, HOME_PATH, type AnswerById } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { pathNotFound } from "../http/errors.ts";
 import { createPageRoutes } from "../http/operation.ts";
 import { ActionParams, actionIdOf } from "../actions/routes.ts";
+import type { PageDeps } from "./needs.ts";
 
-interface InboxRouteDeps extends PersonRouteDeps {
-  readonly actionService: Pick<
-    ActionService,
-    "held" | "heldAmong" | "historyOf" | "digestOf" | "get" | "timeline" | "approve" | "cancel" | "decideMany"
-  >;
-  readonly receiptPath: (actionId: string) => string;
-  readonly firstSteps: Pick<FirstStepService, "read">;
-  readonly clock: Clock;
-}
+type InboxRouteDeps = Pick<PageDeps, "personOf" | "formOf" | "actionService" | "receiptPath" | "firstSteps" | "clock">;
 
 /** The inbox: held requests and the decisions on them. */
 export function inboxRoutes(deps: InboxRouteDeps) {

@@ -1,20 +1,20 @@
 /** @jsxImportSource hono/jsx */
 import { emailKey } from "../core/account-store.ts";
 import { checkCredentials } from "../accounts/schemas.ts";
-import type { OpenInvitation, TeamService } from "../accounts/team.ts";
+import type { OpenInvitation } from "../accounts/team.ts";
 import type { ErrorCode } from "../core/domain-error.ts";
 import type { Person } from "../core/session.ts";
 import { createPageRoutes, TokenParams } from "../http/operation.ts";
-import type { OwnOrigin } from "../http/own-origin.ts";
 import { readForm, type RequestContext } from "../http/request.ts";
 import { page, seeOther, UNLISTED } from "../http/response.ts";
-import { type FormOf, HOME_PATH, type OwnCookie, type PersonOf, sourceOf, type StartSession } from "../http/session.ts";
+import { HOME_PATH, sourceOf } from "../http/session.ts";
 import { Button, OrCancel, PostForm } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
 import { answerForm, EMPTY_FORM, type FormState } from "./forms.tsx";
 import { CredentialFields, ProviderForm } from "./sign-in.tsx";
 import { type PageUser, roleLabel } from "../ui/text.ts";
+import type { PageDeps } from "./needs.ts";
 
 interface JoinPageProps extends OpenInvitation {
   readonly path: string;
@@ -91,17 +91,6 @@ function JoinForm({ path, typed, user, isOwn, email, isKnown }: JoinPageProps) {
   );
 }
 
-interface JoinPageDeps {
-  readonly teamService: Pick<TeamService, "findInvitation" | "joinAs" | "joinByPassword">;
-  readonly personOf: PersonOf;
-  /** As `formOf`, also where the account is stopped. */
-  readonly ownFormOf: FormOf;
-  readonly ownOrigin: OwnOrigin;
-  readonly deviceCookie: OwnCookie;
-  readonly oidc: { readonly name: string } | null;
-  readonly startSession: StartSession;
-}
-
 const CORRECTABLE: ReadonlySet<ErrorCode> = new Set([
   "validation_error",
   "invalid_credentials",
@@ -111,7 +100,12 @@ const CORRECTABLE: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** The links of invitations. GET changes nothing, since mail scanners and previews open links. */
-export function joinPages(deps: JoinPageDeps) {
+export function joinPages(
+  deps: Pick<
+    PageDeps,
+    "teamService" | "personOf" | "ownFormOf" | "ownOrigin" | "deviceCookie" | "oidc" | "startSession"
+  >,
+) {
   const { teamService, personOf, ownFormOf, ownOrigin, startSession } = deps;
   const hooks = { params: TokenParams };
   const htmlOf = async (context: RequestContext, token: string, problem: string | null) => {

@@ -3,13 +3,12 @@ import type { Child } from "hono/jsx";
 import { KEY_ACTIONS_COUNTED_MAX, KEYS_SHOWN_MAX, UNFINISHED_COUNTED_MAX } from "../core/limits.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { type Pause, UNFINISHED_ON_REVOKE, type UnfinishedOnRevoke } from "../core/pause.ts";
-import type { KeyService, Unfinished } from "../accounts/keys.ts";
+import type { Unfinished } from "../accounts/keys.ts";
 import { KeyParams } from "../accounts/routes.ts";
-import type { PauseService } from "../pauses/service.ts";
-import { type Clock, timeAgo } from "../core/clock.ts";
+import { timeAgo } from "../core/clock.ts";
 import { answerForm, type ById } from "./forms.tsx";
 import { page, seeOther } from "../http/response.ts";
-import { createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
+import { createPersonRoutes, type Person } from "../http/session.ts";
 import type { KeyView, ListedKeyView } from "../accounts/schemas.ts";
 import { describeActor, type Hold } from "../core/roles.ts";
 import { maskUrl } from "../receipts/masking.ts";
@@ -32,6 +31,7 @@ import {
 } from "../ui/parts.tsx";
 import { List, None, pauseOrResume, RowAction, RowLink, RowMenu } from "./settings-frame.tsx";
 import { counted, number, type PageUser, roleLabel, scopeLabel } from "../ui/text.ts";
+import type { PageDeps } from "./needs.ts";
 
 export const KEYS_LINK = { href: "/keys", name: "All keys" } as const;
 
@@ -365,11 +365,7 @@ function revokeKeyPage(user: PageUser, key: KeyView, left: Unfinished, now: Date
   );
 }
 
-interface KeyListDeps extends PersonRouteDeps {
-  readonly keyService: Pick<KeyService, "list" | "listWithUse" | "ofFormer" | "unfinished" | "revoke">;
-  readonly pauseService: Pick<PauseService, "list">;
-  readonly clock: Pick<Clock, "now">;
-}
+type KeyListDeps = Pick<PageDeps, "personOf" | "formOf" | "keyService" | "pauseService" | "clock">;
 
 /** The list of keys, and the page that revokes one. They use the same service as /v1/keys. */
 export function keyListPages(deps: KeyListDeps) {

@@ -1,15 +1,12 @@
 /** @jsxImportSource hono/jsx */
 import { firstAction } from "../accounts/first-action.ts";
-import type { KeyService } from "../accounts/keys.ts";
-import { authorize, type Caller } from "../core/roles.ts";
+import { authorize } from "../core/roles.ts";
 import { createCheckCreate } from "../actions/create-schema.ts";
-import type { ActionService } from "../actions/service.ts";
 import { actionPath, Layout, render } from "../ui/layout.tsx";
 import { KeyParams } from "../accounts/routes.ts";
 import { CreateKey, type KeyView } from "../accounts/schemas.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { HTTP_METHODS } from "../core/action.ts";
-import type { Ids } from "../core/ids.ts";
 import { CREATED_KEYS_REMEMBERED_MAX, FLASH_MS_MAX } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import { KeyName, KEYS_LINK, LimitsText, noSuchKey } from "./keys.tsx";
@@ -24,7 +21,7 @@ import {
   schemaForm,
   StatedChoices,
 } from "./forms.tsx";
-import { type AnswerById, createPersonRoutes, type Flash, type Person, type PersonRouteDeps } from "../http/session.ts";
+import { type AnswerById, createPersonRoutes, type Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
 import { page } from "../http/response.ts";
 import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
@@ -33,6 +30,7 @@ import { KeyUse } from "./key-use.tsx";
 import { LinkButton, Notice, PageHead, Problem } from "../ui/parts.tsx";
 import { ACCOUNTS_PAGE_PATH } from "./settings.tsx";
 import { HOLD_CHOICES, holdLabel, type PageUser, ROLE_CHOICES, roleLabel, SCOPE_CHOICES } from "../ui/text.ts";
+import type { PageDeps } from "./needs.ts";
 
 /** No role is preselected, so that nobody creates an owner key by accident. */
 const NEW_KEY = { hold: "none", scope: "own" } as const;
@@ -243,16 +241,19 @@ export function madeKeyPage({ user, made, key, closesSignUps, baseUrl }: MadeKey
   );
 }
 
-interface NewKeyDeps extends PersonRouteDeps {
-  readonly keyService: Pick<KeyService, "list" | "create">;
-  readonly authenticate: (authorization: string | null) => Promise<Caller>;
-  readonly actionService: Pick<ActionService, "create">;
-  readonly checkTarget: Parameters<typeof createCheckCreate>[0]["checkTarget"];
-  readonly flash: Flash;
-  readonly baseUrl: string;
-  readonly clock: Clock;
-  readonly ids: Pick<Ids, "request">;
-}
+type NewKeyDeps = Pick<
+  PageDeps,
+  | "personOf"
+  | "formOf"
+  | "keyService"
+  | "authenticate"
+  | "actionService"
+  | "checkTarget"
+  | "flash"
+  | "baseUrl"
+  | "clock"
+  | "ids"
+>;
 
 interface MadeKey {
   readonly key: string;

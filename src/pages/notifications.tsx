@@ -1,10 +1,7 @@
 /** @jsxImportSource hono/jsx */
-import type { ListNotifications } from "../actions/service.ts";
-import type { ChannelService } from "../channels/service.ts";
-import type { Clock } from "../core/clock.ts";
 import { NOTIFICATIONS_SHOWN_MAX } from "../core/limits.ts";
 import { page, seeOther } from "../http/response.ts";
-import { createPersonRoutes, type PersonOf } from "../http/session.ts";
+import { createPersonRoutes } from "../http/session.ts";
 import type { OutboxEntry } from "../core/store.ts";
 import { askOf } from "../core/channel.ts";
 import type { NotificationStatus } from "../core/notification.ts";
@@ -14,6 +11,7 @@ import { actionPath } from "../ui/layout.tsx";
 import { Dot, Name, NextPage, type Tone, UntilTime, UntrustedText, WhenTime } from "../ui/parts.tsx";
 import { List, None, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import { counted, mailName, type PageUser } from "../ui/text.ts";
+import type { PageDeps } from "./needs.ts";
 
 interface NotificationsProps {
   readonly user: PageUser;
@@ -132,15 +130,13 @@ function nameOf(event: string, kind: string): string {
   return `${kind === "mail" ? "Channel email" : "Channel message"}${ask.kind === "reminded" ? " (reminder)" : ""}`;
 }
 
-interface NotificationPageDeps {
-  readonly personOf: PersonOf;
-  readonly listNotifications: ListNotifications;
-  readonly channelService: Pick<ChannelService, "list">;
-  readonly clock: Pick<Clock, "now">;
-}
-
 /** What went out to people and programs. */
-export function notificationPages({ personOf, listNotifications, channelService, clock }: NotificationPageDeps) {
+export function notificationPages({
+  personOf,
+  listNotifications,
+  channelService,
+  clock,
+}: Pick<PageDeps, "personOf" | "listNotifications" | "channelService" | "clock">) {
   return createPersonRoutes(personOf)
     .get(SETTINGS_PATHS.notifications, async ({ context: { search }, person }) => {
       const before = new URLSearchParams(search).get("before") ?? "";

@@ -1,21 +1,18 @@
 import type { StartedSession, RequestSource } from "../core/session.ts";
-import type { PeopleService } from "../accounts/people.ts";
 import { HTTP_STATUS } from "../api/errors.ts";
 import { type ErrorCode, RetryLater } from "../core/domain-error.ts";
 import { OIDC_FLOW_MS_MAX } from "../core/limits.ts";
-import type { Secrets } from "../crypto/secrets.ts";
 import { headersOf } from "../http/errors.ts";
 import { createPageRoutes } from "../http/operation.ts";
-import type { OwnOrigin } from "../http/own-origin.ts";
 import { readForm, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { createOwnCookie, HOME_PATH, nextOf, type OwnCookie, sourceOf, type StartSession } from "../http/session.ts";
+import { createOwnCookie, HOME_PATH, nextOf, type OwnCookie, sourceOf } from "../http/session.ts";
 import type { Log } from "../observability/log.ts";
-import type { Clock } from "../core/clock.ts";
 import { EMPTY_FORM } from "./forms.tsx";
 import { goToProviderPage, logInPage, OIDC_CALLBACK_PATH, OIDC_PATH, oidcProblemPage } from "./sign-in.tsx";
 import { type Challenge, type OidcProvider, ProviderAway, SignInRefused } from "../oidc/provider.ts";
 import type { NotLetIn, OidcSignIn } from "../oidc/sign-in.ts";
+import type { PageDeps } from "./needs.ts";
 
 /** Sign-in by an OpenID provider. */
 export interface Oidc {
@@ -27,18 +24,10 @@ export interface Oidc {
   readonly name: string;
 }
 
-interface OidcRouteDeps {
-  /** Null: not configured. */
-  readonly oidc: Oidc | null;
-  readonly peopleService: Pick<PeopleService, "isSignUpOpen">;
-  readonly secrets: Pick<Secrets, "newToken" | "open" | "seal">;
-  readonly clock: Pick<Clock, "now">;
-  readonly baseUrl: string;
-  readonly ownOrigin: OwnOrigin;
-  readonly deviceCookie: OwnCookie;
-  readonly startSession: StartSession;
-  readonly log: Log;
-}
+type OidcRouteDeps = Pick<
+  PageDeps,
+  "oidc" | "peopleService" | "secrets" | "clock" | "baseUrl" | "ownOrigin" | "deviceCookie" | "startSession" | "log"
+>;
 
 /** What the browser keeps between the button and the answer, sealed. */
 interface Flow extends Challenge {

@@ -5,11 +5,11 @@ import { COUNTED_MAX, DAY_MS, FAILING_HOSTS_DRAWN_MAX, HOUR_MS, OVERVIEW_RANGES 
 import { type OverviewRange, RANGE_NAMES, slotMsOf } from "../core/activity.ts";
 import { mayDo, type Viewer, viewerOf } from "../core/roles.ts";
 import { OverviewQuery, RANGE_DEFAULT } from "../events/overview-routes.ts";
-import type { OverviewAnswer, OverviewService } from "../events/overview.ts";
+import type { OverviewAnswer } from "../events/overview.ts";
 import type { Breakdown, FailingHost, HostHour, Overview, OverviewSlot } from "../events/overview-figures.ts";
 import type { WaitingApprovals } from "../core/store.ts";
 import { maskText } from "../receipts/masking.ts";
-import type { FirstSteps, FirstStepService } from "../accounts/first-steps.ts";
+import type { FirstSteps } from "../accounts/first-steps.ts";
 import { FIRST_STEPS_PATH, FirstStepList } from "./first-steps.tsx";
 import type { ListQuery } from "../api/list-schemas.ts";
 import { Chart, type ChartSlot, Sparkline, Strip, type StripCell } from "./chart.tsx";
@@ -22,9 +22,9 @@ import { counted, duration, number, type PageUser } from "../ui/text.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
 import { readQuery, withoutEmpty } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { createPersonRoutes, type PersonRouteDeps } from "../http/session.ts";
-import type { Clock } from "../core/clock.ts";
+import { createPersonRoutes } from "../http/session.ts";
 import { answerForm } from "./forms.tsx";
+import type { PageDeps } from "./needs.ts";
 
 const VIEWS = ["charts", "table"] as const;
 
@@ -606,15 +606,15 @@ function Scheduled({ retries: { count, due, dueSince, isCut, hosts }, user, now 
 
 const OVERVIEW_QUERY = compileQuery(OverviewPageQuery);
 
-interface OverviewPageDeps extends PersonRouteDeps {
-  readonly overviewService: Pick<OverviewService, "read">;
-  readonly firstSteps: FirstStepService;
-  readonly clock: Clock;
-  readonly baseUrl: string;
-}
-
 /** The overview, with the first steps of an account until they are done or hidden. */
-export function overviewPages({ overviewService, firstSteps, personOf, formOf, clock, baseUrl }: OverviewPageDeps) {
+export function overviewPages({
+  overviewService,
+  firstSteps,
+  personOf,
+  formOf,
+  clock,
+  baseUrl,
+}: Pick<PageDeps, "personOf" | "formOf" | "overviewService" | "firstSteps" | "clock" | "baseUrl">) {
   const hide = answerForm(formOf, async ({ person, form }) => {
     await (form.get("hidden") === "no" ? firstSteps.show(person.caller) : firstSteps.hide(person.caller));
     return OVERVIEW_PATH;

@@ -1,20 +1,8 @@
 /** @jsxImportSource hono/jsx */
-import type { PeopleService } from "../accounts/people.ts";
 import { checkPasswordChange } from "../accounts/schemas.ts";
-import type { Log } from "../observability/log.ts";
 import { answerForm, EMPTY_FORM } from "./forms.tsx";
-import type { OwnMailService } from "../accounts/own-mails.ts";
 import { page, seeOther } from "../http/response.ts";
-import {
-  type AnswerPerson,
-  createPersonRoutes,
-  type Flash,
-  type FormOf,
-  type OwnCookie,
-  type PersonOf,
-  sourceOf,
-  type StartSession,
-} from "../http/session.ts";
+import { type AnswerPerson, createPersonRoutes, sourceOf } from "../http/session.ts";
 import { Button, OrCancel, PostForm } from "../ui/form.tsx";
 import { DomainError } from "../core/domain-error.ts";
 import { LOG_IN_PATH } from "../ui/layout.tsx";
@@ -23,6 +11,7 @@ import { settingsFrame } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
 import { CORRECTABLE, logPasswordChange } from "./auth-routes.ts";
 import { CredentialFields, type Typed } from "./sign-in.tsx";
+import type { PageDeps } from "./needs.ts";
 
 export const PASSWORD_PATH = "/settings/password";
 
@@ -108,18 +97,10 @@ function passwordChangedPage({ user }: { readonly user: PageUser }): string {
   });
 }
 
-interface PasswordPageDeps {
-  readonly deviceCookie: OwnCookie;
-  readonly startSession: StartSession;
-  readonly peopleService: Pick<PeopleService, "changePassword">;
-  readonly personOf: PersonOf;
-  /** The form asks for the password itself. */
-  readonly tokenFormOf: FormOf;
-  readonly flash: Flash;
-  readonly log: Log;
-  readonly ownMails: Pick<OwnMailService, "hasPassword" | "sendPasswordLink" | "sendsMail">;
-  readonly oidc: { readonly name: string } | null;
-}
+type PasswordPageDeps = Pick<
+  PageDeps,
+  "deviceCookie" | "startSession" | "peopleService" | "personOf" | "tokenFormOf" | "flash" | "log" | "ownMails" | "oidc"
+>;
 
 const CHANGED_PATH = `${PASSWORD_PATH}/changed`;
 

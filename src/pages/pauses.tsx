@@ -1,15 +1,12 @@
 /** @jsxImportSource hono/jsx */
 import { invalidField } from "../core/domain-error.ts";
 import { checkPausedHost, CreatePause } from "../api/pause-schemas.ts";
-import type { KeyService } from "../accounts/keys.ts";
 import type { SigningService } from "../accounts/signing-secrets.ts";
-import type { Clock } from "../core/clock.ts";
 import { KEY_ID } from "../core/ids.ts";
 import { type Caller, mayDo } from "../core/roles.ts";
 import { page } from "../http/response.ts";
-import { createPersonRoutes, nextOf, type Person, type PersonRouteDeps } from "../http/session.ts";
+import { createPersonRoutes, nextOf, type Person } from "../http/session.ts";
 import { PauseParams } from "../pauses/routes.ts";
-import type { PauseService } from "../pauses/service.ts";
 import { reasonInForm } from "./decision-form.tsx";
 import type { KeyView } from "../accounts/schemas.ts";
 import type { Pause } from "../core/pause.ts";
@@ -30,6 +27,7 @@ import { Ago, Card, Notice, Problem, sentence, Time, UntrustedText } from "../ui
 import { List, None, RowAction, settingsFrame } from "./settings-frame.tsx";
 import type { Choice, PageUser } from "../ui/text.ts";
 import { ActorName } from "./timeline.tsx";
+import type { PageDeps } from "./needs.ts";
 
 const PAUSE_SCOPES = ["host", "key", "account"] as const;
 
@@ -161,12 +159,7 @@ export function PausedNotice({ pause, user }: { readonly pause: Pause; readonly 
   );
 }
 
-interface PausePageDeps extends PersonRouteDeps {
-  readonly pauseService: Pick<PauseService, "list" | "pause" | "resume">;
-  readonly keyService: Pick<KeyService, "list">;
-  readonly signingService: Pick<SigningService, "origins">;
-  readonly clock: Pick<Clock, "now">;
-}
+type PausePageDeps = Pick<PageDeps, "personOf" | "formOf" | "pauseService" | "keyService" | "signingService" | "clock">;
 
 /** The pages of pauses, with the same service as /v1/pauses. They work without script. */
 export function pausePages(deps: PausePageDeps) {

@@ -1,30 +1,25 @@
 import { authorize } from "../core/roles.ts";
 import type { Action } from "../core/action.ts";
 import { editedCopy, type EditedFields, fieldsToEdit, metadataOfCopy } from "../actions/edited-copy.ts";
-import { createCheckCreate, createInputOf, type CreateRules } from "../actions/create-schema.ts";
+import { createCheckCreate, createInputOf } from "../actions/create-schema.ts";
 import { actionIdOf, ActionParams } from "../actions/routes.ts";
-import type { ActionService } from "../actions/service.ts";
 import { DomainError } from "../core/domain-error.ts";
 import type { Form } from "../http/request.ts";
 import { page } from "../http/response.ts";
-import { createPersonRoutes, type Person, type PersonRouteDeps } from "../http/session.ts";
+import { createPersonRoutes, type Person } from "../http/session.ts";
 import { see } from "../receipts/see.ts";
 import { storedOf } from "../receipts/seen-action.ts";
-import type { Clock } from "../core/clock.ts";
-import { FORM_ID, type Ids } from "../core/ids.ts";
+import { FORM_ID } from "../core/ids.ts";
 import { hasUnknown } from "./action.tsx";
 import { answerForm, type ById, EMPTY_FORM } from "./forms.tsx";
 import { actionPath } from "../ui/layout.tsx";
 import { editPage, resendPage } from "./resend.tsx";
-
-interface ResendRouteDeps extends CreateRules, PersonRouteDeps {
-  readonly actionService: Pick<ActionService, "get" | "timeline" | "create">;
-  readonly clock: Clock;
-  readonly ids: Pick<Ids, "request">;
-}
+import type { PageDeps } from "./needs.ts";
 
 /** Sends an action again as a new one, as it is or edited. */
-export function resendRoutes(deps: ResendRouteDeps) {
+export function resendRoutes(
+  deps: Pick<PageDeps, "checkTarget" | "personOf" | "formOf" | "actionService" | "clock" | "ids">,
+) {
   const { actionService, personOf, formOf, clock, ids } = deps;
   const checkCreate = createCheckCreate(deps);
   const originalOf = async ({ caller }: Person, id: string) => {

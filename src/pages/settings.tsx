@@ -1,8 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { AccountParams } from "../accounts/routes.ts";
-import type { OwnMailService } from "../accounts/own-mails.ts";
-import { type SignUpGate, signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
-import { deletableText, type ReadServerSize, type ServerSize, shrinkAdvice } from "../accounts/server-size.ts";
+import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
+import { deletableText, type ServerSize, shrinkAdvice } from "../accounts/server-size.ts";
 import { formatSize } from "../core/action.ts";
 import type { EffectiveSettings } from "../config/config.ts";
 import type { ServerSetting } from "../config/server-settings.ts";
@@ -16,14 +15,15 @@ import {
   RETRIES_DEFAULT,
   RETRIES_MAX,
 } from "../core/limits.ts";
-import { authorize, type Caller } from "../core/roles.ts";
+import { authorize } from "../core/roles.ts";
 import { page, seeOther } from "../http/response.ts";
-import { createPersonRoutes, type Flash, type Person, type PersonRouteDeps } from "../http/session.ts";
+import { createPersonRoutes, type Person } from "../http/session.ts";
 import { Button, PostForm } from "../ui/form.tsx";
 import { answerForm, type ById } from "./forms.tsx";
 import { Card, Day, Dot, type FactRows, Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
 import { List, None, RowAction, SETTINGS_PATHS, settingsFrame, Tagged } from "./settings-frame.tsx";
 import { counted, duration, number } from "../ui/text.ts";
+import type { PageDeps } from "./needs.ts";
 
 interface MailNotice {
   readonly isGood: boolean;
@@ -292,15 +292,10 @@ async function accountsPage({ signUpGate }: ServerPageDeps, user: Person): Promi
   });
 }
 
-interface ServerPageDeps extends PersonRouteDeps {
-  /** The server's settings that this caller can see. */
-  readonly rulesFor: (caller: Caller) => Promise<EffectiveSettings>;
-  readonly readSize: ReadServerSize;
-  readonly signUpGate: Pick<SignUpGate, "isOperator" | "list" | "allow" | "closedBy">;
-  readonly ownMails: Pick<OwnMailService, "test">;
-  readonly flash: Flash;
-  readonly version: string;
-}
+type ServerPageDeps = Pick<
+  PageDeps,
+  "personOf" | "formOf" | "rulesFor" | "readSize" | "signUpGate" | "ownMails" | "flash" | "version"
+>;
 
 /** The pages of the server, and of its accounts for owners of the first one. */
 export function serverPages(deps: ServerPageDeps) {

@@ -1,12 +1,10 @@
 /** @jsxImportSource hono/jsx */
 import type { SigningUse } from "../core/account-store.ts";
-import { checkOrigin, type KnownOrigin, type SigningSecret, type SigningService } from "../accounts/signing-secrets.ts";
-import type { VerifyService } from "../accounts/verify-signature.ts";
-import type { Clock } from "../core/clock.ts";
+import { checkOrigin, type KnownOrigin, type SigningSecret } from "../accounts/signing-secrets.ts";
 import { DomainError, invalidField } from "../core/domain-error.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { createPersonRoutes, type Flash, type Person, type PersonRouteDeps } from "../http/session.ts";
+import { createPersonRoutes, type Person } from "../http/session.ts";
 import { Copied, EmptyState } from "../ui/controls.tsx";
 import { Button, Field, PostForm } from "../ui/form.tsx";
 import { answerForm, EMPTY_FORM, type FormState } from "./forms.tsx";
@@ -14,6 +12,7 @@ import { Card, LinkButton, Notice, sentence, Time, UntilTime, UntrustedText } fr
 import { CHECK_PATH, CheckForm, type CheckFormProps, messageOf, typedIn } from "./signature-check.tsx";
 import { AgoOr, List, RowAction, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
+import type { PageDeps } from "./needs.ts";
 
 const SECRET_PATH = "/settings/signing-secret";
 
@@ -240,12 +239,7 @@ interface SigningState {
   readonly check?: Omit<CheckFormProps, "user" | "newest">;
 }
 
-interface SigningPageDeps extends PersonRouteDeps {
-  readonly signingService: SigningService;
-  readonly verifyService: VerifyService;
-  readonly flash: Flash;
-  readonly clock: Pick<Clock, "now">;
-}
+type SigningPageDeps = Pick<PageDeps, "personOf" | "formOf" | "signingService" | "verifyService" | "flash" | "clock">;
 
 /** The pages of signing secrets. A secret is only in the response to a form, never in a URL. */
 export function signingPages(deps: SigningPageDeps) {

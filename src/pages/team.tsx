@@ -1,12 +1,9 @@
 /** @jsxImportSource hono/jsx */
-import type { KeyService } from "../accounts/keys.ts";
-import type { TeamService } from "../accounts/team.ts";
 import { checkRole, CreateInvitation, InvitationParams, PersonParams } from "../accounts/team-routes.ts";
 import type { ErrorCode } from "../core/domain-error.ts";
 import type { RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { createPersonRoutes, type Flash, HOME_PATH, type Person, type PersonRouteDeps } from "../http/session.ts";
-import type { Clock } from "../core/clock.ts";
+import { createPersonRoutes, HOME_PATH, type Person } from "../http/session.ts";
 import { Button, PostForm } from "../ui/form.tsx";
 import {
   answerForm,
@@ -25,6 +22,7 @@ import { FormerKeys } from "./keys.tsx";
 import { AddForm, AgoOr, List, OfRow, RowAction, settingsFrame, Tagged } from "./settings-frame.tsx";
 import { Day, Name, Notice, Problem, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { MEMBER_ROLE_CHOICES, type PageUser, roleLabel } from "../ui/text.ts";
+import type { PageDeps } from "./needs.ts";
 
 const PEOPLE_PATH = "/settings/people";
 
@@ -249,12 +247,7 @@ function invitedPage(user: PageUser, { email, link, isMailed }: Invited): string
   });
 }
 
-interface PeoplePageDeps extends PersonRouteDeps {
-  readonly teamService: TeamService;
-  readonly keyService: Pick<KeyService, "ofFormer">;
-  readonly flash: Flash;
-  readonly clock: Pick<Clock, "now">;
-}
+type PeoplePageDeps = Pick<PageDeps, "personOf" | "formOf" | "teamService" | "keyService" | "flash" | "clock">;
 
 /** The page of the account's people, for owners. */
 export function peoplePages(deps: PeoplePageDeps) {

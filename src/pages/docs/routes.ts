@@ -1,30 +1,24 @@
 import Type from "typebox";
 import { DomainError } from "../../core/domain-error.ts";
-import type { ApiOperation } from "../../http/openapi.ts";
 import { createPageRoutes, pathParams } from "../../http/operation.ts";
 import type { RequestContext } from "../../http/request.ts";
 import { acceptsGzip, page, pageHeaders, seeOther } from "../../http/response.ts";
-import type { PersonOf } from "../../http/session.ts";
 import { DOCS_SEARCH_PATH, docsPage, docsSearchPage } from "./frame.tsx";
-import { type GuideGroup, guideText, llmsText } from "./guides.ts";
+import { guideText, llmsText } from "./guides.ts";
 import { boundedQuery } from "./search.ts";
 import { createDocsSite, type DocsSite } from "./site.tsx";
-
-interface DocsPageDeps {
-  /** The first guide is the page /docs. */
-  readonly guides: readonly GuideGroup[];
-  readonly baseUrl: string;
-  readonly version: string;
-  /** Without the numbers of the navigation. */
-  readonly sessionOf: PersonOf;
-  /** For the API reference. */
-  readonly operations: () => readonly ApiOperation[];
-}
+import type { PageDeps } from "../needs.ts";
 
 const NO_SUCH_PAGE = "The documentation has no such page.";
 
 /** The documentation of this version. It needs no login. */
-export function docsPages({ guides: groups, baseUrl, version, sessionOf, operations }: DocsPageDeps) {
+export function docsPages({
+  guides: groups,
+  baseUrl,
+  version,
+  sessionOf,
+  operations,
+}: Pick<PageDeps, "guides" | "baseUrl" | "version" | "sessionOf" | "operations">) {
   let made: DocsSite | null = null;
   const site = () => (made ??= createDocsSite(groups, operations(), baseUrl));
   const guides = groups.flatMap((group) => group.guides);

@@ -1,0 +1,103 @@
+import type { KeyService } from "../accounts/keys.ts";
+import type { CallbackHostService } from "../accounts/callback-hosts.ts";
+import type { CallbackTestService } from "../accounts/callback-test.ts";
+import type { FirstStepService } from "../accounts/first-steps.ts";
+import type { OwnMailService } from "../accounts/own-mails.ts";
+import type { PeopleService } from "../accounts/people.ts";
+import type { ReadServerSize } from "../accounts/server-size.ts";
+import type { SignUpGate } from "../accounts/sign-up-gate.ts";
+import type { SigningService } from "../accounts/signing-secrets.ts";
+import type { TeamService } from "../accounts/team.ts";
+import type { VerifyService } from "../accounts/verify-signature.ts";
+import type { CreateRules } from "../actions/create-schema.ts";
+import type { ExportActions } from "../actions/export.ts";
+import type { ActionService, ListNotifications } from "../actions/service.ts";
+import type { FollowLink } from "../approvals/links.ts";
+import type { AuditService } from "../audit/service.ts";
+import type { BulkService } from "../bulk/service.ts";
+import type { ChannelService } from "../channels/service.ts";
+import type { EffectiveSettings } from "../config/config.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Ids } from "../core/ids.ts";
+import type { PauseOf } from "../core/pause.ts";
+import type { Caller } from "../core/roles.ts";
+import type { Authenticate } from "../core/session.ts";
+import type { Secrets } from "../crypto/secrets.ts";
+import type { Feed } from "../events/feed.ts";
+import type { OverviewService } from "../events/overview.ts";
+import type { HostService } from "../hosts/service.ts";
+import type { ApiOperation } from "../http/openapi.ts";
+import type { Log } from "../observability/log.ts";
+import type { PauseService } from "../pauses/service.ts";
+import type { GuideGroup } from "./docs/guides.ts";
+import type { Oidc } from "./oidc-routes.ts";
+import type { ReadReceipt } from "./receipt-routes.ts";
+import type { Flash, FormOf, OwnCookie, PersonOf, StartSession, WatchOf } from "../http/session.ts";
+import type { OwnOrigin } from "../http/own-origin.ts";
+
+/** What the rest of the service gives to pages. */
+export interface PageNeeds extends CreateRules {
+  readonly actionService: ActionService;
+  readonly auditService: AuditService;
+  readonly authenticate: Authenticate;
+  readonly bulkService: BulkService;
+  readonly callbackHosts: CallbackHostService;
+  readonly callbackTests: CallbackTestService;
+  readonly channelService: ChannelService;
+  readonly exportActions: ExportActions;
+  readonly feed: Pick<Feed, "open">;
+  readonly firstSteps: FirstStepService;
+  readonly followLink: FollowLink;
+  readonly hostService: HostService;
+  readonly keyService: KeyService;
+  readonly listNotifications: ListNotifications;
+  /** Null: not configured. */
+  readonly oidc: Oidc | null;
+  readonly overviewService: Pick<OverviewService, "read">;
+  readonly ownMails: OwnMailService;
+  readonly pauseService: Pick<PauseService, "list" | "pause" | "resume">;
+  readonly peopleService: PeopleService;
+  readonly readReceipt: ReadReceipt;
+  readonly readSize: ReadServerSize;
+  readonly signingService: SigningService;
+  readonly signUpGate: Pick<SignUpGate, "list" | "allow" | "closedBy" | "isOperator" | "requireOperator">;
+  readonly teamService: TeamService;
+  readonly verifyService: VerifyService;
+  readonly pauseOf: PauseOf;
+  /** Whether an account is stopped: its people can read, but not change anything. */
+  readonly isStopped: (accountId: string) => boolean;
+  /** The server's settings that this caller can see. */
+  readonly rulesFor: (caller: Caller) => Promise<EffectiveSettings>;
+  readonly receiptPath: (actionId: string) => string;
+  readonly secrets: Pick<Secrets, "newToken" | "open" | "seal">;
+  readonly clock: Clock;
+  readonly ids: Pick<Ids, "request">;
+  readonly log: Log;
+  readonly baseUrl: string;
+  readonly version: string;
+  readonly approvalLinks: "confirm" | "one_click";
+  /** The documentation; the first guide is the page /docs. */
+  readonly guides: readonly GuideGroup[];
+  /** For the API reference. */
+  readonly operations: () => readonly ApiOperation[];
+  /** Aborted when the service stops. */
+  readonly draining: AbortSignal;
+}
+
+/** What pages are made with. */
+export interface PageDeps extends PageNeeds {
+  readonly cookie: OwnCookie;
+  readonly deviceCookie: OwnCookie;
+  readonly ownOrigin: OwnOrigin;
+  readonly startSession: StartSession;
+  /** Without the numbers of the navigation. */
+  readonly sessionOf: PersonOf;
+  readonly personOf: PersonOf;
+  readonly watchOf: WatchOf;
+  readonly formOf: FormOf;
+  /** Also where the account is stopped: for what concerns the person alone. */
+  readonly ownFormOf: FormOf;
+  /** For forms that ask for the password themselves. */
+  readonly tokenFormOf: FormOf;
+  readonly flash: Flash;
+}
