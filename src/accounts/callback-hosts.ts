@@ -1,17 +1,15 @@
-import type { ListedHost, CallbackHostStore } from "../core/account-store.ts";
+import type { Store } from "../core/store.ts";
+import type { AppContext } from "../runtime/app-context.ts";
+import type { ListedHost } from "../core/account-store.ts";
 import { auditOf } from "../core/audit.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { DomainError, invalidField } from "../core/domain-error.ts";
 import { CALLBACK_HOSTS_MAX } from "../core/limits.ts";
-import type { Clock } from "../core/clock.ts";
 import { normalHost } from "../core/target.ts";
 import Type, { type Static } from "typebox";
 import { dateTime, hostSchema } from "../api/schema-helpers.ts";
 
-interface CallbackHostDeps {
-  readonly callbackHosts: CallbackHostStore;
-  readonly clock: Pick<Clock, "now">;
-}
+type CallbackHostDeps = Pick<Store, "callbackHosts"> & Pick<AppContext, "clock">;
 
 /** Manages the hosts to which keys with a hold or a limit may send callbacks; for owners. Takes normalized hosts. */
 export type CallbackHostService = ReturnType<typeof createCallbackHostService>;

@@ -1,33 +1,27 @@
+import type { Store } from "../core/store.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 import { isListedHost } from "../core/policy.ts";
-import type { CallbackHostStore } from "../core/account-store.ts";
 import Type, { type Static } from "typebox";
-import type { FirstStepStore } from "../core/activity-store.ts";
 import { describeOutcome, type Fault, isSuccess, type Outcome } from "../core/outcome.ts";
 import { DomainError, invalidFields } from "../core/domain-error.ts";
 import { nullable, plainText, targetUrl, quantity, yesNo } from "../api/schema-helpers.ts";
-import { auditOf, type AuditStore } from "../core/audit.ts";
+import { auditOf } from "../core/audit.ts";
 import { MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
 import type { Header, SignedHeaders } from "../delivery/attempt.ts";
 import { faultOf } from "../delivery/deliver.ts";
 import { createMessageLimit } from "../runtime/message-limit.ts";
 import type { Sender } from "../outbound/deadline.ts";
 import { normalTarget } from "../core/target.ts";
-import type { Clock } from "../core/clock.ts";
-import type { Ids } from "../core/ids.ts";
 import { NO_EXTRAS } from "../core/extras.ts";
 import { limitRefusal } from "../core/key-limits.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 
-interface CallbackTestDeps {
-  readonly callbackHosts: Pick<CallbackHostStore, "list">;
-  readonly firstSteps: Pick<FirstStepStore, "add">;
-  readonly audit: Pick<AuditStore, "record">;
+interface CallbackTestDeps
+  extends Pick<Store, "callbackHosts" | "firstSteps" | "audit">, Pick<AppContext, "clock" | "ids"> {
   readonly sender: Sender;
   readonly signedHeaders: SignedHeaders;
   /** `Outgate/<version>`. */
   readonly userAgent: string;
-  readonly clock: Pick<Clock, "now" | "monotonicMs">;
-  readonly ids: Pick<Ids, "row">;
   readonly checkTarget: (url: string) => { readonly refused: string } | object;
 }
 

@@ -1,6 +1,7 @@
+import type { Store } from "../core/store.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 import { FIRST_ACTIONS_READ_MAX } from "../core/limits.ts";
-import type { FirstStepName, FirstStepStore } from "../core/activity-store.ts";
-import type { Clock } from "../core/clock.ts";
+import type { FirstStepName } from "../core/activity-store.ts";
 import { authorize, type Caller, mayDo, type Permission } from "../core/roles.ts";
 import Type, { type Static } from "typebox";
 import { dateTime, nullable, choice, yesNo } from "../api/schema-helpers.ts";
@@ -25,10 +26,7 @@ interface FirstStepState {
   readonly isOver: boolean;
 }
 
-interface FirstStepDeps {
-  readonly firstSteps: FirstStepStore;
-  readonly clock: Pick<Clock, "now">;
-}
+type FirstStepDeps = Pick<Store, "firstSteps"> & Pick<AppContext, "clock">;
 
 export type FirstStepService = ReturnType<typeof createFirstStepService>;
 

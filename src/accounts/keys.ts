@@ -1,10 +1,9 @@
+import type { Store } from "../core/store.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 import type { Authenticate } from "../core/session.ts";
-import type { Clock } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { AccountStore, ApiKey, KeyUse, Revocation } from "../core/account-store.ts";
-import type { ActionStore } from "../core/store.ts";
-import type { TeamStore } from "../core/team-store.ts";
+import type { ApiKey, KeyUse, Revocation } from "../core/account-store.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 import { type Audited, auditOf } from "../core/audit.ts";
 import { expiryIssues, inheritedExpiryIssues, readHosts } from "../core/key-limits.ts";
@@ -13,19 +12,13 @@ import { authorize, type Caller, hasScope, holderIdOf, isWeakerHold, type KeyLim
 import type { CreateKey } from "./schemas.ts";
 import { DomainError, type Issue, invalidFields } from "../core/domain-error.ts";
 import { LIVE_KEYS_MAX, KEYS_LISTED_MAX, UNFINISHED_COUNTED_MAX } from "../core/limits.ts";
-import type { PauseStore, UnfinishedOnRevoke } from "../core/pause.ts";
+import type { UnfinishedOnRevoke } from "../core/pause.ts";
 import type { PauseService } from "../pauses/service.ts";
 
-interface KeyDeps {
-  readonly accounts: Pick<AccountStore, "addKey" | "findKey" | "keys" | "keyUse" | "revokeKey">;
+interface KeyDeps extends Pick<Store, "accounts" | "actions" | "pauses" | "team">, Pick<AppContext, "ids" | "clock"> {
   readonly secrets: Pick<Secrets, "hash" | "newApiKey">;
-  readonly ids: Pick<Ids, "key">;
-  readonly clock: Pick<Clock, "now">;
   readonly pauseService: Pick<PauseService, "pauseRevoked">;
   readonly signUpGate: Pick<SignUpGate, "closed" | "stopFor">;
-  readonly actions: Pick<ActionStore, "heldCount">;
-  readonly pauses: Pick<PauseStore, "unfinished">;
-  readonly team: Pick<TeamStore, "managers">;
   /** Drops a revoked key from the cache and ends its open streams and waits. */
   readonly forget: Authenticate["forget"];
 }

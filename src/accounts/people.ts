@@ -1,20 +1,14 @@
+import type { Store } from "../core/store.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 import type { Person, StartedSession, RequestSource, SessionSource } from "../core/session.ts";
-import { auditOf, type AuditStore } from "../core/audit.ts";
+import { auditOf } from "../core/audit.ts";
 import { DomainError, RetryLater } from "../core/domain-error.ts";
 import { PASSWORD_CHARS_MAX } from "../core/limits.ts";
-import type { Clock } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
 import type { KnownDevice } from "../crypto/tokens.ts";
 import type { Passwords, HashLane } from "../crypto/passwords.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import {
-  type Account,
-  type AccountLabel,
-  type Member,
-  type PeopleStore,
-  type PersonRow,
-  emailKey,
-} from "../core/account-store.ts";
+import { type Account, type AccountLabel, type Member, type PersonRow, emailKey } from "../core/account-store.ts";
 import { keyCreated, keyRow } from "./keys.ts";
 import { authorize, type Caller, SYSTEM } from "../core/roles.ts";
 import type { Credentials, PasswordChange } from "./schemas.ts";
@@ -22,13 +16,9 @@ import { createSessionRegistry, newSession } from "./sessions.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 import { createLogInThrottle, createSignInAudit, createSignUpThrottle } from "./throttle.ts";
 
-interface PeopleDeps {
-  readonly people: PeopleStore;
-  readonly audit: Pick<AuditStore, "record">;
+interface PeopleDeps extends Pick<Store, "people" | "audit">, Pick<AppContext, "ids" | "clock"> {
   readonly passwords: Passwords;
   readonly secrets: Secrets;
-  readonly ids: Pick<Ids, "account" | "key" | "person">;
-  readonly clock: Clock;
   readonly signUpGate: Pick<SignUpGate, "signUps" | "closedBy" | "requireOpen">;
 }
 

@@ -1,31 +1,25 @@
+import type { Store } from "../core/store.ts";
+import type { Log } from "../observability/log.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 import Type, { type Static } from "typebox";
-import { auditOf, type AuditStore } from "../core/audit.ts";
+import { auditOf } from "../core/audit.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { dateTime, describedOnly, nullable, url, choice } from "../api/schema-helpers.ts";
 import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
 import { normalTarget } from "../core/target.ts";
-import type { Clock } from "../core/clock.ts";
-import type { Ids } from "../core/ids.ts";
 import {
-  type SigningStore,
   type SigningSeed,
-  type AccountStore,
   SIGNING_USES,
   type SigningUse,
   type SealedPlace,
   type UsedOrigins,
 } from "../core/account-store.ts";
 import { ORIGIN_CHARS_MAX, SIGNING_OVERLAP_MS, SIGNING_SECRETS_FRESH_MS, KNOWN_ORIGINS_MAX } from "../core/limits.ts";
-import type { Log } from "../observability/log.ts";
 
-interface SigningServiceDeps {
-  readonly signing: Pick<SigningStore, "origins" | "rotate" | "seeds">;
-  readonly audit: Pick<AuditStore, "record">;
+interface SigningServiceDeps extends Pick<Store, "signing" | "audit">, Pick<AppContext, "ids" | "clock"> {
   readonly signingSecrets: SigningSecrets;
   readonly secrets: Pick<Secrets, "newRootSecret" | "seal">;
-  readonly ids: Pick<Ids, "row">;
-  readonly clock: Pick<Clock, "now">;
 }
 
 /** The signing secrets of one origin. */
@@ -103,9 +97,7 @@ export function throwExplained(error: unknown): never {
   throw new DomainError("internal_error", message);
 }
 
-interface SecretsDeps {
-  readonly accounts: Pick<AccountStore, "find">;
-  readonly signing: Pick<SigningStore, "seeds" | "callbackOverlap">;
+interface SecretsDeps extends Pick<Store, "accounts" | "signing"> {
   readonly secrets: Pick<Secrets, "open" | "signingSecret">;
   readonly log: Pick<Log, "error">;
   /** How long they are cached; by default as for the only process of a database. */

@@ -1,3 +1,5 @@
+import type { Store } from "../core/store.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 import type { Person, StartedSession, RequestSource, SessionSource } from "../core/session.ts";
 import { type Audited, auditOf } from "../core/audit.ts";
 import { DomainError, invalidField } from "../core/domain-error.ts";
@@ -10,16 +12,13 @@ import {
 } from "../core/limits.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import { hostOf } from "../core/notification.ts";
-import type { Clock } from "../core/clock.ts";
-import type { Ids } from "../core/ids.ts";
-import { type AccountLabel, type PeopleStore, type SessionRow, emailKey } from "../core/account-store.ts";
+import { type AccountLabel, type SessionRow, emailKey } from "../core/account-store.ts";
 import {
   type Identity,
   type Invitation,
   type MemberChange,
   type StoredInvitation,
   type TeamMember,
-  type TeamStore,
   invitationLink,
 } from "../core/team-store.ts";
 import { isByManager } from "../core/makers.ts";
@@ -27,13 +26,9 @@ import { NO_PASSWORD, type PeopleService } from "./people.ts";
 import { authorize, type Caller, type MemberRole, holderIdOf } from "../core/roles.ts";
 import { newSession } from "./sessions.ts";
 
-interface TeamDeps {
-  readonly team: TeamStore;
-  readonly people: Pick<PeopleStore, "labelOf" | "endSessions" | "find" | "sessionsOf" | "switchAccount">;
+interface TeamDeps extends Pick<Store, "team" | "people">, Pick<AppContext, "ids" | "clock"> {
   readonly peopleService: Pick<PeopleService, "authenticate" | "hashPassword" | "recheckPerson">;
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "invitationToken" | "newToken">;
-  readonly ids: Pick<Ids, "invitation" | "person" | "row">;
-  readonly clock: Pick<Clock, "now">;
   /** Where people reach the pages, without a trailing slash. */
   readonly baseUrl: string;
   /** Called when a mail waits for this address; null: no mail is sent. */

@@ -1,3 +1,5 @@
+import type { Store } from "../core/store.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 import { RetryLater } from "../core/domain-error.ts";
 import {
   SIGN_UPS_PER_CLIENT_MAX,
@@ -10,8 +12,7 @@ import {
   OIDC_PER_CLIENT_MAX,
 } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
-import type { AuditStore } from "../core/audit.ts";
-import { type PeopleStore, emailKey } from "../core/account-store.ts";
+import { emailKey } from "../core/account-store.ts";
 
 /** An attempt to log in. */
 interface LogInAttempt {
@@ -105,11 +106,7 @@ class WindowCounter {
 
 type RefusedSignIn = keyof typeof SIGN_IN_ENTRIES_MAX;
 
-interface SignInAuditDeps {
-  readonly people: Pick<PeopleStore, "find">;
-  readonly audit: Pick<AuditStore, "record">;
-  readonly clock: Pick<Clock, "now" | "after">;
-}
+type SignInAuditDeps = Pick<Store, "people" | "audit"> & Pick<AppContext, "clock">;
 
 /**
  * Records failed log-ins in the audit log: the first `SIGN_IN_ENTRIES_MAX` of a window one by one, the others as one entry

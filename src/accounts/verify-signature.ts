@@ -1,12 +1,11 @@
+import type { Store } from "../core/store.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 import { SIGNING_USES, type SigningUse } from "../core/account-store.ts";
 import Type, { type Static } from "typebox";
-import type { FirstStepStore } from "../core/activity-store.ts";
-import type { ActionStore } from "../core/store.ts";
 import { sentBody } from "../core/body.ts";
 import { invalidFields } from "../core/domain-error.ts";
 import { stringMap, url, choice, plainText, yesNo } from "../api/schema-helpers.ts";
 import { normalTarget } from "../core/target.ts";
-import type { Clock } from "../core/clock.ts";
 import { ACTION_ID } from "../core/ids.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { nullIfUnreadable, throwExplained, type SigningSecrets } from "./signing-secrets.ts";
@@ -238,11 +237,8 @@ function compactOf(text: string): string | null {
   }
 }
 
-interface VerifyDeps {
+interface VerifyDeps extends Pick<Store, "actions" | "firstSteps">, Pick<AppContext, "clock"> {
   readonly signingSecrets: Pick<SigningSecrets, "find">;
-  readonly actions: Pick<ActionStore, "find">;
-  readonly firstSteps: Pick<FirstStepStore, "add">;
-  readonly clock: Pick<Clock, "now">;
 }
 
 /** Answers owners why a receiver can't verify what it got. It reveals no secret and makes no signature. */

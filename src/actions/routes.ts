@@ -126,22 +126,7 @@ export function actionIdOf(context: RequestContext, { id }: { readonly id: strin
 }
 
 interface ActionRouteDeps extends CreateRules, WaitingDeps, EventsDeps {
-  readonly actionService: Pick<
-    ActionService,
-    | "create"
-    | "get"
-    | "list"
-    | "counts"
-    | "timeline"
-    | "history"
-    | "historyOf"
-    | "digestOf"
-    | "wait"
-    | "approve"
-    | "cancel"
-    | "retry"
-    | "sendNow"
-  >;
+  readonly actionService: ActionService;
   readonly exportActions: ExportActions;
   /** The public URL of the service, without a trailing slash. */
   readonly baseUrl: string;

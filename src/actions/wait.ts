@@ -1,17 +1,12 @@
+import type { Store } from "../core/store.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 import { type Action, isTerminal } from "../core/action.ts";
 import { authorize, type Caller, holderIdOf } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { WAITERS_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import { countByHolder, holderToEvict } from "../runtime/fair-share.ts";
-import type { Bus } from "../core/bus.ts";
-import type { Clock } from "../core/clock.ts";
-import type { ActionStore } from "../core/store.ts";
 
-export interface WaitDeps {
-  readonly actions: Pick<ActionStore, "find">;
-  readonly clock: Pick<Clock, "after">;
-  readonly bus: Pick<Bus, "watch" | "saw">;
-}
+export type WaitDeps = Pick<Store, "actions"> & Pick<AppContext, "clock" | "bus">;
 
 interface WaitOptions {
   readonly waitMs: number;

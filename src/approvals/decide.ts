@@ -1,3 +1,12 @@
+import {
+  type Store,
+  type ActionStore,
+  StoreUnavailable,
+  type ExpiredAction,
+  type HeldAction,
+  type UpkeepStore,
+} from "../core/store.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 import type { Action, Operation, ActionStatus, Decision } from "../core/action.ts";
 import { type Audited, auditOf, auditOfSystem } from "../core/audit.ts";
 import { authorize, type Caller, isWithdrawal, requireMayChange } from "../core/roles.ts";
@@ -25,34 +34,21 @@ import {
 } from "../core/limits.ts";
 import { keptRetryAfter } from "../receipts/response-headers.ts";
 import { maskText } from "../receipts/masking.ts";
-import { entryOfDecision, entryOfRequest, type RejectionStore } from "../core/rejections.ts";
+import { entryOfDecision, entryOfRequest } from "../core/rejections.ts";
 import { type HashOf, requestDigest } from "../core/dedupe.ts";
 import type { Bus } from "../core/bus.ts";
-import type { Clock } from "../core/clock.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import {
-  type ActionStore,
-  StoreUnavailable,
-  type ExpiredAction,
-  type HeldAction,
-  type UpkeepStore,
-} from "../core/store.ts";
 import type { Enqueue } from "../receipts/serialize.ts";
 import { logHeld } from "./held.ts";
 import { creatorOf, decide, mayApproveIt, needsListedCallback, NO_COUNTS } from "../core/policy.ts";
 import type { Recipients } from "./recipients.ts";
 import type { Log } from "../observability/log.ts";
 
-export interface DecideDeps {
-  readonly actions: Pick<ActionStore, "find" | "apply" | "heldCount" | "holderOf" | "hasBudgetLeft" | "timeline">;
-  readonly clock: Clock;
-  readonly bus: Pick<Bus, "publish">;
-  readonly metrics: Pick<Metrics, "decided">;
+export interface DecideDeps
+  extends Pick<Store, "actions" | "rejections">, Pick<AppContext, "clock" | "bus" | "metrics" | "log"> {
   readonly enqueue: Enqueue;
-  readonly rejections: Pick<RejectionStore, "count">;
   readonly recipients: Pick<Recipients, "factsFor">;
   readonly hashOf: HashOf;
-  readonly log: Pick<Log, "info">;
 }
 
 /** The change of a decision, or why it is not allowed. It may query the store. */

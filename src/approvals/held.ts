@@ -1,21 +1,21 @@
-import type { Action } from "../core/action.ts";
-import { authorize, type Caller } from "../core/roles.ts";
-import { type DecisionHistory, NO_HISTORY } from "./facts.ts";
-import type { KeyEnd } from "./risks.ts";
-import { HELD_COUNTED_MAX, HELD_HOSTS_SHOWN_MAX, HELD_LISTED_MAX } from "../core/limits.ts";
-import { digestsOf, type RejectionStore } from "../core/rejections.ts";
-import type { HashOf } from "../core/dedupe.ts";
-import type { Clock } from "../core/clock.ts";
-import type { Log } from "../observability/log.ts";
-import type { AccountStore, ApiKey } from "../core/account-store.ts";
 import {
-  type ActionStore,
+  type Store,
   type HeldFilter,
   type HeldPage,
   type Requester,
   type WaitingHost,
   hostOfKey,
 } from "../core/store.ts";
+import type { AppContext } from "../runtime/app-context.ts";
+import type { Action } from "../core/action.ts";
+import { authorize, type Caller } from "../core/roles.ts";
+import { type DecisionHistory, NO_HISTORY } from "./facts.ts";
+import type { KeyEnd } from "./risks.ts";
+import { HELD_COUNTED_MAX, HELD_HOSTS_SHOWN_MAX, HELD_LISTED_MAX } from "../core/limits.ts";
+import { digestsOf } from "../core/rejections.ts";
+import type { HashOf } from "../core/dedupe.ts";
+import type { Log } from "../observability/log.ts";
+import type { ApiKey } from "../core/account-store.ts";
 
 /** Says in the log that an action waits for a person: the one event of its life that somebody must act on. */
 export function logHeld(log: Pick<Log, "info">, { id, accountId, method, host, run, keyId }: Action): void {
@@ -38,14 +38,7 @@ export interface Inbox extends HeldPage {
   readonly matching: number;
 }
 
-export interface HistoryDeps {
-  readonly actions: Pick<
-    ActionStore,
-    "approvedHosts" | "held" | "heldAmong" | "heldHosts" | "heldTotal" | "requesters"
-  >;
-  readonly accounts: Pick<AccountStore, "findKey">;
-  readonly rejections: Pick<RejectionStore, "earlier" | "similar">;
-  readonly clock: Clock;
+export interface HistoryDeps extends Pick<Store, "actions" | "accounts" | "rejections">, Pick<AppContext, "clock"> {
   readonly hashOf: HashOf;
 }
 

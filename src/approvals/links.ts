@@ -1,12 +1,12 @@
+import type { Store, LinkStore } from "../core/store.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 import { type Action, type ApprovalLink, DECISIONS, type Decision } from "../core/action.ts";
 import { APPROVAL_LINK_MS } from "../core/limits.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { LinkStore, ActionStore } from "../core/store.ts";
 import type { Caller } from "../core/roles.ts";
 import { isHeldIn, OtherRequest, type Decide } from "../core/changes.ts";
 import { requestDigest } from "../core/dedupe.ts";
 import { type DecisionHistory, NO_HISTORY } from "./facts.ts";
-import type { Clock } from "../core/clock.ts";
 import { isAlreadyDecided } from "./decide.ts";
 import type { HistoryOf } from "./held.ts";
 import type { Recipients } from "./recipients.ts";
@@ -40,11 +40,8 @@ export function createLinksOf({ links, secrets, baseUrl }: ApprovalLinkDeps): Li
   };
 }
 
-interface FollowLinkDeps {
-  readonly links: Pick<LinkStore, "find">;
-  readonly actions: Pick<ActionStore, "findById">;
+interface FollowLinkDeps extends Pick<Store, "links" | "actions">, Pick<AppContext, "clock"> {
   readonly secrets: Pick<Secrets, "readApprovalToken" | "isOfHash" | "hash" | "requestToken">;
-  readonly clock: Clock;
   readonly actionService: { readonly approve: Decide; readonly cancel: Decide };
   readonly recipients: Pick<Recipients, "mayMail">;
   readonly historyOf: HistoryOf;

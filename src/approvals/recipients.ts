@@ -1,12 +1,9 @@
+import type { Store } from "../core/store.ts";
 import type { Action, ActionRequest, Creator, LimitedCreator } from "../core/action.ts";
 import { isLimited } from "../core/key-limits.ts";
-import type { AccountStore, PeopleStore, CallbackHostStore } from "../core/account-store.ts";
 import { type AccountFacts, mayCallBack, mayMail, needsListedCallback, needsMember } from "../core/policy.ts";
 
-interface RecipientDeps {
-  readonly accounts: Pick<AccountStore, "findKey">;
-  readonly callbackHosts: Pick<CallbackHostStore, "list">;
-  readonly people: Pick<PeopleStore, "mayApprove">;
+interface RecipientDeps extends Pick<Store, "accounts" | "callbackHosts" | "people"> {
   /** Addresses and `@domain`s that may be asked for approval; empty: none are set. */
   readonly approvers: readonly string[];
 }

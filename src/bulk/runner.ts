@@ -1,24 +1,20 @@
+import { type Store, StoreUnavailable } from "../core/store.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 import type { Decide } from "../core/changes.ts";
 import type { Caller } from "../core/roles.ts";
 import { SYSTEM } from "../core/roles.ts";
 import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import { auditOfSystem } from "../core/audit.ts";
 import { BULK_ROUND_JOBS_MAX, BULK_STEP_ACTIONS } from "../core/limits.ts";
-import type { Clock } from "../core/clock.ts";
 import type { JobLeases } from "../runtime/job-leases.ts";
 import type { Log } from "../observability/log.ts";
-import { type ActionStore, StoreUnavailable } from "../core/store.ts";
-import type { BulkAction, BulkEnd, BulkJob, BulkStore } from "../core/bulk-job.ts";
+import type { BulkAction, BulkEnd, BulkJob } from "../core/bulk-job.ts";
 
-interface RunnerDeps {
-  readonly bulk: BulkStore;
-  readonly actions: Pick<ActionStore, "timeline">;
+interface RunnerDeps extends Pick<Store, "bulk" | "actions">, Pick<AppContext, "clock" | "log"> {
   readonly decide: Readonly<Record<BulkJob["operation"], Decide>>;
   /** Whoever began a job, with their rights of the moment; null: they may not act any more. */
   readonly callerOf: (job: BulkJob) => Promise<Caller | null>;
   readonly leases: JobLeases;
-  readonly clock: Pick<Clock, "now">;
-  readonly log: Pick<Log, "error">;
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { Store, MatchedAction, MatchedActions } from "../core/store.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { authorize, type Caller, hasScope, mayChange, type Viewer, viewerOf } from "../core/roles.ts";
 import { checkFilters, type FilterQuery } from "../api/list-schemas.ts";
@@ -8,22 +9,14 @@ import { type Audited, auditOf } from "../core/audit.ts";
 import { BULK_ACTIONS_MAX, BULK_GROUPS_SHOWN_MAX, BULK_RUNNING_MAX, BULK_SCAN_ROWS_MAX } from "../core/limits.ts";
 import { searchedAs } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
-import type { Clock } from "../core/clock.ts";
-import type { Ids } from "../core/ids.ts";
-import type { ActionStore, MatchedAction, MatchedActions } from "../core/store.ts";
-import type { BulkJob, BulkOperation, BulkResult, BulkResultQuery, BulkStore } from "../core/bulk-job.ts";
+import type { BulkJob, BulkOperation, BulkResult, BulkResultQuery } from "../core/bulk-job.ts";
 import { callerOfKey } from "../accounts/authenticate.ts";
-import type { AccountStore } from "../core/account-store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { type JobLeases, NO_JOB_LEASES } from "../runtime/job-leases.ts";
 import { BulkRunner } from "./runner.ts";
 
-interface BulkDeps {
-  readonly bulk: BulkStore;
-  readonly actions: Pick<ActionStore, "matching" | "withUnknown" | "withLateSuccess">;
+interface BulkDeps extends Pick<Store, "bulk" | "actions">, Pick<AppContext, "clock" | "ids"> {
   readonly runner: { run(): Promise<void> };
-  readonly clock: Pick<Clock, "now">;
-  readonly ids: Pick<Ids, "bulk">;
 }
 
 export interface BulkRequest {
@@ -219,11 +212,8 @@ export function createBulk(app: AppContext, { actionService, isStopped, leases =
   return { bulkService: createBulkService({ clock, ids, bulk, actions, runner: bulkRunner }), bulkRunner };
 }
 
-interface JobCallerDeps {
-  readonly accounts: Pick<AccountStore, "findKey" | "replacedBy">;
-  readonly bulk: Pick<BulkStore, "member">;
+interface JobCallerDeps extends Pick<Store, "accounts" | "bulk">, Pick<AppContext, "clock"> {
   readonly isStopped: (accountId: string) => boolean;
-  readonly clock: Pick<Clock, "now">;
 }
 
 /** Whoever began a job, with the rights that they have now; null: the key was revoked or has expired, or the person has left. */

@@ -1,9 +1,11 @@
+import type { Store } from "../core/store.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import type { Creator } from "../core/action.ts";
 import { describeOutcome } from "../core/outcome.ts";
 import { DomainError } from "../core/domain-error.ts";
 import type { Recipients } from "../approvals/recipients.ts";
-import { type Audited, auditOf, type AuditStore } from "../core/audit.ts";
+import { type Audited, auditOf } from "../core/audit.ts";
 import { CHANNELS_MAX, MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
 import { type PostDeps, postRequest } from "../delivery/channels.ts";
 import { deliveryOf, faultOf } from "../delivery/deliver.ts";
@@ -11,9 +13,7 @@ import type { Delivery } from "../core/notification.ts";
 import { createMessageLimit } from "../runtime/message-limit.ts";
 import { type Mailer, messageError, NO_MAILER } from "../mail/mailer.ts";
 import type { Sender } from "../outbound/deadline.ts";
-import type { Clock } from "../core/clock.ts";
-import type { Ids } from "../core/ids.ts";
-import type { Channel, ChannelStore, KnownChannels } from "../core/channel.ts";
+import type { Channel, KnownChannels } from "../core/channel.ts";
 import { slackTest, webhookTest } from "../mail/chat-messages.ts";
 import {
   type ChangeChannel,
@@ -26,16 +26,12 @@ import {
   urlIssues,
 } from "./schemas.ts";
 
-interface ChannelServiceDeps extends PostDeps {
-  readonly channels: ChannelStore;
+interface ChannelServiceDeps extends PostDeps, Pick<Store, "channels" | "audit">, Pick<AppContext, "clock" | "ids"> {
   readonly known: Pick<KnownChannels, "refresh">;
-  readonly audit: Pick<AuditStore, "record">;
   readonly recipients: Pick<Recipients, "mayMail">;
   readonly sender: Sender;
   /** Null: no mail provider is configured. */
   readonly mailer: Mailer | null;
-  readonly clock: Pick<Clock, "now" | "monotonicMs">;
-  readonly ids: Pick<Ids, "channel" | "row">;
   readonly checkTarget: CheckChannelUrl;
 }
 

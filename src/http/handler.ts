@@ -1,11 +1,9 @@
+import type { AppContext } from "../runtime/app-context.ts";
 import type { Authenticate } from "../core/session.ts";
 import { type AnyElysia, Elysia } from "elysia";
 import type { Server } from "bun";
 import type { Caller } from "../core/roles.ts";
 import type { Clock } from "../core/clock.ts";
-import type { Ids } from "../core/ids.ts";
-import type { Log } from "../observability/log.ts";
-import type { Metrics } from "../observability/metrics.ts";
 import {
   clientAddressOf,
   clientOf,
@@ -24,12 +22,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { chunkedBodyOf, dropBody } from "./body.ts";
 import { createRateLimit } from "./rate-limit.ts";
 
-export interface HandlerDeps {
+export interface HandlerDeps extends Pick<AppContext, "clock" | "ids" | "log" | "metrics"> {
   readonly authenticate: Authenticate;
-  readonly clock: Clock;
-  readonly ids: Pick<Ids, "request">;
-  readonly log: Log;
-  readonly metrics: Pick<Metrics, "requested">;
   readonly isTrustedProxy: IsTrustedProxy;
   readonly readerOf: ReaderOf;
   /** Checks the Host of a request for a page. */

@@ -1,3 +1,5 @@
+import type { Store } from "../core/store.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 import type { StartedSession, RequestSource } from "../core/session.ts";
 import { auditOf } from "../core/audit.ts";
 import type { PeopleService } from "../accounts/people.ts";
@@ -5,21 +7,17 @@ import { NO_PASSWORD } from "../accounts/people.ts";
 import { newSession } from "../accounts/sessions.ts";
 import type { TeamService } from "../accounts/team.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { Clock } from "../core/clock.ts";
-import type { Member, PeopleStore } from "../core/account-store.ts";
-import type { Identity, TeamStore } from "../core/team-store.ts";
+import type { Member } from "../core/account-store.ts";
+import type { Identity } from "../core/team-store.ts";
 import type { Claims } from "./provider.ts";
 
 /** Why somebody whom the provider has vouched for is not let in. */
 export type NotLetIn = "unverified" | "other_domain" | "no_account" | "other_identity";
 
-interface OidcSignInDeps {
-  readonly team: Pick<TeamStore, "identified" | "signIn">;
-  readonly people: Pick<PeopleStore, "find">;
+interface OidcSignInDeps extends Pick<Store, "team" | "people">, Pick<AppContext, "clock"> {
   readonly peopleService: Pick<PeopleService, "recheckPerson">;
   readonly teamService: Pick<TeamService, "joinByIdentity">;
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken" | "readDeviceToken">;
-  readonly clock: Pick<Clock, "now">;
   /** Lower case. */
   readonly allowedDomains: readonly string[];
 }

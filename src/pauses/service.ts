@@ -1,3 +1,5 @@
+import { type Store, StoreUnavailable } from "../core/store.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 import type { Decide } from "../core/changes.ts";
 import { type Audited, type AuditDetail, auditOf, auditOfSystem } from "../core/audit.ts";
 import { accountStopped, authorize, type Caller, SYSTEM } from "../core/roles.ts";
@@ -5,19 +7,11 @@ import { DomainError } from "../core/domain-error.ts";
 import { CANCEL_BATCH_MAX, PAUSES_MAX } from "../core/limits.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { Pause, PauseScope, PauseStore } from "../core/pause.ts";
-import type { Clock } from "../core/clock.ts";
-import type { Ids } from "../core/ids.ts";
-import type { Log } from "../observability/log.ts";
 import type { Revocation } from "../core/account-store.ts";
-import { StoreUnavailable } from "../core/store.ts";
 
-interface PauseDeps {
-  readonly pauses: PauseStore;
+interface PauseDeps extends Pick<Store, "pauses">, Pick<AppContext, "clock" | "ids" | "log"> {
   readonly paused: ActivePauses;
   readonly cancel: Decide;
-  readonly clock: Pick<Clock, "now">;
-  readonly ids: Pick<Ids, "pause">;
-  readonly log: Pick<Log, "error">;
 }
 
 interface PauseRequest {
