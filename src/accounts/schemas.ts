@@ -12,10 +12,10 @@ import {
   emailSchema,
   bodyCheck,
   KeyId,
-  keyId,
   quantity,
   choice,
   yesNo,
+  idSchema,
 } from "../api/schema-helpers.ts";
 import {
   ACCOUNT_NAME_CHARS_MAX,
@@ -102,7 +102,8 @@ export const CreateKey = Type.Object(
     hold: Type.Optional(hold("Default: the hold of the key that it replaces, else none.")),
     scope: Type.Optional(scope),
     replaces: Type.Optional(
-      keyId(
+      idSchema(
+        "key",
         "Id of the key that it replaces: it also acts on the actions of that one. The replaced key stays live until it is revoked.",
       ),
     ),
@@ -264,11 +265,7 @@ function mapLimits<T>(map: (value: number, description: string) => T): Readonly<
   return Object.fromEntries(mapped) as Record<FixedLimit, T>;
 }
 
-export const AccountId = Type.String({
-  pattern: "^acc_[A-Za-z0-9_-]{1,64}$",
-  description: "Id of the account.",
-  examples: ["acc_01kjwa5v00e7v8c9x2m4n6p8qr"],
-});
+export const AccountId = idSchema("acc", "Id of the account.");
 
 const accountName = Type.Refine(
   Type.String({

@@ -3,24 +3,24 @@ import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from 
 import { MadeByQuery } from "./schemas.ts";
 import { jsonOf } from "../http/response.ts";
 import type { TeamService, ListedInvitation } from "./team.ts";
-import { bodyCheck, dateTime, emailSchema, nullable, plainText, url, choice, yesNo } from "../api/schema-helpers.ts";
+import {
+  bodyCheck,
+  dateTime,
+  emailSchema,
+  nullable,
+  plainText,
+  url,
+  choice,
+  yesNo,
+  idSchema,
+} from "../api/schema-helpers.ts";
 import { INVITATIONS_OPEN_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import type { Invitation, TeamMember } from "../core/team-store.ts";
 import { MEMBER_ROLES } from "../core/roles.ts";
 
-export const PersonId = Type.String({
-  title: "PersonId",
-  pattern: "^per_[A-Za-z0-9_-]{1,64}$",
-  description: "Id of a person.",
-  examples: ["per_01kjwa5v00e7v8c9x2m4n6p8qr"],
-});
+export const PersonId = idSchema("per", "Id of a person.", "PersonId");
 
-export const InvitationId = Type.String({
-  title: "InvitationId",
-  pattern: "^inv_[A-Za-z0-9_-]{1,64}$",
-  description: "Id of an invitation.",
-  examples: ["inv_01kjwa5v00e7v8c9x2m4n6p8qr"],
-});
+export const InvitationId = idSchema("inv", "Id of an invitation.", "InvitationId");
 
 const roleMember = choice(
   MEMBER_ROLES,

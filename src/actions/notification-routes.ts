@@ -9,8 +9,9 @@ import {
   plainText,
   quantity,
   choice,
+  pageLimit,
 } from "../api/schema-helpers.ts";
-import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../core/limits.ts";
+import { LIST_LIMIT_DEFAULT } from "../core/limits.ts";
 import { jsonOf } from "../http/response.ts";
 import { createApiRoutes, operation } from "../http/operation.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
@@ -21,15 +22,7 @@ const CURSOR_EXAMPLE = "MDFranZmNXYwMGU3djhjOXgybTRuNnA4cXI";
 
 export const NotificationQuery = Type.Object(
   {
-    limit: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: LIST_LIMIT_MAX,
-        default: LIST_LIMIT_DEFAULT,
-        description: "Most notifications of a page.",
-        examples: [50],
-      }),
-    ),
+    limit: Type.Optional(pageLimit("Most notifications of a page.")),
     cursor: Type.Optional(plainText("The next_cursor of the page before.", CURSOR_EXAMPLE)),
   },
   { additionalProperties: false },

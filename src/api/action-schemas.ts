@@ -36,16 +36,12 @@ import {
   quantity,
   choice,
   yesNo,
+  idSchema,
 } from "./schema-helpers.ts";
 import { ruleMembers } from "./rule-schemas.ts";
 
 // `title` becomes the name of the schema in the API description.
-export const ActionId = Type.String({
-  title: "ActionId",
-  pattern: "^act_[A-Za-z0-9_-]{1,64}$",
-  description: "Id of an action.",
-  examples: ["act_01kjwa5v00e7v8c9x2m4n6p8qr"],
-});
+export const ActionId = idSchema("act", "Id of an action.", "ActionId");
 
 // `type` beside `enum`: clients that generate forms from a schema need it.
 export const Status = Type.Enum([...ACTION_STATUSES], {

@@ -6,7 +6,6 @@ import { ACTION_ID } from "../core/ids.ts";
 import {
   FILTER_IDS_MAX,
   LIST_LIMIT_DEFAULT,
-  LIST_LIMIT_MAX,
   METADATA_FILTERS_MAX,
   METADATA_VALUE_CHARS_MAX,
   SEARCH_CHARS_MAX,
@@ -25,10 +24,11 @@ import {
   nullable,
   plainText,
   RESPONSE_CODE,
-  keyId,
+  idSchema,
   quantity,
   choice,
   yesNo,
+  pageLimit,
 } from "./schema-helpers.ts";
 import { TIMELINE_EVENT_TYPES } from "../core/timeline.ts";
 
@@ -72,7 +72,7 @@ export const FILTERS = {
   host: Type.Optional(hostSchema("Host name, with a port or for any port.")),
   path: Type.Optional(searched("The start of the target's path.", "/v1/refunds")),
   dedupe: Type.Optional(key("The dedupe key of the create.")),
-  created_by: Type.Optional(keyId("Id of the key that created it.")),
+  created_by: Type.Optional(idSchema("key", "Id of the key that created it.")),
   created_after: Type.Optional(dateTime("Created later than this.")),
   created_before: Type.Optional(dateTime("Created earlier than this.")),
   response_code: Type.Optional(
@@ -125,15 +125,7 @@ export const ExportQuery = Type.Object(
 export const ListQuery = Type.Object(
   {
     ...FILTERS,
-    limit: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: LIST_LIMIT_MAX,
-        default: LIST_LIMIT_DEFAULT,
-        description: "Most actions of a page; large ones make it shorter.",
-        examples: [50],
-      }),
-    ),
+    limit: Type.Optional(pageLimit("Most actions of a page; large ones make it shorter.")),
     cursor: Type.Optional(
       Type.String({
         description: "The next_cursor of the page before, as it was given.",

@@ -1,15 +1,10 @@
 import { invalidField } from "../core/domain-error.ts";
 import { checkHost } from "../core/target.ts";
-import { nullable, plainText, KeyId, hostSchema, reason, dateTime, choice, yesNo } from "./schema-helpers.ts";
+import { nullable, plainText, KeyId, hostSchema, reason, dateTime, choice, yesNo, idSchema } from "./schema-helpers.ts";
 import { PAUSE_KINDS, UNFINISHED_ON_REVOKE, type Pause } from "../core/pause.ts";
 import Type, { type Static } from "typebox";
 
-export const PauseId = Type.String({
-  title: "PauseId",
-  pattern: "^pau_[A-Za-z0-9_-]{1,64}$",
-  description: "Id of a pause.",
-  examples: ["pau_01kjwa5v00e7v8c9x2m4n6p8qr"],
-});
+export const PauseId = idSchema("pau", "Id of a pause.", "PauseId");
 
 export const kind = choice(
   PAUSE_KINDS,

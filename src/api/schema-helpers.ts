@@ -2,6 +2,8 @@ import Type, { type Static, type TSchema, type TObject } from "typebox";
 import {
   EMAIL_CHARS_MAX,
   KEY_CHARS_MAX,
+  LIST_LIMIT_DEFAULT,
+  LIST_LIMIT_MAX,
   NAME_CHARS_MAX,
   REASON_CHARS_MAX,
   URL_CHARS_MAX,
@@ -104,6 +106,19 @@ export const yesNo = (description: string, example: boolean) => Type.Boolean({ d
 /** A whole number, not less than 0. */
 export const quantity = (description: string, example: number) =>
   Type.Integer({ minimum: 0, description, examples: [example] });
+
+/** How many a page of a list has, in its query. */
+export const pageLimit = (description: string) =>
+  Type.Integer({ minimum: 1, maximum: LIST_LIMIT_MAX, default: LIST_LIMIT_DEFAULT, description, examples: [50] });
+
+/** The id of a thing, which its prefix tells. With a title it is a schema of its own in the API description. */
+export const idSchema = (prefix: string, description: string, title?: string) =>
+  Type.String({
+    ...(title !== undefined && { title }),
+    pattern: `^${prefix}_[A-Za-z0-9_-]{1,64}$`,
+    description,
+    examples: [`${prefix}_01kjwa5v00e7v8c9x2m4n6p8qr`],
+  });
 
 export const dateTime = (description: string) =>
   Type.String({ format: "date-time", description, examples: ["2026-03-04T12:00:00.000Z"] });
@@ -307,9 +322,4 @@ export function decodeCursor(cursor: string, position: RegExp): string | null {
   return position.test(text) && encodeCursor(text) === cursor ? text : null;
 }
 
-export const ID = { pattern: "^key_[A-Za-z0-9_-]{1,64}$", examples: ["key_01kjwa5v00e7v8c9x2m4n6p8qr"] };
-
-export const KeyId = Type.String({ title: "KeyId", ...ID, description: "Id of a key." });
-
-/** A key id with a description of its own. */
-export const keyId = (description: string) => Type.String({ ...ID, description });
+export const KeyId = idSchema("key", "Id of a key.", "KeyId");

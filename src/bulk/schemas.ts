@@ -14,18 +14,15 @@ import {
   choice,
   yesNo,
   quantity,
+  idSchema,
+  pageLimit,
 } from "../api/schema-helpers.ts";
-import { BULK_GROUPS_SHOWN_MAX, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../core/limits.ts";
+import { BULK_GROUPS_SHOWN_MAX } from "../core/limits.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
 import { BULK_OPERATIONS, BULK_STATUSES, type BulkJob, type BulkResult } from "../core/bulk-job.ts";
 
-export const BulkId = Type.String({
-  title: "BulkId",
-  pattern: "^blk_[A-Za-z0-9_-]{1,64}$",
-  description: "Id of a bulk job.",
-  examples: ["blk_01kjwa5v00e7v8c9x2m4n6p8qr"],
-});
+export const BulkId = idSchema("blk", "Id of a bulk job.", "BulkId");
 
 const Operation = choice(BULK_OPERATIONS, "What is done with each action.", "retry");
 
@@ -168,15 +165,7 @@ export const BulkResultList = Type.Object(
 /** A page of jobs or of results. */
 export const BulkQuery = Type.Object(
   {
-    limit: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: LIST_LIMIT_MAX,
-        default: LIST_LIMIT_DEFAULT,
-        description: "Most entries of a page.",
-        examples: [50],
-      }),
-    ),
+    limit: Type.Optional(pageLimit("Most entries of a page.")),
     cursor: Type.Optional(plainText("The next_cursor of the page before.", CURSOR_EXAMPLE)),
   },
   { additionalProperties: false },

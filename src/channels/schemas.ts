@@ -9,6 +9,7 @@ import {
   targetUrl,
   choice,
   yesNo,
+  idSchema,
 } from "../api/schema-helpers.ts";
 import {
   CHANNEL_ADDRESSES_MAX,
@@ -26,11 +27,7 @@ import {
   type ChannelTarget,
 } from "../core/channel.ts";
 
-export const ChannelId = Type.String({
-  pattern: "^chn_[A-Za-z0-9_-]{1,64}$",
-  description: "Id of a channel.",
-  examples: ["chn_01kjwa5v00e7v8c9x2m4n6p8qr"],
-});
+export const ChannelId = idSchema("chn", "Id of a channel.");
 
 const kind = choice(
   CHANNEL_KINDS,
