@@ -173,12 +173,12 @@ function take<Row extends Found>(
   return { taken, next };
 }
 
-/** A time that was altered is due: its row is claimed, and found to be what it is. */
+/** A time that was altered is due. */
 function dueTime(dueAt: SqlValue): number {
   return typeof dueAt === "number" ? dueAt : 0;
 }
 
-/** The number after one of a row; of one that was altered to no number, the first. */
+/** The number after one of a row; of one that was altered to no whole number, the first. */
 function after(count: SqlValue): number {
-  return typeof count === "number" ? count + 1 : 1;
+  return typeof count === "number" && Number.isSafeInteger(count) ? count + 1 : 1;
 }
