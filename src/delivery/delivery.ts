@@ -128,7 +128,7 @@ export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
       // What a dead process had in flight ends as `unknown`: the target may have received it.
       recover: (action) => settlement.recover(action),
       // The row was read back without its last result, which stays as it is.
-      unclaim: (action) => settlement.unclaim({ ...action, result: null }, "in_doubt"),
+      unclaim: (action, why) => settlement.unclaim({ ...action, result: null }, why),
       onRescued(count) {
         metrics.rescued(count);
         log.warn("actions.rescued", { count });

@@ -34,6 +34,15 @@ interface HostGroup extends Group {
   reserve: number;
   /** Null: its calls have no rate. */
   bucket: TokenBucket | null;
+  /** Slots whose rows are being stored or claimed; part of `inFlight`. Of them those that were taken since the last commit. */
+  claiming: number;
+  fresh: number;
+  /** Whether slots may be taken that calls have not left yet: where the account sets no limit for the host. */
+  mayExceed: boolean;
+  /** Calls that have ended since the last commit, between the two before, and the fewer of the last two such counts. */
+  ended: number;
+  endedLast: number;
+  endsPerCommit: number;
   /** When it has a token again, by the monotonic clock, if a lane waits for that. */
   wakesAtMs: number;
 }
@@ -191,7 +200,7 @@ export class Lanes {
 
   /** Takes slots for small rows, at most so many. Each must be given back by `answered` or `failed`, and `release`. */
   take(slotsMax: number): readonly LaneClaim[] {
-    return this.#take(this.#small, slotsMax, () => true);
+    return this.#takeFrom(this.#small, slotsMax, () => true);
   }
 
   /**
@@ -201,16 +210,16 @@ export class Lanes {
    */
   takeLarge(slotsMax: number): readonly LaneClaim[] {
     const free = this.#limits.largeBytes - this.#largeBytes;
-    if (this.#largeBytes === 0) return this.#take(this.#large, slotsMax, () => true);
+    if (this.#largeBytes === 0) return this.#takeFrom(this.#large, slotsMax, () => true);
     if (free < LARGE_ROW_BYTES) return [];
-    return this.#take(
+    return this.#takeFrom(
       this.#large,
       slotsMax,
       ({ account, largeBytes }) => account.largeBytes < FREE_FACTOR * free && (largeBytes < free || largeBytes === 0),
     );
   }
 
-  #take(rotation: Rotation, slotsMax: number, fits: (lane: Lane) => boolean): readonly LaneClaim[] {
+  #takeFrom(rotation: Rotation, slotsMax: number, fits: (lane: Lane) => boolean): readonly LaneClaim[] {
     const claims = new Map<Lane, LaneClaim>();
     for (let taken = 0; taken < slotsMax; taken += 1) {
       const lane = rotation.next((one) => this.#hasSlot(one), fits);
@@ -225,7 +234,7 @@ export class Lanes {
       claims.set(lane, claim);
       claim.limit += 1;
       lane.waiting -= 1;
-      this.#begin(lane);
+      this.#take(lane);
       // Behind the others of its host: where the host gets one call at a time, or one a second, they take turns.
       lane.sameHost.lanes.delete(lane);
       lane.sameHost.lanes.add(lane);
@@ -266,10 +275,9 @@ export class Lanes {
   reserve(name: LaneName): Lane | null {
     const lane = this.#laneOf(name);
     if (lane === null) return null;
-    const isFirst = lane.waiting === 0 && !this.#isPaused(lane) && this.#hasHostSlot(lane) && this.#hasSlot(lane);
     // If other keys wait for this host, the rotation decides whose turn it is.
-    const isReserved = isFirst && this.#leastWaiting(lane.sameHost) >= lane.inFlight;
-    if (isReserved) this.#begin(lane);
+    const isReserved = this.#mayReserve(lane) && this.#leastWaiting(lane.sameHost, lane) >= lane.inFlight;
+    if (isReserved) this.#take(lane);
     // Also when nothing was taken: an empty lane must be removed again.
     this.#update(lane);
     return isReserved ? lane : null;
@@ -281,8 +289,30 @@ export class Lanes {
     this.#update(lane);
   }
 
+  /** Notes that a commit has stored or claimed rows of the lane, before they begin. */
+  committed({ sameHost }: Lane): void {
+    // Each commit once.
+    if (sameHost.fresh === 0) return;
+    sameHost.endsPerCommit = Math.min(sameHost.ended, sameHost.endedLast);
+    sameHost.endedLast = sameHost.ended;
+    [sameHost.ended, sameHost.fresh] = [0, 0];
+  }
+
+  /** Begins the call of a claimed row, for which a slot was taken. False: none is free, so the claim must be given back. */
+  begin(lane: Lane): boolean {
+    const { sameHost } = lane;
+    if (sameHost.mayExceed && sameHost.inFlight - sameHost.claiming >= sameHost.slots) {
+      this.unreserve(lane);
+      return false;
+    }
+    sameHost.claiming -= 1;
+    sameHost.fresh = Math.min(sameHost.fresh, sameHost.claiming);
+    return true;
+  }
+
   /** Gives back the slot of one row. */
   release(lane: Lane): void {
+    lane.sameHost.ended += 1;
     this.#count(lane, -1);
     this.#update(lane);
   }
@@ -333,6 +363,7 @@ export class Lanes {
     host.reserve = Math.floor(host.slots * HOST_RESERVE_SHARE);
     host.bucket = maxPerSecond === null ? null : this.#bucketOf(host.name, this.#share.rateOf(maxPerSecond, slots));
     if (host.bucket === null) this.#buckets.delete(host.name);
+    host.mayExceed = maxPerSecond === null && maxConcurrent === null;
     return host;
   }
 
@@ -350,15 +381,21 @@ export class Lanes {
   }
 
   /** Takes what a call needs. */
-  #begin(lane: Lane): void {
+  #take(lane: Lane): void {
+    const { sameHost } = lane;
     this.#count(lane, 1);
-    lane.sameHost.bucket?.take();
+    sameHost.claiming += 1;
+    sameHost.fresh += 1;
+    sameHost.bucket?.take();
   }
 
   /** Gives back what was taken for calls that do not begin. */
   #notBegun(lane: Lane, calls: number): void {
+    const { sameHost } = lane;
     this.#count(lane, -calls);
-    lane.sameHost.bucket?.giveBack(calls);
+    sameHost.claiming -= calls;
+    sameHost.fresh = Math.min(sameHost.fresh, sameHost.claiming);
+    sameHost.bucket?.giveBack(calls);
   }
 
   #wakeAt(lane: Lane, atMs: number): void {
@@ -378,9 +415,23 @@ export class Lanes {
     return mayTake({ free, ofAccount: account.inFlight, ofKey: key.inFlight });
   }
 
-  #hasHostSlot({ inFlight, sameHost }: Lane): boolean {
-    if (sameHost.inFlight >= sameHost.slots - (inFlight === 0 ? 0 : sameHost.reserve)) return false;
-    return sameHost.bucket === null || sameHost.bucket.has(this.#monotonicMs());
+  /** Whether a row that is about to be stored may have a slot: rows of its lane that wait go first. */
+  #mayReserve(lane: Lane): boolean {
+    if (lane.waiting > 0 && (lane.isLargeNext || !lane.sameHost.mayExceed)) return false;
+    return !this.#isPaused(lane) && this.#hasHostSlot(lane, lane.waiting) && this.#hasSlot(lane);
+  }
+
+  /**
+   * Whether the host has a slot for one more after so many others. A slot is taken before the commit that stores or claims its
+   * row, and most calls are quicker than a commit: as many as lately ended between two commits will probably end until this one
+   * begins. `begin` looks whether it is so, so that there are never more calls than slots.
+   */
+  #hasHostSlot({ inFlight, sameHost }: Lane, others = 0): boolean {
+    const { slots, reserve, fresh, mayExceed, endsPerCommit, bucket } = sameHost;
+    const older = sameHost.inFlight - fresh;
+    const left = mayExceed ? Math.max(0, older - endsPerCommit) : older;
+    if (left + fresh + others >= slots - (inFlight === 0 ? 0 : reserve)) return false;
+    return bucket === null || bucket.has(this.#monotonicMs());
   }
 
   /** Lanes that wait for a token of their host are looked at again when it has one. */
@@ -443,11 +494,12 @@ export class Lanes {
     }
   }
 
-  /** The smallest number in flight of any lane that waits for a slot only. */
-  #leastWaiting({ lanes }: Group): number {
+  /** The smallest number in flight of any other lane that waits for a slot only. */
+  #leastWaiting({ lanes }: Group, but: Lane | null = null): number {
     let least = Number.POSITIVE_INFINITY;
     for (const lane of lanes) {
-      if (lane.waiting > 0 && !lane.isLargeNext && !this.#isPaused(lane)) least = Math.min(least, lane.inFlight);
+      if (lane !== but && lane.waiting > 0 && !lane.isLargeNext && !this.#isPaused(lane))
+        least = Math.min(least, lane.inFlight);
     }
     return least;
   }
@@ -477,7 +529,8 @@ function newGroup(): Group {
 }
 
 function newHost(name: string): HostGroup {
-  return { ...newGroup(), name, slots: 0, reserve: 0, bucket: null, wakesAtMs: NEVER };
+  const counts = { slots: 0, reserve: 0, claiming: 0, fresh: 0, ended: 0, endedLast: 0, endsPerCommit: 0 };
+  return { ...newGroup(), name, ...counts, mayExceed: false, bucket: null, wakesAtMs: NEVER };
 }
 
 function leave(groups: Map<string, Pick<Group, "lanes">>, name: string, lane: Lane): void {

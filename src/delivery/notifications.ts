@@ -78,7 +78,7 @@ export function createNotificationScheduler(deps: NotificationDeps): Scheduler<N
     },
     ends: {
       recover: (notification) => settlement.recover(notification),
-      unclaim: (notification) => settlement.settle(notification, IN_DOUBT, null),
+      unclaim: (notification, why) => settlement.settle(notification, { kind: "not_started", why }, null),
       onRescued: (count) => log.warn(`${NAMES[kind]}.rescued`, { count }),
     },
   });
@@ -181,8 +181,6 @@ function nextOf({ status }: NotificationChange): "delivered" | "retry" | "given_
 }
 
 const UNREAD: Delivery = { kind: "not_started", why: "store_away" };
-
-const IN_DOUBT: Delivery = { kind: "not_started", why: "in_doubt" };
 
 const INTERRUPTED: Delivery = {
   kind: "interrupted",

@@ -85,7 +85,7 @@ export interface SchedulerDeps<Row extends QueueRow> {
 /** A slot for a row that is about to be stored: the commit that creates it claims it too. */
 export interface Reservation<Row> {
   readonly claim: Claimed;
-  /** The row was stored and claimed: sends it. */
+  /** The row was stored and claimed: sends it, or gives the claim back where no slot is free. */
   commit(claimed: Row): void;
   /** Nothing was claimed: releases the slot. */
   release(): void;
@@ -248,6 +248,7 @@ export class Scheduler<Row extends QueueRow> {
     return {
       claim: at,
       commit: (claimed) => {
+        this.#lanes.committed(lane);
         this.#start(claimed, lane, 0);
         this.#leases.end(at);
         end();
@@ -276,10 +277,14 @@ export class Scheduler<Row extends QueueRow> {
   }
 
   /**
-   * Starts the attempt of a claimed row. The slot is free as soon as the target has answered; a large row stays in memory
+   * Starts the attempt of a claimed row, or gives its claim back where no slot is free: nothing claimed waits in memory. The slot is free as soon as the target has answered; a large row stays in memory
    * until its result is committed.
    */
   #start(row: Row, lane: Lane, largeBytes: number): void {
+    if (!this.#lanes.begin(lane)) {
+      this.#runs.keep(this.#runTask("claim", () => this.#deps.ends.unclaim(row, "busy")));
+      return;
+    }
     if (largeBytes > 0) this.#lanes.holdLarge(lane, largeBytes);
     const onError = (error: unknown, id: string) => this.#onError("attempt", error, id);
     const onEnd = () => {
@@ -373,6 +378,7 @@ export class Scheduler<Row extends QueueRow> {
     const times = { claimMs: now.getTime(), nowMs: this.#nowMs() };
     const rowsOf = Map.groupBy(rows, ({ row }) => nameOf(row));
     for (const claim of taken) {
+      this.#lanes.committed(claim.lane);
       const won = rowsOf.get(claim.lane.name) ?? [];
       for (const { row, largeBytes } of won) this.#start(row, claim.lane, largeBytes);
       this.#lanes.answered(claim, won.length, nextOf.get(claim.lane.name), times);
@@ -384,7 +390,7 @@ export class Scheduler<Row extends QueueRow> {
     const { queue, ends } = this.#deps;
     return this.#leases.resolveLost(async (lost) => {
       const rows = (await queue.claimed(lost.accountIds, lost.at)).filter(({ id }) => !this.#runs.has(id));
-      for (const row of rows) this.#runs.keep(this.#runTask("claim", () => ends.unclaim(row)));
+      for (const row of rows) this.#runs.keep(this.#runTask("claim", () => ends.unclaim(row, "in_doubt")));
     });
   }
 

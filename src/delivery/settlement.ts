@@ -113,7 +113,9 @@ export class Settlement {
     );
     if (written === null) return;
     metrics.unclaimed("action");
-    log.warn("action.not_started", { action_id: action.id, host: action.host, message: describeNotStarted(why) });
+    // Nothing that an operator could mend: it waits its turn now.
+    const level = why === "busy" ? "info" : "warn";
+    log[level]("action.not_started", { action_id: action.id, host: action.host, message: describeNotStarted(why) });
     bus.publish(written.change.after);
   }
 

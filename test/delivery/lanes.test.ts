@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Outcome } from "../../src/core/outcome.ts";
-import { type LaneClaim, type Lane, Lanes, type SlotLimits } from "../../src/delivery/lanes.ts";
+import { type LaneClaim, type Lane, type LaneRules, Lanes, type SlotLimits } from "../../src/delivery/lanes.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import type { HostLimits } from "../../src/core/host-settings.ts";
 import { shareOfRate } from "../../src/runtime/shares.ts";
@@ -26,7 +26,10 @@ const next = (name: LaneName, atMs: number, isLarge = false) => ({ ...name, dueA
 /** Takes one slot after another until none is free: the lanes that got them. */
 function takeAll(lanes: Lanes, take: (lanes: Lanes) => readonly LaneClaim[] = (all) => all.take(1)): readonly Lane[] {
   const taken: Lane[] = [];
-  for (let [ask] = take(lanes); ask !== undefined; [ask] = take(lanes)) taken.push(ask.lane);
+  for (let [ask] = take(lanes); ask !== undefined; [ask] = take(lanes)) {
+    lanes.begin(ask.lane);
+    taken.push(ask.lane);
+  }
   return taken;
 }
 
@@ -166,6 +169,7 @@ describe("of the rows of a lane that the store has, memory knows no number:", ()
 
   test("more that are due are asked for as soon as a slot is free", () => {
     const { lanes, ask } = swept();
+    for (let n = 0; n < 10; n += 1) lanes.begin(ask.lane);
     lanes.answered(ask, 10, next(lane("a", "x"), NOW), AT);
     expect(takeAll(lanes)).toEqual([]);
     lanes.release(ask.lane);
@@ -403,6 +407,94 @@ test("never more in flight than the settings allow, in all and to one host", asy
   await allDone;
   expect(mostOfOne).toBe(3);
   expect(most).toBe(6);
+});
+
+describe("a slot is taken before the commit that stores its row, so that", () => {
+  /** Its host is not forgotten between two commits, since a row waits for its time. */
+  function openLanes(rules: LaneRules = {}) {
+    const lanes = new Lanes({ total: 100, perHost: 10, largeBytes: 0 }, rules);
+    add(lanes, lane("a", "x"), NOW + 60_000);
+    return lanes;
+  }
+
+  /** Reserves as many as it can; then a commit stores them. Returns how many it reserved, and those that begin. */
+  function commitOf(lanes: Lanes) {
+    const taken = Array.from({ length: 30 }, () => lanes.reserve(lane("a", "x"))).filter((one) => one !== null);
+    for (const one of taken) lanes.committed(one);
+    return { reserved: taken.length, begun: taken.filter((one) => lanes.begin(one)) };
+  }
+
+  function endAll(lanes: Lanes, begun: readonly Lane[]) {
+    for (const one of begun) lanes.release(one);
+  }
+
+  test("it may be one that a call leaves until then: as many as lately ended between two commits", () => {
+    const lanes = openLanes();
+    for (let n = 0; n < 3; n += 1) endAll(lanes, commitOf(lanes).begun);
+    const { begun } = commitOf(lanes);
+    expect(begun).toHaveLength(10);
+    const ahead = Array.from({ length: 30 }, () => lanes.reserve(lane("a", "x"))).filter((one) => one !== null);
+    expect(ahead).toHaveLength(10);
+    endAll(lanes, begun);
+    expect(ahead.filter((one) => lanes.begin(one))).toHaveLength(10);
+  });
+
+  test("no more begin than there are slots, and after calls that take long none is reserved any more", () => {
+    const lanes = openLanes();
+    for (let n = 0; n < 3; n += 1) endAll(lanes, commitOf(lanes).begun);
+    const { begun } = commitOf(lanes);
+    const late = commitOf(lanes);
+    expect([begun.length, late.reserved, late.begun.length]).toEqual([10, 10, 0]);
+    expect(begun[0]?.inFlight).toBe(10);
+    expect(commitOf(lanes).reserved).toBe(0);
+  });
+
+  test("rows of the lane that wait go first", () => {
+    const lanes = openLanes();
+    for (let n = 0; n < 8; n += 1) add(lanes, lane("a", "x"));
+    expect(commitOf(lanes).reserved).toBe(2);
+  });
+
+  test("it is a free one where the account sets a limit for the host", () => {
+    const lanes = openLanes({ limitsOf: () => ({ maxConcurrent: 10, maxPerSecond: null }) });
+    for (let n = 0; n < 3; n += 1) endAll(lanes, commitOf(lanes).begun);
+    expect([commitOf(lanes).begun.length, commitOf(lanes).reserved]).toEqual([10, 0]);
+  });
+});
+
+test("a create that finds no free slot when it is stored gives its claim back, and is sent in its turn", async () => {
+  const ends: (() => void)[] = [];
+  let holds = false;
+  let [calls, most] = [0, 0];
+  const sender: Sender = {
+    send: async () => {
+      most = Math.max(most, ++calls);
+      if (holds) await new Promise<void>((resolve) => void ends.push(resolve));
+      calls -= 1;
+      return answered(200);
+    },
+  };
+  await using engine = await openEngine({ sender, env: { DISPATCH_PER_HOST: "4" } });
+  // Its host is not forgotten between two commits.
+  await engine.create({ extras: { runAt: engine.clock.now().getTime() + 3_600_000 } });
+  const createSome = () => Promise.all(Array.from({ length: 4 }, () => engine.create({})));
+  for (let n = 0; n < 4; n += 1) {
+    for (const { id } of await createSome()) await engine.saw(id, { status: "completed" });
+  }
+  holds = true;
+  const first = await createSome();
+  await until(() => calls === 4);
+  const late = await createSome();
+  const events = async (id: string) => (await engine.events(id)).map(({ type }) => type);
+  const isBack = async ({ id }: { readonly id: string }) => (await events(id)).includes("not_started");
+  await until(async () => (await Promise.all(late.map(isBack))).every((one) => one));
+  for (const { id } of late) {
+    expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "pending", attempts: 0 });
+  }
+  holds = false;
+  for (const end of ends.splice(0)) end();
+  for (const { id } of [...first, ...late]) await engine.saw(id, { status: "completed", attempts: 1 });
+  expect(most).toBe(4);
 });
 
 test("slots that are given back in one turn share one claim", async () => {
