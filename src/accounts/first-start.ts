@@ -1,7 +1,8 @@
+import type { AppContext } from "../runtime/app-context.ts";
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { AccountStore, PeopleStore, WelcomeLink, SealedPlace } from "../core/account-store.ts";
-import type { FactStore } from "../core/store.ts";
+import type { FactStore, Store } from "../core/store.ts";
 import { auditOfSystem } from "../core/audit.ts";
 import type { Config } from "../config/config.ts";
 import { WELCOME_LINK_MS_MAX } from "../core/limits.ts";
@@ -11,7 +12,6 @@ import type { Secrets } from "../crypto/secrets.ts";
 import type { LogFields } from "../observability/log.ts";
 import type { Paint } from "../observability/terminal.ts";
 import type { Clock } from "../core/clock.ts";
-import type { Ids } from "../core/ids.ts";
 import { ENTER_KEY, firstActionCall } from "./first-action.ts";
 import { keyCreated, keyRow } from "./keys.ts";
 import { newAccount } from "./people.ts";
@@ -26,13 +26,8 @@ export interface FirstKeys {
   readonly welcomeToken: string | null;
 }
 
-interface BootstrapDeps {
-  readonly accounts: AccountStore;
-  readonly people: Pick<PeopleStore, "link" | "offer">;
-  readonly facts: FactStore;
+interface BootstrapDeps extends Pick<Store, "accounts" | "people" | "facts">, Pick<AppContext, "ids" | "clock"> {
   readonly secrets: Secrets;
-  readonly ids: Ids;
-  readonly clock: Clock;
   /** `BOOTSTRAP_API_KEY`: the owner key of the first account, taken as given. */
   readonly givenOwnerKey: string | null;
 }

@@ -32,13 +32,8 @@ export interface Overview {
 }
 
 /** The numbers of a slot. */
-export interface OverviewSlot {
+export interface OverviewSlot extends Pick<ActivityFigures, "created" | "completed" | "failed" | "attempts"> {
   readonly at: Date;
-  readonly created: number;
-  /** Actions that completed in it. */
-  readonly completed: number;
-  readonly failed: number;
-  readonly attempts: number;
   /** Duration of attempts in milliseconds; null: there was none. */
   readonly p50Ms: number | null;
   readonly p95Ms: number | null;

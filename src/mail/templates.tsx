@@ -179,13 +179,9 @@ export function decisionMailHtml({ subject, sentence, terms, request, facts, rec
   );
 }
 
-interface InvitationMailProps {
-  readonly subject: string;
-  readonly sentence: string;
-  readonly facts: readonly (readonly [name: string, value: string])[];
+/** `terms`: until when the link works, and for whom. */
+interface InvitationMailProps extends Omit<DecisionMailProps, "request" | "receiptUrl"> {
   readonly link: string;
-  /** Until when the link works, and for whom. */
-  readonly terms: string;
 }
 
 /** The HTML part of an invitation. */

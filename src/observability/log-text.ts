@@ -1,14 +1,5 @@
-import type { LogLevel } from "../config/values.ts";
 import { clockTime, type Color, columnsOf, padded, type Paint, visible } from "./terminal.ts";
-import type { LogFields } from "./log.ts";
-
-/** An event of the log. */
-export interface LogEvent {
-  readonly at: Date;
-  readonly level: LogLevel;
-  readonly event: string;
-  readonly fields: LogFields;
-}
+import type { LogEvent, LogFields } from "./log.ts";
 
 /** The text of an event with its line break; null: it is no news for somebody who watches. */
 export type LogText = (event: LogEvent) => string | null;

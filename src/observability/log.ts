@@ -68,7 +68,8 @@ export function createLog(
   return { debug: lineOf("debug"), info: lineOf("info"), warn: lineOf("warn"), error: lineOf("error"), flush };
 }
 
-interface LoggedEvent {
+/** An event of the log. */
+export interface LogEvent {
   readonly at: Date;
   readonly level: LogLevel;
   readonly event: string;
@@ -76,7 +77,7 @@ interface LoggedEvent {
 }
 
 /** The line of the log that tells an event. */
-export function jsonLine({ at, level, event, fields }: LoggedEvent): string {
+export function jsonLine({ at, level, event, fields }: LogEvent): string {
   const head = `{"at":"${at.toISOString()}","level":"${level}","event":${JSON.stringify(event)}`;
   const rest = JSON.stringify(fields, HEAD.some((name) => name in fields) ? withoutHead : undefined);
   // Joined as text: half the cost of copying one object into the other.

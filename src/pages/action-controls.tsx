@@ -6,22 +6,19 @@ import { operationsOf } from "../core/changes.ts";
 import type { Pause } from "../core/pause.ts";
 import { needsEdit } from "./action-story.tsx";
 import { callText } from "./decide.tsx";
-import { shownField } from "./decision-form.tsx";
+import { type DecisionPageProps, shownField } from "./decision-form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { Button, PostForm, ReasonField } from "../ui/form.tsx";
 import { actionPath, ResumeForm } from "../ui/layout.tsx";
 import { LinkButton, Notice } from "../ui/parts.tsx";
 import { AsCode } from "./snippets.tsx";
-import type { PageUser } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
-export interface ControlsProps {
+export interface ControlsProps extends DecisionPageProps {
   readonly action: SeenAction;
   /** Identifies the request that is shown: the forms are for no other. */
   readonly digest: string;
-  readonly user: PageUser;
   readonly role: Role;
-  readonly now: Date;
   readonly baseUrl: string;
   /** An attempt has the outcome `unknown`. */
   readonly isUnknown: boolean;
@@ -29,9 +26,6 @@ export interface ControlsProps {
   readonly pause: Pause | null;
   /** A person rejected it, so the primary button must not send it. */
   readonly isRejected: boolean;
-  /** What was wrong with the form before. The input is kept. */
-  readonly problem?: string | undefined;
-  readonly reason?: string | undefined;
 }
 
 /** What the reader can do with an action now, beside a decision on it: buttons, and panels where there is more to say. */

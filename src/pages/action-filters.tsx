@@ -13,6 +13,7 @@ import { ACTIONS_PATH, listPath } from "../ui/layout.tsx";
 import { LinkButton, sentence, Time, UntrustedText } from "../ui/parts.tsx";
 
 export interface FiltersProps {
+  /** Empty if they are invalid. */
   readonly query: ListQuery;
   /** What stands in the address, as it was typed. */
   readonly typed: ReadonlyMap<string, readonly string[]>;

@@ -1,14 +1,13 @@
 /** @jsxImportSource hono/jsx */
-import { mayDo, type Role } from "../core/roles.ts";
+import { mayDo } from "../core/roles.ts";
 import { awaitsRunAt } from "../core/action.ts";
 import type { PastAttempt } from "../core/attempts.ts";
 import { pathOf } from "../core/search.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
 import { type DecisionHistory, risksOfRequest } from "../approvals/facts.ts";
-import type { Pause } from "../core/pause.ts";
 import { asSent, maskedEntry } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
-import { Controls } from "./action-controls.tsx";
+import { Controls, type ControlsProps } from "./action-controls.tsx";
 import { ActionDetails } from "./action-facts.tsx";
 import { Story } from "./action-story.tsx";
 import { AttemptResponse, Attempts } from "./attempts.tsx";
@@ -26,27 +25,16 @@ import { lastDecision, type PageUser } from "../ui/text.ts";
 import { History } from "./timeline.tsx";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 
-export interface ActionProps {
+export interface ActionProps extends Omit<ControlsProps, "action" | "isUnknown" | "isRejected"> {
   readonly action: MaskedAction;
   readonly timeline: readonly TimelineEntry[];
   /** The newest that have ended, oldest first. */
   readonly attempts: readonly PastAttempt[];
   /** The one whose response is shown, masked for the reader; null: none of the run has ended. */
   readonly chosen: PastAttempt | null;
-  readonly user: PageUser;
-  readonly role: Role;
   /** The history of a held action; null if it is not held. */
   readonly history: DecisionHistory | null;
-  /** Identifies the request that is shown: the forms are for no other. */
-  readonly digest: string;
-  /** The pause that keeps it from being sent. */
-  readonly pause: Pause | null;
   readonly receiptUrl: string;
-  readonly now: Date;
-  readonly baseUrl: string;
-  /** What was wrong with the form before. The input is kept. */
-  readonly problem?: string | undefined;
-  readonly reason?: string | undefined;
 }
 
 /** The page of one action. All of it is in one part, so that a list can load it over itself. */

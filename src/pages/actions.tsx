@@ -4,7 +4,16 @@ import { seeAll } from "../receipts/see.ts";
 import { mayDo, viewerOf } from "../core/roles.ts";
 import { DomainError, type Issue } from "../core/domain-error.ts";
 import type { PauseOf } from "../core/pause.ts";
-import { actionPath, ACTIONS_PATH, EXPORT_PATH, Layout, listPath, queryText, render } from "../ui/layout.tsx";
+import {
+  actionPath,
+  ACTIONS_PATH,
+  amountText,
+  EXPORT_PATH,
+  Layout,
+  listPath,
+  queryText,
+  render,
+} from "../ui/layout.tsx";
 import { type AnswerPerson, createPersonRoutes } from "../http/session.ts";
 import { page, seeOther } from "../http/response.ts";
 import { readQuery } from "../http/request.ts";
@@ -17,25 +26,21 @@ import { normalTarget } from "../core/target.ts";
 import type { MaskedAction } from "../receipts/seen-action.ts";
 import { forRow } from "./action-row.ts";
 import type { Child } from "hono/jsx";
-import type { Counted, FilterValues } from "../core/store.ts";
+import type { Counted } from "../core/store.ts";
 import { ENTER_KEY, firstActionCall } from "../accounts/first-action.ts";
 import { BULK_OPERATIONS, type BulkOperation } from "../core/bulk-job.ts";
-import { ActionFilters } from "./action-filters.tsx";
+import { ActionFilters, type FiltersProps } from "./action-filters.tsx";
 import { ActionTable } from "./action-table.tsx";
 import { BULK_PATH, newBulkPath } from "./bulk.tsx";
 import { CodeBlock, EmptyState, FilterLinks, Menu } from "../ui/controls.tsx";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { Button } from "../ui/form.tsx";
 import { LinkButton, Problem, sentence, statusLabel, Time } from "../ui/parts.tsx";
-import { counted, number, type PageUser } from "../ui/text.ts";
+import { counted, type PageUser } from "../ui/text.ts";
 import type { PageDeps } from "./needs.ts";
 
-interface ActionsProps {
+interface ActionsProps extends FiltersProps {
   readonly user: PageUser;
-  /** The filters; empty if they are invalid. */
-  readonly query: ListQuery;
-  readonly typed: ReadonlyMap<string, readonly string[]>;
-  readonly problems: readonly Issue[];
   /** Newest first, each made by `forRow`. */
   readonly actions: readonly MaskedAction[];
   readonly pauseOf: PauseOf;
@@ -45,8 +50,6 @@ interface ActionsProps {
   readonly searchedUntil: Date | null;
   /** How many actions the other filters find, by status. */
   readonly counts: StatusCounts["counts"];
-  readonly values: FilterValues;
-  readonly now: Date;
   readonly baseUrl: string;
 }
 
@@ -230,10 +233,6 @@ function AllOfThese({ user, query, counts }: Pick<ActionsProps, "user" | "query"
     return [<LinkButton href={path}>{`${NAMES[operation]} all ${amountText(found)} ${kind}`}</LinkButton>];
   });
   return <>{links}</>;
-}
-
-function amountText({ count, isMore }: Counted): string {
-  return `${number(count)}${isMore ? "+" : ""}`;
 }
 
 /** The rows, and what can be done with those that are selected. */

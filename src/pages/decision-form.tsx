@@ -11,6 +11,15 @@ import { Button, PostForm } from "../ui/form.tsx";
 import { Problem } from "../ui/parts.tsx";
 import { number, type PageUser } from "../ui/text.ts";
 
+/** What every page has on which a person decides. */
+export interface DecisionPageProps {
+  readonly user: PageUser;
+  readonly now: Date;
+  /** What was wrong with the form before. The input is kept. */
+  readonly problem?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
 interface DecisionFormProps {
   /** Null: whoever has the link of an approval. That page has no scripts. */
   readonly user: PageUser | null;

@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+import type { DecisionPageProps } from "./decision-form.tsx";
 import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import type { Inbox } from "../approvals/held.ts";
@@ -13,7 +14,7 @@ import { LinkButton, UntrustedText } from "../ui/parts.tsx";
 import { DecidedPane, type HeldRequest, type LookAlikes, RequestPane } from "./request-pane.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { ReviewPane } from "./review.tsx";
-import { number, type PageUser } from "../ui/text.ts";
+import { number } from "../ui/text.ts";
 
 /** What is shown beside the list. */
 export type InboxPane =
@@ -33,17 +34,12 @@ export interface SeenInbox extends Omit<Inbox, "actions"> {
   readonly actions: readonly MaskedAction[];
 }
 
-export interface InboxProps {
-  readonly user: PageUser;
+export interface InboxProps extends DecisionPageProps {
   readonly inbox: SeenInbox;
   readonly query: InboxQuery;
   readonly pane: InboxPane;
   /** Decided just now, shown above the list. */
   readonly decided: readonly DecidedRequest[];
-  readonly now: Date;
-  /** What was wrong with the form of the pane before. The input is kept. */
-  readonly problem?: string | undefined;
-  readonly reason?: string | undefined;
 }
 
 /** The inbox: what waits for a decision, and one request of it. */

@@ -12,7 +12,7 @@ import { BEGINNING, limitsOnPage, type PageBody, pageBody } from "../ui/body-vie
 import { bodyPath } from "./body-page.tsx";
 import { Copied, CopiedText } from "../ui/controls.tsx";
 import { callText, factValue, HiddenValues, RISK_WORDS, Risks } from "./decide.tsx";
-import { DecisionForm, EndOfRequest } from "./decision-form.tsx";
+import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { actionPath } from "../ui/layout.tsx";
 import { DecidedBy, type DecidedRequest, Outcome, RequestName } from "./outcome.tsx";
@@ -38,16 +38,11 @@ export interface LookAlikes {
   readonly path: string;
 }
 
-interface RequestPaneProps extends HeldRequest {
-  readonly user: PageUser;
-  readonly now: Date;
+interface RequestPaneProps extends HeldRequest, DecisionPageProps {
   /** Its own address, where the form is sent and a long body is shown to its end. */
   readonly path: string;
   readonly isWhole: boolean;
   readonly alike?: LookAlikes | null;
-  /** What was wrong with the form before. The input is kept. */
-  readonly problem?: string | undefined;
-  readonly reason?: string | undefined;
 }
 
 /** One held request with everything that its approver has to see, and the decision. */

@@ -16,7 +16,7 @@ import { hiddenValuesText } from "../receipts/masked-action.ts";
 import { bodyPath } from "./body-page.tsx";
 import { BEGINNING, type PageBody, pageBody } from "../ui/body-view.tsx";
 import { Risks } from "./decide.tsx";
-import { DecisionForm, EndOfRequest } from "./decision-form.tsx";
+import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
 import { commonPath, FieldName, listedRequest, reviewPath } from "./inbox-list.tsx";
 import { REVIEW_PATH } from "./inbox-query.ts";
 import { pathOf } from "./outcome.tsx";
@@ -25,16 +25,12 @@ import { AskedRequest, FactList, type HeldRequest } from "./request-pane.tsx";
 import { counted, number, type PageUser, waitingText } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
-interface ReviewPaneProps {
+interface ReviewPaneProps extends DecisionPageProps {
   readonly requests: readonly HeldRequest[];
   /** Ids of selected requests that are for the next page. */
   readonly rest: readonly string[];
   /** How many were chosen that wait no longer, or are too large to be read at once: they are not decided. */
   readonly goneCount: number;
-  readonly user: PageUser;
-  readonly now: Date;
-  readonly problem?: string | undefined;
-  readonly reason?: string | undefined;
 }
 
 type Reviewed = ReturnType<typeof listedRequest> & { readonly held: HeldRequest };

@@ -6,7 +6,7 @@ import { Menu } from "../ui/controls.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Icon, type IconName } from "../ui/icons.tsx";
 import { Layout, LOG_IN_PATH, PAUSES_PATH, render, SETTINGS_LINK } from "../ui/layout.tsx";
-import { Ago, PageHead } from "../ui/parts.tsx";
+import { Ago, PageHead, type PageHeadProps } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
 
 export const SETTINGS_PATHS = {
@@ -83,20 +83,14 @@ const GROUPS: readonly { readonly title: string; readonly sections: readonly Sec
 
 export const SETTINGS_SECTIONS = GROUPS.flatMap(({ sections }) => sections);
 
-interface SettingsPageProps {
+interface SettingsPageProps extends PageHeadProps {
   readonly user: PageUser;
   readonly section: SectionName;
-  readonly title: Child;
   /** The title of the window where `title` is no plain text. */
   readonly windowTitle?: string;
-  readonly intro?: Child;
-  readonly actions?: Child;
-  /** The page above, where it is not the section's first. */
-  readonly back?: { readonly href: string; readonly name: string };
   /** The page that leads to all sections: where it is narrow they stand in place of the content. */
   readonly isIndex?: boolean;
   readonly now?: Date;
-  readonly children?: Child;
 }
 
 /** A page of the settings: the sections at its left, and where it is narrow a link back to them. */

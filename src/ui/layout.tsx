@@ -277,14 +277,14 @@ function NavBadge({ name, badges }: { readonly name: string; readonly badges: Pa
       : ([badges.failing, "bad", "failed in the last day"] as const);
   if ((name !== "Approvals" && name !== "Actions") || counted.count === 0) return null;
   return (
-    <span class={`badge badge-${look}`} title={`${amountOf(counted)} ${what}`}>
-      {amountOf(counted)}
+    <span class={`badge badge-${look}`} title={`${amountText(counted)} ${what}`}>
+      {amountText(counted)}
       <span class="visually-hidden"> {what}</span>
     </span>
   );
 }
 
-function amountOf({ count, isMore }: Counted): string {
+export function amountText({ count, isMore }: Counted): string {
   return `${number(count)}${isMore ? "+" : ""}`;
 }
 

@@ -12,8 +12,9 @@ export function sentence(words: TemplateStringsArray, ...parts: readonly Child[]
   return <>{words.map((word, at) => [word, parts[at]])}</>;
 }
 
-interface PageHeadProps {
+export interface PageHeadProps {
   readonly title: Child;
+  /** The page above. */
   readonly back?: { readonly href: string; readonly name: string };
   readonly intro?: Child;
   readonly actions?: Child;

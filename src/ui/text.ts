@@ -1,19 +1,13 @@
+import type { Person } from "../core/session.ts";
 import type { AccountLabel } from "../core/account-store.ts";
 import type { Counted } from "../core/store.ts";
 import { type Action, type ActionStatus, awaitsRunAt } from "../core/action.ts";
 import type { Pause } from "../core/pause.ts";
 import type { TimelineEvent, TimelineEntry } from "../core/timeline.ts";
-import { hasScope, type Hold, type KeyScope, type MemberRole, type Role } from "../core/roles.ts";
+import { hasScope, type Hold, type KeyScope, type Role } from "../core/roles.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
-export interface PageUser {
-  readonly email: string;
-  /** Pages show only what it allows. */
-  readonly role: MemberRole;
-  /** They can switch to another account. */
-  readonly hasOthers: boolean;
-  /** The CSRF token of this session's forms. */
-  readonly formToken: string;
+export interface PageUser extends Pick<Person, "email" | "role" | "hasOthers" | "formToken"> {
   /** The numbers beside the navigation; left out where they are not known. */
   readonly badges?: NavBadges;
   /** The accounts to switch between; left out for people with one that has no name. */
