@@ -5,7 +5,7 @@ import type { OutgateClient } from "../client/types.ts";
 import { DEMO_SETTLE_MS_MAX, MINUTE_MS } from "../core/limits.ts";
 import type { TravelClock } from "./clock.ts";
 import { DAY_MINUTES, DEMO_AGENTS, DEMO_PEOPLE, type DemoAgent, type DemoPerson, demoDay, type Step } from "./day.ts";
-import type { Outage } from "./target.ts";
+import type { TargetOutage } from "./target.ts";
 
 /** The running service of the demo. */
 export interface DemoService {
@@ -21,7 +21,7 @@ interface PlayDeps {
   readonly clock: TravelClock;
   /** Where the clock has to arrive. */
   readonly machineNow: () => Date;
-  readonly outage: Outage;
+  readonly outage: TargetOutage;
   /** Of everybody in the demo. */
   readonly password: string;
 }

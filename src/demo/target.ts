@@ -34,12 +34,12 @@ export const UNKNOWN_CHARGE = "ch_3PqLm8Xw2Rt5Nv9K";
 export const BROKEN_HOST = "files.acme.example";
 
 /** While it is true, the contacts answer 503. */
-export interface Outage {
+export interface TargetOutage {
   isOn: boolean;
 }
 
 /** Starts the target. Hosts are told apart by the first part of the path, since every call comes to one address. */
-export function startTarget(outage: Outage): DemoTarget {
+export function startTarget(outage: TargetOutage): DemoTarget {
   let count = 0;
   const server: Server<unknown> = Bun.serve({
     hostname: "127.0.0.1",
@@ -75,7 +75,7 @@ export function startTarget(outage: Outage): DemoTarget {
 /** The service stores no such URL. */
 const NOT_SENT: NotSent = { kind: "not_sent", fault: "address_never" };
 
-function answerTo(call: Call, outage: Outage): Answer {
+function answerTo(call: Call, outage: TargetOutage): Answer {
   const { host, path, method, attempt, text, count } = call;
   if (host === BROKEN_HOST && path.startsWith("/exports")) {
     return { status: 503, body: { error: { message: "Storage is read-only until the disk is replaced" } }, ms: 30 };

@@ -195,14 +195,14 @@ export function rangeStart(now: Date, ms: number): string {
 }
 
 /** The range that a start of the list belongs to; null: none. */
-export function rangeOf(after: Date, now: Date): string | null {
+export function chosenRange(after: Date, now: Date): string | null {
   const age = now.getTime() - after.getTime();
   return RANGES.find(([, ms]) => age >= ms && age < ms + STILL_MS)?.[0] ?? null;
 }
 
 function TimeMenu({ query, now }: FiltersProps) {
   const { created_after: after, created_before: before } = query;
-  const range = after === undefined || before !== undefined ? null : rangeOf(new Date(after), now);
+  const range = after === undefined || before !== undefined ? null : chosenRange(new Date(after), now);
   const [from, to] = [after, before].map((at) => (at === undefined ? null : <Time at={new Date(at)} />));
   const since = to === null ? sentence`Since ${from}` : [from, " – ", to];
   const label = from === null ? sentence`Until ${to}` : since;

@@ -11,7 +11,7 @@ import { actionPath, queryText } from "../ui/layout.tsx";
 import { Dot, Table, Time, type Tone, UntrustedBlock, UntrustedText } from "../ui/parts.tsx";
 import { responseText } from "./request.tsx";
 import { counted, duration } from "../ui/text.ts";
-import { KIND_NAMES, type Run, runsOf, type Span, spansText } from "./timeline.tsx";
+import { KIND_NAMES, type RunSpans, runsOf, type Span, spansText } from "./timeline.tsx";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
 /** Those in the address of a page, else the last that ended in the present run; null: none has ended. */
@@ -71,7 +71,7 @@ interface Lane {
   readonly spans: readonly Span[];
 }
 
-interface Lanes extends Pick<Run, "run" | "from" | "to"> {
+interface Lanes extends Pick<RunSpans, "run" | "from" | "to"> {
   readonly rows: readonly Lane[];
 }
 

@@ -20,7 +20,7 @@ import { visibleText } from "../receipts/visible-text.ts";
 import { callText, RISK_WORDS } from "./decide.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { type InboxQuery, requestPath, REVIEW_PATH } from "./inbox-query.ts";
-import { pathOf, RequestName } from "./outcome.tsx";
+import { shownPath, RequestTitle } from "./outcome.tsx";
 import { Ago, UntrustedText } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
@@ -103,7 +103,7 @@ function RequestRow({
     <li id={action.id} class="inbox-row">
       {mayDecide ? <Chosen action={action} isSelected={selected.has(action.id)} /> : null}
       <OpenLink id={action.id} query={query} openId={openId}>
-        <RequestName action={action} />
+        <RequestTitle action={action} />
         <span class="inbox-age">
           <Ago at={action.createdAt} now={now} />
         </span>
@@ -292,7 +292,7 @@ export function reviewPath(ids: readonly string[]): string {
 export function GroupName({ group: { requests } }: { readonly group: RequestGroup<SeenRequest> }) {
   const [{ action }] = requests;
   const title = commonTitle(requests.map((request) => request.action.title));
-  const isSame = requests.every((request) => pathOf(request.action) === pathOf(action));
+  const isSame = requests.every((request) => shownPath(request.action) === shownPath(action));
   return (
     <span class="request-name">
       <b class="inbox-count">{`${requests.length} ×`}</b>{" "}
@@ -300,7 +300,7 @@ export function GroupName({ group: { requests } }: { readonly group: RequestGrou
         <>
           <b class="method">{action.method}</b>
           <UntrustedText
-            text={isSame ? pathOf(action) : commonPath(requests.map((request) => pathOf(request.action)))}
+            text={isSame ? shownPath(action) : commonPath(requests.map((request) => shownPath(request.action)))}
           />
         </>
       ) : (

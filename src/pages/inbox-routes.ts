@@ -15,7 +15,7 @@ import { DomainError } from "../core/domain-error.ts";
 import { ACTION_ID } from "../core/ids.ts";
 import { see, seeAll } from "../receipts/see.ts";
 import { storedOf } from "../receipts/seen-action.ts";
-import { type InboxPane, type InboxProps, inboxPage, nextOf, type SeenInbox } from "./inbox.tsx";
+import { type InboxPane, type InboxProps, inboxPage, nextWaiting, type SeenInbox } from "./inbox.tsx";
 import { reviewPath } from "./inbox-list.tsx";
 import { filterOf, inboxPath, inboxQueryIn, REVIEW_PATH } from "./inbox-query.ts";
 import type { DecidedRequest } from "./outcome.tsx";
@@ -90,7 +90,7 @@ async function inboxHtml(
 const nextPane =
   ({ actionService }: InboxRouteDeps) =>
   ({ actions, histories }: SeenInbox, decided: readonly DecidedRequest[]): InboxPane => {
-    const action = nextOf(actions, decided.at(-1)?.action.id ?? "");
+    const action = nextWaiting(actions, decided.at(-1)?.action.id ?? "");
     if (action === null) return { kind: "none" };
     const history = histories.get(action.id) ?? NO_HISTORY;
     return { kind: "request", isChosen: false, action, history, digest: actionService.digestOf(storedOf(action)) };

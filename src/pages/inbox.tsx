@@ -137,14 +137,17 @@ function Pane({ pane, user, query, inbox, now, problem, reason, alike }: PanePro
   }
   if (pane.kind === "review") return <ReviewPane {...pane} user={user} now={now} problem={problem} reason={reason} />;
   if (pane.kind === "decided") {
-    const next = nextOf(inbox.actions, pane.decided.action.id);
+    const next = nextWaiting(inbox.actions, pane.decided.action.id);
     return <DecidedPane decided={pane.decided} nextPath={next === null ? null : requestPath(query, next.id)} />;
   }
   return null;
 }
 
 /** The request after a decided one in a list with the oldest first, or else the first. */
-export function nextOf<Listed extends { readonly id: string }>(actions: readonly Listed[], id: string): Listed | null {
+export function nextWaiting<Listed extends { readonly id: string }>(
+  actions: readonly Listed[],
+  id: string,
+): Listed | null {
   return actions.find((action) => action.id > id) ?? actions[0] ?? null;
 }
 

@@ -17,7 +17,7 @@ interface KeyUseProps {
 }
 
 /** How to use a new key: in a file of variables, by MCP clients, and in a first call. */
-export function KeyUse({ user, made, apiKey, baseUrl }: KeyUseProps) {
+export function KeyInstructions({ user, made, apiKey, baseUrl }: KeyUseProps) {
   const { role } = made;
   return (
     <>

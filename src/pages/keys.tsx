@@ -67,7 +67,7 @@ async function keysPage({ keyService, pauseService, clock }: KeyListDeps, user: 
       />
       {revoked === undefined || left === null ? null : (
         <Notice tone="good">
-          <KeyName of={revoked} /> is revoked and no longer works.
+          <KeyNameText of={revoked} /> is revoked and no longer works.
           {left.unfinishedCount === 0 ? null : ` ${leftText(left)} Whoever approves sees that it was revoked.`}
         </Notice>
       )}
@@ -118,7 +118,7 @@ async function keysPage({ keyService, pauseService, clock }: KeyListDeps, user: 
                 "Key",
                 (key) => (
                   <>
-                    <KeyName of={key} /> <code class="none">…{key.last4}</code>{" "}
+                    <KeyNameText of={key} /> <code class="none">…{key.last4}</code>{" "}
                     {paused.has(key.id) ? <Dot tone="wait">Paused</Dot> : null}
                   </>
                 ),
@@ -149,7 +149,7 @@ function LiveKey(props: { readonly of: ListedKeyView; readonly pause: Pause | un
   const { of: key, pause, now } = props;
   return (
     <>
-      <KeyName of={key} /> <code class="none nowrap">…{key.last4}</code>{" "}
+      <KeyNameText of={key} /> <code class="none nowrap">…{key.last4}</code>{" "}
       {pause === undefined ? null : <Dot tone="wait">Paused</Dot>}
       {isOver(key, now) ? <Dot tone="bad">Expired</Dot> : null}
       <span class="says">
@@ -272,7 +272,7 @@ export function LimitsText({ of: { hosts, methods, dailyActions, expiresAt } }: 
 }
 
 /** The untrusted name of a key. */
-export function KeyName({ of: { name } }: { readonly of: Pick<KeyView, "name"> }) {
+export function KeyNameText({ of: { name } }: { readonly of: Pick<KeyView, "name"> }) {
   return <Name text={name} />;
 }
 
@@ -294,7 +294,7 @@ export function FormerKeys({ user, keys }: { readonly user: PageUser; readonly k
           "Key",
           (key) => (
             <>
-              <KeyName of={key} /> <code class="none nowrap">…{key.last4}</code>
+              <KeyNameText of={key} /> <code class="none nowrap">…{key.last4}</code>
             </>
           ),
           "main",
@@ -338,7 +338,7 @@ function revokeKeyPage(user: PageUser, key: KeyView, left: Unfinished, now: Date
       <PostForm user={user} action={`/keys/${id}/revoke`} class="card">
         <Facts
           rows={[
-            ["Name", <KeyName of={key} />],
+            ["Name", <KeyNameText of={key} />],
             ["Role", roleLabel(role)],
             ["Ends in", <code>{last4}</code>],
             ["Created", <Time at={createdAt} />],

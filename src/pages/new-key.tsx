@@ -9,7 +9,7 @@ import { DomainError } from "../core/domain-error.ts";
 import { HTTP_METHODS } from "../core/action.ts";
 import { CREATED_KEYS_REMEMBERED_MAX, FLASH_MS_MAX } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
-import { KeyName, KEYS_LINK, LimitsText, noSuchKey } from "./keys.tsx";
+import { KeyNameText, KEYS_LINK, LimitsText, noSuchKey } from "./keys.tsx";
 import {
   answerForm,
   type ById,
@@ -26,7 +26,7 @@ import type { Form } from "../http/request.ts";
 import { page } from "../http/response.ts";
 import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
 import { Button, PostForm } from "../ui/form.tsx";
-import { KeyUse } from "./key-use.tsx";
+import { KeyInstructions } from "./key-use.tsx";
 import { LinkButton, Notice, PageHead, Problem } from "../ui/parts.tsx";
 import { ACCOUNTS_PAGE_PATH } from "./settings.tsx";
 import { HOLD_CHOICES, holdLabel, type PageUser, ROLE_CHOICES, roleLabel, SCOPE_CHOICES } from "../ui/text.ts";
@@ -74,8 +74,8 @@ function newKeyPage({ user, typed, replaced, formId }: NewKeyPageProps): string 
             SHOWN_ONCE
           ) : (
             <>
-              The new key replaces <KeyName of={replaced} /> (…{replaced.last4}): it can also manage the actions that it
-              created. The old key works until you revoke it. The next page shows the new one once.
+              The new key replaces <KeyNameText of={replaced} /> (…{replaced.last4}): it can also manage the actions
+              that it created. The old key works until you revoke it. The next page shows the new one once.
             </>
           )
         }
@@ -206,7 +206,7 @@ export function madeKeyPage({ user, made, key, closesSignUps, baseUrl }: MadeKey
     <Layout title="Your new key" nav="Keys" user={user}>
       <PageHead title="Your new key">
         <p class="quiet">
-          <KeyName of={made} /> · {roleLabel(role)}
+          <KeyNameText of={made} /> · {roleLabel(role)}
           {holdLabel(hold) === null ? "" : ` · ${holdLabel(hold)?.toLowerCase()}`}
           <LimitsText of={made} />
         </p>
@@ -236,7 +236,7 @@ export function madeKeyPage({ user, made, key, closesSignUps, baseUrl }: MadeKey
           )}
         </div>
       </section>
-      <KeyUse user={user} made={made} apiKey={key} baseUrl={baseUrl} />
+      <KeyInstructions user={user} made={made} apiKey={key} baseUrl={baseUrl} />
     </Layout>,
   );
 }

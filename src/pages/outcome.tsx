@@ -100,7 +100,7 @@ export function DecidedRow({ decided }: { readonly decided: DecidedRequest }) {
   return (
     <li id={`decided-${action.id}`} class="inbox-decided">
       <a href={actionPath(action.id)}>
-        <RequestName action={action} />
+        <RequestTitle action={action} />
       </a>
       <p class="small">
         <DecidedBy {...decided} />
@@ -135,7 +135,7 @@ const DECIDED: Readonly<Record<string, string>> = {
 };
 
 /** How a list names a request: the requester's title, else method and path. The action must be masked. */
-export function RequestName({ action }: { readonly action: SeenAction }) {
+export function RequestTitle({ action }: { readonly action: SeenAction }) {
   const { title, method } = action;
   if (title !== null) {
     return (
@@ -147,13 +147,13 @@ export function RequestName({ action }: { readonly action: SeenAction }) {
   return (
     <span class="request-name">
       <b class="method">{method}</b>
-      <UntrustedText text={pathOf(action)} />
+      <UntrustedText text={shownPath(action)} />
     </span>
   );
 }
 
 /** Path and query of a masked action. */
-export function pathOf({ url, host }: Pick<SeenAction, "url" | "host">): string {
+export function shownPath({ url, host }: Pick<SeenAction, "url" | "host">): string {
   const start = url.indexOf("//") + 2;
   return url.startsWith(host, start) ? url.slice(start + host.length) : url;
 }

@@ -21,7 +21,7 @@ import {
   schemaForm,
   StatedChoices,
 } from "./forms.tsx";
-import { keyLabel, KeyName } from "./keys.tsx";
+import { keyLabel, KeyNameText } from "./keys.tsx";
 import { NEXT_FIELD, PAUSES_PATH } from "../ui/layout.tsx";
 import { Ago, Card, Notice, Problem, sentence, Time, UntrustedText } from "../ui/parts.tsx";
 import { List, None, RowAction, settingsFrame } from "./settings-frame.tsx";
@@ -132,7 +132,7 @@ async function pausesPage(deps: PausePageDeps, user: Person, typed: FormState): 
 
 /** What a pause stops. */
 function Paused({ kind, subject, of: key }: Pick<Pause, "kind" | "subject"> & { readonly of: KeyView | undefined }) {
-  if (kind === "key") return <>Key {key === undefined ? <code>{subject}</code> : <KeyName of={key} />}</>;
+  if (kind === "key") return <>Key {key === undefined ? <code>{subject}</code> : <KeyNameText of={key} />}</>;
   if (kind !== "host") return <b>The whole account</b>;
   return sentence`Calls to ${(
     <b class="untrusted">

@@ -15,7 +15,7 @@ import { callText, factValue, HiddenValues, RISK_WORDS, Risks } from "./decide.t
 import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { actionPath } from "../ui/layout.tsx";
-import { DecidedBy, type DecidedRequest, Outcome, RequestName } from "./outcome.tsx";
+import { DecidedBy, type DecidedRequest, Outcome, RequestTitle } from "./outcome.tsx";
 import { Ago, LinkButton, sentence, TimeInWords, UntrustedText } from "../ui/parts.tsx";
 import { RequestParts, UntrustedUrl } from "./request.tsx";
 import { type PageUser, waitingText } from "../ui/text.ts";
@@ -128,7 +128,7 @@ export function AskedRequest(props: AskedRequestProps) {
     return (
       <div class="asked">
         <p>
-          <RequestName action={action} />
+          <RequestTitle action={action} />
         </p>
         {sent}
         {end}
@@ -258,7 +258,7 @@ export function DecidedPane({
     <div id={`of-${action.id}`} class="request">
       <div class="request-body decided">
         <h2>
-          <RequestName action={action} />
+          <RequestTitle action={action} />
         </h2>
         <p class="line">
           <b class="method">{action.method}</b>

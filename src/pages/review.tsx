@@ -19,7 +19,7 @@ import { Risks } from "./decide.tsx";
 import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
 import { commonPath, FieldName, listedRequest, reviewPath } from "./inbox-list.tsx";
 import { REVIEW_PATH } from "./inbox-query.ts";
-import { pathOf } from "./outcome.tsx";
+import { shownPath } from "./outcome.tsx";
 import { Ago, UntrustedText } from "../ui/parts.tsx";
 import { AskedRequest, FactList, type HeldRequest } from "./request-pane.tsx";
 import { counted, number, type PageUser, waitingText } from "../ui/text.ts";
@@ -127,7 +127,7 @@ interface ReviewedProps {
 function ReviewedOne({ group, body, user, now, leaveOut }: ReviewedProps & { readonly body: PageBody | null }) {
   const [{ action, held }] = group.requests;
   return (
-    <article class="reviewed" data-asked="" aria-label={`${action.method} ${pathOf(action)}`}>
+    <article class="reviewed" data-asked="" aria-label={`${action.method} ${shownPath(action)}`}>
       <AskedRequest
         action={action}
         history={held.history}
@@ -161,7 +161,7 @@ function ReviewedGroup({ group, now, leaveOut }: Omit<ReviewedProps, "user">) {
           <b>
             <UntrustedText text={action.host} />
           </b>
-          <UntrustedText text={commonPath(requests.map((request) => pathOf(request.action)))} />
+          <UntrustedText text={commonPath(requests.map((request) => shownPath(request.action)))} />
         </span>
         {` × ${requests.length}`}
       </h3>

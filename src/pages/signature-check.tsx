@@ -117,7 +117,7 @@ export function typedIn(form: Form): TypedCheck {
 }
 
 /** Null if the body is not the base64 that it is said to be. */
-export function messageOf({ headers, body, isBase64 }: TypedCheck): ReceivedMessage | null {
+export function receivedMessage({ headers, body, isBase64 }: TypedCheck): ReceivedMessage | null {
   const lines = valuesIn(headers);
   const found = SIGNATURE_HEADERS.map((name) => [name, lines.get(name) ?? null] as const);
   // Safe: it has every header.

@@ -9,7 +9,7 @@ import { Copied, EmptyState } from "../ui/controls.tsx";
 import { Button, Field, PostForm } from "../ui/form.tsx";
 import { answerForm, EMPTY_FORM, type FormState } from "./forms.tsx";
 import { Card, LinkButton, Notice, sentence, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
-import { CHECK_PATH, CheckForm, type CheckFormProps, messageOf, typedIn } from "./signature-check.tsx";
+import { CHECK_PATH, CheckForm, type CheckFormProps, receivedMessage, typedIn } from "./signature-check.tsx";
 import { AgoOr, List, RowAction, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
 import type { PageDeps } from "./needs.ts";
@@ -289,7 +289,7 @@ export function signingPages(deps: SigningPageDeps) {
   /** With the service of POST /v1/signing-secret/verify. */
   const check = answerForm(formOf, async ({ context, person, form }) => {
     const typed = typedIn(form);
-    const message = messageOf(typed);
+    const message = receivedMessage(typed);
     const origin = originOf(typed.origin);
     if (origin !== null && message !== null) {
       const found = await verifyService.check(person.caller, origin, typed.use, message);

@@ -205,7 +205,7 @@ export interface Span {
   readonly attempt: number | null;
 }
 
-export interface Run {
+export interface RunSpans {
   readonly run: number;
   readonly from: Date;
   readonly to: Date;
@@ -213,7 +213,7 @@ export interface Run {
 }
 
 /** Splits a timeline, oldest first, into runs and their periods. A run that has not ended lasts to now. */
-export function runsOf(timeline: readonly TimelineEntry[], now: Date): readonly Run[] {
+export function runsOf(timeline: readonly TimelineEntry[], now: Date): readonly RunSpans[] {
   const changes = timeline.filter(({ event }) => !NOTIFICATIONS.has(event.type) && !isTooLate(event));
   const runs = Map.groupBy(changes, ({ run }) => run);
   return [...runs].map(([run, entries]) => {

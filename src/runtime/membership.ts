@@ -16,7 +16,7 @@ interface MembershipDeps {
  * target may get at a time. A node that dies is missed after `NODE_LIVES_MS`; one that could not say for so long that
  * it lives claims nothing, since by then the others have taken over its share.
  */
-export class Membership {
+export class NodeMembership {
   readonly #deps: MembershipDeps;
   #nodes: readonly string[];
   /** When the last beat that succeeded began. */

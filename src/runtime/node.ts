@@ -5,7 +5,7 @@ import { type ClusterStore, StoreUnavailable } from "../core/store.ts";
 import type { Log } from "../observability/log.ts";
 import type { Clock } from "../core/clock.ts";
 import { createJobLeases, inTurn, type JobLeases, type RecoveryLease } from "./job-leases.ts";
-import { Membership } from "./membership.ts";
+import { NodeMembership } from "./membership.ts";
 import { NodeClock } from "./node-clock.ts";
 
 interface NodeDeps {
@@ -33,7 +33,7 @@ export async function createNode({ id, cluster, clock: machine, log }: NodeDeps)
   };
   const clock = await NodeClock.start({ cluster, machine, onError });
   const self = { id, startedAt: clock.now(), version: VERSION };
-  const membership = new Membership({ cluster, self, clock, log });
+  const membership = new NodeMembership({ cluster, self, clock, log });
   const jobs: JobLeases = createJobLeases({ cluster, nodeId: id, clock });
   const share: NodeShare = {
     mayClaim: () => membership.mayClaim(),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { NODE_BEAT_MS, NODE_JOIN_BEAT_MS, NODE_LIVES_MS } from "../../src/core/limits.ts";
-import { Membership } from "../../src/runtime/membership.ts";
+import { NodeMembership } from "../../src/runtime/membership.ts";
 import { FakeClock } from "../support/clock.ts";
 import { MemoryCluster } from "../support/memory-cluster.ts";
 
@@ -28,7 +28,7 @@ function nodes() {
     const self = { id, startedAt: database.now(), version: "1" };
     const logged: unknown[] = [];
     const note = (event: string, fields?: object) => void logged.push({ event, ...fields });
-    const membership = new Membership({ cluster, self, clock, log: { info: note, warn: note } });
+    const membership = new NodeMembership({ cluster, self, clock, log: { info: note, warn: note } });
     all.set(id, timers);
     return { membership, clock, logged };
   };

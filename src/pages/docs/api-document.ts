@@ -97,7 +97,7 @@ export function entriesOf(document: OpenApiDocument): readonly ApiEntry[] {
 function entryOf(document: OpenApiDocument, path: string, method: string, operation: OpenApiOperation): ApiEntry {
   const { operationId: id, summary, description, security, requestBody } = operation;
   const parameters = operation.parameters
-    .flatMap((one) => ("$ref" in one ? (document.components.parameters[nameOf(one.$ref)] ?? []) : one))
+    .flatMap((one) => ("$ref" in one ? (document.components.parameters[schemaName(one.$ref)] ?? []) : one))
     .filter(({ name }) => name !== "X-Request-Id");
   const sent = requestBody?.content["application/json"]?.schema;
   // A body that can only be empty is nothing to tell.
@@ -130,7 +130,7 @@ function successOf(
   { description, headers = {}, content = {} }: ApiResponse,
 ): ApiSuccess {
   // All successes of an operation have one schema; of its objects the description names the one that comes with the status.
-  const isNamed = ({ $ref = "" }: ApiSchema) => description.includes(`\`${nameOf($ref)}\``);
+  const isNamed = ({ $ref = "" }: ApiSchema) => description.includes(`\`${schemaName($ref)}\``);
   return {
     status,
     description,
@@ -145,7 +145,7 @@ function successOf(
 /** The errors of a response: one that is shared, with its name, or those that its description lists. */
 function errorsOf({ components }: OpenApiDocument, status: string, response: ApiResponse | Ref): readonly ApiError[] {
   if ("$ref" in response) {
-    const code = nameOf(response.$ref);
+    const code = schemaName(response.$ref);
     return [{ status, code, meaning: components.responses[code]?.description ?? "" }];
   }
   const listed = response.description.matchAll(/^- `(\w+)`: (.*)$/gm);
@@ -153,7 +153,7 @@ function errorsOf({ components }: OpenApiDocument, status: string, response: Api
 }
 
 export function dereferenced(schema: ApiSchema, document: Pick<OpenApiDocument, "components">): ApiSchema {
-  return schema.$ref === undefined ? schema : (document.components.schemas[nameOf(schema.$ref)] ?? schema);
+  return schema.$ref === undefined ? schema : (document.components.schemas[schemaName(schema.$ref)] ?? schema);
 }
 
 /** A description of the document: its paragraphs, and what it lists after them. */
@@ -171,7 +171,7 @@ export function partsOf(description: string): {
 
 const NOTE_MARK = "- ";
 
-export function nameOf(ref: string): string {
+export function schemaName(ref: string): string {
   return ref.slice(ref.lastIndexOf("/") + 1);
 }
 
@@ -193,7 +193,7 @@ export function exampleOf(schema: ApiSchema, document: OpenApiDocument): unknown
 
 /** The type of a value, like "list of Action". */
 export function typeText({ $ref, anyOf, items, const: only, type = "any value", format }: ApiSchema): string {
-  if ($ref !== undefined) return nameOf($ref);
+  if ($ref !== undefined) return schemaName($ref);
   if (anyOf !== undefined) return [...new Set(anyOf.map(typeText))].join(" or ");
   if (items !== undefined) return `list of ${typeText(items)}`;
   if (only !== undefined) return JSON.stringify(only);

@@ -6,7 +6,7 @@ import {
   type ApiSchema,
   boundsText,
   dereferenced,
-  nameOf,
+  schemaName,
   type OpenApiDocument,
   partsOf,
   typeText,
@@ -135,7 +135,7 @@ function inPlace(schema: ApiSchema, document: Pick<OpenApiDocument, "components"
 
 /** The type of a value, like "list of Action". The names of objects are links. */
 export function ApiType({ schema }: { readonly schema: ApiSchema }) {
-  const names = new Set(refsIn(schema).map(nameOf));
+  const names = new Set(refsIn(schema).map(schemaName));
   return (
     <span class="type">
       {typeText(schema)

@@ -100,7 +100,7 @@ interface ApiOperationProps {
 }
 
 /** One operation: parameters, body, responses and errors at the left, a request and its response at the right. */
-export function ApiOperation({ entry, document, roles }: ApiOperationProps) {
+export function OperationReference({ entry, document, roles }: ApiOperationProps) {
   const { method, path, summary, description, needsKey, parameters, body, successes, errors } = entry;
   return (
     <div class="operation">

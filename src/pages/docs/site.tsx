@@ -4,7 +4,7 @@ import { rolesThatMay } from "../../core/roles.ts";
 import { type ApiOperation as Listed, openApiJson } from "../../http/openapi.ts";
 import { renderPart } from "../../ui/layout.tsx";
 import { type ApiEntry, type ApiGroup, entriesOf, groupsOf, type OpenApiDocument, partsOf } from "./api-document.ts";
-import { anchorOf, API_BEGINNING, ApiIndex, ApiObjects, ApiOperation, operationTitle } from "./api-pages.tsx";
+import { anchorOf, API_BEGINNING, ApiIndex, ApiObjects, OperationReference, operationTitle } from "./api-pages.tsx";
 import { ERROR_HEADINGS, ERROR_SECTIONS, ErrorsGuide } from "./errors.tsx";
 import { docsPath, type Guide, type GuideGroup, guideText } from "./guides.ts";
 import { type DocsHeading, type DocsSection, renderGuide } from "./markdown.ts";
@@ -116,7 +116,7 @@ function apiPage(
   if (entry === undefined) return null;
   const permission = operations.find(({ operationId }) => operationId === entry.id)?.permission ?? null;
   const roles = permission === null ? [] : rolesThatMay(permission);
-  const html = renderPart(<ApiOperation entry={entry} document={document} roles={roles} />);
+  const html = renderPart(<OperationReference entry={entry} document={document} roles={roles} />);
   return { ...linkOf(entry), html, headings: [], isOperation: true };
 }
 
