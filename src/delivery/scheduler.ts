@@ -98,6 +98,15 @@ type TimerName = "alarm" | "tokens" | "look" | "sweep" | "rescue" | "probe";
 /** Background tasks, for the log and the metrics. */
 type TaskName = TimerName | "attempt" | "claim" | "clock" | "start";
 
+/** Which lanes of the store to look for. */
+interface LaneSearch {
+  readonly accountId?: string;
+  readonly most?: number;
+  readonly isWanted?: (head: LaneHead) => boolean;
+  /** Asked before each page. */
+  readonly goesOn?: () => boolean;
+}
+
 /** Lanes per step of the sweep, and the pause between two steps. */
 const [SWEEP_LANES, SWEEP_REST_MS] = [128, 5];
 
@@ -211,14 +220,14 @@ export class Scheduler<Row extends QueueRow> {
   pauseChanged(accountId: string): void {
     this.#lanes.pauseChanged(accountId);
     this.#tick();
-    if (this.#isRunning && this.#hasBegun) this.#runs.keep(this.#sweepAccount({ accountId, host: "", keyId: "" }));
+    if (this.#isRunning && this.#hasBegun) this.#runs.keep(this.#sweepAccount(accountId));
   }
 
   /** Applies the limits that an account has set for its hosts, and looks for its rows in the store. */
   limitsChanged(accountId: string): void {
     this.#lanes.limitsChanged(accountId);
     this.#tick();
-    if (this.#isRunning && this.#hasBegun) this.#runs.keep(this.#sweepAccount({ accountId, host: "", keyId: "" }));
+    if (this.#isRunning && this.#hasBegun) this.#runs.keep(this.#sweepAccount(accountId));
   }
 
   /** Divides the slots anew after nodes came or went, and looks in the store for what is this one's now. */
@@ -394,34 +403,41 @@ export class Scheduler<Row extends QueueRow> {
     });
   }
 
-  /** Reads the lanes of the store page by page and notes each in memory. Runs again after the last page. */
+  /**
+   * Reads lanes of the store behind one, page by page, and notes those in memory that are wanted. Ends behind the account, if it
+   * asks for one, when so many were read, or when it is not to go on. Returns the last that was read; null: there are no more.
+   */
+  async #search(after: LaneName | null, asked: LaneSearch): Promise<LaneName | null> {
+    const { accountId, most = Number.POSITIVE_INFINITY, isWanted = () => true, goesOn = () => true } = asked;
+    let last = after;
+    for (let seen = 0; seen < most && goesOn(); seen += SWEEP_LANES) {
+      // A file is read in this thread: others get their turn between two pages.
+      if (seen > 0) await nextTurn();
+      const heads = await this.#deps.queue.lanes(last, SWEEP_LANES);
+      const ofAccount = accountId === undefined ? heads : heads.filter((head) => head.accountId === accountId);
+      const nowMs = this.#nowMs();
+      for (const head of ofAccount) if (isWanted(head)) this.#lanes.found(head, nowMs);
+      this.#tick();
+      last = ofAccount.at(-1) ?? null;
+      if (ofAccount.length < SWEEP_LANES) return null;
+    }
+    return last;
+  }
+
+  /** Looks for what memory missed, a page at a time. Runs again after the last page. */
   async #sweep(after: LaneName | null): Promise<void> {
     let next: LaneName | null = null;
-    try {
-      const heads = await this.#deps.queue.lanes(after, SWEEP_LANES);
-      this.#found(heads);
-      next = heads.length === SWEEP_LANES ? (heads.at(-1) ?? null) : null;
-    } catch (error) {
-      this.#onError("sweep", error);
-    }
+    await this.#runTask("sweep", async () => {
+      next = await this.#search(after, { most: SWEEP_LANES });
+    });
     this.#run("sweep", next === null ? SLEEP_MS_MAX : SWEEP_REST_MS, () => this.#runs.keep(this.#sweep(next)));
   }
 
   /** The same for one account at once: memory may have dropped some of its lanes, and rows whose claim was refused. */
-  async #sweepAccount(first: LaneName): Promise<void> {
-    let after: LaneName | null = first;
-    try {
-      while (after !== null && this.#isRunning) {
-        const found: readonly LaneHead[] = await this.#deps.queue.lanes(after, SWEEP_LANES);
-        const heads = found.filter(({ accountId }) => accountId === first.accountId);
-        this.#found(heads);
-        after = heads.length === SWEEP_LANES ? (heads.at(-1) ?? null) : null;
-        // A file is read in this thread: others get their turn between two pages.
-        if (after !== null) await nextTurn();
-      }
-    } catch (error) {
-      this.#onError("sweep", error);
-    }
+  #sweepAccount(accountId: string): Promise<void> {
+    const first = { accountId, host: "", keyId: "" };
+    const all = { accountId, goesOn: () => this.#isRunning };
+    return this.#runTask("sweep", () => this.#search(first, all));
   }
 
   /** Other nodes may have stored rows that are due, perhaps more than they have slots for: looks soon, if slots are free. */
@@ -434,30 +450,17 @@ export class Scheduler<Row extends QueueRow> {
 
   /** Reads a bounded number of lanes; only those that are due, since the others are left to the nodes that know them. */
   async #look(): Promise<void> {
-    let isDone = false;
+    let next: LaneName | null = null;
     this.#lookedMs = this.#deps.clock.monotonicMs();
-    try {
-      for (let seen = 0; seen < NODE_LOOK_LANES_MAX && !isDone && this.#mayClaim() && this.#lanes.hasFreeSlot;) {
-        const heads = await this.#deps.queue.lanes(this.#looksAfter, SWEEP_LANES);
-        const nowMs = this.#nowMs();
-        this.#found(heads.filter(({ dueAt }) => dueAt.getTime() <= nowMs));
-        seen += SWEEP_LANES;
-        isDone = heads.length < SWEEP_LANES;
-        this.#looksAfter = isDone ? null : (heads.at(-1) ?? null);
-      }
-    } catch (error) {
-      isDone = true;
-      this.#onError("look", error);
-    }
+    await this.#runTask("look", async () => {
+      const isWanted = ({ dueAt }: LaneHead) => dueAt.getTime() <= this.#nowMs();
+      const goesOn = () => this.#mayClaim() && this.#lanes.hasFreeSlot;
+      next = await this.#search(this.#looksAfter, { most: NODE_LOOK_LANES_MAX, isWanted, goesOn });
+    });
+    this.#looksAfter = next;
     this.#isLooking = false;
     // Until all lanes were seen once.
-    if (!isDone) this.lookElsewhere();
-  }
-
-  #found(heads: readonly LaneHead[]): void {
-    const nowMs = this.#nowMs();
-    for (const head of heads) this.#lanes.found(head, nowMs);
-    this.#tick();
+    if (next !== null) this.lookElsewhere();
   }
 
   /** Runs at the start, and whenever the store is back. */
