@@ -1,6 +1,7 @@
 import { Database, type Statement as NativeStatement } from "bun:sqlite";
 import { type Call, type CallResult, runCalls, runGroup } from "../commands/command.ts";
 import { faultOf, unavailable } from "../sql/errors.ts";
+import { sqliteDialect } from "./dialect.ts";
 import { openTx } from "./tx.ts";
 import type { Done, Row, Sql, SqlValue, Statement } from "../sql/sql.ts";
 
@@ -117,6 +118,7 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
   };
 
   return {
+    dialect: sqliteDialect,
     // It would see what is not committed yet.
     read: (statement) => (last === null ? read(statement) : inTurn(() => read(statement))),
     batch: (statements) => inTurn(() => transact(() => statements.map(runOne))),

@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
+import { sqliteDialect } from "./dialect.ts";
 import { codeOf, faultOf, unavailable } from "../sql/errors.ts";
 import type { Done, Row, Sql, SqlValue, Statement, Work, Worked } from "../sql/sql.ts";
 
@@ -29,6 +30,7 @@ export function openOnFullDisk(path: string, open: () => Promise<Sql>, cause: un
  * the heap, and refuses writes.
  */
 class FullDiskFile implements Sql {
+  readonly dialect = sqliteDialect;
   readonly #path: string;
   readonly #open: () => Promise<Sql>;
   /** Null while the file is opened as usual, and after that. */

@@ -5,6 +5,7 @@ import { faultOf, NoAnswer, unavailable, isAnswered } from "../sql/errors.ts";
 import type { Done, Row, Sql, Statement, Work, Worked } from "../sql/sql.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import { StoreLost, StoreUnavailable } from "../../src/core/store.ts";
+import { sqliteDialect } from "./dialect.ts";
 import { openTx } from "./tx.ts";
 import { isRefusedByLock, type ServiceLock } from "./service-lock.ts";
 
@@ -44,6 +45,7 @@ export function openRemote(url: string, authToken: string | null, callMsMax: num
   const batch = async (statements: readonly Statement[]) =>
     (await client.batch(statements.map(inStatement), "write")).map(doneOf);
   return {
+    dialect: sqliteDialect,
     transact,
     batch,
     async read(statement) {
@@ -97,6 +99,7 @@ const ASK_EVERY_MS = 250;
  * raises the fence, after which nothing older can be committed. A row read after that shows how its write ended.
  */
 export class FencedSql implements Sql {
+  readonly dialect = sqliteDialect;
   readonly #sql: Sql;
   readonly #lock: ServiceLock;
   readonly #onLost: (cause: StoreLost) => void;

@@ -70,6 +70,7 @@ async function openWithThread(path: string, onDeath: (cause: unknown) => void): 
     };
   };
   return {
+    dialect: reader.dialect,
     read: (statement) => reader.read(statement),
     transact,
     batch: async (statements) => (await transact({ statements, calls: [] })).done,

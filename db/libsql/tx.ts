@@ -2,7 +2,6 @@ import { drizzle } from "drizzle-orm/sqlite-proxy";
 import type { Tx } from "../commands/command.ts";
 import {
   columnsOf,
-  compiledOnce,
   compileFind,
   type FindList,
   type InsertList,
@@ -11,8 +10,10 @@ import {
   type UpdateList,
   type Values,
 } from "../commands/lists.ts";
+import { once } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
 import { claimAll } from "./claim.ts";
+import { sqliteDialect } from "./dialect.ts";
 import { tables } from "./schema.ts";
 
 /** What a statement did: its rows as lists of values in the order of its columns, and how many it changed. */
@@ -64,15 +65,12 @@ export function openTx(execute: Execute): Tx & { end(): void } {
   return { db, tables, lists, claim: (claims) => claimAll(lists, claims), end: () => void (isOver = true) };
 }
 
-/** Only builds: each transaction runs its own statements. */
-const BUILDER = drizzle(() => Promise.reject(new Error("Run statements over a transaction.")));
-
-const FIND = compiledOnce((query: FindList<never, unknown>) => compileFind(query, { db: BUILDER, tables }, () => "?"));
+const FIND = once((query: FindList<never, unknown>) => compileFind(query, sqliteDialect, (_, number) => `?${number}`));
 
 /** How many rows one statement inserts: each has a text of its own, and each statement costs as much as binding ten values. */
 const ROWS_AT_ONCE = [16, 4, 1];
 
-const INSERT = compiledOnce(({ table, columns, onConflict }: InsertList) => {
+const INSERT = once(({ table, columns, onConflict }: InsertList) => {
   const names = columnsOf(tables, table, columns).map(({ name }) => `"${name}"`);
   const row = `(${names.map(() => "?").join(", ")})`;
   const texts = new Map(
@@ -84,7 +82,7 @@ const INSERT = compiledOnce(({ table, columns, onConflict }: InsertList) => {
   return (size: number) => texts.get(size) ?? "";
 });
 
-const UPDATE = compiledOnce(({ table, set, where }: UpdateList) => {
+const UPDATE = once(({ table, set, where }: UpdateList) => {
   const placed = (names: readonly string[]) => columnsOf(tables, table, names).map(({ name }) => `"${name}" = ?`);
   return `update ${tableName(tables, table)} set ${placed(set).join(", ")} where ${placed(where).join(" and ")}`;
 });

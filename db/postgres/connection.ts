@@ -9,6 +9,7 @@ import { runCalls, runGroup } from "../commands/command.ts";
 import { unavailable } from "../sql/errors.ts";
 import type { Done, Row, Sql, Work, Worked } from "../sql/sql.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
+import { postgresDialect } from "./dialect.ts";
 import { queriesOf, type Query } from "./queries.ts";
 import { faultIn, isAftermath, isConnectionSound, isOfPooler, isOutdated } from "./faults.ts";
 import { lockQuery } from "./lock.ts";
@@ -65,6 +66,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   };
 
   return {
+    dialect: postgresDialect,
     config,
     async read(statement) {
       const [query] = queriesOf([statement]);

@@ -1,45 +1,34 @@
 import { asc, gt, sql } from "drizzle-orm";
-import { actions, timeline } from "../libsql/schema.ts";
-import { isOneOf } from "../sql/dialect.ts";
-import { type Args, byDialect, prepare, query } from "../sql/query.ts";
-import type { Sql } from "../sql/sql.ts";
 import type { ChangedPage, ClusterStore } from "../../src/core/store.ts";
+import { read, type Reader } from "../sql/read.ts";
 
-const { seq, actionId, accountId, revision } = timeline;
-
-/**
- * As `isSettled`, as a value: rows behind the first open transaction are read too. The function runs once, before the
- * first row, and sees what the rows are read from.
- */
-const isSettledRow = byDialect<number>({
-  sqlite: sql`1`,
-  postgres: sql`cast(${seq} < (select settled_position()) as integer)`,
-});
-
-const rowsAfter = prepare((arg: Args<"after" | "limit">) =>
-  query
-    .select({ seq, actionId, accountId, revision, isSettled: isSettledRow.as("is_settled") })
+const ROWS_AFTER = read({ after: "number", limit: "number" }, ({ db, tables: { timeline }, isSettled }, arg) => {
+  const { seq, actionId, accountId, revision } = timeline;
+  // As a value: rows behind the first open transaction are read too.
+  const settled = sql<number>`case when ${isSettled(seq) ?? sql`true`} then 1 else 0 end`.as("is_settled");
+  return db
+    .select({ seq, actionId, accountId, revision, isSettled: settled })
     .from(timeline)
     .where(gt(seq, arg.after))
     .orderBy(asc(seq))
-    .limit(arg.limit),
-);
+    .limit(arg.limit);
+});
 
-const revisions = prepare((arg: Args<"ids">) =>
-  query.select({ id: actions.id, revision: actions.revision }).from(actions).where(isOneOf(actions.id, arg.ids)),
+const REVISIONS = read({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) =>
+  db.select({ id: actions.id, revision: actions.revision }).from(actions).where(isOneOf(actions.id, arg.ids)),
 );
 
 /** What a node reads of the changes of all nodes. */
-export function createChangeReader(connection: Pick<Sql, "read">): Pick<ClusterStore, "changedSince" | "revisionsOf"> {
+export function createChangeReader(reader: Reader): Pick<ClusterStore, "changedSince" | "revisionsOf"> {
   return {
     async changedSince(position, limit): Promise<ChangedPage> {
-      const rows = await rowsAfter.read(connection, { after: position, limit });
+      const rows = await ROWS_AFTER.all(reader, { after: position, limit });
       const settled = rows.findLast(({ isSettled }) => isSettled === 1);
       const isLast = rows.length < limit && settled === rows.at(-1);
       return { changes: rows, position: settled?.seq ?? position, isLast };
     },
     async revisionsOf(ids) {
-      const rows = await revisions.read(connection, { ids: JSON.stringify(ids) });
+      const rows = await REVISIONS.all(reader, { ids });
       return new Map(rows.map((row) => [row.id, row.revision]));
     },
   };

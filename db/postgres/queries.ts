@@ -15,12 +15,7 @@ export interface Query {
 
 /** The queries of statements. */
 export function queriesOf(statements: readonly Statement[]): readonly Query[] {
-  return statements.map(({ sql, args, source }) => {
-    if (source === undefined) return { ...named(sql), values: args.map(valueOf) };
-    const { text, args: places } = source.text;
-    const values = places.map(({ at, isList }) => (isList ? listOf(args[at] ?? null) : valueOf(args[at] ?? null)));
-    return { ...named(text), values };
-  });
+  return statements.map(({ sql, args }) => ({ ...named(sql), values: args.map(valueOf) }));
 }
 
 /** Hexadecimal characters of a digest in a name, of which PostgreSQL reads 63. */
@@ -48,12 +43,4 @@ function nameOf(text: string): string {
 
 export function valueOf(value: SqlValue): SqlValue {
   return typeof value === "string" ? escapeText(value) : value;
-}
-
-/** Items of a JSON list as texts; an item that is a list itself stays JSON. */
-function listOf(value: SqlValue): readonly string[] | null {
-  if (typeof value !== "string") return null;
-  // Safe: the store makes these lists itself.
-  const items = JSON.parse(value) as readonly unknown[];
-  return items.map((item) => escapeText(typeof item === "string" ? item : JSON.stringify(item)));
 }

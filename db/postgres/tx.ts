@@ -3,7 +3,6 @@ import { drizzle } from "drizzle-orm/pg-proxy";
 import type { Tx } from "../commands/command.ts";
 import {
   columnsOf,
-  compiledOnce,
   compileFind,
   type FindList,
   type InsertList,
@@ -11,8 +10,10 @@ import {
   type UpdateList,
   type Values,
 } from "../commands/lists.ts";
+import { once } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
 import { claimAll } from "./claim.ts";
+import { postgresDialect } from "./dialect.ts";
 import { named, type Query, TELLS, valueOf } from "./queries.ts";
 import { tables } from "./schema.ts";
 
@@ -77,12 +78,8 @@ function textOf(value: SqlValue): string | null {
   return value === null ? null : String(valueOf(value));
 }
 
-/** Only builds: each transaction runs its own statements. */
-// Safe: as above.
-const BUILDER = drizzle(() => Promise.reject(new Error("Run statements over a transaction."))) as unknown as Tx["db"];
-
-const FIND = compiledOnce((query: FindList<never, unknown>) => {
-  const { text, decode } = compileFind(query, { db: BUILDER, tables }, (name) => `arg."${name}"`);
+const FIND = once((query: FindList<never, unknown>) => {
+  const { text, decode } = compileFind(query, postgresDialect, (name) => `arg."${name}"`);
   const names = Object.keys(query.types);
   const arrays = names.map((name, at) => `$${at + 1}::${query.types[name] === "text" ? "text" : "bigint"}[]`);
   const listed = names.map((name) => `"${name}"`).join(", ");
@@ -104,12 +101,12 @@ function arrayType(type: string): string {
   return type.startsWith("text") ? "text" : type;
 }
 
-const INSERT = compiledOnce(({ table, columns: members, onConflict }: InsertList) => {
+const INSERT = once(({ table, columns: members, onConflict }: InsertList) => {
   const { columns, source } = unnested(table, members);
   return named(`insert into ${tableName(tables, table)} (${columns.join(", ")}) select * from ${source} ${onConflict}`);
 });
 
-const UPDATE = compiledOnce(({ table, set, where }: UpdateList) => {
+const UPDATE = once(({ table, set, where }: UpdateList) => {
   const { columns, source } = unnested(table, [...set, ...where]);
   const members = columns.map((_, at) => `v${at + 1}`);
   const assigned = set.map((_, at) => `${columns[at]} = row.${members[at]}`);

@@ -1,14 +1,16 @@
-import { and, desc, eq, isNotNull, ne, sql } from "drizzle-orm";
-import type { AccountStore } from "../../src/core/account-store.ts";
-import { REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
+import { and, desc, eq, gte, isNotNull, ne, type Placeholder, sql } from "drizzle-orm";
+import { ACTION_STATUSES, HTTP_METHODS } from "../../src/core/action.ts";
+import { dayOf } from "../../src/core/key-limits.ts";
+import { firstActionId } from "../../src/core/ids.ts";
+import type { KeyBudget } from "../../src/core/store.ts";
+import type { AccountStore, KeyCall, KeyUse } from "../../src/core/account-store.ts";
+import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX, REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
 import * as commands from "../commands/accounts.ts";
 import type { StoreContext } from "./context.ts";
-import { addedOrder, isOneOf, nullsFirst } from "./dialect.ts";
-import { readUse } from "./key-days.ts";
+import type { Dialect } from "./dialect.ts";
 import { isStopped } from "./pauses.ts";
-import { type Args, prepare, query } from "./query.ts";
-import { accounts, apiKeys, members, people } from "../libsql/schema.ts";
-import type { Sql } from "./sql.ts";
+import { read, type Reader } from "./read.ts";
+import type { Tables } from "../commands/command.ts";
 
 /** Accounts and keys. */
 export function createAccountStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): AccountStore {
@@ -17,68 +19,75 @@ export function createAccountStore({ sql: reader, writer }: Pick<StoreContext, "
     idPrefix: `pau_${crypto.randomUUID().slice(0, 8)}`,
   });
   return {
-    findKey: async (accountId, id) => (await FIND_KEY.read(reader, { accountId, id }))[0] ?? null,
-    first: async () => (await FIRST.read(reader, {}))[0] ?? null,
-    find: async (id) => (await FIND.read(reader, { id }))[0] ?? null,
+    findKey: (accountId, id) => FIND_KEY.get(reader, { accountId, id }),
+    first: () => FIRST.get(reader, {}),
+    find: (id) => FIND.get(reader, { id }),
     create: (account, keys, extras) => writer.run(commands.create, { account, keys, extras }),
     async addKey(key, audit, stop) {
       const stopped = stop === undefined ? stop : { ...stop, ...(await stopArgs()) };
       return writer.run(commands.addKey, { key, audit, stop: stopped });
     },
-    replacedBy: async (id) => (await REPLACED.read(reader, { id, max: REPLACED_KEYS_MAX })).map((key) => key.id),
-    keyByHash: async (hash) => (await KEY_BY_HASH.read(reader, { hash }))[0] ?? null,
-    revokedAmong: async (hashes) =>
-      (await REVOKED_AMONG.read(reader, { hashes: JSON.stringify(hashes) })).map(({ hash }) => hash),
+    replacedBy: async (id) => (await REPLACED.all(reader, { id, max: REPLACED_KEYS_MAX })).map((key) => key.id),
+    keyByHash: (hash) => KEY_BY_HASH.get(reader, { hash }),
+    revokedAmong: async (hashes) => (await REVOKED_AMONG.all(reader, { hashes })).map(({ hash }) => hash),
     keyUsed: (id, at) => writer.run(commands.useKey, { id, at }),
-    keyUse: (accountId, now) => readUse({ sql: reader }, accountId, now),
-    keys: (accountId, limit) => KEYS.read(reader, { accountId, limit }),
+    keyUse: (accountId, now) => readUse(reader, accountId, now),
+    keys: (accountId, limit) => KEYS.all(reader, { accountId, limit }),
     revokeKey: (accountId, id, at, { by = null, audit, pause } = {}) =>
       writer.run(commands.revokeKey, { accountId, id, at, by, audit, pause }),
-    hasHold: async () => (await HOLDS.read(reader, {})).length > 0,
+    hasHold: async () => (await HOLDS.all(reader, {})).length > 0,
     stopOthers: async (stop) => writer.run(commands.stopOthers, { stop, ...(await stopArgs()) }),
-    list: (limit) => LIST.read(reader, { limit }),
+    list: (limit) => LIST.all(reader, { limit }),
     allow: (id, end) => writer.run(commands.allow, { id, ...end }),
   };
 }
 
-/** Not by time: after a clock was set back, a later sign-up could look older. */
-const ADDED = sql`${accounts}.${addedOrder}`;
-
 /** The columns of `Account`; only lists show whether it was allowed. */
-const ACCOUNT = { id: accounts.id, sealedRootSecret: accounts.sealedRootSecret, createdAt: accounts.createdAt };
+const accountColumns = ({ accounts: { id, sealedRootSecret, createdAt } }: Tables) => ({
+  id,
+  sealedRootSecret,
+  createdAt,
+});
 
-const FIRST = prepare(() => query.select(ACCOUNT).from(accounts).orderBy(ADDED).limit(1));
+/** Not by time: after a clock was set back, a later sign-up could look older. */
+const FIRST = read({}, ({ db, tables, addedOrder }) =>
+  db.select(accountColumns(tables)).from(tables.accounts).orderBy(addedOrder).limit(1),
+);
 
 /** The id of the account that the first start created. No account is ever deleted, so it stays the same. */
-export async function readFirstId(reader: Sql): Promise<string | null> {
-  return (await FIRST.read(reader, {}))[0]?.id ?? null;
+export async function readFirstId(reader: Reader): Promise<string | null> {
+  return (await FIRST.get(reader, {}))?.id ?? null;
 }
 
-const FIND = prepare((arg: Args<"id">) => query.select(ACCOUNT).from(accounts).where(eq(accounts.id, arg.id)));
+const FIND = read({ id: "text" }, ({ db, tables }, arg) =>
+  db.select(accountColumns(tables)).from(tables.accounts).where(eq(tables.accounts.id, arg.id)),
+);
 
-const FIND_KEY = prepare((arg: Args<"id" | "accountId">) =>
-  query
+const FIND_KEY = read({ id: "text", accountId: "text" }, ({ db, tables: { apiKeys } }, arg) =>
+  db
     .select()
     .from(apiKeys)
     .where(and(eq(apiKeys.id, arg.id), eq(apiKeys.accountId, arg.accountId))),
 );
 
-const KEY_BY_HASH = prepare((arg: Args<"hash">) => query.select().from(apiKeys).where(eq(apiKeys.hash, arg.hash)));
+const KEY_BY_HASH = read({ hash: "text" }, ({ db, tables: { apiKeys } }, arg) =>
+  db.select().from(apiKeys).where(eq(apiKeys.hash, arg.hash)),
+);
 
-const REVOKED_AMONG = prepare((arg: Args<"hashes">) =>
-  query
+const REVOKED_AMONG = read({ hashes: "list" }, ({ db, tables: { apiKeys }, isOneOf }, arg) =>
+  db
     .select({ hash: apiKeys.hash })
     .from(apiKeys)
     .where(and(isOneOf(apiKeys.hash, arg.hashes), isNotNull(apiKeys.revokedAt))),
 );
 
-const KEYS = prepare((arg: Args<"accountId" | "limit">) => {
-  const ofAccount = query.select().from(apiKeys).where(eq(apiKeys.accountId, arg.accountId));
-  return ofAccount.orderBy(nullsFirst(apiKeys.revokedAt), apiKeys.createdAt, apiKeys.id).limit(arg.limit);
+const KEYS = read({ accountId: "text", limit: "number" }, ({ db, tables: { apiKeys } }, arg) => {
+  const ofAccount = db.select().from(apiKeys).where(eq(apiKeys.accountId, arg.accountId));
+  return ofAccount.orderBy(sql`${apiKeys.revokedAt} nulls first`, apiKeys.createdAt, apiKeys.id).limit(arg.limit);
 });
 
 /** Follows `replaces` by the primary key; bounded, even if rows were altered into a cycle. The builder has no recursion. */
-const REPLACED = prepare((arg: Args<"id" | "max">) => {
+const REPLACED = read({ id: "text", max: "number" }, ({ tables: { apiKeys } }, arg) => {
   const { id, replaces } = apiKeys;
   return sql<{ readonly id: string }>`with recursive replaced (id, depth) as (
       select ${replaces}, 1 from ${apiKeys} where ${id} = ${arg.id} and ${replaces} is not null
@@ -89,33 +98,122 @@ const REPLACED = prepare((arg: Args<"id" | "max">) => {
 });
 
 /** The id of the account that the first start made. */
-const FIRST_ID = sql`(select ${sql.identifier("id")} from ${accounts} order by ${addedOrder} limit 1)`;
+const firstId = ({ tables: { accounts }, addedOrder }: Dialect) =>
+  sql`(select ${sql.identifier("id")} from ${accounts} order by ${addedOrder} limit 1)`;
 
 /** The keys of the first account that have, or had, a hold. */
-const HOLDS = prepare(() =>
-  query
+const HOLDS = read({}, (dialect) => {
+  const { apiKeys } = dialect.tables;
+  return dialect.db
     .select({ id: apiKeys.id })
     .from(apiKeys)
-    .where(and(sql`${apiKeys.accountId} = ${FIRST_ID}`, ne(apiKeys.hold, "none")))
-    .limit(1),
-);
+    .where(and(sql`${apiKeys.accountId} = ${firstId(dialect)}`, ne(apiKeys.hold, "none")))
+    .limit(1);
+});
 
 /** Stopped accounts first, then the newest. */
-const LIST = prepare((arg: Args<"limit">) => {
-  const emails = query.select({ email: people.email }).from(members).innerJoin(people, eq(people.id, members.personId));
+const LIST = read({ limit: "number" }, (dialect, arg) => {
+  const {
+    db,
+    tables: { people, members, accounts },
+    addedOrder,
+  } = dialect;
+  const emails = db.select({ email: people.email }).from(members).innerJoin(people, eq(people.id, members.personId));
   const isMember = sql`${members.accountId} = ${accounts.id}`;
   const email = emails.where(isMember).orderBy(members.joinedAt, members.personId).limit(1);
-  const isStoppedNow = sql<boolean>`${isStopped(accounts.id)}`.mapWith(Boolean).as("is_stopped");
-  return query
+  const isStoppedNow = sql<boolean>`${isStopped(dialect, accounts.id)}`.mapWith(Boolean).as("is_stopped");
+  return db
     .select({
       id: accounts.id,
       email: sql<string | null>`${email}`.as("email"),
       createdAt: accounts.createdAt,
-      isFirst: sql<boolean>`${accounts.id} = ${FIRST_ID}`.mapWith(Boolean).as("is_first"),
+      isFirst: sql<boolean>`${accounts.id} = ${firstId(dialect)}`.mapWith(Boolean).as("is_first"),
       isStopped: isStoppedNow,
       allowedAt: accounts.allowedAt,
     })
     .from(accounts)
-    .orderBy(desc(isStoppedNow), desc(ADDED))
+    .orderBy(desc(isStoppedNow), sql`${accounts}.${addedOrder} desc`)
     .limit(arg.limit);
 });
+
+const CREATED = read({ keyId: "text", day: "number" }, ({ db, tables: { keyDays } }, arg) =>
+  db
+    .select({ created: keyDays.created })
+    .from(keyDays)
+    .where(and(eq(keyDays.keyId, arg.keyId), eq(keyDays.day, arg.day))),
+);
+
+/** See `ActionStore.hasBudgetLeft`. */
+export async function hasBudgetLeft(reader: Reader, { keyId, day, limit }: KeyBudget): Promise<boolean> {
+  const found = await CREATED.get(reader, { keyId, day });
+  return found === null || found.created < limit;
+}
+
+const USE = read(
+  { accountId: "text", day: "number", since: "text", sinceDayAgo: "text" },
+  ({ db, tables: { actions, keyDays, apiKeys } }, arg) => {
+    // As the index by key is declared.
+    const isOfKey = and(eq(actions.accountId, apiKeys.accountId), eq(actions.keyId, apiKeys.id), ne(actions.keyId, ""));
+    const newest = db.select({ id: actions.id }).from(actions).where(isOfKey).orderBy(desc(actions.id)).limit(1);
+    const today = db
+      .select({ created: keyDays.created })
+      .from(keyDays)
+      .where(and(eq(keyDays.keyId, apiKeys.id), eq(keyDays.day, arg.day)));
+    const recent = (since: Placeholder) => {
+      const rows = db.select({ id: actions.id }).from(actions);
+      return db.$count(
+        rows
+          .where(and(isOfKey, gte(actions.id, since)))
+          .limit(KEY_ACTIONS_COUNTED_MAX)
+          .as("counted"),
+      );
+    };
+    return db
+      .select({
+        id: apiKeys.id,
+        lastActionId: sql<string | null>`${newest}`.as("last_action_id"),
+        actionsToday: sql<number>`case when ${apiKeys.dailyActions} is null then ${recent(arg.since)}
+          else coalesce(${today}, 0) end`.as("actions_today"),
+        actionsLastDay: sql<number>`${recent(arg.sinceDayAgo)}`.as("actions_last_day"),
+      })
+      .from(apiKeys)
+      .where(eq(apiKeys.accountId, arg.accountId))
+      .limit(KEYS_LISTED_MAX);
+  },
+);
+
+const CALLS = read({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) => {
+  const { id, createdAt, method, url, status, responseCode } = actions;
+  return db.select({ id, createdAt, method, url, status, responseCode }).from(actions).where(isOneOf(id, arg.ids));
+});
+
+/** The newest action of each key of an account, and how many it has created lately. */
+async function readUse(reader: Reader, accountId: string, now: Date): Promise<ReadonlyMap<string, KeyUse>> {
+  const day = dayOf(now);
+  const dayAgo = new Date(now.getTime() - DAY_MS);
+  const since = { since: firstActionId(new Date(day * DAY_MS)), sinceDayAgo: firstActionId(dayAgo) };
+  const rows = await USE.all(reader, { accountId, day, ...since });
+  const ids = rows.flatMap(({ lastActionId }) => lastActionId ?? []);
+  const found = ids.length === 0 ? [] : await CALLS.all(reader, { ids });
+  const calls = new Map(found.flatMap((row) => callOf(row) ?? []).map((call) => [call.id, call]));
+  return new Map(
+    rows.map(({ id, lastActionId, ...counts }) => [
+      id,
+      { ...counts, lastCall: lastActionId === null ? null : (calls.get(lastActionId) ?? null) },
+    ]),
+  );
+}
+
+/** Null: the row was altered in the database. */
+function callOf({
+  method,
+  status,
+  ...row
+}: Omit<KeyCall, "method" | "status"> & Readonly<Record<"method" | "status", string>>) {
+  const known = {
+    method: HTTP_METHODS.find((one) => one === method),
+    status: ACTION_STATUSES.find((one) => one === status),
+  };
+  if (known.method === undefined || known.status === undefined) return null;
+  return { ...row, method: known.method, status: known.status };
+}

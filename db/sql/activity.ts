@@ -1,19 +1,15 @@
-import { and, asc, eq, getTableColumns, gt, gte, inArray, lte, sql } from "drizzle-orm";
+import { and, asc, count, eq, getTableColumns, gt, gte, inArray, isNull, lte, or, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
 import type { ActivityGroup } from "../../src/core/activity.ts";
 import { histogramText } from "../../src/core/histogram.ts";
 import type { ActivityStore } from "../../src/core/activity-store.ts";
 import type { StoreContext } from "./context.ts";
-import { countWhere, itemsOf, largerOf, numberField, placeIn, textField, validJson, valueOfMax } from "./dialect.ts";
 import { FIGURES, POSITION_FACT, put } from "../commands/activity.ts";
 import { pruneActivity } from "../commands/upkeep.ts";
 import { valuesOf } from "./create.ts";
 import { readPosition } from "./events.ts";
 import { activityRowOf, readHostSlots, readLatencies, readSpan } from "./overview.ts";
-import { type Args, list, prepare, prepareEach, query, typed } from "./query.ts";
-import { Columns } from "./rows.ts";
-import { actions, activity, facts, timeline } from "../libsql/schema.ts";
-import type { Row, Sql } from "./sql.ts";
+import { read, type Reader } from "./read.ts";
 
 export function createActivityStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): ActivityStore {
   return {
@@ -22,17 +18,19 @@ export function createActivityStore({ sql: reader, writer }: Pick<StoreContext, 
     async groups(after, { accountId, since, limit }) {
       const newest = await readPosition(reader);
       if (newest <= after) return { groups: [], position: after, at: null, isLast: true };
-      const [end] = await PAGE_END.read(reader, { after, skipped: limit - 1 });
-      const until = end === undefined ? newest : Math.min(newest, end.seq);
-      const args = { after, until, since, accountId: accountId ?? "" };
-      const rows = await groupsOf(accountId === null ? "all" : "one").readRaw(reader, args);
-      return { groups: rows.map(groupOf), position: until, at: end?.at ?? null, isLast: until === newest };
+      const end = await PAGE_END.get(reader, { after, skipped: limit - 1 });
+      const until = end === null ? newest : Math.min(newest, end.seq);
+      const rows = await GROUPS.all(reader, { after, until, since, accountId });
+      const groups = rows.map(({ minute, kind, ...figures }): ActivityGroup => {
+        return { ...figures, at: new Date(minute * MINUTE_MS), kind: KINDS.find((one) => one === kind) ?? "retry" };
+      });
+      return { groups, position: until, at: end?.at ?? null, isLast: until === newest };
     },
 
     async stored(slots) {
       if (slots.length === 0) return [];
       const items = slots.map(({ accountId, slotMinutes, at }) => [accountId, slotMinutes, at.getTime()]);
-      return (await STORED.readRaw(reader, { slots: JSON.stringify(items) })).map(activityRowOf);
+      return (await STORED.all(reader, { slots: items })).map(activityRowOf);
     },
 
     read: (span) => readSpan(reader, span),
@@ -55,15 +53,14 @@ export function createActivityStore({ sql: reader, writer }: Pick<StoreContext, 
   };
 }
 
-const COUNTED = prepare(() => query.select().from(facts).where(eq(facts.name, POSITION_FACT)));
+const COUNTED = read({}, ({ db, tables: { facts } }) => db.select().from(facts).where(eq(facts.name, POSITION_FACT)));
 
-async function readCounted(reader: Sql): Promise<number> {
-  const [found] = await COUNTED.read(reader, {});
-  return Number(found?.value ?? 0);
+async function readCounted(reader: Reader): Promise<number> {
+  return Number((await COUNTED.get(reader, {}))?.value ?? 0);
 }
 
-const PAGE_END = prepare((arg: Args<"after" | "skipped">) =>
-  query
+const PAGE_END = read({ after: "number", skipped: "number" }, ({ db, tables: { timeline } }, arg) =>
+  db
     .select({ seq: timeline.seq, at: timeline.at })
     .from(timeline)
     .where(gt(timeline.seq, arg.after))
@@ -78,11 +75,12 @@ const MINUTE_MS = 60_000;
  * What happened on a stretch of the timeline, found by its primary key as the event stream finds it: an index by account
  * would slow all writes. A detail that was altered to invalid JSON counts as empty: it would fail the whole page.
  */
-const groupsOf = prepareEach((whose: "all" | "one") =>
-  prepare((arg: Args<"after" | "until" | "since" | "accountId">) => {
-    const isOfAccount = whose === "one" ? eq(timeline.accountId, arg.accountId) : undefined;
+const GROUPS = read(
+  { after: "number", until: "number", since: "time", accountId: "text?" },
+  ({ db, tables: { timeline, actions }, jsonField, greatest, valueOfMax }, arg) => {
+    const isOfAccount = or(isNull(arg.accountId), eq(timeline.accountId, arg.accountId));
     const types = inArray(timeline.type, ["created", "attempt", "approved", "rejected"]);
-    const t = query
+    const t = db
       .select({
         actionId: timeline.actionId,
         accountId: timeline.accountId,
@@ -90,30 +88,32 @@ const groupsOf = prepareEach((whose: "all" | "one") =>
         run: timeline.run,
         type: timeline.type,
         status: timeline.status,
-        detail: validJson(timeline.detail).as("detail"),
+        detail: timeline.detail,
       })
       .from(timeline)
       .where(and(gt(timeline.seq, arg.after), lte(timeline.seq, arg.until), isOfAccount, types))
       .as("t");
     const begun = alias(timeline, "begun");
     // A run begins with the row that holds it.
-    const heldAt = query
+    const heldAt = db
       .select({ at: sql`min(${begun.at})`.as("held_at") })
       .from(begun)
       .where(and(sql`${begun.actionId} = ${t.actionId}`, sql`${begun.run} = ${t.run}`));
-    const c = query
+    const c = db
       .select({
         accountId: t.accountId,
         at: sql`${t.at}`.as("happened_at"),
-        minute: sql`${t.at} / ${MINUTE_MS}`.as("minute"),
+        minute: sql<number>`${t.at} / ${MINUTE_MS}`.as("minute"),
         host: actions.host,
         createdBy: actions.createdBy,
         keyId: actions.keyId,
-        kind: sql`case when ${t.type} <> 'attempt' then ${t.type}
+        kind: sql<string>`case when ${t.type} <> 'attempt' then ${t.type}
           when ${t.status} in ('completed', 'failed') then ${t.status} else 'retry' end`.as("group_kind"),
-        ms: sql`case when ${t.type} = 'attempt' then ${numberField(t.detail, "duration_ms")}
-          when ${t.type} <> 'created' then ${largerOf(sql`0`, sql`${t.at} - ${heldAt}`)} end`.as("ms"),
-        error: sql`case when ${t.type} = 'attempt' then ${textField(t.detail, "error")} end`.as("error"),
+        ms: sql<
+          number | null
+        >`case when ${t.type} = 'attempt' then cast(cast(${jsonField(t.detail, "duration_ms")} as numeric) as bigint)
+          when ${t.type} <> 'created' then ${greatest(sql`0`, sql`${t.at} - ${heldAt}`)} end`.as("ms"),
+        error: sql<string | null>`case when ${t.type} = 'attempt' then ${jsonField(t.detail, "error")} end`.as("error"),
       })
       .from(t)
       .crossJoin(actions)
@@ -122,49 +122,32 @@ const groupsOf = prepareEach((whose: "all" | "one") =>
     // Durations to two digits, so that a page has a bounded number of them.
     const rounded = sql`case when ${c.ms} < 100 then ${c.ms} when ${c.ms} < 1000 then ${c.ms} / 10 * 10
       when ${c.ms} < 10000 then ${c.ms} / 100 * 100 else ${c.ms} / 1000 * 1000 end`;
-    return query
+    return db
       .select({
         accountId: c.accountId,
         minute: c.minute,
         host: c.host,
         keyId: c.keyId,
         kind: c.kind,
-        ms: sql`round(avg(${c.ms}))`.as("mean_ms"),
-        count: sql`count(*)`.as("count"),
-        byMcp: countWhere(sql`${c.kind} = 'created' and ${c.createdBy} like 'mcp:%'`).as("by_mcp"),
-        failed: sql`count(${c.error})`.as("failed"),
-        // With one `max`, SQLite takes other columns from the row that has it.
-        error: valueOfMax(sql`${c.error}`, c.at).as("last_error"),
-        lastFailedAt: sql`max(case when ${c.error} is not null then ${c.at} end)`.as("last_failed_at"),
+        ms: sql<number | null>`round(avg(${c.ms}))`.as("mean_ms"),
+        count: count().as("count"),
+        byMcp: sql<number>`count(*) filter (where ${c.kind} = 'created' and ${c.createdBy} like 'mcp:%')`.as("by_mcp"),
+        failedAttempts: count(c.error).as("failed"),
+        lastError: sql<string | null>`${valueOfMax(c.error, c.at)}`.as("last_error"),
+        lastFailedAt: sql<Date | null>`max(case when ${c.error} is not null then ${c.at} end)`
+          .mapWith(timeline.at)
+          .as("last_failed_at"),
       })
       .from(c)
       .groupBy(sql`${c.accountId}`, sql`${c.minute}`, sql`${c.host}`, sql`${c.keyId}`, sql`${c.kind}`, rounded);
-  }),
+  },
 );
 
 const KINDS = ["created", "completed", "failed", "retry", "approved", "rejected"] as const;
 
-function groupOf(row: Row): ActivityGroup {
-  const columns = new Columns(row);
-  return {
-    accountId: columns.text(activity.accountId),
-    at: new Date(Number(row["minute"]) * MINUTE_MS),
-    host: columns.text(actions.host),
-    keyId: columns.text(actions.keyId),
-    kind: KINDS.find((kind) => kind === row["group_kind"]) ?? "retry",
-    ms: typeof row["mean_ms"] === "number" ? row["mean_ms"] : null,
-    count: Number(row["count"]),
-    byMcp: Number(row["by_mcp"]),
-    failedAttempts: Number(row["failed"]),
-    lastError: columns.textOrNull(activity.lastError),
-    lastFailedAt: columns.timeOrNull(activity.lastFailedAt),
-  };
-}
-
-const STORED = prepare((arg: Args<"slots">) => {
+const STORED = read({ slots: "list" }, ({ db, tables: { activity }, itemsOf, placeIn }, arg) => {
   const { accountId, slotMinutes, at } = activity;
-  const isSlot = sql`${accountId} = ${placeIn(0)} and ${slotMinutes} = ${typed(placeIn(1), slotMinutes)}
-    and ${at} = ${typed(placeIn(2), at)}`;
-  return sql`select ${list(Object.values(getTableColumns(activity)))} from ${itemsOf(arg.slots)}
-    cross join ${activity} where ${isSlot}`;
+  const isSlot = sql`${accountId} = ${placeIn(0)} and ${slotMinutes} = cast(${placeIn(1)} as bigint)
+    and ${at} = cast(${placeIn(2)} as bigint)`;
+  return db.select(getTableColumns(activity)).from(itemsOf(arg.slots)).crossJoin(activity).where(isSlot);
 });

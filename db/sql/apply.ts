@@ -8,11 +8,10 @@ import { isTooLate } from "../../src/core/timeline.ts";
 import * as commands from "../commands/actions.ts";
 import { type ActionChange, apply, AUDIT_ENTRY, KEPT_RESPONSE, WRITTEN } from "../commands/actions.ts";
 import type { Values } from "../commands/lists.ts";
-import { timeline } from "../libsql/schema.ts";
 import type { StoreContext } from "./context.ts";
 import { countedRequest, sideRows, valuesOf, windowStart } from "./create.ts";
 import { isConstraint } from "./errors.ts";
-import { type Args, prepare, query } from "./query.ts";
+import { read } from "./read.ts";
 import { resultValues, rowTypeOf, scheduledAtOf } from "./rows.ts";
 import type { Writer } from "./writer.ts";
 
@@ -76,11 +75,14 @@ function auditRow({ detail, ...entry }: AuditEntry): Values {
   return valuesOf(AUDIT_ENTRY, { ...entry, detail: JSON.stringify(detail) });
 }
 
-const APPLIED = prepare((arg: Args<"id" | "from" | "type" | "at" | "detail">) => {
-  const isAfter = and(eq(timeline.actionId, arg.id), gte(timeline.revision, arg.from));
-  const isEvent = and(eq(timeline.type, arg.type), eq(timeline.at, arg.at), eq(timeline.detail, arg.detail));
-  return query.select({ seq: timeline.seq }).from(timeline).where(and(isAfter, isEvent));
-});
+const APPLIED = read(
+  { id: "text", from: "number", type: "text", at: "time", detail: "text" },
+  ({ db, tables: { timeline } }, arg) => {
+    const isAfter = and(eq(timeline.actionId, arg.id), gte(timeline.revision, arg.from));
+    const isEvent = and(eq(timeline.type, arg.type), eq(timeline.at, arg.at), eq(timeline.detail, arg.detail));
+    return db.select({ seq: timeline.seq }).from(timeline).where(and(isAfter, isEvent));
+  },
+);
 
 /** Known by the timeline row that only this change can have written. */
 export async function isApplied(db: Pick<StoreContext, "sql">, { change, at }: ChangeWrite): Promise<boolean> {
@@ -89,7 +91,7 @@ export async function isApplied(db: Pick<StoreContext, "sql">, { change, at }: C
   if (first === undefined) return false;
   const { type: _, ...detail } = first;
   const event = { type: rowTypeOf(first), at, detail: JSON.stringify(detail) };
-  return (await APPLIED.read(db.sql, { id: after.id, from: after.revision, ...event })).length > 0;
+  return (await APPLIED.get(db.sql, { id: after.id, from: after.revision, ...event })) !== null;
 }
 
 /** See `ActionStore.extendLease`. */

@@ -1,4 +1,4 @@
-import { and, desc, eq, gt, inArray, ne, sql } from "drizzle-orm";
+import { and, count, desc, eq, gt, inArray, ne, sql } from "drizzle-orm";
 import type { EarlierRejection, RejectionStore } from "../../src/core/rejections.ts";
 import { rejectionWindowStart } from "../../src/core/rejection-count.ts";
 import {
@@ -11,52 +11,66 @@ import type { LinkStore } from "../../src/core/store.ts";
 import * as commands from "../commands/links.ts";
 import { pruneRejections } from "../commands/upkeep.ts";
 import type { StoreContext } from "./context.ts";
-import { type Args, prepare, query } from "./query.ts";
+import type { Dialect } from "./dialect.ts";
+import { type Args, read } from "./read.ts";
 import { timelineEntryOf } from "./rows.ts";
-import { approvalLinks, rejections, timeline } from "../libsql/schema.ts";
 import type { Row } from "./sql.ts";
 
-type KeyArgs = Args<"accountId" | "keyId" | "rejectedAfter">;
-type RequestArgs = KeyArgs & Args<"digest">;
+/** A key, and since when its rejections count. */
+const KEY = { accountId: "text", keyId: "text", rejectedAfter: "time" } as const;
+
+/** A request of it. */
+const REQUEST = { ...KEY, digest: "text" } as const;
 
 /** The entries of a key that count. */
-function isOfKey({ accountId, keyId, rejectedAfter }: KeyArgs) {
-  return and(eq(rejections.accountId, accountId), eq(rejections.keyId, keyId), gt(rejections.at, rejectedAfter));
+function isOfKey({ rejections }: Dialect["tables"], arg: Args<keyof typeof KEY>) {
+  const isKey = and(eq(rejections.accountId, arg.accountId), eq(rejections.keyId, arg.keyId));
+  return and(isKey, gt(rejections.at, arg.rejectedAfter));
 }
 
-/** Those of a request. */
-function ofRequest(arg: RequestArgs, kind: "rejected" | "asked") {
-  const isOfRequest = and(eq(rejections.digest, arg.digest), isOfKey(arg), eq(rejections.kind, kind));
-  return query.select({ at: rejections.at }).from(rejections).where(isOfRequest).orderBy(desc(rejections.at));
-}
+/** The newest of a request. */
+const ofRequest = (kind: "rejected" | "asked", limit: number) =>
+  read(REQUEST, ({ db, tables }, arg) => {
+    const { rejections } = tables;
+    return db
+      .select({ at: rejections.at })
+      .from(rejections)
+      .where(and(eq(rejections.digest, arg.digest), isOfKey(tables, arg), eq(rejections.kind, kind)))
+      .orderBy(desc(rejections.at))
+      .limit(limit);
+  });
 
-const REJECTED = prepare((arg: RequestArgs) => ofRequest(arg, "rejected").limit(1));
-const REPEATED = prepare((arg: RequestArgs) => ofRequest(arg, "asked").limit(REPEATS_PER_REJECTION_MAX));
+const REJECTED = ofRequest("rejected", 1);
+const REPEATED = ofRequest("asked", REPEATS_PER_REJECTION_MAX);
 
-/** The entries of a key, up to the limit, the oldest first. */
-function upToLimit(arg: KeyArgs) {
-  const ofKey = query.select({ at: rejections.at }).from(rejections).where(isOfKey(arg));
-  return ofKey.orderBy(rejections.at).limit(REJECTIONS_PER_KEY_MAX);
-}
-
-const COUNT_OF_KEY = prepare((arg: KeyArgs) => {
-  const counted = upToLimit(arg).as("counted");
-  const since = sql<Date | null>`min(${counted.at})`.mapWith(rejections.at).as("since");
-  return query.select({ count: sql<number>`count(*)`.as("count"), since }).from(counted);
-});
-
-const SIMILAR = prepare((arg: RequestArgs & Args<"similar">) => {
-  const isSimilar = [eq(rejections.similar, arg.similar), isOfKey(arg), eq(rejections.kind, "rejected")];
-  const similar = query
+/** Of the entries of a key up to the limit, the oldest first. */
+const COUNT_OF_KEY = read(KEY, ({ db, tables }, arg) => {
+  const { rejections } = tables;
+  const counted = db
     .select({ at: rejections.at })
     .from(rejections)
-    .where(and(...isSimilar, ne(rejections.digest, arg.digest)))
-    .limit(SIMILAR_REJECTIONS_COUNTED_MAX);
-  return query.select({ count: sql<number>`count(*)`.as("count") }).from(similar.as("counted"));
+    .where(isOfKey(tables, arg))
+    .orderBy(rejections.at)
+    .limit(REJECTIONS_PER_KEY_MAX)
+    .as("counted");
+  const since = sql<Date | null>`min(${counted.at})`.mapWith(rejections.at).as("since");
+  return db.select({ count: count().as("count"), since }).from(counted);
 });
 
-const EARLIER = prepare((arg: RequestArgs) =>
-  query
+const SIMILAR = read({ ...REQUEST, similar: "text" }, ({ db, tables }, arg) => {
+  const { rejections } = tables;
+  const isSimilar = and(eq(rejections.similar, arg.similar), isOfKey(tables, arg), eq(rejections.kind, "rejected"));
+  const similar = db
+    .select({ at: rejections.at })
+    .from(rejections)
+    .where(and(isSimilar, ne(rejections.digest, arg.digest)))
+    .limit(SIMILAR_REJECTIONS_COUNTED_MAX)
+    .as("counted");
+  return db.select({ count: count().as("count") }).from(similar);
+});
+
+const EARLIER = read(REQUEST, ({ db, tables: { rejections, ...tables } }, arg) =>
+  db
     .select({
       kind: rejections.kind,
       at: rejections.at,
@@ -66,13 +80,13 @@ const EARLIER = prepare((arg: RequestArgs) =>
       run: rejections.run,
     })
     .from(rejections)
-    .where(and(eq(rejections.digest, arg.digest), isOfKey(arg)))
+    .where(and(eq(rejections.digest, arg.digest), isOfKey({ rejections, ...tables }, arg)))
     .orderBy(desc(rejections.at))
     .limit(EARLIER_REJECTIONS_SHOWN_MAX + 1),
 );
 
-const FIRST_EVENT = prepare((arg: Args<"id" | "run">) =>
-  query
+const FIRST_EVENT = read({ id: "text", run: "number" }, ({ db, tables: { timeline } }, arg) =>
+  db
     .select()
     .from(timeline)
     .where(
@@ -88,9 +102,9 @@ export function createRejectionStore({ sql: reader, writer }: Pick<StoreContext,
     async count({ accountId, keyId, digest }, now) {
       const request = { accountId, keyId, digest, rejectedAfter: rejectionWindowStart(now) };
       const [[rejected], repeated, [key]] = await Promise.all([
-        REJECTED.read(reader, request),
-        REPEATED.read(reader, request),
-        COUNT_OF_KEY.read(reader, request),
+        REJECTED.all(reader, request),
+        REPEATED.all(reader, request),
+        COUNT_OF_KEY.all(reader, request),
       ]);
       return {
         rejectedAt: rejected?.at ?? null,
@@ -100,8 +114,8 @@ export function createRejectionStore({ sql: reader, writer }: Pick<StoreContext,
     },
     async earlier({ id, run, accountId, keyId }, digest, now) {
       const [rows, firstEvent] = await Promise.all([
-        EARLIER.read(reader, { accountId, keyId, digest, rejectedAfter: rejectionWindowStart(now) }),
-        FIRST_EVENT.readRaw(reader, { id, run }),
+        EARLIER.all(reader, { accountId, keyId, digest, rejectedAfter: rejectionWindowStart(now) }),
+        FIRST_EVENT.raw(reader, { id, run }),
       ]);
       const before = rows.filter((row) => row.actionId !== id || row.run !== run);
       const newest = before.slice(0, EARLIER_REJECTIONS_SHOWN_MAX);
@@ -109,7 +123,7 @@ export function createRejectionStore({ sql: reader, writer }: Pick<StoreContext,
     },
     async similar({ accountId, keyId, digest, similar }, now) {
       const request = { accountId, keyId, digest, similar, rejectedAfter: rejectionWindowStart(now) };
-      return (await SIMILAR.read(reader, request))[0]?.count ?? 0;
+      return (await SIMILAR.all(reader, request))[0]?.count ?? 0;
     },
     prune: (now) => writer.run(pruneRejections, { until: rejectionWindowStart(now) }),
   };
@@ -125,9 +139,9 @@ function reasonIn(row: Row): string | null {
   return event?.type === "created" || event?.type === "retried" ? (event.reason ?? null) : null;
 }
 
-const FIND = prepare((arg: Args<"actionId" | "run" | "decision">) => {
+const FIND = read({ actionId: "text", run: "number", decision: "text" }, ({ db, tables: { approvalLinks } }, arg) => {
   const isDecision = and(eq(approvalLinks.run, arg.run), eq(approvalLinks.decision, arg.decision));
-  return query
+  return db
     .select()
     .from(approvalLinks)
     .where(and(eq(approvalLinks.actionId, arg.actionId), isDecision));
@@ -137,8 +151,6 @@ export function createLinkStore({ sql: reader, writer }: Pick<StoreContext, "sql
   return {
     keep: (links, expiresAt) => writer.run(commands.keep, { links, expiresAt }),
     forgetAll: () => writer.run(commands.forgetAll, null),
-    async find({ actionId, run, decision }) {
-      return (await FIND.read(reader, { actionId, run, decision }))[0] ?? null;
-    },
+    find: ({ actionId, run, decision }) => FIND.get(reader, { actionId, run, decision }),
   };
 }

@@ -1,14 +1,12 @@
-import { and, desc, eq, lt, sql } from "drizzle-orm";
+import { and, desc, eq, gte, isNull, lt, or } from "drizzle-orm";
 import type { AuditStore } from "../../src/core/audit.ts";
 import { AUDIT_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
 import * as commands from "../commands/audit-log.ts";
 import type { StoreContext } from "./context.ts";
-import { isAbsent, isNoList, isOneOf } from "./dialect.ts";
-import { allOf, type Args, prepare, query } from "./query.ts";
-import { audit } from "../libsql/schema.ts";
+import { read } from "./read.ts";
 
-const LAST_SCANNED = prepare((arg: Args<"accountId" | "before">) =>
-  query
+const LAST_SCANNED = read({ accountId: "text", before: "number" }, ({ db, tables: { audit } }, arg) =>
+  db
     .select({ seq: audit.seq })
     .from(audit)
     .where(and(eq(audit.accountId, arg.accountId), lt(audit.seq, arg.before)))
@@ -17,20 +15,34 @@ const LAST_SCANNED = prepare((arg: Args<"accountId" | "before">) =>
     .offset(AUDIT_SCAN_ROWS_MAX - 1),
 );
 
-const PAGE = prepare((arg: Args<"accountId" | "before" | "from" | "kinds" | "actors" | "since" | "until" | "limit">) =>
-  query
-    .select()
-    .from(audit)
-    .where(
-      allOf(
-        sql`${audit.accountId} = ${arg.accountId} and ${audit.seq} < ${arg.before} and ${audit.seq} >= ${arg.from}`,
-        sql`(${isNoList(arg.kinds)} or ${isOneOf(audit.kind, arg.kinds)})`,
-        sql`(${isNoList(arg.actors)} or ${isOneOf(audit.actor, arg.actors)})`,
-        sql`(${isAbsent(arg.since, audit.at)} or ${audit.at} >= ${arg.since}) and (${isAbsent(arg.until, audit.at)} or ${audit.at} < ${arg.until})`,
-      ),
-    )
-    .orderBy(desc(audit.seq))
-    .limit(arg.limit),
+const PAGE = read(
+  {
+    accountId: "text",
+    before: "number",
+    from: "number",
+    kinds: "list?",
+    actors: "list?",
+    since: "time?",
+    until: "time?",
+    limit: "number",
+  },
+  ({ db, tables: { audit }, isOneOf }, arg) =>
+    db
+      .select()
+      .from(audit)
+      .where(
+        and(
+          eq(audit.accountId, arg.accountId),
+          lt(audit.seq, arg.before),
+          gte(audit.seq, arg.from),
+          or(isNull(arg.kinds), isOneOf(audit.kind, arg.kinds)),
+          or(isNull(arg.actors), isOneOf(audit.actor, arg.actors)),
+          or(isNull(arg.since), gte(audit.at, arg.since)),
+          or(isNull(arg.until), lt(audit.at, arg.until)),
+        ),
+      )
+      .orderBy(desc(audit.seq))
+      .limit(arg.limit),
 );
 
 /** The audit log. Rows are never changed, and only `prune` deletes them. */
@@ -41,8 +53,8 @@ export function createAuditStore({ sql: reader, writer }: Pick<StoreContext, "sq
       const before = page.before ?? Number.MAX_SAFE_INTEGER;
       // Bounds the scan of this page. An index by actor or kind would be written with every entry, for pages that one read
       // of this many rows of the account's own index fills nearly always.
-      const [last] = await LAST_SCANNED.read(reader, { accountId, before });
-      const found = await PAGE.read(reader, {
+      const last = await LAST_SCANNED.get(reader, { accountId, before });
+      const found = await PAGE.all(reader, {
         accountId,
         before,
         since,
@@ -60,6 +72,6 @@ export function createAuditStore({ sql: reader, writer }: Pick<StoreContext, "sq
 }
 
 /** Null: any. */
-function listed(values: readonly string[]): string | null {
-  return values.length === 0 ? null : JSON.stringify(values);
+function listed(values: readonly string[]): readonly string[] | null {
+  return values.length === 0 ? null : values;
 }

@@ -12,6 +12,7 @@ export function tellingAway(sql: Sql, onAway: OnAway): Sql {
     throw error;
   };
   return {
+    dialect: sql.dialect,
     read: (statement) => sql.read(statement).catch(tell),
     batch: (statements, locks) => sql.batch(statements, locks).catch(tell),
     transact: (work) => sql.transact(work).catch(tell),

@@ -3,24 +3,33 @@ import { type Channel, CHANNEL_KINDS, type ChannelStore, type ChannelTarget } fr
 import type { StoreContext } from "./context.ts";
 import * as commands from "../commands/channels.ts";
 import { CHANNELS_VERSION } from "../commands/facts.ts";
-import { type Args, prepare, query } from "./query.ts";
-import { channels, facts } from "../libsql/schema.ts";
+import { read } from "./read.ts";
+import type { Tables } from "../commands/command.ts";
 
-const VERSION = prepare(() => query.select().from(facts).where(eq(facts.name, CHANNELS_VERSION)));
-
-const { accountId: account, id: channelId, createdAt } = channels;
-
-const ALL = prepare(() => query.select().from(channels).orderBy(asc(account), asc(createdAt), asc(channelId)));
-
-const OF_ACCOUNT = prepare((arg: Args<"accountId">) =>
-  query.select().from(channels).where(eq(account, arg.accountId)).orderBy(asc(createdAt), asc(channelId)),
+const VERSION = read({}, ({ db, tables: { facts } }) =>
+  db.select().from(facts).where(eq(facts.name, CHANNELS_VERSION)),
 );
 
-const isRow = (arg: Args<"accountId" | "id">) => and(eq(account, arg.accountId), eq(channelId, arg.id));
+const ALL = read({}, ({ db, tables: { channels } }) =>
+  db.select().from(channels).orderBy(asc(channels.accountId), asc(channels.createdAt), asc(channels.id)),
+);
 
-const FIND = prepare((arg: Args<"accountId" | "id">) => query.select().from(channels).where(isRow(arg)));
+const OF_ACCOUNT = read({ accountId: "text" }, ({ db, tables: { channels } }, arg) =>
+  db
+    .select()
+    .from(channels)
+    .where(eq(channels.accountId, arg.accountId))
+    .orderBy(asc(channels.createdAt), asc(channels.id)),
+);
 
-type Row = typeof channels.$inferSelect;
+const FIND = read({ accountId: "text", id: "text" }, ({ db, tables: { channels } }, arg) =>
+  db
+    .select()
+    .from(channels)
+    .where(and(eq(channels.accountId, arg.accountId), eq(channels.id, arg.id))),
+);
+
+type Row = Tables["channels"]["$inferSelect"];
 
 /** Where accounts ask for approval. */
 export function createChannelStore({
@@ -37,13 +46,13 @@ export function createChannelStore({
   const sealed = (id: string, { to, url }: ChannelTarget) =>
     seal.seal(JSON.stringify({ to, url }), { ...PLACE, row: id });
   const find = async (accountId: string, id: string): Promise<Channel | null> => {
-    const [row] = await FIND.read(reader, { accountId, id });
-    return row === undefined ? null : channelOf(row);
+    const row = await FIND.get(reader, { accountId, id });
+    return row === null ? null : channelOf(row);
   };
   return {
-    version: async () => (await VERSION.read(reader, {}))[0]?.value ?? "",
+    version: async () => (await VERSION.get(reader, {}))?.value ?? "",
     list: async (accountId) =>
-      (await (accountId === null ? ALL.read(reader, {}) : OF_ACCOUNT.read(reader, { accountId }))).map(channelOf),
+      (await (accountId === null ? ALL.all(reader, {}) : OF_ACCOUNT.all(reader, { accountId }))).map(channelOf),
     find,
     async put({ to, url, ...row }, audit) {
       const isAdded = await writer.run(commands.add, {

@@ -1,3 +1,4 @@
+import { and, eq, gt, like, ne, or } from "drizzle-orm";
 import type { Action } from "../../src/core/action.ts";
 import { askOf } from "../../src/core/channel.ts";
 import type { KeyKind } from "../../src/core/dedupe.ts";
@@ -20,9 +21,11 @@ import {
   type SideRows,
 } from "../commands/actions.ts";
 import type { Values } from "../commands/lists.ts";
+import { LATE_SUCCESS } from "../tables.ts";
 import type { StoreContext } from "./context.ts";
 import { findActionById } from "./find.ts";
-import { rowTypeOf, scheduledAtOf, storedValues } from "./rows.ts";
+import { read } from "./read.ts";
+import { ACTION_COLUMNS, rowTypeOf, scheduledAtOf, shownActionOf, storedValues } from "./rows.ts";
 import type { SqlValue } from "./sql.ts";
 
 /** Creates an action, or finds the live one that one of its keys names; see the command. */
@@ -183,4 +186,40 @@ function valueOf(value: unknown): SqlValue {
   if (typeof value === "string" || typeof value === "number" || value === null || value === undefined)
     return value ?? null;
   return value instanceof Date ? value.getTime() : Number(value);
+}
+
+/** An idempotency or dedupe key. */
+interface KeyOf {
+  readonly accountId: string;
+  readonly kind: KeyKind;
+  readonly key: string;
+}
+
+const KEY_HOLDER = read(
+  { accountId: "text", kind: "text", key: "text", windowStart: "time" },
+  ({ db, tables: { actionKeys, actions } }, arg) =>
+    db
+      .select(ACTION_COLUMNS)
+      .from(actionKeys)
+      .innerJoin(actions, eq(actions.id, actionKeys.actionId))
+      .where(
+        and(
+          eq(actionKeys.accountId, arg.accountId),
+          eq(actionKeys.kind, arg.kind),
+          eq(actionKeys.key, arg.key),
+          gt(actionKeys.createdAt, arg.windowStart),
+          // The create has the same rule.
+          or(eq(actionKeys.kind, "idempotency"), ne(actions.status, "failed"), like(actions.lateResult, LATE_SUCCESS)),
+        ),
+      ),
+);
+
+/** The live action that a key names. */
+export async function keyHolder(
+  { sql: reader, seal }: Pick<StoreContext, "sql" | "seal">,
+  key: KeyOf,
+  now: Date,
+): Promise<Action | null> {
+  const [row] = await KEY_HOLDER.raw(reader, { ...key, windowStart: windowStart(now) });
+  return row === undefined ? null : shownActionOf(row, seal);
 }

@@ -1,17 +1,13 @@
-import { and, asc, eq, gt, inArray, lt, lte, max, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, lt, lte, max } from "drizzle-orm";
 import type { Action } from "../../src/core/action.ts";
 import { actionAsOf, type TimelineEntry } from "../../src/core/timeline.ts";
 import { EVENT_PAGE_BYTES_MAX, EVENT_PAGE_MAX, EVENT_SCAN_ROWS_MAX, TIMELINE_ROWS_MAX } from "../../src/core/limits.ts";
 import type { ActionChange, ChangePage } from "../../src/core/store.ts";
 import type { StoreContext } from "./context.ts";
-import { bytesOf, isSettled } from "./dialect.ts";
-import { findAction } from "./find.ts";
-import { type Args, prepare, query } from "./query.ts";
+import { bytesOfAction, findAction } from "./find.ts";
+import { read, type Reader } from "./read.ts";
 import { timelineEntryOf } from "./rows.ts";
-import { actions, timeline } from "../libsql/schema.ts";
-import type { Row, Sql } from "./sql.ts";
-
-type Reader = Pick<StoreContext, "sql" | "seal">;
+import type { Row } from "./sql.ts";
 
 /** Types of the first timeline row of a change: each change has exactly one of them. */
 const CHANGES = [
@@ -26,28 +22,19 @@ const CHANGES = [
   "late_result",
 ];
 
-const { seq, at, run, revision, type, status, detail, actionId } = timeline;
-
-/** Bytes of the columns that can be long. */
-const bytes = sql`${bytesOf(actions.body)} + ${bytesOf(actions.sealedHeaders)} + ${bytesOf(actions.extras)}
-  + ${bytesOf(actions.responseBody)} + ${bytesOf(actions.lateResult)}`;
-
-const changesIn = prepare((arg: Args<"after" | "until" | "accountId">) =>
-  query
-    .select({ seq, actionId, at, run, revision, type, status, detail, bytes: bytes.as("bytes") })
-    .from(timeline)
-    .crossJoin(actions)
-    .where(
-      and(
-        gt(seq, arg.after),
-        lte(seq, arg.until),
-        eq(timeline.accountId, arg.accountId),
-        inArray(type, CHANGES),
-        eq(actions.id, actionId),
-      ),
-    )
-    .orderBy(asc(seq))
-    .limit(EVENT_PAGE_MAX),
+const CHANGES_IN = read(
+  { after: "number", until: "number", accountId: "text" },
+  ({ db, tables: { timeline, actions } }, arg) => {
+    const { seq, actionId, at, run, revision, type, status, detail } = timeline;
+    const isOfStretch = and(gt(seq, arg.after), lte(seq, arg.until), eq(timeline.accountId, arg.accountId));
+    return db
+      .select({ seq, actionId, at, run, revision, type, status, detail, bytes: bytesOfAction(actions).as("bytes") })
+      .from(timeline)
+      .crossJoin(actions)
+      .where(and(isOfStretch, inArray(type, CHANGES), eq(actions.id, actionId)))
+      .orderBy(asc(seq))
+      .limit(EVENT_PAGE_MAX);
+  },
 );
 
 /**
@@ -55,53 +42,56 @@ const changesIn = prepare((arg: Args<"after" | "until" | "accountId">) =>
  * order, so nothing is ever inserted before a position. An index by account would avoid the scan, which costs 0.09 us
  * per row, but make all writes 7 % slower with one account and 30 % with a hundred.
  */
-export async function readChanges(reader: Reader, accountId: string, after: number): Promise<ChangePage> {
-  const newest = await readPosition(reader.sql);
+export async function readChanges(
+  db: Pick<StoreContext, "sql" | "seal">,
+  accountId: string,
+  after: number,
+): Promise<ChangePage> {
+  const newest = await readPosition(db.sql);
   if (newest <= after) return { changes: [], position: after, isLast: true };
-  const until = await windowEnd(reader.sql, after, newest);
-  const found = await changesIn.readRaw(reader.sql, { after, until, accountId });
+  const until = await windowEnd(db.sql, after, newest);
+  const found = await CHANGES_IN.raw(db.sql, { after, until, accountId });
   const fitting = pageOf(found);
   const isCut = fitting.length < found.length || found.length === EVENT_PAGE_MAX;
   const position = isCut ? Number(fitting.at(-1)?.["seq"]) : until;
-  return { changes: await changesOf(reader, accountId, fitting), position, isLast: position === newest };
+  return { changes: await changesOf(db, accountId, fitting), position, isLast: position === newest };
 }
 
-const newestPosition = prepare(() =>
-  query
-    .select({ seq: max(seq).as("seq") })
+const NEWEST_POSITION = read({}, ({ db, tables: { timeline }, isSettled }) =>
+  db
+    .select({ seq: max(timeline.seq).as("seq") })
     .from(timeline)
-    .where(isSettled(seq)),
+    .where(isSettled(timeline.seq)),
 );
 
-export async function readPosition(connection: Sql): Promise<number> {
-  const [row] = await newestPosition.read(connection, {});
-  return row?.seq ?? 0;
+export async function readPosition(reader: Reader): Promise<number> {
+  return (await NEWEST_POSITION.get(reader, {}))?.seq ?? 0;
 }
 
-const positionRow = prepare((arg: Args<"position">) =>
-  query.select({ seq }).from(timeline).where(eq(seq, arg.position)),
+const POSITION = read({ position: "number" }, ({ db, tables: { timeline } }, arg) =>
+  db.select({ seq: timeline.seq }).from(timeline).where(eq(timeline.seq, arg.position)),
 );
 
 /** 0 always exists; any other position exists while its row does. */
-export async function hasPosition(connection: Sql, position: number): Promise<boolean> {
-  return position === 0 || (await positionRow.read(connection, { position })).length > 0;
+export async function hasPosition(reader: Reader, position: number): Promise<boolean> {
+  return position === 0 || (await POSITION.get(reader, { position })) !== null;
 }
 
-const lastScanned = prepare((arg: Args<"after">) =>
-  query
-    .select({ seq })
+const LAST_SCANNED = read({ after: "number" }, ({ db, tables: { timeline } }, arg) =>
+  db
+    .select({ seq: timeline.seq })
     .from(timeline)
-    .where(gt(seq, arg.after))
-    .orderBy(asc(seq))
+    .where(gt(timeline.seq, arg.after))
+    .orderBy(asc(timeline.seq))
     .limit(1)
     .offset(EVENT_SCAN_ROWS_MAX - 1),
 );
 
 /** The last row that one page scans. Numbers have gaps, so rows are counted. */
-async function windowEnd(connection: Sql, after: number, newest: number): Promise<number> {
+async function windowEnd(reader: Reader, after: number, newest: number): Promise<number> {
   if (newest - after <= EVENT_SCAN_ROWS_MAX) return newest;
-  const [last] = await lastScanned.read(connection, { after });
-  return last === undefined ? newest : Math.min(newest, last.seq);
+  const last = await LAST_SCANNED.get(reader, { after });
+  return last === null ? newest : Math.min(newest, last.seq);
 }
 
 /** Rows that fit into a page; at least one. */
@@ -114,16 +104,20 @@ function pageOf(found: readonly Row[]): readonly Row[] {
   return found.slice(0, count === -1 ? found.length : Math.max(1, count));
 }
 
-async function changesOf(reader: Reader, accountId: string, rows: readonly Row[]): Promise<readonly ActionChange[]> {
+async function changesOf(
+  db: Pick<StoreContext, "sql" | "seal">,
+  accountId: string,
+  rows: readonly Row[],
+): Promise<readonly ActionChange[]> {
   const known = new Map<string, Action | null>();
   const runs = new Map<string, readonly TimelineEntry[]>();
   const changes: ActionChange[] = [];
   for (const row of rows) {
     const id = String(row["action_id"]);
-    const action = known.get(id) ?? (await findAction(reader, accountId, id));
+    const action = known.get(id) ?? (await findAction(db, accountId, id));
     known.set(id, action);
     // Null: it was pruned between the two reads.
-    if (action !== null) changes.push(await changeOf(reader.sql, action, { row, runs }));
+    if (action !== null) changes.push(await changeOf(db.sql, action, { row, runs }));
   }
   return changes;
 }
@@ -134,7 +128,7 @@ interface ChangeRow {
   readonly runs: Map<string, readonly TimelineEntry[]>;
 }
 
-async function changeOf(connection: Sql, action: Action, { row, runs }: ChangeRow): Promise<ActionChange> {
+async function changeOf(reader: Reader, action: Action, { row, runs }: ChangeRow): Promise<ActionChange> {
   const entry = timelineEntryOf(row);
   // An altered row says nothing about the state at that time.
   if (entry === null) return { seq: Number(row["seq"]), at: action.createdAt, action };
@@ -143,23 +137,24 @@ async function changeOf(connection: Sql, action: Action, { row, runs }: ChangeRo
   if (Number(row["revision"]) === action.revision) return { ...change, action };
   const key = `${action.id} ${entry.run}`;
   const isFirst = entry.event.type === "created" || entry.event.type === "retried";
-  const before = isFirst ? [] : (runs.get(key) ?? (await runBefore(connection, action.id, entry)));
+  const before = isFirst ? [] : (runs.get(key) ?? (await runBefore(reader, action.id, entry)));
   const entries = [...before, entry];
   runs.set(key, entries);
   return { ...change, action: actionAsOf(action, entries) };
 }
 
-const entriesBefore = prepare((arg: Args<"actionId" | "run" | "seq">) =>
-  query
+const ENTRIES_BEFORE = read({ actionId: "text", run: "number", seq: "number" }, ({ db, tables: { timeline } }, arg) => {
+  const { actionId, seq, at, run, type, status, detail } = timeline;
+  return db
     .select({ seq, at, run, type, status, detail })
     .from(timeline)
     .where(and(eq(actionId, arg.actionId), eq(run, arg.run), lt(seq, arg.seq)))
     .orderBy(asc(seq))
-    .limit(TIMELINE_ROWS_MAX),
-);
+    .limit(TIMELINE_ROWS_MAX);
+});
 
 /** The run's timeline before the change. */
-async function runBefore(connection: Sql, id: string, entry: TimelineEntry): Promise<readonly TimelineEntry[]> {
-  const rows = await entriesBefore.readRaw(connection, { actionId: id, run: entry.run, seq: entry.seq });
+async function runBefore(reader: Reader, id: string, entry: TimelineEntry): Promise<readonly TimelineEntry[]> {
+  const rows = await ENTRIES_BEFORE.raw(reader, { actionId: id, run: entry.run, seq: entry.seq });
   return rows.map(timelineEntryOf).filter((earlier) => earlier !== null);
 }

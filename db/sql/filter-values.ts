@@ -1,52 +1,42 @@
-import { type Column, type Placeholder, type SQL, sql } from "drizzle-orm";
-import type { Actor } from "../../src/core/roles.ts";
+import { and, type Column, desc, eq, ne, type SQL, sql } from "drizzle-orm";
 import type { FilterValues } from "../../src/core/store.ts";
-import { type Args, prepare } from "./query.ts";
-import { actions } from "../libsql/schema.ts";
-import type { Sql } from "./sql.ts";
+import { read, type Reader } from "./read.ts";
 
 /**
- * The values of a column that an index orders after the account: one look into the index for each, however many rows have
- * it. The builder has no recursion. `also` has to be in the condition of a partial index.
+ * `found`: the values of a column that an index orders after the columns of the condition: one look into the index for each,
+ * however many rows have it. The builder has no recursion. The condition of a partial index has to be in it.
  */
-export function valuesOf(
-  column: Column,
-  { accountId, also = sql`` }: { readonly accountId: Placeholder; readonly also?: SQL },
-) {
-  const first = (after: SQL) =>
-    sql`(select ${column} from ${actions} where ${actions.accountId} = ${accountId}${also}${after}
-      order by ${column} limit 1)`;
-  return sql`recursive found (value) as (
-      select ${first(sql``)}
+export function eachValue(column: Column, condition: SQL | undefined): SQL {
+  const first = (after?: SQL) =>
+    sql`(select ${column} from ${column.table} where ${and(condition, after)} order by ${column} limit 1)`;
+  return sql`with recursive found (value) as (
+      select ${first()}
       union all
-      select ${first(sql` and ${column} > found.value`)} from found where found.value is not null)`;
+      select ${first(sql`${column} > found.value`)} from found where found.value is not null)`;
 }
 
-const HOSTS = prepare((arg: Args<"accountId" | "limit">) => {
-  const found = valuesOf(actions.hostname, { accountId: arg.accountId });
-  return sql<{ readonly host: string }>`with ${found}
+const HOSTS = read({ accountId: "text", limit: "number" }, ({ tables: { actions } }, arg) => {
+  const found = eachValue(actions.hostname, eq(actions.accountId, arg.accountId));
+  return sql<{ readonly host: string }>`${found}
     select value as host from found where value is not null limit ${arg.limit}`;
 });
 
 /** With the name on the newest action of each: a key may be gone. */
-const CREATORS = prepare((arg: Args<"accountId" | "limit">) => {
+const CREATORS = read({ accountId: "text", limit: "number" }, ({ db, tables: { actions } }, arg) => {
   const { accountId, keyId, id, createdBy } = actions;
-  const isOfKey = sql` and ${keyId} <> ''`;
-  return sql<{
-    readonly key_id: string;
-    readonly created_by: Actor;
-  }>`with ${valuesOf(keyId, { accountId: arg.accountId, also: isOfKey })}
-    select value as key_id, (select ${createdBy} from ${actions} where ${accountId} = ${arg.accountId}${isOfKey}
-      and ${keyId} = found.value order by ${id} desc limit 1) as created_by
+  const isOfKey = and(eq(accountId, arg.accountId), ne(keyId, ""));
+  const newest = db
+    .select({ createdBy })
+    .from(actions)
+    .where(and(isOfKey, sql`${keyId} = found.value`));
+  return sql<FilterValues["creators"][number]>`${eachValue(keyId, isOfKey)}
+    select value as "keyId", ${newest.orderBy(desc(id)).limit(1)} as "createdBy"
     from found where value is not null limit ${arg.limit}`;
 });
 
 /** What lists of an account can be filtered by, so many of each. Costs a look into an index for each. */
-export async function findFilterValues(reader: Sql, accountId: string, limit: number): Promise<FilterValues> {
+export async function findFilterValues(reader: Reader, accountId: string, limit: number): Promise<FilterValues> {
   const values = { accountId, limit };
-  const [hosts, creators] = await Promise.all([HOSTS.read(reader, values), CREATORS.read(reader, values)]);
-  return {
-    hosts: hosts.map(({ host }) => host),
-    creators: creators.map(({ key_id: keyId, created_by: createdBy }) => ({ keyId, createdBy })),
-  };
+  const [hosts, creators] = await Promise.all([HOSTS.all(reader, values), CREATORS.all(reader, values)]);
+  return { hosts: hosts.map(({ host }) => host), creators };
 }

@@ -1,82 +1,97 @@
-import { and, eq, gt, lt, type Placeholder, sql } from "drizzle-orm";
-import { HELD_KEYS_MAX, HELD_TURN_KEYS_MAX, LIST_BYTES_MAX } from "../../src/core/limits.ts";
+import { and, eq, gt, lt, ne, type Placeholder, sql } from "drizzle-orm";
 import type { Action } from "../../src/core/action.ts";
 import { firstActionId } from "../../src/core/ids.ts";
-import type { HeldFilter, HeldPage } from "../../src/core/store.ts";
+import {
+  COUNTED_MAX,
+  DAY_MS,
+  HELD_HOSTS_SHOWN_MAX,
+  HELD_KEYS_MAX,
+  HELD_PER_KEY_MAX,
+  HELD_REQUESTERS_SHOWN_MAX,
+  HELD_TURN_KEYS_MAX,
+  HOUR_MS,
+  LIST_BYTES_MAX,
+} from "../../src/core/limits.ts";
+import type { HeldFilter, HeldPage, Requester, WaitingApprovals, WaitingHost } from "../../src/core/store.ts";
+import type { Tables } from "../commands/command.ts";
 import type { StoreContext } from "./context.ts";
-import { isOneOf } from "./dialect.ts";
-import { valuesOf } from "./filter-values.ts";
-import { BYTES, idsWithin } from "./find.ts";
+import { eachValue } from "./filter-values.ts";
+import { bytesOfAction, idsWithin } from "./find.ts";
 import { actionsOf } from "./list.ts";
-import { type Args, prepare, prepareEach, query } from "./query.ts";
-import { actions } from "../libsql/schema.ts";
-import type { Sql } from "./sql.ts";
+import { read, type Reader } from "./read.ts";
 
-export const isHeld = (accountId: Placeholder) =>
-  and(eq(actions.accountId, accountId), eq(actions.status, "awaiting_approval"));
+/** The actions that await approval. */
 
-/** For `valuesOf`. */
-export const AND_HELD = sql` and ${actions.status} = 'awaiting_approval'`;
+const isHeld = ({ accountId, status }: Tables["actions"], account: Placeholder) =>
+  and(eq(accountId, account), eq(status, "awaiting_approval"));
 
-type HeldName = "accountId" | "keyId" | "host" | "before";
+/** Needless terms, which make SQLite use the partial index by status. */
+const isByStatus = ({ status }: Tables["actions"]) => and(ne(status, "completed"), ne(status, "active"));
 
 /** The held actions of a key, of all hosts or of one, each by an index that has them in the order of their ids. */
-const heldOf = prepareEach((variant: "all" | "host") => {
-  const isOfKey = (arg: Args<HeldName>) => {
-    const isHost = variant === "host" ? eq(actions.host, arg.host) : undefined;
-    return and(isHeld(arg.accountId), isHost, eq(actions.keyId, arg.keyId), lt(actions.id, arg.before));
-  };
-  return {
-    keys: prepare((arg: Args<"accountId" | "host" | "limit">) => {
-      const also = variant === "host" ? sql`${AND_HELD} and ${actions.host} = ${arg.host}` : AND_HELD;
-      return sql<{ readonly key_id: string }>`with ${valuesOf(actions.keyId, { accountId: arg.accountId, also })}
-        select value as key_id from found where value is not null limit ${arg.limit}`;
-    }),
-    ids: prepare((arg: Args<HeldName | "after" | "limit">) => {
-      const held = query.select({ id: actions.id }).from(actions);
-      return held
-        .where(and(isOfKey(arg), gt(actions.id, arg.after)))
-        .orderBy(actions.id)
+const heldOf = (at: "everywhere" | "at host") => ({
+  keys: read({ accountId: "text", host: "text?", limit: "number" }, ({ tables: { actions } }, arg) => {
+    const isHost = at === "at host" ? eq(actions.host, arg.host) : undefined;
+    return sql<{ readonly keyId: string }>`${eachValue(actions.keyId, and(isHeld(actions, arg.accountId), isHost))}
+      select value as "keyId" from found where value is not null limit ${arg.limit}`;
+  }),
+  ids: read(
+    { accountId: "text", keyId: "text", host: "text?", after: "text", before: "text", limit: "number" },
+    ({ db, tables: { actions } }, arg) => {
+      const { id, keyId, host } = actions;
+      const isHost = at === "at host" ? eq(host, arg.host) : undefined;
+      const isOfKey = and(isHeld(actions, arg.accountId), isHost, eq(keyId, arg.keyId));
+      return db
+        .select({ id })
+        .from(actions)
+        .where(and(isOfKey, lt(id, arg.before), gt(id, arg.after)))
+        .orderBy(id)
         .limit(arg.limit);
-    }),
-  };
+    },
+  ),
 });
 
-const HELD_AMONG = prepare((arg: Args<"accountId" | "ids">) => {
-  const held = query.select({ id: actions.id, bytes: BYTES }).from(actions);
-  return held.where(and(isHeld(arg.accountId), isOneOf(actions.id, arg.ids))).orderBy(actions.id);
-});
+const HELD = { everywhere: heldOf("everywhere"), "at host": heldOf("at host") };
 
-const BYTES_OF = prepare((arg: Args<"ids">) =>
-  query.select({ id: actions.id, bytes: BYTES }).from(actions).where(isOneOf(actions.id, arg.ids)),
+const HELD_AMONG = read({ accountId: "text", ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) =>
+  db
+    .select({ id: actions.id, bytes: bytesOfAction(actions).as("bytes") })
+    .from(actions)
+    .where(and(isHeld(actions, arg.accountId), isOneOf(actions.id, arg.ids)))
+    .orderBy(actions.id),
 );
 
-type Reader = Pick<StoreContext, "sql" | "seal">;
+const BYTES_OF = read({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) =>
+  db
+    .select({ id: actions.id, bytes: bytesOfAction(actions).as("bytes") })
+    .from(actions)
+    .where(isOneOf(actions.id, arg.ids)),
+);
 
 /**
  * Actions awaiting approval, oldest first and bounded in bytes. With several keys a page takes the oldest of each in turn,
  * so that none buries the others.
  */
 export async function findHeld(
-  db: Reader,
+  db: Pick<StoreContext, "sql" | "seal">,
   accountId: string,
   { after, limit, ...filter }: HeldFilter & { readonly after: string | null; readonly limit: number },
 ): Promise<HeldPage> {
   const { keyId: wanted, host } = filter;
   const keyIds = wanted === null ? await holdingKeys(db.sql, accountId, host) : [wanted];
   const place = after === null ? { isInTurns: keyIds.length > 1, id: "", later: NOWHERE } : placeFrom(after);
-  const { ids: statement } = heldOf(host === null ? "all" : "host");
+  const { ids: heldIds } = HELD[host === null ? "everywhere" : "at host"];
   const values = { accountId, host, before: idBefore(filter), limit: limit + 1 };
-  const read = keyIds.map(async (keyId): Promise<readonly Held[]> => {
-    const rows = await statement.read(db.sql, { ...values, keyId, after: placeOf(place, keyId) });
+  const ofKeys = keyIds.map(async (keyId): Promise<readonly Held[]> => {
+    const rows = await heldIds.all(db.sql, { ...values, keyId, after: placeOf(place, keyId) });
     return rows.map(({ id }, turn) => ({ id, keyId, turn: place.isInTurns ? turn : 0 }));
   });
-  const next = (await Promise.all(read))
+  const next = (await Promise.all(ofKeys))
     .flat()
     .toSorted((a, b) => a.turn - b.turn || (a.id < b.id ? -1 : 1))
     .slice(0, limit + 1);
   if (next.length === 0) return { actions: [], after: null };
-  const sizes = await BYTES_OF.read(db.sql, { ids: JSON.stringify(next.map(({ id }) => id)) });
+  const sizes = await BYTES_OF.all(db.sql, { ids: next.map(({ id }) => id) });
   const byId = new Map(sizes.map((size) => [size.id, size]));
   const ids = idsWithin(LIST_BYTES_MAX, next.flatMap(({ id }) => byId.get(id) ?? []).slice(0, limit));
   const shown = next.slice(0, next.findLastIndex(({ id }) => id === ids.at(-1)) + 1);
@@ -135,17 +150,16 @@ function placeFrom(after: string): Place {
 }
 
 /** The keys with held actions: one look into the index for each. */
-async function holdingKeys(reader: Sql, accountId: string, host: string | null): Promise<readonly string[]> {
-  const { keys } = heldOf(host === null ? "all" : "host");
-  const found = await keys.read(reader, { accountId, host, limit: HELD_KEYS_MAX });
-  return found.map(({ key_id: keyId }) => keyId);
+async function holdingKeys(reader: Reader, accountId: string, host: string | null): Promise<readonly string[]> {
+  const { keys } = HELD[host === null ? "everywhere" : "at host"];
+  return (await keys.all(reader, { accountId, host, limit: HELD_KEYS_MAX })).map(({ keyId }) => keyId);
 }
 
 /** Later than every id. */
 const AFTER_ALL_IDS = "\u{10ffff}";
 
 /** The id that those before a time are below: ids begin with their time. */
-export function idBefore({ before }: Pick<HeldFilter, "before">): string {
+function idBefore({ before }: Pick<HeldFilter, "before">): string {
   return before === null ? AFTER_ALL_IDS : firstActionId(before);
 }
 
@@ -155,6 +169,151 @@ export async function findHeldAmong(
   accountId: string,
   ids: readonly string[],
 ): Promise<readonly Action[]> {
-  const found = await HELD_AMONG.read(db.sql, { accountId, ids: JSON.stringify(ids) });
+  const found = await HELD_AMONG.all(db.sql, { accountId, ids });
   return actionsOf(db, idsWithin(LIST_BYTES_MAX, found));
+}
+
+type Conditions = "none" | "key" | "host" | "host and key";
+
+/** The index of each: left alone, SQLite takes one of all actions for the sake of the id. */
+const INDEX_OF = {
+  none: "actions_by_status",
+  key: "actions_held_by_key",
+  host: "actions_held_by_host",
+  "host and key": "actions_held_by_host",
+} as const satisfies Record<Conditions, string>;
+
+/** Each reads entries of an index alone. */
+const countBy = (variant: Conditions) =>
+  read(
+    { accountId: "text", keyId: "text?", host: "text?", before: "text", limit: "number" },
+    ({ tables: { actions }, indexedBy }, arg) => {
+      const { id, keyId, host } = actions;
+      const isHost = variant.startsWith("host") ? eq(host, arg.host) : undefined;
+      const isKey = variant.endsWith("key") ? eq(keyId, arg.keyId) : undefined;
+      const isIndexed = variant === "none" ? isByStatus(actions) : undefined;
+      const condition = and(isHeld(actions, arg.accountId), isIndexed, isHost, isKey, lt(id, arg.before));
+      return sql<{ readonly count: number }>`select count(*) as count from (
+        select ${id} from ${indexedBy(actions, INDEX_OF[variant])} where ${condition} limit ${arg.limit}) held`;
+    },
+  );
+
+const COUNT_BY = {
+  none: countBy("none"),
+  key: countBy("key"),
+  host: countBy("host"),
+  "host and key": countBy("host and key"),
+};
+
+export const NO_FILTER: HeldFilter = { keyId: null, host: null, before: null };
+
+/** How many actions of an account await approval, at most `limit`. */
+export async function countAllHeld(
+  reader: Reader,
+  accountId: string,
+  filter: HeldFilter,
+  limit: number,
+): Promise<number> {
+  const { keyId, host } = filter;
+  const ofAccount = keyId === null ? "none" : "key";
+  const atHost = keyId === null ? "host" : "host and key";
+  const variant = host === null ? ofAccount : atHost;
+  const counted = await COUNT_BY[variant].get(reader, { accountId, keyId, host, before: idBefore(filter), limit });
+  return counted?.count ?? 0;
+}
+
+/** How many actions of a key await approval, at most `HELD_PER_KEY_MAX`. */
+export async function countHeld(reader: Reader, accountId: string, keyId: string): Promise<number> {
+  return countAllHeld(reader, accountId, { ...NO_FILTER, keyId }, HELD_PER_KEY_MAX);
+}
+
+/** Ids begin with their time, so the first one is the oldest. */
+const OLDEST = read({ accountId: "text" }, ({ db, tables: { actions } }, arg) =>
+  db
+    .select({ createdAt: actions.createdAt })
+    .from(actions)
+    .where(and(isHeld(actions, arg.accountId), isByStatus(actions)))
+    .orderBy(actions.id)
+    .limit(1),
+);
+
+/** The actions of an account that await approval, counted up to `COUNTED_MAX`. */
+export async function readWaiting(reader: Reader, accountId: string, now: Date): Promise<WaitingApprovals> {
+  const count = await countAllHeld(reader, accountId, NO_FILTER, COUNTED_MAX);
+  const oldest = count === 0 ? null : await OLDEST.get(reader, { accountId });
+  const oldestAt = oldest?.createdAt ?? null;
+  const over = async (ms: number) => {
+    const before = new Date(now.getTime() - ms);
+    if (oldestAt === null || oldestAt >= before) return 0;
+    return countAllHeld(reader, accountId, { ...NO_FILTER, before }, COUNTED_MAX);
+  };
+  const [overAnHour, overADay] = [await over(HOUR_MS), await over(DAY_MS)];
+  return { count, isCut: count === COUNTED_MAX, oldestAt, overAnHour, overADay };
+}
+
+/** The keys with held actions, and the oldest of each: two looks into the index for each key. */
+const FIRST_BY_KEY = read({ accountId: "text", limit: "number" }, ({ db, tables: { actions } }, arg) => {
+  const { keyId, id } = actions;
+  const held = isHeld(actions, arg.accountId);
+  const ofKey = db
+    .select({ id })
+    .from(actions)
+    .where(and(held, sql`${keyId} = found.value`));
+  return sql<{ readonly keyId: string; readonly id: string | null }>`${eachValue(keyId, held)}
+    select value as "keyId", ${ofKey.orderBy(id).limit(1)} as id from found where value is not null limit ${arg.limit}`;
+});
+
+const COUNT_OF_KEYS = read(
+  { accountId: "text", keyIds: "list", limit: "number" },
+  ({ db, tables: { actions }, itemsOf }, arg) => {
+    const { keyId, id } = actions;
+    const isOfKey = and(isHeld(actions, arg.accountId), sql`${keyId} = j.value`);
+    const held = db.select({ id }).from(actions).where(isOfKey).limit(arg.limit).as("held");
+    return sql<{ readonly keyId: string; readonly count: number }>`select j.value as "keyId",
+      ${db.$count(held)} as count from ${itemsOf(arg.keyIds)}`;
+  },
+);
+
+const CREATORS_OF = read({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) =>
+  db.select({ id: actions.id, createdBy: actions.createdBy }).from(actions).where(isOneOf(actions.id, arg.ids)),
+);
+
+/** How many actions of each key await approval, up to a bound; the longest waiting key first. */
+export async function findRequesters(reader: Reader, accountId: string): Promise<readonly Requester[]> {
+  const heads = await FIRST_BY_KEY.all(reader, { accountId, limit: HELD_KEYS_MAX });
+  const first = heads
+    .flatMap(({ keyId, id }) => (id === null ? [] : [{ keyId, id }]))
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+    .slice(0, HELD_REQUESTERS_SHOWN_MAX);
+  const keyIds = first.map(({ keyId }) => keyId);
+  const [counts, creators] = await Promise.all([
+    COUNT_OF_KEYS.all(reader, { accountId, keyIds, limit: COUNTED_MAX }),
+    CREATORS_OF.all(reader, { ids: first.map(({ id }) => id) }),
+  ]);
+  const countOfKey = new Map(counts.map(({ keyId, count }) => [keyId, count]));
+  const creatorOf = new Map(creators.map(({ id, createdBy }) => [id, createdBy]));
+  return first.flatMap(({ keyId, id }) => {
+    const createdBy = creatorOf.get(id);
+    return createdBy === undefined ? [] : [{ keyId, createdBy, count: countOfKey.get(keyId) ?? 0 }];
+  });
+}
+
+/** By the names of the hosts. */
+const HELD_HOSTS = read(
+  { accountId: "text", limit: "number", counted: "number" },
+  ({ db, tables: { actions } }, arg) => {
+    const { host, id } = actions;
+    const held = isHeld(actions, arg.accountId);
+    const atHost = db
+      .select({ id })
+      .from(actions)
+      .where(and(held, sql`${host} = found.value`));
+    return sql<WaitingHost>`${eachValue(host, held)} select value as host,
+      ${db.$count(atHost.limit(arg.counted).as("held"))} as count from found where value is not null limit ${arg.limit}`;
+  },
+);
+
+/** The hosts with held actions, one more than `HELD_HOSTS_SHOWN_MAX`, each counted up to `COUNTED_MAX`. */
+export async function findHeldHosts(reader: Reader, accountId: string): Promise<readonly WaitingHost[]> {
+  return HELD_HOSTS.all(reader, { accountId, limit: HELD_HOSTS_SHOWN_MAX + 1, counted: COUNTED_MAX });
 }

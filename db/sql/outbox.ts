@@ -1,4 +1,4 @@
-import { and, desc, eq, isNotNull, isNull, sql } from "drizzle-orm";
+import { and, desc, eq, isNotNull, isNull, lt, sql } from "drizzle-orm";
 import type { Notification, NotificationChange, NotificationKind } from "../../src/core/notification.ts";
 import type { OutboxStore, Queue } from "../../src/core/store.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
@@ -7,12 +7,9 @@ import { valuesOf } from "./create.ts";
 import * as reschedule from "../commands/reschedule.ts";
 import { countNotifications, createQueue } from "./queue.ts";
 import type { StoreContext } from "./context.ts";
-import { isAbsent, isBeforeOrAny } from "./dialect.ts";
 import { ENTRY_COLUMNS, entryOf, NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
-import { type Args, prepare, query } from "./query.ts";
+import { read, type Reader } from "./read.ts";
 import { Columns, creatorIn } from "./rows.ts";
-import { actions, apiKeys, outbox, timeline } from "../libsql/schema.ts";
-import type { Sql } from "./sql.ts";
 
 /** Callbacks, mails and messages. A row's attempts, with its lease, are the fencing token. */
 export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer">): OutboxStore {
@@ -21,7 +18,7 @@ export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer">): Out
     ...createQueue(kind, db, notificationOf),
     async orphans(leaseBefore, limit, after) {
       const from = { leaseUntil: after?.leaseUntil ?? Number.MIN_SAFE_INTEGER, id: after?.id ?? "" };
-      return (await ORPHANS.readRaw(reader, { kind, leaseBefore, limit, ...from })).map(notificationOf);
+      return (await ORPHANS.raw(reader, { kind, leaseBefore, limit, ...from })).map(notificationOf);
     },
     reschedule: (setBack, limit) => writer.run(reschedule.notifications, { ...setBack, kind, limit }),
   });
@@ -30,12 +27,12 @@ export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer">): Out
     mails: queue("mail"),
     messages: queue("message"),
     async payload(id) {
-      const [row] = await PAYLOAD.readRaw(reader, { id });
-      const payload = row?.[outbox.payload.name];
+      const [row] = await PAYLOAD.raw(reader, { id });
+      const payload = row?.["payload"];
       return typeof payload === "string" ? payload : null;
     },
     async creatorOf(id) {
-      const [row] = await CREATOR.readRaw(reader, { id });
+      const [row] = await CREATOR.raw(reader, { id });
       if (row === undefined) return null;
       const columns = new Columns(row);
       return { ...creatorIn(columns), isLimited: columns.flag(IS_LIMITED, true) };
@@ -54,46 +51,51 @@ export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer">): Out
     },
     isSettled: (change, at) => isSettled(reader, change, at),
     async list(accountId, before, limit) {
-      return (await LIST.readRaw(reader, { accountId, before, limit })).map(entryOf);
+      return (await LIST.raw(reader, { accountId, before: before ?? AFTER_ALL_IDS, limit })).map(entryOf);
     },
     waiting: () => countNotifications(reader),
   };
 }
 
-const PAYLOAD = prepare((arg: Args<"id">) =>
-  query.select({ payload: outbox.payload }).from(outbox).where(eq(outbox.id, arg.id)),
+const PAYLOAD = read({ id: "text" }, ({ db, tables: { outbox } }, arg) =>
+  db.select({ payload: outbox.payload }).from(outbox).where(eq(outbox.id, arg.id)),
 );
+
+/** Later than every id. */
+const AFTER_ALL_IDS = "\u{10ffff}";
 
 const IS_LIMITED = { name: "is_limited" };
 
-const CREATOR = prepare((arg: Args<"id">) => {
+const CREATOR = read({ id: "text" }, ({ db, tables: { apiKeys, actions, outbox } }, arg) => {
   const { id, accountId, hosts, methods, dailyActions, expiresAt } = apiKeys;
   const hasNone = and(isNotNull(id), isNull(hosts), isNull(methods), isNull(dailyActions), isNull(expiresAt));
   const isLimited = sql<number>`case when ${actions.keyId} = '' or (${hasNone}) then 0 else 1 end`.as(IS_LIMITED.name);
-  const creators = query.select({ role: actions.keyRole, hold: actions.keyHold, isLimited }).from(outbox);
+  const creators = db.select({ role: actions.keyRole, hold: actions.keyHold, isLimited }).from(outbox);
   const withAction = creators.innerJoin(actions, eq(actions.id, outbox.actionId));
   const isKey = and(eq(id, actions.keyId), eq(accountId, actions.accountId));
   return withAction.leftJoin(apiKeys, isKey).where(eq(outbox.id, arg.id));
 });
 
-const LIST = prepare((arg: Args<"accountId" | "before" | "limit">) => {
-  const isBefore = isBeforeOrAny(outbox.id, arg.before);
-  const listed = query
+const LIST = read({ accountId: "text", before: "text", limit: "number" }, ({ db, tables: { outbox } }, arg) => {
+  const listed = db
     .select(ENTRY_COLUMNS)
     .from(outbox)
-    .where(and(eq(outbox.accountId, arg.accountId), isBefore));
+    .where(and(eq(outbox.accountId, arg.accountId), lt(outbox.id, arg.before)));
   return listed.orderBy(desc(outbox.id)).limit(arg.limit);
 });
 
-const ORPHANS = prepare((arg: Args<"kind" | "leaseUntil" | "id" | "leaseBefore" | "limit">) => {
-  const isAfter = sql`(${outbox.leaseUntil}, ${outbox.id}) > (${arg.leaseUntil}, ${arg.id})`;
-  const isOver = sql`(${isAbsent(arg.leaseBefore, outbox.leaseUntil)} or ${outbox.leaseUntil} < ${arg.leaseBefore})`;
-  const orphans = query.select(NOTIFICATION_COLUMNS).from(outbox);
-  return orphans
-    .where(and(eq(outbox.status, "active"), eq(outbox.kind, arg.kind), isAfter, isOver))
-    .orderBy(outbox.leaseUntil, outbox.id)
-    .limit(arg.limit);
-});
+const ORPHANS = read(
+  { kind: "text", leaseUntil: "time", id: "text", leaseBefore: "time?", limit: "number" },
+  ({ db, tables: { outbox } }, arg) => {
+    const isAfter = sql`(${outbox.leaseUntil}, ${outbox.id}) > (${arg.leaseUntil}, ${arg.id})`;
+    const isOver = sql`(${arg.leaseBefore} is null or ${outbox.leaseUntil} < ${arg.leaseBefore})`;
+    const orphans = db.select(NOTIFICATION_COLUMNS).from(outbox);
+    return orphans
+      .where(and(eq(outbox.status, "active"), eq(outbox.kind, arg.kind), isAfter, isOver))
+      .orderBy(outbox.leaseUntil, outbox.id)
+      .limit(arg.limit);
+  },
+);
 
 function eventOf({ type: _type, ...detail }: TimelineEvent, at: Date, before: Notification) {
   return {
@@ -109,27 +111,27 @@ function subjectOf({ id, attempts, leaseUntil }: Notification): string {
   return `${id} ${attempts} ${leaseUntil?.getTime() ?? ""}`;
 }
 
-const HAS_STATUS = prepare((arg: Args<"id" | "status" | "at">) => {
+const HAS_STATUS = read({ id: "text", status: "text", at: "time" }, ({ db, tables: { outbox } }, arg) => {
   const isStatus = and(eq(outbox.status, arg.status), eq(outbox.scheduledAt, arg.at));
-  return query
+  return db
     .select({ id: outbox.id })
     .from(outbox)
     .where(and(eq(outbox.id, arg.id), isStatus));
 });
 
-const HAS_EVENT = prepare((arg: Args<"actionId" | "subject" | "at">) => {
+const HAS_EVENT = read({ actionId: "text", subject: "text", at: "time" }, ({ db, tables: { timeline } }, arg) => {
   const isEvent = and(eq(timeline.subject, arg.subject), eq(timeline.at, arg.at));
-  return query
+  return db
     .select({ seq: timeline.seq })
     .from(timeline)
     .where(and(eq(timeline.actionId, arg.actionId), isEvent));
 });
 
 /** Known by the timeline row that only this result can have written, or, without one, by the row itself. */
-async function isSettled(reader: Sql, { before, status, event }: NotificationChange, at: Date): Promise<boolean> {
+async function isSettled(reader: Reader, { before, status, event }: NotificationChange, at: Date): Promise<boolean> {
   const { id, actionId } = before;
   const found = await (event === null
-    ? HAS_STATUS.read(reader, { id, status, at })
-    : HAS_EVENT.read(reader, { actionId, subject: subjectOf(before), at }));
+    ? HAS_STATUS.all(reader, { id, status, at })
+    : HAS_EVENT.all(reader, { actionId, subject: subjectOf(before), at }));
   return found.length > 0;
 }

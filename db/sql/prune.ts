@@ -7,21 +7,21 @@ import { isWaitingToExpire } from "../tables.ts";
 import { isDeletable } from "../commands/deletable.ts";
 import * as commands from "../commands/upkeep.ts";
 import type { StoreContext } from "./context.ts";
-import { bytesOf, countOf } from "./dialect.ts";
-import { BYTES_SUM } from "./find.ts";
-import { type Args, prepare, query } from "./query.ts";
-import { actions, attempts, outbox, timeline } from "../libsql/schema.ts";
+import type { Tables } from "../commands/command.ts";
+import { bytesOf } from "./dialect.ts";
+import { bytesOfAction } from "./find.ts";
+import { type Args, read } from "./read.ts";
 
 /** Each step begins with a turn of the event loop, so that steps in a row don't block others. */
 export function createUpkeepStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): UpkeepStore {
   return {
     async held(until, after, limit) {
       await nextTurn();
-      return HELD.read(reader, { after, before: firstIdAfter(until), limit });
+      return HELD.all(reader, { after, before: firstIdAfter(until), limit });
     },
     async expired(until, after, limit) {
       await nextTurn();
-      const rows = await EXPIRED.read(reader, {
+      const rows = await EXPIRED.all(reader, {
         until,
         afterAt: after?.expiresAt ?? 0,
         afterId: after?.id ?? "",
@@ -44,58 +44,64 @@ function firstIdAfter(until: Date): string {
   return firstActionId(new Date(until.getTime() + ID_AHEAD_MS));
 }
 
-const isBetween = (arg: Args<"after" | "before">) => and(gt(actions.id, arg.after), lt(actions.id, arg.before));
+const isBetween = ({ id }: Tables["actions"], arg: Args<"after" | "before">) =>
+  and(gt(id, arg.after), lt(id, arg.before));
 
 /** A run is held when it begins: the first at the create, others at their retry. */
-const HELD = prepare((arg: Args<"after" | "before" | "limit">) => {
+const HELD = read({ after: "text", before: "text", limit: "number" }, ({ db, tables: { timeline, actions } }, arg) => {
   const isOfRun = sql`${timeline.actionId} = ${actions.id} and ${timeline.run} = ${actions.run}`;
-  const last = query
+  const last = db
     .select({ at: max(timeline.at) })
     .from(timeline)
     .where(and(isOfRun, eq(timeline.type, "held")));
   const heldAt = sql<Date>`coalesce(${last}, ${actions.createdAt})`.mapWith(actions.createdAt).as("held_at");
-  return query
+  return db
     .select({ id: actions.id, accountId: actions.accountId, run: actions.run, heldAt })
     .from(actions)
-    .where(and(eq(actions.status, "awaiting_approval"), isBetween(arg)))
+    .where(and(eq(actions.status, "awaiting_approval"), isBetween(actions, arg)))
     .orderBy(actions.id)
     .limit(arg.limit);
 });
 
-const EXPIRED = prepare((arg: Args<"until" | "afterAt" | "afterId" | "limit">) => {
-  const { id, accountId, expiresAt } = actions;
-  // By its parts: the comparison of a pair uses the index for its first part only.
-  const isAfter = sql`${expiresAt} >= ${arg.afterAt} and (${expiresAt} > ${arg.afterAt} or ${id} > ${arg.afterId})`;
-  return query
-    .select({ id, accountId, expiresAt })
-    .from(actions)
-    .where(sql`${isWaitingToExpire(actions)} and ${expiresAt} <= ${arg.until} and ${isAfter}`)
-    .orderBy(expiresAt, id)
-    .limit(arg.limit);
-});
+const EXPIRED = read(
+  { until: "time", afterAt: "time", afterId: "text", limit: "number" },
+  ({ db, tables: { actions } }, arg) => {
+    const { id, accountId, expiresAt } = actions;
+    // By its parts: the comparison of a pair uses the index for its first part only.
+    const isAfter = sql`${expiresAt} >= ${arg.afterAt} and (${expiresAt} > ${arg.afterAt} or ${id} > ${arg.afterId})`;
+    return db
+      .select({ id, accountId, expiresAt })
+      .from(actions)
+      .where(sql`${isWaitingToExpire(actions)} and ${expiresAt} <= ${arg.until} and ${isAfter}`)
+      .orderBy(expiresAt, id)
+      .limit(arg.limit);
+  },
+);
 
 /** How long an Idempotency-Key may name an action that it matched by `dedupe` at the end of that key's window. */
 const BOUND_MS_MAX = 2 * DEDUPE_WINDOW_MS;
 
 /** With the rows of the timeline, counted up to the bound; null for actions that must stay. */
-const SCAN = prepare((arg: Args<"finishedUntil" | "boundUntil" | "after" | "before">) => {
-  const rows = query
-    .select({ seq: timeline.seq })
-    .from(timeline)
-    .where(sql`${timeline.actionId} = ${actions.id}`);
-  const count = countOf(rows.limit(PRUNE_ROWS_MAX + 1));
-  const { id, revision, accountId, dedupe, idempotencyKey } = actions;
-  const kept = query
-    .select({ bytes: sql`sum(${bytesOf(attempts.responseBody)})` })
-    .from(attempts)
-    .where(eq(attempts.actionId, actions.id));
-  const bytes = sql<number>`${BYTES_SUM} + coalesce(${kept}, 0)`.as("bytes");
-  const events = sql<number | null>`case when ${isDeletable({ actions, outbox }, arg)} then ${count} end`.as("events");
-  const scanned = query.select({ id, revision, accountId, dedupe, idempotencyKey, bytes, events }).from(actions);
-  return scanned.where(isBetween(arg)).orderBy(id).limit(PRUNE_SCAN_ROWS_MAX);
-});
+const SCAN = read(
+  { finishedUntil: "time", boundUntil: "time", after: "text", before: "text" },
+  ({ db, tables: { timeline, actions, attempts, outbox } }, arg) => {
+    const rows = db.select({ seq: timeline.seq }).from(timeline).where(eq(timeline.actionId, actions.id));
+    const count = db.$count(rows.limit(PRUNE_ROWS_MAX + 1).as("counted"));
+    const { id, revision, accountId, dedupe, idempotencyKey } = actions;
+    const kept = db
+      .select({ bytes: sql`sum(${bytesOf(attempts.responseBody)})` })
+      .from(attempts)
+      .where(eq(attempts.actionId, actions.id));
+    const bytes = sql<number>`${bytesOfAction(actions)} + coalesce(${kept}, 0)`.as("bytes");
+    const events = sql<number | null>`case when ${isDeletable({ actions, outbox }, arg)} then ${count} end`.as(
+      "events",
+    );
+    const scanned = db.select({ id, revision, accountId, dedupe, idempotencyKey, bytes, events }).from(actions);
+    return scanned.where(isBetween(actions, arg)).orderBy(id).limit(PRUNE_SCAN_ROWS_MAX);
+  },
+);
 
-type Scanned = Awaited<ReturnType<typeof SCAN.read>>[number];
+type Scanned = NonNullable<Awaited<ReturnType<typeof SCAN.get>>>;
 
 /**
  * Scans some actions by id and deletes those that may go, in one commit that is bounded in rows and bytes. It needs no
@@ -107,7 +113,7 @@ async function pruneStep(
   after: string,
 ): Promise<PruneStep> {
   const until = { finishedUntil, boundUntil: new Date(now.getTime() - BOUND_MS_MAX) };
-  const found = await SCAN.read(reader, { ...until, after, before: firstIdAfter(finishedUntil) });
+  const found = await SCAN.all(reader, { ...until, after, before: firstIdAfter(finishedUntil) });
   const { deletable, last } = fitting(found);
   const [first] = deletable;
   if (first !== undefined && (first.events ?? 0) > PRUNE_ROWS_MAX) {

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { and, desc, eq, exists, like, sql } from "drizzle-orm";
+import { and, type Column, desc, eq, exists, like, sql } from "drizzle-orm";
 import { LATE_SUCCESS } from "../tables.ts";
 import { OUTCOMES, type OutcomeKind } from "../../src/core/outcome.ts";
 import {
@@ -12,34 +12,23 @@ import {
   type Search,
 } from "../../src/core/search.ts";
 import { SEARCH_NEAR_BYTES, SEARCH_STEP_BYTES, SEARCH_STEP_ROWS } from "../../src/core/limits.ts";
-import { isOneOf, itemsOf } from "./dialect.ts";
-import { BYTES, BYTES_SUM } from "./find.ts";
-import { type Args, prepare, query } from "./query.ts";
+import type { Tables } from "../commands/command.ts";
+import { bytesOfAction } from "./find.ts";
+import { read, type Reader } from "./read.ts";
 import { Columns } from "./rows.ts";
 import type { ActionQuery } from "../../src/core/store.ts";
-import { actions, timeline } from "../libsql/schema.ts";
-import type { Row, Sql } from "./sql.ts";
+import { actions as ACTIONS } from "../libsql/schema.ts";
+import type { Row } from "./sql.ts";
 
 /** The columns of a row that a search reads: only short ones, which stand before the long ones. */
-export const FOUND = {
-  id: actions.id,
-  bytes: BYTES,
-  run: actions.run,
-  url: actions.url,
-  host: actions.host,
-  responseCode: actions.responseCode,
-  errorSource: actions.errorSource,
-  lastError: actions.lastError,
-};
-
-/** Title and extras stand behind the long columns: here only where those are short. */
-const isNear = sql`${BYTES_SUM} <= ${SEARCH_NEAR_BYTES}`;
-
-export const FOUND_WITH_TEXTS = {
-  ...FOUND,
-  title: sql`case when ${isNear} then ${actions.title} end`.as("title"),
-  extras: sql`case when ${isNear} then ${actions.extras} end`.as("extras"),
-};
+export function foundColumns(actions: Tables["actions"], hasTexts: boolean) {
+  const { id, run, url, host, responseCode, errorSource, lastError } = actions;
+  const bytes = bytesOfAction(actions);
+  // Title and extras stand behind the long columns: here only where those are short.
+  const near = (column: Column) => sql`case when ${bytes} <= ${SEARCH_NEAR_BYTES} then ${column} end`.as(column.name);
+  const texts = hasTexts ? { title: near(actions.title), extras: near(actions.extras) } : {};
+  return { id, bytes: bytes.as("bytes"), run, url, host, responseCode, errorSource, lastError, ...texts };
+}
 
 export interface Found {
   readonly id: string;
@@ -60,14 +49,14 @@ export function foundOf(row: Row): Found {
   const columns = new Columns(row);
   const { response_code: code, error_source: source } = row;
   return {
-    id: columns.text(actions.id),
+    id: columns.text(ACTIONS.id),
     bytes: columns.count({ name: "bytes" }, 0),
-    run: columns.count(actions.run, 1),
-    url: columns.text(actions.url),
-    host: columns.text(actions.host),
+    run: columns.count(ACTIONS.run, 1),
+    url: columns.text(ACTIONS.url),
+    host: columns.text(ACTIONS.host),
     responseCode: typeof code === "number" ? code : null,
     errorSource: source === "target" || source === "dispatch" ? source : null,
-    lastError: columns.textOrNull(actions.lastError),
+    lastError: columns.textOrNull(ACTIONS.lastError),
     title: typeof row["title"] === "string" ? row["title"] : null,
     extras: typeof row["extras"] === "string" ? row["extras"] : null,
   };
@@ -87,7 +76,7 @@ export function needsRefining(search: Search): boolean {
 
 /** Those of the rows that match, in their order. Texts are compared here: case in SQL is that of ASCII in SQLite. */
 export async function refine(
-  reader: Sql,
+  reader: Reader,
   { search, seenAs = null }: Pick<ActionQuery, "search" | "seenAs">,
   rows: readonly Found[],
 ): Promise<readonly Found[]> {
@@ -109,8 +98,8 @@ export async function refine(
 }
 
 /** Of long rows. Those without both cost little: whether a column is null stands at the start of a row. */
-const TEXTS = prepare((arg: Args<"ids">) =>
-  query
+const TEXTS = read({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) =>
+  db
     .select({ id: actions.id, title: actions.title, extras: actions.extras })
     .from(actions)
     .where(and(isOneOf(actions.id, arg.ids), sql`(${actions.title} is not null or ${actions.extras} is not null)`)),
@@ -124,7 +113,7 @@ interface TextTests {
 
 /** The rows whose title and reason match, and of those that the free text has to be looked for in, whose title has it. */
 async function withTexts(
-  reader: Sql,
+  reader: Reader,
   { q, title, reason }: Search,
   rows: readonly Found[],
   { isElsewhere, holds }: TextTests,
@@ -134,15 +123,14 @@ async function withTexts(
   );
   const texts = new Map<string, Row>();
   for (const some of chunksOf(asked)) {
-    const read = await TEXTS.readRaw(reader, { ids: JSON.stringify(some.map(({ id }) => id)) });
-    for (const row of read) texts.set(String(row["id"]), row);
+    for (const row of await TEXTS.raw(reader, { ids: some.map(({ id }) => id) })) texts.set(String(row["id"]), row);
     if (some.length < asked.length) await nextTurn();
   }
   return rows.filter((row) => {
     const columns = new Columns(texts.get(row.id) ?? { title: row.title, extras: row.extras });
-    const own = columns.textOrNull(actions.title);
+    const own = columns.textOrNull(ACTIONS.title);
     if (title !== null && !holds(own, title)) return false;
-    if (reason !== null && !holds(columns.extras(actions.extras).reason ?? null, reason)) return false;
+    if (reason !== null && !holds(columns.extras(ACTIONS.extras).reason ?? null, reason)) return false;
     return q === null || !isElsewhere(row) || holds(own, q);
   });
 }
@@ -163,20 +151,20 @@ function chunksOf(rows: readonly Found[]): readonly (readonly Found[])[] {
 }
 
 /** The newest attempt of each of some actions. */
-const LAST_ATTEMPT = prepare((arg: Args<"ids">) => {
+const LAST_ATTEMPT = read({ ids: "list" }, ({ db, tables: { timeline }, itemsOf }, arg) => {
   const isOfAction = and(sql`${timeline.actionId} = j.value`, eq(timeline.type, "attempt"));
-  const last = query.select({ detail: timeline.detail }).from(timeline).where(isOfAction);
+  const last = db.select({ detail: timeline.detail }).from(timeline).where(isOfAction);
   const detail = sql`${last.orderBy(desc(timeline.revision)).limit(1)}`;
   return sql<{ readonly id: string; readonly detail: string | null }>`select j.value as id, ${detail} as detail
     from ${itemsOf(arg.ids)}`;
 });
 
 /** Where the row doesn't tell: no whole answer came, and the timeline says how far it got. */
-async function withOutcome(reader: Sql, outcome: OutcomeKind, rows: readonly Found[]): Promise<readonly Found[]> {
+async function withOutcome(reader: Reader, outcome: OutcomeKind, rows: readonly Found[]): Promise<readonly Found[]> {
   const isAnswered = (row: Found) => row.errorSource !== "dispatch" && row.responseCode !== null;
   const ids = rows.filter((row) => row.errorSource === "dispatch").map(({ id }) => id);
-  const read = ids.length === 0 ? [] : await LAST_ATTEMPT.readRaw(reader, { ids: JSON.stringify(ids) });
-  const outcomes = new Map(read.map(({ id, detail }) => [id, outcomeIn(detail)]));
+  const last = ids.length === 0 ? [] : await LAST_ATTEMPT.all(reader, { ids });
+  const outcomes = new Map(last.map(({ id, detail }) => [id, outcomeIn(detail)]));
   return rows.filter((row) => (isAnswered(row) ? "answered" : outcomes.get(row.id)) === outcome);
 }
 
@@ -192,41 +180,41 @@ function outcomeIn(detail: unknown): OutcomeKind | null {
 }
 
 /** A detail is JSON of our own: its quotes can't be part of a text in it. */
-const UNKNOWN = prepare((arg: Args<"ids">) => {
+const UNKNOWN = read({ ids: "list" }, ({ db, tables: { timeline }, itemsOf }, arg) => {
   const isUnknown = like(timeline.detail, '%"outcome":"unknown"%');
-  const attempt = query
+  const attempt = db
     .select({ seq: timeline.seq })
     .from(timeline)
     .where(and(sql`${timeline.actionId} = j.value`, eq(timeline.type, "attempt"), isUnknown));
   return sql<{ readonly id: string }>`select j.value as id from ${itemsOf(arg.ids)} where ${exists(attempt)}`;
 });
 
-const LATE_SUCCESSES = prepare((arg: Args<"ids">) =>
-  query
+const LATE_SUCCESSES = read({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) =>
+  db
     .select({ id: actions.id })
     .from(actions)
     .where(and(isOneOf(actions.id, arg.ids), like(actions.lateResult, LATE_SUCCESS))),
 );
 
 /** Those with an attempt in any run that the target may have received. */
-export function findUnknown(reader: Sql, ids: readonly string[]): Promise<ReadonlySet<string>> {
-  return inSteps(ids, (some) => UNKNOWN.read(reader, { ids: some }));
+export function findUnknown(reader: Reader, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  return inSteps(ids, (some) => UNKNOWN.all(reader, { ids: some }));
 }
 
 /** Those that the target has carried out, too late for their status. */
-export function findLateSuccesses(reader: Sql, ids: readonly string[]): Promise<ReadonlySet<string>> {
-  return inSteps(ids, (some) => LATE_SUCCESSES.read(reader, { ids: some }));
+export function findLateSuccesses(reader: Reader, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  return inSteps(ids, (some) => LATE_SUCCESSES.all(reader, { ids: some }));
 }
 
 /** SQLite reads on this thread: others get their turn between two steps. */
 async function inSteps(
   ids: readonly string[],
-  read: (ids: string) => Promise<readonly { readonly id: string }[]>,
+  find: (ids: readonly string[]) => Promise<readonly { readonly id: string }[]>,
 ): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
   for (let at = 0; at < ids.length; at += SEARCH_STEP_ROWS) {
     if (at > 0) await nextTurn();
-    for (const { id } of await read(JSON.stringify(ids.slice(at, at + SEARCH_STEP_ROWS)))) found.add(id);
+    for (const { id } of await find(ids.slice(at, at + SEARCH_STEP_ROWS))) found.add(id);
   }
   return found;
 }

@@ -1,18 +1,19 @@
 import { and, desc, eq, getTableName, gt, sql } from "drizzle-orm";
-import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
+import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { SealedStore, SealedText, SigningSeed, SigningStore, SigningUse } from "../../src/core/account-store.ts";
 import type { FactStore } from "../../src/core/store.ts";
 import * as commands from "../commands/secrets.ts";
+import type { Tables } from "../commands/command.ts";
 import type { StoreContext } from "./context.ts";
 import { readCalledBackOrigins, readCalledOrigins, readRotations } from "./origins.ts";
-import { type Args, prepare, query } from "./query.ts";
-import { accounts, actions, callbackOverlaps, channels, facts, signingSeeds } from "../libsql/schema.ts";
+import { read } from "./read.ts";
+import { tables as sqliteTables } from "../libsql/schema.ts";
 
 /** The newest seed and the one it replaces. */
 const SEEDS_KEPT = 2;
 
-const SEEDS = prepare((arg: Args<"accountId" | "origin">) =>
-  query
+const SEEDS = read({ accountId: "text", origin: "text" }, ({ db, tables: { signingSeeds } }, arg) =>
+  db
     .select()
     .from(signingSeeds)
     .where(and(eq(signingSeeds.accountId, arg.accountId), eq(signingSeeds.origin, arg.origin)))
@@ -20,8 +21,8 @@ const SEEDS = prepare((arg: Args<"accountId" | "origin">) =>
     .limit(SEEDS_KEPT),
 );
 
-const OVERLAP = prepare((arg: Args<"accountId" | "origin">) =>
-  query
+const OVERLAP = read({ accountId: "text", origin: "text" }, ({ db, tables: { callbackOverlaps } }, arg) =>
+  db
     .select({ until: callbackOverlaps.until })
     .from(callbackOverlaps)
     .where(and(eq(callbackOverlaps.accountId, arg.accountId), eq(callbackOverlaps.origin, arg.origin))),
@@ -34,7 +35,7 @@ export function createSigningStore({ sql: reader, writer }: Pick<StoreContext, "
       writer.run(commands.rotate, { seed: { ...seed, origin: placeOf(seed.origin, use) }, audit }),
     async seeds(accountId, origin, use) {
       const places = [placeOf(origin, use), EVERY_ORIGIN[use], EVERYTHING];
-      const found = await Promise.all(places.map((place) => SEEDS.read(reader, { accountId, origin: place })));
+      const found = await Promise.all(places.map((place) => SEEDS.all(reader, { accountId, origin: place })));
       const seeds = found.flat().toSorted((one, other) => other.seq - one.seq);
       return seeds.slice(0, SEEDS_KEPT).map(({ id, origin: place, sealedSeed, rotatedAt }) => {
         return { id, accountId, ...originAndUse(place), sealedSeed, rotatedAt };
@@ -42,14 +43,14 @@ export function createSigningStore({ sql: reader, writer }: Pick<StoreContext, "
     },
     async origins(accountId) {
       const [calls, callbacks, rotations] = await Promise.all([
-        readCalledOrigins({ sql: reader }, accountId),
-        readCalledBackOrigins({ sql: reader }, accountId),
-        readRotations({ sql: reader }, accountId),
+        readCalledOrigins(reader, accountId),
+        readCalledBackOrigins(reader, accountId),
+        readRotations(reader, accountId),
       ]);
       const newest = [...rotations].map(([place, rotatedAt]) => ({ ...originAndUse(place), rotatedAt }));
       return { calls, callbacks, rotations: newest };
     },
-    callbackOverlap: async (accountId, origin) => (await OVERLAP.read(reader, { accountId, origin }))[0]?.until ?? null,
+    callbackOverlap: async (accountId, origin) => (await OVERLAP.get(reader, { accountId, origin }))?.until ?? null,
   };
 }
 
@@ -74,16 +75,23 @@ function originAndUse(place: string): Pick<SigningSeed, "origin" | "use"> {
   return { origin: place, use: "calls" };
 }
 
+interface SealedColumn {
+  readonly id: SQLiteColumn;
+  readonly sealed: SQLiteColumn;
+}
+
 /** A column with sealed texts. */
-function sealedColumn(table: SQLiteTable, id: SQLiteColumn, column: SQLiteColumn) {
+function sealedColumn(of: (tables: Tables) => SealedColumn) {
+  const { sealed: named } = of(sqliteTables);
   return {
-    table: getTableName(table),
-    column: column.name,
-    find: prepare((arg: Args<"after" | "prefix" | "limit">) => {
-      const isOther = sql`${column} is not null and substr(${column}, 1, length(${arg.prefix})) <> ${arg.prefix}`;
-      const sealed = query.select({ row: sql<string>`${id}`.as("row"), sealed: sql<string>`${column}`.as("sealed") });
-      return sealed
-        .from(table)
+    table: getTableName(named.table),
+    column: named.name,
+    find: read({ after: "text", prefix: "text", limit: "number" }, ({ db, tables }, arg) => {
+      const { id, sealed } = of(tables);
+      const isOther = sql`${sealed} is not null and substr(${sealed}, 1, length(${arg.prefix})) <> ${arg.prefix}`;
+      return db
+        .select({ row: sql<string>`${id}`.as("row"), sealed: sql<string>`${sealed}`.as("sealed") })
+        .from(sealed.table)
         .where(and(gt(id, arg.after), isOther))
         .orderBy(id)
         .limit(arg.limit);
@@ -93,10 +101,10 @@ function sealedColumn(table: SQLiteTable, id: SQLiteColumn, column: SQLiteColumn
 
 /** All columns with sealed texts. A test finds missing ones. */
 const SEALED = [
-  sealedColumn(accounts, accounts.id, accounts.sealedRootSecret),
-  sealedColumn(signingSeeds, signingSeeds.id, signingSeeds.sealedSeed),
-  sealedColumn(actions, actions.id, actions.sealedHeaders),
-  sealedColumn(channels, channels.id, channels.sealedConfig),
+  sealedColumn(({ accounts: { id, sealedRootSecret: sealed } }) => ({ id, sealed })),
+  sealedColumn(({ signingSeeds: { id, sealedSeed: sealed } }) => ({ id, sealed })),
+  sealedColumn(({ actions: { id, sealedHeaders: sealed } }) => ({ id, sealed })),
+  sealedColumn(({ channels: { id, sealedConfig: sealed } }) => ({ id, sealed })),
 ] as const;
 
 /** All sealed texts, for a change of the master key. */
@@ -107,7 +115,7 @@ export function createSealedStore({ sql: reader, writer }: Pick<StoreContext, "s
       const from = after === null ? 0 : SEALED.indexOf(columnOf(after));
       for (const [at, { table, column, find }] of SEALED.slice(from).entries()) {
         const values = { after: after !== null && at === 0 ? after.row : "", prefix: `${keyId}.` };
-        const rows = await find.read(reader, { ...values, limit: limit - found.length });
+        const rows = await find.all(reader, { ...values, limit: limit - found.length });
         for (const { row, sealed } of rows) found.push({ place: { table, row, column }, sealed });
         if (found.length >= limit) break;
       }
@@ -123,11 +131,13 @@ function columnOf({ table, column }: SealedText["place"]): (typeof SEALED)[numbe
   return known;
 }
 
-const READ_FACT = prepare((arg: Args<"name">) => query.select().from(facts).where(eq(facts.name, arg.name)));
+const READ_FACT = read({ name: "text" }, ({ db, tables: { facts } }, arg) =>
+  db.select().from(facts).where(eq(facts.name, arg.name)),
+);
 
 export function createFactStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): FactStore {
   return {
-    read: async (name) => (await READ_FACT.read(reader, { name }))[0]?.value ?? null,
+    read: async (name) => (await READ_FACT.get(reader, { name }))?.value ?? null,
     write: (name, value) => writer.run(commands.writeFacts, { [name]: value }),
     writeAll: (values) => writer.run(commands.writeFacts, values),
   };

@@ -1,4 +1,5 @@
 import type { Call, CallResult } from "../commands/command.ts";
+import type { Dialect } from "./dialect.ts";
 
 /** A value of a column. Times are integers in milliseconds, booleans 0 and 1. */
 export type SqlValue = string | number | null;
@@ -6,18 +7,8 @@ export type SqlValue = string | number | null;
 export type Row = Readonly<Record<string, SqlValue>>;
 
 export interface Statement {
-  /** For SQLite; for PostgreSQL too where there is no `source`. */
   readonly sql: string;
   readonly args: readonly SqlValue[];
-  /** The same statement for PostgreSQL. */
-  readonly source?: { readonly text: PostgresText };
-}
-
-/** A statement of PostgreSQL, with arguments as `$1`, `$2`. */
-export interface PostgresText {
-  readonly text: string;
-  /** Which of the statement's arguments each of its own is; a list is bound as JSON and becomes an array of texts. */
-  readonly args: readonly { readonly at: number; readonly isList: boolean }[];
 }
 
 /**
@@ -53,6 +44,8 @@ export interface Worked {
  * be reached or written.
  */
 export interface Sql {
+  /** What its reads are built with. */
+  readonly dialect: Dialect;
   read(statement: Statement): Promise<readonly Row[]>;
   /** All or nothing; durable when it resolves; one `Done` per statement. The locks are taken before the first one. */
   batch(statements: readonly Statement[], locks?: readonly Lock[]): Promise<readonly Done[]>;

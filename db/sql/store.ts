@@ -1,11 +1,12 @@
 import type { Action } from "../../src/core/action.ts";
 import type { Clock } from "../../src/core/clock.ts";
+import { dayOf } from "../../src/core/key-limits.ts";
 import type { ActionStore, ClusterStore, Queue, Store } from "../../src/core/store.ts";
 import { findFilterValues } from "./filter-values.ts";
 import { createActivityStore } from "./activity.ts";
 import type { OnAway } from "./away.ts";
 import { createCallbackHostStore, createHostSettingsStore } from "./account-settings.ts";
-import { createAccountStore } from "./accounts.ts";
+import { createAccountStore, hasBudgetLeft } from "./accounts.ts";
 import { createChannelStore } from "./channels.ts";
 import { applyChange, extendLease, isApplied } from "./apply.ts";
 import { createLinkStore, createRejectionStore } from "./approvals.ts";
@@ -13,16 +14,21 @@ import { createAuditStore } from "./audit.ts";
 import { createBulkStore } from "./bulk.ts";
 import { hasPosition, readChanges, readPosition } from "./events.ts";
 import { countActions, createActionQueue, findFirstDue } from "./queue.ts";
-import { createAction } from "./create.ts";
-import { findResponses } from "./attempts.ts";
-import { findAction, findActionById, readTimeline, findApprovedHosts } from "./find.ts";
+import { createAction, keyHolder, windowStart } from "./create.ts";
+import { findAction, findActionById, readTimeline, findApprovedHosts, findResponses } from "./find.ts";
 import { createFirstStepStore } from "./first-steps.ts";
 import { type StoreContext, HeldCounts, WrittenActions } from "./context.ts";
-import { findHeld, findHeldAmong } from "./held.ts";
-import { countAllHeld, countHeld, findHeldHosts, findRequesters, NO_FILTER, readWaiting } from "./held-counts.ts";
+import {
+  countAllHeld,
+  findHeld,
+  findHeldAmong,
+  countHeld,
+  findHeldHosts,
+  findRequesters,
+  NO_FILTER,
+  readWaiting,
+} from "./held.ts";
 import { countMatching, findMatching, listActions } from "./list.ts";
-import { hasBudgetLeft } from "./key-days.ts";
-import { keyHolder, pruneKeys } from "./keys.ts";
 import { createOutboxStore } from "./outbox.ts";
 import { readScheduledRetries } from "./overview.ts";
 import { createPauseStore } from "./pauses.ts";
@@ -32,6 +38,7 @@ import type { HeaderSeal } from "./rows.ts";
 import { createUpkeepStore } from "./prune.ts";
 import { createFileStore } from "../libsql/size.ts";
 import { createFactStore, createSealedStore, createSigningStore } from "./secrets.ts";
+import { pruneKeys } from "../commands/upkeep.ts";
 import { writeFacts } from "../commands/secrets.ts";
 import type { Sql } from "./sql.ts";
 import { createTeamStore } from "./team.ts";
@@ -131,7 +138,7 @@ function createActionStore(db: StoreContext, queue: Queue<Action>): ActionStore 
     knowsPosition: (position) => hasPosition(sql, position),
     waitingApprovals: (accountId, now) => readWaiting(sql, accountId, now),
     scheduledRetries: (accountId, now) => readScheduledRetries(sql, accountId, now),
-    pruneKeys: (now) => pruneKeys(writer, now),
+    pruneKeys: (now) => writer.run(pruneKeys, { windowStart: windowStart(now), beforeDay: dayOf(now) - 1 }),
     firstDueAt: () => findFirstDue(sql),
     waiting: () => countActions(sql),
   };

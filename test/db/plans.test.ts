@@ -11,7 +11,7 @@ import { NO_SEARCH, type Search } from "../../src/core/search.ts";
 import { DAY_MS, DEDUPE_WINDOW_MS } from "../../src/core/limits.ts";
 import { ActivityTally } from "../../src/core/activity.ts";
 import { settleNotification } from "../../src/core/notification.ts";
-import { NO_FILTER } from "../../db/sql/held-counts.ts";
+import { NO_FILTER } from "../../db/sql/held.ts";
 import type { ActionQuery, ActionStore, HeldFilter, Store } from "../../src/core/store.ts";
 import {
   aBulkJob,
@@ -342,7 +342,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
     ["api_keys", "pauses_by_subject", "pauses_in_force"],
   ],
   ["end a pause", (store) => store.pauses.end(ACCOUNT, "x", A_PAUSE_END), ["pauses"]],
-  ["pauses in force", (store) => store.pauses.inForce(ACCOUNT), ["pauses_in_force"]],
+  ["pauses in force", (store) => store.pauses.inForce(ACCOUNT), ["pauses", "pauses_in_force"]],
   ["all pauses in force", (store) => store.pauses.inForce(null), ["pauses_in_force"]],
   ["pauses of an action", (store) => store.pauses.ofAction(ACCOUNT, "act_x"), ["actions", "pauses_by_subject"]],
   [

@@ -134,7 +134,10 @@ describe.skipIf(!hasPostgres)("changes of all nodes in PostgreSQL", () => {
 
   test("are read by the index, and no more of them than asked for", async () => {
     const statements: Statement[] = [];
-    const reader = createChangeReader({ read: async (statement) => (statements.push(statement), []) });
+    const reader = createChangeReader({
+      dialect: sql.dialect,
+      read: async (statement) => (statements.push(statement), []),
+    });
     const client = await openTransaction();
     // Below all others, so that no reader of another test sees them.
     await client.query(`insert into timeline (seq, action_id, account_id, at, run, revision, type, status, detail)

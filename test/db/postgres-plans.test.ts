@@ -6,7 +6,7 @@ import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts"
 import { openTx } from "../../db/postgres/tx.ts";
 import { createStore } from "../../db/sql/store.ts";
 import type { Sql } from "../../db/sql/sql.ts";
-import { NO_FILTER } from "../../db/sql/held-counts.ts";
+import { NO_FILTER } from "../../db/sql/held.ts";
 import type { Store } from "../../src/core/store.ts";
 import { approve } from "../../src/core/changes.ts";
 import { DAY_MS } from "../../src/core/limits.ts";

@@ -71,6 +71,7 @@ export function connect({ world, process, way }: Ends, isServer: boolean): Sql {
     return done;
   };
   return {
+    dialect: world.sql.dialect,
     async read(statement) {
       world.stir();
       if (process.isDead) return never();

@@ -80,6 +80,7 @@ function staying(sql: Sql): Sql {
   let isClosed = false;
   const closed = () => Promise.reject(new StoreUnavailable("The database is closed."));
   return {
+    dialect: sql.dialect,
     read: (statement) => (isClosed ? closed() : sql.read(statement)),
     batch: (statements, locks) => (isClosed ? closed() : sql.batch(statements, locks)),
     transact: (work) => (isClosed ? closed() : sql.transact(work)),

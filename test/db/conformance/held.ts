@@ -8,7 +8,7 @@ import {
   LIST_BYTES_MAX,
 } from "../../../src/core/limits.ts";
 import type { ActionStore, HeldFilter, HeldPage } from "../../../src/core/store.ts";
-import { NO_FILTER } from "../../../db/sql/held-counts.ts";
+import { NO_FILTER } from "../../../db/sql/held.ts";
 import { ACCOUNT, aCreation, answered, later, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { actionInStatus, attempted, createdAction, decided, stored } from "./steps.ts";

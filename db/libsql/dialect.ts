@@ -1,0 +1,32 @@
+import { type SQL, sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/sqlite-proxy";
+import type { Dialect } from "../sql/dialect.ts";
+import { tables } from "./schema.ts";
+
+/** Lists are JSON. */
+export const sqliteDialect: Dialect = {
+  db: drizzle(() => Promise.reject(new Error("Run statements over a connection."))),
+  tables,
+  place: (number) => `?${number}`,
+  list: (items) => JSON.stringify(items),
+  isOneOf: (column, list) => sql`${column} in (select j.value from json_each(${list}) j)`,
+  itemsOf: (list) => sql`json_each(${list}) j`,
+  placeIn: (at) => sql.raw(`json_extract(j.value, '$[${at}]')`),
+  indexedBy: (table, index) => sql`${table} indexed by ${sql.raw(index)}`,
+  // For a comparison of row values SQLite would use the index for the account only, and read all rows of the lane before.
+  joinNextLane(table, condition, { accountId, host, keyId }) {
+    const first = (isBehind: SQL) => sql`(select b.rowid from ${table} b where b.${condition} and ${isBehind}
+      order by b.account_id, b.host, b.key_id, b.due_at limit 1)`;
+    const ofHost = first(sql`b.account_id = ${accountId} and b.host = ${host} and b.key_id > ${keyId}`);
+    const ofAccount = first(sql`b.account_id = ${accountId} and b.host > ${host}`);
+    const ofOthers = first(sql`b.account_id > ${accountId}`);
+    return sql`join ${table} next on next.rowid = coalesce(${ofHost}, ${ofAccount}, ${ofOthers})`;
+  },
+  addedOrder: sql`rowid`,
+  greatest: (one, other) => sql`max(${one}, ${other})`,
+  jsonField: (json, name) =>
+    sql`case when json_valid(${json}) then json_extract(${json}, ${sql.raw(`'$.${name}'`)}) end`,
+  // With one `max`, SQLite takes other columns from the row that has it.
+  valueOfMax: (value) => sql`${value}`,
+  isSettled: () => undefined,
+};

@@ -1,0 +1,41 @@
+import { sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/pg-proxy";
+import type { Dialect } from "../sql/dialect.ts";
+import type { ArgType } from "../sql/read.ts";
+import { tables } from "./schema.ts";
+
+/** Lists are arrays of texts: U+0000 is a text here, but not in its JSON. */
+export const postgresDialect: Dialect = {
+  // Safe: it builds a SELECT as that of SQLite does.
+  db: drizzle(() => Promise.reject(new Error("Run statements over a connection."))) as unknown as Dialect["db"],
+  tables,
+  // PostgreSQL takes an argument for text where it can't see the column that it is for.
+  place: (number, type) => `$${number}::${typeOf(type)}`,
+  list: (items) => `{${items.map(itemText).join(",")}}`,
+  isOneOf: (column, list) => sql`${column} = any(${list})`,
+  itemsOf: (list) => sql`unnest(${list}) as j(value)`,
+  placeIn: (at) => sql.raw(`(cast(j.value as json) ->> ${at})`),
+  indexedBy: (table) => sql`${table}`,
+  joinNextLane: (table, condition, { accountId, host, keyId }) => sql`cross join lateral (
+    select b.account_id, b.host, b.key_id, b.due_at from ${table} b
+    where b.${condition} and (b.account_id, b.host, b.key_id) > (${accountId}, ${host}, ${keyId})
+    order by b.account_id, b.host, b.key_id, b.due_at limit 1) next`,
+  addedOrder: sql`seq`,
+  greatest: (one, other) => sql`greatest(${one}, ${other})`,
+  // A function of the migrations.
+  jsonField: (json, name) => sql`json_field(${json}, ${sql.raw(`'${name}'`)})`,
+  valueOfMax: (value, by) => sql`(array_agg(${value} order by ${by} desc) filter (where ${value} is not null))[1]`,
+  // The function runs once, before the first row, and sees what the rows are read from.
+  isSettled: (position) => sql`${position} < (select settled_position())`,
+};
+
+function typeOf(type: ArgType): string {
+  if (type.startsWith("list")) return "text[]";
+  return type.startsWith("text") ? "text" : "bigint";
+}
+
+/** An item of an array, quoted; one that is a list itself stays JSON. */
+function itemText(item: unknown): string {
+  const text = typeof item === "string" ? item : JSON.stringify(item);
+  return `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+}

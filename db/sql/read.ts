@@ -1,0 +1,162 @@
+import { Column, is, Param, Placeholder, SQL, sql, type SQLWrapper } from "drizzle-orm";
+import { CasingCache } from "drizzle-orm/casing";
+import type { Dialect } from "./dialect.ts";
+import type { Row, Sql, SqlValue } from "./sql.ts";
+
+/** The type of an argument; with a question mark it may be null. */
+export type ArgType = keyof ArgValues | `${keyof ArgValues}?`;
+
+interface ArgValues {
+  readonly text: string;
+  readonly number: number;
+  /** Bound in milliseconds. */
+  readonly time: Date | number;
+  /** One argument, so that the text stays the same: see `Dialect.isOneOf`. Items that are no texts become JSON. */
+  readonly list: readonly unknown[];
+}
+
+export type ArgTypes = Readonly<Record<string, ArgType>>;
+
+/** The values of arguments. */
+export type ArgsOf<Types extends ArgTypes> = {
+  readonly [Name in keyof Types]: Types[Name] extends keyof ArgValues
+    ? ArgValues[Types[Name]]
+    : Types[Name] extends `${infer Type extends keyof ArgValues}?`
+      ? ArgValues[Type] | null
+      : never;
+};
+
+/** The places of arguments in a statement. */
+export type Args<Name extends string> = { readonly [Each in Name]: Placeholder<Each> };
+
+/** The rows that a builder selects, or the type of a row of `sql<Type>`. */
+export type RowOf<Built> = Built extends { readonly _: { readonly result: readonly (infer Selected)[] } }
+  ? Selected
+  : Built extends SQL<infer Typed>
+    ? Typed
+    : never;
+
+/** A connection that reads. */
+export type Reader = Pick<Sql, "read" | "dialect">;
+
+/** A SELECT, compiled once for each database: building one costs 40 us, filling in its arguments 0.35. */
+export interface Read<Values, Selected> {
+  all(reader: Reader, values: Values): Promise<readonly Selected[]>;
+  /** The first row. */
+  get(reader: Reader, values: Values): Promise<Selected | null>;
+  /** Rows as the database has them, for `Columns`. */
+  raw(reader: Reader, values: Values): Promise<readonly Row[]>;
+}
+
+/**
+ * A SELECT that runs often. `build` returns a query of Drizzle's builder, or `sql` for what the builder can't express, in which
+ * an argument stands as `arg.name`. Other values become literals, as SQLite uses a partial index only where it sees the value
+ * of its condition. Compiled when it first runs: all of them together take a tenth of a second.
+ */
+export function read<const Types extends ArgTypes, Built extends SQLWrapper>(
+  types: Types,
+  build: (dialect: Dialect, arg: Args<keyof Types & string>) => Built,
+): Read<ArgsOf<Types>, RowOf<Built>> {
+  const compiledFor = once((dialect: Dialect) => {
+    const built = build(dialect, placeholders(types));
+    const { text, names } = compile(built, (name, number) => dialect.place(number, types[name] ?? "text"));
+    return { text, names, decode: decoderOf(built) };
+  });
+  const raw = (reader: Reader, values: ArgsOf<ArgTypes>) => {
+    const { text, names } = compiledFor(reader.dialect);
+    return reader.read({ sql: text, args: names.map((name) => valueOf(values[name], reader.dialect)) });
+  };
+  return {
+    raw,
+    // Safe: as the types of the builder say.
+    all: async (reader, values) =>
+      (await raw(reader, values)).map(compiledFor(reader.dialect).decode) as RowOf<Built>[],
+    async get(reader, values) {
+      const [row] = await raw(reader, values);
+      return row === undefined ? null : (compiledFor(reader.dialect).decode(row) as RowOf<Built>);
+    },
+  };
+}
+
+function valueOf(value: ArgValues[keyof ArgValues] | null | undefined, { list }: Dialect): SqlValue {
+  if (typeof value === "string" || typeof value === "number" || value === null) return value;
+  if (value === undefined) throw new Error("An argument of a query is missing.");
+  return value instanceof Date ? value.getTime() : list(value);
+}
+
+/** A place for each argument. */
+export function placeholders<Types extends ArgTypes>(types: Types): Args<keyof Types & string> {
+  // Safe: it has a member of every name.
+  return Object.fromEntries(Object.keys(types).map((name) => [name, sql.placeholder(name)])) as Args<
+    keyof Types & string
+  >;
+}
+
+/** The text of a statement and the names of its arguments by their numbers, which `place` writes into it. */
+export function compile(
+  built: SQLWrapper,
+  place: (name: string, number: number) => string,
+): { readonly text: string; readonly names: readonly string[] } {
+  const names: string[] = [];
+  const { sql: text } = built
+    .getSQL()
+    .inlineParams()
+    .toQuery({
+      casing: new CasingCache(),
+      escapeName: (name) => `"${name}"`,
+      escapeString: (value) => `'${value.replaceAll("'", "''")}'`,
+      escapeParam(_, param) {
+        const name = nameOf(param);
+        if (!names.includes(name)) names.push(name);
+        return place(name, names.indexOf(name) + 1);
+      },
+    });
+  return { text, names };
+}
+
+function nameOf(param: unknown): string {
+  const placeholder = is(param, Param) ? param.value : param;
+  if (is(placeholder, Placeholder)) return placeholder.name;
+  throw new Error("A query has a value that is no argument.");
+}
+
+/**
+ * From a row of the database, an object or its values in the order of the columns, to one of the builder's types. `sql` has
+ * no columns, so its rows stay as they are.
+ */
+export function decoderOf(built: SQLWrapper): (row: Row | readonly unknown[]) => unknown {
+  if (!("_" in built) || is(built, SQL)) return (row) => row;
+  const { selectedFields = {} } = built._ as { readonly selectedFields?: Readonly<Record<string, unknown>> };
+  const fields = Object.entries(selectedFields).map(([key, field], at) => {
+    if (is(field, Column))
+      return { key, at, name: field.name, decode: (value: unknown) => field.mapFromDriverValue(value) };
+    if (!is(field, SQL.Aliased)) throw new Error(`The column ${key} of a query has no name.`);
+    const { decoder } = field.sql as { readonly decoder?: { mapFromDriverValue(value: unknown): unknown } };
+    return { key, at, name: field.fieldAlias, decode: (value: unknown) => decoder?.mapFromDriverValue(value) ?? value };
+  });
+  if (new Set(fields.map(({ name }) => name)).size < fields.length) throw new Error("Two columns have one name.");
+  return (row) => {
+    const selected: Record<string, unknown> = {};
+    for (const { key, at, name, decode } of fields) {
+      const value = (isList(row) ? row[at] : row[name]) ?? null;
+      selected[key] = value === null ? null : decode(value);
+    }
+    return selected;
+  };
+}
+
+function isList(row: Row | readonly unknown[]): row is readonly unknown[] {
+  return Array.isArray(row);
+}
+
+/** Keeps what is made of an object: there are as many as constants. */
+export function once<Key extends object, Made>(make: (key: Key) => Made): (key: Key) => Made {
+  const known = new WeakMap<Key, Made>();
+  return (key) => {
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    const made = make(key);
+    known.set(key, made);
+    return made;
+  };
+}
