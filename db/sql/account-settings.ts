@@ -5,6 +5,7 @@ import type { HostSettingsRow, HostSettingsStore } from "../../src/core/host-set
 import * as commands from "../commands/account-settings.ts";
 import { HOST_SETTINGS_VERSION } from "../commands/facts.ts";
 import type { StoreContext } from "./context.ts";
+import { readFact } from "./facts.ts";
 import { read } from "./read.ts";
 
 /** What accounts set for hosts. Nodes that keep it in memory read the version of its kind. */
@@ -24,10 +25,6 @@ export function createCallbackHostStore({ sql: reader, writer }: Settings): Call
   };
 }
 
-const VERSION = read({}, ({ db, tables: { facts } }) =>
-  db.select().from(facts).where(eq(facts.name, HOST_SETTINGS_VERSION)),
-);
-
 const ALL = read({}, ({ db, tables: { hostSettings } }) =>
   db.select().from(hostSettings).orderBy(asc(hostSettings.accountId), asc(hostSettings.host)),
 );
@@ -39,7 +36,7 @@ const OF_ACCOUNT = read({ accountId: "text" }, ({ db, tables: { hostSettings } }
 /** The settings of calls to hosts. */
 export function createHostSettingsStore({ sql: reader, writer }: Settings): HostSettingsStore {
   return {
-    version: async () => (await VERSION.get(reader, {}))?.value ?? "",
+    version: async () => (await readFact(reader, HOST_SETTINGS_VERSION)) ?? "",
     async list(accountId) {
       const rows = await (accountId === null ? ALL.all(reader, {}) : OF_ACCOUNT.all(reader, { accountId }));
       return rows.map(({ settings, ...row }): HostSettingsRow => ({ ...row, rules: parseHostRules(settings) }));

@@ -3,12 +3,9 @@ import { type Channel, CHANNEL_KINDS, type ChannelStore, type ChannelTarget } fr
 import type { StoreContext } from "./context.ts";
 import * as commands from "../commands/channels.ts";
 import { CHANNELS_VERSION } from "../commands/facts.ts";
+import { readFact } from "./facts.ts";
 import { read } from "./read.ts";
 import type { Tables } from "../commands/command.ts";
-
-const VERSION = read({}, ({ db, tables: { facts } }) =>
-  db.select().from(facts).where(eq(facts.name, CHANNELS_VERSION)),
-);
 
 const ALL = read({}, ({ db, tables: { channels } }) =>
   db.select().from(channels).orderBy(asc(channels.accountId), asc(channels.createdAt), asc(channels.id)),
@@ -50,7 +47,7 @@ export function createChannelStore({
     return row === null ? null : channelOf(row);
   };
   return {
-    version: async () => (await VERSION.get(reader, {}))?.value ?? "",
+    version: async () => (await readFact(reader, CHANNELS_VERSION)) ?? "",
     list: async (accountId) =>
       (await (accountId === null ? ALL.all(reader, {}) : OF_ACCOUNT.all(reader, { accountId }))).map(channelOf),
     find,

@@ -1,12 +1,20 @@
 import { and, desc, eq, getTableName, gt, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
-import type { SealedStore, SealedText, SigningSeed, SigningStore, SigningUse } from "../../src/core/account-store.ts";
-import type { FactStore } from "../../src/core/store.ts";
+import type {
+  OriginUse,
+  SealedStore,
+  SealedText,
+  SigningSeed,
+  SigningStore,
+  SigningUse,
+} from "../../src/core/account-store.ts";
+import { CALLBACKS_SCANNED_MAX, KNOWN_ORIGINS_MAX, SEEDS_LISTED_MAX } from "../../src/core/limits.ts";
+import { normalTarget } from "../../src/core/target.ts";
 import * as commands from "../commands/secrets.ts";
 import type { Tables } from "../commands/command.ts";
 import type { StoreContext } from "./context.ts";
-import { readCalledBackOrigins, readCalledOrigins, readRotations } from "./origins.ts";
-import { read } from "./read.ts";
+import { eachValue } from "./filter-values.ts";
+import { read, type Reader } from "./read.ts";
 import { tables as sqliteTables } from "../libsql/schema.ts";
 
 /** The newest seed and the one it replaces. */
@@ -75,6 +83,73 @@ function originAndUse(place: string): Pick<SigningSeed, "origin" | "use"> {
   return { origin: place, use: "calls" };
 }
 
+/** Where an account's calls and callbacks went. Everything is bounded, and none of it grows with the table. */
+
+/** The newest action of each host name. */
+const NEWEST_OF_HOSTS = read({ accountId: "text", limit: "number" }, ({ db, tables: { actions } }, arg) => {
+  const { accountId, hostname, id } = actions;
+  const isOfAccount = eq(accountId, arg.accountId);
+  const ofHost = db
+    .select({ id })
+    .from(actions)
+    .where(and(isOfAccount, sql`${hostname} = found.value`));
+  return sql<{ readonly id: string }>`${eachValue(hostname, isOfAccount)}
+    select ${ofHost.orderBy(desc(id)).limit(1)} as id from found where value is not null limit ${arg.limit}`;
+});
+
+const TARGETS = read({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) =>
+  db.select({ url: actions.url, at: actions.createdAt }).from(actions).where(isOneOf(actions.id, arg.ids)),
+);
+
+const CALLBACKS = read({ accountId: "text", limit: "number" }, ({ db, tables: { outbox } }, arg) =>
+  db
+    .select({ url: outbox.target, at: outbox.createdAt, kind: outbox.kind })
+    .from(outbox)
+    .where(eq(outbox.accountId, arg.accountId))
+    .orderBy(desc(outbox.id))
+    .limit(arg.limit),
+);
+
+const ROTATED = read({ accountId: "text", limit: "number" }, ({ db, tables: { signingSeeds } }, arg) =>
+  db
+    .select({ place: signingSeeds.origin, at: signingSeeds.rotatedAt })
+    .from(signingSeeds)
+    .where(eq(signingSeeds.accountId, arg.accountId))
+    .orderBy(signingSeeds.origin, signingSeeds.seq)
+    .limit(arg.limit),
+);
+
+/** One origin of each host name that has an action, by its newest one. */
+async function readCalledOrigins(reader: Reader, accountId: string): Promise<readonly OriginUse[]> {
+  const ids = (await NEWEST_OF_HOSTS.all(reader, { accountId, limit: KNOWN_ORIGINS_MAX })).map(({ id }) => id);
+  return ids.length === 0 ? [] : usesOf(await TARGETS.all(reader, { ids }));
+}
+
+/** The origins of the newest callbacks. */
+async function readCalledBackOrigins(reader: Reader, accountId: string): Promise<readonly OriginUse[]> {
+  const rows = await CALLBACKS.all(reader, { accountId, limit: CALLBACKS_SCANNED_MAX });
+  return usesOf(rows.filter(({ kind }) => kind === "callback")).slice(0, KNOWN_ORIGINS_MAX);
+}
+
+/** When each place that has a seed got its newest one. */
+async function readRotations(reader: Reader, accountId: string): Promise<ReadonlyMap<string, Date>> {
+  const rows = await ROTATED.all(reader, { accountId, limit: SEEDS_LISTED_MAX });
+  // The newest of a place comes last.
+  return new Map(rows.map(({ place, at }) => [place, at]));
+}
+
+/** Each origin once, with its newest use. A URL that was altered in the database has none. */
+function usesOf(rows: readonly { readonly url: string; readonly at: Date }[]): readonly OriginUse[] {
+  const newest = new Map<string, Date>();
+  for (const { url, at } of rows) {
+    const origin = normalTarget(url)?.origin;
+    if (origin === undefined) continue;
+    const known = newest.get(origin);
+    if (known === undefined || known < at) newest.set(origin, at);
+  }
+  return [...newest].map(([origin, lastUsedAt]) => ({ origin, lastUsedAt }));
+}
+
 interface SealedColumn {
   readonly id: SQLiteColumn;
   readonly sealed: SQLiteColumn;
@@ -129,16 +204,4 @@ function columnOf({ table, column }: SealedText["place"]): (typeof SEALED)[numbe
   const known = SEALED.find((sealed) => sealed.table === table && sealed.column === column);
   if (known === undefined) throw new Error(`${table}.${column} holds no sealed texts.`);
   return known;
-}
-
-const READ_FACT = read({ name: "text" }, ({ db, tables: { facts } }, arg) =>
-  db.select().from(facts).where(eq(facts.name, arg.name)),
-);
-
-export function createFactStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): FactStore {
-  return {
-    read: async (name) => (await READ_FACT.get(reader, { name }))?.value ?? null,
-    write: (name, value) => writer.run(commands.writeFacts, { [name]: value }),
-    writeAll: (values) => writer.run(commands.writeFacts, values),
-  };
 }

@@ -3,7 +3,7 @@ import type { Clock } from "../../src/core/clock.ts";
 import { dayOf } from "../../src/core/key-limits.ts";
 import type { ActionStore, ClusterStore, Queue, Store } from "../../src/core/store.ts";
 import { findFilterValues } from "./filter-values.ts";
-import { createActivityStore } from "./activity.ts";
+import { createActivityStore, createFirstStepStore, readScheduledRetries } from "./activity.ts";
 import type { OnAway } from "./away.ts";
 import { createCallbackHostStore, createHostSettingsStore } from "./account-settings.ts";
 import { createAccountStore, hasBudgetLeft } from "./accounts.ts";
@@ -16,7 +16,6 @@ import { hasPosition, readChanges, readPosition } from "./events.ts";
 import { countActions, createActionQueue, findFirstDue } from "./queue.ts";
 import { createAction, keyHolder, windowStart } from "./create.ts";
 import { findAction, findActionById, readTimeline, findApprovedHosts, findResponses } from "./find.ts";
-import { createFirstStepStore } from "./first-steps.ts";
 import { type StoreContext, HeldCounts, WrittenActions } from "./context.ts";
 import {
   countAllHeld,
@@ -30,14 +29,14 @@ import {
 } from "./held.ts";
 import { countMatching, findMatching, listActions } from "./list.ts";
 import { createOutboxStore } from "./outbox.ts";
-import { readScheduledRetries } from "./overview.ts";
 import { createPauseStore } from "./pauses.ts";
 import { findLateSuccesses, findUnknown } from "./refine.ts";
 import { createPeopleStore } from "./people.ts";
 import type { HeaderSeal } from "./rows.ts";
 import { createUpkeepStore } from "./prune.ts";
 import { createFileStore } from "../libsql/size.ts";
-import { createFactStore, createSealedStore, createSigningStore } from "./secrets.ts";
+import { createSealedStore, createSigningStore } from "./secrets.ts";
+import { createFactStore } from "./facts.ts";
 import { pruneKeys } from "../commands/upkeep.ts";
 import { writeFacts } from "../commands/secrets.ts";
 import type { Sql } from "./sql.ts";
