@@ -12,7 +12,8 @@ import { mayRepeat, type RejectionCount } from "../../src/core/rejection-count.t
 import { LATE_SUCCESS } from "../tables.ts";
 import { listCommand, type Tx } from "./command.ts";
 import { findPaused, isPaused, pausesOf } from "./in-force.ts";
-import { findList, insertList, updateList, type Values } from "./lists.ts";
+import { insertList, updateList, type Values } from "./lists.ts";
+import { read } from "../sql/read.ts";
 
 /**
  * Creating actions and writing what becomes of them: for lists, since these are most of all writes. Rows are lists of values in the
@@ -299,7 +300,7 @@ function inMs({ rejectedAt, repeatedAt, fullSince }: RejectionCount): RejectedBe
   };
 }
 
-const HOLDER = findList(
+const HOLDER = read(
   { accountId: "text", kind: "text", key: "text", windowStart: "number" },
   ({ db, tables: { actionKeys, actions } }, arg) =>
     db
@@ -318,7 +319,7 @@ const HOLDER = findList(
       ),
 );
 
-const HELD = findList({ accountId: "text", keyId: "text" }, ({ db, tables: { actions } }, { accountId, keyId }) => {
+const HELD = read({ accountId: "text", keyId: "text" }, ({ db, tables: { actions } }, { accountId, keyId }) => {
   const held = db
     .select({ id: actions.id })
     .from(actions)
@@ -328,7 +329,7 @@ const HELD = findList({ accountId: "text", keyId: "text" }, ({ db, tables: { act
   return db.select({ held: count().as("held") }).from(held);
 });
 
-const SPENT_ON_DAY = findList({ keyId: "text", day: "number" }, ({ db, tables: { keyDays } }, { keyId, day }) =>
+const SPENT_ON_DAY = read({ keyId: "text", day: "number" }, ({ db, tables: { keyDays } }, { keyId, day }) =>
   db
     .select({ created: keyDays.created })
     .from(keyDays)
@@ -338,7 +339,7 @@ const SPENT_ON_DAY = findList({ keyId: "text", day: "number" }, ({ db, tables: {
 const REQUEST_ARGS = { accountId: "text", keyId: "text", digest: "text", rejectedAfter: "number" } as const;
 
 const ofRequest = (kind: "rejected" | "asked", limit: number) =>
-  findList(REQUEST_ARGS, ({ db, tables: { rejections } }, arg) =>
+  read(REQUEST_ARGS, ({ db, tables: { rejections } }, arg) =>
     db
       .select({ at: rejections.at })
       .from(rejections)
@@ -359,7 +360,7 @@ const REJECTED = ofRequest("rejected", 1);
 const ASKED = ofRequest("asked", REPEATS_PER_REJECTION_MAX);
 
 /** The entry of a key that makes it full, if it has so many that count. */
-const OF_KEY = findList(
+const OF_KEY = read(
   { accountId: "text", keyId: "text", rejectedAfter: "number" },
   ({ db, tables: { rejections } }, arg) => {
     const counted = db

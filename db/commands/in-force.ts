@@ -1,7 +1,8 @@
 import { and, eq, isNull, sql } from "drizzle-orm";
 import type { Pause } from "../../src/core/pause.ts";
 import type { Tx } from "./command.ts";
-import { findList, type Lists } from "./lists.ts";
+import type { Lists } from "./lists.ts";
+import { read } from "../sql/read.ts";
 
 type Subject = Pick<Pause, "accountId" | "kind" | "subject">;
 
@@ -18,7 +19,7 @@ export async function findInForce(
   return found;
 }
 
-const PAUSE = findList(
+const PAUSE = read(
   { accountId: "text", kind: "text", subject: "text" },
   ({ db, tables: { pauses } }, { accountId, kind, subject }) =>
     db

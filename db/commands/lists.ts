@@ -1,7 +1,6 @@
-import { Column, getTableColumns, getTableName, is, type SQLWrapper } from "drizzle-orm";
+import { Column, getTableColumns, getTableName, is } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
-import type { Dialect } from "../sql/dialect.ts";
-import { type Args, type ArgsOf, compile, decoderOf, placeholders, type RowOf } from "../sql/read.ts";
+import type { Read } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
 import type { Tables } from "./command.ts";
 
@@ -11,12 +10,15 @@ import type { Tables } from "./command.ts";
  */
 export interface Lists {
   /** The rows that the query finds for each of the arguments, in their order. */
-  find<Arg, Row>(query: FindList<Arg, Row>, args: readonly Arg[]): Promise<readonly (readonly Row[])[]>;
+  find<Args extends Named, Row>(query: Read<Args, Row>, args: readonly Args[]): Promise<readonly (readonly Row[])[]>;
   /** Where it is refused, the command fails with it; PostgreSQL may say so with a later statement. */
   insert(into: InsertList, rows: readonly Values[]): Promise<void>;
   /** Whether each row was found and written; `rows` have the values to set and then those to find it by. */
   update(what: UpdateList, rows: readonly Values[]): Promise<readonly boolean[]>;
 }
+
+/** Arguments by their names. */
+export type Named = Readonly<Record<string, SqlValue>>;
 
 /** Values of columns as the database has them: times in milliseconds, flags 0 and 1. */
 export type Values = readonly SqlValue[];
@@ -51,32 +53,6 @@ export function updateList<Name extends TableName>(
   where: readonly (keyof Tables[Name]["$inferInsert"] & string)[],
 ): UpdateList {
   return { table, set, where };
-}
-
-/** A query of one row of arguments, which are no lists and never null. */
-export interface FindList<Arg, Row> {
-  readonly types: Readonly<Record<string, "text" | "number">>;
-  readonly build: (dialect: Pick<Dialect, "db" | "tables">, arg: Args<string>) => SQLWrapper;
-  /** Never set: the types of an argument and of a row. */
-  readonly of?: ((arg: Arg) => Row) | undefined;
-}
-
-/** `build` returns a query of Drizzle's builder, in which an argument stands as `arg.name`. */
-export function findList<const Types extends FindList<never, unknown>["types"], Built extends SQLWrapper>(
-  types: Types,
-  build: (dialect: Pick<Dialect, "db" | "tables">, arg: Args<keyof Types & string>) => Built,
-): FindList<ArgsOf<Types>, RowOf<Built>> {
-  return { types, build };
-}
-
-/** Compiles a query; `place` is how an argument stands in the text, by its name and its number. */
-export function compileFind<Arg, Row>(
-  { types, build }: FindList<Arg, Row>,
-  dialect: Dialect,
-  place: (name: string, number: number) => string,
-) {
-  const built = build(dialect, placeholders(types));
-  return { ...compile(built, place), decode: decoderOf(built) };
 }
 
 /** The columns of a table by the names of its members. */

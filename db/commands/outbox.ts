@@ -3,7 +3,8 @@ import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "
 import { mailLocks } from "../sql/locks.ts";
 import { EVENTS } from "./actions.ts";
 import { command, listCommand, type Tx } from "./command.ts";
-import { findList, updateList, type Values } from "./lists.ts";
+import { updateList, type Values } from "./lists.ts";
+import { read } from "../sql/read.ts";
 
 /** What becomes of callbacks, mails and messages. */
 
@@ -58,7 +59,7 @@ export const settle = listCommand(
   { locks: () => [], size: ({ event }) => ({ rows: 2, bytes: 200 + (event?.detail.length ?? 0) }) },
 );
 
-const TOLD = findList({ id: "text" }, ({ db, tables: { actions, outbox } }, { id }) =>
+const TOLD = read({ id: "text" }, ({ db, tables: { actions, outbox } }, { id }) =>
   db
     .select({
       actionId: outbox.actionId,

@@ -2,44 +2,43 @@ import { and, eq, gt, isNull, or, sql } from "drizzle-orm";
 import { EVENTS } from "../commands/actions.ts";
 import type { Claimed, ClaimOfQueue } from "../commands/claims.ts";
 import { findPaused, isPaused, pausesOf, stopsOf } from "../commands/in-force.ts";
-import { findList, type Lists, type UpdateList, updateList, type Values } from "../commands/lists.ts";
+import { type Lists, type UpdateList, updateList, type Values } from "../commands/lists.ts";
+import { read } from "../sql/read.ts";
 import { isConstraint } from "../sql/errors.ts";
 import type { SqlValue } from "../sql/sql.ts";
 
 const LANE = { accountId: "text", host: "text", keyId: "text", most: "number" } as const;
 
 /** The earliest pending actions of a lane, due or not. */
-const ACTIONS = findList(
-  { ...LANE, now: "number" },
-  ({ db, tables: { actions } }, { accountId, host, keyId, now, most }) =>
-    db
-      .select({
-        id: actions.id,
-        // As they are: none of them may be what the service writes.
-        fence: sql<SqlValue>`${actions.revision}`.as("fence"),
-        attempts: sql<SqlValue>`${actions.attempts}`.as("made"),
-        dueAt: sql<SqlValue>`${actions.dueAt}`.as("due"),
-        startedAt: sql<SqlValue>`${actions.startedAt}`.as("started"),
-        run: sql<SqlValue>`${actions.run}`.as("number"),
-        bytes: sql<number>`ifnull(octet_length(${actions.body}), 0) + ifnull(octet_length(${actions.sealedHeaders}), 0)
+const ACTIONS = read({ ...LANE, now: "number" }, ({ db, tables: { actions } }, { accountId, host, keyId, now, most }) =>
+  db
+    .select({
+      id: actions.id,
+      // As they are: none of them may be what the service writes.
+      fence: sql<SqlValue>`${actions.revision}`.as("fence"),
+      attempts: sql<SqlValue>`${actions.attempts}`.as("made"),
+      dueAt: sql<SqlValue>`${actions.dueAt}`.as("due"),
+      startedAt: sql<SqlValue>`${actions.startedAt}`.as("started"),
+      run: sql<SqlValue>`${actions.run}`.as("number"),
+      bytes: sql<number>`ifnull(octet_length(${actions.body}), 0) + ifnull(octet_length(${actions.sealedHeaders}), 0)
           + ifnull(octet_length(${actions.extras}), 0)`.as("bytes"),
-      })
-      .from(actions)
-      .where(
-        and(
-          eq(actions.status, "pending"),
-          eq(actions.accountId, accountId),
-          eq(actions.host, host),
-          eq(actions.keyId, keyId),
-          or(isNull(actions.expiresAt), gt(actions.expiresAt, now)),
-        ),
-      )
-      .orderBy(actions.dueAt, sql`rowid`)
-      .limit(most),
+    })
+    .from(actions)
+    .where(
+      and(
+        eq(actions.status, "pending"),
+        eq(actions.accountId, accountId),
+        eq(actions.host, host),
+        eq(actions.keyId, keyId),
+        or(isNull(actions.expiresAt), gt(actions.expiresAt, now)),
+      ),
+    )
+    .orderBy(actions.dueAt, sql`rowid`)
+    .limit(most),
 );
 
 /** The same of a kind of notification. */
-const NOTIFICATIONS = findList(
+const NOTIFICATIONS = read(
   { ...LANE, kind: "text" },
   ({ db, tables: { outbox } }, { accountId, host, keyId, kind, most }) =>
     db

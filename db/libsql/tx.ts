@@ -2,15 +2,14 @@ import { drizzle } from "drizzle-orm/sqlite-proxy";
 import type { Tx } from "../commands/command.ts";
 import {
   columnsOf,
-  compileFind,
-  type FindList,
   type InsertList,
   type Lists,
   tableName,
+  type Named,
   type UpdateList,
   type Values,
 } from "../commands/lists.ts";
-import { once } from "../sql/read.ts";
+import { compile, once, type Read } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
 import { claimAll } from "./claim.ts";
 import { sqliteDialect } from "./dialect.ts";
@@ -39,13 +38,12 @@ export function openTx(execute: Execute): Tx & { end(): void } {
     return { rows: [...((method === "get" ? rows[0] : rows) ?? [])] };
   });
   const lists: Lists = {
-    async find<Arg, Row>(query: FindList<Arg, Row>, args: readonly Arg[]) {
+    async find<Args extends Named, Row>(query: Read<Args, Row>, args: readonly Args[]) {
       if (args.length === 0) return [];
       const { text, names, decode } = FIND(query);
-      // Safe: `findList` takes arguments of these names.
       const found = await run(
         text,
-        args.map((arg) => names.map((name) => (arg as Record<string, SqlValue>)[name] ?? null)),
+        args.map((arg) => names.map((name) => arg[name] ?? null)),
         true,
       );
       return found.map(({ rows }) => rows.map((row) => decode(row) as Row));
@@ -65,7 +63,9 @@ export function openTx(execute: Execute): Tx & { end(): void } {
   return { db, tables, lists, claim: (claims) => claimAll(lists, claims), end: () => void (isOver = true) };
 }
 
-const FIND = once((query: FindList<never, unknown>) => compileFind(query, sqliteDialect, (_, number) => `?${number}`));
+const FIND = once(({ build }: Pick<Read<never, unknown>, "build">) =>
+  compile(build(sqliteDialect), (_, number) => `?${number}`),
+);
 
 /** How many rows one statement inserts: each has a text of its own, and each statement costs as much as binding ten values. */
 const ROWS_AT_ONCE = [16, 4, 1];

@@ -1,16 +1,8 @@
 import type { QueryResult } from "pg";
 import { drizzle } from "drizzle-orm/pg-proxy";
 import type { Tx } from "../commands/command.ts";
-import {
-  columnsOf,
-  compileFind,
-  type FindList,
-  type InsertList,
-  tableName,
-  type UpdateList,
-  type Values,
-} from "../commands/lists.ts";
-import { once } from "../sql/read.ts";
+import { columnsOf, type InsertList, tableName, type Named, type UpdateList, type Values } from "../commands/lists.ts";
+import { compile, once, type Read } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
 import { claimAll } from "./claim.ts";
 import { postgresDialect } from "./dialect.ts";
@@ -40,11 +32,10 @@ export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]
     db: db as unknown as Tx["db"],
     tables,
     lists: {
-      async find<Arg, Row>(query: FindList<Arg, Row>, args: readonly Arg[]) {
+      async find<Args extends Named, Row>(query: Read<Args, Row>, args: readonly Args[]) {
         if (args.length === 0) return [];
         const { statement, names, decode } = FIND(query);
-        // Safe: `findList` takes arguments of these names.
-        const values = names.map((name) => args.map((arg) => textOf((arg as Record<string, SqlValue>)[name] ?? null)));
+        const values = names.map((name) => args.map((arg) => textOf(arg[name] ?? null)));
         const found: Row[][] = args.map(() => []);
         for (const [number, ...row] of await rowsOf({ ...statement, values })) {
           // Safe: as the query's type says.
@@ -78,10 +69,10 @@ function textOf(value: SqlValue): string | null {
   return value === null ? null : String(valueOf(value));
 }
 
-const FIND = once((query: FindList<never, unknown>) => {
-  const { text, decode } = compileFind(query, postgresDialect, (name) => `arg."${name}"`);
-  const names = Object.keys(query.types);
-  const arrays = names.map((name, at) => `$${at + 1}::${query.types[name] === "text" ? "text" : "bigint"}[]`);
+const FIND = once(({ types, build }: Pick<Read<never, unknown>, "types" | "build">) => {
+  const { text, decode } = compile(build(postgresDialect), (name) => `arg."${name}"`);
+  const names = Object.keys(types);
+  const arrays = names.map((name, at) => `${postgresDialect.place(at + 1, types[name] ?? "text")}[]`);
   const listed = names.map((name) => `"${name}"`).join(", ");
   const statement = named(
     `select arg.n, found.* from unnest(${arrays.join(", ")}) with ordinality as arg(${listed}, n)
