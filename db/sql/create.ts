@@ -25,7 +25,7 @@ import { LATE_SUCCESS } from "../tables.ts";
 import type { StoreContext } from "./context.ts";
 import { findActionById } from "./find.ts";
 import { read } from "./read.ts";
-import { ACTION_COLUMNS, rowTypeOf, scheduledAtOf, shownActionOf, storedValues } from "./rows.ts";
+import { actionColumns, rowTypeOf, scheduledAtOf, shownActionOf, storedValues } from "./rows.ts";
 import type { SqlValue } from "./sql.ts";
 
 /** Creates an action, or finds the live one that one of its keys names; see the command. */
@@ -199,7 +199,7 @@ const KEY_HOLDER = read(
   { accountId: "text", kind: "text", key: "text", windowStart: "time" },
   ({ db, tables: { actionKeys, actions } }, arg) =>
     db
-      .select(ACTION_COLUMNS)
+      .select(actionColumns(actions))
       .from(actionKeys)
       .innerJoin(actions, eq(actions.id, actionKeys.actionId))
       .where(

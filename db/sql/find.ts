@@ -7,17 +7,17 @@ import { type LaneName, type HostOfKey, hostOfKey } from "../../src/core/store.t
 import type { StoreContext } from "./context.ts";
 import { bytesOf } from "./dialect.ts";
 import { read, type Reader } from "./read.ts";
-import { ACTION_COLUMNS, actionOf, isJson, shownActionOf, timelineEntryOf } from "./rows.ts";
+import { actionColumns, actionOf, isJson, shownActionOf, timelineEntryOf } from "./rows.ts";
 import type { Tables } from "../commands/command.ts";
 import type { Row } from "./sql.ts";
 
 const FIND_BY_ID = read({ id: "text" }, ({ db, tables: { actions } }, arg) =>
-  db.select(ACTION_COLUMNS).from(actions).where(eq(actions.id, arg.id)),
+  db.select(actionColumns(actions)).from(actions).where(eq(actions.id, arg.id)),
 );
 
 const FIND = read({ id: "text", accountId: "text" }, ({ db, tables: { actions } }, arg) =>
   db
-    .select(ACTION_COLUMNS)
+    .select(actionColumns(actions))
     .from(actions)
     .where(and(eq(actions.id, arg.id), eq(actions.accountId, arg.accountId))),
 );
@@ -40,7 +40,7 @@ export async function findActionById(
 }
 
 const FIND_ALL = read({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) =>
-  db.select(ACTION_COLUMNS).from(actions).where(isOneOf(actions.id, arg.ids)),
+  db.select(actionColumns(actions)).from(actions).where(isOneOf(actions.id, arg.ids)),
 );
 
 /** The rows of these actions, in this order. */

@@ -1,31 +1,14 @@
+import { getTableColumns } from "drizzle-orm";
 import type { Notification, NewNotification, NotificationKind } from "../../src/core/notification.ts";
 import type { OutboxEntry } from "../../src/core/store.ts";
-import { Columns } from "./rows.ts";
+import type { Tables } from "../commands/command.ts";
+import { Columns, without } from "./rows.ts";
 import { outbox } from "../libsql/schema.ts";
 import type { Row } from "./sql.ts";
 
 /** All that a notification is read from: its body is read when it is sent. */
-export const NOTIFICATION_COLUMNS = {
-  id: outbox.id,
-  actionId: outbox.actionId,
-  accountId: outbox.accountId,
-  run: outbox.run,
-  kind: outbox.kind,
-  event: outbox.event,
-  target: outbox.target,
-  host: outbox.host,
-  attempts: outbox.attempts,
-  leaseUntil: outbox.leaseUntil,
-  keyId: outbox.keyId,
-};
-
-export const ENTRY_COLUMNS = {
-  ...NOTIFICATION_COLUMNS,
-  status: outbox.status,
-  dueAt: outbox.dueAt,
-  createdAt: outbox.createdAt,
-  lastError: outbox.lastError,
-};
+export const notificationColumns = (table: Tables["outbox"]) =>
+  without(getTableColumns(table), ["revision", "payload", "scheduledAt", "sentAt", "claimedBy"]);
 
 const KINDS = ["callback", "mail", "message"] as const satisfies readonly NotificationKind[];
 

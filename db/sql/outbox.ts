@@ -7,7 +7,7 @@ import { valuesOf } from "./create.ts";
 import * as reschedule from "../commands/reschedule.ts";
 import { countNotifications, createQueue } from "./queue.ts";
 import type { StoreContext } from "./context.ts";
-import { ENTRY_COLUMNS, entryOf, NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
+import { entryOf, notificationColumns, notificationOf } from "./outbox-rows.ts";
 import { read, type Reader } from "./read.ts";
 import { Columns, creatorIn } from "./rows.ts";
 
@@ -78,7 +78,7 @@ const CREATOR = read({ id: "text" }, ({ db, tables: { apiKeys, actions, outbox }
 
 const LIST = read({ accountId: "text", before: "text", limit: "number" }, ({ db, tables: { outbox } }, arg) => {
   const listed = db
-    .select(ENTRY_COLUMNS)
+    .select(notificationColumns(outbox))
     .from(outbox)
     .where(and(eq(outbox.accountId, arg.accountId), lt(outbox.id, arg.before)));
   return listed.orderBy(desc(outbox.id)).limit(arg.limit);
@@ -89,7 +89,7 @@ const ORPHANS = read(
   ({ db, tables: { outbox } }, arg) => {
     const isAfter = sql`(${outbox.leaseUntil}, ${outbox.id}) > (${arg.leaseUntil}, ${arg.id})`;
     const isOver = sql`(${arg.leaseBefore} is null or ${outbox.leaseUntil} < ${arg.leaseBefore})`;
-    const orphans = db.select(NOTIFICATION_COLUMNS).from(outbox);
+    const orphans = db.select(notificationColumns(outbox)).from(outbox);
     return orphans
       .where(and(eq(outbox.status, "active"), eq(outbox.kind, arg.kind), isAfter, isOver))
       .orderBy(outbox.leaseUntil, outbox.id)

@@ -12,10 +12,10 @@ import type { StoreContext } from "./context.ts";
 import { bytesOf, type Dialect, type LaneSql } from "./dialect.ts";
 import { isConstraint } from "./errors.ts";
 import { findOrphans, findPendingIds } from "./find.ts";
-import { NOTIFICATION_COLUMNS } from "./outbox-rows.ts";
+import { notificationColumns } from "./outbox-rows.ts";
 import { isPaused } from "./pauses.ts";
 import { read, type Reader } from "./read.ts";
-import { actionOf, COLUMNS_BUT_RESULT } from "./rows.ts";
+import { actionOf, columnsButResult } from "./rows.ts";
 import type { Row, SqlValue } from "./sql.ts";
 
 export function createActionQueue(db: StoreContext): Queue<Action> {
@@ -98,10 +98,10 @@ function waiting(queue: QueueName, { actions, outbox }: Tables) {
   // The conditions of the partial indexes.
   const [pending, active] = [sql.raw(`status = 'pending'${isOfKind}`), sql.raw(`status = 'active'${isOfKind}`)];
   if (queue !== "action") {
-    return { table: outbox, pending, active, bytes: bytesOf(outbox.payload), columns: NOTIFICATION_COLUMNS };
+    return { table: outbox, pending, active, bytes: bytesOf(outbox.payload), columns: notificationColumns(outbox) };
   }
   const bytes = sql.join([actions.body, actions.sealedHeaders, actions.extras].map(bytesOf), sql` + `);
-  return { table: actions, pending, active, bytes, columns: COLUMNS_BUT_RESULT };
+  return { table: actions, pending, active, bytes, columns: columnsButResult(actions) };
 }
 
 /** A lane that was found. */

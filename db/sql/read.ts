@@ -126,7 +126,7 @@ function nameOf(param: unknown): string {
  * From a row of the database, an object or its values in the order of the columns, to one of the builder's types. `sql` has
  * no columns, so its rows stay as they are.
  */
-export function decoderOf(built: SQLWrapper): (row: Row | readonly unknown[]) => unknown {
+function decoderOf(built: SQLWrapper): (row: Row | readonly unknown[]) => unknown {
   if (!("_" in built) || is(built, SQL)) return (row) => row;
   const { selectedFields = {} } = built._ as { readonly selectedFields?: Readonly<Record<string, unknown>> };
   const fields = Object.entries(selectedFields).map(([key, field], at) => {

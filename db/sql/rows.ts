@@ -15,6 +15,7 @@ import { isTooLate, type TimelineEvent, type TimelineEventType, type TimelineEnt
 import { type Extras, extrasText, NO_EXTRAS, parseExtras } from "../../src/core/extras.ts";
 import type { Secrets } from "../../src/crypto/secrets.ts";
 import { RESULT } from "../commands/actions.ts";
+import type { Tables } from "../commands/command.ts";
 import { actions, timeline } from "../libsql/schema.ts";
 import type { Row } from "./sql.ts";
 
@@ -22,10 +23,11 @@ import type { Row } from "./sql.ts";
 export type HeaderSeal = Pick<Secrets, "seal" | "open">;
 
 /** All columns that an action is read from. */
-export const ACTION_COLUMNS = without(getTableColumns(actions), ["scheduledAt", "claimedBy"]);
+export const actionColumns = (table: Tables["actions"]) =>
+  without(getTableColumns(table), ["scheduledAt", "claimedBy"]);
 
 /** Those without its last result, which may be large. */
-export const COLUMNS_BUT_RESULT = without(ACTION_COLUMNS, RESULT);
+export const columnsButResult = (table: Tables["actions"]) => without(actionColumns(table), RESULT);
 
 const NO_RESULT: Readonly<Record<keyof Result, null>> = {
   lastError: null,
@@ -41,7 +43,7 @@ export function resultValues(result: Result | null): Readonly<Record<keyof Resul
   return result ?? NO_RESULT;
 }
 
-function without<Columns extends object, Name extends keyof Columns & string>(
+export function without<Columns extends object, Name extends keyof Columns & string>(
   columns: Columns,
   names: readonly Name[],
 ) {
