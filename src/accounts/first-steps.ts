@@ -26,8 +26,6 @@ interface FirstStepState {
   readonly isOver: boolean;
 }
 
-type FirstStepDeps = Pick<Store, "firstSteps"> & Pick<AppContext, "clock">;
-
 export type FirstStepService = ReturnType<typeof createFirstStepService>;
 
 /**
@@ -35,7 +33,7 @@ export type FirstStepService = ReturnType<typeof createFirstStepService>;
  * Each is known from what was stored of it (`src/events/activity-job.ts`, `verify-signature.ts`), or from the newest actions,
  * so that it shows at once.
  */
-export function createFirstStepService({ firstSteps, clock }: FirstStepDeps) {
+export function createFirstStepService({ firstSteps, clock }: Pick<Store, "firstSteps"> & Pick<AppContext, "clock">) {
   const stateOf = async ({ accountId, personId = "" }: Caller): Promise<FirstStepState> => {
     const [stored, newest] = await Promise.all([firstSteps.done(accountId, personId), firstSteps.newest(accountId)]);
     const times = new Map<FirstStepName, Date | null>(stored.map(({ step, at }) => [step, at]));

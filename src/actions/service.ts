@@ -2,7 +2,7 @@ import { createDecideMany, createDecisions, type DecideDeps } from "../approvals
 import { createWait, type WaitDeps } from "./wait.ts";
 import { type HistoryDeps, createHeld, logHeld } from "../approvals/held.ts";
 import { DomainError } from "../core/domain-error.ts";
-import { type PauseStore, withPauses } from "../core/pause.ts";
+import { withPauses } from "../core/pause.ts";
 import type { TimelineEntry, TimelineEvent } from "../core/timeline.ts";
 import { maskedActor, searchedAs } from "../receipts/masked-action.ts";
 import { see } from "../receipts/see.ts";
@@ -24,20 +24,14 @@ import { creatorOf, creatorOfCopy, decide, NO_FACTS, refusalOf } from "../core/p
 import type { Recipients } from "../approvals/recipients.ts";
 import { entryOfRequest } from "../core/rejections.ts";
 import type { Dispatcher } from "../delivery/attempt.ts";
-import type { Ids } from "../core/ids.ts";
-import type { Metrics } from "../observability/metrics.ts";
-import type { ActionRows, ActionQuery, ActionStore, FilterValues, OutboxEntry, OutboxStore } from "../core/store.ts";
+import type { ActionRows, ActionQuery, FilterValues, OutboxEntry, OutboxStore, Store } from "../core/store.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 
-type ActionServiceDeps = DecideDeps &
-  HistoryDeps &
-  WaitDeps & {
-    readonly actions: ActionStore;
-    readonly pauses: Pick<PauseStore, "ofAction">;
-    readonly ids: Pick<Ids, "action">;
-    readonly metrics: Pick<Metrics, "created">;
-    readonly dispatcher: Pick<Dispatcher, "reserve">;
-    readonly recipients: Pick<Recipients, "creatorOf" | "factsFor">;
-  };
+interface ActionServiceDeps
+  extends DecideDeps, HistoryDeps, WaitDeps, Pick<Store, "actions" | "pauses">, Pick<AppContext, "ids" | "metrics"> {
+  readonly dispatcher: Pick<Dispatcher, "reserve">;
+  readonly recipients: Recipients;
+}
 
 interface ActionHistory {
   readonly action: Action;

@@ -70,9 +70,7 @@ const KEY_COLUMNS: readonly Column[] = [
   { heading: "CREATED BY", min: 12, leaves: 1 },
 ];
 
-type ListKeysOptions = Pick<MadeByOptions, "createdBy">;
-
-async function listKeys(session: Session, { createdBy }: ListKeysOptions): Promise<void> {
+async function listKeys(session: Session, { createdBy }: Pick<MadeByOptions, "createdBy">): Promise<void> {
   const now = new Date();
   const usedOf = (at: string | null) => (at === null ? "never" : `${age(at, now)} ago`);
   return printList(session, await session.client.listKeys({ createdBy }), {
