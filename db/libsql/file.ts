@@ -122,18 +122,14 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
     // It would see what is not committed yet.
     read: (statement) => (last === null ? read(statement) : inTurn(() => read(statement))),
     batch: (statements) => inTurn(() => transact(() => statements.map(runOne))),
-    transact: ({ statements, calls }) =>
+    transact: ({ calls }) =>
       inTurn(async () => {
-        const run = (each: typeof call) =>
-          transact(async () => {
-            const results = await runCalls(calls, each);
-            return { done: statements.map(runOne), results };
-          });
+        const run = (each: typeof call) => transact(() => runCalls(calls, each));
         try {
           return await run(call);
         } catch (error) {
           // Savepoints cost a tenth of a commit, and a command seldom fails: only then each gets one.
-          if (calls.length === 0 || faultOf(error) !== "rejected") throw error;
+          if (faultOf(error) !== "rejected") throw error;
           return run(callApart);
         }
       }),

@@ -3,7 +3,8 @@ import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { sqliteDialect } from "./dialect.ts";
 import { codeOf, faultOf, unavailable } from "../sql/errors.ts";
-import type { Done, Row, Sql, SqlValue, Statement, Work, Worked } from "../sql/sql.ts";
+import type { CallResult } from "../commands/command.ts";
+import type { Done, Row, Sql, SqlValue, Statement, Work } from "../sql/sql.ts";
 
 /** More than the shared memory and the first pages of a log take. */
 const ROOM_BYTES_MIN = 128 * 1_024;
@@ -60,7 +61,7 @@ class FullDiskFile implements Sql {
     return (await this.#writable()).batch(statements);
   }
 
-  async transact(work: Work): Promise<Worked> {
+  async transact(work: Work): Promise<readonly CallResult[]> {
     return (await this.#writable()).transact(work);
   }
 

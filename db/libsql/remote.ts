@@ -1,13 +1,22 @@
 import { type Client, createClient, type InStatement, type ResultSet } from "@libsql/client";
 import { REMOTE_CALL_MS_MAX } from "../../src/core/limits.ts";
-import { runCalls, runGroup } from "../commands/command.ts";
+import { type CallResult, runCalls, runGroup } from "../commands/command.ts";
 import { faultOf, NoAnswer, unavailable, isAnswered } from "../sql/errors.ts";
-import type { Done, Row, Sql, Statement, Work, Worked } from "../sql/sql.ts";
+import type { Done, Row, Sql, Statement, Work } from "../sql/sql.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import { StoreLost, StoreUnavailable } from "../../src/core/store.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { openTx } from "./tx.ts";
 import { isRefusedByLock, type ServiceLock } from "./service-lock.ts";
+
+/** A database behind a URL. */
+export interface RemoteSql extends Sql {
+  /** Commands, and then the statements in the same transaction. */
+  transactThen(
+    work: Pick<Work, "calls">,
+    last: readonly Statement[],
+  ): Promise<{ readonly results: readonly CallResult[]; readonly done: readonly Done[] }>;
+}
 
 /** Concurrent reads. There is only one batch at a time, since the writer sends one after the other. */
 const CALLS_AT_ONCE_MAX = 20;
@@ -16,7 +25,7 @@ const CALLS_AT_ONCE_MAX = 20;
  * A database behind a URL (`libsql://`, `http://`; tests use `file:`). Each call has a deadline. A batch without an
  * answer may be committed all the same, even later: see `FencedSql`.
  */
-export function openRemote(url: string, authToken: string | null, callMsMax: number = REMOTE_CALL_MS_MAX): Sql {
+export function openRemote(url: string, authToken: string | null, callMsMax: number = REMOTE_CALL_MS_MAX): RemoteSql {
   const client: Client = createClient({
     url,
     // Calls to a file block the event loop: one that writes, and one that reads beside it.
@@ -25,8 +34,7 @@ export function openRemote(url: string, authToken: string | null, callMsMax: num
     fetch: (request: Request) => answerWithin(callMsMax, request),
     ...(authToken === null ? {} : { authToken }),
   });
-  const transact = async ({ statements, calls }: Pick<Work, "statements" | "calls">): Promise<Worked> => {
-    if (calls.length === 0) return { done: await batch(statements), results: [] };
+  const transact = async ({ calls }: Pick<Work, "calls">, last: readonly Statement[] = []) => {
     const transaction = await client.transaction("write");
     try {
       const results = await runCalls(calls, (group) => {
@@ -35,7 +43,7 @@ export function openRemote(url: string, authToken: string | null, callMsMax: num
         );
         return runGroup(tx, group).finally(() => tx.end());
       });
-      const done = (await transaction.batch(statements.map(inStatement))).map(doneOf);
+      const done = (await transaction.batch(last.map(inStatement))).map(doneOf);
       await transaction.commit();
       return { done, results };
     } finally {
@@ -46,7 +54,8 @@ export function openRemote(url: string, authToken: string | null, callMsMax: num
     (await client.batch(statements.map(inStatement), "write")).map(doneOf);
   return {
     dialect: sqliteDialect,
-    transact,
+    transact: async (work) => (await transact(work)).results,
+    transactThen: transact,
     batch,
     async read(statement) {
       try {
@@ -100,7 +109,7 @@ const ASK_EVERY_MS = 250;
  */
 export class FencedSql implements Sql {
   readonly dialect = sqliteDialect;
-  readonly #sql: Sql;
+  readonly #sql: RemoteSql;
   readonly #lock: ServiceLock;
   readonly #onLost: (cause: StoreLost) => void;
   readonly #closing = new AbortController();
@@ -110,7 +119,7 @@ export class FencedSql implements Sql {
   readonly #renewing: Promise<void>;
 
   /** `onLost` is called when another service has taken the database over: nothing can be written here any more. */
-  constructor(sql: Sql, lock: ServiceLock, onLost: (cause: StoreLost) => void) {
+  constructor(sql: RemoteSql, lock: ServiceLock, onLost: (cause: StoreLost) => void) {
     this.#sql = sql;
     this.#lock = lock;
     this.#onLost = onLost;
@@ -128,14 +137,25 @@ export class FencedSql implements Sql {
   }
 
   async batch(statements: readonly Statement[]): Promise<readonly Done[]> {
-    return (await this.transact({ statements, calls: [], locks: [] })).done;
+    return this.#whileOurs(async () => {
+      const [renewed, ...done] = await this.#sql.batch([this.#lock.renew(), ...statements]);
+      return { renewed, result: done };
+    });
   }
 
-  async transact({ statements, ...work }: Work): Promise<Worked> {
+  async transact(work: Work): Promise<readonly CallResult[]> {
+    return this.#whileOurs(async () => {
+      const { results, done } = await this.#sql.transactThen(work, [this.#lock.renew()]);
+      return { renewed: done[0], result: results };
+    });
+  }
+
+  /** Runs a write that renews the lock with it. */
+  async #whileOurs<Result>(write: () => Promise<Renewed<Result>>): Promise<Result> {
     this.#refuseWhileAway();
     const { fence } = this.#lock;
     try {
-      return await this.#write({ ...work, statements: [this.#lock.renew(), ...statements] });
+      return await this.#write(write);
     } catch (error) {
       if (isRefusedByLock(error)) {
         // If the fence was raised meanwhile, this batch is not committed, but the lock is still ours.
@@ -154,15 +174,13 @@ export class FencedSql implements Sql {
     await this.#sql.close();
   }
 
-  /** Without the `Done` of the first statement, which is the lock's own. */
-  async #write(work: Work): Promise<Worked> {
+  async #write<Result>(write: () => Promise<Renewed<Result>>): Promise<Result> {
     const sentMs = performance.now();
-    const { done, results } = await this.#sql.transact(work);
-    const [renewed, ...others] = done;
+    const { renewed, result } = await write();
     // The row was deleted: it is open who holds the database.
     if (renewed?.changes !== 1) this.#reportLost();
     this.#renewedMs = sentMs;
-    return { done: others, results };
+    return result;
   }
 
   #refuseWhileAway(): void {
@@ -178,7 +196,10 @@ export class FencedSql implements Sql {
   async #reconnect(): Promise<void> {
     while (!this.#closing.signal.aborted && !this.#isLost) {
       try {
-        await this.#write({ statements: [this.#lock.raiseFence()], calls: [], locks: [] });
+        await this.#write(async () => {
+          const [renewed] = await this.#sql.batch([this.#lock.raiseFence()]);
+          return { renewed, result: null };
+        });
         return;
       } catch (error) {
         if (isRefusedByLock(error)) this.#reportLost();
@@ -207,6 +228,12 @@ export class FencedSql implements Sql {
     this.#isLost = true;
     this.#onLost(new StoreLost("Another Outgate has taken the database over."));
   }
+}
+
+/** What came of a write, and of the statement of the lock in it. */
+interface Renewed<Result> {
+  readonly renewed: Done | undefined;
+  readonly result: Result;
 }
 
 function ignore(): void {

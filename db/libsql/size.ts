@@ -9,16 +9,9 @@ import {
 } from "../../src/core/limits.ts";
 import type { DatabaseSize, FileStore } from "../../src/core/store.ts";
 import type { Row, Sql } from "../sql/sql.ts";
-import type { Writer } from "../sql/writer.ts";
 
 /** What only a database file has. */
-export function createFileStore({
-  sql,
-  writer,
-}: {
-  readonly sql: Pick<Sql, "read">;
-  readonly writer: Writer;
-}): FileStore {
+export function createFileStore({ sql }: { readonly sql: Pick<Sql, "read" | "batch"> }): FileStore {
   return {
     size: (finishedUntil) => readSize(sql, finishedUntil),
     async shrink() {
@@ -27,7 +20,7 @@ export function createFileStore({
       const kept = Math.max(FREE_PAGES_KEPT, Math.floor(pages / FREE_PAGES_KEPT_PART));
       const spare = free - kept;
       if (!canShrink || spare < SHRINK_PAGES) return 0;
-      await writer.write([{ sql: `PRAGMA incremental_vacuum(${SHRINK_PAGES})`, args: [] }]);
+      await sql.batch([{ sql: `PRAGMA incremental_vacuum(${SHRINK_PAGES})`, args: [] }]);
       return spare - SHRINK_PAGES;
     },
   };

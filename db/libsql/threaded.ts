@@ -1,24 +1,15 @@
 import { nameOfCommand } from "../commands/all.ts";
 import { openFile } from "./file.ts";
 import { isForLackOfRoom, openOnFullDisk } from "./full-disk.ts";
-import type { Done, Row, Sql, SqlValue, Statement, Work, Worked } from "../sql/sql.ts";
-
-/** A statement as sent to the thread: its number, arguments and, the first time, its text. */
-export type Sent = readonly [number: number, args: readonly SqlValue[], text?: string];
+import type { Done, Sql, Statement, Work } from "../sql/sql.ts";
 
 export type Order =
   | { readonly kind: "open"; readonly path: string }
-  | {
-      readonly kind: "transact";
-      readonly statements: readonly Sent[];
-      readonly calls: readonly { readonly name: string; readonly args: unknown }[];
-    }
+  | { readonly kind: "batch"; readonly statements: readonly Statement[] }
+  | { readonly kind: "transact"; readonly calls: readonly { readonly name: string; readonly args: unknown }[] }
   | { readonly kind: "close" };
 
 export type ToWorker = { readonly call: number } & Order;
-
-/** What a statement did: its rows if it returns any, else how many it changed. */
-export type BatchOutcome = number | readonly Row[];
 
 export interface Failure {
   readonly code: string;
@@ -27,7 +18,7 @@ export interface Failure {
 
 interface Answer {
   readonly call: number;
-  readonly outcomes: readonly BatchOutcome[];
+  readonly done: readonly Done[];
   readonly results: readonly ({ readonly value: unknown } | { readonly failed: Failure })[];
 }
 
@@ -50,7 +41,6 @@ export async function openThreaded(path: string, onDeath: (cause: unknown) => vo
 
 async function openWithThread(path: string, onDeath: (cause: unknown) => void): Promise<Sql> {
   const thread = new Thread(onDeath);
-  const sent = numbering();
   try {
     await thread.call({ kind: "open", path });
   } catch (error) {
@@ -58,22 +48,18 @@ async function openWithThread(path: string, onDeath: (cause: unknown) => void): 
     throw error;
   }
   const reader = openFile(path, "read");
-  const transact = async ({ statements, calls }: Pick<Work, "statements" | "calls">): Promise<Worked> => {
+  const transact = async ({ calls }: Pick<Work, "calls">) => {
     const named = calls.map(({ command, args }) => ({ name: nameOfCommand(command), args }));
     // Dates, which JSON would lose, are in the arguments of commands that are not for lists.
     const isJson = calls.every(({ command }) => command.runAll !== null);
-    const order: Order = { kind: "transact", statements: statements.map(sent), calls: named };
-    const { outcomes, results } = await thread.call(order, isJson);
-    return {
-      done: outcomes.map(doneOf),
-      results: results.map((one) => ("failed" in one ? { error: new DatabaseError(one.failed) } : one)),
-    };
+    const { results } = await thread.call({ kind: "transact", calls: named }, isJson);
+    return results.map((one) => ("failed" in one ? { error: new DatabaseError(one.failed) } : one));
   };
   return {
     dialect: reader.dialect,
     read: (statement) => reader.read(statement),
     transact,
-    batch: async (statements) => (await transact({ statements, calls: [] })).done,
+    batch: async (statements) => (await thread.call({ kind: "batch", statements })).done,
     async close() {
       await reader.close();
       await thread.close();
@@ -160,27 +146,7 @@ class Thread {
   }
 }
 
-const NO_ROWS: readonly Row[] = [];
-
-function doneOf(outcome: BatchOutcome): Done {
-  return typeof outcome === "number" ? { changes: outcome, rows: NO_ROWS } : { changes: outcome.length, rows: outcome };
-}
-
 /** `faultOf` recognises the message. */
 function notOpen(): DatabaseError {
   return new DatabaseError({ code: "", message: "The database connection is not open" });
-}
-
-/** Texts that get a number; some twenty are used often, and beyond this a text is sent each time. */
-const NUMBERED_MAX = 1_000;
-
-/** Replaces a statement's text by a number after its first use. */
-function numbering(): (statement: Statement) => Sent {
-  const numbers = new Map<string, number>();
-  return ({ sql, args }) => {
-    const number = numbers.get(sql);
-    if (number !== undefined) return [number, args];
-    if (numbers.size < NUMBERED_MAX) numbers.set(sql, numbers.size);
-    return [numbers.get(sql) ?? NUMBERED_MAX, args, sql];
-  };
 }

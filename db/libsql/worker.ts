@@ -6,15 +6,12 @@ import { commandOf } from "../commands/all.ts";
 import { openFile } from "./file.ts";
 import { DatabaseUnreadable, inspectFile, UNREADABLE } from "./inspect.ts";
 import { codeOf } from "../sql/errors.ts";
-import type { Sql, Statement } from "../sql/sql.ts";
-import type { Failure, FromWorker, Sent, ToWorker } from "./threaded.ts";
+import type { Sql } from "../sql/sql.ts";
+import type { Failure, FromWorker, ToWorker } from "./threaded.ts";
 
 declare const self: Worker;
 
 let sql: Sql | null = null;
-
-/** Statement texts by number: a text is sent only the first time. */
-const texts = new Map<number, string>();
 
 self.addEventListener("message", ({ data }: MessageEvent<string | ToWorker>) => {
   // Safe: only `threaded.ts` writes to this thread.
@@ -33,21 +30,16 @@ async function handle(message: ToWorker): Promise<FromWorker> {
     sql = openFile(message.path);
   }
   if (message.kind === "close") await sql?.close();
-  if (message.kind !== "transact") return { call, outcomes: [], results: [] };
+  if (message.kind === "open" || message.kind === "close") return { call, done: [], results: [] };
   if (sql === null) throw new Error("The database is not open.");
-  const statements = message.statements.map(statementOf);
+  if (message.kind === "batch") return { call, done: await sql.batch(message.statements), results: [] };
   const calls = message.calls.map(({ name, args }) => ({ command: commandOf(name), args }));
-  const { done, results } = await sql.transact({ statements, calls, locks: [] });
+  const results = await sql.transact({ calls, locks: [] });
   return {
     call,
-    outcomes: done.map(({ changes, rows }) => (rows.length > 0 ? rows : changes)),
+    done: [],
     results: results.map((one) => ("error" in one ? { failed: failureOf(one.error) } : one)),
   };
-}
-
-function statementOf([number, args, text]: Sent): Statement {
-  if (text !== undefined) texts.set(number, text);
-  return { sql: texts.get(number) ?? "", args };
 }
 
 function failureOf(error: unknown): Failure {

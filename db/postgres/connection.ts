@@ -7,7 +7,7 @@ import {
 } from "../../src/core/limits.ts";
 import { runCalls, runGroup } from "../commands/command.ts";
 import { unavailable } from "../sql/errors.ts";
-import type { Done, Row, Sql, Work, Worked } from "../sql/sql.ts";
+import type { Done, Row, Sql, Statement, Work } from "../sql/sql.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { postgresDialect } from "./dialect.ts";
 import { queriesOf, type Query } from "./queries.ts";
@@ -52,8 +52,8 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   const writer = connect();
   const begin = `begin isolation level read committed; ${settingsOf(transactionMsMax)}`;
 
-  const transact = async (work: Work): Promise<Worked> => {
-    const queries = queriesOf(work.statements);
+  const transact = async (work: Work, statements: readonly Statement[] = []) => {
+    const queries = queriesOf(statements);
     try {
       return await again(
         preparing,
@@ -78,8 +78,8 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
         throw fault instanceof StoreUnavailable || fault.kind === "rejected" ? fault : unavailable(fault);
       }
     },
-    transact,
-    batch: async (statements, locks = []) => (await transact({ statements, calls: [], locks })).done,
+    transact: async (work) => (await transact(work)).results,
+    batch: async (statements, locks = []) => (await transact({ calls: [], locks }, statements)).done,
     alone: (work) => runAlone(config, callMsMax, work),
     async close() {
       await Promise.all([...readers, writer].map((connection) => connection.close()));
@@ -92,7 +92,7 @@ function idlestOf(connections: readonly Connection[]): Connection {
   return connections.reduce((best, one) => (one.waiting < best.waiting ? one : best));
 }
 
-interface Commit extends Omit<Work, "statements"> {
+interface Commit extends Work {
   readonly begin: string;
   readonly queries: readonly Query[];
   readonly onCommit: PostgresOptions["onCommit"];
@@ -102,7 +102,7 @@ interface Commit extends Omit<Work, "statements"> {
  * Runs commands one after the other, then the queries, and commits. What need not wait for an answer is sent behind what came
  * before: without commands all of it at once.
  */
-async function commit(connection: Connection, { begin, queries, calls, locks, onCommit }: Commit): Promise<Worked> {
+async function commit(connection: Connection, { begin, queries, calls, locks, onCommit }: Commit) {
   const locking = lockQuery(locks);
   const first = [plain(begin), ...(locking === null ? [] : [locking])];
   const last = [...queries, ...COMMIT];

@@ -27,15 +27,8 @@ export interface Done {
 }
 
 export interface Work {
-  readonly statements: readonly Statement[];
   readonly calls: readonly Call[];
   readonly locks: readonly Lock[];
-}
-
-/** A `Done` for each statement and a result for each call, in their order. */
-export interface Worked {
-  readonly done: readonly Done[];
-  readonly results: readonly CallResult[];
 }
 
 /**
@@ -50,9 +43,9 @@ export interface Sql {
   /** All or nothing; durable when it resolves; one `Done` per statement. The locks are taken before the first one. */
   batch(statements: readonly Statement[], locks?: readonly Lock[]): Promise<readonly Done[]>;
   /**
-   * Runs commands and then statements in one transaction, under the locks; durable when it resolves. So a claim never wins over a
-   * pause or decision of the same commit. Where a command that fails can't be undone alone, all of it fails with its error.
+   * Runs commands in one transaction, under the locks; durable when it resolves, with a result for each. Where a command that
+   * fails can't be undone alone, all of it fails with its error.
    */
-  transact(work: Work): Promise<Worked>;
+  transact(work: Work): Promise<readonly CallResult[]>;
   close(): Promise<void>;
 }

@@ -11,20 +11,18 @@ import { StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
 import type { Call, CallResult, Command } from "../commands/command.ts";
 import type { OnAway } from "./away.ts";
 import { faultOf, unavailable } from "./errors.ts";
-import type { Done, Lock, Sql, Statement, Worked } from "./sql.ts";
+import type { Lock, Sql } from "./sql.ts";
 
 /** Pauses between retries while another process holds the lock; they don't block the event loop. */
 const BUSY_PAUSES_MS = [25, 50, 100, 200, 250, 250, 250, 250, 250, 250];
 
-/** Statements, or a call, that wait for a commit. */
+/** A call that waits for a commit. */
 interface Write {
-  readonly statements: readonly Statement[];
-  readonly calls: readonly Call[];
+  readonly call: Call;
   readonly locks: readonly Lock[];
   readonly rows: number;
   readonly bytes: number;
-  /** Called with what came of its statements and its call. */
-  readonly settle: (done: readonly Done[], result: CallResult | undefined) => void;
+  readonly settle: (result: CallResult | undefined) => void;
   reject(error: unknown): void;
 }
 
@@ -73,30 +71,18 @@ export class Writer {
   }
 
   /**
-   * Writes the statements in one transaction with other waiting writes, under the locks; one `Done` per statement. Rejects with
-   * `StoreBusy` when the queue is full, with `StoreUnavailable` when the database is, or with its own error when these
-   * statements are wrong. It settles within the time limit of a commit; after a timeout it is open whether the
-   * statements were or will be written.
-   */
-  write(statements: readonly Statement[], locks: readonly Lock[] = []): Promise<readonly Done[]> {
-    const { promise, resolve, reject } = Promise.withResolvers<readonly Done[]>();
-    const { length: rows } = statements;
-    this.#add({ statements, calls: [], locks, rows, bytes: bytesOf(statements), settle: resolve, reject });
-    return promise;
-  }
-
-  /**
    * Runs the command in one transaction with other waiting writes, under its locks, and returns its result once that is
-   * committed. Rejects as `write` does; with what the command throws, none of it is written.
+   * committed. Rejects with `StoreBusy` when the queue is full, with `StoreUnavailable` when the database is, or with what the
+   * command throws, of which nothing is written then. It settles within the time limit of a commit; after a timeout it is open
+   * whether it was or will be written.
    */
-  run<Args, Result>(called: Command<Args, Result>, args: Args): Promise<Result> {
+  run<Args, Result>(command: Command<Args, Result>, args: Args): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const settle = (_: readonly Done[], result: CallResult | undefined) => {
+    const settle = (result: CallResult | undefined) => {
       if (result === undefined || "error" in result) reject(result?.error ?? new Error("A command gave no result."));
       else resolve(result.value);
     };
-    const calls = [{ command: called, args }];
-    this.#add({ statements: [], calls, locks: called.locks(args), ...called.size(args), settle, reject });
+    this.#add({ call: { command, args }, locks: command.locks(args), ...command.size(args), settle, reject });
     // Safe: it is what the command returned.
     return promise as Promise<Result>;
   }
@@ -205,13 +191,11 @@ export class Writer {
   }
 
   async #transact(writes: readonly Write[]): Promise<() => void> {
-    const work = {
-      statements: writes.flatMap((write) => write.statements),
-      calls: writes.flatMap((write) => write.calls),
-      locks: writes.flatMap((write) => write.locks),
+    const work = { calls: writes.map(({ call }) => call), locks: writes.flatMap(({ locks }) => locks) };
+    const results = await whileBusy(() => this.#sql.transact(work), this.#clock);
+    return () => {
+      for (const [at, { settle }] of writes.entries()) settle(results[at]);
     };
-    const worked = await whileBusy(() => this.#sql.transact(work), this.#clock);
-    return () => settleAll(writes, worked);
   }
 }
 
@@ -226,15 +210,6 @@ async function whileBusy<Result>(work: () => Promise<Result>, clock: Pick<Clock,
     }
   }
   return work();
-}
-
-function settleAll(writes: readonly Write[], { done, results }: Worked): void {
-  let [ofStatements, ofCalls] = [0, 0];
-  for (const { statements, calls, settle } of writes) {
-    settle(done.slice(ofStatements, ofStatements + statements.length), results[ofCalls]);
-    ofStatements += statements.length;
-    ofCalls += calls.length;
-  }
 }
 
 function rejectAll(writes: readonly Write[], cause: unknown): () => void {
@@ -252,10 +227,4 @@ function sumOf(writes: readonly Write[]): number {
 
 function noCallers(): void {
   // All callers have their results.
-}
-
-function bytesOf(statements: readonly Statement[]): number {
-  let bytes = 0;
-  for (const { args } of statements) for (const arg of args) bytes += typeof arg === "string" ? arg.length : 8;
-  return bytes;
 }

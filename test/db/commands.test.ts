@@ -41,8 +41,8 @@ describe("commands on a file", () => {
   test("share the file with statements: one transaction at a time", async () => {
     await using db = await openFacts();
     const insert = { sql: "insert into facts values (?, '')", args: ["s"] };
-    const [, , seen] = await Promise.all([db.writer.write([insert]), db.writer.run(put, "a"), db.names()]);
-    expect(seen).toEqual([]);
+    const [, , seen] = await Promise.all([db.sql.batch([insert]), db.writer.run(put, "a"), db.names()]);
+    expect(seen).toEqual(["s"]);
     expect(await db.names()).toEqual(["a", "s"]);
   });
 

@@ -649,10 +649,8 @@ async function openExplained() {
       await explain(statement);
       return real.read(statement);
     },
-    async transact({ statements, calls, locks }) {
-      for (const statement of statements) await explain(statement);
-      const { done } = await real.transact({ statements, calls: [], locks });
-      const results = await runCalls(calls, (group) => {
+    transact: ({ calls }) =>
+      runCalls(calls, (group) => {
         const tx = openTx(async (sql, all, reads) => {
           for (const args of all) await explain({ sql, args });
           const statement = commands.query<unknown, SqlValue[]>(sql);
@@ -660,9 +658,7 @@ async function openExplained() {
           return all.map((args) => ({ rows: [], changes: statement.run(...args).changes }));
         });
         return runGroup(tx, group).finally(() => tx.end());
-      });
-      return { done, results };
-    },
+      }),
   };
   return {
     store: storeOver(explained),

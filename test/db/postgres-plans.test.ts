@@ -225,9 +225,7 @@ function explained(sql: PostgresSql, planner: Client, plans: Plan[]): Sql {
       await explain(queriesOf([statement]));
       return sql.read(statement);
     },
-    async transact({ statements, calls, locks }) {
-      await explain(queriesOf(statements));
-      const { done } = await sql.transact({ statements, calls: [], locks });
+    async transact({ calls }) {
       let last: Promise<unknown> = Promise.resolve();
       const results = await runCalls(calls, (group) => {
         const tx = openTx((query) => {
@@ -242,7 +240,7 @@ function explained(sql: PostgresSql, planner: Client, plans: Plan[]): Sql {
         return runGroup(tx, group).finally(() => tx.end());
       });
       await last;
-      return { done, results };
+      return results;
     },
   };
 }

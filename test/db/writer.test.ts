@@ -2,7 +2,8 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
-import type { Done, Sql, Statement } from "../../db/sql/sql.ts";
+import { listCommand } from "../../db/commands/command.ts";
+import type { Sql } from "../../db/sql/sql.ts";
 import { Writer } from "../../db/sql/writer.ts";
 import {
   FLUSH_BYTES_MAX,
@@ -15,29 +16,46 @@ import { temporaryFolder } from "../support/store.ts";
 import { maxGapMs } from "./event-loop.ts";
 import { until } from "../support/until.ts";
 
-const insert = (name: string, note = ""): Statement => ({
-  sql: "INSERT INTO notes (name, note) VALUES (?, ?)",
-  args: [name, note],
-});
+type Fact = readonly [name: string, value: string];
+
+/** Writes facts; an empty name is refused. */
+const put = listCommand(
+  async ({ db, tables: { facts } }, list: readonly (readonly Fact[])[]) => {
+    for (const [name, value] of list.flat()) {
+      if (name === "") throw new Error("A fact needs a name.");
+      await db.insert(facts).values({ name, value });
+    }
+    return list.map((written) => written.length);
+  },
+  {
+    locks: () => [],
+    size: (written) => ({
+      rows: written.length,
+      bytes: written.reduce((sum, [name, value]) => sum + name.length + value.length, 0),
+    }),
+  },
+);
+
+const insert = (name: string, value = ""): Fact => [name, value];
 
 describe("group commit", () => {
   test("all writes of a turn go into one transaction, and each hears of its own after the commit", async () => {
-    await using db = await openNotes();
-    const writes = Array.from({ length: 64 }, (_, at) => db.writer.write([insert(`n${at}`), insert(`m${at}`)]));
+    await using db = await openFacts();
+    const writes = Array.from({ length: 64 }, (_, at) => db.writer.run(put, [insert(`n${at}`), insert(`m${at}`)]));
     expect(await db.names()).toEqual([]);
     const first = await Promise.race(writes);
-    expect(first.map(({ changes }) => changes)).toEqual([1, 1]);
+    expect(first).toBe(2);
     expect(await db.names()).toHaveLength(128);
     await Promise.all(writes);
-    expect(db.batches).toEqual([128]);
+    expect(db.batches).toEqual([64]);
   });
 
   test("what comes while a commit runs goes into the next one", async () => {
     const gate = Promise.withResolvers<void>();
-    await using db = await openNotes({ before: () => gate.promise });
-    const first = db.writer.write([insert("a")]);
+    await using db = await openFacts({ before: () => gate.promise });
+    const first = db.writer.run(put, [insert("a")]);
     await until(() => db.batches.length === 1);
-    const others = ["b", "c", "d"].map((name) => db.writer.write([insert(name)]));
+    const others = ["b", "c", "d"].map((name) => db.writer.run(put, [insert(name)]));
     gate.resolve();
     await Promise.all([first, ...others]);
     expect(db.batches).toEqual([1, 3]);
@@ -46,10 +64,10 @@ describe("group commit", () => {
   test("the next commit is under way before those of the last hear of it", async () => {
     const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let begun = 0;
-    await using db = await openNotes({ before: () => gates[begun++]?.promise ?? null });
-    const first = db.writer.write([insert("a")]);
+    await using db = await openFacts({ before: () => gates[begun++]?.promise ?? null });
+    const first = db.writer.run(put, [insert("a")]);
     await until(() => begun === 1);
-    const second = db.writer.write([insert("b")]);
+    const second = db.writer.run(put, [insert("b")]);
     gates[0]?.resolve();
     await first;
     expect(begun).toBe(2);
@@ -62,10 +80,10 @@ describe("group commit", () => {
   test("nothing is under way behind a commit whose end is not known", async () => {
     const gate = Promise.withResolvers<void>();
     let begun = 0;
-    await using db = await openNotes({ before: () => (begun++ === 0 ? gate.promise : null) });
-    const first = db.writer.write([insert("a")]);
+    await using db = await openFacts({ before: () => (begun++ === 0 ? gate.promise : null) });
+    const first = db.writer.run(put, [insert("a")]);
     await until(() => begun === 1);
-    const second = db.writer.write([insert("b")]);
+    const second = db.writer.run(put, [insert("b")]);
     for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setImmediate(resolve));
     expect(begun).toBe(1);
     gate.resolve();
@@ -74,47 +92,47 @@ describe("group commit", () => {
   });
 
   test("keeps the order in which writes came, over many commits", async () => {
-    await using db = await openNotes();
+    await using db = await openFacts();
     const names = Array.from({ length: 2 * FLUSH_ROWS_MAX + 7 }, (_, at) => `n${at}`);
     const settled: string[] = [];
-    await Promise.all(names.map((name) => db.writer.write([insert(name)]).then(() => settled.push(name))));
+    await Promise.all(names.map((name) => db.writer.run(put, [insert(name)]).then(() => settled.push(name))));
     expect(await db.names()).toEqual(names);
     expect(settled).toEqual(names);
     expect(db.batches).toEqual([FLUSH_ROWS_MAX, FLUSH_ROWS_MAX, 7]);
   });
 
   test("takes a bounded number of bytes, and a write that is larger alone", async () => {
-    await using db = await openNotes();
+    await using db = await openFacts();
     const third = "x".repeat(FLUSH_BYTES_MAX / 3);
     const notes = [third, third, third, "x".repeat(FLUSH_BYTES_MAX + 1), "small"];
-    await Promise.all(notes.map((note, at) => db.writer.write([insert(`n${at}`, note)])));
+    await Promise.all(notes.map((note, at) => db.writer.run(put, [insert(`n${at}`, note)])));
     expect(db.batches).toEqual([2, 1, 1, 1]);
   });
 
   test("a write of nothing does nothing", async () => {
-    await using db = await openNotes();
-    expect(await db.writer.write([])).toEqual([]);
+    await using db = await openFacts();
+    expect(await db.writer.run(put, [])).toBe(0);
   });
 });
 
 describe("a write that the database refuses", () => {
   test("is rejected with the database's error, and takes no other write of its turn along", async () => {
-    await using db = await openNotes();
+    await using db = await openFacts();
     const names = Array.from({ length: 100 }, (_, at) => (at === 37 || at === 90 ? "n0" : `n${at}`));
-    const ends = await Promise.allSettled(names.map((name) => db.writer.write([insert(name)])));
+    const ends = await Promise.allSettled(names.map((name) => db.writer.run(put, [insert(name)])));
     const rejected = ends.flatMap((end, at) => (end.status === "rejected" ? [at] : []));
     expect(rejected).toEqual([37, 90]);
     expect(await db.names()).toEqual(names.filter((_, at) => !rejected.includes(at)));
     expect(ends[37]).toMatchObject({ reason: { code: "SQLITE_CONSTRAINT_PRIMARYKEY" } });
   });
 
-  test("leaves none of its own statements behind", async () => {
-    await using db = await openNotes();
+  test("leaves none of its own rows behind", async () => {
+    await using db = await openFacts();
     const ends = await Promise.allSettled([
-      db.writer.write([insert("a")]),
-      db.writer.write([insert("b"), insert("a"), insert("c")]),
-      db.writer.write([{ sql: "INSERT INTO nowhere (x) VALUES (1)", args: [] }]),
-      db.writer.write([insert("d")]),
+      db.writer.run(put, [insert("a")]),
+      db.writer.run(put, [insert("b"), insert("a"), insert("c")]),
+      db.writer.run(put, [insert("")]),
+      db.writer.run(put, [insert("d")]),
     ]);
     expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected", "fulfilled"]);
     expect(await db.names()).toEqual(["a", "d"]);
@@ -123,11 +141,11 @@ describe("a write that the database refuses", () => {
 
 describe("a database that is locked by another connection", () => {
   test("is waited for, and the event loop goes on meanwhile", async () => {
-    await using db = await openNotes();
+    await using db = await openFacts();
     const other = new Database(db.path);
     other.run("BEGIN IMMEDIATE");
     let isDone = false;
-    const write = db.writer.write([insert("a")]).finally(() => (isDone = true));
+    const write = db.writer.run(put, [insert("a")]).finally(() => (isDone = true));
     const gap = await maxGapMs(() => until(() => db.batches.length >= 4));
     expect(isDone).toBe(false);
     other.run("COMMIT");
@@ -139,12 +157,12 @@ describe("a database that is locked by another connection", () => {
 
   test("for good ends in StoreUnavailable, and the next write works", async () => {
     let isBusy = true;
-    await using db = await openNotes({ before: () => (isBusy ? Promise.reject(failure("SQLITE_BUSY")) : null) });
-    const end = await db.writer.write([insert("a")]).catch((error: unknown) => error);
+    await using db = await openFacts({ before: () => (isBusy ? Promise.reject(failure("SQLITE_BUSY")) : null) });
+    const end = await db.writer.run(put, [insert("a")]).catch((error: unknown) => error);
     expect(end).toBeInstanceOf(StoreUnavailable);
     expect(db.writer.isAway).toBe(true);
     isBusy = false;
-    await db.writer.write([insert("b")]);
+    await db.writer.run(put, [insert("b")]);
     expect(db.writer.isAway).toBe(false);
     expect(await db.names()).toEqual(["b"]);
   });
@@ -155,14 +173,14 @@ describe("a disk that fails", () => {
     "%s: every write of the turn is told StoreUnavailable, and the next one may work",
     async (code) => {
       const failures = [failure(code)];
-      await using db = await openNotes({ before: () => rejection(failures.shift() ?? null) });
-      const ends = await Promise.allSettled(["a", "b"].map((name) => db.writer.write([insert(name)])));
+      await using db = await openFacts({ before: () => rejection(failures.shift() ?? null) });
+      const ends = await Promise.allSettled(["a", "b"].map((name) => db.writer.run(put, [insert(name)])));
       expect(ends.map((end) => end.status === "rejected" && end.reason instanceof StoreUnavailable)).toEqual([
         true,
         true,
       ]);
       expect(db.fatal).toEqual([]);
-      await db.writer.write([insert("c")]);
+      await db.writer.run(put, [insert("c")]);
       expect(await db.names()).toEqual(["c"]);
     },
   );
@@ -171,12 +189,12 @@ describe("a disk that fails", () => {
     "%s ends the process, and nothing is written behind it",
     async (code) => {
       const failures = [failure(code)];
-      await using db = await openNotes({ before: () => rejection(failures.shift() ?? null) });
+      await using db = await openFacts({ before: () => rejection(failures.shift() ?? null) });
       const [first, second] = await Promise.allSettled([
-        db.writer.write([insert("a")]),
-        db.writer.write([insert("b")]),
+        db.writer.run(put, [insert("a")]),
+        db.writer.run(put, [insert("b")]),
       ]);
-      const later = await Promise.allSettled([db.writer.write([insert("c")])]);
+      const later = await Promise.allSettled([db.writer.run(put, [insert("c")])]);
       for (const end of [first, second, ...later]) {
         expect(end).toMatchObject({ status: "rejected", reason: expect.any(StoreUnavailable) });
       }
@@ -190,77 +208,76 @@ describe("a database that hangs", () => {
   test("is away: whoever waits is told in time, and nothing is written behind a commit whose end is open", async () => {
     const gate = Promise.withResolvers<void>();
     let begun = 0;
-    await using db = await openNotes({ before: () => (begun++ === 0 ? gate.promise : null), commitMsMax: 50 });
-    const first = db.writer.write([insert("a")]);
+    await using db = await openFacts({ before: () => (begun++ === 0 ? gate.promise : null), commitMsMax: 50 });
+    const first = db.writer.run(put, [insert("a")]);
     await until(() => begun === 1);
-    const ends = await Promise.allSettled([first, db.writer.write([insert("b")])]);
-    const later = await Promise.allSettled([db.writer.write([insert("c")])]);
+    const ends = await Promise.allSettled([first, db.writer.run(put, [insert("b")])]);
+    const later = await Promise.allSettled([db.writer.run(put, [insert("c")])]);
     for (const end of [...ends, ...later]) expect(end).toMatchObject({ reason: expect.any(StoreUnavailable) });
     expect(begun).toBe(1);
     gate.resolve();
     await db.writer.drain();
-    await db.writer.write([insert("d")]);
+    await db.writer.run(put, [insert("d")]);
     expect(await db.names()).toEqual(["a", "d"]);
   });
 });
 
 describe("the queue", () => {
   test("is bounded: one write too many is told StoreBusy at once, and the others are written", async () => {
-    await using db = await openNotes({ before: () => null, commits: false });
-    const writes = Array.from({ length: WRITES_WAITING_MAX }, () => db.writer.write([insert("a")]));
-    const end = await db.writer.write([insert("b")]).catch((error: unknown) => error);
+    await using db = await openFacts({ before: () => null, commits: false });
+    const writes = Array.from({ length: WRITES_WAITING_MAX }, () => db.writer.run(put, [insert("a")]));
+    const end = await db.writer.run(put, [insert("b")]).catch((error: unknown) => error);
     expect(end).toBeInstanceOf(StoreBusy);
     await Promise.all(writes);
     expect(db.batches.reduce((sum, count) => sum + count, 0)).toBe(WRITES_WAITING_MAX);
-    await db.writer.write([insert("c")]);
+    await db.writer.run(put, [insert("c")]);
   });
 
   test("is bounded in bytes too, one write at least, and what was refused may come again", async () => {
-    await using db = await openNotes({ commits: false });
+    await using db = await openFacts({ commits: false });
     const half = "x".repeat(WRITES_WAITING_BYTES_MAX / 2 - 1_000);
-    const writes = [db.writer.write([insert("a", half)]), db.writer.write([insert("b", half)])];
-    const refused = db.writer.write([insert("c", "y".repeat(2_001))]);
-    const small = db.writer.write([insert("d", "z")]);
+    const writes = [db.writer.run(put, [insert("a", half)]), db.writer.run(put, [insert("b", half)])];
+    const refused = db.writer.run(put, [insert("c", "y".repeat(2_001))]);
+    const small = db.writer.run(put, [insert("d", "z")]);
     expect(await refused.catch((error: unknown) => error)).toBeInstanceOf(StoreBusy);
     await Promise.all([...writes, small]);
-    await db.writer.write([insert("e", "x".repeat(WRITES_WAITING_BYTES_MAX + 1))]);
+    await db.writer.run(put, [insert("e", "x".repeat(WRITES_WAITING_BYTES_MAX + 1))]);
   });
 
   test("is drained when everything is written, what came meanwhile too", async () => {
-    await using db = await openNotes();
+    await using db = await openFacts();
     await db.writer.drain();
     const late: Promise<unknown>[] = [];
-    const first = db.writer.write([insert("a")]).then(() => late.push(db.writer.write([insert("b")])));
+    const first = db.writer.run(put, [insert("a")]).then(() => late.push(db.writer.run(put, [insert("b")])));
     await db.writer.drain();
     expect(await db.names()).toEqual(["a", "b"]);
     await Promise.all([first, ...late]);
   });
 });
 
-interface NotesOptions {
+interface FactsOptions {
   /** Comes before each batch; a rejection stands for a failure of the database. */
   readonly before?: () => Promise<void> | null;
-  /** False: nothing is written, and each statement says that it was. */
+  /** False: nothing is written, and each write hears that it was. */
   readonly commits?: boolean;
   readonly commitMsMax?: number;
 }
 
-/** A writer on a real file, and a list of what it committed: statements a batch, failed tries too. */
-async function openNotes({ before = () => null, commits = true, commitMsMax }: NotesOptions = {}) {
+/** A writer on a real file, and a list of what it committed: writes a commit, failed tries too. */
+async function openFacts({ before = () => null, commits = true, commitMsMax }: FactsOptions = {}) {
   const folder = await temporaryFolder();
-  const path = join(folder.path, "notes.db");
+  const path = join(folder.path, "facts.db");
   const real = openFile(path);
-  await real.batch([{ sql: "CREATE TABLE notes (name TEXT PRIMARY KEY, note TEXT NOT NULL)", args: [] }]);
+  await real.batch([{ sql: "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)", args: [] }]);
   const look = openFile(path);
   const batches: number[] = [];
   const fatal: unknown[] = [];
   const sql: Sql = {
     ...real,
     async transact(work) {
-      batches.push(work.statements.length);
+      batches.push(work.calls.length);
       await before();
-      if (commits) return real.transact(work);
-      return { done: work.statements.map((): Done => ({ changes: 1, rows: [] })), results: [] };
+      return commits ? real.transact(work) : work.calls.map(() => ({ value: 1 }));
     },
   };
   const writer = new Writer(sql, (cause) => fatal.push(cause), commitMsMax === undefined ? {} : { commitMsMax });
@@ -270,7 +287,7 @@ async function openNotes({ before = () => null, commits = true, commitMsMax }: N
     batches,
     fatal,
     async names(): Promise<readonly unknown[]> {
-      return (await look.read({ sql: "SELECT name FROM notes ORDER BY rowid", args: [] })).map((row) => row["name"]);
+      return (await look.read({ sql: "SELECT name FROM facts ORDER BY rowid", args: [] })).map((row) => row["name"]);
     },
     async [Symbol.asyncDispose]() {
       await writer.drain();
