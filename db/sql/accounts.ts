@@ -113,11 +113,8 @@ const HOLDS = read({}, (dialect) => {
 
 /** Stopped accounts first, then the newest. */
 const LIST = read({ limit: "number" }, (dialect, arg) => {
-  const {
-    db,
-    tables: { people, members, accounts },
-    addedOrder,
-  } = dialect;
+  const { db, tables, addedOrder } = dialect;
+  const { people, members, accounts } = tables;
   const emails = db.select({ email: people.email }).from(members).innerJoin(people, eq(people.id, members.personId));
   const isMember = sql`${members.accountId} = ${accounts.id}`;
   const email = emails.where(isMember).orderBy(members.joinedAt, members.personId).limit(1);

@@ -203,10 +203,8 @@ const readsBy = (index: ScanIndex, hasTexts: boolean) => ({
    * would repeat or skip rows.
    */
   page: read({ ...SEARCH, rows: "number", limit: "number" }, (dialect, arg) => {
-    const {
-      db,
-      tables: { actions },
-    } = dialect;
+    const { db, tables } = dialect;
+    const { actions } = tables;
     const scanned = db.$with("s", { id: actions.id }).as(scanOf(index, dialect, arg).limit(arg.rows).getSQL());
     const end = sql`(select case when count(*) = ${arg.rows} then min(${scanned.id}) end from ${scanned})`;
     const isEnd = sql`${scanned.id} = ${end}`;
@@ -245,10 +243,8 @@ function scanBy(index: ScanIndex, hasTexts: boolean): ReturnType<typeof readsBy>
 /** The ids of an index. Each branch is ordered by it, so that SQLite merges them without sorting. */
 function scanOf(index: ScanIndex, dialect: Dialect, arg: SearchArgs) {
   if (index === "metadata") return scanMetadata(dialect, arg);
-  const {
-    db,
-    tables: { actions },
-  } = dialect;
+  const { db, tables } = dialect;
+  const { actions } = tables;
   const { accountId, id } = actions;
   const [first, ...others] = branchesOf(index, dialect, arg).map((condition) =>
     db

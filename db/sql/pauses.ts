@@ -12,11 +12,9 @@ import { read, type Reader } from "./read.ts";
 /** Holds while a pause of this kind and subject is in force: one look into an index that is almost always empty. */
 function isInForce(
   { tables: { pauses }, indexedBy }: Dialect,
-  {
-    kind,
-    accountId,
-    subject,
-  }: { readonly kind: Pause["kind"]; readonly accountId: SQLWrapper; readonly subject: SQLWrapper | string },
+  kind: Pause["kind"],
+  accountId: SQLWrapper,
+  subject: SQLWrapper | string,
 ): SQL {
   // The builder can't name an index, and the planner may choose one by subject.
   return sql`exists (select 1 from ${indexedBy(pauses, "pauses_in_force")} where ${pauses.accountId} = ${accountId}
@@ -25,14 +23,14 @@ function isInForce(
 
 /** Holds while the account is stopped: it signed up and was not allowed. */
 export function isStopped(dialect: Dialect, accountId: SQLWrapper): SQL {
-  return isInForce(dialect, { kind: "sign_up", accountId, subject: accountId });
+  return isInForce(dialect, "sign_up", accountId, accountId);
 }
 
 /** Holds while a pause covers the actions of a lane. */
 export function isPaused(dialect: Dialect, { accountId, host, keyId }: LaneSql): SQL {
-  const ofKey = isInForce(dialect, { kind: "key", accountId, subject: keyId });
-  const ofHost = isInForce(dialect, { kind: "host", accountId, subject: host });
-  const ofAccount = isInForce(dialect, { kind: "account", accountId, subject: "" });
+  const ofKey = isInForce(dialect, "key", accountId, keyId);
+  const ofHost = isInForce(dialect, "host", accountId, host);
+  const ofAccount = isInForce(dialect, "account", accountId, "");
   return sql`(${ofAccount} or ${ofKey} or ${ofHost} or ${isStopped(dialect, accountId)})`;
 }
 
