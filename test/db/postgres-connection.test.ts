@@ -172,6 +172,22 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     expect(await db.store.actions.apply(writeOf(cancelOf(action)))).toBe(true);
   });
 
+  test("writes by an index before the server has counted the rows of a table", async () => {
+    const url = await createMigrated();
+    const sql = openPostgres(url);
+    const [plan] = await sql.batch([
+      {
+        sql: `explain update actions old set status = row.status
+          from unnest('{act_one,act_two}'::text[], '{failed,failed}'::text[]) as row(id, status) where old.id = row.id`,
+        args: [],
+      },
+    ]);
+    const steps = (plan?.rows ?? []).map((row) => String(row["QUERY PLAN"])).join("\n");
+    expect(steps).toContain("Index Scan using actions_pkey on actions");
+    await sql.close();
+    await dropDatabase(url);
+  });
+
   test("keeps texts with U+0000, and finds them", async () => {
     await using db = await openOver();
     const texts = ["a\0b", "\0", "\u001a", "\u001a0", "\u001a1\0", "\0\u001a\0\u001a1"];
