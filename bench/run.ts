@@ -44,6 +44,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     command: ["cost.ts"],
   },
   cluster: { about: "one, two and four nodes on PostgreSQL", command: ["cluster.ts"] },
+  remote: { about: "a libSQL server near, and 30 ms away and back", command: ["remote.ts"] },
   store: { about: "each operation of the store by the size of its table", command: ["store.ts"] },
   search: { about: "lists and searches of one account with 1,000,000 actions", command: ["search.ts"] },
   charts: { about: "draws the charts from the figures that latency, peers and growth kept", command: ["charts.ts"] },

@@ -45,14 +45,17 @@ export interface UpdateList {
   readonly set: readonly string[];
   /** The columns that must have the values of a row. */
   readonly where: readonly string[];
+  /** Of SQLite: what becomes of a row that it refuses. By default the command fails. */
+  readonly onRefusal: "" | "or ignore";
 }
 
 export function updateList<Name extends TableName>(
   table: Name,
   set: readonly (keyof Tables[Name]["$inferInsert"] & string)[],
   where: readonly (keyof Tables[Name]["$inferInsert"] & string)[],
+  onRefusal: UpdateList["onRefusal"] = "",
 ): UpdateList {
-  return { table, set, where };
+  return { table, set, where, onRefusal };
 }
 
 /** The columns of a table by the names of its members. */

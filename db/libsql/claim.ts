@@ -2,9 +2,8 @@ import { and, eq, gt, isNull, or, sql } from "drizzle-orm";
 import { EVENTS } from "../commands/actions.ts";
 import type { Claimed, ClaimOfQueue } from "../commands/claims.ts";
 import { findPaused, isPaused, pausesOf, stopsOf } from "../commands/in-force.ts";
-import { type Lists, type UpdateList, updateList, type Values } from "../commands/lists.ts";
+import { type Lists, updateList } from "../commands/lists.ts";
 import { read } from "../sql/read.ts";
-import { isConstraint } from "../sql/errors.ts";
 import type { SqlValue } from "../sql/sql.ts";
 
 const LANE = { accountId: "text", host: "text", keyId: "text", most: "number" } as const;
@@ -62,13 +61,22 @@ const NOTIFICATIONS = read(
       .limit(most),
 );
 
+/** A row that was altered so that no claim of it can be written stays, and holds up no other. */
+const MAY_REFUSE = "or ignore";
+
 const START = updateList(
   "actions",
   ["status", "revision", "attempts", "dueAt", "leaseUntil", "claimedBy", "startedAt"],
   ["id", "revision"],
+  MAY_REFUSE,
 );
 
-const SEND = updateList("outbox", ["status", "attempts", "dueAt", "leaseUntil", "claimedBy"], ["id", "attempts"]);
+const SEND = updateList(
+  "outbox",
+  ["status", "attempts", "dueAt", "leaseUntil", "claimedBy"],
+  ["id", "attempts"],
+  MAY_REFUSE,
+);
 
 /** Claims one after the other: the next sees what the one before has taken. */
 export async function claimAll(lists: Lists, claims: readonly ClaimOfQueue[]): Promise<readonly Claimed[]> {
@@ -88,8 +96,7 @@ async function claimActions(lists: Lists, claim: ClaimOfQueue): Promise<Claimed>
     lanes.map((lane) => ({ ...lane, now, most: lane.limit + 1 })),
   );
   const { taken, next } = take(claim, lanes, found);
-  const isWon = await win(
-    lists,
+  const isWon = await lists.update(
     START,
     taken.map(({ row: { id, fence, attempts, startedAt } }) => {
       return ["active", after(fence), after(attempts), null, leaseUntil, by, startedAt ?? now, id, fence];
@@ -115,27 +122,12 @@ async function claimNotifications(lists: Lists, claim: ClaimOfQueue): Promise<Cl
     lanes.map((lane) => ({ ...lane, kind: queue, most: lane.limit + 1 })),
   );
   const { taken, next } = take(claim, lanes, found);
-  const isWon = await win(
-    lists,
+  const isWon = await lists.update(
     SEND,
     taken.map(({ row: { id, fence } }) => ["active", after(fence), null, leaseUntil, by, id, fence]),
   );
   const won = taken.filter((_, turn) => isWon[turn]);
   return { rows: won.map(({ row: { id, fence } }) => ({ id, fence: after(fence) })), next };
-}
-
-/** Writes rows; whether each was. One that was altered so that no claim of it can be written stays, and holds up no other. */
-async function win(lists: Lists, what: UpdateList, rows: readonly Values[]): Promise<readonly boolean[]> {
-  const isWon: boolean[] = [];
-  for (const row of rows) {
-    try {
-      isWon.push(...(await lists.update(what, [row])));
-    } catch (error) {
-      if (!isConstraint(error)) throw error;
-      isWon.push(false);
-    }
-  }
-  return isWon;
 }
 
 interface Found {

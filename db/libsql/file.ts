@@ -70,9 +70,9 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
     }
   };
   const call = async (calls: readonly Call[]): Promise<readonly CallResult[]> => {
-    const tx = openTx(async (sql, all, reads) => {
+    const tx = openTx(async (sql, all, answers) => {
       const { statement } = prepare(sql);
-      if (reads) return all.map((args) => ({ rows: statement.values(...args), changes: 0 }));
+      if (answers === "rows") return all.map((args) => ({ rows: statement.values(...args), changes: 0 }));
       return all.map((args) => ({ rows: [], changes: statement.run(...args).changes }));
     });
     return atOnce(runGroup(tx, calls)).finally(() => tx.end());

@@ -6,7 +6,8 @@ import type { Done, Row, Sql, Statement, Work } from "../sql/sql.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import { StoreLost, StoreUnavailable } from "../../src/core/store.ts";
 import { sqliteDialect } from "./dialect.ts";
-import { openTx } from "./tx.ts";
+import type { Values } from "../commands/lists.ts";
+import { type Answers, openTx, type Outcome } from "./tx.ts";
 import { isRefusedByLock, type ServiceLock } from "./service-lock.ts";
 
 /** A database behind a URL. */
@@ -36,14 +37,13 @@ export function openRemote(url: string, authToken: string | null, callMsMax: num
   });
   const transact = async ({ calls }: Pick<Work, "calls">, last: readonly Statement[] = []) => {
     const transaction = await client.transaction("write");
+    const sending = new RoundTrips((statements) => transaction.batch(statements));
     try {
       const results = await runCalls(calls, (group) => {
-        const tx = openTx(async (sql, all) =>
-          (await transaction.batch(all.map((args) => inStatement({ sql, args })))).map(outcomeOf),
-        );
+        const tx = openTx((sql, all, answers) => sending.add(sql, all, answers));
         return runGroup(tx, group).finally(() => tx.end());
       });
-      const done = (await transaction.batch(last.map(inStatement))).map(doneOf);
+      const done = (await sending.send(last.map(inStatement))).map(doneOf);
       await transaction.commit();
       return { done, results };
     } finally {
@@ -70,6 +70,46 @@ export function openRemote(url: string, authToken: string | null, callMsMax: num
   };
 }
 
+/**
+ * Sends statements of a transaction in order, with as few round trips as possible: those of one turn together, and those that
+ * nobody waits for with the next. What the database refuses, the transaction fails with.
+ */
+class RoundTrips {
+  readonly #batch: (statements: InStatement[]) => Promise<ResultSet[]>;
+  #waiting: InStatement[] = [];
+  /** The round trip that what waits goes with; null: none is planned. */
+  #next: Promise<readonly ResultSet[]> | null = null;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(batch: (statements: InStatement[]) => Promise<ResultSet[]>) {
+    this.#batch = batch;
+  }
+
+  /** Runs a statement for each of the arguments. `answers`: what came of it; otherwise it is sent with what follows. */
+  async add(sql: string, all: readonly Values[], answers: Answers): Promise<readonly Outcome[]> {
+    const from = this.#waiting.length;
+    this.#waiting.push(...all.map((args) => inStatement({ sql, args })));
+    if (answers === "nothing") return [];
+    this.#next ??= Promise.resolve().then(() => this.#send());
+    return (await this.#next).slice(from, from + all.length).map(outcomeOf);
+  }
+
+  /** Sends what waits, and then these; returns what came of these. */
+  async send(last: readonly InStatement[]): Promise<readonly ResultSet[]> {
+    const from = this.#waiting.length;
+    this.#waiting.push(...last);
+    return (await this.#send()).slice(from);
+  }
+
+  #send(): Promise<readonly ResultSet[]> {
+    const statements = this.#waiting;
+    [this.#waiting, this.#next] = [[], null];
+    const sent = this.#last.then(() => this.#batch(statements));
+    this.#last = sent;
+    return sent;
+  }
+}
+
 /** Reads the whole response within the deadline: a server may also stop in the middle of one. */
 async function answerWithin(ms: number, request: Request): Promise<Response> {
   try {
@@ -89,7 +129,7 @@ function doneOf(result: ResultSet): Done {
   return { changes: result.columns.length > 0 ? rows.length : result.rowsAffected, rows };
 }
 
-function outcomeOf({ columns, rows, rowsAffected }: ResultSet) {
+function outcomeOf({ columns, rows, rowsAffected }: ResultSet): Outcome {
   return { rows: rows.map((row) => columns.map((_, at) => row[at])), changes: rowsAffected };
 }
 

@@ -16,24 +16,27 @@ import { sqliteDialect } from "./dialect.ts";
 import { tables } from "./schema.ts";
 
 /** What a statement did: its rows as lists of values in the order of its columns, and how many it changed. */
-interface Outcome {
+export interface Outcome {
   readonly rows: readonly (readonly unknown[])[];
   readonly changes: number;
 }
 
-/** Runs a statement of a transaction once for each of the arguments. `reads`: it returns rows. */
-export type Execute = (sql: string, args: readonly Values[], reads: boolean) => Promise<readonly Outcome[]>;
+/** What a caller wants to know of a statement. Of `nothing`, an error may come with a later statement of the transaction. */
+export type Answers = "rows" | "changes" | "nothing";
+
+/** Runs a statement of a transaction once for each of the arguments. */
+export type Execute = (sql: string, args: readonly Values[], answers: Answers) => Promise<readonly Outcome[]>;
 
 /** A transaction of SQLite as one command has it. Statements after `end` are refused: they would be part of another. */
 export function openTx(execute: Execute): Tx & { end(): void } {
   let isOver = false;
-  const run: Execute = (sql, args, reads) => {
+  const run: Execute = (sql, args, answers) => {
     if (isOver) throw new Error("The command has ended.");
-    return execute(sql, args, reads);
+    return execute(sql, args, answers);
   };
   const db = drizzle(async (sql, params, method) => {
     // Safe: the columns of the tables encode their values as these.
-    const [outcome] = await run(sql, [params as SqlValue[]], method !== "run");
+    const [outcome] = await run(sql, [params as SqlValue[]], method === "run" ? "changes" : "rows");
     const rows = outcome?.rows ?? [];
     return { rows: [...((method === "get" ? rows[0] : rows) ?? [])] };
   });
@@ -44,7 +47,7 @@ export function openTx(execute: Execute): Tx & { end(): void } {
       const found = await run(
         text,
         args.map((arg) => names.map((name) => arg[name] ?? null)),
-        true,
+        "rows",
       );
       return found.map(({ rows }) => rows.map((row) => decode(row) as Row));
     },
@@ -52,12 +55,12 @@ export function openTx(execute: Execute): Tx & { end(): void } {
       const textOf = INSERT(into);
       for (let from = 0; from < rows.length;) {
         const size = ROWS_AT_ONCE.find((each) => each <= rows.length - from) ?? 1;
-        await run(textOf(size), [rows.slice(from, from + size).flat()], false);
+        await run(textOf(size), [rows.slice(from, from + size).flat()], "nothing");
         from += size;
       }
     },
     async update(what, rows) {
-      return rows.length === 0 ? [] : (await run(UPDATE(what), rows, false)).map(({ changes }) => changes > 0);
+      return rows.length === 0 ? [] : (await run(UPDATE(what), rows, "changes")).map(({ changes }) => changes > 0);
     },
   };
   return { db, tables, lists, claim: (claims) => claimAll(lists, claims), end: () => void (isOver = true) };
@@ -82,7 +85,7 @@ const INSERT = once(({ table, columns, onConflict }: InsertList) => {
   return (size: number) => texts.get(size) ?? "";
 });
 
-const UPDATE = once(({ table, set, where }: UpdateList) => {
+const UPDATE = once(({ table, set, where, onRefusal }: UpdateList) => {
   const placed = (names: readonly string[]) => columnsOf(tables, table, names).map(({ name }) => `"${name}" = ?`);
-  return `update ${tableName(tables, table)} set ${placed(set).join(", ")} where ${placed(where).join(" and ")}`;
+  return `update ${onRefusal} ${tableName(tables, table)} set ${placed(set).join(", ")} where ${placed(where).join(" and ")}`;
 });

@@ -4,7 +4,7 @@ import type { Action, ActionStatus } from "../../src/core/action.ts";
 import { type Claimed, startAttempt } from "../../src/core/settle.ts";
 import { DUE_LANES_SCANNED_MAX, SMALL_ROW_BYTES_MAX } from "../../src/core/limits.ts";
 import type { NotificationKind } from "../../src/core/notification.ts";
-import type { LaneHead, Queue } from "../../src/core/store.ts";
+import type { Claim, LaneHead, Queue } from "../../src/core/store.ts";
 import type { Tables } from "../commands/command.ts";
 import { claim, endSetBack, type QueueName } from "../commands/claims.ts";
 import * as reschedule from "../commands/reschedule.ts";
@@ -63,8 +63,7 @@ export function createQueue<T>(
     async claimDue({ lanes: asked, bytesMax, takesLarge, at }) {
       const { rows: won, next } = await writer.run(claim, {
         queue,
-        // Each lane once: one that is named twice would give its rows twice.
-        lanes: [...new Map(asked.map((lane) => [`${lane.accountId} ${lane.keyId} ${lane.host}`, lane])).values()],
+        lanes: lanesOf(asked),
         bytesMax,
         rowBytesMax: takesLarge ? Number.MAX_SAFE_INTEGER : SMALL_ROW_BYTES_MAX,
         now: at.now.getTime(),
@@ -152,6 +151,17 @@ const READS: Readonly<Record<QueueName, ReturnType<typeof readsOf>>> = {
 function headOf(row: Row): LaneHead {
   const [accountId, host, keyId] = [String(row["account_id"]), String(row["host"]), String(row["key_id"])];
   return { accountId, host, keyId, dueAt: new Date(typeof row["due_at"] === "number" ? row["due_at"] : 0) };
+}
+
+/** Each lane once: one that is named twice would give its rows twice. The store has well-formed text. */
+function lanesOf(asked: Claim["lanes"]): Claim["lanes"] {
+  const lanes = asked.map(({ accountId, keyId, host, limit }) => ({
+    accountId,
+    keyId,
+    host: host.toWellFormed(),
+    limit,
+  }));
+  return [...new Map(lanes.map((lane) => [`${lane.accountId} ${lane.keyId} ${lane.host}`, lane])).values()];
 }
 
 /** 0 for a small row. */

@@ -651,10 +651,10 @@ async function openExplained() {
     },
     transact: ({ calls }) =>
       runCalls(calls, (group) => {
-        const tx = openTx(async (sql, all, reads) => {
+        const tx = openTx(async (sql, all, answers) => {
           for (const args of all) await explain({ sql, args });
           const statement = commands.query<unknown, SqlValue[]>(sql);
-          if (reads) return all.map((args) => ({ rows: statement.values(...args), changes: 0 }));
+          if (answers === "rows") return all.map((args) => ({ rows: statement.values(...args), changes: 0 }));
           return all.map((args) => ({ rows: [], changes: statement.run(...args).changes }));
         });
         return runGroup(tx, group).finally(() => tx.end());
