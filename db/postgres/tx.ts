@@ -85,7 +85,8 @@ const FIND = once(({ types, build }: Pick<Read<never, unknown>, "types" | "build
 function unnested(table: InsertList["table"], names: readonly string[]) {
   const columns = columnsOf(tables, table, names);
   const arrays = columns.map((column, at) => `$${at + 1}::${arrayType(column.getSQLType())}[]`);
-  return { columns: columns.map(({ name }) => `"${name}"`), source: `unnest(${arrays.join(", ")})` };
+  const rows = `cardinality(${arrays[0]})`;
+  return { columns: columns.map(({ name }) => `"${name}"`), source: `unnest(${arrays.join(", ")})`, rows };
 }
 
 function arrayType(type: string): string {
@@ -93,8 +94,15 @@ function arrayType(type: string): string {
 }
 
 const INSERT = once(({ table, columns: members, onConflict }: InsertList) => {
-  const { columns, source } = unnested(table, members);
-  return named(`insert into ${tableName(tables, table)} (${columns.join(", ")}) select * from ${source} ${onConflict}`);
+  const { columns, source, rows } = unnested(table, members);
+  const into = `insert into ${tableName(tables, table)}`;
+  if (table !== "timeline") return named(`${into} (${columns.join(", ")}) select * from ${source} ${onConflict}`);
+  const values = columns.map((_, at) => `v${at + 1}`).join(", ");
+  return named(
+    `with taken as materialized (select next_positions(${rows}) as first)
+      ${into} ("seq", ${columns.join(", ")})
+      select taken.first + row.n - 1, ${values} from taken, ${source} with ordinality as row(${values}, n) ${onConflict}`,
+  );
 });
 
 const UPDATE = once(({ table, set, where }: UpdateList) => {
