@@ -107,8 +107,9 @@ async function commit(connection: Connection, { begin, queries, calls, locks, on
   const first = [plain(begin), ...(locking === null ? [] : [locking])];
   const last = [...queries, ...COMMIT];
   const sent: Promise<readonly QueryResult[]>[] = [];
+  const transaction: TransactionClient = { client: null };
   const send = (batch: readonly Query[]) => {
-    const answers = connection.pipeline(batch);
+    const answers = connection.pipeline(batch, transaction);
     sent.push(answers);
     return answers;
   };
@@ -129,7 +130,7 @@ async function commit(connection: Connection, { begin, queries, calls, locks, on
     return { done: queries.map((_, at) => doneOf(answers[at])), results };
   } catch (error) {
     // The transaction may still be open.
-    if (calls.length > 0) connection.abandon();
+    if (calls.length > 0) connection.abandon(transaction);
     const failed = (await Promise.allSettled(sent)).filter((one) => one.status === "rejected");
     throw failed.find(({ reason }) => !isAftermath(reason))?.reason ?? error;
   }
@@ -201,6 +202,15 @@ function isLost(error: unknown): boolean {
   return error instanceof ConnectionLost;
 }
 
+/** The client of a transaction, from its first queries on. */
+interface TransactionClient {
+  client: Client | null;
+}
+
+function lostMeanwhile(): StoreUnavailable {
+  return new StoreUnavailable("The connection to the database was lost.", { reason: "it was lost in a transaction" });
+}
+
 interface ConnectionSettings {
   readonly config: ClientConfig;
   readonly callMsMax: number;
@@ -210,6 +220,7 @@ interface ConnectionSettings {
 /** One connection at a time; the next call after a lost one connects again. */
 class Connection {
   readonly #settings: ConnectionSettings;
+  #client: Client | null = null;
   #opening: Promise<Client> | null = null;
   #waiting = 0;
   #isClosed = false;
@@ -229,8 +240,14 @@ class Connection {
     return result;
   }
 
-  /** Sends all at once; rejects with the first error that is not the consequence of another. */
-  async pipeline(queries: readonly Query[]): Promise<readonly QueryResult[]> {
+  /**
+   * Sends all at once; rejects with the first error that is not the consequence of another. What belongs to one transaction goes
+   * over one client: without its `begin`, each statement would be a transaction of its own.
+   */
+  async pipeline(
+    queries: readonly Query[],
+    transaction: TransactionClient = { client: null },
+  ): Promise<readonly QueryResult[]> {
     this.#waiting += 1;
     let expired = false;
     let client: Client | null = null;
@@ -242,6 +259,8 @@ class Connection {
     }, this.#settings.callMsMax);
     try {
       const opened = await Promise.race([this.#open(), deadline]);
+      transaction.client ??= opened;
+      if (transaction.client !== opened) throw lostMeanwhile();
       client = opened;
       const sent = Promise.allSettled(queries.map((query) => opened.query(this.#configOf(query))));
       return this.#resultsOf(opened, await Promise.race([sent, deadline]));
@@ -260,18 +279,16 @@ class Connection {
     this.#opening?.then((client) => client.query(text, [...values])).catch(ignore);
   }
 
-  /** Gives the connection up: the server undoes what was not committed, and the next call connects again. */
-  abandon(): void {
-    const opening = this.#opening;
-    this.#forget();
-    opening?.then((client) => client.connection.stream.destroy()).catch(ignore);
+  /** Gives up the client of a transaction: the server undoes what was not committed, and the next call connects again. */
+  abandon({ client }: TransactionClient): void {
+    if (client !== null) this.#drop(client);
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     const client = await this.#opening?.catch(() => null);
     if (client === undefined || client === null) return;
-    this.#opening = null;
+    this.#forget(client);
     const { promise: deadline, resolve: giveUp } = Promise.withResolvers<void>();
     // A timer that is left behind would keep the process from ending.
     const timer = setTimeout(giveUp, this.#settings.callMsMax);
@@ -303,25 +320,28 @@ class Connection {
 
   async #connect(): Promise<Client> {
     const client = new Client(this.#settings.config);
-    client.on("error", () => this.#forget());
-    client.on("end", () => this.#forget());
+    this.#client = client;
+    client.on("error", () => this.#forget(client));
+    client.on("end", () => this.#forget(client));
     try {
       await client.connect();
       return client;
     } catch (error) {
-      this.#forget();
+      this.#forget(client);
       client.end().catch(ignore);
       throw error;
     }
   }
 
-  #forget(): void {
-    this.#opening = null;
+  /** Not the client that has come in its place: the end of a client is told late. */
+  #forget(client: Client): void {
+    if (this.#client !== client) return;
+    [this.#client, this.#opening] = [null, null];
   }
 
   /** Ends the connection at once: everything sent over it is rejected. */
   #drop(client: Client): void {
-    this.#forget();
+    this.#forget(client);
     client.connection.stream.destroy();
   }
 }

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
+import { sql as raw } from "drizzle-orm";
 import { Client, DatabaseError } from "pg";
+import { command } from "../../db/commands/command.ts";
 import { openPostgres } from "../../db/postgres/connection.ts";
 import { createNodeStore } from "../../db/postgres/cluster.ts";
 import { faultIn, isConnectionSound } from "../../db/postgres/faults.ts";
@@ -17,6 +19,7 @@ import { createMigrated } from "../support/postgres-store.ts";
 import { hasPooler, Pooler } from "../support/postgres/pooler.ts";
 import { freePort } from "../support/free-port.ts";
 import { testSecrets } from "../support/store.ts";
+import { until } from "../support/until.ts";
 import { claimed, createdAction, stored } from "./conformance/steps.ts";
 
 const CALL_MS = 500;
@@ -159,6 +162,55 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     expect(await db.store.actions.isApplied(write)).toBe(true);
     expect(await db.store.actions.apply(write)).toBe(false);
     expect(await db.store.actions.timeline(ACCOUNT, held.id)).toHaveLength(3);
+  });
+
+  test("that is lost in a transaction writes nothing of it over the next one", async () => {
+    await using db = await openOver();
+    const sql = openPostgres(db.url);
+    const cutOff = command(async ({ db: tx, tables: { facts } }, _: null) => {
+      await tx.select().from(facts).limit(1);
+      await db.raw.query(
+        "select pg_terminate_backend(pid) from pg_stat_activity where state = 'idle in transaction' and datname = current_database()",
+      );
+      await until(async () => {
+        const { rows } = await db.raw.query("select 1 from pg_stat_activity where state = 'idle in transaction'");
+        return rows.length === 0;
+      });
+      // The client hears of its end.
+      for (let turns = 0; turns < 50; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+      await tx.insert(facts).values({ name: "late", value: "" });
+    });
+    const end = await sql
+      .transact({ calls: [{ command: cutOff, args: null }], locks: [] })
+      .catch((error: unknown) => error);
+    expect(end).toBeInstanceOf(Error);
+    expect((await db.raw.query("select name from facts where name = 'late'")).rows).toEqual([]);
+    await sql.close();
+  });
+
+  test("that was dropped is told late: its end takes no other along", async () => {
+    await using db = await openOver();
+    const sql = openPostgres(db.url);
+    await db.raw.query("insert into facts (name, value) values ('taken', '')");
+    const fails = command(async ({ db: tx, tables: { facts } }, _: null) => {
+      await tx.insert(facts).values({ name: "taken", value: "" });
+    });
+    const pidOf = command(async ({ db: tx, tables: { facts } }, _: null) => {
+      const pids: unknown[] = [];
+      for (let n = 0; n < 20; n += 1) {
+        const [row] = await tx
+          .select({ pid: raw<number>`pg_backend_pid()` })
+          .from(facts)
+          .limit(1);
+        pids.push(row?.pid);
+      }
+      return new Set(pids).size;
+    });
+    for (let n = 0; n < 20; n += 1) {
+      await sql.transact({ calls: [{ command: fails, args: null }], locks: [] }).catch(() => {});
+      expect(await sql.transact({ calls: [{ command: pidOf, args: null }], locks: [] })).toEqual([{ value: 1 }]);
+    }
+    await sql.close();
   });
 
   test("holds no lock for longer than a transaction may take, though its process stands still", async () => {
