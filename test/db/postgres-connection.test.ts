@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
-import { sql as raw } from "drizzle-orm";
+import { sql as drizzleSql } from "drizzle-orm";
 import { Client, DatabaseError } from "pg";
 import { command } from "../../db/commands/command.ts";
 import { openPostgres } from "../../db/postgres/connection.ts";
@@ -167,7 +167,7 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
   test("that is lost in a transaction writes nothing of it over the next one", async () => {
     await using db = await openOver();
     const sql = openPostgres(db.url);
-    const cutOff = command(async ({ db: tx, tables: { facts } }, _: null) => {
+    const cutOff = command(async ({ db: tx, tables: { facts } }) => {
       await tx.select().from(facts).limit(1);
       await db.raw.query(
         "select pg_terminate_backend(pid) from pg_stat_activity where state = 'idle in transaction' and datname = current_database()",
@@ -192,14 +192,14 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     await using db = await openOver();
     const sql = openPostgres(db.url);
     await db.raw.query("insert into facts (name, value) values ('taken', '')");
-    const fails = command(async ({ db: tx, tables: { facts } }, _: null) => {
+    const fails = command(async ({ db: tx, tables: { facts } }) => {
       await tx.insert(facts).values({ name: "taken", value: "" });
     });
-    const pidOf = command(async ({ db: tx, tables: { facts } }, _: null) => {
+    const pidOf = command(async ({ db: tx, tables: { facts } }) => {
       const pids: unknown[] = [];
       for (let n = 0; n < 20; n += 1) {
         const [row] = await tx
-          .select({ pid: raw<number>`pg_backend_pid()` })
+          .select({ pid: drizzleSql<number>`pg_backend_pid()` })
           .from(facts)
           .limit(1);
         pids.push(row?.pid);
