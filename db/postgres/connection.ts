@@ -52,17 +52,16 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   const writer = connect();
   const begin = `begin isolation level read committed; ${settingsOf(transactionMsMax)}`;
 
-  const transact = async (work: Work, statements: readonly Statement[] = []) => {
+  /** Ends when the transaction under way has: another between its statements would commit a part of it. */
+  let last: Promise<unknown> = Promise.resolve();
+  const transact = (work: Work, statements: readonly Statement[] = []) => {
     const queries = queriesOf(statements);
-    try {
-      return await again(
-        preparing,
-        () => commit(writer, { ...work, begin, queries, onCommit }),
-        () => false,
-      );
-    } catch (error) {
+    const run = () => commit(writer, { ...work, begin, queries, onCommit });
+    const turn = last.then(() => again(preparing, run, () => false));
+    last = turn.catch(ignore);
+    return turn.catch((error: unknown) => {
       throw faultIn(error);
-    }
+    });
   };
 
   return {
@@ -107,7 +106,7 @@ async function commit(connection: Connection, { begin, queries, calls, locks, on
   const first = [plain(begin), ...(locking === null ? [] : [locking])];
   const last = [...queries, ...COMMIT];
   const sent: Promise<readonly QueryResult[]>[] = [];
-  const transaction: TransactionClient = { client: null };
+  const transaction: TransactionClient = { client: null, hasFailed: false };
   const send = (batch: readonly Query[]) => {
     const answers = connection.pipeline(batch, transaction);
     sent.push(answers);
@@ -205,6 +204,8 @@ function isLost(error: unknown): boolean {
 /** The client of a transaction, from its first queries on. */
 interface TransactionClient {
   client: Client | null;
+  /** A pipeline of it has failed: no other follows. */
+  hasFailed: boolean;
 }
 
 function lostMeanwhile(): StoreUnavailable {
@@ -246,7 +247,7 @@ class Connection {
    */
   async pipeline(
     queries: readonly Query[],
-    transaction: TransactionClient = { client: null },
+    transaction: TransactionClient = { client: null, hasFailed: false },
   ): Promise<readonly QueryResult[]> {
     this.#waiting += 1;
     let expired = false;
@@ -260,11 +261,12 @@ class Connection {
     try {
       const opened = await Promise.race([this.#open(), deadline]);
       transaction.client ??= opened;
-      if (transaction.client !== opened) throw lostMeanwhile();
+      if (transaction.client !== opened || transaction.hasFailed) throw lostMeanwhile();
       client = opened;
       const sent = Promise.allSettled(queries.map((query) => opened.query(this.#configOf(query))));
       return this.#resultsOf(opened, await Promise.race([sent, deadline]));
     } catch (error) {
+      transaction.hasFailed = true;
       if (expired || error instanceof StoreUnavailable || isConnectionSound(error)) throw error;
       if (client !== null) this.#drop(client);
       throw client === null ? error : new ConnectionLost("The connection to the database was lost.", { cause: error });

@@ -188,6 +188,28 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     await sql.close();
   });
 
+  test("runs one transaction at a time: what is written beside a command commits nothing of it", async () => {
+    await using db = await openOver();
+    const sql = openPostgres(db.url);
+    const [began, goes] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const fails = command(async ({ db: tx, tables: { facts } }) => {
+      await tx.insert(facts).values({ name: "half", value: "" });
+      began.resolve();
+      await goes.promise;
+      throw new Error("No.");
+    });
+    const failed = sql.transact({ calls: [{ command: fails, args: null }], locks: [] }).catch(() => "failed");
+    await began.promise;
+    const beside = sql.batch([{ sql: "insert into facts (name, value) values ('beside', '')", args: [] }]);
+    await Bun.sleep(50);
+    goes.resolve();
+    expect(await failed).toBe("failed");
+    await beside;
+    const { rows } = await db.raw.query("select name from facts where name in ('half', 'beside')");
+    expect(rows).toEqual([{ name: "beside" }]);
+    await sql.close();
+  });
+
   test("that was dropped is told late: its end takes no other along", async () => {
     await using db = await openOver();
     const sql = openPostgres(db.url);
