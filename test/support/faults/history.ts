@@ -50,6 +50,7 @@ const STEPS = new Set([
   "created",
   "held",
   "started",
+  "not_started",
   "approved",
   "rejected",
   "cancelled",
