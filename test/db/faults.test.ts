@@ -131,7 +131,8 @@ test("locked by another process for a second: nothing is lost, and the event loo
   expect(answers).toEqual(ids.map(() => "created"));
   const found = await Promise.all(ids.map((id) => store.actions.find(ACCOUNT, id)));
   expect(found.filter((action) => action === null)).toEqual([]);
-  expect(gap).toBeLessThan(300);
+  // One that waited for the lock would have stood still for the whole second.
+  expect(gap).toBeLessThan(700);
   await store.close();
 });
 

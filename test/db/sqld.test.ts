@@ -19,7 +19,7 @@ afterAll(() => sqld?.[Symbol.asyncDispose]());
 const server = sqld?.url ?? "";
 
 /** Calls are given up after this here. */
-const CALL_MS = 250;
+const CALL_MS = 1_000;
 
 const LOCK_MS = 1_000;
 

@@ -106,6 +106,8 @@ describe.skipIf(!HAS_BROWSER)("keys, settings and the audit log, in a browser", 
     await list.selectOption("Owner");
     await page.getByRole("heading", { name: "Make cleo@example.com an owner?" }).waitFor();
     await page.getByRole("button", { name: "Back" }).click();
+    // The list is set back when the dialog has closed, which takes a moment.
+    await page.locator("dialog:not(#palette)").waitFor({ state: "detached" });
     expect([await list.inputValue(), await roleOf()]).toEqual(["reader", "reader"]);
     await list.selectOption("Owner");
     await page.getByRole("dialog").getByRole("button", { name: "Change" }).click();

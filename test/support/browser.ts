@@ -115,6 +115,9 @@ export async function barriersOf(page: Page, rules: "all" | "of looks" = "all"):
   );
 }
 
+/** The first is told of the request of a page that was left; the second beside every other error of a request. */
+const LEFT = ["htmx:sendAbort", "htmx:afterRequest"];
+
 /** A page, and what went wrong on it: errors, refusals of its policy, dialogs, requests to anywhere else. */
 export interface Watched extends AsyncDisposable {
   readonly page: Page;
@@ -131,7 +134,12 @@ export async function watchPage(browser: Browser, options: BrowserContextOptions
 export async function watchPageIn(context: BrowserContext): Promise<Watched> {
   const page = await context.newPage();
   const troubles: string[] = [];
-  page.on("console", (message) => void troubles.push(`console: ${message.text()}`));
+  page.on("console", (message) => {
+    const text = message.text();
+    // htmx tells of a request that ended because its page was left.
+    if (LEFT.some((event) => text.startsWith(event))) return;
+    troubles.push(`console: ${text}`);
+  });
   page.on("pageerror", (error) => void troubles.push(`error: ${error.message}`));
   page.on("dialog", (dialog) => {
     troubles.push(`dialog: ${dialog.message()}`);
