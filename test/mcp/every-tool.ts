@@ -5,17 +5,20 @@ export interface Walk {
   readonly agent: Connected;
   /** Where a call succeeds. */
   readonly target: string;
+  /** Lets it answer only when this has resolved. */
+  readonly answersAfter: (event: Promise<void>) => void;
   /** As whom decisions of this agent are written down. */
   readonly actor: string;
 }
 
 /** Uses every tool once, as an agent whose person approves. */
-export async function useEveryTool({ agent, target, actor }: Walk): Promise<void> {
-  const heard: unknown[] = [];
+export async function useEveryTool({ agent, target, answersAfter, actor }: Walk): Promise<void> {
+  // A client forgets who listens for progress as soon as it has the answer, also where it reads both at once.
+  const heard = Promise.withResolvers<void>();
+  answersAfter(heard.promise);
   const args = { url: target, body: { n: 1 }, sync: true, idempotency_key: `an intent of ${actor}` };
-  const created = actionIn(await agent.call("create", args, { onprogress: (progress) => void heard.push(progress) }));
+  const created = actionIn(await agent.call("create", args, { onprogress: () => heard.resolve() }));
   expect(created).toMatchObject({ status: "completed", attempts: 1, response_code: 200 });
-  expect(heard.length).toBeGreaterThan(0);
   expect(actionIn(await agent.call("create", args))).toMatchObject({ id: created.id, deduplicated: true });
   expect(actionIn(await agent.call("get", { id: created.id }))).toMatchObject({ id: created.id, status: "completed" });
 

@@ -22,9 +22,11 @@ let target: Target;
 let url: string;
 let bundle: string;
 let agentKeys: string[];
+let answering = Promise.resolve();
+const answersAfter = (event: Promise<void>) => void (answering = event);
 const folder = mkdtempSync(join(tmpdir(), "outgate-dist-"));
 beforeAll(async () => {
-  [service, target] = [new Service(), new Target(() => Response.json({ done: true }))];
+  [service, target] = [new Service(), new Target(() => answering.then(() => Response.json({ done: true })))];
   [url, bundle] = await Promise.all([service.ready(), buildBridge(folder)]);
   // A key each, so that one client does not find what another has created.
   const made = ["modern", "legacy", "first"].map(async (name) => {
@@ -52,7 +54,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     if (node === null) throw new Error("This test needs Node beside Bun.");
     const key = agentKeys[CLIENTS.indexOf(kind)] ?? "";
     await using agent = await connect(kind, bridge(node, [bundle], key), { answer: YES });
-    await useEveryTool({ agent, target: `${target.url}${kind}`, actor: `mcp:${kind}` });
+    await useEveryTool({ agent, target: `${target.url}${kind}`, answersAfter, actor: `mcp:${kind}` });
   });
 
   test("uses every tool of a service that it has started, pages included", async () => {
@@ -60,7 +62,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     const port = await freePort();
     const launch = { command: process.execPath, args: OUTGATE, env: { PATH, HOME, PORT: String(port) }, cwd };
     await using agent = await connect(kind, launch, { answer: YES });
-    await useEveryTool({ agent, target: target.url, actor: "mcp:stdio" });
+    await useEveryTool({ agent, target: target.url, answersAfter, actor: "mcp:stdio" });
     expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200);
     rmSync(cwd, { recursive: true, force: true });
   });
