@@ -21,9 +21,9 @@ import {
   bodyMemberOf,
 } from "../core/body.ts";
 import type { ActionRequest, Action } from "../core/action.ts";
-import { type BodyKind, type Extras, extrasText, NO_EXTRAS, ownRules } from "../core/extras.ts";
-import { rulesJson } from "../api/rule-schemas.ts";
-import { NO_RULES } from "../core/rules.ts";
+import { type BodyKind, type Extras, extrasText, NO_EXTRAS, ownRetrySettings } from "../core/extras.ts";
+import { retrySettingsJson } from "../api/retry-settings.ts";
+import { NO_RETRY_SETTINGS } from "../core/retry-settings.ts";
 import { headerIssues } from "../api/headers.ts";
 import { isStorableText } from "../core/json.ts";
 import type { Role } from "../core/roles.ts";
@@ -310,7 +310,7 @@ export function createInputOf(action: Action, now: Date): CreateInput {
     notify: notifyEmail === null ? null : { email: notifyEmail },
     title,
     metadata: extras.metadata,
-    ...rulesJson(ownRules(extras) ?? NO_RULES),
+    ...retrySettingsJson(ownRetrySettings(extras) ?? NO_RETRY_SETTINGS),
   };
   return { value, textOf: () => json, idempotencyKey: null, role: action.creator.role, now };
 }

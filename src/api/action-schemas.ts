@@ -38,7 +38,7 @@ import {
   yesNo,
   idSchema,
 } from "./schema-helpers.ts";
-import { ruleMembers } from "./rule-schemas.ts";
+import { retryMembers } from "./retry-settings.ts";
 
 // `title` becomes the name of the schema in the API description.
 export const ActionId = idSchema("act", "Id of an action.", "ActionId");
@@ -183,7 +183,7 @@ export const CreateAction = Type.Object(
       }),
     ),
     expires_at: Type.Optional(dateTime("Cancelled if it was not sent before this time.")),
-    ...ruleMembers,
+    ...retryMembers,
     title: Type.Optional(
       Type.String({
         minLength: 1,
@@ -311,7 +311,7 @@ export const ActionJson = Type.Object(
     metadata: Type.Optional(stringMap("What the requester noted.", { examples: [{ order: "4711" }] })),
     run_at: Type.Optional(dateTime("It is not sent before this time. Present if the create said so.")),
     expires_at: Type.Optional(dateTime("No attempt begins from this time on. Present if the create said so.")),
-    ...ruleMembers,
+    ...retryMembers,
     extras: Type.Optional(
       anyObject(
         "What another version of Outgate stored with the action and this one doesn't use. It is kept. Absent if there is nothing.",

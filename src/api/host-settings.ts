@@ -1,6 +1,6 @@
 import { type HostRules, type HostSettingsRow, NO_HOST_RULES } from "../core/host-settings.ts";
 import { plainText, dateTime, compile } from "./schema-helpers.ts";
-import { ruleMembers, rulesFrom, rulesJson } from "./rule-schemas.ts";
+import { retryMembers, retrySettingsFrom, retrySettingsJson } from "./retry-settings.ts";
 import { CALLS_PER_SECOND_MIN, CALLS_PER_SECOND_MAX, HOST_SETTINGS_MAX } from "../core/limits.ts";
 import Type, { type Static } from "typebox";
 
@@ -22,20 +22,20 @@ export const limitMembers = {
   ),
 };
 
-export const PutDefaults = Type.Object(ruleMembers, {
+export const PutDefaults = Type.Object(retryMembers, {
   title: "PutDefaults",
   additionalProperties: false,
   description: "How attempts are made and repeated. What is left out is decided by the server.",
   examples: [{ timeout_ms: 60_000, give_up_on: [401, 422] }],
 });
 
-export const SettingsJson = Type.Object(ruleMembers, {
+export const SettingsJson = Type.Object(retryMembers, {
   title: "Settings",
   description: "What the account sets for calls to every host; only what is set.",
 });
 
 export const PutHostSettings = Type.Object(
-  { ...ruleMembers, ...limitMembers },
+  { ...retryMembers, ...limitMembers },
   {
     title: "PutHostSettings",
     additionalProperties: false,
@@ -50,7 +50,7 @@ export type PutHostSettings = Static<typeof PutHostSettings>;
 export const HostSettingsJson = Type.Object(
   {
     host: plainText("The host, with its port unless that is the scheme's default.", "api.example.com"),
-    ...ruleMembers,
+    ...retryMembers,
     ...limitMembers,
     updated_at: dateTime("When it was set."),
     updated_by: plainText("Who set it.", "key:owner"),
@@ -73,13 +73,13 @@ export const HostSettingsList = Type.Object(
 /** A body that was checked, as rules. */
 export function hostRulesFrom(body: PutHostSettings): HostRules {
   const { max_per_second: maxPerSecond = null, max_concurrent: maxConcurrent = null } = body;
-  return { ...rulesFrom(body), maxPerSecond, maxConcurrent };
+  return { ...retrySettingsFrom(body), maxPerSecond, maxConcurrent };
 }
 
 /** Only what is set. */
 export function hostRulesJson({ maxPerSecond, maxConcurrent, ...rules }: HostRules): PutHostSettings {
   return {
-    ...rulesJson(rules),
+    ...retrySettingsJson(rules),
     ...(maxPerSecond !== null && { max_per_second: maxPerSecond }),
     ...(maxConcurrent !== null && { max_concurrent: maxConcurrent }),
   };

@@ -1,6 +1,6 @@
 import type { Action, DecisionFacts, Timeline } from "../client/openapi.ts";
 import { EXIT } from "./command.ts";
-import { settingsParts } from "./rules.ts";
+import { settingsParts } from "./retry-options.ts";
 import type { Session } from "./session.ts";
 import { type Color, visible } from "../observability/terminal.ts";
 import { jsonText } from "./output.ts";

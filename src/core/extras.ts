@@ -1,4 +1,4 @@
-import { type AttemptRules, STATUS_CLASSES } from "./rules.ts";
+import { type RetrySettings, STATUS_CLASSES } from "./retry-settings.ts";
 import Type, { type Static } from "typebox";
 import { Compile } from "typebox/compile";
 import {
@@ -112,7 +112,7 @@ export function withoutTexts({ reason: _reason, metadata: _metadata, ...settings
 }
 
 /** How attempts of an action are made and repeated, as far as its create says; null: not at all. */
-export function ownRules({ timeoutMs, backoff, giveUpOn }: Extras): AttemptRules | null {
+export function ownRetrySettings({ timeoutMs, backoff, giveUpOn }: Extras): RetrySettings | null {
   if (timeoutMs === undefined && backoff === undefined && giveUpOn === undefined) return null;
   return { timeoutMs: timeoutMs ?? null, backoff: backoff ?? null, giveUpOn: giveUpOn ?? null };
 }

@@ -1,8 +1,13 @@
 import { AccountCache, type CachedSettingsStore } from "./account-settings.ts";
 import type { Action } from "./action.ts";
-import { ownRules } from "./extras.ts";
+import { ownRetrySettings } from "./extras.ts";
 import type { Actor } from "./roles.ts";
-import { type AttemptRules, type EffectiveRules, NO_RULES, rulesOf } from "./rules.ts";
+import {
+  type RetrySettings,
+  type EffectiveRetrySettings,
+  NO_RETRY_SETTINGS,
+  effectiveRetrySettings,
+} from "./retry-settings.ts";
 
 /** How many calls of one account a host gets. A member that is null sets no limit beside the server's. */
 export interface HostLimits {
@@ -12,9 +17,9 @@ export interface HostLimits {
 }
 
 /** What an account has set for one host, or for all of them. */
-export interface HostRules extends AttemptRules, HostLimits {}
+export interface HostRules extends RetrySettings, HostLimits {}
 
-export const NO_HOST_RULES: HostRules = { ...NO_RULES, maxPerSecond: null, maxConcurrent: null };
+export const NO_HOST_RULES: HostRules = { ...NO_RETRY_SETTINGS, maxPerSecond: null, maxConcurrent: null };
 
 /** The host under which the settings for all hosts of an account are stored. */
 export const ALL_HOSTS = "";
@@ -42,10 +47,10 @@ interface Called {
 
 /** The settings of all hosts, for what may be claimed and how it is sent. */
 export class KnownHostSettings extends AccountCache<HostSettingsRow, ReadonlyMap<string, HostRules>> {
-  readonly #server: EffectiveRules;
+  readonly #server: EffectiveRetrySettings;
 
   /** `server`: what applies where an account sets nothing. */
-  constructor(store: Pick<HostSettingsStore, "list" | "version">, server: EffectiveRules) {
+  constructor(store: Pick<HostSettingsStore, "list" | "version">, server: EffectiveRetrySettings) {
     super(store, (rows) => new Map(rows.map(({ host, rules }) => [host, rules])));
     this.#server = server;
   }
@@ -53,17 +58,17 @@ export class KnownHostSettings extends AccountCache<HostSettingsRow, ReadonlyMap
   /** What limits the calls of an account to a host, beside the server. */
   readonly limitsOf = ({ accountId, host }: Called): HostLimits => this.viewOf(accountId)?.get(host) ?? NO_LIMITS;
 
-  /** What applies to attempts of an action: its own rules, then those of the host, of the account, of the server. */
-  readonly rulesOf = (action: Called & Pick<Action, "extras">): EffectiveRules =>
-    this.#rulesOf(action, ownRules(action.extras));
+  /** What applies to attempts of an action: its own settings, then those of the host, of the account, of the server. */
+  readonly retrySettingsOf = (action: Called & Pick<Action, "extras">): EffectiveRetrySettings =>
+    this.#retrySettingsOf(action, ownRetrySettings(action.extras));
 
   /** How long an attempt may take, as far as its action does not say. */
-  readonly timeoutOf = (called: Called): number => this.#rulesOf(called, null).timeoutMs;
+  readonly timeoutOf = (called: Called): number => this.#retrySettingsOf(called, null).timeoutMs;
 
-  #rulesOf({ accountId, host }: Called, own: AttemptRules | null): EffectiveRules {
+  #retrySettingsOf({ accountId, host }: Called, own: RetrySettings | null): EffectiveRetrySettings {
     const ofAccount = this.viewOf(accountId);
     if (ofAccount === undefined && own === null) return this.#server;
-    const ofHost = [ofAccount?.get(host) ?? NO_RULES, ofAccount?.get(ALL_HOSTS) ?? NO_RULES];
-    return rulesOf(this.#server, [own ?? NO_RULES, ...ofHost]);
+    const ofHost = [ofAccount?.get(host) ?? NO_RETRY_SETTINGS, ofAccount?.get(ALL_HOSTS) ?? NO_RETRY_SETTINGS];
+    return effectiveRetrySettings(this.#server, [own ?? NO_RETRY_SETTINGS, ...ofHost]);
   }
 }

@@ -7,7 +7,7 @@ import { methodsOf, type SentRequest } from "./method-overrides.ts";
 import { originOf, normalTarget } from "./target.ts";
 import { isCounted } from "./rejections.ts";
 import { mayRepeat, type RejectionCount, saysWhy } from "./rejection-count.ts";
-import { retryAfterMs } from "./rules.ts";
+import { retryAfterMs } from "./retry-settings.ts";
 import type { CreateRefusal } from "./store.ts";
 
 /** What becomes of a request: it is sent, it waits for a person, or it is refused. */

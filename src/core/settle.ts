@@ -1,5 +1,5 @@
 import { type Action, type Result, isLateSuccess, type LateResult, lateSuccessIn, statusAfter } from "./action.ts";
-import { type Backoff, backoffMs, retryAfterMs, isOneOfStatuses, type StatusPattern } from "./rules.ts";
+import { type Backoff, backoffMs, retryAfterMs, isOneOfStatuses, type StatusPattern } from "./retry-settings.ts";
 import { type Change, step } from "./changes.ts";
 import { type Answered, describeOutcome, errorSourceOf, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
 import { RESPONSE_HEADER_CHARS_MAX } from "./limits.ts";

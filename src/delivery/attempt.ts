@@ -1,6 +1,6 @@
 import type { SigningUse } from "../core/account-store.ts";
 import { type Action, isExpired, largeBytesOf } from "../core/action.ts";
-import type { EffectiveRules } from "../core/rules.ts";
+import type { EffectiveRetrySettings } from "../core/retry-settings.ts";
 import { bodyMemberOf, DEFAULT_TYPES, sentBody } from "../core/body.ts";
 import type { Bus } from "../core/bus.ts";
 import { type LaneName, StoreUnavailable } from "../core/store.ts";
@@ -33,12 +33,13 @@ export interface Dispatcher {
 export function createDispatcher(
   scheduler: Pick<Scheduler<Action>, "reserve">,
   bus: Pick<Bus, "publish">,
-  rulesOf: (action: Action) => EffectiveRules,
+  retrySettingsOf: (action: Action) => EffectiveRetrySettings,
 ): Dispatcher {
   return {
     reserve(action, largeBytes) {
       // Large actions are claimed one small batch at a time, never at create.
-      const reservation = largeBytes === undefined ? scheduler.reserve(action, rulesOf(action).timeoutMs) : null;
+      const reservation =
+        largeBytes === undefined ? scheduler.reserve(action, retrySettingsOf(action).timeoutMs) : null;
       if (reservation === null) return null;
       return {
         ...reservation,
@@ -69,7 +70,7 @@ interface AttemptDeps {
   readonly settlement: Pick<Settlement, "settle" | "unclaim" | "extendLease">;
   readonly hashOf: HashOf;
   /** How attempts of an action are made, as it is now. */
-  readonly rulesOf: (action: Action) => EffectiveRules;
+  readonly retrySettingsOf: (action: Action) => EffectiveRetrySettings;
   /** Whether no attempt of this lane may begin now. */
   readonly isPaused: (lane: LaneName) => boolean;
   /** That of the server: a claim lasts at least so long, unless the action's own is longer. */
@@ -81,7 +82,7 @@ interface AttemptDeps {
  * no byte can have left, the claim is returned and the attempt does not count.
  */
 export function createAttempt(deps: AttemptDeps): Attempt<Action> {
-  const { bus, sender, clock, requestOf, settlement, hashOf, rulesOf, attemptTimeoutMs: claimTimeoutMs } = deps;
+  const { bus, sender, clock, requestOf, settlement, hashOf, retrySettingsOf, attemptTimeoutMs: claimTimeoutMs } = deps;
 
   return async (claimed, { stop, releaseSlot }) => {
     let action = claimed;
@@ -107,7 +108,7 @@ export function createAttempt(deps: AttemptDeps): Attempt<Action> {
       return null;
     });
     if (request === null) return;
-    const wantedMs = rulesOf(action).timeoutMs;
+    const wantedMs = retrySettingsOf(action).timeoutMs;
     if (wantedMs > claimTimeoutMs && isLeaseTooShort(action, clock.now(), wantedMs)) {
       const extended = await settlement.extendLease(action, wantedMs).catch(async (error: unknown) => {
         if (error instanceof StoreUnavailable) await giveBack("store_away");

@@ -1,6 +1,6 @@
 import type { Delivery, Notification } from "../core/notification.ts";
 import { attemptMs, describeOutcome, type Fault, isPolicyRefusal, isSuccess, type Outcome } from "../core/outcome.ts";
-import { retryAfterMs } from "../core/rules.ts";
+import { retryAfterMs } from "../core/retry-settings.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Recipients } from "../approvals/recipients.ts";
 import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";

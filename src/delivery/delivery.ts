@@ -88,7 +88,7 @@ export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
   const recoveryLease = (name: string, leaseMs: number) =>
     node === null ? null : node.recoveryLease(name, leaseMs + LEASE_GRACE_MS);
 
-  const { rulesOf } = hosts;
+  const { retrySettingsOf } = hosts;
   const settlement = new Settlement({
     actions,
     kept,
@@ -98,7 +98,7 @@ export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
     log,
     metrics,
     enqueue,
-    rulesOf,
+    retrySettingsOf,
     attemptTimeoutMs,
   });
   const signedCalls = createSignedHeaders({ secrets, signingSecrets }, "calls");
@@ -120,7 +120,7 @@ export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
       requestOf: createRequestOf({ signedHeaders: signedCalls, userAgent }),
       settlement,
       hashOf,
-      rulesOf,
+      retrySettingsOf,
       isPaused: paused.isPaused,
       attemptTimeoutMs,
     }),
@@ -211,7 +211,7 @@ export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
   });
 
   return {
-    dispatcher: createDispatcher(actionLoop, bus, rulesOf),
+    dispatcher: createDispatcher(actionLoop, bus, retrySettingsOf),
     /** Results of attempts that are known and could not be written yet. */
     kept,
     /** Of actions. */

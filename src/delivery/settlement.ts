@@ -1,5 +1,5 @@
 import { type Action, lateSuccessIn } from "../core/action.ts";
-import type { EffectiveRules } from "../core/rules.ts";
+import type { EffectiveRetrySettings } from "../core/retry-settings.ts";
 import type { Change } from "../core/changes.ts";
 import {
   type AttemptEnd,
@@ -38,7 +38,7 @@ export interface SettlementDeps {
   readonly metrics: Metrics;
   readonly enqueue: (action: Action, at: Date, events: readonly TimelineEvent[]) => readonly OutboxRow[];
   /** How attempts of an action are repeated, as it is now. */
-  readonly rulesOf: (action: Action) => EffectiveRules;
+  readonly retrySettingsOf: (action: Action) => EffectiveRetrySettings;
   readonly attemptTimeoutMs: number;
 }
 
@@ -147,8 +147,8 @@ export class Settlement {
   }
 
   #endOf(action: Action, { outcome, durationMs, timeoutMs = this.#deps.attemptTimeoutMs }: Ended): AttemptEnd {
-    const { clock, ids, rulesOf } = this.#deps;
-    const { backoff, giveUpOn } = rulesOf(action);
+    const { clock, ids, retrySettingsOf } = this.#deps;
+    const { backoff, giveUpOn } = retrySettingsOf(action);
     return { outcome, now: clock.now(), durationMs, timeoutMs, backoff, giveUpOn, chance: ids.random() };
   }
 

@@ -1,6 +1,6 @@
 import type { Interfaces, MailgunMessageData } from "mailgun.js/definitions";
 import { type Answered, describeOutcome, isPolicyRefusal, type Outcome } from "../core/outcome.ts";
-import { retryAfterMs } from "../core/rules.ts";
+import { retryAfterMs } from "../core/retry-settings.ts";
 import { type Config, VERSION } from "../config/config.ts";
 import type { Delivery } from "../core/notification.ts";
 import type { OutboundRequest, Sender, SendLimits, Stopped } from "../outbound/deadline.ts";

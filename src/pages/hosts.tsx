@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import type { Backoff, StatusPattern } from "../core/rules.ts";
+import type { Backoff, StatusPattern } from "../core/retry-settings.ts";
 import { ALL_HOSTS, type HostRules, type HostSettingsRow, NO_HOST_RULES } from "../core/host-settings.ts";
 import type { Pause } from "../core/pause.ts";
 import { hostRulesFrom, PutDefaults, PutHostSettings } from "../api/host-settings.ts";

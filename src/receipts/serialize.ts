@@ -7,8 +7,8 @@ import { isTooLate, type TimelineEntry, type TimelineEvent } from "../core/timel
 import { type Action, nextRetryAt } from "../core/action.ts";
 import { bodyMemberJson } from "../core/body.ts";
 import { MASK } from "./mask-rules.ts";
-import { NO_EXTRAS, ownRules, unknownExtras } from "../core/extras.ts";
-import { rulesJson } from "../api/rule-schemas.ts";
+import { NO_EXTRAS, ownRetrySettings, unknownExtras } from "../core/extras.ts";
+import { retrySettingsJson } from "../api/retry-settings.ts";
 import { operationsOf } from "../core/changes.ts";
 import { type Channel, asksFor } from "../core/channel.ts";
 import { type CallbackEvent, hostOf, notificationsFor } from "../core/notification.ts";
@@ -99,11 +99,11 @@ function descriptionMembers({ title, extras: { reason, metadata } }: Action): st
 function timingMembers({ extras, expiresAt }: Action): string {
   if (expiresAt === null && extras === NO_EXTRAS) return "";
   const { runAt } = extras;
-  const rules = ownRules(extras);
+  const retrySettings = ownRetrySettings(extras);
   const members = {
     ...(runAt !== undefined && { run_at: new Date(runAt).toISOString() }),
     ...(expiresAt !== null && { expires_at: expiresAt.toISOString() }),
-    ...(rules !== null && rulesJson(rules)),
+    ...(retrySettings !== null && retrySettingsJson(retrySettings)),
   };
   const text = JSON.stringify(members);
   return text === "{}" ? "" : `,${text.slice(1, -1)}`;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { awaitsRunAt, isExpired, nextRetryAt } from "../../src/core/action.ts";
 import { approve, type Change, expireUnsent, operationsOf, retry, sendNow } from "../../src/core/changes.ts";
 import { differs } from "../../src/core/dedupe.ts";
-import { extrasText, ownRules, parseExtras } from "../../src/core/extras.ts";
+import { extrasText, ownRetrySettings, parseExtras } from "../../src/core/extras.ts";
 import { settle } from "../../src/core/settle.ts";
 import { latestDecision } from "../../src/core/timeline.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
@@ -145,8 +145,12 @@ test("what a create says of its attempts is stored and read back", () => {
   } as const;
   const stored = { ...extras, giveUpOn: [...extras.giveUpOn] };
   expect(parseExtras(extrasText(stored) ?? "")).toEqual(stored);
-  expect(ownRules(stored)).toEqual({ timeoutMs: 5_000, backoff: { baseMs: 1, capMs: 2 }, giveUpOn: [401, "5xx"] });
-  expect(ownRules({ runAt })).toBeNull();
+  expect(ownRetrySettings(stored)).toEqual({
+    timeoutMs: 5_000,
+    backoff: { baseMs: 1, capMs: 2 },
+    giveUpOn: [401, "5xx"],
+  });
+  expect(ownRetrySettings({ runAt })).toBeNull();
   for (const text of ['{"timeoutMs":0}', '{"giveUpOn":["6xx"]}', '{"runAt":1e400}', '{"backoff":{"baseMs":1}}']) {
     expect(parseExtras(text)).toBeNull();
   }

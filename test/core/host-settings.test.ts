@@ -1,6 +1,6 @@
 import { PutHostSettings, hostRulesFrom, hostRulesText, parseHostRules } from "../../src/api/host-settings.ts";
 import { describe, expect, test } from "bun:test";
-import { isOneOfStatuses, NO_RULES, rulesOf } from "../../src/core/rules.ts";
+import { isOneOfStatuses, NO_RETRY_SETTINGS, effectiveRetrySettings } from "../../src/core/retry-settings.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { bodyCheck } from "../../src/api/schema-helpers.ts";
 import { checkHost } from "../../src/core/target.ts";
@@ -46,17 +46,17 @@ describe("what applies to an attempt", () => {
     );
     await known.reload();
     const backoff = { baseMs: 100, capMs: 100 };
-    expect(known.rulesOf({ ...CALLED, extras: {} })).toEqual({ timeoutMs: 20_000, backoff, giveUpOn: [] });
-    const own = { ...NO_RULES, timeoutMs: 5_000, giveUpOn: [401] };
-    expect(known.rulesOf({ ...CALLED, extras: { timeoutMs: 5_000, giveUpOn: [401] } })).toEqual({
+    expect(known.retrySettingsOf({ ...CALLED, extras: {} })).toEqual({ timeoutMs: 20_000, backoff, giveUpOn: [] });
+    const own = { ...NO_RETRY_SETTINGS, timeoutMs: 5_000, giveUpOn: [401] };
+    expect(known.retrySettingsOf({ ...CALLED, extras: { timeoutMs: 5_000, giveUpOn: [401] } })).toEqual({
       timeoutMs: 5_000,
       backoff,
       giveUpOn: [401],
     });
-    const other = known.rulesOf({ ...CALLED, host: "a.example:8443", extras: {} });
+    const other = known.retrySettingsOf({ ...CALLED, host: "a.example:8443", extras: {} });
     expect(other).toEqual({ timeoutMs: 10_000, backoff, giveUpOn: ["4xx"] });
-    expect(known.rulesOf({ ...CALLED, accountId: "acc_three", extras: {} })).toBe(SERVER);
-    expect(rulesOf(SERVER, [own])).toEqual({ ...SERVER, timeoutMs: 5_000, giveUpOn: [401] });
+    expect(known.retrySettingsOf({ ...CALLED, accountId: "acc_three", extras: {} })).toBe(SERVER);
+    expect(effectiveRetrySettings(SERVER, [own])).toEqual({ ...SERVER, timeoutMs: 5_000, giveUpOn: [401] });
   });
 
   test("follows changes of other nodes by the version, and reads nothing while it is the same", async () => {

@@ -15,7 +15,7 @@ import { systemClock } from "../../src/core/clock.ts";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import type { Caller, Role } from "../../src/core/roles.ts";
-import type { AttemptRules } from "../../src/core/rules.ts";
+import type { RetrySettings } from "../../src/core/retry-settings.ts";
 import type { ChannelService } from "../../src/channels/service.ts";
 import type { HostService } from "../../src/hosts/service.ts";
 import { NO_HOST_RULES } from "../../src/core/host-settings.ts";
@@ -255,7 +255,7 @@ function stubChannels(calls: string[]): ChannelService {
 }
 
 function stubHostService(calls: string[]): HostService {
-  const put = (caller: Caller, host: string, rules: AttemptRules) => {
+  const put = (caller: Caller, host: string, rules: RetrySettings) => {
     calls.push(`put host ${host}`);
     const { accountId, actor: updatedBy } = caller;
     return Promise.resolve({ accountId, host, rules: { ...NO_HOST_RULES, ...rules }, updatedAt: NOON, updatedBy });

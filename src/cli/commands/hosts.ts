@@ -1,7 +1,7 @@
 import type { PutDefaults, PutHostSettings } from "../../client/openapi.ts";
 import { type CliCommand, given, UsageError, wholeNumber } from "../command.ts";
 import { visible } from "../../observability/terminal.ts";
-import { addRuleOptions, type RuleOptions, rulesIn, settingsParts } from "../rules.ts";
+import { addRetryOptions, type RetryOptions, retrySettingsIn, settingsParts } from "../retry-options.ts";
 import { addServiceCommand, JSON_OPTION, type Session, withSession } from "../session.ts";
 
 /** The commands about what the account sets for hosts. */
@@ -14,7 +14,7 @@ export function addHostCommands(program: CliCommand): void {
   addServiceCommand(hosts, "list", "show what is set for hosts, and for the account", { isDefault: true })
     .option(...JSON_OPTION)
     .runs(withSession(listHosts));
-  addRuleOptions(addServiceCommand(hosts, "set <host>", "set everything of a host: what is not named is removed"))
+  addRetryOptions(addServiceCommand(hosts, "set <host>", "set everything of a host: what is not named is removed"))
     .option("--max-per-second <n>", "most calls a second, 0.01 to 10000", decimal("max-per-second"))
     .option("--max-concurrent <n>", "most calls at a time", wholeNumber("max-concurrent"))
     .option(...JSON_OPTION)
@@ -25,13 +25,13 @@ export function addHostCommands(program: CliCommand): void {
       io.err(`${visible(host)} has no settings.\n`);
     }),
   );
-  addRuleOptions(
+  addRetryOptions(
     addServiceCommand(hosts, "defaults", "set what applies to all hosts of the account: what is not named is removed"),
   )
     .option(...JSON_OPTION)
     .runs(
-      withSession(async ({ client, print }, options: RuleOptions) => {
-        const defaults = await client.putDefaults(rulesIn(options));
+      withSession(async ({ client, print }, options: RetryOptions) => {
+        const defaults = await client.putDefaults(retrySettingsIn(options));
         print(defaults, () => `All hosts: ${settingsText(defaults)}.`);
       }),
     );
@@ -46,12 +46,12 @@ async function listHosts({ client, print }: Session): Promise<void> {
   });
 }
 
-type SetOptions = RuleOptions & { readonly maxPerSecond?: number; readonly maxConcurrent?: number };
+type SetOptions = RetryOptions & { readonly maxPerSecond?: number; readonly maxConcurrent?: number };
 
 async function setHost(session: Session, options: SetOptions, host: string): Promise<void> {
   const { maxPerSecond, maxConcurrent } = options;
   const settings: PutHostSettings = {
-    ...rulesIn(options),
+    ...retrySettingsIn(options),
     ...given({ max_per_second: maxPerSecond, max_concurrent: maxConcurrent }),
   };
   const row = await session.client.putHost(host, settings);

@@ -14,7 +14,7 @@ import {
   headersIn,
 } from "../command.ts";
 import { inOrder, parseJson, parseObject } from "../output.ts";
-import { addRuleOptions, type RuleOptions, rulesIn } from "../rules.ts";
+import { addRetryOptions, type RetryOptions, retrySettingsIn } from "../retry-options.ts";
 import { addServiceCommand, JSON_OPTION, type Session, waitForEnd, withSession } from "../session.ts";
 
 const WHEN_UNKNOWN = ["retry", "stop"] as const;
@@ -56,7 +56,7 @@ export function addSend(program: CliCommand): void {
     .option("--run-at <time>", "not before this time, such as 2026-03-04T12:00:00Z")
     .option("--delay <seconds>", "not before so many seconds have passed", wholeNumber("delay"))
     .option("--expires-at <time>", "cancel it if it was not sent before this time");
-  addRuleOptions(command)
+  addRetryOptions(command)
     .option("--sync", "let the create wait for the end, 30 seconds or as --wait says")
     .option("--wait <seconds>", "wait up to this long for the end, also for a person's decision", wholeNumber("wait"))
     .option(...JSON_OPTION)
@@ -68,7 +68,7 @@ export function addSend(program: CliCommand): void {
 }
 
 type SendOptions = Pick<CreateAction, (typeof FLAGS)[number]> &
-  RuleOptions & {
+  RetryOptions & {
     readonly runAt?: string;
     readonly delay?: number;
     readonly expiresAt?: string;
@@ -111,7 +111,7 @@ async function actionOf(url: string, options: SendOptions, io: Io): Promise<Crea
     run_at: options.runAt,
     delay_seconds: options.delay,
     expires_at: options.expiresAt,
-    ...rulesIn(options),
+    ...retrySettingsIn(options),
     headers: header.length === 0 ? undefined : await headersIn(header, io),
     ...(await bodyOf(options, io)),
     metadata: options.metadata === undefined ? undefined : Object.fromEntries(pairsOf(options.metadata, "--metadata")),

@@ -8,7 +8,7 @@ import {
   BACKOFF_CAP_MS_MAX,
   GIVE_UP_ON_MAX,
 } from "../core/limits.ts";
-import { type AttemptRules, STATUS_CLASSES, type StatusPattern } from "../core/rules.ts";
+import { type RetrySettings, STATUS_CLASSES, type StatusPattern } from "../core/retry-settings.ts";
 
 const BackoffJson = Type.Refine(
   Type.Object(
@@ -58,7 +58,7 @@ const StatusPatternJson = Type.Refine(
 );
 
 /** How attempts are made and repeated, in a create and in the settings of a host or account. */
-export const ruleMembers = {
+export const retryMembers = {
   timeout_ms: Type.Optional(
     Type.Integer({
       minimum: ATTEMPT_TIMEOUT_SET_MS_MIN,
@@ -77,12 +77,16 @@ export const ruleMembers = {
   ),
 };
 
-const RulesJson = Type.Object(ruleMembers);
+const RetrySettingsJson = Type.Object(retryMembers);
 
-export type RulesJson = Static<typeof RulesJson>;
+export type RetrySettingsJson = Static<typeof RetrySettingsJson>;
 
-/** Members that were checked, as rules. */
-export function rulesFrom({ timeout_ms: timeoutMs, backoff, give_up_on: giveUpOn }: RulesJson): AttemptRules {
+/** Members that were checked, as settings. */
+export function retrySettingsFrom({
+  timeout_ms: timeoutMs,
+  backoff,
+  give_up_on: giveUpOn,
+}: RetrySettingsJson): RetrySettings {
   return {
     timeoutMs: timeoutMs ?? null,
     backoff: backoff === undefined ? null : { baseMs: backoff.base_ms, capMs: backoff.cap_ms },
@@ -91,7 +95,7 @@ export function rulesFrom({ timeout_ms: timeoutMs, backoff, give_up_on: giveUpOn
 }
 
 /** Only what is set. */
-export function rulesJson({ timeoutMs, backoff, giveUpOn }: AttemptRules): RulesJson {
+export function retrySettingsJson({ timeoutMs, backoff, giveUpOn }: RetrySettings): RetrySettingsJson {
   return {
     ...(timeoutMs !== null && { timeout_ms: timeoutMs }),
     ...(backoff !== null && { backoff: { base_ms: backoff.baseMs, cap_ms: backoff.capMs } }),

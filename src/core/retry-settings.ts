@@ -6,7 +6,7 @@ export const STATUS_CLASSES = ["3xx", "4xx", "5xx"] as const;
 export type StatusPattern = number | (typeof STATUS_CLASSES)[number];
 
 /** How attempts are made and repeated. A member that is null is decided by whoever comes next: host, account, server. */
-export interface AttemptRules {
+export interface RetrySettings {
   /** One deadline for a whole attempt. */
   readonly timeoutMs: number | null;
   readonly backoff: Backoff | null;
@@ -15,14 +15,17 @@ export interface AttemptRules {
 }
 
 /** The same where everything is decided. */
-export type EffectiveRules = { readonly [Name in keyof AttemptRules]: NonNullable<AttemptRules[Name]> };
+export type EffectiveRetrySettings = { readonly [Name in keyof RetrySettings]: NonNullable<RetrySettings[Name]> };
 
-export const NO_RULES: AttemptRules = { timeoutMs: null, backoff: null, giveUpOn: null };
+export const NO_RETRY_SETTINGS: RetrySettings = { timeoutMs: null, backoff: null, giveUpOn: null };
 
-/** The rules that apply, each member by itself: of `rules` the first that says something, else the server's. */
-export function rulesOf(server: EffectiveRules, rules: readonly AttemptRules[]): EffectiveRules {
-  const first = <Name extends keyof AttemptRules>(name: Name): AttemptRules[Name] => {
-    return rules.find((one) => one[name] !== null)?.[name] ?? null;
+/** The settings that apply, each member by itself: of `settings` the first that says something, else the server's. */
+export function effectiveRetrySettings(
+  server: EffectiveRetrySettings,
+  settings: readonly RetrySettings[],
+): EffectiveRetrySettings {
+  const first = <Name extends keyof RetrySettings>(name: Name): RetrySettings[Name] => {
+    return settings.find((one) => one[name] !== null)?.[name] ?? null;
   };
   return {
     timeoutMs: first("timeoutMs") ?? server.timeoutMs,

@@ -1,23 +1,23 @@
 import type { PutDefaults } from "../client/openapi.ts";
-import type { StatusPattern } from "../core/rules.ts";
+import type { StatusPattern } from "../core/retry-settings.ts";
 import { type CliCommand, given, UsageError, wholeNumber } from "./command.ts";
 
-/** What the options of `addRuleOptions` give. */
-export interface RuleOptions {
+/** What the options of `addRetryOptions` give. */
+export interface RetryOptions {
   readonly timeoutMs?: number;
   readonly backoff?: PutDefaults["backoff"];
   readonly giveUpOn?: StatusPattern[];
 }
 
 /** Adds the options about how attempts are made and repeated. */
-export function addRuleOptions(command: CliCommand): CliCommand {
+export function addRetryOptions(command: CliCommand): CliCommand {
   return command
     .option("--timeout-ms <n>", "deadline of an attempt, 1000 to 120000", wholeNumber("timeout-ms"))
     .option("--backoff <base:cap>", "milliseconds after the first failure, and at most: 1000:60000", backoffIn)
     .option("--give-up-on <list>", "statuses after which no attempt follows: 401,422,5xx; none: an empty text", listIn);
 }
 
-export function rulesIn({ timeoutMs, backoff, giveUpOn }: RuleOptions): PutDefaults {
+export function retrySettingsIn({ timeoutMs, backoff, giveUpOn }: RetryOptions): PutDefaults {
   return given({ timeout_ms: timeoutMs, backoff, give_up_on: giveUpOn });
 }
 
@@ -34,7 +34,7 @@ export function settingsParts({
   ];
 }
 
-function backoffIn(text: string): RuleOptions["backoff"] {
+function backoffIn(text: string): RetryOptions["backoff"] {
   const [, base, cap] = /^(\d{1,9}):(\d{1,9})$/.exec(text) ?? [];
   if (base !== undefined && cap !== undefined) return { base_ms: Number(base), cap_ms: Number(cap) };
   throw new UsageError(`--backoff takes two numbers of milliseconds, like 1000:60000, not ${JSON.stringify(text)}.`);
