@@ -781,3 +781,24 @@ export const PALETTE_TEXT_CHARS_MAX = 200;
 
 /** How long the demo waits for its service to finish what is due. */
 export const DEMO_SETTLE_MS_MAX = 30 * SECOND_MS;
+
+// Rules
+
+/** Rules of an account. */
+export const RULES_MAX = 500;
+/** Text of an expression. */
+export const RULE_EXPRESSION_BYTES_MAX = 4_096;
+/** A pattern of `like`, and the instructions that those of an expression compile to: a search may run each at each character. */
+export const RULE_PATTERN_CHARS_MAX = 500;
+export const RULE_PATTERN_SIZE_MAX = 1_500;
+/** What one check of an expression may cost. A step takes some 50 ns; a list or text costs by its length. */
+export const RULE_STEPS_MAX = 100_000;
+/** Longer lists can be counted and searched, but no macro runs over them. */
+export const RULE_LIST_MEMBERS_MAX = 1_000;
+/** A body that is longer or deeper can't be read by an expression. */
+export const RULE_BODY_CHARS_MAX = 262_144;
+export const RULE_BODY_DEPTH_MAX = 64;
+/** Members of one list of a rule: keys, methods, hosts. */
+export const RULE_LIST_MAX = 100;
+export const RULE_PATH_CHARS_MAX = 1_024;
+export const RULE_MESSAGE_CHARS_MAX = 500;

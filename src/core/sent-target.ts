@@ -1,0 +1,53 @@
+import { decodeUnreserved, normalTarget } from "./target.ts";
+
+/** Where a call goes as it is sent, which is what its target reads; the URL as written may say something else. */
+export interface SentTarget {
+  /** ASCII, lower case, without port. */
+  readonly hostname: string;
+  /** With the port unless it is the scheme's default. */
+  readonly host: string;
+  /** Dots are resolved, and characters that need no code are written plainly. */
+  readonly path: string;
+  /** Without the question mark. */
+  readonly query: string;
+  /** Targets read such a path in different ways: it has a code of a slash, backslash, dot or percent sign, `;` or `//`. */
+  readonly isAmbiguous: boolean;
+}
+
+/** The target as it is sent; null: the text is no http or https URL. */
+export function sentTarget(url: string): SentTarget | null {
+  const target = normalTarget(url);
+  if (target === null) return null;
+  const { hostname, host, pathname, rest } = target;
+  return {
+    hostname,
+    host,
+    path: decodeUnreserved(pathname),
+    query: rest.slice(pathname.length + 1),
+    isAmbiguous: AMBIGUOUS.test(pathname),
+  };
+}
+
+/** `%25` too, since a target that decodes twice reads `%252f` as a slash. */
+const AMBIGUOUS = /%2f|%5c|%2e|%25|;|\/\//i;
+
+/**
+ * Whether a path lies under a prefix, by whole segments: `/pay` is no prefix of `/payments`. `*` in the prefix stands for one
+ * segment. An ambiguous path is under none.
+ */
+export function isUnder({ path, isAmbiguous }: Pick<SentTarget, "path" | "isAmbiguous">, prefix: string): boolean {
+  if (isAmbiguous) return false;
+  const segments = path.split("/");
+  const wanted = (prefix.endsWith("/") ? prefix.slice(0, -1) : prefix).split("/");
+  return (
+    segments.length >= wanted.length &&
+    wanted.every((one, at) => (one === "*" ? segments[at] !== "" : one === segments[at]))
+  );
+}
+
+/** A prefix as `isUnder` compares it: written as paths are sent. Null: no path can lie under it. */
+export function normalPrefix(text: string): string | null {
+  if (!text.startsWith("/") || /[?#\\\s]/.test(text)) return null;
+  const target = sentTarget(`http://host${text}`);
+  return target === null || target.isAmbiguous ? null : target.path;
+}

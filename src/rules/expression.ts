@@ -1,0 +1,477 @@
+import { type ASTNode, Environment, ParseError, TypeError as CheckError } from "@marcbachmann/cel-js";
+import { RE2JS } from "re2js";
+import {
+  RULE_EXPRESSION_BYTES_MAX,
+  RULE_LIST_MEMBERS_MAX,
+  RULE_PATTERN_CHARS_MAX,
+  RULE_PATTERN_SIZE_MAX,
+  RULE_STEPS_MAX,
+} from "../core/limits.ts";
+import {
+  ActionFacts,
+  type Facts,
+  foldName,
+  isExact,
+  KeyFacts,
+  type MemberNames,
+  numberFact,
+  Undecidable,
+} from "./facts.ts";
+import { isZone, wallTime } from "./zones.ts";
+
+/** A condition in CEL (cel.dev), compiled. */
+export interface Expression {
+  readonly text: string;
+  /** Members that it names, by their folded form. */
+  readonly names: MemberNames;
+  readonly run: (facts: Facts) => unknown;
+}
+
+/** What is wrong with an expression and what to do, and where: lines and columns from 1, the offset in characters from 0. */
+export interface ExpressionError {
+  readonly message: string;
+  readonly line: number;
+  readonly column: number;
+  readonly offset: number;
+}
+
+/** The expression holds or does not, or a sentence that says why one can't tell. */
+export type Verdict = boolean | { readonly undecidable: string };
+
+/** The expression, or the first thing that is wrong with it. */
+export function compileExpression(
+  text: string,
+): { readonly expression: Expression } | { readonly error: ExpressionError } {
+  try {
+    if (Buffer.byteLength(text) > RULE_EXPRESSION_BYTES_MAX) {
+      throw new Refused(`Is longer than ${RULE_EXPRESSION_BYTES_MAX} bytes. Split it into two rules.`, 0);
+    }
+    const parsed = environment.parse(text);
+    const names = new Map<string, string>();
+    // Before the types: `matches` has them right.
+    check(parsed.ast, { names, patterns: new Map(), loop: null });
+    const { valid, type, error } = parsed.check();
+    if (!valid) throw error ?? new Refused("Can't be checked.", 0);
+    if (type !== "bool" && type !== "dyn") {
+      throw new Refused(
+        `Must be true or false, and is of type ${type}. Compare it, as in action.body.amount > 100.`,
+        0,
+      );
+    }
+    meter(parsed.ast);
+    const run = ({ action, key, now, recent }: Facts): unknown => parsed({ action, key, now, recent });
+    return { expression: { text, names, run } };
+  } catch (error) {
+    return { error: located(text, error) };
+  }
+}
+
+/** Checks a request. It throws nothing, and takes at most `RULE_STEPS_MAX` steps. */
+export function evaluate({ names, run }: Expression, facts: Facts): Verdict {
+  stepsLeft = RULE_STEPS_MAX;
+  facts.action.names = names;
+  try {
+    const result = run(facts);
+    return typeof result === "boolean" ? result : { undecidable: "Its result is neither true nor false." };
+  } catch (error) {
+    return { undecidable: sentenceOf(error) };
+  }
+}
+
+/** An expression that is well-formed and still not allowed. */
+class Refused extends Error {
+  readonly offset: number;
+
+  constructor(message: string, offset: number) {
+    super(message);
+    this.offset = offset;
+  }
+}
+
+const environment = new Environment({
+  homogeneousAggregateLiterals: false,
+  limits: { maxDepth: 64, maxAstNodes: 2_000 },
+})
+  .registerType("Action", {
+    ctor: ActionFacts,
+    fields: {
+      method: "string",
+      host: "string",
+      path: "string",
+      query: "map<string, string>",
+      headers: "map<string, string>",
+      body: "dyn",
+      title: "string",
+      metadata: "map<string, string>",
+    },
+  })
+  .registerType("Key", { ctor: KeyFacts, fields: { id: "string", name: "string", role: "string" } })
+  .registerVariable("action", "Action")
+  .registerVariable("key", "Key")
+  .registerVariable("now", "google.protobuf.Timestamp")
+  .registerVariable("recent", "map<string, int>")
+  .registerFunction("like(string, string): bool", notMetered, { async: false })
+  .registerFunction("number(dyn): dyn", numberIn, { async: false })
+  .registerFunction(
+    "google.protobuf.Timestamp.hour(string): int",
+    (at: Date, zone: string) => BigInt(wallTime(at, zone).hour),
+    { async: false },
+  )
+  .registerFunction(
+    "google.protobuf.Timestamp.minute(string): int",
+    (at: Date, zone: string) => BigInt(wallTime(at, zone).minute),
+    { async: false },
+  )
+  .registerFunction(
+    "google.protobuf.Timestamp.weekday(string): string",
+    (at: Date, zone: string) => wallTime(at, zone).weekday,
+    { async: false },
+  );
+
+/** CEL has no operators of an integer and a double, and a member's type is known only when it is read. */
+const MIXED = {
+  "+": (a: number, b: number) => a + b,
+  "-": (a: number, b: number) => a - b,
+  "*": (a: number, b: number) => a * b,
+  "/": (a: number, b: number) => a / b,
+};
+
+for (const [sign, compute] of Object.entries(MIXED)) {
+  environment.registerOperator(`int ${sign} double: double`, (a: bigint, b: number) => compute(double(a), b));
+  environment.registerOperator(`double ${sign} int: double`, (a: number, b: bigint) => compute(a, double(b)));
+}
+
+function double(value: bigint): number {
+  if (BigInt(Number(value)) === value) return Number(value);
+  throw new Undecidable("It computes with a number that has too many digits.");
+}
+
+/** The number that a text says, as in a field of a form. */
+function numberIn(value: unknown): number | bigint {
+  if (typeof value === "number" || typeof value === "bigint") return value;
+  if (typeof value === "string") {
+    const number = NUMBER.test(value) ? numberFact(value) : null;
+    if (typeof number === "number" || typeof number === "bigint") return number;
+  }
+  throw new Undecidable("It uses number() on what is no number.");
+}
+
+/** As JSON has them; targets differ in how they read `1e3`, `0x10`, `1,000` and spaces. */
+const NUMBER = /^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/;
+
+/** `meter` puts the compiled pattern in its place. */
+function notMetered(): never {
+  throw new Undecidable("Its pattern was not compiled.");
+}
+
+// What may stand in an expression
+
+/** Every function that an expression may call: what is not here may be slow, or reads texts more loosely than targets do. */
+const FUNCTIONS: ReadonlySet<string> = new Set(["has", "size", "string", "number", "like", "timestamp", "duration"]);
+
+const MACROS: ReadonlySet<string> = new Set(["all", "exists", "exists_one", "filter", "map"]);
+
+const METHODS: ReadonlySet<string> = new Set([
+  ...MACROS,
+  "size",
+  "contains",
+  "startsWith",
+  "endsWith",
+  "lowerAscii",
+  "upperAscii",
+  "trim",
+  "hour",
+  "minute",
+  "weekday",
+]);
+
+const VARIABLES: ReadonlySet<string> = new Set(["action", "key", "now", "recent"]);
+
+/** What to write in place of what CEL has elsewhere. */
+const INSTEAD: ReadonlyMap<string, string> = new Map([
+  ["matches", "Write like(text, 'pattern'), which takes the same patterns and is never slow."],
+  ...["int", "uint", "double"].map((name): [string, string] => [name, "Write number(text) for a number in a text."]),
+  ...["getHours", "getMinutes", "getDayOfWeek", "getDate", "getMonth", "getFullYear"].map((name): [string, string] => [
+    name,
+    "Write now.hour('Europe/Berlin'), now.minute('Europe/Berlin') or now.weekday('Europe/Berlin').",
+  ]),
+]);
+
+const LITERAL_ONLY: ReadonlySet<string> = new Set(["timestamp", "duration"]);
+const ZONED: ReadonlySet<string> = new Set(["hour", "minute", "weekday"]);
+
+interface Scope {
+  readonly names: Map<string, string>;
+  /** Those of `like`, by their text: how many instructions they compile to. */
+  readonly patterns: Map<string, number>;
+  /** The variable of the macro around it. */
+  readonly loop: string | null;
+}
+
+/** Throws for what is not allowed, and notes the names of members. */
+function check(node: ASTNode, scope: Scope): void {
+  if (node.op === "value") checkLiteral(node);
+  else if (node.op === "id") checkName(node.args, node.start, scope);
+  else if (node.op === "call") checkCall(node.args[0], null, node.args[1], node, scope);
+  else if (node.op === "rcall") checkCall(node.args[0], node.args[1], node.args[2], node, scope);
+  else {
+    if (node.op === ".") noteName(scope, node.args[1]);
+    if (node.op === "[]" && node.args[1].op === "value") noteName(scope, node.args[1].args);
+    for (const child of childrenOf(node)) check(child, scope);
+  }
+}
+
+function noteName({ names }: Scope, name: unknown): void {
+  if (typeof name === "string") names.set(foldName(name), name);
+}
+
+function checkLiteral(node: ASTNode & { readonly op: "value" }): void {
+  const { args, input, start, end } = node;
+  if (typeof args === "number" && !isExact(input.slice(start, end).trim(), args)) {
+    throw new Refused("The number has more digits than can be compared. Write at most 15 digits.", start);
+  }
+  if (typeof args === "object" && args !== null) throw new Refused("Bytes and unsigned numbers are not known.", start);
+}
+
+function checkName(name: string, offset: number, { loop }: Scope): void {
+  if (name === loop || VARIABLES.has(name)) return;
+  throw new Refused(`There is no "${name}". There are ${[...VARIABLES].join(", ")}.`, offset);
+}
+
+function checkCall(
+  name: string,
+  receiver: ASTNode | null,
+  args: readonly ASTNode[],
+  { start }: ASTNode,
+  scope: Scope,
+): void {
+  const known = receiver === null ? FUNCTIONS : METHODS;
+  const offset = receiver === null ? start : receiver.end;
+  if (!known.has(name)) {
+    const instead = INSTEAD.get(name) ?? `There are ${[...known].join(", ")}.`;
+    throw new Refused(`"${name}" can't be used. ${instead}`, offset);
+  }
+  const [first, second] = args;
+  if (name === "like") checkPattern(second, scope.patterns);
+  if (LITERAL_ONLY.has(name)) textIn(first, `${name}() takes a text in quotes.`, start);
+  if (ZONED.has(name)) checkZone(first, offset);
+  if (receiver !== null) check(receiver, scope);
+  const isMacro = receiver !== null && MACROS.has(name) && args.length > 1;
+  if (!isMacro) {
+    for (const arg of args) check(arg, scope);
+    return;
+  }
+  if (scope.loop !== null) {
+    throw new Refused(
+      `"${name}" can't stand inside of another macro, which could take long. Use one of the two.`,
+      offset,
+    );
+  }
+  // Whatever else the first is, cel-js has refused it.
+  const variable = first?.op === "id" ? first.args : "";
+  if (VARIABLES.has(variable)) throw new Refused(`"${variable}" is taken. Use another name.`, first?.start ?? offset);
+  for (const arg of args.slice(1)) check(arg, { ...scope, loop: variable });
+}
+
+/** Compiles it once more than `meter`, which does so for expressions without errors. */
+function checkPattern(node: ASTNode | undefined, patterns: Map<string, number>): void {
+  const offset = node?.start ?? 0;
+  const pattern = textIn(node, "The pattern of like() is a text in quotes.", offset);
+  if (pattern.length > RULE_PATTERN_CHARS_MAX) {
+    throw new Refused(`The pattern is longer than ${RULE_PATTERN_CHARS_MAX} characters.`, offset);
+  }
+  try {
+    patterns.set(pattern, RE2JS.compile(pattern).programSize());
+  } catch (error) {
+    throw new Refused(`The pattern can't be read: ${error instanceof Error ? error.message : "unknown"}.`, offset);
+  }
+  const size = patterns.values().reduce((sum, one) => sum + one, 0);
+  if (size > RULE_PATTERN_SIZE_MAX) throw new Refused("The patterns are too large. Repeat less in them.", offset);
+}
+
+function checkZone(node: ASTNode | undefined, offset: number): void {
+  const zone = textIn(node, "Name a time zone, such as 'Europe/Berlin'.", offset);
+  if (!isZone(zone)) throw new Refused(`There is no time zone "${zone}". Use a name such as Europe/Berlin.`, offset);
+}
+
+function textIn(node: ASTNode | undefined, refusal: string, offset: number): string {
+  if (node?.op === "value" && typeof node.args === "string") return node.args;
+  throw new Refused(refusal, offset);
+}
+
+function childrenOf(node: ASTNode): readonly ASTNode[] {
+  if (node.op === "value" || node.op === "id") return [];
+  if (node.op === "." || node.op === ".?") return [node.args[0]];
+  if (node.op === "call") return node.args[1];
+  if (node.op === "rcall") return [node.args[1], ...node.args[2]];
+  if (node.op === "map") return node.args.flat();
+  return node.op === "!_" || node.op === "-_" ? [node.args] : node.args;
+}
+
+// What an expression may cost
+
+/** Of the expression that runs: it runs to its end before another begins. */
+let stepsLeft = 0;
+
+function spend(steps: number): void {
+  stepsLeft -= steps;
+  if (stepsLeft < 0) throw new Undecidable("It would take too long for this request.");
+}
+
+/**
+ * The inside of a node of cel-js, which its types leave out: `handle` is what the checker chose to compute it from its parts,
+ * and `meta.alternate` the loop that a macro stands for. The package is pinned; a test says when an update changes this.
+ */
+interface CheckedNode {
+  handle?: (...parts: readonly unknown[]) => unknown;
+  readonly meta: { readonly alternate?: CheckedNode };
+}
+
+/** Makes each part of a checked expression count what it costs. Only what is cheap whatever it is given stays as it is. */
+function meter(node: ASTNode): void {
+  // Safe: see the type.
+  const own = node as unknown as CheckedNode;
+  const checked = own.meta.alternate ?? own;
+  const { handle } = checked;
+  if (handle !== undefined) checked.handle = meteredHandle(node, handle);
+  for (const child of childrenOf(node)) meter(child);
+}
+
+type Handle = NonNullable<CheckedNode["handle"]>;
+
+function meteredHandle(node: ASTNode, handle: Handle): Handle {
+  if (node.op === "call") return node.args[0] === "like" ? search(node.args[1]) : costly(handle);
+  if (node.op === "rcall") return MACROS.has(node.args[0]) ? iterating(node, handle) : costly(handle);
+  if (COMPUTES.has(node.op)) return computed(node.op, handle);
+  return COMPARES.has(node.op) ? compared(handle) : handle;
+}
+
+const COMPUTES: ReadonlySet<string> = new Set(["+", "-", "*", "/", "%"]);
+const COMPARES: ReadonlySet<string> = new Set(["==", "!=", "in"]);
+
+/** A comparison with what is no number would be false whatever it is compared with. */
+function computed(op: string, handle: Handle): Handle {
+  return (left, right, ...rest) => {
+    spend(1 + sizeOf(left) + sizeOf(right));
+    if (op === "/" && right === 0) throw new Undecidable("It divides by zero.");
+    const result = handle(left, right, ...rest);
+    if (typeof result === "number" && !Number.isFinite(result))
+      throw new Undecidable("A number in it grows too large.");
+    return result;
+  };
+}
+
+function compared(handle: Handle): Handle {
+  return (left, right, ...rest) => {
+    spend(1 + sizeOf(left) + sizeOf(right) + (isCollection(left) && isCollection(right) ? COLLECTIONS_STEPS : 0));
+    return handle(left, right, ...rest);
+  };
+}
+
+/** Of a comparison that reads both to the bottom. */
+const COLLECTIONS_STEPS = 5_000;
+
+/** Of a function that reads its texts: a search may compare the one with each place of the other. */
+function costly(handle: Handle): Handle {
+  return (args, ...rest) => {
+    if (Array.isArray(args)) spend(1 + sizeOf(args[0]) * (1 + sizeOf(args[1])));
+    return handle(args, ...rest);
+  };
+}
+
+function iterating(node: ASTNode & { readonly op: "rcall" }, handle: Handle): Handle {
+  const weight = node.args[2].reduce((sum, arg) => sum + nodesIn(arg), 0);
+  return (items, ...rest) => {
+    const size = membersOf(items);
+    if (size > RULE_LIST_MEMBERS_MAX) {
+      throw new Undecidable(`A list in it has more than ${RULE_LIST_MEMBERS_MAX} members.`);
+    }
+    spend(size * weight);
+    return handle(items, ...rest);
+  };
+}
+
+function nodesIn(node: ASTNode): number {
+  return childrenOf(node).reduce((sum, child) => sum + nodesIn(child), 1);
+}
+
+function search([, pattern]: readonly ASTNode[]): Handle {
+  const compiled = RE2JS.compile(textIn(pattern, "The pattern of like() is a text in quotes.", 0));
+  const weight = 1 + compiled.programSize() / 25;
+  return (args) => {
+    const text: unknown = Array.isArray(args) ? args[0] : null;
+    if (typeof text !== "string") throw new Undecidable("It uses like() on what is no text.");
+    spend(1 + text.length * weight);
+    return compiled.matcher(text).find();
+  };
+}
+
+/** In steps. */
+function sizeOf(value: unknown): number {
+  if (typeof value === "string") return value.length / 100;
+  return membersOf(value);
+}
+
+function membersOf(value: unknown): number {
+  if (value instanceof Map) return value.size;
+  return Array.isArray(value) ? value.length : 0;
+}
+
+function isCollection(value: unknown): boolean {
+  return typeof value === "object" && value !== null;
+}
+
+// What is said of errors
+
+function located(text: string, error: unknown): ExpressionError {
+  const offset = error instanceof Refused ? error.offset : (rangeOf(error)?.start ?? 0);
+  const before = text.slice(0, offset).split("\n");
+  const message = error instanceof Refused ? error.message : celMessage(error);
+  return { message, line: before.length, column: (before.at(-1) ?? "").length + 1, offset };
+}
+
+function rangeOf(error: unknown): { readonly start: number } | undefined {
+  return error instanceof ParseError || error instanceof CheckError ? error.range : undefined;
+}
+
+/** Tokens as cel-js names them. */
+const TOKENS: Readonly<Record<string, string>> = {
+  EOF: "the end",
+  RPAREN: '")"',
+  LPAREN: '"("',
+  RBRACKET: '"]"',
+  RBRACE: '"}"',
+  COLON: '":"',
+  COMMA: '","',
+  IDENTIFIER: "a name",
+};
+
+function celMessage(error: unknown): string {
+  if (error instanceof RangeError) return "Is nested too deep. Use fewer brackets.";
+  if (!(error instanceof ParseError || error instanceof CheckError)) return "Can't be read.";
+  if (error.code === "invalid_macro_argument") {
+    return "Takes another argument: has(action.body.amount), or a name and a condition as in list.exists(x, x > 5).";
+  }
+  const text = error.summary.replaceAll(/\b[A-Z]{3,}\b/g, (token) => TOKENS[token] ?? token);
+  const sentence = text.endsWith(".") ? text : `${text}.`;
+  return error.code === "no_such_overload" || error.code === "no_matching_overload"
+    ? `${capital(sentence)} Compare values of one type, such as a number with a number.`
+    : capital(sentence);
+}
+
+function capital(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+/** Of an error while it runs. */
+function sentenceOf(error: unknown): string {
+  if (error instanceof Undecidable) return error.message;
+  const { code, summary } = error as { readonly code?: string; readonly summary?: string };
+  const [, name] = /^No such key: (.*)$/s.exec(summary ?? "") ?? [];
+  if (name !== undefined) return `The request has no "${name.slice(0, 40)}".`;
+  if (code === "no_such_overload" || code === "no_matching_overload") {
+    return "It compares or computes values of types that do not go together, such as a text and a number.";
+  }
+  if (code === "division_by_zero" || code === "modulo_by_zero") return "It divides by zero.";
+  return "It can't be computed for this request.";
+}

@@ -1,0 +1,309 @@
+import type { ActionRequest } from "../core/action.ts";
+import { type BodyMember, bodyMemberOf, contentTypeOf, formPairs, isJsonMember } from "../core/body.ts";
+import { endOfString } from "../core/json-walk.ts";
+import { RULE_BODY_CHARS_MAX, RULE_BODY_DEPTH_MAX } from "../core/limits.ts";
+import { type SentTarget, sentTarget } from "../core/sent-target.ts";
+import type { Role } from "../core/roles.ts";
+
+/** Why an expression can't be decided: a sentence. */
+export class Undecidable extends Error {}
+
+/** The parts of a request that rules read. */
+export type RuledRequest = Pick<ActionRequest, "method" | "url" | "headers" | "body" | "title" | "extras">;
+
+/** Who calls. A person who creates an action has no key: the texts are empty. */
+export interface RuledKey {
+  readonly id: string;
+  readonly name: string;
+  readonly role: Role;
+}
+
+/** Values of an expression: an object is a Map, since its members may be called `constructor`. */
+export type FactValue = string | number | bigint | boolean | null | Unreadable | FactValue[] | FactMap;
+type FactMap = Map<string, FactValue>;
+
+/** The members of an expression that names of a request are compared with, by their folded form. */
+export type MemberNames = ReadonlyMap<string, string>;
+
+/** A value in a body that no expression can read as it is written. */
+interface Unreadable {
+  readonly constructor: never;
+}
+
+/** cel-js looks at `constructor` of whatever it reads. */
+function unreadable(why: string): Unreadable {
+  const get = (): never => {
+    throw new Undecidable(why);
+  };
+  return Object.defineProperty({}, "constructor", { get }) as Unreadable;
+}
+
+/** `action` of expressions: each part is read when one asks for it, once for all rules of a request. */
+export class ActionFacts {
+  readonly method: string;
+  readonly title: string;
+  readonly target: SentTarget;
+  readonly #request: RuledRequest;
+  #query: (() => Named) | null = null;
+  #headers: (() => FactMap) | null = null;
+  #body: (() => Named) | null = null;
+  /** Of the expression that is checked now. */
+  names: MemberNames = new Map();
+
+  constructor(request: RuledRequest) {
+    this.#request = request;
+    this.method = request.method;
+    this.title = request.title ?? "";
+    const target = sentTarget(request.url);
+    if (target === null) throw new TypeError("The stored target is no http or https URL.");
+    this.target = target;
+  }
+
+  get host(): string {
+    return this.target.host;
+  }
+
+  get path(): string {
+    return this.target.path;
+  }
+
+  get query(): FactValue {
+    this.#query ??= once(() => ofPairs(formPairs(this.target.query), "The query"));
+    return valueFor(this.#query(), this.names, "The query");
+  }
+
+  get headers(): FactMap {
+    this.#headers ??= once(() => headersOf(this.#request.headers ?? {}));
+    return this.#headers();
+  }
+
+  get body(): FactValue {
+    this.#body ??= once(() => bodyOf(this.#request));
+    return valueFor(this.#body(), this.names, "The body");
+  }
+
+  get metadata(): FactMap {
+    return new Map(Object.entries(this.#request.extras.metadata ?? {}));
+  }
+}
+
+/** `key` of expressions. */
+export class KeyFacts {
+  readonly id: string;
+  readonly name: string;
+  readonly role: string;
+
+  constructor(key: RuledKey | null) {
+    this.id = key?.id ?? "";
+    this.name = key?.name ?? "";
+    this.role = key?.role ?? "";
+  }
+}
+
+/** What rules know of a request. */
+export interface Facts {
+  readonly request: RuledRequest;
+  readonly action: ActionFacts;
+  readonly key: KeyFacts;
+  readonly now: Date;
+  /** Counts by name. */
+  readonly recent: ReadonlyMap<string, bigint>;
+}
+
+/** What rules know of a request. Nothing is parsed before a rule reads it. */
+export function factsOf(
+  request: RuledRequest,
+  key: RuledKey | null,
+  now: Date,
+  recent: Readonly<Record<string, number>> = {},
+): Facts {
+  return {
+    request,
+    action: new ActionFacts(request),
+    key: new KeyFacts(key),
+    now,
+    recent: new Map(Object.entries(recent).map(([name, count]) => [name, BigInt(Math.trunc(count))])),
+  };
+}
+
+/** A name as targets that ignore case compare it: Go reads `ſ` as `s` and the sign of Kelvin as `k`. */
+export function foldName(name: string): string {
+  return name.normalize("NFKC").toUpperCase().toLowerCase();
+}
+
+/** A value, and the names in it by their folded form. */
+interface Named {
+  readonly value: FactValue;
+  readonly names: ReadonlyMap<string, string>;
+}
+
+/** What `make` gives or throws, made once. */
+function once<Value>(make: () => Value): () => Value {
+  let made: { readonly value: Value } | { readonly error: unknown } | null = null;
+  return () => {
+    if (made === null) {
+      try {
+        made = { value: make() };
+      } catch (error) {
+        made = { error };
+      }
+    }
+    if ("error" in made) throw made.error;
+    return made.value;
+  };
+}
+
+/** A target that ignores case would read `Amount` as the `amount` of the expression. */
+function valueFor({ value, names }: Named, read: MemberNames, what: string): FactValue {
+  for (const [folded, name] of read) {
+    const given = names.get(folded);
+    if (given !== undefined && given !== name) {
+      throw new Undecidable(`${what} has "${shown(given)}", which differs from "${shown(name)}" only by case.`);
+    }
+  }
+  return value;
+}
+
+function shown(name: string): string {
+  return name.length > 40 ? `${name.slice(0, 40)}…` : name;
+}
+
+/** Throws where two names of one object are equal but for case, of which targets take either. */
+function checkNames(names: Iterable<string>, all: Map<string, string>, what: string): void {
+  const own = new Set<string>();
+  for (const name of names) {
+    const folded = foldName(name);
+    if (own.has(folded)) throw new Undecidable(`${what} has the name "${shown(name)}" twice, or in two spellings.`);
+    own.add(folded);
+    const known = all.get(folded);
+    if (known !== undefined && known !== name) {
+      throw new Undecidable(`${what} has the names "${shown(known)}" and "${shown(name)}", which differ only by case.`);
+    }
+    all.set(folded, name);
+  }
+}
+
+function ofPairs(pairs: readonly (readonly [name: string, value: string])[], what: string): Named {
+  const names = new Map<string, string>();
+  checkNames(
+    pairs.map(([name]) => name),
+    names,
+    what,
+  );
+  return { value: new Map(pairs), names };
+}
+
+function headersOf(headers: Readonly<Record<string, string>>): FactMap {
+  const read = new Map<string, FactValue>();
+  for (const [name, value] of Object.entries(headers)) {
+    const lower = name.toLowerCase();
+    if (read.has(lower)) throw new Undecidable(`The request has the header "${shown(lower)}" twice.`);
+    read.set(lower, value);
+  }
+  return read;
+}
+
+/** JSON as values, a form as texts, null for all else. What a target may read as another kind than it is can't be read. */
+function bodyOf(request: RuledRequest): Named {
+  const { body } = request;
+  const member = bodyMemberOf(request);
+  const type = contentTypeOf(request) ?? "";
+  if (body === null || member === null) return { value: null, names: new Map() };
+  const wanted = wantedType(member);
+  if (wanted === null ? READABLE_TYPE.test(type) : !wanted.test(type)) {
+    throw new Undecidable(`The body is given as "${member}", and its Content-Type says something else.`);
+  }
+  if (wanted === null) return { value: null, names: new Map() };
+  if (body.length > RULE_BODY_CHARS_MAX) {
+    throw new Undecidable(`The body is longer than ${RULE_BODY_CHARS_MAX} characters.`);
+  }
+  return wanted === FORM_TYPE ? ofPairs(formPairs(body), "The body") : jsonValue(body);
+}
+
+function wantedType(member: BodyMember): RegExp | null {
+  if (isJsonMember(member)) return JSON_TYPE;
+  return member === "form" ? FORM_TYPE : null;
+}
+
+const JSON_TYPE = /json/i;
+const FORM_TYPE = /x-www-form-urlencoded/i;
+const READABLE_TYPE = /json|form/i;
+
+/** What is handed to a reviver besides name and value: the text of a number (TC39, JSON.parse source text access). */
+interface Source {
+  readonly source?: string;
+}
+
+/** JSON with numbers as they are written, and objects as Maps. */
+function jsonValue(json: string): Named {
+  checkDepth(json);
+  const names = new Map<string, string>();
+  const revive = (_name: string, value: unknown, context?: Source): unknown => {
+    if (typeof value === "number") return numberFact(context?.source ?? String(value));
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+    const members = Object.entries(value);
+    checkNames(
+      members.map(([name]) => name),
+      names,
+      "The body",
+    );
+    return new Map(members);
+  };
+  try {
+    // Safe: the reviver makes nothing else.
+    return { value: JSON.parse(json, revive) as FactValue, names };
+  } catch (error) {
+    if (error instanceof Undecidable) throw error;
+    // The row was altered in the database and is no JSON any more.
+    throw new Undecidable("The body can't be read as JSON.");
+  }
+}
+
+/** Before it is parsed: the parser calls itself for each level. */
+function checkDepth(json: string): void {
+  let depth = 0;
+  for (let at = 0; at < json.length;) {
+    const sign = json[at];
+    if (sign === "{" || sign === "[") depth += 1;
+    else if (sign === "}" || sign === "]") depth -= 1;
+    if (depth > RULE_BODY_DEPTH_MAX) throw new Undecidable(`The body is nested more than ${RULE_BODY_DEPTH_MAX} deep.`);
+    at = sign === '"' ? endOfString(json, at) : at + 1;
+  }
+}
+
+/** A number as it is written: an integer of 64 bits, or a double that stands for the same decimal. */
+export function numberFact(text: string): bigint | number | Unreadable {
+  if (INTEGER.test(text)) {
+    if (text.length <= INT64_CHARS_MAX) {
+      const value = BigInt(text);
+      if (BigInt.asIntN(64, value) === value) return value;
+    }
+    return unreadable("A number in it has more digits than can be compared.");
+  }
+  const value = Number(text);
+  return isExact(text, value) ? value : unreadable("A number in it has more digits than can be compared.");
+}
+
+const INTEGER = /^-?\d+$/;
+
+/** A sign and 19 digits. */
+const INT64_CHARS_MAX = 20;
+
+/** Whether a double prints as the decimal that was written: two texts that differ then are never the same double. */
+export function isExact(text: string, value: number): boolean {
+  return Number.isFinite(value) && decimalOf(text) === decimalOf(String(value));
+}
+
+/** Digits without zeros at either end, and their exponent: equal for equal numbers. */
+function decimalOf(text: string): string {
+  const [, sign = "", whole = "", part = "", exponent = "0"] = DECIMAL.exec(text) ?? [];
+  const digits = (whole + part).replace(/^0+/, "");
+  const plain = digits.replace(ZEROS_AT_END, "");
+  if (plain === "") return "0";
+  return `${sign}${plain}e${Number(exponent) - part.length + digits.length - plain.length}`;
+}
+
+const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i;
+
+/** The look-behind keeps a long run of zeros in the middle from being tried at each of them. */
+const ZEROS_AT_END = /(?<!0)0+$/;

@@ -1,0 +1,290 @@
+import { describe, expect, test } from "bun:test";
+import { compileExpression, evaluate, type ExpressionError, type Verdict } from "../../src/rules/expression.ts";
+import { factsOf, type RuledRequest } from "../../src/rules/facts.ts";
+
+const REQUEST: RuledRequest = {
+  method: "POST",
+  url: "https://api.example.com/pay/7?amount=5",
+  headers: { "X-Team": "blue" },
+  body: null,
+  title: "Pay an invoice",
+  extras: { metadata: { env: "prod" } },
+};
+
+/** Half past two on the morning of the change to summer time in Berlin: 01:30 by the clocks there. */
+const NOW = new Date("2026-03-29T00:30:00Z");
+
+function ask(text: string, changes: Partial<RuledRequest> = {}): Verdict {
+  const compiled = compileExpression(text);
+  if ("error" in compiled) throw new Error(compiled.error.message);
+  const facts = factsOf({ ...REQUEST, ...changes }, { id: "key_1", name: "ci", role: "agent" }, NOW, { calls: 3 });
+  return evaluate(compiled.expression, facts);
+}
+
+const askBody = (text: string, body: string): Verdict => ask(text, { body });
+
+function refusal(text: string): ExpressionError {
+  const compiled = compileExpression(text);
+  if (!("error" in compiled)) throw new Error(`It compiles: ${text}`);
+  return compiled.error;
+}
+
+describe("an expression reads", () => {
+  test.each([
+    ["action.method == 'POST' && action.host == 'api.example.com' && action.path == '/pay/7'", true],
+    ["number(action.query.amount) == 5", true],
+    ["action.headers['x-team'] == 'blue'", true],
+    ["action.title.startsWith('Pay') && action.metadata.env == 'prod'", true],
+    ["key.name == 'ci' && key.role == 'agent' && key.id == 'key_1'", true],
+    ["recent.calls > 2", true],
+    ["now.hour('Europe/Berlin') == 1 && now.minute('Europe/Berlin') == 30 && now.weekday('UTC') == 'sun'", true],
+    ["now > timestamp('2026-01-01T00:00:00Z')", true],
+    ["action.method in ['GET', 'HEAD']", false],
+    ["action.body == null", true],
+    ["has(action.metadata.region)", false],
+  ])("%s is %p", (text, expected) => expect(ask(text)).toBe(expected));
+
+  test("a JSON body, and a form as texts", () => {
+    expect(askBody("action.body.items.exists(i, i.price * i.count > 10)", '{"items":[{"price":2.5,"count":5}]}')).toBe(
+      true,
+    );
+    expect(ask("number(action.body.amount) >= 100", { body: "amount=100.5", extras: { bodyKind: "form" } })).toBe(true);
+    expect(ask("action.body == null", { body: "hello", extras: { bodyKind: "text" } })).toBe(true);
+  });
+
+  test("clocks right on the day that changes them", () => {
+    const compiled = compileExpression("now.hour('Europe/Berlin') == 3");
+    if ("error" in compiled) throw new Error(compiled.error.message);
+    const at = (time: string) => evaluate(compiled.expression, factsOf(REQUEST, null, new Date(time)));
+    expect(at("2026-03-29T00:59:59Z")).toBe(false);
+    expect(at("2026-03-29T01:00:00Z")).toBe(true);
+    expect(at("2026-10-25T01:59:59Z")).toBe(false);
+    expect(at("2026-10-25T02:00:00Z")).toBe(true);
+  });
+});
+
+describe("numbers are those that were written", () => {
+  test.each([
+    ["action.body.n == 9007199254740993", "9007199254740993", true],
+    ["action.body.n == 9007199254740992", "9007199254740993", false],
+    ["action.body.n > 9223372036854775806", "9223372036854775807", true],
+    ["action.body.n > 100", "100.5", true],
+    ["action.body.n == 100", "1.00e2", true],
+    ["action.body.n == 0.1", "1e-1", true],
+    ["action.body.n + 1 > 100", "99.5", true],
+    ["action.body.n + 1 > 100", "100", true],
+    ["action.body.n - 0.5 == 99.5", "100", true],
+    ["-action.body.n < 0", "0.5", true],
+  ])("%s with %s is %p", (text, number, expected) => expect(askBody(text, `{"n":${number}}`)).toBe(expected));
+
+  test.each([
+    "9223372036854775808",
+    "9007199254740993.0",
+    "0.10000000000000001",
+    "1e400",
+    "1e-400",
+    "1e999999999999999",
+  ])("%s can't be compared, and the rest of the body can", (number) => {
+    expect(askBody("action.body.n > 1", `{"n":${number}}`)).toEqual({
+      undecidable: "A number in it has more digits than can be compared.",
+    });
+    expect(askBody("action.body.m == 1", `{"n":${number},"m":1}`)).toBe(true);
+    expect(askBody("action.body.l.exists(x, x > 5)", `{"l":[${number},9]}`)).toHaveProperty("undecidable");
+  });
+
+  test.each(["nan", "NaN", "Infinity", "0x10", "1e3", "1,000", " 5", "", "９", "--5", "9".repeat(40)])(
+    "number() takes no %p",
+    (text) => expect(askBody("number(action.body.n) < 5", JSON.stringify({ n: text }))).toHaveProperty("undecidable"),
+  );
+
+  test("nothing that is no number comes of arithmetic", () => {
+    expect(askBody("action.body.a / action.body.b > 1", '{"a":0.0,"b":0.0}')).toEqual({
+      undecidable: "It divides by zero.",
+    });
+    expect(askBody("action.body.a / action.body.b > 1", '{"a":1,"b":0}')).toEqual({
+      undecidable: "It divides by zero.",
+    });
+    expect(askBody("action.body.a * action.body.a > 1", '{"a":1e300}')).toHaveProperty("undecidable");
+    expect(askBody("action.body.a + 0.5 > 1", '{"a":9007199254740993}')).toHaveProperty("undecidable");
+    expect(askBody("action.body.a + 1 > 1", '{"a":9223372036854775807}')).toHaveProperty("undecidable");
+  });
+});
+
+describe("what can't be read", () => {
+  test("is undecidable only if the whole expression fails", () => {
+    expect(askBody("action.body.nope > 1 || true", "{}")).toBe(true);
+    expect(askBody("true || action.body.nope > 1", "{}")).toBe(true);
+    expect(askBody("action.body.nope > 1 && false", "{}")).toBe(false);
+    expect(askBody("action.body.nope > 1 && true", "{}")).toEqual({ undecidable: 'The request has no "nope".' });
+    expect(askBody("action.body.a > 1 || true", '{"a":1,"A":2}')).toBe(true);
+  });
+
+  test.each([
+    ["action.body.amount > 1", '{"amount":"9"}'],
+    ["action.body.amount > 1", '{"amount":null}'],
+    ["action.body.amount > 1", '{"amount":[9]}'],
+    ["action.body.amount > 1", "[]"],
+    ["action.body.amount > 1", '"amount"'],
+    ["action.body.a.b.c > 1", '{"a":{"b":7}}'],
+    ["action.body.a.contains('x')", '{"a":5}'],
+    ["like(action.body.a, 'x')", '{"a":5}'],
+    ["action.body.l[9] == 1", '{"l":[1]}'],
+    ["action.body.l[-1] == 1", '{"l":[1]}'],
+    ["action.body.a", '{"a":"true"}'],
+    ["action.body.l.all(x, x > 1)", '{"l":5}'],
+    ["!action.body.a", '{"a":0}'],
+  ])("%s with %s holds back", (text, body) => expect(askBody(text, body)).toHaveProperty("undecidable"));
+
+  test("a body with names that differ only by case", () => {
+    for (const body of [
+      '{"amount":1,"Amount":900}',
+      '{"x":{"amount":1,"AMOUNT":900}}',
+      '{"amount":1,"x":{"Amount":2}}',
+      '{"key":1,"\u212Aey":2}',
+      '{"sum":1,"\u017Fum":2}',
+      '{"amount":1,"ａｍｏｕｎｔ":2}',
+    ]) {
+      expect(askBody("action.body.amount < 5", body)).toHaveProperty("undecidable");
+    }
+  });
+
+  test("a name in another spelling than the expression's", () => {
+    expect(askBody("has(action.body.amount) && action.body.amount > 5", '{"Amount":900}')).toEqual({
+      undecidable: 'The body has "Amount", which differs from "amount" only by case.',
+    });
+    expect(ask("has(action.query.limit)", { url: "https://a.example/?LIMIT=5" })).toHaveProperty("undecidable");
+    expect(askBody("has(action.body.amount)", '{"other":900}')).toBe(false);
+  });
+
+  test("a query, form or header that says a thing twice", () => {
+    expect(ask("action.query.a == '1'", { url: "https://a.example/?a=1&a=2" })).toHaveProperty("undecidable");
+    expect(ask("action.body.a == '1'", { body: "a=1&A=2", extras: { bodyKind: "form" } })).toHaveProperty(
+      "undecidable",
+    );
+    expect(ask("action.headers.a == '1'", { headers: { a: "1", A: "2" } })).toHaveProperty("undecidable");
+  });
+
+  test("a body that its target may read as another kind", () => {
+    const json = { "content-type": "application/json" };
+    const form = { "content-type": "application/x-www-form-urlencoded" };
+    const has = "has(action.body.amount)";
+    expect(ask(has, { body: '{"amount":9}', extras: { bodyKind: "text" }, headers: json })).toHaveProperty(
+      "undecidable",
+    );
+    expect(ask(has, { body: '"&amount=9&"', headers: form })).toHaveProperty("undecidable");
+    expect(ask(has, { body: "a=1", extras: { bodyKind: "form" }, headers: json })).toHaveProperty("undecidable");
+    expect(ask(has, { body: '{"amount":9}', headers: { "content-type": "application/vnd.api+json" } })).toBe(true);
+  });
+
+  test("a body that is too long, too deep, or no JSON any more", () => {
+    const read = "action.body != null";
+    expect(askBody(read, `"${"x".repeat(300_000)}"`)).toHaveProperty("undecidable");
+    expect(askBody(read, `${"[".repeat(65)}${"]".repeat(65)}`)).toHaveProperty("undecidable");
+    expect(askBody(read, `${"[".repeat(64)}${"]".repeat(64)}`)).toBe(true);
+    expect(askBody(read, `"${"[".repeat(900)}"`)).toBe(true);
+    expect(askBody(read, "[".repeat(100_000))).toHaveProperty("undecidable");
+    expect(askBody(read, '{"a":')).toEqual({ undecidable: "The body can't be read as JSON." });
+  });
+
+  test("names of JavaScript are names like others", () => {
+    for (const name of ["__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "get", "size"]) {
+      expect(askBody(`has(action.body.${name})`, "{}")).toBe(false);
+      expect(askBody(`'${name}' in action.body`, "{}")).toBe(false);
+      expect(askBody(`action.body['${name}'].b == 1`, `{"${name}":{"b":1}}`)).toBe(true);
+      expect(askBody(`'${name}' in action.body`, `{"${name}":1}`)).toBe(true);
+    }
+    expect(ask("'constructor' in action.headers || 'constructor' in action.query || 'toString' in recent")).toBe(false);
+  });
+});
+
+describe("an expression is bounded", () => {
+  const list = (length: number) => `{"l":[${Array.from({ length }, (_, at) => at).join(",")}]}`;
+
+  test("macros run over 1,000 members; longer lists are counted and searched", () => {
+    expect(askBody("action.body.l.exists(x, x == 999)", list(1_000))).toBe(true);
+    for (const macro of ["exists(x, x == 5)", "all(x, x >= 0)", "map(x, x) != []", "filter(x, x > 1) != []"]) {
+      expect(askBody(`action.body.l.${macro}`, list(10_000))).toEqual({
+        undecidable: "A list in it has more than 1000 members.",
+      });
+    }
+    expect(askBody("size(action.body.l) == 10000 && 9999 in action.body.l", list(10_000))).toBe(true);
+    expect(askBody("(action.body.l + action.body.l).exists(x, x == 5)", list(900))).toHaveProperty("undecidable");
+    const object = `{${Array.from({ length: 1_001 }, (_, at) => `"m${at}":1`).join(",")}}`;
+    expect(askBody("action.body.exists(name, name == 'm5')", object)).toHaveProperty("undecidable");
+  });
+
+  /** What passes the checks above and still multiplies. A step is some 50 ns: none may take a second. */
+  test.each([
+    ["action.body.l.exists(x, action.body.l == action.body.l + [x])", list(1_000)],
+    ["action.body.l.exists(x, size(action.body.l + action.body.l + action.body.l) == x)", list(1_000)],
+    ["action.body.l.exists(x, x in action.body.l && -1 in action.body.l)", list(1_000)],
+    [
+      "action.body.l.exists(x, action.body.t.contains(action.body.u))",
+      `{"l":[${"1,".repeat(900)}1],"t":"${"a".repeat(99_000)}","u":"${"a".repeat(50_000)}\`b"}`,
+    ],
+    [
+      "action.body.l.exists(x, like(action.body.t, '(a|b)*[^x]{200}c'))",
+      `{"l":[${"1,".repeat(900)}1],"t":"${"ab".repeat(9_000)}"}`,
+    ],
+    ["like(action.body.t, '(x+x+)+y[a-z]{300}')", `{"t":"${"x".repeat(200_000)}y"}`],
+  ])("%s ends", (text, body) => {
+    const from = performance.now();
+    expect(askBody(text, body)).toEqual({ undecidable: "It would take too long for this request." });
+    expect(performance.now() - from).toBeLessThan(1_000);
+  });
+
+  test("a pattern that is exponential elsewhere is linear", () => {
+    expect(askBody("like(action.body.t, '^(x+x+)+y$')", `{"t":"${"x".repeat(5_000)}"}`)).toBe(false);
+  });
+});
+
+describe("refused, with the place and what to do", () => {
+  test.each([
+    ["action.body.a.matches('a+')", 14, "like(text, 'pattern')"],
+    ["action.body.l.exists(x, action.body.m.exists(y, x == y))", 38, "another macro"],
+    ["action.body.l.map(x, [x].map(y, y)) == []", 25, "another macro"],
+    ["action.body.l.exists(key, key == 1)", 22, '"key" is taken'],
+    ["action.body.l.exists(1, true)", 22, "a name and a condition"],
+    ["has(action.body['a'])", 5, "has(action.body.amount)"],
+    ["foo == 1", 1, "action, key, now, recent"],
+    ["action.nope == 1", 8, "nope"],
+    ["1 + 1", 1, "true or false"],
+    ["action.headers", 1, "true or false"],
+    ["action.host == 5", 1, "one type"],
+    ["like(action.host, action.path)", 19, "in quotes"],
+    ["like(action.host, '(')", 19, "can't be read"],
+    ["like(action.host, '(a{100}){100}')", 19, "can't be read"],
+    ["like(action.host, 'a{1000}') || like(action.host, 'b{1000}')", 51, "too large"],
+    ["now.hour('Mars/Olympus') > 1", 4, "Europe/Berlin"],
+    ["now.hour('+02:00') > 1", 4, "Europe/Berlin"],
+    ["now.getHours() > 1", 4, "now.hour"],
+    ["double(action.body.a) > 1.0", 1, "number(text)"],
+    ["timestamp(action.body.a) > now", 1, "in quotes"],
+    ["action.body.a > 9007199254740993.0", 17, "15 digits"],
+    ["cel.bind(x, 1, x == 1)", 4, "bind"],
+    ["action.body.a.split(',') == []", 14, "split"],
+    ["action.body.a ==", 17, "the end"],
+    ["action.body.a = 1", 15, "="],
+  ])("%s", (text, column, message) => {
+    const error = refusal(text);
+    expect(error).toMatchObject({ line: 1, column, offset: column - 1 });
+    expect(error.message).toContain(message);
+  });
+
+  test("lines are counted", () => {
+    expect(refusal("true &&\n  foo == 1")).toMatchObject({ line: 2, column: 3, offset: 10 });
+  });
+
+  test("what is too long or too deep", () => {
+    expect(refusal(`"${"é".repeat(2_048)}" == ""`).message).toContain("4096 bytes");
+    for (const text of [
+      "(".repeat(4_000),
+      `${"!".repeat(4_000)}true`,
+      `[${"[".repeat(500)}`,
+      `true${"||true".repeat(650)}`,
+    ]) {
+      compileExpression(text);
+    }
+    expect(refusal("(".repeat(4_000)).message).toContain("64");
+  });
+});
