@@ -1,7 +1,8 @@
 import type { ActionRequest } from "../core/action.ts";
-import { type BodyMember, bodyMemberOf, contentTypeOf, formPairs, isJsonMember } from "../core/body.ts";
+import { type BodyMember, bodyMemberOf, contentTypeOf, formPairs, isJsonMember, sentBytes } from "../core/body.ts";
 import { endOfString } from "../core/json-walk.ts";
 import { RULE_BODY_CHARS_MAX, RULE_BODY_DEPTH_MAX } from "../core/limits.ts";
+import { OTHER_METHOD } from "../core/method-overrides.ts";
 import { type SentTarget, sentTarget } from "../core/sent-target.ts";
 import type { Role } from "../core/roles.ts";
 
@@ -10,6 +11,9 @@ export class Undecidable extends Error {}
 
 /** The parts of a request that rules read. */
 export type RuledRequest = Pick<ActionRequest, "method" | "url" | "headers" | "body" | "title" | "extras">;
+
+export const AMBIGUOUS_PATH =
+  "The path has a part that targets read in different ways: %2f, %5c, %2e, %25, a semicolon or two slashes.";
 
 /** Who calls. A person who creates an action has no key: the texts are empty. */
 export interface RuledKey {
@@ -40,35 +44,51 @@ function unreadable(why: string): Unreadable {
 
 /** `action` of expressions: each part is read when one asks for it, once for all rules of a request. */
 export class ActionFacts {
-  readonly method: string;
   readonly title: string;
-  readonly target: SentTarget;
   readonly #request: RuledRequest;
+  #target: (() => SentTarget | null) | null = null;
+  #bytes: number | null = null;
   #query: (() => Named) | null = null;
   #headers: (() => FactMap) | null = null;
   #body: (() => Named) | null = null;
   /** Of the expression that is checked now. */
   names: MemberNames = new Map();
+  /** The one that the request counts as now: of a request that names others, each in turn. */
+  countsAs: string;
 
   constructor(request: RuledRequest) {
     this.#request = request;
-    this.method = request.method;
+    this.countsAs = request.method;
     this.title = request.title ?? "";
-    const target = sentTarget(request.url);
-    if (target === null) throw new TypeError("The stored target is no http or https URL.");
-    this.target = target;
+  }
+
+  /** Null: the URL was altered in the database. */
+  get target(): SentTarget | null {
+    this.#target ??= once(() => sentTarget(this.#request.url));
+    return this.#target();
+  }
+
+  get #sent(): SentTarget {
+    if (this.target === null) throw new Undecidable("Its URL can't be read.");
+    return this.target;
+  }
+
+  get method(): string {
+    if (this.countsAs !== OTHER_METHOD) return this.countsAs;
+    throw new Undecidable("The request names a method that is not known.");
   }
 
   get host(): string {
-    return this.target.host;
+    return this.#sent.host;
   }
 
   get path(): string {
-    return this.target.path;
+    if (this.#sent.isAmbiguous) throw new Undecidable(AMBIGUOUS_PATH);
+    return this.#sent.path;
   }
 
   get query(): FactValue {
-    this.#query ??= once(() => ofPairs(formPairs(this.target.query), "The query"));
+    this.#query ??= once(() => ofPairs(formPairs(this.#sent.query), "The query"));
     return valueFor(this.#query(), this.names, "The query");
   }
 
@@ -80,6 +100,11 @@ export class ActionFacts {
   get body(): FactValue {
     this.#body ??= once(() => bodyOf(this.#request));
     return valueFor(this.#body(), this.names, "The body");
+  }
+
+  get bodyBytes(): number {
+    this.#bytes ??= sentBytes(this.#request);
+    return this.#bytes;
   }
 
   get metadata(): FactMap {

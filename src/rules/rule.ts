@@ -1,0 +1,373 @@
+import Type, { type Static } from "typebox";
+import { choice, compile, KeyId, nameSchema, yesNo, bodyCheck } from "../api/schema-helpers.ts";
+import { HTTP_METHODS } from "../core/action.ts";
+import { type BodyMember, bodyMemberOf } from "../core/body.ts";
+import { DomainError, invalidFields, type Issue } from "../core/domain-error.ts";
+import { isStorableText } from "../core/json.ts";
+import {
+  REQUEST_BODY_BYTES_MAX,
+  RULE_EXPRESSION_BYTES_MAX,
+  RULE_LIST_MAX,
+  RULE_MESSAGE_CHARS_MAX,
+  RULE_PATH_CHARS_MAX,
+} from "../core/limits.ts";
+import { methodsOf, OTHER_METHOD } from "../core/method-overrides.ts";
+import { isUnder, normalPrefix, type SentTarget } from "../core/sent-target.ts";
+import { checkHost } from "../core/target.ts";
+import { compileExpression, evaluate, type Expression } from "./expression.ts";
+import { type ActionFacts, AMBIGUOUS_PATH, type Facts } from "./facts.ts";
+import { isZone, wallTime, WEEKDAYS, type Weekday } from "./zones.ts";
+
+export const RULE_EFFECTS = ["allow", "hold", "refuse"] as const;
+
+export type RuleEffect = (typeof RULE_EFFECTS)[number];
+
+/** What a body is, as a rule names it: `json` is also one that was given as `body`. */
+const RULED_BODIES = ["none", "json", "form", "text", "base64"] as const;
+
+type RuledBody = (typeof RULED_BODIES)[number];
+
+/** A daily window of a zone's clocks. One that ends before it begins goes on into the next day. */
+interface DailyWindow {
+  /** Minutes of the day; the last is not part of it. */
+  readonly from: number;
+  readonly to: number;
+  /** On which it begins. */
+  readonly days: ReadonlySet<Weekday>;
+  readonly timezone: string;
+}
+
+/** What an account says about its calls. It applies where each condition holds; one that is null always does. */
+export interface Rule {
+  readonly id: string;
+  /** Changes with each change of the rule. */
+  readonly version: number;
+  readonly name: string;
+  readonly effect: RuleEffect;
+  readonly when: Expression | null;
+  /** Ids. */
+  readonly keys: ReadonlySet<string> | null;
+  readonly methods: ReadonlySet<string> | null;
+  readonly hosts: readonly HostPattern[] | null;
+  /** As `normalPrefix` writes it. */
+  readonly path: string | null;
+  readonly bodyKind: RuledBody | null;
+  readonly bodyOver: number | null;
+  readonly between: DailyWindow | null;
+  /** For the agent whose call is held or refused. */
+  readonly message: string | null;
+  /** Agents are told why, with what the rule compares. */
+  readonly explain: boolean;
+}
+
+interface HostPattern {
+  /** With a port: that one only. Without: each. */
+  readonly host: string;
+  readonly isSubdomains: boolean;
+}
+
+const TIME = "^([01][0-9]|2[0-3]):[0-5][0-9]$|^24:00$";
+
+const ruleMembers = {
+  name: nameSchema("What people and agents know the rule by."),
+  effect: choice(
+    RULE_EFFECTS,
+    "allow: no later rule is asked; hold: a person decides; refuse: nothing is created.",
+    "hold",
+  ),
+  when: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: RULE_EXPRESSION_BYTES_MAX,
+      description:
+        "A condition in CEL over action (method, host, path, query, headers, body, title, metadata), key (id, name, role), now and recent.",
+      examples: ["action.body.amount > 5000"],
+    }),
+  ),
+  keys: Type.Optional(
+    Type.Array(KeyId, { minItems: 1, maxItems: RULE_LIST_MAX, description: "Keys whose calls it is about." }),
+  ),
+  methods: Type.Optional(
+    Type.Array(Type.Enum([...HTTP_METHODS]), {
+      minItems: 1,
+      maxItems: HTTP_METHODS.length,
+      description:
+        "Methods. A request that names another method, as by X-HTTP-Method-Override, counts as each of them.",
+      examples: [["POST", "DELETE"]],
+    }),
+  ),
+  hosts: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 260 }), {
+      minItems: 1,
+      maxItems: RULE_LIST_MAX,
+      description: "Hosts, or *.example.com for all that end so. Without a port: at each.",
+      examples: [["api.example.com", "*.example.org"]],
+    }),
+  ),
+  path: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: RULE_PATH_CHARS_MAX,
+      description:
+        "Beginning of the path as it is sent, in whole segments: /pay is about /pay/1 and not about /payments. * stands for one segment.",
+      examples: ["/v1/users/*/keys"],
+    }),
+  ),
+  body_kind: Type.Optional(choice(RULED_BODIES, "What the body is.", "json")),
+  body_bytes: Type.Optional(
+    Type.Object(
+      {
+        over: Type.Integer({
+          minimum: 0,
+          maximum: REQUEST_BODY_BYTES_MAX,
+          description: "The body has more bytes.",
+          examples: [10_000],
+        }),
+      },
+      { additionalProperties: false, description: "Size of the body.", examples: [{ over: 10_000 }] },
+    ),
+  ),
+  between: Type.Optional(
+    Type.Object(
+      {
+        from: Type.String({ pattern: TIME, description: "Begins, by the clocks of the zone.", examples: ["18:00"] }),
+        to: Type.String({
+          pattern: TIME,
+          description: "Ends. Where it is before `from`, on the next day.",
+          examples: ["08:00"],
+        }),
+        days: Type.Optional(
+          Type.Array(Type.Enum([...WEEKDAYS]), {
+            minItems: 1,
+            maxItems: WEEKDAYS.length,
+            description: "Days on which it begins; without it each.",
+            examples: [["mon", "tue"]],
+          }),
+        ),
+        timezone: Type.String({
+          minLength: 1,
+          maxLength: 64,
+          description: "Name in the time zone database.",
+          examples: ["Europe/Berlin"],
+        }),
+      },
+      {
+        additionalProperties: false,
+        description: "Time of day.",
+        examples: [{ from: "18:00", to: "08:00", timezone: "Europe/Berlin" }],
+      },
+    ),
+  ),
+  message: Type.Optional(
+    Type.Refine(
+      Type.String({
+        minLength: 1,
+        maxLength: RULE_MESSAGE_CHARS_MAX,
+        description: "What the agent is told whose call is held or refused.",
+        examples: ["Ask the finance team first."],
+      }),
+      isStorableText,
+      () => "Must be well-formed Unicode without NUL.",
+    ),
+  ),
+  explain: Type.Optional(yesNo("Agents are told why, with what the rule compares.", false)),
+};
+
+/** What a rule says, on the wire and in its row. */
+export const RuleDefinition = Type.Object(ruleMembers, {
+  title: "RuleDefinition",
+  additionalProperties: false,
+  description: "A rule. It applies where all of its conditions hold; without a condition always.",
+  examples: [{ name: "Big payments", effect: "hold", path: "/payments", when: "action.body.amount > 5000" }],
+});
+
+export type RuleDefinition = Static<typeof RuleDefinition>;
+
+const checkDefinition = bodyCheck(RuleDefinition);
+const STORED = compile(RuleDefinition);
+
+/** The rule that a definition makes. Throws `validation_error` with everything that is wrong with it. */
+export function ruleFrom(given: unknown, id: string, version: number): Rule {
+  const definition = checkDefinition(given);
+  const issues: Issue[] = [];
+  const rule = compiledRule(definition, id, version, issues);
+  if (issues.length > 0) throw invalidFields(issues);
+  return rule;
+}
+
+/** The rule in a row. One that was altered in the database holds every call, and says so. */
+export function storedRule(text: string, id: string, version: number): Rule {
+  try {
+    const definition: unknown = JSON.parse(text);
+    const issues: Issue[] = [];
+    const rule = STORED.accepts(definition) ? compiledRule(definition, id, version, issues) : null;
+    if (rule !== null && issues.length === 0) return rule;
+  } catch {
+    // No JSON: the same.
+  }
+  return compiledRule({ name: "A rule that can't be read", effect: "hold" }, id, version, []);
+}
+
+function compiledRule(definition: RuleDefinition, id: string, version: number, issues: Issue[]): Rule {
+  const { name, effect, when, keys, methods, hosts, path, message = null, explain = false } = definition;
+  const { body_kind: bodyKind = null, body_bytes: bodyBytes, between } = definition;
+  return {
+    id,
+    version,
+    name,
+    effect,
+    when: when === undefined ? null : expressionIn(when, issues),
+    keys: keys === undefined ? null : new Set(keys),
+    methods: methods === undefined ? null : new Set(methods),
+    hosts: hosts?.flatMap((host, at) => hostPattern(host, at, issues)) ?? null,
+    path: path === undefined ? null : prefixIn(path, issues),
+    bodyKind,
+    bodyOver: bodyBytes?.over ?? null,
+    between: between === undefined ? null : windowIn(between, issues),
+    message,
+    explain,
+  };
+}
+
+function expressionIn(text: string, issues: Issue[]): Expression | null {
+  const compiled = compileExpression(text);
+  if ("expression" in compiled) return compiled.expression;
+  const { message, line, column } = compiled.error;
+  issues.push({ field: "when", message: `${message} (Line ${line}, column ${column}.)` });
+  return null;
+}
+
+function hostPattern(text: string, at: number, issues: Issue[]): HostPattern[] {
+  const isSubdomains = text.startsWith("*.");
+  try {
+    return [{ host: checkHost(isSubdomains ? text.slice(2) : text, "validation_error"), isSubdomains }];
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    issues.push({ field: `hosts.${at}`, message: error.issues[0]?.message ?? error.message });
+    return [];
+  }
+}
+
+function prefixIn(text: string, issues: Issue[]): string | null {
+  const prefix = normalPrefix(text);
+  if (prefix === null) {
+    const message =
+      "Must begin with one slash, and have no query, white space, backslash, semicolon, //, %2f, %5c, %2e or %25.";
+    issues.push({ field: "path", message });
+  }
+  return prefix;
+}
+
+type WindowJson = NonNullable<RuleDefinition["between"]>;
+
+function windowIn({ from, to, days = [...WEEKDAYS], timezone }: WindowJson, issues: Issue[]): DailyWindow {
+  if (from === to)
+    issues.push({ field: "between.to", message: "Must differ from `from`: 00:00 to 24:00 is a whole day." });
+  if (from === "24:00") issues.push({ field: "between.from", message: "Must be before 24:00." });
+  if (!isZone(timezone)) {
+    issues.push({
+      field: "between.timezone",
+      message: "Must be a name in the time zone database, like Europe/Berlin.",
+    });
+  }
+  return { from: minuteOf(from), to: minuteOf(to), days: new Set(days), timezone };
+}
+
+function minuteOf(time: string): number {
+  return Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
+}
+
+/** What the rules of an account say of a request. */
+export interface RuleDecision {
+  readonly rule: Rule;
+  readonly effect: RuleEffect;
+  /** A sentence, or two. */
+  readonly reason: string;
+}
+
+/**
+ * The first rule that applies, in their order; null: none does. One that can't be decided holds. A request that names other
+ * methods counts as each of them, and the strictest decision applies.
+ */
+export function decideByRules(rules: readonly Rule[], facts: Facts): RuleDecision | null {
+  if (rules.length === 0) return null;
+  const decisions = [...new Set(methodsOf(facts.request))].map((method) => decideAs(method, rules, facts));
+  return decisions.reduce((strictest, one) => (strictness(one) > strictness(strictest) ? one : strictest));
+}
+
+/** Where a request is allowed as one method and no rule applies to the other, no rule applies to it. */
+function strictness(decision: RuleDecision | null): number {
+  return decision === null ? 1 : { allow: 0, hold: 2, refuse: 3 }[decision.effect];
+}
+
+function decideAs(method: string, rules: readonly Rule[], facts: Facts): RuleDecision | null {
+  facts.action.countsAs = method;
+  for (const rule of rules) {
+    const applies = appliesTo(rule, facts);
+    if (applies === true)
+      return { rule, effect: rule.effect, reason: `The rule "${rule.name}" ${VERBS[rule.effect]} it.` };
+    if (applies !== false) {
+      const reason = `The rule "${rule.name}" can't be decided, so a person decides. ${applies.undecidable}`;
+      return { rule, effect: "hold", reason };
+    }
+  }
+  return null;
+}
+
+const VERBS: Readonly<Record<RuleEffect, string>> = { allow: "allows", hold: "holds", refuse: "refuses" };
+
+type Applies = boolean | { readonly undecidable: string };
+
+/** What is cheap comes first: most rules are not about most requests. One condition that fails decides, whatever others say. */
+function appliesTo(rule: Rule, facts: Facts): Applies {
+  const { request, action, key, now } = facts;
+  if (rule.keys !== null && !rule.keys.has(key.id)) return false;
+  const byMethod = rule.methods === null || hasMethod(rule.methods, action.countsAs);
+  if (byMethod === false) return false;
+  if (rule.bodyKind !== null && rule.bodyKind !== bodyKindOf(bodyMemberOf(request))) return false;
+  if (rule.bodyOver !== null && action.bodyBytes <= rule.bodyOver) return false;
+  if (rule.between !== null && !isWithin(rule.between, now)) return false;
+  const byTarget = isAbout(rule, action);
+  if (byTarget === false) return false;
+  const byExpression = rule.when === null || evaluate(rule.when, facts);
+  if (byExpression === false) return false;
+  return [byMethod, byTarget, byExpression].find((one) => one !== true) ?? true;
+}
+
+function hasMethod(methods: ReadonlySet<string>, method: string): Applies {
+  return method === OTHER_METHOD
+    ? { undecidable: "The request names a method that is not known." }
+    : methods.has(method);
+}
+
+function bodyKindOf(member: BodyMember | null): RuledBody {
+  if (member === null) return "none";
+  return member === "body" ? "json" : member;
+}
+
+/** Nobody can tell where a target takes an ambiguous path: no such path is allowed, and a rule about paths holds it. */
+function isAbout({ hosts, path, effect }: Rule, { target }: ActionFacts): Applies {
+  // The row was altered in the database: such a URL is not sent.
+  if (target === null) return { undecidable: "Its URL can't be read." };
+  if (hosts !== null && !hosts.some((one) => isHost(one, target))) return false;
+  if (!target.isAmbiguous) return path === null || isUnder(target, path);
+  if (effect === "allow") return false;
+  return path === null ? true : { undecidable: AMBIGUOUS_PATH };
+}
+
+function isHost({ host, isSubdomains }: HostPattern, target: SentTarget): boolean {
+  const of = (name: string) => (isSubdomains ? name.endsWith(`.${host}`) : name === host);
+  return of(target.host) || of(target.hostname);
+}
+
+/** By the clocks of the zone, so that it is right on days that change them. */
+function isWithin({ from, to, days, timezone }: DailyWindow, now: Date): boolean {
+  const { weekday, hour, minute } = wallTime(now, timezone);
+  const at = hour * 60 + minute;
+  if (from < to) return days.has(weekday) && from <= at && at < to;
+  return (days.has(weekday) && from <= at) || (days.has(dayBefore(weekday)) && at < to);
+}
+
+function dayBefore(day: Weekday): Weekday {
+  return WEEKDAYS.at(WEEKDAYS.indexOf(day) - 1) ?? day;
+}
