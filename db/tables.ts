@@ -255,6 +255,8 @@ export function describeTables(dialect: typeof SQLITE) {
     responseHeaders: text("response_headers"),
     /** A result that came after its attempt was closed as unknown: JSON of `src/core/late-result.ts`. */
     lateResult: text("late_result"),
+    /** Why it was held, or which rule let it pass: JSON of `src/core/action-policy.ts`. Null: nothing held it. */
+    policy: text(),
   };
 
   const actions = table("actions", actionColumns, (row) => {
@@ -455,6 +457,24 @@ export function describeTables(dialect: typeof SQLITE) {
       updatedBy: text("updated_by").$type<Actor>().notNull(),
     },
     (row) => [primaryKey({ columns: [row.accountId, row.host] })],
+  );
+
+  /** The rules of an account, in the order in which they are asked: JSON of `src/rules/rule.ts`. */
+  const rules = table(
+    "rules",
+    {
+      id: text().primaryKey(),
+      accountId: text("account_id").notNull(),
+      position: number().notNull(),
+      /** Counts from 1; every change of its definition adds one. */
+      version: number().notNull(),
+      definition: text().notNull(),
+      createdAt: time("created_at").notNull(),
+      createdBy: text("created_by").$type<Actor>().notNull(),
+      changedAt: time("changed_at").notNull(),
+      changedBy: text("changed_by").$type<Actor>().notNull(),
+    },
+    (row) => [uniqueIndex("rules_in_order").on(row.accountId, row.position)],
   );
 
   /** Where an account asks for approval: addresses, or the URL of an incoming webhook, sealed. */
@@ -695,6 +715,7 @@ export function describeTables(dialect: typeof SQLITE) {
     outbox,
     callbackHosts,
     hostSettings,
+    rules,
     channels,
     callbackOverlaps,
     approvalLinks,

@@ -331,6 +331,7 @@ function mayRetry(caller: Caller, action: Action, now: Date): boolean {
     retryAfter: retryAfterOf(action),
     endedAt: action.finishedAt ?? now,
     counts: NO_COUNTS,
+    ruling: null,
     reason: null,
     now,
   });

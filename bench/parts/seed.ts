@@ -63,5 +63,5 @@ function finished({ accountId, keyId, at, createdAt }: Finished) {
     finishedAt: createdAt,
   });
   const created = { type: "created", actor: action.createdBy } as const;
-  return { action, outbox, claim: null, events: [created, { type: "completed" } as const] };
+  return { action, outbox, claim: null, rulesVersion: "", events: [created, { type: "completed" } as const] };
 }

@@ -6,13 +6,14 @@ import {
   REJECTIONS_PER_KEY_MAX,
   REPEATS_PER_REJECTION_MAX,
 } from "../../src/core/limits.ts";
-import { budgetLock, heldLock, keyLock, pauseLocks, rejectionLock } from "../sql/locks.ts";
+import { budgetLock, createLock, heldLock, keyLock, pauseLocks, rejectionLock } from "../sql/locks.ts";
 import type { Lock } from "../sql/sql.ts";
 import { mayRepeat, type RejectionCount } from "../../src/core/rejection-count.ts";
 import { LATE_SUCCESS } from "../tables.ts";
 import { listCommand, type Tx } from "./command.ts";
 import { findPaused, isPaused, pausesOf } from "./in-force.ts";
 import { insertList, updateList, type Values } from "./lists.ts";
+import { readRulesVersion } from "./rules.ts";
 import { read } from "../sql/read.ts";
 
 /**
@@ -26,7 +27,7 @@ export const NEW_ACTION = [
   ...(["method", "dedupe", "idempotencyKey", "onUnknown", "approve", "callback", "notifyEmail", "createdAt"] as const),
   ...(["createdBy", "dueAt", "scheduledAt", "leaseUntil", "startedAt", "finishedAt", "approvedAt"] as const),
   ...(["approvedBy", "approvedDigest", "sealedHeaders", "body", "keyId", "keyRole", "keyHold", "claimedBy"] as const),
-  ...(["title", "extras", "expiresAt"] as const),
+  ...(["title", "extras", "expiresAt", "policy"] as const),
 ] as const;
 
 /** What a claim at the create changes of it. */
@@ -145,8 +146,10 @@ export interface NewAction extends Owner, SideRows {
   readonly budget: Budget | null;
   /** Whether it is held and the held actions of its key are to be counted: memory knows where only one process creates. */
   readonly countsHeld: boolean;
-  /** Its key has too many held actions: it may only match. */
-  readonly isFull: boolean;
+  /** Why it may not be created: it may only match. Null: it may. */
+  readonly onlyMatches: "too_many_held" | "refused" | null;
+  /** The version of the rules that it was decided by. */
+  readonly rulesVersion: string;
 }
 
 /** The count of a rejected request; times in milliseconds. */
@@ -160,7 +163,7 @@ type CreateOutcome =
   /** `isClaimed` is false where a pause covers it. */
   | { readonly kind: "created"; readonly isClaimed: boolean }
   | { readonly kind: "matched"; readonly by: KeyKind; readonly id: string }
-  | { readonly kind: "too_many_held" }
+  | { readonly kind: "too_many_held" | "refused" | "rules_changed" }
   | { readonly kind: "budget_spent" }
   | { readonly kind: "rejected_before"; readonly count: RejectedBefore };
 
@@ -171,7 +174,8 @@ type CreateOutcome =
  */
 export const create = listCommand(
   async (tx, list: readonly NewAction[]): Promise<readonly CreateOutcome[]> => {
-    const known = await readKnown(tx, list);
+    const [limits, rulesVersion] = await Promise.all([readKnown(tx, list), readRulesVersion(tx)]);
+    const known = { ...limits, rulesVersion };
     const created: { readonly one: NewAction; readonly isClaimed: boolean }[] = [];
     const keys: Values[] = [];
     const outcomes = list.map((one): CreateOutcome => {
@@ -216,6 +220,7 @@ export const create = listCommand(
   },
   {
     locks: ({ accountId, keyId, keys, claim, request, budget, countsHeld }) => [
+      createLock,
       ...keys.map(({ kind, key }) => keyLock(accountId, kind, key)),
       ...(countsHeld ? [heldLock(accountId, keyId)] : []),
       ...(request === null ? [] : [rejectionLock(accountId, keyId)]),
@@ -240,13 +245,14 @@ interface Known {
   readonly rejections: Map<string, RejectionCount>;
 }
 
-function decide(one: NewAction, known: Known): CreateOutcome {
+function decide(one: NewAction, known: Known & { readonly rulesVersion: string }): CreateOutcome {
   for (const kind of ["idempotency", "dedupe"] as const) {
     const key = one.keys.find((each) => each.kind === kind);
     const holder = key === undefined ? undefined : known.holders.get(nameOf(one, key));
     if (holder !== undefined) return { kind: "matched", by: kind, id: holder };
   }
-  if (one.isFull) return { kind: "too_many_held" };
+  if (one.onlyMatches !== null) return { kind: one.onlyMatches };
+  if (one.rulesVersion !== known.rulesVersion) return { kind: "rules_changed" };
   const refusal = refusalOf(one, known);
   if (refusal !== null) return refusal;
   const held = known.held.get(keyName(one)) ?? 0;
@@ -492,11 +498,12 @@ async function writeCounts(
   }
 }
 
-/** The columns that a change writes besides those of the state: none, a result, or a result and a late one. */
+/** The columns that a change writes besides those of the state: none, a result, a result and a late one, or why it is held. */
 export const WRITTEN = {
   state: STATE,
   result: [...STATE, ...RESULT],
   late: [...STATE, ...RESULT, "lateResult"],
+  policy: [...STATE, "approve", "policy"],
 } as const;
 
 /** By its id and revision: a change that was decided on an older state writes nothing. */
@@ -504,6 +511,7 @@ const UPDATES = {
   state: updateList("actions", WRITTEN.state, ["id", "revision"]),
   result: updateList("actions", WRITTEN.result, ["id", "revision"]),
   late: updateList("actions", WRITTEN.late, ["id", "revision"]),
+  policy: updateList("actions", WRITTEN.policy, ["id", "revision"]),
 } as const;
 
 export interface ActionChange extends Owner, SideRows {
@@ -545,7 +553,7 @@ export const apply = listCommand(
       [...list.keys()].filter((at) => isAllowed[at] === true),
       (at) => list[at]?.id,
     )) {
-      for (const written of ["state", "result", "late"] as const) {
+      for (const written of ["state", "result", "late", "policy"] as const) {
         const places = round.filter((at) => list[at]?.written === written);
         const done = await tx.lists.update(
           UPDATES[written],

@@ -13,6 +13,7 @@ import * as outbox from "./outbox.ts";
 import * as pauses from "./pauses.ts";
 import * as people from "./people.ts";
 import * as reschedule from "./reschedule.ts";
+import * as rules from "./rules.ts";
 import * as secrets from "./secrets.ts";
 import * as team from "./team.ts";
 import * as upkeep from "./upkeep.ts";
@@ -32,6 +33,7 @@ const SUBJECTS = {
   pauses,
   people,
   reschedule,
+  rules,
   secrets,
   team,
   upkeep,

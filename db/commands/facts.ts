@@ -3,6 +3,7 @@ import type { Tx } from "./command.ts";
 /** Facts that change with every write of a table, for nodes that cache its rows. */
 export const CHANNELS_VERSION = "channels";
 export const HOST_SETTINGS_VERSION = "host settings";
+export const RULES_VERSION = "rules";
 
 /** Sets a fact about the store. */
 export async function setFact({ db, tables: { facts } }: Tx, name: string, value: string): Promise<void> {

@@ -56,6 +56,7 @@ export const {
   outbox,
   callbackHosts,
   hostSettings,
+  rules,
   channels,
   callbackOverlaps,
   approvalLinks,

@@ -80,6 +80,7 @@ export const {
   outbox,
   callbackHosts,
   hostSettings,
+  rules,
   channels,
   callbackOverlaps,
   approvalLinks,

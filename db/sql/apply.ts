@@ -1,6 +1,7 @@
 import { and, eq, gte } from "drizzle-orm";
 import { type Action, lateResultText } from "../../src/core/action.ts";
 import { mayHaveTooMany, responseToKeep } from "../../src/core/attempts.ts";
+import { policyText } from "../../src/core/action-policy.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import type { Change } from "../../src/core/changes.ts";
 import type { ChangeWrite } from "../../src/core/store.ts";
@@ -60,6 +61,10 @@ function actionChange({ change, at, outbox: notifications, audit, rejection, bud
 function written({ before, after }: Pick<Change, "before" | "after">, at: Date): Pick<ActionChange, "written" | "row"> {
   const place = [after.id, before.revision];
   const scheduledAt = scheduledAtOf(after, at);
+  if (after.policy !== before.policy) {
+    const values = { scheduledAt, policy: policyText(after.policy) };
+    return { written: "policy", row: [...valuesOf(WRITTEN.policy, values, after), ...place] };
+  }
   if (after.result === before.result && after.lateResult === before.lateResult) {
     return { written: "state", row: [...valuesOf(WRITTEN.state, { scheduledAt }, after), ...place] };
   }

@@ -34,11 +34,12 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
   const { writer, heldCounts, written } = db;
   const one = newAction(db, creation);
   for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
-    const run = (isFull: boolean) => writer.run(create, isFull ? { ...one, isFull } : one);
+    const run = (onlyMatches: NewAction["onlyMatches"]) =>
+      writer.run(create, onlyMatches === null ? one : { ...one, onlyMatches });
     const isCounted = action.status === "awaiting_approval" && heldCounts !== null;
     // A key that is full may still match an older action.
     const outcome =
-      (isCounted ? await heldCounts.create(action, () => run(false)) : await run(false)) ?? (await run(true));
+      (isCounted ? await heldCounts.create(action, () => run(null)) : await run(null)) ?? (await run("too_many_held"));
     if (outcome.kind === "rejected_before") return { kind: "rejected_before", rejections: countOf(outcome.count) };
     if (outcome.kind === "created") {
       const claimed = outcome.isClaimed && creation.claim !== null ? startAttempt(action, creation.claim) : null;
@@ -81,7 +82,8 @@ function newAction({ seal, heldCounts }: StoreContext, creation: Creation): NewA
     request: countedRequest(creation.rejection, at),
     budget: budget === undefined ? null : { keyId, ...budget },
     countsHeld: action.status === "awaiting_approval" && heldCounts === null,
-    isFull: false,
+    onlyMatches: creation.isRefused === true ? "refused" : null,
+    rulesVersion: creation.rulesVersion,
   };
 }
 

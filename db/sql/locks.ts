@@ -52,6 +52,12 @@ export function settingsLock(kind: string, accountId: string): Lock {
   return exclusive(`${kind} ${accountId}`);
 }
 
+/** Creates share it: rules that are committed decide on every later one. */
+export const createLock = shared("rules");
+
+/** Whoever writes rules of accounts. */
+export const rulesLock = exclusive("rules");
+
 /** Whoever adds to the channels of an account, which are counted. */
 export function channelLock(accountId: string): Lock {
   return exclusive(`channels ${accountId}`);

@@ -10,6 +10,7 @@ import {
   type Result,
   parseLateResult,
 } from "../../src/core/action.ts";
+import { type ActionPolicy, parsePolicy, policyText } from "../../src/core/action-policy.ts";
 import { type Actor, HOLDS, ROLES } from "../../src/core/roles.ts";
 import { isTooLate, type TimelineEvent, type TimelineEventType, type TimelineEntry } from "../../src/core/timeline.ts";
 import { type Extras, extrasText, NO_EXTRAS, parseExtras } from "../../src/core/extras.ts";
@@ -61,9 +62,10 @@ export function scheduledAtOf(action: Action, at: Date): Date {
 }
 
 /** The columns that have another form in an action. */
-export function storedValues({ id, headers, creator, extras }: Action, seal: HeaderSeal) {
+export function storedValues({ id, headers, creator, extras, policy }: Action, seal: HeaderSeal) {
   const sealedHeaders = headers === null ? null : seal.seal(JSON.stringify(headers), headersPlace(id));
-  return { sealedHeaders, keyRole: creator.role, keyHold: creator.hold, extras: extrasText(extras) };
+  const [keyRole, keyHold] = [creator.role, creator.hold];
+  return { sealedHeaders, keyRole, keyHold, extras: extrasText(extras), policy: policyText(policy) };
 }
 
 /**
@@ -109,6 +111,7 @@ export function actionOf(row: Row, seal: HeaderSeal): Action {
     approvedDigest: columns.textOrNull(actions.approvedDigest),
     result: resultOf(row),
     lateResult: parseLateResult(columns.textOrNull(actions.lateResult)),
+    policy: columns.policy(actions.policy),
   };
   const hasNoBody = action.body === null && action.extras.bodyKind !== undefined;
   return columns.isAltered || hasNoBody ? { ...action, isAltered: true } : action;
@@ -290,6 +293,11 @@ export class Columns {
   extras(column: Named): Extras {
     const text = this.textOrNull(column);
     return text === null ? NO_EXTRAS : (parseExtras(text) ?? this.#altered(NO_EXTRAS));
+  }
+
+  policy(column: Named): ActionPolicy | null {
+    const text = this.textOrNull(column);
+    return text === null ? null : (parsePolicy(text) ?? this.#altered(null));
   }
 
   oneOf<Value extends string>(column: Named, values: readonly Value[], otherwise: Value): Value {

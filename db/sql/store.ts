@@ -34,6 +34,7 @@ import { findLateSuccesses, findUnknown } from "./refine.ts";
 import { createPeopleStore } from "./people.ts";
 import type { HeaderSeal } from "./rows.ts";
 import { createUpkeepStore } from "./prune.ts";
+import { createRuleStore } from "./rules.ts";
 import { createFileStore } from "../libsql/size.ts";
 import { createSealedStore, createSigningStore } from "./secrets.ts";
 import { createFactStore } from "./facts.ts";
@@ -76,6 +77,7 @@ export function createStore({ sql, seal, cluster, isOnlyProcess, onFatal, onAway
     accounts: createAccountStore(db),
     callbackHosts: createCallbackHostStore(db),
     hostSettings: createHostSettingsStore(db),
+    rules: createRuleStore(db),
     channels: createChannelStore(db),
     links: createLinkStore(db),
     people: createPeopleStore(db),

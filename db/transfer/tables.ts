@@ -47,6 +47,7 @@ export const TRANSFER_TABLES: readonly TransferTable[] = [
   schema.signingSeeds,
   schema.callbackHosts,
   schema.hostSettings,
+  schema.rules,
   schema.channels,
   schema.callbackOverlaps,
   schema.pauses,

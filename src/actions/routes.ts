@@ -166,7 +166,9 @@ function mainRoutes(deps: ActionRouteDeps) {
         });
         const { action, differs } = await actionService.create(caller, request, { reason, sync });
         context.actionId = action.id;
-        const isWaiting = sync && !isTerminal(action.status);
+        // A rule has held it: nobody waits for a person at an open connection.
+        const isHeld = differs === undefined && action.status === "awaiting_approval";
+        const isWaiting = sync && !isHeld && !isTerminal(action.status);
         const seconds = query.wait ?? WAIT_SECONDS_DEFAULT;
         const shown = isWaiting ? await waitFor(context, caller, action.id, seconds) : action;
         const seen = await see(shown, caller);

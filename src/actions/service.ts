@@ -18,11 +18,13 @@ import { type PastAttempt, pastAttempts } from "../core/attempts.ts";
 import { budgetOf } from "../core/key-limits.ts";
 import { authorize, type Caller, viewerOf, viewOf } from "../core/roles.ts";
 import { differs, requestDigest } from "../core/dedupe.ts";
-import { COUNTED_MAX, FILTER_VALUES_MAX, LIST_SCAN_ROWS_MAX } from "../core/limits.ts";
+import { COUNTED_MAX, FILTER_VALUES_MAX, LIST_SCAN_ROWS_MAX, RULE_TRIES_MAX } from "../core/limits.ts";
 import type { StatusCounts } from "../api/list-schemas.ts";
-import { creatorOf, creatorOfCopy, decide, NO_FACTS, refusalOf } from "../core/policy.ts";
+import { creatorOf, creatorOfCopy, decide, NO_FACTS, refusalOf, rulesChange } from "../core/policy.ts";
 import type { Recipients } from "../approvals/recipients.ts";
 import { entryOfRequest } from "../core/rejections.ts";
+import { heldBy } from "../core/action-policy.ts";
+import type { Judge, Judgement } from "../core/judge.ts";
 import type { Dispatcher } from "../delivery/attempt.ts";
 import type { ActionRows, ActionQuery, FilterValues, OutboxEntry, OutboxStore, Store } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
@@ -31,6 +33,7 @@ interface ActionServiceDeps
   extends DecideDeps, HistoryDeps, WaitDeps, Pick<Store, "actions" | "pauses">, Pick<AppContext, "ids" | "metrics"> {
   readonly dispatcher: Pick<Dispatcher, "reserve">;
   readonly recipients: Recipients;
+  readonly rules: Judge;
 }
 
 interface ActionHistory {
@@ -49,7 +52,7 @@ export type ListFilter = Omit<ActionQuery, "accountId">;
 export type CountFilter = Omit<ListFilter, "before" | "limit">;
 
 export function createActionService(deps: ActionServiceDeps) {
-  const { actions, pauses, clock, ids, bus, metrics, enqueue, dispatcher, recipients, hashOf, log } = deps;
+  const { actions, pauses, clock, ids, bus, metrics, enqueue, dispatcher, recipients, hashOf, rules, log } = deps;
   const decisions = createDecisions(deps);
 
   /** Throws `not_found`, also for actions of other accounts. */
@@ -123,7 +126,8 @@ export function createActionService(deps: ActionServiceDeps) {
    * - `invalid_request` or `forbidden`: a person rejected the same request within 24 hours, and the reason is missing or it
    *   was requested again too often,
    * - `too_many_held`: too many actions of the key await approval,
-   * - `forbidden`: a limit of the key: its hosts, its methods, or how many creates it has a day.
+   * - `forbidden`: a limit of the key: its hosts, its methods, or how many creates it has a day; or a rule of the account,
+   * - `unavailable`: the rules of the account were changed again and again meanwhile.
    */
   const create = async (
     caller: Caller,
@@ -131,13 +135,30 @@ export function createActionService(deps: ActionServiceDeps) {
     options: CreateOptions = {},
   ): Promise<CreateAnswer> => {
     authorize(caller, "create");
-    const { copyOf, reason = null, sync = false } = options;
-    const creator = copyOf === undefined ? creatorOf(caller) : creatorOfCopy(await recipients.creatorOf(copyOf));
+    for (let tries = 1; ; tries += 1) {
+      const answer = await createBy(rules.judge(caller, requested, clock.now()), caller, requested, options);
+      if (answer !== "rules_changed") return answer;
+      if (tries === RULE_TRIES_MAX) throw rulesChange();
+      await rules.reload();
+    }
+  };
+
+  /** The same by rules that may no longer be in force when it is committed. */
+  const createBy = async (
+    judgement: Judgement,
+    caller: Caller,
+    requested: ActionRequest,
+    { copyOf, reason = null, sync = false }: CreateOptions,
+  ): Promise<CreateAnswer | "rules_changed"> => {
+    const { ruling, version: rulesVersion, isRuled } = judgement;
+    const own = copyOf === undefined ? creatorOf(caller) : creatorOfCopy(await recipients.creatorOf(copyOf));
+    // Rules judge calls: a callback of an agent must not go where none of them has looked.
+    const creator = isRuled && own.role === "agent" ? { ...own, isLimited: true } : own;
     const { callback, notifyEmail } = requested;
     // Most requests name nobody, and need not wait.
     const isPlain = callback === null && notifyEmail === null;
     const account = isPlain ? NO_FACTS : await recipients.factsFor(caller.accountId, creator, requested);
-    const facts = { operation: "create", request: requested, caller, creator, account, sync } as const;
+    const facts = { operation: "create", request: requested, caller, creator, account, sync, ruling } as const;
     const decision = decide(facts);
     if (decision.kind === "refuse") throw decision.error;
 
@@ -154,9 +175,11 @@ export function createActionService(deps: ActionServiceDeps) {
       createdBy: caller.actor,
       keyId: caller.keyId ?? "",
       creator: { role: creator.role, hold: creator.hold },
+      policy: decision.policy,
     };
     const isDue = action.dueAt !== null && action.dueAt <= now;
-    const reservation = isDue ? dispatcher.reserve(action, largeBytesOf(action)) : null;
+    const isRefused = ruling?.effect === "refuse";
+    const reservation = isDue && !isRefused ? dispatcher.reserve(action, largeBytesOf(action)) : null;
     const events = firstEvents(action, reason);
     const budget = budgetOf(caller, now);
     const creation = {
@@ -166,6 +189,8 @@ export function createActionService(deps: ActionServiceDeps) {
       claim: reservation?.claim ?? null,
       rejection: entryOfRequest(action, { caller, reason }, hashOf),
       ...(budget === null ? {} : { budget }),
+      rulesVersion,
+      ...(isRefused ? { isRefused } : {}),
     };
     const created = await actions.create(creation).catch((error: unknown) => {
       reservation?.fail();
@@ -173,6 +198,9 @@ export function createActionService(deps: ActionServiceDeps) {
     });
     if (created.kind !== "created" && created.kind !== "matched") {
       reservation?.release();
+      if (created.kind === "rules_changed") return created.kind;
+      const isRecorded = created.kind !== "refused" || (await rules.recordRefusal(caller, requested, judgement, now));
+      if (!isRecorded) return "rules_changed";
       throw refusalOf(created, facts, now) ?? new Error(`The store refused a create: ${created.kind}.`);
     }
     metrics.created(created.kind);
@@ -234,7 +262,7 @@ async function differencesFor(caller: Caller, stored: Action, requested: Action)
 
 function firstEvents(action: Action, reason: string | null): readonly TimelineEvent[] {
   const created: TimelineEvent = { type: "created", actor: action.createdBy, ...(reason === null ? {} : { reason }) };
-  return action.approve ? [created, { type: "held" }] : [created];
+  return action.approve ? [created, { type: "held", ...heldBy(action.policy) }] : [created];
 }
 
 interface NotificationPage {

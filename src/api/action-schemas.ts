@@ -1,3 +1,4 @@
+import { POLICY_SOURCES } from "../core/action-policy.ts";
 import { ActionPause } from "./pause-schemas.ts";
 import Type, { type Static } from "typebox";
 import { ACTION_STATUSES, HTTP_METHODS, OPERATIONS } from "../core/action.ts";
@@ -266,6 +267,30 @@ const ActionCreator = Type.Object(
   { title: "ActionCreator", description: "Who created it." },
 );
 
+const ActionPolicyJson = Type.Object(
+  {
+    effect: choice(["allow", "hold"], "What became of the request.", "hold"),
+    by: choice(
+      POLICY_SOURCES,
+      "key: the hold of its key; caller: its own `approve`; rule: a rule of the account; grant: what a person allowed before.",
+      "rule",
+    ),
+    id: nullable(plainText("Id of the rule or grant.", "rul_01kjwa5v00e7v8c9x2m4n6p8qr")),
+    name: nullable(plainText("Its name at that time.", "Payments above 1,000")),
+    version: nullable(Type.Integer({ minimum: 1, description: "The version of the rule.", examples: [3] })),
+    reason: nullable(
+      plainText(
+        "What an owner has written about the rule, or why it could not be decided.",
+        "A person checks large payments.",
+      ),
+    ),
+  },
+  {
+    title: "ActionPolicy",
+    description: "Why it was held, or which rule or grant let it pass. Absent if nothing held it and no rule applies.",
+  },
+);
+
 /** An action in answers, as `serialize.ts` writes it. */
 export const ActionJson = Type.Object(
   {
@@ -302,6 +327,7 @@ export const ActionJson = Type.Object(
     approve: yesNo("Whether the action was held for approval.", false),
     approved_at: nullable(dateTime("When it was approved.")),
     approved_by: nullable(plainText("Who approved it.", "key:ann")),
+    policy: Type.Optional(ActionPolicyJson),
     callback: nullable(url("Receives the events of this action.", "https://app.example.com/outgate")),
     idempotency_key: nullable(plainText("Idempotency-Key of its creation.", "order-4711")),
     title: Type.Optional(

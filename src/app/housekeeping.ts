@@ -63,6 +63,7 @@ export function sharedReads({ authenticate, peopleService, known }: Services) {
     pauses: () => known.paused.load(),
     hosts: () => known.hosts.reload(),
     channels: () => known.channels.reload(),
+    rules: () => known.rules.reload(),
   };
 }
 

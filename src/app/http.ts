@@ -23,6 +23,7 @@ import { GUIDE_GROUPS } from "../pages/docs/guides.ts";
 import type { PageNeeds } from "../pages/needs.ts";
 import { createPages } from "../pages/routes.ts";
 import { pauseRoutes } from "../pauses/routes.ts";
+import { ruleRoutes } from "../rules/routes.ts";
 import { createActionSerializer } from "../receipts/serialize.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { createAgentHandler } from "../../mcp/http.ts";
@@ -72,6 +73,7 @@ export function createHttp(services: HttpServices, settings: HttpSettings, optio
     ...teamRoutes(services),
     pauseRoutes(services),
     hostRoutes(services),
+    ruleRoutes(services),
     ...channelRoutes(services),
     auditRoutes(services),
     bulkRoutes(services),

@@ -40,6 +40,8 @@ import { createSender } from "../outbound/send.ts";
 import type { Oidc } from "../pages/oidc-routes.ts";
 import { createReadReceipt } from "../pages/receipt-routes.ts";
 import { OIDC_CALLBACK_PATH } from "../pages/sign-in.tsx";
+import { KnownRules } from "../rules/known.ts";
+import { createRuleService } from "../rules/service.ts";
 import { ActivePauses, createPauseService } from "../pauses/service.ts";
 import { createEnqueue } from "../receipts/serialize.ts";
 import type { AppContext } from "../runtime/app-context.ts";
@@ -75,6 +77,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const hosts = new KnownHostSettings(store.hostSettings, { timeoutMs, backoff: { baseMs, capMs }, giveUpOn: [] });
   const channels = new KnownChannels(store.channels);
   const paused = new ActivePauses(pauses);
+  const rules = new KnownRules(store.rules);
   const fresh = node === null ? {} : { freshMs: SHARED_FRESH_MS };
   const signingSecrets = createSigningSecrets({ accounts, signing: store.signing, secrets, log, ...fresh });
   const recipients = createRecipients({ accounts, callbackHosts, people, approvers: config.approvers });
@@ -93,6 +96,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     hosts,
     channels,
     paused,
+    rules,
     receiptPath,
   });
   const feed = createFeed({ actions });
@@ -112,6 +116,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     dispatcher: delivery.dispatcher,
     recipients,
     hashOf,
+    rules,
   });
   const pauseService = createPauseService({ pauses, paused, cancel: actionService.cancel, clock, ids, log });
   const signUpGate = createSignUpGate({ accounts, paused, signUps: config.signUps, clock, log });
@@ -146,6 +151,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
       clock,
       perHost: config.dispatchPerHost,
     }),
+    ruleService: createRuleService({ rules: store.rules, known: rules, clock, ids }),
     channelService: createChannelService({ ...posting, channels: store.channels, known: channels, recipients, mailer }),
     callbackTests: createCallbackTestService({ ...posting, callbackHosts, firstSteps }),
     auditService: createAuditService(audit, clock),
@@ -174,7 +180,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     enqueue,
     signingSecrets,
     /** What delivery has read, and reads again where other nodes change it. */
-    known: { hosts, channels, paused },
+    known: { hosts, channels, paused, rules },
     /** Ends what a dead process left active, then begins to deliver. */
     start: async (): Promise<void> => {
       await paused.load().catch(unlessUnavailable);

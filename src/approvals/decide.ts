@@ -40,6 +40,7 @@ import type { Bus } from "../core/bus.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type { Enqueue } from "../receipts/serialize.ts";
 import { logHeld } from "./held.ts";
+import { type Judge, judgeAgain } from "../core/judge.ts";
 import { creatorOf, decide, mayApproveIt, needsListedCallback, NO_COUNTS } from "../core/policy.ts";
 import type { Recipients } from "./recipients.ts";
 import type { Log } from "../observability/log.ts";
@@ -49,6 +50,7 @@ export interface DecideDeps
   readonly enqueue: Enqueue;
   readonly recipients: Pick<Recipients, "factsFor">;
   readonly hashOf: HashOf;
+  readonly rules: Judge;
 }
 
 /** The change of a decision, or why it is not allowed. It may query the store. */
@@ -78,6 +80,7 @@ export function createDecisions({
   rejections,
   recipients,
   hashOf,
+  rules,
   log,
 }: DecideDeps): Readonly<Record<Operation | "sendNow", Decide>> {
   /** Read for what another key created, if the callbacks of this one are bound; else null. */
@@ -122,6 +125,7 @@ export function createDecisions({
       endedAt: isRetry && retryAfter !== null ? ((await lastAttemptAt(actions, action)) ?? now) : now,
       // What is sent now was counted when it was created.
       counts: isRetry ? await countsFor(action, input, caller) : NO_COUNTS,
+      ruling: await judgeAgain(rules, action, caller, now),
       reason,
       now,
     });
@@ -210,7 +214,7 @@ const AUDITED = { approve: "approved", cancel: "cancelled", retry: "retried", se
 function beyondElicitation({ id }: Action): DomainError {
   return new DomainError(
     "forbidden",
-    `Action ${id} is held because its key has a hold. A key with the role agent can't approve it, even if its client asked a person; approve it with an owner or approver key, on the pages or by mail.`,
+    `Action ${id} is held because its key has a hold, or by a rule. A key with the role agent can't approve it, even if its client asked a person; approve it with an owner or approver key, on the pages or by mail.`,
   );
 }
 

@@ -1,5 +1,6 @@
 import Type, { type Static } from "typebox";
 import { runAtOf } from "../core/action.ts";
+import type { ActionPolicy } from "../core/action-policy.ts";
 import { type Extras, unknownExtras, REQUESTER_LABELS, REQUESTER_TEXTS, requesterTexts } from "../core/extras.ts";
 import { type Actor, describeActor, type Viewer } from "../core/roles.ts";
 import { plainText, run as runSchema, choice } from "../api/schema-helpers.ts";
@@ -23,6 +24,7 @@ export const FACTS = [
   ...REQUESTER_TEXTS,
   "requester",
   "requested_at",
+  "policy",
   "run",
   "rejections",
   "rejected",
@@ -124,6 +126,7 @@ export function maskedFacts(action: MaskedAction, history: DecisionHistory, base
     ),
     fact("requester", "Requested by", actorText(action.createdBy)),
     fact("requested_at", "Requested at", utcMinute(action.createdAt)),
+    ...(action.policy === null ? [] : [fact("policy", "Held by", policyText(action.policy))]),
     ...(action.run === 1 ? [] : [fact("run", "Run", String(action.run))]),
     ...rejectionFacts(rejections),
     ...(action.callback === null ? [] : [fact("callback", "Callback", action.callback)]),
@@ -151,6 +154,13 @@ export function risksOfRequest(action: MaskedAction, { isReasonRead }: { readonl
 
 function maskedEnd(end: KeyEnd | null, viewer: Viewer): KeyEnd | null {
   return end === null || end.by === null ? end : { ...end, by: maskedActor(end.by, viewer) };
+}
+
+/** Why it was held: 'The rule "Payments": a person checks them.' */
+function policyText({ by, name, reason }: ActionPolicy): string {
+  if (by === "key") return "The hold of its key";
+  if (by === "caller") return "The requester";
+  return `The ${by} "${name ?? ""}"${reason === null ? "" : `: ${reason}`}`;
 }
 
 const STOPS = "Ends as failed: it is never sent again by itself";

@@ -46,6 +46,7 @@ export function actionText(action: Action, { paint, url, io }: Session): string 
     ["other version", action.extras === undefined ? null : visible(JSON.stringify(action.extras))],
     ["callback", action.callback === null ? null : withHost(visible(action.callback))],
     ["approved", action.approved_at === null ? null : visible(`${action.approved_at} by ${action.approved_by}`)],
+    ["policy", policyOf(action)],
     ["late answer", lateOf(action)],
     ["created", visible(`${action.created_at} by ${action.created_by.name}`)],
     ["finished", action.finished_at],
@@ -56,6 +57,15 @@ export function actionText(action: Action, { paint, url, io }: Session): string 
   const filled = rows.filter((row): row is readonly [string, Cell] => row[1] !== null);
   const [first, ...others] = filled;
   return table([[action.id, ...(first?.slice(1) ?? [])]], paint) + table(indented(others), paint, io.columns);
+}
+
+/** "held by the rule Payments: a person checks them"; null: nothing held it, and no rule applies. */
+function policyOf({ policy }: Action): string | null {
+  if (policy === undefined) return null;
+  const by = policy.name === null ? `its ${policy.by}` : `the ${policy.by} ${policy.name}`;
+  return visible(
+    `${policy.effect === "hold" ? "held" : "allowed"} by ${by}${policy.reason === null ? "" : `: ${policy.reason}`}`,
+  );
 }
 
 /** A URL in a table: its host is never cut. */

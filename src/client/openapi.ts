@@ -118,6 +118,7 @@ export type Action = {
   approved_at: string | null;
   /** Who approved it. */
   approved_by: string | null;
+  policy?: ActionPolicy;
   /** Receives the events of this action. */
   callback: string | null;
   /** Idempotency-Key of its creation. */
@@ -224,6 +225,21 @@ export type ActionPause = {
   /** When it was paused. */
   created_at: string;
 };
+/** Why it was held, or which rule or grant let it pass. Absent if nothing held it and no rule applies. */
+export type ActionPolicy = {
+  /** What became of the request. */
+  effect: "allow" | "hold";
+  /** key: the hold of its key; caller: its own `approve`; rule: a rule of the account; grant: what a person allowed before. */
+  by: "key" | "caller" | "rule" | "grant";
+  /** Id of the rule or grant. */
+  id: string | null;
+  /** Its name at that time. */
+  name: string | null;
+  /** The version of the rule. */
+  version: number | null;
+  /** What an owner has written about the rule, or why it could not be decided. */
+  reason: string | null;
+};
 /** Where the action is. pending: waits to be sent; active: being sent; awaiting_approval: held for a person; completed, failed and cancelled: it has ended. */
 export type ActionStatus = "pending" | "active" | "awaiting_approval" | "completed" | "failed" | "cancelled";
 /** An attempt that has ended, and what came back of it. */
@@ -290,6 +306,8 @@ export type AuditEntry = {
     | "signing_secret_rotated"
     | "callback_hosts_changed"
     | "host_settings_changed"
+    | "rules_changed"
+    | "refused_by_rule"
     | "channel_added"
     | "channel_changed"
     | "channel_removed"
@@ -507,6 +525,58 @@ export type ChangePerson = {
   /** What the person may do. owner: everything; approver: read, approve, cancel; reader: read. */
   role: "owner" | "approver" | "reader";
 };
+/** What to change. What is not given stays; `unset` takes conditions away. */
+export type ChangeRule = {
+  /** What people and agents know the rule by. */
+  name?: string;
+  /** allow: no later rule is asked; hold: a person decides; refuse: nothing is created. */
+  effect?: "allow" | "hold" | "refuse";
+  /** A condition in CEL over action (method, host, path, query, headers, body, title, metadata), key (id, name, role), now and recent. */
+  when?: string;
+  /** Keys whose calls it is about. */
+  keys?: KeyId[];
+  /** Methods. A request that names another method, as by X-HTTP-Method-Override, counts as each of them. */
+  methods?: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE")[];
+  /** Hosts, or *.example.com for all that end so. Without a port: at each. */
+  hosts?: string[];
+  /** Beginning of the path as it is sent, in whole segments: /pay is about /pay/1 and not about /payments. * stands for one segment. */
+  path?: string;
+  /** What the body is. */
+  body_kind?: "none" | "json" | "form" | "text" | "base64";
+  /** Size of the body. */
+  body_bytes?: {
+    /** The body has more bytes. */
+    over: number;
+  };
+  /** Time of day. */
+  between?: {
+    /** Begins, by the clocks of the zone. */
+    from: string;
+    /** Ends. Where it is before `from`, on the next day. */
+    to: string;
+    /** Days on which it begins; without it each. */
+    days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
+    /** Name in the time zone database. */
+    timezone: string;
+  };
+  /** What the agent is told whose call is held or refused. */
+  message?: string;
+  /** Agents are told why, with what the rule compares. */
+  explain?: boolean;
+  /** Conditions that the rule has no longer. */
+  unset?: (
+    | "when"
+    | "keys"
+    | "methods"
+    | "hosts"
+    | "path"
+    | "body_kind"
+    | "body_bytes"
+    | "between"
+    | "message"
+    | "explain"
+  )[];
+};
 /** Where the account asks for approval. */
 export type Channel = {
   /** Id of a channel. */
@@ -669,6 +739,47 @@ export type CreatePause = {
   /** Why; shown with every paused action. Well-formed Unicode without NUL. */
   reason?: string;
 };
+/** A rule of the account. */
+export type CreateRule = {
+  /** What people and agents know the rule by. */
+  name: string;
+  /** allow: no later rule is asked; hold: a person decides; refuse: nothing is created. */
+  effect: "allow" | "hold" | "refuse";
+  /** A condition in CEL over action (method, host, path, query, headers, body, title, metadata), key (id, name, role), now and recent. */
+  when?: string;
+  /** Keys whose calls it is about. */
+  keys?: KeyId[];
+  /** Methods. A request that names another method, as by X-HTTP-Method-Override, counts as each of them. */
+  methods?: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE")[];
+  /** Hosts, or *.example.com for all that end so. Without a port: at each. */
+  hosts?: string[];
+  /** Beginning of the path as it is sent, in whole segments: /pay is about /pay/1 and not about /payments. * stands for one segment. */
+  path?: string;
+  /** What the body is. */
+  body_kind?: "none" | "json" | "form" | "text" | "base64";
+  /** Size of the body. */
+  body_bytes?: {
+    /** The body has more bytes. */
+    over: number;
+  };
+  /** Time of day. */
+  between?: {
+    /** Begins, by the clocks of the zone. */
+    from: string;
+    /** Ends. Where it is before `from`, on the next day. */
+    to: string;
+    /** Days on which it begins; without it each. */
+    days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
+    /** Name in the time zone database. */
+    timezone: string;
+  };
+  /** What the agent is told whose call is held or refused. */
+  message?: string;
+  /** Agents are told why, with what the rule compares. */
+  explain?: boolean;
+  /** The rule that it is put before. Default: behind all others. */
+  before?: string;
+};
 /** A new invitation. Only this answer contains its link. */
 export type CreatedInvitation = {
   id: InvitationId;
@@ -752,6 +863,7 @@ export type DecisionFact = {
     | "metadata"
     | "requester"
     | "requested_at"
+    | "policy"
     | "run"
     | "rejections"
     | "rejected"
@@ -1276,7 +1388,7 @@ export type PutHostSettings = {
   /** Most calls at a time, at most the server's own limit per host. */
   max_concurrent?: number;
 };
-/** An action and its timeline, masked, without values of headers and metadata; `callback`, `receipt_url` and the id in `created_by` are null here. `approved_by` and `actor` are a kind (email, user, key, mcp or system) without a name. */
+/** An action and its timeline, masked, without values of headers and metadata; `callback`, `receipt_url` and the id in `created_by` are null here, and `policy` is absent. `approved_by` and `actor` are a kind (email, user, key, mcp or system) without a name. */
 export type Receipt = {
   id: ActionId;
   status: ActionStatus;
@@ -1329,6 +1441,7 @@ export type Receipt = {
   approved_at: string | null;
   /** Who approved it. */
   approved_by: string | null;
+  policy?: ActionPolicy;
   /** Receives the events of this action. */
   callback: string | null;
   /** Idempotency-Key of its creation. */
@@ -1439,6 +1552,16 @@ export type ReceiptItem = {
   /** How often delivery was attempted. */
   attempts?: number;
 };
+/** Another order of the same rules. */
+export type ReorderRules = {
+  /** The ids of all rules in their new order. */
+  ids: RuleId[];
+};
+/** The rules that are in force from then on. */
+export type ReplaceRules = {
+  /** All rules of the account, in the order in which they are asked. */
+  rules: RuleDefinition[];
+};
 /** What became of one request: its status, or an error. */
 export type RequestDecision = {
   id: ActionId;
@@ -1525,6 +1648,104 @@ export type Rotation = {
   rotated_at: string;
   /** When the previous secret stops signing; another rotation ends it earlier. */
   previous_expires_at: string;
+};
+/** A rule of the account. Agents and readers see its name, effect and message. */
+export type Rule = {
+  id: RuleId;
+  /** Its place among the rules, from 0. */
+  position: number;
+  /** One more with each change. */
+  version: number;
+  /** What people and agents know the rule by. */
+  name: string;
+  /** allow: no later rule is asked; hold: a person decides; refuse: nothing is created. */
+  effect: "allow" | "hold" | "refuse";
+  /** A condition in CEL over action (method, host, path, query, headers, body, title, metadata), key (id, name, role), now and recent. */
+  when?: string;
+  /** Keys whose calls it is about. */
+  keys?: KeyId[];
+  /** Methods. A request that names another method, as by X-HTTP-Method-Override, counts as each of them. */
+  methods?: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE")[];
+  /** Hosts, or *.example.com for all that end so. Without a port: at each. */
+  hosts?: string[];
+  /** Beginning of the path as it is sent, in whole segments: /pay is about /pay/1 and not about /payments. * stands for one segment. */
+  path?: string;
+  /** What the body is. */
+  body_kind?: "none" | "json" | "form" | "text" | "base64";
+  /** Size of the body. */
+  body_bytes?: {
+    /** The body has more bytes. */
+    over: number;
+  };
+  /** Time of day. */
+  between?: {
+    /** Begins, by the clocks of the zone. */
+    from: string;
+    /** Ends. Where it is before `from`, on the next day. */
+    to: string;
+    /** Days on which it begins; without it each. */
+    days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
+    /** Name in the time zone database. */
+    timezone: string;
+  };
+  /** What the agent is told whose call is held or refused. */
+  message?: string;
+  /** Agents are told why, with what the rule compares. */
+  explain?: boolean;
+  /** When it was created. */
+  created_at?: string;
+  /** Who created it. */
+  created_by?: string;
+  /** When it was last changed. */
+  changed_at?: string;
+  /** Who changed it last. */
+  changed_by?: string;
+};
+/** A rule. It applies where all of its conditions hold; without a condition always. */
+export type RuleDefinition = {
+  /** What people and agents know the rule by. */
+  name: string;
+  /** allow: no later rule is asked; hold: a person decides; refuse: nothing is created. */
+  effect: "allow" | "hold" | "refuse";
+  /** A condition in CEL over action (method, host, path, query, headers, body, title, metadata), key (id, name, role), now and recent. */
+  when?: string;
+  /** Keys whose calls it is about. */
+  keys?: KeyId[];
+  /** Methods. A request that names another method, as by X-HTTP-Method-Override, counts as each of them. */
+  methods?: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE")[];
+  /** Hosts, or *.example.com for all that end so. Without a port: at each. */
+  hosts?: string[];
+  /** Beginning of the path as it is sent, in whole segments: /pay is about /pay/1 and not about /payments. * stands for one segment. */
+  path?: string;
+  /** What the body is. */
+  body_kind?: "none" | "json" | "form" | "text" | "base64";
+  /** Size of the body. */
+  body_bytes?: {
+    /** The body has more bytes. */
+    over: number;
+  };
+  /** Time of day. */
+  between?: {
+    /** Begins, by the clocks of the zone. */
+    from: string;
+    /** Ends. Where it is before `from`, on the next day. */
+    to: string;
+    /** Days on which it begins; without it each. */
+    days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
+    /** Name in the time zone database. */
+    timezone: string;
+  };
+  /** What the agent is told whose call is held or refused. */
+  message?: string;
+  /** Agents are told why, with what the rule compares. */
+  explain?: boolean;
+};
+/** Id of a rule. */
+export type RuleId = string;
+/** The rules of the account. */
+export type RuleList = {
+  /** In the order in which they are asked. */
+  data: Rule[];
 };
 /** What is in force on the server. It is changed in its environment. */
 export type Server = {
@@ -1812,6 +2033,8 @@ export type AuditQuery = {
     | "signing_secret_rotated"
     | "callback_hosts_changed"
     | "host_settings_changed"
+    | "rules_changed"
+    | "refused_by_rule"
     | "channel_added"
     | "channel_changed"
     | "channel_removed"

@@ -64,6 +64,11 @@ export class AccountCache<Row extends { readonly accountId: string }, View> {
     });
   }
 
+  /** What the store said before the rows that are known were read, or an older one; null: nothing was read. */
+  protected get version(): string | null {
+    return this.#version;
+  }
+
   /** Undefined: the account has no rows. */
   protected viewOf(accountId: string): View | undefined {
     return this.#views.get(accountId);

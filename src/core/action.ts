@@ -1,3 +1,4 @@
+import type { ActionPolicy } from "./action-policy.ts";
 import type { Actor, Hold, Role } from "./roles.ts";
 import { SMALL_ROW_BYTES_MAX } from "./limits.ts";
 import { type Extras, extrasText } from "./extras.ts";
@@ -102,6 +103,8 @@ export interface Action extends ActionRequest, ActionState {
   readonly keyId: string;
   /** Role and hold of the creator at that time. They keep limiting callbacks and mails, whatever the key becomes later. */
   readonly creator: Creator;
+  /** Why it was held, or which rule or grant let it pass; null: nothing held it, and no rule applies. */
+  readonly policy: ActionPolicy | null;
   /** Values of its row can't be read, so it was altered where it is stored. Shown without them and never sent. */
   readonly isAltered?: true;
 }
@@ -223,13 +226,15 @@ const CODE_CHARS = 3;
 
 /**
  * The triggers of the state machine. `hold` is the retry of an action that needs approval; `unclaim` returns a claim whose
- * attempt never began.
+ * attempt never began; `withhold` and `refuse` are rules that became stricter before the first attempt began.
  */
 export type Trigger =
   | "approve"
   | "cancel"
   | "dispatch"
   | "unclaim"
+  | "withhold"
+  | "refuse"
   | "succeed"
   | "reschedule"
   | "exhaust"
@@ -240,7 +245,14 @@ export type Trigger =
 const TRANSITIONS: Readonly<Record<ActionStatus, Partial<Record<Trigger, ActionStatus>>>> = {
   awaiting_approval: { approve: "pending", cancel: "cancelled" },
   pending: { dispatch: "active", cancel: "cancelled" },
-  active: { unclaim: "pending", succeed: "completed", reschedule: "pending", exhaust: "failed" },
+  active: {
+    unclaim: "pending",
+    withhold: "awaiting_approval",
+    refuse: "cancelled",
+    succeed: "completed",
+    reschedule: "pending",
+    exhaust: "failed",
+  },
   failed: { retry: "pending", hold: "awaiting_approval" },
   cancelled: { retry: "pending", hold: "awaiting_approval" },
   completed: {},

@@ -24,6 +24,8 @@ export const AUDIT_KINDS = [
   "signing_secret_rotated",
   "callback_hosts_changed",
   "host_settings_changed",
+  "rules_changed",
+  "refused_by_rule",
   "channel_added",
   "channel_changed",
   "channel_removed",

@@ -11,6 +11,7 @@ import {
   operationsIn,
   sources,
 } from "./action.ts";
+import { heldBy } from "./action-policy.ts";
 import { type Actor, SYSTEM, type Caller } from "./roles.ts";
 import { DomainError, type ErrorCode } from "./domain-error.ts";
 import { EXPIRED, type TimelineEvent } from "./timeline.ts";
@@ -105,7 +106,7 @@ export function retry(action: Action, { actor, reason, now }: DecisionInput): Ch
   const retried: TimelineEvent = { type: "retried", actor, reason };
   const { lateResult } = action;
   const moved = { ...firstState(action.approve, now), status, run: action.run + 1, lateResult };
-  return step(action, moved, action.approve ? [retried, { type: "held" }] : [retried]);
+  return step(action, moved, action.approve ? [retried, { type: "held", ...heldBy(action.policy) }] : [retried]);
 }
 
 /** The operations that an action allows at this time: the `actions` field. */

@@ -8,6 +8,7 @@ export const systemIds: Ids = {
   account: () => `acc_${random()}`,
   key: () => `key_${random()}`,
   pause: () => `pau_${random()}`,
+  rule: () => `rul_${random()}`,
   channel: () => `chn_${random()}`,
   person: () => `per_${random()}`,
   invitation: () => `inv_${random()}`,
@@ -81,6 +82,7 @@ export interface Ids {
   person(): string;
   invitation(): string;
   pause(): string;
+  rule(): string;
   /** Id of a process, as long as it runs. */
   node(): string;
   /** Id of a row of the outbox. */

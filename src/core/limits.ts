@@ -356,6 +356,9 @@ export const ACCOUNTS_LISTED_MAX = 500;
 export const CALLBACK_HOSTS_MAX = 100;
 /** Pauses of an account in force at a time. */
 export const PAUSES_MAX = 1_000;
+
+/** How often a create is decided again because rules were written meanwhile. */
+export const RULE_TRIES_MAX = 5;
 /** Unfinished actions of a key are counted up to this number when it is revoked. */
 export const UNFINISHED_COUNTED_MAX = 1_000;
 /** Unfinished actions of a revoked key that one step cancels. */

@@ -1,4 +1,5 @@
 import type { Action, ActionRequest, Creator, LimitedCreator } from "./action.ts";
+import { type ActionPolicy, policyOfHold, policyOfRuling, type Ruling } from "./action-policy.ts";
 import { budgetSpent, limitRefusal } from "./key-limits.ts";
 import { type Caller, type Hold, isHeld, mayDo, type Role } from "./roles.ts";
 import { DomainError, invalidFields, type Issue, TooEarly } from "./domain-error.ts";
@@ -12,12 +13,8 @@ import type { CreateRefusal } from "./store.ts";
 
 /** What becomes of a request: it is sent, it waits for a person, or it is refused. */
 type PolicyDecision =
-  | { readonly kind: "allow" }
-  | { readonly kind: "hold"; readonly because: HoldReason }
+  | { readonly kind: "allow" | "hold"; readonly policy: ActionPolicy | null }
   | { readonly kind: "refuse"; readonly error: DomainError };
-
-/** `request`: it asks for approval itself; `key`: the hold of the key requires it. */
-type HoldReason = "request" | "key";
 
 interface CreateFacts {
   readonly operation: "create";
@@ -28,6 +25,8 @@ interface CreateFacts {
   readonly account: AccountFacts;
   /** The caller waits for the end of the action. That it asks for approval too is refused before. */
   readonly sync: boolean;
+  /** What the rules of the account say; one that refuses is asked last, since the request may match an older action. */
+  readonly ruling: Ruling | null;
 }
 
 /** A further run of an action, or the one that waits for its time sent at once. */
@@ -44,6 +43,7 @@ interface RetryFacts {
   /** Why the retry is requested; null: not given. */
   readonly reason: string | null;
   readonly now: Date;
+  readonly ruling: Ruling | null;
 }
 
 /** What the store has counted of the key that created the action. */
@@ -78,18 +78,33 @@ export const NO_FACTS: AccountFacts = { callbackHosts: [], approvers: [], isMemb
  * same time: if the store refuses it, `refusalOf` has the error.
  */
 export function decide(facts: CreateFacts | RetryFacts): PolicyDecision {
-  const { request, caller } = facts;
-  const because = holdReason(request, caller.hold);
+  const { request, caller, ruling } = facts;
+  const by = holdReason(request, caller.hold);
   const error =
-    (because === "key" && facts.operation === "create" && facts.sync ? heldInSync() : null) ??
+    (by === "key" && facts.operation === "create" && facts.sync ? heldInSync() : null) ??
     (caller.limits === undefined ? null : limitRefusal(caller.limits, request)) ??
     (facts.operation === "create" ? recipientRefusal(facts) : retryRefusal(facts));
   if (error !== null) return { kind: "refuse", error };
-  return because === null ? { kind: "allow" } : { kind: "hold", because };
+  // The strictest counts. Of several that hold, a rule says most of why.
+  if (ruling?.effect === "hold") return { kind: "hold", policy: policyOfRuling(ruling) };
+  if (by !== null) return { kind: "hold", policy: policyOfHold(by) };
+  return { kind: "allow", policy: ruling === null ? null : policyOfRuling(ruling) };
+}
+
+/** The error for a request that a rule refuses; null: none does. */
+export function ruleRefusal(ruling: Ruling | null): DomainError | null {
+  if (ruling?.effect !== "refuse") return null;
+  const { rule, reason } = ruling;
+  return new DomainError(
+    "forbidden",
+    `The rule "${rule.name}" refuses this call${reason === null ? "." : `: ${reason}`}`,
+  );
 }
 
 /** The error for a create that the store refused. */
-export function refusalOf(refused: CreateRefusal, { caller }: CreateFacts, now: Date): DomainError | null {
+export function refusalOf(refused: CreateRefusal, { caller, ruling }: CreateFacts, now: Date): DomainError | null {
+  if (refused.kind === "rules_changed") return rulesChange();
+  if (refused.kind === "refused") return ruleRefusal(ruling);
   if (refused.kind === "rejected_before") return rejectionRefusal("forbidden", refused.rejections);
   if (refused.kind === "budget_spent") return budgetRefusal(caller, now);
   return new DomainError(
@@ -98,12 +113,18 @@ export function refusalOf(refused: CreateRefusal, { caller }: CreateFacts, now: 
   );
 }
 
+export function rulesChange(): DomainError {
+  const message = "The rules of the account are changing too fast to decide on this request. Try again.";
+  return new DomainError("unavailable", message);
+}
+
 function retryRefusal(facts: RetryFacts): DomainError | null {
   const { request, caller, counts, reason, now } = facts;
   const { heldCount, rejections, isBudgetSpent } = counts;
   const isRejected = rejections !== null && isCounted(request, caller) && !mayRepeat(rejections, saysWhy(reason));
   return (
     holdRefusal(facts) ??
+    retryRuleRefusal(facts) ??
     callbackRefusal(facts) ??
     (heldCount < HELD_PER_KEY_MAX ? null : heldRefusal(request)) ??
     (isRejected ? rejectionRefusal("not_retryable", rejections) : null) ??
@@ -118,8 +139,8 @@ function budgetRefusal({ limits }: Pick<Caller, "limits">, now: Date): DomainErr
 }
 
 /** Why a request of a key with this hold awaits approval; null: it doesn't. */
-function holdReason(request: SentRequest & Pick<ActionRequest, "approve">, hold: Hold): HoldReason | null {
-  if (request.approve) return "request";
+function holdReason(request: SentRequest & Pick<ActionRequest, "approve">, hold: Hold): "caller" | "key" | null {
+  if (request.approve) return "caller";
   return isHeldBy(hold, request) ? "key" : null;
 }
 
@@ -169,6 +190,17 @@ function holdRefusal({ request, caller }: RetryFacts): DomainError | null {
   return new DomainError(
     "forbidden",
     `${request.method} calls of this key need approval, and action ${request.id} was created without it. Create it again, which holds it for approval, or retry it with a key without this hold.`,
+  );
+}
+
+/** A rule that holds is satisfied by whoever may approve the call, and by a decision that still has to come. */
+function retryRuleRefusal({ request, caller, ruling }: RetryFacts): DomainError | null {
+  const refusal = ruleRefusal(ruling);
+  if (refusal !== null || ruling?.effect !== "hold" || request.approve || mayDo(caller.role, "approve")) return refusal;
+  const { rule, reason } = ruling;
+  return new DomainError(
+    "forbidden",
+    `The rule "${rule.name}" holds this call for approval${reason === null ? "" : ` (${reason})`}, and action ${request.id} was created without it. Create it again, which holds it for approval, or ask a person who may approve it to retry it.`,
   );
 }
 
@@ -246,9 +278,9 @@ function tooEarly(why: string, verb: "send" | "retry", from: Date): DomainError 
   return new TooEarly("not_retryable", message, from);
 }
 
-/** Whether the role's client may pass on a person's approval of this action: a hold restricts agents, and their clients too. */
-export function mayApproveIt(role: Role, action: SentRequest & Pick<Action, "creator">): boolean {
-  return mayDo(role, "approve") || !isHeldBy(action.creator.hold, action);
+/** Whether the role's client may pass on a person's approval of this action: holds and rules restrict agents, and their clients too. */
+export function mayApproveIt(role: Role, action: SentRequest & Pick<Action, "creator" | "policy">): boolean {
+  return mayDo(role, "approve") || !(isHeldBy(action.creator.hold, action) || action.policy?.by === "rule");
 }
 
 /** A caller as the creator of what they request. */

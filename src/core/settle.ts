@@ -1,8 +1,10 @@
 import { type Action, type Result, isLateSuccess, type LateResult, lateSuccessIn, statusAfter } from "./action.ts";
 import { type Backoff, backoffMs, retryAfterMs, isOneOfStatuses, type StatusPattern } from "./retry-settings.ts";
+import { policyOfRuling, type Ruling } from "./action-policy.ts";
 import { type Change, step } from "./changes.ts";
 import { type Answered, describeOutcome, errorSourceOf, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
 import { RESPONSE_HEADER_CHARS_MAX } from "./limits.ts";
+import { SYSTEM } from "./roles.ts";
 import type { TimelineEvent } from "./timeline.ts";
 
 /** The end of an attempt. Time and randomness are arguments, so that `settle` is pure. */
@@ -206,6 +208,19 @@ export function startAttempt(action: Action, { now, leaseUntil }: Claimed): Acti
     startedAt: action.startedAt ?? now,
     result: null,
   };
+}
+
+/** A claim whose attempt a rule keeps from beginning, since it became stricter after the create: a person decides, or it ends. */
+export function withhold(action: Action, ruling: Ruling, now: Date): Change {
+  const isRefused = ruling.effect === "refuse";
+  const rule = `The rule "${ruling.rule.name}" ${isRefused ? "refuses" : "holds"} this call`;
+  const reason = ruling.reason === null ? `${rule}.` : `${rule}: ${ruling.reason}`;
+  const notStarted: TimelineEvent = { type: "not_started", reason: `Nothing was sent. ${reason}` };
+  const next: TimelineEvent = isRefused ? { type: "cancelled", actor: SYSTEM, reason } : { type: "held" };
+  const status = statusAfter(action, isRefused ? "refuse" : "withhold");
+  const state = { status, attempts: 0, dueAt: null, leaseUntil: null, startedAt: null };
+  const change = step(action, { ...state, finishedAt: isRefused ? now : null }, [notStarted, next]);
+  return { ...change, after: { ...change.after, approve: true, policy: policyOfRuling(ruling) } };
 }
 
 /** Why a claimed attempt did not begin. No byte of it was sent. */

@@ -21,6 +21,7 @@ import type { AccountStore, PeopleStore, SealedStore, SigningStore, CallbackHost
 import type { BulkStore } from "./bulk-job.ts";
 import type { TeamStore } from "./team-store.ts";
 import type { ChannelStore } from "./channel.ts";
+import type { RuleStore } from "./account-rules.ts";
 import type { HostSettingsStore } from "./host-settings.ts";
 import type { PauseStore } from "./pause.ts";
 
@@ -79,6 +80,10 @@ export interface Creation {
   readonly rejection?: RejectionEntry | null;
   /** If its key has a daily limit. A create that is stored counts. */
   readonly budget?: Omit<KeyBudget, "keyId">;
+  /** The version of the rules that it was decided by. */
+  readonly rulesVersion: string;
+  /** A rule refuses it: it may only match. */
+  readonly isRefused?: boolean;
 }
 
 /** Result of a create: a new row, claimed or not, or the older action that its key names. */
@@ -91,6 +96,10 @@ export type Created =
 export type CreateRefusal =
   /** `HELD_PER_KEY_MAX` actions of its key await approval. */
   | { readonly kind: "too_many_held" }
+  /** It was refused by a rule, and matches none. */
+  | { readonly kind: "refused" }
+  /** Rules were written since the version that it was decided by. */
+  | { readonly kind: "rules_changed" }
   /** Its key has created as many actions on this day as it may. */
   | { readonly kind: "budget_spent" }
   /** A person rejected the same request, and it may not be requested again now. */
@@ -499,6 +508,7 @@ export interface Store {
   readonly accounts: AccountStore;
   readonly callbackHosts: CallbackHostStore;
   readonly hostSettings: HostSettingsStore;
+  readonly rules: RuleStore;
   readonly channels: ChannelStore;
   readonly links: LinkStore;
   readonly people: PeopleStore;

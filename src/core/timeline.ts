@@ -52,7 +52,9 @@ export type TimelineEvent =
   | ({
       readonly type: "created" | "approved" | "rejected" | "cancelled" | "retried" | "sent_now" | "paused" | "resumed";
     } & Decision)
-  | { readonly type: "held" | "started" | "completed" | "failed" }
+  | { readonly type: "started" | "completed" | "failed" }
+  /** `reason`: the rule that holds it; absent: its key or its requester did. */
+  | { readonly type: "held"; readonly reason?: string }
   /** The attempt of the last `started` never began and does not count. `reason`: see `describeNotStarted`. */
   | { readonly type: "not_started"; readonly reason: string }
   | ({ readonly type: "attempt" } & AttemptMade)

@@ -1,6 +1,8 @@
 import type { SigningUse } from "../core/account-store.ts";
 import { type Action, isExpired, largeBytesOf } from "../core/action.ts";
 import type { EffectiveRetrySettings } from "../core/retry-settings.ts";
+import type { Ruling } from "../core/action-policy.ts";
+import { type Judge, requesterOf } from "../core/judge.ts";
 import { bodyMemberOf, DEFAULT_TYPES, sentBody } from "../core/body.ts";
 import type { Bus } from "../core/bus.ts";
 import { type LaneName, StoreUnavailable } from "../core/store.ts";
@@ -67,7 +69,9 @@ interface AttemptDeps {
   readonly sender: Sender;
   readonly clock: Clock;
   readonly requestOf: (action: Action, now: Date) => Promise<OutboundRequest>;
-  readonly settlement: Pick<Settlement, "settle" | "unclaim" | "extendLease">;
+  readonly settlement: Pick<Settlement, "settle" | "unclaim" | "withhold" | "extendLease">;
+  /** What the rules of its account say of an action. */
+  readonly judge: Judge["judge"];
   readonly hashOf: HashOf;
   /** How attempts of an action are made, as it is now. */
   readonly retrySettingsOf: (action: Action) => EffectiveRetrySettings;
@@ -97,6 +101,11 @@ export function createAttempt(deps: AttemptDeps): Attempt<Action> {
       return settlement.unclaim(action, why);
     };
     if (!matchesApproval(action, hashOf)) return refuse("altered");
+    const stricter = stricterRuling(action, deps);
+    if (stricter !== null) {
+      releaseSlot();
+      return settlement.withhold(action, stricter);
+    }
     const request = await requestOf(action, clock.now()).catch(async (error: unknown) => {
       if (error instanceof StoreUnavailable) {
         await giveBack("store_away");
@@ -136,6 +145,18 @@ export function createAttempt(deps: AttemptDeps): Attempt<Action> {
     releaseSlot();
     await settlement.settle(action, { outcome, durationMs, timeoutMs });
   };
+}
+
+/**
+ * What the rules that are in force now have against the first attempt of an action that no person has approved; null: nothing.
+ * Changes of other nodes are known here within seconds; creates are decided by what is in force at their commit.
+ */
+function stricterRuling(action: Action, { judge, clock }: Pick<AttemptDeps, "clock" | "judge">): Ruling | null {
+  if (action.run > 1 || action.attempts > 1) return null;
+  const { ruling } = judge(requesterOf(action), action, clock.now());
+  if (ruling === null || ruling.effect === "allow") return null;
+  const isDecided = action.approvedAt !== null || action.policy?.by === "grant";
+  return ruling.effect === "hold" && isDecided ? null : ruling;
 }
 
 /** Why nothing of it may be sent now that was claimed before; null: it may. */

@@ -37,6 +37,7 @@ import { createCallback, createMail } from "./deliver.ts";
 import type { KnownChannels } from "../core/channel.ts";
 import { createNotificationScheduler } from "./notifications.ts";
 import { Scheduler } from "./scheduler.ts";
+import type { Judge } from "../core/judge.ts";
 import { Settlement, UnwrittenResults } from "./settlement.ts";
 
 interface DeliveryNeeds {
@@ -53,6 +54,7 @@ interface DeliveryNeeds {
   readonly hosts: KnownHostSettings;
   readonly channels: KnownChannels;
   readonly paused: ActivePauses;
+  readonly rules: Judge;
   /** Path of an action's receipt page. */
   readonly receiptPath: (actionId: string) => string;
 }
@@ -68,7 +70,7 @@ export type Delivery = ReturnType<typeof createDelivery>;
 export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
   const { clock, ids, log, metrics, config, store, bus } = app;
   const { secrets, sender, mailer, node, signingSecrets, recipients, historyOf, enqueue } = needs;
-  const { hosts, channels, paused, receiptPath } = needs;
+  const { hosts, channels, paused, rules, receiptPath } = needs;
   const { attemptTimeoutMs, baseUrl } = config;
   const { actions, outbox } = store;
   const userAgent = `Outgate/${VERSION}`;
@@ -110,7 +112,7 @@ export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
     dueOf: dueAction,
     isPaused: paused.isPaused,
     // Before anything is claimed: how it is sent, and whom its next change tells.
-    prepare: async () => void (await Promise.all([hosts.reload(), channels.reload()])),
+    prepare: async () => void (await Promise.all([hosts.reload(), channels.reload(), rules.reload()])),
     limitsOf: hosts.limitsOf,
     timeoutOf: hosts.timeoutOf,
     attempt: createAttempt({
@@ -121,6 +123,7 @@ export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
       settlement,
       hashOf,
       retrySettingsOf,
+      judge: (requester, request, now) => rules.judge(requester, request, now),
       isPaused: paused.isPaused,
       attemptTimeoutMs,
     }),

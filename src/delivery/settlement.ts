@@ -1,5 +1,6 @@
 import { type Action, lateSuccessIn } from "../core/action.ts";
 import type { EffectiveRetrySettings } from "../core/retry-settings.ts";
+import type { Ruling } from "../core/action-policy.ts";
 import type { Change } from "../core/changes.ts";
 import {
   type AttemptEnd,
@@ -9,6 +10,7 @@ import {
   nextStep,
   settle,
   settleLate,
+  withhold,
 } from "../core/settle.ts";
 import type { Outcome } from "../core/outcome.ts";
 import type { TimelineEvent } from "../core/timeline.ts";
@@ -116,6 +118,19 @@ export class Settlement {
     // Nothing that an operator could mend: it waits its turn now.
     const level = why === "busy" ? "info" : "warn";
     log[level]("action.not_started", { action_id: action.id, host: action.host, message: describeNotStarted(why) });
+    bus.publish(written.change.after);
+  }
+
+  /** For a claim that a rule has stopped; the same. */
+  async withhold(action: Action, ruling: Ruling): Promise<void> {
+    const { clock, metrics, log, bus } = this.#deps;
+    const now = clock.now();
+    const written = await this.#untilWritten(this.#writeOf(withhold(action, ruling, now), now), null, (stored) =>
+      isSameClaim(stored, action) ? withhold(stored, ruling, clock.now()) : null,
+    );
+    if (written === null) return;
+    metrics.unclaimed("action");
+    log.info("action.withheld", { action_id: action.id, rule_id: ruling.rule.id, effect: ruling.effect });
     bus.publish(written.change.after);
   }
 

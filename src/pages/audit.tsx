@@ -257,7 +257,17 @@ const KIND_GROUPS: readonly (readonly [title: string, kinds: readonly AuditKind[
       "identity_linked",
     ],
   ],
-  ["Delivery", ["host_settings_changed", "callback_hosts_changed", "callback_tested", "signing_secret_rotated"]],
+  [
+    "Delivery",
+    [
+      "rules_changed",
+      "refused_by_rule",
+      "host_settings_changed",
+      "callback_hosts_changed",
+      "callback_tested",
+      "signing_secret_rotated",
+    ],
+  ],
   ["Channels", ["channel_added", "channel_changed", "channel_removed", "channel_tested"]],
   ["Accounts of the service", ["signups_closed", "account_allowed"]],
 ];
@@ -381,6 +391,14 @@ const PHRASES: Readonly<Record<AuditKind, Phrase>> = {
       ? sentence`removed the settings of ${host}`
       : sentence`set ${host} to ${rulesText(detail)}`;
   },
+  rules_changed: ({ detail: { change, name, changed } }) => {
+    if (change === "reordered") return "changed the order of the rules";
+    if (change === "replaced") return "replaced all rules";
+    const members = change === "changed" ? `: ${text(changed).replaceAll("_", " ")}` : null;
+    return sentence`${text(change)} the rule ${<Name text={text(name)} />}${members}`;
+  },
+  refused_by_rule: ({ detail: { method, host, name } }) =>
+    sentence`was refused ${text(method)} ${<Name text={text(host)} />} by the rule ${<Name text={text(name)} />}`,
   channel_added: ({ detail: { name, kind } }) =>
     sentence`added the ${CHANNEL_WORDS[text(kind)] ?? text(kind)} channel ${<Name text={text(name)} />}`,
   channel_changed: (entry, props) =>

@@ -64,7 +64,8 @@ function describeEvent(event: TimelineEvent, at: Date): EventText {
   if ("attempt" in event) return describeAttempt(event, at);
   if ("delivered" in event) return describeNotification(event, at);
   if (event.type === "not_started") return { tone: "wait", title: "Not started", details: [event.reason] };
-  return { tone: EVENTS[event.type].tone, title: EVENTS[event.type].text, details: [] };
+  const details = event.type === "held" && event.reason !== undefined ? [event.reason] : [];
+  return { tone: EVENTS[event.type].tone, title: EVENTS[event.type].text, details };
 }
 
 type AttemptEvent = Extract<TimelineEvent, { readonly attempt: number }>;

@@ -98,6 +98,8 @@ const maskMembers = masksBy<Action, ActionMasking>({
   // Only what is hidden in the request counts.
   approvedBy: (actor, { viewer }) => maskedActor(actor, viewer),
   approvedDigest: AS_IS,
+  // In words of an owner and of ours.
+  policy: AS_IS,
   result: (result, { viewer }) => maskResult(result, new Masking(viewer)),
   lateResult: (late, { viewer }) => maskLate(late, new Masking(viewer)),
 });

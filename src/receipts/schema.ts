@@ -60,7 +60,7 @@ export const ReceiptJson = Type.Object(
   {
     title: "Receipt",
     description:
-      "An action and its timeline, masked, without values of headers and metadata; `callback`, `receipt_url` and the id in `created_by` are null here. `approved_by` and `actor` are a kind (email, user, key, mcp or system) without a name.",
+      "An action and its timeline, masked, without values of headers and metadata; `callback`, `receipt_url` and the id in `created_by` are null here, and `policy` is absent. `approved_by` and `actor` are a kind (email, user, key, mcp or system) without a name.",
   },
 );
 
@@ -71,7 +71,7 @@ export const ReceiptJson = Type.Object(
 export function receiptJson(action: MaskedAction, timeline: readonly TimelineEntry[], now: Date): string {
   const { entries, earlierAttempts } = receiptHistory(timeline, 0);
   const extras = withoutTexts(withoutUnknown(action.extras));
-  const { action: cut, isCut } = cutBodies(seenWith(action, { callback: null, keyId: "", extras }));
+  const { action: cut, isCut } = cutBodies(seenWith(action, { callback: null, keyId: "", policy: null, extras }));
   const json = actionJson(cut, { now, receiptUrl: null, hidesHeaderValues: true });
   const items = entries.map((entry) => withoutSeq(timelineItem(maskedEntry(entry, "public"))));
   const truncated = isCut ? `,"body_truncated":true` : "";

@@ -55,6 +55,7 @@ export function actionJson(action: SeenAction, options: ViewOptions): string {
     lateMember(action, options) +
     `,"duration_ms":${result?.durationMs ?? "null"},"approve":${action.approve}` +
     `,"approved_at":${time(action.approvedAt)},"approved_by":${json(action.approvedBy)}` +
+    (action.policy === null ? "" : `,"policy":${JSON.stringify(action.policy)}`) +
     `,"callback":${json(action.callback)},"idempotency_key":${json(action.idempotencyKey)}` +
     descriptionMembers(action) +
     timingMembers(action) +

@@ -281,8 +281,8 @@ function minuteOf(time: string): number {
 export interface RuleDecision {
   readonly rule: Rule;
   readonly effect: RuleEffect;
-  /** A sentence, or two. */
-  readonly reason: string;
+  /** Why nobody can tell whether the rule applies, so that a person decides: sentences. Null: it does. */
+  readonly undecidable: string | null;
 }
 
 /**
@@ -304,17 +304,13 @@ function decideAs(method: string, rules: readonly Rule[], facts: Facts): RuleDec
   facts.action.countsAs = method;
   for (const rule of rules) {
     const applies = appliesTo(rule, facts);
-    if (applies === true)
-      return { rule, effect: rule.effect, reason: `The rule "${rule.name}" ${VERBS[rule.effect]} it.` };
+    if (applies === true) return { rule, effect: rule.effect, undecidable: null };
     if (applies !== false) {
-      const reason = `The rule "${rule.name}" can't be decided, so a person decides. ${applies.undecidable}`;
-      return { rule, effect: "hold", reason };
+      return { rule, effect: "hold", undecidable: `It can't be decided, so a person decides. ${applies.undecidable}` };
     }
   }
   return null;
 }
-
-const VERBS: Readonly<Record<RuleEffect, string>> = { allow: "allows", hold: "holds", refuse: "refuses" };
 
 type Applies = boolean | { readonly undecidable: string };
 

@@ -15,6 +15,8 @@ const NOWHERE = {
   cancel: null,
   dispatch: null,
   unclaim: null,
+  withhold: null,
+  refuse: null,
   succeed: null,
   reschedule: null,
   exhaust: null,
@@ -28,6 +30,8 @@ const MACHINE: Readonly<Record<ActionStatus, Readonly<Record<Trigger, ActionStat
   active: {
     ...NOWHERE,
     unclaim: "pending",
+    withhold: "awaiting_approval",
+    refuse: "cancelled",
     succeed: "completed",
     reschedule: "pending",
     exhaust: "failed",

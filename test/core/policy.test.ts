@@ -32,6 +32,7 @@ const aCreate = (overrides: Partial<CreateFacts> = {}, request: Partial<CreateFa
   creator: creatorOf(overrides.caller ?? AGENT),
   account: { callbackHosts: [], approvers: [], isMember: false },
   sync: false,
+  ruling: null,
   ...overrides,
   request: { ...REQUEST, ...request },
 });
@@ -55,6 +56,7 @@ const aRetry = (overrides: Partial<RetryFacts> = {}, request: Partial<RetryFacts
   endedAt: NOON,
   counts: NO_COUNTS,
   reason: null,
+  ruling: null,
   now: NOON,
   ...overrides,
   request: anAction({ ...REQUEST, ...request }),
@@ -62,11 +64,12 @@ const aRetry = (overrides: Partial<RetryFacts> = {}, request: Partial<RetryFacts
 
 const rejected = (rejections: RejectionCount) => ({ counts: { ...NO_COUNTS, rejections } });
 
-/** "allow", "hold: request" or "refuse: <code> <fields>". */
+/** "allow", "hold: caller" or "refuse: <code> <fields>". */
 function decided(facts: Facts): string {
   const decision = decide(facts);
-  if (decision.kind === "hold") return `hold: ${decision.because}`;
-  return decision.kind === "allow" ? "allow" : refused(decision.error);
+  if (decision.kind === "refuse") return refused(decision.error);
+  const by = decision.policy?.by;
+  return by === undefined ? decision.kind : `${decision.kind}: ${by}`;
 }
 
 function refused(error: DomainError | null): string {
@@ -145,11 +148,11 @@ describe("the policy decides", () => {
       "hold: key",
     ],
     ["a retry of it by a key that holds writes", aRetry({ caller: WRITES }, DISGUISED), "refuse: forbidden"],
-    ["a create that asks for approval", aCreate({}, APPROVED), "hold: request"],
+    ["a create that asks for approval", aCreate({}, APPROVED), "hold: caller"],
     ["a write of a key that holds writes", aCreate({ caller: WRITES }), "hold: key"],
     ["a read of a key that holds writes", aCreate({ caller: WRITES }, { method: "GET" }), "allow"],
     ["a read of a key that holds all", aCreate({ caller: ALL }, { method: "GET" }), "hold: key"],
-    ["a held create that asks for approval too", aCreate({ caller: ALL }, APPROVED), "hold: request"],
+    ["a held create that asks for approval too", aCreate({ caller: ALL }, APPROVED), "hold: caller"],
 
     ["any callback of a key without a hold", aCreate({}, { callback: HOOK }), "allow"],
     [
@@ -204,7 +207,7 @@ describe("the policy decides", () => {
     [
       "the retry of the last held action of a key",
       aRetry({ counts: { ...NO_COUNTS, heldCount: HELD_PER_KEY_MAX - 1 } }, APPROVED),
-      "hold: request",
+      "hold: caller",
     ],
     [
       "the retry of one held action too many",
@@ -218,14 +221,14 @@ describe("the policy decides", () => {
       aRetry({ ...rejected(REJECTED), reason: " \u2800" }, APPROVED),
       "refuse: invalid_request reason",
     ],
-    ["the same with a reason", aRetry({ ...rejected(REJECTED), reason: "Due." }, APPROVED), "hold: request"],
+    ["the same with a reason", aRetry({ ...rejected(REJECTED), reason: "Due." }, APPROVED), "hold: caller"],
     [
       "an unheld retry of a key with a hold",
       aRetry({ caller: WRITES, ...rejected(REJECTED) }, { method: "GET" }),
       "refuse: invalid_request reason",
     ],
     ["an unheld retry of a key without", aRetry(rejected(REJECTED)), "allow"],
-    ["a rejected retry by an owner", aRetry({ caller: OWNER, ...rejected(REPEATED) }, APPROVED), "hold: request"],
+    ["a rejected retry by an owner", aRetry({ caller: OWNER, ...rejected(REPEATED) }, APPROVED), "hold: caller"],
     [
       "a retry that was repeated too often",
       aRetry({ ...rejected(REPEATED), reason: "Due." }, APPROVED),
@@ -238,15 +241,15 @@ describe("the policy decides", () => {
     ],
 
     ["a retry", aRetry(), "allow"],
-    ["a retry of what needed approval", aRetry({}, APPROVED), "hold: request"],
+    ["a retry of what needed approval", aRetry({}, APPROVED), "hold: caller"],
     ["a retry past the hold of the key", aRetry({ caller: WRITES }), "refuse: forbidden"],
     ["a retry of a read by a key that holds writes", aRetry({ caller: WRITES }, { method: "GET" }), "allow"],
-    ["a retry of what needed approval, by a key with a hold", aRetry({ caller: ALL }, APPROVED), "hold: request"],
+    ["a retry of what needed approval, by a key with a hold", aRetry({ caller: ALL }, APPROVED), "hold: caller"],
 
     ["a retry before the time that the target asked for", aRetry(ASKED_TO_WAIT), "refuse: not_retryable"],
     ["the same at that time", aRetry({ ...ASKED_TO_WAIT, now: later(7_000) }), "allow"],
     ["the same by an owner", aRetry({ ...ASKED_TO_WAIT, caller: OWNER }), "allow"],
-    ["the same of what a person decides on", aRetry(ASKED_TO_WAIT, APPROVED), "hold: request"],
+    ["the same of what a person decides on", aRetry(ASKED_TO_WAIT, APPROVED), "hold: caller"],
     ["sending now what waits for its next attempt", aRetry(SEND_NOW, WAITING), "allow"],
     [
       "sending now what the target asked not to send",
@@ -261,7 +264,7 @@ describe("the policy decides", () => {
     [
       "the same by an owner",
       aRetry({ ...SEND_NOW, caller: OWNER }, { ...APPROVED, ...WAITING, attempts: 0 }),
-      "hold: request",
+      "hold: caller",
     ],
   ])("%s", (_name, facts, expected) => {
     expect(decided(facts)).toBe(expected);
@@ -279,7 +282,7 @@ describe("the policy decides", () => {
           aCreate({ caller: { role, hold } }, { method, approve });
         const held = HTTP_METHODS.filter((method) => decided(facts(method, false)) === "hold: key");
         expect(held.toSorted()).toEqual(HELD[hold].toSorted());
-        expect(HTTP_METHODS.filter((method) => decided(facts(method, true)) !== "hold: request")).toEqual([]);
+        expect(HTTP_METHODS.filter((method) => decided(facts(method, true)) !== "hold: caller")).toEqual([]);
         const allowed = HTTP_METHODS.filter((method) => decided(facts(method, false)) === "allow");
         expect(held.length + allowed.length).toBe(HTTP_METHODS.length);
       }

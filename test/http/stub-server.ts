@@ -17,6 +17,7 @@ import { DomainError } from "../../src/core/domain-error.ts";
 import type { Caller, Role } from "../../src/core/roles.ts";
 import type { RetrySettings } from "../../src/core/retry-settings.ts";
 import type { ChannelService } from "../../src/channels/service.ts";
+import type { RuleService } from "../../src/rules/service.ts";
 import type { HostService } from "../../src/hosts/service.ts";
 import { NO_HOST_RULES } from "../../src/core/host-settings.ts";
 import type { Feed } from "../../src/events/feed.ts";
@@ -31,6 +32,7 @@ import { createSecrets } from "../../src/crypto/secrets.ts";
 import type { EffectiveSettings } from "../../src/config/config.ts";
 import type { BulkService } from "../../src/bulk/service.ts";
 import {
+  aRule,
   aChannel,
   aBulkJob,
   ACCOUNT,
@@ -64,6 +66,7 @@ export const KNOWN_TOKEN = "01knowntoken";
 export const KNOWN_KEY_ID = "key_01known";
 
 export const KNOWN_PAUSE_ID = "pau_01known";
+export const KNOWN_RULE_ID = "rul_01known";
 
 export const KNOWN_CHANNEL_ID = "chn_01known";
 
@@ -107,6 +110,7 @@ export function stubDeps(calls: string[] = []): Stubs {
       },
     },
     hostService: stubHostService(calls),
+    ruleService: stubRuleService(calls),
     channelService: stubChannels(calls),
     bulkService: stubBulkService(calls),
     signUpGate: stubSignUpGate(calls),
@@ -268,6 +272,28 @@ function stubHostService(calls: string[]): HostService {
       calls.push(`remove host ${host}`);
       return Promise.resolve();
     },
+  };
+}
+
+function stubRuleService(calls: string[]): RuleService {
+  const written = (verb: string) => {
+    calls.push(`${verb} rules`);
+    return Promise.resolve([]);
+  };
+  const placed = (verb: string) => {
+    calls.push(`${verb} rule`);
+    return Promise.resolve({ row: aRule(KNOWN_RULE_ID), position: 0 });
+  };
+  return {
+    list: () => Promise.resolve([aRule(KNOWN_RULE_ID)]),
+    add: () => placed("add"),
+    change: (_caller, id) => placed(`change ${id}`),
+    remove(_caller, id) {
+      calls.push(`remove rule ${id}`);
+      return Promise.resolve();
+    },
+    reorder: () => written("reorder"),
+    replaceAll: () => written("replace"),
   };
 }
 

@@ -51,10 +51,10 @@ describe("the first rule that applies decides", () => {
 
   test("and says why", () => {
     const facts = factsOf(REQUEST, KEY, new Date());
-    expect(decideByRules([rule({ when: "action.body.nope > 1" })], facts)?.reason).toBe(
-      'The rule "r0" can\'t be decided, so a person decides. The request has no "nope".',
+    expect(decideByRules([rule({ when: "action.body.nope > 1" })], facts)?.undecidable).toBe(
+      'It can\'t be decided, so a person decides. The request has no "nope".',
     );
-    expect(decideByRules([rule({ effect: "refuse" })], facts)?.reason).toBe('The rule "r0" refuses it.');
+    expect(decideByRules([rule({ effect: "refuse" })], facts)?.undecidable).toBeNull();
   });
 
   test("a condition that fails decides before one that can't be decided", () => {

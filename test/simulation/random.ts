@@ -63,6 +63,7 @@ export function seededIds(random: Random): Ids {
     account: () => `acc_${anyId()}`,
     key: () => `key_${anyId()}`,
     pause: () => `pau_${anyId()}`,
+    rule: () => `rul_${anyId()}`,
     channel: () => `chn_${anyId()}`,
     person: () => `per_${anyId()}`,
     invitation: () => `inv_${anyId()}`,

@@ -1,3 +1,4 @@
+import type { RuleRow } from "../../src/core/account-rules.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { createEnqueue } from "../../src/receipts/serialize.ts";
 import { type Action, type ActionRequest, firstState } from "../../src/core/action.ts";
@@ -73,6 +74,7 @@ export function anAction(overrides: Partial<Action> = {}): Action {
     createdBy: "key:test",
     keyId: KEY,
     creator: { role: "owner", hold: "none" },
+    policy: null,
     ...overrides,
   };
 }
@@ -90,6 +92,7 @@ export function creationOf(action: Action): Creation {
     events,
     outbox: enqueue(action, action.createdAt, events),
     claim: null,
+    rulesVersion: "",
   };
 }
 
@@ -325,3 +328,16 @@ export function aBulkJob(overrides: Partial<BulkJob> = {}): BulkJob {
     ...overrides,
   };
 }
+
+/** A rule as it is stored, which holds everything. */
+export const aRule = (id: string, more: Partial<RuleRow> = {}): RuleRow => ({
+  id,
+  accountId: ACCOUNT,
+  version: 1,
+  definition: `{"name":"${id}","effect":"hold"}`,
+  createdAt: NOON,
+  createdBy: "key:boss",
+  changedAt: NOON,
+  changedBy: "key:boss",
+  ...more,
+});

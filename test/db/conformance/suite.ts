@@ -19,6 +19,7 @@ import { testLinks } from "./links.ts";
 import { testOutbox } from "./outbox.ts";
 import { testPaging } from "./paging.ts";
 import { testPauses } from "./pauses.ts";
+import { testRules } from "./rules.ts";
 import { testPeople } from "./people.ts";
 import { testRejections } from "./rejections.ts";
 import { testSchedule } from "./schedule.ts";
@@ -74,6 +75,7 @@ export function testAccountsOfStore(open: OpenTestStore): void {
   testSigning(open);
   testCallbackHosts(open);
   testHostSettings(open);
+  testRules(open);
   testChannels(open);
   testSealed(open);
 }

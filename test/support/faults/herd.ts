@@ -115,7 +115,7 @@ async function fill(path: string, count: number, port: number): Promise<void> {
   const store = await openStoreAt(path);
   const account = await store.accounts.first();
   const { action } = aCreation({ accountId: account?.id ?? "", body: '{"a":1}' });
-  await store.actions.create({ action, events: [], outbox: [], claim: null });
+  await store.actions.create({ action, events: [], outbox: [], claim: null, rulesVersion: "" });
   await store.close();
   const db = new Database(path);
   const columns = db

@@ -1,0 +1,36 @@
+import type { AuditEntry } from "./audit.ts";
+import type { CachedSettingsStore } from "./account-settings.ts";
+import type { Actor } from "./roles.ts";
+
+/** A rule of an account as it is stored. */
+export interface RuleRow {
+  readonly id: string;
+  readonly accountId: string;
+  /** Counts from 1; every change of its definition adds one. */
+  readonly version: number;
+  /** JSON of `src/rules/rule.ts`. */
+  readonly definition: string;
+  readonly createdAt: Date;
+  readonly createdBy: Actor;
+  readonly changedAt: Date;
+  readonly changedBy: Actor;
+}
+
+/** The rules of an account in their order; null: of all accounts. */
+export interface RuleStore extends Pick<CachedSettingsStore<RuleRow>, "list" | "version"> {
+  /**
+   * Writes all rules of an account, with an entry for the audit log, unless rules were written since the version that was read.
+   * Every create that is committed after this resolves is decided by them.
+   */
+  replace(write: RulesWrite): Promise<boolean>;
+  /** Writes the entry of a refusal, unless rules were written since that version; returns whether. */
+  recordRefusal(expected: string, audit: AuditEntry): Promise<boolean>;
+}
+
+export interface RulesWrite {
+  readonly accountId: string;
+  readonly rules: readonly RuleRow[];
+  /** What `version` said before they were read. */
+  readonly expected: string;
+  readonly audit: AuditEntry;
+}

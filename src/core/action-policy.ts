@@ -1,0 +1,70 @@
+import Type, { type Static } from "typebox";
+import { Compile } from "typebox/compile";
+
+/** Who decides what becomes of a request: the hold of its key, its own `approve`, a rule of the account, or a person's grant. */
+export const POLICY_SOURCES = ["key", "caller", "rule", "grant"] as const;
+
+export type PolicySource = (typeof POLICY_SOURCES)[number];
+
+const StoredPolicy = Type.Object({
+  effect: Type.Enum(["allow", "hold"]),
+  by: Type.Enum([...POLICY_SOURCES]),
+  /** The rule or grant as it was then; null: neither. */
+  id: Type.Union([Type.String(), Type.Null()]),
+  name: Type.Union([Type.String(), Type.Null()]),
+  version: Type.Union([Type.Integer(), Type.Null()]),
+  /** Why, for everybody who sees the action: what an owner has written for agents, or why a rule could not be decided. */
+  reason: Type.Union([Type.String(), Type.Null()]),
+});
+
+/** Why an action was held, or which rule or grant let it pass. Stored with it as JSON. */
+export type ActionPolicy = Readonly<Static<typeof StoredPolicy>>;
+
+const check = Compile(StoredPolicy);
+
+/** Undefined: it is none. */
+export function parsePolicy(text: string): ActionPolicy | undefined {
+  try {
+    const stored: unknown = JSON.parse(text);
+    return check.Check(stored) ? stored : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** As it is stored. */
+export function policyText(policy: ActionPolicy | null): string | null {
+  return policy === null ? null : JSON.stringify(policy);
+}
+
+/** What the rules of an account say of a request. */
+export interface Ruling {
+  readonly effect: "allow" | "hold" | "refuse";
+  readonly rule: { readonly id: string; readonly name: string; readonly version: number };
+  /** See `ActionPolicy`. */
+  readonly reason: string | null;
+}
+
+/** The policy of an action that a rule has held or let pass. */
+export function policyOfRuling({ effect, rule, reason }: Ruling): ActionPolicy {
+  return { effect: effect === "allow" ? "allow" : "hold", by: "rule", ...rule, reason };
+}
+
+/** Of an action that its key or its caller has held. */
+export function policyOfHold(by: "key" | "caller"): ActionPolicy {
+  return { effect: "hold", by, id: null, name: null, version: null, reason: null };
+}
+
+/** 'The rule "Payments" holds it: a person checks them.' Absent: its key or its requester does. */
+export function heldBy(policy: ActionPolicy | null): { readonly reason?: string } {
+  if (policy?.by !== "rule") return {};
+  return { reason: `The rule "${policy.name ?? ""}" holds it${policy.reason === null ? "." : `: ${policy.reason}`}` };
+}
+
+const ORDER = ["allow", "hold", "refuse"] as const;
+
+/** The stricter of two rulings. */
+export function stricterOf(one: Ruling | null, other: Ruling | null): Ruling | null {
+  if (one === null || other === null) return one ?? other;
+  return ORDER.indexOf(other.effect) > ORDER.indexOf(one.effect) ? other : one;
+}

@@ -1,0 +1,46 @@
+import type { Action, ActionRequest } from "./action.ts";
+import { type Ruling, stricterOf } from "./action-policy.ts";
+import type { Caller } from "./roles.ts";
+
+/** Whoever makes a request, as far as rules ask. */
+export interface Requester extends Pick<Caller, "accountId" | "role" | "keyName"> {
+  /** Null: a person, or a key that isn't stored. */
+  readonly keyId: string | null;
+}
+
+/** Whoever made an action, as far as it is known now. */
+export function requesterOf({ accountId, creator, createdBy, keyId }: Action): Requester {
+  const keyName = createdBy.slice(createdBy.indexOf(":") + 1);
+  return { accountId, role: creator.role, keyName, keyId: keyId === "" ? null : keyId };
+}
+
+/** What the rules in force say of a request. */
+export interface Judgement {
+  /** The first rule that applies; null: none does. */
+  readonly ruling: Ruling | null;
+  /** Of the rules that it was decided by. */
+  readonly version: string;
+  /** Whether the account has rules. */
+  readonly isRuled: boolean;
+}
+
+/**
+ * What the rules say of a further run, or of an action that is sent earlier: of whoever made it and of whoever asks for that now, the
+ * stricter.
+ */
+export async function judgeAgain(judge: Judge, action: Action, caller: Caller, now: Date): Promise<Ruling | null> {
+  // No commit checks the version.
+  await judge.reload();
+  const { ruling } = judge.judge(requesterOf(action), action, now);
+  return stricterOf(ruling, judge.judge(caller, action, now).ruling);
+}
+
+/** The rules of accounts, for what decides on requests. */
+export interface Judge {
+  /** Decides by the rules that this process knows: the commit of a create checks that they are still in force. */
+  judge(requester: Requester, request: ActionRequest, now: Date): Judgement;
+  /** Reads what other nodes have changed. */
+  reload(): Promise<void>;
+  /** Records that a rule refused a request; false: rules were written since, so that it has to be decided again. */
+  recordRefusal(caller: Caller, request: ActionRequest, judgement: Judgement, now: Date): Promise<boolean>;
+}

@@ -1,0 +1,51 @@
+import { AccountCache } from "../core/account-settings.ts";
+import type { RuleRow, RuleStore } from "../core/account-rules.ts";
+import type { Ruling } from "../core/action-policy.ts";
+import type { ActionRequest } from "../core/action.ts";
+import { auditOf } from "../core/audit.ts";
+import type { Judge, Judgement, Requester } from "../core/judge.ts";
+import type { Caller } from "../core/roles.ts";
+import { factsOf } from "./facts.ts";
+import { decideByRules, type Rule, type RuleDecision, storedRule } from "./rule.ts";
+
+/** No version of the store: what is committed by it is decided again. */
+const UNREAD = "unread";
+
+/** The rules of all accounts, compiled. */
+export class KnownRules extends AccountCache<RuleRow, readonly Rule[]> implements Judge {
+  readonly #store: RuleStore;
+
+  constructor(store: RuleStore) {
+    super(store, (rows) => rows.map(({ id, version, definition }) => storedRule(definition, id, version)));
+    this.#store = store;
+  }
+
+  readonly judge = (requester: Requester, request: ActionRequest, now: Date): Judgement => {
+    const version = this.version ?? UNREAD;
+    const rules = this.viewOf(requester.accountId);
+    if (rules === undefined) return { ruling: null, version, isRuled: false };
+    const { keyId, keyName, role } = requester;
+    const key = keyId === null ? null : { id: keyId, name: keyName, role };
+    const decision = decideByRules(rules, factsOf(request, key, now));
+    return { ruling: decision === null ? null : rulingOf(decision), version, isRuled: true };
+  };
+
+  recordRefusal(
+    caller: Caller,
+    { method, host }: ActionRequest,
+    { ruling, version }: Judgement,
+    now: Date,
+  ): Promise<boolean> {
+    const { id: subject = "", name = "" } = ruling?.rule ?? {};
+    const detail = { method, host, name };
+    return this.#store.recordRefusal(version, auditOf(caller, { kind: "refused_by_rule", subject, detail }, now));
+  }
+}
+
+/** What agents are told of a decision: the words of an owner, and what the rule compares only where it says so. */
+function rulingOf({ rule, effect, undecidable }: RuleDecision): Ruling {
+  const { id, name, version, message, explain, when } = rule;
+  const compared = explain && when !== null ? `It compares ${when.text}` : null;
+  const said = [undecidable, message, compared].filter((text) => text !== null);
+  return { effect, rule: { id, name, version }, reason: said.length === 0 ? null : said.join(" ") };
+}

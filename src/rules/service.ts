@@ -1,0 +1,176 @@
+import type { RuleRow, RuleStore } from "../core/account-rules.ts";
+import { type AuditDetail, auditOf } from "../core/audit.ts";
+import { DomainError, invalidField, invalidFields, type Issue } from "../core/domain-error.ts";
+import { RULE_TRIES_MAX, RULES_MAX } from "../core/limits.ts";
+import { rulesChange } from "../core/policy.ts";
+import { authorize, type Caller } from "../core/roles.ts";
+import type { AppContext } from "../runtime/app-context.ts";
+import type { KnownRules } from "./known.ts";
+import { type RuleDefinition, ruleFrom } from "./rule.ts";
+import { type ChangeRule, definitionOf, ruleText } from "./schemas.ts";
+
+interface RuleServiceDeps extends Pick<AppContext, "clock" | "ids"> {
+  readonly rules: RuleStore;
+  readonly known: Pick<KnownRules, "reload">;
+}
+
+/** A change of the rules of an account, computed from those that are stored. */
+type Edit = (rows: readonly RuleRow[], at: Pick<RuleRow, "changedAt" | "changedBy">) => Edited;
+
+interface Edited {
+  readonly rows: readonly RuleRow[];
+  /** For the audit log. */
+  readonly subject: string;
+  readonly detail: AuditDetail;
+}
+
+/** A rule and its place among the others, from 0. */
+interface PlacedRule {
+  readonly row: RuleRow;
+  readonly position: number;
+}
+
+/** Every use case of rules: owners change them, everybody of the account reads them as far as they may. */
+export type RuleService = ReturnType<typeof createRuleService>;
+
+export function createRuleService({ rules, known, clock, ids }: RuleServiceDeps) {
+  /** All rules of the account are written at once, so that none is in force without the others of a change. */
+  const write = async (caller: Caller, edit: Edit): Promise<readonly RuleRow[]> => {
+    authorize(caller, "manage");
+    const { accountId, actor: changedBy } = caller;
+    for (let tries = 0; tries < RULE_TRIES_MAX; tries += 1) {
+      const expected = await rules.version();
+      const changedAt = clock.now();
+      const edited = edit(await rules.list(accountId), { changedAt, changedBy });
+      if (edited.rows.length > RULES_MAX) throw tooMany();
+      const { subject, detail } = edited;
+      const audit = auditOf(caller, { kind: "rules_changed", subject, detail }, changedAt);
+      if (await rules.replace({ accountId, rules: edited.rows, expected, audit })) {
+        await known.reload();
+        return edited.rows;
+      }
+    }
+    throw rulesChange();
+  };
+
+  const newRow = (caller: Caller, definition: string, at: Pick<RuleRow, "changedAt" | "changedBy">): RuleRow => {
+    const { changedAt: createdAt, changedBy: createdBy } = at;
+    return { id: ids.rule(), accountId: caller.accountId, version: 1, definition, createdAt, createdBy, ...at };
+  };
+
+  return {
+    /** In the order in which they are asked. */
+    async list(caller: Caller): Promise<readonly RuleRow[]> {
+      authorize(caller, "read");
+      return rules.list(caller.accountId);
+    },
+
+    /** Adds a rule at the end, or before another one. Throws `validation_error`. */
+    async add(caller: Caller, definition: RuleDefinition, before: string | null): Promise<PlacedRule> {
+      authorize(caller, "manage");
+      const text = checked(definition);
+      let added: RuleRow | null = null;
+      const rows = await write(caller, (stored, at) => {
+        const place = before === null ? stored.length : stored.findIndex(({ id }) => id === before);
+        if (place === -1) throw invalidField("before", "There is no such rule.");
+        added = newRow(caller, text, at);
+        const detail = { change: "added", name: definition.name, effect: definition.effect };
+        return { rows: stored.toSpliced(place, 0, added), subject: added.id, detail };
+      });
+      return placeOf(rows, added);
+    },
+
+    /** Replaces what is given of a rule. Throws `not_found`, `validation_error`. */
+    async change(caller: Caller, id: string, { unset = [], ...patch }: ChangeRule): Promise<PlacedRule> {
+      authorize(caller, "manage");
+      const rows = await write(caller, (stored, at) => {
+        const row = stored.find((one) => one.id === id);
+        if (row === undefined) throw noRule();
+        const members = Object.entries({ ...definitionOf(row), ...patch }).filter(
+          ([name]) => !unset.some((one) => one === name),
+        );
+        const changed = { ...row, ...at, version: row.version + 1, definition: checked(Object.fromEntries(members)) };
+        const { name } = definitionOf(changed);
+        const detail = { change: "changed", name, changed: [...Object.keys(patch), ...unset].join(", ") };
+        return { rows: stored.map((one) => (one.id === id ? changed : one)), subject: id, detail };
+      });
+      return placeOf(rows, rows.find((one) => one.id === id) ?? null);
+    },
+
+    /** Throws `not_found`. */
+    async remove(caller: Caller, id: string): Promise<void> {
+      await write(caller, (stored) => {
+        const row = stored.find((one) => one.id === id);
+        if (row === undefined) throw noRule();
+        return {
+          rows: stored.filter((one) => one !== row),
+          subject: id,
+          detail: { change: "removed", name: definitionOf(row).name },
+        };
+      });
+    },
+
+    /** Puts all rules into another order. Throws `validation_error` unless each id is named once. */
+    reorder(caller: Caller, order: readonly string[]): Promise<readonly RuleRow[]> {
+      return write(caller, (stored) => {
+        const rows = order.flatMap((id) => stored.find((one) => one.id === id) ?? []);
+        if (rows.length !== stored.length || order.length !== stored.length || new Set(order).size !== order.length) {
+          throw invalidField("ids", `Must name each of the ${stored.length} rules once.`);
+        }
+        return { rows, subject: "", detail: { change: "reordered" } };
+      });
+    },
+
+    /** Replaces all rules of the account. One of the same name as before keeps its id, and its version if it is equal. */
+    replaceAll(caller: Caller, definitions: readonly RuleDefinition[]): Promise<readonly RuleRow[]> {
+      const texts = checkedAll(definitions).map((text, n) => ({ name: definitions[n]?.name ?? "", text }));
+      return write(caller, (stored, at) => {
+        const left = new Map(stored.map((row) => [definitionOf(row).name, row]));
+        const rows = texts.map(({ name, text }) => {
+          const row = left.get(name);
+          left.delete(name);
+          if (row === undefined) return newRow(caller, text, at);
+          return row.definition === text ? row : { ...row, ...at, version: row.version + 1, definition: text };
+        });
+        return { rows, subject: "", detail: { change: "replaced", rules: rows.length } };
+      });
+    },
+  };
+}
+
+/** The text of a definition that can be a rule. Throws `validation_error`. */
+function checked(given: unknown): string {
+  // Its id and version are nothing to a check.
+  ruleFrom(given, "", 1);
+  // Safe: it is a definition, or it was refused.
+  return ruleText(given as RuleDefinition);
+}
+
+/** The same of a list, with the place of whatever is wrong. */
+export function checkedAll(given: readonly unknown[]): readonly string[] {
+  const issues: Issue[] = [];
+  const texts = given.map((one, n) => {
+    try {
+      return checked(one);
+    } catch (error) {
+      if (!(error instanceof DomainError)) throw error;
+      issues.push(...error.issues.map(({ field, message }) => ({ field: `rules.${n}.${field}`, message })));
+      return "";
+    }
+  });
+  if (issues.length > 0) throw invalidFields(issues);
+  return texts;
+}
+
+function placeOf(rows: readonly RuleRow[], row: RuleRow | null): PlacedRule {
+  if (row === null) throw noRule();
+  return { row, position: rows.indexOf(row) };
+}
+
+function noRule(): DomainError {
+  return new DomainError("not_found", "There is no such rule.");
+}
+
+function tooMany(): DomainError {
+  return new DomainError("validation_error", `An account has at most ${RULES_MAX} rules. Remove one first.`);
+}

@@ -1,0 +1,242 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { openRealServer, type RealServer, STRANGER } from "../http/real-server.ts";
+import { KEYS } from "../http/stub-server.ts";
+
+let app: RealServer;
+
+beforeEach(async () => {
+  app = await openRealServer({ starts: false });
+});
+
+afterEach(() => app[Symbol.asyncDispose]());
+
+interface Answer {
+  readonly status: number;
+  // Whatever the route answers.
+  readonly json: Readonly<Record<string, unknown>>;
+}
+
+async function call(method: string, path: string, body?: object, key: string = KEYS.owner): Promise<Answer> {
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  const { status, json } = await app.call(method, path, text, { authorization: `Bearer ${key}` });
+  return { status, json: { ...json } };
+}
+
+const idOf = ({ json }: Answer): string => String(json["id"]);
+
+const created = (request: object = {}, key: string = KEYS.agent) =>
+  call("POST", "/v1/actions", { url: "https://api.example.com/pay", body: { amount: 7 }, ...request }, key);
+
+const rule = async (definition: object) => {
+  const { status, json } = await call("POST", "/v1/rules", { name: "R", effect: "hold", ...definition });
+  expect(status).toBe(201);
+  return String(json["id"]);
+};
+
+const LARGE = { name: "Payments above 1000", path: "/pay", when: "action.body.amount > 1000" } as const;
+
+describe("a request", () => {
+  test("is decided by the first rule that applies, and says why it is held", async () => {
+    const id = await rule({ ...LARGE, message: "A person checks large payments." });
+    await rule({ name: "Others", effect: "refuse", methods: ["DELETE"] });
+    const small = await created();
+    expect([small.status, small.json["status"], small.json["policy"]]).toEqual([201, "pending", undefined]);
+    const held = await created({ body: { amount: 1001 } });
+    const policy = { effect: "hold", by: "rule", id, version: 1, name: LARGE.name };
+    expect(held.json).toMatchObject({ status: "awaiting_approval", approve: true });
+    expect(held.json["policy"]).toEqual({ ...policy, reason: "A person checks large payments." });
+    const { data } = (await call("GET", `/v1/actions/${idOf(held)}/timeline`)).json as { data: unknown };
+    expect(data).toMatchObject([
+      { type: "created" },
+      { type: "held", reason: `The rule "${LARGE.name}" holds it: A person checks large payments.` },
+    ]);
+    const { facts } = (await call("GET", `/v1/actions/${idOf(held)}/facts`)).json as { facts: unknown };
+    expect(facts).toContainEqual({
+      name: "policy",
+      label: "Held by",
+      value: `The rule "${LARGE.name}": A person checks large payments.`,
+    });
+  });
+
+  test("that a rule refuses is no action, but one row of the audit log, and the agent is told the owner's words", async () => {
+    const id = await rule({
+      name: "No deletes",
+      effect: "refuse",
+      methods: ["DELETE"],
+      message: "Archive it instead.",
+    });
+    const refused = await created({ method: "DELETE", body: undefined });
+    expect([refused.status, refused.json["error"]]).toMatchObject([
+      403,
+      { code: "forbidden", message: 'The rule "No deletes" refuses this call: Archive it instead.' },
+    ]);
+    expect((await call("GET", "/v1/actions")).json["data"]).toEqual([]);
+    expect((await call("GET", "/v1/audit?kind=refused_by_rule")).json["data"]).toMatchObject([
+      { subject: id, detail: { method: "DELETE", host: "api.example.com", name: "No deletes" } },
+    ]);
+  });
+
+  test("that matches an older action is answered before any rule", async () => {
+    const first = await created({ dedupe: "once" });
+    await rule({ name: "Nothing", effect: "refuse" });
+    const again = await created({ dedupe: "once" });
+    expect([again.status, again.json["id"], again.json["deduplicated"]]).toEqual([200, first.json["id"], true]);
+    expect((await created()).status).toBe(403);
+  });
+
+  test("in sync that a rule holds is answered at once; one that asks for approval stays refused", async () => {
+    await rule(LARGE);
+    const held = await created({ body: { amount: 2000 }, sync: true });
+    expect([held.status, held.json["status"]]).toEqual([201, "awaiting_approval"]);
+    const both = await created({ sync: true, approve: true });
+    expect([both.status, both.json["error"]]).toMatchObject([400, { code: "invalid_sync" }]);
+  });
+
+  test("that cannot be decided is held and says why; an allow in front of it ends the list", async () => {
+    await rule({ name: "Reads", effect: "allow", methods: ["GET"] });
+    await rule(LARGE);
+    const text = await created({ body: undefined, text: "amount=1" });
+    expect(text.json).toMatchObject({ status: "awaiting_approval", policy: { by: "rule", name: LARGE.name } });
+    expect(JSON.stringify(text.json["policy"])).toContain("can't be decided");
+    const read = await created({ method: "GET", body: undefined });
+    expect(read.json).toMatchObject({ status: "pending", policy: { effect: "allow", by: "rule", name: "Reads" } });
+    // `approve` of the caller and the hold of a key stay: allow lifts nothing.
+    expect((await created({ method: "GET", body: undefined, approve: true })).json).toMatchObject({
+      status: "awaiting_approval",
+      policy: { by: "caller" },
+    });
+  });
+
+  test("is seen as it is sent: dots in its path get it under no allow", async () => {
+    await rule({ name: "Public", effect: "allow", path: "/public" });
+    await rule({ name: "Rest", effect: "refuse" });
+    const to = (path: string) => created({ url: `https://api.example.com${path}` }).then(({ status }) => status);
+    expect(await to("/public/x")).toBe(201);
+    expect(await to("/publications")).toBe(403);
+    expect(await to("/public/../admin")).toBe(403);
+    expect(await to("/public/%2e%2e/admin")).toBe(403);
+    expect(await to("/public/..;/admin")).toBe(403);
+    expect(await to("/public%2fx")).toBe(403);
+  });
+});
+
+describe("an action that was accepted before", () => {
+  test("is held or ended where the rules became stricter before its first send, and never again afterwards", async () => {
+    const delayed = async (amount: number) =>
+      String((await created({ body: { amount }, delay_seconds: 60 })).json["id"]);
+    const [fine, held, refused] = [await delayed(1), await delayed(2), await delayed(3)];
+    await rule({ name: "Two", when: "action.body.amount == 2" });
+    await rule({ name: "Three", effect: "refuse", when: "action.body.amount == 3" });
+    const { engine } = app;
+    await engine.start();
+    engine.clock.advance(61_000);
+    const ended = async (id: string, status: string) => {
+      for (let tries = 0; tries < 200; tries += 1) {
+        const { json } = await call("GET", `/v1/actions/${id}`);
+        if (json["status"] === status) return json;
+        await Bun.sleep(5);
+      }
+      throw new Error(`It is ${JSON.stringify((await call("GET", `/v1/actions/${id}`)).json)}.`);
+    };
+    expect(await ended(held, "awaiting_approval")).toMatchObject({
+      approve: true,
+      attempts: 0,
+      policy: { name: "Two" },
+    });
+    expect(await ended(refused, "cancelled")).toMatchObject({ attempts: 0, policy: { name: "Three" } });
+    expect((await call("GET", `/v1/actions/${fine}`)).json["policy"]).toBeUndefined();
+    expect((await call("POST", `/v1/actions/${held}/approve`)).status).toBe(200);
+    // Approved is approved: it is sent, to a target that has no address here.
+    for (let tries = 0; tries < 200 && (await call("GET", `/v1/actions/${held}`)).json["attempts"] === 0; tries += 1)
+      await Bun.sleep(5);
+    expect((await call("GET", `/v1/actions/${held}`)).json).toMatchObject({ attempts: 1, approved_by: "key:owner" });
+  });
+
+  test("is not retried past a rule, unless whoever retries it may approve it", async () => {
+    const id = idOf(await created({ delay_seconds: 60 }));
+    await call("POST", `/v1/actions/${id}/cancel`);
+    await rule({ name: "All" });
+    const agent = await call("POST", `/v1/actions/${id}/retry`, {}, KEYS.agent);
+    expect([agent.status, agent.json["error"]]).toMatchObject([403, { code: "forbidden" }]);
+    expect((await call("POST", `/v1/actions/${id}/retry`)).status).toBe(200);
+  });
+});
+
+describe("/v1/rules", () => {
+  test("lists rules in the order in which they are asked, and to agents only what they are told anyway", async () => {
+    const last = await rule({ ...LARGE, message: "Ask." });
+    const first = await rule({ name: "First", effect: "allow", before: last });
+    const shown = (key: string) => call("GET", "/v1/rules", undefined, key).then(({ json }) => json["data"]);
+    expect(await shown(KEYS.approver)).toMatchObject([
+      { id: first, position: 0, name: "First", effect: "allow", created_by: "key:owner" },
+      { id: last, position: 1, version: 1, ...LARGE },
+    ]);
+    expect(await shown(KEYS.agent)).toEqual([
+      { id: first, position: 0, version: 1, name: "First", effect: "allow" },
+      { id: last, position: 1, version: 1, name: LARGE.name, effect: "hold", message: "Ask." },
+    ]);
+    expect(await shown(STRANGER)).toEqual([]);
+    for (const key of [KEYS.agent, KEYS.approver, KEYS.reader]) {
+      expect((await call("POST", "/v1/rules", { name: "Mine", effect: "allow" }, key)).status).toBe(403);
+    }
+  });
+
+  test("changes, reorders, replaces and removes; each is audited, and is in force at once", async () => {
+    const [one, two] = [await rule(LARGE), await rule({ name: "Two", effect: "allow" })];
+    const changed = await call("PATCH", `/v1/rules/${one}`, { effect: "refuse", unset: ["when"] });
+    expect(changed.json).toMatchObject({ id: one, version: 2, effect: "refuse", path: "/pay" });
+    expect(changed.json).not.toHaveProperty("when");
+    expect((await created()).status).toBe(403);
+    const ordered = await call("POST", "/v1/rules/reorder", { ids: [two, one] });
+    expect(ordered.json["data"]).toMatchObject([{ id: two }, { id: one, position: 1 }]);
+    expect((await created()).status).toBe(201);
+    const rules = [
+      { name: "Two", effect: "allow" },
+      { name: "New", effect: "hold" },
+    ];
+    const replaced = (await call("PUT", "/v1/rules", { rules })).json["data"];
+    expect(replaced).toMatchObject([
+      { id: two, version: 1 },
+      { name: "New", version: 1 },
+    ]);
+    expect((await call("DELETE", `/v1/rules/${two}`)).status).toBe(204);
+    expect((await created()).json["status"]).toBe("awaiting_approval");
+    const data = (await call("GET", "/v1/audit?kind=rules_changed")).json["data"] as { detail: unknown }[];
+    expect(data.map(({ detail }) => detail)).toMatchObject([
+      { change: "removed", name: "Two" },
+      { change: "replaced", rules: 2 },
+      { change: "reordered" },
+      { change: "changed", changed: "effect, when" },
+      { change: "added", name: "Two" },
+      { change: "added", name: LARGE.name },
+    ]);
+  });
+
+  test.each([
+    ["POST", "/v1/rules", { name: "R", effect: "hold", when: "action.body.amount >" }, 400, "when"],
+    ["POST", "/v1/rules", { name: "R", effect: "hold", when: "action.nope == 1" }, 400, "when"],
+    ["POST", "/v1/rules", { name: "R", effect: "hold", path: "pay" }, 400, "path"],
+    ["POST", "/v1/rules", { name: "R", effect: "hold", before: "rul_none" }, 400, "before"],
+    ["POST", "/v1/rules", { name: "R", effect: "maybe" }, 400, "effect"],
+    [
+      "PUT",
+      "/v1/rules",
+      {
+        rules: [
+          { name: "R", effect: "hold" },
+          { name: "S", effect: "hold", when: "1" },
+        ],
+      },
+      400,
+      "rules.1.when",
+    ],
+    ["POST", "/v1/rules/reorder", { ids: ["rul_none"] }, 400, "ids"],
+    ["PATCH", "/v1/rules/rul_none", { effect: "hold" }, 404, null],
+    ["DELETE", "/v1/rules/rul_none", undefined, 404, null],
+  ] as const)("refuses %s %s %j", async (method, path, body, status, field) => {
+    const { json, ...answer } = await call(method, path, body);
+    const { details } = json["error"] as { details?: { field: string }[] };
+    expect([answer.status, details?.[0]?.field ?? null]).toEqual([status, field]);
+    expect((await call("GET", "/v1/rules")).json["data"]).toEqual([]);
+  });
+});
