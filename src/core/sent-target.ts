@@ -1,4 +1,4 @@
-import { decodeUnreserved, normalTarget } from "./target.ts";
+import { decodeUnreserved, normalTarget, parseTarget } from "./target.ts";
 
 /** Where a call goes as it is sent, which is what its target reads; the URL as written may say something else. */
 export interface SentTarget {
@@ -16,7 +16,9 @@ export interface SentTarget {
 
 /** The target as it is sent; null: the text is no http or https URL. */
 export function sentTarget(url: string): SentTarget | null {
-  const target = normalTarget(url);
+  // Its create has parsed it, and `parseTarget` still knows it. A URL that was altered in the database may be refused now.
+  const parsed = parseTarget(url);
+  const target = "refused" in parsed ? normalTarget(url) : parsed;
   if (target === null) return null;
   const { hostname, host, pathname, rest } = target;
   return {

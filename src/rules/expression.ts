@@ -215,10 +215,16 @@ function check(node: ASTNode, scope: Scope): void {
   else if (node.op === "call") checkCall(node.args[0], null, node.args[1], node, scope);
   else if (node.op === "rcall") checkCall(node.args[0], node.args[1], node.args[2], node, scope);
   else {
-    if (node.op === ".") noteName(scope, node.args[1]);
+    if (node.op === "." && !isVariable(node.args[0])) noteName(scope, node.args[1]);
     if (node.op === "[]" && node.args[1].op === "value") noteName(scope, node.args[1].args);
+    if (node.op === "in" && node.args[0].op === "value") noteName(scope, node.args[0].args);
     for (const child of childrenOf(node)) check(child, scope);
   }
+}
+
+/** What follows is a name of ours: `action.host`. */
+function isVariable(node: ASTNode): boolean {
+  return node.op === "id" && VARIABLES.has(node.args);
 }
 
 function noteName({ names }: Scope, name: unknown): void {

@@ -52,6 +52,19 @@ describe("an expression reads", () => {
     expect(ask("action.body == null", { body: "hello", extras: { bodyKind: "text" } })).toBe(true);
   });
 
+  test("JSON in whatever way it is written", () => {
+    const body = '\n{ "a" : [ ] , "b":{},"c":[ [1 , -2.50] ,{"d\\u0041":"x\\"y\\u00e9"} ], "e" :[true,false,null]\t} ';
+    expect(JSON.parse(body)).toBeObject();
+    expect(
+      askBody(
+        "size(action.body.a) == 0 && size(action.body.b) == 0 && action.body.c[0][1] == -2.5 && action.body.c[1].dA == 'x\\\"yé' && action.body.e[0] && !action.body.e[1] && action.body.e[2] == null",
+        body,
+      ),
+    ).toBe(true);
+    expect(askBody("action.body == 5", "5")).toBe(true);
+    expect(askBody("action.body.a == 1", '{"a":1,"a":2}')).toHaveProperty("undecidable");
+  });
+
   test("clocks right on the day that changes them", () => {
     const compiled = compileExpression("now.hour('Europe/Berlin') == 3");
     if ("error" in compiled) throw new Error(compiled.error.message);
@@ -153,7 +166,9 @@ describe("what can't be read", () => {
       undecidable: 'The body has "Amount", which differs from "amount" only by case.',
     });
     expect(ask("has(action.query.limit)", { url: "https://a.example/?LIMIT=5" })).toHaveProperty("undecidable");
+    expect(askBody("'amount' in action.body", '{"Amount":900}')).toHaveProperty("undecidable");
     expect(askBody("has(action.body.amount)", '{"other":900}')).toBe(false);
+    expect(askBody("action.host == 'x' || action.body.amount > 5", '{"Host":1,"amount":9}')).toBe(true);
   });
 
   test("a query, form or header that says a thing twice", () => {
