@@ -349,7 +349,7 @@ function meteredHandle(node: ASTNode, handle: Handle): Handle {
   if (node.op === "call") return node.args[0] === "like" ? search(node.args[1]) : costly(handle);
   if (node.op === "rcall") return MACROS.has(node.args[0]) ? iterating(node, handle) : costly(handle);
   if (COMPUTES.has(node.op)) return computed(node.op, handle);
-  return COMPARES.has(node.op) ? compared(handle) : handle;
+  return COMPARES.has(node.op) ? compared(node.op, handle) : handle;
 }
 
 const COMPUTES: ReadonlySet<string> = new Set(["+", "-", "*", "/", "%"]);
@@ -367,20 +367,32 @@ function computed(op: string, handle: Handle): Handle {
   };
 }
 
-function compared(handle: Handle): Handle {
+function compared(op: string, handle: Handle): Handle {
   return (left, right, ...rest) => {
-    spend(1 + sizeOf(left) + sizeOf(right) + (isCollection(left) && isCollection(right) ? COLLECTIONS_STEPS : 0));
+    spend(1 + sizeOf(left) + sizeOf(right));
+    if (isCollection(left) && isCollection(right)) spendAll(op === "in" ? right : left);
     return handle(left, right, ...rest);
   };
 }
 
-/** Of a comparison that reads both to the bottom. */
-const COLLECTIONS_STEPS = 5_000;
+/** Lists in lists are compared to the bottom. Macros can put one list into another many times over, so each place counts. */
+function spendAll(value: unknown): void {
+  spend(1);
+  if (Array.isArray(value)) value.forEach(spendAll);
+  else if (value instanceof Map) value.forEach(spendAll);
+  else if (typeof value === "object" && value !== null && isLiteralMap(value)) Object.values(value).forEach(spendAll);
+}
+
+/** What cel-js makes of a map in an expression. Not of a time, nor of what can't be read. */
+function isLiteralMap(value: object): boolean {
+  return Object.getPrototypeOf(value) === Object.prototype && !Object.hasOwn(value, "constructor");
+}
 
 /** Of a function that reads its texts: a search may compare the one with each place of the other. */
 function costly(handle: Handle): Handle {
   return (args, ...rest) => {
-    if (Array.isArray(args)) spend(1 + sizeOf(args[0]) * (1 + sizeOf(args[1])));
+    // `size` of a text counts its characters one by one.
+    if (Array.isArray(args)) spend(1 + textSize(args[0]) * (args.length === 1 ? 10 : 1 + textSize(args[1])));
     return handle(args, ...rest);
   };
 }
@@ -414,8 +426,11 @@ function search([, pattern]: readonly ASTNode[]): Handle {
 
 /** In steps. */
 function sizeOf(value: unknown): number {
-  if (typeof value === "string") return value.length / 100;
-  return membersOf(value);
+  return textSize(value) + membersOf(value);
+}
+
+function textSize(value: unknown): number {
+  return typeof value === "string" ? value.length / 100 : 0;
 }
 
 function membersOf(value: unknown): number {

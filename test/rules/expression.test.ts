@@ -241,6 +241,10 @@ describe("an expression is bounded", () => {
       "action.body.l.exists(x, like(action.body.t, '(a|b)*[^x]{200}c'))",
       `{"l":[${"1,".repeat(900)}1],"t":"${"ab".repeat(9_000)}"}`,
     ],
+    // Each step makes a list of four times the size that shares its parts, and a comparison reads each place.
+    [`[1]${".map(x, [x, x, x, x])".repeat(20)} == [1]${".map(x, [x, x, x, x])".repeat(20)}`, "{}"],
+    [`[1]${".map(x, {'a': x, 'b': x})".repeat(30)} == [1]${".map(x, {'a': x, 'b': x})".repeat(30)}`, "{}"],
+    [Array.from({ length: 100 }, () => "size(action.body.t) < 0").join(" || "), `{"t":"${"a".repeat(100_000)}"}`],
     ["like(action.body.t, '(x+x+)+y[a-z]{300}')", `{"t":"${"x".repeat(200_000)}y"}`],
   ])("%s ends", (text, body) => {
     const from = performance.now();
