@@ -796,6 +796,8 @@ export const RULE_PATTERN_CHARS_MAX = 500;
 export const RULE_PATTERN_SIZE_MAX = 1_500;
 /** What one check of an expression may cost. A step takes some 50 ns; a list or text costs by its length. */
 export const RULE_STEPS_MAX = 100_000;
+/** Of all rules together, for one request. */
+export const RULES_STEPS_MAX = 500_000;
 /** Longer lists can be counted and searched, but no macro runs over them. */
 export const RULE_LIST_MEMBERS_MAX = 1_000;
 /** A body that is longer or deeper can't be read by an expression. */

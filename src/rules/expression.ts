@@ -66,15 +66,19 @@ export function compileExpression(
   }
 }
 
-/** Checks a request. It throws nothing, and takes at most `RULE_STEPS_MAX` steps. */
+/** Checks a request. It throws nothing, and takes at most `RULE_STEPS_MAX` steps, with the others at most `RULES_STEPS_MAX`. */
 export function evaluate({ names, run }: Expression, facts: Facts): Verdict {
-  stepsLeft = RULE_STEPS_MAX;
-  facts.action.names = names;
+  const { action } = facts;
+  const steps = Math.min(RULE_STEPS_MAX, action.stepsLeft);
+  stepsLeft = steps;
+  action.names = names;
   try {
     const result = run(facts);
     return typeof result === "boolean" ? result : { undecidable: "Its result is neither true nor false." };
   } catch (error) {
     return { undecidable: sentenceOf(error) };
+  } finally {
+    action.stepsLeft -= steps - Math.max(stepsLeft, 0);
   }
 }
 
@@ -197,7 +201,17 @@ const INSTEAD: ReadonlyMap<string, string> = new Map([
   ]),
 ]);
 
-const LITERAL_ONLY: ReadonlySet<string> = new Set(["timestamp", "duration"]);
+/** The texts in quotes that these take. A time without a zone would be one of the server's. */
+const LITERALS: ReadonlyMap<string, { readonly form: RegExp; readonly example: string }> = new Map([
+  [
+    "timestamp",
+    {
+      form: /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,3})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/,
+      example: "2026-01-31T09:00:00Z",
+    },
+  ],
+  ["duration", { form: /^-?(\d{1,6}h)?(\d{1,6}m)?(\d{1,9}s)?(?<=[hms])$/, example: "1h30m" }],
+]);
 const ZONED: ReadonlySet<string> = new Set(["hour", "minute", "weekday"]);
 
 interface Scope {
@@ -259,7 +273,11 @@ function checkCall(
   }
   const [first, second] = args;
   if (name === "like") checkPattern(second, scope.patterns);
-  if (LITERAL_ONLY.has(name)) textIn(first, `${name}() takes a text in quotes.`, start);
+  const literal = LITERALS.get(name);
+  if (literal !== undefined) {
+    const refusal = `${name}() takes a text in quotes, such as '${literal.example}'.`;
+    if (!literal.form.test(textIn(first, refusal, start))) throw new Refused(refusal, start);
+  }
   if (ZONED.has(name)) checkZone(first, offset);
   if (receiver !== null) check(receiver, scope);
   const isMacro = receiver !== null && MACROS.has(name) && args.length > 1;

@@ -1,7 +1,7 @@
 import type { ActionRequest } from "../core/action.ts";
 import { type BodyMember, bodyMemberOf, contentTypeOf, formPairs, isJsonMember, sentBytes } from "../core/body.ts";
 import { endOfToken, skipSpace } from "../core/json-walk.ts";
-import { RULE_BODY_CHARS_MAX, RULE_BODY_DEPTH_MAX } from "../core/limits.ts";
+import { RULE_BODY_CHARS_MAX, RULE_BODY_DEPTH_MAX, RULES_STEPS_MAX } from "../core/limits.ts";
 import { OTHER_METHOD } from "../core/method-overrides.ts";
 import { type SentTarget, sentTarget } from "../core/sent-target.ts";
 import type { Role } from "../core/roles.ts";
@@ -53,6 +53,8 @@ export class ActionFacts {
   #body: (() => Named) | null = null;
   /** Of the expression that is checked now. */
   names: MemberNames = new Map();
+  /** What expressions may still cost for this request. */
+  stepsLeft = RULES_STEPS_MAX;
   /** The one that the request counts as now: of a request that names others, each in turn. */
   countsAs: string;
 
