@@ -73,7 +73,7 @@ export function createHttp(services: HttpServices, settings: HttpSettings, optio
     ...teamRoutes(services),
     pauseRoutes(services),
     hostRoutes(services),
-    ruleRoutes(services),
+    ruleRoutes({ ...services, clock, draining, arrivalSeconds }),
     ...channelRoutes(services),
     auditRoutes(services),
     bulkRoutes(services),

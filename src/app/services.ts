@@ -151,7 +151,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
       clock,
       perHost: config.dispatchPerHost,
     }),
-    ruleService: createRuleService({ rules: store.rules, known: rules, clock, ids }),
+    ruleService: createRuleService({ rules: store.rules, known: rules, actions, audit, clock, ids }),
     channelService: createChannelService({ ...posting, channels: store.channels, known: channels, recipients, mailer }),
     callbackTests: createCallbackTestService({ ...posting, callbackHosts, firstSteps }),
     auditService: createAuditService(audit, clock),

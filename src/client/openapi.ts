@@ -914,6 +914,67 @@ export type DecisionRisk = {
   /** The risk in a sentence. */
   text: string;
 };
+/** What rules would have done with what was requested. */
+export type DryRun = {
+  /** Actions that the rules were tried on. */
+  looked_at: number;
+  /** When the oldest of them was created. */
+  from: string | null;
+  /** They would be sent without a person. */
+  allowed: number;
+  /** They would be held, by a rule or as they were by their key or caller. */
+  held: number;
+  /** They would be refused. */
+  refused: number;
+  /** Of those that would be held: a person approved them. */
+  held_approved: number;
+  /** A person rejected them. */
+  held_rejected: number;
+  /** No person has decided on them. */
+  held_undecided: number;
+  /** They would be held because a rule can't be decided. */
+  undecidable: number;
+  /** Refused by a rule in that time: nothing is stored that rules could be tried on. */
+  unknown: number;
+  /** The rules in force say something else of them. */
+  differing: number;
+  /** The newest 100 of these. */
+  differences: DryRunDifference[];
+};
+/** A request whose fate would be another one. */
+export type DryRunDifference = {
+  /** Id of the action. */
+  id: string;
+  /** Its method. */
+  method: string;
+  /** Its target, masked. */
+  url: string;
+  /** What the call does, in the requester's words. */
+  title?: string;
+  /** Its status. */
+  status: string;
+  /** When it was created. */
+  created_at: string;
+  /** Who created it. */
+  created_by: string;
+  /** What the rules in force say of it. */
+  in_force: "allow" | "hold" | "refuse";
+  /** What these rules say. */
+  tried: "allow" | "hold" | "refuse";
+  /** The name of the rule that applies; null: none. */
+  rule: string | null;
+  /** Why, where the rule says so or can't be decided. */
+  reason: string | null;
+};
+/** Rules to try, and what on. */
+export type DryRunRules = {
+  /** The rules to try. Default: those in force. */
+  rules?: RuleDefinition[];
+  /** How many actions to try them on, the newest first. */
+  last?: number;
+  /** Only actions created at this time or later. */
+  since?: string;
+};
 /** Error code, for programs. */
 export type ErrorCode =
   | "missing_body"

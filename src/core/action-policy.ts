@@ -43,6 +43,8 @@ export interface Ruling {
   readonly rule: { readonly id: string; readonly name: string; readonly version: number };
   /** See `ActionPolicy`. */
   readonly reason: string | null;
+  /** Nobody can tell whether the rule applies, so that it holds. */
+  readonly isUndecidable: boolean;
 }
 
 /** The policy of an action that a rule has held or let pass. */

@@ -787,6 +787,15 @@ export const DEMO_SETTLE_MS_MAX = 30 * SECOND_MS;
 
 // Rules
 
+/** Actions of a page that rules are tried on, and how many a dry run looks at, by default and at most. */
+export const DRY_RUN_PAGE_ACTIONS = 100;
+export const DRY_RUN_ACTIONS_DEFAULT = 1_000;
+export const DRY_RUN_ACTIONS_MAX = 100_000;
+/** Actions that its result lists, and cancelled ones whose timelines it reads. */
+export const DRY_RUN_SHOWN_MAX = 100;
+export const DRY_RUN_TIMELINES_MAX = 1_000;
+export const DRY_RUNS_PER_ACCOUNT_MAX = 2;
+
 /** Rules of an account. */
 export const RULES_MAX = 500;
 /** Text of an expression. */

@@ -24,10 +24,7 @@ export class KnownRules extends AccountCache<RuleRow, readonly Rule[]> implement
     const version = this.version ?? UNREAD;
     const rules = this.viewOf(requester.accountId);
     if (rules === undefined) return { ruling: null, version, isRuled: false };
-    const { keyId, keyName, role } = requester;
-    const key = keyId === null ? null : { id: keyId, name: keyName, role };
-    const decision = decideByRules(rules, factsOf(request, key, now));
-    return { ruling: decision === null ? null : rulingOf(decision), version, isRuled: true };
+    return { ruling: judgeBy(rules, requester, request, now), version, isRuled: true };
   };
 
   recordRefusal(
@@ -42,10 +39,23 @@ export class KnownRules extends AccountCache<RuleRow, readonly Rule[]> implement
   }
 }
 
+/** What rules say of a request that is made at that time; null: none applies. */
+export function judgeBy(
+  rules: readonly Rule[],
+  { keyId, keyName, role }: Requester,
+  request: ActionRequest,
+  now: Date,
+): Ruling | null {
+  const key = keyId === null ? null : { id: keyId, name: keyName, role };
+  const decision = decideByRules(rules, factsOf(request, key, now));
+  return decision === null ? null : rulingOf(decision);
+}
+
 /** What agents are told of a decision: the words of an owner, and what the rule compares only where it says so. */
 function rulingOf({ rule, effect, undecidable }: RuleDecision): Ruling {
   const { id, name, version, message, explain, when } = rule;
   const compared = explain && when !== null ? `It compares ${when.text}` : null;
   const said = [undecidable, message, compared].filter((text) => text !== null);
-  return { effect, rule: { id, name, version }, reason: said.length === 0 ? null : said.join(" ") };
+  const reason = said.length === 0 ? null : said.join(" ");
+  return { effect, rule: { id, name, version }, reason, isUndecidable: undecidable !== null };
 }

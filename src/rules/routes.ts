@@ -1,17 +1,25 @@
 import Type from "typebox";
 import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
-import { jsonOf } from "../http/response.ts";
+import { jsonOf, prefersNdjson } from "../http/response.ts";
+import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
+import type { RequestContext } from "../http/request.ts";
+import { DomainError } from "../core/domain-error.ts";
+import { DRY_RUN_ACTIONS_DEFAULT, IDLE_EXPORT_SECONDS } from "../core/limits.ts";
 import {
   ChangeRule,
   CreateRule,
+  DryRunJson,
+  DryRunRules,
   ReorderRules,
   ReplaceRules,
   RuleId,
   RuleJson,
   RuleList,
+  serializeDryRun,
   serializeRule,
   serializeRules,
 } from "./schemas.ts";
+import type { DryRunStep } from "./dry-run.ts";
 import type { RuleService } from "./service.ts";
 
 const RuleParams = pathParams(Type.Object({ id: RuleId }), "There is no such rule.");
@@ -19,8 +27,13 @@ const RuleParams = pathParams(Type.Object({ id: RuleId }), "There is no such rul
 const FORCE =
   "Every create that is answered later is decided by it, on every node; what was accepted before is checked again before it is first sent.";
 
+interface RuleRouteDeps extends WaitingDeps {
+  readonly ruleService: RuleService;
+}
+
 /** The rules of an account: what is held, refused or allowed. */
-export function ruleRoutes({ ruleService }: { readonly ruleService: RuleService }) {
+export function ruleRoutes(deps: RuleRouteDeps) {
+  const { ruleService } = deps;
   return createApiRoutes()
     .get(
       "/v1/rules",
@@ -82,6 +95,43 @@ export function ruleRoutes({ ruleService }: { readonly ruleService: RuleService 
         answers: { 200: { description: "The rules.", schema: RuleList } },
       }),
     )
+    .post(
+      "/v1/rules/dry-run",
+      async ({ context, caller, body: { rules = null, last = DRY_RUN_ACTIONS_DEFAULT, since } }) => {
+        const steps = await ruleService.dryRun(caller, rules, {
+          last,
+          since: since === undefined ? null : new Date(since),
+        });
+        // What is refused is refused with a status.
+        const first = await steps.next();
+        if (prefersNdjson(context.request)) return linesOf(context, first, steps, deps.draining);
+        return whileWaiting(context, deps, async (stop) => {
+          try {
+            for (let step = first; step.done !== true && !stop.aborted; step = await steps.next()) {
+              if ("effects" in step.value) return jsonOf(serializeDryRun(step.value));
+            }
+          } finally {
+            await steps.return(undefined);
+          }
+          throw new DomainError("unavailable", "The service is stopping. Try the rules again.");
+        });
+      },
+      bodyOperation({
+        operationId: "dryRunRules",
+        permission: "approve",
+        tag: "Auth",
+        summary: "Try rules on what was requested before",
+        description:
+          "Tells what rules would have done with the newest actions, and what differs from the rules in force. It changes nothing.",
+        notes: [
+          "Each action is judged as it is stored, at the time at which it was created.",
+          "With `Accept: application/x-ndjson` the answer is lines: how far it has come, and the result as the last one.",
+        ],
+        body: jsonBody(DryRunRules),
+        answers: { 200: { description: "What they would have done.", schema: DryRunJson } },
+        errors: ["rate_limited"],
+      }),
+    )
     .patch(
       "/v1/rules/:id",
       async ({ caller, params, body }) => {
@@ -116,4 +166,38 @@ export function ruleRoutes({ ruleService }: { readonly ruleService: RuleService 
         answers: { 204: { description: "There is no such rule any more.", schema: null } },
       }),
     );
+}
+
+const UTF_8 = new TextEncoder();
+
+/** A line for each step. The next page of actions is read when the client has taken the line before it; a client that leaves ends it. */
+function linesOf(
+  context: RequestContext,
+  first: IteratorResult<DryRunStep>,
+  steps: AsyncGenerator<DryRunStep>,
+  draining: AbortSignal,
+): Response {
+  context.server?.timeout(context.request, IDLE_EXPORT_SECONDS);
+  context.kind = "stream";
+  let next: IteratorResult<DryRunStep> | null = first;
+  const lines = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          if (draining.aborted) throw new DomainError("unavailable", "The service is stopping.");
+          const step: IteratorResult<DryRunStep> = next ?? (await steps.next());
+          next = null;
+          if (step.done === true) return controller.close();
+          const line = "effects" in step.value ? serializeDryRun(step.value) : { looked_at: step.value.lookedAt };
+          controller.enqueue(UTF_8.encode(`${JSON.stringify(line)}\n`));
+        } catch (error) {
+          await steps.return(undefined);
+          controller.error(error);
+        }
+      },
+      cancel: async () => void (await steps.return(undefined)),
+    },
+    { highWaterMark: 0 },
+  );
+  return new Response(lines, { headers: { "content-type": "application/x-ndjson", "cache-control": "no-store" } });
 }

@@ -1,9 +1,10 @@
 import Type, { type Static } from "typebox";
-import { dateTime, idSchema, plainText, quantity } from "../api/schema-helpers.ts";
+import { choice, dateTime, idSchema, nullable, plainText, quantity } from "../api/schema-helpers.ts";
 import type { RuleRow } from "../core/account-rules.ts";
-import { RULES_MAX } from "../core/limits.ts";
+import { DRY_RUN_ACTIONS_DEFAULT, DRY_RUN_ACTIONS_MAX, DRY_RUN_SHOWN_MAX, RULES_MAX } from "../core/limits.ts";
 import { mayDo, type Role } from "../core/roles.ts";
-import { RuleDefinition } from "./rule.ts";
+import type { DryRun } from "./dry-run.ts";
+import { RULE_EFFECTS, RuleDefinition } from "./rule.ts";
 
 export const RuleId = idSchema("rul", "Id of a rule.", "RuleId");
 
@@ -80,6 +81,90 @@ export const RuleList = Type.Object(
   { data: Type.Array(RuleJson, { description: "In the order in which they are asked." }) },
   { title: "RuleList", description: "The rules of the account." },
 );
+
+export const DryRunRules = Type.Object(
+  {
+    rules: Type.Optional(rulesOf("The rules to try. Default: those in force.")),
+    last: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: DRY_RUN_ACTIONS_MAX,
+        default: DRY_RUN_ACTIONS_DEFAULT,
+        description: "How many actions to try them on, the newest first.",
+        examples: [1000],
+      }),
+    ),
+    since: Type.Optional(dateTime("Only actions created at this time or later.")),
+  },
+  { title: "DryRunRules", additionalProperties: false, description: "Rules to try, and what on." },
+);
+
+const Effect = (description: string) => choice(RULE_EFFECTS, description, "hold");
+
+const DifferingJson = Type.Object(
+  {
+    id: plainText("Id of the action.", "act_01kjwa5v00e7v8c9x2m4n6p8qr"),
+    method: plainText("Its method.", "POST"),
+    url: plainText("Its target, masked.", "https://api.example.com/pay"),
+    title: Type.Optional(plainText("What the call does, in the requester's words.", "Refund 12.00 EUR")),
+    status: plainText("Its status.", "completed"),
+    created_at: dateTime("When it was created."),
+    created_by: plainText("Who created it.", "key:agent"),
+    in_force: Effect("What the rules in force say of it."),
+    tried: Effect("What these rules say."),
+    rule: nullable(plainText("The name of the rule that applies; null: none.", "Payments above 1,000")),
+    reason: nullable(plainText("Why, where the rule says so or can't be decided.", "Ask the finance team first.")),
+  },
+  { title: "DryRunDifference", description: "A request whose fate would be another one." },
+);
+
+export const DryRunJson = Type.Object(
+  {
+    looked_at: quantity("Actions that the rules were tried on.", 4031),
+    from: nullable(dateTime("When the oldest of them was created.")),
+    allowed: quantity("They would be sent without a person.", 4016),
+    held: quantity("They would be held, by a rule or as they were by their key or caller.", 12),
+    refused: quantity("They would be refused.", 3),
+    held_approved: quantity("Of those that would be held: a person approved them.", 9),
+    held_rejected: quantity("A person rejected them.", 2),
+    held_undecided: quantity("No person has decided on them.", 1),
+    undecidable: quantity("They would be held because a rule can't be decided.", 0),
+    unknown: quantity("Refused by a rule in that time: nothing is stored that rules could be tried on.", 0),
+    differing: quantity("The rules in force say something else of them.", 15),
+    differences: Type.Array(DifferingJson, { description: `The newest ${DRY_RUN_SHOWN_MAX} of these.` }),
+  },
+  { title: "DryRun", description: "What rules would have done with what was requested." },
+);
+
+export function serializeDryRun({ lookedAt, from, effects, held, shown, ...rest }: DryRun): Static<typeof DryRunJson> {
+  const { undecidable, unknown, differing } = rest;
+  return {
+    looked_at: lookedAt,
+    from: from?.toISOString() ?? null,
+    allowed: effects.allow,
+    held: effects.hold,
+    refused: effects.refuse,
+    held_approved: held.approved,
+    held_rejected: held.rejected,
+    held_undecided: held.undecided,
+    undecidable,
+    unknown,
+    differing,
+    differences: shown.map(({ action, inForce, tried, ruling }) => ({
+      id: action.id,
+      method: action.method,
+      url: action.url,
+      ...(action.title !== null && { title: action.title }),
+      status: action.status,
+      created_at: action.createdAt.toISOString(),
+      created_by: action.createdBy,
+      in_force: inForce,
+      tried,
+      rule: ruling?.rule.name ?? null,
+      reason: ruling?.reason ?? null,
+    })),
+  };
+}
 
 const MEMBERS = Object.keys(properties);
 

@@ -4,14 +4,16 @@ import { DomainError, invalidField, invalidFields, type Issue } from "../core/do
 import { RULE_TRIES_MAX, RULES_MAX } from "../core/limits.ts";
 import { rulesChange } from "../core/policy.ts";
 import { authorize, type Caller } from "../core/roles.ts";
+import type { Store } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
+import { createDryRun, type DryRunRange, type DryRunStep } from "./dry-run.ts";
 import type { KnownRules } from "./known.ts";
-import { type RuleDefinition, ruleFrom } from "./rule.ts";
+import { type Rule, type RuleDefinition, ruleFrom } from "./rule.ts";
 import { type ChangeRule, definitionOf, ruleText } from "./schemas.ts";
 
-interface RuleServiceDeps extends Pick<AppContext, "clock" | "ids"> {
+interface RuleServiceDeps extends Pick<AppContext, "clock" | "ids">, Pick<Store, "actions" | "audit"> {
   readonly rules: RuleStore;
-  readonly known: Pick<KnownRules, "reload">;
+  readonly known: Pick<KnownRules, "reload" | "judge">;
 }
 
 /** A change of the rules of an account, computed from those that are stored. */
@@ -33,7 +35,10 @@ interface PlacedRule {
 /** Every use case of rules: owners change them, everybody of the account reads them as far as they may. */
 export type RuleService = ReturnType<typeof createRuleService>;
 
-export function createRuleService({ rules, known, clock, ids }: RuleServiceDeps) {
+export function createRuleService(deps: RuleServiceDeps) {
+  const { rules, known, clock, ids } = deps;
+  const tryOn = createDryRun(deps);
+
   /** All rules of the account are written at once, so that none is in force without the others of a change. */
   const write = async (caller: Caller, edit: Edit): Promise<readonly RuleRow[]> => {
     authorize(caller, "manage");
@@ -63,6 +68,17 @@ export function createRuleService({ rules, known, clock, ids }: RuleServiceDeps)
     async list(caller: Caller): Promise<readonly RuleRow[]> {
       authorize(caller, "read");
       return rules.list(caller.accountId);
+    },
+
+    /** Tries rules on the past, or those in force without them; see `createDryRun`. Throws `validation_error` too. */
+    async dryRun(
+      caller: Caller,
+      definitions: readonly RuleDefinition[] | null,
+      range: DryRunRange,
+    ): Promise<AsyncGenerator<DryRunStep>> {
+      authorize(caller, "approve");
+      const stored = definitions === null ? await rules.list(caller.accountId) : [];
+      return tryOn(caller, rulesFrom(definitions ?? stored.map(definitionOf)), range);
     },
 
     /** Adds a rule at the end, or before another one. Throws `validation_error`. */
@@ -136,6 +152,11 @@ export function createRuleService({ rules, known, clock, ids }: RuleServiceDeps)
       });
     },
   };
+}
+
+/** The rules that definitions make, named by their places. Throws `validation_error`. */
+export function rulesFrom(definitions: readonly RuleDefinition[]): readonly Rule[] {
+  return checkedAll(definitions).map((text, n) => ruleFrom(JSON.parse(text), `rul_draft${n}`, 1));
 }
 
 /** The text of a definition that can be a rule. Throws `validation_error`. */

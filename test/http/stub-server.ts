@@ -17,6 +17,7 @@ import { DomainError } from "../../src/core/domain-error.ts";
 import type { Caller, Role } from "../../src/core/roles.ts";
 import type { RetrySettings } from "../../src/core/retry-settings.ts";
 import type { ChannelService } from "../../src/channels/service.ts";
+import type { DryRunStep } from "../../src/rules/dry-run.ts";
 import type { RuleService } from "../../src/rules/service.ts";
 import type { HostService } from "../../src/hosts/service.ts";
 import { NO_HOST_RULES } from "../../src/core/host-settings.ts";
@@ -275,6 +276,12 @@ function stubHostService(calls: string[]): HostService {
   };
 }
 
+async function* oneDryRun(): AsyncGenerator<DryRunStep> {
+  const none = { from: null, undecidable: 0, unknown: 0, differing: 0, shown: [] };
+  const held = { approved: 0, rejected: 0, undecided: 0 };
+  yield { ...none, lookedAt: 0, effects: { allow: 0, hold: 0, refuse: 0 }, held };
+}
+
 function stubRuleService(calls: string[]): RuleService {
   const written = (verb: string) => {
     calls.push(`${verb} rules`);
@@ -286,6 +293,7 @@ function stubRuleService(calls: string[]): RuleService {
   };
   return {
     list: () => Promise.resolve([aRule(KNOWN_RULE_ID)]),
+    dryRun: () => Promise.resolve(oneDryRun()),
     add: () => placed("add"),
     change: (_caller, id) => placed(`change ${id}`),
     remove(_caller, id) {

@@ -240,3 +240,75 @@ describe("/v1/rules", () => {
     expect((await call("GET", "/v1/rules")).json["data"]).toEqual([]);
   });
 });
+
+describe("a dry run", () => {
+  test("tells what rules would have done with what was requested, and what differs from the rules in force", async () => {
+    const small = idOf(await created());
+    const approved = idOf(await created({ body: { amount: 2000 }, approve: true }));
+    const rejected = idOf(await created({ body: { amount: 3000 }, approve: true }));
+    await call("POST", `/v1/actions/${approved}/approve`);
+    await call("POST", `/v1/actions/${rejected}/cancel`);
+    const large = idOf(await created({ body: { amount: 4000 }, title: "A large one" }));
+    const text = idOf(
+      await created({
+        body: undefined,
+        text: "amount=1",
+        url: "https://api.example.com/pay?api_key=sk_live_4eC39HqLyjWDarjtT1zdp7dc",
+      }),
+    );
+    const rules = [LARGE, { name: "Small", when: "action.body.amount < 10", effect: "refuse" }].map((one) => ({
+      effect: "hold",
+      ...one,
+    }));
+    const tried = await call("POST", "/v1/rules/dry-run", { rules }, KEYS.approver);
+    expect(tried.status).toBe(200);
+    expect(tried.json).toMatchObject({
+      looked_at: 5,
+      allowed: 0,
+      held: 4,
+      refused: 1,
+      differing: 3,
+      unknown: 0,
+      undecidable: 1,
+      held_approved: 1,
+      held_rejected: 1,
+      held_undecided: 2,
+      differences: [
+        { id: text, in_force: "allow", tried: "hold", rule: LARGE.name },
+        { id: large, in_force: "allow", tried: "hold", rule: LARGE.name, title: "A large one", status: "pending" },
+        { id: small, in_force: "allow", tried: "refuse", rule: "Small" },
+      ],
+    });
+    const shown = await call("GET", `/v1/actions/${text}`, undefined, KEYS.approver);
+    expect((tried.json["differences"] as readonly object[])[0]).toMatchObject({ url: shown.json["url"] });
+    // Nothing has changed.
+    expect((await call("GET", "/v1/rules")).json["data"]).toEqual([]);
+    expect((await call("POST", "/v1/rules/dry-run", { rules, last: 1 })).json).toMatchObject({ looked_at: 1 });
+    expect((await call("POST", "/v1/rules/dry-run", { rules }, KEYS.agent)).status).toBe(403);
+    expect((await call("POST", "/v1/rules/dry-run", { rules }, STRANGER)).json).toMatchObject({ looked_at: 0 });
+    // Those in force, and what they have refused since: nobody knows what others would say of that.
+    await call("PUT", "/v1/rules", { rules });
+    await created();
+    expect((await call("POST", "/v1/rules/dry-run", {})).json).toMatchObject({ refused: 1, differing: 0, unknown: 1 });
+  });
+
+  test("comes as lines where one asks for them, and refuses rules that are none", async () => {
+    await created();
+    const request = new Request(`${app.url}/v1/rules/dry-run`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${KEYS.owner}`,
+        accept: "application/x-ndjson",
+        "content-type": "application/json",
+      },
+      body: JSON.stringify({ rules: [{ name: "All", effect: "hold" }] }),
+    });
+    const lines = (await (await fetch(request)).text()).trim().split("\n");
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      { looked_at: 1 },
+      { looked_at: 1, held: 1 },
+    ]);
+    const wrong = await call("POST", "/v1/rules/dry-run", { rules: [{ name: "All", effect: "hold", path: "x" }] });
+    expect([wrong.status, wrong.json["error"]]).toMatchObject([400, { details: [{ field: "rules.0.path" }] }]);
+  });
+});
