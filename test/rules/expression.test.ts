@@ -189,7 +189,19 @@ describe("what can't be read", () => {
     );
     expect(ask(has, { body: '"&amount=9&"', headers: form })).toHaveProperty("undecidable");
     expect(ask(has, { body: "a=1", extras: { bodyKind: "form" }, headers: json })).toHaveProperty("undecidable");
-    expect(ask(has, { body: '{"amount":9}', headers: { "content-type": "application/vnd.api+json" } })).toBe(true);
+    const hidden = { body: '"&amount=9&"' };
+    for (const type of [
+      "application/x-www-form-urlencoded; x=json",
+      "application/json, application/x-www-form-urlencoded",
+    ]) {
+      expect(ask(has, { ...hidden, headers: { "content-type": type } })).toHaveProperty("undecidable");
+    }
+    expect(ask(has, { ...hidden, headers: { ...json, Content_Type: form["content-type"] } })).toHaveProperty(
+      "undecidable",
+    );
+    for (const type of ["application/json", "application/vnd.api+json", 'Application/JSON; charset="utf-8"']) {
+      expect(ask(has, { body: '{"amount":9}', headers: { "content-type": type } })).toBe(true);
+    }
   });
 
   test("a body that is too long, too deep, or no JSON any more", () => {
