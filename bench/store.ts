@@ -238,7 +238,13 @@ function finished(at: number, rows: number): Creation {
     finishedAt: createdAt,
   });
   const created = { type: "created", actor: action.createdBy } as const;
-  return { action, outbox, claim: null, rulesVersion: "", events: [created, { type: isRare ? "failed" : "completed" }] };
+  return {
+    action,
+    outbox,
+    claim: null,
+    rulesVersion: "",
+    events: [created, { type: isRare ? "failed" : "completed" }],
+  };
 }
 
 function open(path: string): Promise<Store> {
