@@ -477,6 +477,35 @@ export function describeTables(dialect: typeof SQLITE) {
     (row) => [uniqueIndex("rules_in_order").on(row.accountId, row.position)],
   );
 
+  /** What people allow agents for a while (`src/core/grant.ts`). A row stays after its end, since actions name it. */
+  const grants = table(
+    "grants",
+    {
+      id: text().primaryKey(),
+      accountId: text("account_id").notNull(),
+      keyId: text("key_id").notNull(),
+      actionId: text("action_id").notNull(),
+      likeness: text().notNull(),
+      vary: json<readonly string[]>().notNull(),
+      max: json<Readonly<Record<string, number>>>().notNull(),
+      calls: number().notNull(),
+      used: number().notNull(),
+      expiresAt: time("expires_at").notNull(),
+      createdAt: time("created_at").notNull(),
+      createdBy: text("created_by").$type<Actor>().notNull(),
+      createdById: text("created_by_id").notNull(),
+      endedAt: time("ended_at"),
+      endedBy: text("ended_by").$type<Actor>(),
+    },
+    (row) => [
+      index("grants_in_force")
+        .on(row.accountId, row.expiresAt)
+        .where(sql`${row.endedAt} is null`),
+      index("grants_by_end").on(row.expiresAt),
+      check("grants_used", sql`${row.used} between 0 and ${row.calls}`),
+    ],
+  );
+
   /** Where an account asks for approval: addresses, or the URL of an incoming webhook, sealed. */
   const channels = table(
     "channels",
@@ -716,6 +745,7 @@ export function describeTables(dialect: typeof SQLITE) {
     callbackHosts,
     hostSettings,
     rules,
+    grants,
     channels,
     callbackOverlaps,
     approvalLinks,

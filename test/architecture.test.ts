@@ -31,6 +31,7 @@ const ORDER = [
   "pauses",
   "hosts",
   "rules",
+  "grants",
   "approvals",
   "mail",
   "delivery",

@@ -6,13 +6,14 @@ import {
   REJECTIONS_PER_KEY_MAX,
   REPEATS_PER_REJECTION_MAX,
 } from "../../src/core/limits.ts";
-import { budgetLock, createLock, heldLock, keyLock, pauseLocks, rejectionLock } from "../sql/locks.ts";
+import { budgetLock, createLock, grantLock, heldLock, keyLock, pauseLocks, rejectionLock } from "../sql/locks.ts";
 import type { Lock } from "../sql/sql.ts";
 import { mayRepeat, type RejectionCount } from "../../src/core/rejection-count.ts";
 import { LATE_SUCCESS } from "../tables.ts";
 import { listCommand, type Tx } from "./command.ts";
 import { findPaused, isPaused, pausesOf } from "./in-force.ts";
 import { insertList, updateList, type Values } from "./lists.ts";
+import { addGrants, type GrantCounts, type NewGrant, readGrants, type UsedGrant } from "./grants.ts";
 import { readRulesVersion } from "./rules.ts";
 import { read } from "../sql/read.ts";
 
@@ -150,6 +151,8 @@ export interface NewAction extends Owner, SideRows {
   readonly onlyMatches: "too_many_held" | "refused" | null;
   /** The version of the rules that it was decided by. */
   readonly rulesVersion: string;
+  /** The grant that lets it pass. */
+  readonly grant: UsedGrant | null;
 }
 
 /** The count of a rejected request; times in milliseconds. */
@@ -163,7 +166,7 @@ type CreateOutcome =
   /** `isClaimed` is false where a pause covers it. */
   | { readonly kind: "created"; readonly isClaimed: boolean }
   | { readonly kind: "matched"; readonly by: KeyKind; readonly id: string }
-  | { readonly kind: "too_many_held" | "refused" | "rules_changed" }
+  | { readonly kind: "too_many_held" | "refused" | "rules_changed" | "grant_over" }
   | { readonly kind: "budget_spent" }
   | { readonly kind: "rejected_before"; readonly count: RejectedBefore };
 
@@ -174,12 +177,18 @@ type CreateOutcome =
  */
 export const create = listCommand(
   async (tx, list: readonly NewAction[]): Promise<readonly CreateOutcome[]> => {
-    const [limits, rulesVersion] = await Promise.all([readKnown(tx, list), readRulesVersion(tx)]);
-    const known = { ...limits, rulesVersion };
+    const uses = list.flatMap(({ grant }) => grant ?? []);
+    const [limits, rulesVersion, grants] = await Promise.all([
+      readKnown(tx, list),
+      readRulesVersion(tx),
+      readGrants(tx, uses),
+    ]);
+    const known = { ...limits, rulesVersion, grants };
+    const used: Values[] = [];
     const created: { readonly one: NewAction; readonly isClaimed: boolean }[] = [];
     const keys: Values[] = [];
     const outcomes = list.map((one): CreateOutcome => {
-      const outcome = decide(one, known);
+      const outcome = decide(one, known, used);
       const isCreated = outcome.kind === "created";
       if (isCreated) created.push({ one, isClaimed: outcome.isClaimed });
       const isBound = outcome.kind === "matched" && outcome.by === "dedupe";
@@ -211,6 +220,10 @@ export const create = listCommand(
       NOTIFICATIONS,
       created.flatMap(({ one }) => one.notifications),
     );
+    if (used.length > 0) {
+      await grants.write(tx);
+      await lists.insert(AUDIT_ENTRIES, used);
+    }
     await writeCounts(
       tx,
       created.flatMap(({ one }) => (counts(one) ? { ...one, run: 1 } : [])),
@@ -219,8 +232,9 @@ export const create = listCommand(
     return outcomes;
   },
   {
-    locks: ({ accountId, keyId, keys, claim, request, budget, countsHeld }) => [
+    locks: ({ accountId, keyId, keys, claim, request, budget, countsHeld, grant }) => [
       createLock,
+      ...(grant === null ? [] : [grantLock(grant.id)]),
       ...keys.map(({ kind, key }) => keyLock(accountId, kind, key)),
       ...(countsHeld ? [heldLock(accountId, keyId)] : []),
       ...(request === null ? [] : [rejectionLock(accountId, keyId)]),
@@ -245,7 +259,13 @@ interface Known {
   readonly rejections: Map<string, RejectionCount>;
 }
 
-function decide(one: NewAction, known: Known & { readonly rulesVersion: string }): CreateOutcome {
+interface KnownOfCreates extends Known {
+  readonly rulesVersion: string;
+  readonly grants: GrantCounts;
+}
+
+/** Adds the entry of each use of a grant to `used`. */
+function decide(one: NewAction, known: KnownOfCreates, used: Values[]): CreateOutcome {
   for (const kind of ["idempotency", "dedupe"] as const) {
     const key = one.keys.find((each) => each.kind === kind);
     const holder = key === undefined ? undefined : known.holders.get(nameOf(one, key));
@@ -257,6 +277,12 @@ function decide(one: NewAction, known: Known & { readonly rulesVersion: string }
   if (refusal !== null) return refusal;
   const held = known.held.get(keyName(one)) ?? 0;
   if (one.countsHeld && held >= HELD_PER_KEY_MAX) return { kind: "too_many_held" };
+  if (one.grant !== null) {
+    const uses = known.grants.use(one.grant);
+    if (uses === null) return { kind: "grant_over" };
+    const { audit, detail } = one.grant;
+    used.push([...audit, JSON.stringify({ ...detail, used: uses })]);
+  }
   if (one.countsHeld) known.held.set(keyName(one), held + 1);
   countRequest(one, known);
   return {
@@ -530,6 +556,7 @@ export interface ActionChange extends Owner, SideRows {
   /** Whether more responses may be kept than are shown. */
   readonly trims: boolean;
   readonly audit: Values | null;
+  readonly grant: NewGrant | null;
 }
 
 /** Writes changes with their other rows; whether each was written: its action had the revision, and no limit or key stood against it. */
@@ -626,6 +653,10 @@ async function writeBeside(tx: Tx, list: readonly ActionChange[], known: Known):
     list.flatMap(({ audit }) => (audit === null ? [] : [audit])),
   );
   await writeCounts(tx, list.filter(counts), known);
+  await addGrants(
+    tx,
+    list.flatMap(({ grant }) => grant ?? []),
+  );
   for (const { id, trims } of list) if (trims) await trimResponses(tx, id);
 }
 

@@ -6,6 +6,7 @@ import consolePages from "./migrations/0003_console.sql" with { type: "text" };
 import version02 from "./migrations/0004_version-0-2.sql" with { type: "text" };
 import noSearch from "./migrations/0005_no-search-for-altered-rows.sql" with { type: "text" };
 import rules from "./migrations/0006_rules.sql" with { type: "text" };
+import grants from "./migrations/0007_grants.sql" with { type: "text" };
 import {
   actionKeys,
   apiKeys,
@@ -34,6 +35,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: "0004_version-0-2", sql: version02 },
   { name: "0005_no-search-for-altered-rows", sql: noSearch },
   { name: "0006_rules", sql: rules },
+  { name: "0007_grants", sql: grants },
 ];
 
 /** The last commit of this repository that makes the tables of version 0.1. */

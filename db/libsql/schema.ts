@@ -57,6 +57,7 @@ export const {
   callbackHosts,
   hostSettings,
   rules,
+  grants,
   channels,
   callbackOverlaps,
   approvalLinks,

@@ -11,6 +11,7 @@ import version02 from "./migrations/0004_version-0-2.sql" with { type: "text" };
 import noSearch from "./migrations/0005_no-search-for-altered-rows.sql" with { type: "text" };
 import positionsOfLists from "./migrations/0006_positions-of-lists.sql" with { type: "text" };
 import rules from "./migrations/0007_rules.sql" with { type: "text" };
+import grants from "./migrations/0008_grants.sql" with { type: "text" };
 
 /** In the order in which they run; `drizzle-kit` generates them from `schema.ts`. Never edit one: generate another. */
 const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
@@ -22,6 +23,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: "0005_no-search-for-altered-rows", sql: noSearch },
   { name: "0006_positions-of-lists", sql: positionsOfLists },
   { name: "0007_rules", sql: rules },
+  { name: "0008_grants", sql: grants },
 ];
 
 const HAS_MIGRATIONS = "select cast(to_regclass('migrations') is not null as int) as found";

@@ -81,6 +81,7 @@ export const {
   callbackHosts,
   hostSettings,
   rules,
+  grants,
   channels,
   callbackOverlaps,
   approvalLinks,

@@ -4,10 +4,12 @@ import { mayHaveTooMany, responseToKeep } from "../../src/core/attempts.ts";
 import { policyText } from "../../src/core/action-policy.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import type { Change } from "../../src/core/changes.ts";
+import type { Grant } from "../../src/core/grant.ts";
 import type { ChangeWrite } from "../../src/core/store.ts";
 import { isTooLate } from "../../src/core/timeline.ts";
 import * as commands from "../commands/actions.ts";
 import { type ActionChange, apply, AUDIT_ENTRY, KEPT_RESPONSE, WRITTEN } from "../commands/actions.ts";
+import { GRANT, type NewGrant } from "../commands/grants.ts";
 import type { Values } from "../commands/lists.ts";
 import type { StoreContext } from "./context.ts";
 import { countedRequest, sideRows, valuesOf, windowStart } from "./create.ts";
@@ -32,7 +34,15 @@ export async function applyChange(db: StoreContext, write: ChangeWrite): Promise
   return true;
 }
 
-function actionChange({ change, at, outbox: notifications, audit, rejection, budget }: ChangeWrite): ActionChange {
+function actionChange({
+  change,
+  at,
+  outbox: notifications,
+  audit,
+  rejection,
+  budget,
+  grant,
+}: ChangeWrite): ActionChange {
   const { before, after, events } = change;
   const { id, accountId, keyId, run } = after;
   const response = responseToKeep(change);
@@ -53,6 +63,7 @@ function actionChange({ change, at, outbox: notifications, audit, rejection, bud
     response: response === null ? null : valuesOf(KEPT_RESPONSE, { ...response, actionId: id }),
     trims: response !== null && mayHaveTooMany(response),
     audit: audit === undefined ? null : auditRow(audit),
+    grant: grant === undefined || grant === null ? null : newGrant(grant),
     ...sideRows({ after, at, events, outbox: notifications }),
   };
 }
@@ -74,6 +85,11 @@ function written({ before, after }: Pick<Change, "before" | "after">, at: Date):
   }
   const lateResult = lateResultText(after.lateResult);
   return { written: "late", row: [...valuesOf(WRITTEN.late, { ...values, lateResult }, after), ...place] };
+}
+
+function newGrant({ vary, max, ...grant }: Grant): NewGrant {
+  const row = valuesOf(GRANT, { ...grant, vary: JSON.stringify(vary), max: JSON.stringify(max) });
+  return { row, version: crypto.randomUUID() };
 }
 
 function auditRow({ detail, ...entry }: AuditEntry): Values {

@@ -1,6 +1,7 @@
 import { and, eq, gt, like, ne, or } from "drizzle-orm";
 import type { Action } from "../../src/core/action.ts";
 import { askOf } from "../../src/core/channel.ts";
+import type { GrantUse } from "../../src/core/grant.ts";
 import type { KeyKind } from "../../src/core/dedupe.ts";
 import { DECIDE_TRIES_MAX, DEDUPE_WINDOW_MS } from "../../src/core/limits.ts";
 import { rejectionWindowStart, saysWhy } from "../../src/core/rejection-count.ts";
@@ -9,6 +10,7 @@ import { startAttempt } from "../../src/core/settle.ts";
 import { type Created, type Creation, type OutboxRow, StoreUnavailable } from "../../src/core/store.ts";
 import { isTooLate, type TimelineEvent } from "../../src/core/timeline.ts";
 import {
+  AUDIT_ENTRY,
   CLAIMED,
   type CountedRequest,
   create,
@@ -20,6 +22,7 @@ import {
   type RejectedBefore,
   type SideRows,
 } from "../commands/actions.ts";
+import type { UsedGrant } from "../commands/grants.ts";
 import type { Values } from "../commands/lists.ts";
 import { LATE_SUCCESS } from "../tables.ts";
 import type { StoreContext } from "./context.ts";
@@ -84,7 +87,14 @@ function newAction({ seal, heldCounts }: StoreContext, creation: Creation): NewA
     countsHeld: action.status === "awaiting_approval" && heldCounts === null,
     onlyMatches: creation.isRefused === true ? "refused" : null,
     rulesVersion: creation.rulesVersion,
+    grant: usedGrant(creation.grant ?? null),
   };
+}
+
+function usedGrant(use: GrantUse | null): UsedGrant | null {
+  if (use === null) return null;
+  const { detail, ...entry } = use.audit;
+  return { id: use.id, at: entry.at.getTime(), audit: valuesOf(AUDIT_ENTRY.slice(0, -1), entry), detail };
 }
 
 /** The keys that an action was created with. */

@@ -58,6 +58,11 @@ export const createLock = shared("rules");
 /** Whoever writes rules of accounts. */
 export const rulesLock = exclusive("rules");
 
+/** Whoever creates by a grant, which counts its calls, or ends it. */
+export function grantLock(id: string): Lock {
+  return exclusive(`grant ${id}`);
+}
+
 /** Whoever adds to the channels of an account, which are counted. */
 export function channelLock(accountId: string): Lock {
   return exclusive(`channels ${accountId}`);

@@ -38,6 +38,7 @@ import { createRuleStore } from "./rules.ts";
 import { createFileStore } from "../libsql/size.ts";
 import { createSealedStore, createSigningStore } from "./secrets.ts";
 import { createFactStore } from "./facts.ts";
+import { createGrantStore } from "./grants.ts";
 import { pruneKeys } from "../commands/upkeep.ts";
 import { writeFacts } from "../commands/secrets.ts";
 import type { Sql } from "./sql.ts";
@@ -78,6 +79,7 @@ export function createStore({ sql, seal, cluster, isOnlyProcess, onFatal, onAway
     callbackHosts: createCallbackHostStore(db),
     hostSettings: createHostSettingsStore(db),
     rules: createRuleStore(db),
+    grants: createGrantStore(db),
     channels: createChannelStore(db),
     links: createLinkStore(db),
     people: createPeopleStore(db),

@@ -48,6 +48,7 @@ export const TRANSFER_TABLES: readonly TransferTable[] = [
   schema.callbackHosts,
   schema.hostSettings,
   schema.rules,
+  schema.grants,
   schema.channels,
   schema.callbackOverlaps,
   schema.pauses,

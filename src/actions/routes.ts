@@ -1,5 +1,5 @@
 import type { Decide } from "../core/changes.ts";
-import Type from "typebox";
+import Type, { type Static } from "typebox";
 import { type Caller, mayDo, viewOf } from "../core/roles.ts";
 import { WAIT_SECONDS_DEFAULT, ATTEMPT_BODY_BYTES_MAX, ATTEMPTS_KEPT } from "../core/limits.ts";
 import { DecisionFacts, maskedFacts } from "../approvals/facts.ts";
@@ -14,6 +14,7 @@ import {
   pathParams,
   uncheckedBody,
 } from "../http/operation.ts";
+import { GrantTermsJson } from "../grants/schemas.ts";
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
 import { memberText, orderedMemberText } from "../core/json.ts";
 import { see, seeAll, maskedAttempts } from "../receipts/see.ts";
@@ -260,15 +261,22 @@ interface DecisionCall {
   readonly context: RequestContext;
   readonly caller: Caller;
   readonly params: { readonly id: string };
-  readonly body: DecisionBody;
+  readonly body: Static<typeof Approval>;
 }
+
+/** The optional body of approve. */
+const Approval = Type.Object(
+  { ...DecisionBody.properties, grant: Type.Optional(GrantTermsJson) },
+  { title: "Approval", additionalProperties: false, description: "Optional details of an approval." },
+);
 
 function decisionRoutes(deps: ActionRouteDeps) {
   const { actionService } = deps;
   const respond = createRespond(deps);
-  const decide = async (verb: Decide, { context, caller, params, body: { reason, run } }: DecisionCall) => {
+  const decide = async (verb: Decide, { context, caller, params, body }: DecisionCall) => {
+    const { reason = null, run, grant } = body;
     const ofRun = run === undefined ? undefined : { run, isHeld: false };
-    return respond(caller, await verb(caller, actionIdOf(context, params), reason ?? null, ofRun));
+    return respond(caller, await verb(caller, actionIdOf(context, params), reason, ofRun, grant));
   };
   return createApiRoutes()
     .post(
@@ -448,7 +456,7 @@ const APPROVE_ACTION = bodyOperation({
     "A request for another run than the current one gets 409 too.",
   ],
   params: ActionParams,
-  body: optionalBody(DecisionBody),
+  body: optionalBody(Approval),
   answers: { 200: { description: "The action, approved.", schema: ActionJson } },
   errors: ["not_approvable"],
 });

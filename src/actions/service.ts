@@ -23,6 +23,7 @@ import type { StatusCounts } from "../api/list-schemas.ts";
 import { creatorOf, creatorOfCopy, decide, NO_FACTS, refusalOf, rulesChange } from "../core/policy.ts";
 import type { Recipients } from "../approvals/recipients.ts";
 import { entryOfRequest } from "../core/rejections.ts";
+import type { FindGrant, Granted } from "../core/grant.ts";
 import { heldBy } from "../core/action-policy.ts";
 import type { Judge, Judgement } from "../core/judge.ts";
 import type { Dispatcher } from "../delivery/attempt.ts";
@@ -34,6 +35,7 @@ interface ActionServiceDeps
   readonly dispatcher: Pick<Dispatcher, "reserve">;
   readonly recipients: Recipients;
   readonly rules: Judge;
+  readonly grants: FindGrant;
 }
 
 interface ActionHistory {
@@ -52,7 +54,8 @@ export type ListFilter = Omit<ActionQuery, "accountId">;
 export type CountFilter = Omit<ListFilter, "before" | "limit">;
 
 export function createActionService(deps: ActionServiceDeps) {
-  const { actions, pauses, clock, ids, bus, metrics, enqueue, dispatcher, recipients, hashOf, rules, log } = deps;
+  const { actions, pauses, clock, ids, bus, metrics, enqueue, dispatcher, recipients, hashOf, rules, grants, log } =
+    deps;
   const decisions = createDecisions(deps);
 
   /** Throws `not_found`, also for actions of other accounts. */
@@ -135,21 +138,26 @@ export function createActionService(deps: ActionServiceDeps) {
     options: CreateOptions = {},
   ): Promise<CreateAnswer> => {
     authorize(caller, "create");
+    const over = new Set<string>();
     for (let tries = 1; ; tries += 1) {
-      const answer = await createBy(rules.judge(caller, requested, clock.now()), caller, requested, options);
-      if (answer !== "rules_changed") return answer;
-      if (tries === RULE_TRIES_MAX) throw rulesChange();
-      await rules.reload();
+      const judgement = rules.judge(caller, requested, clock.now());
+      // A copy is a person's, and has no key.
+      const granted = options.copyOf === undefined ? await grants.find(caller, requested, over) : null;
+      const answer = await createBy({ judgement, granted }, caller, requested, options);
+      if (typeof answer !== "string") return answer;
+      if (answer === "grant_over" && granted !== null) over.add(granted.grant.id);
+      else if (tries >= RULE_TRIES_MAX) throw rulesChange();
+      else await rules.reload();
     }
   };
 
-  /** The same by rules that may no longer be in force when it is committed. */
+  /** The same by rules and a grant that may no longer be in force when it is committed. */
   const createBy = async (
-    judgement: Judgement,
+    { judgement, granted }: { readonly judgement: Judgement; readonly granted: Granted | null },
     caller: Caller,
     requested: ActionRequest,
     { copyOf, reason = null, sync = false }: CreateOptions,
-  ): Promise<CreateAnswer | "rules_changed"> => {
+  ): Promise<CreateAnswer | "rules_changed" | "grant_over"> => {
     const { ruling, version: rulesVersion, isRuled } = judgement;
     const own = copyOf === undefined ? creatorOf(caller) : creatorOfCopy(await recipients.creatorOf(copyOf));
     // Rules judge calls: a callback of an agent must not go where none of them has looked.
@@ -158,7 +166,16 @@ export function createActionService(deps: ActionServiceDeps) {
     // Most requests name nobody, and need not wait.
     const isPlain = callback === null && notifyEmail === null;
     const account = isPlain ? NO_FACTS : await recipients.factsFor(caller.accountId, creator, requested);
-    const facts = { operation: "create", request: requested, caller, creator, account, sync, ruling } as const;
+    const facts = {
+      operation: "create",
+      request: requested,
+      caller,
+      creator,
+      account,
+      sync,
+      ruling,
+      grant: granted?.grant ?? null,
+    } as const;
     const decision = decide(facts);
     if (decision.kind === "refuse") throw decision.error;
 
@@ -190,6 +207,7 @@ export function createActionService(deps: ActionServiceDeps) {
       rejection: entryOfRequest(action, { caller, reason }, hashOf),
       ...(budget === null ? {} : { budget }),
       rulesVersion,
+      grant: decision.policy?.by === "grant" ? (granted?.use ?? null) : null,
       ...(isRefused ? { isRefused } : {}),
     };
     const created = await actions.create(creation).catch((error: unknown) => {
@@ -198,7 +216,7 @@ export function createActionService(deps: ActionServiceDeps) {
     });
     if (created.kind !== "created" && created.kind !== "matched") {
       reservation?.release();
-      if (created.kind === "rules_changed") return created.kind;
+      if (created.kind === "rules_changed" || created.kind === "grant_over") return created.kind;
       const isRecorded = created.kind !== "refused" || (await rules.recordRefusal(caller, requested, judgement, now));
       if (!isRecorded) return "rules_changed";
       throw refusalOf(created, facts, now) ?? new Error(`The store refused a create: ${created.kind}.`);

@@ -64,6 +64,7 @@ export function sharedReads({ authenticate, peopleService, known }: Services) {
     hosts: () => known.hosts.reload(),
     channels: () => known.channels.reload(),
     rules: () => known.rules.reload(),
+    grants: () => known.grants.reload(),
   };
 }
 

@@ -31,6 +31,8 @@ import { createFeed } from "../events/feed.ts";
 import { NodeFeed } from "../events/node-feed.ts";
 import { createOverview } from "../events/overview.ts";
 import { KnownHostSettings } from "../core/host-settings.ts";
+import { KnownGrants } from "../grants/known.ts";
+import { createGrantService } from "../grants/service.ts";
 import { createHostService } from "../hosts/service.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import { createOidcProvider } from "../oidc/provider.ts";
@@ -78,6 +80,8 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const channels = new KnownChannels(store.channels);
   const paused = new ActivePauses(pauses);
   const rules = new KnownRules(store.rules);
+  const grants = new KnownGrants({ grants: store.grants, accounts, team, clock, hashOf });
+  const grantService = createGrantService({ grants: store.grants, known: grants, clock, ids, hashOf });
   const fresh = node === null ? {} : { freshMs: SHARED_FRESH_MS };
   const signingSecrets = createSigningSecrets({ accounts, signing: store.signing, secrets, log, ...fresh });
   const recipients = createRecipients({ accounts, callbackHosts, people, approvers: config.approvers });
@@ -97,6 +101,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     channels,
     paused,
     rules,
+    grants,
     receiptPath,
   });
   const feed = createFeed({ actions });
@@ -117,6 +122,8 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     recipients,
     hashOf,
     rules,
+    grants,
+    grantService,
   });
   const pauseService = createPauseService({ pauses, paused, cancel: actionService.cancel, clock, ids, log });
   const signUpGate = createSignUpGate({ accounts, paused, signUps: config.signUps, clock, log });
@@ -151,6 +158,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
       clock,
       perHost: config.dispatchPerHost,
     }),
+    grantService,
     ruleService: createRuleService({ rules: store.rules, known: rules, actions, audit, clock, ids }),
     channelService: createChannelService({ ...posting, channels: store.channels, known: channels, recipients, mailer }),
     callbackTests: createCallbackTestService({ ...posting, callbackHosts, firstSteps }),
@@ -180,7 +188,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     enqueue,
     signingSecrets,
     /** What delivery has read, and reads again where other nodes change it. */
-    known: { hosts, channels, paused, rules },
+    known: { hosts, channels, paused, rules, grants },
     /** Ends what a dead process left active, then begins to deliver. */
     start: async (): Promise<void> => {
       await paused.load().catch(unlessUnavailable);

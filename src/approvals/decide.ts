@@ -40,6 +40,8 @@ import type { Bus } from "../core/bus.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type { Enqueue } from "../receipts/serialize.ts";
 import { logHeld } from "./held.ts";
+import type { Grant } from "../core/grant.ts";
+import type { GrantService } from "../grants/service.ts";
 import { type Judge, judgeAgain } from "../core/judge.ts";
 import { creatorOf, decide, mayApproveIt, needsListedCallback, NO_COUNTS } from "../core/policy.ts";
 import type { Recipients } from "./recipients.ts";
@@ -51,6 +53,7 @@ export interface DecideDeps
   readonly recipients: Pick<Recipients, "factsFor">;
   readonly hashOf: HashOf;
   readonly rules: Judge;
+  readonly grantService: Pick<GrantService, "make" | "stored">;
 }
 
 /** The change of a decision, or why it is not allowed. It may query the store. */
@@ -81,6 +84,7 @@ export function createDecisions({
   recipients,
   hashOf,
   rules,
+  grantService,
   log,
 }: DecideDeps): Readonly<Record<Operation | "sendNow", Decide>> {
   /** Read for what another key created, if the callbacks of this one are bound; else null. */
@@ -152,7 +156,7 @@ export function createDecisions({
   const decideOn = (name: Operation | "sendNow"): Decide => {
     // Of the same people, with the same errors.
     const operation = name === "sendNow" ? "retry" : name;
-    return async (caller, id, reason, expected) => {
+    return async (caller, id, reason, expected, terms) => {
       authorize(caller, operation);
       for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
         const action = await actions.find(caller.accountId, id);
@@ -165,15 +169,17 @@ export function createDecisions({
         const change = stale ?? (await decisions[name](action, inputOf(caller, reason, now), caller));
         if (change instanceof DomainError) throw change;
         const { after } = change;
+        const grant = terms === undefined ? null : await grantService.make(caller, action, terms);
         const outbox = enqueue(after, now, change.events);
-        const audit = auditOf(caller, auditedOf(name, change, reason), now);
+        const audit = auditOf(caller, auditedOf(name, change, { reason, grant }), now);
         const rejection = name === "sendNow" ? null : entryOfDecision(operation, action, { caller, reason }, hashOf);
         // A retry counts as a create; an attempt never does.
         const budget = name === "retry" ? budgetOf(caller, now) : null;
         const counted = budget === null ? {} : { budget };
-        if (await actions.apply({ change, at: now, outbox, audit, rejection, ...counted })) {
+        if (await actions.apply({ change, at: now, outbox, audit, rejection, grant, ...counted })) {
           if (name !== "sendNow") metrics.decided(operation);
           bus.publish(after);
+          if (grant !== null) await grantService.stored(grant.accountId);
           if (after.status === "awaiting_approval") logHeld(log, after);
           return after;
         }
@@ -201,12 +207,21 @@ function inputOf(caller: Caller, reason: string | null, now: Date): DecisionInpu
   return via === undefined ? input : { ...input, via };
 }
 
-function auditedOf(operation: Operation | "sendNow", { after, events }: Change, reason: string | null): Audited {
+function auditedOf(
+  operation: Operation | "sendNow",
+  { after, events }: Change,
+  { reason, grant }: { readonly reason: string | null; readonly grant: Grant | null },
+): Audited {
   const isRejection = events.some(({ type }) => type === "rejected");
   const kind = isRejection ? "rejected" : AUDITED[operation];
   // A reason may contain secrets.
   const why = reason === null ? {} : { reason: maskText(reason, "public") };
-  return { kind, subject: after.id, detail: { method: after.method, host: after.host, run: after.run, ...why } };
+  const granted = grant === null ? {} : { grant: grant.id, calls: grant.calls, until: grant.expiresAt.toISOString() };
+  return {
+    kind,
+    subject: after.id,
+    detail: { method: after.method, host: after.host, run: after.run, ...why, ...granted },
+  };
 }
 
 const AUDITED = { approve: "approved", cancel: "cancelled", retry: "retried", sendNow: "sent_now" } as const;

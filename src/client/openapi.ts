@@ -242,6 +242,14 @@ export type ActionPolicy = {
 };
 /** Where the action is. pending: waits to be sent; active: being sent; awaiting_approval: held for a person; completed, failed and cancelled: it has ended. */
 export type ActionStatus = "pending" | "active" | "awaiting_approval" | "completed" | "failed" | "cancelled";
+/** Optional details of an approval. */
+export type Approval = {
+  /** Why; shown in the timeline. Well-formed Unicode without NUL. */
+  reason?: string;
+  /** The run that the decision is for; it is refused if the action is in another one. Default: the present run. */
+  run?: number;
+  grant?: GrantTerms;
+};
 /** An attempt that has ended, and what came back of it. */
 export type Attempt = {
   /** A manual retry begins the next run. */
@@ -308,6 +316,8 @@ export type AuditEntry = {
     | "host_settings_changed"
     | "rules_changed"
     | "refused_by_rule"
+    | "grant_used"
+    | "grant_ended"
     | "channel_added"
     | "channel_changed"
     | "channel_removed"
@@ -1047,6 +1057,50 @@ export type FirstSteps = {
   data: FirstStep[];
   /** Whether they are hidden for everybody of the account. A person can hide them on the pages. */
   hidden: boolean;
+};
+/** What a person allows an agent for a while: calls like one that they approved. */
+export type Grant = {
+  id: GrantId;
+  /** The key whose calls it lets pass. */
+  key_id: string;
+  /** The action that was approved. */
+  action_id: string;
+  /** Members of the JSON body that may differ, by their paths. All else has to be equal. */
+  vary: string[];
+  /** The most that a number among them may be. */
+  max: {
+    [key: string]: unknown | number;
+  };
+  /** How many calls it lets pass. */
+  calls: number;
+  /** How many it has let pass. */
+  used: number;
+  /** Nothing passes by it from this time on. */
+  expires_at: string;
+  /** When it was made. */
+  created_at: string;
+  /** Who made it. It ends where they may no longer approve. */
+  created_by: string;
+};
+/** Id of a grant. */
+export type GrantId = string;
+/** The grants in force. */
+export type GrantList = {
+  /** Newest first. */
+  data: Grant[];
+};
+/** Allow more calls of the key like this one, for a while. */
+export type GrantTerms = {
+  /** For how long. */
+  minutes: number;
+  /** For how many calls. */
+  calls: number;
+  /** Members of the JSON body that may differ, by their paths. All else has to be equal. */
+  vary?: string[];
+  /** The most that a number among them may be. */
+  max?: {
+    [key: string]: unknown | number;
+  };
 };
 /** Status and version of the service. */
 export type Health = {
@@ -2096,6 +2150,8 @@ export type AuditQuery = {
     | "host_settings_changed"
     | "rules_changed"
     | "refused_by_rule"
+    | "grant_used"
+    | "grant_ended"
     | "channel_added"
     | "channel_changed"
     | "channel_removed"

@@ -1,5 +1,6 @@
 import Type, { type Static } from "typebox";
 import { Compile } from "typebox/compile";
+import type { Grant } from "./grant.ts";
 
 /** Who decides what becomes of a request: the hold of its key, its own `approve`, a rule of the account, or a person's grant. */
 export const POLICY_SOURCES = ["key", "caller", "rule", "grant"] as const;
@@ -50,6 +51,13 @@ export interface Ruling {
 /** The policy of an action that a rule has held or let pass. */
 export function policyOfRuling({ effect, rule, reason }: Ruling): ActionPolicy {
   return { effect: effect === "allow" ? "allow" : "hold", by: "rule", ...rule, reason };
+}
+
+/** Of an action that a grant lets pass. */
+export function policyOfGrant({ id, calls, createdBy, expiresAt }: Grant): ActionPolicy {
+  const name = createdBy.slice(createdBy.indexOf(":") + 1);
+  const reason = `${name} allowed ${calls === 1 ? "one call" : `${calls} calls`} like this until ${expiresAt.toISOString()}.`;
+  return { effect: "allow", by: "grant", id, name, version: null, reason };
 }
 
 /** Of an action that its key or its caller has held. */

@@ -26,6 +26,8 @@ export const AUDIT_KINDS = [
   "host_settings_changed",
   "rules_changed",
   "refused_by_rule",
+  "grant_used",
+  "grant_ended",
   "channel_added",
   "channel_changed",
   "channel_removed",

@@ -12,6 +12,7 @@ import {
   sources,
 } from "./action.ts";
 import { heldBy } from "./action-policy.ts";
+import type { GrantTerms } from "./grant.ts";
 import { type Actor, SYSTEM, type Caller } from "./roles.ts";
 import { DomainError, type ErrorCode } from "./domain-error.ts";
 import { EXPIRED, type TimelineEvent } from "./timeline.ts";
@@ -196,5 +197,14 @@ export function expire(action: Action, { run, heldAt, hoursMax }: HeldRun, now: 
   return step(action, { status, dueAt: null, finishedAt: now }, [event]);
 }
 
-/** Decides on an action. `expected`: only while the action is in this run, the one that the decider saw. */
-export type Decide = (caller: Caller, id: string, reason: string | null, expected?: ExpectedRun) => Promise<Action>;
+/**
+ * Decides on an action. `expected`: only while the action is in this run, the one that the decider saw. `terms`: of an approval, which
+ * lets more calls like it pass.
+ */
+export type Decide = (
+  caller: Caller,
+  id: string,
+  reason: string | null,
+  expected?: ExpectedRun,
+  terms?: GrantTerms,
+) => Promise<Action>;

@@ -9,6 +9,7 @@ export const systemIds: Ids = {
   key: () => `key_${random()}`,
   pause: () => `pau_${random()}`,
   rule: () => `rul_${random()}`,
+  grant: () => `grt_${random()}`,
   channel: () => `chn_${random()}`,
   person: () => `per_${random()}`,
   invitation: () => `inv_${random()}`,
@@ -83,6 +84,7 @@ export interface Ids {
   invitation(): string;
   pause(): string;
   rule(): string;
+  grant(): string;
   /** Id of a process, as long as it runs. */
   node(): string;
   /** Id of a row of the outbox. */

@@ -787,6 +787,18 @@ export const DEMO_SETTLE_MS_MAX = 30 * SECOND_MS;
 
 // Rules
 
+// Grants
+
+/** In force at a time, of an account. */
+export const GRANTS_MAX = 200;
+export const GRANT_MINUTES_MAX = 10_080;
+export const GRANT_CALLS_MAX = 1_000;
+/** Members of the body that may differ. */
+export const GRANT_VARY_MAX = 5;
+/** A body that is longer, or has more values, can't be compared with another one. */
+export const GRANT_BODY_CHARS_MAX = 65_536;
+export const GRANT_FIELDS_MAX = 500;
+
 /** Actions of a page that rules are tried on, and how many a dry run looks at, by default and at most. */
 export const DRY_RUN_PAGE_ACTIONS = 100;
 export const DRY_RUN_ACTIONS_DEFAULT = 1_000;

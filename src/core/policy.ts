@@ -1,5 +1,6 @@
 import type { Action, ActionRequest, Creator, LimitedCreator } from "./action.ts";
-import { type ActionPolicy, policyOfHold, policyOfRuling, type Ruling } from "./action-policy.ts";
+import { type ActionPolicy, policyOfGrant, policyOfHold, policyOfRuling, type Ruling } from "./action-policy.ts";
+import type { Grant } from "./grant.ts";
 import { budgetSpent, limitRefusal } from "./key-limits.ts";
 import { type Caller, type Hold, isHeld, mayDo, type Role } from "./roles.ts";
 import { DomainError, invalidFields, type Issue, TooEarly } from "./domain-error.ts";
@@ -27,6 +28,8 @@ interface CreateFacts {
   readonly sync: boolean;
   /** What the rules of the account say; one that refuses is asked last, since the request may match an older action. */
   readonly ruling: Ruling | null;
+  /** What a person allows calls like this for; it lifts the hold of a key or of a rule, and nothing else. */
+  readonly grant: Grant | null;
 }
 
 /** A further run of an action, or the one that waits for its time sent at once. */
@@ -80,11 +83,14 @@ export const NO_FACTS: AccountFacts = { callbackHosts: [], approvers: [], isMemb
 export function decide(facts: CreateFacts | RetryFacts): PolicyDecision {
   const { request, caller, ruling } = facts;
   const by = holdReason(request, caller.hold);
+  const grant = facts.operation === "create" && by !== "caller" ? facts.grant : null;
   const error =
-    (by === "key" && facts.operation === "create" && facts.sync ? heldInSync() : null) ??
+    (by === "key" && grant === null && facts.operation === "create" && facts.sync ? heldInSync() : null) ??
     (caller.limits === undefined ? null : limitRefusal(caller.limits, request)) ??
     (facts.operation === "create" ? recipientRefusal(facts) : retryRefusal(facts));
   if (error !== null) return { kind: "refuse", error };
+  if (grant !== null && (by === "key" || ruling?.effect === "hold"))
+    return { kind: "allow", policy: policyOfGrant(grant) };
   // The strictest counts. Of several that hold, a rule says most of why.
   if (ruling?.effect === "hold") return { kind: "hold", policy: policyOfRuling(ruling) };
   if (by !== null) return { kind: "hold", policy: policyOfHold(by) };
@@ -103,7 +109,7 @@ export function ruleRefusal(ruling: Ruling | null): DomainError | null {
 
 /** The error for a create that the store refused. */
 export function refusalOf(refused: CreateRefusal, { caller, ruling }: CreateFacts, now: Date): DomainError | null {
-  if (refused.kind === "rules_changed") return rulesChange();
+  if (refused.kind === "rules_changed" || refused.kind === "grant_over") return rulesChange();
   if (refused.kind === "refused") return ruleRefusal(ruling);
   if (refused.kind === "rejected_before") return rejectionRefusal("forbidden", refused.rejections);
   if (refused.kind === "budget_spent") return budgetRefusal(caller, now);

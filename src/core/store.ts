@@ -22,6 +22,7 @@ import type { BulkStore } from "./bulk-job.ts";
 import type { TeamStore } from "./team-store.ts";
 import type { ChannelStore } from "./channel.ts";
 import type { RuleStore } from "./account-rules.ts";
+import type { Grant, GrantStore, GrantUse } from "./grant.ts";
 import type { HostSettingsStore } from "./host-settings.ts";
 import type { PauseStore } from "./pause.ts";
 
@@ -82,6 +83,8 @@ export interface Creation {
   readonly budget?: Omit<KeyBudget, "keyId">;
   /** The version of the rules that it was decided by. */
   readonly rulesVersion: string;
+  /** The grant that lets it pass. */
+  readonly grant?: GrantUse | null;
   /** A rule refuses it: it may only match. */
   readonly isRefused?: boolean;
 }
@@ -98,6 +101,8 @@ export type CreateRefusal =
   | { readonly kind: "too_many_held" }
   /** It was refused by a rule, and matches none. */
   | { readonly kind: "refused" }
+  /** The grant that let it pass is used up, or has ended. */
+  | { readonly kind: "grant_over" }
   /** Rules were written since the version that it was decided by. */
   | { readonly kind: "rules_changed" }
   /** Its key has created as many actions on this day as it may. */
@@ -124,6 +129,8 @@ export interface ChangeWrite {
    * written.
    */
   readonly rejection?: RejectionEntry | null;
+  /** What comes with an approval. */
+  readonly grant?: Grant | null;
   /** For a retry by a key that has a daily limit. One that is written counts; where the limit is reached nothing is written. */
   readonly budget?: KeyBudget;
 }
@@ -509,6 +516,7 @@ export interface Store {
   readonly callbackHosts: CallbackHostStore;
   readonly hostSettings: HostSettingsStore;
   readonly rules: RuleStore;
+  readonly grants: GrantStore;
   readonly channels: ChannelStore;
   readonly links: LinkStore;
   readonly people: PeopleStore;

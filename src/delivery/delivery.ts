@@ -55,6 +55,7 @@ interface DeliveryNeeds {
   readonly channels: KnownChannels;
   readonly paused: ActivePauses;
   readonly rules: Judge;
+  readonly grants: { reload(): Promise<void> };
   /** Path of an action's receipt page. */
   readonly receiptPath: (actionId: string) => string;
 }
@@ -70,7 +71,7 @@ export type Delivery = ReturnType<typeof createDelivery>;
 export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
   const { clock, ids, log, metrics, config, store, bus } = app;
   const { secrets, sender, mailer, node, signingSecrets, recipients, historyOf, enqueue } = needs;
-  const { hosts, channels, paused, rules, receiptPath } = needs;
+  const { hosts, channels, paused, rules, grants, receiptPath } = needs;
   const { attemptTimeoutMs, baseUrl } = config;
   const { actions, outbox } = store;
   const userAgent = `Outgate/${VERSION}`;
@@ -112,7 +113,7 @@ export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
     dueOf: dueAction,
     isPaused: paused.isPaused,
     // Before anything is claimed: how it is sent, and whom its next change tells.
-    prepare: async () => void (await Promise.all([hosts.reload(), channels.reload(), rules.reload()])),
+    prepare: async () => void (await Promise.all([hosts.reload(), channels.reload(), rules.reload(), grants.reload()])),
     limitsOf: hosts.limitsOf,
     timeoutOf: hosts.timeoutOf,
     attempt: createAttempt({

@@ -262,6 +262,8 @@ const KIND_GROUPS: readonly (readonly [title: string, kinds: readonly AuditKind[
     [
       "rules_changed",
       "refused_by_rule",
+      "grant_used",
+      "grant_ended",
       "host_settings_changed",
       "callback_hosts_changed",
       "callback_tested",
@@ -399,6 +401,9 @@ const PHRASES: Readonly<Record<AuditKind, Phrase>> = {
   },
   refused_by_rule: ({ detail: { method, host, name } }) =>
     sentence`was refused ${text(method)} ${<Name text={text(host)} />} by the rule ${<Name text={text(name)} />}`,
+  grant_used: ({ detail: { method, host, used, calls } }) =>
+    sentence`was allowed ${text(method)} ${<Name text={text(host)} />} by a grant, ${text(used)} of ${text(calls)}`,
+  grant_ended: () => "ended a grant",
   channel_added: ({ detail: { name, kind } }) =>
     sentence`added the ${CHANNEL_WORDS[text(kind)] ?? text(kind)} channel ${<Name text={text(name)} />}`,
   channel_changed: (entry, props) =>

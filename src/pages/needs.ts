@@ -29,6 +29,7 @@ import type { HostService } from "../hosts/service.ts";
 import type { ApiOperation } from "../http/openapi.ts";
 import type { Log } from "../observability/log.ts";
 import type { PauseService } from "../pauses/service.ts";
+import type { GrantService } from "../grants/service.ts";
 import type { RuleService } from "../rules/service.ts";
 import type { GuideGroup } from "./docs/guides.ts";
 import type { Oidc } from "./oidc-routes.ts";
@@ -70,6 +71,7 @@ export interface PageNeeds extends CreateRules {
   /** The server's settings that this caller can see. */
   readonly rulesFor: (caller: Caller) => Promise<EffectiveSettings>;
   readonly receiptPath: (actionId: string) => string;
+  readonly grantService: Pick<GrantService, "list" | "end">;
   readonly ruleService: RuleService;
   readonly secrets: Pick<Secrets, "newToken" | "open" | "seal">;
   readonly clock: Clock;

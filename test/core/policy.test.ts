@@ -33,6 +33,7 @@ const aCreate = (overrides: Partial<CreateFacts> = {}, request: Partial<CreateFa
   account: { callbackHosts: [], approvers: [], isMember: false },
   sync: false,
   ruling: null,
+  grant: null,
   ...overrides,
   request: { ...REQUEST, ...request },
 });

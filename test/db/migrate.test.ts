@@ -26,6 +26,7 @@ const ALL = [
   ...(["0000_start", "0001_claiming-node", "0002_week-one", "0003_console", "0004_version-0-2"] as const),
   "0005_no-search-for-altered-rows",
   "0006_rules",
+  "0007_grants",
 ];
 
 describe("migrations", () => {

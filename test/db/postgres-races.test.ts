@@ -17,9 +17,11 @@ import {
   anAccount,
   anApiKey,
   anAuditEntry,
+  aGrant,
   anInvitation,
   aPause,
   aPerson,
+  aRule,
   aSession,
   aSignUp,
   aWelcomeLink,
@@ -71,6 +73,51 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect(matched).toHaveLength(99);
     expect(new Set(matched).size).toBe(1);
     expect((await db.raw.query("select 1 from actions")).rowCount).toBe(1);
+  });
+
+  test("let no call more pass by a grant than it says, and none when it has ended", async () => {
+    await using db = await openTwo();
+    const held = aCreation({ approve: true });
+    await db.one.actions.create(held);
+    const grant = aGrant({ calls: 7, actionId: held.action.id });
+    const write = writeOf(approve(held.action, aDecision()));
+    expect(await db.one.actions.apply({ ...write, grant })).toBe(true);
+    const use = { id: grant.id, audit: anAuditEntry({ kind: "grant_used", subject: grant.id, at: later(1) }) };
+    const by = (stores: readonly Store[]) =>
+      Promise.all(stores.map((store) => store.actions.create({ ...aCreation(), grant: use })));
+    const kinds = (await by(db.stores(60))).map(({ kind }) => kind);
+    expect([kinds.filter((kind) => kind === "created").length, kinds.includes("grant_over")]).toEqual([7, true]);
+    expect(await db.other.grants.list(ACCOUNT, later(1))).toEqual([]);
+
+    const second = aCreation({ approve: true });
+    await db.one.actions.create(second);
+    const longer = aGrant({ calls: 50, actionId: second.action.id });
+    await db.one.actions.apply({ ...writeOf(approve(second.action, aDecision())), grant: longer });
+    expect(await db.other.grants.list(null, later(1))).toEqual([longer]);
+    const end = {
+      at: later(1),
+      by: "key:boss",
+      audit: anAuditEntry({ kind: "grant_ended", subject: longer.id }),
+    } as const;
+    expect(await db.other.grants.end(ACCOUNT, longer.id, end)).toMatchObject({ id: longer.id, endedBy: "key:boss" });
+    const [late] = await by([db.one]);
+    expect(late?.kind).toBe("grant_over");
+  });
+
+  test("have every create decided by the rules that are in force when it is committed", async () => {
+    await using db = await openTwo();
+    const expected = await db.one.rules.version();
+    const audit = anAuditEntry({ kind: "rules_changed", subject: "" });
+    const creates = db.stores(100).map((store, n) => {
+      const created = store.actions.create({ ...aCreation(), rulesVersion: expected });
+      if (n !== 50) return created;
+      const write = { accountId: ACCOUNT, rules: [aRule("rul_a")], expected, audit };
+      return db.other.rules.replace(write).then(() => created);
+    });
+    const kinds = (await Promise.all(creates)).map(({ kind }) => kind);
+    // Nothing that comes after it may still be decided without it.
+    expect((await db.one.actions.create({ ...aCreation(), rulesVersion: expected })).kind).toBe("rules_changed");
+    expect(new Set(kinds).isSubsetOf(new Set(["created", "rules_changed"]))).toBe(true);
   });
 
   test("claim each row once", async () => {

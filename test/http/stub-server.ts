@@ -112,6 +112,13 @@ export function stubDeps(calls: string[] = []): Stubs {
     },
     hostService: stubHostService(calls),
     ruleService: stubRuleService(calls),
+    grantService: {
+      list: () => Promise.resolve([]),
+      end(_caller, id) {
+        calls.push(`end grant ${id}`);
+        return Promise.resolve();
+      },
+    },
     channelService: stubChannels(calls),
     bulkService: stubBulkService(calls),
     signUpGate: stubSignUpGate(calls),

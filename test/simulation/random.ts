@@ -64,6 +64,7 @@ export function seededIds(random: Random): Ids {
     key: () => `key_${anyId()}`,
     pause: () => `pau_${anyId()}`,
     rule: () => `rul_${anyId()}`,
+    grant: () => `grt_${anyId()}`,
     channel: () => `chn_${anyId()}`,
     person: () => `per_${anyId()}`,
     invitation: () => `inv_${anyId()}`,

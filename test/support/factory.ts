@@ -1,3 +1,4 @@
+import type { Grant } from "../../src/core/grant.ts";
 import type { RuleRow } from "../../src/core/account-rules.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { createEnqueue } from "../../src/receipts/serialize.ts";
@@ -339,5 +340,25 @@ export const aRule = (id: string, more: Partial<RuleRow> = {}): RuleRow => ({
   createdBy: "key:boss",
   changedAt: NOON,
   changedBy: "key:boss",
+  ...more,
+});
+
+/** A grant for the calls of the key, for an hour. */
+export const aGrant = (more: Partial<Grant> = {}): Grant => ({
+  id: systemIds.grant(),
+  accountId: ACCOUNT,
+  keyId: KEY,
+  actionId: "act_approved",
+  likeness: "digest of what has to be equal",
+  vary: ["body.amount"],
+  max: { "body.amount": 5000 },
+  calls: 20,
+  used: 0,
+  expiresAt: new Date(NOON.getTime() + 3_600_000),
+  createdAt: NOON,
+  createdBy: "key:boss",
+  createdById: "key_boss",
+  endedAt: null,
+  endedBy: null,
   ...more,
 });

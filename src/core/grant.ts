@@ -1,0 +1,73 @@
+import type { AuditEntry } from "./audit.ts";
+import type { CachedSettingsStore } from "./account-settings.ts";
+import type { ActionRequest } from "./action.ts";
+import type { Actor, Caller } from "./roles.ts";
+
+/** What a person allows an agent for a while: calls like one that they approved. */
+export interface Grant {
+  readonly id: string;
+  readonly accountId: string;
+  /** The key whose calls it lets pass. */
+  readonly keyId: string;
+  /** The action whose approval it came with. */
+  readonly actionId: string;
+  /** Digest of all of the request that must be equal (`src/grants/likeness.ts`). */
+  readonly likeness: string;
+  /** Members of the body that may differ, by their paths, and the most that numbers among them may be. */
+  readonly vary: readonly string[];
+  readonly max: Readonly<Record<string, number>>;
+  /** How many calls it lets pass, and how many it has. */
+  readonly calls: number;
+  readonly used: number;
+  readonly expiresAt: Date;
+  readonly createdAt: Date;
+  readonly createdBy: Actor;
+  /** Id of the person or key that made it: it ends where they may no longer approve. */
+  readonly createdById: string;
+  readonly endedAt: Date | null;
+  readonly endedBy: Actor | null;
+}
+
+export interface GrantStore extends Pick<CachedSettingsStore<Grant>, "version"> {
+  /** Those that may still let calls pass, newest first; null: of all accounts. */
+  list(accountId: string | null, now: Date): Promise<readonly Grant[]>;
+  /** Ends one; null: there is no such grant in force. */
+  end(accountId: string, id: string, how: GrantEnd): Promise<Grant | null>;
+}
+
+export interface GrantEnd {
+  readonly at: Date;
+  readonly by: Actor;
+  readonly audit: AuditEntry;
+}
+
+/** A create that a grant lets pass. Each use is an entry of the audit log, to which the store adds how often it was used. */
+export interface GrantUse {
+  readonly id: string;
+  readonly audit: AuditEntry;
+}
+
+/** A grant that lets a request pass, and the use of it. */
+export interface Granted {
+  readonly grant: Grant;
+  readonly use: GrantUse;
+}
+
+/** The grants of keys, for what decides on requests. */
+export interface FindGrant {
+  /** One of the caller's key that lets the request pass, and is none of those that are over; null: there is none. */
+  find(caller: Caller, request: ActionRequest, over: ReadonlySet<string>): Promise<Granted | null>;
+}
+
+/** What an approval lets pass besides its action, as its route describes it. */
+export interface GrantTerms {
+  readonly minutes: number;
+  readonly calls: number;
+  readonly vary?: readonly string[];
+  readonly max?: Readonly<Record<string, number>>;
+}
+
+/** Whether it may let a call pass; how often it was used is counted where the call is stored. */
+export function isInForce({ endedAt, expiresAt, used, calls }: Grant, now: Date): boolean {
+  return endedAt === null && expiresAt > now && used < calls;
+}

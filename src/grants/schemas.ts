@@ -1,0 +1,66 @@
+import Type, { type Static } from "typebox";
+import { dateTime, idSchema, plainText, quantity } from "../api/schema-helpers.ts";
+import type { Grant } from "../core/grant.ts";
+import { GRANT_CALLS_MAX, GRANT_MINUTES_MAX, GRANT_VARY_MAX } from "../core/limits.ts";
+
+export const GrantId = idSchema("grt", "Id of a grant.", "GrantId");
+
+const varies = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
+  maxItems: GRANT_VARY_MAX,
+  uniqueItems: true,
+  description: "Members of the JSON body that may differ, by their paths. All else has to be equal.",
+  examples: [["body.amount"]],
+});
+
+const most = Type.Record(Type.String({ pattern: "^body[.[]" }), Type.Number({ minimum: 0, maximum: 999_999_999_999 }), {
+  description: "The most that a number among them may be.",
+  examples: [{ "body.amount": 5000 }],
+});
+
+/** What an approval lets pass besides its action. */
+export const GrantTermsJson = Type.Object(
+  {
+    minutes: Type.Integer({
+      minimum: 1,
+      maximum: GRANT_MINUTES_MAX,
+      description: "For how long.",
+      examples: [60],
+    }),
+    calls: Type.Integer({ minimum: 1, maximum: GRANT_CALLS_MAX, description: "For how many calls.", examples: [20] }),
+    vary: Type.Optional(varies),
+    max: Type.Optional(most),
+  },
+  {
+    title: "GrantTerms",
+    additionalProperties: false,
+    description: "Allow more calls of the key like this one, for a while.",
+    examples: [{ minutes: 60, calls: 20, vary: ["body.amount"], max: { "body.amount": 5000 } }],
+  },
+);
+
+export const GrantJson = Type.Object(
+  {
+    id: GrantId,
+    key_id: plainText("The key whose calls it lets pass.", "key_01kjwa5v00e7v8c9x2m4n6p8qr"),
+    action_id: plainText("The action that was approved.", "act_01kjwa5v00e7v8c9x2m4n6p8qr"),
+    vary: varies,
+    max: most,
+    calls: quantity("How many calls it lets pass.", 20),
+    used: quantity("How many it has let pass.", 3),
+    expires_at: dateTime("Nothing passes by it from this time on."),
+    created_at: dateTime("When it was made."),
+    created_by: plainText("Who made it. It ends where they may no longer approve.", "user:dana@example.com"),
+  },
+  { title: "Grant", description: "What a person allows an agent for a while: calls like one that they approved." },
+);
+
+export const GrantList = Type.Object(
+  { data: Type.Array(GrantJson, { description: "Newest first." }) },
+  { title: "GrantList", description: "The grants in force." },
+);
+
+export function serializeGrant(grant: Grant): Static<typeof GrantJson> {
+  const { id, keyId, actionId, vary, max, calls, used, expiresAt, createdAt, createdBy } = grant;
+  const times = { expires_at: expiresAt.toISOString(), created_at: createdAt.toISOString() };
+  return { id, key_id: keyId, action_id: actionId, vary: [...vary], max, calls, used, ...times, created_by: createdBy };
+}

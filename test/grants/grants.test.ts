@@ -1,0 +1,151 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { KEYS } from "../http/stub-server.ts";
+
+let app: RealServer;
+
+beforeEach(async () => {
+  app = await openRealServer({ starts: false });
+  await call("POST", "/v1/rules", { name: "Payments", effect: "hold", path: "/pay" });
+});
+
+afterEach(() => app[Symbol.asyncDispose]());
+
+interface Answer {
+  readonly status: number;
+  // Whatever the route answers.
+  readonly json: Readonly<Record<string, unknown>>;
+}
+
+async function call(method: string, path: string, body?: object, key: string = KEYS.owner): Promise<Answer> {
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  const { status, json } = await app.call(method, path, text, { authorization: `Bearer ${key}` });
+  return { status, json: { ...json } };
+}
+
+const idOf = ({ json }: Answer): string => String(json["id"]);
+
+const paid = (amount: unknown, more: object = {}, key: string = KEYS.agent) =>
+  call(
+    "POST",
+    "/v1/actions",
+    { url: "https://api.example.com/pay", body: { amount, to: "acme" }, headers: { "X-Tenant": "a" }, ...more },
+    key,
+  );
+
+const statusOf = async (answer: Promise<Answer>) => (await answer).json["status"];
+
+const TERMS = { minutes: 60, calls: 2, vary: ["body.amount"], max: { "body.amount": 5000 } };
+
+const allowed = async (terms: object = TERMS, key: string = KEYS.approver) =>
+  call("POST", `/v1/actions/${idOf(await paid(100))}/approve`, { grant: terms }, key);
+
+const grants = async () => (await call("GET", "/v1/grants")).json["data"] as readonly { readonly id: string }[];
+
+describe("a grant", () => {
+  test("lets calls pass that differ only in what was named, so many, and each is told and audited", async () => {
+    expect((await allowed()).status).toBe(200);
+    expect(await grants()).toMatchObject([{ calls: 2, used: 0, created_by: "key:approver", vary: ["body.amount"] }]);
+    const first = await paid(4999.5, { title: "Other words", dedupe: "k1" });
+    expect(first.json).toMatchObject({ status: "pending", approve: false, policy: { effect: "allow", by: "grant" } });
+    expect((first.json["policy"] as { reason: string }).reason).toStartWith("approver allowed 2 calls like this");
+    // A repeat is the same call.
+    expect(idOf(await paid(4999.5, { title: "Other words", dedupe: "k1" }))).toBe(idOf(first));
+    expect(await grants()).toMatchObject([{ used: 1 }]);
+    expect(await statusOf(paid(1))).toBe("pending");
+    expect(await statusOf(paid(1))).toBe("awaiting_approval");
+    expect(await grants()).toEqual([]);
+    expect((await call("GET", "/v1/audit?kind=grant_used")).json["data"]).toMatchObject([
+      { actor: "key:agent", detail: { used: 2, calls: 2 } },
+      { actor: "key:agent", detail: { used: 1, host: "api.example.com" } },
+    ]);
+    expect((await call("GET", "/v1/audit?kind=approved")).json["data"]).toMatchObject([{ detail: { calls: 2 } }]);
+  });
+
+  test.each([
+    ["a larger amount", () => paid(5000.001)],
+    ["an amount that is a text", () => paid("100")],
+    ["an amount below zero", () => paid(-1)],
+    ["an amount that a double can't hold", () => paid(0.1234)],
+    ["no amount", () => paid(undefined)],
+    ["one member more", () => paid(1, { body: { amount: 1, to: "acme", note: "" } })],
+    ["another value", () => paid(1, { body: { amount: 1, to: "evil" } })],
+    ["a member that differs by case", () => paid(1, { body: { amount: 1, to: "acme", Amount: 9e9 } })],
+    ["one header more", () => paid(1, { headers: { "X-Tenant": "a", "X-Admin": "1" } })],
+    ["another header", () => paid(1, { headers: { "X-Tenant": "b" } })],
+    ["another method", () => paid(1, { method: "PUT" })],
+    ["another path", () => paid(1, { url: "https://api.example.com/pay/x" })],
+    ["a query", () => paid(1, { url: "https://api.example.com/pay?x=1" })],
+    ["another port", () => paid(1, { url: "https://api.example.com:8443/pay" })],
+    ["another scheme", () => paid(1, { url: "http://api.example.com/pay" })],
+    ["a later time", () => paid(1, { delay_seconds: 60 })],
+    ["its own wish for approval", () => paid(1, { approve: true })],
+    ["another key", () => paid(1, {}, KEYS.owner)],
+  ])("lets no call pass with %s", async (_name, request) => {
+    await allowed({ ...TERMS, max: { "body.amount": 5000 } });
+    expect(await statusOf(request())).toBe("awaiting_approval");
+    expect(await grants()).toMatchObject([{ used: 0 }]);
+  });
+
+  test("never beats a refusal, and ends by itself, by hand, and with its maker's right to approve", async () => {
+    const maker = await call("POST", "/v1/keys", { name: "dana", role: "approver" });
+    const dana = String(maker.json["key"]);
+    await allowed({ minutes: 10, calls: 9 }, dana);
+    expect(await statusOf(paid(100))).toBe("pending");
+    const refusing = idOf(await call("POST", "/v1/rules", { name: "Stop", effect: "refuse" }));
+    await call("POST", "/v1/rules/reorder", { ids: await orderWith(refusing) });
+    expect((await paid(100)).status).toBe(403);
+    await call("DELETE", `/v1/rules/${refusing}`);
+    expect(await statusOf(paid(100))).toBe("pending");
+    await call("DELETE", `/v1/keys/${idOf(maker)}`);
+    expect(await statusOf(paid(100))).toBe("awaiting_approval");
+
+    await allowed({ minutes: 10, calls: 9 });
+    const [mine] = await grants();
+    expect(await statusOf(paid(100))).toBe("pending");
+    expect((await call("DELETE", `/v1/grants/${mine?.id}`, undefined, KEYS.agent)).status).toBe(403);
+    expect((await call("DELETE", `/v1/grants/${mine?.id}`)).status).toBe(204);
+    expect((await call("DELETE", `/v1/grants/${mine?.id}`)).status).toBe(404);
+    expect(await statusOf(paid(100))).toBe("awaiting_approval");
+
+    await allowed({ minutes: 1, calls: 9 });
+    app.engine.clock.advance(60_000);
+    expect(await statusOf(paid(100))).toBe("awaiting_approval");
+  });
+
+  test("counts each of many creates at once: never one more passes than it says", async () => {
+    await allowed({ ...TERMS, calls: 7 });
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => paid(n)));
+    expect(answers.filter(({ json }) => json["status"] === "pending")).toHaveLength(7);
+    expect(answers.filter(({ json }) => json["status"] === "awaiting_approval")).toHaveLength(33);
+  });
+
+  test.each([
+    [{ minutes: 60, calls: 1, vary: ["body.nope"] }, "grant.vary.0"],
+    [{ minutes: 60, calls: 1, vary: ["body"] }, "grant.vary.0"],
+    [{ minutes: 60, calls: 1, max: { "body.amount": 5 } }, "grant.max.body.amount"],
+    [{ minutes: 60, calls: 1, vary: ["body.to"], max: { "body.to": 5 } }, "grant.max.body.to"],
+    [{ minutes: 60, calls: 1, vary: ["body.amount"], max: { "body.amount": 99 } }, "grant.max.body.amount"],
+    [{ minutes: 0, calls: 1 }, "grant.minutes"],
+    [{ minutes: 60, calls: 1001 }, "grant.calls"],
+  ])("with terms %j is refused, and nothing is approved", async (terms, field) => {
+    const { status, json } = await allowed(terms);
+    expect([status, json["error"]]).toMatchObject([400, { details: [{ field }] }]);
+    expect((await call("GET", "/v1/actions?status=awaiting_approval")).json["data"]).toHaveLength(1);
+    expect(await grants()).toEqual([]);
+  });
+
+  test("is not made where the requester itself asked, nor by whoever only passes an answer on", async () => {
+    const own = idOf(
+      await call("POST", "/v1/actions", { url: "https://api.example.com/x", approve: true }, KEYS.agent),
+    );
+    const { json } = await call("POST", `/v1/actions/${own}/approve`, { grant: { minutes: 5, calls: 1 } });
+    expect(json["error"]).toMatchObject({ details: [{ field: "grant" }] });
+    expect((await allowed(TERMS, KEYS.agent)).status).toBe(403);
+  });
+});
+
+async function orderWith(first: string): Promise<readonly string[]> {
+  const rules = (await call("GET", "/v1/rules")).json["data"] as readonly { readonly id: string }[];
+  return [first, ...rules.map(({ id }) => id).filter((id) => id !== first)];
+}
