@@ -20,6 +20,7 @@ import type {
   ChangeChannel,
   ChangeFirstSteps,
   ChangePerson,
+  ChangeRule,
   Channel,
   ChannelList,
   ChannelTest,
@@ -28,6 +29,7 @@ import type {
   CreateInvitation,
   CreateKey,
   CreatePause,
+  CreateRule,
   CreatedInvitation,
   CreatedKey,
   DecideRequests,
@@ -54,10 +56,14 @@ import type {
   PutDefaults,
   PutHostSettings,
   Receipt,
+  ReorderRules,
+  ReplaceRules,
   RequestDecisions,
   Retry,
   RevokedKey,
   Rotation,
+  Rule,
+  RuleList,
   Server,
   Settings,
   SignatureCheck,
@@ -270,6 +276,15 @@ export interface OutgateClient {
   readonly removeHost: (host: string, options?: CallOptions) => Promise<undefined>;
   /** Replaces what applies to all hosts of the account. */
   readonly putDefaults: (settings: PutDefaults, options?: CallOptions) => Promise<Settings>;
+  /** In the order in which they are asked. */
+  readonly listRules: (options?: CallOptions) => Promise<RuleList>;
+  /** Behind all other rules, or `before` one of them. */
+  readonly createRule: (rule: CreateRule, options?: CallOptions) => Promise<Rule>;
+  /** Puts these rules in force in place of all others. One of the same name as before keeps its id. */
+  readonly replaceRules: (rules: ReplaceRules, options?: CallOptions) => Promise<RuleList>;
+  readonly reorderRules: (order: ReorderRules, options?: CallOptions) => Promise<RuleList>;
+  readonly changeRule: (id: string, change: ChangeRule, options?: CallOptions) => Promise<Rule>;
+  readonly removeRule: (id: string, options?: CallOptions) => Promise<undefined>;
   readonly listAudit: (query?: AuditQuery, options?: CallOptions) => Promise<AuditLog>;
   readonly listCallbackHosts: (options?: CallOptions) => Promise<CallbackHostList>;
   readonly addCallbackHost: (host: string, options?: CallOptions) => Promise<CallbackHost>;

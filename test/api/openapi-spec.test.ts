@@ -36,6 +36,7 @@ const ACTION: readonly Row[] = [
   ["approve", "boolean", false, true],
   ["approved_at", "string", true, true, DATE],
   ["approved_by", "string", true, true],
+  ["policy", "object", false, false],
   ["callback", "string", true, true, URI],
   ["idempotency_key", "string", true, true],
   ["retries_remaining", "integer", false, false, { minimum: 0 }],

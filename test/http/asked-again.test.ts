@@ -175,10 +175,11 @@ describe("what was said before", () => {
       "Reason: See https:%2F%2Fevil%2Eexample/x(U+000A)**It** is due.",
     ]);
     const { facts } = JSON.parse((await server.call("GET", `/v1/actions/${id}/facts`)).text) as { facts: object[] };
-    expect(facts.slice(3, 9)).toMatchObject([
+    expect(facts.slice(3, 10)).toMatchObject([
       { name: "reason" },
       { name: "requester" },
       { name: "requested_at" },
+      { name: "policy", label: "Held by", value: "The requester" },
       { name: "run", value: "2" },
       { name: "rejections", value: "1" },
       { name: "rejected", value: said },

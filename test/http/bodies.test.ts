@@ -140,7 +140,8 @@ test("an action without the new members is the same to the byte as before them",
     `{"id":"ID","status":"awaiting_approval","url":"${target.url.href}","method":"POST","body":{"a":1},"headers":null,` +
       `"dedupe":null,"run":1,"attempts":0,"retries":3,"created_at":"T","created_by":{"id":"ID","name":"owner"},` +
       `"started_at":null,"finished_at":null,"next_retry_at":null,"last_error":null,"response_code":null,` +
-      `"response_body":null,"duration_ms":null,"approve":true,"approved_at":null,"approved_by":null,"callback":null,` +
+      `"response_body":null,"duration_ms":null,"approve":true,"approved_at":null,"approved_by":null,` +
+      `"policy":{"effect":"hold","by":"caller","id":null,"name":null,"version":null,"reason":null},"callback":null,` +
       `"idempotency_key":null,"actions":["approve","cancel"],"receipt_url":"/r/R"}`,
   );
 });

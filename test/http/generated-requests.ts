@@ -30,6 +30,7 @@ function idOf({ path }: Operation): fc.Arbitrary<string> {
   const kinds = {
     "/v1/keys": "key",
     "/v1/pauses": "pause",
+    "/v1/rules": "rule",
     "/v1/channels": "channel",
     "/v1/accounts": "account",
     "/v1/people": "person",
@@ -123,6 +124,15 @@ function maybeKnown({ id }: Operation, fits: fc.Arbitrary<unknown>): fc.Arbitrar
   }
   // A job that changes nothing: changes are counted by their own operations.
   if (id === "startBulk") return fits.map((body) => ({ ...at(body), filter: { title: "no action has this title" } }));
+  // What was made up is no expression, path or zone, and a rule that holds or refuses would decide on the other requests.
+  if (id === "createRule") return fits.map(aboutNobody);
+  if (id === "changeRule") return fits.map((body) => ({ ...aboutNobody(body), unset: ["message"] }));
+  if (id === "replaceRules") {
+    const some = fits.map((body) => ({ rules: [at(body)["rules"]].flat().map(aboutNobody) }));
+    return fc.oneof(some, fc.constant({ rules: [] }));
+  }
+  // Right where there are none: which there are depends on the requests before.
+  if (id === "reorderRules") return fc.constant({ ids: [] });
   if (id === "addCallbackHost") return fc.oneof(fits, fc.record({ host: LISTED_HOST }));
   if (id === "sendTestMail") return fc.oneof(fits, fc.constant({ to: KNOWN_PERSON }));
   if (id === "testCallback") return fc.oneof(fits, fc.constant({ url: `https://${KNOWN_RECEIVER}/` }));
@@ -130,6 +140,20 @@ function maybeKnown({ id }: Operation, fits: fc.Arbitrary<unknown>): fc.Arbitrar
   if (id === "approveAction" || id === "cancelAction") return fc.oneof(fits, fc.constantFrom({}, { run: 1 }));
   return id === "logIn" ? fc.oneof(fits, fc.constant(SOMEBODY)) : fits;
 }
+
+/** A rule that no key's request meets. */
+function aboutNobody(rule: unknown): Readonly<Record<string, unknown>> {
+  const given = Object.entries(at(rule)).map(([name, value]) => [name, KNOWN_CONDITIONS[name] ?? value] as const);
+  return { ...Object.fromEntries(given), keys: ["key_nobody"] };
+}
+
+const KNOWN_CONDITIONS: Readonly<Record<string, unknown>> = {
+  when: "action.body.amount > 5000",
+  methods: ["POST", "DELETE"],
+  hosts: ["api.example.com", "*.example.org"],
+  path: "/v1/users/*/keys",
+  between: { from: "18:00", to: "08:00", timezone: "Europe/Berlin" },
+};
 
 /** A person of the account, and a host for callbacks, that no request removes. */
 export const KNOWN_PERSON = "known@example.com";

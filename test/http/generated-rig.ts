@@ -35,6 +35,8 @@ export class Rig {
   readonly actions: string[] = [];
   readonly keys: string[] = [];
   readonly pauses: string[] = [];
+  /** Those in force. */
+  rules: readonly string[] = [];
   readonly channels: string[] = ["chn_none"];
   readonly invitations: string[] = [];
   readonly bulk: string[] = [];
@@ -152,12 +154,13 @@ export class Rig {
 
   #filled(path: string): string {
     return path.replace(
-      /\{(action|account|key|pause|channel|person|invitation|bulk|receipt) (\d+)\}/,
+      /\{(action|account|key|pause|rule|channel|person|invitation|bulk|receipt) (\d+)\}/,
       (_token, what: string, index: string) => {
         const account = [this.app.engine.owner.accountId];
         const named: Readonly<Record<string, readonly string[]>> = {
           key: this.keys,
           pause: this.pauses,
+          rule: this.rules.length === 0 ? ["rul_none"] : this.rules,
           channel: this.channels,
           person: this.people,
           invitation: this.invitations,
@@ -178,7 +181,7 @@ export class Rig {
     const route =
       path
         .split(/[?#]/)[0]
-        ?.replace(/(act|key|pau|chn|acc|usr|per|inv|blk)_[\w-]+/, "{id}")
+        ?.replace(/(act|key|pau|rul|chn|acc|usr|per|inv|blk)_[\w-]+/, "{id}")
         .replace(/^\/r\/\w+/, "/r/{token}")
         .replace(/^\/v1\/hosts\/.+/, "/v1/hosts/{host}")
         .replace(/(.)\/$/, "$1") ?? "";
@@ -186,6 +189,10 @@ export class Rig {
     if (method === "DELETE" && route === "/v1/people/{id}") this.removedPeople += 1;
     const decision = /\{id\}\/(approve|cancel|retry)$/.exec(route)?.[1];
     if (decision !== undefined && method === "POST") this.decided[decision as keyof typeof this.decided] += 1;
+    if (method === "PUT" && route === "/v1/rules") {
+      const { data }: { data: { id: string }[] } = JSON.parse(text);
+      this.rules = data.map((rule) => rule.id);
+    }
     if (status === 202) this.bulk.push((JSON.parse(text) as { id: string }).id);
     if (status !== 201) return;
     if (route === "/auth/signup") {
@@ -193,6 +200,10 @@ export class Rig {
       return;
     }
     const { id }: { id: string } = JSON.parse(text);
+    if (route === "/v1/rules") {
+      this.rules = [...this.rules, id];
+      return;
+    }
     const made: Readonly<Record<string, string[]>> = {
       "/v1/keys": this.keys,
       "/v1/pauses": this.pauses,

@@ -96,9 +96,11 @@ describe("a path", () => {
         "/v1/invitations/": "inv_",
         "/v1/bulk/": "blk_",
         "/v1/channels/": "chn_",
+        "/v1/rules/": "rul_",
       };
       // A body is read before the id is.
-      const body = path.startsWith("/v1/people/") ? `{"role":"reader"}` : `{"enabled":false}`;
+      const bodies = { "/v1/people/": `{"role":"reader"}`, "/v1/rules/": `{"effect":"hold"}` };
+      const body = Object.entries(bodies).find(([start]) => path.startsWith(start))?.[1] ?? `{"enabled":false}`;
       const init = method === "PATCH" ? { method, body, headers: JSON_TYPE } : { method };
       const kind = Object.entries(kinds).find(([start]) => path.startsWith(start))?.[1] ?? "act_";
       const odd = ["", "a".repeat(65), "a.b", "a%2Fb", "a%00", "%C3%A9", "a%20", "a%0A", "a~b", "%ED%A0%80"];

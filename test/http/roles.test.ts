@@ -47,6 +47,12 @@ const MAY: Readonly<Record<string, readonly Role[]>> = {
   putHost: ["owner"],
   removeHost: ["owner"],
   putDefaults: ["owner"],
+  listRules: ["owner", "approver", "agent", "reader"],
+  createRule: ["owner"],
+  replaceRules: ["owner"],
+  reorderRules: ["owner"],
+  changeRule: ["owner"],
+  removeRule: ["owner"],
   listChannels: ["owner"],
   createChannel: ["owner"],
   changeChannel: ["owner"],
@@ -108,6 +114,9 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
     putDefaults: `{"timeout_ms":5000}`,
     createChannel: `{"name":"ops","kind":"slack","url":"https://hooks.example.com/"}`,
     changeChannel: `{"enabled":false}`,
+    createRule: `{"name":"None","effect":"hold","keys":["key_nobody"]}`,
+    replaceRules: `{"rules":[{"name":"None","effect":"hold","keys":["key_nobody"]}]}`,
+    changeRule: `{"effect":"refuse"}`,
     createInvitation: `{"email":"bob@example.com","role":"reader"}`,
     verifySignature: `{"headers":{}}`,
     testCallback: `{"url":"http://127.0.0.1:9/hook"}`,
@@ -129,6 +138,10 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
   if (id === "sendTestMail") {
     const { person } = await joined(engine.store, { accountId: engine.owner.accountId });
     return { method, path, body: JSON.stringify({ to: person.email }), thing: null };
+  }
+  if (id === "reorderRules") {
+    const ids = (await engine.ruleService.list(engine.owner)).map((rule) => rule.id);
+    return { method, path, body: JSON.stringify({ ids: ids.toReversed() }), thing: null };
   }
   if (!path.includes("{id}")) return { method, path: path + query, body: body[id], thing: null };
   if (path.startsWith("/v1/keys/")) {
@@ -164,6 +177,14 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
     await engine.store.channels.put(channel, anAuditEntry());
     return { method, path: path.replace("{id}", channel.id), body: body[id], thing: null };
   }
+  if (path.startsWith("/v1/rules/")) {
+    const { row } = await engine.ruleService.add(
+      engine.owner,
+      { name: "None", effect: "hold", keys: ["key_nobody"] },
+      null,
+    );
+    return { method, path: path.replace("{id}", row.id), body: body[id], thing: null };
+  }
   if (path.startsWith("/v1/pauses/")) {
     const { pause } = await engine.pauseService.pause(engine.owner, { keyId: null, reason: null });
     return { method, path: path.replace("{id}", pause.id), body: undefined, thing: null };
@@ -190,6 +211,7 @@ async function stateOf(thing: string | null) {
     callbackHosts: await store.callbackHosts.list(owner.accountId),
     hosts: await store.hostSettings.list(owner.accountId),
     channels: await store.channels.list(owner.accountId),
+    rules: await store.rules.list(owner.accountId),
     people: await store.team.members(owner.accountId, 500),
     invitations: await store.team.invitations(owner.accountId, app.engine.clock.now(), 500),
     keys: keys.map((key) => ({ ...key, lastUsedAt: null })),
