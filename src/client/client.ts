@@ -84,6 +84,7 @@ export function createClient(settings: ClientSettings): OutgateClient {
     createRule: (rule, options) => send("POST /v1/rules", options, { body: rule }),
     replaceRules: (rules, options) => send("PUT /v1/rules", options, { body: rules, ...REPEATABLE }),
     reorderRules: (order, options) => send("POST /v1/rules/reorder", options, { body: order, ...REPEATABLE }),
+    dryRunRules: (rules, options) => send("POST /v1/rules/dry-run", options, { body: rules, ...REPEATABLE }),
     changeRule: (id, change, options) => send(`PATCH ${at("rules", id)}`, options, { body: change, ...REPEATABLE }),
     removeRule: (id, options) => send(`DELETE ${at("rules", id)}`, options),
     listAudit: (query = {}, options) => send("GET /v1/audit", options, { query }),

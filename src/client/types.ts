@@ -35,6 +35,8 @@ import type {
   DecideRequests,
   Decision,
   DecisionFacts,
+  DryRun,
+  DryRunRules,
   ErrorEnvelope,
   ExportQuery,
   FilterQuery,
@@ -283,6 +285,8 @@ export interface OutgateClient {
   /** Puts these rules in force in place of all others. One of the same name as before keeps its id. */
   readonly replaceRules: (rules: ReplaceRules, options?: CallOptions) => Promise<RuleList>;
   readonly reorderRules: (order: ReorderRules, options?: CallOptions) => Promise<RuleList>;
+  /** What rules would have done with the newest actions; without `rules`: those in force. It changes nothing. */
+  readonly dryRunRules: (rules: DryRunRules, options?: CallOptions) => Promise<DryRun>;
   readonly changeRule: (id: string, change: ChangeRule, options?: CallOptions) => Promise<Rule>;
   readonly removeRule: (id: string, options?: CallOptions) => Promise<undefined>;
   readonly listAudit: (query?: AuditQuery, options?: CallOptions) => Promise<AuditLog>;

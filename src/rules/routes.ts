@@ -129,7 +129,6 @@ export function ruleRoutes(deps: RuleRouteDeps) {
         ],
         body: jsonBody(DryRunRules),
         answers: { 200: { description: "What they would have done.", schema: DryRunJson } },
-        errors: ["rate_limited"],
       }),
     )
     .patch(

@@ -131,6 +131,9 @@ function maybeKnown({ id }: Operation, fits: fc.Arbitrary<unknown>): fc.Arbitrar
     const some = fits.map((body) => ({ rules: [at(body)["rules"]].flat().map(aboutNobody) }));
     return fc.oneof(some, fc.constant({ rules: [] }));
   }
+  if (id === "dryRunRules") {
+    return fits.map((body) => ({ ...at(body), rules: [at(body)["rules"] ?? []].flat().map(aboutNobody) }));
+  }
   // Right where there are none: which there are depends on the requests before.
   if (id === "reorderRules") return fc.constant({ ids: [] });
   if (id === "addCallbackHost") return fc.oneof(fits, fc.record({ host: LISTED_HOST }));

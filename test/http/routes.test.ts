@@ -42,6 +42,7 @@ const BODIES: Readonly<Record<string, string>> = {
   "POST /v1/rules": `{"name":"All","effect":"hold"}`,
   "PUT /v1/rules": `{"rules":[{"name":"All","effect":"hold"}]}`,
   "POST /v1/rules/reorder": `{"ids":["${KNOWN_RULE_ID}"]}`,
+  "POST /v1/rules/dry-run": "{}",
   "PATCH /v1/rules/{id}": `{"effect":"refuse"}`,
   "POST /v1/channels": `{"name":"ops","kind":"slack","url":"https://hooks.example.com/"}`,
   "PATCH /v1/channels/{id}": `{"enabled":false}`,
