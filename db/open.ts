@@ -6,7 +6,6 @@ import { createAccountStore } from "./sql/accounts.ts";
 import type { DatabaseSize, Store } from "../src/core/store.ts";
 import { type OnAway, tellingAway } from "./sql/away.ts";
 import { codeOf, faultOf, unavailable } from "./sql/errors.ts";
-import { FencedSql, openRemote } from "./libsql/remote.ts";
 import { openFile } from "./libsql/file.ts";
 import { DatabaseUnreadable, inspectFile, lockFile, singlePathOf, UNREADABLE, unreadable } from "./libsql/inspect.ts";
 import { checkMigrated, migrate } from "./libsql/migrate.ts";
@@ -15,7 +14,6 @@ import type { HeaderSeal } from "./sql/rows.ts";
 import { LOCK_TIMES, type LockTimes, ServiceLock } from "./libsql/service-lock.ts";
 import type { Sql } from "./sql/sql.ts";
 import { createStore } from "./sql/store.ts";
-import { isPostgres, openPostgresMigrated, openPostgresStore } from "./postgres/store.ts";
 import { readSize } from "./libsql/size.ts";
 import { openThreaded } from "./libsql/threaded.ts";
 import { Writer } from "./sql/writer.ts";
@@ -59,7 +57,11 @@ export async function openStore(settings: StoreSettings): Promise<Store> {
 
 async function open(settings: StoreSettings, path: string | null): Promise<Store> {
   const { seal, now, onFatal, onAway = () => {} } = settings;
-  if (isPostgres(settings.url)) return openPostgresStore({ nodeId: crypto.randomUUID(), ...settings });
+  if (isPostgres(settings.url)) {
+    // The clients of databases behind a URL are imported where one is opened: a service with a file starts without them.
+    const { openPostgresStore } = await import("./postgres/store.ts");
+    return openPostgresStore({ nodeId: crypto.randomUUID(), ...settings });
+  }
   const { sql, release } = path === null ? await openShared(settings) : await openOwnFile(path, onFatal);
   try {
     await migrate(sql, now);
@@ -77,6 +79,11 @@ async function open(settings: StoreSettings, path: string | null): Promise<Store
     onAway,
     release,
   });
+}
+
+/** Whether a URL names a database in PostgreSQL. */
+function isPostgres(url: string): boolean {
+  return /^postgres(ql)?:\/\//i.test(url);
 }
 
 /** Whether the error may pass by itself. The operator has to fix a file that can't be opened or written. */
@@ -102,6 +109,7 @@ interface Opened {
 }
 
 async function openShared({ url, authToken, onFatal, onWait, lockTimes }: StoreSettings): Promise<Opened> {
+  const { FencedSql, openRemote } = await import("./libsql/remote.ts");
   const sql = openRemote(url, authToken);
   const holder = { id: crypto.randomUUID(), name: `process ${process.pid} on ${hostname()}` };
   try {
@@ -139,7 +147,7 @@ interface AdminStore {
  * no database yet, or one of another version.
  */
 export async function openAdminStore(url: string, authToken: string | null): Promise<AdminStore> {
-  const sql = isPostgres(url) ? await openPostgresMigrated(url) : await openMigrated(url, authToken);
+  const sql = await openMigrated(url, authToken);
   // The caller gets the error of a write that was not durable; nothing is written after it here.
   const writer = new Writer(sql, () => {});
   return {
@@ -164,8 +172,10 @@ export async function sizeOfFile(path: string, finishedUntil: Date): Promise<Dat
 }
 
 async function openMigrated(url: string, authToken: string | null): Promise<Sql> {
+  if (isPostgres(url)) return (await import("./postgres/store.ts")).openPostgresMigrated(url);
   const path = filePathOf(url);
-  const sql = path === null ? openRemote(url, authToken) : openExisting(path, "beside");
+  const sql =
+    path === null ? (await import("./libsql/remote.ts")).openRemote(url, authToken) : openExisting(path, "beside");
   try {
     await checkMigrated(sql);
     return sql;

@@ -19,11 +19,6 @@ interface PostgresSettings {
   readonly onAway?: OnAway;
 }
 
-/** Whether a URL names a database in PostgreSQL. */
-export function isPostgres(url: string): boolean {
-  return /^postgres(ql)?:\/\//i.test(url);
-}
-
 /**
  * Opens a database that many processes may use at the same time. It goes on by itself when the server was away. A server that
  * refuses its user or has no such database counts as away: it may be set up later than this starts.

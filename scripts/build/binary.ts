@@ -48,7 +48,7 @@ function embeddedDriver(addon: string): BunPlugin {
     return require(${JSON.stringify(addon)});
   } catch (cause) {
     const folder = process.env.BUN_TMPDIR || require("node:os").tmpdir();
-    throw new Error(\`Outgate can't unpack its database driver into \${folder}: set TMPDIR to a folder that this user can write and that is not mounted noexec.\`, { cause });
+    throw new Error(\`The driver of libsql:// can't be unpacked into \${folder}: set TMPDIR to a folder that this user can write and that is not mounted noexec.\`, { cause });
   }`;
   return {
     name: "embedded-driver",

@@ -112,12 +112,17 @@ test("the binary is the command line", async () => {
   expect((await say("frobnicate")).code).toBe(2);
 });
 
-test("the binary says in a sentence where it can't unpack the database driver", async () => {
+test("the binary says in a sentence where it can't unpack the driver of libsql://", async () => {
   const folder = emptyFolder("no-room");
-  const env = { PORT: "0", TMPDIR: emptyFolder("read-only", 0o500) };
+  const env = {
+    PORT: "0",
+    DATABASE_URL: "libsql://127.0.0.1:1",
+    SECRET_KEY: "5f".repeat(32),
+    TMPDIR: emptyFolder("read-only", 0o500),
+  };
   const child = Bun.spawn([...inEnvironment(env), "serve"], { cwd: folder, stdout: "pipe", stderr: "pipe" });
   expect(await new Response(child.stderr).text()).toBe(
-    `Outgate can't unpack its database driver into ${env.TMPDIR}: set TMPDIR to a folder that this user can write and that is not mounted noexec.\n`,
+    `Outgate can't start. The driver of libsql:// can't be unpacked into ${env.TMPDIR}: set TMPDIR to a folder that this user can write and that is not mounted noexec.\n`,
   );
   expect(await new Response(child.stdout).text()).toBe("");
   expect(await child.exited).toBe(1);

@@ -160,7 +160,7 @@ describe.each(["compose.yaml", "compose.single.yaml"])("deploy/%s", (name) => {
       expect(problemsOf(Object.fromEntries(texts))).toEqual([]);
       expect(node).toMatchObject({ read_only: true, cap_drop: ["ALL"] });
       expect(Number.parseInt(node.stop_grace_period ?? "", 10) * 1_000).toBeGreaterThan(DRAIN_MS_MAX + 1_000);
-      // The driver is unpacked there, and Docker mounts a tmpfs noexec.
+      // The driver of libsql:// is unpacked there, and Docker mounts a tmpfs noexec.
       expect(node.tmpfs?.find((mount) => mount.startsWith("/tmp:"))).toContain("exec");
     }
     expect(nodes.length).toBe(name === "compose.yaml" ? 3 : 1);
