@@ -77,7 +77,7 @@ function styleOf(name: string, parts: readonly string[]): Asset {
 function assetOf(name: string, extension: string, type: string, text: string): Asset {
   const digest = new Bun.CryptoHasher("sha256").update(text).digest();
   const path = `/assets/${name}-${digest.toString("hex").slice(0, 16)}.${extension}`;
-  // Once at the start: small rather than quick.
-  const gzip = Bun.gzipSync(text, { library: "libdeflate", level: 12 });
+  // Level 12 saves another 3 % and takes seven times as long, at each start.
+  const gzip = Bun.gzipSync(text, { library: "libdeflate", level: 9 });
   return { path, type, text, gzip, sha256: digest.toString("base64") };
 }
