@@ -6,7 +6,7 @@ import { acceptsGzip, page, pageHeaders, seeOther } from "../../http/response.ts
 import { DOCS_SEARCH_PATH, docsPage, docsSearchPage } from "./frame.tsx";
 import { guideText, llmsText } from "./guides.ts";
 import { boundedQuery } from "./search.ts";
-import { createDocsSite, type DocsSite } from "./site.tsx";
+import type { DocsSite } from "./site.tsx";
 import type { PageDeps } from "../needs.ts";
 
 const NO_SUCH_PAGE = "The documentation has no such page.";
@@ -19,20 +19,24 @@ export function docsPages({
   sessionOf,
   operations,
 }: Pick<PageDeps, "guides" | "baseUrl" | "version" | "sessionOf" | "operations">) {
-  let made: DocsSite | null = null;
-  const site = () => (made ??= createDocsSite(groups, operations(), baseUrl));
+  let made: Promise<DocsSite> | null = null;
+  // Imported by the first page, with the highlighter and the reader of Markdown.
+  const make = async () => (await import("./site.tsx")).createDocsSite(groups, operations(), baseUrl);
+  const site = () => (made ??= make());
   const guides = groups.flatMap((group) => group.guides);
   const readerOf = async (context: RequestContext) => ({ version, isLoggedIn: (await sessionOf(context)) !== null });
 
   const show = async (context: RequestContext, name: string): Promise<Response> => {
-    const shown = site().page(name);
+    const docs = await site();
+    const shown = docs.page(name);
     if (shown === null) throw new DomainError("not_found", NO_SUCH_PAGE);
-    return answer(context, docsPage({ page: shown, site: site(), ...(await readerOf(context)) }));
+    return answer(context, docsPage({ page: shown, site: docs, ...(await readerOf(context)) }));
   };
   const find = async (context: RequestContext): Promise<Response> => {
     const query = boundedQuery(new URLSearchParams(context.search).get("q") ?? "");
-    const hits = await site().search(query);
-    return answer(context, docsSearchPage({ query, hits, site: site(), ...(await readerOf(context)) }));
+    const docs = await site();
+    const hits = await docs.search(query);
+    return answer(context, docsSearchPage({ query, hits, site: docs, ...(await readerOf(context)) }));
   };
   const asText = (name: string): Response => {
     const guide = guides.find((one) => one.name === name);

@@ -1,4 +1,3 @@
-import MiniSearch from "minisearch";
 import {
   DOCS_INDEXED_AT_ONCE,
   DOCS_HITS_MAX,
@@ -30,6 +29,7 @@ export type SearchDocs = (query: string) => readonly DocsHit[];
 
 /** Indexes all entries in small steps, between which others are served. A search takes a millisecond, and at most some. */
 export async function createDocsSearch(entries: readonly DocsEntry[]): Promise<SearchDocs> {
+  const { default: MiniSearch } = await import("minisearch");
   const index = new MiniSearch<DocsEntry & { readonly id: number }>({ fields: ["heading", "summary", "page", "text"] });
   await index.addAllAsync(
     entries.map((entry, id) => ({ ...entry, id })),
