@@ -27,8 +27,6 @@ import { pauseRoutes } from "../pauses/routes.ts";
 import { ruleRoutes } from "../rules/routes.ts";
 import { createActionSerializer } from "../receipts/serialize.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { createAgentHandler } from "../../mcp/http.ts";
-import { createAgentServer } from "../../mcp/server.ts";
 import type { Services } from "./services.ts";
 
 /** The services that routes call. */
@@ -58,6 +56,8 @@ export function createHttp(services: HttpServices, settings: HttpSettings, optio
   const exportActions = createExportActions({ actionService, serialize, draining });
   const called = { actionService, checkTarget, feed };
   const pages = createPages({ ...services, ...settings, draining, exportActions, operations: () => operations });
+  let described: string | null = null;
+  const apiDescription = () => (described ??= openApiJson(operations, baseUrl));
   const modules: readonly AnyElysia[] = [
     ...actionRoutes({
       ...called,
@@ -83,11 +83,10 @@ export function createHttp(services: HttpServices, settings: HttpSettings, optio
     notificationRoutes(services),
     overviewRoutes(services),
     ...pages.routes,
-    systemRoutes({ ...settings, draining, apiDescription: () => apiDescription }),
+    systemRoutes({ ...settings, draining, apiDescription }),
     ...others,
   ];
   const operations = apiOperations(modules.flatMap(({ routes }) => routes));
-  const apiDescription = openApiJson(operations, baseUrl);
   const { authenticate } = services;
   return createHttpServer(
     { ...settings, authenticate, arrivalSeconds, readerOf: createReaderOf(pages.sessionOf) },
@@ -133,7 +132,16 @@ export function agentRoutes(app: AppContext, services: Services, draining: Abort
     sessionsPerAccount: config.mcpSessionsPerAccount,
     hasOtherNodes: store.cluster !== null,
   };
-  return mcpRoutes({ answerAgent: createAgentHandler(createAgentServer(agentDeps), agentDeps) });
+  // Imported by the first request: the SDK of MCP is a tenth of what a start loads.
+  const make = async () => {
+    const [{ createAgentHandler }, { createAgentServer }] = await Promise.all([
+      import("../../mcp/http.ts"),
+      import("../../mcp/server.ts"),
+    ]);
+    return createAgentHandler(createAgentServer(agentDeps), agentDeps);
+  };
+  let handler: ReturnType<typeof make> | null = null;
+  return mcpRoutes({ answerAgent: async (call) => (await (handler ??= make()))(call) });
 }
 
 /** Whether a text is METRICS_TOKEN, in constant time; null: it is not set. */
