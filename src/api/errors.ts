@@ -1,5 +1,5 @@
 import Type from "typebox";
-import { DomainError, ERROR_CODES, type ErrorCode, type Issue } from "../core/domain-error.ts";
+import { DomainError, ERROR_CODES, type ErrorCode, type Issue, RetryLater } from "../core/domain-error.ts";
 import { plainText } from "./schema-helpers.ts";
 import { StoreBusy, StoreUnavailable } from "../core/store.ts";
 
@@ -67,6 +67,30 @@ export const HTTP_STATUS = {
   internal_error: 500,
   unavailable: 503,
 } as const satisfies Record<ErrorCode, number>;
+
+/** 405 with the methods of the path, as `Allow` names them. */
+export class MethodNotAllowed extends DomainError {
+  readonly allow: string;
+
+  constructor(allow: string) {
+    super("method_not_allowed", `This path takes ${allow.replaceAll(", ", " or ")}.`);
+    this.allow = allow;
+  }
+}
+
+/** Response headers by error code. */
+const HEADERS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string>>>>> = {
+  unauthorized: { "www-authenticate": "Bearer" },
+  rate_limited: { "retry-after": "1" },
+  unavailable: { "retry-after": "1" },
+};
+
+/** The response headers of an error, without those of every response. */
+export function headersOf(error: DomainError): Readonly<Record<string, string>> {
+  if (error instanceof MethodNotAllowed) return { allow: error.allow };
+  if (error instanceof RetryLater) return { "retry-after": String(error.retryAfterSeconds) };
+  return HEADERS[error.code] ?? {};
+}
 
 /** When each error is returned, for the API description. */
 export const ERROR_MEANING = {

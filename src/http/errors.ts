@@ -1,22 +1,12 @@
 import { NotFoundError } from "elysia";
-import { asDomainError, errorJson, HTTP_STATUS } from "../api/errors.ts";
-import { DomainError, type ErrorCode, RetryLater } from "../core/domain-error.ts";
+import { asDomainError, errorJson, headersOf, HTTP_STATUS } from "../api/errors.ts";
+import { DomainError } from "../core/domain-error.ts";
 import { type Log, traceOf } from "../observability/log.ts";
 import { problemPage } from "../ui/problem.tsx";
 import { json, isApiPath, acceptsHtml, prefersJson, page } from "./response.ts";
 import type { PageUser } from "../ui/text.ts";
 import type { RequestContext } from "./request.ts";
 import { Misdirected } from "./own-origin.ts";
-
-/** 405 with the methods of the path, as `Allow` names them. */
-export class MethodNotAllowed extends DomainError {
-  readonly allow: string;
-
-  constructor(allow: string) {
-    super("method_not_allowed", `This path takes ${allow.replaceAll(", ", " or ")}.`);
-    this.allow = allow;
-  }
-}
 
 /** Ends a request with this response: a log-in page, a form that asks for something first. */
 export class EarlyAnswer extends Error {
@@ -33,13 +23,6 @@ export function pathNotFound(): DomainError {
   return new DomainError("not_found", "This path does not exist.");
 }
 
-/** Response headers by error code. */
-const HEADERS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string>>>>> = {
-  unauthorized: { "www-authenticate": "Bearer" },
-  rate_limited: { "retry-after": "1" },
-  unavailable: { "retry-after": "1" },
-};
-
 /** Clients of MCP that know OAuth alone show its words to their person (RFC 6750, 3). */
 const ASKS_FOR_KEY = {
   "www-authenticate": 'Bearer error="invalid_token", error_description="Use an API key"',
@@ -48,13 +31,6 @@ const ASKS_FOR_KEY = {
 /** Whether the path is that of MCP clients, with or without the slash at its end. */
 export function isMcpPath(path: string): boolean {
   return path === "/mcp" || path === "/mcp/";
-}
-
-/** The response headers of an error, without those of every response. */
-export function headersOf(error: DomainError): Readonly<Record<string, string>> {
-  if (error instanceof MethodNotAllowed) return { allow: error.allow };
-  if (error instanceof RetryLater) return { "retry-after": String(error.retryAfterSeconds) };
-  return HEADERS[error.code] ?? {};
 }
 
 const MISDIRECTED = 421;

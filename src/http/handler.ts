@@ -17,7 +17,8 @@ import {
   targetOf,
 } from "./request.ts";
 import type { Guard } from "./own-origin.ts";
-import { CLIENT_GONE, MethodNotAllowed, pathNotFound, type ReaderOf, refuse, isMcpPath } from "./errors.ts";
+import { MethodNotAllowed } from "../api/errors.ts";
+import { CLIENT_GONE, pathNotFound, type ReaderOf, refuse, isMcpPath } from "./errors.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { chunkedBodyOf, dropBody } from "./body.ts";
 import { createRateLimit } from "./rate-limit.ts";

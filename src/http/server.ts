@@ -1,18 +1,11 @@
 import type { Server } from "bun";
-import type { Caller } from "../core/roles.ts";
-import type { Release } from "../config/config.ts";
-import type { Ids } from "../core/ids.ts";
-import { jsonOf, isApiPath, acceptsHtml, prefersJson, json, page } from "./response.ts";
-import { nameRequest, noTarget, type RequestName, targetOf } from "./request.ts";
 import type { AnyElysia } from "elysia";
-import { answerMetrics, type MetricsDeps } from "./system-routes.ts";
-import { IDLE_SECONDS } from "./sse.ts";
-import { headersOf } from "./errors.ts";
+import type { Caller } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
-import { errorJson, HTTP_STATUS } from "../api/errors.ts";
-import { createHandler, type HandlerDeps } from "./handler.ts";
 import { DRAIN_MS_MAX } from "../core/limits.ts";
-import { problemPage } from "../ui/problem.tsx";
+import { createHandler, type HandlerDeps } from "./handler.ts";
+import { type Answer, listenApart, listenOn, type ListenOptions, type OwnPortDeps, refused } from "./listen.ts";
+import { answerMetrics, type MetricsDeps } from "./system-routes.ts";
 
 export interface Http {
   /** Every route, with its description where it is an operation of the API. */
@@ -28,16 +21,6 @@ export interface Http {
   /** Accepts no new connection, waits up to `graceMs` for open requests, then closes what is left. */
   stop(graceMs?: number): Promise<void>;
 }
-
-interface ListenOptions {
-  /** Port 0 takes any free one. */
-  readonly port: number;
-  readonly host: string;
-  /** How long a request may take to arrive; default `IDLE_SECONDS`. */
-  readonly arrivalSeconds?: number | undefined;
-}
-
-type Answer = (request: Request, server: Server<unknown>) => Response | Promise<Response>;
 
 /**
  * Where BASE_URL says `localhost`, a browser may mean 127.0.0.1 or ::1, and whoever listens on the other one would get the
@@ -56,21 +39,6 @@ function listenOnOtherLoopback(place: ListenOptions, baseUrl: string, answer: An
 }
 
 const OTHER_LOOPBACK: Readonly<Record<string, string>> = { "127.0.0.1": "::1", "::1": "127.0.0.1" };
-
-/** Starts a server with our limits. Throws when the port is taken. */
-function listenOn({ port, host, arrivalSeconds = IDLE_SECONDS }: ListenOptions, answer: Answer): Server<unknown> {
-  return Bun.serve({
-    port,
-    hostname: host,
-    idleTimeout: arrivalSeconds,
-    // Bun's own 413 has neither envelope nor request id; `request.ts` limits the size instead.
-    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    development: false,
-    // With `development: false` Bun would share the port with another process, such as a second Outgate.
-    reusePort: false,
-    fetch: answer,
-  });
-}
 
 interface HttpServerDeps extends HandlerDeps {
   readonly baseUrl: string;
@@ -116,32 +84,6 @@ export function createHttpServer(deps: HttpServerDeps, modules: readonly AnyElys
   };
 }
 
-interface OwnPortDeps {
-  readonly ids: Pick<Ids, "request">;
-}
-
-/** Listens without routes, keys and accounts. */
-function listenApart(port: number, host: string, { ids }: OwnPortDeps, answer: AnswerApart): Server<unknown> {
-  return listenOn({ port, host }, async (request) => {
-    const name = nameRequest(request.headers.get("x-request-id"), ids);
-    const target = targetOf(request);
-    const response = await (target === null ? refused(noTarget(), name) : answer(request, target.path, name));
-    response.headers.set("x-request-id", name.id);
-    // The body stays unread: bytes after it must not be taken for a second request.
-    response.headers.set("connection", "close");
-    return response;
-  });
-}
-
-function refused(failure: DomainError, name: RequestName): Response {
-  const { code, message } = failure;
-  const text = errorJson({ code, message, requestId: name.envelopeId(), issues: [] });
-  return json(text, HTTP_STATUS[code], headersOf(failure));
-}
-
-/** Must not reject. */
-type AnswerApart = (request: Request, path: string, name: RequestName) => Response | Promise<Response>;
-
 export interface MetricsPortDeps extends MetricsDeps, OwnPortDeps {}
 
 /** Serves /metrics and nothing else. Throws when the port is taken. */
@@ -157,39 +99,3 @@ export function listenForMetrics(port: number, host: string, deps: MetricsPortDe
 }
 
 const METRICS_FAILED = new DomainError("internal_error", "The metrics can't be read at the moment.");
-
-/**
- * Answers while the service starts: 503 to everything except /health. `Http.serveOn` continues on the same socket. Throws when
- * the port is taken; port 0 takes any free one.
- */
-export function openStartServer(port: number, host: string, deps: OwnPortDeps & Release): Server<unknown> {
-  const { version, commit } = deps;
-  return listenApart(port, host, deps, (request, path, name) => {
-    if (path === "/health") return jsonOf({ status: "ok", version, commit });
-    if (path === "/ready") return jsonOf({ status: "unavailable", version, commit }, STATUS, RETRY_AFTER);
-    return unavailableResponse(request, path, name);
-  });
-}
-
-const STATUS = HTTP_STATUS.unavailable;
-
-const RETRY_AFTER = { "retry-after": "1" };
-
-const MESSAGE = "The service is starting, or waits for its database. Try again.";
-
-/** People get a page without external assets, since no asset can be served here. */
-function unavailableResponse(request: Request, path: string, name: RequestName): Response {
-  if (isApiPath(path) || !acceptsHtml(request) || prefersJson(request)) {
-    const text = errorJson({ code: "unavailable", message: MESSAGE, requestId: name.envelopeId(), issues: [] });
-    return json(text, STATUS, RETRY_AFTER);
-  }
-  const html = problemPage({
-    status: STATUS,
-    code: "unavailable",
-    message: MESSAGE,
-    requestId: name.id,
-    isStandalone: true,
-    canRetry: request.method === "GET",
-  });
-  return page("notice", html, { status: STATUS, headers: { ...RETRY_AFTER, vary: "Accept" } });
-}

@@ -1,12 +1,12 @@
 import { confirmPasswordPage } from "../ui/confirm-password.tsx";
 import type { Person, RequestSource, SessionWatch, Sessions, SessionSecret, StartedSession } from "../core/session.ts";
-import { HTTP_STATUS } from "../api/errors.ts";
+import { headersOf, HTTP_STATUS } from "../api/errors.ts";
 import { accountStopped } from "../core/roles.ts";
 import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import { CONFIRM_PASSWORD_FIELD, FORM_TOKEN_FIELD, SESSION_SECRET_FIELD } from "../ui/form.tsx";
 import { clientOf, type Form, readForm, type RequestContext } from "./request.ts";
 import type { OwnOrigin } from "./own-origin.ts";
-import { EarlyAnswer, headersOf, type ReaderOf } from "./errors.ts";
+import { EarlyAnswer, type ReaderOf } from "./errors.ts";
 import { page, seeOther } from "./response.ts";
 import {
   BROWSER_CHARS_MAX,

@@ -1,10 +1,9 @@
 /** @jsxImportSource hono/jsx */
 import type { Static, TObject } from "typebox";
-import { HTTP_STATUS } from "../api/errors.ts";
+import { headersOf, HTTP_STATUS } from "../api/errors.ts";
 import { bodyCheck } from "../api/schema-helpers.ts";
 import { DomainError, type ErrorCode, type Issue } from "../core/domain-error.ts";
 import type { Person } from "../core/session.ts";
-import { headersOf } from "../http/errors.ts";
 import type { Form, RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { Choices, type ChoicesProps, Field, type FieldProps } from "../ui/form.tsx";

@@ -1,8 +1,7 @@
 import type { StartedSession, RequestSource } from "../core/session.ts";
-import { HTTP_STATUS } from "../api/errors.ts";
+import { headersOf, HTTP_STATUS } from "../api/errors.ts";
 import { type ErrorCode, RetryLater } from "../core/domain-error.ts";
 import { OIDC_FLOW_MS_MAX } from "../core/limits.ts";
-import { headersOf } from "../http/errors.ts";
 import { createPageRoutes } from "../http/operation.ts";
 import { readForm, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { openStartServer } from "../../src/http/server.ts";
+import { openStartServer } from "../../src/http/listen.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 

@@ -1,0 +1,187 @@
+import type { Server } from "bun";
+import { forgetFirstKeys } from "../accounts/first-start.ts";
+import type { Config } from "../config/config.ts";
+import { describePolicy, type TargetPolicy } from "../config/target-policy.ts";
+import { createBus } from "../core/bus.ts";
+import { catchTimerErrors } from "../core/clock.ts";
+import { DRAIN_MS_MAX, SHARED_READ_EVERY_MS } from "../core/limits.ts";
+import type { Caller } from "../core/roles.ts";
+import type { StoreUnavailable } from "../core/store.ts";
+import { createPasswords } from "../crypto/passwords.ts";
+import { type Http, listenForMetrics, type MetricsPortDeps } from "../http/server.ts";
+import { createMailer } from "../mail/mailer.ts";
+import { Metrics } from "../observability/metrics.ts";
+import { LoopLag } from "../observability/runtime.ts";
+import type { Sender } from "../outbound/deadline.ts";
+import { createSender } from "../outbound/send.ts";
+import type { AppContext } from "../runtime/app-context.ts";
+import { keepFresh, startJobs } from "../runtime/jobs.ts";
+import { Outage, repeatWhileAway } from "../runtime/store-away.ts";
+import { type Opened, openForService, type OpeningDeps } from "./encrypted-store.ts";
+import { addGauges } from "./gauges.ts";
+import { housekeeping, sharedReads } from "./housekeeping.ts";
+import { agentRoutes, createHttp, httpSettings, metricsTokenCheck } from "./http.ts";
+import { portTaken } from "./listen.ts";
+import type { App } from "./process.ts";
+import { createServices, type Services } from "./services.ts";
+
+export interface AppDeps extends Omit<OpeningDeps, "nodeId" | "onWaiting" | "onAway"> {
+  /** Aborted when the service stops, also while it starts. */
+  readonly stopping: AbortSignal;
+  /** What makes the calls in place of the sender that is given. */
+  readonly divert: (sender: Sender) => Sender;
+}
+
+export interface StartParts extends Pick<OpeningDeps, "nodeId" | "onWaiting"> {
+  readonly config: Config;
+  readonly policy: TargetPolicy;
+  /** Answers 503 so far. */
+  readonly listening: Server<unknown>;
+}
+
+/** One try. What it opened is closed when it rejects. */
+export async function openApp(parts: StartParts, deps: AppDeps): Promise<App> {
+  const outage = new Outage(deps);
+  const onAway = (error: StoreUnavailable) => outage.begin(error);
+  const opened = await openForService(parts.config, { ...deps, ...parts, onAway });
+  try {
+    return await openServices({ ...opened, ...parts, outage }, deps);
+  } catch (error) {
+    outage.stop();
+    await opened.node?.stop();
+    await opened.encryptedStore.store.close();
+    throw error;
+  }
+}
+
+interface AppParts extends Opened, StartParts {
+  readonly outage: Outage;
+}
+
+/** Makes every part, in the order in which they need each other, and begins to deliver and to serve. */
+async function openServices(
+  { config, policy, encryptedStore, node, firstKeys, listening, outage }: AppParts,
+  given: AppDeps,
+): Promise<App> {
+  const { store, secrets, warnings } = encryptedStore;
+  const [metrics, draining] = [new Metrics(), new AbortController()];
+  const clock = catchTimerErrors(node?.clock ?? given.clock, (error) => {
+    metrics.taskFailed("timer");
+    given.log.error("timer.failed", { error: error instanceof Error ? error.name : "unknown" });
+  });
+  const app: AppContext = { clock, ids: given.ids, log: given.log, metrics, config, store, bus: createBus() };
+
+  const lag = new LoopLag(clock);
+  const mailer = await createMailer(config, clock);
+  const sender = createSender(policy, { clock, keepsConnections: config.keepsConnections });
+  const passwords = createPasswords();
+  const services = createServices(app, { secrets, passwords, sender: given.divert(sender), mailer, policy, node });
+  const { delivery, feed, bulkRunner } = services;
+  const routes = [agentRoutes(app, services, draining.signal)];
+  const http = createHttp(services, httpSettings(app, secrets), { draining: draining.signal, routes });
+
+  addGauges(metrics, { store, delivery, feed, countNodes: () => node?.membership.nodes.length ?? 1, lag, clock });
+  const agent = localAgent((await store.accounts.first())?.id ?? "");
+  outage.watch(() => store.probe());
+  // Before it claims, so that the others share with it what targets may get at a time.
+  await node?.membership.start();
+  const begun = await beginDelivery(services, { ...given, clock });
+  await serveOn(listening, http, services, config);
+  const metricsServer = await openMetricsPort(config, http, services, {
+    renderMetrics: () => metrics.render(),
+    isMetricsToken: metricsTokenCheck(config.metricsToken, secrets),
+    ids: app.ids,
+  });
+  lag.start();
+  const stopJobs = startJobs(housekeeping(app, services), { ...app, ...(node !== null && { leases: node.jobs }) });
+  const stopReads = node === null ? null : keepFresh(SHARED_READ_EVERY_MS, sharedReads(services), app);
+
+  return {
+    config,
+    nodeId: node?.id ?? null,
+    firstKeys,
+    forgetFirstKeys: () => forgetFirstKeys(store.facts),
+    answerAgent: (request) =>
+      request.headers.has("authorization") ? http.handle(request) : http.handleAs(agent, request),
+    answerAs: (caller, request) => http.handleAs(caller, request),
+    notices: [...config.warnings, ...warnings, describePolicy(policy), ...begun.notices],
+    async stop() {
+      draining.abort();
+      const limitMs = DRAIN_MS_MAX;
+      // What begins while it drains would go on.
+      const drain = async () => (await begun.isOver, services.drain(limitMs));
+      await Promise.all([stopJobs(), bulkRunner.stop(), stopReads?.(), http.stop(limitMs), drain()]);
+      sender.close();
+      await metricsServer?.stop(true);
+      lag.stop();
+      outage.stop();
+      await node?.stop();
+      await store.close();
+    },
+  };
+}
+
+/** The agent at standard input: it has no key, and the rights of an agent. */
+function localAgent(accountId: string): Caller {
+  return { accountId, keyId: null, keyName: "stdio", role: "agent", hold: "none", actor: "key:stdio" };
+}
+
+interface Begun {
+  /** For the operator. */
+  readonly notices: readonly string[];
+  /** Settles when delivery has begun, or will not begin any more. */
+  readonly isOver: Promise<unknown>;
+}
+
+/**
+ * Stops the accounts that may not send any more, then begins to deliver, which ends the attempts of a process that died. Where
+ * the store can't be written, as on a full disk, it resolves at once and begins when the store can: what can be read is served
+ * meanwhile.
+ */
+async function beginDelivery({ signUpGate, start }: Services, deps: AppDeps): Promise<Begun> {
+  const { promise: isAway, resolve: onAway } = Promise.withResolvers<null>();
+  const begin = async () => {
+    // Before anything is claimed, so that no action of a stopped account is sent.
+    const notice = await signUpGate.enforce();
+    await start();
+    return notice;
+  };
+  const begun = repeatWhileAway(begin, { ...deps, onAway: () => onAway(null) });
+  const notice = await Promise.race([begun, isAway]);
+  if (notice !== null) return { notices: [notice], isOver: begun };
+  // An error that is no outage ends the process, as it does where nothing is away.
+  const told = begun.then((late) => late !== null && deps.log.info("service.notice", { message: late }));
+  return { notices: [], isOver: told };
+}
+
+interface Drained {
+  drain(limitMs: number): Promise<void>;
+}
+
+/** Takes over the server that has answered 503 so far. */
+export async function serveOn(listening: Server<unknown>, http: Http, engine: Drained, config: Config): Promise<void> {
+  try {
+    http.serveOn(listening, config.host);
+  } catch (cause) {
+    await engine.drain(0);
+    throw portTaken(config.port, config.host, cause);
+  }
+}
+
+/** Null: METRICS_PORT is not set. */
+export async function openMetricsPort(
+  { metricsPort, host }: Pick<Config, "metricsPort" | "host">,
+  http: Http,
+  engine: Drained,
+  deps: MetricsPortDeps,
+): Promise<Server<unknown> | null> {
+  if (metricsPort === null) return null;
+  try {
+    return listenForMetrics(metricsPort, host, deps);
+  } catch (cause) {
+    await Promise.all([http.stop(0), engine.drain(0)]);
+    throw new Error(`METRICS_PORT ${metricsPort} of ${host} can't be listened on: it is taken or not allowed.`, {
+      cause,
+    });
+  }
+}

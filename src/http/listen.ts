@@ -1,0 +1,101 @@
+import type { Server } from "bun";
+import { errorJson, headersOf, HTTP_STATUS } from "../api/errors.ts";
+import type { Release } from "../config/config.ts";
+import type { DomainError } from "../core/domain-error.ts";
+import type { Ids } from "../core/ids.ts";
+import { nameRequest, noTarget, type RequestName, targetOf } from "./request.ts";
+import { acceptsHtml, isApiPath, json, jsonOf, page, prefersJson } from "./response.ts";
+import { IDLE_SECONDS } from "./sse.ts";
+
+// Sockets, and what answers on them before the routes are there. The start imports this first: no Elysia, no pages.
+
+export interface ListenOptions {
+  /** Port 0 takes any free one. */
+  readonly port: number;
+  readonly host: string;
+  /** How long a request may take to arrive; default `IDLE_SECONDS`. */
+  readonly arrivalSeconds?: number | undefined;
+}
+
+export type Answer = (request: Request, server: Server<unknown>) => Response | Promise<Response>;
+
+/** Starts a server with our limits. Throws when the port is taken. */
+export function listenOn(
+  { port, host, arrivalSeconds = IDLE_SECONDS }: ListenOptions,
+  answer: Answer,
+): Server<unknown> {
+  return Bun.serve({
+    port,
+    hostname: host,
+    idleTimeout: arrivalSeconds,
+    // Bun's own 413 has neither envelope nor request id; `request.ts` limits the size instead.
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    development: false,
+    // With `development: false` Bun would share the port with another process, such as a second Outgate.
+    reusePort: false,
+    fetch: answer,
+  });
+}
+
+export interface OwnPortDeps {
+  readonly ids: Pick<Ids, "request">;
+}
+
+/** Listens without routes, keys and accounts. */
+export function listenApart(port: number, host: string, { ids }: OwnPortDeps, answer: AnswerApart): Server<unknown> {
+  return listenOn({ port, host }, async (request) => {
+    const name = nameRequest(request.headers.get("x-request-id"), ids);
+    const target = targetOf(request);
+    const response = await (target === null ? refused(noTarget(), name) : answer(request, target.path, name));
+    response.headers.set("x-request-id", name.id);
+    // The body stays unread: bytes after it must not be taken for a second request.
+    response.headers.set("connection", "close");
+    return response;
+  });
+}
+
+export function refused(failure: DomainError, name: RequestName): Response {
+  const { code, message } = failure;
+  const text = errorJson({ code, message, requestId: name.envelopeId(), issues: [] });
+  return json(text, HTTP_STATUS[code], headersOf(failure));
+}
+
+/** Must not reject. */
+type AnswerApart = (request: Request, path: string, name: RequestName) => Response | Promise<Response>;
+
+/**
+ * Answers while the service starts: 503 to everything except /health. `Http.serveOn` continues on the same socket. Throws when
+ * the port is taken; port 0 takes any free one.
+ */
+export function openStartServer(port: number, host: string, deps: OwnPortDeps & Release): Server<unknown> {
+  const { version, commit } = deps;
+  return listenApart(port, host, deps, (request, path, name) => {
+    if (path === "/health") return jsonOf({ status: "ok", version, commit });
+    if (path === "/ready") return jsonOf({ status: "unavailable", version, commit }, STATUS, RETRY_AFTER);
+    return unavailableResponse(request, path, name);
+  });
+}
+
+const STATUS = HTTP_STATUS.unavailable;
+
+const RETRY_AFTER = { "retry-after": "1" };
+
+const MESSAGE = "The service is starting, or waits for its database. Try again.";
+
+/** People get a page without external assets, since no asset can be served here. */
+async function unavailableResponse(request: Request, path: string, name: RequestName): Promise<Response> {
+  if (isApiPath(path) || !acceptsHtml(request) || prefersJson(request)) {
+    const text = errorJson({ code: "unavailable", message: MESSAGE, requestId: name.envelopeId(), issues: [] });
+    return json(text, STATUS, RETRY_AFTER);
+  }
+  const { problemPage } = await import("../ui/problem.tsx");
+  const html = problemPage({
+    status: STATUS,
+    code: "unavailable",
+    message: MESSAGE,
+    requestId: name.id,
+    isStandalone: true,
+    canRetry: request.method === "GET",
+  });
+  return page("notice", html, { status: STATUS, headers: { ...RETRY_AFTER, vary: "Accept" } });
+}
