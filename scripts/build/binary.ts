@@ -17,6 +17,9 @@ export async function buildBinary(folder = DIST): Promise<string> {
     entrypoints: ENTRIES.map((path) => join(ROOT, path)),
     naming: "[name].[ext]",
     target: "bun",
+    // Compiled at the build and not at each start: 400 ms less processor time, and 16 MB more.
+    format: "esm",
+    bytecode: true,
     minify: { whitespace: true, syntax: true },
     plugins: [embeddedDriver(addonOfThisMachine())],
     compile: {
