@@ -14,7 +14,7 @@ import { isRefusedByLock, type ServiceLock } from "./service-lock.ts";
 export interface RemoteSql extends Sql {
   /** Commands, and then the statements in the same transaction. */
   transactThen(
-    work: Pick<Work, "calls">,
+    work: Work,
     last: readonly Statement[],
   ): Promise<{ readonly results: readonly CallResult[]; readonly done: readonly Done[] }>;
 }
@@ -35,7 +35,7 @@ export function openRemote(url: string, authToken: string | null, callMsMax: num
     fetch: (request: Request) => answerWithin(callMsMax, request),
     ...(authToken === null ? {} : { authToken }),
   });
-  const transact = async ({ calls }: Pick<Work, "calls">, last: readonly Statement[] = []) => {
+  const transact = async ({ calls }: Work, last: readonly Statement[] = []) => {
     const transaction = await client.transaction("write");
     const sending = new RoundTrips((statements) => transaction.batch(statements));
     try {

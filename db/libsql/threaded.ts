@@ -48,7 +48,7 @@ async function openWithThread(path: string, onDeath: (cause: unknown) => void): 
     throw error;
   }
   const reader = openFile(path, "read");
-  const transact = async ({ calls }: Pick<Work, "calls">) => {
+  const transact = async ({ calls }: Work) => {
     const named = calls.map(({ command, args }) => ({ name: nameOfCommand(command), args }));
     // Dates, which JSON would lose, are in the arguments of commands that are not for lists.
     const isJson = calls.every(({ command }) => command.runAll !== null);

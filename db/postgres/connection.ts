@@ -78,7 +78,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
       }
     },
     transact: async (work) => (await transact(work)).results,
-    batch: async (statements, locks = []) => (await transact({ calls: [], locks }, statements)).done,
+    batch: async (statements) => (await transact({ calls: [] }, statements)).done,
     alone: (work) => runAlone(config, callMsMax, work),
     async close() {
       await Promise.all([...readers, writer].map((connection) => connection.close()));
@@ -101,8 +101,9 @@ interface Commit extends Work {
  * Runs commands one after the other, then the queries, and commits. What need not wait for an answer is sent behind what came
  * before: without commands all of it at once.
  */
-async function commit(connection: Connection, { begin, queries, calls, locks, onCommit }: Commit) {
-  const locking = lockQuery(locks);
+async function commit(connection: Connection, { begin, queries, calls, onCommit }: Commit) {
+  // Safe: they are the arguments of this command.
+  const locking = lockQuery(calls.flatMap(({ command, args }) => command.locks(args as never)));
   const first = [plain(begin), ...(locking === null ? [] : [locking])];
   const last = [...queries, ...COMMIT];
   const sent: Promise<readonly QueryResult[]>[] = [];

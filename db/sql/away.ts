@@ -14,7 +14,7 @@ export function tellingAway(sql: Sql, onAway: OnAway): Sql {
   return {
     dialect: sql.dialect,
     read: (statement) => sql.read(statement).catch(tell),
-    batch: (statements, locks) => sql.batch(statements, locks).catch(tell),
+    batch: (statements) => sql.batch(statements).catch(tell),
     transact: (work) => sql.transact(work).catch(tell),
     close: () => sql.close(),
   };

@@ -28,7 +28,6 @@ export interface Done {
 
 export interface Work {
   readonly calls: readonly Call[];
-  readonly locks: readonly Lock[];
 }
 
 /**
@@ -40,10 +39,10 @@ export interface Sql {
   /** What its reads are built with. */
   readonly dialect: Dialect;
   read(statement: Statement): Promise<readonly Row[]>;
-  /** All or nothing; durable when it resolves; one `Done` per statement. The locks are taken before the first one. */
-  batch(statements: readonly Statement[], locks?: readonly Lock[]): Promise<readonly Done[]>;
+  /** All or nothing; durable when it resolves; one `Done` per statement. */
+  batch(statements: readonly Statement[]): Promise<readonly Done[]>;
   /**
-   * Runs commands in one transaction, under the locks; durable when it resolves, with a result for each. Where a command that
+   * Runs commands in one transaction, under their locks; durable when it resolves, with a result for each. Where a command that
    * fails can't be undone alone, all of it fails with its error.
    */
   transact(work: Work): Promise<readonly CallResult[]>;

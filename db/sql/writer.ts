@@ -11,7 +11,7 @@ import { StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
 import type { Call, CallResult, Command } from "../commands/command.ts";
 import type { OnAway } from "./away.ts";
 import { faultOf, unavailable } from "./errors.ts";
-import type { Lock, Sql } from "./sql.ts";
+import type { Sql } from "./sql.ts";
 
 /** Pauses between retries while another process holds the lock; they don't block the event loop. */
 const BUSY_PAUSES_MS = [25, 50, 100, 200, 250, 250, 250, 250, 250, 250];
@@ -19,7 +19,6 @@ const BUSY_PAUSES_MS = [25, 50, 100, 200, 250, 250, 250, 250, 250, 250];
 /** A call that waits for a commit. */
 interface Write {
   readonly call: Call;
-  readonly locks: readonly Lock[];
   readonly rows: number;
   readonly bytes: number;
   readonly settle: (result: CallResult | undefined) => void;
@@ -82,7 +81,7 @@ export class Writer {
       if (result === undefined || "error" in result) reject(result?.error ?? new Error("A command gave no result."));
       else resolve(result.value);
     };
-    this.#add({ call: { command, args }, locks: command.locks(args), ...command.size(args), settle, reject });
+    this.#add({ call: { command, args }, ...command.size(args), settle, reject });
     // Safe: it is what the command returned.
     return promise as Promise<Result>;
   }
@@ -191,8 +190,8 @@ export class Writer {
   }
 
   async #transact(writes: readonly Write[]): Promise<() => void> {
-    const work = { calls: writes.map(({ call }) => call), locks: writes.flatMap(({ locks }) => locks) };
-    const results = await whileBusy(() => this.#sql.transact(work), this.#clock);
+    const calls = writes.map(({ call }) => call);
+    const results = await whileBusy(() => this.#sql.transact({ calls }), this.#clock);
     return () => {
       for (const [at, { settle }] of writes.entries()) settle(results[at]);
     };

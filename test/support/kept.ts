@@ -82,7 +82,7 @@ function staying(sql: Sql): Sql {
   return {
     dialect: sql.dialect,
     read: (statement) => (isClosed ? closed() : sql.read(statement)),
-    batch: (statements, locks) => (isClosed ? closed() : sql.batch(statements, locks)),
+    batch: (statements) => (isClosed ? closed() : sql.batch(statements)),
     transact: (work) => (isClosed ? closed() : sql.transact(work)),
     async close() {
       isClosed = true;
