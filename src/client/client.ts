@@ -1,4 +1,4 @@
-import type { Action, BulkDryRun, BulkJob, ExportQuery, ListQuery, StartBulk } from "./openapi.ts";
+import type { Action, Approval, BulkDryRun, BulkJob, ExportQuery, ListQuery, StartBulk } from "./openapi.ts";
 import { follow } from "./follow.ts";
 import { type Call, createTransport, OutgateError, type Transport } from "./transport.ts";
 import type { CallOptions, ClientSettings, OutgateClient, WaitForOptions } from "./types.ts";
@@ -16,8 +16,8 @@ export function createClient(settings: ClientSettings): OutgateClient {
     (await transport.call({ route, isRepeatable: route.startsWith("GET "), signal, ...more })) as T;
   const at = (path: string, id: string) => `/v1/${path}/${encodeURIComponent(id)}` as const;
   const decide =
-    (verb: string): OutgateClient["approveAction"] =>
-    (id, decision = {}, options) =>
+    (verb: string) =>
+    (id: string, decision: Approval = {}, options: CallOptions = {}): Promise<Action> =>
       send(`POST ${at("actions", id)}/${verb}`, options, { body: decision });
   const client: OutgateClient = {
     create: (action, options = {}) =>
@@ -80,6 +80,8 @@ export function createClient(settings: ClientSettings): OutgateClient {
     putHost: (host, change, options) => send(`PUT ${at("hosts", host)}`, options, { body: change, ...REPEATABLE }),
     removeHost: (host, options) => send(`DELETE ${at("hosts", host)}`, options),
     putDefaults: (change, options) => send("PUT /v1/defaults", options, { body: change, ...REPEATABLE }),
+    listGrants: (options) => send("GET /v1/grants", options),
+    endGrant: (id, options) => send(`DELETE ${at("grants", id)}`, options),
     listRules: (options) => send("GET /v1/rules", options),
     createRule: (rule, options) => send("POST /v1/rules", options, { body: rule }),
     replaceRules: (rules, options) => send("PUT /v1/rules", options, { body: rules, ...REPEATABLE }),

@@ -1069,7 +1069,7 @@ export type Grant = {
   vary: string[];
   /** The most that a number among them may be. */
   max: {
-    [key: string]: unknown | number;
+    [key: string]: number;
   };
   /** How many calls it lets pass. */
   calls: number;
@@ -1099,7 +1099,7 @@ export type GrantTerms = {
   vary?: string[];
   /** The most that a number among them may be. */
   max?: {
-    [key: string]: unknown | number;
+    [key: string]: number;
   };
 };
 /** Status and version of the service. */

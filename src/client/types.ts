@@ -5,6 +5,7 @@ import type {
   ActionCounts,
   ActionPage,
   AttemptList,
+  Approval,
   AuditLog,
   AuditQuery,
   BulkDryRun,
@@ -41,6 +42,7 @@ import type {
   ExportQuery,
   FilterQuery,
   FirstSteps,
+  GrantList,
   Health,
   HostSettings,
   HostSettingsList,
@@ -232,7 +234,7 @@ export interface OutgateClient {
   readonly getAttempts: (id: string, options?: CallOptions) => Promise<AttemptList>;
   /** What a person is shown before deciding on the action. */
   readonly getDecisionFacts: (id: string, options?: CallOptions) => Promise<DecisionFacts>;
-  readonly approveAction: (id: string, decision?: Decision, options?: CallOptions) => Promise<Action>;
+  readonly approveAction: (id: string, approval?: Approval, options?: CallOptions) => Promise<Action>;
   readonly cancelAction: (id: string, decision?: Decision, options?: CallOptions) => Promise<Action>;
   readonly retryAction: (id: string, retry?: Retry, options?: CallOptions) => Promise<Action>;
   /** One decision on up to 50 held requests, exactly as they were shown; a result for each. */
@@ -279,6 +281,8 @@ export interface OutgateClient {
   /** Replaces what applies to all hosts of the account. */
   readonly putDefaults: (settings: PutDefaults, options?: CallOptions) => Promise<Settings>;
   /** In the order in which they are asked. */
+  readonly listGrants: (options?: CallOptions) => Promise<GrantList>;
+  readonly endGrant: (id: string, options?: CallOptions) => Promise<undefined>;
   readonly listRules: (options?: CallOptions) => Promise<RuleList>;
   /** Behind all other rules, or `before` one of them. */
   readonly createRule: (rule: CreateRule, options?: CallOptions) => Promise<Rule>;

@@ -2,7 +2,20 @@ import { NO_HOST_RULES } from "../../src/core/host-settings.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { OPERATIONS, type Operation } from "../support/operations.ts";
 import { type Role, ROLES } from "../../src/core/roles.ts";
-import { aChannel, aBulkJob, anApiKey, anAuditEntry, anInvitation, joined } from "../support/factory.ts";
+import { approve } from "../../src/core/changes.ts";
+import {
+  aBulkJob,
+  aChannel,
+  aCreation,
+  aDecision,
+  aGrant,
+  anApiKey,
+  anAuditEntry,
+  anInvitation,
+  creationOf,
+  joined,
+  writeOf,
+} from "../support/factory.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
 
@@ -47,6 +60,8 @@ const MAY: Readonly<Record<string, readonly Role[]>> = {
   putHost: ["owner"],
   removeHost: ["owner"],
   putDefaults: ["owner"],
+  listGrants: ["owner", "approver"],
+  endGrant: ["owner", "approver"],
   listRules: ["owner", "approver", "agent", "reader"],
   createRule: ["owner"],
   replaceRules: ["owner"],
@@ -186,6 +201,15 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
       null,
     );
     return { method, path: path.replace("{id}", row.id), body: body[id], thing: null };
+  }
+  if (path.startsWith("/v1/grants/")) {
+    const { accountId } = engine.owner;
+    const { action } = aCreation({ accountId, approve: true });
+    await engine.store.actions.create({ ...creationOf(action), rulesVersion: await engine.store.rules.version() });
+    const [now, owner] = [engine.clock.now(), engine.owner.keyId ?? ""];
+    const grant = aGrant({ accountId, createdById: owner, expiresAt: new Date(now.getTime() + 60_000) });
+    await engine.store.actions.apply({ ...writeOf(approve(action, aDecision(now))), grant });
+    return { method, path: path.replace("{id}", grant.id), body: undefined, thing: null };
   }
   if (path.startsWith("/v1/pauses/")) {
     const { pause } = await engine.pauseService.pause(engine.owner, { keyId: null, reason: null });

@@ -69,6 +69,7 @@ const IDS = {
   "/v1/pauses/": KNOWN_PAUSE_ID,
   "/v1/channels/": KNOWN_CHANNEL_ID,
   "/v1/rules/": KNOWN_RULE_ID,
+  "/v1/grants/": "grt_01known",
   "/v1/bulk/": KNOWN_BULK_ID,
   "/v1/accounts/": "acc_known",
   "/v1/people/": KNOWN_PERSON_ID,
