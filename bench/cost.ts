@@ -4,6 +4,7 @@
  * Counts are the same on every machine, times are not.
  *
  *   bun bench/cost.ts [--seconds 6] [--connections 1,64] [--stores file,postgres]
+ *   bun bench/cost.ts --stores none --rules 50,500    what so many rules that never apply cost, against none
  */
 import { Database } from "bun:sqlite";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -13,13 +14,14 @@ import { parseArgs } from "node:util";
 import { SQL } from "bun";
 import { OwnServers } from "../test/support/postgres/own-server.ts";
 import { createFor, type Measured, settled } from "./parts/load.ts";
-import { freePort, outgate, serve } from "./parts/processes.ts";
+import { API_KEY, freePort, outgate, serve } from "./parts/processes.ts";
 
 const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "6" },
     connections: { type: "string", default: "1,64" },
     stores: { type: "string", default: "file,postgres" },
+    rules: { type: "string", default: "" },
   },
 });
 const stores = values.stores.split(",");
@@ -27,6 +29,8 @@ const connectionCounts = values.connections.split(",").map(Number);
 const ENV = { SECRET_KEY: "5f".repeat(32), DISPATCH_PER_HOST: "256", LOG_LEVEL: "warn" };
 /** Until then the compiler takes a good part of the processor. */
 const WARM_UP_SECONDS = 3;
+/** Of a measurement of rules. */
+const RULE_ROUNDS = 5;
 /** Statements that are printed, those with the most calls. */
 const STATEMENTS_SHOWN = 12;
 const STATEMENT_CHARS = 100;
@@ -49,6 +53,7 @@ const targetUrl = `http://127.0.0.1:${target.port}/`;
 
 for (const connections of stores.includes("file") ? connectionCounts : []) await measureFile(connections);
 if (stores.includes("postgres")) await measurePostgres();
+if (values.rules !== "") await measureRules(values.rules.split(",").map(Number));
 
 async function measureFile(connections: number): Promise<void> {
   await using service = await outgate({ port: await freePort(), env: ENV });
@@ -64,6 +69,54 @@ async function measureFile(connections: number): Promise<void> {
     "bytes stored": storedIn(service.folder) - storedBefore,
     ...(await callsOfFile(connections)),
   });
+}
+
+/** Services with so many rules in turn, so that what else the machine does falls on all of them. */
+async function measureRules(counts: readonly number[]): Promise<void> {
+  await using none = await outgate({ port: await freePort(), env: ENV });
+  const ruled = [{ count: 0, service: none, shares: [] as number[] }];
+  await using started = new AsyncDisposableStack();
+  for (const count of counts) {
+    const service = started.use(await outgate({ port: await freePort(), env: ENV }));
+    const answer = await fetch(`http://127.0.0.1:${service.port}/v1/rules`, {
+      method: "PUT",
+      headers: { Authorization: `Bearer ${API_KEY}`, "Content-Type": "application/json" },
+      body: JSON.stringify({ rules: Array.from({ length: count }, (_, n) => ruleThatNeverApplies(n)) }),
+    });
+    if (!answer.ok) throw new Error(await answer.text());
+    ruled.push({ count, service, shares: [] });
+  }
+  for (let round = -1; round < RULE_ROUNDS; round += 1) {
+    for (const { service, shares } of ruled) {
+      const cpuBefore = cpuMsOf(service.process.pid);
+      const request = (turn: number) => ({ url: targetUrl, body: { amount: turn, to: "acme", note: "x".repeat(120) } });
+      const actions = await run(
+        { ...measuredAt(service.port, "rules"), request },
+        64,
+        round < 0 ? WARM_UP_SECONDS : undefined,
+      );
+      if (round >= 0) shares.push((cpuMsOf(service.process.pid) - cpuBefore) / actions);
+    }
+  }
+  const middleOf = (shares: readonly number[]) => shares.toSorted((a, b) => a - b)[shares.length >> 1] ?? NaN;
+  const least = middleOf(ruled[0]?.shares ?? []);
+  for (const { count, shares } of ruled) {
+    const ms = middleOf(shares);
+    console.log(
+      `${count} rules: ${ms.toPrecision(3)} ms of the processor an action, ${(ms / least).toFixed(2)} of none`,
+    );
+  }
+}
+
+/** In turn one about another method, one about another path, and two expressions that read the body. */
+function ruleThatNeverApplies(n: number): object {
+  const conditions = [
+    { methods: ["DELETE"] },
+    { path: `/v1/other/${n}` },
+    { when: `action.body.amount > ${10_000_000 + n}` },
+    { when: `action.body.to == "nobody${n}" && action.method == "POST"` },
+  ];
+  return { name: `Rule ${n}`, effect: "hold", ...conditions[n % conditions.length] };
 }
 
 /** Of the database as it is read: the size of its files depends on when the log was last written back. */

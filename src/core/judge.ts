@@ -39,6 +39,8 @@ export async function judgeAgain(judge: Judge, action: Action, caller: Caller, n
 export interface Judge {
   /** Decides by the rules that this process knows: the commit of a create checks that they are still in force. */
   judge(requester: Requester, request: ActionRequest, now: Date): Judgement;
+  /** What they say of an action that is about to be sent for the first time; null also if its create was decided by the same rules. */
+  judgeAtSend(action: Action, now: Date): Ruling | null;
   /** Reads what other nodes have changed. */
   reload(): Promise<void>;
   /** Records that a rule refused a request; false: rules were written since, so that it has to be decided again. */

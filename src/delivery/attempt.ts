@@ -2,7 +2,7 @@ import type { SigningUse } from "../core/account-store.ts";
 import { type Action, isExpired, largeBytesOf } from "../core/action.ts";
 import type { EffectiveRetrySettings } from "../core/retry-settings.ts";
 import type { Ruling } from "../core/action-policy.ts";
-import { type Judge, requesterOf } from "../core/judge.ts";
+import type { Judge } from "../core/judge.ts";
 import { bodyMemberOf, DEFAULT_TYPES, sentBody } from "../core/body.ts";
 import type { Bus } from "../core/bus.ts";
 import { type LaneName, StoreUnavailable } from "../core/store.ts";
@@ -71,7 +71,7 @@ interface AttemptDeps {
   readonly requestOf: (action: Action, now: Date) => Promise<OutboundRequest>;
   readonly settlement: Pick<Settlement, "settle" | "unclaim" | "withhold" | "extendLease">;
   /** What the rules of its account say of an action. */
-  readonly judge: Judge["judge"];
+  readonly judgeAtSend: Judge["judgeAtSend"];
   readonly hashOf: HashOf;
   /** How attempts of an action are made, as it is now. */
   readonly retrySettingsOf: (action: Action) => EffectiveRetrySettings;
@@ -151,9 +151,12 @@ export function createAttempt(deps: AttemptDeps): Attempt<Action> {
  * What the rules that are in force now have against the first attempt of an action that no person has approved; null: nothing.
  * Changes of other nodes are known here within seconds; creates are decided by what is in force at their commit.
  */
-function stricterRuling(action: Action, { judge, clock }: Pick<AttemptDeps, "clock" | "judge">): Ruling | null {
+function stricterRuling(
+  action: Action,
+  { judgeAtSend, clock }: Pick<AttemptDeps, "clock" | "judgeAtSend">,
+): Ruling | null {
   if (action.run > 1 || action.attempts > 1) return null;
-  const { ruling } = judge(requesterOf(action), action, clock.now());
+  const ruling = judgeAtSend(action, clock.now());
   if (ruling === null || ruling.effect === "allow") return null;
   const isDecided = action.approvedAt !== null || action.policy?.by === "grant";
   return ruling.effect === "hold" && isDecided ? null : ruling;

@@ -124,7 +124,7 @@ export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
       settlement,
       hashOf,
       retrySettingsOf,
-      judge: (requester, request, now) => rules.judge(requester, request, now),
+      judgeAtSend: (action, now) => rules.judgeAtSend(action, now),
       isPaused: paused.isPaused,
       attemptTimeoutMs,
     }),
