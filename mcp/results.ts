@@ -154,7 +154,7 @@ interface CallOutcome {
   /** Set where a create found an earlier action: the request fields that differ from it. */
   readonly differs?: readonly string[];
   /** How the question of this call ended; shown only while the action is still held. */
-  readonly undecided?: Exclude<ToolDecision["decision"], "approved" | "rejected" | "cancelled"> | null;
+  readonly undecided?: Exclude<ToolDecision["decision"], "approved" | "rejected" | "cancelled" | "refused"> | null;
   /** Why the tool didn't do what it was called for. Only for held actions, since a failed one has its own `error`. */
   readonly error?: object;
 }
@@ -226,7 +226,7 @@ function membersOf(json: string, bodies: Bodies, operations: readonly Operation[
   });
 }
 
-const NESTED: ReadonlySet<string> = new Set(["created_by", "pause", "error"]);
+const NESTED: ReadonlySet<string> = new Set(["created_by", "pause", "policy", "error"]);
 
 function textsOf(values: object): readonly JsonMember[] {
   return Object.entries(values).flatMap(([name, value]) => (value === null ? [] : [[name, JSON.stringify(value)]]));
@@ -374,7 +374,11 @@ function nextStep(
       return `No answer came; the action is still held. Ask again only when your person is there, or send them to ${baseUrl}/approvals.`;
     }
     const byAsking = mayAsk(deps, reader, action) ? "when you ask them with approve, " : "";
-    return `Held for a person, who decides ${byAsking}${elsewhere}. Tell them what it does.`;
+    const held =
+      action.policy?.by === "rule"
+        ? "A rule of the account holds it, see policy: a person decides"
+        : "Held for a person, who decides";
+    return `${held} ${byAsking}${elsewhere}. Tell them what it does.`;
   }
   const late = action.lateResult;
   if (late !== null && isLateSuccess(late) && isTerminal(action.status) && action.status !== "completed") {
@@ -388,6 +392,9 @@ function nextStep(
   }
   if (action.status === "cancelled" && action.finishedAt !== null && isExpired(action, action.finishedAt)) {
     return "It expired before it was sent, and can't be retried. Create a new action if the call is still wanted.";
+  }
+  if (decision === "refused") {
+    return "A rule of the account refuses this call, see policy, and it was not sent. Tell your person; do not create it again.";
   }
   if (decision === "rejected") {
     return "The action was rejected. Tell your person, with decided_by and decision_reason; send it again only if they ask for it, with a reason, and at most twice in 24 hours.";

@@ -50,7 +50,7 @@ export function createAgentServer(deps: AgentDeps): () => McpServer {
 function instructionsOf({ baseUrl, agentApproval }: AgentDeps): string {
   const whoIsAsked =
     agentApproval === "elicit"
-      ? "The approve tool asks that person, unless the hold of a key holds the action; it is never your decision."
+      ? "The approve tool asks that person, unless the hold of a key or a rule of the account holds the action; it is never your decision."
       : `They decide at ${baseUrl}/approvals or by mail; agents' keys can't.`;
   return [
     "Outgate sends HTTP calls for you: it stores them first, signs them, retries them, and holds them for approval if required.",

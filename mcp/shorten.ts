@@ -56,7 +56,7 @@ function commonLength(sizes: readonly number[], room: number): number {
 }
 
 /** Objects of ours, of which the longest members are cut. */
-const NESTED: ReadonlySet<string> = new Set(["late_result", "pause", "created_by", "error"]);
+const NESTED: ReadonlySet<string> = new Set(["late_result", "pause", "policy", "created_by", "error"]);
 
 /** Of these the first members are kept whole. */
 const MAPS: ReadonlySet<string> = new Set(["headers", "metadata", "form"]);

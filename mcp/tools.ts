@@ -264,7 +264,10 @@ async function create(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
   };
   const { request: checked, reason, sync } = withIssues(OPTIONS.issues(options), () => createCheckCreate(deps)(input));
   const { action, differs } = await deps.actionService.create(caller, checked, { reason, sync });
-  const latest = sync ? await waitForEnd(deps, call, action, typeof wait === "number" ? wait : undefined) : action;
+  // A rule has held it: the model tells its person instead of waiting for them.
+  const isHeld = differs === undefined && action.status === "awaiting_approval";
+  const waitSeconds = typeof wait === "number" ? wait : undefined;
+  const latest = sync && !isHeld ? await waitForEnd(deps, call, action, waitSeconds) : action;
   return { json: await describeAction(deps, call, latest, differs === undefined ? {} : { differs }) };
 }
 

@@ -104,8 +104,11 @@ export interface TimelineEntry {
 
 /** How the newest run of an action was decided. */
 export interface LatestDecision {
-  /** `cancelled`: whoever requested it, or somebody else, no longer wants it sent. `unanswered`: nobody decided in time. */
-  readonly decision: "approved" | "rejected" | "cancelled" | "unanswered";
+  /**
+   * `cancelled`: whoever requested it, or somebody else, no longer wants it sent. `refused`: a rule that was written after it was
+   * created refuses it. `unanswered`: nobody decided in time.
+   */
+  readonly decision: "approved" | "rejected" | "cancelled" | "refused" | "unanswered";
   readonly by: Actor | null;
   /** Untrusted text of the person. */
   readonly reason: string | null;
@@ -139,8 +142,11 @@ function endingIn(events: readonly TimelineEvent[]): LatestDecision | null {
   const ending = events.findLast(isEnding);
   if (ending === undefined) return null;
   const { type, actor: by, reason = null, via = null } = ending;
-  if (by === SYSTEM && reason === EXPIRED) return null;
-  return { decision: by === SYSTEM ? "unanswered" : type, by, reason, via };
+  if (by !== SYSTEM) return { decision: type, by, reason, via };
+  if (reason === EXPIRED) return null;
+  // A rule stops an attempt that was about to begin; nobody was asked.
+  const isRefused = events[events.indexOf(ending) - 1]?.type === "not_started";
+  return { decision: isRefused ? "refused" : "unanswered", by, reason, via };
 }
 
 type Decided = Extract<TimelineEvent, { readonly actor: Actor }>;

@@ -180,6 +180,13 @@ function cancelledText({ action, timeline, role }: StoryProps): Child {
   if (late !== null) return late;
   const again = mayDo(role, "retry") ? " Retry it, or edit and resend it." : "";
   if (decision === null) return `It expired before it was sent. ${sent}`;
+  if (decision.decision === "refused") {
+    return (
+      <>
+        <UntrustedText text={decision.reason ?? "A rule refuses this call."} /> {sent}
+      </>
+    );
+  }
   if (decision.decision === "unanswered" || decision.by === null) {
     return `Nobody decided in time, so it was cancelled. ${sent}${again}`;
   }

@@ -69,6 +69,13 @@ describe("the latest decision of an action", () => {
     expect(latestDecision(action, rows)).toEqual({ decision: "unanswered", by: "system", reason, via: null });
   });
 
+  test("is a refusal when a rule stopped it: nobody was asked", () => {
+    const reason = 'The rule "Freeze" refuses this call: Nothing goes out today.';
+    const rows = entries([1, { type: "not_started", reason }], [1, { type: "cancelled", actor: "system", reason }]);
+    const action = anAction({ status: "cancelled", approve: true });
+    expect(latestDecision(action, rows)).toEqual({ decision: "refused", by: "system", reason, via: null });
+  });
+
   test("is told without a reason where the row is gone", () => {
     expect(latestDecision(approvedAction(), [])).toEqual({
       decision: "approved",

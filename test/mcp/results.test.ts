@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { describeAction, describePage, errorOf, errorResult, resultOf } from "../../mcp/results.ts";
 import type { Action, Result } from "../../src/core/action.ts";
 import type { Caller, Role } from "../../src/core/roles.ts";
+import { type ActionPolicy, policyOfHold } from "../../src/core/action-policy.ts";
 import { DomainError, TooEarly } from "../../src/core/domain-error.ts";
 import { hideEchoes } from "../../src/receipts/masking.ts";
 import { FakeClock } from "../support/clock.ts";
@@ -231,10 +232,68 @@ const longest = (overrides: Partial<Action> = {}): Action => {
   });
 };
 
+const RULED: ActionPolicy = {
+  effect: "hold",
+  by: "rule",
+  id: "rul_one",
+  name: "Payments",
+  version: 2,
+  reason: "Ask the finance team first.",
+};
+
+describe("the result of a held action", () => {
+  const held = { status: "awaiting_approval", approve: true, keyId: "key_one" } as const;
+  const byAsking = { era: "modern", answers: null, state: undefined } as const;
+  const stepFor = async (action: Action, role: Role) => {
+    const reader = { caller: callerOf(role), elicitation: byAsking };
+    return JSON.parse(await describeAction(deps, reader, action));
+  };
+
+  test("says which rule holds it, in the owner's words, and that a person decides", async () => {
+    const action = anAction({ ...held, policy: RULED });
+    expect(await stepFor(action, "agent")).toMatchObject({
+      policy: RULED,
+      actions: ["cancel"],
+      next_step:
+        "A rule of the account holds it, see policy: a person decides at https://outgate.example.com/approvals or by the link in the approval mail. Tell them what it does.",
+    });
+    expect((await stepFor(action, "owner")).next_step).toContain(
+      "a person decides when you ask them with approve, at ",
+    );
+  });
+
+  test("names its key or its caller otherwise, and has no member that is null", async () => {
+    for (const by of ["key", "caller"] as const) {
+      const result = await stepFor(anAction({ ...held, policy: policyOfHold(by) }), "agent");
+      expect(result.policy).toEqual({ effect: "hold", by });
+      expect(result.next_step).toStartWith("Held for a person, who decides when you ask them with approve, at ");
+    }
+  });
+
+  test("that a rule refused before it was sent says so, and that nothing is to be created again", async () => {
+    const reason = 'The rule "Payments" refuses this call: Ask the finance team first.';
+    const ended = { at: new Date(0), run: 1, attempt: 1, status: "cancelled" } as const;
+    const events = [{ type: "not_started", reason } as const, { type: "cancelled", actor: "system", reason } as const];
+    const entries = events.map((event, n) => ({ ...ended, seq: n, event }));
+    const action = anAction({ status: "cancelled", approve: true, policy: RULED, finishedAt: new Date(0) });
+    const cancelled = { ...deps, actionService: { timeline: () => Promise.resolve(entries) } };
+    const reader = { caller: callerOf("agent"), elicitation: null };
+    expect(JSON.parse(await describeAction(cancelled, reader, action))).toMatchObject({
+      decision: "refused",
+      decided_by: "system",
+      decision_reason: reason,
+      next_step:
+        "A rule of the account refuses this call, see policy, and it was not sent. Tell your person; do not create it again.",
+    });
+  });
+});
+
 describe("a result", () => {
   test("has at most 16 KiB whatever the action has, and names what is cut", async () => {
     for (const role of ["owner", "agent", "approver", "reader"] as const) {
-      for (const action of [longest(), longest({ status: "awaiting_approval", result: null, lateResult: null })]) {
+      const held = { status: "awaiting_approval", result: null, lateResult: null } as const;
+      const policy = { ...RULED, name: "é".repeat(100), reason: "\u0001".repeat(5_000) };
+      for (const action of [longest(), longest(held), longest({ ...held, policy })]) {
         const text = await textOf(action, role);
         expect([role, Buffer.byteLength(text) <= 16_384]).toEqual([role, true]);
         const value = JSON.parse(text);
