@@ -8,6 +8,7 @@ import { addCompletion } from "./commands/completion.ts";
 import { addChannelCommands } from "./commands/channels.ts";
 import { addHostCommands } from "./commands/hosts.ts";
 import { addLoginCommands } from "./commands/login.ts";
+import { addRuleCommands } from "./commands/rules.ts";
 import { addOverview, addNotificationsAndServer } from "./commands/service.ts";
 import { addSigningCommands } from "./commands/signing.ts";
 import { addSend } from "./commands/send.ts";
@@ -58,6 +59,7 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
   program.commandsGroup("Account (most need an owner key):");
   addAccountCommands(program);
   addHostCommands(program);
+  addRuleCommands(program);
   addChannelCommands(program);
   addSigningCommands(program);
   addNotificationsAndServer(program);

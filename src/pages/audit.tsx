@@ -396,6 +396,7 @@ const PHRASES: Readonly<Record<AuditKind, Phrase>> = {
   rules_changed: ({ detail: { change, name, changed } }) => {
     if (change === "reordered") return "changed the order of the rules";
     if (change === "replaced") return "replaced all rules";
+    if (name === undefined) return "changed the rules";
     const members = change === "changed" ? `: ${text(changed).replaceAll("_", " ")}` : null;
     return sentence`${text(change)} the rule ${<Name text={text(name)} />}${members}`;
   },

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
@@ -588,6 +589,78 @@ describe("outgate pause, pauses, resume and audit", () => {
     await say(["resume", ofHost.id]);
     expect((await say(["pause", "acount"])).code).toBe(1);
     expect((await json(["pauses", "--json"])).value).toEqual({ data: [] } as never);
+  });
+});
+
+describe("outgate rules", () => {
+  const inFile = async (text: string) => {
+    const file = join(await mkdtemp(join(tmpdir(), "outgate-rules-")), "rules.json");
+    await writeFile(file, text);
+    return file;
+  };
+
+  test("adds, lists, exports, applies and removes, and shows what a file changes before it does", async () => {
+    const payments = ["--effect", "hold", "--path", "/payments", "--when", "action.body.amount > 5000"];
+    const hours = ["--between", "18:00-08:00", "--days", "mon,tue", "--timezone", "Europe/Berlin"];
+    const { value } = await json(["rules", "add", "Payments", ...payments, "--method", "post", ...hours, "--json"]);
+    const rule = {
+      name: "Payments",
+      effect: "hold",
+      path: "/payments",
+      when: "action.body.amount > 5000",
+      methods: ["POST"],
+      between: { from: "18:00", to: "08:00", days: ["mon", "tue"], timezone: "Europe/Berlin" },
+    };
+    expect(value).toMatchObject({ ...rule, position: 0, version: 1 });
+    const id = String(Reflect.get(Object(value), "id"));
+    const listed = await say(["rules"], { terminal: true });
+    expect(listed.out).toContain(
+      `1. ${id}  Payments: hold; when action.body.amount > 5000; methods POST; path /payments`,
+    );
+
+    const exported = await say(["rules", "export"]);
+    expect(JSON.parse(exported.out)).toEqual({ rules: [rule] });
+    const same = await say(["rules", "apply", await inFile(exported.out)], { terminal: true });
+    expect(same.out.trim()).toBe("Nothing differs.");
+
+    const other = [
+      { name: "Deletes", effect: "refuse", methods: ["DELETE"] },
+      { ...rule, when: "true", explain: true },
+    ];
+    const file = await inFile(JSON.stringify({ rules: other }));
+    const tried = await say(["rules", "apply", file, "--dry-run"], { terminal: true });
+    expect(tried.out.trim().split(/\r?\n/)).toEqual([
+      "added    Deletes",
+      "changed  Payments: when, explain",
+      "Nothing was changed: --dry-run.",
+    ]);
+    expect(JSON.parse((await say(["rules", "export"])).out)).toEqual({ rules: [rule] });
+    const applied = { added: ["Deletes"], changed: [{ name: "Payments", members: ["when", "explain"] }] };
+    expect((await json(["rules", "apply", file])).value).toEqual({
+      ...applied,
+      removed: [],
+      reordered: false,
+    } as never);
+    const { value: now } = await json(["rules", "--json"]);
+    expect(now).toMatchObject({ data: [{ name: "Deletes" }, { id, name: "Payments", version: 2 }] });
+
+    expect((await say(["rules", "remove", id])).code).toBe(0);
+    expect((await say(["rules", "remove", id])).code).toBe(1);
+    const none = await say(["rules", "apply", "-"], { input: `{"rules":[]}` });
+    expect(JSON.parse(none.out)).toEqual({ added: [], changed: [], removed: ["Deletes"], reordered: false });
+  });
+
+  test("says what is wrong with a rule or a file", async () => {
+    for (const wrong of [[], ["--effect", "hold", "--between", "18:00"], ["--effect", "hold", "--days", "mon"]])
+      expect((await say(["rules", "add", "Odd", ...wrong])).code).toBe(2);
+    const when = await say(["rules", "add", "Odd", "--effect", "hold", "--when", "action.amount > 1"]);
+    expect([when.code, when.err]).toEqual([1, expect.stringContaining("when: ")]);
+    expect((await say(["rules", "apply", await inFile("[]")])).code).toBe(2);
+    expect((await say(["rules", "apply", await inFile("{}")])).err).toContain("as `outgate rules export` prints it");
+    for (const more of [[], ["--dry-run"]]) {
+      const odd = await say(["rules", "apply", await inFile(`{"rules":[{"name":"Odd","effect":"ask"}]}`), ...more]);
+      expect([odd.code, odd.err]).toEqual([1, expect.stringContaining("rules.0.effect")]);
+    }
   });
 });
 

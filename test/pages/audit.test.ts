@@ -126,6 +126,21 @@ const SENTENCES: readonly (readonly [AuditRow, string])[] = [
     row("channel_changed", "chn_1", { changed: "name, remind_after_minutes" }),
     "dana changed the channel ops: name, remind after minutes.",
   ],
+  [
+    row("rules_changed", "rul_1", { change: "added", name: "Payments", effect: "hold" }),
+    "dana added the rule Payments.",
+  ],
+  [
+    row("rules_changed", "rul_1", { change: "changed", name: "Payments", changed: "body_bytes, when" }),
+    "dana changed the rule Payments: body bytes, when.",
+  ],
+  [row("rules_changed", "rul_1", { change: "removed", name: "Payments" }), "dana removed the rule Payments."],
+  [row("rules_changed", "", { change: "reordered" }), "dana changed the order of the rules."],
+  [row("rules_changed", "", { change: "replaced", rules: 2 }), "dana replaced all rules."],
+  [
+    row("refused_by_rule", "rul_1", { method: "DELETE", host: "api.example.com", name: "Production" }),
+    "dana was refused DELETE api.example.com by the rule Production.",
+  ],
   [row("channel_removed", "chn_9"), "dana removed a channel."],
   [row("channel_tested", "chn_1", { delivered: false }), "dana tested the channel ops, which failed."],
   [

@@ -1,0 +1,216 @@
+import type { CreateRule, ReplaceRules, Rule } from "../../client/openapi.ts";
+import { type CliCommand, given, readValue, several, UsageError, wholeNumber } from "../command.ts";
+import { visible } from "../../observability/terminal.ts";
+import { jsonText, parseObject } from "../output.ts";
+import { addServiceCommand, JSON_OPTION, type Session, withSession } from "../session.ts";
+
+type Definition = ReplaceRules["rules"][number];
+
+/** The commands about what is held or refused. */
+export function addRuleCommands(program: CliCommand): void {
+  const rules = addServiceCommand(
+    program,
+    "rules",
+    "show or set what is held, refused or allowed (set: owner key)",
+  ).usage(
+    "[list] | rules add <name> --effect <effect> [options] | rules remove <id> | rules export | rules apply <file> [--dry-run]",
+  );
+  addServiceCommand(rules, "list", "show the rules in the order in which they are asked", { isDefault: true })
+    .option(...JSON_OPTION)
+    .runs(withSession(listRules));
+  addServiceCommand(rules, "add <name>", "add a rule behind all others, or --before one of them")
+    .choice("--effect <effect>", "hold: a person decides; refuse: nothing is created; allow: no later rule is asked", [
+      "hold",
+      "refuse",
+      "allow",
+    ])
+    .option("--when <expression>", "a condition in CEL, such as 'action.body.amount > 5000'; @file and - read it")
+    .option("--key <id>", "a key whose calls it is about; several: repeat it", several)
+    .option("--method <method>", "a method; several: repeat it", several)
+    .option("--host <host>", "a host, or *.example.com; several: repeat it", several)
+    .option("--path <path>", "the beginning of the path, in whole segments; * stands for one")
+    .choice("--body-kind <kind>", "what the body is", ["none", "json", "form", "text", "base64"])
+    .option("--body-over <bytes>", "the body has more bytes", wholeNumber("body-over", 0))
+    .option("--between <times>", "a time of day, such as 18:00-08:00; takes --timezone")
+    .option("--days <days>", "for --between: the days on which it begins, such as mon,tue")
+    .option("--timezone <zone>", "for --between: a time zone, such as Europe/Berlin")
+    .option("--message <text>", "what the agent is told whose call is held or refused")
+    .option("--explain", "agents are told what the rule compares")
+    .option("--before <id>", "the rule that it is put before")
+    .option(...JSON_OPTION)
+    .examples([
+      [
+        `outgate rules add "Big payments" --effect hold --path /payments --when 'action.body.amount > 5000'`,
+        "a person decides on payments above 5000",
+      ],
+    ])
+    .runs(withSession(addRule));
+  addServiceCommand(rules, "remove <id>", "remove a rule").runs(
+    withSession(async ({ client, io }, _options, id) => {
+      await client.removeRule(id);
+      io.err(`${visible(id)} is removed.\n`);
+    }),
+  );
+  addServiceCommand(rules, "export", "print the rules as the file that apply takes").runs(
+    withSession(async ({ client, io }) => {
+      const { data } = await client.listRules();
+      io.out(jsonText({ rules: data.map(definitionOf) }, true));
+    }),
+  );
+  addServiceCommand(
+    rules,
+    "apply <file>",
+    "put the rules of a file in force in place of all others; - reads standard input",
+  )
+    .option("--dry-run", "print what would change, and change nothing")
+    .option(...JSON_OPTION)
+    .runs(withSession(applyRules));
+}
+
+async function listRules({ client, print, say }: Session): Promise<void> {
+  const { data } = await client.listRules();
+  print({ data }, () => data.map(ruleText).join("\n"));
+  if (data.length === 0) say("There are no rules.");
+}
+
+interface AddOptions extends Pick<CreateRule, "effect" | "path" | "message" | "explain" | "before"> {
+  readonly when?: string;
+  readonly key?: string[];
+  readonly method?: string[];
+  readonly host?: string[];
+  readonly bodyKind?: NonNullable<CreateRule["body_kind"]>;
+  readonly bodyOver?: number;
+  readonly between?: string;
+  readonly days?: string;
+  readonly timezone?: string;
+}
+
+async function addRule(session: Session, options: Partial<AddOptions>, name: string): Promise<void> {
+  const { effect, when, key: keys, method, host: hosts, path, bodyKind, bodyOver, message, explain, before } = options;
+  if (effect === undefined) throw new UsageError("rules add takes --effect hold, refuse or allow.");
+  const rule = await session.client.createRule({
+    name,
+    effect,
+    ...given({
+      when: when === undefined ? undefined : (await readValue(when, session.io)).trim(),
+      keys,
+      // Safe: the service refuses what is no method.
+      methods: method?.map((one) => one.toUpperCase()) as CreateRule["methods"],
+      hosts,
+      path,
+      body_kind: bodyKind,
+      body_bytes: bodyOver === undefined ? undefined : { over: bodyOver },
+      between: windowIn(options),
+      message,
+      explain,
+      before,
+    }),
+  });
+  session.print(rule, () => ruleText(rule));
+}
+
+function windowIn({ between, days, timezone }: Partial<AddOptions>): CreateRule["between"] {
+  if (between === undefined) {
+    if (days === undefined && timezone === undefined) return undefined;
+    throw new UsageError("--days and --timezone are for --between.");
+  }
+  const [from = "", to, ...more] = between.split("-").map((time) => time.trim());
+  if (to === undefined || more.length > 0) throw new UsageError("--between takes two times, such as 18:00-08:00.");
+  if (timezone === undefined) throw new UsageError("--between takes --timezone, such as --timezone Europe/Berlin.");
+  // Safe: the service refuses what is no day.
+  const named = days?.split(",").map((day) => day.trim().toLowerCase()) as NonNullable<CreateRule["between"]>["days"];
+  return { from, to, ...given({ days: named }), timezone };
+}
+
+/** What a file changes, by the names of rules. */
+interface Difference {
+  readonly added: readonly string[];
+  readonly changed: readonly { readonly name: string; readonly members: readonly string[] }[];
+  readonly removed: readonly string[];
+  readonly reordered: boolean;
+}
+
+async function applyRules(session: Session, { dryRun = false }: { dryRun?: boolean }, file: string): Promise<void> {
+  const { client, io, print } = session;
+  const written = parseObject(await readValue(file === "-" ? file : `@${file}`, io), "The file");
+  if (!Array.isArray(written["rules"])) {
+    throw new UsageError('The file must be { "rules": [ … ] }, as `outgate rules export` prints it.');
+  }
+  // Safe: the service refuses what is no rule.
+  const wanted = written as ReplaceRules;
+  const before = (await client.listRules()).data.map(definitionOf);
+  // It refuses what is no rule.
+  if (dryRun) await client.dryRunRules({ ...wanted, last: 1 });
+  // As written by the service, so that what it leaves out is no difference.
+  const after = dryRun ? wanted.rules : (await client.replaceRules(wanted)).data.map(definitionOf);
+  const difference = differenceOf(before, after);
+  print(difference, () => differenceText(difference, dryRun));
+}
+
+function differenceOf(before: readonly Definition[], after: readonly Definition[]): Difference {
+  const old = new Map(before.map((rule) => [rule.name, rule]));
+  const names = new Set(after.map(({ name }) => name));
+  const kept = after.filter(({ name }) => old.has(name));
+  const keptBefore = before.filter(({ name }) => names.has(name));
+  return {
+    added: after.filter(({ name }) => !old.has(name)).map(({ name }) => name),
+    changed: kept.flatMap((rule) => {
+      const members = changedMembers(old.get(rule.name) ?? rule, rule);
+      return members.length === 0 ? [] : [{ name: rule.name, members }];
+    }),
+    removed: before.filter(({ name }) => !names.has(name)).map(({ name }) => name),
+    reordered: kept.some(({ name }, place) => keptBefore[place]?.name !== name),
+  };
+}
+
+function changedMembers(before: Definition, after: Definition): readonly string[] {
+  const members = new Map(Object.entries(before));
+  const later = new Map(Object.entries(after));
+  return [...new Set([...members.keys(), ...later.keys()])].filter(
+    (member) => inOrder(members.get(member)) !== inOrder(later.get(member)),
+  );
+}
+
+/** JSON text that is equal for equal values. */
+function inOrder(value: unknown): string | undefined {
+  return JSON.stringify(value, (_name, one: unknown) =>
+    typeof one === "object" && one !== null && !Array.isArray(one) && !("rawJSON" in one)
+      ? Object.fromEntries(Object.entries(one).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : one,
+  );
+}
+
+function differenceText({ added, changed, removed, reordered }: Difference, isDryRun: boolean): string {
+  const lines = [
+    ...added.map((name) => `added    ${visible(name)}`),
+    ...changed.map(({ name, members }) => `changed  ${visible(name)}: ${visible(members.join(", "))}`),
+    ...removed.map((name) => `removed  ${visible(name)}`),
+    ...(reordered ? ["The order is another one."] : []),
+  ];
+  if (lines.length === 0) return "Nothing differs.";
+  return [...lines, isDryRun ? "Nothing was changed: --dry-run." : "These rules are in force."].join("\n");
+}
+
+/** What a file says of a rule. */
+function definitionOf(rule: Rule): Definition {
+  const {
+    id: _id,
+    position: _position,
+    version: _version,
+    created_at: _createdAt,
+    created_by: _createdBy,
+    changed_at: _changedAt,
+    changed_by: _changedBy,
+    ...definition
+  } = rule;
+  return definition;
+}
+
+function ruleText(rule: Rule): string {
+  const { name, effect, ...conditions } = definitionOf(rule);
+  const parts = Object.entries(conditions).map(([member, value]) => {
+    const isPlain = typeof value === "string" || Array.isArray(value);
+    return `${member.replaceAll("_", " ")} ${isPlain ? String(value) : inOrder(value)}`;
+  });
+  return `${rule.position + 1}. ${rule.id}  ${visible(`${name}: ${effect}${parts.length === 0 ? "" : `; ${parts.join("; ")}`}`)}`;
+}
