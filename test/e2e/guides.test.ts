@@ -9,7 +9,7 @@ import { OWNER_KEY, Service } from "../support/service.ts";
 setDefaultTimeout(60_000);
 
 /** Those of the others have tests of their own: recipes, find, people, operations, deploy. */
-const RUN = new Set(["start", "delivery", "verify", "extensions", "approvals", "cli"]);
+const RUN = new Set(["start", "delivery", "verify", "extensions", "approvals", "rules", "cli"]);
 
 const blocksOf = (text: string) => [...text.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, block = ""]) => block);
 
@@ -44,6 +44,8 @@ describe("a command of the guides", () => {
     const bin = join(service.folder, ".bin");
     mkdirSync(bin);
     writeFileSync(join(service.folder, "order.json"), '{"order":7}');
+    const rules = GUIDES.find(({ name }) => name === "rules")?.text ?? "";
+    writeFileSync(join(service.folder, "rules.json"), /^```json\n([\s\S]*?)^```/m.exec(rules)?.[1] ?? "");
     const asNpm = `#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift\nexec '${process.execPath}' '${COMMAND_LINE}' "$@"\n`;
     writeFileSync(join(bin, "npm"), asNpm);
     chmodSync(join(bin, "npm"), 0o755);

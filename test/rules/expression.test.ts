@@ -322,3 +322,13 @@ describe("refused, with the place and what to do", () => {
     expect(refusal("(".repeat(4_000)).message).toContain("64");
   });
 });
+
+test("every expression of the guide is one", async () => {
+  const guide = await Bun.file(new URL("../../docs/rules.md", import.meta.url)).text();
+  const [, table = ""] = /Some that are often wanted:\n([\s\S]*?)\n## /.exec(guide) ?? [];
+  const expressions = [...table.matchAll(/^\| `(.*?)` \|/gm)].map(([, text = ""]) =>
+    text.replaceAll(String.raw`\|`, "|"),
+  );
+  expect(expressions).toHaveLength(8);
+  for (const text of expressions) expect(compileExpression(text)).toMatchObject({ expression: { text } });
+});
