@@ -403,7 +403,7 @@ const PHRASES: Readonly<Record<AuditKind, Phrase>> = {
   refused_by_rule: ({ detail: { method, host, name } }) =>
     sentence`was refused ${text(method)} ${<Name text={text(host)} />} by the rule ${<Name text={text(name)} />}`,
   grant_used: ({ detail: { method, host, used, calls } }) =>
-    sentence`was allowed ${text(method)} ${<Name text={text(host)} />} by a grant, ${text(used)} of ${text(calls)}`,
+    sentence`was allowed ${text(method)} ${<Name text={text(host)} />} by a grant${usesText(used, calls)}`,
   grant_ended: () => "ended a grant",
   channel_added: ({ detail: { name, kind } }) =>
     sentence`added the ${CHANNEL_WORDS[text(kind)] ?? text(kind)} channel ${<Name text={text(name)} />}`,
@@ -447,6 +447,11 @@ const CHANNEL_WORDS: Readonly<Record<string, string>> = { mail: "email", slack: 
 /** A word of a detail; empty where an older version did not write it. */
 function text(value: AuditDetail[string] | undefined): string {
   return typeof value === "string" ? value : "";
+}
+
+/** Of a grant: how many of its calls are used. */
+function usesText(used: AuditDetail[string] | undefined, calls: AuditDetail[string] | undefined): string | null {
+  return typeof used === "number" && typeof calls === "number" ? `, ${number(used)} of ${number(calls)}` : null;
 }
 
 function timesText(count: AuditDetail[string] | undefined): string | null {

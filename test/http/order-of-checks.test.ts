@@ -97,6 +97,7 @@ describe("a path", () => {
         "/v1/bulk/": "blk_",
         "/v1/channels/": "chn_",
         "/v1/rules/": "rul_",
+        "/v1/grants/": "grt_",
       };
       // A body is read before the id is.
       const bodies = { "/v1/people/": `{"role":"reader"}`, "/v1/rules/": `{"effect":"hold"}` };

@@ -141,6 +141,11 @@ const SENTENCES: readonly (readonly [AuditRow, string])[] = [
     row("refused_by_rule", "rul_1", { method: "DELETE", host: "api.example.com", name: "Production" }),
     "dana was refused DELETE api.example.com by the rule Production.",
   ],
+  [
+    row("grant_used", "grt_1", { method: "POST", host: "api.example.com", used: 3, calls: 20 }),
+    "dana was allowed POST api.example.com by a grant, 3 of 20.",
+  ],
+  [row("grant_ended", "grt_1"), "dana ended a grant."],
   [row("channel_removed", "chn_9"), "dana removed a channel."],
   [row("channel_tested", "chn_1", { delivered: false }), "dana tested the channel ops, which failed."],
   [

@@ -234,7 +234,7 @@ const GROUPS: readonly (readonly [title: string, ...paths: readonly string[]])[]
   ["Keys and account", "/v1/keys", "/v1/account", "/v1/first-steps", "/v1/audit", "/auth/"],
   ["People", "/v1/people", "/v1/invitations"],
   ["Hosts and pauses", "/v1/hosts", "/v1/defaults", "/v1/pauses"],
-  ["Rules", "/v1/rules"],
+  ["Rules and grants", "/v1/rules", "/v1/grants"],
   ["Channels", "/v1/channels"],
   ["Signatures and callbacks", "/v1/signing-", "/v1/callback-hosts"],
   ["Server", "/v1/server"],
