@@ -1,8 +1,9 @@
 import { and, eq, ne } from "drizzle-orm";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import { CALLBACK_HOSTS_MAX, HOST_SETTINGS_MAX } from "../../src/core/limits.ts";
+import { hasValues } from "../sql/dialect.ts";
 import { settingsLock } from "../sql/locks.ts";
-import { addToAudit } from "./audit.ts";
+import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, type Tables, type Tx } from "./command.ts";
 import { HOST_SETTINGS_VERSION, setFact } from "./facts.ts";
 
@@ -33,10 +34,9 @@ export const putCallbackHost = command(
 /** Returns whether the host was listed. */
 export const removeCallbackHost = command(async (tx, { accountId, host, audit }: Audited & Place) => {
   const { callbackHosts } = tx.tables;
-  const isHost = and(eq(callbackHosts.accountId, accountId), eq(callbackHosts.host, host));
+  const isHost = hasValues(callbackHosts, { accountId, host });
   const removed = await tx.db.delete(callbackHosts).where(isHost).returning({ host: callbackHosts.host });
-  if (removed.length > 0) await addToAudit(tx, audit);
-  return removed.length > 0;
+  return addIfWritten(tx, removed, audit);
 });
 
 interface Versioned extends Audited {
@@ -62,7 +62,7 @@ export const putHostSettings = command(
 /** Removes the settings for a host; returns whether there were some. */
 export const removeHostSettings = command(async (tx, { accountId, host, ...written }: Versioned & Place) => {
   const { hostSettings } = tx.tables;
-  const isRow = and(eq(hostSettings.accountId, accountId), eq(hostSettings.host, host));
+  const isRow = hasValues(hostSettings, { accountId, host });
   const removed = await tx.db.delete(hostSettings).where(isRow).returning({ host: hostSettings.host });
   if (removed.length > 0) await tell(tx, written);
   return removed.length > 0;

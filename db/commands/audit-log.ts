@@ -1,12 +1,13 @@
-import { and, lt, lte, max, min } from "drizzle-orm";
-import type { AuditEntry } from "../../src/core/audit.ts";
+import { and, desc, eq, gte, isNull, lt, lte, max, min, or } from "drizzle-orm";
+import type { AuditEntry, AuditStore } from "../../src/core/audit.ts";
+import { AUDIT_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
+import type { StoreContext } from "../sql/context.ts";
+import { read } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
-import { command } from "./command.ts";
+import { command, PRUNE_ROWS } from "./command.ts";
 
 /** Adds an entry that belongs to no other write. */
 export const record = command((tx, entry: AuditEntry) => addToAudit(tx, entry));
-
-const PRUNE_ROWS = 500;
 
 /**
  * Deletes entries of then or earlier, but never the newest, whose number would be given out again; returns whether there may
@@ -20,3 +21,56 @@ export const prune = command(async ({ db, tables: { audit } }, { until }: Readon
   const isOld = and(lt(audit.seq, first + PRUNE_ROWS), lt(audit.seq, last), lte(audit.at, until));
   return (await db.delete(audit).where(isOld).returning({ seq: audit.seq })).length === PRUNE_ROWS;
 });
+
+const LAST_SCANNED = read({ accountId: "text", before: "number" }, ({ db, tables: { audit } }, arg) => {
+  const before = and(eq(audit.accountId, arg.accountId), lt(audit.seq, arg.before));
+  const scanned = db.select({ seq: audit.seq }).from(audit).where(before).orderBy(desc(audit.seq));
+  return scanned.limit(1).offset(AUDIT_SCAN_ROWS_MAX - 1);
+});
+
+const PAGE = read(
+  {
+    ...({ accountId: "text", before: "number", from: "number", limit: "number" } as const),
+    ...({ kinds: "list?", actors: "list?", since: "time?", until: "time?" } as const),
+  },
+  ({ db, tables: { audit }, isOneOf }, arg) =>
+    db
+      .select()
+      .from(audit)
+      .where(
+        and(
+          eq(audit.accountId, arg.accountId),
+          lt(audit.seq, arg.before),
+          gte(audit.seq, arg.from),
+          or(isNull(arg.kinds), isOneOf(audit.kind, arg.kinds)),
+          or(isNull(arg.actors), isOneOf(audit.actor, arg.actors)),
+          or(isNull(arg.since), gte(audit.at, arg.since)),
+          or(isNull(arg.until), lt(audit.at, arg.until)),
+        ),
+      )
+      .orderBy(desc(audit.seq))
+      .limit(arg.limit),
+);
+
+/** The audit log. Rows are never changed, and only `prune` deletes them. */
+export function createAuditStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): AuditStore {
+  return {
+    record: (entry) => writer.run(record, entry),
+    async page({ accountId, kinds, actors, since, until, limit, ...page }) {
+      const before = page.before ?? Number.MAX_SAFE_INTEGER;
+      // Bounds the scan of this page. An index by actor or kind would be written with every entry, for pages that one read
+      // of this many rows of the account's own index fills nearly always.
+      const last = await LAST_SCANNED.get(reader, { accountId, before });
+      const filter = { since, until, kinds: anyIfEmpty(kinds), actors: anyIfEmpty(actors) };
+      const range = { accountId, before, from: last?.seq ?? 0, limit: limit + 1 };
+      const found = await PAGE.all(reader, { ...range, ...filter });
+      const rows = found.slice(0, limit);
+      return { rows, before: found.length > limit ? (rows.at(-1)?.seq ?? null) : (last?.seq ?? null) };
+    },
+    prune: (until) => writer.run(prune, { until }),
+  };
+}
+
+function anyIfEmpty(values: readonly string[]): readonly string[] | null {
+  return values.length === 0 ? null : values;
+}

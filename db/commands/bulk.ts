@@ -1,10 +1,13 @@
-import { and, eq, inArray, isNotNull, lte } from "drizzle-orm";
+import { and, desc, eq, inArray, isNotNull, lt, lte } from "drizzle-orm";
 import type { AuditEntry } from "../../src/core/audit.ts";
-import type { BulkEnd, BulkJob, BulkJobEnd } from "../../src/core/bulk-job.ts";
+import type { BulkEnd, BulkJob, BulkJobEnd, BulkStore } from "../../src/core/bulk-job.ts";
 import { BULK_JOBS_MAX, BULK_RUNNING_MAX } from "../../src/core/limits.ts";
+import type { StoreContext } from "../sql/context.ts";
+import { hasValues } from "../sql/dialect.ts";
 import { bulkLock } from "../sql/locks.ts";
-import { addToAudit } from "./audit.ts";
-import { command, countRows, hasRow } from "./command.ts";
+import { read } from "../sql/read.ts";
+import { addIfWritten, addToAudit } from "./audit.ts";
+import { command, countRows, hasRow, PRUNE_ROWS } from "./command.ts";
 import { insertList, updateList } from "./lists.ts";
 
 interface AddArgs {
@@ -20,7 +23,7 @@ export const add = command(
   async (tx, { job, actions, audit }: AddArgs) => {
     const { bulkJobs } = tx.tables;
     const isOfAccount = eq(bulkJobs.accountId, job.accountId);
-    const isRunning = and(isOfAccount, eq(bulkJobs.status, "running"));
+    const isRunning = hasValues(bulkJobs, { accountId: job.accountId, status: "running" });
     if ((await countRows(tx, bulkJobs, isRunning)) >= BULK_RUNNING_MAX) return false;
     if ((await countRows(tx, bulkJobs, isOfAccount)) >= BULK_JOBS_MAX) return false;
     await tx.db.insert(bulkJobs).values(job);
@@ -46,13 +49,12 @@ function settledAs(end: BulkEnd): readonly (string | null)[] {
 /** Writes what became of actions that waited. The job's counts are counted anew, so that nothing counts twice after a crash. */
 export const settle = command(async (tx, { jobId, ends }: Readonly<{ jobId: string; ends: readonly BulkEnd[] }>) => {
   const { bulkJobs, bulkResults } = tx.tables;
-  const isOfJob = eq(bulkResults.jobId, jobId);
   await tx.lists.update(
     SETTLE,
     ends.map((end) => [...settledAs(end), jobId, end.id, "waiting"]),
   );
-  const done = await countRows(tx, bulkResults, and(isOfJob, eq(bulkResults.status, "done")));
-  const failed = await countRows(tx, bulkResults, and(isOfJob, eq(bulkResults.status, "failed")));
+  const done = await countRows(tx, bulkResults, hasValues(bulkResults, { jobId, status: "done" }));
+  const failed = await countRows(tx, bulkResults, hasValues(bulkResults, { jobId, status: "failed" }));
   await tx.db.update(bulkJobs).set({ done, failed }).where(eq(bulkJobs.id, jobId));
 });
 
@@ -67,14 +69,10 @@ export const end = command(async (tx, { id, status, at, by, audit }: EndArgs) =>
   const ended = await tx.db
     .update(bulkJobs)
     .set({ status, finishedAt: at, stoppedBy: by })
-    .where(and(eq(bulkJobs.id, id), eq(bulkJobs.status, "running")))
+    .where(hasValues(bulkJobs, { id, status: "running" }))
     .returning({ id: bulkJobs.id });
-  if (ended.length === 0) return false;
-  await addToAudit(tx, audit);
-  return true;
+  return addIfWritten(tx, ended, audit);
 });
-
-const PRUNE_ROWS = 500;
 
 /** Deletes results of the job that ended first, if that is until then, and the job with the last; returns whether there may be more. */
 export const prune = command(async (tx, { until }: Readonly<{ until: Date }>) => {
@@ -92,3 +90,64 @@ export const prune = command(async (tx, { until }: Readonly<{ until: Date }>) =>
   if (!(await hasRow(tx, bulkResults, isOfJob))) await tx.db.delete(bulkJobs).where(eq(bulkJobs.id, first.id));
   return true;
 });
+
+const FIND = read({ accountId: "text", id: "text" }, ({ db, tables: { bulkJobs } }, arg) =>
+  db.select().from(bulkJobs).where(hasValues(bulkJobs, arg)),
+);
+
+const LIST = read({ accountId: "text", before: "text", limit: "number" }, ({ db, tables: { bulkJobs } }, arg) => {
+  const earlier = and(eq(bulkJobs.accountId, arg.accountId), lt(bulkJobs.id, arg.before));
+  return db.select().from(bulkJobs).where(earlier).orderBy(desc(bulkJobs.id)).limit(arg.limit);
+});
+
+const RUNNING = read({ limit: "number" }, ({ db, tables: { bulkJobs } }, arg) =>
+  db.select().from(bulkJobs).where(eq(bulkJobs.status, "running")).orderBy(bulkJobs.id).limit(arg.limit),
+);
+
+const results = (by: "any" | "status") =>
+  read({ jobId: "text", status: "text?", before: "text", limit: "number" }, ({ db, tables: { bulkResults } }, arg) => {
+    const { jobId, actionId, run, status, actionStatus, code, message } = bulkResults;
+    const isStatus = by === "any" ? undefined : eq(status, arg.status);
+    return db
+      .select({ id: actionId, run, status, actionStatus, code, message })
+      .from(bulkResults)
+      .where(and(eq(jobId, arg.jobId), lt(actionId, arg.before), isStatus))
+      .orderBy(desc(actionId))
+      .limit(arg.limit);
+  });
+
+const RESULTS = { any: results("any"), status: results("status") };
+
+const WAITING = read({ jobId: "text", limit: "number" }, ({ db, tables: { bulkResults } }, { jobId, limit }) => {
+  const waiting = db.select({ id: bulkResults.actionId, run: bulkResults.run }).from(bulkResults);
+  const isWaiting = hasValues(bulkResults, { jobId, status: "waiting" });
+  return waiting.where(isWaiting).orderBy(desc(bulkResults.actionId)).limit(limit);
+});
+
+const MEMBER = read({ accountId: "text", personId: "text" }, ({ db, tables: { people, members } }, arg) =>
+  db
+    .select({ email: people.email, role: members.role })
+    .from(members)
+    .innerJoin(people, eq(people.id, members.personId))
+    .where(hasValues(members, arg)),
+);
+
+const AFTER_ALL_IDS = "\u{10ffff}";
+
+export function createBulkStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): BulkStore {
+  return {
+    add: (job, actions, audit) => writer.run(add, { job, actions, audit }),
+    find: (accountId, id) => FIND.get(reader, { accountId, id }),
+    list: (accountId, before, limit) => LIST.all(reader, { accountId, before: before ?? AFTER_ALL_IDS, limit }),
+    results(jobId, { status, before, limit }) {
+      const by = status === null ? "any" : "status";
+      return RESULTS[by].all(reader, { jobId, status, before: before ?? AFTER_ALL_IDS, limit });
+    },
+    running: (limit) => RUNNING.all(reader, { limit }),
+    waiting: (jobId, limit) => WAITING.all(reader, { jobId, limit }),
+    settle: (jobId, ends) => writer.run(settle, { jobId, ends }),
+    end: (id, how, audit) => writer.run(end, { id, ...how, audit }),
+    member: (accountId, personId) => MEMBER.get(reader, { accountId, personId }),
+    prune: (until) => writer.run(prune, { until }),
+  };
+}

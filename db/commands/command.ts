@@ -1,5 +1,5 @@
-import { count, DrizzleQueryError, type SQL, sql } from "drizzle-orm";
-import type { SQLiteTable } from "drizzle-orm/sqlite-core";
+import { count, DrizzleQueryError, inArray, type SQL, sql } from "drizzle-orm";
+import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
 import type { Lock } from "../sql/sql.ts";
 import type { describeTables } from "../tables.ts";
@@ -88,6 +88,15 @@ export async function hasRow({ db }: Tx, table: SQLiteTable, condition?: SQL): P
         .limit(1)
     ).length > 0
   );
+}
+
+/** Rows that one command deletes, so that it never blocks the writer for long. */
+export const PRUNE_ROWS = 500;
+
+/** Deletes rows that a condition holds for, `PRUNE_ROWS` at most; returns how many. */
+export async function deleteSome({ db }: Tx, key: SQLiteColumn, condition: SQL | undefined): Promise<number> {
+  const some = db.select({ key }).from(key.table).where(condition).limit(PRUNE_ROWS);
+  return (await db.delete(key.table).where(inArray(key, some)).returning({ key })).length;
 }
 
 /** A command and the arguments for it, which cross a thread: plain objects, lists, texts, numbers and dates. */

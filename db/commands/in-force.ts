@@ -1,5 +1,7 @@
-import { and, eq, isNull, sql } from "drizzle-orm";
+import { and, isNull } from "drizzle-orm";
 import type { Pause } from "../../src/core/pause.ts";
+import type { LaneName } from "../../src/core/store.ts";
+import { hasValues } from "../sql/dialect.ts";
 import type { Tx } from "./command.ts";
 import type { Lists } from "./lists.ts";
 import { read } from "../sql/read.ts";
@@ -11,36 +13,17 @@ export async function findInForce(
   { db, tables: { pauses } }: Tx,
   { accountId, kind, subject }: Subject,
 ): Promise<Pause | undefined> {
-  const isOfSubject = and(eq(pauses.accountId, accountId), eq(pauses.kind, kind), eq(pauses.subject, subject));
-  const [found] = await db
-    .select()
-    .from(pauses)
-    .where(and(isOfSubject, isNull(pauses.endedAt)));
-  return found;
+  const isInForce = and(hasValues(pauses, { accountId, kind, subject }), isNull(pauses.endedAt));
+  return (await db.select().from(pauses).where(isInForce))[0];
 }
 
-const PAUSE = read(
-  { accountId: "text", kind: "text", subject: "text" },
-  ({ db, tables: { pauses } }, { accountId, kind, subject }) =>
-    db
-      .select({ id: pauses.id })
-      .from(pauses)
-      .where(
-        and(
-          eq(pauses.accountId, accountId),
-          eq(pauses.kind, sql`${kind}`),
-          eq(pauses.subject, subject),
-          isNull(pauses.endedAt),
-        ),
-      ),
-);
+const PAUSE = read({ accountId: "text", kind: "text", subject: "text" }, ({ db, tables: { pauses } }, arg) => {
+  const isInForce = and(hasValues(pauses, arg), isNull(pauses.endedAt));
+  return db.select({ id: pauses.id }).from(pauses).where(isInForce);
+});
 
 /** What holds back an action of a lane if it is paused. */
-export function pausesOf({
-  accountId,
-  keyId,
-  host,
-}: Readonly<Record<"accountId" | "keyId" | "host", string>>): readonly Subject[] {
+export function pausesOf({ accountId, keyId, host }: LaneName): readonly Subject[] {
   return [
     { accountId, kind: "account", subject: "" },
     { accountId, kind: "key", subject: keyId },

@@ -1,10 +1,16 @@
-import { and, eq, inArray, isNull, lte } from "drizzle-orm";
+import { and, desc, eq, inArray, isNull, lte, type SQL, sql, type SQLWrapper } from "drizzle-orm";
+import type { Action } from "../../src/core/action.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
-import { PAUSES_MAX } from "../../src/core/limits.ts";
-import type { Pause, PauseEnd, Paused } from "../../src/core/pause.ts";
+import { PAUSES_MAX, TIMELINE_PAUSES_MAX } from "../../src/core/limits.ts";
+import type { Pause, PauseEnd, PauseStore, Paused } from "../../src/core/pause.ts";
+import type { Queue } from "../../src/core/store.ts";
+import type { StoreContext } from "../sql/context.ts";
+import { type Dialect, hasValues, type LaneSql } from "../sql/dialect.ts";
+import { findPendingIds } from "../sql/find.ts";
 import { pauseLock } from "../sql/locks.ts";
-import { addToAudit } from "./audit.ts";
-import { command, countRows, hasRow } from "./command.ts";
+import { read } from "../sql/read.ts";
+import { addIfWritten, addToAudit } from "./audit.ts";
+import { command, countRows, deleteSome, hasRow, PRUNE_ROWS } from "./command.ts";
 import { findInForce } from "./in-force.ts";
 
 /** Adds a pause unless one of the same subject is in force. */
@@ -14,9 +20,9 @@ export const add = command(
     const { accountId, kind, subject } = pause;
     const found = await findInForce(tx, pause);
     if (found !== undefined) return { kind: "found", pause: found };
-    const isInForce = and(eq(pauses.accountId, accountId), isNull(pauses.endedAt));
-    if ((await countRows(tx, pauses, isInForce)) >= PAUSES_MAX) return { kind: "too_many" };
-    const isKey = and(eq(apiKeys.id, subject), eq(apiKeys.accountId, accountId));
+    const ofAccount = and(eq(pauses.accountId, accountId), isNull(pauses.endedAt));
+    if ((await countRows(tx, pauses, ofAccount)) >= PAUSES_MAX) return { kind: "too_many" };
+    const isKey = hasValues(apiKeys, { id: subject, accountId });
     if (kind === "key" && !(await hasRow(tx, apiKeys, isKey))) return { kind: "no_such_key" };
     await tx.db.insert(pauses).values(pause);
     await addToAudit(tx, audit);
@@ -29,23 +35,131 @@ export const add = command(
 export const end = command(
   async (tx, { accountId, id, at, by, audit }: PauseEnd & Readonly<{ accountId: string; id: string }>) => {
     const { pauses } = tx.tables;
-    const isPause = and(eq(pauses.id, id), eq(pauses.accountId, accountId));
+    const isPause = hasValues(pauses, { id, accountId });
     const ended = await tx.db
       .update(pauses)
       .set({ endedAt: at, endedBy: by })
       .where(and(isPause, isNull(pauses.endedAt)))
       .returning({ id: pauses.id });
-    if (ended.length === 0) return hasRow(tx, pauses, isPause);
-    await addToAudit(tx, audit);
-    return true;
+    return (await addIfWritten(tx, ended, audit)) || hasRow(tx, pauses, isPause);
   },
 );
 
-const PRUNE_ROWS = 500;
-
 /** Deletes pauses that ended until then; returns whether there may be more. */
-export const prune = command(async ({ db, tables: { pauses } }, { until }: Readonly<{ until: Date }>) => {
-  const ended = db.select({ id: pauses.id }).from(pauses).where(lte(pauses.endedAt, until)).limit(PRUNE_ROWS);
-  const pruned = await db.delete(pauses).where(inArray(pauses.id, ended)).returning({ id: pauses.id });
-  return pruned.length === PRUNE_ROWS;
+export const prune = command(async (tx, { until }: Readonly<{ until: Date }>) => {
+  const { id, endedAt } = tx.tables.pauses;
+  return (await deleteSome(tx, id, lte(endedAt, until))) === PRUNE_ROWS;
 });
+
+/** Holds while a pause of this kind and subject is in force: one look into an index that is almost always empty. */
+function isInForce(
+  { tables: { pauses }, indexedBy }: Dialect,
+  kind: Pause["kind"],
+  accountId: SQLWrapper,
+  subject: SQLWrapper | string,
+): SQL {
+  // The builder can't name an index, and the planner may choose one by subject.
+  return sql`exists (select 1 from ${indexedBy(pauses, "pauses_in_force")} where ${pauses.accountId} = ${accountId}
+    and ${pauses.kind} = ${kind} and ${pauses.subject} = ${subject} and ${pauses.endedAt} is null)`;
+}
+
+/** Holds while the account is stopped: it signed up and was not allowed. */
+export function isStopped(dialect: Dialect, accountId: SQLWrapper): SQL {
+  return isInForce(dialect, "sign_up", accountId, accountId);
+}
+
+/** Holds while a pause covers the actions of a lane. */
+export function isPaused(dialect: Dialect, { accountId, host, keyId }: LaneSql): SQL {
+  const ofKey = isInForce(dialect, "key", accountId, keyId);
+  const ofHost = isInForce(dialect, "host", accountId, host);
+  const ofAccount = isInForce(dialect, "account", accountId, "");
+  return sql`(${ofAccount} or ${ofKey} or ${ofHost} or ${isStopped(dialect, accountId)})`;
+}
+
+const FIND = read({ id: "text", accountId: "text" }, ({ db, tables: { pauses } }, arg) =>
+  db.select().from(pauses).where(hasValues(pauses, arg)),
+);
+
+const IN_FORCE = read({}, ({ db, tables: { pauses } }) => db.select().from(pauses).where(isNull(pauses.endedAt)));
+
+const OF_ACCOUNT_IN_FORCE = read({ accountId: "text" }, ({ db, tables: { pauses }, indexedBy }, arg) => {
+  const { id, accountId, endedAt } = pauses;
+  // Else the planner may choose the index by subject, which has the pauses that have ended too.
+  const inForce = sql`(select ${id} from ${indexedBy(pauses, "pauses_in_force")}
+    where ${and(eq(accountId, arg.accountId), isNull(endedAt))})`;
+  return db.select().from(pauses).where(inArray(id, inForce));
+});
+
+/** The newest pauses of one subject, ended or not: of an action's account, key or host. */
+const ofSubject = (kind: Pause["kind"]) =>
+  read({ accountId: "text", actionId: "text" }, ({ db, tables: { actions, pauses } }, arg) => {
+    const { accountId } = arg;
+    const isAction = hasValues(actions, { id: arg.actionId, accountId });
+    const subject = {
+      account: "",
+      sign_up: accountId,
+      key: db.select({ keyId: actions.keyId }).from(actions).where(isAction),
+      host: db.select({ host: actions.host }).from(actions).where(isAction),
+    }[kind];
+    const isOfSubject = and(hasValues(pauses, { accountId, kind }), eq(pauses.subject, subject));
+    return db.select().from(pauses).where(isOfSubject).orderBy(desc(pauses.createdAt)).limit(TIMELINE_PAUSES_MAX);
+  });
+
+const OF_ACTION = (["account", "key", "host", "sign_up"] as const).map(ofSubject);
+
+/** Ids of the actions of a key. */
+const ofKey = (status: "awaiting_approval" | "active") =>
+  read({ accountId: "text", keyId: "text", limit: "number" }, ({ db, tables: { actions } }, arg) => {
+    const { accountId, keyId, limit } = arg;
+    const isOfKey = hasValues(actions, { status, accountId, keyId });
+    return db.select({ id: actions.id }).from(actions).where(isOfKey).limit(limit);
+  });
+
+const HELD = ofKey("awaiting_approval");
+const SENDING = ofKey("active");
+
+/** Lanes per read. */
+const LANES = 128;
+
+/** `lanes` are those of the pending actions. */
+export function createPauseStore(
+  { sql: reader, writer }: Pick<StoreContext, "sql" | "writer">,
+  lanes: Queue<Action>["lanes"],
+): PauseStore {
+  return {
+    find: (accountId, id) => FIND.get(reader, { accountId, id }),
+    pause: (pause, audit) => writer.run(add, { pause, audit }),
+    end: (accountId, id, how) => writer.run(end, { accountId, id, ...how }),
+    async inForce(accountId) {
+      const found = accountId === null ? IN_FORCE.all(reader, {}) : OF_ACCOUNT_IN_FORCE.all(reader, { accountId });
+      return oldestFirst(await found);
+    },
+    async ofAction(accountId, actionId) {
+      const all = OF_ACTION.map((each) => each.all(reader, { accountId, actionId }));
+      return oldestFirst((await Promise.all(all)).flat()).slice(-TIMELINE_PAUSES_MAX);
+    },
+    // By lanes, since no index of pending actions begins with the key: every action would pay for it.
+    async unfinished(accountId, keyId, limit) {
+      // Read first: an action that becomes pending again meanwhile is found below.
+      const sending = await SENDING.all(reader, { accountId, keyId, limit: 1 });
+      const ids = (await HELD.all(reader, { accountId, keyId, limit })).map(({ id }) => id);
+      let after = { accountId, host: "", keyId: "" };
+      while (ids.length < limit) {
+        const heads = (await lanes(after, LANES)).filter((head) => head.accountId === accountId);
+        for (const head of heads) {
+          if (head.keyId !== keyId || ids.length >= limit) continue;
+          ids.push(...(await findPendingIds(reader, head, limit - ids.length)));
+        }
+        const last = heads.at(-1);
+        if (last === undefined || heads.length < LANES) break;
+        after = { accountId, host: last.host, keyId: last.keyId };
+      }
+      return { ids, isSending: sending.length > 0 };
+    },
+    prune: (until) => writer.run(prune, { until }),
+  };
+}
+
+function oldestFirst(found: readonly Pause[]): readonly Pause[] {
+  return found.toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime());
+}

@@ -8,7 +8,7 @@ import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX, REPLACED_KEYS_MAX } f
 import * as commands from "../commands/accounts.ts";
 import type { StoreContext } from "./context.ts";
 import type { Dialect } from "./dialect.ts";
-import { isStopped } from "./pauses.ts";
+import { isStopped } from "../commands/pauses.ts";
 import { read, type Reader } from "./read.ts";
 import type { Tables } from "../commands/command.ts";
 

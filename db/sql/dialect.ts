@@ -1,4 +1,5 @@
-import { type Placeholder, type SQL, sql, type SQLWrapper } from "drizzle-orm";
+import { and, eq, getTableColumns, type Placeholder, type SQL, sql, type SQLWrapper } from "drizzle-orm";
+import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
 import type { Tables } from "../commands/command.ts";
 import type { ArgType } from "./read.ts";
@@ -47,3 +48,19 @@ export interface LaneSql {
 export function bytesOf(column: SQLWrapper): SQL {
   return sql`coalesce(cast(octet_length(${column}) as bigint), 0)`;
 }
+
+/** Whether a row of the table has these values. */
+export function hasValues<Table extends SQLiteTable>(table: Table, values: ValuesOf<Table>): SQL | undefined {
+  const columns = getTableColumns(table);
+  return and(
+    ...Object.entries(values).map(([name, value]) => {
+      const column = columns[name];
+      if (column === undefined) throw new Error(`A table has no column ${name}.`);
+      return eq(column, value);
+    }),
+  );
+}
+
+type ValuesOf<Table extends SQLiteTable> = {
+  readonly [Name in keyof Table["$inferSelect"]]?: NonNullable<Table["$inferSelect"][Name]> | Placeholder;
+};

@@ -5,7 +5,7 @@ import type { KeptResponse } from "../../src/core/attempts.ts";
 import { ATTEMPTS_KEPT, RECOVERY_BYTES_MAX, TIMELINE_ROWS_MAX } from "../../src/core/limits.ts";
 import { type LaneName, type HostOfKey, hostOfKey } from "../../src/core/store.ts";
 import type { StoreContext } from "./context.ts";
-import { bytesOf } from "./dialect.ts";
+import { bytesOf, hasValues } from "./dialect.ts";
 import { read, type Reader } from "./read.ts";
 import { actionColumns, actionOf, isJson, shownActionOf, timelineEntryOf } from "./rows.ts";
 import type { Tables } from "../commands/command.ts";
@@ -16,10 +16,7 @@ const FIND_BY_ID = read({ id: "text" }, ({ db, tables: { actions } }, arg) =>
 );
 
 const FIND = read({ id: "text", accountId: "text" }, ({ db, tables: { actions } }, arg) =>
-  db
-    .select(actionColumns(actions))
-    .from(actions)
-    .where(and(eq(actions.id, arg.id), eq(actions.accountId, arg.accountId))),
+  db.select(actionColumns(actions)).from(actions).where(hasValues(actions, arg)),
 );
 
 export async function findAction(
@@ -68,18 +65,13 @@ export function idsWithin(bytesMax: number, found: readonly { readonly id: strin
   return ids;
 }
 
-const TIMELINE = read({ id: "text", accountId: "text" }, ({ db, tables: { timeline } }, arg) =>
-  db
-    .select()
-    .from(timeline)
-    .where(and(eq(timeline.actionId, arg.id), eq(timeline.accountId, arg.accountId)))
-    .orderBy(desc(timeline.seq))
-    .limit(TIMELINE_ROWS_MAX),
+const TIMELINE = read({ actionId: "text", accountId: "text" }, ({ db, tables: { timeline } }, arg) =>
+  db.select().from(timeline).where(hasValues(timeline, arg)).orderBy(desc(timeline.seq)).limit(TIMELINE_ROWS_MAX),
 );
 
 /** Oldest first; beyond the limit the oldest are left out. */
 export async function readTimeline(reader: Reader, accountId: string, id: string): Promise<readonly TimelineEntry[]> {
-  const rows = await TIMELINE.raw(reader, { id, accountId });
+  const rows = await TIMELINE.raw(reader, { actionId: id, accountId });
   return rows.flatMap((row) => timelineEntryOf(row) ?? []).toReversed();
 }
 
@@ -143,17 +135,9 @@ export async function findOrphans(
 const PENDING_OF_LANE = read(
   { accountId: "text", host: "text", keyId: "text", limit: "number" },
   ({ db, tables: { actions } }, arg) => {
-    const isOfLane = and(
-      eq(actions.accountId, arg.accountId),
-      eq(actions.host, arg.host),
-      eq(actions.keyId, arg.keyId),
-    );
-    return db
-      .select({ id: actions.id })
-      .from(actions)
-      .where(and(isOfLane, eq(actions.status, "pending")))
-      .orderBy(actions.dueAt)
-      .limit(arg.limit);
+    const { limit, ...lane } = arg;
+    const isPending = hasValues(actions, { ...lane, status: "pending" });
+    return db.select({ id: actions.id }).from(actions).where(isPending).orderBy(actions.dueAt).limit(limit);
   },
 );
 

@@ -13,7 +13,7 @@ import { bytesOf, type Dialect, type LaneSql } from "./dialect.ts";
 import { isConstraint } from "./errors.ts";
 import { findOrphans, findPendingIds } from "./find.ts";
 import { notificationColumns } from "./outbox-rows.ts";
-import { isPaused } from "./pauses.ts";
+import { isPaused } from "../commands/pauses.ts";
 import { read, type Reader } from "./read.ts";
 import { actionOf, columnsButResult } from "./rows.ts";
 import type { Row, SqlValue } from "./sql.ts";

@@ -7,11 +7,11 @@ import { createActivityStore, createFirstStepStore, readScheduledRetries } from 
 import type { OnAway } from "./away.ts";
 import { createCallbackHostStore, createHostSettingsStore } from "./account-settings.ts";
 import { createAccountStore, hasBudgetLeft } from "./accounts.ts";
-import { createChannelStore } from "./channels.ts";
+import { createChannelStore } from "../commands/channels.ts";
 import { applyChange, extendLease, isApplied } from "./apply.ts";
 import { createLinkStore, createRejectionStore } from "./approvals.ts";
-import { createAuditStore } from "./audit.ts";
-import { createBulkStore } from "./bulk.ts";
+import { createAuditStore } from "../commands/audit-log.ts";
+import { createBulkStore } from "../commands/bulk.ts";
 import { hasPosition, readChanges, readPosition } from "./events.ts";
 import { countActions, createActionQueue, findFirstDue } from "./queue.ts";
 import { createAction, keyHolder, windowStart } from "./create.ts";
@@ -29,7 +29,7 @@ import {
 } from "./held.ts";
 import { countMatching, findMatching, listActions } from "./list.ts";
 import { createOutboxStore } from "./outbox.ts";
-import { createPauseStore } from "./pauses.ts";
+import { createPauseStore } from "../commands/pauses.ts";
 import { findLateSuccesses, findUnknown } from "./refine.ts";
 import { createPeopleStore } from "./people.ts";
 import type { HeaderSeal } from "./rows.ts";
