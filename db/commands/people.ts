@@ -1,10 +1,63 @@
-import { and, eq, exists, gt, inArray, isNull, lte, ne } from "drizzle-orm";
-import type { PersonRow, SessionChoice, SessionRow, SignUp, WelcomeLink } from "../../src/core/account-store.ts";
+import { and, desc, eq, exists, gt, inArray, isNull, lte, ne, sql } from "drizzle-orm";
+import { alias } from "drizzle-orm/sqlite-core";
+import {
+  emailKey,
+  type Member,
+  type PeopleStore,
+  type PersonRow,
+  type SessionChoice,
+  type SessionRow,
+  type SignUp,
+  type WelcomeLink,
+} from "../../src/core/account-store.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
+import { SESSIONS_PER_PERSON_MAX } from "../../src/core/limits.ts";
+import { mayDo } from "../../src/core/roles.ts";
+import type { StoreContext } from "../sql/context.ts";
+import { type Dialect, hasValues } from "../sql/dialect.ts";
 import { firstPersonLock, personLock, signUpLock } from "../sql/locks.ts";
-import { addToAudit } from "./audit.ts";
-import { command, hasRow, type Tx } from "./command.ts";
-import { addPerson, endOldest, endOthers, isMember, switchSession } from "./person.ts";
+import { read } from "../sql/read.ts";
+import { readFirstId } from "./accounts.ts";
+import { addIfWritten, addToAudit } from "./audit.ts";
+import { command, deleteSome, hasRow, type Tables, type Tx } from "./command.ts";
+
+/** Adds a person; returns whether their address was free. */
+export async function addPerson({ db, tables: { people } }: Tx, person: PersonRow): Promise<boolean> {
+  const added = await db
+    .insert(people)
+    .values({ ...person, emailKey: emailKey(person.email) })
+    .onConflictDoNothing({ target: people.emailKey })
+    .returning({ id: people.id });
+  return added.length > 0;
+}
+
+/** Takes a session to another account of its person; returns who that is, null if they are not in the account. */
+export async function switchSession(tx: Tx, hash: string, accountId: string): Promise<string | null> {
+  const { sessions, members } = tx.tables;
+  const [found] = await tx.db
+    .select({ personId: sessions.personId })
+    .from(sessions)
+    .innerJoin(members, and(eq(members.accountId, accountId), eq(members.personId, sessions.personId)))
+    .where(eq(sessions.hash, hash));
+  if (found === undefined) return null;
+  await tx.db.update(sessions).set({ accountId }).where(eq(sessions.hash, hash));
+  return found.personId;
+}
+
+/** Ends all sessions of a person but this one. */
+export async function endOthers({ db, tables: { sessions } }: Tx, { personId, hash }: SessionRow): Promise<void> {
+  await db.delete(sessions).where(and(eq(sessions.personId, personId), ne(sessions.hash, hash)));
+}
+
+/** Ends the oldest sessions beyond the bound, never this one: after a clock was set back it would look like the oldest. */
+export async function endOldest({ db, tables: { sessions } }: Tx, { personId, hash }: SessionRow): Promise<void> {
+  const others = db.select({ hash: sessions.hash }).from(sessions);
+  const newestFirst = others
+    .where(and(eq(sessions.personId, personId), ne(sessions.hash, hash)))
+    .orderBy(desc(sessions.createdAt), desc(sessions.hash));
+  const oldest = newestFirst.limit(Number.MAX_SAFE_INTEGER).offset(SESSIONS_PER_PERSON_MAX - 1);
+  await db.delete(sessions).where(inArray(sessions.hash, oldest));
+}
 
 /** Names an account; null: it has no name any more. */
 export const rename = command(
@@ -12,7 +65,7 @@ export const rename = command(
     const { accounts } = tx.tables;
     const isAccount = eq(accounts.id, accountId);
     const renamed = await tx.db.update(accounts).set({ name }).where(isAccount).returning({ id: accounts.id });
-    if (renamed.length > 0) await addToAudit(tx, audit);
+    await addIfWritten(tx, renamed, audit);
   },
 );
 
@@ -46,7 +99,7 @@ interface BeginArgs {
 export const beginSession = command(
   async (tx, { session, passwordHash, audit }: BeginArgs) => {
     const { people, sessions } = tx.tables;
-    const hasPassword = and(eq(people.id, session.personId), eq(people.passwordHash, passwordHash));
+    const hasPassword = hasValues(people, { id: session.personId, passwordHash });
     if (!(await hasRow(tx, people, hasPassword))) return false;
     await tx.db.insert(sessions).values(session);
     await addToAudit(tx, audit);
@@ -71,7 +124,7 @@ export const endSession = command(
   async (tx, { hash, audit }: Readonly<{ hash: string; audit: AuditEntry | undefined }>) => {
     const { sessions } = tx.tables;
     const ended = await tx.db.delete(sessions).where(eq(sessions.hash, hash)).returning({ hash: sessions.hash });
-    if (ended.length > 0) await addToAudit(tx, audit);
+    await addIfWritten(tx, ended, audit);
   },
 );
 
@@ -85,7 +138,7 @@ export const endSessions = command(
       .delete(sessions)
       .where(and(eq(sessions.personId, personId), isChosen))
       .returning({ hash: sessions.hash });
-    if (ended.length > 0) await addToAudit(tx, audit);
+    await addIfWritten(tx, ended, audit);
     return ended.length;
   },
 );
@@ -99,10 +152,7 @@ export const seeSession = command(async ({ db, tables }, { hash, at }: Readonly<
     .where(eq(sessions.hash, hash))
     .returning({ accountId: sessions.accountId, personId: sessions.personId });
   if (seen === undefined) return;
-  await db
-    .update(members)
-    .set({ lastSeenAt: at })
-    .where(isMember(tables, seen.accountId, seen.personId));
+  await db.update(members).set({ lastSeenAt: at }).where(hasValues(members, seen));
 });
 
 /** Takes a session to another account of its person; returns whether they are in that account. */
@@ -111,10 +161,7 @@ export const switchAccount = command(
     const personId = await switchSession(tx, hash, accountId);
     if (personId === null) return false;
     const { members } = tx.tables;
-    await tx.db
-      .update(members)
-      .set({ lastSeenAt: at })
-      .where(isMember(tx.tables, accountId, personId));
+    await tx.db.update(members).set({ lastSeenAt: at }).where(hasValues(members, { accountId, personId }));
     return true;
   },
 );
@@ -190,7 +237,7 @@ export const changePassword = command(
     const changed = await tx.db
       .update(people)
       .set({ passwordHash: nextHash })
-      .where(and(eq(people.id, personId), eq(people.passwordHash, passwordHash)))
+      .where(hasValues(people, { id: personId, passwordHash }))
       .returning({ id: people.id });
     if (changed.length === 0) return false;
     await tx.db.insert(sessions).values(session);
@@ -204,20 +251,131 @@ export const changePassword = command(
   ({ session }) => [personLock(session.personId)],
 );
 
-/** Rows deleted per pass and table, so that it never blocks the writer for long. */
-const PRUNE_ROWS = 500;
-
 /** Deletes sessions and links that have expired; returns whether there may be more. */
-export const prune = command(async ({ db, tables: { sessions, welcomeLinks } }, { now }: Readonly<{ now: Date }>) => {
-  const ended = db.select({ hash: sessions.hash }).from(sessions).where(lte(sessions.expiresAt, now));
-  const pruned = await db
-    .delete(sessions)
-    .where(inArray(sessions.hash, ended.limit(PRUNE_ROWS)))
-    .returning({ hash: sessions.hash });
-  const links = db.select({ hash: welcomeLinks.hash }).from(welcomeLinks).where(lte(welcomeLinks.expiresAt, now));
-  const prunedLinks = await db
-    .delete(welcomeLinks)
-    .where(inArray(welcomeLinks.hash, links.limit(PRUNE_ROWS)))
-    .returning({ hash: welcomeLinks.hash });
-  return pruned.length > 0 || prunedLinks.length > 0;
+export const prune = command(async (tx, { now }: Readonly<{ now: Date }>) => {
+  const { sessions, welcomeLinks } = tx.tables;
+  const pruned = await deleteSome(tx, sessions.hash, lte(sessions.expiresAt, now));
+  return pruned + (await deleteSome(tx, welcomeLinks.hash, lte(welcomeLinks.expiresAt, now))) > 0;
 });
+
+export function memberColumns({ people, members }: Tables) {
+  const { id, email, passwordHash, createdAt } = people;
+  return { id, email, passwordHash, createdAt, accountId: members.accountId, role: members.role };
+}
+
+export function memberOf(row: PersonRow & Omit<Member, "person">): Member {
+  const { accountId, role, id, email, passwordHash, createdAt } = row;
+  return { person: { id, email, passwordHash, createdAt }, accountId, role };
+}
+
+/** People with their accounts. */
+const joined = ({ db, tables }: Dialect) =>
+  db
+    .select(memberColumns(tables))
+    .from(tables.people)
+    .innerJoin(tables.members, eq(tables.members.personId, tables.people.id));
+
+/** The account that somebody used last, else the one that they joined first, comes first. */
+export function lastUsedFirst({ members: { lastSeenAt, joinedAt, accountId } }: Tables) {
+  return [desc(sql`coalesce(${lastSeenAt}, 0)`), joinedAt, accountId];
+}
+
+const FIND = read({ emailKey: "text" }, (dialect, arg) =>
+  joined(dialect)
+    .where(eq(dialect.tables.people.emailKey, arg.emailKey))
+    .orderBy(...lastUsedFirst(dialect.tables))
+    .limit(1),
+);
+
+const IS_IN = read({ emailKey: "text", accountId: "text" }, (dialect, arg) => {
+  const { people, members } = dialect.tables;
+  return joined(dialect).where(and(eq(people.emailKey, arg.emailKey), eq(members.accountId, arg.accountId)));
+});
+
+const ACCOUNT_NAME = read({ accountId: "text" }, ({ db, tables: { accounts } }, arg) =>
+  db.select({ name: accounts.name }).from(accounts).where(eq(accounts.id, arg.accountId)),
+);
+
+const FIRST_EMAIL = read({ accountId: "text" }, (dialect, arg) => {
+  const { accountId, joinedAt, personId } = dialect.tables.members;
+  return joined(dialect).where(eq(accountId, arg.accountId)).orderBy(joinedAt, personId).limit(1);
+});
+
+/** The join ends a session of someone who left the account. */
+const SESSION = read({ hash: "text", now: "time" }, ({ db, tables }, arg) => {
+  const { members, sessions, people } = tables;
+  const isMember = and(eq(members.accountId, sessions.accountId), eq(members.personId, sessions.personId));
+  const other = alias(members, "other");
+  const others = db.select({ id: other.accountId }).from(other);
+  const isOther = and(eq(other.personId, members.personId), ne(other.accountId, members.accountId));
+  const hasOthers = sql<boolean>`${exists(others.where(isOther))}`.mapWith(Boolean).as("has_others");
+  return db
+    .select({ ...memberColumns(tables), secretHash: sessions.secretHash, lastSeenAt: sessions.lastSeenAt, hasOthers })
+    .from(sessions)
+    .innerJoin(people, eq(people.id, sessions.personId))
+    .innerJoin(members, isMember)
+    .where(and(eq(sessions.hash, arg.hash), gt(sessions.expiresAt, arg.now)));
+});
+
+const LIVE_LINK = read({ hash: "text", now: "time" }, ({ db, tables: { welcomeLinks, people, members } }, arg) => {
+  const { personId, accountId, expiresAt, hash } = welcomeLinks;
+  return db
+    .select({ personId, accountId, email: people.email, role: members.role })
+    .from(welcomeLinks)
+    .leftJoin(people, eq(people.id, personId))
+    .leftJoin(members, and(eq(members.accountId, accountId), eq(members.personId, personId)))
+    .where(and(eq(hash, arg.hash), gt(expiresAt, arg.now)));
+});
+
+const SESSIONS = read({ personId: "text", now: "time" }, ({ db, tables: { sessions } }, arg) => {
+  const isLive = and(eq(sessions.personId, arg.personId), gt(sessions.expiresAt, arg.now));
+  const live = db.select().from(sessions).where(isLive);
+  return live.orderBy(desc(sessions.createdAt), desc(sessions.hash)).limit(SESSIONS_PER_PERSON_MAX);
+});
+
+/** People, their sessions and welcome links. */
+export function createPeopleStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): PeopleStore {
+  return {
+    async find(email) {
+      const member = await FIND.get(reader, { emailKey: emailKey(email) });
+      return member === null ? null : memberOf(member);
+    },
+    async labelOf(accountId) {
+      const [named, first] = await Promise.all([
+        ACCOUNT_NAME.get(reader, { accountId }),
+        FIRST_EMAIL.get(reader, { accountId }),
+      ]);
+      return { name: named?.name ?? null, email: first?.email ?? null };
+    },
+    renameAccount: (accountId, name, audit) => writer.run(rename, { accountId, name, audit }),
+    async mayApprove(accountId, email) {
+      const member = await IS_IN.get(reader, { accountId, emailKey: emailKey(email) });
+      return member !== null && mayDo(member.role, "approve");
+    },
+    async signUp(all) {
+      const firstAccountId = all.untilHold === true ? await readFirstId(reader) : null;
+      return writer.run(signUp, { ...all, firstAccountId });
+    },
+    addSession: (session, passwordHash, audit) => writer.run(beginSession, { session, passwordHash, audit }),
+    async session(hash, now) {
+      const found = await SESSION.get(reader, { hash, now });
+      if (found === null) return null;
+      const { secretHash, lastSeenAt, hasOthers } = found;
+      return { ...memberOf(found), secretHash, lastSeenAt, hasOthers };
+    },
+    renewSessionSecret: (hash, secretHash, passwordHash) => writer.run(renewSecret, { hash, secretHash, passwordHash }),
+    endSession: (hash, audit) => writer.run(endSession, { hash, audit }),
+    sessionsOf: (personId, now) => SESSIONS.all(reader, { personId, now }),
+    endSessions: (personId, which, audit) => writer.run(endSessions, { personId, which, audit }),
+    sessionSeen: (hash, at) => writer.run(seeSession, { hash, at }),
+    switchAccount: (hash, accountId, at) => writer.run(switchAccount, { hash, accountId, at }),
+    offer: (link) => writer.run(offer, link),
+    link: (hash, now) => LIVE_LINK.get(reader, { hash, now }),
+    welcome: (link, person, session, audit) => writer.run(welcome, { link, person, session, audit }),
+    renewPassword: (link, passwordHash, session, audit) =>
+      writer.run(renewPassword, { link, passwordHash, session, audit }),
+    changePassword: (session, passwordHash, nextHash, audit) =>
+      writer.run(changePassword, { session, passwordHash, nextHash, audit }),
+    prune: (now) => writer.run(prune, { now }),
+  };
+}

@@ -1,22 +1,59 @@
-import { and, eq, gt, inArray, lte, ne, notExists, sql } from "drizzle-orm";
+import {
+  and,
+  desc,
+  eq,
+  getTableColumns,
+  gt,
+  isNull,
+  lte,
+  ne,
+  notExists,
+  or,
+  type Placeholder,
+  type SQL,
+  sql,
+} from "drizzle-orm";
+import { alias } from "drizzle-orm/sqlite-core";
 import { emailKey, type SessionRow } from "../../src/core/account-store.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import { INVITATIONS_OPEN_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../../src/core/limits.ts";
 import type { MemberRole } from "../../src/core/roles.ts";
 import type {
   Identity,
+  Invitation,
   InvitationMail,
   Invited,
   Joining,
   MemberChange,
   SignInMore,
   StoredInvitation,
+  TeamStore,
 } from "../../src/core/team-store.ts";
+import type { StoreContext } from "../sql/context.ts";
+import { type Dialect, hasValues } from "../sql/dialect.ts";
 import { personLock, teamLock } from "../sql/locks.ts";
-import { addToAudit } from "./audit.ts";
-import { command, countRows, hasRow, type Tx } from "./command.ts";
-import { managersOf } from "./managers.ts";
-import { addPerson, endOldest, endOthers, isMember, switchSession } from "./person.ts";
+import { read } from "../sql/read.ts";
+import { addIfWritten, addToAudit } from "./audit.ts";
+import { command, countRows, deleteSome, hasRow, type Tables, type Tx } from "./command.ts";
+import { addPerson, endOldest, endOthers, lastUsedFirst, memberColumns, memberOf, switchSession } from "./people.ts";
+
+/** See `TeamStore.managers`. The builder has no recursion; `union` ends it, even if rows were altered into a cycle. */
+function managersOf(
+  { apiKeys, members }: Pick<Tables, "apiKeys" | "members">,
+  accountId: string | Placeholder,
+  now: Date | Placeholder,
+): SQL<{ readonly id: string }> {
+  const { id, replaces } = apiKeys;
+  const isOwner = and(sql`${apiKeys.accountId} = ${accountId}`, eq(apiKeys.role, "owner"));
+  const isLive = and(isNull(apiKeys.revokedAt), or(isNull(apiKeys.expiresAt), gt(apiKeys.expiresAt, now)));
+  return sql`with recursive managers (id) as (
+      select ${id} from ${apiKeys} where ${and(isOwner, isLive)}
+      union
+      select ${replaces} from managers join ${apiKeys} on ${id} = managers.id where ${replaces} is not null)
+    select managers.id as id from managers
+    union all
+    select ${members.personId} as id from ${members} where ${members.accountId} = ${accountId} and ${members.role} = 'owner'`;
+}
 
 interface MemberArgs {
   readonly accountId: string;
@@ -27,12 +64,10 @@ interface MemberArgs {
 /** Why somebody can't stop to own an account or leave it: they are not in it, or nobody else owns it. */
 async function refusalOf(tx: Tx, accountId: string, personId: string): Promise<"gone" | "last_owner" | null> {
   const { members } = tx.tables;
-  const [member] = await tx.db
-    .select({ role: members.role })
-    .from(members)
-    .where(isMember(tx.tables, accountId, personId));
+  const isMember = hasValues(members, { accountId, personId });
+  const [member] = await tx.db.select({ role: members.role }).from(members).where(isMember);
   if (member === undefined) return "gone";
-  const isOther = and(eq(members.accountId, accountId), eq(members.role, "owner"), ne(members.personId, personId));
+  const isOther = and(hasValues(members, { accountId, role: "owner" }), ne(members.personId, personId));
   return member.role !== "owner" || (await hasRow(tx, members, isOther)) ? null : "last_owner";
 }
 
@@ -41,10 +76,8 @@ export const changeRole = command(
     const { accountId, personId, role, audit } = args;
     const refusal = await refusalOf(tx, accountId, personId);
     if (refusal === "gone" || (refusal !== null && role !== "owner")) return refusal;
-    await tx.db
-      .update(tx.tables.members)
-      .set({ role })
-      .where(isMember(tx.tables, accountId, personId));
+    const { members } = tx.tables;
+    await tx.db.update(members).set({ role }).where(hasValues(members, { accountId, personId }));
     await addToAudit(tx, audit);
     return "done";
   },
@@ -57,11 +90,10 @@ export const remove = command(
     const { identities, members, people, sessions, welcomeLinks } = tx.tables;
     const refusal = await refusalOf(tx, accountId, personId);
     if (refusal !== null) return refusal;
-    await tx.db.delete(members).where(isMember(tx.tables, accountId, personId));
     await addToAudit(tx, audit);
-    await tx.db.delete(sessions).where(and(eq(sessions.accountId, accountId), eq(sessions.personId, personId)));
-    const isTheirs = and(eq(welcomeLinks.accountId, accountId), eq(welcomeLinks.personId, personId));
-    await tx.db.delete(welcomeLinks).where(isTheirs);
+    for (const table of [members, sessions, welcomeLinks]) {
+      await tx.db.delete(table).where(and(eq(table.accountId, accountId), eq(table.personId, personId)));
+    }
     if (await hasRow(tx, members, eq(members.personId, personId))) return "done";
     await tx.db.delete(people).where(eq(people.id, personId));
     await tx.db.delete(sessions).where(eq(sessions.personId, personId));
@@ -92,7 +124,7 @@ export const invite = command(
     const isOther = and(eq(invitations.accountId, accountId), ne(invitations.emailKey, key));
     const open = await countRows(tx, invitations, and(isOther, gt(invitations.expiresAt, at)));
     if (open >= INVITATIONS_OPEN_MAX) return "full";
-    await tx.db.delete(invitations).where(and(eq(invitations.accountId, accountId), eq(invitations.emailKey, key)));
+    await tx.db.delete(invitations).where(hasValues(invitations, { accountId, emailKey: key }));
     await tx.db.insert(invitations).values({ ...invitation, emailKey: key });
     if (mail !== null) {
       const event = { run: 1, revision: 1, kind: "mail", event: "invited", target: email } as const;
@@ -109,11 +141,9 @@ export const invite = command(
 export const withdraw = command(
   async (tx, { accountId, id, audit }: Readonly<{ accountId: string; id: string; audit: AuditEntry }>) => {
     const { invitations } = tx.tables;
-    const isInvitation = and(eq(invitations.id, id), eq(invitations.accountId, accountId));
+    const isInvitation = hasValues(invitations, { id, accountId });
     const withdrawn = await tx.db.delete(invitations).where(isInvitation).returning({ id: invitations.id });
-    if (withdrawn.length === 0) return false;
-    await addToAudit(tx, audit);
-    return true;
+    return addIfWritten(tx, withdrawn, audit);
   },
   ({ accountId }) => [teamLock(accountId)],
 );
@@ -139,7 +169,7 @@ export const join = command(
     const { accountId, role } = invitation;
     if (!(await mayJoin(tx, joining))) return false;
     // The password is the one that was checked.
-    const isSame = and(eq(people.id, person.id), eq(people.passwordHash, person.passwordHash));
+    const isSame = hasValues(people, { id: person.id, passwordHash: person.passwordHash });
     if (!(isNew ? await addPerson(tx, person) : await hasRow(tx, people, isSame))) return false;
     const added = await tx.db
       .insert(members)
@@ -169,13 +199,12 @@ export const signIn = command(
   async (tx, { session, identity, audit, dropsPassword }: SignInArgs) => {
     const { identities, members, people, sessions } = tx.tables;
     const { accountId, personId, createdAt } = session;
-    const isThis = isMember(tx.tables, accountId, personId);
+    const isThis = hasValues(members, { accountId, personId });
     if (!(await hasRow(tx, members, isThis))) return false;
     // Not where the person has another subject of the provider, or the subject is of another person.
     const { issuer, subject } = identity;
     await tx.db.insert(identities).values({ issuer, subject, personId, createdAt }).onConflictDoNothing();
-    const isIdentity = and(eq(identities.issuer, issuer), eq(identities.subject, subject));
-    if (!(await hasRow(tx, identities, and(isIdentity, eq(identities.personId, personId))))) return false;
+    if (!(await hasRow(tx, identities, hasValues(identities, { issuer, subject, personId })))) return false;
     await tx.db.insert(sessions).values(session);
     for (const entry of audit) await addToAudit(tx, entry);
     await tx.db.update(members).set({ lastSeenAt: createdAt }).where(isThis);
@@ -189,26 +218,127 @@ export const signIn = command(
   ({ session }) => [personLock(session.personId)],
 );
 
-/** Rows deleted per pass and table, so that it never blocks the writer for long. */
-const PRUNE_ROWS = 500;
-
 /**
  * Deletes invitations that have expired, and mails of those that were accepted, withdrawn or have expired; returns whether
  * there may be more. An attempt that is under way ends first.
  */
-export const prune = command(async ({ db, tables: { invitations, outbox } }, { now }: Readonly<{ now: Date }>) => {
-  const ended = db.select({ id: invitations.id }).from(invitations).where(lte(invitations.expiresAt, now));
-  const pruned = await db
-    .delete(invitations)
-    .where(inArray(invitations.id, ended.limit(PRUNE_ROWS)))
-    .returning({ id: invitations.id });
-  const open = db.select({ id: invitations.id }).from(invitations).where(eq(invitations.id, outbox.actionId));
+export const prune = command(async (tx, { now }: Readonly<{ now: Date }>) => {
+  const { invitations, outbox } = tx.tables;
+  const pruned = await deleteSome(tx, invitations.id, lte(invitations.expiresAt, now));
+  const open = tx.db.select({ id: invitations.id }).from(invitations).where(eq(invitations.id, outbox.actionId));
   const isInvitation = sql`${outbox.actionId} >= 'inv_' and ${outbox.actionId} < 'inv\`'`;
   const isOver = and(isInvitation, ne(outbox.status, "active"), notExists(open));
-  const over = db.select({ id: outbox.id }).from(outbox).where(isOver);
-  const mails = await db
-    .delete(outbox)
-    .where(inArray(outbox.id, over.limit(PRUNE_ROWS)))
-    .returning({ id: outbox.id });
-  return pruned.length > 0 || mails.length > 0;
+  return pruned + (await deleteSome(tx, outbox.id, isOver)) > 0;
 });
+
+const listed = ({ db, tables: { members, people } }: Dialect) => {
+  const { personId, role, joinedAt, lastSeenAt } = members;
+  return db
+    .select({ personId, email: people.email, role, joinedAt, lastSeenAt })
+    .from(members)
+    .innerJoin(people, eq(people.id, personId));
+};
+
+const MEMBERS = read({ accountId: "text", limit: "number" }, (dialect, arg) => {
+  const { accountId, joinedAt, personId } = dialect.tables.members;
+  return listed(dialect).where(eq(accountId, arg.accountId)).orderBy(joinedAt, personId).limit(arg.limit);
+});
+
+const ONE = read({ accountId: "text", personId: "text" }, (dialect, arg) => {
+  return listed(dialect).where(hasValues(dialect.tables.members, arg));
+});
+
+const ACCOUNTS = read({ personId: "text", limit: "number" }, ({ db, tables }, arg) => {
+  const { members, people, accounts } = tables;
+  const first = alias(members, "first_members");
+  const emails = db.select({ email: people.email }).from(first).innerJoin(people, eq(people.id, first.personId));
+  const email = emails.where(eq(first.accountId, members.accountId)).orderBy(first.joinedAt, first.personId).limit(1);
+  return db
+    .select({
+      accountId: members.accountId,
+      role: members.role,
+      email: sql<string | null>`${email}`.as("first_email"),
+      name: accounts.name,
+    })
+    .from(members)
+    .leftJoin(accounts, eq(accounts.id, members.accountId))
+    .where(eq(members.personId, arg.personId))
+    .orderBy(...lastUsedFirst(tables))
+    .limit(arg.limit);
+});
+
+/** Invitations that have not expired, the newest first. */
+function live({ db, tables: { invitations } }: Dialect, condition: SQL, now: Placeholder) {
+  const { emailKey: _, ...columns } = getTableColumns(invitations);
+  return db
+    .select(columns)
+    .from(invitations)
+    .where(and(condition, gt(invitations.expiresAt, now)))
+    .orderBy(desc(invitations.createdAt), invitations.id);
+}
+
+const INVITATIONS = read({ accountId: "text", now: "time", limit: "number" }, (dialect, arg) =>
+  live(dialect, eq(dialect.tables.invitations.accountId, arg.accountId), arg.now).limit(arg.limit),
+);
+
+const BY_HASH = read({ hash: "text", now: "time" }, (dialect, arg) =>
+  live(dialect, eq(dialect.tables.invitations.hash, arg.hash), arg.now),
+);
+
+const BY_ID = read({ id: "text", now: "time" }, (dialect, arg) =>
+  live(dialect, eq(dialect.tables.invitations.id, arg.id), arg.now),
+);
+
+const OF_ADDRESS = read({ emailKey: "text", now: "time", limit: "number" }, (dialect, arg) =>
+  live(dialect, eq(dialect.tables.invitations.emailKey, arg.emailKey), arg.now).limit(arg.limit),
+);
+
+const MANAGERS = read({ accountId: "text", now: "time" }, ({ tables }, arg) =>
+  managersOf(tables, arg.accountId, arg.now),
+);
+
+const IDENTIFIED = read({ issuer: "text", subject: "text" }, ({ db, tables }, arg) => {
+  const { identities, people, members } = tables;
+  return db
+    .select(memberColumns(tables))
+    .from(identities)
+    .innerJoin(people, eq(people.id, identities.personId))
+    .innerJoin(members, eq(members.personId, people.id))
+    .where(hasValues(identities, arg))
+    .orderBy(...lastUsedFirst(tables))
+    .limit(1);
+});
+
+/** The people of accounts, their invitations and identities. */
+export function createTeamStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): TeamStore {
+  return {
+    members: (accountId, limit) => MEMBERS.all(reader, { accountId, limit }),
+    member: (accountId, personId) => ONE.get(reader, { accountId, personId }),
+    async managers(accountId, now) {
+      return new Set((await MANAGERS.all(reader, { accountId, now })).map(({ id }) => id));
+    },
+    accountsOf: (personId, limit) => ACCOUNTS.all(reader, { personId, limit }),
+    changeRole: (accountId, personId, role, audit) => writer.run(changeRole, { accountId, personId, role, audit }),
+    remove: (accountId, personId, audit) => writer.run(remove, { accountId, personId, audit }),
+    invite: (invitation, mail, audit) => writer.run(invite, { invitation, mail, audit }),
+    async invitations(accountId, now, limit) {
+      const stored = await INVITATIONS.all(reader, { accountId, now, limit });
+      return stored.map((row): Invitation => {
+        const { hash: _, ...invitation } = row;
+        return invitation;
+      });
+    },
+    withdraw: (accountId, id, audit) => writer.run(withdraw, { accountId, id, audit }),
+    async invitation(by, now) {
+      return "hash" in by ? BY_HASH.get(reader, { hash: by.hash, now }) : BY_ID.get(reader, { id: by.id, now });
+    },
+    invitationsOf: (email, now, limit) => OF_ADDRESS.all(reader, { emailKey: emailKey(email), now, limit }),
+    join: (joining) => writer.run(join, joining),
+    async identified(identity) {
+      const found = await IDENTIFIED.get(reader, identity);
+      return found === null ? null : memberOf(found);
+    },
+    signIn: (session, identity, more) => writer.run(signIn, { session, identity, ...more }),
+    prune: (now) => writer.run(prune, { now }),
+  };
+}

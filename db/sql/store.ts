@@ -6,7 +6,7 @@ import { findFilterValues } from "./filter-values.ts";
 import { createActivityStore, createFirstStepStore, readScheduledRetries } from "./activity.ts";
 import type { OnAway } from "./away.ts";
 import { createCallbackHostStore, createHostSettingsStore } from "./account-settings.ts";
-import { createAccountStore, hasBudgetLeft } from "./accounts.ts";
+import { createAccountStore, hasBudgetLeft } from "../commands/accounts.ts";
 import { createChannelStore } from "../commands/channels.ts";
 import { applyChange, extendLease, isApplied } from "./apply.ts";
 import { createLinkStore, createRejectionStore } from "./approvals.ts";
@@ -31,7 +31,7 @@ import { countMatching, findMatching, listActions } from "./list.ts";
 import { createOutboxStore } from "./outbox.ts";
 import { createPauseStore } from "../commands/pauses.ts";
 import { findLateSuccesses, findUnknown } from "./refine.ts";
-import { createPeopleStore } from "./people.ts";
+import { createPeopleStore } from "../commands/people.ts";
 import type { HeaderSeal } from "./rows.ts";
 import { createUpkeepStore } from "./prune.ts";
 import { createRuleStore } from "./rules.ts";
@@ -42,7 +42,7 @@ import { createGrantStore } from "./grants.ts";
 import { pruneKeys } from "../commands/upkeep.ts";
 import { writeFacts } from "../commands/secrets.ts";
 import type { Sql } from "./sql.ts";
-import { createTeamStore } from "./team.ts";
+import { createTeamStore } from "../commands/team.ts";
 import { Writer } from "./writer.ts";
 
 interface StoreParts {
