@@ -21,6 +21,7 @@ import type { StoreContext } from "../sql/context.ts";
 import { type Dialect, hasValues } from "../sql/dialect.ts";
 import { firstStartLock, holdLock, pauseLock, stopLock } from "../sql/locks.ts";
 import { read, type Reader } from "../sql/read.ts";
+import { SPENT_ON_DAY } from "./actions.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, hasRow, type Tables, type Tx } from "./command.ts";
 import { setFact } from "./facts.ts";
@@ -265,13 +266,9 @@ const LIST = read({ limit: "number" }, (dialect, arg) => {
     .limit(arg.limit);
 });
 
-const CREATED = read({ keyId: "text", day: "number" }, ({ db, tables: { keyDays } }, arg) =>
-  db.select({ created: keyDays.created }).from(keyDays).where(hasValues(keyDays, arg)),
-);
-
 /** See `ActionStore.hasBudgetLeft`. */
 export async function hasBudgetLeft(reader: Reader, { keyId, day, limit }: KeyBudget): Promise<boolean> {
-  const found = await CREATED.get(reader, { keyId, day });
+  const found = await SPENT_ON_DAY.get(reader, { keyId, day });
   return found === null || found.created < limit;
 }
 

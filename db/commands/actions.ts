@@ -1,11 +1,7 @@
 import { and, count, desc, eq, gt, like, ne, or, sql } from "drizzle-orm";
 import type { KeyKind } from "../../src/core/dedupe.ts";
-import {
-  ATTEMPTS_KEPT,
-  HELD_PER_KEY_MAX,
-  REJECTIONS_PER_KEY_MAX,
-  REPEATS_PER_REJECTION_MAX,
-} from "../../src/core/limits.ts";
+import { ATTEMPTS_KEPT, HELD_PER_KEY_MAX } from "../../src/core/limits.ts";
+import { hasValues } from "../sql/dialect.ts";
 import { budgetLock, createLock, grantLock, heldLock, keyLock, pauseLocks, rejectionLock } from "../sql/locks.ts";
 import type { Lock } from "../sql/sql.ts";
 import { mayRepeat, type RejectionCount } from "../../src/core/rejection-count.ts";
@@ -16,6 +12,8 @@ import { insertList, updateList, type Values } from "./lists.ts";
 import { addGrants, type GrantCounts, type NewGrant, readGrants, type UsedGrant } from "./grants.ts";
 import { readRulesVersion } from "./rules.ts";
 import { read } from "../sql/read.ts";
+import { RESULT } from "../sql/rows.ts";
+import { COUNT_OF_KEY, REJECTED, REPEATED, rejectionCount } from "./rejections.ts";
 
 /**
  * Creating actions and writing what becomes of them: for lists, since these are most of all writes. Rows are lists of values in the
@@ -40,12 +38,6 @@ const CLAIMED_PLACES = CLAIMED.map((name) => NEW_ACTION.indexOf(name));
 export const STATE = [
   ...(["revision", "status", "run", "attempts", "dueAt", "leaseUntil", "startedAt", "finishedAt"] as const),
   ...(["approvedAt", "approvedBy", "approvedDigest", "scheduledAt"] as const),
-] as const;
-
-/** The columns of a result. Every result has a code or a source, which distinguishes it from none. */
-export const RESULT = [
-  ...(["lastError", "errorSource", "responseCode", "responseBody", "responseTruncated", "durationMs"] as const),
-  "responseHeaders",
 ] as const;
 
 export const EVENT = [
@@ -361,60 +353,8 @@ const HELD = read({ accountId: "text", keyId: "text" }, ({ db, tables: { actions
   return db.select({ held: count().as("held") }).from(held);
 });
 
-const SPENT_ON_DAY = read({ keyId: "text", day: "number" }, ({ db, tables: { keyDays } }, { keyId, day }) =>
-  db
-    .select({ created: keyDays.created })
-    .from(keyDays)
-    .where(and(eq(keyDays.keyId, keyId), eq(keyDays.day, day))),
-);
-
-const REQUEST_ARGS = { accountId: "text", keyId: "text", digest: "text", rejectedAfter: "number" } as const;
-
-const ofRequest = (kind: "rejected" | "asked", limit: number) =>
-  read(REQUEST_ARGS, ({ db, tables: { rejections } }, arg) =>
-    db
-      .select({ at: rejections.at })
-      .from(rejections)
-      .where(
-        and(
-          eq(rejections.accountId, arg.accountId),
-          eq(rejections.keyId, arg.keyId),
-          eq(rejections.digest, arg.digest),
-          eq(rejections.kind, kind),
-          gt(rejections.at, arg.rejectedAfter),
-        ),
-      )
-      .orderBy(desc(rejections.at))
-      .limit(limit),
-  );
-
-const REJECTED = ofRequest("rejected", 1);
-const ASKED = ofRequest("asked", REPEATS_PER_REJECTION_MAX);
-
-/** The entry of a key that makes it full, if it has so many that count. */
-const OF_KEY = read(
-  { accountId: "text", keyId: "text", rejectedAfter: "number" },
-  ({ db, tables: { rejections } }, arg) => {
-    const counted = db
-      .select({ at: rejections.at })
-      .from(rejections)
-      .where(
-        and(
-          eq(rejections.accountId, arg.accountId),
-          eq(rejections.keyId, arg.keyId),
-          gt(rejections.at, arg.rejectedAfter),
-        ),
-      )
-      .orderBy(rejections.at)
-      .limit(REJECTIONS_PER_KEY_MAX)
-      .as("counted");
-    return db
-      .select({
-        count: count().as("count"),
-        since: sql<Date | null>`min(${counted.at})`.mapWith(rejections.at).as("since"),
-      })
-      .from(counted);
-  },
+export const SPENT_ON_DAY = read({ keyId: "text", day: "number" }, ({ db, tables: { keyDays } }, { keyId, day }) =>
+  db.select({ created: keyDays.created }).from(keyDays).where(hasValues(keyDays, { keyId, day })),
 );
 
 /** Reads what the conditions of a list depend on, each once. */
@@ -458,23 +398,16 @@ async function readLimits(tx: Tx, list: readonly Limited[]): Promise<Pick<Known,
   const [spent, rejected, repeated, ofKey] = await Promise.all([
     tx.lists.find(SPENT_ON_DAY, days),
     tx.lists.find(REJECTED, asked),
-    tx.lists.find(ASKED, asked),
-    tx.lists.find(OF_KEY, asked),
+    tx.lists.find(REPEATED, asked),
+    tx.lists.find(COUNT_OF_KEY, asked),
   ]);
   return {
     spent: new Map(days.map((one, at) => [dayName(one), spent[at]?.[0]?.created ?? 0])),
     rejections: new Map(
-      asked.map((one, at) => {
-        const { count: entries = 0, since = null } = ofKey[at]?.[0] ?? {};
-        return [
-          requestName(one),
-          {
-            rejectedAt: rejected[at]?.[0]?.at ?? null,
-            repeatedAt: (repeated[at] ?? []).map((row) => row.at),
-            fullSince: entries >= REJECTIONS_PER_KEY_MAX ? since : null,
-          },
-        ];
-      }),
+      asked.map((one, at) => [
+        requestName(one),
+        rejectionCount(rejected[at] ?? [], repeated[at] ?? [], ofKey[at] ?? []),
+      ]),
     ),
   };
 }
@@ -519,8 +452,7 @@ async function writeCounts(
   const { rejections: table } = tx.tables;
   for (const { accountId, keyId, request } of entries) {
     if (request.kind !== "approved") continue;
-    const isOfKey = and(eq(table.accountId, accountId), eq(table.keyId, keyId));
-    await tx.db.delete(table).where(and(isOfKey, eq(table.digest, request.digest)));
+    await tx.db.delete(table).where(hasValues(table, { accountId, keyId, digest: request.digest }));
   }
 }
 

@@ -13,6 +13,7 @@ import * as links from "./links.ts";
 import * as outbox from "./outbox.ts";
 import * as pauses from "./pauses.ts";
 import * as people from "./people.ts";
+import * as rejections from "./rejections.ts";
 import * as reschedule from "./reschedule.ts";
 import * as rules from "./rules.ts";
 import * as secrets from "./secrets.ts";
@@ -34,6 +35,7 @@ const SUBJECTS = {
   outbox,
   pauses,
   people,
+  rejections,
   reschedule,
   rules,
   secrets,

@@ -1,4 +1,7 @@
-import type { StoredLink } from "../../src/core/store.ts";
+import type { LinkStore, StoredLink } from "../../src/core/store.ts";
+import type { StoreContext } from "../sql/context.ts";
+import { hasValues } from "../sql/dialect.ts";
+import { read } from "../sql/read.ts";
 import { command } from "./command.ts";
 
 /**
@@ -25,3 +28,15 @@ export const keep = command(
 export const forgetAll = command(async ({ db, tables: { approvalLinks } }) => {
   await db.delete(approvalLinks);
 });
+
+const FIND = read({ actionId: "text", run: "number", decision: "text" }, ({ db, tables: { approvalLinks } }, arg) =>
+  db.select().from(approvalLinks).where(hasValues(approvalLinks, arg)),
+);
+
+export function createLinkStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): LinkStore {
+  return {
+    keep: (links, expiresAt) => writer.run(keep, { links, expiresAt }),
+    forgetAll: () => writer.run(forgetAll, null),
+    find: ({ actionId, run, decision }) => FIND.get(reader, { actionId, run, decision }),
+  };
+}

@@ -1,11 +1,9 @@
 import { type Column, and, eq, inArray, lt, lte, max, type SQL, sql } from "drizzle-orm";
 import { ACTIVITY_PRUNE_ROWS, PRUNE_ROWS_MAX } from "../../src/core/limits.ts";
-import { command, type Tx } from "./command.ts";
+import { command, PRUNE_ROWS, type Tx } from "./command.ts";
 import { isDeletable, type Until } from "./deletable.ts";
 
 /** What the service deletes by the clock. Each deletes a bounded number of rows, so that it never blocks the writer for long. */
-
-const PRUNE_ROWS = 500;
 
 /** Whether columns, those of a primary key, have the values of one of the rows. */
 function isOneOfRows(columns: readonly Column[], rows: readonly (readonly (string | number)[])[]): SQL {
@@ -42,14 +40,6 @@ export const pruneKeys = command(async ({ db, tables }, { windowStart, beforeDay
   const days = db.select({ keyId: keyDays.keyId }).from(keyDays).where(isPast).limit(PRUNE_ROWS);
   await db.delete(keyDays).where(and(isPast, inArray(keyDays.keyId, days)));
   return keys.length === PRUNE_ROWS;
-});
-
-/** Forgets rejections of then or earlier; returns whether there may be more. */
-export const pruneRejections = command(async ({ db, tables: { rejections } }, { until }: Readonly<{ until: Date }>) => {
-  const old = db.select({ seq: rejections.seq }).from(rejections).where(lte(rejections.at, until));
-  const some = old.orderBy(rejections.at).limit(PRUNE_ROWS);
-  const pruned = await db.delete(rejections).where(inArray(rejections.seq, some)).returning({ seq: rejections.seq });
-  return pruned.length === PRUNE_ROWS;
 });
 
 interface ActivityArgs {

@@ -15,7 +15,6 @@ import { type Actor, HOLDS, ROLES } from "../../src/core/roles.ts";
 import { isTooLate, type TimelineEvent, type TimelineEventType, type TimelineEntry } from "../../src/core/timeline.ts";
 import { type Extras, extrasText, NO_EXTRAS, parseExtras } from "../../src/core/extras.ts";
 import type { Secrets } from "../../src/crypto/secrets.ts";
-import { RESULT } from "../commands/actions.ts";
 import type { Tables } from "../commands/command.ts";
 import { actions, timeline } from "../libsql/schema.ts";
 import type { Row } from "./sql.ts";
@@ -27,21 +26,18 @@ export type HeaderSeal = Pick<Secrets, "seal" | "open">;
 export const actionColumns = (table: Tables["actions"]) =>
   without(getTableColumns(table), ["scheduledAt", "claimedBy"]);
 
-/** Those without its last result, which may be large. */
+/** The columns of a result. Every result has a code or a source, which distinguishes it from none. */
+export const RESULT = [
+  ...(["lastError", "errorSource", "responseCode", "responseBody", "responseTruncated", "durationMs"] as const),
+  "responseHeaders",
+] as const;
+
+/** The columns of an action without its last result, which may be large. */
 export const columnsButResult = (table: Tables["actions"]) => without(actionColumns(table), RESULT);
 
-const NO_RESULT: Readonly<Record<keyof Result, null>> = {
-  lastError: null,
-  errorSource: null,
-  responseCode: null,
-  responseBody: null,
-  responseTruncated: null,
-  durationMs: null,
-  responseHeaders: null,
-};
-
 export function resultValues(result: Result | null): Readonly<Record<keyof Result, unknown>> {
-  return result ?? NO_RESULT;
+  // Safe: it has a member for each column.
+  return result ?? (Object.fromEntries(RESULT.map((name) => [name, null])) as Record<keyof Result, null>);
 }
 
 export function without<Columns extends object, Name extends keyof Columns & string>(

@@ -9,7 +9,8 @@ import { createCallbackHostStore, createHostSettingsStore } from "./account-sett
 import { createAccountStore, hasBudgetLeft } from "../commands/accounts.ts";
 import { createChannelStore } from "../commands/channels.ts";
 import { applyChange, extendLease, isApplied } from "./apply.ts";
-import { createLinkStore, createRejectionStore } from "./approvals.ts";
+import { createLinkStore } from "../commands/links.ts";
+import { createRejectionStore } from "../commands/rejections.ts";
 import { createAuditStore } from "../commands/audit-log.ts";
 import { createBulkStore } from "../commands/bulk.ts";
 import { hasPosition, readChanges, readPosition } from "./events.ts";
