@@ -7,7 +7,6 @@ import * as auditLog from "./audit-log.ts";
 import * as bulk from "./bulk.ts";
 import * as claims from "./claims.ts";
 import * as channels from "./channels.ts";
-import * as firstSteps from "./first-steps.ts";
 import * as grants from "./grants.ts";
 import * as links from "./links.ts";
 import * as outbox from "./outbox.ts";
@@ -29,7 +28,6 @@ const SUBJECTS = {
   bulk,
   channels,
   claims,
-  firstSteps,
   grants,
   links,
   outbox,

@@ -1,4 +1,4 @@
-import { count, DrizzleQueryError, inArray, type SQL, sql } from "drizzle-orm";
+import { type Column, count, DrizzleQueryError, inArray, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
 import type { Lock } from "../sql/sql.ts";
@@ -97,6 +97,17 @@ export const PRUNE_ROWS = 500;
 export async function deleteSome({ db }: Tx, key: SQLiteColumn, condition: SQL | undefined): Promise<number> {
   const some = db.select({ key }).from(key.table).where(condition).limit(PRUNE_ROWS);
   return (await db.delete(key.table).where(inArray(key, some)).returning({ key })).length;
+}
+
+/** Whether columns, those of a primary key, have the values of one of the rows. */
+export function isOneOfRows(columns: readonly Column[], rows: readonly (readonly (string | number)[])[]): SQL {
+  const names = sql.join([...columns], sql`, `);
+  const values = rows.map((row) => {
+    // PostgreSQL takes an argument for text here.
+    const members = row.map((value) => (typeof value === "number" ? sql`cast(${value} as bigint)` : sql`${value}`));
+    return sql`(${sql.join(members, sql`, `)})`;
+  });
+  return sql`(${names}) in (values ${sql.join(values, sql`, `)})`;
 }
 
 /** A command and the arguments for it, which cross a thread: plain objects, lists, texts, numbers and dates. */

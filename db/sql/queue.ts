@@ -1,10 +1,15 @@
-import { and, eq, sql, type SQL, type SQLWrapper } from "drizzle-orm";
+import { and, count, eq, sql, type SQL, type SQLWrapper } from "drizzle-orm";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action, ActionStatus } from "../../src/core/action.ts";
 import { type Claimed, startAttempt } from "../../src/core/settle.ts";
-import { DUE_LANES_SCANNED_MAX, SMALL_ROW_BYTES_MAX } from "../../src/core/limits.ts";
+import {
+  DUE_LANES_SCANNED_MAX,
+  PENDING_SCAN_ROWS_MAX,
+  RETRY_HOSTS_SHOWN_MAX,
+  SMALL_ROW_BYTES_MAX,
+} from "../../src/core/limits.ts";
 import type { NotificationKind } from "../../src/core/notification.ts";
-import type { Claim, LaneHead, Queue } from "../../src/core/store.ts";
+import type { Claim, LaneHead, Queue, ScheduledRetries } from "../../src/core/store.ts";
 import type { Tables } from "../commands/command.ts";
 import { claim, endSetBack, type QueueName } from "../commands/claims.ts";
 import * as reschedule from "../commands/reschedule.ts";
@@ -15,7 +20,7 @@ import { findOrphans, findPendingIds } from "./find.ts";
 import { notificationColumns } from "./outbox-rows.ts";
 import { isPaused } from "../commands/pauses.ts";
 import { read, type Reader } from "./read.ts";
-import { actionOf, columnsButResult } from "./rows.ts";
+import { actionOf, Columns, columnsButResult } from "./rows.ts";
 import type { Row, SqlValue } from "./sql.ts";
 
 export function createActionQueue(db: StoreContext): Queue<Action> {
@@ -226,4 +231,51 @@ async function countEach(reader: Reader, sources: readonly ReturnType<typeof cou
     await nextTurn();
   }
   return counts;
+}
+
+/**
+ * Covered by the index of the queues: otherwise bodies of a megabyte would be read to reach later columns. What is due
+ * later is a retry or has a `run_at`.
+ */
+const PENDING_BY_HOST = read({ accountId: "text", now: "time" }, ({ db, tables: { actions } }, arg) => {
+  const s = db
+    .select({ host: actions.host, dueAt: actions.dueAt })
+    .from(actions)
+    .where(and(eq(actions.status, "pending"), eq(actions.accountId, arg.accountId)))
+    .orderBy(actions.host)
+    .limit(PENDING_SCAN_ROWS_MAX)
+    .as("s");
+  const nextAt = sql`min(case when ${s.dueAt} > ${arg.now} then ${s.dueAt} end)`;
+  return db
+    .select({
+      host: s.host,
+      pending: count().as("pending"),
+      later: sql<number>`count(*) filter (where ${s.dueAt} > ${arg.now})`.as("later"),
+      dueSince: sql`min(case when ${s.dueAt} <= ${arg.now} then ${s.dueAt} end)`.as("due_since"),
+      nextAt: nextAt.as("next_at"),
+    })
+    .from(s)
+    .groupBy(s.host)
+    .orderBy(nextAt);
+});
+
+/** The scheduled retries of an account, among a bounded number of pending actions. */
+export async function readScheduledRetries(reader: Reader, accountId: string, now: Date): Promise<ScheduledRetries> {
+  const rows = await PENDING_BY_HOST.raw(reader, { accountId, now });
+  const total = (column: string) => rows.reduce((all, row) => all + Number(row[column]), 0);
+  const [later, pending] = [total("later"), total("pending")];
+  // Times that were altered can't be told.
+  const timeIn = (row: Row, name: string) => new Columns(row).timeOrNull({ name });
+  const dueSince = rows.flatMap((row) => timeIn(row, "due_since")?.getTime() ?? []);
+  const hosts = rows.flatMap((row) => {
+    const nextAt = timeIn(row, "next_at");
+    return nextAt === null ? [] : [{ host: String(row["host"]), count: Number(row["later"]), nextAt }];
+  });
+  return {
+    count: later,
+    due: pending - later,
+    dueSince: dueSince.length === 0 ? null : new Date(Math.min(...dueSince)),
+    isCut: pending === PENDING_SCAN_ROWS_MAX,
+    hosts: hosts.slice(0, RETRY_HOSTS_SHOWN_MAX),
+  };
 }
