@@ -25,9 +25,9 @@ import type { StoreContext } from "../sql/context.ts";
 import { valuesOf } from "../sql/create.ts";
 import { type Dialect, hasValues } from "../sql/dialect.ts";
 import { readPosition } from "../sql/events.ts";
-import { readFact } from "../sql/facts.ts";
 import { type Args, read } from "../sql/read.ts";
 import { command, isOneOfRows, type Tables } from "./command.ts";
+import { readFact } from "./facts.ts";
 import { insertList, type Values } from "./lists.ts";
 
 /** The fact that says up to which position of the timeline the figures of the overview are counted. */

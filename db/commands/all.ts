@@ -8,6 +8,7 @@ import * as bulk from "./bulk.ts";
 import * as claims from "./claims.ts";
 import * as channels from "./channels.ts";
 import * as grants from "./grants.ts";
+import * as facts from "./facts.ts";
 import * as links from "./links.ts";
 import * as outbox from "./outbox.ts";
 import * as pauses from "./pauses.ts";
@@ -29,6 +30,7 @@ const SUBJECTS = {
   channels,
   claims,
   grants,
+  facts,
   links,
   outbox,
   pauses,

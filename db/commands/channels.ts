@@ -4,12 +4,11 @@ import { type Channel, CHANNEL_KINDS, type ChannelStore, type ChannelTarget } fr
 import { CHANNELS_MAX } from "../../src/core/limits.ts";
 import type { StoreContext } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
-import { readFact } from "../sql/facts.ts";
 import { channelLock } from "../sql/locks.ts";
 import { read } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, type Tables } from "./command.ts";
-import { CHANNELS_VERSION, setFact } from "./facts.ts";
+import { CHANNELS_VERSION, readFact, setFact } from "./facts.ts";
 
 type Row = Tables["channels"]["$inferSelect"];
 

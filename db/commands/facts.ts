@@ -1,4 +1,8 @@
-import type { Tx } from "./command.ts";
+import { eq } from "drizzle-orm";
+import type { FactStore } from "../../src/core/store.ts";
+import type { StoreContext } from "../sql/context.ts";
+import { read, type Reader } from "../sql/read.ts";
+import { command, type Tx } from "./command.ts";
 
 /** Facts that change with every write of a table, for nodes that cache its rows. */
 export const CHANNELS_VERSION = "channels";
@@ -9,4 +13,29 @@ export const GRANTS_VERSION = "grants";
 /** Sets a fact about the store. */
 export async function setFact({ db, tables: { facts } }: Tx, name: string, value: string): Promise<void> {
   await db.insert(facts).values({ name, value }).onConflictDoUpdate({ target: facts.name, set: { value } });
+}
+
+/** Sets facts about the store; null: deletes one. */
+export const writeFacts = command(async (tx, values: Readonly<Record<string, string | null>>) => {
+  const { facts } = tx.tables;
+  for (const [name, value] of Object.entries(values)) {
+    if (value === null) await tx.db.delete(facts).where(eq(facts.name, name));
+    else await setFact(tx, name, value);
+  }
+});
+
+const FACT = read({ name: "text" }, ({ db, tables: { facts } }, arg) =>
+  db.select().from(facts).where(eq(facts.name, arg.name)),
+);
+
+export async function readFact(reader: Reader, name: string): Promise<string | null> {
+  return (await FACT.get(reader, { name }))?.value ?? null;
+}
+
+export function createFactStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): FactStore {
+  return {
+    read: (name) => readFact(reader, name),
+    write: (name, value) => writer.run(writeFacts, { [name]: value }),
+    writeAll: (values) => writer.run(writeFacts, values),
+  };
 }

@@ -1,10 +1,24 @@
-import { and, desc, eq, lt } from "drizzle-orm";
-import type { SealedText } from "../../src/core/account-store.ts";
+import { and, desc, eq, getTableName, gt, lt, sql } from "drizzle-orm";
+import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
+import type {
+  OriginUse,
+  SealedStore,
+  SealedText,
+  SigningSeed,
+  SigningStore,
+  SigningUse,
+} from "../../src/core/account-store.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
+import { CALLBACKS_SCANNED_MAX, KNOWN_ORIGINS_MAX, SEEDS_LISTED_MAX } from "../../src/core/limits.ts";
+import { normalTarget } from "../../src/core/target.ts";
+import { tables as sqliteTables } from "../libsql/schema.ts";
+import type { StoreContext } from "../sql/context.ts";
+import { hasValues } from "../sql/dialect.ts";
+import { eachValue } from "../sql/filter-values.ts";
+import { read } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
 import { command, type Tables } from "./command.ts";
-import { setFact } from "./facts.ts";
-import { updateList } from "./lists.ts";
+import { type UpdateList, updateList } from "./lists.ts";
 
 /** The newest seed and the one it replaces. */
 const SEEDS_KEPT = 2;
@@ -16,42 +30,191 @@ export const rotate = command(async (tx, { seed, audit }: Readonly<{ seed: Seed;
   const { signingSeeds } = tx.tables;
   await tx.db.insert(signingSeeds).values(seed);
   await addToAudit(tx, audit);
-  const isOfOrigin = and(eq(signingSeeds.accountId, seed.accountId), eq(signingSeeds.origin, seed.origin));
+  const isOfOrigin = hasValues(signingSeeds, { accountId: seed.accountId, origin: seed.origin });
   const seeds = tx.db.select({ seq: signingSeeds.seq }).from(signingSeeds).where(isOfOrigin);
   const kept = await seeds.orderBy(desc(signingSeeds.seq)).limit(SEEDS_KEPT);
   await tx.db.delete(signingSeeds).where(and(isOfOrigin, lt(signingSeeds.seq, kept.at(-1)?.seq ?? 0)));
 });
 
-/** A later change is not overwritten: the old text is part of the condition. */
-const RESEAL = new Map([
-  ["accounts.sealed_root_secret", updateList("accounts", ["sealedRootSecret"], ["id", "sealedRootSecret"])],
-  ["signing_seeds.sealed_seed", updateList("signingSeeds", ["sealedSeed"], ["id", "sealedSeed"])],
-  ["actions.sealed_headers", updateList("actions", ["sealedHeaders"], ["id", "sealedHeaders"])],
-  ["channels.sealed_config", updateList("channels", ["sealedConfig"], ["id", "sealedConfig"])],
-]);
+const SEEDS = read({ accountId: "text", origin: "text" }, ({ db, tables: { signingSeeds } }, arg) => {
+  const seeds = db.select().from(signingSeeds).where(hasValues(signingSeeds, arg));
+  return seeds.orderBy(desc(signingSeeds.seq)).limit(SEEDS_KEPT);
+});
 
-interface ResealArgs {
-  readonly replacements: readonly (SealedText & { readonly by: string })[];
+const OVERLAP = read({ accountId: "text", origin: "text" }, ({ db, tables: { callbackOverlaps } }, arg) =>
+  db.select({ until: callbackOverlaps.until }).from(callbackOverlaps).where(hasValues(callbackOverlaps, arg)),
+);
+
+/** `origin` of seeds for all origins: of calls and callbacks, or of one of them. */
+const EVERYTHING = "";
+
+const EVERY_ORIGIN = { calls: "calls", callbacks: "callbacks" } as const satisfies Record<SigningUse, string>;
+
+/** Prefix of an origin for callbacks. An origin for calls has none. */
+const CALLBACKS_TO = "callbacks ";
+
+function placeOf(origin: string | null, use: SigningUse | null): string {
+  if (origin === null) return use === null ? EVERYTHING : EVERY_ORIGIN[use];
+  return use === "callbacks" ? CALLBACKS_TO + origin : origin;
 }
 
+/** The inverse of `placeOf`. */
+function originAndUse(place: string): Pick<SigningSeed, "origin" | "use"> {
+  if (place === EVERYTHING) return { origin: null, use: null };
+  if (place === EVERY_ORIGIN.calls || place === EVERY_ORIGIN.callbacks) return { origin: null, use: place };
+  if (place.startsWith(CALLBACKS_TO)) return { origin: place.slice(CALLBACKS_TO.length), use: "callbacks" };
+  return { origin: place, use: "calls" };
+}
+
+// Where an account's calls and callbacks went. Everything is bounded, and none of it grows with the table.
+
+/** The newest action of each host name. */
+const NEWEST_OF_HOSTS = read({ accountId: "text", limit: "number" }, ({ db, tables: { actions } }, arg) => {
+  const { accountId, hostname, id } = actions;
+  const isOfAccount = eq(accountId, arg.accountId);
+  const ofHost = db
+    .select({ id })
+    .from(actions)
+    .where(and(isOfAccount, sql`${hostname} = found.value`));
+  return sql<{ readonly id: string }>`${eachValue(hostname, isOfAccount)}
+    select ${ofHost.orderBy(desc(id)).limit(1)} as id from found where value is not null limit ${arg.limit}`;
+});
+
+const TARGETS = read({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) =>
+  db.select({ url: actions.url, at: actions.createdAt }).from(actions).where(isOneOf(actions.id, arg.ids)),
+);
+
+const CALLBACKS = read({ accountId: "text", limit: "number" }, ({ db, tables: { outbox } }, arg) =>
+  db
+    .select({ url: outbox.target, at: outbox.createdAt, kind: outbox.kind })
+    .from(outbox)
+    .where(eq(outbox.accountId, arg.accountId))
+    .orderBy(desc(outbox.id))
+    .limit(arg.limit),
+);
+
+const ROTATED = read({ accountId: "text", limit: "number" }, ({ db, tables: { signingSeeds } }, arg) =>
+  db
+    .select({ place: signingSeeds.origin, at: signingSeeds.rotatedAt })
+    .from(signingSeeds)
+    .where(eq(signingSeeds.accountId, arg.accountId))
+    .orderBy(signingSeeds.origin, signingSeeds.seq)
+    .limit(arg.limit),
+);
+
+/** Each origin once, with its newest use. A URL that was altered in the database has none. */
+function usesOf(rows: readonly { readonly url: string; readonly at: Date }[]): readonly OriginUse[] {
+  const newest = new Map<string, Date>();
+  for (const { url, at } of rows) {
+    const origin = normalTarget(url)?.origin;
+    if (origin === undefined) continue;
+    const known = newest.get(origin);
+    if (known === undefined || known < at) newest.set(origin, at);
+  }
+  return [...newest].map(([origin, lastUsedAt]) => ({ origin, lastUsedAt }));
+}
+
+/** Seeds of signing secrets. A rotation is one commit. */
+export function createSigningStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): SigningStore {
+  return {
+    rotate: ({ use, ...seed }, audit) =>
+      writer.run(rotate, { seed: { ...seed, origin: placeOf(seed.origin, use) }, audit }),
+    async seeds(accountId, origin, use) {
+      const places = [placeOf(origin, use), EVERY_ORIGIN[use], EVERYTHING];
+      const found = await Promise.all(places.map((place) => SEEDS.all(reader, { accountId, origin: place })));
+      const seeds = found.flat().toSorted((one, other) => other.seq - one.seq);
+      return seeds.slice(0, SEEDS_KEPT).map(({ id, origin: place, sealedSeed, rotatedAt }) => {
+        return { id, accountId, ...originAndUse(place), sealedSeed, rotatedAt };
+      });
+    },
+    async origins(accountId) {
+      const [hosts, callbacks, rotations] = await Promise.all([
+        NEWEST_OF_HOSTS.all(reader, { accountId, limit: KNOWN_ORIGINS_MAX }),
+        CALLBACKS.all(reader, { accountId, limit: CALLBACKS_SCANNED_MAX }),
+        ROTATED.all(reader, { accountId, limit: SEEDS_LISTED_MAX }),
+      ]);
+      const targets = hosts.length === 0 ? [] : await TARGETS.all(reader, { ids: hosts.map(({ id }) => id) });
+      const sent = callbacks.filter(({ kind }) => kind === "callback");
+      // The newest of a place comes last.
+      const newest = new Map(rotations.map(({ place, at }) => [place, at]));
+      return {
+        calls: usesOf(targets),
+        callbacks: usesOf(sent).slice(0, KNOWN_ORIGINS_MAX),
+        rotations: [...newest].map(([place, rotatedAt]) => ({ ...originAndUse(place), rotatedAt })),
+      };
+    },
+    callbackOverlap: async (accountId, origin) => (await OVERLAP.get(reader, { accountId, origin }))?.until ?? null,
+  };
+}
+
+type SealedColumn = Readonly<Record<"id" | "sealed", SQLiteColumn>>;
+
+/** A column with sealed texts. */
+function sealedColumn(of: (tables: Tables) => SealedColumn, update: UpdateList) {
+  const { sealed: named } = of(sqliteTables);
+  return {
+    update,
+    table: getTableName(named.table),
+    column: named.name,
+    find: read({ after: "text", prefix: "text", limit: "number" }, ({ db, tables }, arg) => {
+      const { id, sealed } = of(tables);
+      const isOther = sql`${sealed} is not null and substr(${sealed}, 1, length(${arg.prefix})) <> ${arg.prefix}`;
+      return db
+        .select({ row: sql<string>`${id}`.as("row"), sealed: sql<string>`${sealed}`.as("sealed") })
+        .from(sealed.table)
+        .where(and(gt(id, arg.after), isOther))
+        .orderBy(id)
+        .limit(arg.limit);
+    }),
+  };
+}
+
+/** A later change is not overwritten: the old text is part of the condition. */
+const UPDATES = {
+  accounts: updateList("accounts", ["sealedRootSecret"], ["id", "sealedRootSecret"]),
+  seeds: updateList("signingSeeds", ["sealedSeed"], ["id", "sealedSeed"]),
+  actions: updateList("actions", ["sealedHeaders"], ["id", "sealedHeaders"]),
+  channels: updateList("channels", ["sealedConfig"], ["id", "sealedConfig"]),
+};
+
+/** All columns with sealed texts. A test finds missing ones. */
+const SEALED = [
+  sealedColumn(({ accounts: { id, sealedRootSecret: sealed } }) => ({ id, sealed }), UPDATES.accounts),
+  sealedColumn(({ signingSeeds: { id, sealedSeed: sealed } }) => ({ id, sealed }), UPDATES.seeds),
+  sealedColumn(({ actions: { id, sealedHeaders: sealed } }) => ({ id, sealed }), UPDATES.actions),
+  sealedColumn(({ channels: { id, sealedConfig: sealed } }) => ({ id, sealed }), UPDATES.channels),
+] as const;
+
+type Replacements = Parameters<SealedStore["replace"]>[0];
+
 /** Replaces sealed texts; one that has changed meanwhile stays as it is. */
-export const reseal = command(async (tx, { replacements }: ResealArgs) => {
-  const columns = Map.groupBy(replacements, ({ place }) => `${place.table}.${place.column}`);
-  for (const [column, texts] of columns) {
-    const list = RESEAL.get(column);
-    if (list === undefined) throw new Error(`${column} holds no sealed texts.`);
-    await tx.lists.update(
-      list,
-      texts.map(({ place, sealed, by }) => [by, place.row, sealed]),
-    );
+export const reseal = command(async ({ lists }, replacements: Replacements) => {
+  for (const [{ update }, texts] of Map.groupBy(replacements, ({ place }) => columnOf(place))) {
+    const rows = texts.map(({ place, sealed, by }) => [by, place.row, sealed]);
+    await lists.update(update, rows);
   }
 });
 
-/** Sets facts about the store; null: deletes one. */
-export const writeFacts = command(async (tx, values: Readonly<Record<string, string | null>>) => {
-  const { facts } = tx.tables;
-  for (const [name, value] of Object.entries(values)) {
-    if (value === null) await tx.db.delete(facts).where(eq(facts.name, name));
-    else await setFact(tx, name, value);
-  }
-});
+/** All sealed texts, for a change of the master key. */
+export function createSealedStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): SealedStore {
+  return {
+    async find(keyId, after, limit) {
+      const found: SealedText[] = [];
+      const from = after === null ? 0 : SEALED.indexOf(columnOf(after));
+      for (const [at, { table, column, find }] of SEALED.slice(from).entries()) {
+        const values = { after: after !== null && at === 0 ? after.row : "", prefix: `${keyId}.` };
+        const rows = await find.all(reader, { ...values, limit: limit - found.length });
+        for (const { row, sealed } of rows) found.push({ place: { table, row, column }, sealed });
+        if (found.length >= limit) break;
+      }
+      return found;
+    },
+    replace: (replacements) => writer.run(reseal, replacements),
+  };
+}
+
+function columnOf({ table, column }: SealedText["place"]): (typeof SEALED)[number] {
+  const known = SEALED.find((sealed) => sealed.table === table && sealed.column === column);
+  if (known === undefined) throw new Error(`${table}.${column} holds no sealed texts.`);
+  return known;
+}

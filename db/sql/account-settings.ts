@@ -3,9 +3,8 @@ import { hostRulesText, parseHostRules } from "../../src/api/host-settings.ts";
 import type { CallbackHostStore } from "../../src/core/account-store.ts";
 import type { HostSettingsRow, HostSettingsStore } from "../../src/core/host-settings.ts";
 import * as commands from "../commands/account-settings.ts";
-import { HOST_SETTINGS_VERSION } from "../commands/facts.ts";
+import { HOST_SETTINGS_VERSION, readFact } from "../commands/facts.ts";
 import type { StoreContext } from "./context.ts";
-import { readFact } from "./facts.ts";
 import { read } from "./read.ts";
 
 /** What accounts set for hosts. Nodes that keep it in memory read the version of its kind. */

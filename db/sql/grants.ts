@@ -1,10 +1,9 @@
 import { and, desc, eq, gt, isNull, lt, type Placeholder } from "drizzle-orm";
 import type { GrantStore } from "../../src/core/grant.ts";
-import { GRANTS_VERSION } from "../commands/facts.ts";
+import { GRANTS_VERSION, readFact } from "../commands/facts.ts";
 import * as commands from "../commands/grants.ts";
 import type { StoreContext } from "./context.ts";
 import type { Dialect } from "./dialect.ts";
-import { readFact } from "./facts.ts";
 import { read } from "./read.ts";
 
 const inForce = ({ tables: { grants } }: Dialect, now: Placeholder) =>

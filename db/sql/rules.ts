@@ -1,9 +1,8 @@
 import { asc, eq, getTableColumns } from "drizzle-orm";
 import type { RuleStore } from "../../src/core/account-rules.ts";
-import { RULES_VERSION } from "../commands/facts.ts";
+import { readFact, RULES_VERSION } from "../commands/facts.ts";
 import * as commands from "../commands/rules.ts";
 import type { StoreContext } from "./context.ts";
-import { readFact } from "./facts.ts";
 import { read } from "./read.ts";
 import { without } from "./rows.ts";
 
