@@ -2,7 +2,7 @@ import { and, asc, eq, gt, inArray, lt, lte, max } from "drizzle-orm";
 import type { Action } from "../../src/core/action.ts";
 import { actionAsOf, type TimelineEntry } from "../../src/core/timeline.ts";
 import { EVENT_PAGE_BYTES_MAX, EVENT_PAGE_MAX, EVENT_SCAN_ROWS_MAX, TIMELINE_ROWS_MAX } from "../../src/core/limits.ts";
-import type { ActionChange, ChangePage } from "../../src/core/store.ts";
+import type { ActionChange, ActionStore } from "../../src/core/store.ts";
 import type { StoreContext } from "./context.ts";
 import { bytesOfAction, findAction } from "./find.ts";
 import { read, type Reader } from "./read.ts";
@@ -37,26 +37,6 @@ const CHANGES_IN = read(
   },
 );
 
-/**
- * The next changes of an account, found by scanning the timeline of all accounts: the one writer numbers rows in commit
- * order, so nothing is ever inserted before a position. An index by account would avoid the scan, which costs 0.09 us
- * per row, but make all writes 7 % slower with one account and 30 % with a hundred.
- */
-export async function readChanges(
-  db: Pick<StoreContext, "sql" | "seal">,
-  accountId: string,
-  after: number,
-): Promise<ChangePage> {
-  const newest = await readPosition(db.sql);
-  if (newest <= after) return { changes: [], position: after, isLast: true };
-  const until = await windowEnd(db.sql, after, newest);
-  const found = await CHANGES_IN.raw(db.sql, { after, until, accountId });
-  const fitting = pageOf(found);
-  const isCut = fitting.length < found.length || found.length === EVENT_PAGE_MAX;
-  const position = isCut ? Number(fitting.at(-1)?.["seq"]) : until;
-  return { changes: await changesOf(db, accountId, fitting), position, isLast: position === newest };
-}
-
 const NEWEST_POSITION = read({}, ({ db, tables: { timeline }, isSettled }) =>
   db
     .select({ seq: max(timeline.seq).as("seq") })
@@ -72,11 +52,6 @@ const POSITION = read({ position: "number" }, ({ db, tables: { timeline } }, arg
   db.select({ seq: timeline.seq }).from(timeline).where(eq(timeline.seq, arg.position)),
 );
 
-/** 0 always exists; any other position exists while its row does. */
-export async function hasPosition(reader: Reader, position: number): Promise<boolean> {
-  return position === 0 || (await POSITION.get(reader, { position })) !== null;
-}
-
 const LAST_SCANNED = read({ after: "number" }, ({ db, tables: { timeline } }, arg) =>
   db
     .select({ seq: timeline.seq })
@@ -86,13 +61,6 @@ const LAST_SCANNED = read({ after: "number" }, ({ db, tables: { timeline } }, ar
     .limit(1)
     .offset(EVENT_SCAN_ROWS_MAX - 1),
 );
-
-/** The last row that one page scans. Numbers have gaps, so rows are counted. */
-async function windowEnd(reader: Reader, after: number, newest: number): Promise<number> {
-  if (newest - after <= EVENT_SCAN_ROWS_MAX) return newest;
-  const last = await LAST_SCANNED.get(reader, { after });
-  return last === null ? newest : Math.min(newest, last.seq);
-}
 
 /** Rows that fit into a page; at least one. */
 function pageOf(found: readonly Row[]): readonly Row[] {
@@ -157,4 +125,34 @@ const ENTRIES_BEFORE = read({ actionId: "text", run: "number", seq: "number" }, 
 async function runBefore(reader: Reader, id: string, entry: TimelineEntry): Promise<readonly TimelineEntry[]> {
   const rows = await ENTRIES_BEFORE.raw(reader, { actionId: id, run: entry.run, seq: entry.seq });
   return rows.map(timelineEntryOf).filter((earlier) => earlier !== null);
+}
+
+/** The stream of changes. See `ActionStore`. */
+export function createChangeReads(
+  db: Pick<StoreContext, "sql" | "seal">,
+): Pick<ActionStore, "changes" | "position" | "knowsPosition"> {
+  const { sql: reader } = db;
+  return {
+    /**
+     * The next changes of an account, found by scanning the timeline of all accounts: the one writer numbers rows in commit
+     * order, so nothing is ever inserted before a position. An index by account would avoid the scan, which costs 0.09 us
+     * per row, but make all writes 7 % slower with one account and 30 % with a hundred.
+     */
+    async changes(accountId, after) {
+      const newest = await readPosition(reader);
+      if (newest <= after) return { changes: [], position: after, isLast: true };
+      // Numbers have gaps, so rows are counted.
+      const isShort = newest - after <= EVENT_SCAN_ROWS_MAX;
+      const last = isShort ? null : await LAST_SCANNED.get(reader, { after });
+      const until = last === null ? newest : Math.min(newest, last.seq);
+      const found = await CHANGES_IN.raw(reader, { after, until, accountId });
+      const fitting = pageOf(found);
+      const isCut = fitting.length < found.length || found.length === EVENT_PAGE_MAX;
+      const position = isCut ? Number(fitting.at(-1)?.["seq"]) : until;
+      return { changes: await changesOf(db, accountId, fitting), position, isLast: position === newest };
+    },
+    position: () => readPosition(reader),
+    // 0 always exists; any other position exists while its row does.
+    knowsPosition: async (position) => position === 0 || (await POSITION.get(reader, { position })) !== null,
+  };
 }

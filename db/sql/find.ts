@@ -1,9 +1,7 @@
 import { and, desc, eq, getTableColumns, sql } from "drizzle-orm";
 import type { Action } from "../../src/core/action.ts";
-import type { TimelineEntry } from "../../src/core/timeline.ts";
-import type { KeptResponse } from "../../src/core/attempts.ts";
 import { ATTEMPTS_KEPT, RECOVERY_BYTES_MAX, TIMELINE_ROWS_MAX } from "../../src/core/limits.ts";
-import { type LaneName, type HostOfKey, hostOfKey } from "../../src/core/store.ts";
+import { type ActionStore, hostOfKey, type LaneName } from "../../src/core/store.ts";
 import type { StoreContext } from "./context.ts";
 import { bytesOf, hasValues } from "./dialect.ts";
 import { read, type Reader } from "./read.ts";
@@ -69,12 +67,6 @@ const TIMELINE = read({ actionId: "text", accountId: "text" }, ({ db, tables: { 
   db.select().from(timeline).where(hasValues(timeline, arg)).orderBy(desc(timeline.seq)).limit(TIMELINE_ROWS_MAX),
 );
 
-/** Oldest first; beyond the limit the oldest are left out. */
-export async function readTimeline(reader: Reader, accountId: string, id: string): Promise<readonly TimelineEntry[]> {
-  const rows = await TIMELINE.raw(reader, { actionId: id, accountId });
-  return rows.flatMap((row) => timelineEntryOf(row) ?? []).toReversed();
-}
-
 /** One look into an index for each pair of a key and a host (`j`). */
 const APPROVED = read(
   { accountId: "text", pairs: "list" },
@@ -87,17 +79,6 @@ const APPROVED = read(
     where ${accountId} = ${arg.accountId} and ${isOfPair} and ${isApproved})`;
   },
 );
-
-/** Hosts that received an approved call of the key that completed, by `hostOfKey`. */
-export async function findApprovedHosts(
-  reader: Reader,
-  accountId: string,
-  asked: readonly HostOfKey[],
-): Promise<ReadonlySet<string>> {
-  if (asked.length === 0) return new Set();
-  const pairs = [...new Set(asked.map(hostOfKey))].map((pair): unknown => JSON.parse(pair));
-  return new Set((await APPROVED.all(reader, { accountId, pairs })).map(({ pair }) => pair));
-}
 
 const ORPHANS = read(
   { accountId: "text", id: "text", leaseBefore: "time?", limit: "number" },
@@ -157,10 +138,28 @@ const RESPONSES = read({ id: "text", accountId: "text" }, ({ db, tables: { attem
     .limit(ATTEMPTS_KEPT);
 });
 
-/** See `ActionStore.responses`. */
-export async function findResponses(reader: Reader, accountId: string, id: string): Promise<readonly KeptResponse[]> {
-  const found = await RESPONSES.all(reader, { id, accountId });
-  return found.map((row) =>
-    isJson(row.responseBody) ? row : { ...row, responseBody: JSON.stringify(row.responseBody) },
-  );
+/** Of one action, or of some that are known. See `ActionStore`. */
+export function createFinds(
+  db: Pick<StoreContext, "sql" | "seal">,
+): Pick<ActionStore, "find" | "findById" | "timeline" | "approvedHosts" | "responses"> {
+  const { sql: reader } = db;
+  return {
+    find: (accountId, id) => findAction(db, accountId, id),
+    findById: (id) => findActionById(db, id),
+    async timeline(accountId, id) {
+      const rows = await TIMELINE.raw(reader, { actionId: id, accountId });
+      return rows.flatMap((row) => timelineEntryOf(row) ?? []).toReversed();
+    },
+    async approvedHosts(accountId, asked) {
+      if (asked.length === 0) return new Set();
+      const pairs = [...new Set(asked.map(hostOfKey))].map((pair): unknown => JSON.parse(pair));
+      return new Set((await APPROVED.all(reader, { accountId, pairs })).map(({ pair }) => pair));
+    },
+    async responses(accountId, id) {
+      const found = await RESPONSES.all(reader, { id, accountId });
+      return found.map((row) =>
+        isJson(row.responseBody) ? row : { ...row, responseBody: JSON.stringify(row.responseBody) },
+      );
+    },
+  };
 }

@@ -1,5 +1,4 @@
 import { and, eq, gt, lt, ne, type Placeholder, sql } from "drizzle-orm";
-import type { Action } from "../../src/core/action.ts";
 import { firstActionId } from "../../src/core/ids.ts";
 import {
   COUNTED_MAX,
@@ -12,18 +11,19 @@ import {
   HOUR_MS,
   LIST_BYTES_MAX,
 } from "../../src/core/limits.ts";
-import type { HeldFilter, HeldPage, Requester, WaitingApprovals, WaitingHost } from "../../src/core/store.ts";
+import type { ActionStore, HeldFilter, WaitingHost } from "../../src/core/store.ts";
 import type { Tables } from "../commands/command.ts";
 import type { StoreContext } from "./context.ts";
+import { hasValues } from "./dialect.ts";
 import { eachValue } from "./filter-values.ts";
 import { bytesOfAction, idsWithin } from "./find.ts";
 import { actionsOf } from "./list.ts";
-import { read, type Reader } from "./read.ts";
+import { read } from "./read.ts";
 
 /** The actions that await approval. */
 
-const isHeld = ({ accountId, status }: Tables["actions"], account: Placeholder) =>
-  and(eq(accountId, account), eq(status, "awaiting_approval"));
+const isHeld = (actions: Tables["actions"], accountId: Placeholder) =>
+  hasValues(actions, { accountId, status: "awaiting_approval" });
 
 /** Needless terms, which make SQLite use the partial index by status. */
 const isByStatus = ({ status }: Tables["actions"]) => and(ne(status, "completed"), ne(status, "active"));
@@ -41,12 +41,8 @@ const heldOf = (at: "everywhere" | "at host") => ({
       const { id, keyId, host } = actions;
       const isHost = at === "at host" ? eq(host, arg.host) : undefined;
       const isOfKey = and(isHeld(actions, arg.accountId), isHost, eq(keyId, arg.keyId));
-      return db
-        .select({ id })
-        .from(actions)
-        .where(and(isOfKey, lt(id, arg.before), gt(id, arg.after)))
-        .orderBy(id)
-        .limit(arg.limit);
+      const isOfPage = and(isOfKey, lt(id, arg.before), gt(id, arg.after));
+      return db.select({ id }).from(actions).where(isOfPage).orderBy(id).limit(arg.limit);
     },
   ),
 });
@@ -67,37 +63,6 @@ const BYTES_OF = read({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, ar
     .from(actions)
     .where(isOneOf(actions.id, arg.ids)),
 );
-
-/**
- * Actions awaiting approval, oldest first and bounded in bytes. With several keys a page takes the oldest of each in turn,
- * so that none buries the others.
- */
-export async function findHeld(
-  db: Pick<StoreContext, "sql" | "seal">,
-  accountId: string,
-  { after, limit, ...filter }: HeldFilter & { readonly after: string | null; readonly limit: number },
-): Promise<HeldPage> {
-  const { keyId: wanted, host } = filter;
-  const keyIds = wanted === null ? await holdingKeys(db.sql, accountId, host) : [wanted];
-  const place = after === null ? { isInTurns: keyIds.length > 1, id: "", later: NOWHERE } : placeFrom(after);
-  const { ids: heldIds } = HELD[host === null ? "everywhere" : "at host"];
-  const values = { accountId, host, before: idBefore(filter), limit: limit + 1 };
-  const ofKeys = keyIds.map(async (keyId): Promise<readonly Held[]> => {
-    const rows = await heldIds.all(db.sql, { ...values, keyId, after: placeOf(place, keyId) });
-    return rows.map(({ id }, turn) => ({ id, keyId, turn: place.isInTurns ? turn : 0 }));
-  });
-  const next = (await Promise.all(ofKeys))
-    .flat()
-    .toSorted((a, b) => a.turn - b.turn || (a.id < b.id ? -1 : 1))
-    .slice(0, limit + 1);
-  if (next.length === 0) return { actions: [], after: null };
-  const sizes = await BYTES_OF.all(db.sql, { ids: next.map(({ id }) => id) });
-  const byId = new Map(sizes.map((size) => [size.id, size]));
-  const ids = idsWithin(LIST_BYTES_MAX, next.flatMap(({ id }) => byId.get(id) ?? []).slice(0, limit));
-  const shown = next.slice(0, next.findLastIndex(({ id }) => id === ids.at(-1)) + 1);
-  const isCut = next.length > shown.length;
-  return { actions: await actionsOf(db, ids.toSorted()), after: isCut ? textOf(behind(place, shown)) : null };
-}
 
 interface Held {
   readonly id: string;
@@ -149,28 +114,12 @@ function placeFrom(after: string): Place {
   return { isInTurns, id: isInTurns ? "" : start, later };
 }
 
-/** The keys with held actions: one look into the index for each. */
-async function holdingKeys(reader: Reader, accountId: string, host: string | null): Promise<readonly string[]> {
-  const { keys } = HELD[host === null ? "everywhere" : "at host"];
-  return (await keys.all(reader, { accountId, host, limit: HELD_KEYS_MAX })).map(({ keyId }) => keyId);
-}
-
 /** Later than every id. */
 const AFTER_ALL_IDS = "\u{10ffff}";
 
 /** The id that those before a time are below: ids begin with their time. */
 function idBefore({ before }: Pick<HeldFilter, "before">): string {
   return before === null ? AFTER_ALL_IDS : firstActionId(before);
-}
-
-/** Those of the actions that still await approval, oldest first and bounded in bytes. */
-export async function findHeldAmong(
-  db: Pick<StoreContext, "sql" | "seal">,
-  accountId: string,
-  ids: readonly string[],
-): Promise<readonly Action[]> {
-  const found = await HELD_AMONG.all(db.sql, { accountId, ids });
-  return actionsOf(db, idsWithin(LIST_BYTES_MAX, found));
 }
 
 type Conditions = "none" | "key" | "host" | "host and key";
@@ -207,26 +156,6 @@ const COUNT_BY = {
 
 export const NO_FILTER: HeldFilter = { keyId: null, host: null, before: null };
 
-/** How many actions of an account await approval, at most `limit`. */
-export async function countAllHeld(
-  reader: Reader,
-  accountId: string,
-  filter: HeldFilter,
-  limit: number,
-): Promise<number> {
-  const { keyId, host } = filter;
-  const ofAccount = keyId === null ? "none" : "key";
-  const atHost = keyId === null ? "host" : "host and key";
-  const variant = host === null ? ofAccount : atHost;
-  const counted = await COUNT_BY[variant].get(reader, { accountId, keyId, host, before: idBefore(filter), limit });
-  return counted?.count ?? 0;
-}
-
-/** How many actions of a key await approval, at most `HELD_PER_KEY_MAX`. */
-export async function countHeld(reader: Reader, accountId: string, keyId: string): Promise<number> {
-  return countAllHeld(reader, accountId, { ...NO_FILTER, keyId }, HELD_PER_KEY_MAX);
-}
-
 /** Ids begin with their time, so the first one is the oldest. */
 const OLDEST = read({ accountId: "text" }, ({ db, tables: { actions } }, arg) =>
   db
@@ -236,20 +165,6 @@ const OLDEST = read({ accountId: "text" }, ({ db, tables: { actions } }, arg) =>
     .orderBy(actions.id)
     .limit(1),
 );
-
-/** The actions of an account that await approval, counted up to `COUNTED_MAX`. */
-export async function readWaiting(reader: Reader, accountId: string, now: Date): Promise<WaitingApprovals> {
-  const count = await countAllHeld(reader, accountId, NO_FILTER, COUNTED_MAX);
-  const oldest = count === 0 ? null : await OLDEST.get(reader, { accountId });
-  const oldestAt = oldest?.createdAt ?? null;
-  const over = async (ms: number) => {
-    const before = new Date(now.getTime() - ms);
-    if (oldestAt === null || oldestAt >= before) return 0;
-    return countAllHeld(reader, accountId, { ...NO_FILTER, before }, COUNTED_MAX);
-  };
-  const [overAnHour, overADay] = [await over(HOUR_MS), await over(DAY_MS)];
-  return { count, isCut: count === COUNTED_MAX, oldestAt, overAnHour, overADay };
-}
 
 /** The keys with held actions, and the oldest of each: two looks into the index for each key. */
 const FIRST_BY_KEY = read({ accountId: "text", limit: "number" }, ({ db, tables: { actions } }, arg) => {
@@ -278,26 +193,6 @@ const CREATORS_OF = read({ ids: "list" }, ({ db, tables: { actions }, isOneOf },
   db.select({ id: actions.id, createdBy: actions.createdBy }).from(actions).where(isOneOf(actions.id, arg.ids)),
 );
 
-/** How many actions of each key await approval, up to a bound; the longest waiting key first. */
-export async function findRequesters(reader: Reader, accountId: string): Promise<readonly Requester[]> {
-  const heads = await FIRST_BY_KEY.all(reader, { accountId, limit: HELD_KEYS_MAX });
-  const first = heads
-    .flatMap(({ keyId, id }) => (id === null ? [] : [{ keyId, id }]))
-    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
-    .slice(0, HELD_REQUESTERS_SHOWN_MAX);
-  const keyIds = first.map(({ keyId }) => keyId);
-  const [counts, creators] = await Promise.all([
-    COUNT_OF_KEYS.all(reader, { accountId, keyIds, limit: COUNTED_MAX }),
-    CREATORS_OF.all(reader, { ids: first.map(({ id }) => id) }),
-  ]);
-  const countOfKey = new Map(counts.map(({ keyId, count }) => [keyId, count]));
-  const creatorOf = new Map(creators.map(({ id, createdBy }) => [id, createdBy]));
-  return first.flatMap(({ keyId, id }) => {
-    const createdBy = creatorOf.get(id);
-    return createdBy === undefined ? [] : [{ keyId, createdBy, count: countOfKey.get(keyId) ?? 0 }];
-  });
-}
-
 /** By the names of the hosts. */
 const HELD_HOSTS = read(
   { accountId: "text", limit: "number", counted: "number" },
@@ -313,7 +208,85 @@ const HELD_HOSTS = read(
   },
 );
 
-/** The hosts with held actions, one more than `HELD_HOSTS_SHOWN_MAX`, each counted up to `COUNTED_MAX`. */
-export async function findHeldHosts(reader: Reader, accountId: string): Promise<readonly WaitingHost[]> {
-  return HELD_HOSTS.all(reader, { accountId, limit: HELD_HOSTS_SHOWN_MAX + 1, counted: COUNTED_MAX });
+type HeldReads = ("held" | "heldTotal" | "heldHosts" | "heldAmong") | ("requesters" | "heldCount" | "waitingApprovals");
+
+/** See `ActionStore`. */
+export function createHeldReads(db: Pick<StoreContext, "sql" | "seal">): Pick<ActionStore, HeldReads> {
+  const { sql: reader } = db;
+  const heldTotal: ActionStore["heldTotal"] = async (accountId, filter, limit) => {
+    const { keyId, host } = filter;
+    const ofAccount = keyId === null ? "none" : "key";
+    const atHost = keyId === null ? "host" : "host and key";
+    const variant = host === null ? ofAccount : atHost;
+    const counted = await COUNT_BY[variant].get(reader, { accountId, keyId, host, before: idBefore(filter), limit });
+    return counted?.count ?? 0;
+  };
+  return {
+    heldTotal,
+    heldCount: (accountId, keyId) => heldTotal(accountId, { ...NO_FILTER, keyId }, HELD_PER_KEY_MAX),
+
+    // With several keys a page takes the oldest of each in turn, so that none buries the others.
+    async held(accountId, after, limit, filter = NO_FILTER) {
+      const { keyId: wanted, host } = filter;
+      const { ids: heldIds, keys } = HELD[host === null ? "everywhere" : "at host"];
+      const holding = wanted === null ? await keys.all(reader, { accountId, host, limit: HELD_KEYS_MAX }) : [];
+      const keyIds = wanted === null ? holding.map(({ keyId }) => keyId) : [wanted];
+      const place = after === null ? { isInTurns: keyIds.length > 1, id: "", later: NOWHERE } : placeFrom(after);
+      const values = { accountId, host, before: idBefore(filter), limit: limit + 1 };
+      const ofKeys = keyIds.map(async (keyId): Promise<readonly Held[]> => {
+        const rows = await heldIds.all(reader, { ...values, keyId, after: placeOf(place, keyId) });
+        return rows.map(({ id }, turn) => ({ id, keyId, turn: place.isInTurns ? turn : 0 }));
+      });
+      const next = (await Promise.all(ofKeys))
+        .flat()
+        .toSorted((a, b) => a.turn - b.turn || (a.id < b.id ? -1 : 1))
+        .slice(0, limit + 1);
+      if (next.length === 0) return { actions: [], after: null };
+      const sizes = await BYTES_OF.all(reader, { ids: next.map(({ id }) => id) });
+      const byId = new Map(sizes.map((size) => [size.id, size]));
+      const ids = idsWithin(LIST_BYTES_MAX, next.flatMap(({ id }) => byId.get(id) ?? []).slice(0, limit));
+      const shown = next.slice(0, next.findLastIndex(({ id }) => id === ids.at(-1)) + 1);
+      const isCut = next.length > shown.length;
+      return { actions: await actionsOf(db, ids.toSorted()), after: isCut ? textOf(behind(place, shown)) : null };
+    },
+
+    async heldAmong(accountId, ids) {
+      return actionsOf(db, idsWithin(LIST_BYTES_MAX, await HELD_AMONG.all(reader, { accountId, ids })));
+    },
+
+    async waitingApprovals(accountId, now) {
+      const count = await heldTotal(accountId, NO_FILTER, COUNTED_MAX);
+      const oldest = count === 0 ? null : await OLDEST.get(reader, { accountId });
+      const oldestAt = oldest?.createdAt ?? null;
+      const over = async (ms: number) => {
+        const before = new Date(now.getTime() - ms);
+        if (oldestAt === null || oldestAt >= before) return 0;
+        return heldTotal(accountId, { ...NO_FILTER, before }, COUNTED_MAX);
+      };
+      const [overAnHour, overADay] = [await over(HOUR_MS), await over(DAY_MS)];
+      return { count, isCut: count === COUNTED_MAX, oldestAt, overAnHour, overADay };
+    },
+
+    async requesters(accountId) {
+      const heads = await FIRST_BY_KEY.all(reader, { accountId, limit: HELD_KEYS_MAX });
+      const first = heads
+        .flatMap(({ keyId, id }) => (id === null ? [] : [{ keyId, id }]))
+        .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+        .slice(0, HELD_REQUESTERS_SHOWN_MAX);
+      const keyIds = first.map(({ keyId }) => keyId);
+      const [counts, creators] = await Promise.all([
+        COUNT_OF_KEYS.all(reader, { accountId, keyIds, limit: COUNTED_MAX }),
+        CREATORS_OF.all(reader, { ids: first.map(({ id }) => id) }),
+      ]);
+      const countOfKey = new Map(counts.map(({ keyId, count }) => [keyId, count]));
+      const creatorOf = new Map(creators.map(({ id, createdBy }) => [id, createdBy]));
+      return first.flatMap(({ keyId, id }) => {
+        const createdBy = creatorOf.get(id);
+        return createdBy === undefined ? [] : [{ keyId, createdBy, count: countOfKey.get(keyId) ?? 0 }];
+      });
+    },
+
+    heldHosts: (accountId) =>
+      HELD_HOSTS.all(reader, { accountId, limit: HELD_HOSTS_SHOWN_MAX + 1, counted: COUNTED_MAX }),
+  };
 }

@@ -20,74 +20,15 @@ import type { Action } from "../../src/core/action.ts";
 import { codeRange, idPrefixIn, type MetadataFilter } from "../../src/core/search.ts";
 import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX, SEARCH_STEP_ROWS } from "../../src/core/limits.ts";
 import { firstActionId } from "../../src/core/ids.ts";
-import type { ActionRows, ActionQuery, CountedRows, MatchedActions } from "../../src/core/store.ts";
+import type { ActionQuery, ActionStore } from "../../src/core/store.ts";
 import type { StoreContext } from "./context.ts";
 import type { Dialect } from "./dialect.ts";
 import { findRows, idsWithin } from "./find.ts";
-import { type Args, type ArgsOf, read, type Reader } from "./read.ts";
+import { type Args, type ArgsOf, read } from "./read.ts";
 import { type Found, foundOf, foundColumns, needsRefining, needsTexts, refine } from "./refine.ts";
 import { Columns, shownActionOf } from "./rows.ts";
 
 type Searched = Pick<StoreContext, "sql" | "seal">;
-
-/**
- * One page, newest first. The cursor is the last id (keyset), so that no page repeats an action or skips one that matches
- * all the time. Nodes don't commit in the order of their ids: what is inserted meanwhile may come up on a later page. One
- * filter uses an index; for the others it looks at `LIST_SCAN_ROWS_MAX` rows at most, in steps. A page that reaches this
- * bound, or its limit of bytes, says where the next one begins: a hundred actions may be 100 MB, which blocked the event
- * loop for a second.
- */
-export async function listActions(db: Searched, search: ActionQuery): Promise<ActionRows> {
-  const found: Found[] = [];
-  let last: string | null = null;
-  for await (const step of stepsOf(db, search, LIST_SCAN_ROWS_MAX)) {
-    found.push(...step.found);
-    ({ last } = step);
-  }
-  const ids = idsWithin(search.bytesMax ?? LIST_BYTES_MAX, found.slice(0, search.limit));
-  const actionsFound = await actionsOf(db, ids);
-  if (found.length > ids.length) return { actions: actionsFound, before: ids.at(-1) ?? null, searchedUntil: null };
-  return { actions: actionsFound, before: last, searchedUntil: await createdAtOf(db.sql, last) };
-}
-
-/** How many actions `listActions` would find: at most `query.limit`, among so many rows. */
-export async function countMatching(db: Searched, search: ActionQuery, rowsMax: number): Promise<CountedRows> {
-  const index = indexFor(search);
-  if (search.limit < rowsMax && isOnlyBy(index, search)) return countEntries(db, search, index);
-  let found = 0;
-  let last: string | null = null;
-  for await (const step of stepsOf(db, search, rowsMax)) {
-    found += step.found.length;
-    ({ last } = step);
-  }
-  if (found > search.limit) return { count: search.limit, isMore: true, searchedUntil: null };
-  return { count: found, isMore: last !== null, searchedUntil: await createdAtOf(db.sql, last) };
-}
-
-/** The entries of the index are the answer: no row has to be looked at. */
-async function countEntries(
-  { sql: reader }: Searched,
-  search: ActionQuery,
-  index: `status ${string}`,
-): Promise<CountedRows> {
-  const { entries } = scanBy(index, false);
-  const found = (await entries.get(reader, { ...valuesOfSearch(search), rows: search.limit + 1 }))?.count ?? 0;
-  return { count: Math.min(found, search.limit), isMore: found > search.limit, searchedUntil: null };
-}
-
-/** What the actions are that match, at most `query.limit`, without their bodies, newest first. */
-export async function findMatching(db: Searched, search: ActionQuery, rowsMax: number): Promise<MatchedActions> {
-  const found: Found[] = [];
-  let last: string | null = null;
-  for await (const step of stepsOf(db, search, rowsMax)) {
-    found.push(...step.found);
-    ({ last } = step);
-  }
-  const matched = found
-    .slice(0, search.limit)
-    .map(({ id, run, host, responseCode }) => ({ id, run, host, responseCode }));
-  return { actions: matched, isMore: last !== null || found.length > search.limit };
-}
 
 /** These actions in this order, as they are shown. */
 export async function actionsOf({ sql: reader, seal }: Searched, ids: readonly string[]): Promise<readonly Action[]> {
@@ -97,13 +38,6 @@ export async function actionsOf({ sql: reader, seal }: Searched, ids: readonly s
 const CREATED_AT = read({ id: "text" }, ({ db, tables: { actions } }, arg) =>
   db.select({ createdAt: actions.createdAt }).from(actions).where(eq(actions.id, arg.id)),
 );
-
-/** Where a search stopped; null: it did not stop early. */
-async function createdAtOf(reader: Reader, id: string | null): Promise<Date | null> {
-  if (id === null) return null;
-  const [row] = await CREATED_AT.raw(reader, { id });
-  return row === undefined ? null : new Columns(row).timeOrNull({ name: "created_at" });
-}
 
 interface SearchStep {
   readonly found: readonly Found[];
@@ -158,11 +92,8 @@ function indexFor({ dedupe, host, createdBy, statuses, search }: ActionQuery): S
 
 /** Whether the index alone says what matches: by status and times, without any other condition. */
 function isOnlyBy(index: ScanIndex, search: ActionQuery): index is `status ${string}` {
-  const {
-    method,
-    createdBy,
-    search: { responseCodes, error, metadata, q },
-  } = search;
+  const { method, createdBy } = search;
+  const { responseCodes, error, metadata, q } = search.search;
   const isPlain = method === null && createdBy === null && responseCodes.length === 0 && error === null;
   return index.startsWith("status ") && isPlain && metadata.length === 0 && q === null && !needsRefining(search.search);
 }
@@ -366,3 +297,66 @@ const SCHEME_OF_PORT: ReadonlyMap<string, "http" | "https"> = new Map([
   ["80", "http"],
   ["443", "https"],
 ]);
+
+/** Lists and counts by a search. See `ActionStore`. */
+export function createLists(db: Searched): Pick<ActionStore, "list" | "count" | "matching"> {
+  /** Where a search stopped; null: it did not stop early. */
+  const createdAtOf = async (id: string | null) => {
+    const [row] = id === null ? [] : await CREATED_AT.raw(db.sql, { id });
+    return row === undefined ? null : new Columns(row).timeOrNull({ name: "created_at" });
+  };
+  /** All that matches, and the last row that was looked at where more may follow. */
+  const search = async (query: ActionQuery, rowsMax: number) => {
+    const found: Found[] = [];
+    let last: string | null = null;
+    for await (const step of stepsOf(db, query, rowsMax)) {
+      found.push(...step.found);
+      ({ last } = step);
+    }
+    return { found, last };
+  };
+  return {
+    /**
+     * One page, newest first. The cursor is the last id (keyset), so that no page repeats an action or skips one that matches
+     * all the time. Nodes don't commit in the order of their ids: what is inserted meanwhile may come up on a later page. One
+     * filter uses an index; for the others it looks at `LIST_SCAN_ROWS_MAX` rows at most, in steps. A page that reaches this
+     * bound, or its limit of bytes, says where the next one begins: a hundred actions may be 100 MB, which blocked the event
+     * loop for a second.
+     */
+    async list(query) {
+      const { found, last } = await search(query, LIST_SCAN_ROWS_MAX);
+      const ids = idsWithin(query.bytesMax ?? LIST_BYTES_MAX, found.slice(0, query.limit));
+      const actions = await actionsOf(db, ids);
+      if (found.length > ids.length) return { actions, before: ids.at(-1) ?? null, searchedUntil: null };
+      return { actions, before: last, searchedUntil: await createdAtOf(last) };
+    },
+
+    async count(query, rowsMax) {
+      const { limit } = query;
+      const index = indexFor(query);
+      if (limit < rowsMax && isOnlyBy(index, query)) {
+        // The entries of the index are the answer: no row has to be looked at.
+        const { entries } = scanBy(index, false);
+        const found = (await entries.get(db.sql, { ...valuesOfSearch(query), rows: limit + 1 }))?.count ?? 0;
+        return { count: Math.min(found, limit), isMore: found > limit, searchedUntil: null };
+      }
+      let found = 0;
+      let last: string | null = null;
+      for await (const step of stepsOf(db, query, rowsMax)) {
+        found += step.found.length;
+        ({ last } = step);
+      }
+      if (found > limit) return { count: limit, isMore: true, searchedUntil: null };
+      return { count: found, isMore: last !== null, searchedUntil: await createdAtOf(last) };
+    },
+
+    async matching(query, rowsMax) {
+      const { found, last } = await search(query, rowsMax);
+      const matched = found.slice(0, query.limit);
+      return {
+        actions: matched.map(({ id, run, host, responseCode }) => ({ id, run, host, responseCode })),
+        isMore: last !== null || found.length > query.limit,
+      };
+    },
+  };
+}

@@ -9,7 +9,7 @@ import {
   SMALL_ROW_BYTES_MAX,
 } from "../../src/core/limits.ts";
 import type { NotificationKind } from "../../src/core/notification.ts";
-import type { Claim, LaneHead, Queue, ScheduledRetries } from "../../src/core/store.ts";
+import type { ActionStore, Claim, LaneHead, Queue } from "../../src/core/store.ts";
 import type { Tables } from "../commands/command.ts";
 import { claim, endSetBack, type QueueName } from "../commands/claims.ts";
 import * as reschedule from "../commands/reschedule.ts";
@@ -189,12 +189,6 @@ const FIRST_DUE = read({ limit: "number" }, (dialect, arg) => {
     select min(head.due_at) as due_at from head where not ${isPaused(dialect, HEAD)}`;
 });
 
-/** Due time of the earliest pending action; null: none is pending, except paused ones. */
-export async function findFirstDue(reader: Reader): Promise<Date | null> {
-  const found = await FIRST_DUE.get(reader, { limit: DUE_LANES_SCANNED_MAX });
-  return typeof found?.due_at === "number" ? new Date(found.due_at) : null;
-}
-
 const counted = (name: string, source: SQL) => ({
   name,
   rows: read(
@@ -209,12 +203,6 @@ const COUNTED_ACTIONS = STATUSES.map((status) => counted(status, sql`actions whe
 const COUNTED_NOTIFICATIONS = KINDS.flatMap((kind) =>
   ["pending", "active"].map((status) => counted(kind, sql`outbox where status = ${status} and kind = ${kind}`)),
 );
-
-/** Number of actions that are not final, by status. */
-export async function countActions(reader: Reader): Promise<Partial<Record<ActionStatus, number>>> {
-  const counts = await countEach(reader, COUNTED_ACTIONS);
-  return Object.fromEntries(STATUSES.map((status) => [status, counts.get(status) ?? 0]));
-}
 
 /** Number of notifications that are not final, by kind. */
 export async function countNotifications(reader: Reader): Promise<Readonly<Record<NotificationKind, number>>> {
@@ -259,23 +247,35 @@ const PENDING_BY_HOST = read({ accountId: "text", now: "time" }, ({ db, tables: 
     .orderBy(nextAt);
 });
 
-/** The scheduled retries of an account, among a bounded number of pending actions. */
-export async function readScheduledRetries(reader: Reader, accountId: string, now: Date): Promise<ScheduledRetries> {
-  const rows = await PENDING_BY_HOST.raw(reader, { accountId, now });
-  const total = (column: string) => rows.reduce((all, row) => all + Number(row[column]), 0);
-  const [later, pending] = [total("later"), total("pending")];
-  // Times that were altered can't be told.
-  const timeIn = (row: Row, name: string) => new Columns(row).timeOrNull({ name });
-  const dueSince = rows.flatMap((row) => timeIn(row, "due_since")?.getTime() ?? []);
-  const hosts = rows.flatMap((row) => {
-    const nextAt = timeIn(row, "next_at");
-    return nextAt === null ? [] : [{ host: String(row["host"]), count: Number(row["later"]), nextAt }];
-  });
+/** What waits in the queue. See `ActionStore`. */
+export function createQueueReads(reader: Reader): Pick<ActionStore, "firstDueAt" | "waiting" | "scheduledRetries"> {
   return {
-    count: later,
-    due: pending - later,
-    dueSince: dueSince.length === 0 ? null : new Date(Math.min(...dueSince)),
-    isCut: pending === PENDING_SCAN_ROWS_MAX,
-    hosts: hosts.slice(0, RETRY_HOSTS_SHOWN_MAX),
+    async firstDueAt() {
+      const found = await FIRST_DUE.get(reader, { limit: DUE_LANES_SCANNED_MAX });
+      return typeof found?.due_at === "number" ? new Date(found.due_at) : null;
+    },
+    async waiting() {
+      const counts = await countEach(reader, COUNTED_ACTIONS);
+      return Object.fromEntries(STATUSES.map((status) => [status, counts.get(status) ?? 0]));
+    },
+    async scheduledRetries(accountId, now) {
+      const rows = await PENDING_BY_HOST.raw(reader, { accountId, now });
+      const total = (column: string) => rows.reduce((all, row) => all + Number(row[column]), 0);
+      const [later, pending] = [total("later"), total("pending")];
+      // Times that were altered can't be told.
+      const timeIn = (row: Row, name: string) => new Columns(row).timeOrNull({ name });
+      const dueSince = rows.flatMap((row) => timeIn(row, "due_since")?.getTime() ?? []);
+      const hosts = rows.flatMap((row) => {
+        const nextAt = timeIn(row, "next_at");
+        return nextAt === null ? [] : [{ host: String(row["host"]), count: Number(row["later"]), nextAt }];
+      });
+      return {
+        count: later,
+        due: pending - later,
+        dueSince: dueSince.length === 0 ? null : new Date(Math.min(...dueSince)),
+        isCut: pending === PENDING_SCAN_ROWS_MAX,
+        hosts: hosts.slice(0, RETRY_HOSTS_SHOWN_MAX),
+      };
+    },
   };
 }

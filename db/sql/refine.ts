@@ -16,7 +16,7 @@ import type { Tables } from "../commands/command.ts";
 import { bytesOfAction } from "./find.ts";
 import { read, type Reader } from "./read.ts";
 import { Columns } from "./rows.ts";
-import type { ActionQuery } from "../../src/core/store.ts";
+import type { ActionQuery, ActionStore } from "../../src/core/store.ts";
 import { actions as ACTIONS } from "../libsql/schema.ts";
 import type { Row } from "./sql.ts";
 
@@ -196,16 +196,6 @@ const LATE_SUCCESSES = read({ ids: "list" }, ({ db, tables: { actions }, isOneOf
     .where(and(isOneOf(actions.id, arg.ids), like(actions.lateResult, LATE_SUCCESS))),
 );
 
-/** Those with an attempt in any run that the target may have received. */
-export function findUnknown(reader: Reader, ids: readonly string[]): Promise<ReadonlySet<string>> {
-  return inSteps(ids, (some) => UNKNOWN.all(reader, { ids: some }));
-}
-
-/** Those that the target has carried out, too late for their status. */
-export function findLateSuccesses(reader: Reader, ids: readonly string[]): Promise<ReadonlySet<string>> {
-  return inSteps(ids, (some) => LATE_SUCCESSES.all(reader, { ids: some }));
-}
-
 /** SQLite reads on this thread: others get their turn between two steps. */
 async function inSteps(
   ids: readonly string[],
@@ -217,4 +207,12 @@ async function inSteps(
     for (const { id } of await find(ids.slice(at, at + SEARCH_STEP_ROWS))) found.add(id);
   }
   return found;
+}
+
+/** Which of some actions had such a result. See `ActionStore`. */
+export function createResultFinds(reader: Reader): Pick<ActionStore, "withUnknown" | "withLateSuccess"> {
+  return {
+    withUnknown: (ids) => inSteps(ids, (some) => UNKNOWN.all(reader, { ids: some })),
+    withLateSuccess: (ids) => inSteps(ids, (some) => LATE_SUCCESSES.all(reader, { ids: some })),
+  };
 }

@@ -13,25 +13,16 @@ import { createLinkStore } from "../commands/links.ts";
 import { createRejectionStore } from "../commands/rejections.ts";
 import { createAuditStore } from "../commands/audit-log.ts";
 import { createBulkStore } from "../commands/bulk.ts";
-import { hasPosition, readChanges, readPosition } from "./events.ts";
-import { countActions, createActionQueue, findFirstDue, readScheduledRetries } from "./queue.ts";
+import { createChangeReads } from "./events.ts";
+import { createActionQueue, createQueueReads } from "./queue.ts";
 import { createAction, keyHolder, windowStart } from "./create.ts";
-import { findAction, findActionById, readTimeline, findApprovedHosts, findResponses } from "./find.ts";
+import { createFinds } from "./find.ts";
 import { type StoreContext, HeldCounts, WrittenActions } from "./context.ts";
-import {
-  countAllHeld,
-  findHeld,
-  findHeldAmong,
-  countHeld,
-  findHeldHosts,
-  findRequesters,
-  NO_FILTER,
-  readWaiting,
-} from "./held.ts";
-import { countMatching, findMatching, listActions } from "./list.ts";
+import { createHeldReads } from "./held.ts";
+import { createLists } from "./list.ts";
 import { createOutboxStore } from "./outbox.ts";
 import { createPauseStore } from "../commands/pauses.ts";
-import { findLateSuccesses, findUnknown } from "./refine.ts";
+import { createResultFinds } from "./refine.ts";
 import { createPeopleStore } from "../commands/people.ts";
 import type { HeaderSeal } from "./rows.ts";
 import { createRuleStore } from "./rules.ts";
@@ -61,7 +52,7 @@ interface StoreParts {
 /** The `Store` over a connection. The tables must exist. */
 export function createStore({ sql, seal, cluster, isOnlyProcess, onFatal, onAway, clock, release }: StoreParts): Store {
   const writer = new Writer(sql, onFatal, { ...(onAway && { onAway }), ...(clock && { clock }) });
-  const heldCounts = cluster === null ? new HeldCounts((accountId, keyId) => countHeld(sql, accountId, keyId)) : null;
+  const heldCounts = cluster === null ? new HeldCounts(createHeldReads({ sql, seal }).heldCount) : null;
   const shared = { heldCounts, written: new WrittenActions() };
   const db: StoreContext = { sql, writer, seal, ...shared };
   const queue = createActionQueue(db);
@@ -112,36 +103,19 @@ function createActionStore(db: StoreContext, queue: Queue<Action>): ActionStore 
   const { sql, writer } = db;
   return {
     ...queue,
+    ...createQueueReads(sql),
+    ...createFinds(db),
+    ...createLists(db),
+    ...createHeldReads(db),
+    ...createResultFinds(sql),
+    ...createChangeReads(db),
     create: (creation) => createAction(db, creation),
     apply: (write) => applyChange(db, write),
     isApplied: (write) => isApplied(db, write),
     extendLease: (action, leaseUntil) => extendLease(writer, action, leaseUntil),
-    find: (accountId, id) => findAction(db, accountId, id),
-    held: (accountId, after, limit, filter = NO_FILTER) => findHeld(db, accountId, { ...filter, after, limit }),
-    heldTotal: (accountId, filter, limit) => countAllHeld(sql, accountId, filter, limit),
-    heldHosts: (accountId) => findHeldHosts(sql, accountId),
-    heldAmong: (accountId, ids) => findHeldAmong(db, accountId, ids),
-    requesters: (accountId) => findRequesters(sql, accountId),
-    heldCount: (accountId, keyId) => countHeld(sql, accountId, keyId),
     hasBudgetLeft: (budget) => hasBudgetLeft(sql, budget),
-    findById: (id) => findActionById(db, id),
     holderOf: (accountId, kind, key, now) => keyHolder(db, { accountId, kind, key }, now),
-    list: (query) => listActions(db, query),
-    count: (query, rowsMax) => countMatching(db, query, rowsMax),
-    matching: (query, rowsMax) => findMatching(db, query, rowsMax),
     filterValues: (accountId, limit) => findFilterValues(sql, accountId, limit),
-    withUnknown: (ids) => findUnknown(sql, ids),
-    withLateSuccess: (ids) => findLateSuccesses(sql, ids),
-    approvedHosts: (accountId, asked) => findApprovedHosts(sql, accountId, asked),
-    responses: (accountId, id) => findResponses(sql, accountId, id),
-    timeline: (accountId, id) => readTimeline(sql, accountId, id),
-    changes: (accountId, after) => readChanges(db, accountId, after),
-    position: () => readPosition(sql),
-    knowsPosition: (position) => hasPosition(sql, position),
-    waitingApprovals: (accountId, now) => readWaiting(sql, accountId, now),
-    scheduledRetries: (accountId, now) => readScheduledRetries(sql, accountId, now),
     pruneKeys: (now) => writer.run(pruneKeys, { windowStart: windowStart(now), beforeDay: dayOf(now) - 1 }),
-    firstDueAt: () => findFirstDue(sql),
-    waiting: () => countActions(sql),
   };
 }
