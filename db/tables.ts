@@ -725,6 +725,8 @@ export function describeTables(dialect: typeof SQLITE) {
   /** Facts about the store, such as the check value of the master key. */
   const facts = table("facts", { name: text().primaryKey(), value: text().notNull() });
 
+  // In the order in which a move to PostgreSQL copies them. Facts come last, so that what they say about the others (the
+  // master key) is there only when the others are.
   return {
     accounts,
     apiKeys,
@@ -736,21 +738,21 @@ export function describeTables(dialect: typeof SQLITE) {
     invitations,
     identities,
     signingSeeds,
-    actions,
-    actionKeys,
-    attempts,
-    actionMetadata,
-    timeline,
-    outbox,
     callbackHosts,
     hostSettings,
     rules,
     grants,
     channels,
     callbackOverlaps,
-    approvalLinks,
     pauses,
     rejections,
+    actions,
+    attempts,
+    actionKeys,
+    actionMetadata,
+    approvalLinks,
+    outbox,
+    timeline,
     audit,
     bulkJobs,
     bulkResults,

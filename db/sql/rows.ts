@@ -12,7 +12,13 @@ import {
 } from "../../src/core/action.ts";
 import { type ActionPolicy, parsePolicy, policyText } from "../../src/core/action-policy.ts";
 import { type Actor, HOLDS, ROLES } from "../../src/core/roles.ts";
-import { isTooLate, type TimelineEvent, type TimelineEventType, type TimelineEntry } from "../../src/core/timeline.ts";
+import {
+  isTooLate,
+  TIMELINE_EVENT_TYPES,
+  type TimelineEntry,
+  type TimelineEvent,
+  type TimelineEventType,
+} from "../../src/core/timeline.ts";
 import { type Extras, extrasText, NO_EXTRAS, parseExtras } from "../../src/core/extras.ts";
 import type { Secrets } from "../../src/crypto/secrets.ts";
 import type { Tables } from "../commands/command.ts";
@@ -168,29 +174,6 @@ const ON_UNKNOWN = ["retry", "stop"] as const satisfies readonly OnUnknown[];
 
 const SOURCES = ["target", "dispatch"] as const satisfies readonly ErrorSource[];
 
-const IS_EVENT_TYPE: Readonly<Record<TimelineEventType, true>> = {
-  created: true,
-  held: true,
-  started: true,
-  not_started: true,
-  approved: true,
-  rejected: true,
-  cancelled: true,
-  retried: true,
-  sent_now: true,
-  paused: true,
-  resumed: true,
-  attempt: true,
-  completed: true,
-  failed: true,
-  mail: true,
-  callback: true,
-  message: true,
-};
-
-// Safe: the object has exactly these keys.
-const EVENT_TYPES = Object.keys(IS_EVENT_TYPE) as TimelineEventType[];
-
 /**
  * What came of an attempt too late to settle the action, which is no change of its status: under other names than the end of
  * an attempt, so that the event stream and the overview find rows by their type alone.
@@ -199,7 +182,7 @@ const LATE_ROWS = ["late_result", "late"] as const;
 
 type RowType = TimelineEventType | (typeof LATE_ROWS)[number];
 
-const ROW_TYPES: readonly RowType[] = [...EVENT_TYPES, ...LATE_ROWS];
+const ROW_TYPES: readonly RowType[] = [...TIMELINE_EVENT_TYPES, ...LATE_ROWS];
 
 function isLateRow(type: RowType): type is (typeof LATE_ROWS)[number] {
   return type === "late_result" || type === "late";

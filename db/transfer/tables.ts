@@ -1,5 +1,5 @@
 import { getTableConfig, type SQLiteTable } from "drizzle-orm/sqlite-core";
-import * as schema from "../libsql/schema.ts";
+import { tables } from "../libsql/schema.ts";
 import type { Row, SqlValue } from "../sql/sql.ts";
 
 /** A table as it is copied. */
@@ -30,43 +30,7 @@ const COUNTED: Readonly<Record<string, string>> = {
   audit: "seq",
 };
 
-/**
- * In the order in which they are copied. Facts come last, so that what they say about the others (the master key) is there
- * only when the others are.
- */
-export const TRANSFER_TABLES: readonly TransferTable[] = [
-  schema.accounts,
-  schema.apiKeys,
-  schema.keyDays,
-  schema.people,
-  schema.members,
-  schema.sessions,
-  schema.welcomeLinks,
-  schema.invitations,
-  schema.identities,
-  schema.signingSeeds,
-  schema.callbackHosts,
-  schema.hostSettings,
-  schema.rules,
-  schema.grants,
-  schema.channels,
-  schema.callbackOverlaps,
-  schema.pauses,
-  schema.rejections,
-  schema.actions,
-  schema.attempts,
-  schema.actionKeys,
-  schema.actionMetadata,
-  schema.approvalLinks,
-  schema.outbox,
-  schema.timeline,
-  schema.audit,
-  schema.bulkJobs,
-  schema.bulkResults,
-  schema.activity,
-  schema.firstSteps,
-  schema.facts,
-].map(describeTable);
+export const TRANSFER_TABLES: readonly TransferTable[] = Object.values(tables).map(describeTable);
 
 function describeTable(table: SQLiteTable): TransferTable {
   const { name, columns, primaryKeys } = getTableConfig(table);
