@@ -10,47 +10,37 @@ import type { Lock } from "./sql.ts";
 const STOPS = "stops";
 
 /** Whoever takes or frees a dedupe or idempotency key. */
-export function keyLock(accountId: string, kind: KeyKind, key: string): Lock {
-  return exclusive(`${kind} ${accountId} ${key}`);
-}
+export const keyLock = (accountId: string, kind: KeyKind, key: string) => exclusive(`${kind} ${accountId} ${key}`);
 
 /** Whoever adds to the held actions of a key, which are counted. */
-export function heldLock(accountId: string, keyId: string): Lock {
-  return exclusive(`held ${accountId} ${keyId}`);
-}
+export const heldLock = (accountId: string, keyId: string) => exclusive(`held ${accountId} ${keyId}`);
 
 /** Whoever creates or retries with a key that has a daily limit: both are counted. */
-export function budgetLock(keyId: string): Lock {
-  return exclusive(`budget ${keyId}`);
-}
+export const budgetLock = (keyId: string) => exclusive(`budget ${keyId}`);
 
 /** Whoever adds to the rejections and repeated requests of a key, which are counted. */
-export function rejectionLock(accountId: string, keyId: string): Lock {
-  return exclusive(`rejections ${accountId} ${keyId}`);
-}
+export const rejectionLock = (accountId: string, keyId: string) => exclusive(`rejections ${accountId} ${keyId}`);
 
 /** Whoever sends a mail to a recipient, or of an account: those of the last hour are counted. */
-export function mailLocks(recipient: string, accountId: string): readonly Lock[] {
-  return [exclusive(`mail to ${recipient}`), exclusive(`mail of ${accountId}`)];
-}
+export const mailLocks = (recipient: string, accountId: string) => [
+  exclusive(`mail to ${recipient}`),
+  exclusive(`mail of ${accountId}`),
+];
 
 /** Claims share it: a pause that is committed is seen by every later claim. */
-export function pauseLocks(accountIds: Iterable<string>): readonly Lock[] {
-  return [shared(STOPS), ...Array.from(accountIds, (accountId) => shared(pauseName(accountId)))];
-}
+export const pauseLocks = (accountIds: Iterable<string>) => [
+  shared(STOPS),
+  ...Array.from(accountIds, (accountId) => shared(pauseName(accountId))),
+];
 
 /** Whoever pauses actions of an account. */
-export function pauseLock(accountId: string): Lock {
-  return exclusive(pauseName(accountId));
-}
+export const pauseLock = (accountId: string) => exclusive(pauseName(accountId));
 
 /** Whoever stops accounts that were not allowed. */
 export const stopLock = exclusive(STOPS);
 
 /** Whoever changes what an account has set of one kind, which is counted. */
-export function settingsLock(kind: string, accountId: string): Lock {
-  return exclusive(`${kind} ${accountId}`);
-}
+export const settingsLock = (kind: string, accountId: string) => exclusive(`${kind} ${accountId}`);
 
 /** Creates share it: rules that are committed decide on every later one. */
 export const createLock = shared("rules");
@@ -64,29 +54,19 @@ export function grantLock(id: string): Lock {
 }
 
 /** Whoever adds to the channels of an account, which are counted. */
-export function channelLock(accountId: string): Lock {
-  return exclusive(`channels ${accountId}`);
-}
+export const channelLock = (accountId: string) => exclusive(`channels ${accountId}`);
 
 /** Whoever adds to the bulk jobs of an account, which are counted. */
-export function bulkLock(accountId: string): Lock {
-  return exclusive(`bulk jobs ${accountId}`);
-}
+export const bulkLock = (accountId: string) => exclusive(`bulk jobs ${accountId}`);
 
 /** Whoever lets the first person into an account. */
-export function firstPersonLock(accountId: string): Lock {
-  return exclusive(`first person ${accountId}`);
-}
+export const firstPersonLock = (accountId: string) => exclusive(`first person ${accountId}`);
 
 /** Whoever changes who is in an account, or who owns it. */
-export function teamLock(accountId: string): Lock {
-  return exclusive(`team ${accountId}`);
-}
+export const teamLock = (accountId: string) => exclusive(`team ${accountId}`);
 
 /** Whoever lets a person into an account, or removes them: who is in none is forgotten. */
-export function personLock(personId: string): Lock {
-  return exclusive(`person ${personId}`);
-}
+export const personLock = (personId: string) => exclusive(`person ${personId}`);
 
 /** Whoever creates the first account. */
 export const firstStartLock = exclusive("first start");
