@@ -1,64 +1,55 @@
-import { and, eq, gt, isNull, or, sql } from "drizzle-orm";
+import { and, gt, isNull, or, sql, type SQLWrapper } from "drizzle-orm";
 import { EVENTS } from "../commands/actions.ts";
 import type { Claimed, ClaimOfQueue } from "../commands/claims.ts";
 import { findPaused, isPaused, pausesOf, stopsOf } from "../commands/in-force.ts";
 import { type Lists, updateList } from "../commands/lists.ts";
+import { bytesOf, hasValues } from "../sql/dialect.ts";
 import { read } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
 
 const LANE = { accountId: "text", host: "text", keyId: "text", most: "number" } as const;
 
+/** A value as it is: none may be what the service writes. */
+const asStored = (column: SQLWrapper | null, name: string) => sql<SqlValue>`${column ?? sql`null`}`.as(name);
+
+const bytesIn = (columns: readonly SQLWrapper[]) =>
+  sql<number>`${sql.join(columns.map(bytesOf), sql` + `)}`.as("bytes");
+
 /** The earliest pending actions of a lane, due or not. */
-const ACTIONS = read({ ...LANE, now: "number" }, ({ db, tables: { actions } }, { accountId, host, keyId, now, most }) =>
-  db
+const ACTIONS = read({ ...LANE, now: "number" }, ({ db, tables: { actions } }, { now, most, ...lane }) => {
+  const isLive = or(isNull(actions.expiresAt), gt(actions.expiresAt, now));
+  return db
     .select({
       id: actions.id,
-      // As they are: none of them may be what the service writes.
-      fence: sql<SqlValue>`${actions.revision}`.as("fence"),
-      attempts: sql<SqlValue>`${actions.attempts}`.as("made"),
-      dueAt: sql<SqlValue>`${actions.dueAt}`.as("due"),
-      startedAt: sql<SqlValue>`${actions.startedAt}`.as("started"),
-      run: sql<SqlValue>`${actions.run}`.as("number"),
-      bytes: sql<number>`ifnull(octet_length(${actions.body}), 0) + ifnull(octet_length(${actions.sealedHeaders}), 0)
-          + ifnull(octet_length(${actions.extras}), 0)`.as("bytes"),
+      fence: asStored(actions.revision, "fence"),
+      attempts: asStored(actions.attempts, "made"),
+      dueAt: asStored(actions.dueAt, "due"),
+      startedAt: asStored(actions.startedAt, "started"),
+      run: asStored(actions.run, "number"),
+      bytes: bytesIn([actions.body, actions.sealedHeaders, actions.extras]),
     })
     .from(actions)
-    .where(
-      and(
-        eq(actions.status, "pending"),
-        eq(actions.accountId, accountId),
-        eq(actions.host, host),
-        eq(actions.keyId, keyId),
-        or(isNull(actions.expiresAt), gt(actions.expiresAt, now)),
-      ),
-    )
+    .where(and(hasValues(actions, { status: "pending", ...lane }), isLive))
     .orderBy(actions.dueAt, sql`rowid`)
-    .limit(most),
-);
+    .limit(most);
+});
 
 /** The same of a kind of notification. */
-const NOTIFICATIONS = read(
-  { ...LANE, kind: "text" },
-  ({ db, tables: { outbox } }, { accountId, host, keyId, kind, most }) =>
-    db
-      .select({
-        id: outbox.id,
-        fence: sql<SqlValue>`${outbox.attempts}`.as("fence"),
-        dueAt: sql<SqlValue>`${outbox.dueAt}`.as("due"),
-        bytes: sql<number>`ifnull(octet_length(${outbox.payload}), 0)`.as("bytes"),
-      })
-      .from(outbox)
-      .where(
-        and(
-          eq(outbox.status, "pending"),
-          eq(outbox.kind, kind),
-          eq(outbox.accountId, accountId),
-          eq(outbox.host, host),
-          eq(outbox.keyId, keyId),
-        ),
-      )
-      .orderBy(outbox.dueAt, sql`rowid`)
-      .limit(most),
+const NOTIFICATIONS = read({ ...LANE, kind: "text" }, ({ db, tables: { outbox } }, { most, ...lane }) =>
+  db
+    .select({
+      id: outbox.id,
+      fence: asStored(outbox.attempts, "fence"),
+      attempts: asStored(null, "made"),
+      dueAt: asStored(outbox.dueAt, "due"),
+      startedAt: asStored(null, "started"),
+      run: asStored(null, "number"),
+      bytes: bytesIn([outbox.payload]),
+    })
+    .from(outbox)
+    .where(hasValues(outbox, { status: "pending", ...lane }))
+    .orderBy(outbox.dueAt, sql`rowid`)
+    .limit(most),
 );
 
 /** A row that was altered so that no claim of it can be written stays, and holds up no other. */
@@ -66,7 +57,7 @@ const MAY_REFUSE = "or ignore";
 
 const START = updateList(
   "actions",
-  ["status", "revision", "attempts", "dueAt", "leaseUntil", "claimedBy", "startedAt"],
+  ["status", "revision", "dueAt", "leaseUntil", "claimedBy", "attempts", "startedAt"],
   ["id", "revision"],
   MAY_REFUSE,
 );
@@ -81,52 +72,32 @@ const SEND = updateList(
 /** Claims one after the other: the next sees what the one before has taken. */
 export async function claimAll(lists: Lists, claims: readonly ClaimOfQueue[]): Promise<readonly Claimed[]> {
   const claimed: Claimed[] = [];
-  for (const one of claims) {
-    claimed.push(await (one.queue === "action" ? claimActions(lists, one) : claimNotifications(lists, one)));
-  }
+  for (const one of claims) claimed.push(await claimFrom(lists, one));
   return claimed;
 }
 
-async function claimActions(lists: Lists, claim: ClaimOfQueue): Promise<Claimed> {
-  const { now, leaseUntil, by } = claim;
-  const paused = await findPaused(lists, claim.lanes.flatMap(pausesOf));
-  const lanes = claim.lanes.filter((lane) => !isPaused(paused, pausesOf(lane)));
-  const found = await lists.find(
-    ACTIONS,
-    lanes.map((lane) => ({ ...lane, now, most: lane.limit + 1 })),
-  );
+async function claimFrom(lists: Lists, claim: ClaimOfQueue): Promise<Claimed> {
+  const { queue, now, leaseUntil, by } = claim;
+  const isAction = queue === "action";
+  // Of pauses only the stop of an account applies to notifications.
+  const holds = isAction ? pausesOf : stopsOf;
+  const paused = await findPaused(lists, claim.lanes.flatMap(holds));
+  const lanes = claim.lanes.filter((lane) => !isPaused(paused, holds(lane)));
+  const asked = lanes.map((lane) => ({ ...lane, now, kind: queue, most: lane.limit + 1 }));
+  const found = await (isAction ? lists.find(ACTIONS, asked) : lists.find(NOTIFICATIONS, asked));
   const { taken, next } = take(claim, lanes, found);
   const isWon = await lists.update(
-    START,
+    isAction ? START : SEND,
     taken.map(({ row: { id, fence, attempts, startedAt } }) => {
-      return ["active", after(fence), after(attempts), null, leaseUntil, by, startedAt ?? now, id, fence];
+      const active = ["active", after(fence), null, leaseUntil, by];
+      return [...active, ...(isAction ? [after(attempts), startedAt ?? now] : []), id, fence];
     }),
   );
   const won = taken.filter((_, turn) => isWon[turn]);
-  await lists.insert(
-    EVENTS,
-    won.map(({ lane, row: { id, run, fence } }) => {
-      return [id, lane.accountId, now, typeof run === "number" ? run : 1, after(fence), "started", "", "active", "{}"];
-    }),
-  );
-  return { rows: won.map(({ row: { id, fence } }) => ({ id, fence: after(fence) })), next };
-}
-
-/** Of pauses only the stop of an account applies. */
-async function claimNotifications(lists: Lists, claim: ClaimOfQueue): Promise<Claimed> {
-  const { queue, leaseUntil, by } = claim;
-  const paused = await findPaused(lists, claim.lanes.flatMap(stopsOf));
-  const lanes = claim.lanes.filter((lane) => !isPaused(paused, stopsOf(lane)));
-  const found = await lists.find(
-    NOTIFICATIONS,
-    lanes.map((lane) => ({ ...lane, kind: queue, most: lane.limit + 1 })),
-  );
-  const { taken, next } = take(claim, lanes, found);
-  const isWon = await lists.update(
-    SEND,
-    taken.map(({ row: { id, fence } }) => ["active", after(fence), null, leaseUntil, by, id, fence]),
-  );
-  const won = taken.filter((_, turn) => isWon[turn]);
+  const started = won.map(({ lane: { accountId }, row: { id, run, fence } }) => {
+    return [id, accountId, now, typeof run === "number" ? run : 1, after(fence), "started", "", "active", "{}"];
+  });
+  if (isAction) await lists.insert(EVENTS, started);
   return { rows: won.map(({ row: { id, fence } }) => ({ id, fence: after(fence) })), next };
 }
 

@@ -20,7 +20,7 @@ import { createFinds } from "./find.ts";
 import { type StoreContext, HeldCounts, WrittenActions } from "./context.ts";
 import { createHeldReads } from "./held.ts";
 import { createLists } from "./list.ts";
-import { createOutboxStore } from "./outbox.ts";
+import { createOutboxStore } from "../commands/outbox.ts";
 import { createPauseStore } from "../commands/pauses.ts";
 import { createResultFinds } from "./refine.ts";
 import { createPeopleStore } from "../commands/people.ts";
