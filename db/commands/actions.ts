@@ -6,12 +6,12 @@ import { budgetLock, createLock, grantLock, heldLock, keyLock, pauseLocks, rejec
 import type { Lock } from "../sql/sql.ts";
 import { mayRepeat, type RejectionCount } from "../../src/core/rejection-count.ts";
 import { LATE_SUCCESS } from "../tables.ts";
-import { listCommand, type Tx } from "./command.ts";
+import { listCommand, type Tables, type Tx } from "./command.ts";
 import { findPaused, isPaused, pausesOf } from "./in-force.ts";
-import { insertList, updateList, type Values } from "./lists.ts";
+import { type InsertList, insertList, updateList, type Values } from "./lists.ts";
 import { addGrants, type GrantCounts, type NewGrant, readGrants, type UsedGrant } from "./grants.ts";
 import { readRulesVersion } from "./rules.ts";
-import { read } from "../sql/read.ts";
+import { type Args, read } from "../sql/read.ts";
 import { RESULT } from "../sql/rows.ts";
 import { COUNT_OF_KEY, REJECTED, REPEATED, rejectionCount } from "./rejections.ts";
 
@@ -324,32 +324,28 @@ function inMs({ rejectedAt, repeatedAt, fullSince }: RejectionCount): RejectedBe
   };
 }
 
-const HOLDER = read(
-  { accountId: "text", kind: "text", key: "text", windowStart: "number" },
-  ({ db, tables: { actionKeys, actions } }, arg) =>
-    db
-      .select({ id: actions.id })
-      .from(actionKeys)
-      .innerJoin(actions, eq(actions.id, actionKeys.actionId))
-      .where(
-        and(
-          eq(actionKeys.accountId, arg.accountId),
-          eq(actionKeys.kind, sql`${arg.kind}`),
-          eq(actionKeys.key, arg.key),
-          gt(actionKeys.createdAt, arg.windowStart),
-          // `src/core/dedupe.ts` has the same rule for one action.
-          or(eq(actionKeys.kind, "idempotency"), ne(actions.status, "failed"), like(actions.lateResult, LATE_SUCCESS)),
-        ),
-      ),
-);
+export const KEY_ARGS = { accountId: "text", kind: "text", key: "text", windowStart: "number" } as const;
+
+/** Whether a key names its action: `src/core/dedupe.ts` has the same rule for one action. */
+export function isHolder({ actionKeys, actions }: Tables, { windowStart, ...key }: Args<keyof typeof KEY_ARGS>) {
+  const isKey = and(hasValues(actionKeys, key), gt(actionKeys.createdAt, windowStart));
+  const isLive = or(
+    eq(actionKeys.kind, "idempotency"),
+    ne(actions.status, "failed"),
+    like(actions.lateResult, LATE_SUCCESS),
+  );
+  return and(isKey, isLive);
+}
+
+const HOLDER = read(KEY_ARGS, ({ db, tables }, arg) => {
+  const { actionKeys, actions } = tables;
+  const keys = db.select({ id: actions.id }).from(actionKeys);
+  return keys.innerJoin(actions, eq(actions.id, actionKeys.actionId)).where(isHolder(tables, arg));
+});
 
 const HELD = read({ accountId: "text", keyId: "text" }, ({ db, tables: { actions } }, { accountId, keyId }) => {
-  const held = db
-    .select({ id: actions.id })
-    .from(actions)
-    .where(and(eq(actions.accountId, accountId), eq(actions.keyId, keyId), eq(actions.status, "awaiting_approval")))
-    .limit(HELD_PER_KEY_MAX)
-    .as("held");
+  const isHeld = hasValues(actions, { accountId, keyId, status: "awaiting_approval" });
+  const held = db.select({ id: actions.id }).from(actions).where(isHeld).limit(HELD_PER_KEY_MAX).as("held");
   return db.select({ held: count().as("held") }).from(held);
 });
 
@@ -561,29 +557,18 @@ export const extendLease = listCommand(
 
 /** Writes what belongs to changes that were written. */
 async function writeBeside(tx: Tx, list: readonly ActionChange[], known: Known): Promise<void> {
-  const { lists } = tx;
-  await lists.insert(
-    KEYS,
-    list.flatMap(({ id, accountId, retaken }) =>
-      retaken === null ? [] : [[accountId, "dedupe", retaken.key, id, retaken.createdAt]],
-    ),
+  const insert = (into: InsertList, rows: (one: ActionChange) => readonly (Values | null)[]) =>
+    tx.lists.insert(
+      into,
+      list.flatMap(rows).filter((row) => row !== null),
+    );
+  await insert(KEYS, ({ id, accountId, retaken }) =>
+    retaken === null ? [] : [[accountId, "dedupe", retaken.key, id, retaken.createdAt]],
   );
-  await lists.insert(
-    EVENTS,
-    list.flatMap(({ events }) => events),
-  );
-  await lists.insert(
-    NOTIFICATIONS,
-    list.flatMap(({ notifications }) => notifications),
-  );
-  await lists.insert(
-    RESPONSES,
-    list.flatMap(({ response }) => (response === null ? [] : [response])),
-  );
-  await lists.insert(
-    AUDIT_ENTRIES,
-    list.flatMap(({ audit }) => (audit === null ? [] : [audit])),
-  );
+  await insert(EVENTS, ({ events }) => events);
+  await insert(NOTIFICATIONS, ({ notifications }) => notifications);
+  await insert(RESPONSES, ({ response }) => [response]);
+  await insert(AUDIT_ENTRIES, ({ audit }) => [audit]);
   await writeCounts(tx, list.filter(counts), known);
   await addGrants(
     tx,

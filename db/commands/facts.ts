@@ -24,7 +24,8 @@ export const writeFacts = command(async (tx, values: Readonly<Record<string, str
   }
 });
 
-const FACT = read({ name: "text" }, ({ db, tables: { facts } }, arg) =>
+/** One fact by its name. */
+export const FACT = read({ name: "text" }, ({ db, tables: { facts } }, arg) =>
   db.select().from(facts).where(eq(facts.name, arg.name)),
 );
 

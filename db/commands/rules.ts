@@ -1,19 +1,14 @@
 import { eq } from "drizzle-orm";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import type { RulesWrite } from "../../src/core/account-rules.ts";
-import { read } from "../sql/read.ts";
 import { rulesLock } from "../sql/locks.ts";
 import { addToAudit } from "./audit.ts";
 import { command, type Tx } from "./command.ts";
-import { RULES_VERSION, setFact } from "./facts.ts";
-
-const VERSION = read({ name: "text" }, ({ db, tables: { facts } }, arg) =>
-  db.select({ value: facts.value }).from(facts).where(eq(facts.name, arg.name)),
-);
+import { FACT, RULES_VERSION, setFact } from "./facts.ts";
 
 /** The version of the rules of all accounts: a create is decided by those that are in force when it is committed. */
 export async function readRulesVersion({ lists }: Pick<Tx, "lists">): Promise<string> {
-  const [rows] = await lists.find(VERSION, [{ name: RULES_VERSION }]);
+  const [rows] = await lists.find(FACT, [{ name: RULES_VERSION }]);
   return rows?.[0]?.value ?? "";
 }
 

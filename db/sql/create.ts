@@ -1,4 +1,4 @@
-import { and, eq, gt, like, ne, or } from "drizzle-orm";
+import { eq } from "drizzle-orm";
 import type { Action } from "../../src/core/action.ts";
 import { askOf } from "../../src/core/channel.ts";
 import type { GrantUse } from "../../src/core/grant.ts";
@@ -15,6 +15,8 @@ import {
   type CountedRequest,
   create,
   EVENT,
+  isHolder,
+  KEY_ARGS,
   type KeyName,
   NEW_ACTION,
   type NewAction,
@@ -24,7 +26,6 @@ import {
 } from "../commands/actions.ts";
 import type { UsedGrant } from "../commands/grants.ts";
 import type { Values } from "../commands/lists.ts";
-import { LATE_SUCCESS } from "../tables.ts";
 import type { StoreContext } from "./context.ts";
 import { findActionById } from "./find.ts";
 import { read } from "./read.ts";
@@ -200,38 +201,18 @@ function valueOf(value: unknown): SqlValue {
   return value instanceof Date ? value.getTime() : Number(value);
 }
 
-/** An idempotency or dedupe key. */
-interface KeyOf {
-  readonly accountId: string;
-  readonly kind: KeyKind;
-  readonly key: string;
-}
-
-const KEY_HOLDER = read(
-  { accountId: "text", kind: "text", key: "text", windowStart: "time" },
-  ({ db, tables: { actionKeys, actions } }, arg) =>
-    db
-      .select(actionColumns(actions))
-      .from(actionKeys)
-      .innerJoin(actions, eq(actions.id, actionKeys.actionId))
-      .where(
-        and(
-          eq(actionKeys.accountId, arg.accountId),
-          eq(actionKeys.kind, arg.kind),
-          eq(actionKeys.key, arg.key),
-          gt(actionKeys.createdAt, arg.windowStart),
-          // The create has the same rule.
-          or(eq(actionKeys.kind, "idempotency"), ne(actions.status, "failed"), like(actions.lateResult, LATE_SUCCESS)),
-        ),
-      ),
-);
+const KEY_HOLDER = read(KEY_ARGS, ({ db, tables }, arg) => {
+  const { actionKeys, actions } = tables;
+  const keys = db.select(actionColumns(actions)).from(actionKeys);
+  return keys.innerJoin(actions, eq(actions.id, actionKeys.actionId)).where(isHolder(tables, arg));
+});
 
 /** The live action that a key names. */
 export async function keyHolder(
   { sql: reader, seal }: Pick<StoreContext, "sql" | "seal">,
-  key: KeyOf,
+  key: KeyName & { readonly accountId: string },
   now: Date,
 ): Promise<Action | null> {
-  const [row] = await KEY_HOLDER.raw(reader, { ...key, windowStart: windowStart(now) });
+  const [row] = await KEY_HOLDER.raw(reader, { ...key, windowStart: windowStart(now).getTime() });
   return row === undefined ? null : shownActionOf(row, seal);
 }

@@ -1,8 +1,6 @@
 import type { Row, Sql } from "../sql/sql.ts";
-import { sqlStateIn } from "./faults.ts";
-import type { TransferProgress } from "./progress.ts";
 import type { TransferSource } from "./source.ts";
-import { TransferTaken, writeRows } from "./target.ts";
+import { type TransferProgress, TransferTaken, writeRows } from "./target.ts";
 import { describeRow, keyOf, TRANSFER_TABLES, type TransferTable } from "./tables.ts";
 
 /** How far it has come, for whoever watches. */
@@ -89,4 +87,23 @@ function progressAfter(table: TransferTable, rows: readonly Row[], before: Trans
   const last = rows.at(-1);
   const copied = { ...before.copied, [table.name]: (before.copied[table.name] ?? 0) + rows.length };
   return { ...before, copied, after: last === undefined ? null : keyOf(table, last) };
+}
+
+/** How deep a library nests the error that began it. */
+const CAUSES_MAX = 5;
+
+/** The code of PostgreSQL (SQLSTATE), else of the network, in an error or its causes; null: it has none. */
+export function faultCodeIn(error: unknown): string | null {
+  let one = error;
+  for (let depth = 0; depth < CAUSES_MAX && one instanceof Error; depth += 1) {
+    if ("code" in one && typeof one.code === "string" && one.code !== "") return one.code;
+    one = one.cause;
+  }
+  return null;
+}
+
+/** The code of PostgreSQL alone. */
+function sqlStateIn(error: unknown): string | null {
+  const code = faultCodeIn(error);
+  return code !== null && /^[0-9A-Z]{5}$/.test(code) ? code : null;
 }

@@ -1,8 +1,37 @@
-import type { Row, Sql, SqlValue, Statement } from "../sql/sql.ts";
-import { beginning, progressIn, textOfProgress, type TransferProgress, TRANSFERRED_FACT } from "./progress.ts";
+import { TRANSFER_CALL_MS_MAX } from "../../src/core/limits.ts";
 import { TRANSFER_FACT } from "../../src/core/store.ts";
+import { openPostgres, type PostgresSql } from "../postgres/connection.ts";
+import { migratePostgres } from "../postgres/migrate.ts";
+import type { Row, Sql, SqlValue, Statement } from "../sql/sql.ts";
 import type { TransferSource } from "./source.ts";
 import { type RowKey, TRANSFER_TABLES, type TransferTable } from "./tables.ts";
+
+/** The fact that a copy was completed: which file, and when. */
+const TRANSFERRED_FACT = "transferred";
+
+/** How far a copy has come. Written to the target with each batch, in the same commit. */
+export interface TransferProgress {
+  /** `TransferSource.id`. */
+  readonly source: string;
+  /** `TransferSource.state`; empty: the rows differ from the file's, so that the next run copies all of them again. */
+  readonly state: string;
+  /** Rows copied, by table. A table that is not the last of these is complete. */
+  readonly copied: Readonly<Record<string, number>>;
+  /** The last key copied of the last table; null: none yet. */
+  readonly after: RowKey | null;
+}
+
+/** Opens the target and makes its tables. Throws the error of PostgreSQL or of the network if it can't be used. */
+export async function openTransferTarget(url: string, now: Date): Promise<PostgresSql> {
+  const sql = openPostgres(url, { callMsMax: TRANSFER_CALL_MS_MAX, transactionMsMax: TRANSFER_CALL_MS_MAX });
+  try {
+    await migratePostgres(sql, now);
+    return sql;
+  } catch (error) {
+    await sql.close();
+    throw error;
+  }
+}
 
 /** How a copy begins: `new` in an empty database, `resumed` where it stopped, `again` from the start as the file has changed. */
 export interface TransferStart {
@@ -27,7 +56,7 @@ const PROGRESS_IS = `name = '${TRANSFER_FACT}' AND value = `;
  */
 export async function startTransfer(sql: Sql, { id, state }: TransferSource): Promise<TransferStart> {
   const [found, done] = await Promise.all([factOf(sql, TRANSFER_FACT), factOf(sql, TRANSFERRED_FACT)]);
-  const first = beginning(id, state);
+  const first: TransferProgress = { source: id, state, copied: {}, after: null };
   if (found === null) {
     await takeEmpty(sql, first, done);
     return { kind: "new", progress: first };
@@ -50,7 +79,7 @@ async function takeEmpty(sql: Sql, progress: TransferProgress, done: string | nu
   const [, taken] = await sql.batch([
     plain(`DELETE FROM facts WHERE name = 'probe' AND NOT (${contents})`),
     plain(`INSERT INTO facts (name, value) SELECT '${TRANSFER_FACT}', $1::text WHERE NOT (${contents})`, [
-      textOfProgress(progress),
+      JSON.stringify(progress),
     ]),
   ]);
   if (taken?.changes === 1) return;
@@ -66,13 +95,13 @@ async function takeEmpty(sql: Sql, progress: TransferProgress, done: string | nu
 
 /** Deletes what an earlier run has copied. If that is interrupted, the next run does it again. */
 async function clear(sql: Sql, before: string, first: TransferProgress): Promise<void> {
-  const emptied = textOfProgress({ ...first, state: "" });
+  const emptied = JSON.stringify({ ...first, state: "" });
   await replaceProgress(sql, before, emptied);
   const names = TRANSFER_TABLES.map(({ name }) => name).filter((name) => name !== "facts");
   await sql.batch([
     plain(`TRUNCATE ${names.join(", ")}`),
     plain(`DELETE FROM facts WHERE name <> '${TRANSFER_FACT}'`),
-    plain(`UPDATE facts SET value = $2 WHERE ${PROGRESS_IS}$1`, [emptied, textOfProgress(first)]),
+    plain(`UPDATE facts SET value = $2 WHERE ${PROGRESS_IS}$1`, [emptied, JSON.stringify(first)]),
   ]);
 }
 
@@ -89,7 +118,7 @@ export async function writeRows(
   { before, next }: { readonly before: TransferProgress; readonly next: TransferProgress },
 ): Promise<void> {
   const names = table.columns.map(({ name }) => name).join(", ");
-  const args: SqlValue[] = [textOfProgress(before), textOfProgress(next)];
+  const args: SqlValue[] = [JSON.stringify(before), JSON.stringify(next)];
   const tuples = rows.map((row, at) => {
     const places = table.columns.map(({ name, kind }) => {
       args.push(row[name] ?? null);
@@ -131,7 +160,7 @@ export function rowsBetween(
 
 /** Lets the next run copy everything again. */
 export async function rejectCopy(sql: Sql, progress: TransferProgress): Promise<void> {
-  await replaceProgress(sql, textOfProgress(progress), textOfProgress({ ...progress, state: "" }));
+  await replaceProgress(sql, JSON.stringify(progress), JSON.stringify({ ...progress, state: "" }));
 }
 
 /** Sets the sequences behind what was copied, and lets services open the database. */
@@ -145,7 +174,7 @@ export async function finishTransfer(sql: Sql, progress: TransferProgress, now: 
           ),
         ],
   );
-  const text = textOfProgress(progress);
+  const text = JSON.stringify(progress);
   const summary = JSON.stringify({ source: progress.source, at: now.toISOString() });
   const done = await sql.batch([
     ...counted,
@@ -166,4 +195,9 @@ async function factOf(sql: Sql, name: string): Promise<string | null> {
 
 function plain(text: string, args: readonly SqlValue[] = []): Statement {
   return { sql: text, args };
+}
+
+function progressIn(text: string): TransferProgress {
+  // Safe: only these functions write this fact.
+  return JSON.parse(text) as TransferProgress;
 }

@@ -1,17 +1,16 @@
 import { DatabaseFault } from "../../db/sql/errors.ts";
 import { StoreUnavailable } from "../core/store.ts";
-import { copyRows, type OnProgress } from "../../db/transfer/copy.ts";
+import { copyRows, faultCodeIn, type OnProgress } from "../../db/transfer/copy.ts";
 import {
   analyzeCopy,
   finishTransfer,
   rejectCopy,
   startTransfer,
   type TransferStart,
+  openTransferTarget,
 } from "../../db/transfer/target.ts";
 import { openTransferSource, type TransferSource } from "../../db/transfer/source.ts";
-import { faultCodeIn } from "../../db/transfer/faults.ts";
 import { migratePostgres } from "../../db/postgres/migrate.ts";
-import { openTransferTarget } from "../../db/transfer/open.ts";
 import { CopyDiffers, type VerifiedTable, verifyRows } from "../../db/transfer/verify.ts";
 import type { Config } from "../config/config.ts";
 import { databaseFault, isPostgresUrl } from "../config/values.ts";
