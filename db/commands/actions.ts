@@ -12,7 +12,6 @@ import { type InsertList, insertList, updateList, type Values } from "./lists.ts
 import { addGrants, type GrantCounts, type NewGrant, readGrants, type UsedGrant } from "./grants.ts";
 import { readRulesVersion } from "./rules.ts";
 import { type Args, read } from "../sql/read.ts";
-import { RESULT } from "../sql/rows.ts";
 import { COUNT_OF_KEY, REJECTED, REPEATED, rejectionCount } from "./rejections.ts";
 
 /**
@@ -38,6 +37,12 @@ const CLAIMED_PLACES = CLAIMED.map((name) => NEW_ACTION.indexOf(name));
 export const STATE = [
   ...(["revision", "status", "run", "attempts", "dueAt", "leaseUntil", "startedAt", "finishedAt"] as const),
   ...(["approvedAt", "approvedBy", "approvedDigest", "scheduledAt"] as const),
+] as const;
+
+/** The columns of a result. Every result has a code or a source, which distinguishes it from none. */
+export const RESULT = [
+  ...(["lastError", "errorSource", "responseCode", "responseBody", "responseTruncated", "durationMs"] as const),
+  "responseHeaders",
 ] as const;
 
 export const EVENT = [

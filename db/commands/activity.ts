@@ -22,13 +22,11 @@ import type { ActivityStore, FirstStepStore, HostSlot } from "../../src/core/act
 import { histogramText, mergeHistogramTexts, parseHistogram } from "../../src/core/histogram.ts";
 import { ACTIVITY_PRUNE_ROWS, FIRST_ACTIONS_READ_MAX } from "../../src/core/limits.ts";
 import type { StoreContext } from "../sql/context.ts";
-import { valuesOf } from "../sql/create.ts";
 import { type Dialect, hasValues } from "../sql/dialect.ts";
-import { readPosition } from "../sql/events.ts";
 import { type Args, read } from "../sql/read.ts";
 import { command, isOneOfRows, type Tables } from "./command.ts";
 import { readFact } from "./facts.ts";
-import { insertList, type Values } from "./lists.ts";
+import { insertList, type Values, valuesOf } from "./lists.ts";
 
 /** The fact that says up to which position of the timeline the figures of the overview are counted. */
 const POSITION_FACT = "activity";
@@ -300,12 +298,16 @@ function positionIn(rows: readonly { readonly counted: string }[]): number {
   return Number(rows[0]?.counted ?? 0);
 }
 
-export function createActivityStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): ActivityStore {
+/** `newestPosition` is the one of the timeline. */
+export function createActivityStore(
+  { sql: reader, writer }: Pick<StoreContext, "sql" | "writer">,
+  newestPosition: () => Promise<number>,
+): ActivityStore {
   return {
     position: async () => Number((await readFact(reader, POSITION_FACT)) ?? 0),
 
     async groups(after, { accountId, since, limit }) {
-      const newest = await readPosition(reader);
+      const newest = await newestPosition();
       if (newest <= after) return { groups: [], position: after, at: null, isLast: true };
       const end = await PAGE_END.get(reader, { after, skipped: limit - 1 });
       const until = end === null ? newest : Math.min(newest, end.seq);

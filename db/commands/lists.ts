@@ -72,3 +72,16 @@ export function columnsOf(tables: Tables, table: TableName, names: readonly stri
 export function tableName(tables: Tables, table: TableName): string {
   return `"${getTableName(tables[table])}"`;
 }
+
+/** The values of columns as the database has them: of `row`, and of `others` where that has none. */
+export function valuesOf(names: readonly string[], row: Readonly<Record<string, unknown>>, others?: object): Values {
+  // Safe: only read. A copy of an action for each row would cost as much as all else here.
+  const rest = others as Readonly<Record<string, unknown>> | undefined;
+  return names.map((name) => valueOf(row[name] === undefined ? rest?.[name] : row[name]));
+}
+
+function valueOf(value: unknown): SqlValue {
+  if (typeof value === "string" || typeof value === "number" || value === null || value === undefined)
+    return value ?? null;
+  return value instanceof Date ? value.getTime() : Number(value);
+}

@@ -3,12 +3,11 @@ import type { Action } from "../../src/core/action.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import { PAUSES_MAX, TIMELINE_PAUSES_MAX } from "../../src/core/limits.ts";
 import type { Pause, PauseEnd, PauseStore, Paused } from "../../src/core/pause.ts";
-import type { Queue } from "../../src/core/store.ts";
+import type { LaneName, Queue } from "../../src/core/store.ts";
 import type { StoreContext } from "../sql/context.ts";
 import { type Dialect, hasValues, type LaneSql } from "../sql/dialect.ts";
-import { findPendingIds } from "../sql/find.ts";
 import { pauseLock } from "../sql/locks.ts";
-import { read } from "../sql/read.ts";
+import { read, type Reader } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, deleteSome, hasRow, PRUNE_ROWS } from "./command.ts";
 import { findInForce } from "./in-force.ts";
@@ -117,6 +116,20 @@ const ofKey = (status: "awaiting_approval" | "active") =>
 
 const HELD = ofKey("awaiting_approval");
 const SENDING = ofKey("active");
+
+const PENDING_OF_LANE = read(
+  { accountId: "text", host: "text", keyId: "text", limit: "number" },
+  ({ db, tables: { actions } }, arg) => {
+    const { limit, ...lane } = arg;
+    const isPending = hasValues(actions, { ...lane, status: "pending" });
+    return db.select({ id: actions.id }).from(actions).where(isPending).orderBy(actions.dueAt).limit(limit);
+  },
+);
+
+/** Ids of the earliest pending actions of a lane. */
+export async function findPendingIds(reader: Reader, lane: LaneName, limit: number): Promise<readonly string[]> {
+  return (await PENDING_OF_LANE.all(reader, { ...lane, limit })).map(({ id }) => id);
+}
 
 /** Lanes per read. */
 const LANES = 128;

@@ -25,12 +25,11 @@ import {
   type SideRows,
 } from "../commands/actions.ts";
 import type { UsedGrant } from "../commands/grants.ts";
-import type { Values } from "../commands/lists.ts";
+import { type Values, valuesOf } from "../commands/lists.ts";
 import type { StoreContext } from "./context.ts";
 import { findActionById } from "./find.ts";
 import { read } from "./read.ts";
 import { actionColumns, rowTypeOf, scheduledAtOf, shownActionOf, storedValues } from "./rows.ts";
-import type { SqlValue } from "./sql.ts";
 
 /** Creates an action, or finds the live one that one of its keys names; see the command. */
 export async function createAction(db: StoreContext, creation: Creation): Promise<Created> {
@@ -186,19 +185,6 @@ function notificationRow(action: Action, at: Date, { id, message, host, payload,
     scheduledAt: at,
     createdAt: at,
   });
-}
-
-/** The values of columns as the database has them: of `row`, and of `others` where that has none. */
-export function valuesOf(names: readonly string[], row: Readonly<Record<string, unknown>>, others?: object): Values {
-  // Safe: only read. A copy of an action for each row would cost as much as all else here.
-  const rest = others as Readonly<Record<string, unknown>> | undefined;
-  return names.map((name) => valueOf(row[name] === undefined ? rest?.[name] : row[name]));
-}
-
-function valueOf(value: unknown): SqlValue {
-  if (typeof value === "string" || typeof value === "number" || value === null || value === undefined)
-    return value ?? null;
-  return value instanceof Date ? value.getTime() : Number(value);
 }
 
 const KEY_HOLDER = read(KEY_ARGS, ({ db, tables }, arg) => {

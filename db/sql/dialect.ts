@@ -49,6 +49,11 @@ export function bytesOf(column: SQLWrapper): SQL {
   return sql`coalesce(cast(octet_length(${column}) as bigint), 0)`;
 }
 
+/** Bytes of the columns that can be long. */
+export function bytesOfAction({ body, sealedHeaders, extras, responseBody, lateResult }: Tables["actions"]) {
+  return sql<number>`${sql.join([body, sealedHeaders, extras, responseBody, lateResult].map(bytesOf), sql` + `)}`;
+}
+
 /** Whether a row of the table has these values. */
 export function hasValues<Table extends SQLiteTable>(table: Table, values: ValuesOf<Table>): SQL | undefined {
   const columns = getTableColumns(table);

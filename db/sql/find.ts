@@ -1,12 +1,11 @@
 import { and, desc, eq, getTableColumns, sql } from "drizzle-orm";
 import type { Action } from "../../src/core/action.ts";
 import { ATTEMPTS_KEPT, RECOVERY_BYTES_MAX, TIMELINE_ROWS_MAX } from "../../src/core/limits.ts";
-import { type ActionStore, hostOfKey, type LaneName } from "../../src/core/store.ts";
+import { type ActionStore, hostOfKey } from "../../src/core/store.ts";
 import type { StoreContext } from "./context.ts";
-import { bytesOf, hasValues } from "./dialect.ts";
+import { bytesOfAction, hasValues } from "./dialect.ts";
 import { read, type Reader } from "./read.ts";
 import { actionColumns, actionOf, isJson, shownActionOf, timelineEntryOf } from "./rows.ts";
-import type { Tables } from "../commands/command.ts";
 import type { Row } from "./sql.ts";
 
 const FIND_BY_ID = read({ id: "text" }, ({ db, tables: { actions } }, arg) =>
@@ -44,11 +43,6 @@ export async function findRows(reader: Reader, ids: readonly string[]): Promise<
   const rows = await FIND_ALL.raw(reader, { ids });
   const byId = new Map(rows.map((row) => [row["id"], row]));
   return ids.map((id) => byId.get(id)).filter((row) => row !== undefined);
-}
-
-/** Bytes of the columns that can be long. */
-export function bytesOfAction({ body, sealedHeaders, extras, responseBody, lateResult }: Tables["actions"]) {
-  return sql<number>`${sql.join([body, sealedHeaders, extras, responseBody, lateResult].map(bytesOf), sql` + `)}`;
 }
 
 /** Ids of the rows whose `bytes` fit together; at least one. */
@@ -111,20 +105,6 @@ export async function findOrphans(
   // Only an empty page is the last.
   const isLast = orphans.length > 0 || last === undefined;
   return isLast ? orphans : findOrphans({ sql: reader, seal }, leaseBefore, limit, last);
-}
-
-const PENDING_OF_LANE = read(
-  { accountId: "text", host: "text", keyId: "text", limit: "number" },
-  ({ db, tables: { actions } }, arg) => {
-    const { limit, ...lane } = arg;
-    const isPending = hasValues(actions, { ...lane, status: "pending" });
-    return db.select({ id: actions.id }).from(actions).where(isPending).orderBy(actions.dueAt).limit(limit);
-  },
-);
-
-/** Ids of the earliest pending actions of a lane. */
-export async function findPendingIds(reader: Reader, lane: LaneName, limit: number): Promise<readonly string[]> {
-  return (await PENDING_OF_LANE.all(reader, { ...lane, limit })).map(({ id }) => id);
 }
 
 const RESPONSES = read({ id: "text", accountId: "text" }, ({ db, tables: { attempts, actions } }, arg) => {

@@ -14,9 +14,9 @@ import {
 import type { ActionStore, HeldFilter, WaitingHost } from "../../src/core/store.ts";
 import type { Tables } from "../commands/command.ts";
 import type { StoreContext } from "./context.ts";
-import { hasValues } from "./dialect.ts";
+import { bytesOfAction, hasValues } from "./dialect.ts";
 import { eachValue } from "./filter-values.ts";
-import { bytesOfAction, idsWithin } from "./find.ts";
+import { idsWithin } from "./find.ts";
 import { actionsOf } from "./list.ts";
 import { read } from "./read.ts";
 

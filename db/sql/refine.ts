@@ -13,7 +13,7 @@ import {
 } from "../../src/core/search.ts";
 import { SEARCH_NEAR_BYTES, SEARCH_STEP_BYTES, SEARCH_STEP_ROWS } from "../../src/core/limits.ts";
 import type { Tables } from "../commands/command.ts";
-import { bytesOfAction } from "./find.ts";
+import { bytesOfAction } from "./dialect.ts";
 import { read, type Reader } from "./read.ts";
 import { Columns } from "./rows.ts";
 import type { ActionQuery, ActionStore } from "../../src/core/store.ts";

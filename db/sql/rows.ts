@@ -21,6 +21,7 @@ import {
 } from "../../src/core/timeline.ts";
 import { type Extras, extrasText, NO_EXTRAS, parseExtras } from "../../src/core/extras.ts";
 import type { Secrets } from "../../src/crypto/secrets.ts";
+import { RESULT } from "../commands/actions.ts";
 import type { Tables } from "../commands/command.ts";
 import { actions, timeline } from "../libsql/schema.ts";
 import type { Row } from "./sql.ts";
@@ -31,12 +32,6 @@ export type HeaderSeal = Pick<Secrets, "seal" | "open">;
 /** All columns that an action is read from. */
 export const actionColumns = (table: Tables["actions"]) =>
   without(getTableColumns(table), ["scheduledAt", "claimedBy"]);
-
-/** The columns of a result. Every result has a code or a source, which distinguishes it from none. */
-export const RESULT = [
-  ...(["lastError", "errorSource", "responseCode", "responseBody", "responseTruncated", "durationMs"] as const),
-  "responseHeaders",
-] as const;
 
 /** The columns of an action without its last result, which may be large. */
 export const columnsButResult = (table: Tables["actions"]) => without(actionColumns(table), RESULT);

@@ -6,11 +6,11 @@ import { findFilterValues } from "./filter-values.ts";
 import { createActivityStore, createFirstStepStore } from "../commands/activity.ts";
 import type { OnAway } from "./away.ts";
 import { createCallbackHostStore, createHostSettingsStore } from "./account-settings.ts";
-import { createAccountStore, hasBudgetLeft } from "../commands/accounts.ts";
+import { createAccountStore, hasBudgetLeft } from "./accounts.ts";
 import { createChannelStore } from "../commands/channels.ts";
 import { applyChange, extendLease, isApplied } from "./apply.ts";
 import { createLinkStore } from "../commands/links.ts";
-import { createRejectionStore } from "../commands/rejections.ts";
+import { createRejectionStore } from "./rejections.ts";
 import { createAuditStore } from "../commands/audit-log.ts";
 import { createBulkStore } from "../commands/bulk.ts";
 import { createChangeReads } from "./events.ts";
@@ -20,7 +20,7 @@ import { createFinds } from "./find.ts";
 import { type StoreContext, HeldCounts, WrittenActions } from "./context.ts";
 import { createHeldReads } from "./held.ts";
 import { createLists } from "./list.ts";
-import { createOutboxStore } from "../commands/outbox.ts";
+import { createOutboxStore } from "./outbox.ts";
 import { createPauseStore } from "../commands/pauses.ts";
 import { createResultFinds } from "./refine.ts";
 import { createPeopleStore } from "../commands/people.ts";
@@ -29,7 +29,8 @@ import { createRuleStore } from "./rules.ts";
 import { createUpkeepStore, pruneKeys } from "../commands/upkeep.ts";
 import { createFileStore } from "../libsql/size.ts";
 import { createGrantStore } from "./grants.ts";
-import { createSealedStore, createSigningStore } from "../commands/secrets.ts";
+import { createSealedStore } from "../commands/secrets.ts";
+import { createSigningStore } from "./signing.ts";
 import { createFactStore, writeFacts } from "../commands/facts.ts";
 import type { Sql } from "./sql.ts";
 import { createTeamStore } from "../commands/team.ts";
@@ -56,6 +57,7 @@ export function createStore({ sql, seal, cluster, isOnlyProcess, onFatal, onAway
   const shared = { heldCounts, written: new WrittenActions() };
   const db: StoreContext = { sql, writer, seal, ...shared };
   const queue = createActionQueue(db);
+  const actions = createActionStore(db, queue);
   let closing: Promise<void> | null = null;
   const close = async () => {
     await writer.drain();
@@ -63,7 +65,7 @@ export function createStore({ sql, seal, cluster, isOnlyProcess, onFatal, onAway
     release();
   };
   return {
-    actions: createActionStore(db, queue),
+    actions,
     outbox: createOutboxStore(db),
     accounts: createAccountStore(db),
     callbackHosts: createCallbackHostStore(db),
@@ -79,7 +81,7 @@ export function createStore({ sql, seal, cluster, isOnlyProcess, onFatal, onAway
     rejections: createRejectionStore(db),
     audit: createAuditStore(db),
     bulk: createBulkStore(db),
-    activity: createActivityStore(db),
+    activity: createActivityStore(db, () => actions.position()),
     firstSteps: createFirstStepStore(db),
     sealed: createSealedStore(db),
     upkeep: createUpkeepStore(db),

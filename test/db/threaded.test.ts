@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { UNREADABLE } from "../../db/libsql/inspect.ts";
 import { codeOf } from "../../db/sql/errors.ts";
 import type { Sql, Statement } from "../../db/sql/sql.ts";
@@ -135,3 +135,19 @@ async function openNotes(): Promise<AsyncDisposable & { readonly sql: Sql }> {
     },
   };
 }
+
+test("the thread loads no library beside those of the database but one: schemas alone would triple its start", async () => {
+  const transpiler = new Bun.Transpiler({ loader: "ts" });
+  const seen = new Set<string>();
+  const libraries = new Set<string>();
+  const visit = async (path: string): Promise<void> => {
+    if (seen.has(path) || path.endsWith(".sql")) return;
+    seen.add(path);
+    for (const { path: target } of transpiler.scanImports(await Bun.file(path).text())) {
+      if (target.startsWith(".")) await visit(resolve(dirname(path), target));
+      else if (!/^(bun|node):/.test(target)) libraries.add(target);
+    }
+  };
+  await visit(resolve(import.meta.dir, "../../db/libsql/worker.ts"));
+  expect([...libraries].filter((name) => !name.startsWith("drizzle-orm"))).toEqual(["ipaddr.js"]);
+});
