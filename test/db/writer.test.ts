@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
-import { listCommand } from "../../db/commands/command.ts";
+import { command, listCommand, type Tx } from "../../db/commands/command.ts";
 import type { Sql } from "../../db/sql/sql.ts";
 import { Writer } from "../../db/sql/writer.ts";
 import {
@@ -125,18 +125,6 @@ describe("a write that the database refuses", () => {
     expect(await db.names()).toEqual(names.filter((_, at) => !rejected.includes(at)));
     expect(ends[37]).toMatchObject({ reason: { code: "SQLITE_CONSTRAINT_PRIMARYKEY" } });
   });
-
-  test("leaves none of its own rows behind", async () => {
-    await using db = await openFacts();
-    const ends = await Promise.allSettled([
-      db.writer.run(put, [insert("a")]),
-      db.writer.run(put, [insert("b"), insert("a"), insert("c")]),
-      db.writer.run(put, [insert("")]),
-      db.writer.run(put, [insert("d")]),
-    ]);
-    expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected", "fulfilled"]);
-    expect(await db.names()).toEqual(["a", "d"]);
-  });
 });
 
 describe("a database that is locked by another connection", () => {
@@ -255,6 +243,69 @@ describe("the queue", () => {
   });
 });
 
+const add = command(async ({ db, tables: { facts } }, name: string) => {
+  await db.insert(facts).values({ name, value: "" });
+  return `add ${name}`;
+});
+
+const addThenFail = command(async (tx, name: string) => {
+  await add.run(tx, name);
+  throw new Error(`No ${name}.`);
+});
+
+describe("commands on a file", () => {
+  test("that fail write nothing, and those beside them are written", async () => {
+    await using db = await openFacts();
+    const ran = await Promise.allSettled([
+      db.writer.run(add, "a"),
+      db.writer.run(addThenFail, "b"),
+      db.writer.run(add, "a"),
+      db.writer.run(add, "c"),
+    ]);
+    expect(ran.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected", "fulfilled"]);
+    expect(ran[1]).toMatchObject({ reason: new Error("No b.") });
+    expect(await db.names()).toEqual(["a", "c"]);
+  });
+
+  test("share the file with statements: one transaction at a time", async () => {
+    await using db = await openFacts();
+    const statement = { sql: "insert into facts values (?, '')", args: ["s"] };
+    const names = { sql: "select name from facts", args: [] };
+    const [, , seen] = await Promise.all([db.sql.batch([statement]), db.writer.run(add, "a"), db.sql.read(names)]);
+    expect(seen).toEqual([{ name: "s" }]);
+    expect(await db.names()).toEqual(["s", "a"]);
+  });
+
+  test("that wait for anything but their statements fail, and write nothing later", async () => {
+    await using db = await openFacts();
+    const { promise: waited, resolve } = Promise.withResolvers<unknown>();
+    const slow = command(async (tx, name: string) => {
+      await add.run(tx, name);
+      await Bun.sleep(1);
+      await add.run(tx, `${name} late`).catch((error: unknown) => {
+        resolve(error instanceof Error ? String(error.cause) : error);
+      });
+    });
+    const ran = await Promise.allSettled([db.writer.run(slow, "a"), db.writer.run(add, "b")]);
+    expect(ran[0]).toMatchObject({
+      reason: { message: "A command waits for something that is no statement of its own." },
+    });
+    expect(await waited).toBe("Error: The command has ended.");
+    await db.writer.run(add, "c");
+    expect(await db.names()).toEqual(["b", "c"]);
+  });
+
+  test("that keep their transaction can't use it when they have ended", async () => {
+    await using db = await openFacts();
+    const kept: Tx[] = [];
+    const keep = command(async (tx, to: Tx[]) => void to.push(tx));
+    await db.writer.run(keep, kept);
+    const late = await Promise.allSettled(kept.map((tx) => add.run(tx, "a")));
+    expect(late.map(({ status }) => status)).toEqual(["rejected"]);
+    expect(await db.names()).toEqual([]);
+  });
+});
+
 interface FactsOptions {
   /** Comes before each batch; a rejection stands for a failure of the database. */
   readonly before?: () => Promise<void> | null;
@@ -283,6 +334,7 @@ async function openFacts({ before = () => null, commits = true, commitMsMax }: F
   const writer = new Writer(sql, (cause) => fatal.push(cause), commitMsMax === undefined ? {} : { commitMsMax });
   return {
     path,
+    sql: real,
     writer,
     batches,
     fatal,
