@@ -57,13 +57,14 @@ export function bytesOfAction({ body, sealedHeaders, extras, responseBody, lateR
 /** Whether a row of the table has these values. */
 export function hasValues<Table extends SQLiteTable>(table: Table, values: ValuesOf<Table>): SQL | undefined {
   const columns = getTableColumns(table);
-  return and(
-    ...Object.entries(values).map(([name, value]) => {
-      const column = columns[name];
-      if (column === undefined) throw new Error(`A table has no column ${name}.`);
-      return eq(column, value);
-    }),
-  );
+  const all = Object.entries(values).map(([name, value]) => {
+    const column = columns[name];
+    if (column === undefined) throw new Error(`A table has no column ${name}.`);
+    return eq(column, value);
+  });
+  // Without any, it would hold for all rows, also those to be deleted.
+  if (all.length === 0) throw new Error("A condition has no values.");
+  return and(...all);
 }
 
 type ValuesOf<Table extends SQLiteTable> = {
