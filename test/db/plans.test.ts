@@ -407,6 +407,8 @@ test.each(OPERATIONS)("%s finds its rows by index", async (name, run, indexes) =
   const isSorted = name.startsWith("orphaned");
   if (!SORTED.has(name) && !isSorted) expect(plan.filter((step) => step.includes("TEMP B-TREE"))).toEqual([]);
   const used = new Set(plan.flatMap(indexOf));
+  // Every create reads the version of the rules by its name, and many operations create first.
+  if (!indexes.includes("facts")) used.delete("facts");
   // Pages are joined to their rows by id.
   const joined = name.startsWith("list") ? ["action_metadata", "actions"] : [];
   expect([...used].toSorted()).toEqual([...indexes, ...joined].toSorted());
