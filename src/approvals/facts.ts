@@ -1,3 +1,4 @@
+import { utcFormat } from "../core/clock.ts";
 import Type, { type Static } from "typebox";
 import { runAtOf } from "../core/action.ts";
 import type { ActionPolicy } from "../core/action-policy.ts";
@@ -200,8 +201,7 @@ function rejectionFacts(entries: readonly EarlierRejection[]): Fact[] {
   ];
 }
 
-const UTC_MINUTE = new Intl.DateTimeFormat("en-GB", {
-  timeZone: "UTC",
+const toTheMinute = utcFormat({
   day: "numeric",
   month: "short",
   year: "numeric",
@@ -211,5 +211,5 @@ const UTC_MINUTE = new Intl.DateTimeFormat("en-GB", {
 
 /** A time to the minute, in UTC, since the reader's time zone is unknown. */
 export function utcMinute(at: Date): string {
-  return `${UTC_MINUTE.format(at)} UTC`;
+  return `${toTheMinute(at)} UTC`;
 }

@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+import { utcFormat } from "../core/clock.ts";
 import type { Child } from "hono/jsx";
 import { describeActor } from "../core/roles.ts";
 import type { AuditDetail, AuditKind, AuditRow } from "../core/audit.ts";
@@ -90,7 +91,7 @@ function Days(props: AuditPageProps) {
     <div class="audit" data-by-day="">
       {[...days].map(([day, entries]) => (
         <section>
-          <h2>{`${dayFormat.format(new Date(day))} (UTC)`}</h2>
+          <h2>{`${dayFormat(new Date(day))} (UTC)`}</h2>
           <ol>
             {entries.map((entry) => (
               <Entry entry={entry} {...props} />
@@ -102,8 +103,7 @@ function Days(props: AuditPageProps) {
   );
 }
 
-const dayFormat = new Intl.DateTimeFormat("en-GB", {
-  timeZone: "UTC",
+const dayFormat = utcFormat({
   weekday: "long",
   day: "numeric",
   month: "long",

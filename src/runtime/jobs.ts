@@ -50,7 +50,7 @@ export function startJobs(
     if (!stopping.signal.aborted && !running.has(job)) running.set(job, runOnce(job));
   };
   // Croner gets no names: two jobs of one name throw, across the whole process.
-  const crons = jobs.map((job) => new Cron(job.pattern, { timezone: "UTC" }, () => run(job)));
+  const crons = jobs.map((job) => new Cron(job.pattern, { utcOffset: 0 }, () => run(job)));
   for (const job of jobs) run(job);
   return async () => {
     stopping.abort();

@@ -5,7 +5,7 @@ import type { ActionStatus } from "../core/action.ts";
 import { Icon } from "./icons.tsx";
 import { visibleText } from "../receipts/visible-text.ts";
 import { counted } from "./text.ts";
-import { timeAgo, timeUntil } from "../core/clock.ts";
+import { timeAgo, timeUntil, utcFormat } from "../core/clock.ts";
 
 /** Words with elements between them: sentence`revoked the key ${<Name text={name} />}`. */
 export function sentence(words: TemplateStringsArray, ...parts: readonly Child[]) {
@@ -123,23 +123,23 @@ export function Problem({ text }: { readonly text: string | null | undefined }) 
   return text === null || text === undefined ? null : <Notice tone="bad">{text}</Notice>;
 }
 
-const SHORT_DATE = { timeZone: "UTC", day: "numeric", month: "short" } as const;
+const SHORT_DATE = { day: "numeric", month: "short" } as const;
 
 const DATE = { ...SHORT_DATE, year: "numeric" } as const;
 
-const MINUTES = { timeZone: "UTC", hour: "2-digit", minute: "2-digit" } as const;
+const MINUTES = { hour: "2-digit", minute: "2-digit" } as const;
 
 const TIME = { ...MINUTES, second: "2-digit" } as const;
 
-const dateFormat = new Intl.DateTimeFormat("en-GB", DATE);
+const dateFormat = utcFormat(DATE);
 
-const weekDayFormat = new Intl.DateTimeFormat("en-GB", { ...DATE, weekday: "short" });
+const weekDayFormat = utcFormat({ ...DATE, weekday: "short" });
 
-const timeFormat = new Intl.DateTimeFormat("en-GB", TIME);
+const timeFormat = utcFormat(TIME);
 
-const dayAndTimeFormat = new Intl.DateTimeFormat("en-GB", { ...SHORT_DATE, ...MINUTES });
+const dayAndTimeFormat = utcFormat({ ...SHORT_DATE, ...MINUTES });
 
-const dateAndTimeFormat = new Intl.DateTimeFormat("en-GB", { ...DATE, ...TIME });
+const dateAndTimeFormat = utcFormat({ ...DATE, ...TIME });
 
 interface ExactTimeProps {
   readonly at: Date;
@@ -166,8 +166,8 @@ function isSameDay(one: Date, other: Date | undefined): boolean {
 
 /** A time. `near` is a time shown nearby: the date is omitted if it is the same. */
 export function Time({ at, near }: { readonly at: Date; readonly near?: Date | undefined }) {
-  if (isSameDay(at, near)) return <ExactTime at={at} as="clock" text={`${timeFormat.format(at)} UTC`} />;
-  return <ExactTime at={at} as="full" text={`${dateAndTimeFormat.format(at)} UTC`} />;
+  if (isSameDay(at, near)) return <ExactTime at={at} as="clock" text={`${timeFormat(at)} UTC`} />;
+  return <ExactTime at={at} as="full" text={`${dateAndTimeFormat(at)} UTC`} />;
 }
 
 /** A time whose words in UTC the page has already. */
@@ -176,13 +176,13 @@ export function TimeInWords({ at, children }: { readonly at: Date; readonly chil
 }
 
 export function Day({ at }: { readonly at: Date }) {
-  return <ExactTime at={at} as="day" text={dateFormat.format(at)} />;
+  return <ExactTime at={at} as="day" text={dateFormat(at)} />;
 }
 
 /** A time in a list: that of today alone, of other days with the date. */
 export function WhenTime({ at, now }: { readonly at: Date; readonly now: Date }) {
   const format = isSameDay(at, now) ? timeFormat : dayAndTimeFormat;
-  return <ExactTime at={at} as="when" hasTitle={false} text={format.format(at)} />;
+  return <ExactTime at={at} as="when" hasTitle={false} text={format(at)} />;
 }
 
 /** The time of a row whose day stands above it. */
@@ -190,22 +190,22 @@ export function TimeOfDay({ at }: { readonly at: Date }) {
   // A list has many: to the second, and no tooltip.
   return (
     <time datetime={at.toISOString().replace(/\.\d+/, "")} data-time="clock">
-      {timeFormat.format(at)}
+      {timeFormat(at)}
     </time>
   );
 }
 
 /** A day above its rows. */
 export function WeekDay({ at }: { readonly at: Date }) {
-  return <ExactTime at={at} as="weekday" hasTitle={false} text={weekDayFormat.format(at)} />;
+  return <ExactTime at={at} as="weekday" hasTitle={false} text={weekDayFormat(at)} />;
 }
 
 /** Forms of a time on an axis: of the day, of the year, and both. */
 type SlotForm = "minute" | "date" | "short";
 
-const SLOT_FORMATS: Readonly<Record<SlotForm, Intl.DateTimeFormat>> = {
-  minute: new Intl.DateTimeFormat("en-GB", MINUTES),
-  date: new Intl.DateTimeFormat("en-GB", SHORT_DATE),
+const SLOT_FORMATS: Readonly<Record<SlotForm, (at: Date) => string>> = {
+  minute: utcFormat(MINUTES),
+  date: utcFormat(SHORT_DATE),
   short: dayAndTimeFormat,
 };
 
@@ -214,7 +214,7 @@ export function SlotTime({ at, as }: { readonly at: Date; readonly as: SlotForm 
   // A chart has many: no tooltip.
   return (
     <time datetime={at.toISOString().replace(".000Z", "Z")} data-time={as}>
-      {SLOT_FORMATS[as].format(at)}
+      {SLOT_FORMATS[as](at)}
     </time>
   );
 }
