@@ -17,7 +17,7 @@ import {
 } from "../ui/layout.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Ago, LinkButton, PageHead, sentence, statusLabel, UntrustedText } from "../ui/parts.tsx";
-import { SETTINGS_SECTIONS } from "./settings-frame.tsx";
+import { SETTINGS_PATHS, SETTINGS_SECTIONS } from "./settings-frame.tsx";
 import type { NavAccount, NavBadges, PageUser } from "../ui/text.ts";
 import { asSent, maskedPause } from "../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
@@ -37,6 +37,7 @@ const PLACES = [
   { name: "Bulk jobs", path: BULK_PATH, needs: "read", icon: "retry" },
   { ...PAUSE_EVERYTHING, needs: "manage", icon: "pause" },
   { name: "Create a key", path: "/keys/new", needs: "manage", icon: "keys" },
+  { name: "Create a rule", path: `${SETTINGS_PATHS.rules}/new`, needs: "manage", icon: "rules" },
   { name: "API reference", path: "/docs/api", needs: "read", icon: "docs" },
 ] as const;
 

@@ -34,6 +34,7 @@ import { oidcRoutes } from "./oidc-routes.ts";
 import { overviewPages } from "./overview.tsx";
 import { receiptRoutes } from "./receipt-routes.ts";
 import { resendRoutes } from "./resend-routes.ts";
+import { rulePages } from "./rules.tsx";
 import { notificationPages } from "./notifications.tsx";
 import { pausePages } from "./pauses.tsx";
 import { serverPages } from "./settings.tsx";
@@ -62,6 +63,7 @@ export function createPages(needs: PageNeeds) {
     pageEventRoutes(deps, streamEvents),
     keyListPages(deps),
     newKeyPages(deps),
+    rulePages(deps),
     pausePages(deps),
     hostPages(deps),
     callbackHostPages(deps),

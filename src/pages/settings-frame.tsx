@@ -14,6 +14,7 @@ export const SETTINGS_PATHS = {
   channels: "/settings/channels",
   notifications: "/settings/notifications",
   audit: "/audit",
+  rules: "/settings/rules",
   hosts: "/settings/hosts",
   callbackHosts: "/settings/callback-hosts",
   pauses: PAUSES_PATH,
@@ -25,6 +26,7 @@ export const SETTINGS_PATHS = {
 export type SectionName =
   | "Account and login"
   | "People"
+  | "Rules"
   | "Pauses"
   | "Callback hosts"
   | "Hosts"
@@ -53,6 +55,7 @@ const GROUPS: readonly { readonly title: string; readonly sections: readonly Sec
   {
     title: "Agents",
     sections: [
+      { name: "Rules", path: SETTINGS_PATHS.rules, icon: "rules", needs: "read" },
       { name: "Pauses", path: SETTINGS_PATHS.pauses, icon: "pause", needs: "manage" },
       { name: "Callback hosts", path: SETTINGS_PATHS.callbackHosts, icon: "external", needs: "manage" },
     ],

@@ -22,7 +22,7 @@ import {
 import type { DryRunStep } from "./dry-run.ts";
 import type { RuleService } from "./service.ts";
 
-const RuleParams = pathParams(Type.Object({ id: RuleId }), "There is no such rule.");
+export const RuleParams = pathParams(Type.Object({ id: RuleId }), "There is no such rule.");
 
 const FORCE =
   "Every create that is answered later is decided by it, on every node; what was accepted before is checked again before it is first sent.";

@@ -23,7 +23,7 @@ export const RULE_EFFECTS = ["allow", "hold", "refuse"] as const;
 export type RuleEffect = (typeof RULE_EFFECTS)[number];
 
 /** What a body is, as a rule names it: `json` is also one that was given as `body`. */
-const RULED_BODIES = ["none", "json", "form", "text", "base64"] as const;
+export const RULED_BODIES = ["none", "json", "form", "text", "base64"] as const;
 
 type RuledBody = (typeof RULED_BODIES)[number];
 

@@ -188,7 +188,7 @@ function placeOf(rows: readonly RuleRow[], row: RuleRow | null): PlacedRule {
   return { row, position: rows.indexOf(row) };
 }
 
-function noRule(): DomainError {
+export function noRule(): DomainError {
   return new DomainError("not_found", "There is no such rule.");
 }
 

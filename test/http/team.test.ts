@@ -196,7 +196,15 @@ describe("a role", () => {
       headers: { Authorization: "Bearer sk_live_4eC39HqLyjWDarjtT1zdp7dc" },
     });
     const [approver, reader] = [await joins(BOB, "approver"), await joins("eve@example.com", "reader")];
-    const owners = ["/keys", "/keys/new", "/settings/people", "/settings/pauses", "/settings/signing-secret", "/audit"];
+    const owners = [
+      "/keys",
+      "/keys/new",
+      "/settings/people",
+      "/settings/pauses",
+      "/settings/signing-secret",
+      "/settings/rules/new",
+      "/audit",
+    ];
     for (const [who, inbox] of [
       [approver, true],
       [reader, false],
@@ -205,7 +213,15 @@ describe("a role", () => {
         const answer = await who.get(path);
         expect({ path, status: answer.status }).toEqual({ path, status: 403 });
       }
-      for (const path of ["/overview", "/approvals", "/actions", `/actions/${id}`, "/settings", "/settings/login"]) {
+      for (const path of [
+        "/overview",
+        "/approvals",
+        "/actions",
+        `/actions/${id}`,
+        "/settings",
+        "/settings/login",
+        "/settings/rules",
+      ]) {
         const answer = await who.get(path);
         const html = await answer.text();
         expect({ path, status: answer.status }).toEqual({ path, status: 200 });
@@ -226,6 +242,10 @@ describe("a role", () => {
       ["/settings/callback-hosts", { host: "hooks.example.com" }],
       ["/settings/hosts", { host: "a.example", timeout_ms: "5000" }],
       ["/settings/hosts/remove", { host: "a.example" }],
+      ["/settings/rules", { name: "All", effect: "hold" }],
+      ["/settings/rules/rul_01", { name: "All", effect: "hold", version: "1" }],
+      ["/settings/rules/rul_01/move", { direction: "up" }],
+      ["/settings/rules/rul_01/remove", {}],
       ["/settings/channels", { name: "ops", kind: "slack", url: "https://hooks.example.com/" }],
       ["/settings/channels/chn_01/test", {}],
       ["/settings/channels/chn_01/switch", { enabled: "true" }],

@@ -45,6 +45,8 @@ const PAGES = [
   "/settings/callback-hosts",
   "/settings/hosts/defaults",
   "/settings/hosts/edit?host=a.example",
+  "/settings/rules",
+  "/settings/rules/new?template=office-hours",
 ];
 
 const DOCS = [
@@ -72,6 +74,7 @@ describe.skipIf(!HAS_BROWSER)("the looks of overview, keys, settings and docs, i
   let app: RealServer;
   let ann: Awaited<ReturnType<typeof signedIn>>;
   const target = new Target(503);
+  const pages = [...PAGES];
 
   beforeAll(async () => {
     chromium = await openBrowser();
@@ -90,6 +93,19 @@ describe.skipIf(!HAS_BROWSER)("the looks of overview, keys, settings and docs, i
     await app.call("POST", "/v1/invitations", `{"email":"bob@example.com","role":"approver"}`);
     const fields = { ...(await ann.hiddenOf("/keys/new")), role: "reader", hold: "all", name: MARKUP };
     expect((await ann.send("/keys", fields)).status).toBe(200);
+    // Wider than a phone, but for where it is broken.
+    const when = `action.headers['x-${"long-".repeat(30)}name'] == 'x'`;
+    const rule = {
+      name: MARKUP,
+      effect: "hold",
+      hosts: [LONG_DOMAIN],
+      path: `/${"pay".repeat(80)}`,
+      when,
+      message: MARKUP,
+    };
+    const made = (await app.call("POST", "/v1/rules", JSON.stringify(rule))).json;
+    pages.push(`/settings/rules/${made.id}`, `/settings/rules/${made.id}/remove`);
+    await app.call("POST", "/v1/rules", `{"name":"Others","effect":"refuse","when":"action.path == '/x'\n  || false"}`);
   }, BROWSER_START_MS_MAX);
   afterAll(async () => {
     await closeContexts(chromium);
@@ -111,7 +127,7 @@ describe.skipIf(!HAS_BROWSER)("the looks of overview, keys, settings and docs, i
   test("they can be read by everybody (axe finds nothing), and nothing that others wrote runs in them", async () => {
     await using watched = await openAs({ viewport: { width: 900, height: 700 } });
     const { page, troubles } = watched;
-    for (const path of [...PAGES, ...SOME_DOCS]) {
+    for (const path of [...pages, ...SOME_DOCS]) {
       await page.goto(app.url + path);
       const elements = await page.locator(FOREIGN).count();
       await openFolds(page);
@@ -119,6 +135,8 @@ describe.skipIf(!HAS_BROWSER)("the looks of overview, keys, settings and docs, i
     }
     await page.goto(`${app.url}/keys`);
     expect(await page.locator("main").innerText()).toContain(MARKUP);
+    await page.goto(`${app.url}/settings/rules`);
+    expect(await page.locator("main").innerText()).toContain(`“${MARKUP}”`);
     await page.goto(`${app.url}/settings/notifications`);
     expect(await page.locator("main").innerText()).toContain("<script>alert(3)</script>");
     await page.goto(`${app.url}/settings/signing`);
@@ -160,12 +178,12 @@ describe.skipIf(!HAS_BROWSER)("the looks of overview, keys, settings and docs, i
       hasTouch: true,
     });
     const { page } = watched;
-    for (const path of [...PAGES, ...DOCS]) {
+    for (const path of [...pages, ...DOCS]) {
       await page.goto(app.url + path);
       expect({ path, overflow: await overflowOf(page) }).toEqual({ path, overflow: 0 });
       const heights = await heightsOf(page, "main :is(button, .button, .option, summary)");
       expect({ path, small: heights.filter((height) => height < 44) }).toEqual({ path, small: [] });
-      if (PAGES.includes(path)) {
+      if (pages.includes(path)) {
         await page.setViewportSize({ width: 820, height: 700 });
         expect({ path, onTablet: await overflowOf(page) }).toEqual({ path, onTablet: 0 });
         await page.setViewportSize({ width: 320, height: 700 });

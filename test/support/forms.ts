@@ -4,6 +4,11 @@ export function hiddenIn(html: string): Readonly<Record<string, string>> {
   return Object.fromEntries([...inputs].map(([, name = "", value = ""]) => [name, value]));
 }
 
+/** What the main part of a page says, without its elements. */
+export function wordsOf(html: string): string {
+  return (/<main.*<\/main>/s.exec(html)?.[0] ?? "").replaceAll(/<[^>]+>/g, "").replaceAll(/\s+/g, " ");
+}
+
 /** Decides by the link of a mail as a browser does, with the form of its page. */
 export async function pressLink(
   url: string,

@@ -1,0 +1,385 @@
+/** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
+import type { KeyView } from "../accounts/schemas.ts";
+import { HTTP_METHODS } from "../core/action.ts";
+import type { Form } from "../http/request.ts";
+import { type RuleDefinition, RULE_EFFECTS, RULED_BODIES, type RuleEffect } from "../rules/rule.ts";
+import { CreateRule } from "../rules/schemas.ts";
+import { WEEKDAYS, type Weekday } from "../rules/zones.ts";
+import { Button, PostForm, Select } from "../ui/form.tsx";
+import { LinkButton, Notice, Problem } from "../ui/parts.tsx";
+import type { Choice, PageUser } from "../ui/text.ts";
+import {
+  filled,
+  type FormState,
+  numberIn,
+  problemBeside,
+  problemOf,
+  schemaForm,
+  type SchemaFieldProps,
+  StatedChoices,
+} from "./forms.tsx";
+import { keyLabel } from "./keys.tsx";
+import { SETTINGS_PATHS } from "./settings-frame.tsx";
+
+/** What fills the form for a new rule. */
+interface Template {
+  readonly name: string;
+  readonly title: string;
+  readonly about: string;
+  /** What to fill in before it is saved. */
+  readonly todo: string;
+  readonly rule: RuleDefinition;
+}
+
+export const TEMPLATES: readonly Template[] = [
+  {
+    name: "payments",
+    title: "Hold payments above an amount",
+    about: "A person approves large payments; small ones are sent at once.",
+    todo: "Set the host and the path of your payment API, the member that has the amount, and the limit. A payment without an amount is held.",
+    rule: {
+      name: "Payments above 1000",
+      effect: "hold",
+      methods: ["POST"],
+      path: "/payments",
+      when: "number(action.body.amount) > 1000",
+      message: "A person approves payments above 1000.",
+    },
+  },
+  {
+    name: "office-hours",
+    title: "Hold everything outside office hours",
+    about: "At night and on weekends, a person approves every call.",
+    todo: "Set your hours and your time zone.",
+    rule: {
+      name: "Outside office hours",
+      effect: "hold",
+      when: [
+        "now.weekday('Europe/Berlin') in ['sat', 'sun']",
+        "|| now.hour('Europe/Berlin') < 8",
+        "|| now.hour('Europe/Berlin') >= 18",
+      ].join("\n"),
+      message: "Outside office hours, a person approves every call.",
+    },
+  },
+  {
+    name: "deletes",
+    title: "Refuse deletes in production",
+    about: "Agents delete nothing there, and are told so.",
+    todo: "Name your production hosts. Without hosts, it refuses every delete.",
+    rule: {
+      name: "Deletes in production",
+      effect: "refuse",
+      methods: ["DELETE"],
+      message: "Nothing is deleted in production. Ask a person to do it.",
+    },
+  },
+  {
+    name: "writes",
+    title: "Hold all writes",
+    about: "A good last rule: a person approves what no rule before it decides.",
+    todo: "Keep it behind all other rules: they decide first.",
+    rule: {
+      name: "All writes",
+      effect: "hold",
+      methods: HTTP_METHODS.filter((method) => method !== "GET"),
+      message: "A person approves every write that no other rule allows.",
+    },
+  },
+];
+
+export function templatePath(name: string): string {
+  return `${SETTINGS_PATHS.rules}/new?template=${name}`;
+}
+
+export const EFFECT_LABELS: Readonly<Record<RuleEffect, string>> = { allow: "Allow", hold: "Hold", refuse: "Refuse" };
+
+const EFFECT_HINTS: Readonly<Record<RuleEffect, string>> = {
+  allow: "No later rule is asked. What its key or the agent itself holds still needs approval.",
+  hold: "A person decides before it is sent.",
+  refuse: "No action is created. The agent gets the message below.",
+};
+
+const EFFECT_CHOICES: readonly Choice[] = RULE_EFFECTS.map((value) => ({
+  value,
+  label: EFFECT_LABELS[value],
+  hint: EFFECT_HINTS[value],
+}));
+
+const BODY_LABELS: Readonly<Record<(typeof RULED_BODIES)[number], string>> = {
+  none: "No body",
+  json: "JSON",
+  form: "A form",
+  text: "Text",
+  base64: "Bytes (base64)",
+};
+
+export const DAY_LABELS: Readonly<Record<Weekday, string>> = {
+  mon: "Mon",
+  tue: "Tue",
+  wed: "Wed",
+  thu: "Thu",
+  fri: "Fri",
+  sat: "Sat",
+  sun: "Sun",
+};
+
+/** What an expression may read. */
+const NAMES: readonly (readonly [names: string, about: string])[] = [
+  ["action.method, action.host, action.path", "texts, as they are sent"],
+  ["action.query, action.headers", "by their names: action.query.force, action.headers['x-env']"],
+  ["action.body", "members of JSON, or fields of a form: those are texts"],
+  ["action.title, action.metadata", "what the agent says of it"],
+  ["key.name, key.id, key.role", "the key that asks"],
+  ["now", "now.hour('Europe/Berlin'), now.minute(…), now.weekday(…): 'mon' to 'sun'"],
+];
+
+export const EXAMPLES: readonly (readonly [expression: string, about: string])[] = [
+  ["action.body.amount > 1000", "a number of JSON"],
+  ["number(action.body.amount) > 1000", "also of a form"],
+  ["has(action.body.discount)", "it has that member"],
+  ["action.body.items.exists(x, x.price > 500)", "one of a list"],
+  ["!action.body.to.endsWith('@example.com')", "the end of a text"],
+  ["like(action.path, '^/users/[0-9]+$')", "a regular expression"],
+  ["key.name == 'billing' && now.hour('UTC') < 6", "two conditions"],
+];
+
+const RULE_FORM = schemaForm(CreateRule);
+
+/** Of the rule that the form shows: another person may have changed it since. */
+export const VERSION_FIELD = "version";
+
+/** Fields that show their problem themselves. */
+const SHOWN_FIELDS = "name effect hosts path when body_kind over from to timezone message before".split(" ");
+
+const isChosen = ({ values }: FormState, field: string) => values.get(field) === "yes";
+
+interface RuleFormProps {
+  readonly user: PageUser;
+  readonly typed: FormState;
+  /** What to fill in. */
+  readonly todo?: string | undefined;
+  /** The keys of the account; those that are revoked only where they are chosen. */
+  readonly keys: readonly KeyView[];
+  /** Of the rule that is changed; null: it is new. */
+  readonly changed: { readonly id: string; readonly version: number } | null;
+  /** The others, for the place of a new one. */
+  readonly others: readonly (readonly [id: string, name: string])[];
+}
+
+/** The form for a rule, with examples beside its expression. */
+export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormProps) {
+  const { rules } = SETTINGS_PATHS;
+  const field = (name: string, label: string, props: Omit<SchemaFieldProps, "name" | "label" | "state"> = {}) => (
+    <RULE_FORM.Field state={typed} name={name} label={label} {...props} />
+  );
+  return (
+    <section class="card rule-form" aria-label="The rule">
+      {todo === undefined ? null : <Notice tone="wait">{todo}</Notice>}
+      <Problem text={problemBeside(typed, SHOWN_FIELDS)} />
+      <PostForm
+        user={user}
+        action={changed === null ? rules : `${rules}/${changed.id}`}
+        fields={changed === null ? [] : [[VERSION_FIELD, changed.version]]}
+      >
+        {field("name", "Name", {
+          hint: "People and agents are told it.",
+          wrong: "Enter a name of 1 to 100 ASCII characters.",
+        })}
+        <StatedChoices
+          state={typed}
+          name="effect"
+          legend="What happens to the requests that it applies to?"
+          choices={EFFECT_CHOICES}
+          wrong="Choose what happens."
+        />
+        <h2>Which requests</h2>
+        <p class="quiet">It applies where all of these are true. Empty fields are not checked.</p>
+        <Checks legend="Methods" typed={typed} choices={HTTP_METHODS.map((name) => [`method_${name}`, name])} isCode />
+        {field("hosts", "Hosts", { hint: "One a line, like api.example.com or *.example.org." })}
+        {field("path", "Path", {
+          hint: "Where it begins, in whole segments: /pay is about /pay/1, not about /payments. * stands for one segment.",
+        })}
+        <div class="rule-when">
+          <div class="asked">
+            {field("when", "Expression", {
+              type: "code",
+              hint: "Must be true, in CEL. Where a request lacks what it names, nobody can tell: it is held.",
+            })}
+            <details class="rule-help">
+              <summary>Names in expressions</summary>
+              <CodeList items={NAMES} />
+            </details>
+          </div>
+          <div class="rule-help">
+            <h3>Examples</h3>
+            <CodeList items={EXAMPLES} />
+          </div>
+        </div>
+        <Fold title="Keys" isOpen={keys.some(({ id }) => isChosen(typed, `key_${id}`))}>
+          <Checks
+            legend="Only calls of these keys"
+            typed={typed}
+            choices={keys
+              .filter(({ id, revokedAt }) => revokedAt === null || isChosen(typed, `key_${id}`))
+              .map((key) => [`key_${key.id}`, keyLabel(key)])}
+          />
+        </Fold>
+        <Fold title="Body" isOpen={isSet(typed, ["body_kind", "over"])}>
+          <Select
+            name="body_kind"
+            label="What it is"
+            none="Anything"
+            options={RULED_BODIES.map((kind) => [kind, BODY_LABELS[kind]])}
+            chosen={typed.values.get("body_kind")}
+            problem={problemOf(typed, "body_kind")}
+          />
+          {field("over", "Larger than", {
+            hint: "Bytes.",
+            wrong: "Enter a whole number of bytes, at most 1048576.",
+          })}
+        </Fold>
+        <Fold
+          title="Time of day"
+          isOpen={isSet(typed, ["from", "to", "timezone"]) || WEEKDAYS.some((day) => isChosen(typed, `day_${day}`))}
+        >
+          {field("from", "From", { hint: "Like 18:00.", wrong: "Enter a time from 00:00 to 23:59." })}
+          {field("to", "To", {
+            hint: "Like 08:00. Where it is earlier, on the next day.",
+            wrong: "Enter a time from 00:00 to 24:00, another one than it begins.",
+          })}
+          <Checks
+            legend="Days on which it begins"
+            typed={typed}
+            choices={WEEKDAYS.map((day) => [`day_${day}`, DAY_LABELS[day]])}
+            note="None chosen means every day."
+          />
+          {field("timezone", "Time zone", {
+            hint: "Like Europe/Berlin.",
+            wrong: "Enter a name of the time zone database, like Europe/Berlin.",
+          })}
+        </Fold>
+        <h2>What the agent is told</h2>
+        {field("message", "Message", {
+          hint: "Optional. For the agent whose call is held or refused, and for approvers.",
+        })}
+        <label class="check">
+          <input type="checkbox" name="explain" value="yes" checked={isChosen(typed, "explain")} />
+          <span>Also tell agents the expression</span>
+        </label>
+        {changed === null && others.length > 0 ? (
+          <Select
+            name="before"
+            label="Place"
+            hint="The first rule that applies decides."
+            none="Behind all others"
+            options={others.map(([id, name]) => [id, `Before “${name}”`])}
+            chosen={typed.values.get("before")}
+            problem={problemOf(typed, "before")}
+          />
+        ) : null}
+        <div class="buttons">
+          <Button>{changed === null ? "Create rule" : "Save"}</Button>
+          <LinkButton href={rules}>Cancel</LinkButton>
+        </div>
+      </PostForm>
+    </section>
+  );
+}
+
+function isSet(typed: FormState, fields: readonly string[]): boolean {
+  return fields.some((name) => (typed.values.get(name) ?? "") !== "" || problemOf(typed, name) !== null);
+}
+
+/** Conditions that few rules have. */
+function Fold(props: { readonly title: string; readonly isOpen: boolean; readonly children?: Child }) {
+  return (
+    <details class="uses" open={props.isOpen}>
+      <summary>{props.title}</summary>
+      <div class="asked">{props.children}</div>
+    </details>
+  );
+}
+
+interface ChecksProps {
+  readonly legend: string;
+  readonly note?: string;
+  readonly typed: FormState;
+  readonly choices: readonly (readonly [field: string, label: string])[];
+  readonly isCode?: boolean;
+}
+
+function Checks({ legend, note, typed, choices, isCode = false }: ChecksProps) {
+  return (
+    <fieldset>
+      <legend>{legend}</legend>
+      {note === undefined ? null : <p class="quiet small">{note}</p>}
+      <div class="chips">
+        {choices.map(([name, label]) => (
+          <label class="check">
+            <input type="checkbox" name={name} value="yes" checked={isChosen(typed, name)} />
+            {isCode ? <code>{label}</code> : <span>{label}</span>}
+          </label>
+        ))}
+      </div>
+    </fieldset>
+  );
+}
+
+function CodeList({ items }: { readonly items: readonly (readonly [code: string, about: string])[] }) {
+  return (
+    <ul>
+      {items.map(([code, about]) => (
+        <li>
+          <code>{code}</code> <span class="quiet">{about}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** A rule as the form has it. */
+export function ruleFields(rule: RuleDefinition): FormState {
+  const { name, effect, hosts = [], path = "", when = "", message = "", explain = false, between } = rule;
+  const yes = (fields: readonly string[]) => Object.fromEntries(fields.map((field) => [field, "yes"]));
+  return filled({
+    name,
+    effect,
+    hosts: hosts.join("\n"),
+    path,
+    when,
+    message,
+    body_kind: rule.body_kind ?? "",
+    over: rule.body_bytes === undefined ? "" : String(rule.body_bytes.over),
+    from: between?.from ?? "",
+    to: between?.to ?? "",
+    timezone: between?.timezone ?? "",
+    ...yes((between?.days ?? []).map((day) => `day_${day}`)),
+    ...yes((rule.methods ?? []).map((method) => `method_${method}`)),
+    ...yes((rule.keys ?? []).map((id) => `key_${id}`)),
+    ...(explain && yes(["explain"])),
+  });
+}
+
+/** The rule that a form says, and its place. Throws `validation_error`. */
+export function ruleIn(form: Form): { readonly definition: RuleDefinition; readonly before: string | null } {
+  const chosen = (prefix: string) =>
+    [...form].flatMap(([name, value]) =>
+      name.startsWith(prefix) && value === "yes" ? [name.slice(prefix.length)] : [],
+    );
+  const [methods, keys, days] = [chosen("method_"), chosen("key_"), chosen("day_")];
+  const [over = "", from = "", to = ""] = ["over", "from", "to"].map((name) => (form.get(name) ?? "").trim());
+  // Not without its first lines: errors name a line.
+  const when = (form.get("when") ?? "").replaceAll("\r\n", "\n").trimEnd();
+  const { before = null, ...definition } = RULE_FORM.check(form, {
+    ...(methods.length > 0 && { methods }),
+    ...(keys.length > 0 && { keys }),
+    ...(over !== "" && { body_bytes: { over: numberIn(over) } }),
+    ...((from !== "" || to !== "" || days.length > 0) && {
+      between: { from, to, timezone: (form.get("timezone") ?? "").trim(), ...(days.length > 0 && { days }) },
+    }),
+    ...(when !== "" && { when }),
+  });
+  return { definition, before };
+}

@@ -1,0 +1,413 @@
+/** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
+import type { KeyView } from "../accounts/schemas.ts";
+import type { RuleRow } from "../core/account-rules.ts";
+import { invalidField } from "../core/domain-error.ts";
+import { RULES_MAX } from "../core/limits.ts";
+import { authorize, describeActor, mayDo } from "../core/roles.ts";
+import { page, seeOther } from "../http/response.ts";
+import { createPersonRoutes, type Person } from "../http/session.ts";
+import type { RuleDefinition, RuleEffect } from "../rules/rule.ts";
+import { RuleParams } from "../rules/routes.ts";
+import { type ChangeRule, definitionOf, type RuleJson, serializeRules } from "../rules/schemas.ts";
+import { noRule } from "../rules/service.ts";
+import { EmptyState } from "../ui/controls.tsx";
+import { Button, PostForm } from "../ui/form.tsx";
+import { Icon } from "../ui/icons.tsx";
+import {
+  Ago,
+  Card,
+  Dot,
+  Facts,
+  LinkButton,
+  Name,
+  Problem,
+  sentence,
+  type Tone,
+  UntrustedBlock,
+  UntrustedText,
+} from "../ui/parts.tsx";
+import { number, type PageUser } from "../ui/text.ts";
+import { answerForm, type ById, filled, type FormState, unlessGone } from "./forms.tsx";
+import type { PageDeps } from "./needs.ts";
+import {
+  DAY_LABELS,
+  EFFECT_LABELS,
+  RuleForm,
+  ruleFields,
+  ruleIn,
+  templatePath,
+  TEMPLATES,
+  VERSION_FIELD,
+} from "./rule-form.tsx";
+import { List, OfRow, RowLink, RowMenu, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
+
+const RULES_PATH = SETTINGS_PATHS.rules;
+
+const BACK = { href: RULES_PATH, name: "Rules" } as const;
+
+const EFFECT_TONES: Readonly<Record<RuleEffect, Tone>> = { allow: "good", hold: "wait", refuse: "bad" };
+
+/** The rules in their order: owners change them, approvers read them, readers see names, effects and messages. */
+async function rulesPage(deps: RulePageDeps, user: Person, problem: string | null = null): Promise<string> {
+  const { ruleService, clock } = deps;
+  const now = clock.now();
+  const rules = serializeRules(await ruleService.list(user.caller), user.role);
+  const [mayChange, mayRead] = [mayDo(user.role, "manage"), mayDo(user.role, "approve")];
+  const keys = mayChange ? await deps.keyService.list(user.caller) : [];
+  const create = (
+    <LinkButton href={`${RULES_PATH}/new`} look="main">
+      Create a rule
+    </LinkButton>
+  );
+  return settingsFrame({
+    user,
+    section: "Rules",
+    title: "Rules",
+    intro:
+      "They are asked in this order, and the first that applies to a request decides. Where none does, the hold of the key decides.",
+    actions: mayChange && rules.length < RULES_MAX ? create : undefined,
+    now,
+    children: (
+      <>
+        <Problem text={problem} />
+        <List
+          title="Rules"
+          rows={rules}
+          columns={[
+            ["Rule", (rule) => <RuleName rule={rule} now={now} />, "main"],
+            ["Effect", ({ effect }) => <Dot tone={EFFECT_TONES[effect]}>{EFFECT_LABELS[effect]}</Dot>],
+            ...(mayRead
+              ? [["Applies to", (rule: RuleJson) => <Conditions rule={rule} keys={keys} />, "wide"] as const]
+              : []),
+          ]}
+          {...(mayChange && {
+            actions: (rule: RuleJson) => <RuleActions user={user} rule={rule} last={rules.length - 1} />,
+          })}
+          empty={
+            <EmptyState icon="rules" title="No rules yet">
+              <p>
+                A rule says which calls are sent, held for a person, or refused: by method, host, path, time or content.
+              </p>
+            </EmptyState>
+          }
+        />
+        {mayChange ? (
+          <Card id="templates" title="Start from a template">
+            <ul class="templates">
+              {TEMPLATES.map(({ name, title, about }) => (
+                <li>
+                  <a href={templatePath(name)}>{title}</a>
+                  <span class="says">{about}</span>
+                </li>
+              ))}
+            </ul>
+          </Card>
+        ) : null}
+      </>
+    ),
+  });
+}
+
+function RuleName({ rule, now }: { readonly rule: RuleJson; readonly now: Date }) {
+  const { id, position, version, name, message, changed_at: at, changed_by: by } = rule;
+  return (
+    <div class="rule-name" id={id}>
+      <span class="quiet">{position + 1}</span>
+      <div>
+        <Name text={name} />
+        {message === undefined ? null : (
+          <span class="says">
+            “<UntrustedText text={message} />”
+          </span>
+        )}
+        <span class="says">
+          {`Version ${version}`}
+          {at === undefined || by === undefined
+            ? null
+            : sentence` · ${<Ago at={new Date(at)} now={now} />} by ${<UntrustedText text={describeActor(by).name} />}`}
+        </span>
+      </div>
+    </div>
+  );
+}
+
+interface ConditionsProps {
+  readonly rule: Omit<RuleDefinition, "name" | "effect">;
+  /** For their names; a key that is not among them is shown by its id. */
+  readonly keys: readonly KeyView[];
+}
+
+/** "POST to api.example.com under /payments, when action.body.amount > 1000". */
+export function Conditions({ rule, keys }: ConditionsProps) {
+  const { methods, hosts, path, body_kind: kind, body_bytes: bytes, between, when } = rule;
+  return (
+    <>
+      {methods === undefined ? "Every request" : anyOf(methods)}
+      {hosts === undefined ? null : [" to ", anyOf(hosts)]}
+      {path === undefined ? null : [" under ", <UntrustedText text={path} />]}
+      {rule.keys === undefined
+        ? null
+        : [" by the key ", anyOf(rule.keys.map((id) => keys.find((key) => key.id === id)?.name ?? id))]}
+      {kind === undefined ? null : ` ${BODY_WORDS[kind]}`}
+      {bytes === undefined
+        ? null
+        : ` ${kind === undefined ? "with a body" : ""} of more than ${number(bytes.over)} bytes`}
+      {between === undefined ? null : <Between {...between} />}
+      {when === undefined ? null : <When text={when} />}
+    </>
+  );
+}
+
+function When({ text }: { readonly text: string }) {
+  if (text.length > LINE_CHARS || text.includes("\n")) {
+    return sentence`, when ${<UntrustedBlock label="Expression" text={text} />}`;
+  }
+  return sentence`, when ${(
+    <code>
+      <UntrustedText text={text} />
+    </code>
+  )}`;
+}
+
+/** A longer expression has lines of its own. */
+const LINE_CHARS = 80;
+
+const BODY_WORDS: Readonly<Record<NonNullable<RuleDefinition["body_kind"]>, string>> = {
+  none: "without a body",
+  json: "with a JSON body",
+  form: "with a form",
+  text: "with a text",
+  base64: "with bytes",
+};
+
+function Between({ from, to, days, timezone }: NonNullable<RuleDefinition["between"]>) {
+  return (
+    <>
+      {`, from ${from} to ${to}`}
+      {days === undefined ? null : ` on ${ALL_OF.format(days.map((day) => DAY_LABELS[day]))}`}
+      {" ("}
+      <UntrustedText text={timezone} />)
+    </>
+  );
+}
+
+const ANY_OF = new Intl.ListFormat("en-GB", { type: "disjunction" });
+
+const ALL_OF = new Intl.ListFormat("en-GB", { type: "conjunction" });
+
+/** More are counted. */
+const NAMED_MAX = 5;
+
+function anyOf(texts: readonly string[]): Child {
+  const more = texts.length - NAMED_MAX;
+  const named = more > 1 ? [...texts.slice(0, NAMED_MAX), `${more} more`] : texts;
+  return ANY_OF.formatToParts(named).map(({ type, value }) =>
+    type === "element" ? <UntrustedText text={value} /> : value,
+  );
+}
+
+const DIRECTIONS = ["up", "down"] as const;
+
+/** The buttons have ids, so that the page after a move leads the focus back to them. */
+function RuleActions(props: { readonly user: PageUser; readonly rule: RuleJson; readonly last: number }) {
+  const {
+    user,
+    rule: { id, name, position },
+    last,
+  } = props;
+  const of = <UntrustedText text={name} />;
+  return (
+    <div>
+      <PostForm user={user} action={`${RULES_PATH}/${id}/move`}>
+        {DIRECTIONS.map((direction) => (
+          <button
+            type="submit"
+            class="button-plain"
+            id={`${direction}-${id}`}
+            name="direction"
+            value={direction}
+            disabled={position === (direction === "up" ? 0 : last)}
+            title={`Move ${direction}`}
+          >
+            <Icon name={direction} />
+            <span class="visually-hidden">
+              Move {direction}
+              <OfRow of={of} />
+            </span>
+          </button>
+        ))}
+      </PostForm>
+      <LinkButton href={`${RULES_PATH}/${id}`}>
+        Change
+        <OfRow of={of} />
+      </LinkButton>
+      <RowMenu of={name} items={[]} ends={<RowLink href={`${RULES_PATH}/${id}/remove`} name="Remove" of={of} />} />
+    </div>
+  );
+}
+
+interface FormPageProps {
+  readonly typed: FormState;
+  /** Null: it is new. */
+  readonly row: RuleRow | null;
+  readonly todo?: string | undefined;
+}
+
+async function ruleFormPage(deps: RulePageDeps, user: Person, { typed, row, todo }: FormPageProps): Promise<string> {
+  const [rules, keys] = await Promise.all([deps.ruleService.list(user.caller), deps.keyService.list(user.caller)]);
+  return settingsFrame({
+    user,
+    section: "Rules",
+    title: row === null ? "Create a rule" : <UntrustedText text={definitionOf(row).name} />,
+    windowTitle: row === null ? "Create a rule" : "Change a rule",
+    back: BACK,
+    intro:
+      "It is in force as soon as it is saved, also for accepted calls that have not been sent. What awaits approval keeps waiting.",
+    children: (
+      <RuleForm
+        user={user}
+        typed={typed}
+        todo={todo}
+        keys={keys}
+        changed={row}
+        others={rules.map((other) => [other.id, definitionOf(other).name])}
+      />
+    ),
+  });
+}
+
+async function removePage(deps: RulePageDeps, user: Person, row: RuleRow): Promise<string> {
+  const rule = definitionOf(row);
+  const keys = await deps.keyService.list(user.caller);
+  return settingsFrame({
+    user,
+    section: "Rules",
+    title: "Remove this rule?",
+    back: BACK,
+    children: (
+      <PostForm user={user} action={`${RULES_PATH}/${row.id}/remove`} class="card">
+        <p>{REMOVED[rule.effect]}</p>
+        <Facts
+          rows={[
+            ["Name", <Name text={rule.name} />],
+            ["Effect", <Dot tone={EFFECT_TONES[rule.effect]}>{EFFECT_LABELS[rule.effect]}</Dot>],
+            ["Applies to", <Conditions rule={rule} keys={keys} />],
+          ]}
+        />
+        <div class="buttons">
+          <Button look="danger">Remove rule</Button>
+          <LinkButton href={RULES_PATH}>Cancel</LinkButton>
+        </div>
+      </PostForm>
+    ),
+  });
+}
+
+const REMOVED: Readonly<Record<RuleEffect, string>> = {
+  allow: "The next rules decide on what it allows, immediately.",
+  hold: "What it would hold is decided by the next rules, immediately. What it has held goes on waiting for a decision.",
+  refuse: "What it refuses is decided by the next rules, immediately.",
+};
+
+type RulePageDeps = Pick<PageDeps, "personOf" | "formOf" | "ruleService" | "keyService" | "clock">;
+
+/** The pages of rules, with the same service as /v1/rules. They work without script. */
+export function rulePages(deps: RulePageDeps) {
+  const { ruleService, personOf, formOf } = deps;
+  const ruleOf = async ({ caller }: Person, id: string): Promise<RuleRow> => {
+    authorize(caller, "manage");
+    const row = (await ruleService.list(caller)).find((one) => one.id === id);
+    if (row === undefined) throw noRule();
+    return row;
+  };
+  const add = answerForm(
+    formOf,
+    async ({ person, form }) => {
+      const { definition, before } = ruleIn(form);
+      const { row } = await ruleService.add(person.caller, definition, before);
+      return `${RULES_PATH}#${row.id}`;
+    },
+    ({ person }, typed) => ruleFormPage(deps, person, { typed, row: null }),
+  );
+  const change = answerForm<ById>(
+    formOf,
+    async ({ person, params: { id }, form }) => {
+      const row = await ruleOf(person, id);
+      const { definition } = ruleIn(form);
+      if (form.get(VERSION_FIELD) !== String(row.version)) throw invalidField(VERSION_FIELD, changedMeanwhile(row));
+      const patch = changeTo(definition, definitionOf(row));
+      if (Object.keys(patch).length > 0) await ruleService.change(person.caller, id, patch);
+      return `${RULES_PATH}#${id}`;
+    },
+    async ({ person, params: { id } }, typed) => ruleFormPage(deps, person, { typed, row: await ruleOf(person, id) }),
+  );
+  const remove = answerForm<ById>(formOf, async ({ person, params: { id } }) => {
+    await unlessGone(ruleService.remove(person.caller, id));
+    return RULES_PATH;
+  });
+  const move = answerForm<ById>(
+    formOf,
+    async ({ person, params: { id }, form }) => {
+      authorize(person.caller, "manage");
+      const isUp = form.get("direction") === "up";
+      const ids = (await ruleService.list(person.caller)).map((row) => row.id);
+      const from = ids.indexOf(id);
+      if (from === -1) throw noRule();
+      const to = isUp ? from - 1 : from + 1;
+      const other = ids[to];
+      if (other !== undefined) await ruleService.reorder(person.caller, ids.with(from, other).with(to, id));
+      // At an end of the list, the button that was pressed is disabled and takes no focus.
+      const goesOn = isUp ? to > 0 : to < ids.length - 1;
+      return `${RULES_PATH}#${goesOn === isUp ? "up" : "down"}-${id}`;
+    },
+    ({ person }) =>
+      rulesPage(deps, person, "Another person has just changed the rules. Look at their order, then try again."),
+  );
+  const hooks = { params: RuleParams };
+  return (
+    createPersonRoutes(personOf)
+      .get(RULES_PATH, async ({ person }) => page("own", await rulesPage(deps, person)))
+      .post(RULES_PATH, add)
+      .get(`${RULES_PATH}/new`, async ({ context, person }) => {
+        authorize(person.caller, "manage");
+        const wanted = new URLSearchParams(context.search).get("template");
+        const template = TEMPLATES.find(({ name }) => name === wanted);
+        const typed = template === undefined ? filled({ effect: "hold" }) : ruleFields(template.rule);
+        return page("own", await ruleFormPage(deps, person, { typed, row: null, todo: template?.todo }));
+      })
+      .get(
+        `${RULES_PATH}/:id`,
+        async ({ person, params: { id } }) => {
+          const row = await ruleOf(person, id);
+          return page("own", await ruleFormPage(deps, person, { typed: ruleFields(definitionOf(row)), row }));
+        },
+        hooks,
+      )
+      .post(`${RULES_PATH}/:id`, change, hooks)
+      .get(
+        `${RULES_PATH}/:id/remove`,
+        async ({ person, params: { id } }) => page("own", await removePage(deps, person, await ruleOf(person, id))),
+        hooks,
+      )
+      .post(`${RULES_PATH}/:id/remove`, remove, hooks)
+      // Where the address of a refused form is loaded again.
+      .get(`${RULES_PATH}/:id/move`, () => seeOther("own", RULES_PATH), hooks)
+      .post(`${RULES_PATH}/:id/move`, move, hooks)
+  );
+}
+
+function changedMeanwhile({ changedBy, version }: RuleRow): string {
+  const { name } = describeActor(changedBy);
+  return `${name} has changed this rule since you opened it: it has version ${version} now. Save again to replace that one.`;
+}
+
+/** What a change has to say, so that the audit log names no more. */
+function changeTo(wanted: RuleDefinition, stored: RuleDefinition): ChangeRule {
+  const members = Object.entries(wanted);
+  const known = new Map<string, unknown>(Object.entries(stored));
+  const unset = [...known.keys()].filter((name) => !members.some(([member]) => member === name));
+  const patch = Object.fromEntries(members.filter(([name, value]) => !Bun.deepEquals(known.get(name), value)));
+  // Safe: members of definitions; name and effect, which can't be unset, are in each.
+  return { ...patch, ...(unset.length > 0 && { unset }) } as ChangeRule;
+}

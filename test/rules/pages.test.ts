@@ -1,0 +1,240 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { hiddenIn, wordsOf } from "../support/forms.ts";
+import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { ANN_PASSWORD, cookiesIn, SESSION_SECRET, signedIn } from "../http/signed-in.ts";
+import { EXAMPLES, ruleFields, ruleIn, TEMPLATES } from "../../src/pages/rule-form.tsx";
+import { ruleFrom } from "../../src/rules/rule.ts";
+
+let app: RealServer;
+let ann: Awaited<ReturnType<typeof signedIn>>;
+let hidden: Readonly<Record<string, string>>;
+
+beforeEach(async () => {
+  app = await openRealServer({ starts: false });
+  ann = await signedIn(app);
+  hidden = await ann.hiddenOf("/settings");
+});
+
+afterEach(() => app[Symbol.asyncDispose]());
+
+const PAGE = "/settings/rules";
+
+interface Rule {
+  readonly id: string;
+  readonly name: string;
+  readonly version: number;
+}
+
+const rules = async (): Promise<readonly Rule[]> => JSON.parse((await app.call("GET", "/v1/rules")).text).data;
+
+const send = async (path: string, fields: Readonly<Record<string, string>> = {}) => {
+  const answer = await ann.send(path, { ...hidden, ...fields });
+  return { status: answer.status, to: answer.headers.get("location"), html: await answer.text() };
+};
+
+/** The cookie of a person who has joined with this role. */
+const joined = async (role: string): Promise<string> => {
+  const { text } = await app.call("POST", "/v1/invitations", JSON.stringify({ email: `${role}@example.com`, role }));
+  const answer = await fetch(app.url + new URL(JSON.parse(text).link).pathname, {
+    method: "POST",
+    redirect: "manual",
+    headers: { origin: app.origin },
+    body: new URLSearchParams({ session_secret: SESSION_SECRET, password: ANN_PASSWORD }),
+  });
+  return cookiesIn(answer).find((one) => one.startsWith("outgate_session=")) ?? "";
+};
+
+const rule = async (definition: object): Promise<string> => {
+  const body = JSON.stringify({ name: "R", effect: "hold", ...definition });
+  const { status, json } = await app.call("POST", "/v1/rules", body);
+  expect(status).toBe(201);
+  return json.id;
+};
+
+const ALL = {
+  name: "Payments above 1000",
+  effect: "hold",
+  when: "action.body.amount > 1000",
+  methods: ["POST", "PUT"],
+  hosts: ["api.example.com", "*.example.org"],
+  path: "/payments",
+  body_kind: "json",
+  body_bytes: { over: 10_000 },
+  between: { from: "18:00", to: "08:00", days: ["mon", "tue"], timezone: "Europe/Berlin" },
+  message: "A person checks large payments.",
+  explain: true,
+} as const;
+
+/** The same as the form has it. */
+const FIELDS = {
+  name: ALL.name,
+  effect: "hold",
+  when: ALL.when,
+  method_POST: "yes",
+  method_PUT: "yes",
+  hosts: "api.example.com\r\n*.example.org",
+  path: "/payments",
+  body_kind: "json",
+  over: "10000",
+  from: "18:00",
+  to: "08:00",
+  day_mon: "yes",
+  day_tue: "yes",
+  timezone: "Europe/Berlin",
+  message: ALL.message,
+  explain: "yes",
+};
+
+describe("for people, without script, pages of rules", () => {
+  test("create a rule with every condition, and say it in words", async () => {
+    expect(await ann.pageOf(PAGE)).toContain("No rules yet");
+    const { data } = JSON.parse((await app.call("GET", "/v1/keys")).text);
+    const key = data.find(({ name }: { readonly name: string }) => name === "agent");
+    const made = await send(PAGE, { ...FIELDS, [`key_${key.id}`]: "yes" });
+    const [stored] = await rules();
+    expect([made.status, made.to]).toEqual([303, `${PAGE}#${stored?.id ?? ""}`]);
+    expect(stored).toMatchObject({ ...ALL, keys: [key.id], version: 1, changed_by: "user:ann@example.com" });
+    const text = wordsOf(await ann.pageOf(PAGE));
+    expect(text).toContain(
+      "POST or PUT to api.example.com or *.example.org under /payments by the key agent with a JSON body of more than " +
+        "10,000 bytes, from 18:00 to 08:00 on Mon and Tue (Europe/Berlin), when action.body.amount &gt; 1000",
+    );
+    expect(text).toContain("“A person checks large payments.”Version 1 · just now by ann@example.com");
+  });
+
+  test("show a refused form again with all that was typed, what is wrong at its field, and where in the expression", async () => {
+    const typed = {
+      ...FIELDS,
+      name: `<em>"x"`,
+      hosts: "a.example\nb_.example?",
+      path: "pay",
+      when: "\n action.body >\n  foo",
+    };
+    const refused = await send(PAGE, typed);
+    expect(refused.status).toBe(400);
+    for (const name of ["hosts", "path", "when"]) expect(refused.html).toContain(`id="${name}-problem"`);
+    expect(refused.html).toContain("(Line 3, column 3.)");
+    for (const kept of [
+      'value="&lt;em&gt;&quot;x&quot;"',
+      "b_.example?",
+      'value="pay"',
+      // Browsers drop the first line break.
+      "\n\n action.body &gt;\n  foo</textarea>",
+      'value="18:00"',
+      'name="day_mon" value="yes" checked',
+      'name="method_PUT" value="yes" checked',
+      'value="10000"',
+      'value="json" selected',
+    ]) {
+      expect(refused.html).toContain(kept);
+    }
+    expect(refused.html).not.toContain("<em>");
+    for (const [name, value] of Object.entries({
+      name: "",
+      effect: "",
+      over: "x",
+      from: "25:00",
+      timezone: "Nowhere",
+    })) {
+      const other = await send(PAGE, { ...FIELDS, [name]: value });
+      expect({ name, status: other.status, asks: other.html.includes(`id="${name}-problem"`) }).toEqual({
+        name,
+        status: 400,
+        asks: true,
+      });
+    }
+    expect(await rules()).toEqual([]);
+  });
+
+  test("change a rule, and write what differs to the audit log", async () => {
+    const id = await rule(ALL);
+    const html = await ann.pageOf(`${PAGE}/${id}`);
+    expect(hiddenIn(html)).toMatchObject({ version: "1" });
+    for (const shown of [
+      'value="Payments above 1000"',
+      "api.example.com\n*.example.org",
+      'name="explain" value="yes" checked',
+    ]) {
+      expect(html).toContain(shown);
+    }
+    const { path: _path, explain: _explain, ...rest } = FIELDS;
+    const saved = await send(`${PAGE}/${id}`, { ...rest, path: "", effect: "refuse", version: "1" });
+    expect([saved.status, saved.to]).toEqual([303, `${PAGE}#${id}`]);
+    const { path: _, explain: __, ...left } = ALL;
+    const [changed] = await rules();
+    expect(changed).toMatchObject({ ...left, effect: "refuse", version: 2 });
+    expect(changed).not.toHaveProperty("path");
+    expect(changed).not.toHaveProperty("explain");
+    const [entry] = JSON.parse((await app.call("GET", "/v1/audit?kind=rules_changed")).text).data;
+    expect(entry.detail).toMatchObject({ change: "changed", name: ALL.name, changed: "effect, path, explain" });
+    // The form as it is now: nothing to write.
+    await send(`${PAGE}/${id}`, { ...rest, path: "", effect: "refuse", version: "2" });
+    expect((await rules())[0]?.version).toBe(2);
+  });
+
+  test("ask again where another person has changed the rule since it was opened", async () => {
+    const id = await rule(ALL);
+    await app.call("PATCH", `/v1/rules/${id}`, `{"effect":"refuse"}`);
+    const late = await send(`${PAGE}/${id}`, { ...FIELDS, message: "Mine", version: "1" });
+    expect(late.status).toBe(400);
+    expect(late.html).toContain("owner has changed this rule since you opened it: it has version 2 now.");
+    expect(late.html).toContain('value="Mine"');
+    expect((await rules())[0]).toMatchObject({ effect: "refuse", message: ALL.message });
+    const again = await send(`${PAGE}/${id}`, { ...FIELDS, message: "Mine", ...hiddenIn(late.html) });
+    expect(again.status).toBe(303);
+    expect((await rules())[0]).toMatchObject({ effect: "hold", message: "Mine", version: 3 });
+  });
+
+  test("put a new rule before another, move rules up and down, and remove one after a question", async () => {
+    const [one, two] = [await rule({ name: "One" }), await rule({ name: "Two" })];
+    await send(PAGE, { name: "Three", effect: "allow", before: two });
+    const names = async () => (await rules()).map(({ name }) => name);
+    expect(await names()).toEqual(["One", "Three", "Two"]);
+    // The focus stays on the button, or goes to the other one where it can't be pressed any more.
+    expect((await send(`${PAGE}/${two}/move`, { direction: "up" })).to).toBe(`${PAGE}#up-${two}`);
+    expect((await send(`${PAGE}/${two}/move`, { direction: "up" })).to).toBe(`${PAGE}#down-${two}`);
+    expect(await names()).toEqual(["Two", "One", "Three"]);
+    expect((await send(`${PAGE}/${two}/move`, { direction: "up" })).status).toBe(303);
+    expect((await send(`${PAGE}/${one}/move`, { direction: "down" })).to).toBe(`${PAGE}#up-${one}`);
+    expect(await names()).toEqual(["Two", "Three", "One"]);
+    const asked = wordsOf(await ann.pageOf(`${PAGE}/${one}/remove`));
+    expect(asked).toContain("Remove this rule?What it would hold is decided by the next rules, immediately.");
+    expect(await names()).toHaveLength(3);
+    for (const _time of [1, 2]) {
+      expect(await send(`${PAGE}/${one}/remove`)).toMatchObject({ status: 303, to: PAGE });
+    }
+    expect(await names()).toEqual(["Two", "Three"]);
+    expect((await send(`${PAGE}/${one}/move`, { direction: "up" })).status).toBe(404);
+    expect((await ann.context(`${PAGE}/${one}`)).status).toBe(404);
+  });
+
+  test("show readers names, effects and messages, approvers also conditions, and only owners what changes them", async () => {
+    const id = await rule(ALL);
+    for (const [role, isRead] of [
+      ["approver", true],
+      ["reader", false],
+    ] as const) {
+      const bob = await joined(role);
+      const html = await (await fetch(app.url + PAGE, { headers: { cookie: bob } })).text();
+      expect(html).toContain(`<a href="${PAGE}" aria-current="page">`);
+      for (const shown of [ALL.name, ">Hold<", ALL.message]) expect(html).toContain(shown);
+      for (const shown of ["/payments", "action.body.amount", "Europe/Berlin"]) {
+        expect({ role, shown, is: html.includes(shown) }).toEqual({ role, shown, is: isRead });
+      }
+      for (const owners of ["/move", "/remove", `${PAGE}/new`, `${PAGE}/${id}`]) expect(html).not.toContain(owners);
+      for (const path of [`${PAGE}/new`, `${PAGE}/${id}`, `${PAGE}/${id}/remove`]) {
+        const { status } = await fetch(app.url + path, { headers: { cookie: bob } });
+        expect({ role, path, status }).toEqual({ role, path, status: 403 });
+      }
+    }
+  });
+});
+
+test("templates and examples are rules that can be saved as they are", async () => {
+  for (const { name, rule: definition } of TEMPLATES) {
+    expect(await ann.pageOf(`${PAGE}/new?template=${name}`)).toContain(`value="${definition.name}"`);
+    expect({ name, ...ruleIn(ruleFields(definition).values) }).toEqual({ name, definition, before: null });
+    expect(ruleFrom(definition, "", 1).name).toBe(definition.name);
+  }
+  for (const [when] of EXAMPLES) expect(ruleFrom({ name: "x", effect: "hold", when }, "", 1).when?.text).toBe(when);
+});
