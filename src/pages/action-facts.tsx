@@ -7,26 +7,28 @@ import { COPY_OF } from "../actions/edited-copy.ts";
 import { normalTarget } from "../core/target.ts";
 import { ACTION_ID } from "../core/ids.ts";
 import { Copied, CopiedText } from "../ui/controls.tsx";
+import { Decider } from "./decide.tsx";
 import { backoffText, patternsText } from "./hosts.tsx";
 import { actionPath, listPath } from "../ui/layout.tsx";
 import { type FactRows, Facts, Name, sentence, Time, UntrustedText } from "../ui/parts.tsx";
-import { duration } from "../ui/text.ts";
+import { duration, type PageUser } from "../ui/text.ts";
 import { ActorName } from "./timeline.tsx";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
 interface ActionDetailsProps {
   readonly action: SeenAction;
+  readonly user: PageUser;
   readonly receiptUrl: string;
   readonly baseUrl: string;
 }
 
 /** Everything there is to know of an action beside its request and its attempts. */
-export function ActionDetails({ action, receiptUrl, baseUrl }: ActionDetailsProps) {
+export function ActionDetails({ action, user, receiptUrl, baseUrl }: ActionDetailsProps) {
   return (
     <section class="card details" aria-labelledby="details">
       <h2 id="details">Details</h2>
       <Facts rows={whoRows(action)} />
-      <Facts rows={whenRows(action)} />
+      <Facts rows={whenRows(action, user)} />
       <Facts rows={howRows(action, receiptUrl, baseUrl)} />
     </section>
   );
@@ -78,11 +80,12 @@ function Metadata({ name, value }: { readonly name: string; readonly value: stri
   return name === COPY_OF && ACTION_ID.test(value) ? <a href={actionPath(value)}>{text}</a> : text;
 }
 
-function whenRows(action: SeenAction): FactRows {
+function whenRows(action: SeenAction, user: PageUser): FactRows {
   const { run, createdAt, approve, approvedBy, approvedAt, startedAt, finishedAt, expiresAt } = action;
   return [
     ["Created", <Time at={createdAt} />],
     ["Approval", approve ? null : "Not required"],
+    policyRow(action, user),
     ["Approved by", approvedBy === null ? null : <ActorName actor={approvedBy} />],
     ["Approved at", at(approvedAt)],
     ["Not before", at(runAtOf(action))],
@@ -91,6 +94,16 @@ function whenRows(action: SeenAction): FactRows {
     ["Ended", at(finishedAt)],
     ["Expires", at(expiresAt)],
   ];
+}
+
+/** What waits says so above the decision. */
+function policyRow({ policy, status }: SeenAction, user: PageUser): FactRows[number] {
+  if (policy === null || status === "awaiting_approval") return ["Held by", null];
+  const { effect, by } = policy;
+  const name = effect === "allow" ? "Allowed by" : "Held by";
+  if (by === "key") return [name, "The hold of its key"];
+  if (by === "caller") return [name, "The requester"];
+  return [`${name} the ${by}`, <Decider policy={policy} user={user} />];
 }
 
 function howRows(action: SeenAction, receipt: string, baseUrl: string): FactRows {

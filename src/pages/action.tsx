@@ -79,7 +79,7 @@ function ActionPart(props: ActionProps) {
           </div>
         </div>
         <div class="part part-details">
-          <ActionDetails action={action} receiptUrl={receiptUrl} baseUrl={baseUrl} />
+          <ActionDetails action={action} user={props.user} receiptUrl={receiptUrl} baseUrl={baseUrl} />
         </div>
       </div>
     </div>

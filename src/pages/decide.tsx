@@ -2,13 +2,16 @@
 import type { Child } from "hono/jsx";
 import type { DecisionFacts, Fact } from "../approvals/facts.ts";
 import type { RISKS } from "../approvals/risks.ts";
+import type { ActionPolicy } from "../core/action-policy.ts";
+import { mayDo } from "../core/roles.ts";
 import { normalTarget } from "../core/target.ts";
 import { hiddenValuesText } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { Button, PostForm } from "../ui/form.tsx";
 import { actionPath } from "../ui/layout.tsx";
-import { UntrustedText } from "../ui/parts.tsx";
+import { sentence, UntrustedText } from "../ui/parts.tsx";
 import { UntrustedUrl } from "./request.tsx";
+import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 
@@ -81,6 +84,45 @@ export function HiddenValues({ action, user }: { readonly action: MaskedAction; 
       <span>{text}</span>
       <a href={actionPath(action.id)}>Log in to see</a>
     </p>
+  );
+}
+
+interface DeciderProps {
+  readonly policy: ActionPolicy;
+  /** Null: whoever has the link of an approval. */
+  readonly user: PageUser | null;
+}
+
+/** The name of the rule or grant that decided, and why: “Payments above 1000”: A person checks them. For owners, a rule is a link. */
+export function Decider({ policy: { by, id, name, reason }, user }: DeciderProps) {
+  const text = <UntrustedText text={name ?? ""} />;
+  const isLink = by === "rule" && id !== null && user !== null && mayDo(user.role, "manage");
+  return (
+    <span class="held-by">
+      “{isLink ? <a href={`${SETTINGS_PATHS.rules}/${id}`}>{text}</a> : text}”
+      {reason === null ? null : sentence`: ${<UntrustedText text={reason} />}`}
+    </span>
+  );
+}
+
+/** Above a request: the rules by which it, or several of those that look alike, are held. Holds of keys stand in the details. */
+export function HeldByRules(props: {
+  readonly of: readonly Pick<SeenAction, "policy">[];
+  readonly user: PageUser | null;
+}) {
+  const rules = Map.groupBy(
+    props.of.flatMap(({ policy }) => (policy?.by === "rule" ? [policy] : [])),
+    (policy) => JSON.stringify(policy),
+  );
+  return [...rules.values()].flatMap(([policy, ...others]) =>
+    policy === undefined ? (
+      []
+    ) : (
+      <p>
+        {others.length + 1 < props.of.length ? `${others.length + 1} held by the rule ` : "Held by the rule "}
+        <Decider policy={policy} user={props.user} />
+      </p>
+    ),
   );
 }
 

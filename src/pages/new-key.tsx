@@ -28,6 +28,8 @@ import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
 import { Button, PostForm } from "../ui/form.tsx";
 import { KeyInstructions } from "./key-use.tsx";
 import { LinkButton, Notice, PageHead, Problem } from "../ui/parts.tsx";
+import { templatePath } from "./rule-form.tsx";
+import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { ACCOUNTS_PAGE_PATH } from "./settings.tsx";
 import { HOLD_CHOICES, holdLabel, type PageUser, ROLE_CHOICES, roleLabel, SCOPE_CHOICES } from "../ui/text.ts";
 import type { PageDeps } from "./needs.ts";
@@ -42,6 +44,8 @@ interface NewKeyPageProps {
   readonly typed: FormState;
   /** The key that it replaces; undefined: none. */
   readonly replaced: KeyView | undefined;
+  /** How many rules the account has. */
+  readonly ruleCount: number;
   /** Identifies the form, so that submitting it twice creates one key. */
   readonly formId: string;
 }
@@ -62,7 +66,7 @@ const QUESTIONS = [
   },
 ] as const;
 
-function newKeyPage({ user, typed, replaced, formId }: NewKeyPageProps): string {
+function newKeyPage({ user, typed, replaced, ruleCount, formId }: NewKeyPageProps): string {
   const title = replaced === undefined ? "Create a key" : "Rotate a key";
   return render(
     <Layout title={title} nav="Keys" user={user}>
@@ -104,7 +108,10 @@ function newKeyPage({ user, typed, replaced, formId }: NewKeyPageProps): string 
             wrong="Enter a name of 1 to 100 ASCII characters."
           />
           {QUESTIONS.map((question) => (
-            <StatedChoices state={typed} {...question} />
+            <>
+              <StatedChoices state={typed} {...question} />
+              {question.name === "hold" ? <RulesNote count={ruleCount} /> : null}
+            </>
           ))}
           {replaced === undefined ? null : <WeakerHold of={replaced} />}
           <LimitFields typed={typed} />
@@ -115,6 +122,26 @@ function newKeyPage({ user, typed, replaced, formId }: NewKeyPageProps): string 
         </PostForm>
       </section>
     </Layout>,
+  );
+}
+
+/** Rules decide, too: a key without a hold is ruled by them alone. */
+function RulesNote({ count }: { readonly count: number }) {
+  const { rules } = SETTINGS_PATHS;
+  return (
+    <p class="quiet small">
+      {count === 0 ? (
+        <>
+          The account has no rules yet. Start with <a href={templatePath("writes")}>Hold all writes</a>, so that “No
+          hold” lets no write pass unseen.
+        </>
+      ) : (
+        <>
+          With “No hold”, its calls are decided by <a href={rules}>{count === 1 ? "the rule" : `the ${count} rules`}</a>{" "}
+          of the account. With the others, rules can hold or refuse more.
+        </>
+      )}
+    </p>
   );
 }
 
@@ -246,6 +273,7 @@ type NewKeyDeps = Pick<
   | "personOf"
   | "formOf"
   | "keyService"
+  | "ruleService"
   | "authenticate"
   | "actionService"
   | "checkTarget"
@@ -262,10 +290,11 @@ interface MadeKey {
 
 /** The form for a new key, and the page after it, which shows the key for some minutes. */
 export function newKeyPages(deps: NewKeyDeps) {
-  const { keyService, personOf, formOf, flash, clock, ids, baseUrl } = deps;
+  const { keyService, ruleService, personOf, formOf, flash, clock, ids, baseUrl } = deps;
   // It refuses whoever may not manage keys.
   const keyOf = async ({ caller }: Person, wanted: string | null | undefined) =>
     (await keyService.list(caller)).find(({ id }) => id === wanted);
+  const ruleCountOf = async ({ caller }: Person) => (await ruleService.list(caller)).length;
   const once = createOnce<Awaited<ReturnType<typeof keyService.create>>>(clock);
   const create = answerForm(
     formOf,
@@ -282,7 +311,13 @@ export function newKeyPages(deps: NewKeyDeps) {
     },
     async ({ person, form }, typed) => {
       const replaced = await keyOf(person, form.get("replaces"));
-      return newKeyPage({ user: person, typed, replaced, formId: ids.request() });
+      return newKeyPage({
+        user: person,
+        typed,
+        replaced,
+        ruleCount: await ruleCountOf(person),
+        formId: ids.request(),
+      });
     },
     new Set([...INVALID, "too_many_keys"]),
   );
@@ -292,7 +327,8 @@ export function newKeyPages(deps: NewKeyDeps) {
     .get("/keys/new", async ({ context, person }) => {
       const replaced = await keyOf(person, new URLSearchParams(context.search).get("replaces"));
       const typed = filled({ ...NEW_KEY, ...(replaced !== undefined && likeKey(replaced)) });
-      return page("own", newKeyPage({ user: person, typed, replaced, formId: ids.request() }));
+      const ruleCount = await ruleCountOf(person);
+      return page("own", newKeyPage({ user: person, typed, replaced, ruleCount, formId: ids.request() }));
     })
     .post("/keys/:id/test", test(deps), hooks)
     .get(

@@ -11,7 +11,7 @@ import { visibleText } from "../receipts/visible-text.ts";
 import { BEGINNING, limitsOnPage, type PageBody, pageBody } from "../ui/body-view.tsx";
 import { bodyPath } from "./body-page.tsx";
 import { Copied, CopiedText } from "../ui/controls.tsx";
-import { callText, factValue, HiddenValues, RISK_WORDS, Risks } from "./decide.tsx";
+import { callText, factValue, HeldByRules, HiddenValues, RISK_WORDS, Risks } from "./decide.tsx";
 import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { actionPath } from "../ui/layout.tsx";
@@ -130,6 +130,7 @@ export function AskedRequest(props: AskedRequestProps) {
         <p>
           <RequestTitle action={action} />
         </p>
+        <HeldByRules of={[action]} user={user} />
         {sent}
         {end}
       </div>
@@ -140,12 +141,14 @@ export function AskedRequest(props: AskedRequestProps) {
   const notes = risks.filter(({ level }) => level === "note");
   // How many values are hidden is said above the first of them.
   const isInUrl = facts.some(({ name, value }) => name === "url" && value.includes(MASK));
+  const isRuled = action.policy?.by === "rule";
   const isSaid = !isInUrl && facts.some(({ name }) => name === "hidden");
   return (
     <div class="asked" data-asked="">
       {isInUrl ? hidden : null}
       <FactList facts={facts.filter(({ name }) => CALL_FACTS.has(name))} look="asked-head" action={action} now={now} />
       <Risks risks={risks.filter(({ level }) => level !== "note")} />
+      <HeldByRules of={[action]} user={user} />
       {isSaid || notes.length > 0 ? (
         <div class="asked-marks">
           {isSaid ? hidden : null}
@@ -169,7 +172,7 @@ export function AskedRequest(props: AskedRequestProps) {
         </summary>
         <Risks risks={notes} />
         <FactList
-          facts={facts.filter(({ name }) => !SHOWN_ABOVE.has(name))}
+          facts={facts.filter(({ name }) => !(SHOWN_ABOVE.has(name) || (name === "policy" && isRuled)))}
           look="asked-facts"
           action={action}
           now={now}

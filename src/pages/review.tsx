@@ -15,7 +15,7 @@ import { REVIEW_COLUMNS_MAX } from "../core/limits.ts";
 import { hiddenValuesText } from "../receipts/masked-action.ts";
 import { bodyPath } from "./body-page.tsx";
 import { BEGINNING, type PageBody, pageBody } from "../ui/body-view.tsx";
-import { Risks } from "./decide.tsx";
+import { HeldByRules, Risks } from "./decide.tsx";
 import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
 import { commonPath, FieldName, listedRequest, reviewPath } from "./inbox-list.tsx";
 import { REVIEW_PATH } from "./inbox-query.ts";
@@ -66,7 +66,7 @@ export function ReviewPane({ requests, rest, goneCount, user, now, problem, reas
           return group.requests.length === 1 ? (
             <ReviewedOne group={group} body={body} user={user} now={now} leaveOut={leaveOut} />
           ) : (
-            <ReviewedGroup group={group} now={now} leaveOut={leaveOut} />
+            <ReviewedGroup group={group} user={user} now={now} leaveOut={leaveOut} />
           );
         })}
         {rest.length === 0 ? null : (
@@ -143,7 +143,7 @@ function ReviewedOne({ group, body, user, now, leaveOut }: ReviewedProps & { rea
 }
 
 /** Requests that look alike: what they share, then each with what it has alone, those that stand apart first. */
-function ReviewedGroup({ group, now, leaveOut }: Omit<ReviewedProps, "user">) {
+function ReviewedGroup({ group, user, now, leaveOut }: ReviewedProps) {
   const { requests, differing, fields } = group;
   const [{ action, held, riskMarks }] = requests;
   const ordered = inReadingOrder(differing);
@@ -166,6 +166,7 @@ function ReviewedGroup({ group, now, leaveOut }: Omit<ReviewedProps, "user">) {
         {` × ${requests.length}`}
       </h3>
       <Risks risks={riskMarks} />
+      <HeldByRules of={requests.map((request) => request.action)} user={user} />
       {outliers.length === 0 ? null : (
         <ul class="outliers" aria-label="Values that stand apart">
           {outliers.map(({ field, at, why }) => (

@@ -206,7 +206,10 @@ const ROLE_TEXTS: ChoiceTexts<Role> = {
 };
 
 const HOLD_TEXTS: ChoiceTexts<Hold> = {
-  none: { label: "No hold", hint: "Only actions created with approve: true need approval." },
+  none: {
+    label: "No hold",
+    hint: "Rules decide. Where none applies, only actions created with approve: true need approval.",
+  },
   writes: { label: "Writes", hint: "Every call except GET needs approval." },
   all: { label: "Everything", hint: "Every call needs approval, including GET." },
 };
