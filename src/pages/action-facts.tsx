@@ -103,7 +103,7 @@ function policyRow({ policy, status }: SeenAction, user: PageUser): FactRows[num
   const name = effect === "allow" ? "Allowed by" : "Held by";
   if (by === "key") return [name, "The hold of its key"];
   if (by === "caller") return [name, "The requester"];
-  return [`${name} the ${by}`, <Decider policy={policy} user={user} />];
+  return [`${name} the ${by}${by === "grant" ? " of" : ""}`, <Decider policy={policy} user={user} />];
 }
 
 function howRows(action: SeenAction, receipt: string, baseUrl: string): FactRows {

@@ -1,0 +1,72 @@
+import { describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { HAS_BROWSER } from "../support/browser.ts";
+import { useDesk } from "./desk.ts";
+
+const focused = (page: Page) => page.evaluate<string>("document.activeElement.id");
+
+const order = (page: Page) => page.locator(".rule-name b").allInnerTexts();
+
+describe.skipIf(!HAS_BROWSER)("rules, in a browser", () => {
+  const desk = useDesk({ height: 800 });
+
+  test("are made from templates, mended, moved by keys with the focus on the button, and removed after a question", async () => {
+    const page = await desk.enterHerOwn();
+    await page.goto(`${desk.app.url}/settings/rules`);
+    await page.getByRole("link", { name: "Hold all writes" }).click();
+    await page.getByText("Keep it behind all other rules").waitFor();
+    await page.getByRole("button", { name: "Create rule" }).click();
+    await page.getByRole("link", { name: "Hold payments above an amount" }).click();
+    await page.getByRole("textbox", { name: "Expression" }).fill("action.body.amount >\n  limit");
+    await page.getByLabel("Place").selectOption("Before “All writes”");
+    await page.getByRole("button", { name: "Create rule" }).click();
+    const problem = page.locator("#when-problem");
+    expect(await problem.innerText()).toBe(
+      'There is no "limit". There are action, key, now, recent. (Line 2, column 3.)',
+    );
+    expect(await page.getByRole("textbox", { name: "Expression" }).getAttribute("aria-describedby")).toBe(
+      "when-hint when-problem",
+    );
+    expect(await page.getByRole("textbox", { name: "Expression" }).inputValue()).toBe("action.body.amount >\n  limit");
+    await page.getByRole("textbox", { name: "Expression" }).fill("action.body.amount > 1000");
+    await page.getByRole("button", { name: "Create rule" }).click();
+    await page.locator(".rule-name:target").waitFor();
+    expect(await order(page)).toEqual(["Payments above 1000", "All writes"]);
+
+    const up = page.getByRole("button", { name: "Move up All writes" });
+    const id = ((await up.getAttribute("id")) ?? "").slice("up-".length);
+    await up.press("Enter");
+    await page.waitForURL(`**#down-${id}`);
+    expect([await order(page), await focused(page)]).toEqual([["All writes", "Payments above 1000"], `down-${id}`]);
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`**#up-${id}`);
+    expect([await order(page), await focused(page)]).toEqual([["Payments above 1000", "All writes"], `up-${id}`]);
+
+    await page.locator("summary", { hasText: "More for All writes" }).click();
+    await page.getByRole("link", { name: "Remove All writes" }).click();
+    await page.getByRole("heading", { name: "Remove this rule?" }).waitFor();
+    await page.getByRole("button", { name: "Remove rule" }).click();
+    await page.waitForURL("**/settings/rules");
+    expect(await order(page)).toEqual(["Payments above 1000"]);
+    expect(desk.troubles.filter((trouble) => !trouble.includes("status of 400"))).toEqual([]);
+  });
+
+  test("are named where they hold an action, with a link, and found by the palette", async () => {
+    const rule = { name: "Transfers", effect: "hold", path: "/transfers", message: "A person checks transfers." };
+    await desk.app.call("PUT", "/v1/rules", JSON.stringify({ rules: [rule] }));
+    const held = await desk.created({
+      method: "POST",
+      url: "https://api.example.com/transfers",
+      body: { amount: 4200 },
+    });
+    const page = await desk.open(`/approvals/${held}`);
+    const said = page.locator(".asked > p", { hasText: "Held by the rule" });
+    expect(await said.innerText()).toBe("Held by the rule “Transfers”: A person checks transfers.");
+    await said.getByRole("link").click();
+    expect(await page.getByLabel("Name").inputValue()).toBe("Transfers");
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type("rule");
+    await page.getByRole("option", { name: "Rules", exact: true }).waitFor();
+    expect(await page.locator("#found [role=option]").allInnerTexts()).toEqual(["Rules", "Create a rule"]);
+  });
+});
