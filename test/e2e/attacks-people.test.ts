@@ -282,6 +282,7 @@ const formsFor = (
   ["/settings/pauses/pse_00000000000000000000000000/resume", {}],
   ["/settings/signing-secret", { origin: "https://a.example", for: "calls" }],
   ["/settings/rotation", { origin: "https://a.example", for: "calls", seen: "none" }],
+  ["/settings/rules", { name: "Everything", effect: "allow" }],
   ["/settings/callback-hosts", { host: "evil.example" }],
   ["/settings/callback-hosts/remove", { host: "evil.example" }],
   ["/settings/password", { current_password: "guessed guess", password: "mine from now on" }],
@@ -289,7 +290,13 @@ const formsFor = (
 
 /** Everything that an owner can change, as it is now. */
 async function settingsOf(world: World): Promise<readonly string[]> {
-  const paths = ["/v1/keys", "/v1/callback-hosts", "/v1/pauses", "/v1/signing-secret?origin=https://a.example"];
+  const paths = [
+    "/v1/keys",
+    "/v1/callback-hosts",
+    "/v1/rules",
+    "/v1/pauses",
+    "/v1/signing-secret?origin=https://a.example",
+  ];
   const read = async (path: string) => (await world.api("GET", path)).text.replaceAll(/"last_used_at":[^,}]+/g, "");
   return Promise.all(paths.map(read));
 }

@@ -618,6 +618,7 @@ const ATTACKS: readonly Attack[] = [
         "/keys",
         "/settings/callback-hosts",
         "/settings/pauses",
+        "/settings/rules",
         `/actions/${id}`,
       ]) {
         const body = "decision=approve&run=1&role=owner&name=x&hold=none&host=evil.example";
