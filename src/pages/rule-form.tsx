@@ -217,14 +217,8 @@ export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormP
             <CodeList items={EXAMPLES} />
           </div>
         </div>
-        <Fold title="Keys" isOpen={keys.some(({ id }) => isChosen(typed, `key_${id}`))}>
-          <Checks
-            legend="Only calls of these keys"
-            typed={typed}
-            choices={keys
-              .filter(({ id, revokedAt }) => revokedAt === null || isChosen(typed, `key_${id}`))
-              .map((key) => [`key_${key.id}`, keyLabel(key)])}
-          />
+        <Fold title="Keys" isOpen={chosenIn(typed.values, "key_").length > 0}>
+          <Checks legend="Only calls of these keys" typed={typed} choices={keyChoices(keys, typed)} />
         </Fold>
         <Fold title="Body" isOpen={isSet(typed, ["body_kind", "over"])}>
           <Select
@@ -262,6 +256,7 @@ export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormP
         </Fold>
         <h2>What the agent is told</h2>
         {field("message", "Message", {
+          type: "lines",
           hint: "Optional. For the agent whose call is held or refused, and for approvers.",
         })}
         <label class="check">
@@ -286,6 +281,16 @@ export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormP
       </PostForm>
     </section>
   );
+}
+
+/** Those that work, and every one that the rule names: without the last of them, it would be about all keys. */
+function keyChoices(keys: readonly KeyView[], typed: FormState): ChecksProps["choices"] {
+  const shown = keys.filter(({ id, revokedAt }) => revokedAt === null || isChosen(typed, `key_${id}`));
+  const unknown = chosenIn(typed.values, "key_").filter((id) => !keys.some((key) => key.id === id));
+  return [
+    ...shown.map((key) => [`key_${key.id}`, keyLabel(key)] as const),
+    ...unknown.map((id) => [`key_${id}`, id] as const),
+  ];
 }
 
 function isSet(typed: FormState, fields: readonly string[]): boolean {
@@ -362,16 +367,21 @@ export function ruleFields(rule: RuleDefinition): FormState {
   });
 }
 
+/** What the checked boxes of this prefix are about. */
+function chosenIn(form: Form, prefix: string): readonly string[] {
+  return [...form].flatMap(([name, value]) =>
+    name.startsWith(prefix) && value === "yes" ? [name.slice(prefix.length)] : [],
+  );
+}
+
 /** The rule that a form says, and its place. Throws `validation_error`. */
 export function ruleIn(form: Form): { readonly definition: RuleDefinition; readonly before: string | null } {
-  const chosen = (prefix: string) =>
-    [...form].flatMap(([name, value]) =>
-      name.startsWith(prefix) && value === "yes" ? [name.slice(prefix.length)] : [],
-    );
-  const [methods, keys, days] = [chosen("method_"), chosen("key_"), chosen("day_")];
+  const [methods = [], keys = [], days = []] = ["method_", "key_", "day_"].map((prefix) => chosenIn(form, prefix));
   const [over = "", from = "", to = ""] = ["over", "from", "to"].map((name) => (form.get(name) ?? "").trim());
-  // Not without its first lines: errors name a line.
-  const when = (form.get("when") ?? "").replaceAll("\r\n", "\n").trimEnd();
+  // Browsers send line breaks as CRLF. An expression keeps its first lines: errors name a line.
+  const [when = "", message = ""] = ["when", "message"].map((name) =>
+    (form.get(name) ?? "").replaceAll("\r\n", "\n").trimEnd(),
+  );
   const { before = null, ...definition } = RULE_FORM.check(form, {
     ...(methods.length > 0 && { methods }),
     ...(keys.length > 0 && { keys }),
@@ -380,6 +390,7 @@ export function ruleIn(form: Form): { readonly definition: RuleDefinition; reado
       between: { from, to, timezone: (form.get("timezone") ?? "").trim(), ...(days.length > 0 && { days }) },
     }),
     ...(when !== "" && { when }),
+    ...(message !== "" && { message }),
   });
   return { definition, before };
 }

@@ -407,7 +407,13 @@ function changeTo(wanted: RuleDefinition, stored: RuleDefinition): ChangeRule {
   const members = Object.entries(wanted);
   const known = new Map<string, unknown>(Object.entries(stored));
   const unset = [...known.keys()].filter((name) => !members.some(([member]) => member === name));
-  const patch = Object.fromEntries(members.filter(([name, value]) => !Bun.deepEquals(known.get(name), value)));
+  const patch = Object.fromEntries(members.filter(([name, value]) => !isSame(known.get(name), value)));
   // Safe: members of definitions; name and effect, which can't be unset, are in each.
   return { ...patch, ...(unset.length > 0 && { unset }) } as ChangeRule;
+}
+
+/** Lists of rules have no order. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (!Array.isArray(one) || !Array.isArray(other)) return Bun.deepEquals(one, other);
+  return Bun.deepEquals(new Set(one), new Set(other));
 }

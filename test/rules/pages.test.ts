@@ -172,13 +172,23 @@ describe("for people, without script, pages of rules", () => {
     expect((await rules())[0]?.version).toBe(2);
   });
 
+  test("keep what another client has written: keys that are gone, lines of a message, lists in another order", async () => {
+    const made = { ...ALL, keys: ["key_gone"], methods: ["PUT", "POST"], message: "Two\nlines" };
+    const id = await rule(made);
+    const html = await ann.pageOf(`${PAGE}/${id}`);
+    expect(html).toContain('name="key_key_gone" value="yes" checked');
+    expect(html).toContain("Two\nlines</textarea>");
+    await send(`${PAGE}/${id}`, { ...FIELDS, key_key_gone: "yes", message: "Two\r\nlines", version: "1" });
+    expect((await rules())[0]).toMatchObject({ ...made, version: 1 });
+  });
+
   test("ask again where another person has changed the rule since it was opened", async () => {
     const id = await rule(ALL);
     await app.call("PATCH", `/v1/rules/${id}`, `{"effect":"refuse"}`);
     const late = await send(`${PAGE}/${id}`, { ...FIELDS, message: "Mine", version: "1" });
     expect(late.status).toBe(400);
     expect(late.html).toContain("owner has changed this rule since you opened it: it has version 2 now.");
-    expect(late.html).toContain('value="Mine"');
+    expect(late.html).toContain("Mine</textarea>");
     expect((await rules())[0]).toMatchObject({ effect: "refuse", message: ALL.message });
     const again = await send(`${PAGE}/${id}`, { ...FIELDS, message: "Mine", ...hiddenIn(late.html) });
     expect(again.status).toBe(303);
