@@ -9,7 +9,7 @@ import {
 import type { AppContext } from "../runtime/app-context.ts";
 import type { Action, Operation, ActionStatus, Decision } from "../core/action.ts";
 import { type Audited, auditOf, auditOfSystem } from "../core/audit.ts";
-import { authorize, type Caller, isWithdrawal, requireMayChange } from "../core/roles.ts";
+import { authorize, type Caller, isWithdrawal, mayDo, requireMayChange } from "../core/roles.ts";
 import {
   approve,
   cancel,
@@ -43,7 +43,7 @@ import { logHeld } from "./held.ts";
 import type { Grant } from "../core/grant.ts";
 import type { GrantService } from "../grants/service.ts";
 import { type Judge, judgeAgain } from "../core/judge.ts";
-import { creatorOf, decide, mayApproveIt, needsListedCallback, NO_COUNTS } from "../core/policy.ts";
+import { creatorOf, decide, mayApproveIt, needsListedCallback, NO_COUNTS, ruleRefusal } from "../core/policy.ts";
 import type { Recipients } from "./recipients.ts";
 import type { Log } from "../observability/log.ts";
 
@@ -144,8 +144,13 @@ export function createDecisions({
   };
 
   const decisions: Readonly<Record<Operation | "sendNow", Verdict>> = {
-    approve(action, input, { role }) {
-      if (!mayApproveIt(role, action)) return beyondElicitation(action);
+    async approve(action, input, caller) {
+      if (!mayApproveIt(caller.role, action)) return beyondElicitation(action);
+      if (!mayDo(caller.role, "approve")) {
+        // Its requester had it held, and the rules may have become stricter since.
+        const ruling = await judgeAgain(rules, action, caller, input.now);
+        if (ruling !== null && ruling.effect !== "allow") return ruleRefusal(ruling) ?? beyondElicitation(action);
+      }
       // A row that was altered is never sent: no request has an empty digest.
       return approve(action, { ...input, digest: action.isAltered === true ? "" : requestDigest(action, hashOf) });
     },
