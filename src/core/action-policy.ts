@@ -68,7 +68,21 @@ export function policyOfHold(by: "key" | "caller"): ActionPolicy {
 /** 'The rule "Payments" holds it: a person checks them.' Absent: its key or its requester does. */
 export function heldBy(policy: ActionPolicy | null): { readonly reason?: string } {
   if (policy?.by !== "rule") return {};
-  return { reason: `The rule "${policy.name ?? ""}" holds it${policy.reason === null ? "." : `: ${policy.reason}`}` };
+  return {
+    reason: `${RULE_NAMED}${policy.name ?? ""}" holds it${policy.reason === null ? "." : `: ${policy.reason}`}`,
+  };
+}
+
+/** Why a rule refuses a call. */
+export function refusedBy({ rule, reason }: Ruling): string {
+  return `${RULE_NAMED}${rule.name}" refuses this call${reason === null ? "." : `: ${reason}`}`;
+}
+
+const RULE_NAMED = 'The rule "';
+
+/** Whether a reason of the service names a rule. */
+export function namesRule(reason: string): boolean {
+  return reason.startsWith(RULE_NAMED);
 }
 
 const ORDER = ["allow", "hold", "refuse"] as const;

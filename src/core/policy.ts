@@ -1,5 +1,12 @@
 import type { Action, ActionRequest, Creator, LimitedCreator } from "./action.ts";
-import { type ActionPolicy, policyOfGrant, policyOfHold, policyOfRuling, type Ruling } from "./action-policy.ts";
+import {
+  type ActionPolicy,
+  policyOfGrant,
+  policyOfHold,
+  policyOfRuling,
+  refusedBy,
+  type Ruling,
+} from "./action-policy.ts";
 import type { Grant } from "./grant.ts";
 import { budgetSpent, limitRefusal } from "./key-limits.ts";
 import { type Caller, type Hold, isHeld, mayDo, type Role } from "./roles.ts";
@@ -100,11 +107,7 @@ export function decide(facts: CreateFacts | RetryFacts): PolicyDecision {
 /** The error for a request that a rule refuses; null: none does. */
 export function ruleRefusal(ruling: Ruling | null): DomainError | null {
   if (ruling?.effect !== "refuse") return null;
-  const { rule, reason } = ruling;
-  return new DomainError(
-    "forbidden",
-    `The rule "${rule.name}" refuses this call${reason === null ? "." : `: ${reason}`}`,
-  );
+  return new DomainError("forbidden", refusedBy(ruling));
 }
 
 /** The error for a create that the store refused. */

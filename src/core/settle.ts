@@ -1,6 +1,6 @@
 import { type Action, type Result, isLateSuccess, type LateResult, lateSuccessIn, statusAfter } from "./action.ts";
 import { type Backoff, backoffMs, retryAfterMs, isOneOfStatuses, type StatusPattern } from "./retry-settings.ts";
-import { policyOfRuling, type Ruling } from "./action-policy.ts";
+import { heldBy, policyOfRuling, refusedBy, type Ruling } from "./action-policy.ts";
 import { type Change, step } from "./changes.ts";
 import { type Answered, describeOutcome, errorSourceOf, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
 import { RESPONSE_HEADER_CHARS_MAX } from "./limits.ts";
@@ -213,14 +213,15 @@ export function startAttempt(action: Action, { now, leaseUntil }: Claimed): Acti
 /** A claim whose attempt a rule keeps from beginning, since it became stricter after the create: a person decides, or it ends. */
 export function withhold(action: Action, ruling: Ruling, now: Date): Change {
   const isRefused = ruling.effect === "refuse";
-  const rule = `The rule "${ruling.rule.name}" ${isRefused ? "refuses" : "holds"} this call`;
-  const reason = ruling.reason === null ? `${rule}.` : `${rule}: ${ruling.reason}`;
-  const notStarted: TimelineEvent = { type: "not_started", reason: `Nothing was sent. ${reason}` };
-  const next: TimelineEvent = isRefused ? { type: "cancelled", actor: SYSTEM, reason } : { type: "held" };
+  const policy = policyOfRuling(ruling);
+  const notStarted: TimelineEvent = { type: "not_started", reason: describeNotStarted("ruled") };
+  const next: TimelineEvent = isRefused
+    ? { type: "cancelled", actor: SYSTEM, reason: refusedBy(ruling) }
+    : { type: "held", ...heldBy(policy) };
   const status = statusAfter(action, isRefused ? "refuse" : "withhold");
   const state = { status, attempts: 0, dueAt: null, leaseUntil: null, startedAt: null };
   const change = step(action, { ...state, finishedAt: isRefused ? now : null }, [notStarted, next]);
-  return { ...change, after: { ...change.after, approve: true, policy: policyOfRuling(ruling) } };
+  return { ...change, after: { ...change.after, approve: true, policy } };
 }
 
 /** Why a claimed attempt did not begin. No byte of it was sent. */
@@ -239,6 +240,8 @@ const NOT_STARTED = {
   busy: "Nothing was sent yet: as many calls to the host as may run at a time were under way.",
   /** The store reported neither success nor failure of the claim, and it was written. */
   in_doubt: "Nothing was sent: the service could not tell whether its claim was recorded.",
+  /** See `withhold`. */
+  ruled: "Nothing was sent: a rule of the account kept the attempt from beginning.",
 } as const;
 
 export function describeNotStarted(why: NotStartedReason): string {

@@ -26,6 +26,16 @@ async function call(method: string, path: string, body?: object, key: string = K
 const created = (request: object = {}, key: string = KEYS.agent) =>
   call("POST", "/v1/actions", { url: "https://api.example.com/pay", body: { amount: 7 }, ...request }, key);
 
+/** The action as soon as it has this status. */
+async function ended(id: string, status: string) {
+  for (let tries = 0; tries < 200; tries += 1) {
+    const { json } = await call("GET", `/v1/actions/${id}`);
+    if (json["status"] === status) return json;
+    await Bun.sleep(5);
+  }
+  throw new Error(`It is ${JSON.stringify((await call("GET", `/v1/actions/${id}`)).json)}.`);
+}
+
 const rule = (definition: object = {}) => call("POST", "/v1/rules", { name: "R", effect: "hold", ...definition });
 
 describe("a client of an agent that says that its person agreed", () => {
@@ -46,4 +56,30 @@ describe("a client of an agent that says that its person agreed", () => {
     expect((await call("GET", `/v1/actions/${id}`)).json["status"]).toBe("awaiting_approval");
     expect((await call("POST", `/v1/actions/${id}/approve`, {}, KEYS.approver)).status).toBe(200);
   });
+});
+
+test("what a rule says and compares is told to the account, and not to whoever has the link of a receipt", async () => {
+  const secret = { message: "Ask Dana.", explain: true };
+  const [held, refused] = [await created({ delay_seconds: 60 }), await created({ method: "PUT", delay_seconds: 60 })];
+  await rule({ name: "Above 6", when: "action.method == 'PUT'", effect: "refuse", ...secret });
+  await rule({ name: "Above 5", when: "action.body.amount > 5", ...secret });
+  const atOnce = await created();
+  await app.engine.start();
+  app.engine.clock.advance(61_000);
+  const actions = [
+    [await ended(String(held.json["id"]), "awaiting_approval"), "Above 5"],
+    [await ended(String(refused.json["id"]), "cancelled"), "Above 6"],
+    [atOnce.json, "Above 5"],
+  ] as const;
+  for (const [{ id, receipt_url: receipt }, name] of actions) {
+    const { json: timeline } = await call("GET", `/v1/actions/${String(id)}/timeline`, undefined, KEYS.agent);
+    expect(JSON.stringify(timeline)).toContain(`The rule \\"${name}\\" `);
+    for (const accept of ["application/json", "text/html"]) {
+      const shown = await fetch(app.url + String(receipt), { headers: { accept } });
+      const text = await shown.text();
+      expect(shown.status).toBe(200);
+      expect(text).toContain("amount");
+      expect(text).not.toMatch(/Above|Dana|action\.body|action\.method/);
+    }
+  }
 });
