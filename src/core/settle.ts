@@ -210,7 +210,7 @@ export function startAttempt(action: Action, { now, leaseUntil }: Claimed): Acti
   };
 }
 
-/** A claim whose attempt a rule keeps from beginning, since it became stricter after the create: a person decides, or it ends. */
+/** A claim whose attempt a rule keeps from beginning, since it became stricter: a person decides, or it ends. */
 export function withhold(action: Action, ruling: Ruling, now: Date): Change {
   const isRefused = ruling.effect === "refuse";
   const policy = policyOfRuling(ruling);
@@ -218,8 +218,12 @@ export function withhold(action: Action, ruling: Ruling, now: Date): Change {
   const next: TimelineEvent = isRefused
     ? { type: "cancelled", actor: SYSTEM, reason: refusedBy(ruling) }
     : { type: "held", ...heldBy(policy) };
+  const attempts = Math.max(0, action.attempts - 1);
+  const late = lateSuccessIn(action.run, action.lateResult);
+  if (late !== null) return completeLate({ ...action, attempts }, late, now, notStarted);
   const status = statusAfter(action, isRefused ? "refuse" : "withhold");
-  const state = { status, attempts: 0, dueAt: null, leaseUntil: null, startedAt: null };
+  const startedAt = attempts === 0 ? null : action.startedAt;
+  const state = { status, attempts, dueAt: null, leaseUntil: null, startedAt };
   const change = step(action, { ...state, finishedAt: isRefused ? now : null }, [notStarted, next]);
   return { ...change, after: { ...change.after, approve: true, policy } };
 }

@@ -148,18 +148,19 @@ export function createAttempt(deps: AttemptDeps): Attempt<Action> {
 }
 
 /**
- * What the rules that are in force now have against the first attempt of an action that no person has approved; null: nothing.
- * Changes of other nodes are known here within seconds; creates are decided by what is in force at their commit.
+ * What the rules that are in force now have against an attempt; null: nothing. One that refuses the call ends it before any attempt,
+ * whoever approved it; one that holds it is asked before the first send of what no person has decided on. Changes of other nodes are
+ * known here within seconds; creates are decided by what is in force at their commit.
  */
 function stricterRuling(
   action: Action,
   { judgeAtSend, clock }: Pick<AttemptDeps, "clock" | "judgeAtSend">,
 ): Ruling | null {
-  if (action.run > 1 || action.attempts > 1) return null;
   const ruling = judgeAtSend(action, clock.now());
   if (ruling === null || ruling.effect === "allow") return null;
+  const isBegun = action.run > 1 || action.attempts > 1;
   const isDecided = action.approvedAt !== null || action.policy?.by === "grant";
-  return ruling.effect === "hold" && isDecided ? null : ruling;
+  return ruling.effect === "hold" && (isBegun || isDecided) ? null : ruling;
 }
 
 /** Why nothing of it may be sent now that was claimed before; null: it may. */

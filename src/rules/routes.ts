@@ -25,7 +25,7 @@ import type { RuleService } from "./service.ts";
 export const RuleParams = pathParams(Type.Object({ id: RuleId }), "There is no such rule.");
 
 const FORCE =
-  "Every create that is answered later is decided by it, on every node; what was accepted before is checked again before it is first sent.";
+  "Every create that is answered later is decided by it, on every node; what was accepted before is checked again before it is first sent, and a rule that refuses it ends it before any attempt.";
 
 interface RuleRouteDeps extends WaitingDeps {
   readonly ruleService: RuleService;

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Caller } from "../../src/core/roles.ts";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { KEYS } from "../http/stub-server.ts";
+import { eventually } from "../support/eventually.ts";
 
 let app: RealServer;
 
@@ -26,14 +27,15 @@ async function call(method: string, path: string, body?: object, key: string = K
 const created = (request: object = {}, key: string = KEYS.agent) =>
   call("POST", "/v1/actions", { url: "https://api.example.com/pay", body: { amount: 7 }, ...request }, key);
 
-/** The action as soon as it has this status. */
-async function ended(id: string, status: string) {
-  for (let tries = 0; tries < 200; tries += 1) {
-    const { json } = await call("GET", `/v1/actions/${id}`);
-    if (json["status"] === status) return json;
-    await Bun.sleep(5);
-  }
-  throw new Error(`It is ${JSON.stringify((await call("GET", `/v1/actions/${id}`)).json)}.`);
+/** The action as soon as it has this status, and so many attempts. */
+function ended(id: string, status: string, attempts?: number) {
+  return eventually(
+    async () => {
+      const { json } = await call("GET", `/v1/actions/${id}`);
+      return json["status"] === status && (attempts === undefined || json["attempts"] === attempts) ? json : null;
+    },
+    `${status} after ${attempts ?? "some"} attempts`,
+  );
 }
 
 const rule = (definition: object = {}) => call("POST", "/v1/rules", { name: "R", effect: "hold", ...definition });
@@ -82,4 +84,30 @@ test("what a rule says and compares is told to the account, and not to whoever h
       expect(text).not.toMatch(/Above|Dana|action\.body|action\.method/);
     }
   }
+});
+
+describe("a call under way", () => {
+  test.each([
+    ["hold", "pending", 2],
+    ["refuse", "cancelled", 1],
+  ] as const)("that a rule comes to %s is %s after its next attempt", async (effect, status, attempts) => {
+    const { engine } = app;
+    await engine.start();
+    // Its name leads nowhere here.
+    const id = String((await created()).json["id"]);
+    await ended(id, "pending", 1);
+    await rule({ effect });
+    engine.clock.advance(60_000);
+    await ended(id, status, attempts);
+  });
+
+  test("in a run that a person approved ends where a rule refuses it", async () => {
+    const id = String((await created({ approve: true })).json["id"]);
+    await call("POST", `/v1/actions/${id}/cancel`);
+    await call("POST", `/v1/actions/${id}/retry`);
+    await rule({ effect: "refuse" });
+    expect((await call("POST", `/v1/actions/${id}/approve`)).status).toBe(200);
+    await app.engine.start();
+    expect(await ended(id, "cancelled")).toMatchObject({ run: 2, attempts: 0, policy: { by: "rule" } });
+  });
 });
