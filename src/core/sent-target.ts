@@ -10,7 +10,7 @@ export interface SentTarget {
   readonly path: string;
   /** Without the question mark. */
   readonly query: string;
-  /** Targets read such a path in different ways: it has a code of a slash, backslash, dot or percent sign, `;` or `//`. */
+  /** Targets read such a path in different ways: see `AMBIGUOUS`. */
   readonly isAmbiguous: boolean;
 }
 
@@ -30,8 +30,11 @@ export function sentTarget(url: string): SentTarget | null {
   };
 }
 
-/** `%25` too, since a target that decodes twice reads `%252f` as a slash. */
-const AMBIGUOUS = /%2f|%5c|%2e|%25|;|\/\//i;
+/**
+ * `%25` too, since a target that decodes twice reads `%252f` as a slash; `%3b`, since a proxy in front of it may decode it; a code that
+ * is none, as `%u002e` of old ones; and control characters, of which NUL ends a path for some.
+ */
+const AMBIGUOUS = /%2f|%5c|%2e|%25|%3b|%[01][0-9a-f]|%(?![0-9a-f]{2})|;|\/\//i;
 
 /**
  * Whether a path lies under a prefix, by whole segments: `/pay` is no prefix of `/payments`. `*` in the prefix stands for one

@@ -13,7 +13,7 @@ export class Undecidable extends Error {}
 export type RuledRequest = Pick<ActionRequest, "method" | "url" | "headers" | "body" | "title" | "extras">;
 
 export const AMBIGUOUS_PATH =
-  "The path has a part that targets read in different ways: %2f, %5c, %2e, %25, a semicolon or two slashes.";
+  "The path has a part that targets read in different ways: %2f, %5c, %2e, %25, a code of a control character or of none, a semicolon or two slashes.";
 
 /** Who calls. A person who creates an action has no key: the texts are empty. */
 export interface RuledKey {
@@ -90,7 +90,7 @@ export class ActionFacts {
   }
 
   get query(): FactValue {
-    this.#query ??= once(() => ofPairs(formPairs(this.#sent.query), "The query"));
+    this.#query ??= once(() => queryOf(this.#sent.query));
     return valueFor(this.#query(), this.names, "The query");
   }
 
@@ -220,6 +220,12 @@ function ofPairs(pairs: readonly (readonly [name: string, value: string])[], wha
     value.set(name, text);
   }
   return { value, names };
+}
+
+/** Some targets take a semicolon for the end of a parameter, and so `?a=1;amount=9` for two. */
+function queryOf(query: string): Named {
+  if (query.includes(";")) throw new Undecidable("The query has a semicolon, at which some targets begin a parameter.");
+  return ofPairs(formPairs(query), "The query");
 }
 
 function headersOf(headers: Readonly<Record<string, string>>): FactMap {

@@ -252,7 +252,7 @@ function prefixIn(text: string, issues: Issue[]): string | null {
   const prefix = normalPrefix(text);
   if (prefix === null) {
     const message =
-      "Must begin with one slash, and have no query, white space, backslash, semicolon, //, %2f, %5c, %2e or %25.";
+      "Must begin with one slash, and have no query, white space, backslash, semicolon, //, %2f, %5c, %2e, %25 or other odd code.";
     issues.push({ field: "path", message });
   }
   return prefix;
@@ -346,10 +346,23 @@ function isAbout({ hosts, path, effect }: Rule, { target }: ActionFacts): Applie
   // The row was altered in the database: such a URL is not sent.
   if (target === null) return { undecidable: "Its URL can't be read." };
   if (hosts !== null && !hosts.some((one) => isHost(one, target))) return false;
-  if (!target.isAmbiguous) return path === null || isUnder(target, path);
+  if (!target.isAmbiguous) {
+    if (path === null || isUnder(target, path)) return true;
+    return effect !== "allow" && isUnderInOtherCase(target, path) ? { undecidable: OTHER_CASE } : false;
+  }
   if (effect === "allow") return false;
   return path === null ? true : { undecidable: AMBIGUOUS_PATH };
 }
+
+/** Many targets ignore the case of a path: `/Pay` is `/pay` there. */
+function isUnderInOtherCase({ path, isAmbiguous }: SentTarget, prefix: string): boolean {
+  if (!CAPITAL.test(path) && !CAPITAL.test(prefix)) return false;
+  return isUnder({ path: path.toLowerCase(), isAmbiguous }, prefix.toLowerCase());
+}
+
+const CAPITAL = /[A-Z]/;
+
+const OTHER_CASE = "The path differs from that of the rule only by case, which some targets ignore.";
 
 function isHost({ host, isSubdomains }: HostPattern, target: SentTarget): boolean {
   const of = (name: string) => (isSubdomains ? name.endsWith(`.${host}`) : name === host);

@@ -174,6 +174,7 @@ describe("what can't be read", () => {
 
   test("a query, form or header that says a thing twice", () => {
     expect(ask("action.query.a == '1'", { url: "https://a.example/?a=1&a=2" })).toHaveProperty("undecidable");
+    expect(ask("has(action.query.b)", { url: "https://a.example/?a=1;b=2" })).toHaveProperty("undecidable");
     expect(ask("action.body.a == '1'", { body: "a=1&A=2", extras: { bodyKind: "form" } })).toHaveProperty(
       "undecidable",
     );

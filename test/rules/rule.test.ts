@@ -155,6 +155,10 @@ describe("a path is that which is sent", () => {
     "/payments/%2E%2e%5cx",
     "/payments//x",
     "/payments/%252e%252e/x",
+    "/payments/..%3b/x",
+    "/payments%00",
+    "/payments/%u002e%u002e/x",
+    "/payments%",
   ])("%s is never allowed, and a rule about paths holds it", (path) => {
     expect(at(path, { effect: "allow" })).toBeNull();
     expect(at(path, { effect: "allow", path: "/payments" })).toBeNull();
@@ -163,6 +167,20 @@ describe("a path is that which is sent", () => {
     expect(at(path, { effect: "refuse", when: "action.path.startsWith('/payments')" })).toBe("hold r0");
     expect(at(path, { effect: "refuse" })).toBe("refuse r0");
   });
+});
+
+test("a path that differs only by case is not allowed by a rule, and held by one", () => {
+  const at = (path: string, definition: Definition) =>
+    decide([definition], { request: { url: `https://api.example.com${path}` } });
+  for (const [path, prefix] of [
+    ["/Payments/7", "/payments"],
+    ["/payments/7", "/PAYMENTS"],
+  ] as const) {
+    expect(at(path, { effect: "allow", path: prefix })).toBeNull();
+    expect(at(path, { effect: "hold", path: prefix })).toBe("hold r0");
+    expect(at(path, { effect: "refuse", path: prefix })).toBe("hold r0");
+    expect(at(path, { effect: "refuse", path: `${prefix}/8` })).toBeNull();
+  }
 });
 
 describe("a request that names another method counts as each", () => {
@@ -224,7 +242,7 @@ describe("a definition", () => {
       when: `"matches" can't be used. Write like(text, 'pattern'), which takes the same patterns and is never slow. (Line 1, column 14.)`,
       "hosts.1": "Must be a host name or an IP address, with or without a port, like api.example.com or 10.0.0.7:8080.",
       "hosts.2": "Leave out the port 443 of https and the port 80 of http, which are the default.",
-      path: "Must begin with one slash, and have no query, white space, backslash, semicolon, //, %2f, %5c, %2e or %25.",
+      path: "Must begin with one slash, and have no query, white space, backslash, semicolon, //, %2f, %5c, %2e, %25 or other odd code.",
       "between.to": "Must differ from `from`: 00:00 to 24:00 is a whole day.",
       "between.timezone": "Must be a name in the time zone database, like Europe/Berlin.",
     });
