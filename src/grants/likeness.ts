@@ -18,15 +18,23 @@ interface Field {
  * body can't be compared.
  */
 export function likenessOf(request: ActionRequest, vary: readonly string[]): string | null {
-  const { method, url, headers, callback, onUnknown, extras } = request;
+  const { method, url, headers, callback, onUnknown, retries, extras } = request;
   const target = sentTarget(url);
   const body = bodyParts(request, new Set(vary));
   if (target === null || body === null) return null;
   const { hostname, host, path, query } = target;
   const pairs = Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value] as const);
   const sorted = pairs.toSorted(([one], [other]) => (one < other ? -1 : 1));
-  const { bodyKind = null, runAt = null, delaySeconds = null, timeoutMs = null } = extras;
-  const sending = [delaySeconds === null ? runAt : null, delaySeconds, timeoutMs, onUnknown, unknownExtras(extras)];
+  const {
+    bodyKind = null,
+    runAt = null,
+    delaySeconds = null,
+    timeoutMs = null,
+    backoff = null,
+    giveUpOn = null,
+  } = extras;
+  const repeating = [timeoutMs, onUnknown, retries, backoff, giveUpOn];
+  const sending = [delaySeconds === null ? runAt : null, delaySeconds, ...repeating, unknownExtras(extras)];
   const scheme = url.slice(0, url.indexOf(":")).toLowerCase();
   const sent = [method, scheme, hostname, host, path, query, sorted, bodyKind, contentTypeOf(request), body];
   return JSON.stringify([...sent, callback, ...sending]);

@@ -82,6 +82,8 @@ describe("a grant", () => {
     ["a query", () => paid(1, { url: "https://api.example.com/pay?x=1" })],
     ["another port", () => paid(1, { url: "https://api.example.com:8443/pay" })],
     ["another scheme", () => paid(1, { url: "http://api.example.com/pay" })],
+    ["more attempts", () => paid(1, { retries: 10 })],
+    ["other answers that end it", () => paid(1, { give_up_on: ["5xx"] })],
     ["a later time", () => paid(1, { delay_seconds: 60 })],
     ["its own wish for approval", () => paid(1, { approve: true })],
     ["another key", () => paid(1, {}, KEYS.owner)],
