@@ -89,8 +89,12 @@ export function createDecisions({
 }: DecideDeps): Readonly<Record<Operation | "sendNow", Decide>> {
   /** Read for what another key created, if the callbacks of this one are bound; else null. */
   const callbackHostsFor = async (action: Action, caller: Caller): Promise<readonly string[] | null> => {
-    const creator = creatorOf(caller);
-    if (action.callback === null || action.keyId === caller.keyId || !needsListedCallback(creator)) return null;
+    if (action.callback === null) return null;
+    const own = creatorOf(caller);
+    // As for a create: it may have been made before there were rules.
+    const isRuled = own.role === "agent" && rules.judge(caller, action, clock.now()).isRuled;
+    const creator = isRuled ? { ...own, isLimited: true } : own;
+    if ((action.keyId === caller.keyId && !isRuled) || !needsListedCallback(creator)) return null;
     const facts = await recipients.factsFor(action.accountId, creator, {
       callback: action.callback,
       notifyEmail: null,

@@ -44,7 +44,7 @@ interface RetryFacts {
   readonly operation: "retry" | "sendNow";
   readonly request: Action;
   readonly caller: Pick<Caller, "role" | "hold" | "limits">;
-  /** Hosts that an owner has listed for callbacks; null: the caller itself chose where they go, and each is checked again. */
+  /** Hosts that an owner has listed for callbacks; null: those of this caller may go anywhere, or it chose where and each is checked again. */
   readonly callbackHosts: readonly string[] | null;
   /** The `Retry-After` of the answer to the last attempt, if there is one, and when that attempt ended. */
   readonly retryAfter: string | null;
@@ -214,9 +214,8 @@ function retryRuleRefusal({ request, caller, ruling }: RetryFacts): DomainError 
 }
 
 /** Nor could it send callbacks, of what other keys created, to hosts that its own can't go to. */
-function callbackRefusal({ request: { callback }, caller, callbackHosts }: RetryFacts): DomainError | null {
-  if (callback === null || callbackHosts === null || mayCallBack(creatorOf(caller), callback, callbackHosts))
-    return null;
+function callbackRefusal({ request: { callback }, callbackHosts }: RetryFacts): DomainError | null {
+  if (callback === null || callbackHosts === null || isListedHost(callback, callbackHosts)) return null;
   return new DomainError("forbidden", notListed(callback));
 }
 

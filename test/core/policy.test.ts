@@ -178,7 +178,7 @@ describe("the policy decides", () => {
       "refuse: forbidden",
     ],
     ["a retry of its own, which is asked before it is sent", aRetry({ caller: POSTS }, { callback: HOOK }), "allow"],
-    ["a retry by a key without both", aRetry({ callbackHosts: [] }, { callback: HOOK }), "allow"],
+    ["a retry by a key without both", aRetry({ callbackHosts: null }, { callback: HOOK }), "allow"],
     ["a listed callback", aCreate({ caller: WRITES, account: LISTED }, { callback: HOOK }), "hold: key"],
     [
       "a resend by a person, of a key with a hold",

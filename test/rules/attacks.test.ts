@@ -86,6 +86,23 @@ test("what a rule says and compares is told to the account, and not to whoever h
   }
 });
 
+test("an agent can't send callbacks by a retry to hosts that its rules do not see", async () => {
+  const ids = await Promise.all(
+    ["https://evil.example/x", "https://listed.example/x"].map(async (callback) => {
+      const id = String((await created({ callback })).json["id"]);
+      await call("POST", `/v1/actions/${id}/cancel`, {}, KEYS.agent);
+      return id;
+    }),
+  );
+  await rule({ path: "/other" });
+  await call("POST", "/v1/callback-hosts", { host: "listed.example" });
+  const retried = (id: string | undefined, key: string) => call("POST", `/v1/actions/${id}/retry`, {}, key);
+  const refused = await retried(ids[0], KEYS.agent);
+  expect([refused.status, refused.json["error"]]).toMatchObject([403, { code: "forbidden" }]);
+  expect((await retried(ids[1], KEYS.agent)).status).toBe(200);
+  expect((await retried(ids[0], KEYS.owner)).status).toBe(200);
+});
+
 describe("a call under way", () => {
   test.each([
     ["hold", "pending", 2],
