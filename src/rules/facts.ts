@@ -1,5 +1,5 @@
 import type { ActionRequest } from "../core/action.ts";
-import { type BodyMember, bodyMemberOf, formPairs, isJsonMember, sentBytes } from "../core/body.ts";
+import { type BodyMember, bodyMemberOf, formPairs, isJsonMember, sentBody, sentBytes } from "../core/body.ts";
 import { endOfToken, skipSpace } from "../core/json-walk.ts";
 import { RULE_BODY_CHARS_MAX, RULE_BODY_DEPTH_MAX, RULES_STEPS_MAX } from "../core/limits.ts";
 import { OTHER_METHOD, plainHeaderName } from "../core/method-overrides.ts";
@@ -249,12 +249,25 @@ function bodyOf(request: RuledRequest): Named {
   if (types.some(([, type]) => (wanted === null ? READABLE_TYPE.test(type) : !wanted.test(type)))) {
     throw new Undecidable(`The body is given as "${member}", and its Content-Type says something else.`);
   }
-  if (wanted === null) return { value: null, names: new Map() };
+  if (wanted === null) {
+    if (looksLikeJson(sentBody(request) ?? ""))
+      throw new Undecidable(`The body is given as "${member}", and looks like JSON.`);
+    return { value: null, names: new Map() };
+  }
   if (body.length > RULE_BODY_CHARS_MAX) {
     throw new Undecidable(`The body is longer than ${RULE_BODY_CHARS_MAX} characters.`);
   }
   return wanted === FORM_TYPE ? ofPairs(formPairs(body), "The body") : jsonValue(body);
 }
+
+/** Many targets read JSON whatever the Content-Type says. In UTF-16 or UTF-32 too, hence the marks and NULs in front. */
+function looksLikeJson(body: string | Uint8Array): boolean {
+  const text =
+    typeof body === "string" ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1");
+  return JSON_BEGINS.test(text);
+}
+
+const JSON_BEGINS = /^[\s\0\ufeff\xef\xbb\xbf\xfe\xff]*[{[]/;
 
 function wantedType(member: BodyMember): RegExp | null {
   if (isJsonMember(member)) return JSON_TYPE;

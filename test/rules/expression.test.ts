@@ -181,6 +181,20 @@ describe("what can't be read", () => {
     expect(ask("action.headers.a == '1'", { headers: { a: "1", A: "2" } })).toHaveProperty("undecidable");
   });
 
+  test("a text or bytes that look like JSON, which many targets read whatever its type is", () => {
+    const has = "has(action.body.amount)";
+    const base64 = (text: string, encoding: "utf8" | "utf16le") => Buffer.from(text, encoding).toString("base64");
+    for (const text of ['{"amount":9}', ' \n[{"amount":9}]', '\ufeff{"amount":9}']) {
+      expect(ask(has, { body: text, extras: { bodyKind: "text" } })).toHaveProperty("undecidable");
+      for (const encoding of ["utf8", "utf16le"] as const) {
+        const body = base64(text, encoding);
+        expect(ask(has, { body, extras: { bodyKind: "base64" } })).toHaveProperty("undecidable");
+      }
+    }
+    expect(ask(has, { body: "See [1].", extras: { bodyKind: "text" } })).toBe(false);
+    expect(ask(has, { body: base64("PK{", "utf8"), extras: { bodyKind: "base64" } })).toBe(false);
+  });
+
   test("a body that its target may read as another kind", () => {
     const json = { "content-type": "application/json" };
     const form = { "content-type": "application/x-www-form-urlencoded" };
