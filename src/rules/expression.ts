@@ -15,6 +15,7 @@ import {
   KeyFacts,
   type MemberNames,
   numberFact,
+  shown,
   Undecidable,
 } from "./facts.ts";
 import { isZone, wallTime } from "./zones.ts";
@@ -507,7 +508,7 @@ function sentenceOf(error: unknown): string {
   if (error instanceof Undecidable) return error.message;
   const { code, summary } = error as { readonly code?: string; readonly summary?: string };
   const [, name] = /^No such key: (.*)$/s.exec(summary ?? "") ?? [];
-  if (name !== undefined) return `The request has no "${name.slice(0, 40)}".`;
+  if (name !== undefined) return `The request has no "${shown(name)}".`;
   if (code === "no_such_overload" || code === "no_matching_overload") {
     return "It compares or computes values of types that do not go together, such as a text and a number.";
   }

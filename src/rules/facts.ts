@@ -5,6 +5,7 @@ import { RULE_BODY_CHARS_MAX, RULE_BODY_DEPTH_MAX, RULES_STEPS_MAX } from "../co
 import { OTHER_METHOD, plainHeaderName } from "../core/method-overrides.ts";
 import { type SentTarget, sentTarget } from "../core/sent-target.ts";
 import type { Role } from "../core/roles.ts";
+import { maskText } from "../receipts/masking.ts";
 
 /** Why an expression can't be decided: a sentence. */
 export class Undecidable extends Error {}
@@ -193,8 +194,10 @@ function valueFor({ value, names }: Named, read: MemberNames, what: string): Fac
   return value;
 }
 
-function shown(name: string): string {
-  return name.length > 40 ? `${name.slice(0, 40)}…` : name;
+/** A name that a requester wrote, for sentences that are stored and told to all: a secret may stand in its place. */
+export function shown(name: string): string {
+  const masked = maskText(name.slice(0, NAME_CHARS_MAX), "public");
+  return masked.length > 40 ? `${masked.slice(0, 40)}…` : masked;
 }
 
 /** Throws where two names are equal but for case: of those, targets take either. */
@@ -206,6 +209,8 @@ function noteMember(name: string, names: Map<string, string>, what: string): voi
   }
   names.set(folded, name);
 }
+
+const NAME_CHARS_MAX = 1_000;
 
 function twice(name: string, what: string): Undecidable {
   return new Undecidable(`${what} has the name "${shown(name)}" twice.`);

@@ -86,6 +86,22 @@ test("what a rule says and compares is told to the account, and not to whoever h
   }
 });
 
+test("why a rule can't be decided has no secret of the request in it", async () => {
+  const secret = "sk_live_4eC39HqLyjWDarjtT1zdp7dc";
+  await rule({ methods: ["PUT"], when: "action.query.a == '1'" });
+  await rule({ when: "action.headers[action.body.name] == '1'" });
+  const twice = `https://api.example.com/pay?${secret}&${secret}`;
+  for (const request of [{ method: "PUT", url: twice }, { body: { name: secret } }]) {
+    const id = String((await created(request)).json["id"]);
+    for (const path of ["", "/timeline", "/facts"]) {
+      const { json } = await call("GET", `/v1/actions/${id}${path}`, undefined, KEYS.approver);
+      const text = JSON.stringify(json);
+      expect(text).toContain("can't be decided");
+      expect(text).not.toContain(secret);
+    }
+  }
+});
+
 test("an agent can't send callbacks by a retry to hosts that its rules do not see", async () => {
   const ids = await Promise.all(
     ["https://evil.example/x", "https://listed.example/x"].map(async (callback) => {
