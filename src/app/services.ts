@@ -81,7 +81,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const paused = new ActivePauses(pauses);
   const rules = new KnownRules(store.rules, clock);
   const grants = new KnownGrants({ grants: store.grants, accounts, team, clock, hashOf });
-  const grantService = createGrantService({ grants: store.grants, known: grants, clock, ids, hashOf });
+  const grantService = createGrantService({ grants: store.grants, known: grants, accounts, clock, ids, hashOf });
   const fresh = node === null ? {} : { freshMs: SHARED_FRESH_MS };
   const signingSecrets = createSigningSecrets({ accounts, signing: store.signing, secrets, log, ...fresh });
   const recipients = createRecipients({ accounts, callbackHosts, people, approvers: config.approvers });

@@ -798,6 +798,8 @@ export const GRANT_VARY_MAX = 5;
 /** A body that is longer, or has more values, can't be compared with another one. */
 export const GRANT_BODY_CHARS_MAX = 65_536;
 export const GRANT_FIELDS_MAX = 500;
+/** Of these, the form of a grant lists so many: each is up to two of the fields that a form may have. */
+export const GRANT_FIELDS_SHOWN_MAX = 40;
 
 /** Actions of a page that rules are tried on, and how many a dry run looks at, by default and at most. */
 export const DRY_RUN_PAGE_ACTIONS = 100;

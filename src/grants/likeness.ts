@@ -7,7 +7,7 @@ import { GRANT_BODY_CHARS_MAX, GRANT_FIELDS_MAX } from "../core/limits.ts";
 import { sentTarget } from "../core/sent-target.ts";
 
 /** A value in a JSON body, as it is written, and its path: `body.items[0].amount`. */
-interface Field {
+export interface Field {
   readonly path: string;
   readonly text: string;
 }
@@ -62,7 +62,7 @@ function bodyParts(request: ActionRequest, vary: ReadonlySet<string>): unknown {
 }
 
 /** The plain values of a JSON body under their paths; null: it is another body, or too large to be compared. */
-function fieldsOf(request: ActionRequest): readonly Field[] | null {
+export function fieldsOf(request: ActionRequest): readonly Field[] | null {
   const { body } = request;
   const member = bodyMemberOf(request);
   if (body === null || member === null || !isJsonMember(member) || body.length > GRANT_BODY_CHARS_MAX) return null;

@@ -4,7 +4,7 @@ import { jsonOf } from "../http/response.ts";
 import { GrantId, GrantList, serializeGrant } from "./schemas.ts";
 import type { GrantService } from "./service.ts";
 
-const GrantParams = pathParams(Type.Object({ id: GrantId }), "There is no such grant in force.");
+export const GrantParams = pathParams(Type.Object({ id: GrantId }), "There is no such grant in force.");
 
 /** What people allow agents for a while: an approval makes a grant. */
 export function grantRoutes({ grantService }: { readonly grantService: Pick<GrantService, "list" | "end"> }) {

@@ -1,3 +1,4 @@
+import type { AccountStore } from "../core/account-store.ts";
 import type { Action } from "../core/action.ts";
 import { auditOf } from "../core/audit.ts";
 import { DomainError, invalidFields, type Issue } from "../core/domain-error.ts";
@@ -11,18 +12,34 @@ import { fieldOf, likenessOf, numberOf } from "./likeness.ts";
 interface GrantServiceDeps extends Pick<AppContext, "clock" | "ids"> {
   readonly grants: GrantStore;
   readonly known: Pick<KnownGrants, "refresh">;
+  readonly accounts: Pick<AccountStore, "findKey">;
   readonly hashOf: (text: string) => string;
+}
+
+/** A grant with the name of its key. */
+export interface NamedGrant extends Grant {
+  readonly keyName: string;
 }
 
 /** Every use case of grants: whoever may approve makes them with an approval, sees and ends them. */
 export type GrantService = ReturnType<typeof createGrantService>;
 
-export function createGrantService({ grants, known, clock, ids, hashOf }: GrantServiceDeps) {
+export function createGrantService({ grants, known, accounts, clock, ids, hashOf }: GrantServiceDeps) {
+  const list = async (caller: Caller): Promise<readonly Grant[]> => {
+    authorize(caller, "approve");
+    return grants.list(caller.accountId, clock.now());
+  };
   return {
     /** Those in force, newest first. */
-    async list(caller: Caller): Promise<readonly Grant[]> {
-      authorize(caller, "approve");
-      return grants.list(caller.accountId, clock.now());
+    list,
+
+    /** The same with the names of their keys, which approvers can't list. */
+    async listNamed(caller: Caller): Promise<readonly NamedGrant[]> {
+      const found = await list(caller);
+      const keyIds = [...new Set(found.map(({ keyId }) => keyId))];
+      const keys = await Promise.all(keyIds.map((id) => accounts.findKey(caller.accountId, id)));
+      const names = new Map(keys.flatMap((key) => (key === null ? [] : [[key.id, key.name]])));
+      return found.map((grant) => ({ ...grant, keyName: names.get(grant.keyId) ?? grant.keyId }));
     },
 
     /** Nothing passes by it after this resolves. Throws `not_found`. */

@@ -2,6 +2,7 @@ import { DECISIONS } from "../core/action.ts";
 import { wholeAttempt } from "../core/attempts.ts";
 import { choiceInForm, NOT_DECIDED, requestInForm } from "./decision-form.tsx";
 import { answerForm, type ById } from "./forms.tsx";
+import { APPROVE_MORE, refusedDecision, termsInForm } from "./grant-form.tsx";
 import { asSent, maskedPause } from "../receipts/masked-action.ts";
 import { maskedAttempts, see } from "../receipts/see.ts";
 import { mayDo, viewerOf } from "../core/roles.ts";
@@ -40,7 +41,7 @@ export function actionPageRoutes(deps: ActionPageRouteDeps) {
     .post(`${PATH}/reveal`, reveal(deps), hooks);
 }
 
-interface ActionView extends Pick<ActionProps, "problem" | "reason"> {
+interface ActionView extends Pick<ActionProps, "problem" | "reason" | "grant"> {
   /** Which attempt it shows. */
   readonly search?: string;
 }
@@ -83,7 +84,7 @@ function body({ actionService }: ActionPageRouteDeps): AnswerById {
 const SHOWN_ON_PAGE: ReadonlySet<ErrorCode> = new Set([...NOT_DECIDED, "not_retryable"]);
 
 /** What the page offers. `retry_and_approve` starts a new run and approves it at once. */
-const CHOICES = [...DECISIONS, "cancel", "send_now", "retry", "retry_and_approve"] as const;
+const CHOICES = [...DECISIONS, APPROVE_MORE, "cancel", "send_now", "retry", "retry_and_approve"] as const;
 
 function decide(deps: ActionPageRouteDeps): AnswerById {
   const { approve, cancel, retry, sendNow } = deps.actionService;
@@ -96,6 +97,7 @@ function decide(deps: ActionPageRouteDeps): AnswerById {
       const asHeld = { run, isHeld: true, digest };
       const asShown = { run, isHeld: false, digest };
       if (decision === "approve") await approve(caller, id, reason, asHeld);
+      else if (decision === APPROVE_MORE) await approve(caller, id, reason, asHeld, termsInForm(form));
       else if (decision === "reject") await cancel(caller, id, reason, asHeld);
       else if (decision === "cancel") await cancel(caller, id, reason, asShown);
       else if (decision === "send_now") await sendNow(caller, id, reason, asShown);
@@ -107,8 +109,7 @@ function decide(deps: ActionPageRouteDeps): AnswerById {
       }
       return actionPath(id);
     },
-    ({ person, params }, { problem, values }) =>
-      actionHtml(deps, person, params.id, { problem, reason: values.get("reason") }),
+    ({ person, params }, refused) => actionHtml(deps, person, params.id, refusedDecision(refused)),
     SHOWN_ON_PAGE,
   );
 }

@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
-import { mayDo } from "../core/roles.ts";
+import type { ActionPolicy } from "../core/action-policy.ts";
+import { mayDo, type Role } from "../core/roles.ts";
 import { awaitsRunAt } from "../core/action.ts";
 import type { PastAttempt } from "../core/attempts.ts";
 import { pathOf } from "../core/search.ts";
@@ -17,10 +18,11 @@ import { CopiedText } from "../ui/controls.tsx";
 import { callText, RevealForm, Risks } from "./decide.tsx";
 import { DecisionForm } from "./decision-form.tsx";
 import { actionPath, ACTIONS_PATH, Layout, render } from "../ui/layout.tsx";
-import { Card, Dot, Notice, PageHead, Problem, StatusDot, UntrustedText } from "../ui/parts.tsx";
+import { Card, Dot, Name, Notice, PageHead, Problem, sentence, StatusDot, UntrustedText } from "../ui/parts.tsx";
 import { PausedNotice } from "./pauses.tsx";
 import { RequestView, ResponseView, UntrustedUrl } from "./request.tsx";
 import { RequestPane } from "./request-pane.tsx";
+import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { lastDecision, type PageUser } from "../ui/text.ts";
 import { History } from "./timeline.tsx";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
@@ -102,7 +104,19 @@ function State({ action, timeline, role, now, pause, user }: ActionProps) {
       ) : (
         <Story action={action} timeline={timeline} role={role} now={now} />
       )}
+      {action.policy?.by === "grant" ? <AllowedBy policy={action.policy} role={role} /> : null}
     </div>
+  );
+}
+
+function AllowedBy({ policy: { name, reason }, role }: { readonly policy: ActionPolicy; readonly role: Role }) {
+  return (
+    <p class="story quiet">
+      Allowed by <Name text={name ?? ""} />
+      ’s grant
+      {reason === null ? "." : sentence`: ${<UntrustedText text={reason} />}`}
+      {mayDo(role, "approve") ? sentence` · ${<a href={SETTINGS_PATHS.grants}>All grants</a>}` : null}
+    </p>
   );
 }
 
@@ -117,7 +131,7 @@ function Status({ action }: { readonly action: SeenAction }) {
 }
 
 /** A held request with its risks, and the decision for whoever may make it. */
-function Held({ action, history, digest, user, now, problem, reason }: ActionProps) {
+function Held({ action, history, digest, user, now, problem, reason, grant }: ActionProps) {
   if (history === null) return null;
   return (
     <section class="card asked-card part part-request" aria-labelledby="request">
@@ -134,6 +148,7 @@ function Held({ action, history, digest, user, now, problem, reason }: ActionPro
         isWhole
         problem={problem}
         reason={reason}
+        grant={grant}
       />
     </section>
   );

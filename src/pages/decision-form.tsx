@@ -10,6 +10,8 @@ import type { Form } from "../http/request.ts";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Problem } from "../ui/parts.tsx";
 import { number, type PageUser } from "../ui/text.ts";
+import type { FormState } from "./forms.tsx";
+import { GrantFold, type GrantOffer } from "./grant-form.tsx";
 
 /** What every page has on which a person decides. */
 export interface DecisionPageProps {
@@ -18,6 +20,8 @@ export interface DecisionPageProps {
   /** What was wrong with the form before. The input is kept. */
   readonly problem?: string | undefined;
   readonly reason?: string | undefined;
+  /** What was typed to allow more calls, and what is wrong with it. */
+  readonly grant?: FormState | undefined;
 }
 
 interface DecisionFormProps {
@@ -41,9 +45,12 @@ interface DecisionFormProps {
   readonly folded: number;
   /** Where scripts run, Approve waits until the end was in view and nothing is folded. */
   readonly isAtEnd?: boolean;
+  /** What an approval can allow besides; null: nothing. */
+  readonly offer?: GrantOffer | null;
   /** What was wrong with the form before. The input is kept. */
   readonly problem?: string | undefined;
   readonly reason?: string | undefined;
+  readonly grant?: FormState | undefined;
 }
 
 /**
@@ -52,12 +59,20 @@ interface DecisionFormProps {
  */
 export function DecisionForm(props: DecisionFormProps) {
   const { user, path, requests, fields = [], main = "approve", what, extent, question, unread, folded } = props;
-  const { isAtEnd = false, problem, reason = "" } = props;
+  const { isAtEnd = false, offer = null, problem, reason = "", grant } = props;
   const id = requests[0]?.id ?? "";
   const hotkey = (key: "a" | "r", verb: string) =>
     question === undefined ? undefined : { key, question: `${verb} ${question}?` };
   // The number of lines is enough in the button: the page has the number of characters.
   const [unreadLines = ""] = unread?.split(" (") ?? [];
+  /* What is not on the page, and what is closed: each goes away once it was loaded or opened (base.css). */
+  const rest = (
+    <>
+      {unread === null ? null : <span class="decide-rest decide-unread">{`, with ${unreadLines} not shown`}</span>}
+      {user === null || isAtEnd ? null : <span class="decide-rest" data-below="" hidden />}
+      {folded === 0 ? null : <span class="decide-rest decide-folded">{`, with ${number(folded)} folded`}</span>}
+    </>
+  );
   const approve = (
     <Button
       name="decision"
@@ -66,12 +81,9 @@ export function DecisionForm(props: DecisionFormProps) {
       hotkey={hotkey("a", "Approve")}
       waitsFor={isAtEnd ? `why-${id}` : undefined}
     >
-      {/* What is not on the page, and what is closed: each goes away once it was loaded or opened (base.css). */}
       <span>
         {`Approve${what === undefined ? "" : ` ${what}`}${extent === undefined ? "" : ` · ${extent}`}`}
-        {unread === null ? null : <span class="decide-rest decide-unread">{`, with ${unreadLines} not shown`}</span>}
-        {user === null || isAtEnd ? null : <span class="decide-rest" data-below="" hidden />}
-        {folded === 0 ? null : <span class="decide-rest decide-folded">{`, with ${number(folded)} folded`}</span>}
+        {rest}
       </span>
     </Button>
   );
@@ -89,8 +101,10 @@ export function DecisionForm(props: DecisionFormProps) {
         </p>
       )}
       <div class="decide-row">
+        {/* First, since Enter in a field presses the first button of its form. */}
+        {offer === null ? null : <GrantFold offer={offer} typed={grant} rest={rest} />}
         {main === "approve" ? [approve, reject] : [reject, approve]}
-        <details class="decide-note" open={reason !== "" || problem !== undefined}>
+        <details class="decide-note" open={reason !== "" || (problem !== undefined && grant === undefined)}>
           <summary>
             <span class="on-wide">Add a note</span>
             <span class="on-narrow">Note</span>

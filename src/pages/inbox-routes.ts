@@ -1,5 +1,6 @@
 import { choiceInForm, NOT_DECIDED, requestInForm, requestsInForm } from "./decision-form.tsx";
 import { answerForm, type ById } from "./forms.tsx";
+import { APPROVE_MORE, refusedDecision, termsInForm } from "./grant-form.tsx";
 import { viewerOf } from "../core/roles.ts";
 import { type Action, DECISIONS } from "../core/action.ts";
 import { isHeldIn } from "../core/changes.ts";
@@ -64,7 +65,7 @@ export function inboxRoutes(deps: InboxRouteDeps) {
     );
 }
 
-interface InboxRequest extends Pick<InboxProps, "problem" | "reason"> {
+interface InboxRequest extends Pick<InboxProps, "problem" | "reason" | "grant"> {
   readonly person: Person;
   readonly search: string;
 }
@@ -150,17 +151,21 @@ function decideHere(deps: InboxRouteDeps): AnswerById {
     formOf,
     async ({ context, person, params, form }) => {
       const id = actionIdOf(context, params);
-      const { decision, reason } = choiceInForm(form, DECISIONS);
-      const { run, digest } = requestInForm(form, id);
-      const decide = decision === "approve" ? actionService.approve : actionService.cancel;
-      await decide(person.caller, id, reason, { run, isHeld: true, digest }).catch((error: unknown) => {
-        if (!isAlreadyDecided(error)) throw error;
-      });
+      const { decision, reason } = choiceInForm(form, [...DECISIONS, APPROVE_MORE]);
+      const shown = { ...requestInForm(form, id), isHeld: true };
+      // Whoever allowed more has to hear that somebody else was first: no more is allowed then.
+      if (decision === APPROVE_MORE) await actionService.approve(person.caller, id, reason, shown, termsInForm(form));
+      else {
+        const decide = decision === "approve" ? actionService.approve : actionService.cancel;
+        await decide(person.caller, id, reason, shown).catch((error: unknown) => {
+          if (!isAlreadyDecided(error)) throw error;
+        });
+      }
       return decidedPath([id], context.search);
     },
-    async ({ context: { search }, person, params }, { problem, values }) => {
+    async ({ context: { search }, person, params }, refused) => {
       const pane = await paneOf(deps, person, params.id);
-      return inboxHtml(deps, { person, search, problem, reason: values.get("reason") }, () => pane);
+      return inboxHtml(deps, { person, search, ...refusedDecision(refused) }, () => pane);
     },
     NOT_DECIDED,
   );

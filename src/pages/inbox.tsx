@@ -119,7 +119,7 @@ interface PaneProps extends InboxProps {
   readonly alike: LookAlikes | null;
 }
 
-function Pane({ pane, user, query, inbox, now, problem, reason, alike }: PaneProps) {
+function Pane({ pane, user, query, inbox, now, problem, reason, grant, alike }: PaneProps) {
   if (pane.kind === "request") {
     const path = requestPath(query, pane.action.id);
     return (
@@ -132,13 +132,15 @@ function Pane({ pane, user, query, inbox, now, problem, reason, alike }: PanePro
         now={now}
         problem={problem}
         reason={reason}
+        grant={grant}
       />
     );
   }
   if (pane.kind === "review") return <ReviewPane {...pane} user={user} now={now} problem={problem} reason={reason} />;
   if (pane.kind === "decided") {
     const next = nextWaiting(inbox.actions, pane.decided.action.id);
-    return <DecidedPane decided={pane.decided} nextPath={next === null ? null : requestPath(query, next.id)} />;
+    const nextPath = next === null ? null : requestPath(query, next.id);
+    return <DecidedPane decided={pane.decided} nextPath={nextPath} problem={problem} />;
   }
   return null;
 }

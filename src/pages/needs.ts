@@ -71,7 +71,7 @@ export interface PageNeeds extends CreateRules {
   /** The server's settings that this caller can see. */
   readonly rulesFor: (caller: Caller) => Promise<EffectiveSettings>;
   readonly receiptPath: (actionId: string) => string;
-  readonly grantService: Pick<GrantService, "list" | "end">;
+  readonly grantService: Pick<GrantService, "list" | "listNamed" | "end">;
   readonly ruleService: RuleService;
   readonly secrets: Pick<Secrets, "newToken" | "open" | "seal">;
   readonly clock: Clock;

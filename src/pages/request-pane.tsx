@@ -12,11 +12,12 @@ import { BEGINNING, limitsOnPage, type PageBody, pageBody } from "../ui/body-vie
 import { bodyPath } from "./body-page.tsx";
 import { Copied, CopiedText } from "../ui/controls.tsx";
 import { callText, factValue, HeldByRules, HiddenValues, RISK_WORDS, Risks } from "./decide.tsx";
+import { grantOffer } from "./grant-form.tsx";
 import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { actionPath } from "../ui/layout.tsx";
 import { DecidedBy, type DecidedRequest, Outcome, RequestTitle } from "./outcome.tsx";
-import { Ago, LinkButton, sentence, TimeInWords, UntrustedText } from "../ui/parts.tsx";
+import { Ago, LinkButton, Problem, sentence, TimeInWords, UntrustedText } from "../ui/parts.tsx";
 import { RequestParts, UntrustedUrl } from "./request.tsx";
 import { type PageUser, waitingText } from "../ui/text.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
@@ -46,7 +47,8 @@ interface RequestPaneProps extends HeldRequest, DecisionPageProps {
 }
 
 /** One held request with everything that its approver has to see, and the decision. */
-export function RequestPane({ user, now, path, isWhole, alike = null, problem, reason, ...held }: RequestPaneProps) {
+export function RequestPane(props: RequestPaneProps) {
+  const { user, now, path, isWhole, alike = null, problem, reason, grant, ...held } = props;
   const action = asSent(held.action);
   const mayDecide = mayDo(user.role, "approve");
   const body = pageBody(action, isWhole ? limitsOnPage(action) : BEGINNING);
@@ -83,8 +85,10 @@ export function RequestPane({ user, now, path, isWhole, alike = null, problem, r
           question={callText(action)}
           unread={body?.rest ?? null}
           folded={body?.folded ?? 0}
+          offer={grantOffer(held.action)}
           problem={problem}
           reason={reason}
+          grant={grant}
         />
       ) : (
         <p class="request-body quiet">Your role can’t decide: approvers and owners of the account can.</p>
@@ -251,15 +255,18 @@ function isLong({ name, value }: Fact): boolean {
 export function DecidedPane({
   decided,
   nextPath,
+  problem,
 }: {
   readonly decided: DecidedRequest;
   /** Of the next request that waits; null: none does. */
   readonly nextPath: string | null;
+  readonly problem: string | undefined;
 }) {
   const action = asSent(decided.action);
   return (
     <div id={`of-${action.id}`} class="request">
       <div class="request-body decided">
+        <Problem text={problem} />
         <h2>
           <RequestTitle action={action} />
         </h2>

@@ -36,6 +36,7 @@ import { receiptRoutes } from "./receipt-routes.ts";
 import { resendRoutes } from "./resend-routes.ts";
 import { rulePages } from "./rules.tsx";
 import { notificationPages } from "./notifications.tsx";
+import { grantPages } from "./grants.tsx";
 import { pausePages } from "./pauses.tsx";
 import { serverPages } from "./settings.tsx";
 import { signingPages } from "./signing.tsx";
@@ -64,6 +65,7 @@ export function createPages(needs: PageNeeds) {
     keyListPages(deps),
     newKeyPages(deps),
     rulePages(deps),
+    grantPages(deps),
     pausePages(deps),
     hostPages(deps),
     callbackHostPages(deps),

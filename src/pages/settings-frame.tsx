@@ -15,6 +15,7 @@ export const SETTINGS_PATHS = {
   notifications: "/settings/notifications",
   audit: "/audit",
   rules: "/settings/rules",
+  grants: "/settings/grants",
   hosts: "/settings/hosts",
   callbackHosts: "/settings/callback-hosts",
   pauses: PAUSES_PATH,
@@ -27,6 +28,7 @@ export type SectionName =
   | "Account and login"
   | "People"
   | "Rules"
+  | "Grants"
   | "Pauses"
   | "Callback hosts"
   | "Hosts"
@@ -40,7 +42,7 @@ interface Section {
   readonly name: SectionName;
   readonly path: string;
   readonly icon: IconName;
-  readonly needs: "read" | "manage";
+  readonly needs: "read" | "approve" | "manage";
 }
 
 /** The sections of the settings by subject, each for whose role allows something there. Keys are in the main navigation. */
@@ -56,6 +58,7 @@ const GROUPS: readonly { readonly title: string; readonly sections: readonly Sec
     title: "Agents",
     sections: [
       { name: "Rules", path: SETTINGS_PATHS.rules, icon: "rules", needs: "read" },
+      { name: "Grants", path: SETTINGS_PATHS.grants, icon: "check", needs: "approve" },
       { name: "Pauses", path: SETTINGS_PATHS.pauses, icon: "pause", needs: "manage" },
       { name: "Callback hosts", path: SETTINGS_PATHS.callbackHosts, icon: "external", needs: "manage" },
     ],

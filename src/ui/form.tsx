@@ -161,8 +161,8 @@ export function ReasonField(props: Pick<FieldProps, "hint" | "idSuffix"> & { rea
 
 interface SelectProps extends Omit<LabelledProps, "id" | "children"> {
   readonly name: string;
-  /** The first option, whose value is empty. */
-  readonly none: string;
+  /** The first option, whose value is empty. Left out: one of the others is always chosen. */
+  readonly none?: string;
   readonly options: readonly (readonly [value: string, label: string])[];
   readonly chosen: string | null | undefined;
 }
@@ -171,7 +171,7 @@ export function Select({ name, none, options, chosen, ...labelled }: SelectProps
   return (
     <Labelled id={name} {...labelled}>
       <select id={name} name={name} aria-describedby={describedBy({ id: name, ...labelled })}>
-        <option value="">{none}</option>
+        {none === undefined ? null : <option value="">{none}</option>}
         {options.map(([value, label]) => (
           <option value={value === label ? undefined : value} selected={value === chosen}>
             {label}

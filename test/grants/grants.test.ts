@@ -106,6 +106,8 @@ describe("a grant", () => {
     await call("DELETE", `/v1/keys/${idOf(maker)}`);
     expect(await statusOf(paid(100))).toBe("awaiting_approval");
 
+    // Newer than the other, which is still listed.
+    app.engine.clock.advance(1);
     await allowed({ minutes: 10, calls: 9 });
     // The other one is as old.
     const mine = (await grants()).find(({ created_by: by }) => by === "key:approver");

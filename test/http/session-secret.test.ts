@@ -40,6 +40,7 @@ const FORMS: readonly (readonly [path: string, fields: Fields])[] = [
   [`/keys/${KNOWN_KEY_ID}/revoke`, { unfinished: "keep" }],
   ["/keys/key_owner/test", { key: KEYS.owner }],
   ["/settings/server/mail-test", {}],
+  ["/settings/grants/grt_01known/end", {}],
   ["/settings/pauses", { scope: "account" }],
   [`/settings/pauses/${KNOWN_PAUSE_ID}/resume`, {}],
   ["/settings/signing-secret", { origin: "https://a.example", for: "calls" }],

@@ -114,6 +114,7 @@ export function stubDeps(calls: string[] = []): Stubs {
     ruleService: stubRuleService(calls),
     grantService: {
       list: () => Promise.resolve([]),
+      listNamed: () => Promise.resolve([]),
       end(_caller, id) {
         calls.push(`end grant ${id}`);
         return Promise.resolve();

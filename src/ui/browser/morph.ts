@@ -1,10 +1,11 @@
 import { drawer } from "./drawer.ts";
 
-/** What a person has typed, chosen or opened stays through an update. */
+/** What a person has typed, chosen or opened stays through an update, and what was wrong with it. */
 export function keepInputs(): void {
   Object.assign(Idiomorph.defaults.callbacks, {
     beforeNodeMorphed: (old: Node, next: Node) =>
-      !(old instanceof HTMLFormElement && isTouched(old)) && !isLoadedPart(old, next),
+      !(old instanceof HTMLFormElement && (isTouched(old) || old.querySelector(".notice-bad") !== null)) &&
+      !isLoadedPart(old, next),
     beforeNodeRemoved: (old: Node) => !(old instanceof Element) || !keepsInput(old),
     // The server sends everything closed and nothing chosen. Hidden fields say what a form is for: they go with what is shown.
     beforeAttributeUpdated: (name: string, element: Element) => {

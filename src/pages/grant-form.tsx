@@ -1,0 +1,199 @@
+/** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
+import { bodyCheck } from "../api/schema-helpers.ts";
+import { invalidFields, type Issue } from "../core/domain-error.ts";
+import type { GrantTerms } from "../core/grant.ts";
+import { GRANT_CALLS_MAX, GRANT_FIELDS_SHOWN_MAX, GRANT_VARY_MAX } from "../core/limits.ts";
+import { type Field as BodyField, fieldsOf, numberOf } from "../grants/likeness.ts";
+import { GrantTermsJson } from "../grants/schemas.ts";
+import type { Form } from "../http/request.ts";
+import { MASK } from "../receipts/mask-rules.ts";
+import type { MaskedAction } from "../receipts/seen-action.ts";
+import { visibleText } from "../receipts/visible-text.ts";
+import { Button, Field, Select } from "../ui/form.tsx";
+import { UntrustedText } from "../ui/parts.tsx";
+import { number } from "../ui/text.ts";
+import { EMPTY_FORM, type FormState, numberIn, type RefusedForm } from "./forms.tsx";
+
+/** The choice of a decision that approves one request and makes a grant. */
+export const APPROVE_MORE = "approve_more";
+
+/** What may differ in the calls that an approval allows besides. */
+export interface GrantOffer {
+  readonly fields: readonly BodyField[];
+  /** Whether its body has more of them. */
+  readonly isCut: boolean;
+}
+
+/**
+ * What whoever approves a held action can allow besides; null: nothing, since the grant would lift neither a hold of a key nor
+ * that of a rule. Hidden values can't be let differ: nobody sees what they are.
+ */
+export function grantOffer(action: MaskedAction): GrantOffer | null {
+  const { policy, keyId } = action;
+  if (keyId === "" || (policy?.by !== "key" && policy?.by !== "rule")) return null;
+  const fields = (fieldsOf(action) ?? []).filter(
+    ({ path, text }) => path.length <= PATH_CHARS_MAX && !path.includes(MASK) && !text.includes(MASK),
+  );
+  return { fields: fields.slice(0, GRANT_FIELDS_SHOWN_MAX), isCut: fields.length > GRANT_FIELDS_SHOWN_MAX };
+}
+
+/** The bound of the schema. */
+const PATH_CHARS_MAX = 200;
+
+/** The shortest comes first: it is chosen until somebody chooses another. */
+const DURATIONS = [
+  ["15", "15 minutes"],
+  ["60", "1 hour"],
+  ["480", "8 hours"],
+  ["10080", "7 days"],
+] as const;
+
+const CALLS = "20";
+
+interface GrantFoldProps {
+  readonly offer: GrantOffer;
+  /** Undefined: nothing was typed yet, and it is closed. */
+  readonly typed: FormState | undefined;
+  /** What of the request was not read yet, at the end of its button. */
+  readonly rest: Child;
+}
+
+/** Closed until somebody opens it, and never chosen before: an approval is for one request. */
+export function GrantFold({ offer: { fields, isCut }, typed, rest }: GrantFoldProps) {
+  const state = typed ?? EMPTY_FORM;
+  return (
+    <details class="decide-grant" open={typed !== undefined}>
+      <summary>Allow more calls like this</summary>
+      <div class="grant">
+        <p class="small">
+          Approves this one, and lets calls like it through without asking, for a while. Everything that is not ticked
+          has to be equal: key, method, target, headers and the rest of the body.
+        </p>
+        <div class="grant-terms">
+          <Select
+            name="minutes"
+            label="For how long"
+            options={DURATIONS}
+            chosen={state.values.get("minutes") ?? DURATIONS[0][0]}
+            problem={problemAt(state, "minutes")}
+          />
+          <Field
+            name="calls"
+            label="How many calls"
+            value={state.values.get("calls") ?? CALLS}
+            problem={problemAt(state, "calls")}
+            autocomplete="off"
+          />
+        </div>
+        {fields.length === 0 ? null : (
+          <fieldset
+            class="grant-vary"
+            aria-describedby={problemAt(state, "vary") === null ? undefined : "vary-problem"}
+          >
+            <legend>May differ</legend>
+            {problemAt(state, "vary") === null ? null : (
+              <p id="vary-problem" class="problem small">
+                {problemAt(state, "vary")}
+              </p>
+            )}
+            {fields.map((field, at) => (
+              <VaryRow field={field} at={at} state={state} />
+            ))}
+            {isCut ? <p class="quiet small">{`Only the first ${fields.length} values are listed.`}</p> : null}
+          </fieldset>
+        )}
+      </div>
+      <div class="buttons">
+        <Button name="decision" value={APPROVE_MORE} look="plain">
+          <span>Approve and allow more{rest}</span>
+        </Button>
+      </div>
+    </details>
+  );
+}
+
+function VaryRow({
+  field: { path, text },
+  at,
+  state,
+}: {
+  readonly field: BodyField;
+  readonly at: number;
+  readonly state: FormState;
+}) {
+  const present = numberOf(text) === null ? null : text;
+  return (
+    <div class="grant-field" role="group" aria-label={visibleText(memberName(path))}>
+      <label class="check">
+        <input type="checkbox" name={`vary_${at}`} value={path} checked={state.values.get(`vary_${at}`) === path} />
+        <span>
+          <UntrustedText text={memberName(path)} />{" "}
+          <code class="quiet">
+            <UntrustedText text={text.length > VALUE_CHARS ? `${text.slice(0, VALUE_CHARS)}…` : text} />
+          </code>
+        </span>
+      </label>
+      {present === null ? null : (
+        <Field
+          name={`most_${at}`}
+          label="at most"
+          value={state.values.get(`most_${at}`) ?? present}
+          problem={problemAt(state, `max.${path}`)}
+          autocomplete="off"
+        />
+      )}
+    </div>
+  );
+}
+
+/** More of a value stands in the request above. */
+const VALUE_CHARS = 60;
+
+/** A path without the word that all of them begin with. */
+export function memberName(path: string): string {
+  return path === "body" ? path : path.replace(/^body\.?/, "");
+}
+
+const checkTerms = bodyCheck(GrantTermsJson);
+
+/** What a form allows besides. What is typed beside a member that is not ticked is left out. Throws `validation_error`. */
+export function termsInForm(form: Form): GrantTerms {
+  const issues: Issue[] = [];
+  const minutes = DURATIONS.find(([value]) => value === form.get("minutes"))?.[0];
+  if (minutes === undefined) issues.push({ field: "minutes", message: "Choose for how long." });
+  const calls = numberIn((form.get("calls") ?? "").trim());
+  if (typeof calls === "string" || !Number.isInteger(calls) || calls < 1 || calls > GRANT_CALLS_MAX) {
+    issues.push({ field: "calls", message: `Enter a whole number from 1 to ${number(GRANT_CALLS_MAX)}.` });
+  }
+  const vary: string[] = [];
+  const max: (readonly [path: string, most: number])[] = [];
+  for (let at = 0; at < GRANT_FIELDS_SHOWN_MAX; at += 1) {
+    const path = form.get(`vary_${at}`);
+    if (path === undefined) continue;
+    vary.push(path);
+    const typed = form.get(`most_${at}`)?.trim();
+    if (typed === undefined) continue;
+    const most = numberOf(typed);
+    if (most !== null) max.push([path, most]);
+    else issues.push({ field: `max.${path}`, message: "Enter a number from 0 with at most 3 decimals." });
+  }
+  if (vary.length > GRANT_VARY_MAX) issues.push({ field: "vary", message: `Tick at most ${GRANT_VARY_MAX}.` });
+  if (issues.length > 0) throw invalidFields(issues);
+  return checkTerms({ minutes: Number(minutes), calls, vary, max: Object.fromEntries(max) });
+}
+
+/** What stands at a field of the form: the service calls it `grant.calls`, the form `calls`. */
+function problemAt({ issues }: FormState, name: string): string | null {
+  return issues.find(({ field }) => field === name || field === `grant.${name}`)?.message ?? null;
+}
+
+/** A decision that was refused: what is wrong with a grant stands at its fields, all else above the buttons. */
+export function refusedDecision({ values, issues, problem, code }: RefusedForm) {
+  const reason = values.get("reason");
+  if (values.get("decision") !== APPROVE_MORE) return { problem, reason };
+  const others = issues.filter(({ field }) => !/^(grant\.)?(minutes$|calls$|vary$|max\.)/.test(field));
+  const said = issues.length === 0 ? problem : others.map(({ message }) => message).join(" ");
+  const nothing = code === "validation_error" ? "It was not approved." : "";
+  return { problem: [nothing, said].filter(Boolean).join(" "), reason, grant: { values, issues, problem } };
+}

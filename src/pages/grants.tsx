@@ -1,0 +1,146 @@
+/** @jsxImportSource hono/jsx */
+import { describeActor } from "../core/roles.ts";
+import { GrantParams } from "../grants/routes.ts";
+import type { NamedGrant } from "../grants/service.ts";
+import { DomainError } from "../core/domain-error.ts";
+import { page } from "../http/response.ts";
+import { createPersonRoutes, type Person } from "../http/session.ts";
+import { EmptyState } from "../ui/controls.tsx";
+import { Button, PostForm } from "../ui/form.tsx";
+import { actionPath } from "../ui/layout.tsx";
+import { Facts, LinkButton, Name, sentence, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { number } from "../ui/text.ts";
+import { answerForm, type ById, unlessGone } from "./forms.tsx";
+import { memberName } from "./grant-form.tsx";
+import type { PageDeps } from "./needs.ts";
+import { List, None, RowLink, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
+
+const GRANTS_PATH = SETTINGS_PATHS.grants;
+
+const INTRO =
+  "What people have allowed with an approval: for a while, calls like the one that they approved are sent without asking. Everything else about them has to be equal.";
+
+function grantsPage(user: Person, grants: readonly NamedGrant[], now: Date): string {
+  return settingsFrame({
+    user,
+    section: "Grants",
+    title: "Grants",
+    intro: INTRO,
+    now,
+    children: (
+      <List
+        title="Grants in force"
+        rows={grants}
+        columns={[
+          ["Key", (grant) => <KeyOf grant={grant} />, "wide"],
+          ["May differ", (grant) => <Varies of={grant} />],
+          ["Used", usedText],
+          ["Ends", ({ expiresAt }) => <UntilTime at={expiresAt} now={now} />],
+        ]}
+        actions={({ id, keyName }) => (
+          <RowLink href={endPath(id)} name="End" of={sentence`the grant of ${<UntrustedText text={keyName} />}`} />
+        )}
+        empty={
+          <EmptyState icon="check" title="No grant is in force">
+            <p>Each held call is asked about. When you approve one, you can allow more calls like it for a while.</p>
+          </EmptyState>
+        }
+      />
+    ),
+  });
+}
+
+function KeyOf({ grant: { keyName, createdBy, actionId } }: { readonly grant: NamedGrant }) {
+  return (
+    <>
+      <Name text={keyName} />
+      <span class="says">
+        Made by <UntrustedText text={describeActor(createdBy).name} /> with{" "}
+        <a href={actionPath(actionId)}>the approval of an action</a>
+      </span>
+    </>
+  );
+}
+
+function usedText({ used, calls }: NamedGrant): string {
+  return `${number(used)} of ${number(calls)} ${calls === 1 ? "call" : "calls"} used`;
+}
+
+function Varies({ of: { vary, max } }: { readonly of: NamedGrant }) {
+  if (vary.length === 0) return <None>All is equal</None>;
+  return (
+    <>
+      {vary.map((path, at) => (
+        <>
+          {at === 0 ? "" : ", "}
+          <UntrustedText text={memberName(path)} />
+          {max[path] === undefined ? null : ` ≤ ${max[path]}`}
+        </>
+      ))}
+    </>
+  );
+}
+
+function endPath(id: string): string {
+  return `${GRANTS_PATH}/${id}/end`;
+}
+
+/** Asks for confirmation before a grant ends. */
+function endPage(user: Person, grant: NamedGrant, now: Date): string {
+  const { id, keyName, expiresAt, createdAt, createdBy, actionId } = grant;
+  return settingsFrame({
+    user,
+    section: "Grants",
+    title: "End this grant?",
+    intro: "Calls like this are held again at once, on every node. What it has let through already is not stopped.",
+    back: { href: GRANTS_PATH, name: "Grants" },
+    now,
+    children: (
+      <PostForm user={user} action={endPath(id)} class="card">
+        <Facts
+          rows={[
+            ["Key", <Name text={keyName} />],
+            ["May differ", <Varies of={grant} />],
+            ["Used", usedText(grant)],
+            ["Until", <Time at={expiresAt} />],
+            ["Made", <Time at={createdAt} />],
+            ["By", <Name text={describeActor(createdBy).name} />],
+            ["From", <a href={actionPath(actionId)}>{actionId}</a>],
+          ]}
+        />
+        <div class="buttons">
+          <Button look="danger">End grant</Button>
+          <LinkButton href={GRANTS_PATH}>Cancel</LinkButton>
+        </div>
+      </PostForm>
+    ),
+  });
+}
+
+/** The pages of grants, with the same service as /v1/grants. They work without script. */
+export function grantPages({
+  grantService,
+  personOf,
+  formOf,
+  clock,
+}: Pick<PageDeps, "personOf" | "formOf" | "grantService" | "clock">) {
+  const end = answerForm<ById>(formOf, async ({ person, params: { id } }) => {
+    await unlessGone(grantService.end(person.caller, id));
+    return GRANTS_PATH;
+  });
+  const hooks = { params: GrantParams };
+  return createPersonRoutes(personOf)
+    .get(GRANTS_PATH, async ({ person }) =>
+      page("own", grantsPage(person, await grantService.listNamed(person.caller), clock.now())),
+    )
+    .get(
+      `${GRANTS_PATH}/:id/end`,
+      async ({ person, params: { id } }) => {
+        const grant = (await grantService.listNamed(person.caller)).find((one) => one.id === id);
+        if (grant === undefined) throw new DomainError("not_found", "There is no such grant in force.");
+        return page("own", endPage(person, grant, clock.now()));
+      },
+      hooks,
+    )
+    .post(`${GRANTS_PATH}/:id/end`, end, hooks);
+}
