@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { GRANT_FIELDS_SHOWN_MAX } from "../../src/core/limits.ts";
 import { hiddenIn } from "../support/forms.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
-import { ANN, signedIn } from "./signed-in.ts";
+import { ANN, cookiesIn, SESSION_SECRET, signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
 
 let app: RealServer;
@@ -167,6 +167,61 @@ describe.each(PLACES)("the decision on %s", (place) => {
     const answer = await ann.send(place + id, { ...hidden, ...MORE });
     expect([answer.status, await grants()]).toEqual([409, []]);
     expect(textOf(await answer.text())).toContain(`Action ${id} no longer awaits`);
+  });
+});
+
+/** Somebody with this role, in a browser. */
+async function joined(role: string) {
+  const invited = await call("POST", "/v1/invitations", { email: `${role}@example.com`, role }, KEYS.owner);
+  const { link } = JSON.parse(invited.text) as { readonly link: string };
+  const post = (path: string, fields: Readonly<Record<string, string>>, cookie = "") =>
+    fetch(app.url + path, {
+      method: "POST",
+      redirect: "manual",
+      headers: { cookie, origin: app.origin },
+      body: new URLSearchParams({ session_secret: SESSION_SECRET, ...fields }),
+    });
+  const answer = await post(new URL(link).pathname, { password: "a password of theirs" });
+  const cookie = cookiesIn(answer).find((one) => one.startsWith("outgate_session=")) ?? "";
+  const get = async (path: string) => {
+    const { status, text } = await fetch(app.url + path, { headers: { cookie } }).then(async (page) => ({
+      status: page.status,
+      text: await page.text(),
+    }));
+    return { status, html: text };
+  };
+  return { get, post: (path: string, fields: Readonly<Record<string, string>>) => post(path, fields, cookie) };
+}
+
+describe("a person's role", () => {
+  test("lets approvers make, see and end grants", async () => {
+    const approver = await joined("approver");
+    const path = `/approvals/${await held()}`;
+    const { html } = await approver.get(path);
+    expect(foldOf(html)).toContain("Allow more calls like this");
+    expect((await approver.post(path, { ...hiddenIn(html), ...MORE })).status).toBe(303);
+    const [{ id } = { id: "" }] = await grants();
+    const list = await approver.get("/settings/grants");
+    expect(textOf(list.html)).toContain("agent Made by approver@example.com");
+    expect(list.html).toContain('href="/settings/grants"');
+    expect((await approver.post(`/settings/grants/${id}/end`, hiddenIn(list.html))).status).toBe(303);
+    expect(await grants()).toEqual([]);
+  });
+
+  test("gives readers no form, no list and no link to it, and takes none from them", async () => {
+    const reader = await joined("reader");
+    const id = await held();
+    const shown = await ann.hiddenOf(`/actions/${id}`);
+    for (const place of PLACES) {
+      const { status, html } = await reader.get(place + id);
+      expect([status, foldOf(html), html.includes("/settings/grants")]).toEqual([200, "", false]);
+      const own = hiddenIn(html);
+      const answer = await reader.post(place + id, { ...shown, ...own, ...MORE });
+      expect([answer.status, await statusOf(id), await grants()]).toEqual([403, "awaiting_approval", []]);
+      expect(textOf(await answer.text())).toContain("it needs the role owner or approver");
+    }
+    expect((await reader.get("/settings/grants")).status).toBe(403);
+    expect((await reader.get("/settings")).html).not.toContain("/settings/grants");
   });
 });
 
