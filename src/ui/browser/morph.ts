@@ -4,7 +4,7 @@ import { drawer } from "./drawer.ts";
 export function keepInputs(): void {
   Object.assign(Idiomorph.defaults.callbacks, {
     beforeNodeMorphed: (old: Node, next: Node) =>
-      !(old instanceof HTMLFormElement && (isTouched(old) || old.querySelector(".notice-bad") !== null)) &&
+      !(old instanceof HTMLFormElement && (isTouched(old) || old.querySelector(".problem") !== null)) &&
       !isLoadedPart(old, next),
     beforeNodeRemoved: (old: Node) => !(old instanceof Element) || !keepsInput(old),
     // The server sends everything closed and nothing chosen. Hidden fields say what a form is for: they go with what is shown.
