@@ -96,14 +96,14 @@ function whenRows(action: SeenAction, user: PageUser): FactRows {
   ];
 }
 
-/** What waits says so above the decision. */
+/** What waits says so above the decision, and what a grant let pass beside its status. */
 function policyRow({ policy, status }: SeenAction, user: PageUser): FactRows[number] {
-  if (policy === null || status === "awaiting_approval") return ["Held by", null];
+  if (policy === null || policy.by === "grant" || status === "awaiting_approval") return ["Held by", null];
   const { effect, by } = policy;
   const name = effect === "allow" ? "Allowed by" : "Held by";
   if (by === "key") return [name, "The hold of its key"];
   if (by === "caller") return [name, "The requester"];
-  return [`${name} the ${by}${by === "grant" ? " of" : ""}`, <Decider policy={policy} user={user} />];
+  return [`${name} the ${by}`, <Decider policy={policy} user={user} />];
 }
 
 function howRows(action: SeenAction, receipt: string, baseUrl: string): FactRows {

@@ -31,6 +31,7 @@ function idOf({ path }: Operation): fc.Arbitrary<string> {
     "/v1/keys": "key",
     "/v1/pauses": "pause",
     "/v1/rules": "rule",
+    "/v1/grants": "grant",
     "/v1/channels": "channel",
     "/v1/accounts": "account",
     "/v1/people": "person",

@@ -4,7 +4,18 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { URL_CHARS_MAX } from "../../src/core/limits.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import { maxGapMs } from "../db/event-loop.ts";
-import { anAuditEntry, answered, aPerson, joined } from "../support/factory.ts";
+import { approve } from "../../src/core/changes.ts";
+import {
+  aCreation,
+  aDecision,
+  aGrant,
+  anAuditEntry,
+  answered,
+  aPerson,
+  creationOf,
+  joined,
+  writeOf,
+} from "../support/factory.ts";
 import type { Draft } from "./draft.ts";
 import { KNOWN_PERSON, KNOWN_RECEIVER } from "./generated-requests.ts";
 import { openRealServer, type RealServer, SOMEBODY } from "./real-server.ts";
@@ -26,6 +37,8 @@ const IDLE_MS = 15;
 
 /** Enough that some are left to the last request. */
 const PEOPLE = 200;
+const GRANTS = 100;
+const GRANTS_END = new Date("2099-01-01");
 
 const WAIT_MS_MAX = 121_000;
 
@@ -37,6 +50,7 @@ export class Rig {
   readonly pauses: string[] = [];
   /** Those in force. */
   rules: readonly string[] = [];
+  readonly grants: string[] = [];
   readonly channels: string[] = ["chn_none"];
   readonly invitations: string[] = [];
   readonly bulk: string[] = [];
@@ -63,6 +77,14 @@ export class Rig {
     await joined(app.engine.store, { accountId, known }, { isNew: true });
     const receiver = { accountId, host: KNOWN_RECEIVER, createdAt: app.engine.clock.now() };
     await app.engine.store.callbackHosts.put(receiver, anAuditEntry());
+    const rulesVersion = await app.engine.store.rules.version();
+    for (let n = 0; n < GRANTS; n += 1) {
+      const { action } = aCreation({ accountId, approve: true, keyId: "key_nobody" });
+      await app.engine.store.actions.create({ ...creationOf(action), rulesVersion });
+      const grant = aGrant({ accountId, keyId: "key_nobody", expiresAt: GRANTS_END });
+      await app.engine.store.actions.apply({ ...writeOf(approve(action, aDecision())), grant });
+      rig.grants.push(grant.id);
+    }
     for (let n = 0; n < PEOPLE; n += 1) rig.people.push((await joined(app.engine.store, { accountId })).person.id);
     return rig;
   }
@@ -154,12 +176,13 @@ export class Rig {
 
   #filled(path: string): string {
     return path.replace(
-      /\{(action|account|key|pause|rule|channel|person|invitation|bulk|receipt) (\d+)\}/,
+      /\{(action|account|key|pause|rule|grant|channel|person|invitation|bulk|receipt) (\d+)\}/,
       (_token, what: string, index: string) => {
         const account = [this.app.engine.owner.accountId];
         const named: Readonly<Record<string, readonly string[]>> = {
           key: this.keys,
           pause: this.pauses,
+          grant: this.grants,
           rule: this.rules.length === 0 ? ["rul_none"] : this.rules,
           channel: this.channels,
           person: this.people,
@@ -181,7 +204,7 @@ export class Rig {
     const route =
       path
         .split(/[?#]/)[0]
-        ?.replace(/(act|key|pau|rul|chn|acc|usr|per|inv|blk)_[\w-]+/, "{id}")
+        ?.replace(/(act|key|pau|grt|rul|chn|acc|usr|per|inv|blk)_[\w-]+/, "{id}")
         .replace(/^\/r\/\w+/, "/r/{token}")
         .replace(/^\/v1\/hosts\/.+/, "/v1/hosts/{host}")
         .replace(/(.)\/$/, "$1") ?? "";

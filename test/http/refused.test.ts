@@ -183,6 +183,8 @@ describe("a refused request changes nothing: no row, no news, no mail owed, noth
 /** Where an action's id would be none. */
 const OTHER_IDS: Readonly<Record<string, string>> = {
   account: "acc_1",
+  rule: "rul_none",
+  grant: "grt_none",
   person: "per_nobody",
   invitation: "inv_none",
   bulk: "blk_none",

@@ -25,7 +25,7 @@ export function addRuleCommands(program: CliCommand): void {
       "allow",
     ])
     .option("--when <expression>", "a condition in CEL, such as 'action.body.amount > 5000'; @file and - read it")
-    .option("--key <id>", "a key whose calls it is about; several: repeat it", several)
+    .option("--key-id <id>", "a key whose calls it is about; several: repeat it", several)
     .option("--method <method>", "a method; several: repeat it", several)
     .option("--host <host>", "a host, or *.example.com; several: repeat it", several)
     .option("--path <path>", "the beginning of the path, in whole segments; * stands for one")
@@ -75,7 +75,7 @@ async function listRules({ client, print, say }: Session): Promise<void> {
 
 interface AddOptions extends Pick<CreateRule, "effect" | "path" | "message" | "explain" | "before"> {
   readonly when?: string;
-  readonly key?: string[];
+  readonly keyId?: string[];
   readonly method?: string[];
   readonly host?: string[];
   readonly bodyKind?: NonNullable<CreateRule["body_kind"]>;
@@ -86,7 +86,19 @@ interface AddOptions extends Pick<CreateRule, "effect" | "path" | "message" | "e
 }
 
 async function addRule(session: Session, options: Partial<AddOptions>, name: string): Promise<void> {
-  const { effect, when, key: keys, method, host: hosts, path, bodyKind, bodyOver, message, explain, before } = options;
+  const {
+    effect,
+    when,
+    keyId: keys,
+    method,
+    host: hosts,
+    path,
+    bodyKind,
+    bodyOver,
+    message,
+    explain,
+    before,
+  } = options;
   if (effect === undefined) throw new UsageError("rules add takes --effect hold, refuse or allow.");
   const rule = await session.client.createRule({
     name,
