@@ -31,8 +31,8 @@ function maskWritten(text: string, masking: Masking): string {
 function maskForm(encoded: string, masking: Masking): string {
   const pairs = formPairs(encoded).map(([name, value]) => {
     const kind = parameterKind(name);
-    const isHidden = kind !== null && masking.hidesNamed(value);
-    return [maskText(name, masking), isHidden ? masking.hide(value, kind) : maskText(value, masking)] as const;
+    const maskParts = (text: string) => maskText(text, masking);
+    return [maskParts(name), kind === null ? maskParts(value) : masking.hideNamed(value, kind, maskParts)] as const;
   });
   return encodeForm(pairs);
 }

@@ -93,7 +93,7 @@ class Members {
   #secretString(start: number, kind: string): number {
     const end = endOfString(this.#text, start);
     const value = stringOf(this.#text, start, end);
-    const masked = this.#masking.hidesNamed(value) ? this.#masking.hide(value, kind) : this.#inner(value);
+    const masked = this.#masking.hideNamed(value, kind, this.#inner);
     if (masked !== value) this.#put(start, end, masked);
     return end;
   }

@@ -42,6 +42,14 @@ export class Masking {
     return value.length >= GENERATED_CHARS_MIN && looksGenerated(withoutMasks(value));
   }
 
+  /** A value with the name of a secret: hidden whole, or else with its parts masked. */
+  hideNamed(value: string, kind: string, maskParts: (value: string) => string): string {
+    if (this.hidesNamed(value)) return this.hide(value, kind);
+    const masked = maskParts(value);
+    // What is left between masks may look generated: hide it now, so that masking a second time changes nothing.
+    return masked !== value && this.hidesNamed(masked) ? this.hide(value, kind) : masked;
+  }
+
   /** A value with the name of a secret, `read` as it is meant. */
   hideWhole(value: string, kind: string, read: string): string {
     return this.hidesNamed(read) ? this.hide(value, kind) : value;

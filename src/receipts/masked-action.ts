@@ -189,8 +189,8 @@ export function searchedAs(caller: Pick<Caller, "role" | "scope">): MaskedTexts 
 function maskedMetadata(metadata: Readonly<Record<string, string>>, masking: Masking) {
   const entries = Object.entries(metadata).map(([name, value]) => {
     const kind = secretKind(name);
-    const isHidden = kind !== null && masking.hidesNamed(value);
-    return [maskText(name, masking), isHidden ? masking.hide(value, kind) : maskText(value, masking)] as const;
+    const maskParts = (text: string) => maskText(text, masking);
+    return [maskParts(name), kind === null ? maskParts(value) : masking.hideNamed(value, kind, maskParts)] as const;
   });
   return Object.fromEntries(entries);
 }

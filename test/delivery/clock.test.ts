@@ -12,6 +12,7 @@ import { openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
+import { SEED } from "../support/long.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -205,8 +206,6 @@ describe("a process that stands still for longer than every lease", () => {
 const longestMs = (failures: number) => Math.min(HOUR_MS, 2_000 * 2 ** (failures - 1));
 
 const RETRIES = 6;
-
-const SEED = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 
 test("whatever the wall clock does, no attempt is lost, doubled or later than its longest step", async () => {
   const jump = fc.constantFrom(0, -3_000, -10_000, -HOUR_MS, -DAY_MS, 3_000, HOUR_MS, DAY_MS);

@@ -9,6 +9,7 @@ import { answering } from "../actions/senders.ts";
 import { openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { answered } from "../support/factory.ts";
+import { SEED } from "../support/long.ts";
 
 const folders: string[] = [];
 
@@ -82,8 +83,6 @@ const row = fc.record(
   },
   { requiredKeys: ["status"] },
 );
-
-const SEED = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 
 const ROWS = Number(process.env["ROWS"] ?? 250);
 

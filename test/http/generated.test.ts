@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { OPERATIONS } from "../support/openapi.ts";
 import { slowness } from "../support/core.ts";
-import { IS_LONG } from "../support/long.ts";
+import { IS_LONG, SEED } from "../support/long.ts";
 import { broken } from "../support/promised.ts";
 import { type Draft, JSON_TYPE, OWNER } from "./draft.ts";
 import { drafts, draftsOf } from "./generated-requests.ts";
@@ -15,8 +15,6 @@ const BATCH = 100;
 const GAP_MS_MAX = 50;
 /** Of big or deep JSON. */
 const JSON_GAP_MS_MAX = 20;
-const SEED = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
-
 const rig = await Rig.open();
 afterAll(() => rig[Symbol.asyncDispose]());
 

@@ -3,8 +3,7 @@ import * as fc from "fast-check";
 import { answering, type KeepingSender } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
-
-const SEED = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+import { SEED } from "../support/long.ts";
 
 /** Bodies beyond it are read in another way: the value is not made. */
 const LARGE = 140_000;

@@ -9,12 +9,11 @@ import { hugeBodies } from "./hostile-requests.ts";
 import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
 import { tablesIn } from "./tables.ts";
+import { SEED } from "../support/long.ts";
 
 const URL = `"url":"http://127.0.0.1:9/"`;
 
 const MAIL = `"approve":true,"notify":{"email":"ann@example.com"},"callback":"http://127.0.0.1:9/cb"`;
-
-const SEED = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 
 const GENERATED = 150;
 

@@ -9,9 +9,7 @@ const TIMES_THE_INPUT = 4;
 /** A first turn is slow, since nothing is compiled then. */
 const PAIRS_MIN = 3;
 
-const PAIRS_MAX = 30;
-
-/** What grows faster may take long: then three turns of each say enough. */
+/** Other work may take the caches for a while: too much growth counts only when it lasts this long. */
 const MEASURE_MS_MAX = 3_000;
 
 /**
@@ -24,11 +22,10 @@ export function growthOf(workOn: (size: number) => () => unknown, size: number):
   many();
   const endMs = performance.now() + MEASURE_MS_MAX;
   let [fewMs, manyMs] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
-  for (let pair = 1; pair <= PAIRS_MAX; pair += 1) {
+  for (let pair = 1; ; pair += 1) {
     fewMs = Math.min(fewMs, timeOf(few));
     manyMs = Math.min(manyMs, timeOf(many));
     const isEnough = manyMs <= GROWTH_MAX * fewMs || performance.now() > endMs;
-    if (isEnough && pair >= PAIRS_MIN) break;
+    if (isEnough && pair >= PAIRS_MIN) return manyMs / fewMs;
   }
-  return manyMs / fewMs;
 }
