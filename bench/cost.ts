@@ -31,6 +31,8 @@ const ENV = { SECRET_KEY: "5f".repeat(32), DISPATCH_PER_HOST: "256", LOG_LEVEL: 
 const WARM_UP_SECONDS = 3;
 /** Of a measurement of rules. */
 const RULE_ROUNDS = 5;
+/** For a minute after rules were written, an action is judged by them again before it is sent. */
+const RULES_NEW_MS = 65_000;
 /** Statements that are printed, those with the most calls. */
 const STATEMENTS_SHOWN = 12;
 const STATEMENT_CHARS = 100;
@@ -86,6 +88,7 @@ async function measureRules(counts: readonly number[]): Promise<void> {
     if (!answer.ok) throw new Error(await answer.text());
     ruled.push({ count, service, shares: [] });
   }
+  await Bun.sleep(RULES_NEW_MS);
   for (let round = -1; round < RULE_ROUNDS; round += 1) {
     for (const { service, shares } of ruled) {
       const cpuBefore = cpuMsOf(service.process.pid);

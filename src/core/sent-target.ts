@@ -42,6 +42,11 @@ const AMBIGUOUS = /%2f|%5c|%2e|%25|%3b|%[01][0-9a-f]|%(?![0-9a-f]{2})|;|\/\//i;
  */
 export function isUnder({ path, isAmbiguous }: Pick<SentTarget, "path" | "isAmbiguous">, prefix: string): boolean {
   if (isAmbiguous) return false;
+  // Most prefixes, several times as fast: an account may have hundreds.
+  if (!prefix.includes("*")) {
+    const end = prefix.endsWith("/") ? prefix.length - 1 : prefix.length;
+    return (path.length === end || path[end] === "/") && path.startsWith(prefix.slice(0, end));
+  }
   const segments = path.split("/");
   const wanted = (prefix.endsWith("/") ? prefix.slice(0, -1) : prefix).split("/");
   return (

@@ -23,7 +23,7 @@ import { isZone, wallTime } from "./zones.ts";
 /** A condition in CEL (cel.dev), compiled. */
 export interface Expression {
   readonly text: string;
-  /** Members that it names, by their folded form. */
+  /** Members that it names. */
   readonly names: MemberNames;
   readonly run: (facts: Facts) => unknown;
 }
@@ -61,7 +61,7 @@ export function compileExpression(
     }
     meter(parsed.ast);
     const run = ({ action, key, now, recent }: Facts): unknown => parsed({ action, key, now, recent });
-    return { expression: { text, names, run } };
+    return { expression: { text, names: [...names], run } };
   } catch (error) {
     return { error: located(text, error) };
   }

@@ -27,8 +27,8 @@ export interface RuledKey {
 export type FactValue = string | number | bigint | boolean | null | Unreadable | FactValue[] | FactMap;
 type FactMap = Map<string, FactValue>;
 
-/** The members of an expression that names of a request are compared with, by their folded form. */
-export type MemberNames = ReadonlyMap<string, string>;
+/** The members of an expression that names of a request are compared with: each with its folded form first. */
+export type MemberNames = readonly (readonly [folded: string, name: string])[];
 
 /** A value in a body that no expression can read as it is written. */
 interface Unreadable {
@@ -53,7 +53,7 @@ export class ActionFacts {
   #headers: (() => FactMap) | null = null;
   #body: (() => Named) | null = null;
   /** Of the expression that is checked now. */
-  names: MemberNames = new Map();
+  names: MemberNames = [];
   /** What expressions may still cost for this request. */
   stepsLeft = RULES_STEPS_MAX;
   /** The one that the request counts as now: of a request that names others, each in turn. */
