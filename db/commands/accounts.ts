@@ -10,6 +10,7 @@ import { read, type Reader } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, hasRow, type Tables, type Tx } from "./command.ts";
 import { setFact } from "./facts.ts";
+import { endGrantsOf } from "./grants.ts";
 import { findInForce } from "./in-force.ts";
 
 /** Accounts and keys. */
@@ -131,6 +132,7 @@ export const revokeKey = command(
     await addIfWritten(tx, revoked, audit);
     const [key] = await tx.db.select().from(apiKeys).where(isKey);
     if (key === undefined) return null;
+    await endGrantsOf(tx, { accountId, makerId: id, at, by: by ?? "anonymous" });
     if (pause !== undefined && (await pauseKey(tx, pause.pause))) await addToAudit(tx, pause.audit);
     return key;
   },

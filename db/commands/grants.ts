@@ -1,5 +1,5 @@
 import { and, eq, gt, inArray, isNull, lt } from "drizzle-orm";
-import type { AuditDetail } from "../../src/core/audit.ts";
+import type { AuditDetail, AuditEntry } from "../../src/core/audit.ts";
 import type { Grant, GrantEnd } from "../../src/core/grant.ts";
 import { grantLock } from "../sql/locks.ts";
 import { addToAudit } from "./audit.ts";
@@ -58,6 +58,20 @@ export const end = command(
   },
   ({ id }) => [grantLock(id)],
 );
+
+/** Ends what a person or key has granted, whose right to approve ends at that time. It stays ended if the right returns. */
+export async function endGrantsOf(
+  tx: Tx,
+  { accountId, makerId, at, by }: Readonly<{ accountId: string; makerId: string; at: Date; by: AuditEntry["actor"] }>,
+): Promise<void> {
+  const { grants } = tx.tables;
+  const ended = await tx.db
+    .update(grants)
+    .set({ endedAt: at, endedBy: by === "anonymous" ? null : by })
+    .where(and(eq(grants.accountId, accountId), eq(grants.createdById, makerId), isNull(grants.endedAt)))
+    .returning({ id: grants.id });
+  if (ended.length > 0) await setFact(tx, GRANTS_VERSION, crypto.randomUUID());
+}
 
 const USED = updateList("grants", ["used"], ["id"]);
 

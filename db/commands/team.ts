@@ -17,7 +17,7 @@ import { alias } from "drizzle-orm/sqlite-core";
 import { emailKey, type SessionRow } from "../../src/core/account-store.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import { INVITATIONS_OPEN_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../../src/core/limits.ts";
-import type { MemberRole } from "../../src/core/roles.ts";
+import { type MemberRole, mayDo } from "../../src/core/roles.ts";
 import type {
   Identity,
   Invitation,
@@ -35,6 +35,7 @@ import { personLock, teamLock } from "../sql/locks.ts";
 import { read } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, deleteSome, hasRow, type Tables, type Tx } from "./command.ts";
+import { endGrantsOf } from "./grants.ts";
 import { addPerson, endOldest, endOthers, lastUsedFirst, memberColumns, memberOf, switchSession } from "./people.ts";
 
 /** See `TeamStore.managers`. The builder has no recursion; `union` ends it, even if rows were altered into a cycle. */
@@ -79,6 +80,7 @@ export const changeRole = command(
     const { members } = tx.tables;
     await tx.db.update(members).set({ role }).where(hasValues(members, { accountId, personId }));
     await addToAudit(tx, audit);
+    if (!mayDo(role, "approve")) await endGrantsOf(tx, { accountId, makerId: personId, at: audit.at, by: audit.actor });
     return "done";
   },
   ({ accountId }) => [teamLock(accountId)],
@@ -91,6 +93,7 @@ export const remove = command(
     const refusal = await refusalOf(tx, accountId, personId);
     if (refusal !== null) return refusal;
     await addToAudit(tx, audit);
+    await endGrantsOf(tx, { accountId, makerId: personId, at: audit.at, by: audit.actor });
     for (const table of [members, sessions, welcomeLinks]) {
       await tx.db.delete(table).where(and(eq(table.accountId, accountId), eq(table.personId, personId)));
     }

@@ -3,7 +3,7 @@ import { type Ruling, stricterOf } from "./action-policy.ts";
 import type { Caller } from "./roles.ts";
 
 /** Whoever makes a request, as far as rules ask. */
-export interface Requester extends Pick<Caller, "accountId" | "role" | "keyName"> {
+export interface Requester extends Pick<Caller, "accountId" | "role" | "keyName" | "replaced"> {
   /** Null: a person, or a key that isn't stored. */
   readonly keyId: string | null;
 }

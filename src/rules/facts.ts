@@ -21,6 +21,8 @@ export interface RuledKey {
   readonly id: string;
   readonly name: string;
   readonly role: Role;
+  /** Ids of the keys that it replaced: a rule about one of these is about it too. */
+  readonly replaced?: ReadonlySet<string> | undefined;
 }
 
 /** Values of an expression: an object is a Map, since its members may be called `constructor`. */
@@ -120,13 +122,18 @@ export class KeyFacts {
   readonly id: string;
   readonly name: string;
   readonly role: string;
+  /** The key's own and those of the keys that it replaced. No part of expressions. */
+  readonly ids: ReadonlySet<string>;
 
   constructor(key: RuledKey | null) {
+    this.ids = key === null ? NO_IDS : new Set([key.id]).union(key.replaced ?? NO_IDS);
     this.id = key?.id ?? "";
     this.name = key?.name ?? "";
     this.role = key?.role ?? "";
   }
 }
+
+const NO_IDS: ReadonlySet<string> = new Set();
 
 /** What rules know of a request. */
 export interface Facts {

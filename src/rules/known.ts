@@ -61,11 +61,11 @@ export class KnownRules extends AccountCache<RuleRow, readonly Rule[]> implement
 /** What rules say of a request that is made at that time; null: none applies. */
 export function judgeBy(
   rules: readonly Rule[],
-  { keyId, keyName, role }: Requester,
+  { keyId, keyName, role, replaced }: Requester,
   request: ActionRequest,
   now: Date,
 ): Ruling | null {
-  const key = keyId === null ? null : { id: keyId, name: keyName, role };
+  const key = keyId === null ? null : { id: keyId, name: keyName, role, replaced };
   const decision = decideByRules(rules, factsOf(request, key, now));
   return decision === null ? null : rulingOf(decision);
 }

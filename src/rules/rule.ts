@@ -317,7 +317,7 @@ type Applies = boolean | { readonly undecidable: string };
 /** What is cheap comes first: most rules are not about most requests. One condition that fails decides, whatever others say. */
 function appliesTo(rule: Rule, facts: Facts): Applies {
   const { request, action, key, now } = facts;
-  if (rule.keys !== null && !rule.keys.has(key.id)) return false;
+  if (rule.keys?.isDisjointFrom(key.ids) === true) return false;
   const byMethod = rule.methods === null || hasMethod(rule.methods, action.countsAs);
   if (byMethod === false) return false;
   if (rule.bodyKind !== null && rule.bodyKind !== bodyKindOf(bodyMemberOf(request))) return false;

@@ -78,6 +78,12 @@ describe("conditions", () => {
     for (const other of others) expect(applies({ ...all, ...other })).toBe(false);
   });
 
+  test("a key that replaced another is under the rules about that one", () => {
+    const key = { id: "key_new", name: "ci", role: "agent" as const, replaced: new Set(["key_a"]) };
+    expect(applies({ keys: ["key_a"] }, { key })).toBe(true);
+    expect(applies({ keys: ["key_b"] }, { key })).toBe(false);
+  });
+
   test("a person has no key", () => expect(applies({ keys: ["key_a"] }, { key: null })).toBe(false));
 
   test.each([

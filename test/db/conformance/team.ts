@@ -1,9 +1,13 @@
 import { describe, expect, test } from "bun:test";
+import { approve } from "../../../src/core/changes.ts";
 import { INVITATIONS_OPEN_MAX } from "../../../src/core/limits.ts";
 import type { Actor, MemberRole } from "../../../src/core/roles.ts";
 import type { ApiKey } from "../../../src/core/account-store.ts";
 import type { Joining, StoredInvitation } from "../../../src/core/team-store.ts";
 import {
+  aCreation,
+  aDecision,
+  aGrant,
   anApiKey,
   anAuditEntry,
   anInvitation,
@@ -13,6 +17,7 @@ import {
   joined,
   later,
   NOON,
+  writeOf,
 } from "../../support/factory.ts";
 import type { OpenTestStore, TestStore } from "../../support/store.ts";
 import { nextTurns } from "./steps.ts";
@@ -69,6 +74,36 @@ export function testTeam(open: OpenTestStore): void {
       expect(await team.changeRole("acc_other", person.id, "reader", AUDIT)).toBe("gone");
       expect(await team.changeRole(accountId, "per_nobody", "reader", AUDIT)).toBe("gone");
       expect(await kindsOf(audit, accountId)).toEqual(["member_role_changed"]);
+    });
+
+    test("ends their grants with the right to approve, and these stay ended when the right returns", async () => {
+      await using db = await open();
+      const { accountId } = await anAccountOfAnn(db);
+      const { person } = await joins(db, accountId, "approver");
+      const { team, grants, accounts } = db.store;
+      const granted = async (createdById: string) => {
+        const held = aCreation({ accountId, approve: true });
+        await db.actions.create(held);
+        const grant = aGrant({ accountId, actionId: held.action.id, createdById });
+        expect(await db.actions.apply({ ...writeOf(approve(held.action, aDecision())), grant })).toBe(true);
+        return grant;
+      };
+      await granted(person.id);
+      const other = await granted("per_other");
+      const before = await grants.version();
+      await team.changeRole(accountId, person.id, "owner", AUDIT);
+      expect(await grants.list(accountId, NOON)).toHaveLength(2);
+      await team.changeRole(accountId, person.id, "reader", AUDIT);
+      await team.changeRole(accountId, person.id, "owner", AUDIT);
+      expect(await grants.list(accountId, NOON)).toEqual([other]);
+      expect(await grants.version()).not.toBe(before);
+      await granted(person.id);
+      await team.remove(accountId, person.id, AUDIT);
+      const key = anApiKey({ accountId });
+      await accounts.addKey(key);
+      await granted(key.id);
+      await accounts.revokeKey(accountId, key.id, NOON);
+      expect(await grants.list(accountId, NOON)).toEqual([other]);
     });
 
     test("who is removed loses their sessions in the account at once, and keeps those in others", async () => {
