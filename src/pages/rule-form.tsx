@@ -150,6 +150,9 @@ const RULE_FORM = schemaForm(CreateRule);
 /** Of the rule that the form shows: another person may have changed it since. */
 export const VERSION_FIELD = "version";
 
+/** The button that tries the rule and saves nothing. */
+export const TRY_FIELD = "try";
+
 /** Fields that show their problem themselves. */
 const SHOWN_FIELDS = "name effect hosts path when body_kind over from to timezone message before".split(" ");
 
@@ -276,6 +279,9 @@ export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormP
         ) : null}
         <div class="buttons">
           <Button>{changed === null ? "Create rule" : "Save"}</Button>
+          <Button look="plain" name={TRY_FIELD} value="yes">
+            Try it on past requests
+          </Button>
           <LinkButton href={rules}>Cancel</LinkButton>
         </div>
       </PostForm>

@@ -5,8 +5,10 @@ import type { RuleRow } from "../core/account-rules.ts";
 import { invalidField } from "../core/domain-error.ts";
 import { RULES_MAX } from "../core/limits.ts";
 import { authorize, describeActor, mayDo } from "../core/roles.ts";
+import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
+import type { DryRun } from "../rules/dry-run.ts";
 import type { RuleDefinition, RuleEffect } from "../rules/rule.ts";
 import { RuleParams } from "../rules/routes.ts";
 import { type ChangeRule, definitionOf, type RuleJson, serializeRules } from "../rules/schemas.ts";
@@ -38,8 +40,10 @@ import {
   ruleIn,
   templatePath,
   TEMPLATES,
+  TRY_FIELD,
   VERSION_FIELD,
 } from "./rule-form.tsx";
+import { TriedRule } from "./rule-try.tsx";
 import { List, OfRow, RowLink, RowMenu, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 
 const RULES_PATH = SETTINGS_PATHS.rules;
@@ -252,9 +256,12 @@ interface FormPageProps {
   /** Null: it is new. */
   readonly row: RuleRow | null;
   readonly todo?: string | undefined;
+  /** What came of trying it. */
+  readonly result?: DryRun;
 }
 
-async function ruleFormPage(deps: RulePageDeps, user: Person, { typed, row, todo }: FormPageProps): Promise<string> {
+async function ruleFormPage(deps: RulePageDeps, user: Person, props: FormPageProps): Promise<string> {
+  const { typed, row, todo, result } = props;
   const [rules, keys] = await Promise.all([deps.ruleService.list(user.caller), deps.keyService.list(user.caller)]);
   return settingsFrame({
     user,
@@ -265,14 +272,17 @@ async function ruleFormPage(deps: RulePageDeps, user: Person, { typed, row, todo
     intro:
       "It is in force as soon as it is saved, also for accepted calls that have not been sent. What awaits approval keeps waiting.",
     children: (
-      <RuleForm
-        user={user}
-        typed={typed}
-        todo={todo}
-        keys={keys}
-        changed={row}
-        others={rules.map((other) => [other.id, definitionOf(other).name])}
-      />
+      <>
+        {result === undefined ? null : <TriedRule result={result} now={deps.clock.now()} />}
+        <RuleForm
+          user={user}
+          typed={typed}
+          todo={todo}
+          keys={keys}
+          changed={row}
+          others={rules.map((other) => [other.id, definitionOf(other).name])}
+        />
+      </>
     ),
   });
 }
@@ -321,9 +331,16 @@ export function rulePages(deps: RulePageDeps) {
     if (row === undefined) throw noRule();
     return row;
   };
+  const tried = async (person: Person, form: Form, row: RuleRow | null): Promise<Response> => {
+    const { definition, before } = ruleIn(form);
+    const result = await ruleService.tryRule(person.caller, definition, { id: row?.id ?? null, before });
+    const typed = filled(Object.fromEntries(form));
+    return page("own", await ruleFormPage(deps, person, { typed, row, result }));
+  };
   const add = answerForm(
     formOf,
     async ({ person, form }) => {
+      if (form.get(TRY_FIELD) !== undefined) return tried(person, form, null);
       const { definition, before } = ruleIn(form);
       const { row } = await ruleService.add(person.caller, definition, before);
       return `${RULES_PATH}#${row.id}`;
@@ -334,6 +351,7 @@ export function rulePages(deps: RulePageDeps) {
     formOf,
     async ({ person, params: { id }, form }) => {
       const row = await ruleOf(person, id);
+      if (form.get(TRY_FIELD) !== undefined) return tried(person, form, row);
       const { definition } = ruleIn(form);
       if (form.get(VERSION_FIELD) !== String(row.version)) throw invalidField(VERSION_FIELD, changedMeanwhile(row));
       const patch = changeTo(definition, definitionOf(row));

@@ -1,12 +1,12 @@
 import type { RuleRow, RuleStore } from "../core/account-rules.ts";
 import { type AuditDetail, auditOf } from "../core/audit.ts";
 import { DomainError, invalidField, invalidFields, type Issue } from "../core/domain-error.ts";
-import { RULE_TRIES_MAX, RULES_MAX } from "../core/limits.ts";
+import { DRY_RUN_ACTIONS_DEFAULT, RULE_TRIES_MAX, RULES_MAX } from "../core/limits.ts";
 import { rulesChange } from "../core/policy.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import type { Store } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { createDryRun, type DryRunRange, type DryRunStep } from "./dry-run.ts";
+import { createDryRun, type DryRun, type DryRunRange, type DryRunStep } from "./dry-run.ts";
 import type { KnownRules } from "./known.ts";
 import { type Rule, type RuleDefinition, ruleFrom } from "./rule.ts";
 import { type ChangeRule, definitionOf, ruleText } from "./schemas.ts";
@@ -30,6 +30,12 @@ interface Edited {
 interface PlacedRule {
   readonly row: RuleRow;
   readonly position: number;
+}
+
+/** Where a rule is tried: in place of that one, or before that one; both null: behind all others. */
+interface RulePlace {
+  readonly id: string | null;
+  readonly before: string | null;
 }
 
 /** Every use case of rules: owners change them, everybody of the account reads them as far as they may. */
@@ -79,6 +85,21 @@ export function createRuleService(deps: RuleServiceDeps) {
       authorize(caller, "approve");
       const stored = definitions === null ? await rules.list(caller.accountId) : [];
       return tryOn(caller, rulesFrom(definitions ?? stored.map(definitionOf)), range);
+    },
+
+    /** What the rules would have done with the newest requests if this one were among them. Throws `validation_error`, `rate_limited`. */
+    async tryRule(caller: Caller, definition: RuleDefinition, { id, before }: RulePlace): Promise<DryRun> {
+      authorize(caller, "manage");
+      checked(definition);
+      const stored = await rules.list(caller.accountId);
+      const at = stored.findIndex((row) => row.id === (id ?? before));
+      const others = stored.map(definitionOf);
+      const place = at === -1 ? others.length : at;
+      const tried = others.toSpliced(place, id === null || at === -1 ? 0 : 1, definition);
+      for await (const step of tryOn(caller, rulesFrom(tried), { last: DRY_RUN_ACTIONS_DEFAULT, since: null })) {
+        if ("effects" in step) return step;
+      }
+      throw new Error("A dry run ended without a result.");
     },
 
     /** Adds a rule at the end, or before another one. Throws `validation_error`. */

@@ -17,7 +17,7 @@ import { DomainError } from "../../src/core/domain-error.ts";
 import type { Caller, Role } from "../../src/core/roles.ts";
 import type { RetrySettings } from "../../src/core/retry-settings.ts";
 import type { ChannelService } from "../../src/channels/service.ts";
-import type { DryRunStep } from "../../src/rules/dry-run.ts";
+import type { DryRun, DryRunStep } from "../../src/rules/dry-run.ts";
 import type { RuleService } from "../../src/rules/service.ts";
 import type { HostService } from "../../src/hosts/service.ts";
 import { NO_HOST_RULES } from "../../src/core/host-settings.ts";
@@ -284,10 +284,14 @@ function stubHostService(calls: string[]): HostService {
   };
 }
 
+const DRY_RUN: DryRun = {
+  ...{ lookedAt: 0, from: null, undecidable: 0, unknown: 0, differing: 0, shown: [] },
+  effects: { allow: 0, hold: 0, refuse: 0 },
+  held: { approved: 0, rejected: 0, undecided: 0 },
+};
+
 async function* oneDryRun(): AsyncGenerator<DryRunStep> {
-  const none = { from: null, undecidable: 0, unknown: 0, differing: 0, shown: [] };
-  const held = { approved: 0, rejected: 0, undecided: 0 };
-  yield { ...none, lookedAt: 0, effects: { allow: 0, hold: 0, refuse: 0 }, held };
+  yield DRY_RUN;
 }
 
 function stubRuleService(calls: string[]): RuleService {
@@ -302,6 +306,7 @@ function stubRuleService(calls: string[]): RuleService {
   return {
     list: () => Promise.resolve([aRule(KNOWN_RULE_ID)]),
     dryRun: () => Promise.resolve(oneDryRun()),
+    tryRule: () => Promise.resolve(DRY_RUN),
     add: () => placed("add"),
     change: (_caller, id) => placed(`change ${id}`),
     remove(_caller, id) {

@@ -1,0 +1,96 @@
+/** @jsxImportSource hono/jsx */
+import type { Differing, DryRun } from "../rules/dry-run.ts";
+import { actionPath } from "../ui/layout.tsx";
+import { Ago, Card, Dot, Name, sentence, type Tone, UntrustedText } from "../ui/parts.tsx";
+import { counted, number } from "../ui/text.ts";
+import { RequestTitle } from "./outcome.tsx";
+import { List } from "./settings-frame.tsx";
+
+type Effect = Differing["tried"];
+
+const FATES: Readonly<Record<Effect, string>> = { allow: "Sent", hold: "Held", refuse: "Refused" };
+
+const TONES: Readonly<Record<Effect, Tone>> = { allow: "good", hold: "wait", refuse: "bad" };
+
+/** More are counted. */
+const ROWS_MAX = 8;
+
+interface TriedRuleProps {
+  readonly result: DryRun;
+  readonly now: Date;
+}
+
+/** What the rules would have done with one of them added or changed, beside its form. */
+export function TriedRule({ result, now }: TriedRuleProps) {
+  const { lookedAt, from, effects, held, undecidable, unknown, differing, shown } = result;
+  if (from === null) {
+    return (
+      <Card id="tried" title="On the newest requests">
+        <p>Nothing was requested yet, so there is nothing to try it on.</p>
+      </Card>
+    );
+  }
+  const rows = shown.slice(0, ROWS_MAX);
+  return (
+    <Card id="tried" title={`On the newest ${counted(lookedAt, "request")}`}>
+      <p>
+        {sentence`With this rule, ${number(effects.allow)} would have been sent, ${number(effects.hold)} held and ${number(effects.refuse)} refused. The oldest is from ${(
+          <Ago at={from} now={now} />
+        )}.`}
+        {effects.hold === 0 ? null : ` ${decidedText(held)}`}
+      </p>
+      {undecidable === 0 ? null : (
+        <p class="quiet">{`Held because a rule can't be decided: ${number(undecidable)}. They lack what it names.`}</p>
+      )}
+      {unknown === 0 ? null : (
+        <p class="quiet">{`Not known: ${counted(unknown, "request")} that a rule refused then. Nothing of them is stored.`}</p>
+      )}
+      {differing === 0 ? (
+        <p>Nothing differs from the rules that are in force.</p>
+      ) : (
+        <List
+          title="What differs from the rules in force"
+          rows={rows}
+          columns={[
+            ["Request", (row) => <Request {...row} now={now} />, "main"],
+            ["With this rule", (row) => <Fate {...row} />, "fact"],
+            ["Rule", ({ ruling }) => (ruling === null ? "none" : <Name text={ruling.rule.name} />), "wide"],
+          ]}
+        />
+      )}
+      {differing > rows.length ? (
+        <p class="quiet">{`${counted(differing - rows.length, "more request")} would have met another fate.`}</p>
+      ) : null}
+    </Card>
+  );
+}
+
+/** "Of those held, people had approved 9 and rejected 2, and 1 had no decision." Most of these were sent without one. */
+function decidedText({ approved, rejected, undecided }: DryRun["held"]): string {
+  const open = undecided === 0 ? "" : `, and ${number(undecided)} had no decision`;
+  return `Of those held, people had approved ${number(approved)} and rejected ${number(rejected)}${open}.`;
+}
+
+/** "Held, not sent": the rules in force would send it. */
+function Fate({ inForce, tried }: Differing) {
+  return <Dot tone={TONES[tried]}>{`${FATES[tried]}, not ${FATES[inForce].toLowerCase()}`}</Dot>;
+}
+
+function Request({ action, ruling, now }: Differing & { readonly now: Date }) {
+  const reason = ruling?.isUndecidable === true ? ruling.reason : null;
+  return (
+    <div>
+      <a href={actionPath(action.id)}>
+        <RequestTitle action={action} />
+      </a>
+      <span class="says">
+        <UntrustedText text={action.host} /> · <Ago at={action.createdAt} now={now} />
+      </span>
+      {reason === null ? null : (
+        <span class="says">
+          <UntrustedText text={reason} />
+        </span>
+      )}
+    </div>
+  );
+}
