@@ -628,6 +628,10 @@ describe("outgate rules", () => {
       { ...rule, when: "true", explain: true },
     ];
     const file = await inFile(JSON.stringify({ rules: other }));
+    await json(["send", `${target.url}payments`, "-d", '{"amount":1}']);
+    const tested = await say(["rules", "test", file, "--last", "1"], { terminal: true });
+    expect(tested.out).toContain("0 would have been sent, 1 held and 0 refused.");
+    expect(tested.out).toMatch(/act_\w+ {2}held, not sent {2}POST \S+\/payments {2}\(Payments/);
     const tried = await say(["rules", "apply", file, "--dry-run"], { terminal: true });
     expect(tried.out.trim().split(/\r?\n/)).toEqual([
       "added    Deletes",

@@ -285,7 +285,12 @@ function stubHostService(calls: string[]): HostService {
 }
 
 const DRY_RUN: DryRun = {
-  ...{ lookedAt: 0, from: null, undecidable: 0, unknown: 0, differing: 0, shown: [] },
+  lookedAt: 0,
+  from: null,
+  undecidable: 0,
+  unknown: 0,
+  differing: 0,
+  shown: [],
   effects: { allow: 0, hold: 0, refuse: 0 },
   held: { approved: 0, rejected: 0, undecided: 0 },
 };

@@ -109,20 +109,20 @@ describe("for people, without script, pages of rules", () => {
       "Nothing was requested yet",
     );
     for (const amount of [1, 20, 3000]) await pay(amount);
-    const rule = { name: "Big", effect: "hold", when: "action.body.amount > 10" };
-    const tried = await send(PAGE, { ...rule, try: "yes" });
+    const big = { name: "Big", effect: "hold", when: "action.body.amount > 10" };
+    const tried = await send(PAGE, { ...big, try: "yes" });
     expect([tried.status, await rules()]).toEqual([200, []]);
     const text = wordsOf(tried.html);
     expect(text).toContain("With this rule, 1 would have been sent, 2 held and 0 refused");
     expect(text).toContain("people had approved 0 and rejected 0, and 2 had no decision.");
     expect(tried.html).toContain("action.body.amount &gt; 10</textarea>");
-    await send(PAGE, rule);
-    const [{ id = "", version = 0 } = {}] = await rules();
-    const lower = { ...rule, when: "action.body.amount > 0", version: String(version), try: "yes" };
-    const changed = wordsOf((await send(`${PAGE}/${id}`, lower)).html);
+    await send(PAGE, big);
+    const [stored] = await rules();
+    const lower = { ...big, when: "action.body.amount > 0", version: String(stored?.version), try: "yes" };
+    const changed = wordsOf((await send(`${PAGE}/${stored?.id}`, lower)).html);
     expect(changed).toContain("With this rule, 0 would have been sent, 3 held and 0 refused");
     expect(changed).not.toContain("2 more requests");
-    const wrong = await send(PAGE, { ...rule, when: "action.body.amount >", try: "yes" });
+    const wrong = await send(PAGE, { ...big, when: "action.body.amount >", try: "yes" });
     expect([wrong.status, wrong.html.includes('id="when-problem"')]).toEqual([400, true]);
     expect(await rules()).toHaveLength(1);
   });

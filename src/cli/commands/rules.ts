@@ -1,4 +1,4 @@
-import type { CreateRule, ReplaceRules, Rule } from "../../client/openapi.ts";
+import type { CreateRule, DryRun, ReplaceRules, Rule } from "../../client/openapi.ts";
 import { type CliCommand, given, readValue, several, UsageError, wholeNumber } from "../command.ts";
 import { visible } from "../../observability/terminal.ts";
 import { jsonText, parseObject } from "../output.ts";
@@ -13,7 +13,7 @@ export function addRuleCommands(program: CliCommand): void {
     "rules",
     "show or set what is held, refused or allowed (set: owner key)",
   ).usage(
-    "[list] | rules add <name> --effect <effect> [options] | rules remove <id> | rules export | rules apply <file> [--dry-run]",
+    "[list] | rules add <name> --effect <effect> [options] | rules remove <id> | rules export | rules test <file> | rules apply <file> [--dry-run]",
   );
   addServiceCommand(rules, "list", "show the rules in the order in which they are asked", { isDefault: true })
     .option(...JSON_OPTION)
@@ -57,6 +57,14 @@ export function addRuleCommands(program: CliCommand): void {
       io.out(jsonText({ rules: data.map(definitionOf) }, true));
     }),
   );
+  addServiceCommand(
+    rules,
+    "test <file>",
+    "tell what the rules of a file would have done with past requests; - reads standard input",
+  )
+    .option("--last <number>", "try them on the newest so many (default 1000)", wholeNumber("last", 1))
+    .option(...JSON_OPTION)
+    .runs(withSession(testRules));
   addServiceCommand(
     rules,
     "apply <file>",
@@ -142,14 +150,48 @@ interface Difference {
   readonly reordered: boolean;
 }
 
-async function applyRules(session: Session, { dryRun = false }: { dryRun?: boolean }, file: string): Promise<void> {
-  const { client, io, print } = session;
+async function readRules({ io }: Session, file: string): Promise<ReplaceRules> {
   const written = parseObject(await readValue(file === "-" ? file : `@${file}`, io), "The file");
   if (!Array.isArray(written["rules"])) {
     throw new UsageError('The file must be { "rules": [ … ] }, as `outgate rules export` prints it.');
   }
   // Safe: the service refuses what is no rule.
-  const wanted = written as ReplaceRules;
+  return written as ReplaceRules;
+}
+
+async function testRules(session: Session, { last }: { last?: number }, file: string): Promise<void> {
+  const wanted = await readRules(session, file);
+  const result = await session.client.dryRunRules({ ...wanted, ...given({ last }) });
+  session.print(result, () => testText(result));
+}
+
+/** The counts, then a line for each request that would have met another fate. */
+function testText({ looked_at: count, from, differing, differences, ...result }: DryRun): string {
+  if (from === null) return "Nothing was requested yet.";
+  const { allowed, held, refused, held_approved: approved, held_rejected: rejected, unknown } = result;
+  const more = differing - differences.length;
+  return [
+    `Looked at ${count}, the oldest of ${from}: ${allowed} would have been sent, ${held} held and ${refused} refused.`,
+    ...(held > 0 ? [`Of those held, people had approved ${approved} and rejected ${rejected}.`] : []),
+    ...(unknown > 0 ? [`Not known: ${unknown} that a rule refused then.`] : []),
+    differing === 0 ? "Nothing differs from the rules in force." : "What differs from the rules in force:",
+    ...differences.map(({ id, method, url, in_force: before, tried, rule, reason }) => {
+      const why = [rule, reason].filter((text) => text !== null).join(": ");
+      return `${id}  ${FATES[tried]}, not ${FATES[before]}  ${visible(`${method} ${url}${why === "" ? "" : `  (${why})`}`)}`;
+    }),
+    ...(more > 0 ? [`${more} more differ.`] : []),
+  ].join("\n");
+}
+
+const FATES: Readonly<Record<DryRun["differences"][number]["tried"], string>> = {
+  allow: "sent",
+  hold: "held",
+  refuse: "refused",
+};
+
+async function applyRules(session: Session, { dryRun = false }: { dryRun?: boolean }, file: string): Promise<void> {
+  const { client, print } = session;
+  const wanted = await readRules(session, file);
   const before = (await client.listRules()).data.map(definitionOf);
   // It refuses what is no rule.
   if (dryRun) await client.dryRunRules({ ...wanted, last: 1 });
