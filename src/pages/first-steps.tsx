@@ -17,6 +17,7 @@ import { type AnswerPerson, createPersonRoutes } from "../http/session.ts";
 import { FORM_ID } from "../core/ids.ts";
 import { answerForm } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
+import { templatePath, TEMPLATES } from "./rule-form.tsx";
 
 /** The form that hides the first steps. */
 export const FIRST_STEPS_PATH = "/overview/first-steps";
@@ -151,6 +152,7 @@ function StepBody({ step, user, baseUrl, formId }: FirstStepsProps & { readonly 
           text={createCall(baseUrl, { ...firstAction(baseUrl), title: "My first request", approve: true })}
           label="An action that needs approval"
         />
+        {mayDo(user.role, "manage") ? <RuleTemplates /> : null}
       </>
     );
   }
@@ -188,6 +190,23 @@ function TestAction({ user, baseUrl, formId }: Omit<FirstStepsProps, "steps">) {
         </span>
       </div>
     </PostForm>
+  );
+}
+
+/** What holds calls without their agents asking for it. */
+function RuleTemplates() {
+  const links = TEMPLATES.map(({ name, title }) => <a href={templatePath(name)}>{title}</a>);
+  return (
+    <p class="quiet">
+      Agents need not ask for it: <a href={SETTINGS_PATHS.rules}>rules</a> say which calls wait, or are refused. Begin
+      with one of these:{" "}
+      {links.map((link, at) => (
+        <>
+          {at === 0 ? null : ", "}
+          {link}
+        </>
+      ))}
+    </p>
   );
 }
 
