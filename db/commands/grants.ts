@@ -65,10 +65,11 @@ export async function endGrantsOf(
   { accountId, makerId, at, by }: Readonly<{ accountId: string; makerId: string; at: Date; by: AuditEntry["actor"] }>,
 ): Promise<void> {
   const { grants } = tx.tables;
+  const isOpen = and(eq(grants.accountId, accountId), isNull(grants.endedAt), gt(grants.expiresAt, at));
   const ended = await tx.db
     .update(grants)
     .set({ endedAt: at, endedBy: by === "anonymous" ? null : by })
-    .where(and(eq(grants.accountId, accountId), eq(grants.createdById, makerId), isNull(grants.endedAt)))
+    .where(and(isOpen, eq(grants.createdById, makerId)))
     .returning({ id: grants.id });
   if (ended.length > 0) await setFact(tx, GRANTS_VERSION, crypto.randomUUID());
 }

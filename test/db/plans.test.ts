@@ -249,7 +249,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   [
     "what an account does",
     accountLives,
-    ["accounts", "api_keys", "callback_hosts", "pauses_in_force", "rejections_by_key"],
+    ["accounts", "api_keys", "callback_hosts", "grants_in_force", "pauses_in_force", "rejections_by_key"],
   ],
   [
     "what a person does",
@@ -272,6 +272,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
     [
       "api_keys",
       "api_keys_by_account",
+      "grants_in_force",
       "identities_once",
       "invitations",
       "invitations_once",
