@@ -257,6 +257,8 @@ export function describeTables(dialect: typeof SQLITE) {
     lateResult: text("late_result"),
     /** Why it was held, or which rule let it pass: JSON of `src/core/action-policy.ts`. Null: nothing held it. */
     policy: text(),
+    /** What its run has counted for rules: JSON of `src/core/rule-count.ts`. Null: nothing. */
+    counted: text(),
   };
 
   const actions = table("actions", actionColumns, (row) => {
@@ -475,6 +477,23 @@ export function describeTables(dialect: typeof SQLITE) {
       changedBy: text("changed_by").$type<Actor>().notNull(),
     },
     (row) => [uniqueIndex("rules_in_order").on(row.accountId, row.position)],
+  );
+
+  /** What was counted for rules with `sum` or `more_than` (`src/core/rule-count.ts`). */
+  const ruleCounts = table(
+    "rule_counts",
+    {
+      ruleId: text("rule_id").notNull(),
+      subject: text().notNull(),
+      /** The part of time that it is for. */
+      start: number("start_at").notNull(),
+      /** A whole number of any size. */
+      amount: text().notNull(),
+      /** Whether people were told that a call went beyond. */
+      told: flag("told").notNull(),
+      until: time("until").notNull(),
+    },
+    (row) => [primaryKey({ columns: [row.ruleId, row.subject, row.start] }), index("rule_counts_by_end").on(row.until)],
   );
 
   /** What people allow agents for a while (`src/core/grant.ts`). A row stays after its end, since actions name it. */
@@ -741,6 +760,7 @@ export function describeTables(dialect: typeof SQLITE) {
     callbackHosts,
     hostSettings,
     rules,
+    ruleCounts,
     grants,
     channels,
     callbackOverlaps,

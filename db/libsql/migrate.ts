@@ -6,6 +6,7 @@ import version02 from "./migrations/0004_version-0-2.sql" with { type: "text" };
 import noSearch from "./migrations/0005_no-search-for-altered-rows.sql" with { type: "text" };
 import rules from "./migrations/0006_rules.sql" with { type: "text" };
 import grants from "./migrations/0007_grants.sql" with { type: "text" };
+import budgets from "./migrations/0008_budgets.sql" with { type: "text" };
 import { faultOf } from "../sql/errors.ts";
 import type { Sql, SqlValue, Statement } from "../sql/sql.ts";
 import { missingParts } from "./layout.ts";
@@ -22,6 +23,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: "0005_no-search-for-altered-rows", sql: noSearch },
   { name: "0006_rules", sql: rules },
   { name: "0007_grants", sql: grants },
+  { name: "0008_budgets", sql: budgets },
 ];
 
 /** The last commit of this repository that makes the tables of version 0.1. */

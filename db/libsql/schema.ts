@@ -57,6 +57,7 @@ export const {
   callbackHosts,
   hostSettings,
   rules,
+  ruleCounts,
   grants,
   channels,
   callbackOverlaps,

@@ -81,6 +81,7 @@ export const {
   callbackHosts,
   hostSettings,
   rules,
+  ruleCounts,
   grants,
   channels,
   callbackOverlaps,

@@ -27,6 +27,7 @@ const ALL = [
   "0005_no-search-for-altered-rows",
   "0006_rules",
   "0007_grants",
+  "0008_budgets",
 ];
 
 describe("migrations", () => {
