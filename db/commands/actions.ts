@@ -1,8 +1,17 @@
-import { and, count, desc, eq, gt, like, ne, or, sql } from "drizzle-orm";
+import { and, count, desc, eq, gt, inArray, like, ne, or, sql } from "drizzle-orm";
 import type { KeyKind } from "../../src/core/dedupe.ts";
 import { ATTEMPTS_KEPT, HELD_PER_KEY_MAX } from "../../src/core/limits.ts";
 import { hasValues } from "../sql/dialect.ts";
-import { budgetLock, createLock, grantLock, heldLock, keyLock, pauseLocks, rejectionLock } from "../sql/locks.ts";
+import {
+  budgetLock,
+  countLock,
+  createLock,
+  grantLock,
+  heldLock,
+  keyLock,
+  pauseLocks,
+  rejectionLock,
+} from "../sql/locks.ts";
 import type { Lock } from "../sql/sql.ts";
 import { mayRepeat, type RejectionCount } from "../../src/core/rejection-count.ts";
 import { LATE_SUCCESS } from "../tables.ts";
@@ -10,6 +19,8 @@ import { listCommand, type Tables, type Tx } from "./command.ts";
 import { findPaused, isPaused, pausesOf } from "./in-force.ts";
 import { type InsertList, insertList, updateList, type Values } from "./lists.ts";
 import { addGrants, type GrantCounts, type NewGrant, readGrants, type UsedGrant } from "./grants.ts";
+import type { Counted, RuleCount } from "../../src/core/rule-count.ts";
+import { type GoesBeyond, placeOf, readCounts, type RuleCounts } from "./rule-counts.ts";
 import { readRulesVersion } from "./rules.ts";
 import { type Args, read } from "../sql/read.ts";
 import { COUNT_OF_KEY, REJECTED, REPEATED, rejectionCount } from "./rejections.ts";
@@ -25,7 +36,7 @@ export const NEW_ACTION = [
   ...(["method", "dedupe", "idempotencyKey", "onUnknown", "approve", "callback", "notifyEmail", "createdAt"] as const),
   ...(["createdBy", "dueAt", "scheduledAt", "leaseUntil", "startedAt", "finishedAt", "approvedAt"] as const),
   ...(["approvedBy", "approvedDigest", "sealedHeaders", "body", "keyId", "keyRole", "keyHold", "claimedBy"] as const),
-  ...(["title", "extras", "expiresAt", "policy"] as const),
+  ...(["title", "extras", "expiresAt", "policy", "counted"] as const),
 ] as const;
 
 /** What a claim at the create changes of it. */
@@ -150,6 +161,11 @@ export interface NewAction extends Owner, SideRows {
   readonly rulesVersion: string;
   /** The grant that lets it pass. */
   readonly grant: UsedGrant | null;
+  /** What it adds to counts of rules. */
+  readonly counts: readonly RuleCount[];
+  /** The count beyond which it goes, and notifications for the first action that does so alone. */
+  readonly beyond: GoesBeyond | null;
+  readonly firstNotifications: readonly Values[];
 }
 
 /** The count of a rejected request; times in milliseconds. */
@@ -165,6 +181,8 @@ type CreateOutcome =
   | { readonly kind: "matched"; readonly by: KeyKind; readonly id: string }
   | { readonly kind: "too_many_held" | "refused" | "rules_changed" | "grant_over" }
   | { readonly kind: "budget_spent" }
+  /** It would go beyond these counts of rules. */
+  | { readonly kind: "beyond"; readonly counts: readonly RuleCount[] }
   | { readonly kind: "rejected_before"; readonly count: RejectedBefore };
 
 /**
@@ -175,19 +193,25 @@ type CreateOutcome =
 export const create = listCommand(
   async (tx, list: readonly NewAction[]): Promise<readonly CreateOutcome[]> => {
     const uses = list.flatMap(({ grant }) => grant ?? []);
-    const [limits, rulesVersion, grants] = await Promise.all([
+    const [limits, rulesVersion, grants, ruleCounts] = await Promise.all([
       readKnown(tx, list),
       readRulesVersion(tx),
       readGrants(tx, uses),
+      readCounts(tx, list.flatMap(countsIn)),
     ]);
-    const known = { ...limits, rulesVersion, grants };
+    const known = { ...limits, rulesVersion, grants, ruleCounts };
     const used: Values[] = [];
+    const first = new Set<NewAction>();
     const created: { readonly one: NewAction; readonly isClaimed: boolean }[] = [];
     const keys: Values[] = [];
     const outcomes = list.map((one): CreateOutcome => {
       const outcome = decide(one, known, used);
       const isCreated = outcome.kind === "created";
       if (isCreated) created.push({ one, isClaimed: outcome.isClaimed });
+      if (isCreated && one.beyond !== null && ruleCounts.tell(one.beyond.count)) {
+        first.add(one);
+        used.push(one.beyond.audit);
+      }
       const isBound = outcome.kind === "matched" && outcome.by === "dedupe";
       for (const key of one.keys) {
         if (!isCreated && !(isBound && key.kind === "idempotency")) continue;
@@ -215,12 +239,13 @@ export const create = listCommand(
     );
     await lists.insert(
       NOTIFICATIONS,
-      created.flatMap(({ one }) => one.notifications),
+      created.flatMap(({ one }) =>
+        first.has(one) ? [...one.notifications, ...one.firstNotifications] : one.notifications,
+      ),
     );
-    if (used.length > 0) {
-      await grants.write(tx);
-      await lists.insert(AUDIT_ENTRIES, used);
-    }
+    await grants.write(tx);
+    await ruleCounts.write(tx);
+    await lists.insert(AUDIT_ENTRIES, used);
     await writeCounts(
       tx,
       created.flatMap(({ one }) => (counts(one) ? { ...one, run: 1 } : [])),
@@ -229,21 +254,29 @@ export const create = listCommand(
     return outcomes;
   },
   {
-    locks: ({ accountId, keyId, keys, claim, request, budget, countsHeld, grant }) => [
-      createLock,
-      ...(grant === null ? [] : [grantLock(grant.id)]),
-      ...keys.map(({ kind, key }) => keyLock(accountId, kind, key)),
-      ...(countsHeld ? [heldLock(accountId, keyId)] : []),
-      ...(request === null ? [] : [rejectionLock(accountId, keyId)]),
-      ...(budget === null ? [] : [budgetLock(budget.keyId)]),
-      ...(claim === null ? [] : pauseLocks([accountId])),
-    ],
-    size: ({ row, events, notifications }) => ({
-      rows: 2 + events.length + notifications.length,
+    locks: ({ keys, claim, request, budget, countsHeld, grant, ...one }) => {
+      const { accountId, keyId } = one;
+      return [
+        createLock,
+        ...(grant === null ? [] : [grantLock(grant.id)]),
+        ...countsIn(one).map(({ ruleId, subject }) => countLock(ruleId, subject)),
+        ...keys.map(({ kind, key }) => keyLock(accountId, kind, key)),
+        ...(countsHeld ? [heldLock(accountId, keyId)] : []),
+        ...(request === null ? [] : [rejectionLock(accountId, keyId)]),
+        ...(budget === null ? [] : [budgetLock(budget.keyId)]),
+        ...(claim === null ? [] : pauseLocks([accountId])),
+      ];
+    },
+    size: ({ row, events, notifications, counts: added }) => ({
+      rows: 2 + events.length + notifications.length + added.length,
       bytes: bytesOf([row, ...notifications]),
     }),
   },
 );
+
+function countsIn({ counts: added, beyond }: Pick<NewAction, "counts" | "beyond">): readonly RuleCount[] {
+  return beyond === null ? added : [...added, beyond.count];
+}
 
 /** What the store knows of the keys, lanes and limits of a list. The list's own effects are added as they are decided. */
 interface Known {
@@ -259,9 +292,10 @@ interface Known {
 interface KnownOfCreates extends Known {
   readonly rulesVersion: string;
   readonly grants: GrantCounts;
+  readonly ruleCounts: RuleCounts;
 }
 
-/** Adds the entry of each use of a grant to `used`. */
+/** Adds the entry of each use of a grant to `used`. Nothing is counted unless it is created. */
 function decide(one: NewAction, known: KnownOfCreates, used: Values[]): CreateOutcome {
   for (const kind of ["idempotency", "dedupe"] as const) {
     const key = one.keys.find((each) => each.kind === kind);
@@ -274,12 +308,15 @@ function decide(one: NewAction, known: KnownOfCreates, used: Values[]): CreateOu
   if (refusal !== null) return refusal;
   const held = known.held.get(keyName(one)) ?? 0;
   if (one.countsHeld && held >= HELD_PER_KEY_MAX) return { kind: "too_many_held" };
+  const beyond = known.ruleCounts.beyond(one.counts);
+  if (beyond.length > 0) return { kind: "beyond", counts: beyond };
   if (one.grant !== null) {
     const uses = known.grants.use(one.grant);
     if (uses === null) return { kind: "grant_over" };
     const { audit, detail } = one.grant;
     used.push([...audit, JSON.stringify({ ...detail, used: uses })]);
   }
+  known.ruleCounts.add(one.counts);
   if (one.countsHeld) known.held.set(keyName(one), held + 1);
   countRequest(one, known);
   return {
@@ -457,12 +494,13 @@ async function writeCounts(
   }
 }
 
-/** The columns that a change writes besides those of the state: none, a result, a result and a late one, or why it is held. */
+/** The columns that a change writes besides those of the state: none, a result, a result and a late one, why it is held, or what a new run counts. */
 export const WRITTEN = {
   state: STATE,
   result: [...STATE, ...RESULT],
   late: [...STATE, ...RESULT, "lateResult"],
   policy: [...STATE, "approve", "policy"],
+  run: [...STATE, ...RESULT, "counted"],
 } as const;
 
 /** By its id and revision: a change that was decided on an older state writes nothing. */
@@ -471,6 +509,7 @@ const UPDATES = {
   result: updateList("actions", WRITTEN.result, ["id", "revision"]),
   late: updateList("actions", WRITTEN.late, ["id", "revision"]),
   policy: updateList("actions", WRITTEN.policy, ["id", "revision"]),
+  run: updateList("actions", WRITTEN.run, ["id", "revision"]),
 } as const;
 
 export interface ActionChange extends Owner, SideRows {
@@ -490,21 +529,34 @@ export interface ActionChange extends Owner, SideRows {
   readonly trims: boolean;
   readonly audit: Values | null;
   readonly grant: NewGrant | null;
+  /** What a new run adds to counts of rules. */
+  readonly counts: readonly RuleCount[];
+  /** What its end gives back of them; `unlessSent`: if no attempt of the run may have reached the target. */
+  readonly givesBack: { readonly counted: readonly Counted[]; readonly unlessSent: boolean } | null;
 }
 
 /** Writes changes with their other rows; whether each was written: its action had the revision, and no limit or key stood against it. */
 export const apply = listCommand(
   async (tx, list: readonly ActionChange[]): Promise<readonly boolean[]> => {
-    const guarded = list.map((one) => (one.retaken !== null || counts(one) ? guardOf(one) : null));
-    const known = await readKnown(
-      tx,
-      guarded.filter((one) => one !== null),
+    const guarded = list.map((one) =>
+      one.retaken !== null || counts(one) || one.counts.length > 0 ? guardOf(one) : null,
     );
+    const [known, ruleCounts] = await Promise.all([
+      readKnown(
+        tx,
+        guarded.filter((one) => one !== null),
+      ),
+      readCounts(
+        tx,
+        list.flatMap(({ counts: added, givesBack }) => [...added, ...(givesBack?.counted ?? []).map(placeOf)]),
+      ),
+    ]);
     const isAllowed = guarded.map((one) => {
       if (one === null) return true;
       const isTaken = one.keys.some((key) => (known.holders.get(nameOf(one, key)) ?? one.id) !== one.id);
-      if (isTaken || refusalOf(one, known) !== null) return false;
+      if (isTaken || refusalOf(one, known) !== null || ruleCounts.beyond(one.counts).length > 0) return false;
       countRequest(one, known);
+      ruleCounts.add(one.counts);
       for (const key of one.keys) known.holders.set(nameOf(one, key), one.id);
       return true;
     });
@@ -513,7 +565,7 @@ export const apply = listCommand(
       [...list.keys()].filter((at) => isAllowed[at] === true),
       (at) => list[at]?.id,
     )) {
-      for (const written of ["state", "result", "late", "policy"] as const) {
+      for (const written of ["state", "result", "late", "policy", "run"] as const) {
         const places = round.filter((at) => list[at]?.written === written);
         const done = await tx.lists.update(
           UPDATES[written],
@@ -522,6 +574,15 @@ export const apply = listCommand(
         for (const [n, at] of places.entries()) isWritten[at] = done[n] === true;
       }
     }
+    for (const [at, one] of list.entries()) {
+      if (isWritten[at] !== true && isAllowed[at] === true) ruleCounts.takeBack(one.counts);
+    }
+    await giveBack(
+      tx,
+      list.filter((_, at) => isWritten[at]),
+      ruleCounts,
+    );
+    await ruleCounts.write(tx);
     await writeBeside(
       tx,
       list.filter((_, at) => isWritten[at]),
@@ -530,7 +591,9 @@ export const apply = listCommand(
     return isWritten;
   },
   {
-    locks: ({ accountId, keyId, retaken, request, budget }): readonly Lock[] => [
+    locks: ({ accountId, keyId, retaken, request, budget, counts: added, givesBack }): readonly Lock[] => [
+      ...added.map(({ ruleId, subject }) => countLock(ruleId, subject)),
+      ...(givesBack?.counted ?? []).map(([ruleId, subject]) => countLock(ruleId, subject)),
       ...(retaken === null ? [] : [keyLock(accountId, "dedupe", retaken.key)]),
       ...(request === null ? [] : [rejectionLock(accountId, keyId)]),
       ...(budget === null ? [] : [budgetLock(budget.keyId)]),
@@ -542,10 +605,41 @@ export const apply = listCommand(
   },
 );
 
+const ATTEMPTS_OF_RUN = read({ id: "text", run: "number" }, ({ db, tables: { timeline } }, { id, run }) => {
+  const isOfRun = and(hasValues(timeline, { actionId: id, run }), inArray(timeline.type, [...ATTEMPT_ROWS]));
+  return db.select({ detail: timeline.detail }).from(timeline).where(isOfRun);
+});
+
+const ATTEMPT_ROWS = ["attempt", "late_result", "late"] as const;
+
+/** Gives back what ended runs have counted for rules. */
+async function giveBack(tx: Tx, list: readonly ActionChange[], ruleCounts: RuleCounts): Promise<void> {
+  const asked = list.filter(({ givesBack }) => givesBack?.unlessSent === true);
+  const attempts = await tx.lists.find(
+    ATTEMPTS_OF_RUN,
+    asked.map(({ id, run }) => ({ id, run })),
+  );
+  const isSent = new Set(asked.filter((_, at) => (attempts[at] ?? []).some(({ detail }) => mayBeSent(detail))));
+  for (const one of list) {
+    if (one.givesBack !== null && !isSent.has(one)) for (const each of one.givesBack.counted) ruleCounts.giveBack(each);
+  }
+}
+
+/** Whether the target may have received an attempt, by the detail of its row. One that can't be read may have been. */
+function mayBeSent(detail: string): boolean {
+  try {
+    const attempt: unknown = JSON.parse(detail);
+    return !(typeof attempt === "object" && attempt !== null && "outcome" in attempt && attempt.outcome === "not_sent");
+  } catch {
+    return true;
+  }
+}
+
 /** What a change looks at before it is written. */
-function guardOf({ id, accountId, keyId, at, request, budget, retaken, windowStart }: ActionChange) {
+function guardOf({ id, accountId, keyId, at, request, budget, retaken, windowStart, counts: added }: ActionChange) {
   const keys: readonly KeyName[] = retaken === null ? [] : [{ kind: "dedupe", key: retaken.key }];
-  return { id, accountId, keyId, at, request, budget, keys, windowStart, host: "", claim: null, countsHeld: false };
+  const asked = { request, budget, keys, windowStart, host: "", claim: null, countsHeld: false, counts: added };
+  return { id, accountId, keyId, at, ...asked };
 }
 
 const EXTEND = updateList("actions", ["leaseUntil"], ["id", "revision", "status"]);

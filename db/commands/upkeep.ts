@@ -7,6 +7,7 @@ import type { StoreContext } from "../sql/context.ts";
 import { bytesOf, bytesOfAction, hasValues } from "../sql/dialect.ts";
 import { type Args, read } from "../sql/read.ts";
 import { isWaitingToExpire } from "../tables.ts";
+import { pruneCounts } from "./rule-counts.ts";
 import { command, isOneOfRows, PRUNE_ROWS, type Tables, type Tx } from "./command.ts";
 
 interface Until<Time = Date> {
@@ -36,10 +37,12 @@ interface KeysArgs {
   readonly windowStart: Date;
   /** Days before are over: one more than yesterday, since the clock may be set back. */
   readonly beforeDay: number;
+  readonly now: Date;
 }
 
-/** Forgets dedupe and idempotency keys, and how much API keys did on days that are over; returns whether there may be more. */
-export const pruneKeys = command(async ({ db, tables }, { windowStart, beforeDay }: KeysArgs) => {
+/** Forgets dedupe and idempotency keys, and what API keys did and rules counted in times that are over; returns whether there may be more. */
+export const pruneKeys = command(async (tx, { windowStart, beforeDay, now }: KeysArgs) => {
+  const { db, tables } = tx;
   const { actionKeys, keyDays } = tables;
   const { accountId, kind, key } = actionKeys;
   const isOver = lte(actionKeys.createdAt, windowStart);
@@ -54,7 +57,8 @@ export const pruneKeys = command(async ({ db, tables }, { windowStart, beforeDay
   const isPast = lt(keyDays.day, beforeDay);
   const days = db.select({ keyId: keyDays.keyId }).from(keyDays).where(isPast).limit(PRUNE_ROWS);
   await db.delete(keyDays).where(and(isPast, inArray(keyDays.keyId, days)));
-  return keys.length === PRUNE_ROWS;
+  const counts = await pruneCounts(tx, now);
+  return keys.length === PRUNE_ROWS || counts === PRUNE_ROWS;
 });
 
 /** The newest row of the timeline is never deleted, only emptied: otherwise its number would be given out again. */

@@ -2,17 +2,17 @@ import { and, eq, gte } from "drizzle-orm";
 import { type Action, lateResultText } from "../../src/core/action.ts";
 import { mayHaveTooMany, responseToKeep } from "../../src/core/attempts.ts";
 import { policyText } from "../../src/core/action-policy.ts";
-import type { AuditEntry } from "../../src/core/audit.ts";
 import type { Change } from "../../src/core/changes.ts";
+import { countedText, givesBack } from "../../src/core/rule-count.ts";
 import type { Grant } from "../../src/core/grant.ts";
 import type { ChangeWrite } from "../../src/core/store.ts";
 import { isTooLate } from "../../src/core/timeline.ts";
 import * as commands from "../commands/actions.ts";
-import { type ActionChange, apply, AUDIT_ENTRY, KEPT_RESPONSE, WRITTEN } from "../commands/actions.ts";
+import { type ActionChange, apply, KEPT_RESPONSE, WRITTEN } from "../commands/actions.ts";
 import { GRANT, type NewGrant } from "../commands/grants.ts";
-import { type Values, valuesOf } from "../commands/lists.ts";
+import { valuesOf } from "../commands/lists.ts";
 import type { StoreContext } from "./context.ts";
-import { countedRequest, sideRows, windowStart } from "./create.ts";
+import { auditRow, countedRequest, sideRows, windowStart } from "./create.ts";
 import { isConstraint } from "./errors.ts";
 import { read } from "./read.ts";
 import { resultValues, rowTypeOf, scheduledAtOf } from "./rows.ts";
@@ -42,6 +42,7 @@ function actionChange({
   rejection,
   budget,
   grant,
+  counts = [],
 }: ChangeWrite): ActionChange {
   const { before, after, events } = change;
   const { id, accountId, keyId, run } = after;
@@ -64,6 +65,8 @@ function actionChange({
     trims: response !== null && mayHaveTooMany(response),
     audit: audit === undefined ? null : auditRow(audit),
     grant: grant === undefined || grant === null ? null : newGrant(grant),
+    counts,
+    givesBack: givesBack(change),
     ...sideRows({ after, at, events, outbox: notifications }),
   };
 }
@@ -75,6 +78,10 @@ function written({ before, after }: Pick<Change, "before" | "after">, at: Date):
   if (after.policy !== before.policy) {
     const values = { scheduledAt, policy: policyText(after.policy) };
     return { written: "policy", row: [...valuesOf(WRITTEN.policy, values, after), ...place] };
+  }
+  if (after.counted !== before.counted) {
+    const values = { ...resultValues(after.result), scheduledAt, counted: countedText(after.counted) };
+    return { written: "run", row: [...valuesOf(WRITTEN.run, values, after), ...place] };
   }
   if (after.result === before.result && after.lateResult === before.lateResult) {
     return { written: "state", row: [...valuesOf(WRITTEN.state, { scheduledAt }, after), ...place] };
@@ -90,10 +97,6 @@ function written({ before, after }: Pick<Change, "before" | "after">, at: Date):
 function newGrant({ vary, max, ...grant }: Grant): NewGrant {
   const row = valuesOf(GRANT, { ...grant, vary: JSON.stringify(vary), max: JSON.stringify(max) });
   return { row, version: crypto.randomUUID() };
-}
-
-function auditRow({ detail, ...entry }: AuditEntry): Values {
-  return valuesOf(AUDIT_ENTRY, { ...entry, detail: JSON.stringify(detail) });
 }
 
 const APPLIED = read(

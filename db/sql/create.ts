@@ -1,5 +1,6 @@
 import { eq } from "drizzle-orm";
 import type { Action } from "../../src/core/action.ts";
+import type { AuditEntry } from "../../src/core/audit.ts";
 import { askOf } from "../../src/core/channel.ts";
 import type { GrantUse } from "../../src/core/grant.ts";
 import type { KeyKind } from "../../src/core/dedupe.ts";
@@ -59,10 +60,14 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
 
 /** An action that is claimed at create has both states: a pause may stand against the claim. */
 function newAction({ seal, heldCounts }: StoreContext, creation: Creation): NewAction {
-  const { action, claim, budget } = creation;
+  const { action, claim, budget, counts = [], beyond = null } = creation;
   const { id, accountId, keyId, host, createdAt: at } = action;
   const { metadata } = action.extras;
   const claimed = claim === null ? null : startAttempt(action, claim);
+  const isOnce = beyond?.count.asksOnce === true;
+  const { asks = [], others = [] } = Object.groupBy(creation.outbox, ({ message }) =>
+    askOf(message.event) === null ? "others" : "asks",
+  );
   const stored = { ...storedValues(action, seal), scheduledAt: scheduledAtOf(action, at), claimedBy: null };
   return {
     id,
@@ -81,14 +86,21 @@ function newAction({ seal, heldCounts }: StoreContext, creation: Creation): NewA
     keys: keysOf(action),
     windowStart: windowStart(at).getTime(),
     metadata: Object.entries(metadata ?? {}).map(([name, value]) => [id, accountId, name, value]),
-    ...sideRows({ after: action, at, events: creation.events, outbox: creation.outbox }),
+    ...sideRows({ after: action, at, events: creation.events, outbox: isOnce ? others : creation.outbox }),
+    firstNotifications: isOnce ? asks.map((row) => notificationRow(action, at, row)) : [],
     request: countedRequest(creation.rejection, at),
     budget: budget === undefined ? null : { keyId, ...budget },
     countsHeld: action.status === "awaiting_approval" && heldCounts === null,
     onlyMatches: creation.isRefused === true ? "refused" : null,
     rulesVersion: creation.rulesVersion,
     grant: usedGrant(creation.grant ?? null),
+    counts,
+    beyond: beyond === null ? null : { count: beyond.count, audit: auditRow(beyond.audit) },
   };
+}
+
+export function auditRow({ detail, ...entry }: AuditEntry): Values {
+  return valuesOf(AUDIT_ENTRY, { ...entry, detail: JSON.stringify(detail) });
 }
 
 function usedGrant(use: GrantUse | null): UsedGrant | null {

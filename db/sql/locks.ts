@@ -53,6 +53,9 @@ export function grantLock(id: string): Lock {
   return exclusive(`grant ${id}`);
 }
 
+/** Whoever adds to a count of a rule, or gives back what was counted. */
+export const countLock = (ruleId: string, subject: string) => exclusive(`count ${ruleId} ${subject}`);
+
 /** Whoever adds to the channels of an account, which are counted. */
 export const channelLock = (accountId: string) => exclusive(`channels ${accountId}`);
 

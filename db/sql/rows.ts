@@ -11,6 +11,7 @@ import {
   parseLateResult,
 } from "../../src/core/action.ts";
 import { type ActionPolicy, parsePolicy, policyText } from "../../src/core/action-policy.ts";
+import { type Counted, countedText, parseCounted } from "../../src/core/rule-count.ts";
 import { type Actor, HOLDS, ROLES } from "../../src/core/roles.ts";
 import {
   isTooLate,
@@ -59,10 +60,11 @@ export function scheduledAtOf(action: Action, at: Date): Date {
 }
 
 /** The columns that have another form in an action. */
-export function storedValues({ id, headers, creator, extras, policy }: Action, seal: HeaderSeal) {
+export function storedValues({ id, headers, creator, extras, policy, counted }: Action, seal: HeaderSeal) {
   const sealedHeaders = headers === null ? null : seal.seal(JSON.stringify(headers), headersPlace(id));
   const [keyRole, keyHold] = [creator.role, creator.hold];
-  return { sealedHeaders, keyRole, keyHold, extras: extrasText(extras), policy: policyText(policy) };
+  const texts = { extras: extrasText(extras), policy: policyText(policy), counted: countedText(counted) };
+  return { sealedHeaders, keyRole, keyHold, ...texts };
 }
 
 /**
@@ -109,6 +111,7 @@ export function actionOf(row: Row, seal: HeaderSeal): Action {
     result: resultOf(row),
     lateResult: parseLateResult(columns.textOrNull(actions.lateResult)),
     policy: columns.policy(actions.policy),
+    counted: columns.counted(actions.counted),
   };
   const hasNoBody = action.body === null && action.extras.bodyKind !== undefined;
   return columns.isAltered || hasNoBody ? { ...action, isAltered: true } : action;
@@ -227,6 +230,9 @@ function headersPlace(actionId: string) {
   return { table: "actions", row: actionId, column: "sealed_headers" };
 }
 
+/** One list, so that actions of which nothing counts share it. */
+const NOTHING_COUNTED: readonly Counted[] = [];
+
 /** A column, or what a query names like one. */
 type Named = Pick<Column, "name">;
 
@@ -272,6 +278,11 @@ export class Columns {
   policy(column: Named): ActionPolicy | null {
     const text = this.textOrNull(column);
     return text === null ? null : (parsePolicy(text) ?? this.#altered(null));
+  }
+
+  counted(column: Named): readonly Counted[] {
+    const text = this.textOrNull(column);
+    return text === null ? NOTHING_COUNTED : (parseCounted(text) ?? this.#altered(NOTHING_COUNTED));
   }
 
   oneOf<Value extends string>(column: Named, values: readonly Value[], otherwise: Value): Value {

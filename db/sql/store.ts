@@ -26,6 +26,7 @@ import { createResultFinds } from "./refine.ts";
 import { createPeopleStore } from "../commands/people.ts";
 import type { HeaderSeal } from "./rows.ts";
 import { createRuleStore } from "./rules.ts";
+import { beyondCounts } from "../commands/rule-counts.ts";
 import { createUpkeepStore, pruneKeys } from "../commands/upkeep.ts";
 import { createFileStore } from "../libsql/size.ts";
 import { createGrantStore } from "./grants.ts";
@@ -118,6 +119,7 @@ function createActionStore(db: StoreContext, queue: Queue<Action>): ActionStore 
     hasBudgetLeft: (budget) => hasBudgetLeft(sql, budget),
     holderOf: (accountId, kind, key, now) => keyHolder(db, { accountId, kind, key }, now),
     filterValues: (accountId, limit) => findFilterValues(sql, accountId, limit),
-    pruneKeys: (now) => writer.run(pruneKeys, { windowStart: windowStart(now), beforeDay: dayOf(now) - 1 }),
+    pruneKeys: (now) => writer.run(pruneKeys, { windowStart: windowStart(now), beforeDay: dayOf(now) - 1, now }),
+    beyondCounts: (counts) => beyondCounts(sql, counts),
   };
 }

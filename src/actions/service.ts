@@ -24,7 +24,9 @@ import { creatorOf, creatorOfCopy, decide, NO_FACTS, refusalOf, rulesChange } fr
 import type { Recipients } from "../approvals/recipients.ts";
 import { entryOfRequest } from "../core/rejections.ts";
 import type { FindGrant, Granted } from "../core/grant.ts";
-import { heldBy } from "../core/action-policy.ts";
+import { heldBy, type Ruling } from "../core/action-policy.ts";
+import { type AuditEntry, auditOf } from "../core/audit.ts";
+import { countedOf, type RuleCount } from "../core/rule-count.ts";
 import type { Judge, Judgement } from "../core/judge.ts";
 import type { Dispatcher } from "../delivery/attempt.ts";
 import type { ActionRows, ActionQuery, FilterValues, OutboxEntry, OutboxStore, Store } from "../core/store.ts";
@@ -139,26 +141,29 @@ export function createActionService(deps: ActionServiceDeps) {
   ): Promise<CreateAnswer> => {
     authorize(caller, "create");
     const over = new Set<string>();
+    const beyond: RuleCount[] = [];
     for (let tries = 1; ; tries += 1) {
-      const judgement = rules.judge(caller, requested, clock.now());
+      const judgement = rules.judge(caller, requested, clock.now(), beyond);
       // A copy is a person's, and has no key.
       const granted = options.copyOf === undefined ? await grants.find(caller, requested, over) : null;
       const answer = await createBy({ judgement, granted }, caller, requested, options);
-      if (typeof answer !== "string") return answer;
-      if (answer === "grant_over" && granted !== null) over.add(granted.grant.id);
+      if (typeof answer !== "string" && "action" in answer) return answer;
+      // Each names counts that are none of the former.
+      if (typeof answer !== "string") beyond.push(...answer.beyond);
+      else if (answer === "grant_over" && granted !== null) over.add(granted.grant.id);
       else if (tries >= RULE_TRIES_MAX) throw rulesChange();
       else await rules.reload();
     }
   };
 
-  /** The same by rules and a grant that may no longer be in force when it is committed. */
+  /** The same by rules, counts and a grant that may be others when it is committed. */
   const createBy = async (
     { judgement, granted }: { readonly judgement: Judgement; readonly granted: Granted | null },
     caller: Caller,
     requested: ActionRequest,
     { copyOf, reason = null, sync = false }: CreateOptions,
-  ): Promise<CreateAnswer | "rules_changed" | "grant_over"> => {
-    const { ruling, version: rulesVersion, isRuled } = judgement;
+  ): Promise<CreateAnswer | "rules_changed" | "grant_over" | { readonly beyond: readonly RuleCount[] }> => {
+    const { ruling, counts: added, reached, version: rulesVersion, isRuled } = judgement;
     const own = copyOf === undefined ? creatorOf(caller) : creatorOfCopy(await recipients.creatorOf(copyOf));
     // Rules judge calls: a callback of an agent must not go where none of them has looked.
     const creator = isRuled && own.role === "agent" ? { ...own, isLimited: true } : own;
@@ -193,6 +198,7 @@ export function createActionService(deps: ActionServiceDeps) {
       keyId: caller.keyId ?? "",
       creator: { role: creator.role, hold: creator.hold },
       policy: decision.policy,
+      counted: added.map(countedOf),
     };
     const isDue = action.dueAt !== null && action.dueAt <= now;
     const isRefused = ruling?.effect === "refuse";
@@ -209,6 +215,9 @@ export function createActionService(deps: ActionServiceDeps) {
       rulesVersion,
       grant: decision.policy?.by === "grant" ? (granted?.use ?? null) : null,
       ...(isRefused ? { isRefused } : {}),
+      counts: added,
+      beyond:
+        reached === null || !approve ? null : { count: reached, audit: beyondEntry(caller, requested, ruling, now) },
     };
     const created = await actions.create(creation).catch((error: unknown) => {
       reservation?.fail();
@@ -217,6 +226,7 @@ export function createActionService(deps: ActionServiceDeps) {
     if (created.kind !== "created" && created.kind !== "matched") {
       reservation?.release();
       if (created.kind === "rules_changed" || created.kind === "grant_over") return created.kind;
+      if (created.kind === "beyond") return { beyond: created.counts };
       const isRecorded = created.kind !== "refused" || (await rules.recordRefusal(caller, requested, judgement, now));
       if (!isRecorded) return "rules_changed";
       throw refusalOf(created, facts, now) ?? new Error(`The store refused a create: ${created.kind}.`);
@@ -276,6 +286,12 @@ async function differencesFor(caller: Caller, stored: Action, requested: Action)
   if (viewOf(caller, stored) === "whole") return differs(stored, requested);
   const [older, newer] = await Promise.all([see(stored, "public"), see(requested, "public")]);
   return differs(older, newer);
+}
+
+/** That a rule with `sum` or `more_than` began to hold calls: one entry for each count and window. */
+function beyondEntry(caller: Caller, { method, host }: ActionRequest, ruling: Ruling | null, now: Date): AuditEntry {
+  const { id: subject = "", name = "" } = ruling?.rule ?? {};
+  return auditOf(caller, { kind: "beyond_rule", subject, detail: { method, host, name } }, now);
 }
 
 function firstEvents(action: Action, reason: string | null): readonly TimelineEvent[] {

@@ -79,7 +79,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const hosts = new KnownHostSettings(store.hostSettings, { timeoutMs, backoff: { baseMs, capMs }, giveUpOn: [] });
   const channels = new KnownChannels(store.channels);
   const paused = new ActivePauses(pauses);
-  const rules = new KnownRules(store.rules, clock);
+  const rules = new KnownRules(store.rules, clock, hashOf);
   const grants = new KnownGrants({ grants: store.grants, accounts, team, clock, hashOf });
   const grantService = createGrantService({ grants: store.grants, known: grants, accounts, clock, ids, hashOf });
   const fresh = node === null ? {} : { freshMs: SHARED_FRESH_MS };

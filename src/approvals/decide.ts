@@ -44,6 +44,7 @@ import type { Grant } from "../core/grant.ts";
 import type { GrantService } from "../grants/service.ts";
 import { type Judge, judgeAgain } from "../core/judge.ts";
 import { creatorOf, decide, mayApproveIt, needsListedCallback, NO_COUNTS, ruleRefusal } from "../core/policy.ts";
+import { countedOf, type RuleCount } from "../core/rule-count.ts";
 import type { Recipients } from "./recipients.ts";
 import type { Log } from "../observability/log.ts";
 
@@ -56,12 +57,11 @@ export interface DecideDeps
   readonly grantService: Pick<GrantService, "make" | "stored">;
 }
 
-/** The change of a decision, or why it is not allowed. It may query the store. */
-type Verdict = (
-  action: Action,
-  input: DecisionInput,
-  caller: Caller,
-) => Change | DomainError | Promise<Change | DomainError>;
+/** The change of a decision, with what it adds to counts of rules, or why it is not allowed. */
+type Decided = (Change & { readonly counts?: readonly RuleCount[] }) | DomainError;
+
+/** It may query the store. */
+type Verdict = (action: Action, input: DecisionInput, caller: Caller) => Decided | Promise<Decided>;
 
 /**
  * Approve, cancel and retry: read the action, compute the change, write it if the revision is still the same, else start
@@ -112,18 +112,33 @@ export function createDecisions({
     };
   };
 
+  /** What is sent now was counted when it was created. */
+  const judgeSent = (action: Action, caller: Caller, now: Date) => judgeAgain(rules, action, caller, now);
+
+  /** What rules say of a further run, by what they have counted; the commit counts it. */
+  const judgeRun = async (action: Action, caller: Caller, now: Date) => {
+    const beyond: RuleCount[] = [];
+    for (;;) {
+      const judged = await judgeAgain(rules, action, caller, now, beyond);
+      const more = await actions.beyondCounts(judged.counts);
+      if (more.length === 0) return judged;
+      beyond.push(...more);
+    }
+  };
+
   /** The change that starts a new run, or sends what waits, if the policy and the action's `dedupe` key allow it. */
   const sendAgain = async (
     operation: "retry" | "sendNow",
     action: Action,
     input: DecisionInput,
     caller: Caller,
-  ): Promise<Change | DomainError> => {
+  ): Promise<Decided> => {
     const { reason, now } = input;
     const isRetry = operation === "retry";
     const change = isRetry ? retry(action, input) : sendNow(action, input);
     if (change instanceof DomainError) return change;
     const retryAfter = retryAfterOf(action);
+    const { ruling, counts } = await (isRetry ? judgeRun : judgeSent)(action, caller, now);
     const decision = decide({
       operation,
       request: action,
@@ -133,14 +148,18 @@ export function createDecisions({
       endedAt: isRetry && retryAfter !== null ? ((await lastAttemptAt(actions, action)) ?? now) : now,
       // What is sent now was counted when it was created.
       counts: isRetry ? await countsFor(action, input, caller) : NO_COUNTS,
-      ruling: await judgeAgain(rules, action, caller, now),
+      ruling,
       reason,
       now,
     });
     if (decision.kind === "refuse") return decision.error;
-    if (!isRetry || action.dedupe === null) return change;
+    if (!isRetry) return change;
+    const hasCounted = counts.length > 0 || action.counted.length > 0;
+    const counted = hasCounted ? { after: { ...change.after, counted: counts.map(countedOf) } } : {};
+    const run = { ...change, ...counted, counts };
+    if (action.dedupe === null) return run;
     const holder = await actions.holderOf(action.accountId, "dedupe", action.dedupe, now);
-    if (holder === null || holder.id === action.id) return change;
+    if (holder === null || holder.id === action.id) return run;
     return new DomainError(
       "not_retryable",
       `Action ${action.id} cannot be retried: action ${holder.id} now has its dedupe key and is ${holder.status}.`,
@@ -152,7 +171,7 @@ export function createDecisions({
       if (!mayApproveIt(caller.role, action)) return beyondElicitation(action);
       if (!mayDo(caller.role, "approve")) {
         // Its requester had it held, and the rules may have become stricter since.
-        const ruling = await judgeAgain(rules, action, caller, input.now);
+        const { ruling } = await judgeAgain(rules, action, caller, input.now);
         if (ruling !== null && ruling.effect !== "allow") return ruleRefusal(ruling) ?? beyondElicitation(action);
       }
       // A row that was altered is never sent: no request has an empty digest.
@@ -175,8 +194,9 @@ export function createDecisions({
         const stale = expected === undefined ? null : staleDecision(operation, action, expected);
         if (expected?.digest !== undefined && expected.digest !== requestDigest(action, hashOf))
           throw stale ?? new OtherRequest(operation, action);
-        const change = stale ?? (await decisions[name](action, inputOf(caller, reason, now), caller));
-        if (change instanceof DomainError) throw change;
+        const decided = stale ?? (await decisions[name](action, inputOf(caller, reason, now), caller));
+        if (decided instanceof DomainError) throw decided;
+        const { counts = [], ...change } = decided;
         const { after } = change;
         const grant = terms === undefined ? null : await grantService.make(caller, action, terms);
         const outbox = enqueue(after, now, change.events);
@@ -185,7 +205,7 @@ export function createDecisions({
         // A retry counts as a create; an attempt never does.
         const budget = name === "retry" ? budgetOf(caller, now) : null;
         const counted = budget === null ? {} : { budget };
-        if (await actions.apply({ change, at: now, outbox, audit, rejection, grant, ...counted })) {
+        if (await actions.apply({ change, at: now, outbox, audit, rejection, grant, counts, ...counted })) {
           if (name !== "sendNow") metrics.decided(operation);
           bus.publish(after);
           if (grant !== null) await grantService.stored(grant.accountId);

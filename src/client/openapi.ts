@@ -316,6 +316,7 @@ export type AuditEntry = {
     | "host_settings_changed"
     | "rules_changed"
     | "refused_by_rule"
+    | "beyond_rule"
     | "grant_used"
     | "grant_ended"
     | "channel_added"
@@ -569,6 +570,28 @@ export type ChangeRule = {
     /** Name in the time zone database. */
     timezone: string;
   };
+  /** The rule applies only to the call that is one more than these. Each create and retry counts unless a rule holds it for being one more. */
+  more_than?: {
+    /** So many calls pass. */
+    count: number;
+    /** Within so many minutes. */
+    minutes: number;
+    /** What calls have in common that are counted together: their key, their host, or a value of metadata, by its name. Default: all calls that the other conditions hold for are counted together. request: key, method, host, path and body, where UUIDs and runs of six or more digits may differ. */
+    same?: string;
+  };
+  /** A budget: the rule applies only to the call with which the sum would be more than the limit, and that call is not added. */
+  sum?: {
+    /** The number in the body that is added up, by its path. A call where it is missing, negative or no number is held. */
+    member: string;
+    /** From when to when, by the calendar and the clocks of the zone. */
+    per: "hour" | "day" | "month";
+    /** Name in the time zone database. */
+    timezone: string;
+    /** The most that passes, with at most 9 decimals. */
+    limit: number;
+    /** What calls have in common that are counted together: their key, their host, or a value of metadata, by its name. Default: all calls that the other conditions hold for are counted together. */
+    same?: string;
+  };
   /** What the agent is told whose call is held or refused. */
   message?: string;
   /** Agents are told why, with what the rule compares. */
@@ -583,6 +606,8 @@ export type ChangeRule = {
     | "body_kind"
     | "body_bytes"
     | "between"
+    | "more_than"
+    | "sum"
     | "message"
     | "explain"
   )[];
@@ -782,6 +807,28 @@ export type CreateRule = {
     days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
     /** Name in the time zone database. */
     timezone: string;
+  };
+  /** The rule applies only to the call that is one more than these. Each create and retry counts unless a rule holds it for being one more. */
+  more_than?: {
+    /** So many calls pass. */
+    count: number;
+    /** Within so many minutes. */
+    minutes: number;
+    /** What calls have in common that are counted together: their key, their host, or a value of metadata, by its name. Default: all calls that the other conditions hold for are counted together. request: key, method, host, path and body, where UUIDs and runs of six or more digits may differ. */
+    same?: string;
+  };
+  /** A budget: the rule applies only to the call with which the sum would be more than the limit, and that call is not added. */
+  sum?: {
+    /** The number in the body that is added up, by its path. A call where it is missing, negative or no number is held. */
+    member: string;
+    /** From when to when, by the calendar and the clocks of the zone. */
+    per: "hour" | "day" | "month";
+    /** Name in the time zone database. */
+    timezone: string;
+    /** The most that passes, with at most 9 decimals. */
+    limit: number;
+    /** What calls have in common that are counted together: their key, their host, or a value of metadata, by its name. Default: all calls that the other conditions hold for are counted together. */
+    same?: string;
   };
   /** What the agent is told whose call is held or refused. */
   message?: string;
@@ -1803,6 +1850,28 @@ export type Rule = {
     /** Name in the time zone database. */
     timezone: string;
   };
+  /** The rule applies only to the call that is one more than these. Each create and retry counts unless a rule holds it for being one more. */
+  more_than?: {
+    /** So many calls pass. */
+    count: number;
+    /** Within so many minutes. */
+    minutes: number;
+    /** What calls have in common that are counted together: their key, their host, or a value of metadata, by its name. Default: all calls that the other conditions hold for are counted together. request: key, method, host, path and body, where UUIDs and runs of six or more digits may differ. */
+    same?: string;
+  };
+  /** A budget: the rule applies only to the call with which the sum would be more than the limit, and that call is not added. */
+  sum?: {
+    /** The number in the body that is added up, by its path. A call where it is missing, negative or no number is held. */
+    member: string;
+    /** From when to when, by the calendar and the clocks of the zone. */
+    per: "hour" | "day" | "month";
+    /** Name in the time zone database. */
+    timezone: string;
+    /** The most that passes, with at most 9 decimals. */
+    limit: number;
+    /** What calls have in common that are counted together: their key, their host, or a value of metadata, by its name. Default: all calls that the other conditions hold for are counted together. */
+    same?: string;
+  };
   /** What the agent is told whose call is held or refused. */
   message?: string;
   /** Agents are told why, with what the rule compares. */
@@ -1849,6 +1918,28 @@ export type RuleDefinition = {
     days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
     /** Name in the time zone database. */
     timezone: string;
+  };
+  /** The rule applies only to the call that is one more than these. Each create and retry counts unless a rule holds it for being one more. */
+  more_than?: {
+    /** So many calls pass. */
+    count: number;
+    /** Within so many minutes. */
+    minutes: number;
+    /** What calls have in common that are counted together: their key, their host, or a value of metadata, by its name. Default: all calls that the other conditions hold for are counted together. request: key, method, host, path and body, where UUIDs and runs of six or more digits may differ. */
+    same?: string;
+  };
+  /** A budget: the rule applies only to the call with which the sum would be more than the limit, and that call is not added. */
+  sum?: {
+    /** The number in the body that is added up, by its path. A call where it is missing, negative or no number is held. */
+    member: string;
+    /** From when to when, by the calendar and the clocks of the zone. */
+    per: "hour" | "day" | "month";
+    /** Name in the time zone database. */
+    timezone: string;
+    /** The most that passes, with at most 9 decimals. */
+    limit: number;
+    /** What calls have in common that are counted together: their key, their host, or a value of metadata, by its name. Default: all calls that the other conditions hold for are counted together. */
+    same?: string;
   };
   /** What the agent is told whose call is held or refused. */
   message?: string;
@@ -2150,6 +2241,7 @@ export type AuditQuery = {
     | "host_settings_changed"
     | "rules_changed"
     | "refused_by_rule"
+    | "beyond_rule"
     | "grant_used"
     | "grant_ended"
     | "channel_added"

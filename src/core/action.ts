@@ -1,4 +1,5 @@
 import type { ActionPolicy } from "./action-policy.ts";
+import type { Counted } from "./rule-count.ts";
 import type { Actor, Hold, Role } from "./roles.ts";
 import { SMALL_ROW_BYTES_MAX } from "./limits.ts";
 import { type Extras, extrasText } from "./extras.ts";
@@ -105,6 +106,8 @@ export interface Action extends ActionRequest, ActionState {
   readonly creator: Creator;
   /** Why it was held, or which rule or grant let it pass; null: nothing held it, and no rule applies. */
   readonly policy: ActionPolicy | null;
+  /** What this run has counted for rules; it stays when that was given back. */
+  readonly counted: readonly Counted[];
   /** Values of its row can't be read, so it was altered where it is stored. Shown without them and never sent. */
   readonly isAltered?: true;
 }

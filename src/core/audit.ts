@@ -26,6 +26,7 @@ export const AUDIT_KINDS = [
   "host_settings_changed",
   "rules_changed",
   "refused_by_rule",
+  "beyond_rule",
   "grant_used",
   "grant_ended",
   "channel_added",

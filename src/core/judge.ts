@@ -1,6 +1,7 @@
 import type { Action, ActionRequest } from "./action.ts";
 import { type Ruling, stricterOf } from "./action-policy.ts";
 import type { Caller } from "./roles.ts";
+import type { RuleCount } from "./rule-count.ts";
 
 /** Whoever makes a request, as far as rules ask. */
 export interface Requester extends Pick<Caller, "accountId" | "role" | "keyName" | "replaced"> {
@@ -18,6 +19,10 @@ export function requesterOf({ accountId, creator, createdBy, keyId }: Action): R
 export interface Judgement {
   /** The first rule that applies; null: none does. */
   readonly ruling: Ruling | null;
+  /** What the request adds to counts of rules. */
+  readonly counts: readonly RuleCount[];
+  /** The count beyond which it goes, so that the ruling is of that rule. */
+  readonly reached: RuleCount | null;
   /** Of the rules that it was decided by. */
   readonly version: string;
   /** Whether the account has rules. */
@@ -26,19 +31,30 @@ export interface Judgement {
 
 /**
  * What the rules say of a further run, or of an action that is sent earlier: of whoever made it and of whoever asks for that now, the
- * stricter.
+ * stricter. And what it adds to counts of rules; `beyond` as for `Judge.judge`.
  */
-export async function judgeAgain(judge: Judge, action: Action, caller: Caller, now: Date): Promise<Ruling | null> {
+export async function judgeAgain(
+  judge: Judge,
+  action: Action,
+  caller: Caller,
+  now: Date,
+  beyond?: readonly RuleCount[],
+): Promise<Pick<Judgement, "ruling" | "counts">> {
   // No commit checks the version.
   await judge.reload();
-  const { ruling } = judge.judge(requesterOf(action), action, now);
-  return stricterOf(ruling, judge.judge(caller, action, now).ruling);
+  const one = judge.judge(requesterOf(action), action, now, beyond);
+  const other = judge.judge(caller, action, now, beyond);
+  const counts = new Map([...one.counts, ...other.counts].map((count) => [`${count.ruleId} ${count.subject}`, count]));
+  return { ruling: stricterOf(one.ruling, other.ruling), counts: [...counts.values()] };
 }
 
 /** The rules of accounts, for what decides on requests. */
 export interface Judge {
-  /** Decides by the rules that this process knows: the commit of a create checks that they are still in force. */
-  judge(requester: Requester, request: ActionRequest, now: Date): Judgement;
+  /**
+   * Decides by the rules that this process knows: the commit of a create checks that they are still in force. `beyond`: counts for which
+   * the request was one too many.
+   */
+  judge(requester: Requester, request: ActionRequest, now: Date, beyond?: readonly RuleCount[]): Judgement;
   /** What they say of an action that is about to be sent for the first time; null also if its create was decided by the same rules. */
   judgeAtSend(action: Action, now: Date): Ruling | null;
   /** Reads what other nodes have changed. */

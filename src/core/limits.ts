@@ -830,3 +830,14 @@ export const RULE_BODY_DEPTH_MAX = 64;
 export const RULE_LIST_MAX = 100;
 export const RULE_PATH_CHARS_MAX = 1_024;
 export const RULE_MESSAGE_CHARS_MAX = 500;
+/** Path of the member that a budget adds up, and a name of metadata that it counts by. */
+export const BUDGET_MEMBER_CHARS_MAX = 200;
+/** Decimals of the numbers that a budget adds up, and digits before them. Others can't be decided. */
+export const BUDGET_DECIMALS_MAX = 9;
+export const BUDGET_DIGITS_MAX = 30;
+export const BUDGET_COUNT_MAX = 1_000_000;
+export const BUDGET_MINUTES_MAX = 10_080;
+/** Counts of a sliding window, one for each part of it. */
+export const BUDGET_WINDOW_PARTS = 60;
+/** How long counts stay after their window: clocks of nodes differ, and an action may be cancelled later. */
+export const BUDGET_KEPT_MS = 2 * DAY_MS;

@@ -112,7 +112,8 @@ export function ruleRefusal(ruling: Ruling | null): DomainError | null {
 
 /** The error for a create that the store refused. */
 export function refusalOf(refused: CreateRefusal, { caller, ruling }: CreateFacts, now: Date): DomainError | null {
-  if (refused.kind === "rules_changed" || refused.kind === "grant_over") return rulesChange();
+  if (refused.kind === "rules_changed" || refused.kind === "grant_over" || refused.kind === "beyond")
+    return rulesChange();
   if (refused.kind === "refused") return ruleRefusal(ruling);
   if (refused.kind === "rejected_before") return rejectionRefusal("forbidden", refused.rejections);
   if (refused.kind === "budget_spent") return budgetRefusal(caller, now);

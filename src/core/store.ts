@@ -22,6 +22,7 @@ import type { BulkStore } from "./bulk-job.ts";
 import type { TeamStore } from "./team-store.ts";
 import type { ChannelStore } from "./channel.ts";
 import type { RuleStore } from "./account-rules.ts";
+import type { RuleCount } from "./rule-count.ts";
 import type { Grant, GrantStore, GrantUse } from "./grant.ts";
 import type { HostSettingsStore } from "./host-settings.ts";
 import type { PauseStore } from "./pause.ts";
@@ -87,6 +88,10 @@ export interface Creation {
   readonly grant?: GrantUse | null;
   /** A rule refuses it: it may only match. */
   readonly isRefused?: boolean;
+  /** What it adds to counts of rules, if none of them is over its limit then. */
+  readonly counts?: readonly RuleCount[];
+  /** The count beyond which it goes, so that a rule holds it, and the entry of the audit log if it is the first. */
+  readonly beyond?: { readonly count: RuleCount; readonly audit: AuditEntry } | null;
 }
 
 /** Result of a create: a new row, claimed or not, or the older action that its key names. */
@@ -105,6 +110,8 @@ export type CreateRefusal =
   | { readonly kind: "grant_over" }
   /** Rules were written since the version that it was decided by. */
   | { readonly kind: "rules_changed" }
+  /** These counts of rules would be over their limits. */
+  | { readonly kind: "beyond"; readonly counts: readonly RuleCount[] }
   /** Its key has created as many actions on this day as it may. */
   | { readonly kind: "budget_spent" }
   /** A person rejected the same request, and it may not be requested again now. */
@@ -133,6 +140,8 @@ export interface ChangeWrite {
   readonly grant?: Grant | null;
   /** For a retry by a key that has a daily limit. One that is written counts; where the limit is reached nothing is written. */
   readonly budget?: KeyBudget;
+  /** What a retry adds to counts of rules. Where one would be over its limit nothing is written. */
+  readonly counts?: readonly RuleCount[];
 }
 
 /** The queue of what one key of an account sends to one host. */
@@ -379,6 +388,8 @@ export interface ActionStore extends Queue<Action> {
   heldCount(accountId: string, keyId: string): Promise<number>;
   /** Whether a key may create or retry more on the day. */
   hasBudgetLeft(budget: KeyBudget): Promise<boolean>;
+  /** Those of the counts of rules that would be over their limits. */
+  beyondCounts(counts: readonly RuleCount[]): Promise<readonly RuleCount[]>;
   /** The responses of earlier attempts of an action: of the newest `ATTEMPTS_KEPT` that have one. */
   responses(accountId: string, id: string): Promise<readonly KeptResponse[]>;
   /** Oldest first; the newest `TIMELINE_ROWS_MAX` rows. */

@@ -262,6 +262,7 @@ const KIND_GROUPS: readonly (readonly [title: string, kinds: readonly AuditKind[
     [
       "rules_changed",
       "refused_by_rule",
+      "beyond_rule",
       "grant_used",
       "grant_ended",
       "host_settings_changed",
@@ -402,6 +403,8 @@ const PHRASES: Readonly<Record<AuditKind, Phrase>> = {
   },
   refused_by_rule: ({ detail: { method, host, name } }) =>
     sentence`was refused ${text(method)} ${<Name text={text(host)} />} by the rule ${<Name text={text(name)} />}`,
+  beyond_rule: ({ detail: { method, host, name } }) =>
+    sentence`went beyond the limit of the rule ${<Name text={text(name)} />} with ${text(method)} ${<Name text={text(host)} />}`,
   grant_used: ({ detail: { method, host, used, calls } }) =>
     sentence`was allowed ${text(method)} ${<Name text={text(host)} />} by a grant${usesText(used, calls)}`,
   grant_ended: () => "ended a grant",

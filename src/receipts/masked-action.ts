@@ -100,6 +100,7 @@ const maskMembers = masksBy<Action, ActionMasking>({
   approvedDigest: AS_IS,
   // In words of an owner and of ours.
   policy: AS_IS,
+  counted: AS_IS,
   result: (result, { viewer }) => maskResult(result, new Masking(viewer)),
   lateResult: (late, { viewer }) => maskLate(late, new Masking(viewer)),
 });

@@ -15,8 +15,8 @@ import { NO_SEARCH } from "../core/search.ts";
 import type { ActionStore } from "../core/store.ts";
 import { seeAll } from "../receipts/see.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
-import { judgeBy, type KnownRules } from "./known.ts";
-import type { Rule } from "./rule.ts";
+import { type KnownRules, rulingOf, walksFor } from "./known.ts";
+import { decideByWalks, type Rule } from "./rule.ts";
 
 type Effect = ActionPolicy["effect"] | "refuse";
 
@@ -88,7 +88,11 @@ export function createDryRun({ actions, audit, known }: DryRunDeps) {
     try {
       const tally = new Tally();
       for await (const page of pagesOf(actions, accountId, range)) {
-        for (const action of page) tally.add(action, known.judge, (request) => judgeBy(rules, ...request));
+        for (const action of page)
+          tally.add(action, known.judge, (request) => {
+            const { decision } = decideByWalks(walksFor(rules, ...request, String), () => false);
+            return decision === null ? null : rulingOf(decision);
+          });
         yield { lookedAt: tally.lookedAt };
       }
       const decided = await decidedBy(actions, tally.rejectable);
@@ -136,7 +140,7 @@ const EVERYTHING = {
   search: NO_SEARCH,
 } as const;
 
-type Request = Parameters<KnownRules["judge"]>;
+type Request = Parameters<KnownRules["walksFor"]>;
 
 class Tally {
   lookedAt = 0;

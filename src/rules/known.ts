@@ -6,8 +6,10 @@ import type { Clock } from "../core/clock.ts";
 import { auditOf } from "../core/audit.ts";
 import { type Judge, type Judgement, type Requester, requesterOf } from "../core/judge.ts";
 import type { Caller } from "../core/roles.ts";
+import type { RuleCount } from "../core/rule-count.ts";
 import { factsOf } from "./facts.ts";
-import { decideByRules, type Rule, type RuleDecision, storedRule } from "./rule.ts";
+import { beyond as beyondText, comparedBy } from "./counting.ts";
+import { askRules, decideByWalks, type Rule, type RuleDecision, storedRule, type Walk } from "./rule.ts";
 
 /** No version of the store: what is committed by it is decided again. */
 const UNREAD = "unread";
@@ -19,21 +21,38 @@ const CREATE_MS_MAX = 60_000;
 export class KnownRules extends AccountCache<RuleRow, readonly Rule[]> implements Judge {
   readonly #store: RuleStore;
   readonly #clock: Pick<Clock, "now">;
+  readonly #hashOf: (text: string) => string;
   /** When this process first knew the rules that it knows now. */
   #knownSince = new Date(0);
 
-  constructor(store: RuleStore, clock: Pick<Clock, "now">) {
+  /** `hashOf`: a keyed digest. */
+  constructor(store: RuleStore, clock: Pick<Clock, "now">, hashOf: (text: string) => string) {
     super(store, (rows) => rows.map(({ id, version, definition }) => storedRule(definition, id, version)));
     this.#store = store;
     this.#clock = clock;
+    this.#hashOf = hashOf;
   }
 
-  readonly judge = (requester: Requester, request: ActionRequest, now: Date): Judgement => {
+  readonly judge = (
+    requester: Requester,
+    request: ActionRequest,
+    now: Date,
+    beyond: readonly RuleCount[] = [],
+  ): Judgement => {
     const version = this.version ?? UNREAD;
     const rules = this.viewOf(requester.accountId);
-    if (rules === undefined) return { ruling: null, version, isRuled: false };
-    return { ruling: judgeBy(rules, requester, request, now), version, isRuled: true };
+    if (rules === undefined) return { ruling: null, counts: [], reached: null, version, isRuled: false };
+    const isBeyond = ({ ruleId, subject }: RuleCount) =>
+      beyond.some((one) => one.ruleId === ruleId && one.subject === subject);
+    const { decision, counts } = decideByWalks(walksFor(rules, requester, request, now, this.#hashOf), isBeyond);
+    const ruling = decision === null ? null : rulingOf(decision);
+    return { ruling, counts, reached: decision?.beyond?.count ?? null, version, isRuled: true };
   };
+
+  /** What the rules in force say of a request, with the counts that it has to fit in. */
+  walksFor(requester: Requester, request: ActionRequest, now: Date): readonly Walk[] {
+    return walksFor(this.viewOf(requester.accountId) ?? [], requester, request, now, this.#hashOf);
+  }
 
   readonly judgeAtSend = (action: Action, now: Date): Ruling | null => {
     const judgedMs = action.createdAt.getTime() - this.#knownSince.getTime();
@@ -58,23 +77,27 @@ export class KnownRules extends AccountCache<RuleRow, readonly Rule[]> implement
   }
 }
 
-/** What rules say of a request that is made at that time; null: none applies. */
-export function judgeBy(
+/** What rules say of a request that is made at that time. */
+export function walksFor(
   rules: readonly Rule[],
   { keyId, keyName, role, replaced }: Requester,
   request: ActionRequest,
   now: Date,
-): Ruling | null {
+  hashOf: (text: string) => string,
+): readonly Walk[] {
   const key = keyId === null ? null : { id: keyId, name: keyName, role, replaced };
-  const decision = decideByRules(rules, factsOf(request, key, now));
-  return decision === null ? null : rulingOf(decision);
+  return askRules(rules, factsOf(request, key, now), hashOf);
 }
 
 /** What agents are told of a decision: the words of an owner, and what the rule compares only where it says so. */
-function rulingOf({ rule, effect, undecidable }: RuleDecision): Ruling {
+export function rulingOf({ rule, effect, undecidable, beyond }: RuleDecision): Ruling {
   const { id, name, version, message, explain, when } = rule;
-  const compared = explain && when !== null ? `It compares ${when.text}` : null;
-  const said = [undecidable, message, compared].filter((text) => text !== null);
+  const compared = [
+    ...(when === null ? [] : [`It compares ${when.text}`]),
+    ...(beyond === null ? [] : [comparedBy(beyond.counter)]),
+  ];
+  const goesBeyond = beyond === null ? null : beyondText(beyond.counter);
+  const said = [undecidable, goesBeyond, message, ...(explain ? compared : [])].filter((text) => text !== null);
   const reason = said.length === 0 ? null : said.join(" ");
   return { effect, rule: { id, name, version }, reason, isUndecidable: undecidable !== null };
 }

@@ -5,6 +5,9 @@ import { type BodyMember, bodyMemberOf } from "../core/body.ts";
 import { DomainError, invalidFields, type Issue } from "../core/domain-error.ts";
 import { isStorableText } from "../core/json.ts";
 import {
+  BUDGET_COUNT_MAX,
+  BUDGET_MEMBER_CHARS_MAX,
+  BUDGET_MINUTES_MAX,
   REQUEST_BODY_BYTES_MAX,
   RULE_EXPRESSION_BYTES_MAX,
   RULE_LIST_MAX,
@@ -13,10 +16,12 @@ import {
 } from "../core/limits.ts";
 import { methodsOf, OTHER_METHOD } from "../core/method-overrides.ts";
 import { isUnder, normalPrefix, type SentTarget } from "../core/sent-target.ts";
+import type { RuleCount } from "../core/rule-count.ts";
 import { checkHost } from "../core/target.ts";
+import { type Counter, countOf, namesIn, pathIn, unitsIn } from "./counting.ts";
 import { compileExpression, evaluate, type Expression } from "./expression.ts";
 import { type ActionFacts, AMBIGUOUS_PATH, type Facts } from "./facts.ts";
-import { isZone, wallTime, WEEKDAYS, type Weekday } from "./zones.ts";
+import { isZone, PERIODS, wallTime, WEEKDAYS, type Weekday } from "./zones.ts";
 
 export const RULE_EFFECTS = ["allow", "hold", "refuse"] as const;
 
@@ -54,6 +59,8 @@ export interface Rule {
   readonly bodyKind: RuledBody | null;
   readonly bodyOver: number | null;
   readonly between: DailyWindow | null;
+  /** Where there are some, the rule applies only to the call that goes beyond one of them. */
+  readonly counters: readonly Counter[];
   /** For the agent whose call is held or refused. */
   readonly message: string | null;
   /** Agents are told why, with what the rule compares. */
@@ -67,6 +74,9 @@ interface HostPattern {
 }
 
 const TIME = "^([01][0-9]|2[0-3]):[0-5][0-9]$|^24:00$";
+
+const SAME =
+  "What calls have in common that are counted together: their key, their host, or a value of metadata, by its name. Default: all calls that the other conditions hold for are counted together.";
 
 const ruleMembers = {
   name: nameSchema("What people and agents know the rule by."),
@@ -158,6 +168,76 @@ const ruleMembers = {
       },
     ),
   ),
+  more_than: Type.Optional(
+    Type.Object(
+      {
+        count: Type.Integer({
+          minimum: 1,
+          maximum: BUDGET_COUNT_MAX,
+          description: "So many calls pass.",
+          examples: [20],
+        }),
+        minutes: Type.Integer({
+          minimum: 1,
+          maximum: BUDGET_MINUTES_MAX,
+          description: "Within so many minutes.",
+          examples: [5],
+        }),
+        same: Type.Optional(
+          Type.String({
+            pattern: `^(key|host|request|metadata\\..{1,${BUDGET_MEMBER_CHARS_MAX}})$`,
+            description: `${SAME} request: key, method, host, path and body, where UUIDs and runs of six or more digits may differ.`,
+            examples: ["request", "metadata.customer"],
+          }),
+        ),
+      },
+      {
+        additionalProperties: false,
+        description:
+          "The rule applies only to the call that is one more than these. Each create and retry counts unless a rule holds it for being one more.",
+        examples: [{ count: 20, minutes: 5, same: "request" }],
+      },
+    ),
+  ),
+  sum: Type.Optional(
+    Type.Object(
+      {
+        member: Type.String({
+          minLength: 1,
+          maxLength: BUDGET_MEMBER_CHARS_MAX,
+          description:
+            "The number in the body that is added up, by its path. A call where it is missing, negative or no number is held.",
+          examples: ["body.amount", "body.items[0].price"],
+        }),
+        per: choice(PERIODS, "From when to when, by the calendar and the clocks of the zone.", "day"),
+        timezone: Type.String({
+          minLength: 1,
+          maxLength: 64,
+          description: "Name in the time zone database.",
+          examples: ["Europe/Berlin"],
+        }),
+        limit: Type.Number({
+          minimum: 0,
+          maximum: Number.MAX_SAFE_INTEGER,
+          description: "The most that passes, with at most 9 decimals.",
+          examples: [10_000],
+        }),
+        same: Type.Optional(
+          Type.String({
+            pattern: `^(key|host|metadata\\..{1,${BUDGET_MEMBER_CHARS_MAX}})$`,
+            description: SAME,
+            examples: ["key", "metadata.customer"],
+          }),
+        ),
+      },
+      {
+        additionalProperties: false,
+        description:
+          "A budget: the rule applies only to the call with which the sum would be more than the limit, and that call is not added.",
+        examples: [{ member: "body.amount", per: "day", timezone: "Europe/Berlin", limit: 10_000 }],
+      },
+    ),
+  ),
   message: Type.Optional(
     Type.Refine(
       Type.String({
@@ -224,6 +304,7 @@ function compiledRule(definition: RuleDefinition, id: string, version: number, i
     bodyKind,
     bodyOver: bodyBytes?.over ?? null,
     between: between === undefined ? null : windowIn(between, issues),
+    counters: countersIn(definition, issues),
     message,
     explain,
   };
@@ -265,13 +346,42 @@ function windowIn({ from, to, days = [...WEEKDAYS], timezone }: WindowJson, issu
     issues.push({ field: "between.to", message: "Must differ from `from`: 00:00 to 24:00 is a whole day." });
   if (from === "24:00") issues.push({ field: "between.from", message: "Must be before 24:00." });
   if (!isZone(timezone)) {
-    issues.push({
-      field: "between.timezone",
-      message: "Must be a name in the time zone database, like Europe/Berlin.",
-    });
+    issues.push({ field: "between.timezone", message: NO_ZONE });
   }
   return { from: minuteOf(from), to: minuteOf(to), days: new Set(days), timezone };
 }
+
+function countersIn({ sum, more_than: calls, effect }: RuleDefinition, issues: Issue[]): Counter[] {
+  const counters: Counter[] = [];
+  if (calls !== undefined) {
+    const { count, minutes, same = null } = calls;
+    counters.push({ kind: "calls", count, minutes, same });
+  }
+  if (sum !== undefined) {
+    const { member, per, timezone, same = null } = sum;
+    const path = pathIn(member);
+    const limitText = String(sum.limit);
+    const limit = unitsIn(limitText);
+    if (path === null) {
+      issues.push({
+        field: "sum.member",
+        message: "Must be a path in the body, like body.amount or body.items[0].price.",
+      });
+    }
+    if (limit === null) issues.push({ field: "sum.limit", message: "Has more than 9 decimals." });
+    if (!isZone(timezone)) issues.push({ field: "sum.timezone", message: NO_ZONE });
+    if (path !== null && limit !== null) {
+      counters.push({ kind: "sum", member, path, names: namesIn(path), per, timezone, limit, limitText, same });
+    }
+  }
+  if (counters.length > 0 && effect === "allow") {
+    const message = "Must be hold or refuse: a rule with `sum` or `more_than` is about the call that goes beyond.";
+    issues.push({ field: "effect", message });
+  }
+  return counters;
+}
+
+const NO_ZONE = "Must be a name in the time zone database, like Europe/Berlin.";
 
 function minuteOf(time: string): number {
   return Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
@@ -283,16 +393,52 @@ export interface RuleDecision {
   readonly effect: RuleEffect;
   /** Why nobody can tell whether the rule applies, so that a person decides: sentences. Null: it does. */
   readonly undecidable: string | null;
+  /** Beyond which of its counts the request goes; null: the rule counts nothing. */
+  readonly beyond: RuleCounter | null;
+}
+
+/** A count of a rule that a request adds to. */
+export interface RuleCounter {
+  readonly rule: Rule;
+  readonly counter: Counter;
+  readonly count: RuleCount;
+}
+
+/** What rules say of a request that counts as one method: the first that applies, and the counts that it has to fit in before. */
+export interface Walk {
+  readonly counters: readonly RuleCounter[];
+  /** Null: none applies. */
+  readonly decision: RuleDecision | null;
+}
+
+/** Asks rules in their order, for each method that the request counts as. A rule that can't be decided holds it. */
+export function askRules(rules: readonly Rule[], facts: Facts, hashOf: (text: string) => string): readonly Walk[] {
+  if (rules.length === 0) return [];
+  return [...new Set(methodsOf(facts.request))].map((method) => askAs(method, rules, facts, hashOf));
 }
 
 /**
- * The first rule that applies, in their order; null: none does. One that can't be decided holds. A request that names other
- * methods counts as each of them, and the strictest decision applies.
+ * What becomes of the request: by the first rule that applies, or the strictest of these if it counts as several methods. And what it
+ * adds to which counts.
  */
-export function decideByRules(rules: readonly Rule[], facts: Facts): RuleDecision | null {
-  if (rules.length === 0) return null;
-  const decisions = [...new Set(methodsOf(facts.request))].map((method) => decideAs(method, rules, facts));
-  return decisions.reduce((strictest, one) => (strictness(one) > strictness(strictest) ? one : strictest));
+export function decideByWalks(
+  walks: readonly Walk[],
+  isBeyond: (count: RuleCount) => boolean,
+): { readonly decision: RuleDecision | null; readonly counts: readonly RuleCount[] } {
+  let decision: RuleDecision | null | undefined;
+  const counts = new Map<string, RuleCount>();
+  for (const walk of walks) {
+    const at = walk.counters.findIndex(({ count }) => isBeyond(count));
+    const first = walk.counters[at];
+    const one =
+      first === undefined
+        ? walk.decision
+        : { rule: first.rule, effect: first.rule.effect, undecidable: null, beyond: first };
+    if (decision === undefined || strictness(one) > strictness(decision)) decision = one;
+    const before = first === undefined ? walk.counters : walk.counters.slice(0, at);
+    for (const { count } of before) counts.set(`${count.ruleId} ${count.subject}`, count);
+  }
+  return { decision: decision ?? null, counts: [...counts.values()] };
 }
 
 /** Where a request is allowed as one method and no rule applies to the other, no rule applies to it. */
@@ -300,16 +446,27 @@ function strictness(decision: RuleDecision | null): number {
   return decision === null ? 1 : { allow: 0, hold: 2, refuse: 3 }[decision.effect];
 }
 
-function decideAs(method: string, rules: readonly Rule[], facts: Facts): RuleDecision | null {
+function askAs(method: string, rules: readonly Rule[], facts: Facts, hashOf: (text: string) => string): Walk {
   facts.action.countsAs = method;
+  const counters: RuleCounter[] = [];
   for (const rule of rules) {
     const applies = appliesTo(rule, facts);
-    if (applies === true) return { rule, effect: rule.effect, undecidable: null };
-    if (applies !== false) {
-      return { rule, effect: "hold", undecidable: `It can't be decided, so a person decides. ${applies.undecidable}` };
+    if (applies === false) continue;
+    if (applies !== true) return { counters, decision: undecided(rule, applies.undecidable) };
+    if (rule.counters.length === 0) {
+      return { counters, decision: { rule, effect: rule.effect, undecidable: null, beyond: null } };
+    }
+    for (const counter of rule.counters) {
+      const count = countOf(counter, rule.id, facts, hashOf);
+      if ("undecidable" in count) return { counters, decision: undecided(rule, count.undecidable) };
+      counters.push({ rule, counter, count });
     }
   }
-  return null;
+  return { counters, decision: null };
+}
+
+function undecided(rule: Rule, why: string): RuleDecision {
+  return { rule, effect: "hold", undecidable: `It can't be decided, so a person decides. ${why}`, beyond: null };
 }
 
 type Applies = boolean | { readonly undecidable: string };

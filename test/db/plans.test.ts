@@ -148,7 +148,11 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["orphans of a time", on((actions) => actions.orphans(NOON, 9, null)), ["actions_active"]],
   ["orphans", on((actions) => actions.orphans(null, 9, null)), ["actions_active"]],
   ["what became of a claim", on((actions) => actions.claimed([ACCOUNT], LEASE)), ["actions_active"]],
-  ["prune", on(pruneKey), ["action_keys", "action_keys_by_age", "actions", HELD, "key_days", "key_days_by_age"]],
+  [
+    "prune",
+    on(pruneKey),
+    ["action_keys", "action_keys_by_age", "actions", HELD, "key_days", "key_days_by_age", "rule_counts_by_end"],
+  ],
   ["create with a daily limit", limitedOne, ["key_days"]],
   ["retry with a daily limit", on(limitedRetry), ["actions", "key_days", "pauses_in_force"]],
   [

@@ -304,6 +304,7 @@ async function fill(client: Client): Promise<void> {
       select 'acc_' || n % 50, 'key_' || n % 60, 'd' || n, 's' || n % 900, 'rejected', n, 'x', 1, 'x' from generate_series(1, ${ROWS}) n`,
     `insert into host_settings select 'acc_' || n % 50, 'h' || n, '{}', n, 'x' from generate_series(1, ${ROWS}) n`,
     `insert into key_days select 'key_' || n % 60, n, 1 from generate_series(1, ${ROWS}) n`,
+    `insert into rule_counts select 'rul_' || n % 60, 's' || n % 600, n, '1', 0, n from generate_series(1, ${ROWS}) n`,
     `insert into invitations select 'inv_' || n, 'acc_' || n % 50, n || '@example.com', n || '@example.com', 'reader', 'h' || n, n, 'x', n
       from generate_series(1, ${ROWS}) n`,
     `insert into identities select 'i', 's' || n, 'per_' || n, n from generate_series(1, ${ROWS}) n`,

@@ -4,6 +4,7 @@ import { openStore } from "../../db/open.ts";
 import { lockQuery } from "../../db/postgres/lock.ts";
 import { pauseLock } from "../../db/sql/locks.ts";
 import type { OutboxStore, Store } from "../../src/core/store.ts";
+import { countedOf } from "../../src/core/rule-count.ts";
 import type { Notification } from "../../src/core/notification.ts";
 import { approve, cancel, retry } from "../../src/core/changes.ts";
 import { BULK_RUNNING_MAX, HELD_PER_KEY_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/core/limits.ts";
@@ -22,6 +23,7 @@ import {
   aPause,
   aPerson,
   aRule,
+  aRuleCount,
   aSession,
   aSignUp,
   aWelcomeLink,
@@ -102,6 +104,37 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     expect(await db.other.grants.end(ACCOUNT, longer.id, end)).toMatchObject({ id: longer.id, endedBy: "key:boss" });
     const [late] = await by([db.one]);
     expect(late?.kind).toBe("grant_over");
+  });
+
+  test("let exactly as much pass of a rule's budget as it allows, and give it back once", async () => {
+    await using db = await openTwo();
+    const count = aRuleCount({ amount: "3", limit: "100" });
+    const others = aRuleCount({ ruleId: "rul_b", subject: "t", amount: "1", limit: "1000" });
+    const creations = db.stores(200).map((store) => {
+      const counts = [count, others];
+      return { store, creation: { ...aCreation({ counted: counts.map(countedOf) }), counts } };
+    });
+    const results = await Promise.all(
+      creations.map(async ({ store, creation }) => ({ creation, ...(await store.actions.create(creation)) })),
+    );
+    const passed = results.filter(({ kind }) => kind === "created");
+    expect([passed.length, results.filter(({ kind }) => kind === "beyond").length]).toEqual([33, 167]);
+    expect(
+      await db.one.actions.beyondCounts([
+        { ...count, amount: "1" },
+        { ...count, amount: "2" },
+      ]),
+    ).toHaveLength(1);
+    // Of two that cancel one action, one gives back.
+    const actions = passed.slice(0, 10).map(({ creation }) => creation.action);
+    await Promise.all(
+      [db.one, db.other].flatMap((store) =>
+        actions.map((action) => store.actions.apply(writeOf(cancel(action, aDecision())))),
+      ),
+    );
+    const left = [30, 31].map((amount) => ({ ...count, amount: String(amount) }));
+    expect(await db.other.actions.beyondCounts(left)).toEqual([]);
+    expect(await db.other.actions.beyondCounts([{ ...count, amount: "32" }])).toHaveLength(1);
   });
 
   test("have every create decided by the rules that are in force when it is committed", async () => {

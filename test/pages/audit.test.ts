@@ -142,6 +142,10 @@ const SENTENCES: readonly (readonly [AuditRow, string])[] = [
     "dana was refused DELETE api.example.com by the rule Production.",
   ],
   [
+    row("beyond_rule", "rul_1", { method: "POST", host: "api.example.com", name: "Budget" }),
+    "dana went beyond the limit of the rule Budget with POST api.example.com.",
+  ],
+  [
     row("grant_used", "grt_1", { method: "POST", host: "api.example.com", used: 3, calls: 20 }),
     "dana was allowed POST api.example.com by a grant, 3 of 20.",
   ],

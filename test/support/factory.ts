@@ -1,3 +1,4 @@
+import type { RuleCount } from "../../src/core/rule-count.ts";
 import type { Grant } from "../../src/core/grant.ts";
 import type { RuleRow } from "../../src/core/account-rules.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
@@ -76,6 +77,7 @@ export function anAction(overrides: Partial<Action> = {}): Action {
     keyId: KEY,
     creator: { role: "owner", hold: "none" },
     policy: null,
+    counted: [],
     ...overrides,
   };
 }
@@ -344,6 +346,13 @@ export const aRule = (id: string, more: Partial<RuleRow> = {}): RuleRow => ({
 });
 
 /** A grant for the calls of the key, for an hour. */
+/** A count of a rule; by default one call of at most one. */
+export const aRuleCount = (more: Partial<RuleCount> = {}): RuleCount => {
+  const start = NOON.getTime();
+  const part = { start, from: start, to: start, until: start + 60_000 };
+  return { ruleId: "rul_a", subject: "s", ...part, amount: "1", limit: "1", asksOnce: false, ...more };
+};
+
 export const aGrant = (more: Partial<Grant> = {}): Grant => ({
   id: systemIds.grant(),
   accountId: ACCOUNT,

@@ -19,6 +19,7 @@ import { testLinks } from "./links.ts";
 import { testOutbox } from "./outbox.ts";
 import { testPaging } from "./paging.ts";
 import { testPauses } from "./pauses.ts";
+import { testRuleCounts } from "./rule-counts.ts";
 import { testRules } from "./rules.ts";
 import { testPeople } from "./people.ts";
 import { testRejections } from "./rejections.ts";
@@ -76,6 +77,7 @@ export function testAccountsOfStore(open: OpenTestStore): void {
   testCallbackHosts(open);
   testHostSettings(open);
   testRules(open);
+  testRuleCounts(open);
   testChannels(open);
   testSealed(open);
 }

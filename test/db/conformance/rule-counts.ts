@@ -1,0 +1,162 @@
+import { describe, expect, test } from "bun:test";
+import { cancel, retry } from "../../../src/core/changes.ts";
+import { countedOf, type RuleCount } from "../../../src/core/rule-count.ts";
+import { startAttempt } from "../../../src/core/settle.ts";
+import type { Outcome } from "../../../src/core/outcome.ts";
+import type { Creation, Store } from "../../../src/core/store.ts";
+import {
+  ACCOUNT,
+  aCreation,
+  aDecision,
+  answered,
+  anAuditEntry,
+  aRuleCount,
+  later,
+  NOON,
+  settled,
+  writeOf,
+} from "../../support/factory.ts";
+import type { OpenTestStore } from "../../support/store.ts";
+import { claimed, LEASE } from "./steps.ts";
+
+const counting = (counts: readonly RuleCount[], overrides: Parameters<typeof aCreation>[0] = {}): Creation => ({
+  ...aCreation({ counted: counts.map(countedOf), ...overrides }),
+  counts,
+});
+
+/** How much of a count of at most 100 is spent. */
+async function spent({ actions }: Pick<Store, "actions">, count: RuleCount): Promise<number> {
+  for (let rest = 0; rest <= 100; rest += 1) {
+    const [isBeyond] = await actions.beyondCounts([{ ...count, amount: String(rest), limit: "100" }]);
+    if (isBeyond !== undefined) return 101 - rest;
+  }
+  return 0;
+}
+
+const NOT_SENT: Outcome = { kind: "not_sent", fault: "refused" };
+
+/** What rules count: in the commit of the create, and given back where nothing was sent. */
+export function testRuleCounts(open: OpenTestStore): void {
+  describe("counts of rules", () => {
+    test("let pass what fits in, whatever comes in one commit, and nothing of what is refused counts", async () => {
+      await using db = await open();
+      const count = aRuleCount({ amount: "4999", limit: "10000" });
+      const others = aRuleCount({ ruleId: "rul_b", amount: "1", limit: "9" });
+      const created = await Promise.all([1, 2, 3].map(() => db.actions.create(counting([others, count]))));
+      expect(created.map(({ kind }) => kind)).toEqual(["created", "created", "beyond"]);
+      expect(created[2]).toEqual({ kind: "beyond", counts: [count] });
+      expect((await db.actions.create(counting([{ ...count, amount: "2" }]))).kind).toBe("created");
+      expect((await db.actions.create(counting([{ ...count, amount: "1" }]))).kind).toBe("beyond");
+      expect(await spent(db, others)).toBe(2);
+    });
+
+    test("are exact with numbers of any size, and by subject and part of time", async () => {
+      await using db = await open();
+      const large = aRuleCount({ amount: "9007199254740993000000000", limit: "9007199254740993000000001" });
+      expect((await db.actions.create(counting([large]))).kind).toBe("created");
+      const small = { ...large, amount: "2" };
+      expect(await db.actions.beyondCounts([small, { ...small, subject: "t" }])).toEqual([small]);
+      const next = { ...small, start: small.start + 1, from: small.start + 1, to: small.to + 1 };
+      expect(await db.actions.beyondCounts([next, { ...next, from: small.start }])).toHaveLength(1);
+      expect((await db.actions.create(counting([{ ...large, amount: "1" }]))).kind).toBe("created");
+    });
+
+    test("do not count a match", async () => {
+      await using db = await open();
+      const count = aRuleCount({ limit: "2" });
+      const keys = { idempotencyKey: "k", dedupe: "d" };
+      const kinds = [];
+      for (let n = 0; n < 3; n += 1) kinds.push((await db.actions.create(counting([count], keys))).kind);
+      expect(kinds).toEqual(["created", "matched", "matched"]);
+      expect(await spent(db, count)).toBe(1);
+    });
+
+    test("are kept with the action, and given back once by a cancel before any send", async () => {
+      await using db = await open();
+      const count = aRuleCount({ amount: "7", limit: "100" });
+      const [one, other] = [counting([count]), counting([count])];
+      for (const creation of [one, other]) await db.actions.create(creation);
+      expect(await db.actions.find(ACCOUNT, one.action.id)).toEqual(one.action);
+      const write = writeOf(cancel(one.action, aDecision()));
+      expect([await db.actions.apply(write), await db.actions.apply(write)]).toEqual([true, false]);
+      expect(await spent(db, count)).toBe(7);
+      // A run that counts nothing gives nothing back.
+      const { after } = write.change;
+      const again = retry(after, aDecision());
+      if (!("after" in again)) throw again;
+      const run = { ...again, after: { ...again.after, counted: [] } };
+      expect(await db.actions.apply(writeOf(run))).toBe(true);
+      expect(await db.actions.apply(writeOf(cancel(run.after, aDecision())))).toBe(true);
+      expect(await spent(db, count)).toBe(7);
+    });
+
+    test("are counted by a retry, which is not written where that goes beyond", async () => {
+      await using db = await open();
+      const count = aRuleCount({ amount: "40", limit: "100" });
+      const { action, ...creation } = counting([count]);
+      await db.actions.create({ ...creation, action });
+      const cancelled = writeOf(cancel(action, aDecision()));
+      await db.actions.apply(cancelled);
+      const again = retry(cancelled.change.after, aDecision());
+      if (!("after" in again)) throw again;
+      const write = writeOf({ ...again, after: { ...again.after, counted: [countedOf(count)] } });
+      const tooMuch = { ...count, amount: "101" };
+      expect(await db.actions.apply({ ...write, counts: [tooMuch] })).toBe(false);
+      expect(await spent(db, count)).toBe(0);
+      expect(await db.actions.apply({ ...write, counts: [count] })).toBe(true);
+      // Decided on an older state.
+      expect(await db.actions.apply({ ...write, counts: [count] })).toBe(false);
+      expect(await spent(db, count)).toBe(40);
+      expect((await db.actions.find(ACCOUNT, action.id))?.counted).toEqual([countedOf(count)]);
+    });
+
+    test.each([
+      ["not sent", [NOT_SENT], 0],
+      ["twice not sent", [NOT_SENT, NOT_SENT], 0],
+      ["answered and then not sent", [answered(500), NOT_SENT], 5],
+      ["unknown and then not sent", [{ kind: "unknown", fault: "timed_out" }, NOT_SENT], 5],
+      ["answered", [answered(500)], 5],
+    ] as const)("of a call that was %s", async (_, outcomes, left) => {
+      await using db = await open();
+      const count = aRuleCount({ amount: "5", limit: "100" });
+      const creation = { ...counting([count], { retries: outcomes.length }), claim: LEASE };
+      await db.actions.create(creation);
+      let action = startAttempt(creation.action, LEASE);
+      for (const [n, outcome] of outcomes.entries()) {
+        const write = settled(action, outcome);
+        expect(await db.actions.apply(write)).toBe(true);
+        if (n + 1 < outcomes.length) action = await claimed(db.actions, write.change.after);
+        else expect(write.change.after.status).toBe("failed");
+      }
+      expect(await spent(db, count)).toBe(left);
+    });
+
+    test("tell once of a count that calls go beyond, and ask channels once where calls are the same", async () => {
+      await using db = await open();
+      const count = aRuleCount({ asksOnce: true, from: NOON.getTime() - 5, to: NOON.getTime() + 5 });
+      const entry = anAuditEntry({ kind: "beyond_rule", subject: "rul_a" });
+      const ask = { kind: "mail", event: "requested:chn_1", target: "chn_1" };
+      const rows = [];
+      for (let n = 0; n < 3; n += 1) {
+        const creation = aCreation({ approve: true, status: "awaiting_approval" });
+        const at = NOON.getTime() + n;
+        const outbox = [{ id: `ntf_${n}`, message: ask as never, host: "", payload: null }];
+        await db.actions.create({ ...creation, outbox, beyond: { count: { ...count, start: at }, audit: entry } });
+        rows.push(...(await db.store.outbox.list(ACCOUNT, null, 9)));
+      }
+      expect(new Set(rows.map(({ id }) => id))).toEqual(new Set(["ntf_0"]));
+      const page = { accountId: ACCOUNT, actors: [], since: null, until: null, before: null, limit: 9 };
+      expect((await db.store.audit.page({ ...page, kinds: ["beyond_rule"] })).rows).toHaveLength(1);
+    });
+
+    test("are forgotten some time after their window", async () => {
+      await using db = await open();
+      const count = aRuleCount({ limit: "100", until: later(60_000).getTime() });
+      await db.actions.create(counting([count]));
+      await db.actions.pruneKeys(later(59_000));
+      expect(await spent(db, count)).toBe(1);
+      await db.actions.pruneKeys(later(61_000));
+      expect(await spent(db, count)).toBe(0);
+    });
+  });
+}

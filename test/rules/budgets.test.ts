@@ -1,0 +1,162 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { KEYS } from "../http/stub-server.ts";
+
+let app: RealServer;
+
+beforeEach(async () => {
+  app = await openRealServer({ starts: false });
+});
+
+afterEach(() => app[Symbol.asyncDispose]());
+
+interface Answer {
+  readonly status: number;
+  // Whatever the route answers.
+  readonly json: Readonly<Record<string, unknown>>;
+}
+
+async function call(method: string, path: string, body?: object, key: string = KEYS.owner): Promise<Answer> {
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  const { status, json } = await app.call(method, path, text, { authorization: `Bearer ${key}` });
+  return { status, json: { ...json } };
+}
+
+const paid = (amount: unknown, more: object = {}, key: string = KEYS.agent) =>
+  call("POST", "/v1/actions", { url: "https://api.example.com/pay", body: { amount }, ...more }, key);
+
+const statusOf = async (answer: Promise<Answer>) => {
+  const { status, json } = await answer;
+  return status < 300 ? json["status"] : status;
+};
+
+const idOf = ({ json }: Answer): string => String(json["id"]);
+
+const SUM = { member: "body.amount", per: "day", timezone: "UTC", limit: 10_000 } as const;
+
+const BUDGET = { name: "Budget", effect: "hold", path: "/pay", message: "Ask finance.", sum: SUM };
+
+const rule = (definition: object) => call("POST", "/v1/rules", definition);
+
+const auditOf = async (kind: string) => (await call("GET", `/v1/audit?kind=${kind}`)).json["data"] as readonly object[];
+
+describe("a budget", () => {
+  test("lets what fits in pass, and holds what goes beyond, however it is split", async () => {
+    expect((await rule(BUDGET)).status).toBe(201);
+    expect(await statusOf(paid(4999))).toBe("pending");
+    expect(await statusOf(paid(4999))).toBe("pending");
+    const third = await paid(4999, { sync: true });
+    expect(third).toMatchObject({ status: 201, json: { status: "awaiting_approval" } });
+    expect(third.json["policy"]).toMatchObject({
+      by: "rule",
+      name: "Budget",
+      reason: "It goes beyond the budget for this day. Ask finance.",
+    });
+    expect(await statusOf(paid(2))).toBe("pending");
+    expect(await statusOf(paid(0.000000001))).toBe("awaiting_approval");
+    expect(await statusOf(paid(7, { url: "https://api.example.com/other" }))).toBe("pending");
+    // The first call that goes beyond is told, and not each.
+    expect(await auditOf("beyond_rule")).toMatchObject([{ detail: { name: "Budget", method: "POST" } }]);
+    // What a person approves is beyond the budget and not of it.
+    expect((await call("POST", `/v1/actions/${idOf(third)}/approve`, {}, KEYS.approver)).status).toBe(200);
+    app.engine.clock.advance(86_400_000);
+    expect(await statusOf(paid(10_000))).toBe("pending");
+    expect(await statusOf(paid(1))).toBe("awaiting_approval");
+  });
+
+  test("lets exactly so many of two hundred at once pass", async () => {
+    await rule({ ...BUDGET, sum: { ...SUM, limit: 100 } });
+    const statuses = await Promise.all(Array.from({ length: 200 }, () => statusOf(paid(3))));
+    expect(statuses.filter((status) => status === "pending")).toHaveLength(33);
+    expect(statuses.filter((status) => status === "awaiting_approval")).toHaveLength(167);
+  });
+
+  test("refuses where the rule says so, and creates nothing", async () => {
+    await rule({ ...BUDGET, effect: "refuse" });
+    expect(await statusOf(paid(9000))).toBe("pending");
+    const refused = await paid(1001);
+    expect(refused.status).toBe(403);
+    expect(JSON.stringify(refused.json)).toContain("It goes beyond the budget for this day. Ask finance.");
+    expect(await statusOf(paid(1000))).toBe("pending");
+  });
+
+  test("counts no repeat, and what a person or the caller cancels before it is sent is free again", async () => {
+    await rule(BUDGET);
+    const first = await paid(9000, { dedupe: "d" });
+    expect(idOf(await paid(9000, { dedupe: "d" }))).toBe(idOf(first));
+    expect(await statusOf(paid(2000))).toBe("awaiting_approval");
+    await call("POST", `/v1/actions/${idOf(first)}/cancel`, {}, KEYS.agent);
+    expect(await statusOf(paid(2000))).toBe("pending");
+    expect(await statusOf(paid(8001))).toBe("awaiting_approval");
+    // Held for another reason, it waits within the budget.
+    const held = await paid(8000, { approve: true });
+    expect(await statusOf(paid(1))).toBe("awaiting_approval");
+    await call("POST", `/v1/actions/${idOf(held)}/cancel`, {}, KEYS.approver);
+    expect(await statusOf(paid(8000))).toBe("pending");
+  });
+
+  test("counts each retry of what was given back, and holds it where that goes beyond", async () => {
+    await rule(BUDGET);
+    const first = await paid(6000);
+    const path = `/v1/actions/${idOf(first)}`;
+    await call("POST", `${path}/cancel`, {}, KEYS.agent);
+    expect(await statusOf(paid(5000))).toBe("pending");
+    const retried = await call("POST", `${path}/retry`, {}, KEYS.agent);
+    expect(retried.status).toBe(403);
+    expect(JSON.stringify(retried.json)).toContain('The rule \\"Budget\\" holds this call');
+    await rule({ name: "Nothing", effect: "hold", path: "/none" });
+    const other = await paid(4000);
+    await call("POST", `/v1/actions/${idOf(other)}/cancel`, {}, KEYS.agent);
+    expect((await call("POST", `/v1/actions/${idOf(other)}/retry`, {}, KEYS.agent)).status).toBe(200);
+    expect(await statusOf(paid(1001))).toBe("awaiting_approval");
+    // Whoever may approve sends it beyond the budget.
+    expect((await call("POST", `${path}/retry`, {}, KEYS.owner)).status).toBe(200);
+  });
+
+  test("goes on where the rule is edited and restored, and holds what it can't add up", async () => {
+    const added = await rule(BUDGET);
+    await paid(9000);
+    const path = `/v1/rules/${idOf(added)}`;
+    await call("PATCH", path, { unset: ["sum"] });
+    expect(await statusOf(paid(1))).toBe("awaiting_approval");
+    await call("PATCH", path, { sum: SUM, name: "Other" });
+    expect(await statusOf(paid(1001))).toBe("awaiting_approval");
+    await call("PATCH", path, { sum: { ...SUM, limit: 12_000 } });
+    expect(await statusOf(paid(1001))).toBe("pending");
+    for (const amount of [-1, "5", null, undefined]) expect(await statusOf(paid(amount))).toBe("awaiting_approval");
+  });
+
+  test("that is over lets pass what a person's grant allows", async () => {
+    await rule({ ...BUDGET, sum: { ...SUM, limit: 5 } });
+    const held = await paid(6);
+    const terms = { grant: { minutes: 60, calls: 1, vary: ["body.amount"] } };
+    expect((await call("POST", `/v1/actions/${idOf(held)}/approve`, terms, KEYS.approver)).status).toBe(200);
+    expect((await paid(7)).json["policy"]).toMatchObject({ by: "grant" });
+    expect(await statusOf(paid(7))).toBe("awaiting_approval");
+    expect(await statusOf(paid(5))).toBe("pending");
+  });
+});
+
+describe("a rule against loops", () => {
+  test("holds the same call when it comes too often, asks channels once, and lets others pass", async () => {
+    const channel = { name: "Team", kind: "email", email: { to: ["boss@example.com"] } };
+    await call("POST", "/v1/channels", channel);
+    await rule({
+      name: "Loop",
+      effect: "hold",
+      methods: ["POST"],
+      more_than: { count: 3, minutes: 5, same: "request" },
+    });
+    const looped = (n: number) => paid(7, { body: { amount: 7, request: 1_000_000 + n } });
+    const statuses = [];
+    for (let n = 0; n < 6; n += 1) statuses.push(await statusOf(looped(n)));
+    expect(statuses.map((status) => status === "pending")).toEqual([true, true, true, false, false, false]);
+    expect(await statusOf(paid(8))).toBe("pending");
+    expect(await statusOf(looped(9))).toBe("awaiting_approval");
+    expect(await auditOf("beyond_rule")).toHaveLength(1);
+    app.engine.clock.advance(5 * 60_000 + 5_000);
+    for (let n = 0; n < 3; n += 1) expect(await statusOf(looped(n))).toBe("pending");
+    expect(await statusOf(looped(3))).toBe("awaiting_approval");
+    expect(await auditOf("beyond_rule")).toHaveLength(2);
+  });
+});
