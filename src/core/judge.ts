@@ -25,7 +25,7 @@ export interface Judgement {
   readonly reached: RuleCount | null;
   /** Of the rules that it was decided by. */
   readonly version: string;
-  /** Whether the account has rules. */
+  /** Whether the account has rules about what is called, and not only about how often. */
   readonly isRuled: boolean;
 }
 

@@ -9,6 +9,7 @@ import { DomainError } from "../core/domain-error.ts";
 import { HTTP_METHODS } from "../core/action.ts";
 import { CREATED_KEYS_REMEMBERED_MAX, FLASH_MS_MAX } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
+import { StoreUnavailable } from "../core/store.ts";
 import { KeyNameText, KEYS_LINK, LimitsText, noSuchKey } from "./keys.tsx";
 import {
   answerForm,
@@ -36,6 +37,9 @@ import type { PageDeps } from "./needs.ts";
 
 /** No role is preselected, so that nobody creates an owner key by accident. */
 const NEW_KEY = { hold: "none", scope: "own" } as const;
+
+/** Of a key that replaces none: rules about a replaced key are about the new one too. */
+const BRAKED = { loop_brake: "yes" } as const;
 
 const KEY_FORM = schemaForm(CreateKey);
 
@@ -113,7 +117,7 @@ function newKeyPage({ user, typed, replaced, ruleCount, formId }: NewKeyPageProp
               {question.name === "hold" ? <RulesNote count={ruleCount} /> : null}
             </>
           ))}
-          {replaced === undefined ? null : <WeakerHold of={replaced} />}
+          {replaced === undefined ? <LoopBrake typed={typed} /> : <WeakerHold of={replaced} />}
           <LimitFields typed={typed} />
           <div class="buttons">
             <Button>Create key</Button>
@@ -156,6 +160,21 @@ function WeakerHold({ of: { hold } }: { readonly of: KeyView }) {
       <span>
         <b>Allow fewer calls to need approval than for the replaced key</b>{" "}
         <span class="quiet small">Calls that needed approval before are then sent without it.</span>
+      </span>
+    </label>
+  );
+}
+
+function LoopBrake({ typed }: Pick<NewKeyPageProps, "typed">) {
+  return (
+    <label class="option">
+      <input type="checkbox" name="loop_brake" value="yes" checked={typed.values.get("loop_brake") === "yes"} />
+      <span>
+        <b>For an agent key: hold loops</b>{" "}
+        <span class="quiet small">
+          A write that is the same but for ids, and comes more than 20 times in 5 minutes, waits for a person. You are
+          asked once for each loop. It is a rule, which you can change.
+        </span>
       </span>
     </label>
   );
@@ -223,11 +242,13 @@ interface MadeKeyPageProps {
   readonly key: string;
   /** Creating this key closed sign-ups. */
   readonly closesSignUps: boolean;
+  readonly isUnbraked?: boolean;
   readonly baseUrl: string;
 }
 
 /** Shows a new key once, with what uses it. */
-export function madeKeyPage({ user, made, key, closesSignUps, baseUrl }: MadeKeyPageProps): string {
+export function madeKeyPage(props: MadeKeyPageProps): string {
+  const { user, made, key, closesSignUps, isUnbraked = false, baseUrl } = props;
   const { role, hold, replaces } = made;
   return render(
     <Layout title="Your new key" nav="Keys" user={user}>
@@ -242,6 +263,11 @@ export function madeKeyPage({ user, made, key, closesSignUps, baseUrl }: MadeKey
         <Notice tone="wait">
           {signUpsClosedMessage("hold")} Accounts that signed up before are stopped:{" "}
           <a href={ACCOUNTS_PAGE_PATH}>Accounts</a>.
+        </Notice>
+      ) : null}
+      {isUnbraked ? (
+        <Notice tone="bad">
+          Its loops are not held: the rule for that could not be added. See <a href={SETTINGS_PATHS.rules}>Rules</a>.
         </Notice>
       ) : null}
       <section class="card" aria-label="The key">
@@ -286,6 +312,8 @@ type NewKeyDeps = Pick<
 interface MadeKey {
   readonly key: string;
   readonly closesSignUps: boolean;
+  /** Loops of the key could not be held. */
+  readonly isUnbraked: boolean;
 }
 
 /** The form for a new key, and the page after it, which shows the key for some minutes. */
@@ -295,16 +323,23 @@ export function newKeyPages(deps: NewKeyDeps) {
   const keyOf = async ({ caller }: Person, wanted: string | null | undefined) =>
     (await keyService.list(caller)).find(({ id }) => id === wanted);
   const ruleCountOf = async ({ caller }: Person) => (await ruleService.list(caller)).length;
-  const once = createOnce<Awaited<ReturnType<typeof keyService.create>>>(clock);
+  const once = createOnce<Awaited<ReturnType<typeof makeKey>>>(clock);
+  const makeKey = async ({ caller }: Person, request: CreateKey, form: Form) => {
+    const made = await keyService.create(caller, request);
+    const isBraked = request.role === "agent" && form.get("loop_brake") === "yes" && made.row.replaces === null;
+    // The key is there: it must be shown, whatever comes of the rule.
+    const isUnbraked = isBraked && !(await ruleService.brakeLoops(caller, made.row.id).then(() => true, notBraked));
+    return { ...made, isUnbraked };
+  };
   const create = answerForm(
     formOf,
     async ({ person, form }) => {
       const formId = (form.get("form_id") ?? "").slice(0, FORM_ID_CHARS_MAX);
       const request = KEY_FORM.check(form, keyMembersIn(form));
-      const make = () => keyService.create(person.caller, request);
-      const { row, key, closesSignUps } =
+      const make = () => makeKey(person, request, form);
+      const { row, key, closesSignUps, isUnbraked } =
         formId === "" ? await make() : await once(`${person.sessionHash} ${formId}`, make);
-      const flashed: MadeKey = { key, closesSignUps };
+      const flashed: MadeKey = { key, closesSignUps, isUnbraked };
       return flash.showSecretOnce(person, `/keys/${row.id}/made`, flashed, () =>
         page("own", madeKeyPage({ user: person, made: row, baseUrl, ...flashed })),
       );
@@ -326,7 +361,7 @@ export function newKeyPages(deps: NewKeyDeps) {
     .post("/keys", create)
     .get("/keys/new", async ({ context, person }) => {
       const replaced = await keyOf(person, new URLSearchParams(context.search).get("replaces"));
-      const typed = filled({ ...NEW_KEY, ...(replaced !== undefined && likeKey(replaced)) });
+      const typed = filled({ ...NEW_KEY, ...(replaced === undefined ? BRAKED : likeKey(replaced)) });
       const ruleCount = await ruleCountOf(person);
       return page("own", newKeyPage({ user: person, typed, replaced, ruleCount, formId: ids.request() }));
     })
@@ -346,6 +381,12 @@ export function newKeyPages(deps: NewKeyDeps) {
       },
       hooks,
     );
+}
+
+/** There may be too many rules, they change too fast, or the store is away. */
+function notBraked(error: unknown): false {
+  if (error instanceof DomainError || error instanceof StoreUnavailable) return false;
+  throw error;
 }
 
 /** The defaults of a key that replaces this one. */

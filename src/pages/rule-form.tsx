@@ -3,9 +3,10 @@ import type { Child } from "hono/jsx";
 import type { KeyView } from "../accounts/schemas.ts";
 import { HTTP_METHODS } from "../core/action.ts";
 import type { Form } from "../http/request.ts";
+import { unitsIn } from "../rules/counting.ts";
 import { type RuleDefinition, RULE_EFFECTS, RULED_BODIES, type RuleEffect } from "../rules/rule.ts";
-import { CreateRule } from "../rules/schemas.ts";
-import { WEEKDAYS, type Weekday } from "../rules/zones.ts";
+import { CreateRule, LOOP_BRAKE } from "../rules/schemas.ts";
+import { type Period, PERIODS, WEEKDAYS, type Weekday } from "../rules/zones.ts";
 import { Button, PostForm, Select } from "../ui/form.tsx";
 import { LinkButton, Notice, Problem } from "../ui/parts.tsx";
 import type { Choice, PageUser } from "../ui/text.ts";
@@ -46,6 +47,26 @@ export const TEMPLATES: readonly Template[] = [
       when: "number(action.body.amount) > 1000",
       message: "A person approves payments above 1000.",
     },
+  },
+  {
+    name: "budget",
+    title: "Hold payments beyond a budget",
+    about: "What is left of a daily sum is sent at once; a person approves what goes beyond.",
+    todo: "Set the host and the path of your payment API, the member that has the amount, the sum and your time zone. A payment without an amount is held.",
+    rule: {
+      name: "10,000 a day",
+      effect: "hold",
+      methods: ["POST"],
+      path: "/payments",
+      sum: { member: "body.amount", per: "day", timezone: "Europe/Berlin", limit: 10_000 },
+    },
+  },
+  {
+    name: "loops",
+    title: "Hold loops",
+    about: "An agent that makes the same write again and again waits for a person.",
+    todo: "Keep it before rules that allow: they end the list.",
+    rule: LOOP_BRAKE,
   },
   {
     name: "office-hours",
@@ -154,7 +175,19 @@ export const VERSION_FIELD = "version";
 export const TRY_FIELD = "try";
 
 /** Fields that show their problem themselves. */
-const SHOWN_FIELDS = "name effect hosts path when body_kind over from to timezone message before".split(" ");
+const SHOWN_FIELDS = [
+  ..."name effect hosts path when body_kind over from to timezone message before".split(" "),
+  ..."member limit per sum_timezone sum_same count minutes calls_same".split(" "),
+];
+
+/** Members of the rule that have the name of another one. */
+const FIELDS_OF_MEMBERS: ReadonlyMap<string, string> = new Map([
+  ["sum.timezone", "sum_timezone"],
+  ["sum.same", "sum_same"],
+  ["more_than.same", "calls_same"],
+]);
+
+export const PERIOD_LABELS: Readonly<Record<Period, string>> = { hour: "an hour", day: "a day", month: "a month" };
 
 const isChosen = ({ values }: FormState, field: string) => values.get(field) === "yes";
 
@@ -172,8 +205,13 @@ interface RuleFormProps {
 }
 
 /** The form for a rule, with examples beside its expression. */
-export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormProps) {
+export function RuleForm({ user, typed: given, todo, keys, changed, others }: RuleFormProps) {
   const { rules } = SETTINGS_PATHS;
+  const issues = given.issues.map(({ field, ...issue }) => ({
+    ...issue,
+    field: FIELDS_OF_MEMBERS.get(field) ?? field,
+  }));
+  const typed = { ...given, issues };
   const field = (name: string, label: string, props: Omit<SchemaFieldProps, "name" | "label" | "state"> = {}) => (
     <RULE_FORM.Field state={typed} name={name} label={label} {...props} />
   );
@@ -255,6 +293,35 @@ export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormP
           {field("timezone", "Time zone", {
             hint: "Like Europe/Berlin.",
             wrong: "Enter a name of the time zone database, like Europe/Berlin.",
+          })}
+        </Fold>
+        <Fold title="Budget" isOpen={isSet(typed, ["member", "limit", "sum_timezone", "sum_same"])}>
+          <p class="quiet small">It applies only to the call with which the sum would be more than this.</p>
+          {field("limit", "At most", { hint: "Like 10000. Exactly so much still passes." })}
+          {field("member", "Of the number in", { hint: "Like body.amount or body.items[0].price." })}
+          <Select
+            name="per"
+            label="In"
+            options={PERIODS.map((period) => [period, PERIOD_LABELS[period]])}
+            chosen={typed.values.get("per") ?? "day"}
+            problem={problemOf(typed, "per")}
+          />
+          {field("sum_timezone", "Time zone of the budget", {
+            hint: "Like Europe/Berlin.",
+            wrong: "Enter a name of the time zone database, like Europe/Berlin.",
+          })}
+          {field("sum_same", "For the same", {
+            hint: "key, host, or metadata.customer for that value of metadata. Empty: all calls together.",
+            wrong: "Enter key, host, or metadata. and a name.",
+          })}
+        </Fold>
+        <Fold title="Number of calls" isOpen={isSet(typed, ["count", "minutes", "calls_same"])}>
+          <p class="quiet small">It applies only to the call that is one more than these.</p>
+          {field("count", "Calls", { hint: "So many pass.", wrong: "Enter a whole number from 1 to 1000000." })}
+          {field("minutes", "In minutes", { wrong: "Enter a whole number of minutes, from 1 to 10080." })}
+          {field("calls_same", "For the same", {
+            hint: "key, host, request, or metadata.customer for that value of metadata. Empty: all calls together.",
+            wrong: "Enter key, host, request, or metadata. and a name.",
           })}
         </Fold>
         <h2>What the agent is told</h2>
@@ -353,6 +420,7 @@ function CodeList({ items }: { readonly items: readonly (readonly [code: string,
 /** A rule as the form has it. */
 export function ruleFields(rule: RuleDefinition): FormState {
   const { name, effect, hosts = [], path = "", when = "", message = "", explain = false, between } = rule;
+  const { sum, more_than: calls } = rule;
   const yes = (fields: readonly string[]) => Object.fromEntries(fields.map((field) => [field, "yes"]));
   return filled({
     name,
@@ -366,6 +434,14 @@ export function ruleFields(rule: RuleDefinition): FormState {
     from: between?.from ?? "",
     to: between?.to ?? "",
     timezone: between?.timezone ?? "",
+    limit: sum === undefined ? "" : String(sum.limit),
+    member: sum?.member ?? "",
+    per: sum?.per ?? "day",
+    sum_timezone: sum?.timezone ?? "",
+    sum_same: sum?.same ?? "",
+    count: calls === undefined ? "" : String(calls.count),
+    minutes: calls === undefined ? "" : String(calls.minutes),
+    calls_same: calls?.same ?? "",
     ...yes((between?.days ?? []).map((day) => `day_${day}`)),
     ...yes((rule.methods ?? []).map((method) => `method_${method}`)),
     ...yes((rule.keys ?? []).map((id) => `key_${id}`)),
@@ -383,7 +459,11 @@ function chosenIn(form: Form, prefix: string): readonly string[] {
 /** The rule that a form says, and its place. Throws `validation_error`. */
 export function ruleIn(form: Form): { readonly definition: RuleDefinition; readonly before: string | null } {
   const [methods = [], keys = [], days = []] = ["method_", "key_", "day_"].map((prefix) => chosenIn(form, prefix));
-  const [over = "", from = "", to = ""] = ["over", "from", "to"].map((name) => (form.get(name) ?? "").trim());
+  const text = (name: string) => (form.get(name) ?? "").trim();
+  const [over, from, to] = [text("over"), text("from"), text("to")];
+  const sum = { member: text("member"), timezone: text("sum_timezone") };
+  const [limit, sumSame, callsSame] = [text("limit"), text("sum_same"), text("calls_same")];
+  const [count, minutes] = [text("count"), text("minutes")];
   // Browsers send line breaks as CRLF. An expression keeps its first lines: errors name a line.
   const [when = "", message = ""] = ["when", "message"].map((name) =>
     (form.get(name) ?? "").replaceAll("\r\n", "\n").trimEnd(),
@@ -393,10 +473,22 @@ export function ruleIn(form: Form): { readonly definition: RuleDefinition; reado
     ...(keys.length > 0 && { keys }),
     ...(over !== "" && { body_bytes: { over: numberIn(over) } }),
     ...((from !== "" || to !== "" || days.length > 0) && {
-      between: { from, to, timezone: (form.get("timezone") ?? "").trim(), ...(days.length > 0 && { days }) },
+      between: { from, to, timezone: text("timezone"), ...(days.length > 0 && { days }) },
+    }),
+    ...((limit !== "" || sum.member !== "" || sum.timezone !== "" || sumSame !== "") && {
+      sum: { ...sum, per: text("per"), limit: amountIn(limit), ...(sumSame !== "" && { same: sumSame }) },
+    }),
+    ...((count !== "" || minutes !== "" || callsSame !== "") && {
+      more_than: { count: numberIn(count), minutes: numberIn(minutes), ...(callsSame !== "" && { same: callsSame }) },
     }),
     ...(when !== "" && { when }),
     ...(message !== "" && { message }),
   });
   return { definition, before };
+}
+
+/** What is no number that is read exactly stays text, which the check refuses. */
+function amountIn(text: string): number | string {
+  const amount = Number(text);
+  return /^\d{1,16}(\.\d{1,9})?$/.test(text) && unitsIn(text) === unitsIn(String(amount)) ? amount : text;
 }

@@ -35,6 +35,7 @@ import type { PageDeps } from "./needs.ts";
 import {
   DAY_LABELS,
   EFFECT_LABELS,
+  PERIOD_LABELS,
   RuleForm,
   ruleFields,
   ruleIn,
@@ -144,7 +145,7 @@ interface ConditionsProps {
 
 /** "POST to api.example.com under /payments, when action.body.amount > 1000". */
 export function Conditions({ rule, keys }: ConditionsProps) {
-  const { methods, hosts, path, body_kind: kind, body_bytes: bytes, between, when } = rule;
+  const { methods, hosts, path, body_kind: kind, body_bytes: bytes, between, when, sum, more_than: calls } = rule;
   return (
     <>
       {methods === undefined ? "Every request" : anyOf(methods)}
@@ -159,6 +160,10 @@ export function Conditions({ rule, keys }: ConditionsProps) {
         : ` ${kind === undefined ? "with a body" : ""} of more than ${number(bytes.over)} bytes`}
       {between === undefined ? null : <Between {...between} />}
       {when === undefined ? null : <When text={when} />}
+      {sum === undefined ? null : <Beyond {...sum} />}
+      {calls === undefined
+        ? null
+        : [`, beyond ${number(calls.count)} calls in ${number(calls.minutes)} minutes`, <OfSame same={calls.same} />]}
     </>
   );
 }
@@ -194,6 +199,25 @@ function Between({ from, to, days, timezone }: NonNullable<RuleDefinition["betwe
       <UntrustedText text={timezone} />)
     </>
   );
+}
+
+function Beyond({ member, per, timezone, limit, same }: NonNullable<RuleDefinition["sum"]>) {
+  return (
+    <>
+      {`, beyond a sum of ${limit} of `}
+      <code>
+        <UntrustedText text={member} />
+      </code>
+      {` in ${PERIOD_LABELS[per]}`}
+      <OfSame same={same} />
+      {" ("}
+      <UntrustedText text={timezone} />)
+    </>
+  );
+}
+
+function OfSame({ same }: { readonly same: string | undefined }) {
+  return same === undefined ? null : sentence` for the same ${<UntrustedText text={same} />}`;
 }
 
 const ANY_OF = new Intl.ListFormat("en-GB", { type: "disjunction" });

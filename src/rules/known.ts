@@ -46,7 +46,7 @@ export class KnownRules extends AccountCache<RuleRow, readonly Rule[]> implement
       beyond.some((one) => one.ruleId === ruleId && one.subject === subject);
     const { decision, counts } = decideByWalks(walksFor(rules, requester, request, now, this.#hashOf), isBeyond);
     const ruling = decision === null ? null : rulingOf(decision);
-    return { ruling, counts, reached: decision?.beyond?.count ?? null, version, isRuled: true };
+    return { ruling, counts, reached: decision?.beyond?.count ?? null, version, isRuled: rules.some(limits) };
   };
 
   /** What the rules in force say of a request, with the counts that it has to fit in. */
@@ -75,6 +75,11 @@ export class KnownRules extends AccountCache<RuleRow, readonly Rule[]> implement
     const detail = { method, host, name };
     return this.#store.recordRefusal(version, auditOf(caller, { kind: "refused_by_rule", subject, detail }, now));
   }
+}
+
+/** A loop brake alone doesn't say where calls may go, so that callbacks need no bounds because of it. */
+function limits({ counters: [counter, ...more] }: Rule): boolean {
+  return more.length > 0 || counter?.kind !== "calls" || counter.same !== "request";
 }
 
 /** What rules say of a request that is made at that time. */

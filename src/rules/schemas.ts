@@ -1,5 +1,6 @@
 import Type, { type Static } from "typebox";
 import { choice, dateTime, idSchema, nullable, plainText, quantity } from "../api/schema-helpers.ts";
+import { HTTP_METHODS } from "../core/action.ts";
 import type { RuleRow } from "../core/account-rules.ts";
 import { DRY_RUN_ACTIONS_DEFAULT, DRY_RUN_ACTIONS_MAX, DRY_RUN_SHOWN_MAX, RULES_MAX } from "../core/limits.ts";
 import { mayDo, type Role } from "../core/roles.ts";
@@ -165,6 +166,14 @@ export function serializeDryRun({ lookedAt, from, effects, held, shown, ...rest 
     })),
   };
 }
+
+/** What holds an agent that makes the same write again and again. */
+export const LOOP_BRAKE: RuleDefinition = {
+  name: "Loop brake",
+  effect: "hold",
+  methods: HTTP_METHODS.filter((method) => method !== "GET"),
+  more_than: { count: 20, minutes: 5, same: "request" },
+};
 
 const MEMBERS = Object.keys(properties);
 

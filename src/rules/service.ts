@@ -1,7 +1,7 @@
 import type { RuleRow, RuleStore } from "../core/account-rules.ts";
 import { type AuditDetail, auditOf } from "../core/audit.ts";
 import { DomainError, invalidField, invalidFields, type Issue } from "../core/domain-error.ts";
-import { DRY_RUN_ACTIONS_DEFAULT, RULE_TRIES_MAX, RULES_MAX } from "../core/limits.ts";
+import { DRY_RUN_ACTIONS_DEFAULT, RULE_LIST_MAX, RULE_TRIES_MAX, RULES_MAX } from "../core/limits.ts";
 import { rulesChange } from "../core/policy.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import type { Store } from "../core/store.ts";
@@ -9,7 +9,7 @@ import type { AppContext } from "../runtime/app-context.ts";
 import { createDryRun, type DryRun, type DryRunRange, type DryRunStep } from "./dry-run.ts";
 import type { KnownRules } from "./known.ts";
 import { type Rule, type RuleDefinition, ruleFrom } from "./rule.ts";
-import { type ChangeRule, definitionOf, ruleText } from "./schemas.ts";
+import { type ChangeRule, definitionOf, LOOP_BRAKE, ruleText } from "./schemas.ts";
 
 interface RuleServiceDeps extends Pick<AppContext, "clock" | "ids">, Pick<Store, "actions" | "audit"> {
   readonly rules: RuleStore;
@@ -147,6 +147,28 @@ export function createRuleService(deps: RuleServiceDeps) {
       });
     },
 
+    /**
+     * Has loops of a new key held: by the rule that does so for others, or by one behind those that refuse and stand first. A later rule
+     * that allows would end the list before it.
+     */
+    async brakeLoops(caller: Caller, keyId: string): Promise<void> {
+      await write(caller, (stored, at) => {
+        const detail = { change: "changed", name: LOOP_BRAKE.name, changed: "keys" };
+        const brake = stored.find((row) => isLoopBrake(definitionOf(row)));
+        if (brake !== undefined) {
+          const definition = definitionOf(brake);
+          const text = checked({ ...definition, keys: [...(definition.keys ?? []), keyId] });
+          const changed = { ...brake, ...at, version: brake.version + 1, definition: text };
+          return { rows: stored.map((row) => (row === brake ? changed : row)), subject: brake.id, detail };
+        }
+        const added = newRow(caller, checked({ ...LOOP_BRAKE, keys: [keyId] }), at);
+        const place = stored.findIndex((row) => definitionOf(row).effect !== "refuse");
+        const rows = stored.toSpliced(place === -1 ? stored.length : place, 0, added);
+        const { name, effect } = LOOP_BRAKE;
+        return { rows, subject: added.id, detail: { change: "added", name, effect } };
+      });
+    },
+
     /** Puts all rules into another order. Throws `validation_error` unless each id is named once. */
     reorder(caller: Caller, order: readonly string[]): Promise<readonly RuleRow[]> {
       return write(caller, (stored) => {
@@ -173,6 +195,11 @@ export function createRuleService(deps: RuleServiceDeps) {
       });
     },
   };
+}
+
+/** Whether it is one of the form for new keys that can have one key more. */
+function isLoopBrake({ keys, ...definition }: RuleDefinition): boolean {
+  return keys !== undefined && keys.length < RULE_LIST_MAX && ruleText(definition) === ruleText(LOOP_BRAKE);
 }
 
 /** The rules that definitions make, named by their places. Throws `validation_error`. */

@@ -318,6 +318,7 @@ function stubRuleService(calls: string[]): RuleService {
       calls.push(`remove rule ${id}`);
       return Promise.resolve();
     },
+    brakeLoops: () => Promise.resolve(),
     reorder: () => written("reorder"),
     replaceAll: () => written("replace"),
   };

@@ -159,4 +159,13 @@ describe("a rule against loops", () => {
     expect(await statusOf(looped(3))).toBe("awaiting_approval");
     expect(await auditOf("beyond_rule")).toHaveLength(2);
   });
+
+  test("leaves callbacks of agents alone, as other rules do not", async () => {
+    const loop = { name: "Loop", effect: "hold", more_than: { count: 3, minutes: 5, same: "request" } };
+    await rule(loop);
+    const callback = { callback: "https://hooks.example.com/" };
+    expect((await paid(1, callback)).status).toBe(201);
+    await rule(BUDGET);
+    expect((await paid(1, callback)).json).toMatchObject({ error: { code: "invalid_url" } });
+  });
 });

@@ -61,6 +61,8 @@ const ALL = {
   body_kind: "json",
   body_bytes: { over: 10_000 },
   between: { from: "18:00", to: "08:00", days: ["mon", "tue"], timezone: "Europe/Berlin" },
+  sum: { member: "body.amount", per: "month", timezone: "Europe/Paris", limit: 1000.5, same: "key" },
+  more_than: { count: 20, minutes: 5, same: "request" },
   message: "A person checks large payments.",
   explain: true,
 } as const;
@@ -81,6 +83,14 @@ const FIELDS = {
   day_mon: "yes",
   day_tue: "yes",
   timezone: "Europe/Berlin",
+  limit: "1000.5",
+  member: "body.amount",
+  per: "month",
+  sum_timezone: "Europe/Paris",
+  sum_same: "key",
+  count: "20",
+  minutes: "5",
+  calls_same: "request",
   message: ALL.message,
   explain: "yes",
 };
@@ -97,7 +107,9 @@ describe("for people, without script, pages of rules", () => {
     const text = wordsOf(await ann.pageOf(PAGE));
     expect(text).toContain(
       "POST or PUT to api.example.com or *.example.org under /payments by the key agent with a JSON body of more than " +
-        "10,000 bytes, from 18:00 to 08:00 on Mon and Tue (Europe/Berlin), when action.body.amount &gt; 1000",
+        "10,000 bytes, from 18:00 to 08:00 on Mon and Tue (Europe/Berlin), when action.body.amount &gt; 1000" +
+        ", beyond a sum of 1000.5 of body.amount in a month for the same key (Europe/Paris)" +
+        ", beyond 20 calls in 5 minutes for the same request",
     );
     expect(text).toContain("“A person checks large payments.”Version 1 · just now by ann@example.com");
   });
@@ -160,6 +172,12 @@ describe("for people, without script, pages of rules", () => {
       over: "x",
       from: "25:00",
       timezone: "Nowhere",
+      sum_timezone: "Nowhere",
+      limit: "123456789012.123456789",
+      member: "amount",
+      sum_same: "request",
+      minutes: "0",
+      calls_same: "x",
     })) {
       const other = await send(PAGE, { ...FIELDS, [name]: value });
       expect({ name, status: other.status, asks: other.html.includes(`id="${name}-problem"`) }).toEqual({
@@ -262,6 +280,50 @@ describe("for people, without script, pages of rules", () => {
         expect({ role, path, status }).toEqual({ role, path, status: 403 });
       }
     }
+  });
+});
+
+describe("the form for a new key", () => {
+  const made = (name: string, fields: Readonly<Record<string, string>>) =>
+    send("/keys", { form_id: name, name, role: "agent", hold: "none", scope: "own", ...fields });
+  const stored = async () => JSON.parse((await app.call("GET", "/v1/rules")).text).data;
+
+  test("has loops of agents held, unless that is unticked, by one rule behind those that refuse", async () => {
+    expect(await ann.pageOf("/keys/new")).toContain('name="loop_brake" value="yes" checked');
+    await rule({ name: "Refuse", effect: "refuse", path: "/x" });
+    await rule({ name: "Allow", effect: "allow" });
+    for (const [name, fields] of Object.entries({
+      ann: { loop_brake: "yes" },
+      bob: {},
+      own: { loop_brake: "yes", role: "owner" },
+      eve: { loop_brake: "yes" },
+    })) {
+      await made(name, fields);
+    }
+    const { data: keys } = JSON.parse((await app.call("GET", "/v1/keys")).text);
+    const idOf = (wanted: string) => keys.find(({ name }: { readonly name: string }) => name === wanted).id;
+    const [, brake, ...others] = await stored();
+    expect(brake).toMatchObject({
+      name: "Loop brake",
+      effect: "hold",
+      keys: [idOf("ann"), idOf("eve")],
+      more_than: { count: 20, minutes: 5, same: "request" },
+      version: 2,
+    });
+    expect(others.map(({ name }: { readonly name: string }) => name)).toEqual(["Allow"]);
+    // The new key in place of one is ruled with it.
+    const replaced = await ann.pageOf(`/keys/new?replaces=${idOf("ann")}`);
+    expect(replaced).not.toContain("loop_brake");
+    expect((await app.call("POST", "/v1/keys", '{"name":"rest","role":"agent"}')).status).toBe(201);
+    expect((await stored())[1].keys).toHaveLength(2);
+  });
+
+  test("shows the key also where there can't be one rule more, and says so", async () => {
+    const full = Array.from({ length: 500 }, (_, n) => ({ name: `R${n}`, effect: "hold", path: `/${n}` }));
+    await app.call("PUT", "/v1/rules", JSON.stringify({ rules: full }));
+    const answer = await made("ann", { loop_brake: "yes" });
+    const shown = answer.to === null ? answer.html : await ann.pageOf(answer.to);
+    expect(wordsOf(shown)).toContain("Its loops are not held");
   });
 });
 
