@@ -801,6 +801,9 @@ export const GRANT_FIELDS_MAX = 500;
 /** Of these, the form of a grant lists so many: each is up to two of the fields that a form may have. */
 export const GRANT_FIELDS_SHOWN_MAX = 40;
 
+/** How long after a change of a rule its page offers to undo it. */
+export const RULE_UNDO_MS_MAX = DAY_MS;
+
 /** Actions of a page that rules are tried on, and how many a dry run looks at, by default and at most. */
 export const DRY_RUN_PAGE_ACTIONS = 100;
 export const DRY_RUN_ACTIONS_DEFAULT = 1_000;

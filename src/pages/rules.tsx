@@ -13,6 +13,7 @@ import type { RuleDefinition, RuleEffect } from "../rules/rule.ts";
 import { RuleParams } from "../rules/routes.ts";
 import { type ChangeRule, definitionOf, type RuleJson, serializeRules } from "../rules/schemas.ts";
 import { noRule } from "../rules/service.ts";
+import type { LastChange } from "../rules/undo.ts";
 import { EmptyState } from "../ui/controls.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
@@ -30,7 +31,7 @@ import {
   UntrustedText,
 } from "../ui/parts.tsx";
 import { number, type PageUser } from "../ui/text.ts";
-import { answerForm, type ById, filled, type FormState, unlessGone } from "./forms.tsx";
+import { answerForm, type ById, filled, type FormState, INVALID, unlessGone } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 import {
   DAY_LABELS,
@@ -45,7 +46,7 @@ import {
   VERSION_FIELD,
 } from "./rule-form.tsx";
 import { TriedRule } from "./rule-try.tsx";
-import { List, OfRow, RowLink, RowMenu, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
+import { List, OfRow, RowAction, RowLink, RowMenu, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 
 const RULES_PATH = SETTINGS_PATHS.rules;
 
@@ -60,6 +61,7 @@ async function rulesPage(deps: RulePageDeps, user: Person, problem: string | nul
   const rules = serializeRules(await ruleService.list(user.caller), user.role);
   const [mayChange, mayRead] = [mayDo(user.role, "manage"), mayDo(user.role, "approve")];
   const keys = mayChange ? await deps.keyService.list(user.caller) : [];
+  const last = mayChange ? await ruleService.lastChange(user.caller) : null;
   const create = (
     <LinkButton href={`${RULES_PATH}/new`} look="main">
       Create a rule
@@ -76,6 +78,7 @@ async function rulesPage(deps: RulePageDeps, user: Person, problem: string | nul
     children: (
       <>
         <Problem text={problem} />
+        {last === null ? null : <Undo user={user} last={last} now={now} />}
         <List
           title="Rules"
           rows={rules}
@@ -112,6 +115,28 @@ async function rulesPage(deps: RulePageDeps, user: Person, problem: string | nul
       </>
     ),
   });
+}
+
+/** "Ann removed “Payments” just now. Undo" */
+function Undo({ user, last, now }: { readonly user: PageUser; readonly last: LastChange; readonly now: Date }) {
+  const { seq, at, actor, change, name } = last;
+  return (
+    <div class="row-between" id="undo">
+      <p class="quiet">
+        {sentence`${<UntrustedText text={describeActor(actor).name} />} ${change} “${<UntrustedText text={name} />}” ${(
+          <Ago at={at} now={now} />
+        )}.`}
+      </p>
+      <RowAction
+        user={user}
+        path={`${RULES_PATH}/undo`}
+        fields={[["seq", String(seq)]]}
+        look="plain"
+        name="Undo"
+        of={<UntrustedText text={name} />}
+      />
+    </div>
+  );
 }
 
 function RuleName({ rule, now }: { readonly rule: RuleJson; readonly now: Date }) {
@@ -388,6 +413,15 @@ export function rulePages(deps: RulePageDeps) {
     await unlessGone(ruleService.remove(person.caller, id));
     return RULES_PATH;
   });
+  const undo = answerForm(
+    formOf,
+    async ({ person, form }) => {
+      await ruleService.undo(person.caller, Number(form.get("seq")));
+      return RULES_PATH;
+    },
+    ({ person }) => rulesPage(deps, person, "The rules were changed since. Look at them again."),
+    new Set([...INVALID, "not_found"] as const),
+  );
   const move = answerForm<ById>(
     formOf,
     async ({ person, params: { id }, form }) => {
@@ -418,6 +452,9 @@ export function rulePages(deps: RulePageDeps) {
         const typed = template === undefined ? filled({ effect: "hold" }) : ruleFields(template.rule);
         return page("own", await ruleFormPage(deps, person, { typed, row: null, todo: template?.todo }));
       })
+      // Where the address of a refused form is loaded again.
+      .get(`${RULES_PATH}/undo`, () => seeOther("own", RULES_PATH))
+      .post(`${RULES_PATH}/undo`, undo)
       .get(
         `${RULES_PATH}/:id`,
         async ({ person, params: { id } }) => {

@@ -1,7 +1,7 @@
 import type { RuleRow, RuleStore } from "../core/account-rules.ts";
-import { type AuditDetail, auditOf } from "../core/audit.ts";
+import { auditOf, type AuditRow } from "../core/audit.ts";
 import { DomainError, invalidField, invalidFields, type Issue } from "../core/domain-error.ts";
-import { DRY_RUN_ACTIONS_DEFAULT, RULE_LIST_MAX, RULE_TRIES_MAX, RULES_MAX } from "../core/limits.ts";
+import { DRY_RUN_ACTIONS_DEFAULT, RULE_LIST_MAX, RULE_TRIES_MAX, RULE_UNDO_MS_MAX, RULES_MAX } from "../core/limits.ts";
 import { rulesChange } from "../core/policy.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import type { Store } from "../core/store.ts";
@@ -10,6 +10,7 @@ import { createDryRun, type DryRun, type DryRunRange, type DryRunStep } from "./
 import type { KnownRules } from "./known.ts";
 import { type Rule, type RuleDefinition, ruleFrom } from "./rule.ts";
 import { type ChangeRule, definitionOf, LOOP_BRAKE, ruleText } from "./schemas.ts";
+import { type Edited, type LastChange, lastChangeOf, pastOf, undone } from "./undo.ts";
 
 interface RuleServiceDeps extends Pick<AppContext, "clock" | "ids">, Pick<Store, "actions" | "audit"> {
   readonly rules: RuleStore;
@@ -18,13 +19,6 @@ interface RuleServiceDeps extends Pick<AppContext, "clock" | "ids">, Pick<Store,
 
 /** A change of the rules of an account, computed from those that are stored. */
 type Edit = (rows: readonly RuleRow[], at: Pick<RuleRow, "changedAt" | "changedBy">) => Edited;
-
-interface Edited {
-  readonly rows: readonly RuleRow[];
-  /** For the audit log. */
-  readonly subject: string;
-  readonly detail: AuditDetail;
-}
 
 /** A rule and its place among the others, from 0. */
 interface PlacedRule {
@@ -67,6 +61,12 @@ export function createRuleService(deps: RuleServiceDeps) {
   const newRow = (caller: Caller, definition: string, at: Pick<RuleRow, "changedAt" | "changedBy">): RuleRow => {
     const { changedAt: createdAt, changedBy: createdBy } = at;
     return { id: ids.rule(), accountId: caller.accountId, version: 1, definition, createdAt, createdBy, ...at };
+  };
+
+  const lastEntry = async ({ accountId }: Caller): Promise<AuditRow | undefined> => {
+    const since = new Date(clock.now().getTime() - RULE_UNDO_MS_MAX);
+    const filter = { accountId, kinds: ["rules_changed"] as const, actors: [], since, until: null };
+    return (await deps.audit.page({ ...filter, before: null, limit: 1 })).rows[0];
   };
 
   return {
@@ -128,7 +128,8 @@ export function createRuleService(deps: RuleServiceDeps) {
         );
         const changed = { ...row, ...at, version: row.version + 1, definition: checked(Object.fromEntries(members)) };
         const { name } = definitionOf(changed);
-        const detail = { change: "changed", name, changed: [...Object.keys(patch), ...unset].join(", ") };
+        const named = [...Object.keys(patch), ...unset].join(", ");
+        const detail = { change: "changed", name, changed: named, ...pastOf(row) };
         return { rows: stored.map((one) => (one.id === id ? changed : one)), subject: id, detail };
       });
       return placeOf(rows, rows.find((one) => one.id === id) ?? null);
@@ -142,7 +143,7 @@ export function createRuleService(deps: RuleServiceDeps) {
         return {
           rows: stored.filter((one) => one !== row),
           subject: id,
-          detail: { change: "removed", name: definitionOf(row).name },
+          detail: { change: "removed", name: definitionOf(row).name, position: stored.indexOf(row), ...pastOf(row) },
         };
       });
     },
@@ -159,13 +160,34 @@ export function createRuleService(deps: RuleServiceDeps) {
           const definition = definitionOf(brake);
           const text = checked({ ...definition, keys: [...(definition.keys ?? []), keyId] });
           const changed = { ...brake, ...at, version: brake.version + 1, definition: text };
-          return { rows: stored.map((row) => (row === brake ? changed : row)), subject: brake.id, detail };
+          return {
+            rows: stored.map((row) => (row === brake ? changed : row)),
+            subject: brake.id,
+            detail: { ...detail, ...pastOf(brake) },
+          };
         }
         const added = newRow(caller, checked({ ...LOOP_BRAKE, keys: [keyId] }), at);
         const place = stored.findIndex((row) => definitionOf(row).effect !== "refuse");
         const rows = stored.toSpliced(place === -1 ? stored.length : place, 0, added);
         const { name, effect } = LOOP_BRAKE;
         return { rows, subject: added.id, detail: { change: "added", name, effect } };
+      });
+    },
+
+    /** The last change of the rules if it is one of a single rule and not older than `RULE_UNDO_MS_MAX`; null: there is none to undo. */
+    async lastChange(caller: Caller): Promise<LastChange | null> {
+      authorize(caller, "manage");
+      return lastChangeOf(await lastEntry(caller), await rules.list(caller.accountId));
+    },
+
+    /** Undoes the last change, which is the entry of the audit log with that number. Throws `not_found` if it is another one by now. */
+    async undo(caller: Caller, seq: number): Promise<void> {
+      authorize(caller, "manage");
+      const entry = await lastEntry(caller);
+      await write(caller, (stored, at) => {
+        const edited = entry?.seq === seq ? undone(entry, stored, at) : null;
+        if (edited === null) throw new DomainError("not_found", "The rules were changed since. Look at them again.");
+        return edited;
       });
     },
 

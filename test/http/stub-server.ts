@@ -312,6 +312,8 @@ function stubRuleService(calls: string[]): RuleService {
     list: () => Promise.resolve([aRule(KNOWN_RULE_ID)]),
     dryRun: () => Promise.resolve(oneDryRun()),
     tryRule: () => Promise.resolve(DRY_RUN),
+    lastChange: () => Promise.resolve(null),
+    undo: () => Promise.resolve(),
     add: () => placed("add"),
     change: (_caller, id) => placed(`change ${id}`),
     remove(_caller, id) {

@@ -139,6 +139,42 @@ describe("for people, without script, pages of rules", () => {
     expect(await rules()).toHaveLength(1);
   });
 
+  test("undo the last change of a rule, and no other", async () => {
+    const said = async () => {
+      const html = await ann.pageOf(PAGE);
+      return { seq: /name="seq" value="(\d+)"/.exec(html)?.[1] ?? "", text: wordsOf(html) };
+    };
+    const names = async () => (await rules()).map(({ id, name, version }) => [id, name, version]);
+    const [first, second, third] = [await rule({ name: "A" }), await rule({ name: "B" }), await rule({ name: "C" })];
+    const before = await names();
+    await app.call("DELETE", `/v1/rules/${second}`);
+    const removed = await said();
+    expect(removed.text).toContain("removed “B” just now.");
+    expect((await send(`${PAGE}/undo`, { seq: removed.seq })).to).toBe(PAGE);
+    expect(await names()).toEqual(before.with(1, [second, "B", 2]));
+    expect((await said()).text).toContain("ann@example.com added “B” just now.");
+    expect((await send(`${PAGE}/undo`, { seq: removed.seq })).status).toBe(404);
+
+    await app.call("PATCH", `/v1/rules/${first}`, JSON.stringify({ name: "A2", path: "/a" }));
+    const changed = await said();
+    await app.call("POST", "/v1/rules/reorder", JSON.stringify({ ids: [third, first, second] }));
+    expect((await said()).seq).toBe("");
+    const stale = await send(`${PAGE}/undo`, { seq: changed.seq });
+    expect([stale.status, stale.html.includes("The rules were changed since.")]).toEqual([404, true]);
+    await app.call("PATCH", `/v1/rules/${first}`, JSON.stringify({ name: "A3" }));
+    await send(`${PAGE}/undo`, { seq: (await said()).seq });
+    expect(await names()).toEqual([
+      [third, "C", 1],
+      [first, "A2", 4],
+      [second, "B", 2],
+    ]);
+    expect((await rules())[1]).toMatchObject({ path: "/a" });
+
+    await rule({ name: "D" });
+    await send(`${PAGE}/undo`, { seq: (await said()).seq });
+    expect((await names()).length).toBe(3);
+  });
+
   test("show a refused form again with all that was typed, what is wrong at its field, and where in the expression", async () => {
     const typed = {
       ...FIELDS,
