@@ -296,6 +296,10 @@ export function describeTables(dialect: typeof SQLITE) {
         .on(row.accountId, row.hostname, row.keyId)
         .where(sql`${row.status} = 'completed' and ${row.approvedAt} is not null`),
       index("actions_expiring").on(row.expiresAt, row.id).where(isWaitingToExpire(row)),
+      // What rules have done lately.
+      index("actions_ruled")
+        .on(row.accountId, row.createdAt)
+        .where(sql`${row.policy} is not null`),
       // No crash and no manual change may leave a row that would be sent without approval, too often, or never.
       check(
         "actions_status",

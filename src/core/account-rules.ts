@@ -1,3 +1,4 @@
+import type { ActionPolicy } from "./action-policy.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { CachedSettingsStore } from "./account-settings.ts";
 import type { Actor } from "./roles.ts";
@@ -23,6 +24,8 @@ export interface RuleStore extends Pick<CachedSettingsStore<RuleRow>, "list" | "
    * Every create that is committed after this resolves is decided by them.
    */
   replace(write: RulesWrite): Promise<boolean>;
+  /** The actions since that time that a rule held or let pass, or their key or caller held: the newest so many, each by why. */
+  ruled(accountId: string, since: Date, limit: number): Promise<readonly ActionPolicy[]>;
   /** Writes the entry of a refusal, unless rules were written since that version; returns whether. */
   recordRefusal(expected: string, audit: AuditEntry): Promise<boolean>;
 }

@@ -801,6 +801,10 @@ export const GRANT_FIELDS_MAX = 500;
 /** Of these, the form of a grant lists so many: each is up to two of the fields that a form may have. */
 export const GRANT_FIELDS_SHOWN_MAX = 40;
 
+/** The hits of rules that their list shows: of so long, and of at most so many calls that were held or let pass. */
+export const RULE_HITS_MS = 7 * DAY_MS;
+export const RULE_HITS_MAX = 1_000;
+
 /** How long after a change of a rule its page offers to undo it. */
 export const RULE_UNDO_MS_MAX = DAY_MS;
 

@@ -11,6 +11,7 @@ import { createPersonRoutes, type Person } from "../http/session.ts";
 import type { DryRun } from "../rules/dry-run.ts";
 import type { RuleDefinition, RuleEffect } from "../rules/rule.ts";
 import { RuleParams } from "../rules/routes.ts";
+import type { RuleHits } from "../rules/hits.ts";
 import { type ChangeRule, definitionOf, type RuleJson, serializeRules } from "../rules/schemas.ts";
 import { noRule } from "../rules/service.ts";
 import type { LastChange } from "../rules/undo.ts";
@@ -61,6 +62,7 @@ async function rulesPage(deps: RulePageDeps, user: Person, problem: string | nul
   const rules = serializeRules(await ruleService.list(user.caller), user.role);
   const [mayChange, mayRead] = [mayDo(user.role, "manage"), mayDo(user.role, "approve")];
   const keys = mayChange ? await deps.keyService.list(user.caller) : [];
+  const hits = mayRead ? await ruleService.hits(user.caller) : null;
   const last = mayChange ? await ruleService.lastChange(user.caller) : null;
   const create = (
     <LinkButton href={`${RULES_PATH}/new`} look="main">
@@ -83,7 +85,7 @@ async function rulesPage(deps: RulePageDeps, user: Person, problem: string | nul
           title="Rules"
           rows={rules}
           columns={[
-            ["Rule", (rule) => <RuleName rule={rule} now={now} />, "main"],
+            ["Rule", (rule) => <RuleName rule={rule} hits={hits} now={now} />, "main"],
             ["Effect", ({ effect }) => <Dot tone={EFFECT_TONES[effect]}>{EFFECT_LABELS[effect]}</Dot>],
             ...(mayRead
               ? [["Applies to", (rule: RuleJson) => <Conditions rule={rule} keys={keys} />, "wide"] as const]
@@ -139,7 +141,14 @@ function Undo({ user, last, now }: { readonly user: PageUser; readonly last: Las
   );
 }
 
-function RuleName({ rule, now }: { readonly rule: RuleJson; readonly now: Date }) {
+interface RuleNameProps {
+  readonly rule: RuleJson;
+  /** Null: not for this reader. */
+  readonly hits: RuleHits | null;
+  readonly now: Date;
+}
+
+function RuleName({ rule, hits, now }: RuleNameProps) {
   const { id, position, version, name, message, changed_at: at, changed_by: by } = rule;
   return (
     <div class="rule-name" id={id}>
@@ -157,10 +166,26 @@ function RuleName({ rule, now }: { readonly rule: RuleJson; readonly now: Date }
             ? null
             : sentence` · ${<Ago at={new Date(at)} now={now} />} by ${<UntrustedText text={describeActor(by).name} />}`}
         </span>
+        {hits === null ? null : <span class="says">{hitsText(hits, id)}</span>}
       </div>
     </div>
   );
 }
+
+/** "12 held, 3 refused in 7 days". */
+function hitsText({ counts, isWhole }: RuleHits, id: string): string {
+  const of = isWhole ? "in 7 days" : "lately";
+  const hits = counts.get(id);
+  if (hits === undefined) return `No hit ${of}`;
+  const said = HIT_WORDS.flatMap(([effect, word]) => (hits[effect] === 0 ? [] : `${number(hits[effect])} ${word}`));
+  return `${said.join(", ")} ${of}`;
+}
+
+const HIT_WORDS = [
+  ["hold", "held"],
+  ["refuse", "refused"],
+  ["allow", "let pass"],
+] as const;
 
 interface ConditionsProps {
   readonly rule: Omit<RuleDefinition, "name" | "effect">;

@@ -15,6 +15,7 @@ import { NO_SEARCH } from "../core/search.ts";
 import type { ActionStore } from "../core/store.ts";
 import { seeAll } from "../receipts/see.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
+import { refusalsSince } from "./hits.ts";
 import { type KnownRules, rulingOf, walksFor } from "./known.ts";
 import { decideByWalks, type Rule } from "./rule.ts";
 
@@ -74,6 +75,9 @@ export function createDryRun({ actions, audit, known }: DryRunDeps) {
     else running.set(accountId, left);
   };
 
+  const refusalsOf = async (accountId: string, since: Date) =>
+    (await refusalsSince(audit, { accountId, since, pagesMax: REFUSAL_PAGES_MAX })).ruleIds.length;
+
   return async function* dryRun(
     caller: Caller,
     rules: readonly Rule[],
@@ -96,7 +100,7 @@ export function createDryRun({ actions, audit, known }: DryRunDeps) {
         yield { lookedAt: tally.lookedAt };
       }
       const decided = await decidedBy(actions, tally.rejectable);
-      const unknown = await refusalsSince(audit, accountId, tally.from);
+      const unknown = tally.from === null ? 0 : await refusalsOf(accountId, tally.from);
       const seen = await seeAll(
         tally.differing.map(({ action }) => action),
         caller,
@@ -204,20 +208,6 @@ async function decidedBy(actions: Pick<ActionStore, "timeline">, cancelled: read
     if (timeline.some(({ event }) => event.type === "rejected")) rejected += 1;
   }
   return rejected;
-}
-
-async function refusalsSince(audit: Pick<AuditStore, "page">, accountId: string, since: Date | null): Promise<number> {
-  if (since === null) return 0;
-  let refusals = 0;
-  let before: number | null = null;
-  for (let pages = 0; pages < REFUSAL_PAGES_MAX; pages += 1) {
-    const filter = { accountId, kinds: ["refused_by_rule"] as const, actors: [], since, until: null };
-    const page = await audit.page({ ...filter, before, limit: DRY_RUN_PAGE_ACTIONS });
-    refusals += page.rows.length;
-    ({ before } = page);
-    if (before === null) break;
-  }
-  return refusals;
 }
 
 /** More than these are not counted: the result says "unknown" of at least so many. */

@@ -1,12 +1,22 @@
 import type { RuleRow, RuleStore } from "../core/account-rules.ts";
 import { auditOf, type AuditRow } from "../core/audit.ts";
 import { DomainError, invalidField, invalidFields, type Issue } from "../core/domain-error.ts";
-import { DRY_RUN_ACTIONS_DEFAULT, RULE_LIST_MAX, RULE_TRIES_MAX, RULE_UNDO_MS_MAX, RULES_MAX } from "../core/limits.ts";
+import {
+  DRY_RUN_ACTIONS_DEFAULT,
+  DRY_RUN_PAGE_ACTIONS,
+  RULE_HITS_MAX,
+  RULE_HITS_MS,
+  RULE_LIST_MAX,
+  RULE_TRIES_MAX,
+  RULE_UNDO_MS_MAX,
+  RULES_MAX,
+} from "../core/limits.ts";
 import { rulesChange } from "../core/policy.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import type { Store } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { createDryRun, type DryRun, type DryRunRange, type DryRunStep } from "./dry-run.ts";
+import { hitsOf, refusalsSince, type RuleHits } from "./hits.ts";
 import type { KnownRules } from "./known.ts";
 import { type Rule, type RuleDefinition, ruleFrom } from "./rule.ts";
 import { type ChangeRule, definitionOf, LOOP_BRAKE, ruleText } from "./schemas.ts";
@@ -172,6 +182,18 @@ export function createRuleService(deps: RuleServiceDeps) {
         const { name, effect } = LOOP_BRAKE;
         return { rows, subject: added.id, detail: { change: "added", name, effect } };
       });
+    },
+
+    /** How often each rule held, refused or allowed a call lately: of the newest such calls, each effect counted up to its bound. */
+    async hits(caller: Caller): Promise<RuleHits> {
+      authorize(caller, "approve");
+      const { accountId } = caller;
+      const since = new Date(clock.now().getTime() - RULE_HITS_MS);
+      const [ruled, refused] = await Promise.all([
+        rules.ruled(accountId, since, RULE_HITS_MAX),
+        refusalsSince(deps.audit, { accountId, since, pagesMax: RULE_HITS_MAX / DRY_RUN_PAGE_ACTIONS }),
+      ]);
+      return hitsOf(ruled, refused);
     },
 
     /** The last change of the rules if it is one of a single rule and not older than `RULE_UNDO_MS_MAX`; null: there is none to undo. */

@@ -139,6 +139,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["scheduled retries", on((actions) => actions.scheduledRetries(ACCOUNT, NOON)), ["actions_pending"]],
   ["known position", on((actions) => actions.knowsPosition(7)), []],
   ["lanes", on((actions) => actions.lanes(null, 3)), ["actions_pending"]],
+  ["what rules did", ({ rules }) => rules.ruled("acc_x", NOON, 9), ["actions_ruled"]],
   ["expired", ({ upkeep }) => upkeep.expired(NOON, null, 9), ["actions_expiring"]],
   ["reschedule", reschedule, ["actions", HELD, "actions_pending", "outbox", "outbox_pending"]],
   ["channels", ({ channels }) => channels.list(ACCOUNT), ["channels_by_account"]],

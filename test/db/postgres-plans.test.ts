@@ -121,6 +121,7 @@ const OPERATIONS: readonly (readonly [name: string, run: (store: Store) => Promi
   ["who has something held", ({ actions }) => actions.requesters(ACCOUNT)],
   ["what may have been received", ({ actions }) => actions.withUnknown(["act_x"])],
   ["what was done too late", ({ actions }) => actions.withLateSuccess(["act_x"])],
+  ["what rules did", ({ rules }) => rules.ruled("acc_x", NOON, 9)],
   ["expired", ({ upkeep }) => upkeep.expired(NOON, null, 9)],
   ["settings of hosts", ({ hostSettings }) => hostSettings.list(ACCOUNT)],
   ["extend a lease", async ({ actions }) => actions.extendLease(await activeAction(actions), NOON)],

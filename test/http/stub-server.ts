@@ -312,6 +312,7 @@ function stubRuleService(calls: string[]): RuleService {
     list: () => Promise.resolve([aRule(KNOWN_RULE_ID)]),
     dryRun: () => Promise.resolve(oneDryRun()),
     tryRule: () => Promise.resolve(DRY_RUN),
+    hits: () => Promise.resolve({ counts: new Map(), isWhole: true }),
     lastChange: () => Promise.resolve(null),
     undo: () => Promise.resolve(),
     add: () => placed("add"),

@@ -139,6 +139,20 @@ describe("for people, without script, pages of rules", () => {
     expect(await rules()).toHaveLength(1);
   });
 
+  test("say how often each rule held, refused and let pass a call in the last week", async () => {
+    await rule({ name: "Deletes", effect: "refuse", methods: ["DELETE"] });
+    await rule({ name: "Puts", methods: ["PUT"] });
+    await rule({ name: "Gets", effect: "allow", methods: ["GET"] });
+    await rule({ name: "Patches", methods: ["PATCH"] });
+    for (const method of ["DELETE", "PUT", "DELETE", "PUT", "PUT", "GET"]) {
+      await app.call("POST", "/v1/actions", JSON.stringify({ url: "https://api.example.com/a", method }));
+    }
+    const text = wordsOf(await ann.pageOf(PAGE));
+    for (const said of ["2 refused in 7 days", "3 held in 7 days", "1 let pass in 7 days", "No hit in 7 days"]) {
+      expect(text).toContain(said);
+    }
+  });
+
   test("undo the last change of a rule, and no other", async () => {
     const said = async () => {
       const html = await ann.pageOf(PAGE);

@@ -9,4 +9,5 @@ CREATE TABLE `rule_counts` (
 );
 --> statement-breakpoint
 CREATE INDEX `rule_counts_by_end` ON `rule_counts` (`until`);--> statement-breakpoint
-ALTER TABLE `actions` ADD `counted` text;
+ALTER TABLE `actions` ADD `counted` text;--> statement-breakpoint
+CREATE INDEX `actions_ruled` ON `actions` (`account_id`,`created_at`) WHERE "actions"."policy" is not null;

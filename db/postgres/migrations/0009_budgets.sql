@@ -9,4 +9,5 @@ CREATE TABLE "rule_counts" (
 );
 --> statement-breakpoint
 ALTER TABLE "actions" ADD COLUMN "counted" text collate "C";--> statement-breakpoint
-CREATE INDEX "rule_counts_by_end" ON "rule_counts" USING btree ("until");
+CREATE INDEX "rule_counts_by_end" ON "rule_counts" USING btree ("until");--> statement-breakpoint
+CREATE INDEX "actions_ruled" ON "actions" USING btree ("account_id","created_at") WHERE "actions"."policy" is not null;

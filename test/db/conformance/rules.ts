@@ -58,6 +58,11 @@ export function testRules(open: OpenTestStore): void {
       const creation = aCreation({ approve: true, policy });
       await db.actions.create(creation);
       expect(await db.actions.find(ACCOUNT, creation.action.id)).toEqual(creation.action);
+      const { rules } = db.store;
+      await db.actions.create(aCreation());
+      expect(await rules.ruled(ACCOUNT, creation.action.createdAt, 9)).toEqual([policy]);
+      expect(await rules.ruled(ACCOUNT, new Date(creation.action.createdAt.getTime() + 1), 9)).toEqual([]);
+      expect(await rules.ruled(OTHER_ACCOUNT, creation.action.createdAt, 9)).toEqual([]);
     });
   });
 }
