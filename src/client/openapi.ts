@@ -993,6 +993,8 @@ export type DryRun = {
   undecidable: number;
   /** Refused by a rule in that time: nothing is stored that rules could be tried on. */
   unknown: number;
+  /** They fit into budgets and counts as far as is known: older calls than those looked at may count too. */
+  uncertain: number;
   /** The rules in force say something else of them. */
   differing: number;
   /** The newest 100 of these. */
@@ -1884,6 +1886,8 @@ export type Rule = {
   changed_at?: string;
   /** Who changed it last. */
   changed_by?: string;
+  /** What is probably wrong with it: an earlier rule keeps it from applying, or it can't be decided on requests of the past, on which it is tried when it is saved. */
+  warnings?: string[];
 };
 /** A rule. It applies where all of its conditions hold; without a condition always. */
 export type RuleDefinition = {

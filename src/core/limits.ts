@@ -817,6 +817,10 @@ export const DRY_RUN_SHOWN_MAX = 100;
 export const DRY_RUN_TIMELINES_MAX = 1_000;
 export const DRY_RUNS_PER_ACCOUNT_MAX = 2;
 
+/** Comparisons of rules with earlier ones, and of their hosts, to find those that never apply: some 30 ms. */
+export const RULE_WARNING_STEPS_MAX = 150_000;
+/** The newest actions on which a rule is tried that is added or changed. */
+export const RULE_DRAFT_ACTIONS = 100;
 /** Rules of an account. */
 export const RULES_MAX = 500;
 /** Text of an expression. */

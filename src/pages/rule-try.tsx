@@ -22,7 +22,7 @@ interface TriedRuleProps {
 
 /** What the rules would have done with one of them added or changed, beside its form. */
 export function TriedRule({ result, now }: TriedRuleProps) {
-  const { lookedAt, from, effects, held, undecidable, unknown, differing, shown } = result;
+  const { lookedAt, from, effects, held, undecidable, unknown, uncertain, differing, shown } = result;
   if (from === null) {
     return (
       <Card id="tried" title="On the newest requests">
@@ -41,6 +41,9 @@ export function TriedRule({ result, now }: TriedRuleProps) {
       </p>
       {undecidable === 0 ? null : (
         <p class="quiet">{`Held because a rule can't be decided: ${number(undecidable)}. They lack what it names.`}</p>
+      )}
+      {uncertain === 0 ? null : (
+        <p class="quiet">{`Not certain: ${counted(uncertain, "request")} within a budget or count, to which older requests may have added.`}</p>
       )}
       {unknown === 0 ? null : (
         <p class="quiet">{`Not known: ${counted(unknown, "request")} that a rule refused then. Nothing of them is stored.`}</p>

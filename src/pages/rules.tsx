@@ -59,7 +59,7 @@ const EFFECT_TONES: Readonly<Record<RuleEffect, Tone>> = { allow: "good", hold: 
 async function rulesPage(deps: RulePageDeps, user: Person, problem: string | null = null): Promise<string> {
   const { ruleService, clock } = deps;
   const now = clock.now();
-  const rules = serializeRules(await ruleService.list(user.caller), user.role);
+  const rules = serializeRules(await ruleService.list(user.caller), user.role, ruleService.warnings(user.caller));
   const [mayChange, mayRead] = [mayDo(user.role, "manage"), mayDo(user.role, "approve")];
   const keys = mayChange ? await deps.keyService.list(user.caller) : [];
   const hits = mayRead ? await ruleService.hits(user.caller) : null;
@@ -149,7 +149,7 @@ interface RuleNameProps {
 }
 
 function RuleName({ rule, hits, now }: RuleNameProps) {
-  const { id, position, version, name, message, changed_at: at, changed_by: by } = rule;
+  const { id, position, version, name, message, changed_at: at, changed_by: by, warnings = [] } = rule;
   return (
     <div class="rule-name" id={id}>
       <span class="quiet">{position + 1}</span>
@@ -160,6 +160,11 @@ function RuleName({ rule, hits, now }: RuleNameProps) {
             “<UntrustedText text={message} />”
           </span>
         )}
+        {warnings.map((text) => (
+          <span class="says says-bad">
+            <UntrustedText text={text} />
+          </span>
+        ))}
         <span class="says">
           {`Version ${version}`}
           {at === undefined || by === undefined

@@ -178,6 +178,11 @@ export function namesIn(path: readonly (string | number)[]): MemberNames {
   return path.flatMap((name) => (typeof name === "string" ? [[foldName(name), name] as const] : []));
 }
 
+/** Whether calls before that time are part of what a count is for. */
+export function countsBefore(counter: Counter, { start, from }: RuleCount, time: Date): boolean {
+  return counter.kind === "sum" ? start <= periodOf(time, counter.per, counter.timezone) : from < time.getTime();
+}
+
 /** What is said of the call that goes beyond. */
 export function beyond(counter: Counter): string {
   if (counter.kind === "sum") return `It goes beyond the budget for this ${counter.per}.`;

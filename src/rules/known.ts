@@ -49,9 +49,19 @@ export class KnownRules extends AccountCache<RuleRow, readonly Rule[]> implement
     return { ruling, counts, reached: decision?.beyond?.count ?? null, version, isRuled: rules.some(limits) };
   };
 
-  /** What the rules in force say of a request, with the counts that it has to fit in. */
-  walksFor(requester: Requester, request: ActionRequest, now: Date): readonly Walk[] {
-    return walksFor(this.viewOf(requester.accountId) ?? [], requester, request, now, this.#hashOf);
+  /** The rules of an account as this process knows them. */
+  rulesOf(accountId: string): readonly Rule[] {
+    return this.viewOf(accountId) ?? [];
+  }
+
+  /** What rules, or those in force, say of a request, with the counts that it has to fit in. */
+  walksFor(
+    requester: Requester,
+    request: ActionRequest,
+    now: Date,
+    rules: readonly Rule[] = this.rulesOf(requester.accountId),
+  ): readonly Walk[] {
+    return walksFor(rules, requester, request, now, this.#hashOf);
   }
 
   readonly judgeAtSend = (action: Action, now: Date): Ruling | null => {

@@ -3,7 +3,9 @@ import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from 
 import { jsonOf, prefersNdjson } from "../http/response.ts";
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
 import type { RequestContext } from "../http/request.ts";
+import type { RuleRow } from "../core/account-rules.ts";
 import { DomainError } from "../core/domain-error.ts";
+import type { Caller } from "../core/roles.ts";
 import { DRY_RUN_ACTIONS_DEFAULT, IDLE_EXPORT_SECONDS } from "../core/limits.ts";
 import {
   ChangeRule,
@@ -27,6 +29,9 @@ export const RuleParams = pathParams(Type.Object({ id: RuleId }), "There is no s
 const FORCE =
   "Every create that is answered later is decided by it, on every node; what was accepted before is checked again before it is first sent, and a rule that refuses it ends it before any attempt.";
 
+const TRIED =
+  "It is saved as it is, and tried on the newest 100 requests: `warnings` say what is probably wrong with it.";
+
 interface RuleRouteDeps extends WaitingDeps {
   readonly ruleService: RuleService;
 }
@@ -34,10 +39,12 @@ interface RuleRouteDeps extends WaitingDeps {
 /** The rules of an account: what is held, refused or allowed. */
 export function ruleRoutes(deps: RuleRouteDeps) {
   const { ruleService } = deps;
+  const listOf = (caller: Caller, rows: readonly RuleRow[]) =>
+    jsonOf({ data: serializeRules(rows, caller.role, ruleService.warnings(caller)) });
   return createApiRoutes()
     .get(
       "/v1/rules",
-      async ({ caller }) => jsonOf({ data: serializeRules(await ruleService.list(caller), caller.role) }),
+      async ({ caller }) => listOf(caller, await ruleService.list(caller)),
       operation({
         operationId: "listRules",
         permission: "read",
@@ -51,8 +58,7 @@ export function ruleRoutes(deps: RuleRouteDeps) {
     .post(
       "/v1/rules",
       async ({ caller, body: { before = null, ...definition } }) => {
-        const { row, position } = await ruleService.add(caller, definition, before);
-        return jsonOf(serializeRule(row, position, caller.role), 201);
+        return jsonOf(serializeRule(await ruleService.add(caller, definition, before), caller.role), 201);
       },
       bodyOperation({
         operationId: "createRule",
@@ -60,15 +66,14 @@ export function ruleRoutes(deps: RuleRouteDeps) {
         tag: "Auth",
         summary: "Add a rule",
         description: "Adds a rule behind all others, or before one of them.",
-        notes: [FORCE],
+        notes: [FORCE, TRIED],
         body: jsonBody(CreateRule),
         answers: { 201: { description: "The rule.", schema: RuleJson } },
       }),
     )
     .put(
       "/v1/rules",
-      async ({ caller, body }) =>
-        jsonOf({ data: serializeRules(await ruleService.replaceAll(caller, body.rules), caller.role) }),
+      async ({ caller, body }) => listOf(caller, await ruleService.replaceAll(caller, body.rules)),
       bodyOperation({
         operationId: "replaceRules",
         permission: "manage",
@@ -82,8 +87,7 @@ export function ruleRoutes(deps: RuleRouteDeps) {
     )
     .post(
       "/v1/rules/reorder",
-      async ({ caller, body }) =>
-        jsonOf({ data: serializeRules(await ruleService.reorder(caller, body.ids), caller.role) }),
+      async ({ caller, body }) => listOf(caller, await ruleService.reorder(caller, body.ids)),
       bodyOperation({
         operationId: "reorderRules",
         permission: "manage",
@@ -134,8 +138,7 @@ export function ruleRoutes(deps: RuleRouteDeps) {
     .patch(
       "/v1/rules/:id",
       async ({ caller, params, body }) => {
-        const { row, position } = await ruleService.change(caller, params.id, body);
-        return jsonOf(serializeRule(row, position, caller.role));
+        return jsonOf(serializeRule(await ruleService.change(caller, params.id, body), caller.role));
       },
       bodyOperation({
         operationId: "changeRule",
@@ -143,7 +146,7 @@ export function ruleRoutes(deps: RuleRouteDeps) {
         tag: "Auth",
         summary: "Change a rule",
         description: "Changes what is given of a rule.",
-        notes: [FORCE],
+        notes: [FORCE, TRIED],
         params: RuleParams,
         body: jsonBody(ChangeRule),
         answers: { 200: { description: "The rule.", schema: RuleJson } },

@@ -67,7 +67,7 @@ export interface Rule {
   readonly explain: boolean;
 }
 
-interface HostPattern {
+export interface HostPattern {
   /** With a port: that one only. Without: each. */
   readonly host: string;
   readonly isSubdomains: boolean;

@@ -69,6 +69,12 @@ export const RuleJson = Type.Object(
     created_by: Type.Optional(plainText("Who created it.", "key:owner")),
     changed_at: Type.Optional(dateTime("When it was last changed.")),
     changed_by: Type.Optional(plainText("Who changed it last.", "user:ann@example.com")),
+    warnings: Type.Optional(
+      Type.Array(plainText("A sentence.", 'Never applies: "All" before it decides on all calls that it is about.'), {
+        description:
+          "What is probably wrong with it: an earlier rule keeps it from applying, or it can't be decided on requests of the past, on which it is tried when it is saved.",
+      }),
+    ),
   },
   {
     title: "Rule",
@@ -131,6 +137,10 @@ export const DryRunJson = Type.Object(
     held_undecided: quantity("No person has decided on them.", 1),
     undecidable: quantity("They would be held because a rule can't be decided.", 0),
     unknown: quantity("Refused by a rule in that time: nothing is stored that rules could be tried on.", 0),
+    uncertain: quantity(
+      "They fit into budgets and counts as far as is known: older calls than those looked at may count too.",
+      0,
+    ),
     differing: quantity("The rules in force say something else of them.", 15),
     differences: Type.Array(DifferingJson, { description: `The newest ${DRY_RUN_SHOWN_MAX} of these.` }),
   },
@@ -138,7 +148,7 @@ export const DryRunJson = Type.Object(
 );
 
 export function serializeDryRun({ lookedAt, from, effects, held, shown, ...rest }: DryRun): Static<typeof DryRunJson> {
-  const { undecidable, unknown, differing } = rest;
+  const { undecidable, unknown, uncertain, differing } = rest;
   return {
     looked_at: lookedAt,
     from: from?.toISOString() ?? null,
@@ -150,6 +160,7 @@ export function serializeDryRun({ lookedAt, from, effects, held, shown, ...rest 
     held_undecided: held.undecided,
     undecidable,
     unknown,
+    uncertain,
     differing,
     differences: shown.map(({ action, inForce, tried, ruling }) => ({
       id: action.id,
@@ -205,16 +216,31 @@ export function definitionOf({ definition }: Pick<RuleRow, "definition">): RuleD
 }
 
 /** Rules as JSON: whoever may approve sees all of them, others what they are told anyway. */
-export function serializeRules(rows: readonly RuleRow[], role: Role): readonly RuleJson[] {
-  return rows.map((row, position) => serializeRule(row, position, role));
+export function serializeRules(
+  rows: readonly RuleRow[],
+  role: Role,
+  warnings: ReadonlyMap<string, string>,
+): readonly RuleJson[] {
+  return rows.map((row, position) => {
+    const warning = warnings.get(row.id);
+    return serializeRule({ row, position, warnings: warning === undefined ? [] : [warning] }, role);
+  });
 }
 
-export function serializeRule(row: RuleRow, position: number, role: Role): RuleJson {
+/** A rule, its place among the others from 0, and what is probably wrong with it. */
+export interface PlacedRule {
+  readonly row: RuleRow;
+  readonly position: number;
+  readonly warnings: readonly string[];
+}
+
+export function serializeRule({ row, position, warnings }: PlacedRule, role: Role): RuleJson {
   const { id, version, createdAt, createdBy, changedAt, changedBy } = row;
   const definition = definitionOf(row);
   const { name, effect, message } = definition;
   if (!mayDo(role, "approve"))
     return { id, position, version, name, effect, ...(message !== undefined && { message }) };
   const times = { created_at: createdAt.toISOString(), created_by: createdBy, changed_at: changedAt.toISOString() };
-  return { id, position, version, ...definition, ...times, changed_by: changedBy };
+  const warned = warnings.length > 0 && { warnings: [...warnings] };
+  return { id, position, version, ...definition, ...times, changed_by: changedBy, ...warned };
 }

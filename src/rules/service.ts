@@ -6,6 +6,7 @@ import {
   DRY_RUN_PAGE_ACTIONS,
   RULE_HITS_MAX,
   RULE_HITS_MS,
+  RULE_DRAFT_ACTIONS,
   RULE_LIST_MAX,
   RULE_TRIES_MAX,
   RULE_UNDO_MS_MAX,
@@ -15,26 +16,21 @@ import { rulesChange } from "../core/policy.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import type { Store } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { createDryRun, type DryRun, type DryRunRange, type DryRunStep } from "./dry-run.ts";
+import { createDryRun, type DryRun, type DryRunRange, type DryRunStep, pagesOf } from "./dry-run.ts";
 import { hitsOf, refusalsSince, type RuleHits } from "./hits.ts";
 import type { KnownRules } from "./known.ts";
 import { type Rule, type RuleDefinition, ruleFrom } from "./rule.ts";
-import { type ChangeRule, definitionOf, LOOP_BRAKE, ruleText } from "./schemas.ts";
+import { type ChangeRule, definitionOf, LOOP_BRAKE, type PlacedRule, ruleText } from "./schemas.ts";
 import { type Edited, type LastChange, lastChangeOf, pastOf, undone } from "./undo.ts";
+import { deadRules, undecidableOn } from "./warnings.ts";
 
 interface RuleServiceDeps extends Pick<AppContext, "clock" | "ids">, Pick<Store, "actions" | "audit"> {
   readonly rules: RuleStore;
-  readonly known: Pick<KnownRules, "reload" | "judge">;
+  readonly known: Pick<KnownRules, "reload" | "walksFor" | "rulesOf">;
 }
 
 /** A change of the rules of an account, computed from those that are stored. */
 type Edit = (rows: readonly RuleRow[], at: Pick<RuleRow, "changedAt" | "changedBy">) => Edited;
-
-/** A rule and its place among the others, from 0. */
-interface PlacedRule {
-  readonly row: RuleRow;
-  readonly position: number;
-}
 
 /** Where a rule is tried: in place of that one, or before that one; both null: behind all others. */
 interface RulePlace {
@@ -46,7 +42,7 @@ interface RulePlace {
 export type RuleService = ReturnType<typeof createRuleService>;
 
 export function createRuleService(deps: RuleServiceDeps) {
-  const { rules, known, clock, ids } = deps;
+  const { rules, known, actions, clock, ids } = deps;
   const tryOn = createDryRun(deps);
 
   /** All rules of the account are written at once, so that none is in force without the others of a change. */
@@ -79,7 +75,34 @@ export function createRuleService(deps: RuleServiceDeps) {
     return (await deps.audit.page({ ...filter, before: null, limit: 1 })).rows[0];
   };
 
+  /** Of rules as they are known: until they change, it is computed once. */
+  const dead = new WeakMap<readonly Rule[], ReadonlyMap<string, string>>();
+  const deadOf = (all: readonly Rule[]): ReadonlyMap<string, string> => {
+    const found = dead.get(all) ?? deadRules(all);
+    dead.set(all, found);
+    return found;
+  };
+
+  /** What is probably wrong with a rule that was just written: it is tried on what was requested. */
+  const placed = async ({ accountId }: Caller, rows: readonly RuleRow[], row: RuleRow | null): Promise<PlacedRule> => {
+    if (row === null) throw noRule();
+    const { id, version } = row;
+    const compiled = ruleFrom(definitionOf(row), id, version);
+    const neverApplies = deadOf(known.rulesOf(accountId)).get(id);
+    let undecidable: string | null = null;
+    for await (const page of pagesOf(actions, accountId, { last: RULE_DRAFT_ACTIONS, since: null })) {
+      undecidable = await undecidableOn(compiled, page);
+    }
+    const warnings = [neverApplies, undecidable].filter((text) => typeof text === "string");
+    return { row, position: rows.indexOf(row), warnings };
+  };
+
   return {
+    /** Of rules, by their ids, what is probably wrong with them. */
+    warnings({ accountId }: Caller): ReadonlyMap<string, string> {
+      return deadOf(known.rulesOf(accountId));
+    },
+
     /** In the order in which they are asked. */
     async list(caller: Caller): Promise<readonly RuleRow[]> {
       authorize(caller, "read");
@@ -124,7 +147,7 @@ export function createRuleService(deps: RuleServiceDeps) {
         const detail = { change: "added", name: definition.name, effect: definition.effect };
         return { rows: stored.toSpliced(place, 0, added), subject: added.id, detail };
       });
-      return placeOf(rows, added);
+      return placed(caller, rows, added);
     },
 
     /** Replaces what is given of a rule. Throws `not_found`, `validation_error`. */
@@ -142,7 +165,7 @@ export function createRuleService(deps: RuleServiceDeps) {
         const detail = { change: "changed", name, changed: named, ...pastOf(row) };
         return { rows: stored.map((one) => (one.id === id ? changed : one)), subject: id, detail };
       });
-      return placeOf(rows, rows.find((one) => one.id === id) ?? null);
+      return placed(caller, rows, rows.find((one) => one.id === id) ?? null);
     },
 
     /** Throws `not_found`. */
@@ -273,11 +296,6 @@ export function checkedAll(given: readonly unknown[]): readonly string[] {
   });
   if (issues.length > 0) throw invalidFields(issues);
   return texts;
-}
-
-function placeOf(rows: readonly RuleRow[], row: RuleRow | null): PlacedRule {
-  if (row === null) throw noRule();
-  return { row, position: rows.indexOf(row) };
 }
 
 export function noRule(): DomainError {

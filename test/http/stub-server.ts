@@ -289,6 +289,7 @@ const DRY_RUN: DryRun = {
   from: null,
   undecidable: 0,
   unknown: 0,
+  uncertain: 0,
   differing: 0,
   shown: [],
   effects: { allow: 0, hold: 0, refuse: 0 },
@@ -306,10 +307,11 @@ function stubRuleService(calls: string[]): RuleService {
   };
   const placed = (verb: string) => {
     calls.push(`${verb} rule`);
-    return Promise.resolve({ row: aRule(KNOWN_RULE_ID), position: 0 });
+    return Promise.resolve({ row: aRule(KNOWN_RULE_ID), position: 0, warnings: [] });
   };
   return {
     list: () => Promise.resolve([aRule(KNOWN_RULE_ID)]),
+    warnings: () => new Map(),
     dryRun: () => Promise.resolve(oneDryRun()),
     tryRule: () => Promise.resolve(DRY_RUN),
     hits: () => Promise.resolve({ counts: new Map(), isWhole: true }),

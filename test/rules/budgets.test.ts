@@ -169,3 +169,78 @@ describe("a rule against loops", () => {
     expect((await paid(1, callback)).json).toMatchObject({ error: { code: "invalid_url" } });
   });
 });
+
+describe("a dry run", () => {
+  const tried = async (rules: readonly object[] | undefined, more: object = {}) =>
+    (await call("POST", "/v1/rules/dry-run", { ...(rules === undefined ? {} : { rules }), ...more })).json;
+
+  test("counts what was requested, from the oldest on, and gives back what was cancelled by then", async () => {
+    for (let n = 0; n < 5; n += 1) {
+      await paid(3000, { title: `Payment ${n}` });
+      app.engine.clock.advance(1000);
+    }
+    expect(await tried([BUDGET])).toMatchObject({ allowed: 3, held: 2, uncertain: 0, differing: 2 });
+    const shown = (await tried([BUDGET]))["differences"] as readonly {
+      readonly title: string;
+      readonly reason: string;
+    }[];
+    expect(shown.map(({ title }) => title)).toEqual(["Payment 4", "Payment 3"]);
+    expect(shown[0]?.reason).toStartWith("It goes beyond the budget for this day.");
+    expect(await tried([{ ...BUDGET, effect: "refuse" }])).toMatchObject({ allowed: 3, refused: 2 });
+    // What was before these may have counted.
+    expect(await tried([BUDGET], { last: 2 })).toMatchObject({ allowed: 2, held: 0, uncertain: 2 });
+    const cancelled = await paid(1, { url: "https://api.example.com/other" });
+    await call("POST", `/v1/actions/${idOf(cancelled)}/cancel`, {});
+    const loop = { name: "Loop", effect: "hold", more_than: { count: 2, minutes: 5, same: "request" } };
+    expect(await tried([loop])).toMatchObject({ allowed: 3, held: 3 });
+    app.engine.clock.advance(1000);
+    expect(await statusOf(paid(2, { url: "https://api.example.com/other" }))).toBe("pending");
+    const other = { ...BUDGET, path: "/other", sum: { ...SUM, limit: 2 } };
+    expect(await tried([other])).toMatchObject({ held: 0 });
+  });
+
+  test("compares with the rules in force, which count too", async () => {
+    for (let n = 0; n < 3; n += 1) await paid(3000);
+    await rule({ ...BUDGET, sum: { ...SUM, limit: 6000 } });
+    expect(await tried(undefined)).toMatchObject({ allowed: 2, held: 1, differing: 0 });
+    expect(await tried([BUDGET])).toMatchObject({ allowed: 3, held: 0, differing: 1 });
+  });
+});
+
+describe("warnings", () => {
+  const warnings = ({ json }: Answer) => json["warnings"];
+
+  test("name a rule that an earlier one keeps from applying, in answers and in lists for whoever may approve", async () => {
+    await rule({ name: "All", effect: "hold", hosts: ["*.example.com"], path: "/pay" });
+    const dead = await rule({
+      name: "Dead",
+      effect: "refuse",
+      hosts: ["api.example.com:8443"],
+      path: "/pay/large",
+      methods: ["POST"],
+    });
+    expect(warnings(dead)).toEqual(['Never applies: "All" before it decides on all calls that it is about.']);
+    for (const [key, shown] of [
+      [KEYS.approver, true],
+      [KEYS.agent, false],
+    ] as const) {
+      const { data } = (await call("GET", "/v1/rules", undefined, key)).json as { data: readonly object[] };
+      expect(data.map((one) => "warnings" in one)).toEqual([false, shown]);
+    }
+    expect(warnings(await rule({ name: "Alive", effect: "refuse", path: "/pay" }))).toBeUndefined();
+    const moved = await call("PATCH", `/v1/rules/${idOf(dead)}`, { path: "/other" });
+    expect(warnings(moved)).toBeUndefined();
+  });
+
+  test("try a rule on the newest requests", async () => {
+    for (let n = 0; n < 3; n += 1) await paid(n);
+    await paid(undefined);
+    const made = await rule({ name: "Typo", effect: "hold", when: "action.body.amuont > 5" });
+    expect(warnings(made)).toEqual([
+      'Undecidable on 4 of the newest 4 requests, which it would hold: It can\'t be decided, so a person decides. The request has no "amuont".',
+    ]);
+    expect(warnings(await rule(BUDGET))).toEqual([
+      expect.stringMatching(/^Undecidable on 1 of the newest 4 requests.*has no "amount"\.$/),
+    ]);
+  });
+});

@@ -168,11 +168,14 @@ async function testRules(session: Session, { last }: { last?: number }, file: st
 /** The counts, then a line for each request that would have met another fate. */
 function testText({ looked_at: count, from, differing, differences, ...result }: DryRun): string {
   if (from === null) return "Nothing was requested yet.";
-  const { allowed, held, refused, held_approved: approved, held_rejected: rejected, unknown } = result;
+  const { allowed, held, refused, held_approved: approved, held_rejected: rejected, unknown, uncertain } = result;
   const more = differing - differences.length;
   return [
     `Looked at ${count}, the oldest of ${from}: ${allowed} would have been sent, ${held} held and ${refused} refused.`,
     ...(held > 0 ? [`Of those held, people had approved ${approved} and rejected ${rejected}.`] : []),
+    ...(uncertain > 0
+      ? [`Not certain: ${uncertain} within a budget or count, to which older calls may have added.`]
+      : []),
     ...(unknown > 0 ? [`Not known: ${unknown} that a rule refused then.`] : []),
     differing === 0 ? "Nothing differs from the rules in force." : "What differs from the rules in force:",
     ...differences.map(({ id, method, url, in_force: before, tried, rule, reason }) => {
@@ -255,16 +258,19 @@ function definitionOf(rule: Rule): Definition {
     created_by: _createdBy,
     changed_at: _changedAt,
     changed_by: _changedBy,
+    warnings: _warnings,
     ...definition
   } = rule;
   return definition;
 }
 
+/** A rule on a line, with what is probably wrong with it on others. */
 function ruleText(rule: Rule): string {
   const { name, effect, ...conditions } = definitionOf(rule);
   const parts = Object.entries(conditions).map(([member, value]) => {
     const isPlain = typeof value === "string" || Array.isArray(value);
     return `${member.replaceAll("_", " ")} ${isPlain ? String(value) : inOrder(value)}`;
   });
-  return `${rule.position + 1}. ${rule.id}  ${visible(`${name}: ${effect}${parts.length === 0 ? "" : `; ${parts.join("; ")}`}`)}`;
+  const warnings = (rule.warnings ?? []).map((text) => `\n   ! ${visible(text)}`);
+  return `${rule.position + 1}. ${rule.id}  ${visible(`${name}: ${effect}${parts.length === 0 ? "" : `; ${parts.join("; ")}`}`)}${warnings.join("")}`;
 }
