@@ -17,8 +17,15 @@ const UNREAD = "unread";
 /** A create that began later than this behind a change of the rules is decided by them: its commit has checked that. */
 const CREATE_MS_MAX = 60_000;
 
-/** The rules of all accounts, compiled. */
-export class KnownRules extends AccountCache<RuleRow, readonly Rule[]> implements Judge {
+/** The rules of an account, compiled. */
+interface AccountRules {
+  readonly rules: readonly Rule[];
+  /** See `Judgement`. */
+  readonly isRuled: boolean;
+}
+
+/** The rules of all accounts. */
+export class KnownRules extends AccountCache<RuleRow, AccountRules> implements Judge {
   readonly #store: RuleStore;
   readonly #clock: Pick<Clock, "now">;
   readonly #hashOf: (text: string) => string;
@@ -27,7 +34,10 @@ export class KnownRules extends AccountCache<RuleRow, readonly Rule[]> implement
 
   /** `hashOf`: a keyed digest. */
   constructor(store: RuleStore, clock: Pick<Clock, "now">, hashOf: (text: string) => string) {
-    super(store, (rows) => rows.map(({ id, version, definition }) => storedRule(definition, id, version)));
+    super(store, (rows) => {
+      const rules = rows.map(({ id, version, definition }) => storedRule(definition, id, version));
+      return { rules, isRuled: rules.some(limits) };
+    });
     this.#store = store;
     this.#clock = clock;
     this.#hashOf = hashOf;
@@ -40,18 +50,18 @@ export class KnownRules extends AccountCache<RuleRow, readonly Rule[]> implement
     beyond: readonly RuleCount[] = [],
   ): Judgement => {
     const version = this.version ?? UNREAD;
-    const rules = this.viewOf(requester.accountId);
-    if (rules === undefined) return { ruling: null, counts: [], reached: null, version, isRuled: false };
+    const known = this.viewOf(requester.accountId);
+    if (known === undefined) return { ruling: null, counts: [], reached: null, version, isRuled: false };
     const isBeyond = ({ ruleId, subject }: RuleCount) =>
       beyond.some((one) => one.ruleId === ruleId && one.subject === subject);
-    const { decision, counts } = decideByWalks(walksFor(rules, requester, request, now, this.#hashOf), isBeyond);
+    const { decision, counts } = decideByWalks(walksFor(known.rules, requester, request, now, this.#hashOf), isBeyond);
     const ruling = decision === null ? null : rulingOf(decision);
-    return { ruling, counts, reached: decision?.beyond?.count ?? null, version, isRuled: rules.some(limits) };
+    return { ruling, counts, reached: decision?.beyond?.count ?? null, version, isRuled: known.isRuled };
   };
 
   /** The rules of an account as this process knows them. */
   rulesOf(accountId: string): readonly Rule[] {
-    return this.viewOf(accountId) ?? [];
+    return this.viewOf(accountId)?.rules ?? [];
   }
 
   /** What rules, or those in force, say of a request, with the counts that it has to fit in. */
