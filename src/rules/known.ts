@@ -123,6 +123,12 @@ export function rulingOf({ rule, effect, undecidable, beyond }: RuleDecision): R
   ];
   const goesBeyond = beyond === null ? null : beyondText(beyond.counter);
   const said = [undecidable, goesBeyond, message, ...(explain ? compared : [])].filter((text) => text !== null);
-  const reason = said.length === 0 ? null : said.join(" ");
+  const reason =
+    said.length === 0 ? null : said.map((text, at) => (at + 1 < said.length ? ended(text) : text)).join(" ");
   return { effect, rule: { id, name, version }, reason, isUndecidable: undecidable !== null };
+}
+
+/** A sentence that another one can follow: owners write messages without a full stop, too. */
+function ended(text: string): string {
+  return /[.!?…]$/.test(text) ? text : `${text}.`;
 }

@@ -61,11 +61,12 @@ describe("a client of an agent that says that its person agreed", () => {
 });
 
 test("what a rule says and compares is told to the account, and not to whoever has the link of a receipt", async () => {
-  const secret = { message: "Ask Dana.", explain: true };
+  const secret = { message: "Ask Dana", explain: true };
   const [held, refused] = [await created({ delay_seconds: 60 }), await created({ method: "PUT", delay_seconds: 60 })];
   await rule({ name: "Above 6", when: "action.method == 'PUT'", effect: "refuse", ...secret });
   await rule({ name: "Above 5", when: "action.body.amount > 5", ...secret });
   const atOnce = await created();
+  expect(atOnce.json["policy"]).toMatchObject({ reason: "Ask Dana. It compares action.body.amount > 5" });
   await app.engine.start();
   app.engine.clock.advance(61_000);
   const actions = [
