@@ -70,7 +70,8 @@ export const RuleJson = Type.Object(
     changed_at: Type.Optional(dateTime("When it was last changed.")),
     changed_by: Type.Optional(plainText("Who changed it last.", "user:ann@example.com")),
     warnings: Type.Optional(
-      Type.Array(plainText("A sentence.", 'Never applies: "All" before it decides on all calls that it is about.'), {
+      Type.Array(Type.String(), {
+        examples: [['Never applies: "All" before it decides on all calls that it is about.']],
         description:
           "What is probably wrong with it: an earlier rule keeps it from applying, or it can't be decided on requests of the past, on which it is tried when it is saved.",
       }),

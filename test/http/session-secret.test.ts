@@ -52,6 +52,7 @@ const FORMS: readonly (readonly [path: string, fields: Fields])[] = [
   ["/settings/hosts", { host: "a.example", timeout_ms: "5000" }],
   ["/settings/hosts/remove", { host: "a.example" }],
   ["/settings/rules", { name: "All", effect: "hold" }],
+  ["/settings/rules/undo", { seq: "1" }],
   [`/settings/rules/${KNOWN_RULE_ID}`, { name: "All", effect: "refuse", version: "1" }],
   [`/settings/rules/${KNOWN_RULE_ID}/move`, { direction: "up" }],
   [`/settings/rules/${KNOWN_RULE_ID}/remove`, {}],

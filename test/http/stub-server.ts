@@ -316,7 +316,10 @@ function stubRuleService(calls: string[]): RuleService {
     tryRule: () => Promise.resolve(DRY_RUN),
     hits: () => Promise.resolve({ counts: new Map(), isWhole: true }),
     lastChange: () => Promise.resolve(null),
-    undo: () => Promise.resolve(),
+    undo() {
+      calls.push("undo rules");
+      return Promise.resolve();
+    },
     add: () => placed("add"),
     change: (_caller, id) => placed(`change ${id}`),
     remove(_caller, id) {
