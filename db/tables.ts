@@ -1,6 +1,7 @@
 import { type Column, type SQL, sql } from "drizzle-orm";
 import type { HttpMethod } from "../src/core/action.ts";
 import type { AuditRow } from "../src/core/audit.ts";
+import type { CredentialSettings } from "../src/core/credential.ts";
 import type { Actor } from "../src/core/roles.ts";
 import type { SQLITE } from "./libsql/schema.ts";
 
@@ -529,6 +530,32 @@ export function describeTables(dialect: typeof SQLITE) {
     ],
   );
 
+  /** Credentials that agents name and never see (`src/core/credential.ts`). */
+  const credentials = table(
+    "credentials",
+    {
+      id: text().primaryKey(),
+      accountId: text("account_id").notNull(),
+      name: text().notNull(),
+      settings: json<CredentialSettings>().notNull(),
+      sealedSecret: text("sealed_secret").notNull(),
+      hint: text(),
+      hosts: json<readonly string[]>().notNull(),
+      paths: json<readonly string[]>(),
+      methods: json<readonly HttpMethod[]>(),
+      keys: json<readonly string[]>().notNull(),
+      enabled: flag("enabled").notNull(),
+      expiresAt: time("expires_at"),
+      revision: number().notNull(),
+      createdAt: time("created_at").notNull(),
+      createdBy: text("created_by").$type<Actor>().notNull(),
+      replacedAt: time("replaced_at").notNull(),
+      lastUsedAt: time("last_used_at"),
+      echoes: json<readonly string[]>().notNull(),
+    },
+    (row) => [uniqueIndex("credentials_by_name").on(row.accountId, row.name)],
+  );
+
   /** Where an account asks for approval: addresses, or the URL of an incoming webhook, sealed. */
   const channels = table(
     "channels",
@@ -766,6 +793,7 @@ export function describeTables(dialect: typeof SQLITE) {
     rules,
     ruleCounts,
     grants,
+    credentials,
     channels,
     callbackOverlaps,
     pauses,

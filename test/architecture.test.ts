@@ -29,6 +29,7 @@ const ORDER = [
   "http",
   "audit",
   "pauses",
+  "credentials",
   "hosts",
   "rules",
   "grants",

@@ -7,6 +7,7 @@ import * as auditLog from "./audit-log.ts";
 import * as bulk from "./bulk.ts";
 import * as claims from "./claims.ts";
 import * as channels from "./channels.ts";
+import * as credentials from "./credentials.ts";
 import * as grants from "./grants.ts";
 import * as facts from "./facts.ts";
 import * as links from "./links.ts";
@@ -29,6 +30,7 @@ const SUBJECTS = {
   bulk,
   channels,
   claims,
+  credentials,
   grants,
   facts,
   links,

@@ -9,6 +9,7 @@ export const CHANNELS_VERSION = "channels";
 export const HOST_SETTINGS_VERSION = "host settings";
 export const RULES_VERSION = "rules";
 export const GRANTS_VERSION = "grants";
+export const CREDENTIALS_VERSION = "credentials";
 
 /** Sets a fact about the store. */
 export async function setFact({ db, tables: { facts } }: Tx, name: string, value: string): Promise<void> {

@@ -54,6 +54,7 @@ const UPDATES = {
   seeds: updateList("signingSeeds", ["sealedSeed"], ["id", "sealedSeed"]),
   actions: updateList("actions", ["sealedHeaders"], ["id", "sealedHeaders"]),
   channels: updateList("channels", ["sealedConfig"], ["id", "sealedConfig"]),
+  credentials: updateList("credentials", ["sealedSecret"], ["id", "sealedSecret"]),
 };
 
 /** All columns with sealed texts. A test finds missing ones. */
@@ -62,6 +63,7 @@ const SEALED = [
   sealedColumn(({ signingSeeds: { id, sealedSeed: sealed } }) => ({ id, sealed }), UPDATES.seeds),
   sealedColumn(({ actions: { id, sealedHeaders: sealed } }) => ({ id, sealed }), UPDATES.actions),
   sealedColumn(({ channels: { id, sealedConfig: sealed } }) => ({ id, sealed }), UPDATES.channels),
+  sealedColumn(({ credentials: { id, sealedSecret: sealed } }) => ({ id, sealed }), UPDATES.credentials),
 ] as const;
 
 type Replacements = Parameters<SealedStore["replace"]>[0];

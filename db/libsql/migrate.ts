@@ -7,6 +7,7 @@ import noSearch from "./migrations/0005_no-search-for-altered-rows.sql" with { t
 import rules from "./migrations/0006_rules.sql" with { type: "text" };
 import grants from "./migrations/0007_grants.sql" with { type: "text" };
 import budgets from "./migrations/0008_budgets.sql" with { type: "text" };
+import credentials from "./migrations/0009_credentials.sql" with { type: "text" };
 import { faultOf } from "../sql/errors.ts";
 import type { Sql, SqlValue, Statement } from "../sql/sql.ts";
 import { missingParts } from "./layout.ts";
@@ -24,6 +25,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: "0006_rules", sql: rules },
   { name: "0007_grants", sql: grants },
   { name: "0008_budgets", sql: budgets },
+  { name: "0009_credentials", sql: credentials },
 ];
 
 /** The last commit of this repository that makes the tables of version 0.1. */

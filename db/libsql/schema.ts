@@ -59,6 +59,7 @@ export const {
   rules,
   ruleCounts,
   grants,
+  credentials,
   channels,
   callbackOverlaps,
   approvalLinks,

@@ -13,6 +13,7 @@ import positionsOfLists from "./migrations/0006_positions-of-lists.sql" with { t
 import rules from "./migrations/0007_rules.sql" with { type: "text" };
 import grants from "./migrations/0008_grants.sql" with { type: "text" };
 import budgets from "./migrations/0009_budgets.sql" with { type: "text" };
+import credentials from "./migrations/0010_credentials.sql" with { type: "text" };
 
 /** In the order in which they run; `drizzle-kit` generates them from `schema.ts`. Never edit one: generate another. */
 const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
@@ -26,6 +27,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: "0007_rules", sql: rules },
   { name: "0008_grants", sql: grants },
   { name: "0009_budgets", sql: budgets },
+  { name: "0010_credentials", sql: credentials },
 ];
 
 const HAS_MIGRATIONS = "select cast(to_regclass('migrations') is not null as int) as found";

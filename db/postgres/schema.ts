@@ -83,6 +83,7 @@ export const {
   rules,
   ruleCounts,
   grants,
+  credentials,
   channels,
   callbackOverlaps,
   approvalLinks,

@@ -56,6 +56,9 @@ export function grantLock(id: string): Lock {
 /** Whoever adds to a count of a rule, or gives back what was counted. */
 export const countLock = (ruleId: string, subject: string) => exclusive(`count ${ruleId} ${subject}`);
 
+/** Whoever adds credentials to an account, which are counted, or lets keys use them. */
+export const credentialLock = (accountId: string) => exclusive(`credentials ${accountId}`);
+
 /** Whoever adds to the channels of an account, which are counted. */
 export const channelLock = (accountId: string) => exclusive(`channels ${accountId}`);
 

@@ -29,6 +29,7 @@ import { createRuleStore } from "./rules.ts";
 import { beyondCounts } from "../commands/rule-counts.ts";
 import { createUpkeepStore, pruneKeys } from "../commands/upkeep.ts";
 import { createFileStore } from "../libsql/size.ts";
+import { createCredentialStore } from "../commands/credentials.ts";
 import { createGrantStore } from "./grants.ts";
 import { createSealedStore } from "../commands/secrets.ts";
 import { createSigningStore } from "./signing.ts";
@@ -73,6 +74,7 @@ export function createStore({ sql, seal, cluster, isOnlyProcess, onFatal, onAway
     hostSettings: createHostSettingsStore(db),
     rules: createRuleStore(db),
     grants: createGrantStore(db),
+    credentials: createCredentialStore(db),
     channels: createChannelStore(db),
     links: createLinkStore(db),
     people: createPeopleStore(db),

@@ -10,6 +10,7 @@ export const systemIds: Ids = {
   pause: () => `pau_${random()}`,
   rule: () => `rul_${random()}`,
   grant: () => `grt_${random()}`,
+  credential: () => `crd_${random()}`,
   channel: () => `chn_${random()}`,
   person: () => `per_${random()}`,
   invitation: () => `inv_${random()}`,
@@ -85,6 +86,7 @@ export interface Ids {
   pause(): string;
   rule(): string;
   grant(): string;
+  credential(): string;
   /** Id of a process, as long as it runs. */
   node(): string;
   /** Id of a row of the outbox. */

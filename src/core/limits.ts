@@ -852,3 +852,21 @@ export const BUDGET_MINUTES_MAX = 10_080;
 export const BUDGET_WINDOW_PARTS = 60;
 /** How long counts stay after their window: clocks of nodes differ, and an action may be cancelled later. */
 export const BUDGET_KEPT_MS = 2 * DAY_MS;
+
+// Credentials
+
+/** Of an account. */
+export const CREDENTIALS_MAX = 200;
+export const CREDENTIAL_HOSTS_MAX = 20;
+export const CREDENTIAL_PATHS_MAX = 50;
+/** Keys of agents that may use one. */
+export const CREDENTIAL_KEYS_MAX = 500;
+/** A shorter secret would be found in any answer. */
+export const CREDENTIAL_SECRET_CHARS_MIN = 8;
+export const CREDENTIAL_SECRET_CHARS_MAX = 4_096;
+/** Of a secret that is long enough, people see its last four. */
+export const CREDENTIAL_HINT_FROM_CHARS = 16;
+/** Characters of what is signed, and of the header's value. */
+export const CREDENTIAL_TEMPLATE_CHARS_MAX = 500;
+/** Hosts that are noted as having sent a secret back. */
+export const CREDENTIAL_ECHOES_MAX = 20;

@@ -21,6 +21,7 @@ import type { AccountStore, PeopleStore, SealedStore, SigningStore, CallbackHost
 import type { BulkStore } from "./bulk-job.ts";
 import type { TeamStore } from "./team-store.ts";
 import type { ChannelStore } from "./channel.ts";
+import type { CredentialStore } from "./credential.ts";
 import type { RuleStore } from "./account-rules.ts";
 import type { RuleCount } from "./rule-count.ts";
 import type { Grant, GrantStore, GrantUse } from "./grant.ts";
@@ -528,6 +529,7 @@ export interface Store {
   readonly hostSettings: HostSettingsStore;
   readonly rules: RuleStore;
   readonly grants: GrantStore;
+  readonly credentials: CredentialStore;
   readonly channels: ChannelStore;
   readonly links: LinkStore;
   readonly people: PeopleStore;

@@ -265,6 +265,11 @@ const KIND_GROUPS: readonly (readonly [title: string, kinds: readonly AuditKind[
       "beyond_rule",
       "grant_used",
       "grant_ended",
+      "credential_added",
+      "credential_changed",
+      "credential_removed",
+      "credential_used",
+      "credential_echoed",
       "host_settings_changed",
       "callback_hosts_changed",
       "callback_tested",
@@ -408,6 +413,14 @@ const PHRASES: Readonly<Record<AuditKind, Phrase>> = {
   grant_used: ({ detail: { method, host, used, calls } }) =>
     sentence`was allowed ${text(method)} ${<Name text={text(host)} />} by a grant${usesText(used, calls)}`,
   grant_ended: () => "ended a grant",
+  credential_added: ({ detail: { name } }) => sentence`added the credential ${<Name text={text(name)} />}`,
+  credential_changed: ({ detail: { name, changed } }) =>
+    sentence`changed the credential ${<Name text={text(name)} />}: ${text(changed)}`,
+  credential_removed: ({ detail: { name } }) => sentence`deleted the credential ${<Name text={text(name)} />}`,
+  credential_used: ({ detail: { name, host, action } }) =>
+    sentence`sent the credential ${<Name text={text(name)} />} to ${<Name text={text(host)} />} with ${text(action)}`,
+  credential_echoed: ({ detail: { name, host } }) =>
+    sentence`masked the credential ${<Name text={text(name)} />} in an answer of ${<Name text={text(host)} />}, which had sent it back`,
   channel_added: ({ detail: { name, kind } }) =>
     sentence`added the ${CHANNEL_WORDS[text(kind)] ?? text(kind)} channel ${<Name text={text(name)} />}`,
   channel_changed: (entry, props) =>

@@ -28,6 +28,7 @@ const ALL = [
   "0006_rules",
   "0007_grants",
   "0008_budgets",
+  "0009_credentials",
 ];
 
 describe("migrations", () => {

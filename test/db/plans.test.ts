@@ -325,7 +325,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   [
     "sealed texts",
     (store) => store.sealed.find("x", null, 9),
-    ["accounts", "actions", "channels", "signing_seeds_id_unique"],
+    ["accounts", "actions", "channels", "credentials", "signing_seeds_id_unique"],
   ],
   ["held", (store) => store.upkeep.held(NOON, "", 9), ["actions_held", "timeline_once"]],
   ["reject, and count it", rejectOne, ["actions", HELD, "rejections_by_key", "rejections_by_request"]],

@@ -1,5 +1,6 @@
 import type { RuleCount } from "../../src/core/rule-count.ts";
 import type { Grant } from "../../src/core/grant.ts";
+import type { SealedCredential } from "../../src/core/credential.ts";
 import type { RuleRow } from "../../src/core/account-rules.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { createEnqueue } from "../../src/receipts/serialize.ts";
@@ -369,5 +370,28 @@ export const aGrant = (more: Partial<Grant> = {}): Grant => ({
   createdById: "key_boss",
   endedAt: null,
   endedBy: null,
+  ...more,
+});
+
+/** A credential for one host, with what stands for its secret. */
+export const aCredential = (more: Partial<SealedCredential> = {}): SealedCredential => ({
+  id: systemIds.credential(),
+  accountId: ACCOUNT,
+  name: "stripe-live",
+  settings: { kind: "bearer" },
+  sealedSecret: "cccccccc.secret",
+  hint: "4242",
+  hosts: ["api.stripe.com"],
+  paths: null,
+  methods: null,
+  keys: [],
+  enabled: true,
+  expiresAt: null,
+  revision: 1,
+  createdAt: NOON,
+  createdBy: "key:boss",
+  replacedAt: NOON,
+  lastUsedAt: null,
+  echoes: [],
   ...more,
 });

@@ -6,6 +6,7 @@ import { testBulk } from "./bulk.ts";
 import { testCallbackHosts } from "./callback-hosts.ts";
 import { testChanges } from "./changes.ts";
 import { testChannels } from "./channels.ts";
+import { testCredentials } from "./credentials.ts";
 import { testExtras } from "./extras.ts";
 import { testGuards } from "./guards.ts";
 import { testHeld } from "./held.ts";
@@ -79,6 +80,7 @@ export function testAccountsOfStore(open: OpenTestStore): void {
   testRules(open);
   testRuleCounts(open);
   testChannels(open);
+  testCredentials(open);
   testSealed(open);
 }
 

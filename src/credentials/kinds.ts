@@ -1,0 +1,144 @@
+import type { CredentialKind, CredentialSettings, HmacSettings } from "../core/credential.ts";
+import type { HttpMethod } from "../core/action.ts";
+import { plainHeaderName } from "../core/method-overrides.ts";
+import { normalTarget } from "../core/target.ts";
+
+/** What is sent, without the headers of its credential. */
+export interface Unsigned {
+  readonly url: string;
+  readonly method: HttpMethod;
+  readonly body: string | Uint8Array | null;
+}
+
+type Header = readonly [name: string, value: string];
+
+/** How one kind of credential is put on a request. */
+interface Kind<Settings> {
+  /** The headers that it sets. */
+  headers(settings: Settings): readonly string[];
+  apply(settings: Settings, request: Unsigned, secret: string, now: Date): readonly Header[];
+  /** What is wrong with a secret; null: nothing. */
+  problem(secret: string): string | null;
+}
+
+const AUTHORIZATION = "Authorization";
+
+const KINDS: { readonly [Name in CredentialKind]: Kind<Extract<CredentialSettings, { kind: Name }>> } = {
+  bearer: {
+    headers: () => [AUTHORIZATION],
+    apply: (_settings, _request, secret) => [[AUTHORIZATION, `Bearer ${secret}`]],
+    problem: (secret) => (/^[\x21-\x7e]+$/.test(secret) ? null : "May hold only printable ASCII without spaces."),
+  },
+  header: {
+    headers: ({ header }) => [header],
+    apply: ({ header, scheme }, _request, secret) => [[header, scheme === null ? secret : `${scheme} ${secret}`]],
+    problem: (secret) =>
+      /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(secret)
+        ? null
+        : "May hold only printable ASCII, without a space at either end.",
+  },
+  basic: {
+    headers: () => [AUTHORIZATION],
+    apply: ({ username }, _request, secret) => [
+      [AUTHORIZATION, `Basic ${Buffer.from(`${username}:${secret}`).toString("base64")}`],
+    ],
+    problem: notPrintable,
+  },
+  hmac: {
+    headers: ({ header, timeHeader }) => (timeHeader === null ? [header] : [header, timeHeader]),
+    apply(settings, request, secret, now) {
+      const { header, timeHeader, value } = settings;
+      const timestamp = writtenTime(settings, now);
+      const signature = signatureOf(settings, request, secret, timestamp);
+      const shown = filled(value, { timestamp, signature });
+      return timeHeader === null
+        ? [[header, shown]]
+        : [
+            [header, shown],
+            [timeHeader, timestamp],
+          ];
+    },
+    problem: notPrintable,
+  },
+};
+
+/** The small interface of every kind, for settings of any of them. */
+function kindOf<Settings extends CredentialSettings>({ kind }: Settings): Kind<Settings> {
+  // Safe: the table has the kind of each settings under its name.
+  return KINDS[kind] as Kind<Settings>;
+}
+
+/** The headers that a credential sets. */
+export function headersOf(settings: CredentialSettings): readonly string[] {
+  return kindOf(settings).headers(settings);
+}
+
+/** The headers of a request with this credential. */
+export function apply(settings: CredentialSettings, request: Unsigned, secret: string, now: Date): readonly Header[] {
+  return kindOf(settings).apply(settings, request, secret, now);
+}
+
+/** What is wrong with a secret for this kind; null: nothing. */
+export function secretProblem(kind: CredentialKind, secret: string): string | null {
+  return KINDS[kind].problem(secret);
+}
+
+/** A header of a request that its credential sets too, in any spelling: `x_api_key` is `X-Api-Key` to many targets. */
+export function clashingHeader(
+  settings: CredentialSettings,
+  headers: Readonly<Record<string, string>> | null,
+): string | null {
+  const own = new Set(headersOf(settings).map(plainHeaderName));
+  return Object.keys(headers ?? {}).find((name) => own.has(plainHeaderName(name))) ?? null;
+}
+
+function notPrintable(secret: string): string | null {
+  return /^\P{Cc}+$/u.test(secret) && secret.isWellFormed() ? null : "May hold no control characters.";
+}
+
+/** What a text that is signed may name, and the value of the header. */
+export const SIGNED_PLACES = ["timestamp", "method", "url", "host", "path", "query", "body"] as const;
+
+export const VALUE_PLACES = ["timestamp", "signature"] as const;
+
+const PLACE = /\{([a-z]+)\}/g;
+
+/** The places in a text that are none of these. */
+export function unknownPlaces(text: string, known: readonly string[]): readonly string[] {
+  return [...text.matchAll(PLACE)].flatMap(([, name = ""]) => (known.includes(name) ? [] : [name]));
+}
+
+/** In one pass, so that a value that looks like a place stays what it is. */
+function filled(text: string, values: Readonly<Record<string, string>>): string {
+  return text.replaceAll(PLACE, (place, name: string) => values[name] ?? place);
+}
+
+function writtenTime({ time }: HmacSettings, now: Date): string {
+  if (time === "iso") return now.toISOString();
+  return String(time === "seconds" ? Math.floor(now.getTime() / 1_000) : now.getTime());
+}
+
+function signatureOf(
+  { algorithm, encoding, signs }: HmacSettings,
+  { url, method, body }: Unsigned,
+  secret: string,
+  timestamp: string,
+): string {
+  const target = normalTarget(url);
+  const path = target?.pathname ?? "";
+  const values = {
+    timestamp,
+    method,
+    url: target === null ? url : target.origin + target.rest,
+    host: target?.host ?? "",
+    path,
+    query: target?.rest.slice(path.length + 1) ?? "",
+  };
+  const hasher = new Bun.CryptoHasher(algorithm, Buffer.from(secret));
+  // A body may be bytes that are no text.
+  for (const [at, part] of signs.split("{body}").entries()) {
+    if (at > 0) hasher.update(body ?? "");
+    hasher.update(filled(part, values));
+  }
+  return hasher.digest().toString(encoding);
+}

@@ -1,0 +1,98 @@
+import { describe, expect, test } from "bun:test";
+import type { CredentialBounds } from "../../src/core/credential.ts";
+import type { HttpMethod } from "../../src/core/action.ts";
+import { describeBounds, outOfBounds, secretGivers } from "../../src/credentials/bounds.ts";
+
+const STRIPE: CredentialBounds = {
+  hosts: ["api.stripe.com", "*.pay.example.com", "127.0.0.1:8080"],
+  paths: ["/v1/charges", "/v1/customers/*/sources"],
+  methods: ["GET", "POST"],
+};
+
+const bound = (url: string, method: HttpMethod = "POST", bounds: Partial<CredentialBounds> = {}) =>
+  outOfBounds({ ...STRIPE, ...bounds }, { url, method, headers: null, body: null, extras: {} })?.bound ?? null;
+
+describe("a credential goes", () => {
+  test.each([
+    "https://api.stripe.com/v1/charges",
+    "https://API.Stripe.com./v1/charges/ch_1?expand=all",
+    "https://api.stripe.com:443/v1/charges",
+    "https://api.stripe.com/v1/%63harges",
+    "https://api.stripe.com/v1/customers/cus_1/sources/7",
+    "https://eu.pay.example.com/v1/charges",
+    "https://a.b.pay.example.com/v1/charges",
+    "http://127.0.0.1:8080/v1/charges",
+  ])("to %s", (url) => {
+    expect(bound(url)).toBeNull();
+  });
+
+  test.each([
+    "https://evil-api.stripe.com/v1/charges",
+    "https://api.stripe.com.evil.example/v1/charges",
+    "https://api.stripe.community/v1/charges",
+    "https://stripe.com/v1/charges",
+    "https://pay.example.com/v1/charges",
+    "https://evilpay.example.com/v1/charges",
+    "https://eu.pay.example.com.evil/v1/charges",
+    "https://api.stripe.com:8443/v1/charges",
+    "https://eu.pay.example.com:8443/v1/charges",
+    "http://127.0.0.1/v1/charges",
+    "http://127.0.0.1:80801/v1/charges",
+    "https://api.stripe.com@evil.example/v1/charges",
+    "https://evil.example/api.stripe.com/v1/charges",
+    "https://evil.example?https://api.stripe.com/v1/charges",
+    "https://evil.example#@api.stripe.com/v1/charges",
+    // Cyrillic: xn--pi-7kc.stripe.com.
+    "https://аpi.stripe.com/v1/charges",
+    "https://xn--pi-7kc.stripe.com/v1/charges",
+  ])("to no other host: %s", (url) => {
+    expect(bound(url)).toBe("hosts");
+  });
+
+  test.each([
+    "https://api.stripe.com/v1/chargesback",
+    "https://api.stripe.com/v1/api_keys",
+    "https://api.stripe.com/V1/charges",
+    "https://api.stripe.com/v1/charges/../api_keys",
+    "https://api.stripe.com/v1/charges/%2e%2e/api_keys",
+    "https://api.stripe.com/v1/charges/..%2fapi_keys",
+    "https://api.stripe.com/v1/charges/..;/api_keys",
+    "https://api.stripe.com/v1/charges;/api_keys",
+    "https://api.stripe.com/v1//charges",
+    "https://api.stripe.com//v1/charges",
+    "https://api.stripe.com/v1/charges/%252e%252e/api_keys",
+    "https://api.stripe.com/v1/charges%5c..%5capi_keys",
+    "https://api.stripe.com/v1/charges/%00/api_keys",
+    "https://api.stripe.com/v1/customers//sources",
+    "https://api.stripe.com/?/v1/charges",
+  ])("to no other path: %s", (url) => {
+    expect(bound(url)).toBe("paths");
+  });
+
+  test("by no other method, also where the request names it elsewhere", () => {
+    expect(bound("https://api.stripe.com/v1/charges", "DELETE")).toBe("methods");
+    expect(bound("https://api.stripe.com/v1/charges?_method=DELETE")).toBe("methods");
+    expect(bound("https://api.stripe.com/v1/charges", "DELETE", { methods: null })).toBeNull();
+  });
+
+  test("to any path where none is named, however it is written", () => {
+    expect(bound("https://api.stripe.com/v1//charges/%2e%2e", "POST", { paths: null })).toBeNull();
+  });
+});
+
+test("bounds that include an endpoint which gives out secrets are known", () => {
+  const givers = (hosts: readonly string[], paths: readonly string[] | null = null) =>
+    secretGivers({ hosts, paths, methods: null });
+  expect(givers(["api.stripe.com"])).toEqual(["Stripe's /v1/api_keys"]);
+  expect(givers(["*.stripe.com"])).toEqual(["Stripe's /v1/api_keys"]);
+  expect(givers(["api.stripe.com"], ["/v1/charges"])).toEqual([]);
+  expect(givers(["api.stripe.com"], ["/v1"])).toEqual(["Stripe's /v1/api_keys"]);
+  expect(givers(["api.github.com", "sts.eu-west-1.amazonaws.com"])).toHaveLength(2);
+  expect(givers(["api.example.com"])).toEqual([]);
+});
+
+test("bounds are told in words", () => {
+  expect(describeBounds({ ...STRIPE, hosts: ["api.stripe.com"] })).toBe(
+    "api.stripe.com; /v1/charges, /v1/customers/*/sources; GET, POST",
+  );
+});

@@ -1,0 +1,125 @@
+import { describe, expect, test } from "bun:test";
+import { Echo, ECHO_MASK } from "../../src/credentials/echo.ts";
+
+const SECRET = "sk_live_Zx81+/Qw~9?&vT";
+
+const json = (text: string) => JSON.stringify(text).slice(1, -1);
+
+const percent = (text: string, digits: (hex: string) => string = (hex) => hex) =>
+  Array.from(Buffer.from(text), (byte) => `%${digits(byte.toString(16).padStart(2, "0"))}`).join("");
+
+const unicode = (text: string) =>
+  Array.from(text, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`).join("");
+
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+
+const FORMS: readonly (readonly [string, (secret: string) => string])[] = [
+  ["as it is", (secret) => secret],
+  ["in capitals", (secret) => secret.toUpperCase()],
+  ["in base64", base64],
+  ["in base64 behind one byte", (secret) => base64(`x${secret}yz`)],
+  ["in base64 behind two bytes", (secret) => base64(`xy${secret}z`)],
+  ["in URL-safe base64", (secret) => Buffer.from(`a${secret}`).toString("base64url")],
+  ["in base64 with lines", (secret) => base64(`ann:${secret}:and more`).replaceAll(/.{16}/g, "$&\r\n")],
+  ["in hex", (secret) => Buffer.from(secret).toString("hex")],
+  ["in hex of capitals", (secret) => Buffer.from(secret).toString("hex").toUpperCase()],
+  ["percent-encoded", encodeURIComponent],
+  ["percent-encoded whole", (secret) => percent(secret)],
+  ["percent-encoded in capitals", (secret) => percent(secret, (hex) => hex.toUpperCase())],
+  ["percent-encoded twice", (secret) => encodeURIComponent(percent(secret))],
+  ["escaped as JSON", unicode],
+  ["escaped as JSON in capitals", (secret) => unicode(secret).replaceAll(/[a-f]/g, (digit) => digit.toUpperCase())],
+  ["escaped slashes", (secret) => json(secret).replaceAll("/", String.raw`\/`)],
+  ["JSON in JSON", (secret) => json(json(secret).replaceAll("/", String.raw`\/`))],
+  ["base64 in JSON", (secret) => json(base64(secret)).replaceAll("/", String.raw`\/`)],
+  ["as HTML", (secret) => secret.replaceAll("&", "&amp;")],
+  ["as numbers of HTML", (secret) => Array.from(secret, (letter) => `&#${letter.charCodeAt(0)};`).join("")],
+];
+
+/** Every form in which the text can be read. */
+function readable(text: string): string {
+  const letter = (_: string, hex: string) => String.fromCharCode(Number.parseInt(hex, 16));
+  const unescaped = (one: string) =>
+    one.replaceAll(/%([0-9a-f]{2})/gi, letter).replaceAll(/\\u([0-9a-f]{4})/gi, letter);
+  return [text, unescaped(text), unescaped(unescaped(text))].join("\n");
+}
+
+describe("an answer that has the secret", () => {
+  test.each(FORMS)("%s shows nothing of it", (_what, form) => {
+    const echo = new Echo([SECRET]);
+    const shown = echo.mask(`{"before": 1, "echo": "${form(SECRET)}", "after": 2}`);
+    expect(shown).toStartWith('{"before": 1, "echo": "');
+    expect(shown).toEndWith('", "after": 2}');
+    expect(shown).toContain(ECHO_MASK);
+    expect(echo.count).toBeGreaterThan(0);
+    expect(readable(shown)).not.toContain(SECRET.slice(4, 10));
+    // Nothing is left but what stood around it, and of base64 the neighbours.
+    expect(shown.length).toBeLessThan('{"before": 1, "echo": "", "after": 2}'.length + 32);
+  });
+
+  test.each(FORMS)("%s and is cut at any place shows no beginning of it", (_what, form) => {
+    const whole = `${"-".repeat(9)}${form(SECRET)}`;
+    for (let length = 10; length < whole.length; length += 1) {
+      const shown = new Echo([SECRET]).mask(whole.slice(0, length), true).slice(9);
+      // What stands around the secret in a base64 text is not of it.
+      expect(shown.split(ECHO_MASK)[0]?.length).toBeLessThanOrEqual(8);
+      expect(shown.length).toBeLessThanOrEqual(24);
+      expect(readable(shown)).not.toContain(SECRET.slice(0, 3));
+    }
+  });
+
+  test("is found again and again, and counted", () => {
+    const echo = new Echo([SECRET]);
+    expect(echo.mask(`${SECRET} and ${SECRET}`)).toBe(`${ECHO_MASK} and ${ECHO_MASK}`);
+    expect(echo.count).toBe(2);
+    expect(echo.mask("nothing here %41 \\u0041 &amp;")).toBe("nothing here %41 \\u0041 &amp;");
+    expect(echo.count).toBe(2);
+  });
+
+  test("shows no pair of a user and a password", () => {
+    const pair = `Basic ${base64("ann:Kd83-Rm20-secret")}`;
+    const echo = new Echo(["Kd83-Rm20-secret", pair]);
+    expect(echo.mask(`you sent ${pair}.`)).toBe(`you sent ${ECHO_MASK}.`);
+  });
+
+  test("in another alphabet is masked by its bytes", () => {
+    const echo = new Echo(["пароль-ключ"]);
+    for (const form of [encodeURIComponent, base64, unicode])
+      expect(echo.mask(form("пароль-ключ"))).toStartWith(ECHO_MASK);
+  });
+});
+
+describe("a body", () => {
+  const masked = (bytes: Uint8Array, headers: Record<string, string> = {}, isCut = false) =>
+    new Echo([SECRET]).maskBody(bytes, isCut, new Headers(headers));
+
+  test("that no search can read is withheld", () => {
+    const text = Buffer.from(`{"a":"${SECRET}"}`);
+    expect(masked(Bun.gzipSync(text), { "content-encoding": "gzip" })).toBeNull();
+    expect(masked(text, { "content-encoding": "x-own" })).toBeNull();
+    expect(masked(Bun.gzipSync(text))).toBeNull();
+    expect(masked(Buffer.from(SECRET, "utf16le"))).toBeNull();
+    expect(masked(text, { "content-type": "text/plain; charset=utf-7" })).toBeNull();
+    expect(masked(text, { "content-type": 'text/plain; charset="IBM037"' })).toBeNull();
+  });
+
+  test("that is text is searched, also where it is cut", () => {
+    const text = Buffer.from(`{"a":"${SECRET}"}`);
+    expect(masked(text, { "content-type": "application/json; charset=UTF-8" })).toBe(`{"a":"${ECHO_MASK}"}`);
+    expect(masked(text.subarray(0, 14), { "content-encoding": "identity" }, true)).toBe(`{"a":"${ECHO_MASK}`);
+    expect(masked(Buffer.from("héllo").subarray(0, 2), {}, true)).toBe("h");
+  });
+});
+
+test("twice the answer takes at most three times as long, whatever is in it", () => {
+  const times = ["%41", "\\u0041", "%2541\n", SECRET.slice(0, 7), "aaaa\n"].map((part) => {
+    const took = [100_000, 200_000].map((chars) => {
+      const text = part.repeat(chars / part.length);
+      const start = performance.now();
+      new Echo([SECRET]).mask(text, true);
+      return performance.now() - start;
+    });
+    return { part, took };
+  });
+  for (const { took } of times) expect((took[1] ?? 0) / Math.max(20, took[0] ?? 0)).toBeLessThan(3);
+});
