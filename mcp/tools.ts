@@ -262,8 +262,13 @@ async function create(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
     now: deps.clock.now(),
     waitSeconds: typeof wait === "number" ? wait : undefined,
   };
-  const { request: checked, reason, sync } = withIssues(OPTIONS.issues(options), () => createCheckCreate(deps)(input));
-  const { action, differs } = await deps.actionService.create(caller, checked, { reason, sync });
+  const {
+    request: checked,
+    reason,
+    sync,
+    credential,
+  } = withIssues(OPTIONS.issues(options), () => createCheckCreate(deps)(input));
+  const { action, differs } = await deps.actionService.create(caller, checked, { reason, sync, credential });
   // A rule has held it: the model tells its person instead of waiting for them.
   const isHeld = differs === undefined && action.status === "awaiting_approval";
   const waitSeconds = typeof wait === "number" ? wait : undefined;

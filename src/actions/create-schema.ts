@@ -60,6 +60,8 @@ export interface CheckedCreate {
   readonly sync: boolean;
   /** Why the call is requested, as in the request's extras; null: not given. */
   readonly reason: string | null;
+  /** The name of the credential that it is made with: `ActionService.create` adds it to the request. Null: not given. */
+  readonly credential: string | null;
 }
 
 const CREATE = compile(CreateAction);
@@ -101,7 +103,7 @@ export function createCheckCreate({ checkTarget }: CreateRules) {
     if (broken.length === 0 && CREATE.accepts(given) && target !== null && "host" in target && "key" in key) {
       const encoded = form !== null && "encoded" in form ? form.encoded : null;
       const request = requestOf(given, target, { ...bodyOf(given, encoded, textOf), times, key: key.key });
-      return { request, sync: given.sync ?? false, reason: given.reason ?? null };
+      return { request, sync: given.sync ?? false, reason: given.reason ?? null, credential: given.credential ?? null };
     }
     const issues = onePerField([...CREATE.issues(withoutChecked(given)), ...broken]);
     const code = codeOf(given, broken, issues);
@@ -311,6 +313,7 @@ export function createInputOf(action: Action, now: Date): CreateInput {
     title,
     metadata: extras.metadata,
     ...retrySettingsJson(ownRetrySettings(extras) ?? NO_RETRY_SETTINGS),
+    credential: extras.credential?.name,
   };
   return { value, textOf: () => json, idempotencyKey: null, role: action.creator.role, now };
 }

@@ -157,7 +157,7 @@ function mainRoutes(deps: ActionRouteDeps) {
     .post(
       "/v1/actions",
       async ({ context, caller, query, body }) => {
-        const { request, sync, reason } = checkCreate({
+        const { request, sync, reason, credential } = checkCreate({
           value: body.value,
           textOf: (member) => (member === "body" ? memberText : orderedMemberText)(body, member),
           idempotencyKey: context.request.headers.get("idempotency-key"),
@@ -165,7 +165,7 @@ function mainRoutes(deps: ActionRouteDeps) {
           now: deps.clock.now(),
           waitSeconds: query.wait,
         });
-        const { action, differs } = await actionService.create(caller, request, { reason, sync });
+        const { action, differs } = await actionService.create(caller, request, { reason, sync, credential });
         context.actionId = action.id;
         // A rule has held it: nobody waits for a person at an open connection.
         const isHeld = differs === undefined && action.status === "awaiting_approval";

@@ -28,6 +28,7 @@ import { heldBy, type Ruling } from "../core/action-policy.ts";
 import { type AuditEntry, auditOf } from "../core/audit.ts";
 import { countedOf, type RuleCount } from "../core/rule-count.ts";
 import type { Judge, Judgement } from "../core/judge.ts";
+import type { CredentialUse } from "../credentials/use.ts";
 import type { Dispatcher } from "../delivery/attempt.ts";
 import type { ActionRows, ActionQuery, FilterValues, OutboxEntry, OutboxStore, Store } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
@@ -38,6 +39,7 @@ interface ActionServiceDeps
   readonly recipients: Recipients;
   readonly rules: Judge;
   readonly grants: FindGrant;
+  readonly credentials: Pick<CredentialUse, "withCredential">;
 }
 
 interface ActionHistory {
@@ -56,8 +58,22 @@ export type ListFilter = Omit<ActionQuery, "accountId">;
 export type CountFilter = Omit<ListFilter, "before" | "limit">;
 
 export function createActionService(deps: ActionServiceDeps) {
-  const { actions, pauses, clock, ids, bus, metrics, enqueue, dispatcher, recipients, hashOf, rules, grants, log } =
-    deps;
+  const {
+    actions,
+    pauses,
+    clock,
+    ids,
+    bus,
+    metrics,
+    enqueue,
+    dispatcher,
+    recipients,
+    hashOf,
+    rules,
+    grants,
+    log,
+    credentials,
+  } = deps;
   const decisions = createDecisions(deps);
 
   /** Throws `not_found`, also for actions of other accounts. */
@@ -131,15 +147,13 @@ export function createActionService(deps: ActionServiceDeps) {
    * - `invalid_request` or `forbidden`: a person rejected the same request within 24 hours, and the reason is missing or it
    *   was requested again too often,
    * - `too_many_held`: too many actions of the key await approval,
+   * - `validation_error` or `forbidden`: its credential: see `CredentialUse.withCredential`,
    * - `forbidden`: a limit of the key: its hosts, its methods, or how many creates it has a day; or a rule of the account,
    * - `unavailable`: the rules of the account were changed again and again meanwhile.
    */
-  const create = async (
-    caller: Caller,
-    requested: ActionRequest,
-    options: CreateOptions = {},
-  ): Promise<CreateAnswer> => {
+  const create = async (caller: Caller, given: ActionRequest, options: CreateOptions = {}): Promise<CreateAnswer> => {
     authorize(caller, "create");
+    const requested = await credentials.withCredential(caller, given, options.credential ?? null);
     const over = new Set<string>();
     const beyond: RuleCount[] = [];
     for (let tries = 1; ; tries += 1) {
@@ -268,6 +282,8 @@ interface CreateOptions {
   readonly reason?: string | null;
   /** The caller waits for the end of the action. */
   readonly sync?: boolean;
+  /** The name of the credential that it is sent with. */
+  readonly credential?: string | null;
   /** The action of which a person makes a copy: whatever bound its creator goes on. */
   readonly copyOf?: Action;
 }

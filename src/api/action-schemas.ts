@@ -1,6 +1,7 @@
 import { POLICY_SOURCES } from "../core/action-policy.ts";
 import { ActionPause } from "./pause-schemas.ts";
 import Type, { type Static } from "typebox";
+import { CREDENTIAL_KINDS } from "../core/credential.ts";
 import { ACTION_STATUSES, HTTP_METHODS, OPERATIONS } from "../core/action.ts";
 import { HEADER_NAME_PATTERN, HEADER_VALUE_PATTERN } from "./headers.ts";
 import {
@@ -43,6 +44,20 @@ import { retryMembers } from "./retry-settings.ts";
 
 // `title` becomes the name of the schema in the API description.
 export const ActionId = idSchema("act", "Id of an action.", "ActionId");
+
+/** Lower case and ASCII only, so that no two names look alike. */
+export const CredentialName = Type.String({
+  title: "CredentialName",
+  pattern: "^[a-z0-9][a-z0-9_.-]{0,62}$",
+  description: "Name of a credential: 1 to 63 lower-case letters, digits and _ . or -.",
+  examples: ["stripe-live"],
+});
+
+export const CredentialKindName = choice(
+  CREDENTIAL_KINDS,
+  "bearer: `Authorization: Bearer <secret>`; header: a header of your choice; basic: a user name and a password; hmac: a signature of each request.",
+  "bearer",
+);
 
 // `type` beside `enum`: clients that generate forms from a schema need it.
 export const Status = Type.Enum([...ACTION_STATUSES], {
@@ -185,6 +200,13 @@ export const CreateAction = Type.Object(
     ),
     expires_at: Type.Optional(dateTime("Cancelled if it was not sent before this time.")),
     ...retryMembers,
+    credential: Type.Optional(
+      Type.String({
+        ...CredentialName,
+        title: "CredentialToUse",
+        description: "Name of a credential that Outgate adds when it sends the call.",
+      }),
+    ),
     title: Type.Optional(
       Type.String({
         minLength: 1,
@@ -328,6 +350,12 @@ export const ActionJson = Type.Object(
     approved_at: nullable(dateTime("When it was approved.")),
     approved_by: nullable(plainText("Who approved it.", "key:ann")),
     policy: Type.Optional(ActionPolicyJson),
+    credential: Type.Optional(
+      Type.Object(
+        { name: CredentialName, kind: CredentialKindName },
+        { title: "ActionCredential", description: "The credential that it is sent with. Absent: none." },
+      ),
+    ),
     callback: nullable(url("Receives the events of this action.", "https://app.example.com/outgate")),
     idempotency_key: nullable(plainText("Idempotency-Key of its creation.", "order-4711")),
     title: Type.Optional(

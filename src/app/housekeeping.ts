@@ -65,6 +65,7 @@ export function sharedReads({ authenticate, peopleService, known }: Services) {
     channels: () => known.channels.reload(),
     rules: () => known.rules.reload(),
     grants: () => known.grants.reload(),
+    credentials: () => known.credentials.reload(),
   };
 }
 

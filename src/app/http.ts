@@ -22,6 +22,7 @@ import { systemRoutes } from "../http/system-routes.ts";
 import { GUIDE_GROUPS } from "../pages/docs/guides.ts";
 import type { PageNeeds } from "../pages/needs.ts";
 import { createPages } from "../pages/routes.ts";
+import { credentialRoutes } from "../credentials/routes.ts";
 import { grantRoutes } from "../grants/routes.ts";
 import { pauseRoutes } from "../pauses/routes.ts";
 import { ruleRoutes } from "../rules/routes.ts";
@@ -75,6 +76,7 @@ export function createHttp(services: HttpServices, settings: HttpSettings, optio
     pauseRoutes(services),
     hostRoutes(services),
     grantRoutes(services),
+    credentialRoutes(services),
     ruleRoutes({ ...services, clock, draining, arrivalSeconds }),
     ...channelRoutes(services),
     auditRoutes(services),

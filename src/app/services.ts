@@ -17,6 +17,9 @@ import { createFollowLink } from "../approvals/links.ts";
 import { createRecipients } from "../approvals/recipients.ts";
 import { createAuditService } from "../audit/service.ts";
 import { createBulk } from "../bulk/service.ts";
+import { KnownCredentials } from "../credentials/known.ts";
+import { createCredentialService } from "../credentials/service.ts";
+import { createCredentialUse } from "../credentials/use.ts";
 import { createChannelService } from "../channels/service.ts";
 import { createEffectiveSettings, VERSION } from "../config/config.ts";
 import { checkTarget, providerPolicy, type TargetPolicy } from "../config/target-policy.ts";
@@ -82,6 +85,16 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const rules = new KnownRules(store.rules, clock, hashOf);
   const grants = new KnownGrants({ grants: store.grants, accounts, team, clock, hashOf });
   const grantService = createGrantService({ grants: store.grants, known: grants, accounts, clock, ids, hashOf });
+  const credentials = new KnownCredentials(store.credentials);
+  const credentialUse = createCredentialUse({
+    credentials: store.credentials,
+    known: credentials,
+    secrets,
+    policy,
+    clock,
+    metrics,
+    log,
+  });
   const fresh = node === null ? {} : { freshMs: SHARED_FRESH_MS };
   const signingSecrets = createSigningSecrets({ accounts, signing: store.signing, secrets, log, ...fresh });
   const recipients = createRecipients({ accounts, callbackHosts, people, approvers: config.approvers });
@@ -102,6 +115,8 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     paused,
     rules,
     grants,
+    credentials,
+    credentialUse,
     receiptPath,
   });
   const feed = createFeed({ actions });
@@ -124,6 +139,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     rules,
     grants,
     grantService,
+    credentials: credentialUse,
   });
   const pauseService = createPauseService({ pauses, paused, cancel: actionService.cancel, clock, ids, log });
   const signUpGate = createSignUpGate({ accounts, paused, signUps: config.signUps, clock, log });
@@ -159,6 +175,14 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
       perHost: config.dispatchPerHost,
     }),
     grantService,
+    credentialService: createCredentialService({
+      credentials: store.credentials,
+      known: credentials,
+      accounts,
+      secrets,
+      clock,
+      ids,
+    }),
     ruleService: createRuleService({ rules: store.rules, known: rules, actions, audit, clock, ids }),
     channelService: createChannelService({ ...posting, channels: store.channels, known: channels, recipients, mailer }),
     callbackTests: createCallbackTestService({ ...posting, callbackHosts, firstSteps }),
@@ -188,7 +212,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     enqueue,
     signingSecrets,
     /** What delivery has read, and reads again where other nodes change it. */
-    known: { hosts, channels, paused, rules, grants },
+    known: { hosts, channels, paused, rules, grants, credentials },
     /** Ends what a dead process left active, then begins to deliver. */
     start: async (): Promise<void> => {
       await paused.load().catch(unlessUnavailable);

@@ -4,6 +4,7 @@ import { runAtOf } from "../core/action.ts";
 import type { ActionPolicy } from "../core/action-policy.ts";
 import { type Extras, unknownExtras, REQUESTER_LABELS, REQUESTER_TEXTS, requesterTexts } from "../core/extras.ts";
 import { type Actor, describeActor, type Viewer } from "../core/roles.ts";
+import { describeCredential, type RequestedCredential } from "../core/credential.ts";
 import { plainText, run as runSchema, choice } from "../api/schema-helpers.ts";
 import { EARLIER_REJECTIONS_SHOWN_MAX, UNKNOWN_EXTRAS_CHARS_SHOWN } from "../core/limits.ts";
 import { asSent, hiddenValuesText, maskedActor, maskedEarlier } from "../receipts/masked-action.ts";
@@ -22,6 +23,7 @@ export const FACTS = [
   "method",
   "url",
   "body",
+  "credential",
   ...REQUESTER_TEXTS,
   "requester",
   "requested_at",
@@ -121,6 +123,7 @@ export function maskedFacts(action: MaskedAction, history: DecisionHistory, base
     fact("method", "Method", action.method),
     fact("url", "URL", url),
     fact("body", "Body", bodyKindText(action)),
+    ...(extras.credential === undefined ? [] : [fact("credential", "Credential", credentialText(extras.credential))]),
     // One for each, so that no value can look like a line of ours.
     ...requesterTexts(action, reason).flatMap(({ name, note, text }) =>
       text === null ? [] : [fact(name, REQUESTER_LABELS[name], note === "" ? text : `${note}: ${text}`)],
@@ -155,6 +158,13 @@ export function risksOfRequest(action: MaskedAction, { isReasonRead }: { readonl
 
 function maskedEnd(end: KeyEnd | null, viewer: Viewer): KeyEnd | null {
   return end === null || end.by === null ? end : { ...end, by: maskedActor(end.by, viewer) };
+}
+
+/** "stripe-live (Bearer, ••••4242), for api.stripe.com". */
+export function credentialText(credential: RequestedCredential): string {
+  const { hosts, paths = [], methods = [] } = credential;
+  const bounds = [hosts, paths, methods].filter((list) => list.length > 0).map((list) => list.join(", "));
+  return `${describeCredential(credential)}, for ${bounds.join("; ")}`;
 }
 
 /** Why it was held: 'The rule "Payments": a person checks them.' */

@@ -82,6 +82,12 @@ export function createClient(settings: ClientSettings): OutgateClient {
     putDefaults: (change, options) => send("PUT /v1/defaults", options, { body: change, ...REPEATABLE }),
     listGrants: (options) => send("GET /v1/grants", options),
     endGrant: (id, options) => send(`DELETE ${at("grants", id)}`, options),
+    listCredentials: (options) => send("GET /v1/credentials", options),
+    createCredential: (credential, options) => send("POST /v1/credentials", options, { body: credential }),
+    getCredential: (name, options) => send(`GET ${at("credentials", name)}`, options),
+    changeCredential: (name, change, options) =>
+      send(`PATCH ${at("credentials", name)}`, options, { body: change, ...REPEATABLE }),
+    removeCredential: (name, options) => send(`DELETE ${at("credentials", name)}`, options),
     listRules: (options) => send("GET /v1/rules", options),
     createRule: (rule, options) => send("POST /v1/rules", options, { body: rule }),
     replaceRules: (rules, options) => send("PUT /v1/rules", options, { body: rules, ...REPEATABLE }),

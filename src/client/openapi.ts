@@ -119,6 +119,7 @@ export type Action = {
   /** Who approved it. */
   approved_by: string | null;
   policy?: ActionPolicy;
+  credential?: ActionCredential;
   /** Receives the events of this action. */
   callback: string | null;
   /** Idempotency-Key of its creation. */
@@ -192,6 +193,12 @@ export type ActionCreator = {
   id: string | null;
   /** Name of the key at that time, or the person's address. */
   name: string;
+};
+/** The credential that it is sent with. Absent: none. */
+export type ActionCredential = {
+  name: CredentialName;
+  /** bearer: `Authorization: Bearer <secret>`; header: a header of your choice; basic: a user name and a password; hmac: a signature of each request. */
+  kind: "bearer" | "header" | "basic" | "hmac";
 };
 /** Why the action failed. Present only if it failed. */
 export type ActionError = {
@@ -319,6 +326,11 @@ export type AuditEntry = {
     | "beyond_rule"
     | "grant_used"
     | "grant_ended"
+    | "credential_added"
+    | "credential_changed"
+    | "credential_removed"
+    | "credential_used"
+    | "credential_echoed"
     | "channel_added"
     | "channel_changed"
     | "channel_removed"
@@ -526,6 +538,25 @@ export type ChangeChannel = {
   /** False: nothing is sent. */
   enabled?: boolean;
 };
+/** What to change; what is left out stays. To change its kind, delete it and add another one. */
+export type ChangeCredential = {
+  /** The token, key or password. It is stored sealed, and nobody reads it back. */
+  secret?: string;
+  /** Where it may go: host names or addresses, with their port unless it is the default one; *.example.com is every name below, not the name itself. */
+  hosts?: string[];
+  /** Prefixes of the path as it is sent, by whole segments; * stands for one segment. Paths that targets may read in two ways, such as /a/%2e%2e/b, are under none. Left out: any path. */
+  paths?: string[];
+  /** Which methods may use it. Left out: any. */
+  methods?: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE")[];
+  /** The agents' keys that may use it. Owners may use every credential. */
+  keys?: KeyId[];
+  /** False: calls with it fail, and nothing is sent. */
+  enabled?: boolean;
+  /** From then on calls with it fail. */
+  expires_at?: string;
+  /** Bounds that it has no longer. */
+  unset?: ("paths" | "methods" | "expires_at")[];
+};
 /** Whether the pages show the first steps. */
 export type ChangeFirstSteps = {
   /** true hides them for everybody; false shows them again. */
@@ -710,6 +741,7 @@ export type CreateAction = {
   };
   /** Statuses after which no attempt follows: numbers, or classes like 4xx. */
   give_up_on?: (number | ("3xx" | "4xx" | "5xx"))[];
+  credential?: CredentialToUse;
   /** What the call does, in one line, for the person who decides. */
   title?: string;
   /** Names with a string each, to find it by. */
@@ -733,6 +765,33 @@ export type CreateChannel = {
   remind_after_minutes?: number;
   /** False: nothing is sent. */
   enabled?: boolean;
+};
+/** A secret that calls can be made with, and where it may go. */
+export type CreateCredential = {
+  name: CredentialName;
+  /** bearer: `Authorization: Bearer <secret>`; header: a header of your choice; basic: a user name and a password; hmac: a signature of each request. */
+  kind: "bearer" | "header" | "basic" | "hmac";
+  /** The token, key or password. It is stored sealed, and nobody reads it back. */
+  secret: string;
+  /** Where it may go: host names or addresses, with their port unless it is the default one; *.example.com is every name below, not the name itself. */
+  hosts: string[];
+  /** Prefixes of the path as it is sent, by whole segments; * stands for one segment. Paths that targets may read in two ways, such as /a/%2e%2e/b, are under none. Left out: any path. */
+  paths?: string[];
+  /** Which methods may use it. Left out: any. */
+  methods?: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE")[];
+  /** For header and hmac: the header that it sets. */
+  header?: string;
+  /** For header: a word in front of the secret. */
+  scheme?: string;
+  /** For basic: the user name. */
+  username?: string;
+  hmac?: HmacSettings;
+  /** The agents' keys that may use it. Owners may use every credential. */
+  keys?: KeyId[];
+  /** False: calls with it fail, and nothing is sent. */
+  enabled?: boolean;
+  /** From then on calls with it fail. */
+  expires_at?: string;
 };
 /** A new invitation. */
 export type CreateInvitation = {
@@ -891,6 +950,56 @@ export type CreatedKey = {
   /** The key. It is not stored and never shown again. */
   key: string;
 };
+/** A credential, without its secret. */
+export type Credential = {
+  name: CredentialName;
+  /** bearer: `Authorization: Bearer <secret>`; header: a header of your choice; basic: a user name and a password; hmac: a signature of each request. */
+  kind: "bearer" | "header" | "basic" | "hmac";
+  /** The header that it sets. */
+  header?: string;
+  /** Where it may go: host names or addresses, with their port unless it is the default one; *.example.com is every name below, not the name itself. */
+  hosts: string[];
+  /** Prefixes of the path as it is sent, by whole segments; * stands for one segment. Paths that targets may read in two ways, such as /a/%2e%2e/b, are under none. Left out: any path. */
+  paths?: string[];
+  /** Which methods may use it. Left out: any. */
+  methods?: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE")[];
+  /** False: calls with it fail, and nothing is sent. */
+  enabled: boolean;
+  /** From then on calls with it fail. */
+  expires_at: string | null;
+  /** Id of the credential. For owners, as all below. */
+  id?: string;
+  /** For header: a word in front of the secret. */
+  scheme?: string;
+  /** For basic: the user name. */
+  username?: string;
+  hmac?: HmacSettings;
+  /** The last four characters of the secret, if it is long. */
+  last4?: string | null;
+  /** The agents' keys that may use it. Owners may use every credential. */
+  keys?: KeyId[];
+  /** When it was added. */
+  created_at?: string;
+  /** Who added it. */
+  created_by?: string;
+  /** When its secret was set last. */
+  replaced_at?: string;
+  /** When it was last sent. */
+  last_used_at?: string | null;
+  /** Hosts that have sent the secret back in an answer, in which it was masked. */
+  echoed_by?: string[];
+  /** What is risky about its bounds. */
+  warnings?: string[];
+};
+/** The credentials that the caller may know. */
+export type CredentialList = {
+  /** By name; at most 200. */
+  data: Credential[];
+};
+/** Name of a credential: 1 to 63 lower-case letters, digits and _ . or -. */
+export type CredentialName = string;
+/** Name of a credential that Outgate adds when it sends the call. */
+export type CredentialToUse = string;
 /** A decision on several held requests. */
 export type DecideRequests = {
   /** For all of them. */
@@ -915,6 +1024,7 @@ export type DecisionFact = {
     | "method"
     | "url"
     | "body"
+    | "credential"
     | "title"
     | "reason"
     | "metadata"
@@ -1159,6 +1269,21 @@ export type Health = {
   version: string;
   /** The commit that the service was built of; null: not known. */
   commit: string | null;
+};
+/** For hmac: what is signed, and how. */
+export type HmacSettings = {
+  /** Default: sha256. */
+  algorithm?: "sha256" | "sha512" | "sha1";
+  /** How the signature is written. Default: hex. */
+  encoding?: "hex" | "base64" | "base64url";
+  /** What is signed. Its places are {timestamp} {method} {url} {host} {path} {query} {body}. Default: {timestamp}.{body} */
+  signs?: string;
+  /** The value of the header, with {signature} and {timestamp}. Default: {signature} */
+  value?: string;
+  /** How {timestamp} is written. Default: seconds. */
+  time?: "seconds" | "milliseconds" | "iso";
+  /** A header that has the time too. */
+  time_header?: string;
 };
 /** What applies to calls of the account to one host. */
 export type HostSettings = {
@@ -1606,6 +1731,7 @@ export type Receipt = {
   /** Who approved it. */
   approved_by: string | null;
   policy?: ActionPolicy;
+  credential?: ActionCredential;
   /** Receives the events of this action. */
   callback: string | null;
   /** Idempotency-Key of its creation. */
@@ -2248,6 +2374,11 @@ export type AuditQuery = {
     | "beyond_rule"
     | "grant_used"
     | "grant_ended"
+    | "credential_added"
+    | "credential_changed"
+    | "credential_removed"
+    | "credential_used"
+    | "credential_echoed"
     | "channel_added"
     | "channel_changed"
     | "channel_removed"

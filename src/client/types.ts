@@ -30,7 +30,11 @@ import type {
   CreateInvitation,
   CreateKey,
   CreatePause,
+  ChangeCredential,
+  CreateCredential,
   CreateRule,
+  Credential,
+  CredentialList,
   CreatedInvitation,
   CreatedKey,
   DecideRequests,
@@ -283,6 +287,13 @@ export interface OutgateClient {
   /** In the order in which they are asked. */
   readonly listGrants: (options?: CallOptions) => Promise<GrantList>;
   readonly endGrant: (id: string, options?: CallOptions) => Promise<undefined>;
+  /** Those that the key may know, without their secrets. */
+  readonly listCredentials: (options?: CallOptions) => Promise<CredentialList>;
+  readonly createCredential: (credential: CreateCredential, options?: CallOptions) => Promise<Credential>;
+  readonly getCredential: (name: string, options?: CallOptions) => Promise<Credential>;
+  /** Replaces its secret, changes its bounds, or disables it. */
+  readonly changeCredential: (name: string, change: ChangeCredential, options?: CallOptions) => Promise<Credential>;
+  readonly removeCredential: (name: string, options?: CallOptions) => Promise<undefined>;
   readonly listRules: (options?: CallOptions) => Promise<RuleList>;
   /** Behind all other rules, or `before` one of them. */
   readonly createRule: (rule: CreateRule, options?: CallOptions) => Promise<Rule>;

@@ -16,6 +16,7 @@ import {
   normalHost,
   type NormalTarget,
   normalTarget,
+  type ParsedTarget,
   parseTarget,
   type RefusedTarget,
 } from "../core/target.ts";
@@ -112,6 +113,21 @@ export function checkName(policy: TargetPolicy, name: string): Verdict {
 /** The allowed loopback addresses of a localhost name (RFC 6761, 6.3), without asking DNS. */
 export function loopbackAddresses(policy: TargetPolicy, name: string): readonly Address[] {
   return LOOPBACK.filter((address) => checkAddress(policy, address, name) === "allowed");
+}
+
+/**
+ * Whether a credential may go to a target without TLS, as far as its name says: only where nobody between reads along. Each of its
+ * addresses is asked again before it is sent.
+ */
+export function mayGoPlain({ names, ranges }: TargetPolicy, { hostname, literal }: ParsedTarget): boolean {
+  if (literal !== null) return isPrivateAddress(literal);
+  // A public name may still resolve to a private address that is listed.
+  return classOfName(hostname) !== "public" || names.has(hostname) || ranges.length > 0;
+}
+
+/** Loopback, or one of a private network. */
+export function isPrivateAddress(address: Address): boolean {
+  return classOf(address) === "private";
 }
 
 const LOOPBACK = ["127.0.0.1", "::1"].flatMap((text) => parseAddress(text) ?? []);

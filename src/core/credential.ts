@@ -81,9 +81,9 @@ export interface RequestedCredential {
   readonly name: string;
   readonly kind: CredentialKind;
   readonly hint?: string;
-  readonly hosts: readonly string[];
-  readonly paths?: readonly string[];
-  readonly methods?: readonly HttpMethod[];
+  readonly hosts: string[];
+  readonly paths?: string[];
+  readonly methods?: string[];
 }
 
 /** What a change sets; what is absent stays. */

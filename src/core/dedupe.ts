@@ -1,6 +1,6 @@
 import type { Action, ActionRequest } from "./action.ts";
 import { BODY_MEMBERS, bodyAs, contentTypeOf } from "./body.ts";
-import { unknownExtras } from "./extras.ts";
+import { type Extras, unknownExtras } from "./extras.ts";
 
 /**
  * The two kinds of keys by which a create can find an older action, for `DEDUPE_WINDOW_MS`: `Idempotency-Key` whatever
@@ -34,6 +34,7 @@ const COMPARED: readonly (readonly [field: string, read: (request: ActionRequest
   ["timeout_ms", ({ extras }) => extras.timeoutMs],
   ["backoff", ({ extras }) => JSON.stringify(extras.backoff)],
   ["give_up_on", ({ extras }) => JSON.stringify(extras.giveUpOn)],
+  ["credential", ({ extras }) => extras.credential?.id],
 ];
 
 /** Header names are compared without case and order, as HTTP does. */
@@ -51,8 +52,8 @@ const WITH_CALLBACK = "2:";
 /** Prefix of digests that also cover what kind of body it is. Of a body that is a JSON object there are no such digests. */
 const WITH_KIND = "3:";
 
-/** Prefix of digests that also cover members of the extras that this version doesn't know. Of others there are no such digests. */
-const WITH_UNKNOWN = "4:";
+/** Prefix of digests that also cover further members of the extras: see `covered`. Of others there are no such digests. */
+const WITH_MEMBERS = "4:";
 
 /**
  * The digest of what is approved: method, URL, headers, body and callback, for every other body than a JSON object its kind
@@ -62,13 +63,19 @@ const WITH_UNKNOWN = "4:";
 export function requestDigest(request: ActionRequest, hashOf: HashOf): string {
   const { callback, extras } = request;
   const parts = [...sentParts(request), callback];
-  const unknown = unknownExtras(extras);
-  if (unknown !== null) {
-    const members = Object.entries(unknown).toSorted(([one], [other]) => (one < other ? -1 : 1));
-    return WITH_UNKNOWN + hashOf(JSON.stringify([...parts, extras.bodyKind ?? null, contentTypeOf(request), members]));
+  const members = covered(extras);
+  if (members.length > 0) {
+    return WITH_MEMBERS + hashOf(JSON.stringify([...parts, extras.bodyKind ?? null, contentTypeOf(request), members]));
   }
   if (extras.bodyKind === undefined) return WITH_CALLBACK + hashOf(JSON.stringify(parts));
   return WITH_KIND + hashOf(JSON.stringify([...parts, extras.bodyKind, contentTypeOf(request)]));
+}
+
+/** The members that only another version knows, as version 0.2 knows no credential, and so covers it. */
+function covered(extras: Extras): readonly (readonly [name: string, value: unknown])[] {
+  const { credential } = extras;
+  const members = { ...unknownExtras(extras), ...(credential !== undefined && { credential }) };
+  return Object.entries(members).toSorted(([one], [other]) => (one < other ? -1 : 1));
 }
 
 /** The digest of earlier versions, so that actions approved by them can still be sent. */
@@ -88,7 +95,7 @@ export function matchesApproval(action: Action, hashOf: HashOf): boolean {
   if (action.isAltered === true) return false;
   if (!action.approve) return true;
   const { approvedDigest, extras } = action;
-  const isPlain = extras.bodyKind === undefined && unknownExtras(extras) === null;
+  const isPlain = extras.bodyKind === undefined && covered(extras).length === 0;
   const isOfFirst = approvedDigest !== null && !/^\d:/.test(approvedDigest) && isPlain;
   const digestOf = isOfFirst ? firstDigest : requestDigest;
   return digestOf(action, hashOf) === approvedDigest;

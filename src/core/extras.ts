@@ -1,4 +1,5 @@
 import { type RetrySettings, STATUS_CLASSES } from "./retry-settings.ts";
+import { CREDENTIAL_KINDS } from "./credential.ts";
 import Type, { type Static } from "typebox";
 import { Compile } from "typebox/compile";
 import {
@@ -16,6 +17,22 @@ export type BodyKind = (typeof BODY_KINDS)[number];
 
 /** The last millisecond of `Date` (ECMA-262, 21.4.1.1). */
 const DATE_MS_MAX = 8_640_000_000_000_000;
+
+const texts = Type.Array(Type.String());
+
+/** See `RequestedCredential`. */
+const CREDENTIAL = Type.Object(
+  {
+    id: Type.String({ minLength: 1 }),
+    name: Type.String({ minLength: 1 }),
+    kind: Type.Enum([...CREDENTIAL_KINDS]),
+    hint: Type.Optional(Type.String()),
+    hosts: texts,
+    paths: Type.Optional(texts),
+    methods: Type.Optional(texts),
+  },
+  { additionalProperties: false },
+);
 
 const ExtrasSchema = Type.Object(
   {
@@ -47,6 +64,8 @@ const ExtrasSchema = Type.Object(
     runAt: Type.Optional(Type.Integer({ minimum: -DATE_MS_MAX, maximum: DATE_MS_MAX })),
     /** How `runAt` was given, if as a delay from the create. */
     delaySeconds: Type.Optional(Type.Integer({ minimum: 1 })),
+    /** The credential that is added when it is sent, and its bounds as they were when it was requested. */
+    credential: Type.Optional(CREDENTIAL),
   },
   { additionalProperties: true },
 );

@@ -51,7 +51,17 @@ export function isPolicyRefusal(outcome: Outcome): boolean {
   return outcome.kind === "not_sent" && OWN_REFUSALS.has(outcome.fault);
 }
 
-const OWN_REFUSALS: ReadonlySet<Fault> = new Set(["address_never", "address_private", "altered"]);
+const OWN_REFUSALS: ReadonlySet<Fault> = new Set([
+  "address_never",
+  "address_private",
+  "altered",
+  "credential_deleted",
+  "credential_disabled",
+  "credential_expired",
+  "credential_bounds",
+  "credential_key",
+  "credential_plain",
+]);
 
 /**
  * Whether an attempt may use a connection that earlier calls left open. How such a connection ended can't be told, so
@@ -113,6 +123,20 @@ const SENTENCES = {
   altered: "The request was altered after it was created or approved, so it was not sent.",
   unsignable: "The call could not be signed, so it was not sent; the log of the service says why.",
   interrupted: "The attempt was interrupted; the target may have received it.",
+  credential_deleted:
+    "The credential of this call was deleted, so nothing was sent: ask an owner of the account, and request the call with another one.",
+  credential_disabled:
+    "The credential of this call is disabled, so nothing was sent: ask an owner of the account to enable it, then retry.",
+  credential_expired:
+    "The credential of this call has expired, so nothing was sent: ask an owner of the account to renew it, then retry.",
+  credential_bounds:
+    "The call lies outside of where its credential may go now, so nothing was sent: ask an owner of the account.",
+  credential_key:
+    "The key that requested this call may no longer use its credential, so nothing was sent: ask an owner of the account.",
+  credential_plain:
+    "A credential goes without TLS only to loopback and private addresses, so nothing was sent: use HTTPS.",
+  credential_unreadable:
+    "The credential of this call could not be read, so nothing was sent; the log of the service says why.",
 } as const;
 
 /** Kinds of failures, as lists filter by them. */
@@ -149,6 +173,13 @@ const KIND_OF_FAULT: Readonly<Record<keyof typeof SENTENCES, Exclude<ErrorKind, 
   altered: "other",
   unsignable: "other",
   interrupted: "interrupted",
+  credential_deleted: "not_allowed",
+  credential_disabled: "not_allowed",
+  credential_expired: "not_allowed",
+  credential_bounds: "not_allowed",
+  credential_key: "not_allowed",
+  credential_plain: "not_allowed",
+  credential_unreadable: "other",
 };
 
 /** By its sentence, which is all that is stored of a fault. */

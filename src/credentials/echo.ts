@@ -1,9 +1,6 @@
 /** In place of what an answer has of a secret. It is a mask like any other, so that nothing masks it again. */
 export const ECHO_MASK = "••••";
 
-/** In place of a body that can't be searched. */
-export const WITHHELD = "withheld: it may contain the credential";
-
 /** What an answer may not show, found in every form in which targets write back what they were sent. */
 export class Echo {
   readonly #needles: readonly Needle[];

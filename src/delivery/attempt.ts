@@ -11,7 +11,8 @@ import type { NotStartedReason } from "../core/settle.ts";
 import { attemptMs, type Fault, isLeaseTooShort, mayUseKept } from "../core/outcome.ts";
 import { type HashOf, matchesApproval } from "../core/dedupe.ts";
 import type { Clock } from "../core/clock.ts";
-import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
+import type { AttemptCredential, CredentialUse } from "../credentials/use.ts";
+import type { OutboundRequest, Route, Sender } from "../outbound/deadline.ts";
 import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
 import type { Attempt } from "./runs.ts";
 import type { Settlement } from "./settlement.ts";
@@ -70,6 +71,7 @@ interface AttemptDeps {
   readonly clock: Clock;
   readonly requestOf: (action: Action, now: Date) => Promise<OutboundRequest>;
   readonly settlement: Pick<Settlement, "settle" | "unclaim" | "withhold" | "extendLease">;
+  readonly credentials: Pick<CredentialUse, "forAttempt">;
   /** What the rules of its account say of an action. */
   readonly judgeAtSend: Judge["judgeAtSend"];
   readonly hashOf: HashOf;
@@ -133,17 +135,34 @@ export function createAttempt(deps: AttemptDeps): Attempt<Action> {
     const timeoutMs = attemptMs(action, clock.now(), wantedMs);
     if (timeoutMs === 0) return giveBack("late");
     const startedMs = clock.monotonicMs();
+    const credential = deps.credentials.forAttempt(action);
+    const stopped: { by?: StoreUnavailable } = {};
+    const complete = (of: AttemptCredential) => async (route: Route) => {
+      const completed = await of.complete(request, route).catch((error: unknown) => {
+        if (!(error instanceof StoreUnavailable)) throw error;
+        stopped.by = error;
+        return null;
+      });
+      if (completed === null) return { kind: "stopped" } as const;
+      return typeof completed === "string" ? ({ kind: "not_sent", fault: completed } as const) : completed;
+    };
     const outcome = await sender.send(request, {
       timeoutMs,
       stop,
       // Resolving and connecting may take seconds.
       mayBegin: () => (hindered = hindrance()) === null,
       keepFor: mayUseKept(action) ? action.accountId : null,
+      ...(credential !== null && { complete: complete(credential) }),
     });
     const durationMs = Math.round(clock.monotonicMs() - startedMs);
-    if (outcome.kind === "stopped") return giveBack(hindered ?? "stopping");
+    if (outcome.kind === "stopped") {
+      await giveBack(stopped.by === undefined ? (hindered ?? "stopping") : "store_away");
+      if (stopped.by !== undefined) throw stopped.by;
+      return;
+    }
     releaseSlot();
     await settlement.settle(action, { outcome, durationMs, timeoutMs });
+    await credential?.answered();
   };
 }
 

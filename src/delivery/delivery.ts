@@ -35,6 +35,7 @@ import {
 import { createMessage } from "./channels.ts";
 import { createCallback, createMail } from "./deliver.ts";
 import type { KnownChannels } from "../core/channel.ts";
+import type { CredentialUse } from "../credentials/use.ts";
 import { createNotificationScheduler } from "./notifications.ts";
 import { Scheduler } from "./scheduler.ts";
 import type { Judge } from "../core/judge.ts";
@@ -56,6 +57,8 @@ interface DeliveryNeeds {
   readonly paused: ActivePauses;
   readonly rules: Judge;
   readonly grants: { reload(): Promise<void> };
+  readonly credentials: { reload(): Promise<void> };
+  readonly credentialUse: Pick<CredentialUse, "forAttempt">;
   /** Path of an action's receipt page. */
   readonly receiptPath: (actionId: string) => string;
 }
@@ -71,7 +74,7 @@ export type Delivery = ReturnType<typeof createDelivery>;
 export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
   const { clock, ids, log, metrics, config, store, bus } = app;
   const { secrets, sender, mailer, node, signingSecrets, recipients, historyOf, enqueue } = needs;
-  const { hosts, channels, paused, rules, grants, receiptPath } = needs;
+  const { hosts, channels, paused, rules, grants, credentials, credentialUse, receiptPath } = needs;
   const { attemptTimeoutMs, baseUrl } = config;
   const { actions, outbox } = store;
   const userAgent = `Outgate/${VERSION}`;
@@ -113,7 +116,8 @@ export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
     dueOf: dueAction,
     isPaused: paused.isPaused,
     // Before anything is claimed: how it is sent, and whom its next change tells.
-    prepare: async () => void (await Promise.all([hosts.reload(), channels.reload(), rules.reload(), grants.reload()])),
+    prepare: async () =>
+      void (await Promise.all([hosts, channels, rules, grants, credentials].map((known) => known.reload()))),
     limitsOf: hosts.limitsOf,
     timeoutOf: hosts.timeoutOf,
     attempt: createAttempt({
@@ -124,6 +128,7 @@ export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
       settlement,
       hashOf,
       retrySettingsOf,
+      credentials: credentialUse,
       judgeAtSend: (action, now) => rules.judgeAtSend(action, now),
       isPaused: paused.isPaused,
       attemptTimeoutMs,

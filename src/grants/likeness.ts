@@ -32,12 +32,15 @@ export function likenessOf(request: ActionRequest, vary: readonly string[]): str
     timeoutMs = null,
     backoff = null,
     giveUpOn = null,
+    credential = null,
   } = extras;
   const repeating = [timeoutMs, onUnknown, retries, backoff, giveUpOn];
   const sending = [delaySeconds === null ? runAt : null, delaySeconds, ...repeating, unknownExtras(extras)];
   const scheme = url.slice(0, url.indexOf(":")).toLowerCase();
   const sent = [method, scheme, hostname, host, path, query, sorted, bodyKind, contentTypeOf(request), body];
-  return JSON.stringify([...sent, callback, ...sending]);
+  // Not at all without one, so that grants of earlier versions stay alike.
+  const by = credential === null ? [] : [{ credential: credential.id }];
+  return JSON.stringify([...sent, callback, ...sending, ...by]);
 }
 
 /** The value of a member that may differ, as it is written; null: there is none, or it is no plain value. */

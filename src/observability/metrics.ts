@@ -55,6 +55,10 @@ export class Metrics {
     this.#counters.decisions.inc({ operation });
   }
 
+  credentialEchoed(count: number): void {
+    this.#counters.credentialEchoes.inc(count);
+  }
+
   rescued(count: number): void {
     this.#counters.rescued.inc(count);
   }
@@ -172,6 +176,11 @@ function createDeliveryCounters(counter: ReturnType<typeof counterIn>) {
       "Attempts of callbacks, mails and messages to channels, by what came next.",
       ["kind", "next"],
       notified,
+    ),
+    credentialEchoes: counter(
+      "outgate_credential_echoes_total",
+      "Credentials masked in answers of targets that had sent them back.",
+      [],
     ),
     rescued: counter("outgate_rescued_total", "Actions taken over from a process that died.", []),
     fenced: counter("outgate_fenced_total", "Results dropped because another change came first.", []),

@@ -1,5 +1,6 @@
 import type { HttpMethod } from "../core/action.ts";
-import type { Outcome } from "../core/outcome.ts";
+import type { Address } from "../core/addresses.ts";
+import type { NotSent, Outcome } from "../core/outcome.ts";
 import { DEADLINE_LATE_MS, DEADLINE_TURN_MS, DEADLINE_TURNS, DEADLINE_TURNS_LATE } from "../core/limits.ts";
 
 /** Why we ended an attempt early; null while we did not. */
@@ -75,6 +76,26 @@ export interface OutboundRequest {
   readonly body: string | Uint8Array<ArrayBuffer> | null;
 }
 
+/** How a request is about to leave. */
+export interface Route {
+  readonly isHttps: boolean;
+  /** It was checked, and has answered. */
+  readonly address: Address;
+}
+
+/** What an answer may not show. */
+export interface AnswerMask {
+  mask(text: string): string;
+  /** Null: it can't be told what is in it, so that it is withheld. */
+  maskBody(bytes: Uint8Array, isCut: boolean, headers: Pick<Headers, "get">): string | null;
+}
+
+/** The whole request, of which the sender knew only a part, and what its answer may not show. */
+export interface Completed {
+  readonly headers: OutboundRequest["headers"];
+  readonly mask: AnswerMask;
+}
+
 export interface SendLimits {
   /** One deadline for resolving, finding an address that accepts, connecting, TLS, sending and reading the whole answer. */
   readonly timeoutMs: number;
@@ -85,6 +106,8 @@ export interface SendLimits {
    * False: nothing is sent, and it ends as `stopped`. Asked again before each further address.
    */
   readonly mayBegin?: () => boolean;
+  /** Completes the request, right before `mayBegin` is asked; or says why it is not sent. Nothing else sees what it adds. */
+  readonly complete?: (route: Route) => Promise<Completed | NotSent | Stopped>;
   /**
    * The account on whose open connections it may go if it is a POST or PATCH, leaving its own open after it. Null or
    * omitted: it has a connection of its own.

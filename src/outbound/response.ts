@@ -2,7 +2,7 @@ import { scanJson } from "../core/json.ts";
 import { KEPT_CONNECTION_IDLE_MS, RESPONSE_BODY_BYTES_MAX } from "../core/limits.ts";
 import type { NotSent, Outcome, Unknown } from "../core/outcome.ts";
 import { tlsFailureOf } from "../core/tls.ts";
-import type { EarlyEnd } from "./deadline.ts";
+import type { AnswerMask, EarlyEnd } from "./deadline.ts";
 
 /** What arrived of a response body, without decoding any `Content-Encoding`. */
 interface ReadBody {
@@ -64,6 +64,21 @@ export function responseJson(bytes: Uint8Array, truncated: boolean): string | nu
   if (text === null) return JSON.stringify({ encoding: "base64", data: Buffer.from(bytes).toString("base64") });
   return !truncated && isJson(bytes, text) ? text : JSON.stringify(text);
 }
+
+/** The same without what may not be shown. */
+export function maskedJson(
+  bytes: Uint8Array,
+  truncated: boolean,
+  headers: Pick<Headers, "get">,
+  mask: AnswerMask,
+): string | null {
+  if (bytes.byteLength === 0) return null;
+  const text = mask.maskBody(bytes, truncated, headers);
+  return text === null ? JSON.stringify(WITHHELD) : responseJson(Buffer.from(text), truncated);
+}
+
+/** In place of a body that can't be searched for a credential. */
+const WITHHELD = "withheld: it may contain the credential";
 
 /** Null when it is not UTF-8. An incomplete last character of a truncated text is left out. */
 function textOf(bytes: Uint8Array, truncated: boolean): string | null {

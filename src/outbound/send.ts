@@ -3,6 +3,7 @@ import type { Answered, NotSent, Outcome, Unknown } from "../core/outcome.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { type ConnectionState, Connections, poolOf } from "./connections.ts";
 import {
+  type AnswerMask,
   type OutboundRequest,
   type Sender,
   type SendLimits,
@@ -14,6 +15,7 @@ import { type Address, urlHostOf } from "../core/addresses.ts";
 import { addressesOf, ConnectionProbe } from "./resolve.ts";
 import {
   isUnconnected,
+  maskedJson,
   outcomeOf,
   REFUSED,
   UNREACHABLE,
@@ -53,7 +55,7 @@ export function createSender(policy: TargetPolicy, options: SenderOptions = {}):
   const sendOnce = async (
     request: OutboundRequest,
     deadline: Deadline,
-    { keepFor = null, mayBegin = () => true }: Pick<SendLimits, "keepFor" | "mayBegin">,
+    { keepFor = null, mayBegin = () => true, complete }: Pick<SendLimits, "keepFor" | "mayBegin" | "complete">,
   ): Promise<Outcome | Stopped> => {
     if (deadline.endedBy() === "interrupted") return STOPPED;
     const target = parseTarget(request.url);
@@ -77,11 +79,17 @@ export function createSender(policy: TargetPolicy, options: SenderOptions = {}):
       // No connection carried the request yet: nothing has left.
       if (deadline.endedBy() === "interrupted") return STOPPED;
       if (deadline.endedBy() === "timed_out") return UNREACHABLE;
+      const completed =
+        isSilent || complete === undefined ? null : await complete({ isHttps: target.isHttps, address });
+      if (completed !== null && "kind" in completed) return completed;
+      if (completed !== null && deadline.endedBy() === "interrupted") return STOPPED;
       if (!isSilent && !mayBegin()) return STOPPED;
       const callOnce = async () => {
         const connection = connections.take(pool);
-        const init = initOf(request, target, { ca, signal: deadline.signal, isKept: connection.pool !== null });
-        const called = await call(() => connection.session.fetch(urlAt(target, address), init), deadline);
+        const whole = completed === null ? request : { ...request, headers: completed.headers };
+        const init = initOf(whole, target, { ca, signal: deadline.signal, isKept: connection.pool !== null });
+        const send = () => connection.session.fetch(urlAt(target, address), init);
+        const called = await call(send, deadline, completed?.mask ?? null);
         connections.release(connection, called.state);
         return called.outcome;
       };
@@ -142,7 +150,7 @@ interface Called {
   readonly state: ConnectionState;
 }
 
-async function call(fetchOnce: () => Promise<Response>, deadline: Deadline): Promise<Called> {
+async function call(fetchOnce: () => Promise<Response>, deadline: Deadline, mask: AnswerMask | null): Promise<Called> {
   let response: Response;
   try {
     response = await fetchOnce();
@@ -151,11 +159,11 @@ async function call(fetchOnce: () => Promise<Response>, deadline: Deadline): Pro
     const isOurs = deadline.endedBy() !== null || outcome.kind === "not_sent";
     return { outcome, state: isOurs ? "unfit" : "lost" };
   }
-  return answerOf(response, deadline);
+  return answerOf(response, deadline, mask);
 }
 
-/** From here on the outcome is `answered`, whatever happens to the body. */
-async function answerOf(response: Response, deadline: Deadline): Promise<Called> {
+/** From here on the outcome is `answered`, whatever happens to the body. What may not be shown is masked before anything is cut. */
+async function answerOf(response: Response, deadline: Deadline, mask: AnswerMask | null): Promise<Called> {
   const { status, headers } = response;
   if (status < 200 || status > 599) {
     await closeBody(response.body);
@@ -163,15 +171,16 @@ async function answerOf(response: Response, deadline: Deadline): Promise<Called>
   }
   const { bytes, truncated, isBroken } = await readBody(response.body);
   const broken = deadline.endedBy() === "timed_out" ? "timed_out" : "closed";
+  const shown = <Text extends string | null>(text: Text) => (mask === null || text === null ? text : mask.mask(text));
   const outcome: Answered = {
     kind: "answered",
     code: status,
-    body: responseJson(bytes, truncated),
-    headers: keptHeaders(headers),
+    body: mask === null ? responseJson(bytes, truncated) : maskedJson(bytes, truncated, headers, mask),
+    headers: keptHeaders([...headers].map(([name, value]) => [shown(name), shown(value)])),
     truncated,
     brokenBy: isBroken ? broken : null,
-    retryAfter: headers.get("retry-after")?.slice(0, RETRY_AFTER_CHARS_MAX) ?? null,
-    location: headers.get("location")?.slice(0, LOCATION_CHARS_MAX) ?? null,
+    retryAfter: shown(headers.get("retry-after"))?.slice(0, RETRY_AFTER_CHARS_MAX) ?? null,
+    location: shown(headers.get("location"))?.slice(0, LOCATION_CHARS_MAX) ?? null,
   };
   return { outcome, state: truncated || saysItCloses(headers) ? "unfit" : "open" };
 }

@@ -41,8 +41,8 @@ export function resendRoutes(
   const createCopy = async ({ caller }: Person, copy: Action, form: Form): Promise<string> => {
     const input = createInputOf(copy, clock.now());
     try {
-      const { request } = checkCreate({ ...input, idempotencyKey: idempotencyKeyIn(form) });
-      const { action } = await actionService.create(caller, request, { copyOf: copy });
+      const { request, credential } = checkCreate({ ...input, idempotencyKey: idempotencyKeyIn(form) });
+      const { action } = await actionService.create(caller, request, { copyOf: copy, credential });
       return actionPath(action.id);
     } catch (error) {
       if (!(error instanceof DomainError) || error.issues.length === 0) throw error;

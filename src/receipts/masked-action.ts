@@ -135,6 +135,9 @@ const maskKnownExtras = masksBy<Extras>({
   giveUpOn: AS_IS,
   runAt: AS_IS,
   delaySeconds: AS_IS,
+  // Nothing of the secret itself in public.
+  credential: ({ hint, ...credential }, { viewer }) =>
+    viewer === "public" || hint === undefined ? credential : { ...credential, hint },
 });
 
 /** The action masked for a viewer: every text that a caller or a target wrote. `see` calls it; nothing else has to. */

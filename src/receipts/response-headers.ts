@@ -10,13 +10,13 @@ export type ResponseHeader = readonly [name: string, value: string];
  * The headers of a response as JSON text of pairs, bounded in number and bytes; null: none. Values of headers that are not
  * listed here are never stored: they may be cookies or credentials, and what isn't stored needs no sealing.
  */
-export function keptHeaders(headers: Headers): string | null {
+export function keptHeaders(headers: Iterable<ResponseHeader>): string | null {
   const kept: ResponseHeader[] = [];
   let bytes = 0;
-  const retryAfter = headers.get(RETRY_AFTER);
+  const all = [...headers];
   // First, so that it is kept whatever else there is: nobody is to be called before it.
-  const others = [...headers].filter(([name]) => name !== RETRY_AFTER);
-  for (const [name, value] of retryAfter === null ? others : [[RETRY_AFTER, retryAfter] as const, ...others]) {
+  const [first, others] = [all.filter(([name]) => name === RETRY_AFTER), all.filter(([name]) => name !== RETRY_AFTER)];
+  for (const [name, value] of [...first, ...others]) {
     const pair = [name, isKept(name) ? cut(value) : MASK] as const;
     bytes += Buffer.byteLength(name) + Buffer.byteLength(pair[1]);
     if (kept.length >= RESPONSE_HEADERS_MAX || bytes > RESPONSE_HEADERS_BYTES_MAX) break;

@@ -59,6 +59,7 @@ export function actionJson(action: SeenAction, options: ViewOptions): string {
     `,"callback":${json(action.callback)},"idempotency_key":${json(action.idempotencyKey)}` +
     descriptionMembers(action) +
     timingMembers(action) +
+    credentialMember(action) +
     unknownMembers(action) +
     (action.onUnknown === "stop" ? `,"on_unknown":"stop"` : "") +
     retriesRemaining(action) +
@@ -108,6 +109,13 @@ function timingMembers({ extras, expiresAt }: Action): string {
   };
   const text = JSON.stringify(members);
   return text === "{}" ? "" : `,${text.slice(1, -1)}`;
+}
+
+/** By its name and kind: with what it is made, and nothing of the secret. */
+function credentialMember({ extras: { credential } }: Action): string {
+  if (credential === undefined) return "";
+  const { name, kind } = credential;
+  return `,"credential":${JSON.stringify({ name, kind })}`;
 }
 
 /** What another version stored with it. */

@@ -12,6 +12,7 @@ describe("a create that is accepted", () => {
     expect(check(`{${URL}}`)).toEqual({
       sync: false,
       reason: null,
+      credential: null,
       request: {
         url: "https://api.example.com:8443/orders",
         hostname: "api.example.com",

@@ -37,6 +37,7 @@ const ACTION: readonly Row[] = [
   ["approved_at", "string", true, true, DATE],
   ["approved_by", "string", true, true],
   ["policy", "object", false, false],
+  ["credential", "object", false, false],
   ["callback", "string", true, true, URI],
   ["idempotency_key", "string", true, true],
   ["retries_remaining", "integer", false, false, { minimum: 0 }],
@@ -105,6 +106,7 @@ const CREATE: readonly Row[] = [
   ["metadata", "object", false, false, { maxProperties: 20 }],
   ...RULES,
   ["delay_seconds", "integer", false, false, { minimum: 1, maximum: 31_536_000 }],
+  ["credential", "string", false, false, { pattern: "^[a-z0-9][a-z0-9_.-]{0,62}$" }],
 ];
 
 /** Spec "Errors". */

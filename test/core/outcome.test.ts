@@ -33,6 +33,20 @@ const SENTENCES: Readonly<Record<Fault, string>> = {
   altered: "The request was altered after it was created or approved, so it was not sent.",
   unsignable: "The call could not be signed, so it was not sent; the log of the service says why.",
   interrupted: "The attempt was interrupted; the target may have received it.",
+  credential_deleted:
+    "The credential of this call was deleted, so nothing was sent: ask an owner of the account, and request the call with another one.",
+  credential_disabled:
+    "The credential of this call is disabled, so nothing was sent: ask an owner of the account to enable it, then retry.",
+  credential_expired:
+    "The credential of this call has expired, so nothing was sent: ask an owner of the account to renew it, then retry.",
+  credential_bounds:
+    "The call lies outside of where its credential may go now, so nothing was sent: ask an owner of the account.",
+  credential_key:
+    "The key that requested this call may no longer use its credential, so nothing was sent: ask an owner of the account.",
+  credential_plain:
+    "A credential goes without TLS only to loopback and private addresses, so nothing was sent: use HTTPS.",
+  credential_unreadable:
+    "The credential of this call could not be read, so nothing was sent; the log of the service says why.",
 };
 
 // Safe: the keys of a literal whose type has exactly these.
@@ -72,7 +86,7 @@ describe("the sentence", () => {
     expect(sentenceOf({ kind: "unknown", fault: "timed_out" }, timeoutMs)).toBe(sentence);
   });
 
-  test("is one of the seventeen of the documents, or of what was altered or can't be signed, and holds neither an address nor anything that the target said", () => {
+  test("is one of the seventeen of the documents, or of what was altered, can't be signed or lost its credential, and holds neither an address nor anything that the target said", () => {
     const outcomes: readonly Outcome[] = [
       ...FAULTS.map((fault): Outcome => ({ kind: "unknown", fault })),
       ANSWERED,
@@ -81,7 +95,7 @@ describe("the sentence", () => {
     const sentences = outcomes.map((outcome) => sentenceOf(outcome, 30_000));
     // The two of the address are one sentence, the second with the setting's name behind it.
     const kinds = new Set(sentences.map((sentence) => sentence.replace(" (see ALLOWED_PRIVATE_TARGETS)", "")));
-    expect(kinds.size).toBe(19);
+    expect(kinds.size).toBe(26);
     for (const sentence of sentences) expect(sentence).not.toMatch(/\d+\.\d+|::|:\/\/|secret/);
   });
 });

@@ -19,6 +19,7 @@ import {
   REASON,
   requestTo,
   sentText,
+  VAULTED,
 } from "./canaries.ts";
 import { signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
@@ -42,6 +43,7 @@ const ALL: readonly Part[] = [
   "field",
   "answer",
   "location",
+  "credential",
   "dropped",
 ];
 
@@ -254,6 +256,15 @@ async function openServer(part: BodyPart) {
   };
   for (const kind of ["slack", "webhook"])
     await as("owner", "POST", "/v1/channels", JSON.stringify({ name: kind, kind, url: `${chats.url}${kind}` }));
+  const { keyId } = await app.authenticate(`Bearer ${KEYS.agent}`);
+  const vault = {
+    name: "vault",
+    kind: "header",
+    header: "X-Vault",
+    secret: VAULTED,
+    hosts: [new URL(target.url).host],
+  };
+  await as("owner", "POST", "/v1/credentials", JSON.stringify({ ...vault, keys: [keyId] }));
   const listen = (role: Role) => Listener.open(`${app.url}/v1/events`, { authorization: `Bearer ${KEYS[role]}` });
   const [owner, approver, agent, reader] = await Promise.all(
     (["owner", "approver", "agent", "reader"] as const).map(listen),
@@ -379,7 +390,7 @@ describe.each([...BODY_PARTS].toReversed())("thirty and more secrets, planted th
     const [received] = server.target.received;
     const body = sentText(part, received?.body ?? "");
     const sent = `${received?.path} ${body} ${JSON.stringify([...(received?.headers ?? [])])}`;
-    const request = canaries.filter((canary) => ["header", "url", part].includes(canary.part));
+    const request = canaries.filter((canary) => ["header", "url", "credential", part].includes(canary.part));
     expect(request.filter(({ secret }) => !sent.includes(secret)).map(({ name }) => name)).toEqual([]);
   });
 

@@ -21,6 +21,7 @@ export type Part =
   | "field"
   | "answer"
   | "location"
+  | "credential"
   | "dropped";
 
 /** A secret that is planted, and looked for wherever something is shown. */
@@ -230,6 +231,9 @@ const LOCATION =
 
 const SET_COOKIE = `session=${plant("dropped", "Set-Cookie")}; HttpOnly`;
 
+/** A credential that the call is made with: nobody sees it, also where the target sends it back. */
+export const VAULTED = plant("credential", "the secret of a credential");
+
 /** The members of a create that have values of their own in `requestTo`. */
 const OWN: ReadonlySet<string> = new Set([
   "url",
@@ -243,6 +247,7 @@ const OWN: ReadonlySet<string> = new Set([
   "title",
   "metadata",
   "reason",
+  "credential",
   ...BODY_PARTS,
 ]);
 
@@ -274,14 +279,16 @@ export const CANARIES: readonly Canary[] = all;
 /** A create with everything in it. JSON text. */
 export function requestTo(target: string, hooks: string, part: BodyPart): string {
   return (
-    `{"url":"${target}orders/${URL_PATH}${URL_QUERY}","method":"PUT","retries":1,"approve":true,"reason":${JSON.stringify(ASKED)}` +
+    `{"url":"${target}orders/${URL_PATH}${URL_QUERY}","method":"PUT","credential":"vault","retries":1,"approve":true,"reason":${JSON.stringify(ASKED)}` +
     `,"notify":{"email":"boss@example.com"},"callback":"${hooks}done${CALLBACK_QUERY}","headers":${JSON.stringify(HEADERS)}` +
     `,"title":${JSON.stringify(TITLE)},"metadata":${JSON.stringify(METADATA)},"${part}":${BODIES[part]}${FIELDS.join("")}}`
   );
 }
 
-/** What the target answers. */
-export function answerOfTarget(): Response {
-  const headers = { location: LOCATION, "set-cookie": SET_COOKIE, "content-type": "application/json" };
-  return new Response(ANSWER, { status: 302, headers });
+/** What the target answers. It sends the credential back. */
+export function answerOfTarget({ headers: sent }: { readonly headers: Headers }): Response {
+  const secret = sent.get("x-vault") ?? "";
+  const headers = { location: LOCATION, "set-cookie": SET_COOKIE, "content-type": "application/json", etag: secret };
+  const echo = JSON.stringify({ plain: secret, base64: Buffer.from(secret).toString("base64") }).slice(1);
+  return new Response(`${ANSWER.slice(0, -1)},${echo}`, { status: 302, headers });
 }

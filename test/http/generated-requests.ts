@@ -32,6 +32,7 @@ function idOf({ path }: Operation): fc.Arbitrary<string> {
     "/v1/pauses": "pause",
     "/v1/rules": "rule",
     "/v1/grants": "grant",
+    "/v1/credentials": "credential",
     "/v1/channels": "channel",
     "/v1/accounts": "account",
     "/v1/people": "person",
@@ -39,7 +40,7 @@ function idOf({ path }: Operation): fc.Arbitrary<string> {
     "/v1/bulk": "bulk",
   } as const;
   const kind = Object.entries(kinds).find(([start]) => path.startsWith(start))?.[1] ?? "action";
-  return known(kind).map((token) => path.replace("{id}", token));
+  return known(kind).map((token) => path.replace("{id}", token).replace("{name}", token));
 }
 
 /** `isWhole`: with optional parameters, or with the required ones alone. */
@@ -59,7 +60,9 @@ function queryOf(operation: Operation, isWhole = true): fc.Arbitrary<string> {
 
 /** What the fields of a create must not say together. */
 function reconciled(value: unknown): unknown {
-  const { approve, run_at: runAt, delay_seconds: delay, expires_at: expiresAt, backoff, ...others } = at(value);
+  const { approve, run_at: runAt, delay_seconds: delay, expires_at: expiresAt, backoff, ...all } = at(value);
+  // A made-up name is that of no credential.
+  const { credential: _name, ...others } = all;
   const bodies = Object.entries(others).filter(([name]) => BODIES.has(name));
   const rest = Object.fromEntries(Object.entries(others).filter(([name]) => !BODIES.has(name)));
   const isSync = rest["sync"] === true;
@@ -126,6 +129,11 @@ function maybeKnown({ id }: Operation, fits: fc.Arbitrary<unknown>): fc.Arbitrar
   // A job that changes nothing: changes are counted by their own operations.
   if (id === "startBulk") return fits.map((body) => ({ ...at(body), filter: { title: "no action has this title" } }));
   // What was made up is no expression, path or zone, and a rule that holds or refuses would decide on the other requests.
+  // What was made up is neither a host nor a header.
+  if (id === "createCredential") return fits.map((body) => ({ ...KNOWN_CREDENTIAL, name: at(body)["name"] }));
+  if (id === "changeCredential") {
+    return fc.constantFrom({ enabled: false }, { paths: ["/v1"] }, { unset: ["paths"] }, { secret: "another-secret" });
+  }
   if (id === "createRule") return fits.map(aboutNobody);
   if (id === "changeRule") return fits.map((body) => ({ ...aboutNobody(body), unset: ["message"] }));
   if (id === "replaceRules") {
@@ -158,6 +166,8 @@ const KNOWN_CONDITIONS: Readonly<Record<string, unknown>> = {
   path: "/v1/users/*/keys",
   between: { from: "18:00", to: "08:00", timezone: "Europe/Berlin" },
 };
+
+const KNOWN_CREDENTIAL = { kind: "bearer", secret: "made-up-secret", hosts: ["api.example.com"] } as const;
 
 /** A person of the account, and a host for callbacks, that no request removes. */
 export const KNOWN_PERSON = "known@example.com";

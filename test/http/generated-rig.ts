@@ -52,6 +52,7 @@ export class Rig {
   rules: readonly string[] = [];
   readonly grants: string[] = [];
   readonly channels: string[] = ["chn_none"];
+  readonly credentials: string[] = ["none"];
   readonly invitations: string[] = [];
   readonly bulk: string[] = [];
   /** Joined before the first request; some are removed by one. */
@@ -176,13 +177,14 @@ export class Rig {
 
   #filled(path: string): string {
     return path.replace(
-      /\{(action|account|key|pause|rule|grant|channel|person|invitation|bulk|receipt) (\d+)\}/,
+      /\{(action|account|key|pause|rule|grant|credential|channel|person|invitation|bulk|receipt) (\d+)\}/,
       (_token, what: string, index: string) => {
         const account = [this.app.engine.owner.accountId];
         const named: Readonly<Record<string, readonly string[]>> = {
           key: this.keys,
           pause: this.pauses,
           grant: this.grants,
+          credential: this.credentials,
           rule: this.rules.length === 0 ? ["rul_none"] : this.rules,
           channel: this.channels,
           person: this.people,
@@ -206,6 +208,7 @@ export class Rig {
         .split(/[?#]/)[0]
         ?.replace(/(act|key|pau|grt|rul|chn|acc|usr|per|inv|blk)_[\w-]+/, "{id}")
         .replace(/^\/r\/\w+/, "/r/{token}")
+        .replace(/^\/v1\/credentials\/.+/, "/v1/credentials/{name}")
         .replace(/^\/v1\/hosts\/.+/, "/v1/hosts/{host}")
         .replace(/(.)\/$/, "$1") ?? "";
     this.succeeded.add(`${method} ${route}`);
@@ -223,6 +226,10 @@ export class Rig {
       return;
     }
     const { id }: { id: string } = JSON.parse(text);
+    if (route === "/v1/credentials") {
+      this.credentials.push((JSON.parse(text) as { name: string }).name);
+      return;
+    }
     if (route === "/v1/rules") {
       this.rules = [...this.rules, id];
       return;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { OPERATIONS, type Operation } from "../support/operations.ts";
-import { aBulkJob, anApiKey, anAuditEntry } from "../support/factory.ts";
+import { aBulkJob, aCredential, anApiKey, anAuditEntry } from "../support/factory.ts";
 import { broken } from "../support/promised.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
@@ -35,6 +35,8 @@ beforeAll(async () => {
   await engine.store.accounts.addKey(key);
   const job = aBulkJob({ accountId: engine.owner.accountId });
   await engine.store.bulk.add(job, [], anAuditEntry({ kind: "bulk_started" }));
+  const credential = aCredential({ accountId: engine.owner.accountId });
+  await engine.store.credentials.add(credential, anAuditEntry({ kind: "credential_added" }));
   ids = { action: (await engine.create({ approve: true })).id, key: key.id, bulk: job.id };
 });
 
@@ -45,6 +47,7 @@ const at = (path: string) =>
     .replace("/v1/keys/{id}", `/v1/keys/${ids.key}`)
     .replace("/v1/bulk/{id}", `/v1/bulk/${ids.bulk}`)
     .replace("{id}", ids.action)
+    .replace("{name}", "stripe-live")
     .replace("/r/{token}", () => app.engine.receiptUrl(ids.action));
 
 const query = ({ id }: Operation) => (id === "getSigningSecret" ? "?origin=https://a.example" : "");

@@ -5,6 +5,7 @@ import { type Role, ROLES } from "../../src/core/roles.ts";
 import { approve } from "../../src/core/changes.ts";
 import {
   aBulkJob,
+  aCredential,
   aChannel,
   aCreation,
   aDecision,
@@ -62,6 +63,11 @@ const MAY: Readonly<Record<string, readonly Role[]>> = {
   putDefaults: ["owner"],
   listGrants: ["owner", "approver"],
   endGrant: ["owner", "approver"],
+  listCredentials: ["owner", "approver", "agent", "reader"],
+  createCredential: ["owner"],
+  getCredential: ["owner", "approver", "agent", "reader"],
+  changeCredential: ["owner"],
+  removeCredential: ["owner"],
   listRules: ["owner", "approver", "agent", "reader"],
   createRule: ["owner"],
   replaceRules: ["owner"],
@@ -130,6 +136,8 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
     putDefaults: `{"timeout_ms":5000}`,
     createChannel: `{"name":"ops","kind":"slack","url":"https://hooks.example.com/"}`,
     changeChannel: `{"enabled":false}`,
+    createCredential: `{"name":"c-${role}","kind":"bearer","secret":"0123456789","hosts":["a.example"]}`,
+    changeCredential: `{"enabled":false}`,
     createRule: `{"name":"None","effect":"hold","keys":["key_nobody"]}`,
     replaceRules: `{"rules":[{"name":"None","effect":"hold","keys":["key_nobody"]}]}`,
     dryRunRules: `{"last":10}`,
@@ -159,6 +167,13 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
   if (id === "reorderRules") {
     const ids = (await engine.ruleService.list(engine.owner)).map((rule) => rule.id);
     return { method, path, body: JSON.stringify({ ids: ids.toReversed() }), thing: null };
+  }
+  if (path.startsWith("/v1/credentials/")) {
+    const { accountId } = engine.owner;
+    const { keyId } = await app.authenticate(as("agent").authorization);
+    const credential = aCredential({ accountId, name: `c-${crypto.randomUUID()}`, keys: [keyId ?? ""] });
+    await engine.store.credentials.add(credential, anAuditEntry());
+    return { method, path: path.replace("{name}", credential.name), body: body[id], thing: null };
   }
   if (!path.includes("{id}")) return { method, path: path + query, body: body[id], thing: null };
   if (path.startsWith("/v1/keys/")) {
@@ -238,6 +253,7 @@ async function stateOf(thing: string | null) {
     hosts: await store.hostSettings.list(owner.accountId),
     channels: await store.channels.list(owner.accountId),
     rules: await store.rules.list(owner.accountId),
+    credentials: await store.credentials.list(owner.accountId),
     people: await store.team.members(owner.accountId, 500),
     invitations: await store.team.invitations(owner.accountId, app.engine.clock.now(), 500),
     keys: keys.map((key) => ({ ...key, lastUsedAt: null })),

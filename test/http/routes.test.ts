@@ -39,6 +39,8 @@ const BODIES: Readonly<Record<string, string>> = {
   "POST /v1/bulk": `{"operation":"retry","filter":{"status":["failed"]}}`,
   "POST /v1/approvals": `{"decision":"approve","requests":[{"id":"act_1","run":1,"digest":"x"}]}`,
   "PUT /v1/hosts/{host}": "{}",
+  "POST /v1/credentials": `{"name":"stripe-live","kind":"bearer","secret":"0123456789","hosts":["a.example"]}`,
+  "PATCH /v1/credentials/{name}": `{"enabled":false}`,
   "POST /v1/rules": `{"name":"All","effect":"hold"}`,
   "PUT /v1/rules": `{"rules":[{"name":"All","effect":"hold"}]}`,
   "POST /v1/rules/reorder": `{"ids":["${KNOWN_RULE_ID}"]}`,
@@ -78,7 +80,11 @@ const IDS = {
 
 const withId = (path: string) => {
   const id = Object.entries(IDS).find(([start]) => path.startsWith(start))?.[1] ?? KNOWN_ID;
-  return path.replace("{id}", id).replace("{host}", "a.example").replace("{token}", KNOWN_TOKEN);
+  return path
+    .replace("{id}", id)
+    .replace("{host}", "a.example")
+    .replace("{name}", "stripe-live")
+    .replace("{token}", KNOWN_TOKEN);
 };
 
 describe("the operations table and the routes", () => {

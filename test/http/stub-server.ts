@@ -18,6 +18,7 @@ import type { Caller, Role } from "../../src/core/roles.ts";
 import type { RetrySettings } from "../../src/core/retry-settings.ts";
 import type { ChannelService } from "../../src/channels/service.ts";
 import type { DryRun, DryRunStep } from "../../src/rules/dry-run.ts";
+import type { CredentialService } from "../../src/credentials/service.ts";
 import type { RuleService } from "../../src/rules/service.ts";
 import type { HostService } from "../../src/hosts/service.ts";
 import { NO_HOST_RULES } from "../../src/core/host-settings.ts";
@@ -36,6 +37,7 @@ import {
   aRule,
   aChannel,
   aBulkJob,
+  aCredential,
   ACCOUNT,
   anAction,
   anApiKey,
@@ -112,6 +114,7 @@ export function stubDeps(calls: string[] = []): Stubs {
     },
     hostService: stubHostService(calls),
     ruleService: stubRuleService(calls),
+    credentialService: stubCredentialService(calls),
     grantService: {
       list: () => Promise.resolve([]),
       listNamed: () => Promise.resolve([]),
@@ -298,6 +301,22 @@ const DRY_RUN: DryRun = {
 
 async function* oneDryRun(): AsyncGenerator<DryRunStep> {
   yield DRY_RUN;
+}
+
+function stubCredentialService(calls: string[]): CredentialService {
+  const known = aCredential();
+  const called = (verb: string, name: string) => {
+    calls.push(`${verb} credential ${name}`);
+    if (name !== known.name) throw new DomainError("not_found", "There is no such credential.");
+    return Promise.resolve(known);
+  };
+  return {
+    list: () => Promise.resolve([known]),
+    find: (_caller, name) => called("find", name),
+    add: (_caller, { name }) => called("add", name),
+    change: (_caller, name) => called("change", name),
+    remove: async (_caller, name) => void (await called("remove", name)),
+  };
 }
 
 function stubRuleService(calls: string[]): RuleService {

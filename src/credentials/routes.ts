@@ -1,0 +1,93 @@
+import Type from "typebox";
+import { CredentialName } from "../api/action-schemas.ts";
+import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
+import { jsonOf } from "../http/response.ts";
+import { ChangeCredential, CreateCredential, CredentialJson, CredentialList, serializeCredential } from "./schemas.ts";
+import type { CredentialService } from "./service.ts";
+
+export const CredentialParams = pathParams(Type.Object({ name: CredentialName }), "There is no such credential.");
+
+/** What calls can be made with, of which nobody reads the secret back. */
+export function credentialRoutes({ credentialService }: { readonly credentialService: CredentialService }) {
+  return createApiRoutes()
+    .get(
+      "/v1/credentials",
+      async ({ caller }) =>
+        jsonOf({ data: (await credentialService.list(caller)).map((one) => serializeCredential(one, caller.role)) }),
+      operation({
+        operationId: "listCredentials",
+        permission: "read",
+        tag: "Auth",
+        summary: "List the credentials that calls can be made with",
+        description: "Lists credentials by name, without their secrets.",
+        notes: ["An agent's key sees those that it may use: their names, kinds and bounds."],
+        answers: { 200: { description: "The credentials.", schema: CredentialList } },
+      }),
+    )
+    .post(
+      "/v1/credentials",
+      async ({ caller, body }) =>
+        jsonOf(serializeCredential(await credentialService.add(caller, body), caller.role), 201),
+      bodyOperation({
+        operationId: "createCredential",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Add a credential",
+        description:
+          "Stores a secret, sealed, with where it may go. Calls name it, and Outgate adds it when they are sent.",
+        notes: ["Nobody reads the secret back.", "Agents' keys use it once it lists them."],
+        body: jsonBody(CreateCredential),
+        answers: { 201: { description: "The credential.", schema: CredentialJson } },
+      }),
+    )
+    .get(
+      "/v1/credentials/:name",
+      async ({ caller, params }) =>
+        jsonOf(serializeCredential(await credentialService.find(caller, params.name), caller.role)),
+      operation({
+        operationId: "getCredential",
+        permission: "read",
+        tag: "Auth",
+        summary: "Get a credential",
+        description: "Shows a credential without its secret.",
+        params: CredentialParams,
+        answers: { 200: { description: "The credential.", schema: CredentialJson } },
+      }),
+    )
+    .patch(
+      "/v1/credentials/:name",
+      async ({ caller, params, body }) =>
+        jsonOf(serializeCredential(await credentialService.change(caller, params.name, body), caller.role)),
+      bodyOperation({
+        operationId: "changeCredential",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Replace the secret of a credential, change its bounds, or disable it",
+        description: "Changes what the request names; what is left out stays.",
+        notes: [
+          "A new secret is used by the next send, and needs no new approval. The old one is gone.",
+          "Bounds are checked again at every send.",
+        ],
+        params: CredentialParams,
+        body: jsonBody(ChangeCredential),
+        answers: { 200: { description: "The credential.", schema: CredentialJson } },
+      }),
+    )
+    .delete(
+      "/v1/credentials/:name",
+      async ({ caller, params }) => {
+        await credentialService.remove(caller, params.name);
+        return new Response(null, { status: 204 });
+      },
+      operation({
+        operationId: "removeCredential",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Delete a credential",
+        description: "Deletes a credential with its secret.",
+        notes: ["What waits with it fails when it is to be sent, also if another one gets the same name."],
+        params: CredentialParams,
+        answers: { 204: { description: "The credential is gone.", schema: null } },
+      }),
+    );
+}

@@ -1,0 +1,187 @@
+import { auditOf } from "../core/audit.ts";
+import {
+  type Credential,
+  type CredentialKind,
+  type CredentialPatch,
+  type CredentialStore,
+} from "../core/credential.ts";
+import { DomainError, invalidField, invalidFields, type Issue } from "../core/domain-error.ts";
+import type { AccountStore, SealedPlace } from "../core/account-store.ts";
+import { CREDENTIAL_HINT_FROM_CHARS, CREDENTIALS_MAX, KEYS_LISTED_MAX } from "../core/limits.ts";
+import { expiryIssues } from "../core/key-limits.ts";
+import { authorize, type Caller } from "../core/roles.ts";
+import type { Secrets } from "../crypto/secrets.ts";
+import type { AppContext } from "../runtime/app-context.ts";
+import { type KnownCredentials, mayUse } from "./known.ts";
+import { boundsFrom, type ChangeCredential, type CreateCredential, settingsFrom } from "./schemas.ts";
+import { secretProblem } from "./kinds.ts";
+
+interface CredentialServiceDeps extends Pick<AppContext, "clock" | "ids"> {
+  readonly credentials: CredentialStore;
+  readonly known: Pick<KnownCredentials, "refresh">;
+  readonly accounts: Pick<AccountStore, "keys">;
+  readonly secrets: Pick<Secrets, "seal">;
+}
+
+/** Changes of one credential that race with others are tried so often. */
+const TRIES_MAX = 5;
+
+/** Every use case of credentials: owners write them, nobody reads a secret back. */
+export type CredentialService = ReturnType<typeof createCredentialService>;
+
+export function createCredentialService({ credentials, known, accounts, secrets, clock, ids }: CredentialServiceDeps) {
+  /** What the caller may know, by name. Throws nothing for agents without any. */
+  const list = async (caller: Caller): Promise<readonly Credential[]> => {
+    authorize(caller, "read");
+    const all = await credentials.list(caller.accountId);
+    return caller.role === "agent" ? all.filter((one) => mayUse(caller, one)) : all;
+  };
+
+  const find = async (caller: Caller, name: string): Promise<Credential> => {
+    const found = (await list(caller)).find((one) => one.name === name);
+    if (found === undefined) throw noCredential();
+    return found;
+  };
+
+  /** Of the keys that may use a credential: each must be one of an agent in this account. */
+  const keyIssues = async (accountId: string, given: readonly string[] | undefined): Promise<readonly Issue[]> => {
+    if (given === undefined || given.length === 0) return [];
+    const stored = await accounts.keys(accountId, KEYS_LISTED_MAX);
+    const agents = new Set(stored.filter(({ role }) => role === "agent").map(({ id }) => id));
+    return given.flatMap((id, at) => (agents.has(id) ? [] : [{ field: `keys.${at}`, message: NOT_AN_AGENT }]));
+  };
+
+  const seal = (accountId: string, id: string, kind: CredentialKind, secret: string) => ({
+    // With the account, so that a row that is moved to another one can't be opened there.
+    sealedSecret: secrets.seal(JSON.stringify([accountId, secret]), sealedPlace(id)),
+    // What people see is what they know the secret by; a short one would be half known.
+    hint: kind === "basic" || kind === "hmac" || secret.length < CREDENTIAL_HINT_FROM_CHARS ? null : secret.slice(-4),
+    replacedAt: clock.now(),
+  });
+
+  /** Applies an edit to the credential as it is stored now. */
+  const write = async (
+    caller: Caller,
+    name: string,
+    edit: (credential: Credential) => { readonly patch: CredentialPatch; readonly changed: readonly string[] },
+  ): Promise<Credential> => {
+    for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+      const credential = await find(caller, name);
+      const { patch, changed } = edit(credential);
+      const detail = { name, changed: changed.join(", ") };
+      const audited = { kind: "credential_changed", subject: credential.id, detail } as const;
+      if (await credentials.change(credential, patch, auditOf(caller, audited, clock.now()))) {
+        await known.refresh(caller.accountId);
+        return find(caller, name);
+      }
+    }
+    throw new DomainError("unavailable", "The credential is being changed by others. Try again.");
+  };
+
+  return {
+    list,
+    find,
+
+    /** Throws `validation_error`, also for a name that is taken and beyond `CREDENTIALS_MAX`. */
+    async add(caller: Caller, body: CreateCredential): Promise<Credential> {
+      authorize(caller, "manage");
+      const { accountId, actor: createdBy } = caller;
+      const now = clock.now();
+      const { settings, issues: wrong } = settingsFrom(body);
+      const { bounds, issues: outside } = boundsFrom(body);
+      const expiresAt = body.expires_at === undefined ? null : new Date(body.expires_at);
+      const issues = [
+        ...wrong,
+        ...outside,
+        ...(expiresAt === null ? [] : expiryIssues(expiresAt, now)),
+        ...(await keyIssues(accountId, body.keys)),
+      ];
+      if (issues.length > 0) throw invalidFields(issues);
+      const id = ids.credential();
+      const credential = {
+        id,
+        accountId,
+        name: body.name,
+        settings,
+        hosts: bounds.hosts ?? [],
+        paths: bounds.paths ?? null,
+        methods: bounds.methods ?? null,
+        keys: body.keys ?? [],
+        enabled: body.enabled ?? true,
+        expiresAt,
+        revision: 1,
+        createdAt: now,
+        createdBy,
+        lastUsedAt: null,
+        echoes: [],
+        ...seal(accountId, id, body.kind, body.secret),
+      };
+      const detail = { name: body.name, kind: body.kind, hosts: credential.hosts.join(" ") };
+      const added = await credentials.add(
+        credential,
+        auditOf(caller, { kind: "credential_added", subject: id, detail }, now),
+      );
+      if (added === "taken") throw invalidField("name", `This account has a credential ${body.name} already.`);
+      if (added === "full") {
+        throw new DomainError(
+          "validation_error",
+          `An account has at most ${CREDENTIALS_MAX} credentials. Delete one first.`,
+        );
+      }
+      await known.refresh(accountId);
+      return credential;
+    },
+
+    /** What has been requested with it follows: its next send asks for the secret and the bounds as they are then. Throws `not_found`. */
+    async change(caller: Caller, name: string, body: ChangeCredential): Promise<Credential> {
+      authorize(caller, "manage");
+      const { secret, keys, enabled, expires_at: end, unset = [] } = body;
+      const { bounds, issues: outside } = boundsFrom(body);
+      const expiresAt = end === undefined ? null : new Date(end);
+      const given = Object.keys(body).filter((field) => field !== "unset");
+      const { settings } = await find(caller, name);
+      const problem = secret === undefined ? null : secretProblem(settings.kind, secret);
+      const issues = [
+        ...outside,
+        ...(expiresAt === null ? [] : expiryIssues(expiresAt, clock.now())),
+        ...unset.filter((field) => given.includes(field)).map((field) => ({ field, message: "Is also in unset." })),
+        ...(problem === null ? [] : [{ field: "secret", message: problem }]),
+        ...(await keyIssues(caller.accountId, keys)),
+      ];
+      if (issues.length > 0) throw invalidFields(issues);
+      return write(caller, name, ({ id, accountId }) => ({
+        patch: {
+          ...bounds,
+          ...(unset.includes("paths") && { paths: null }),
+          ...(unset.includes("methods") && { methods: null }),
+          ...(unset.includes("expires_at") && { expiresAt: null }),
+          ...(keys !== undefined && { keys }),
+          ...(enabled !== undefined && { enabled }),
+          ...(expiresAt !== null && { expiresAt }),
+          ...(secret !== undefined && { secret: seal(accountId, id, settings.kind, secret) }),
+        },
+        changed: [...given, ...unset],
+      }));
+    },
+
+    /** Held and pending actions with it fail when they are to be sent. Throws `not_found`. */
+    async remove(caller: Caller, name: string): Promise<void> {
+      authorize(caller, "manage");
+      const { id } = await find(caller, name);
+      const audited = { kind: "credential_removed", subject: id, detail: { name } } as const;
+      if (!(await credentials.remove(caller.accountId, id, auditOf(caller, audited, clock.now()))))
+        throw noCredential();
+      await known.refresh(caller.accountId);
+    },
+  };
+}
+
+/** Where a secret is sealed, and can be opened. */
+export const sealedPlace = (id: string): SealedPlace => ({ table: "credentials", row: id, column: "sealed_secret" });
+
+export function noCredential(): DomainError {
+  return new DomainError("not_found", "There is no such credential.");
+}
+
+const NOT_AN_AGENT =
+  "Is no agent's key of this account. Owners may use every credential, and other keys create nothing.";

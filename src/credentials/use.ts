@@ -1,0 +1,221 @@
+import type { Action, ActionRequest } from "../core/action.ts";
+import { auditOfSystem } from "../core/audit.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Credential, CredentialBounds, CredentialStore, RequestedCredential } from "../core/credential.ts";
+import { DomainError, invalidField } from "../core/domain-error.ts";
+import type { Fault } from "../core/outcome.ts";
+import type { Caller } from "../core/roles.ts";
+import { parseTarget } from "../core/target.ts";
+import { isPrivateAddress, mayGoPlain, type TargetPolicy } from "../config/target-policy.ts";
+import type { Secrets } from "../crypto/secrets.ts";
+import type { Log } from "../observability/log.ts";
+import type { Metrics } from "../observability/metrics.ts";
+import type { OutboundRequest, Route } from "../outbound/deadline.ts";
+import { describeBounds, outOfBounds } from "./bounds.ts";
+import { Echo } from "./echo.ts";
+import { apply, clashingHeader } from "./kinds.ts";
+import { hasExpired, type KnownCredentials, mayUse } from "./known.ts";
+import { sealedPlace } from "./service.ts";
+
+interface CredentialUseDeps {
+  readonly credentials: Pick<CredentialStore, "find" | "use" | "noteEcho">;
+  readonly known: Pick<KnownCredentials, "find" | "of" | "refresh">;
+  readonly secrets: Pick<Secrets, "open">;
+  readonly policy: TargetPolicy;
+  readonly clock: Pick<Clock, "now">;
+  readonly metrics: Pick<Metrics, "credentialEchoed">;
+  readonly log: Pick<Log, "error">;
+}
+
+/** A request as it is sent, and what its answer may not show. */
+interface Opened {
+  readonly headers: OutboundRequest["headers"];
+  readonly mask: Echo;
+}
+
+/** A use that races with changes is tried so often. */
+const TRIES_MAX = 5;
+
+/** How calls are made with credentials: checked when they are requested, and opened in the last step of a send. */
+export type CredentialUse = ReturnType<typeof createCredentialUse>;
+
+export function createCredentialUse(deps: CredentialUseDeps) {
+  const { credentials, known, secrets, policy, clock, metrics, log } = deps;
+  /** Also one that was added on another node a moment ago. Null: there is none that the caller may use. */
+  const usable = async (caller: Caller, name: string): Promise<Credential | null> => {
+    const mine = () => {
+      const found = known.find(caller.accountId, name);
+      return found !== null && mayUse(caller, found) ? found : null;
+    };
+    const found = mine();
+    if (found !== null) return found;
+    await known.refresh(caller.accountId);
+    return mine();
+  };
+
+  /** Why a request can't be made with a credential; null: it can. */
+  const refusal = (credential: Credential, request: ActionRequest): DomainError | null => {
+    const { name, settings } = credential;
+    const header = clashingHeader(settings, request.headers);
+    if (header !== null) {
+      return invalidField(`headers.${header}`, `The credential ${name} sets this header: leave it out.`);
+    }
+    if (!credential.enabled)
+      return forbidden(`The credential ${name} is disabled. Ask an owner of the account to enable it.`);
+    if (hasExpired(credential, clock.now())) {
+      return forbidden(`The credential ${name} has expired. Ask an owner of the account to renew it.`);
+    }
+    const outside = outOfBounds(credential, request);
+    if (outside !== null) {
+      return forbidden(
+        `The credential ${name} may go only to ${describeBounds(credential)}, and not to ${outside.found}. An owner can change its ${outside.bound}: on the page Credentials, by \`outgate credentials\`, or by PATCH /v1/credentials/${name}.`,
+      );
+    }
+    const target = parseTarget(request.url);
+    if (!("refused" in target) && !target.isHttps && !mayGoPlain(policy, target)) {
+      return forbidden(
+        `The credential ${name} goes over http:// only to loopback and to private hosts that this server allows: use https://.`,
+      );
+    }
+    return null;
+  };
+
+  /** Opens the secret as it is now, once its use is noted. */
+  const open = async (action: Action, id: string, request: OutboundRequest): Promise<Opened | Fault> => {
+    const { accountId, host, method, createdBy: actor, keyId: key } = action;
+    for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+      const credential = await credentials.find(accountId, id);
+      if (credential === null) return "credential_deleted";
+      const now = clock.now();
+      const fault = faultOf(credential, action, now);
+      if (fault !== null) return fault;
+      const { name, settings, sealedSecret } = credential;
+      const secret = secretIn(sealedSecret, id, accountId);
+      if (secret === null) return "credential_unreadable";
+      const detail = { via: "system", name, action: action.id, key, host, method };
+      const audit = { at: now, accountId, actor, kind: "credential_used", subject: id, client: "", detail } as const;
+      if (!(await credentials.use(credential, now, audit))) continue;
+      const own = apply(settings, request, secret, now);
+      // What was sent may come back too: a pair in base64 is no form of the password alone.
+      const mask = new Echo([
+        secret,
+        ...own.filter(([, value]) => value.length >= secret.length).map(([, value]) => value),
+      ]);
+      return { headers: [...request.headers, ...own], mask };
+    }
+    return "credential_unreadable";
+  };
+
+  /** Null: it was altered or moved here, or is sealed under another key. */
+  const secretIn = (sealed: string, id: string, accountId: string): string | null => {
+    try {
+      const value: unknown = JSON.parse(secrets.open(sealed, sealedPlace(id)).toString("utf8"));
+      return Array.isArray(value) && value[0] === accountId && typeof value[1] === "string" ? value[1] : null;
+    } catch (error) {
+      // Not its message, which may quote what was opened.
+      log.error("credential.unreadable", { credential: id, error: error instanceof Error ? error.name : "unknown" });
+      return null;
+    }
+  };
+
+  return {
+    /**
+     * A request with the credential that it names, as it is now. Throws `validation_error` for one that its caller may not use, or
+     * that sets a header of the request, and `forbidden` outside of its bounds. Null: it names none.
+     */
+    async withCredential(caller: Caller, request: ActionRequest, name: string | null): Promise<ActionRequest> {
+      if (name === null) return request;
+      const credential = await usable(caller, name);
+      if (credential === null) throw invalidField("credential", unusable(caller, known.of(caller.accountId)));
+      const refused = refusal(credential, request);
+      if (refused !== null) throw refused;
+      return { ...request, extras: { ...request.extras, credential: requestedOf(credential) } };
+    },
+
+    /**
+     * What completes the request of one attempt, in its last step: secret and bounds are those of that moment, also where an
+     * approver saw others. Null: it has no credential.
+     */
+    forAttempt(action: Action): AttemptCredential | null {
+      const { credential: requested } = action.extras;
+      if (requested === undefined) return null;
+      let opened: Opened | null = null;
+      return {
+        async complete(request, { isHttps, address }) {
+          if (!isHttps && !isPrivateAddress(address)) return "credential_plain";
+          if (opened !== null) return opened;
+          const found = await open(action, requested.id, request);
+          if (typeof found !== "string") opened = found;
+          return found;
+        },
+        async answered() {
+          const count = opened?.mask.count ?? 0;
+          if (count === 0) return;
+          metrics.credentialEchoed(count);
+          const { accountId, id, host } = action;
+          const detail = { name: requested.name, host, action: id };
+          const audited = { kind: "credential_echoed", subject: requested.id, detail } as const;
+          await credentials.noteEcho(accountId, requested.id, host, auditOfSystem(accountId, audited, clock.now()));
+        },
+      };
+    },
+  };
+}
+
+/** The credential of one attempt. */
+export interface AttemptCredential {
+  /** The request with it, or why it may not be sent. Notes the use. Rejects where the store is away. */
+  complete(request: OutboundRequest, route: Route): Promise<Opened | Fault>;
+  /** Notes the host if its answer held the secret, which was masked. */
+  answered(): Promise<void>;
+}
+
+/** Why a credential may not be sent with an action now; null: it may. */
+function faultOf(credential: Credential, action: Action, now: Date): Fault | null {
+  if (!credential.enabled) return "credential_disabled";
+  if (hasExpired(credential, now)) return "credential_expired";
+  const { keyId, creator, headers } = action;
+  if (keyId !== "" && creator.role === "agent" && !credential.keys.includes(keyId)) return "credential_key";
+  const isOutside = outOfBounds(credential, action) !== null || clashingHeader(credential.settings, headers) !== null;
+  return isOutside ? "credential_bounds" : null;
+}
+
+/** What an action keeps of it. */
+function requestedOf({ id, name, settings, hint, hosts, paths, methods }: Credential): RequestedCredential {
+  return {
+    id,
+    name,
+    kind: settings.kind,
+    ...(hint !== null && { hint }),
+    hosts: [...hosts],
+    ...(paths !== null && { paths: [...paths] }),
+    ...(methods !== null && { methods: [...methods] }),
+  };
+}
+
+/** Whether bounds are others than those with which an action was requested. */
+export function boundsChanged(
+  requested: Pick<RequestedCredential, keyof CredentialBounds>,
+  now: CredentialBounds,
+): boolean {
+  const text = ({
+    hosts,
+    paths = null,
+    methods = null,
+  }: Partial<Record<keyof CredentialBounds, readonly string[] | null>>) =>
+    JSON.stringify([hosts, paths, methods].map((list) => list?.toSorted() ?? null));
+  return text(requested) !== text(now);
+}
+
+/** The same whether there is none of this name, or it is not for this caller. */
+function unusable({ role, keyId }: Caller, all: readonly Credential[]): string {
+  const own = all.filter((one) => mayUse({ role, keyId }, one)).map(({ name }) => name);
+  const may = own.length === 0 ? "It may use none" : `It may use ${own.join(", ")}`;
+  return role === "agent"
+    ? `This key may use no credential of this name. ${may}. An owner can let it use more: on the page Credentials, or by PATCH /v1/credentials/{name} with keys.`
+    : "This account has no credential of this name. Add it on the page Credentials, or by `outgate credentials add`.";
+}
+
+function forbidden(message: string): DomainError {
+  return new DomainError("forbidden", message);
+}

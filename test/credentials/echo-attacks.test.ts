@@ -1,0 +1,158 @@
+import { describe, expect, test } from "bun:test";
+import { RESPONSE_BODY_BYTES_MAX } from "../../src/core/limits.ts";
+import { KEYS } from "../http/stub-server.ts";
+import type { Received } from "../support/target.ts";
+import { echoes, openCredentials, SECRET } from "./rig.ts";
+
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+
+/** Every place in which the agent could read what came back. */
+async function everything(rig: Awaited<ReturnType<typeof openCredentials>>, id: string): Promise<string> {
+  const read = async (path: string, key: string) => (await rig.call("GET", path, undefined, key)).text;
+  const paths = [
+    `/v1/actions/${id}`,
+    `/v1/actions/${id}/timeline`,
+    `/v1/actions/${id}/attempts`,
+    "/v1/actions",
+    "/v1/actions/export?format=ndjson",
+    "/v1/credentials",
+  ];
+  const texts = await Promise.all([KEYS.agent, KEYS.owner].flatMap((key) => paths.map((path) => read(path, key))));
+  const { engine } = rig.app;
+  const stored = await engine.store.actions.find(engine.owner.accountId, id);
+  return [...texts, JSON.stringify(stored), JSON.stringify(await read("/v1/audit", KEYS.owner))].join("\n");
+}
+
+const TRACES = [
+  SECRET,
+  SECRET.toUpperCase(),
+  SECRET.slice(8, 20),
+  base64(SECRET).slice(4, 20),
+  Buffer.from(SECRET).toString("hex"),
+];
+
+function expectNothing(text: string): void {
+  for (const trace of TRACES) expect(text.toLowerCase()).not.toContain(trace.toLowerCase());
+}
+
+describe("a target that sends back what it got shows nothing of the secret to the agent", () => {
+  test.each<[string, (received: Received) => Response]>([
+    ["as JSON", echoes((text) => JSON.stringify({ headers: { authorization: text } }))],
+    ["in base64", echoes((text) => base64(text))],
+    [
+      "in base64 inside of more",
+      echoes((text) => JSON.stringify({ dump: base64(`GET / HTTP/1.1\nAuthorization: ${text}\n`) })),
+    ],
+    [
+      "in a header",
+      ({ headers }) =>
+        new Response("x", {
+          headers: { location: `/?t=${headers.get("authorization")}`, etag: headers.get("authorization") ?? "" },
+        }),
+    ],
+    ["in the name of a header", () => new Response("x", { headers: { [`x-${SECRET}`]: "1" } })],
+    [
+      "in a redirect",
+      ({ headers }) =>
+        new Response(null, { status: 302, headers: { location: `https://a.example/${headers.get("authorization")}` } }),
+    ],
+    [
+      "in Retry-After",
+      ({ headers }) =>
+        new Response("no", { status: 429, headers: { "retry-after": headers.get("authorization") ?? "" } }),
+    ],
+    ["in an error", echoes((text) => `<html>${text}</html>`, { status: 500 })],
+    ["as a name in JSON", echoes((text) => JSON.stringify({ [text]: 1 }))],
+  ])("%s", async (_what, answer) => {
+    await using rig = await openCredentials(answer);
+    await rig.add();
+    const { json } = await rig.ended(await rig.create());
+    const id = String(json["id"]);
+    expectNothing(await everything(rig, id));
+    const { echoed_by: by } = (await rig.call("GET", "/v1/credentials/stripe-live")).json;
+    expect(by).toEqual([rig.host]);
+    expect((await rig.call("GET", "/v1/audit?kind=credential_echoed")).json["data"]).toHaveLength(1);
+  });
+
+  test("once a host, however often", async () => {
+    await using rig = await openCredentials(echoes((text) => text));
+    await rig.add();
+    for (let times = 0; times < 3; times += 1) {
+      const { json } = await rig.ended(await rig.create());
+      expect(json["response_body"]).toBe("Bearer ••••".replace("Bearer ", ""));
+    }
+    expect((await rig.call("GET", "/v1/audit?kind=credential_echoed")).json["data"]).toHaveLength(1);
+  });
+
+  test("where it is compressed or in another encoding, which is withheld with its headers kept", async () => {
+    const packed = (text: string) => Bun.gzipSync(Buffer.from(text));
+    const answers = [
+      ({ headers }: Received) =>
+        new Response(packed(headers.get("authorization") ?? ""), {
+          headers: { "content-encoding": "gzip", etag: "v7" },
+        }),
+      ({ headers }: Received) => new Response(packed(headers.get("authorization") ?? "")),
+      ({ headers }: Received) => new Response(Buffer.from(headers.get("authorization") ?? "", "utf16le")),
+    ];
+    for (const answer of answers) {
+      await using rig = await openCredentials(answer);
+      await rig.add();
+      const { json } = await rig.ended(await rig.create());
+      expect([json["status"], json["response_code"], json["response_body"]]).toEqual([
+        "completed",
+        200,
+        "withheld: it may contain the credential",
+      ]);
+      expectNothing(await everything(rig, String(json["id"])));
+    }
+  });
+
+  test("where it stands across the end of what is read", async () => {
+    for (const before of [0, 1, 5, SECRET.length - 1, SECRET.length, SECRET.length + 7]) {
+      const padding = "-".repeat(RESPONSE_BODY_BYTES_MAX - before);
+      await using rig = await openCredentials(({ headers }) => {
+        const secret = (headers.get("authorization") ?? "").slice("Bearer ".length);
+        return new Response(`${padding}${secret}${"-".repeat(100)}`);
+      });
+      await rig.add();
+      const { json } = await rig.ended(await rig.create());
+      const body = String(json["response_body"]);
+      expect(json["response_truncated"]).toBe(true);
+      expect(body.replaceAll("-", "")).toBe(before === 0 ? "" : "••••");
+    }
+  });
+
+  test("where the connection breaks in the middle of it", async () => {
+    await using rig = await openCredentials(
+      ({ headers }) =>
+        new Response(
+          new ReadableStream({
+            async start(controller) {
+              controller.enqueue(Buffer.from((headers.get("authorization") ?? "").slice(7, 19)));
+              await Bun.sleep(50);
+              controller.error(new Error("broken"));
+            },
+          }),
+        ),
+    );
+    await rig.add();
+    const { json } = await rig.ended(await rig.create());
+    expectNothing(await everything(rig, String(json["id"])));
+    expect(JSON.stringify(json)).not.toContain(SECRET.slice(0, 8));
+  });
+});
+
+test("the pair of basic is masked too, and a search finds nothing letter by letter", async () => {
+  await using rig = await openCredentials(
+    echoes((text) => JSON.stringify({ sent: text, pair: Buffer.from(text.slice(6), "base64").toString() })),
+  );
+  await rig.add({ kind: "basic", username: "ann" });
+  const { json } = await rig.ended(await rig.create());
+  const text = await everything(rig, String(json["id"]));
+  expectNothing(text);
+  expect(text).not.toContain(base64(`ann:${SECRET}`).slice(0, 12));
+  for (let length = 3; length <= 8; length += 1) {
+    const found = await rig.call("GET", `/v1/actions?q=${SECRET.slice(4, 4 + length)}`, undefined, KEYS.agent);
+    expect([found.status, found.json["data"]]).toEqual([200, []]);
+  }
+});

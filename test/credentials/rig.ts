@@ -1,0 +1,70 @@
+import { openRealServer, type RealServerOptions } from "../http/real-server.ts";
+import { KEYS } from "../http/stub-server.ts";
+import { eventually } from "../support/eventually.ts";
+import { type Received, type Script, Target } from "../support/target.ts";
+
+/** What nobody may ever see, in no form. */
+export const SECRET = "sk_live_Zx81Qw93vTyu4242";
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+  // Whatever the route answers.
+  readonly json: Readonly<Record<string, unknown>>;
+}
+
+/** The real service with a target, and a credential for it that the agent's key may use. */
+export async function openCredentials(script: Script = 200, options: RealServerOptions = {}) {
+  const app = await openRealServer(options);
+  const target = new Target(script);
+  const { host } = new URL(target.url);
+  const call = async (method: string, path: string, body?: object, key: string = KEYS.owner): Promise<Answer> => {
+    const sent = body === undefined ? undefined : JSON.stringify(body);
+    const { status, text, json } = await app.call(method, path, sent, { authorization: `Bearer ${key}` });
+    return { status, text, json: { ...json } };
+  };
+  const agentId = (await app.authenticate(`Bearer ${KEYS.agent}`)).keyId ?? "";
+  const add = (more: object = {}) =>
+    call("POST", "/v1/credentials", {
+      name: "stripe-live",
+      kind: "bearer",
+      secret: SECRET,
+      hosts: [host],
+      keys: [agentId],
+      ...more,
+    });
+  const create = (more: object = {}, key: string = KEYS.agent) =>
+    call(
+      "POST",
+      "/v1/actions",
+      { url: `${target.url}v1/charges`, credential: "stripe-live", retries: 1, ...more },
+      key,
+    );
+  return {
+    app,
+    target,
+    host,
+    agentId,
+    call,
+    add,
+    create,
+    /** The action at its end. */
+    ended: (answer: Answer, key: string = KEYS.agent) =>
+      eventually(async () => {
+        const action = await call("GET", `/v1/actions/${String(answer.json["id"])}`, undefined, key);
+        return ["completed", "failed", "cancelled"].includes(String(action.json["status"])) ? action : null;
+      }, "the end of the action"),
+    async [Symbol.asyncDispose]() {
+      await app[Symbol.asyncDispose]();
+      await target[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export type CredentialRig = Awaited<ReturnType<typeof openCredentials>>;
+
+/** A target that sends back what it got. */
+export const echoes =
+  (form: (authorization: string) => string, init: ResponseInit = {}) =>
+  ({ headers }: Received) =>
+    new Response(form(headers.get("authorization") ?? ""), init);

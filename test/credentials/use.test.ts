@@ -1,0 +1,289 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { KEYS } from "../http/stub-server.ts";
+import { STRANGER } from "../http/real-server.ts";
+import { type CredentialRig, openCredentials, SECRET } from "./rig.ts";
+
+let rig: CredentialRig;
+
+beforeEach(async () => {
+  rig = await openCredentials();
+});
+
+afterEach(() => rig[Symbol.asyncDispose]());
+
+const authorizations = () => rig.target.received.map(({ headers }) => headers.get("authorization"));
+
+describe("a credential", () => {
+  test("is added to the calls that name it, beside our own signature, and nobody reads it back", async () => {
+    const added = await rig.add();
+    expect([added.status, added.json["last4"], added.json["keys"]]).toEqual([201, "4242", [rig.agentId]]);
+    const created = await rig.create();
+    expect([created.status, created.json["credential"]]).toEqual([201, { name: "stripe-live", kind: "bearer" }]);
+    expect((await rig.ended(created)).json["status"]).toBe("completed");
+    const [received] = rig.target.received;
+    expect(received?.headers.get("authorization")).toBe(`Bearer ${SECRET}`);
+    expect(received?.headers.get("webhook-signature")).toStartWith("v1,");
+    const shown = await rig.call("GET", "/v1/credentials/stripe-live");
+    expect(shown.json["last_used_at"]).not.toBeNull();
+    for (const { text } of [added, created, shown, await rig.call("GET", "/v1/credentials")])
+      expect(text).not.toContain(SECRET);
+    const audit = await rig.call("GET", "/v1/audit?kind=credential_used");
+    expect(audit.json["data"]).toMatchObject([
+      {
+        actor: "key:agent",
+        detail: { name: "stripe-live", action: created.json["id"], key: rig.agentId, host: rig.host },
+      },
+    ]);
+  });
+
+  test("signs what is sent, at the time when it is sent", async () => {
+    const hmac = { signs: "{timestamp}.{method}.{path}.{body}", time_header: "X-Timestamp" };
+    expect((await rig.add({ kind: "hmac", header: "X-Signature", hmac })).status).toBe(201);
+    await rig.ended(await rig.create({ body: { a: 1 } }));
+    const [received] = rig.target.received;
+    const at = received?.headers.get("x-timestamp") ?? "";
+    const expected = new Bun.CryptoHasher("sha256", SECRET).update(`${at}.POST./v1/charges.{"a":1}`).digest("hex");
+    expect(received?.headers.get("x-signature")).toBe(expected);
+    expect(received?.headers.get("webhook-signature")).toStartWith("v1,");
+    expect(await rig.call("GET", "/v1/credentials/stripe-live")).toMatchObject({
+      json: { hmac: { ...hmac, algorithm: "sha256" } },
+    });
+  });
+
+  test("is for owners and the agents that it lists, and is unknown to all others", async () => {
+    await rig.add({ keys: [] });
+    await rig.add({ name: "mine" });
+    const list = async (key: string) =>
+      ((await rig.call("GET", "/v1/credentials", undefined, key)).json["data"] as readonly { name: string }[]).map(
+        ({ name }) => name,
+      );
+    expect([await list(KEYS.owner), await list(KEYS.agent), await list(STRANGER)]).toEqual([
+      ["mine", "stripe-live"],
+      ["mine"],
+      [],
+    ]);
+    const seen = await rig.call("GET", "/v1/credentials/mine", undefined, KEYS.agent);
+    expect(Object.keys(seen.json).toSorted()).toEqual(["enabled", "expires_at", "header", "hosts", "kind", "name"]);
+    // Whether there is one is no business of this key.
+    const [other, none] = [await rig.create(), await rig.create({ credential: "nothing" })];
+    expect(other.status).toBe(400);
+    expect(other.text.replace(/req_\w+/, "")).toBe(none.text.replace(/req_\w+/, ""));
+    expect(other.text).toContain("It may use mine.");
+    expect((await rig.create({}, KEYS.owner)).status).toBe(201);
+    expect((await rig.create({}, STRANGER)).status).toBe(400);
+    expect((await rig.create({ credential: "mine" }, KEYS.reader)).status).toBe(403);
+    for (const [method, path, body] of [
+      ["POST", "", { name: "x", kind: "bearer", secret: SECRET, hosts: ["a.example"] }],
+      ["PATCH", "/mine", { enabled: true }],
+      ["DELETE", "/mine", undefined],
+    ] as const) {
+      for (const key of [KEYS.agent, KEYS.approver, KEYS.reader])
+        expect((await rig.call(method, `/v1/credentials${path}`, body, key)).status).toBe(403);
+    }
+    expect((await rig.call("PATCH", "/v1/credentials/mine", { enabled: false }, STRANGER)).status).toBe(404);
+    expect((await rig.call("GET", "/v1/credentials/mine", undefined, STRANGER)).status).toBe(404);
+  });
+
+  test.each(["Mine", "mіne", "mine ", "mine\u200b", "MINE", "../mine", "mine%00"])(
+    "is not meant by a name that only looks alike: %j",
+    async (name) => {
+      await rig.add({ name: "mine" });
+      expect((await rig.create({ credential: name })).status).toBe(400);
+      expect((await rig.call("GET", `/v1/credentials/${encodeURIComponent(name)}`)).status).toBe(404);
+      expect((await rig.add({ name })).status).toBe(400);
+    },
+  );
+
+  test("is replaced, disabled and deleted for what waits too, and each change is audited", async () => {
+    await rig.add();
+    const held = () => rig.create({ approve: true });
+    const approve = async (answer: Awaited<ReturnType<typeof held>>) => {
+      await rig.call("POST", `/v1/actions/${String(answer.json["id"])}/approve`, {}, KEYS.approver);
+      return (await rig.ended(answer)).json["last_error"];
+    };
+    const [replaced, disabled, deleted] = [await held(), await held(), await held()];
+    const other = "sk_live_other_0123456789";
+    await rig.call("PATCH", "/v1/credentials/stripe-live", { secret: other });
+    expect(await approve(replaced)).toBeNull();
+    expect(authorizations()).toEqual([`Bearer ${other}`]);
+    await rig.call("PATCH", "/v1/credentials/stripe-live", { enabled: false });
+    expect(await approve(disabled)).toContain("is disabled, so nothing was sent: ask an owner of the account");
+    expect((await rig.create()).status).toBe(403);
+    expect((await rig.call("DELETE", "/v1/credentials/stripe-live")).status).toBe(204);
+    // Another one of this name is not the one that was approved.
+    await rig.add({ secret: "sk_live_third_0123456789" });
+    expect(await approve(deleted)).toContain("was deleted, so nothing was sent");
+    expect(rig.target.received).toHaveLength(1);
+    const kinds = ["added", "changed", "removed"].map((kind) => `kind=credential_${kind}`).join("&");
+    const audit = await rig.call("GET", `/v1/audit?${kinds}`);
+    expect(audit.json["data"]).toHaveLength(5);
+    expect(audit.text).not.toContain(other);
+  });
+
+  test("that has expired, or no longer lists the key, is not sent", async () => {
+    await rig.add();
+    const [gone, unlisted] = [await rig.create({ approve: true }), await rig.create({ approve: true })];
+    await rig.call("PATCH", "/v1/credentials/stripe-live", { keys: [] });
+    await rig.call("POST", `/v1/actions/${String(unlisted.json["id"])}/approve`, {}, KEYS.approver);
+    expect((await rig.ended(unlisted)).json["last_error"]).toContain("may no longer use its credential");
+    await rig.call("PATCH", "/v1/credentials/stripe-live", { keys: [rig.agentId] });
+    const row = await rig.app.engine.store.credentials.list(rig.app.engine.owner.accountId);
+    const [credential] = row;
+    if (credential === undefined) throw new Error("There is no credential.");
+    const audit = {
+      at: new Date(),
+      accountId: credential.accountId,
+      actor: "system",
+      kind: "credential_changed",
+    } as const;
+    await rig.app.engine.store.credentials.change(
+      credential,
+      { expiresAt: rig.app.engine.clock.now() },
+      { ...audit, subject: credential.id, client: "", detail: {} },
+    );
+    await rig.call("POST", `/v1/actions/${String(gone.json["id"])}/approve`, {}, KEYS.approver);
+    expect((await rig.ended(gone)).json["last_error"]).toContain("has expired, so nothing was sent");
+    expect(rig.target.received).toEqual([]);
+  });
+});
+
+describe("bounds", () => {
+  test("are checked when a call is requested, and say what is allowed and who changes it", async () => {
+    await rig.add({ paths: ["/v1/charges"], methods: ["POST"] });
+    for (const [more, found] of [
+      [{ url: `${rig.target.url}v1/api_keys` }, "/v1/api_keys"],
+      [{ url: `${rig.target.url}v1/charges/%2e%2e/api_keys` }, "/v1/api_keys"],
+      [{ method: "DELETE" }, "DELETE"],
+      [{ url: "https://evil.example/v1/charges" }, "evil.example"],
+      [{ headers: { "X-Verb": "DELETE" } }, "DELETE"],
+    ] as const) {
+      const { status, text } = await rig.create(more);
+      expect([status, text.includes(`and not to ${found}`)]).toEqual([403, true]);
+      expect(text).toContain("An owner can change its");
+    }
+    expect(rig.target.received).toEqual([]);
+  });
+
+  test("are checked again at the send, as they are then", async () => {
+    await rig.add();
+    const held = await rig.create({ approve: true });
+    await rig.call("PATCH", "/v1/credentials/stripe-live", { paths: ["/v1/customers"] });
+    await rig.call("POST", `/v1/actions/${String(held.json["id"])}/approve`, {}, KEYS.approver);
+    expect((await rig.ended(held)).json["last_error"]).toContain("outside of where its credential may go now");
+    expect(rig.target.received).toEqual([]);
+    await rig.call("PATCH", "/v1/credentials/stripe-live", { unset: ["paths"] });
+    expect((await rig.call("GET", "/v1/credentials/stripe-live")).json["paths"]).toBeUndefined();
+    expect((await rig.ended(await rig.create())).json["status"]).toBe("completed");
+  });
+
+  test("are never left by a redirect, and a callback gets nothing", async () => {
+    await using elsewhere = await openCredentials(({ path }) =>
+      path === "/v1/charges"
+        ? new Response(null, { status: 302, headers: { location: "/elsewhere" } })
+        : new Response(""),
+    );
+    await elsewhere.add();
+    await elsewhere.ended(
+      await elsewhere.create({ callback: `${elsewhere.target.url}callback` }, KEYS.owner),
+      KEYS.owner,
+    );
+    await elsewhere.target.saw(2);
+    const paths = elsewhere.target.received.map(({ path, headers }) => [path, headers.has("authorization")]);
+    expect(paths).toEqual([
+      ["/v1/charges", true],
+      ["/callback", false],
+    ]);
+  });
+
+  test("include plain http only to loopback and private hosts", async () => {
+    await rig.add({ hosts: ["api.example.com", rig.host] });
+    const { status, text } = await rig.create({ url: "http://api.example.com/v1/charges" });
+    expect([status, text.includes("use https://")]).toEqual([403, true]);
+    expect((await rig.create({ url: "http://8.8.8.8/" })).status).toBe(403);
+  });
+
+  test.each([
+    ["hosts", ["*.com"]],
+    ["hosts", ["*"]],
+    ["hosts", ["*.0.0.1"]],
+    ["hosts", ["https://api.example.com/"]],
+    ["hosts", []],
+    ["paths", ["v1"]],
+    ["paths", ["/a/%2e%2e/b"]],
+    ["paths", ["/a?b"]],
+    ["paths", []],
+    ["methods", ["TRACE"]],
+    ["keys", ["key_unknown"]],
+    ["secret", "short"],
+    ["secret", "line one\r\nX-Evil: 1"],
+    ["expires_at", "2020-01-01T00:00:00Z"],
+    ["username", "ann"],
+    ["header", "X-Api-Key"],
+  ])("of no sense are refused: %s %j", async (name, value) => {
+    const { status, text } = await rig.add({ [name]: value });
+    expect([status, text.includes(`"field":"${name}`)]).toEqual([400, true]);
+    expect(text).not.toContain("X-Evil");
+  });
+
+  test.each([
+    "Host",
+    "Content-Length",
+    "webhook-signature",
+    "X-Outgate-Attempt",
+    "X-Forwarded-For",
+    "Cookie",
+    "User-Agent",
+    "X_HTTP_Method",
+  ])("set no header that is not theirs: %s", async (header) => {
+    expect((await rig.add({ kind: "header", header })).status).toBe(400);
+  });
+
+  test("that include an endpoint which gives out secrets warn the owner", async () => {
+    const { json } = await rig.add({ hosts: ["api.stripe.com"] });
+    expect(json["warnings"]).toEqual([
+      "Its bounds include Stripe's /v1/api_keys, which answers with a new secret. Name the paths that calls need.",
+    ]);
+    expect(
+      (await rig.add({ name: "b", hosts: ["api.stripe.com:443", "API.stripe.com"], paths: ["/v1/charges"] })).json,
+    ).toMatchObject({
+      hosts: ["api.stripe.com"],
+      warnings: [],
+    });
+  });
+});
+
+test.each(["Authorization", "AUTHORIZATION", "authorization"])(
+  "a request may not set the header itself: %s",
+  async (name) => {
+    await rig.add();
+    const { status, text } = await rig.create({ headers: { [name]: "Bearer mine" } });
+    expect([status, text.includes(`"field":"headers.${name}"`)]).toEqual([400, true]);
+  },
+);
+
+test("what an approval binds to holds the credential", async () => {
+  await rig.add();
+  await rig.add({ name: "other" });
+  const digest = async (more: object) => {
+    const { json } = await rig.create({ approve: true, ...more });
+    const facts = await rig.call("GET", `/v1/actions/${String(json["id"])}/facts`, undefined, KEYS.approver);
+    return facts.json;
+  };
+  const [one, same, other, none] = [
+    await digest({}),
+    await digest({}),
+    await digest({ credential: "other" }),
+    await digest({ credential: null }),
+  ];
+  expect(one["digest"]).toBe(same["digest"]);
+  expect(new Set([one, other, none].map((facts) => facts["digest"])).size).toBe(3);
+  expect(JSON.stringify(one["facts"])).toContain(`stripe-live (Bearer, ••••4242), for ${rig.host}`);
+});
+
+test("the same request with another credential is another one", async () => {
+  await rig.add();
+  await rig.add({ name: "other" });
+  const dedupe = { dedupe: "k", approve: true };
+  await rig.create(dedupe);
+  expect((await rig.create({ ...dedupe, credential: "other" })).json["differs"]).toEqual(["credential"]);
+});
