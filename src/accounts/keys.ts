@@ -6,6 +6,8 @@ import type { Secrets } from "../crypto/secrets.ts";
 import type { ApiKey, KeyUse, Revocation } from "../core/account-store.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 import { type Audited, auditOf } from "../core/audit.ts";
+import type { Credential, CredentialStore } from "../core/credential.ts";
+import type { KnownCredentials } from "../credentials/known.ts";
 import { expiryIssues, inheritedExpiryIssues, readHosts } from "../core/key-limits.ts";
 import { hasEnded, keysOfFormer } from "../core/makers.ts";
 import { authorize, type Caller, hasScope, holderIdOf, isWeakerHold, type KeyLimits } from "../core/roles.ts";
@@ -19,6 +21,8 @@ interface KeyDeps extends Pick<Store, "accounts" | "actions" | "pauses" | "team"
   readonly secrets: Pick<Secrets, "hash" | "newApiKey">;
   readonly pauseService: Pick<PauseService, "pauseRevoked">;
   readonly signUpGate: Pick<SignUpGate, "closed" | "stopFor">;
+  readonly credentials: Pick<CredentialStore, "list" | "allow">;
+  readonly knownCredentials: Pick<KnownCredentials, "refresh">;
   /** Drops a revoked key from the cache and ends its open streams and waits. */
   readonly forget: Authenticate["forget"];
 }
@@ -29,6 +33,11 @@ interface NewKey {
   readonly key: string;
   /** It is the first key with a hold in the first account, which closes sign-ups. */
   readonly closesSignUps: boolean;
+}
+
+/** A key with what it has done, and the names of the credentials that it may use. */
+interface UsedKey extends ApiKey, KeyUse {
+  readonly credentials: readonly string[];
 }
 
 /** What a key has left to do. */
@@ -48,7 +57,7 @@ export interface RevokedKey extends ApiKey, Unfinished {
 export type KeyService = ReturnType<typeof createKeyService>;
 
 export function createKeyService(deps: KeyDeps) {
-  const { accounts, secrets, clock, pauseService, signUpGate, actions, pauses } = deps;
+  const { accounts, secrets, clock, pauseService, signUpGate, actions, pauses, credentials } = deps;
 
   const countUnfinished = async ({ accountId, id }: Pick<ApiKey, "accountId" | "id">): Promise<Unfinished> => {
     const [{ ids }, heldCount] = await Promise.all([
@@ -66,14 +75,16 @@ export function createKeyService(deps: KeyDeps) {
     },
 
     /** The same with what each has done. `createdBy`: only those that this person or key created; null: all. */
-    async listWithUse(caller: Caller, createdBy: string | null = null): Promise<readonly (ApiKey & KeyUse)[]> {
+    async listWithUse(caller: Caller, createdBy: string | null = null): Promise<readonly UsedKey[]> {
       authorize(caller, "manage");
-      const [keys, use] = await Promise.all([
+      const [keys, use, all] = await Promise.all([
         accounts.keys(caller.accountId, KEYS_LISTED_MAX),
         accounts.keyUse(caller.accountId, clock.now()),
+        credentials.list(caller.accountId),
       ]);
       const some = keys.filter(({ createdById }) => createdBy === null || createdById === createdBy);
-      return some.map((key) => ({ ...key, ...(use.get(key.id) ?? UNUSED) }));
+      const namesFor = (id: string) => all.filter((one) => one.keys.includes(id)).map(({ name }) => name);
+      return some.map((key) => ({ ...key, ...(use.get(key.id) ?? UNUSED), credentials: namesFor(key.id) }));
     },
 
     /**
@@ -87,7 +98,8 @@ export function createKeyService(deps: KeyDeps) {
       const before = replaces === null ? null : await accounts.findKey(accountId, replaces);
       const now = clock.now();
       const limits = limitsIn(request, request.inherit_limits === false ? null : before, now);
-      const issues = [...issuesOf(request, before), ...limits.issues];
+      const toUse = credentialsFor(request, before, await credentials.list(accountId));
+      const issues = [...issuesOf(request, before), ...limits.issues, ...toUse.issues];
       if (issues.length > 0) throw invalidFields(issues);
       // Checked before the write and not in it: concurrent creates may exceed the bound by their number, which is harmless.
       const live = (await accounts.keys(accountId, LIVE_KEYS_MAX)).filter(({ revokedAt }) => revokedAt === null);
@@ -114,7 +126,12 @@ export function createKeyService(deps: KeyDeps) {
         ...limits.limits,
       });
       const stop = await signUpGate.stopFor(caller, hold, row.id);
-      await accounts.addKey(row, auditOf(caller, keyCreated(row), row.createdAt), stop ?? undefined);
+      // Before the key itself: nobody has it yet, and with it there is nothing that it lacks.
+      if (toUse.ids.length > 0) {
+        await credentials.allow(accountId, row.id, toUse.ids);
+        await deps.knownCredentials.refresh(accountId);
+      }
+      await accounts.addKey(row, auditOf(caller, keyCreated(row, toUse.names), row.createdAt), stop ?? undefined);
       if (stop !== null) await signUpGate.closed();
       return { row, key, closesSignUps: stop !== null };
     },
@@ -167,6 +184,31 @@ export function createKeyService(deps: KeyDeps) {
 
 const UNUSED: KeyUse = { lastCall: null, actionsLastDay: 0, actionsToday: 0 };
 
+/** The credentials that a new key may use, and what is wrong with them. An owner's key may use all of them anyway. */
+function credentialsFor(
+  { credentials: given, role, inherit_limits: inherits }: CreateKey,
+  before: ApiKey | null,
+  all: readonly Credential[],
+): { readonly ids: readonly string[]; readonly names: readonly string[]; readonly issues: readonly Issue[] } {
+  const own = before === null || inherits === false ? [] : all.filter(({ keys }) => keys.includes(before.id));
+  const chosen = given === undefined ? own : all.filter(({ name }) => given.includes(name));
+  const some = role === "agent" ? chosen : [];
+  const wrong =
+    role === "agent" || given === undefined || given.length === 0
+      ? (given ?? []).flatMap((name, at) =>
+          all.some((one) => one.name === name)
+            ? []
+            : [{ field: `credentials.${at}`, message: "This account has no credential of this name." }],
+        )
+      : [
+          {
+            field: "credentials",
+            message: `Only keys with the role agent need it; leave it out with the role ${role}.`,
+          },
+        ];
+  return { ids: some.map(({ id }) => id), names: some.map(({ name }) => name), issues: wrong };
+}
+
 /** The limits of a new key in normal form, and what is wrong with them. `before`: the key whose limits it inherits; null: none. */
 function limitsIn(
   { hosts: given, methods, daily_actions: dailyActions, expires_at: end }: CreateKey,
@@ -208,8 +250,12 @@ function issuesOf(request: CreateKey, before: ApiKey | null): readonly Issue[] {
 }
 
 /** The audit entry of a new key. */
-export function keyCreated({ id, name, role, hold, scope, replaces, last4, ...limits }: ApiKey): Audited {
+export function keyCreated(
+  { id, name, role, hold, scope, replaces, last4, ...limits }: ApiKey,
+  credentials: readonly string[] = [],
+): Audited {
   const more = {
+    ...(credentials.length === 0 ? {} : { credentials: credentials.join(" ").slice(0, AUDITED_HOSTS_CHARS_MAX) }),
     ...(hasScope(role) ? { scope } : {}),
     ...(replaces === null ? {} : { replaces }),
     ...(limits.hosts === null ? {} : { hosts: limits.hosts.join(" ").slice(0, AUDITED_HOSTS_CHARS_MAX) }),

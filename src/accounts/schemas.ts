@@ -19,6 +19,7 @@ import {
 } from "../api/schema-helpers.ts";
 import {
   ACCOUNT_NAME_CHARS_MAX,
+  CREDENTIALS_MAX,
   DEDUPE_WINDOW_MS,
   EVENT_STREAMS_PER_ACCOUNT_MAX,
   HEADERS_BYTES_MAX,
@@ -44,7 +45,7 @@ import {
   KEY_ACTIONS_COUNTED_MAX,
 } from "../core/limits.ts";
 import { isStorableText } from "../core/json.ts";
-import { ActionId } from "../api/action-schemas.ts";
+import { ActionId, CredentialName } from "../api/action-schemas.ts";
 import { maskUrl } from "../receipts/masking.ts";
 
 const role = choice(
@@ -111,6 +112,15 @@ export const CreateKey = Type.Object(
     methods: Type.Optional(limitMembers.methods),
     daily_actions: Type.Optional(limitMembers.daily_actions),
     expires_at: Type.Optional(limitMembers.expires_at),
+    credentials: Type.Optional(
+      Type.Array(CredentialName, {
+        maxItems: CREDENTIALS_MAX,
+        uniqueItems: true,
+        description:
+          "For keys with the role agent: names of the credentials that it may use. Left out: those of the key that it replaces, else none.",
+        examples: [["stripe-live"]],
+      }),
+    ),
     weaker_hold: Type.Optional(
       Type.Boolean({
         default: false,
@@ -442,6 +452,12 @@ const ListedKey = Type.Object(
       `Actions that it has created today (UTC): exact with daily_actions, else counted up to ${KEY_ACTIONS_COUNTED_MAX}.`,
       17,
     ),
+    credentials: Type.Optional(
+      Type.Array(CredentialName, {
+        description: "Names of the credentials that list it. Owners' keys may use every one. Left out: none.",
+        examples: [["stripe-live"]],
+      }),
+    ),
   },
   { title: "ListedKey", description: "A key with what it has done." },
 );
@@ -452,7 +468,7 @@ export const KeyList = Type.Object(
 );
 
 /** A key as pages list it. */
-export type ListedKeyView = KeyView & KeyUse;
+export type ListedKeyView = KeyView & KeyUse & { readonly credentials: readonly string[] };
 
 function serializeCall({ id, createdAt, method, url, status, responseCode }: KeyCall): Static<typeof LastAction> {
   const created_at = createdAt.toISOString();
@@ -467,5 +483,6 @@ export function serializeListedKey(row: ListedKeyView): Static<typeof ListedKey>
     last_action: row.lastCall === null ? null : serializeCall(row.lastCall),
     actions_last_day: row.actionsLastDay,
     actions_today: row.actionsToday,
+    ...(row.credentials.length > 0 && { credentials: [...row.credentials] }),
   };
 }

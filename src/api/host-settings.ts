@@ -1,4 +1,5 @@
 import { type HostRules, type HostSettingsRow, NO_HOST_RULES } from "../core/host-settings.ts";
+import { CredentialName } from "./action-schemas.ts";
 import { plainText, dateTime, compile } from "./schema-helpers.ts";
 import { retryMembers, retrySettingsFrom, retrySettingsJson } from "./retry-settings.ts";
 import { CALLS_PER_SECOND_MIN, CALLS_PER_SECOND_MAX, HOST_SETTINGS_MAX } from "../core/limits.ts";
@@ -22,6 +23,17 @@ export const limitMembers = {
   ),
 };
 
+const credentialMembers = {
+  default_credential: Type.Optional(
+    Type.String({
+      ...CredentialName,
+      title: "DefaultCredential",
+      description:
+        "Name of the credential of calls that name none. It is added for the keys that may use it, where its bounds allow the call and the call does not set its header.",
+    }),
+  ),
+};
+
 export const PutDefaults = Type.Object(retryMembers, {
   title: "PutDefaults",
   additionalProperties: false,
@@ -35,7 +47,7 @@ export const SettingsJson = Type.Object(retryMembers, {
 });
 
 export const PutHostSettings = Type.Object(
-  { ...retryMembers, ...limitMembers },
+  { ...retryMembers, ...limitMembers, ...credentialMembers },
   {
     title: "PutHostSettings",
     additionalProperties: false,
@@ -52,6 +64,7 @@ export const HostSettingsJson = Type.Object(
     host: plainText("The host, with its port unless that is the scheme's default.", "api.example.com"),
     ...retryMembers,
     ...limitMembers,
+    ...credentialMembers,
     updated_at: dateTime("When it was set."),
     updated_by: plainText("Who set it.", "key:owner"),
   },
@@ -73,15 +86,26 @@ export const HostSettingsList = Type.Object(
 /** A body that was checked, as rules. */
 export function hostRulesFrom(body: PutHostSettings): HostRules {
   const { max_per_second: maxPerSecond = null, max_concurrent: maxConcurrent = null } = body;
-  return { ...retrySettingsFrom(body), maxPerSecond, maxConcurrent };
+  return {
+    ...retrySettingsFrom(body),
+    maxPerSecond,
+    maxConcurrent,
+    defaultCredential: body.default_credential ?? null,
+  };
 }
 
 /** Only what is set. */
-export function hostRulesJson({ maxPerSecond, maxConcurrent, ...rules }: HostRules): PutHostSettings {
+export function hostRulesJson({
+  maxPerSecond,
+  maxConcurrent,
+  defaultCredential,
+  ...rules
+}: HostRules): PutHostSettings {
   return {
     ...retrySettingsJson(rules),
     ...(maxPerSecond !== null && { max_per_second: maxPerSecond }),
     ...(maxConcurrent !== null && { max_concurrent: maxConcurrent }),
+    ...(defaultCredential !== null && { default_credential: defaultCredential }),
   };
 }
 

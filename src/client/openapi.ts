@@ -573,7 +573,7 @@ export type ChangeRule = {
   name?: string;
   /** allow: no later rule is asked; hold: a person decides; refuse: nothing is created. */
   effect?: "allow" | "hold" | "refuse";
-  /** A condition in CEL over action (method, host, path, query, headers, body, title, metadata), key (id, name, role), now and recent. */
+  /** A condition in CEL over action (method, host, path, query, headers, body, title, metadata, credential), key (id, name, role), now and recent. */
   when?: string;
   /** Keys whose calls it is about. */
   keys?: KeyId[];
@@ -583,6 +583,8 @@ export type ChangeRule = {
   hosts?: string[];
   /** Beginning of the path as it is sent, in whole segments: /pay is about /pay/1 and not about /payments. * stands for one segment. */
   path?: string;
+  /** Names of credentials that the call is made with. */
+  credentials?: RuleCredential[];
   /** What the body is. */
   body_kind?: "none" | "json" | "form" | "text" | "base64";
   /** Size of the body. */
@@ -634,6 +636,7 @@ export type ChangeRule = {
     | "methods"
     | "hosts"
     | "path"
+    | "credentials"
     | "body_kind"
     | "body_bytes"
     | "between"
@@ -820,6 +823,8 @@ export type CreateKey = {
   daily_actions?: number;
   /** From then on it is refused (401). */
   expires_at?: string;
+  /** For keys with the role agent: names of the credentials that it may use. Left out: those of the key that it replaces, else none. */
+  credentials?: CredentialName[];
   /** Confirms that its hold is weaker than the hold of the key that it replaces. */
   weaker_hold?: boolean;
   /** Whether each limit that is left out is that of the key that it replaces. false: what is left out is no limit. */
@@ -839,7 +844,7 @@ export type CreateRule = {
   name: string;
   /** allow: no later rule is asked; hold: a person decides; refuse: nothing is created. */
   effect: "allow" | "hold" | "refuse";
-  /** A condition in CEL over action (method, host, path, query, headers, body, title, metadata), key (id, name, role), now and recent. */
+  /** A condition in CEL over action (method, host, path, query, headers, body, title, metadata, credential), key (id, name, role), now and recent. */
   when?: string;
   /** Keys whose calls it is about. */
   keys?: KeyId[];
@@ -849,6 +854,8 @@ export type CreateRule = {
   hosts?: string[];
   /** Beginning of the path as it is sent, in whole segments: /pay is about /pay/1 and not about /payments. * stands for one segment. */
   path?: string;
+  /** Names of credentials that the call is made with. */
+  credentials?: RuleCredential[];
   /** What the body is. */
   body_kind?: "none" | "json" | "form" | "text" | "base64";
   /** Size of the body. */
@@ -1081,6 +1088,8 @@ export type DecisionRisk = {
   /** The risk in a sentence. */
   text: string;
 };
+/** Name of the credential of calls that name none. It is added for the keys that may use it, where its bounds allow the call and the call does not set its header. */
+export type DefaultCredential = string;
 /** What rules would have done with what was requested. */
 export type DryRun = {
   /** Actions that the rules were tried on. */
@@ -1304,6 +1313,7 @@ export type HostSettings = {
   max_per_second?: number;
   /** Most calls at a time, at most the server's own limit per host. */
   max_concurrent?: number;
+  default_credential?: DefaultCredential;
   /** When it was set. */
   updated_at: string;
   /** Who set it. */
@@ -1428,6 +1438,8 @@ export type ListedKey = {
   actions_last_day: number;
   /** Actions that it has created today (UTC): exact with daily_actions, else counted up to 1000. */
   actions_today: number;
+  /** Names of the credentials that list it. Owners' keys may use every one. Left out: none. */
+  credentials?: CredentialName[];
 };
 /** A callback, mail or message, and its state. */
 export type Notification = {
@@ -1676,6 +1688,7 @@ export type PutHostSettings = {
   max_per_second?: number;
   /** Most calls at a time, at most the server's own limit per host. */
   max_concurrent?: number;
+  default_credential?: DefaultCredential;
 };
 /** An action and its timeline, masked, without values of headers and metadata; `callback`, `receipt_url` and the id in `created_by` are null here, and `policy` is absent. `approved_by` and `actor` are a kind (email, user, key, mcp or system) without a name. */
 export type Receipt = {
@@ -1950,7 +1963,7 @@ export type Rule = {
   name: string;
   /** allow: no later rule is asked; hold: a person decides; refuse: nothing is created. */
   effect: "allow" | "hold" | "refuse";
-  /** A condition in CEL over action (method, host, path, query, headers, body, title, metadata), key (id, name, role), now and recent. */
+  /** A condition in CEL over action (method, host, path, query, headers, body, title, metadata, credential), key (id, name, role), now and recent. */
   when?: string;
   /** Keys whose calls it is about. */
   keys?: KeyId[];
@@ -1960,6 +1973,8 @@ export type Rule = {
   hosts?: string[];
   /** Beginning of the path as it is sent, in whole segments: /pay is about /pay/1 and not about /payments. * stands for one segment. */
   path?: string;
+  /** Names of credentials that the call is made with. */
+  credentials?: RuleCredential[];
   /** What the body is. */
   body_kind?: "none" | "json" | "form" | "text" | "base64";
   /** Size of the body. */
@@ -2015,13 +2030,15 @@ export type Rule = {
   /** What is probably wrong with it: an earlier rule keeps it from applying, or it can't be decided on requests of the past, on which it is tried when it is saved. */
   warnings?: string[];
 };
+/** Name of a credential: 1 to 63 lower-case letters, digits and _ . or -. */
+export type RuleCredential = string;
 /** A rule. It applies where all of its conditions hold; without a condition always. */
 export type RuleDefinition = {
   /** What people and agents know the rule by. */
   name: string;
   /** allow: no later rule is asked; hold: a person decides; refuse: nothing is created. */
   effect: "allow" | "hold" | "refuse";
-  /** A condition in CEL over action (method, host, path, query, headers, body, title, metadata), key (id, name, role), now and recent. */
+  /** A condition in CEL over action (method, host, path, query, headers, body, title, metadata, credential), key (id, name, role), now and recent. */
   when?: string;
   /** Keys whose calls it is about. */
   keys?: KeyId[];
@@ -2031,6 +2048,8 @@ export type RuleDefinition = {
   hosts?: string[];
   /** Beginning of the path as it is sent, in whole segments: /pay is about /pay/1 and not about /payments. * stands for one segment. */
   path?: string;
+  /** Names of credentials that the call is made with. */
+  credentials?: RuleCredential[];
   /** What the body is. */
   body_kind?: "none" | "json" | "form" | "text" | "base64";
   /** Size of the body. */

@@ -17,9 +17,17 @@ export interface HostLimits {
 }
 
 /** What an account has set for one host, or for all of them. */
-export interface HostRules extends RetrySettings, HostLimits {}
+export interface HostRules extends RetrySettings, HostLimits {
+  /** Name of the credential of calls that name none, for keys that may use it; null: none. */
+  readonly defaultCredential: string | null;
+}
 
-export const NO_HOST_RULES: HostRules = { ...NO_RETRY_SETTINGS, maxPerSecond: null, maxConcurrent: null };
+export const NO_HOST_RULES: HostRules = {
+  ...NO_RETRY_SETTINGS,
+  maxPerSecond: null,
+  maxConcurrent: null,
+  defaultCredential: null,
+};
 
 /** The host under which the settings for all hosts of an account are stored. */
 export const ALL_HOSTS = "";
@@ -57,6 +65,10 @@ export class KnownHostSettings extends AccountCache<HostSettingsRow, ReadonlyMap
 
   /** What limits the calls of an account to a host, beside the server. */
   readonly limitsOf = ({ accountId, host }: Called): HostLimits => this.viewOf(accountId)?.get(host) ?? NO_LIMITS;
+
+  /** The name of the credential of calls that name none; null: none. */
+  readonly defaultCredentialOf = ({ accountId, host }: Called): string | null =>
+    this.viewOf(accountId)?.get(host)?.defaultCredential ?? null;
 
   /** What applies to attempts of an action: its own settings, then those of the host, of the account, of the server. */
   readonly retrySettingsOf = (action: Called & Pick<Action, "extras">): EffectiveRetrySettings =>

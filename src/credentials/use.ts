@@ -3,6 +3,7 @@ import { auditOfSystem } from "../core/audit.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Credential, CredentialBounds, CredentialStore, RequestedCredential } from "../core/credential.ts";
 import { DomainError, invalidField } from "../core/domain-error.ts";
+import type { KnownHostSettings } from "../core/host-settings.ts";
 import type { Fault } from "../core/outcome.ts";
 import type { Caller } from "../core/roles.ts";
 import { parseTarget } from "../core/target.ts";
@@ -20,6 +21,7 @@ import { sealedPlace } from "./service.ts";
 interface CredentialUseDeps {
   readonly credentials: Pick<CredentialStore, "find" | "use" | "noteEcho">;
   readonly known: Pick<KnownCredentials, "find" | "of" | "refresh">;
+  readonly hosts: Pick<KnownHostSettings, "defaultCredentialOf">;
   readonly secrets: Pick<Secrets, "open">;
   readonly policy: TargetPolicy;
   readonly clock: Pick<Clock, "now">;
@@ -40,7 +42,7 @@ const TRIES_MAX = 5;
 export type CredentialUse = ReturnType<typeof createCredentialUse>;
 
 export function createCredentialUse(deps: CredentialUseDeps) {
-  const { credentials, known, secrets, policy, clock, metrics, log } = deps;
+  const { credentials, known, hosts, secrets, policy, clock, metrics, log } = deps;
   /** Also one that was added on another node a moment ago. Null: there is none that the caller may use. */
   const usable = async (caller: Caller, name: string): Promise<Credential | null> => {
     const mine = () => {
@@ -78,6 +80,15 @@ export function createCredentialUse(deps: CredentialUseDeps) {
       );
     }
     return null;
+  };
+
+  /** With the credential of its host, where the caller may use it and nothing speaks against it: nobody has asked for it. */
+  const withDefault = (caller: Caller, request: ActionRequest): ActionRequest => {
+    const { accountId } = caller;
+    const name = hosts.defaultCredentialOf({ accountId, host: request.host });
+    const found = name === null ? null : known.find(accountId, name);
+    if (found === null || !mayUse(caller, found) || refusal(found, request) !== null) return request;
+    return { ...request, extras: { ...request.extras, credential: requestedOf(found) } };
   };
 
   /** Opens the secret as it is now, once its use is noted. */
@@ -121,10 +132,11 @@ export function createCredentialUse(deps: CredentialUseDeps) {
   return {
     /**
      * A request with the credential that it names, as it is now. Throws `validation_error` for one that its caller may not use, or
-     * that sets a header of the request, and `forbidden` outside of its bounds. Null: it names none.
+     * that sets a header of the request, and `forbidden` outside of its bounds. Null: it names none, and gets that of its host
+     * where it may.
      */
     async withCredential(caller: Caller, request: ActionRequest, name: string | null): Promise<ActionRequest> {
-      if (name === null) return request;
+      if (name === null) return withDefault(caller, request);
       const credential = await usable(caller, name);
       if (credential === null) throw invalidField("credential", unusable(caller, known.of(caller.accountId)));
       const refused = refusal(credential, request);

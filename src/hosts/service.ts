@@ -2,6 +2,7 @@ import { authorize, type Caller, viewerOf } from "../core/roles.ts";
 import { DomainError, invalidField } from "../core/domain-error.ts";
 import { type AuditDetail, type AuditEntry, auditOf } from "../core/audit.ts";
 import { HOST_SETTINGS_MAX } from "../core/limits.ts";
+import type { CredentialStore } from "../core/credential.ts";
 import { hostRulesJson } from "../api/host-settings.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import type { Clock } from "../core/clock.ts";
@@ -18,6 +19,7 @@ interface HostServiceDeps {
   readonly hostSettings: HostSettingsStore;
   readonly known: Pick<KnownHostSettings, "refresh">;
   readonly clock: Pick<Clock, "now">;
+  readonly credentials: Pick<CredentialStore, "list">;
   /** The server's own limit of calls at a time (`DISPATCH_PER_HOST`). */
   readonly perHost: number;
 }
@@ -32,7 +34,7 @@ interface AccountHostSettings {
 /** Every use case of the settings of hosts. Takes normalized hosts. */
 export type HostService = ReturnType<typeof createHostService>;
 
-export function createHostService({ hostSettings, known, clock, perHost }: HostServiceDeps) {
+export function createHostService({ hostSettings, known, credentials, clock, perHost }: HostServiceDeps) {
   const put = async (caller: Caller, host: string, rules: HostRules): Promise<HostSettingsRow> => {
     authorize(caller, "manage");
     const { accountId, actor: updatedBy } = caller;
@@ -52,8 +54,13 @@ export function createHostService({ hostSettings, known, clock, perHost }: HostS
       authorize(caller, "read");
       const viewer = viewerOf(caller.role);
       const rows = await hostSettings.list(caller.accountId);
-      const shown =
-        caller.role === "owner" ? rows : rows.map((row) => ({ ...row, updatedBy: maskedActor(row.updatedBy, viewer) }));
+      // Which credentials there are is no business of keys that may not use them.
+      const others = (row: HostSettingsRow) => ({
+        ...row,
+        rules: { ...row.rules, defaultCredential: null },
+        updatedBy: maskedActor(row.updatedBy, viewer),
+      });
+      const shown = caller.role === "owner" ? rows : rows.map(others);
       return {
         hosts: shown.filter(({ host }) => host !== ALL_HOSTS),
         defaults: rows.find(({ host }) => host === ALL_HOSTS)?.rules ?? NO_HOST_RULES,
@@ -66,6 +73,10 @@ export function createHostService({ hostSettings, known, clock, perHost }: HostS
       if (rules.maxConcurrent !== null && rules.maxConcurrent > perHost) {
         const message = `This server sends at most ${perHost} calls of an account to a host at a time (DISPATCH_PER_HOST).`;
         throw invalidField("max_concurrent", message);
+      }
+      const { defaultCredential: name } = rules;
+      if (name !== null && !(await credentials.list(caller.accountId)).some((one) => one.name === name)) {
+        throw invalidField("default_credential", "This account has no credential of this name.");
       }
       return put(caller, host, rules);
     },

@@ -499,13 +499,14 @@ function channelText({ subject }: AuditRow, { names }: PhraseProps): Child {
 /** What was set for a host, in the order of its form. */
 function rulesText(detail: AuditDetail): string {
   const { timeout_ms: timeout, base_ms: base, cap_ms: cap, give_up_on: giveUp } = detail;
-  const { max_per_second: perSecond, max_concurrent: concurrent } = detail;
+  const { max_per_second: perSecond, max_concurrent: concurrent, default_credential: credential } = detail;
   const rules = [
     typeof timeout === "number" ? `a timeout of ${duration(timeout)}` : null,
     typeof base === "number" ? `a first delay of ${duration(base)}` : null,
     typeof cap === "number" ? `a longest delay of ${duration(cap)}` : null,
     typeof giveUp === "string" ? `giving up on ${giveUp === "" ? "nothing" : giveUp}` : null,
     typeof perSecond === "number" ? `${perSecond} calls a second` : null,
+    typeof credential === "string" ? `calls with ${credential} by default` : null,
     typeof concurrent === "number" ? `${counted(concurrent, "call")} at a time` : null,
   ].filter((one) => one !== null);
   return rules.length === 0 ? "what holds for all" : rules.join(", ");

@@ -205,10 +205,11 @@ function orNone(text: string | null) {
   return text ?? <None />;
 }
 
-function limitsText({ maxPerSecond, maxConcurrent }: HostRules): string | null {
+function limitsText({ maxPerSecond, maxConcurrent, defaultCredential }: HostRules): string | null {
   const limits = [
     ...(maxPerSecond === null ? [] : [`${maxPerSecond} a second`]),
     ...(maxConcurrent === null ? [] : [`${maxConcurrent} at a time`]),
+    ...(defaultCredential === null ? [] : [`with ${defaultCredential}`]),
   ];
   return limits.length === 0 ? null : limits.join(", ");
 }
@@ -266,6 +267,11 @@ async function hostFormPage({ hostService, rulesFor }: HostPageDeps, user: Perso
           {field("give_up_on", "Give up on", { hint: "Statuses after which no attempt follows: 401, 422, 5xx." })}
           {isDefaults ? null : field("max_per_second", "Calls a second")}
           {isDefaults ? null : field("max_concurrent", "Calls at a time")}
+          {isDefaults
+            ? null
+            : field("default_credential", "Default credential", {
+                hint: "Name of the credential of calls that name none, for the keys that may use it.",
+              })}
           <div class="buttons">
             <Button>Save</Button>
             <LinkButton href={HOSTS_PATH}>Cancel</LinkButton>
@@ -276,10 +282,19 @@ async function hostFormPage({ hostService, rulesFor }: HostPageDeps, user: Perso
   });
 }
 
-const FIELDS = ["timeout_ms", "base_ms", "cap_ms", "give_up_on", "max_per_second", "max_concurrent"];
+const FIELDS = [
+  "timeout_ms",
+  "base_ms",
+  "cap_ms",
+  "give_up_on",
+  "max_per_second",
+  "max_concurrent",
+  "default_credential",
+];
 
 /** What is set, as the form has it. */
-export function hostFields({ timeoutMs, backoff, giveUpOn, maxPerSecond, maxConcurrent }: HostRules): FormState {
+export function hostFields(rules: HostRules): FormState {
+  const { timeoutMs, backoff, giveUpOn, maxPerSecond, maxConcurrent, defaultCredential } = rules;
   const text = (value: number | null) => (value === null ? "" : String(value));
   const time = (ms: number | null | undefined) => (ms === null || ms === undefined ? "" : exactDuration(ms));
   return filled({
@@ -289,6 +304,7 @@ export function hostFields({ timeoutMs, backoff, giveUpOn, maxPerSecond, maxConc
     give_up_on: giveUpOn?.join(", ") ?? "",
     max_per_second: text(maxPerSecond),
     max_concurrent: text(maxConcurrent),
+    default_credential: defaultCredential ?? "",
   });
 }
 

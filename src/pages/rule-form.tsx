@@ -176,7 +176,7 @@ export const TRY_FIELD = "try";
 
 /** Fields that show their problem themselves. */
 const SHOWN_FIELDS = [
-  ..."name effect hosts path when body_kind over from to timezone message before".split(" "),
+  ..."name effect hosts path credentials when body_kind over from to timezone message before".split(" "),
   ..."member limit per sum_timezone sum_same count minutes calls_same".split(" "),
 ];
 
@@ -241,6 +241,9 @@ export function RuleForm({ user, typed: given, todo, keys, changed, others }: Ru
         {field("hosts", "Hosts", { hint: "One a line, like api.example.com or *.example.org." })}
         {field("path", "Path", {
           hint: "Where it begins, in whole segments: /pay is about /pay/1, not about /payments. * stands for one segment.",
+        })}
+        {field("credentials", "Credentials", {
+          hint: "Names, one a line: only calls that are made with one of these.",
         })}
         <div class="rule-when">
           <div class="asked">
@@ -419,13 +422,24 @@ function CodeList({ items }: { readonly items: readonly (readonly [code: string,
 
 /** A rule as the form has it. */
 export function ruleFields(rule: RuleDefinition): FormState {
-  const { name, effect, hosts = [], path = "", when = "", message = "", explain = false, between } = rule;
+  const {
+    name,
+    effect,
+    hosts = [],
+    credentials = [],
+    path = "",
+    when = "",
+    message = "",
+    explain = false,
+    between,
+  } = rule;
   const { sum, more_than: calls } = rule;
   const yes = (fields: readonly string[]) => Object.fromEntries(fields.map((field) => [field, "yes"]));
   return filled({
     name,
     effect,
     hosts: hosts.join("\n"),
+    credentials: credentials.join("\n"),
     path,
     when,
     message,

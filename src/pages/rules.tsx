@@ -209,6 +209,7 @@ export function Conditions({ rule, keys }: ConditionsProps) {
       {rule.keys === undefined
         ? null
         : [" by the key ", anyOf(rule.keys.map((id) => keys.find((key) => key.id === id)?.name ?? id))]}
+      {rule.credentials === undefined ? null : [" with the credential ", anyOf(rule.credentials)]}
       {kind === undefined ? null : ` ${BODY_WORDS[kind]}`}
       {bytes === undefined
         ? null

@@ -108,6 +108,7 @@ const environment = new Environment({
       body: "dyn",
       title: "string",
       metadata: "map<string, string>",
+      credential: "string",
     },
   })
   .registerType("Key", { ctor: KeyFacts, fields: { id: "string", name: "string", role: "string" } })

@@ -112,6 +112,11 @@ export class ActionFacts {
     return this.#bytes;
   }
 
+  /** The name of the credential that it is made with; empty: none. */
+  get credential(): string {
+    return this.#request.extras.credential?.name ?? "";
+  }
+
   get metadata(): FactMap {
     return new Map(Object.entries(this.#request.extras.metadata ?? {}));
   }

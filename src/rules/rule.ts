@@ -1,4 +1,5 @@
 import Type, { type Static } from "typebox";
+import { CredentialName } from "../api/action-schemas.ts";
 import { choice, compile, KeyId, nameSchema, yesNo, bodyCheck } from "../api/schema-helpers.ts";
 import { HTTP_METHODS } from "../core/action.ts";
 import { type BodyMember, bodyMemberOf } from "../core/body.ts";
@@ -56,6 +57,8 @@ export interface Rule {
   readonly hosts: readonly HostPattern[] | null;
   /** As `normalPrefix` writes it. */
   readonly path: string | null;
+  /** Names. */
+  readonly credentials: ReadonlySet<string> | null;
   readonly bodyKind: RuledBody | null;
   readonly bodyOver: number | null;
   readonly between: DailyWindow | null;
@@ -90,7 +93,7 @@ const ruleMembers = {
       minLength: 1,
       maxLength: RULE_EXPRESSION_BYTES_MAX,
       description:
-        "A condition in CEL over action (method, host, path, query, headers, body, title, metadata), key (id, name, role), now and recent.",
+        "A condition in CEL over action (method, host, path, query, headers, body, title, metadata, credential), key (id, name, role), now and recent.",
       examples: ["action.body.amount > 5000"],
     }),
   ),
@@ -121,6 +124,14 @@ const ruleMembers = {
       description:
         "Beginning of the path as it is sent, in whole segments: /pay is about /pay/1 and not about /payments. * stands for one segment.",
       examples: ["/v1/users/*/keys"],
+    }),
+  ),
+  credentials: Type.Optional(
+    Type.Array(Type.String({ ...CredentialName, title: "RuleCredential" }), {
+      minItems: 1,
+      maxItems: RULE_LIST_MAX,
+      description: "Names of credentials that the call is made with.",
+      examples: [["stripe-live"]],
     }),
   ),
   body_kind: Type.Optional(choice(RULED_BODIES, "What the body is.", "json")),
@@ -290,7 +301,7 @@ export function storedRule(text: string, id: string, version: number): Rule {
 
 function compiledRule(definition: RuleDefinition, id: string, version: number, issues: Issue[]): Rule {
   const { name, effect, when, keys, methods, hosts, path, message = null, explain = false } = definition;
-  const { body_kind: bodyKind = null, body_bytes: bodyBytes, between } = definition;
+  const { credentials, body_kind: bodyKind = null, body_bytes: bodyBytes, between } = definition;
   return {
     id,
     version,
@@ -301,6 +312,7 @@ function compiledRule(definition: RuleDefinition, id: string, version: number, i
     methods: methods === undefined ? null : new Set(methods),
     hosts: hosts?.flatMap((host, at) => hostPattern(host, at, issues)) ?? null,
     path: path === undefined ? null : prefixIn(path, issues),
+    credentials: credentials === undefined ? null : new Set(credentials),
     bodyKind,
     bodyOver: bodyBytes?.over ?? null,
     between: between === undefined ? null : windowIn(between, issues),
@@ -477,6 +489,7 @@ function appliesTo(rule: Rule, facts: Facts): Applies {
   if (rule.keys?.isDisjointFrom(key.ids) === true) return false;
   const byMethod = rule.methods === null || hasMethod(rule.methods, action.countsAs);
   if (byMethod === false) return false;
+  if (rule.credentials !== null && !rule.credentials.has(action.credential)) return false;
   if (rule.bodyKind !== null && rule.bodyKind !== bodyKindOf(bodyMemberOf(request))) return false;
   if (rule.bodyOver !== null && action.bodyBytes <= rule.bodyOver) return false;
   if (rule.between !== null && !isWithin(rule.between, now)) return false;

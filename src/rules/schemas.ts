@@ -21,7 +21,7 @@ export const CreateRule = Type.Object(
 
 /** The members that a rule need not have. */
 const CONDITIONS = [
-  ...(["when", "keys", "methods", "hosts", "path", "body_kind", "body_bytes", "between"] as const),
+  ...(["when", "keys", "methods", "hosts", "path", "credentials", "body_kind", "body_bytes", "between"] as const),
   ...(["more_than", "sum", "message", "explain"] as const),
 ] as const satisfies readonly (keyof RuleDefinition)[];
 

@@ -124,7 +124,7 @@ const NAMED: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
 function maybeKnown({ id }: Operation, fits: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   // What was made up is no host and no time ahead.
   if (id === "createKey") {
-    return fc.oneof(fits, fc.constant(PLAIN_KEY)).map((body) => ({ ...at(body), ...KEY_LIMITS }));
+    return fc.oneof(fits, fc.constant(PLAIN_KEY)).map((body) => ({ ...at(body), ...KEY_LIMITS, credentials: [] }));
   }
   // A job that changes nothing: changes are counted by their own operations.
   if (id === "startBulk") return fits.map((body) => ({ ...at(body), filter: { title: "no action has this title" } }));
@@ -133,6 +133,11 @@ function maybeKnown({ id }: Operation, fits: fc.Arbitrary<unknown>): fc.Arbitrar
   if (id === "createCredential") return fits.map((body) => ({ ...KNOWN_CREDENTIAL, name: at(body)["name"] }));
   if (id === "changeCredential") {
     return fc.constantFrom({ enabled: false }, { paths: ["/v1"] }, { unset: ["paths"] }, { secret: "another-secret" });
+  }
+  if (id === "putHost") {
+    return fits.map((body) =>
+      Object.fromEntries(Object.entries(at(body)).filter(([name]) => name !== "default_credential")),
+    );
   }
   if (id === "createRule") return fits.map(aboutNobody);
   if (id === "changeRule") return fits.map((body) => ({ ...aboutNobody(body), unset: ["message"] }));

@@ -484,7 +484,7 @@ function stubKeyService(calls: string[]): KeyService {
     listWithUse() {
       calls.push("list keys");
       return Promise.resolve([
-        { ...anApiKey({ id: KNOWN_KEY_ID }), lastCall: null, actionsToday: 0, actionsLastDay: 0 },
+        { ...anApiKey({ id: KNOWN_KEY_ID }), lastCall: null, actionsToday: 0, actionsLastDay: 0, credentials: [] },
       ]);
     },
     create(_caller, request) {

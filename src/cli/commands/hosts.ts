@@ -17,6 +17,7 @@ export function addHostCommands(program: CliCommand): void {
   addRetryOptions(addServiceCommand(hosts, "set <host>", "set everything of a host: what is not named is removed"))
     .option("--max-per-second <n>", "most calls a second, 0.01 to 10000", decimal("max-per-second"))
     .option("--max-concurrent <n>", "most calls at a time", wholeNumber("max-concurrent"))
+    .option("--credential <name>", "the credential of calls that name none, for the keys that may use it")
     .option(...JSON_OPTION)
     .runs(withSession(setHost));
   addServiceCommand(hosts, "remove <host>", "remove what is set for a host").runs(
@@ -46,13 +47,17 @@ async function listHosts({ client, print }: Session): Promise<void> {
   });
 }
 
-type SetOptions = RetryOptions & { readonly maxPerSecond?: number; readonly maxConcurrent?: number };
+type SetOptions = RetryOptions & {
+  readonly maxPerSecond?: number;
+  readonly maxConcurrent?: number;
+  readonly credential?: string;
+};
 
 async function setHost(session: Session, options: SetOptions, host: string): Promise<void> {
-  const { maxPerSecond, maxConcurrent } = options;
+  const { maxPerSecond, maxConcurrent, credential } = options;
   const settings: PutHostSettings = {
     ...retrySettingsIn(options),
-    ...given({ max_per_second: maxPerSecond, max_concurrent: maxConcurrent }),
+    ...given({ max_per_second: maxPerSecond, max_concurrent: maxConcurrent, default_credential: credential }),
   };
   const row = await session.client.putHost(host, settings);
   session.print(row, () => `${visible(row.host)}: ${settingsText(row)}.`);
@@ -60,11 +65,12 @@ async function setHost(session: Session, options: SetOptions, host: string): Pro
 
 /** What is set, in one line. */
 function settingsText(settings: PutDefaults | PutHostSettings): string {
-  const { max_per_second: perSecond, max_concurrent: atATime }: PutHostSettings = settings;
+  const { max_per_second: perSecond, max_concurrent: atATime, default_credential: name }: PutHostSettings = settings;
   const parts = [
     ...settingsParts(settings),
     ...(perSecond === undefined ? [] : [`${perSecond} calls a second`]),
     ...(atATime === undefined ? [] : [`${atATime} calls at a time`]),
+    ...(name === undefined ? [] : [`by default with the credential ${visible(name)}`]),
   ];
   return parts.length === 0 ? "nothing is set" : parts.join("; ");
 }

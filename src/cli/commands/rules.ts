@@ -29,6 +29,7 @@ export function addRuleCommands(program: CliCommand): void {
     .option("--method <method>", "a method; several: repeat it", several)
     .option("--host <host>", "a host, or *.example.com; several: repeat it", several)
     .option("--path <path>", "the beginning of the path, in whole segments; * stands for one")
+    .option("--credential <name>", "a credential that the call is made with; several: repeat it", several)
     .choice("--body-kind <kind>", "what the body is", ["none", "json", "form", "text", "base64"])
     .option("--body-over <bytes>", "the body has more bytes", wholeNumber("body-over", 0))
     .option("--between <times>", "a time of day, such as 18:00-08:00; takes --timezone")
@@ -86,6 +87,7 @@ interface AddOptions extends Pick<CreateRule, "effect" | "path" | "message" | "e
   readonly keyId?: string[];
   readonly method?: string[];
   readonly host?: string[];
+  readonly credential?: string[];
   readonly bodyKind?: NonNullable<CreateRule["body_kind"]>;
   readonly bodyOver?: number;
   readonly between?: string;
@@ -100,6 +102,7 @@ async function addRule(session: Session, options: Partial<AddOptions>, name: str
     keyId: keys,
     method,
     host: hosts,
+    credential: credentials,
     path,
     bodyKind,
     bodyOver,
@@ -117,6 +120,7 @@ async function addRule(session: Session, options: Partial<AddOptions>, name: str
       // Safe: the service refuses what is no method.
       methods: method?.map((one) => one.toUpperCase()) as CreateRule["methods"],
       hosts,
+      credentials,
       path,
       body_kind: bodyKind,
       body_bytes: bodyOver === undefined ? undefined : { over: bodyOver },

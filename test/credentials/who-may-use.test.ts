@@ -1,0 +1,117 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { KEYS } from "../http/stub-server.ts";
+import { type CredentialRig, openCredentials, SECRET } from "./rig.ts";
+
+let rig: CredentialRig;
+
+beforeEach(async () => {
+  rig = await openCredentials();
+});
+
+afterEach(() => rig[Symbol.asyncDispose]());
+
+describe("a new key", () => {
+  const newKey = async (more: object) => {
+    const { status, text, json } = await rig.call("POST", "/v1/keys", { name: "bot", role: "agent", ...more });
+    return { status, text, id: String(json["id"]), key: String(json["key"]) };
+  };
+  const mayUse = async (key: string) =>
+    ((await rig.call("GET", "/v1/credentials", undefined, key)).json["data"] as readonly { name: string }[]).map(
+      ({ name }) => name,
+    );
+
+  test("may use the credentials that it lists, and none by default", async () => {
+    await rig.add();
+    await rig.add({ name: "other" });
+    const [none, one] = [await newKey({}), await newKey({ credentials: ["stripe-live"] })];
+    expect([await mayUse(none.key), await mayUse(one.key)]).toEqual([[], ["stripe-live"]]);
+    expect((await rig.create({}, none.key)).status).toBe(400);
+    const created = await rig.create({}, one.key);
+    expect((await rig.ended(created, one.key)).json["status"]).toBe("completed");
+    const keys = (await rig.call("GET", "/v1/keys")).json["data"] as readonly { id: string; credentials?: unknown }[];
+    expect(keys.find(({ id }) => id === one.id)?.credentials).toEqual(["stripe-live"]);
+    expect((await rig.call("GET", "/v1/audit?kind=key_created")).text).toContain('"credentials":"stripe-live"');
+  });
+
+  test("that replaces another may use what that one may, unless it says otherwise", async () => {
+    await rig.add();
+    const before = await newKey({ credentials: ["stripe-live"] });
+    expect(await mayUse((await newKey({ replaces: before.id })).key)).toEqual(["stripe-live"]);
+    expect(await mayUse((await newKey({ replaces: before.id, credentials: [] })).key)).toEqual([]);
+    expect(await mayUse((await newKey({ replaces: before.id, inherit_limits: false })).key)).toEqual([]);
+  });
+
+  test("lists only what there is, and only where it needs to", async () => {
+    await rig.add();
+    expect((await newKey({ credentials: ["nothing"] })).text).toContain('"field":"credentials.0"');
+    expect((await newKey({ credentials: ["stripe-live"], role: "owner" })).text).toContain('"field":"credentials"');
+    expect((await newKey({ credentials: ["Stripe-Live"] })).status).toBe(400);
+  });
+});
+
+describe("the default credential of a host", () => {
+  const setDefault = (name: string) => rig.call("PUT", `/v1/hosts/${rig.host}`, { default_credential: name });
+  const plain = (more: object = {}, key: string = KEYS.agent) => rig.create({ credential: null, ...more }, key);
+  const sent = async (answer: Awaited<ReturnType<typeof plain>>, key: string = KEYS.agent) => {
+    await rig.ended(answer, key);
+    return rig.target.received.at(-1)?.headers.get("authorization") ?? null;
+  };
+
+  test("is added to calls that name none, for keys that may use it", async () => {
+    await rig.add();
+    expect((await setDefault("stripe-live")).status).toBe(200);
+    expect(await sent(await plain())).toBe(`Bearer ${SECRET}`);
+    await rig.call("PATCH", "/v1/credentials/stripe-live", { keys: [] });
+    const without = await plain();
+    expect([without.json["credential"], await sent(without)]).toEqual([undefined, null]);
+    expect(await sent(await plain({}, KEYS.owner), KEYS.owner)).toBe(`Bearer ${SECRET}`);
+    expect((await rig.call("GET", "/v1/hosts", undefined, KEYS.agent)).text).not.toContain("stripe-live");
+  });
+
+  test("is left out where the call sets its header, or lies outside of its bounds", async () => {
+    await rig.add({ paths: ["/v1/charges"] });
+    await setDefault("stripe-live");
+    expect(await sent(await plain({ headers: { Authorization: "Bearer mine" } }))).toBe("Bearer mine");
+    expect(await sent(await plain({ url: `${rig.target.url}v1/customers` }))).toBeNull();
+    await rig.call("PATCH", "/v1/credentials/stripe-live", { enabled: false });
+    expect(await sent(await plain())).toBeNull();
+  });
+
+  test("is one that there is, and goes with the settings of the host", async () => {
+    expect((await setDefault("nothing")).status).toBe(400);
+    await rig.add();
+    await setDefault("stripe-live");
+    await rig.call("DELETE", `/v1/hosts/${rig.host}`);
+    expect(await sent(await plain())).toBeNull();
+    await setDefault("stripe-live");
+    await rig.call("DELETE", "/v1/credentials/stripe-live");
+    expect(await sent(await plain())).toBeNull();
+  });
+});
+
+describe("rules and grants", () => {
+  test("decide by the credential of a call", async () => {
+    await rig.add();
+    await rig.add({ name: "other" });
+    await rig.call("POST", "/v1/rules", { name: "Live", effect: "refuse", credentials: ["stripe-live"] });
+    await rig.call("POST", "/v1/rules", { name: "Any", effect: "hold", when: "action.credential != ''" });
+    expect((await rig.create()).status).toBe(403);
+    expect((await rig.create({ credential: "other" })).json["status"]).toBe("awaiting_approval");
+    expect((await rig.create({ credential: null })).json["status"]).toBe("pending");
+  });
+
+  test("a grant is for calls with the same credential", async () => {
+    await rig.add();
+    await rig.add({ name: "other" });
+    await rig.call("POST", "/v1/rules", { name: "All", effect: "hold" });
+    const held = await rig.create({ body: { amount: 1 } });
+    const grant = { grant: { minutes: 60, calls: 9, vary: ["body.amount"] } };
+    await rig.call("POST", `/v1/actions/${String(held.json["id"])}/approve`, grant, KEYS.approver);
+    const status = async (more: object) => (await rig.create({ body: { amount: 2 }, ...more })).json["status"];
+    expect([await status({}), await status({ credential: "other" }), await status({ credential: null })]).toEqual([
+      "pending",
+      "awaiting_approval",
+      "awaiting_approval",
+    ]);
+  });
+});
