@@ -82,6 +82,8 @@ export const ListArguments = Type.Object(
   closed,
 );
 
+export const NoArguments = Type.Object({}, closed);
+
 export const GetArguments = Type.Object({ id: ActionId }, closed);
 
 export const WaitArguments = Type.Object({ id: ActionId, wait: WaitSeconds }, closed);

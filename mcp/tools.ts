@@ -13,12 +13,15 @@ import { authorize, type Permission } from "../src/core/roles.ts";
 import { type Action, isTerminal } from "../src/core/action.ts";
 import { createCheckCreate } from "../src/actions/create-schema.ts";
 import { checkList, ListQuery } from "../src/api/list-schemas.ts";
+import { serializeCredential } from "../src/credentials/schemas.ts";
 import { DomainError, type Issue } from "../src/core/domain-error.ts";
 import { compile, onePerField, withoutNulls } from "../src/api/schema-helpers.ts";
 import {
   PROGRESS_EVERY_MS,
   SILENT_WAIT_SECONDS_MAX,
   TOOL_NAME_CHARS_SHOWN,
+  TOOL_NOTES_BYTES,
+  TOOL_RESULT_BYTES_MAX,
   TOOL_ROWS_MAX,
   WAIT_SECONDS_DEFAULT,
 } from "../src/core/limits.ts";
@@ -35,6 +38,7 @@ import {
   GetArguments,
   inputSchemaJson,
   ListArguments,
+  NoArguments,
   PageResult,
   RetryArguments,
   WaitArguments,
@@ -157,6 +161,14 @@ export const TOOLS = {
       actionService.retry(caller, id, reason),
     ),
   },
+  credentials: {
+    title: "List credentials",
+    description: "Lists credentials that this key may use and where they may go. create takes their names.",
+    annotations: READS,
+    permission: "read",
+    input: NoArguments,
+    run: credentials,
+  },
 } as const satisfies Readonly<Record<string, Tool>>;
 
 export type ToolName = keyof typeof TOOLS;
@@ -169,7 +181,7 @@ export function listedTools(agentApproval: AgentDeps["agentApproval"]): ListedTo
     description: agentApproval === "off" ? (tool.descriptionWhenOff ?? tool.description) : tool.description,
     annotations: tool.annotations,
     inputSchema: inputSchemaJson(tool.input),
-    outputSchema: name === "list" ? PageResult : ActionResult,
+    outputSchema: name === "list" || name === "credentials" ? PageResult : ActionResult,
   }));
 }
 
@@ -226,6 +238,24 @@ function isClientGone({ request }: Exchange, error: unknown): boolean {
 
 function isTool(name: string): name is ToolName {
   return Object.hasOwn(TOOLS, name);
+}
+
+const readNothing = compileArguments(NoArguments);
+
+/** As many as fit; nobody gives one agent so many. */
+async function credentials({ credentialService }: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
+  readNothing(call.arguments);
+  const { caller } = call;
+  const rows: string[] = [];
+  let bytes = TOOL_NOTES_BYTES;
+  for (const one of await credentialService.list(caller)) {
+    const { name, kind, hosts, paths, methods, enabled, expires_at } = serializeCredential(one, "agent");
+    const row = JSON.stringify({ name, kind, hosts, paths, methods, ...(enabled ? {} : { enabled }), expires_at });
+    bytes += Buffer.byteLength(row) + 1;
+    if (bytes > TOOL_RESULT_BYTES_MAX) break;
+    rows.push(row);
+  }
+  return { json: `{"data":[${rows.join(",")}]}` };
 }
 
 /** A tool that reads its arguments and returns one action. */

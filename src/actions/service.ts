@@ -39,7 +39,7 @@ interface ActionServiceDeps
   readonly recipients: Recipients;
   readonly rules: Judge;
   readonly grants: FindGrant;
-  readonly credentials: Pick<CredentialUse, "withCredential">;
+  readonly credentials: Pick<CredentialUse, "withCredential" | "stateOf">;
 }
 
 interface ActionHistory {

@@ -99,7 +99,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const fresh = node === null ? {} : { freshMs: SHARED_FRESH_MS };
   const signingSecrets = createSigningSecrets({ accounts, signing: store.signing, secrets, log, ...fresh });
   const recipients = createRecipients({ accounts, callbackHosts, people, approvers: config.approvers });
-  const { historyOf } = createHeld({ actions, accounts, rejections, clock, hashOf });
+  const { historyOf } = createHeld({ actions, accounts, rejections, clock, hashOf, credentials: credentialUse });
   const enqueue = createEnqueue({ ids, receiptUrl, channelsOf: channels.of });
 
   const delivery = createDelivery(app, {

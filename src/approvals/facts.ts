@@ -12,7 +12,7 @@ import { type MaskedAction, storedOf } from "../receipts/seen-action.ts";
 import { bodyKindText } from "../receipts/mask-body.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { EarlierRejection, RequestHistory } from "../core/rejections.ts";
-import { type KeyEnd, RISK_LEVELS, RISKS, risksOf } from "./risks.ts";
+import { type CredentialState, type KeyEnd, RISK_LEVELS, RISKS, risksOf } from "./risks.ts";
 
 /**
  * The facts that an approver sees of a request, in this order, in mail, pages, MCP and CLI: what is sent, what the requester
@@ -89,6 +89,7 @@ export type DecisionFacts = Static<typeof DecisionFacts>;
 
 /** What the store knows about a request besides the action itself. */
 export interface DecisionHistory extends RequestHistory {
+  readonly credentialState: CredentialState | null;
   /** No held call of its key to its host was approved and has completed. */
   readonly isNewHost: boolean;
   /** Null: the key of the request is live, or it has none. */
@@ -99,6 +100,7 @@ export interface DecisionHistory extends RequestHistory {
 
 /** For actions that no longer await a decision. */
 export const NO_HISTORY: DecisionHistory = {
+  credentialState: null,
   isNewHost: false,
   reason: null,
   rejections: [],

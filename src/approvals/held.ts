@@ -10,7 +10,7 @@ import type { AppContext } from "../runtime/app-context.ts";
 import type { Action } from "../core/action.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { type DecisionHistory, NO_HISTORY } from "./facts.ts";
-import type { KeyEnd } from "./risks.ts";
+import type { CredentialState, KeyEnd } from "./risks.ts";
 import { HELD_COUNTED_MAX, HELD_HOSTS_SHOWN_MAX, HELD_LISTED_MAX } from "../core/limits.ts";
 import { digestsOf } from "../core/rejections.ts";
 import type { HashOf } from "../core/dedupe.ts";
@@ -40,13 +40,14 @@ export interface Inbox extends HeldPage {
 
 export interface HistoryDeps extends Pick<Store, "actions" | "accounts" | "rejections">, Pick<AppContext, "clock"> {
   readonly hashOf: HashOf;
+  readonly credentials: { readonly stateOf: (action: Action) => CredentialState | null };
 }
 
 /** Reads the history of one action. It does not authorize: the caller has to. */
 export type HistoryOf = (action: Action) => Promise<DecisionHistory>;
 
 /** Reads held actions with their histories. */
-export function createHeld({ actions, accounts, rejections, clock, hashOf }: HistoryDeps) {
+export function createHeld({ actions, accounts, rejections, clock, hashOf, credentials }: HistoryDeps) {
   const historiesOf = async (accountId: string, some: readonly Action[]): Promise<Histories> => {
     const now = clock.now();
     const requestOf = async (action: Action) => {
@@ -68,7 +69,10 @@ export function createHeld({ actions, accounts, rejections, clock, hashOf }: His
     const histories = some.map((action, at) => {
       const isNewHost = !approved.has(hostOfKey(action));
       const keyEnd = ends.get(action.keyId) ?? null;
-      return [action.id, { ...NO_HISTORY, ...requests[at], isNewHost, keyEnd }] as const;
+      return [
+        action.id,
+        { ...NO_HISTORY, ...requests[at], isNewHost, keyEnd, credentialState: credentials.stateOf(action) },
+      ] as const;
     });
     return new Map(histories);
   };

@@ -24,6 +24,7 @@ export const RISKS = [
   "key_revoked",
   "key_expired",
   "rejected",
+  "credential",
   "hidden_characters",
   "mixed_scripts",
   "coded_letters",
@@ -47,6 +48,17 @@ const DANGERS: ReadonlySet<RiskName> = new Set(["already_done", "key_revoked", "
 function levelOf(name: RiskName): (typeof RISK_LEVELS)[number] {
   if (DANGERS.has(name)) return "danger";
   return name === "new_host" ? "note" : "warning";
+}
+
+/** What can happen to a credential between the request and the send. */
+export type CredentialState = "changed" | "disabled" | "expired" | "deleted";
+
+function credentialText({ credentialState, extras: { credential } }: Pick<RiskInput, "credentialState" | "extras">) {
+  if (credentialState === null || credential === undefined) return null;
+  const { name } = credential;
+  if (credentialState === "changed") return `Where its credential ${name} may go was changed since it was requested.`;
+  const what = { disabled: "is disabled", expired: "has expired", deleted: "was deleted" }[credentialState];
+  return `Its credential ${name} ${what}: nothing would be sent.`;
 }
 
 /** How the key of a request has ended. */
@@ -78,6 +90,8 @@ export interface RiskInput extends Pick<
   readonly reason: string | null;
   /** No held call of its key to its host was approved and has completed. */
   readonly isNewHost: boolean;
+  /** What has become of its credential since; null: it is as it was, or there is none. */
+  readonly credentialState: CredentialState | null;
   readonly keyEnd: KeyEnd | null;
   /** Of this same request, oldest first, masked. */
   readonly rejections: readonly Pick<EarlierRejection, "kind" | "by" | "reason">[];
@@ -105,6 +119,7 @@ export function risksOf(request: RiskInput): Risk[] {
       similarRejections === 0
         ? null
         : `Similar requests of this key were rejected ${timesOf(similarRejections, SIMILAR_REJECTIONS_COUNTED_MAX)} in 24 h.`,
+    credential: credentialText(request),
     new_host: request.isNewHost
       ? `New host: no approved call of this key to ${request.host} has completed so far.`
       : null,

@@ -31,6 +31,7 @@ export function actionText(action: Action, { paint, url, io }: Session): string 
     ["", { text: action.status, color: STATUS_COLOR[action.status] }],
     ["hidden", hiddenOf(action)],
     ["call", withHost(visible(`${action.method} ${action.url}`))],
+    ["credential", action.credential === undefined ? null : `${action.credential.name} (${action.credential.kind})`],
     ["title", action.title === undefined ? null : visible(action.title)],
     ["run", action.run === 1 ? null : String(action.run)],
     ["attempts", `${action.attempts} of ${action.retries}`],

@@ -8,6 +8,7 @@ import { addCompletion } from "./commands/completion.ts";
 import { addChannelCommands } from "./commands/channels.ts";
 import { addHostCommands } from "./commands/hosts.ts";
 import { addLoginCommands } from "./commands/login.ts";
+import { addCredentialCommands } from "./commands/credentials.ts";
 import { addRuleCommands } from "./commands/rules.ts";
 import { addOverview, addNotificationsAndServer } from "./commands/service.ts";
 import { addSigningCommands } from "./commands/signing.ts";
@@ -60,6 +61,7 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
   addAccountCommands(program);
   addHostCommands(program);
   addRuleCommands(program);
+  addCredentialCommands(program);
   addChannelCommands(program);
   addSigningCommands(program);
   addNotificationsAndServer(program);

@@ -144,6 +144,16 @@ export function createCredentialUse(deps: CredentialUseDeps) {
       return { ...request, extras: { ...request.extras, credential: requestedOf(credential) } };
     },
 
+    /** What has become of the credential of a request since; null: it is as it was, as far as is known, or there is none. */
+    stateOf({ accountId, extras: { credential: requested } }: Pick<Action, "accountId" | "extras">) {
+      if (requested === undefined) return null;
+      const now = known.of(accountId).find(({ id }) => id === requested.id);
+      if (now === undefined) return "deleted";
+      if (!now.enabled) return "disabled";
+      if (hasExpired(now, clock.now())) return "expired";
+      return boundsChanged(requested, now) ? "changed" : null;
+    },
+
     /**
      * What completes the request of one attempt, in its last step: secret and bounds are those of that moment, also where an
      * approver saw others. Null: it has no credential.

@@ -417,8 +417,8 @@ const PHRASES: Readonly<Record<AuditKind, Phrase>> = {
   credential_changed: ({ detail: { name, changed } }) =>
     sentence`changed the credential ${<Name text={text(name)} />}: ${text(changed)}`,
   credential_removed: ({ detail: { name } }) => sentence`deleted the credential ${<Name text={text(name)} />}`,
-  credential_used: ({ detail: { name, host, action } }) =>
-    sentence`sent the credential ${<Name text={text(name)} />} to ${<Name text={text(host)} />} with ${text(action)}`,
+  credential_used: ({ detail: { name, host } }) =>
+    sentence`sent the credential ${<Name text={text(name)} />} to ${<Name text={text(host)} />}`,
   credential_echoed: ({ detail: { name, host } }) =>
     sentence`masked the credential ${<Name text={text(name)} />} in an answer of ${<Name text={text(host)} />}, which had sent it back`,
   channel_added: ({ detail: { name, kind } }) =>

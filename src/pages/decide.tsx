@@ -30,6 +30,7 @@ export const RISK_WORDS: Readonly<Record<(typeof RISKS)[number], string>> = {
   key_expired: "key expired",
   rejected: "rejected before",
   similar_rejected: "like rejected ones",
+  credential: "credential changed",
   new_host: "new host",
   deletes: "deletes",
   other_method: "other method",

@@ -2,10 +2,12 @@
 import type { Child } from "hono/jsx";
 import type { Result } from "../core/action.ts";
 import { bodyMemberOf } from "../core/body.ts";
+import { describeCredential } from "../core/credential.ts";
 import { prettyPrint } from "../core/json.ts";
 import { normalTarget } from "../core/target.ts";
 import { bodyParts, bodyTree, BodyView, limitsOnPage, type PageBody, pageBody } from "../ui/body-view.tsx";
 import { JsonView } from "../ui/json-view.tsx";
+import { Icon } from "../ui/icons.tsx";
 import { Card, sentence, SubSection, Table, UntrustedBlock, UntrustedPath, UntrustedText } from "../ui/parts.tsx";
 import { cutAt } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
@@ -72,6 +74,7 @@ export function RequestParts(props: RequestPartsProps) {
           <b class="method">{method}</b> <UntrustedUrl url={url} host={host} />
         </p>
       )}
+      <WithCredential action={action} />
       {isAsked ? null : headerTable}
       {body === null && !isAsked ? <p class="quiet">No body is sent.</p> : null}
       {body === null ? null : (
@@ -98,6 +101,17 @@ export function RequestParts(props: RequestPartsProps) {
         </SubSection>
       )}
     </>
+  );
+}
+
+/** "with stripe-live (Bearer, ••••4242)": nobody sees more of the secret. */
+function WithCredential({ action: { extras } }: { readonly action: SeenAction }) {
+  const { credential } = extras;
+  if (credential === undefined) return null;
+  return (
+    <p class="with-credential">
+      <Icon name="keys" /> with <UntrustedText text={describeCredential(credential)} />
+    </p>
   );
 }
 

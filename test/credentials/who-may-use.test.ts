@@ -115,3 +115,23 @@ describe("rules and grants", () => {
     ]);
   });
 });
+
+test("an approver is warned where a credential was changed since the request", async () => {
+  await rig.add();
+  const { json } = await rig.create({ approve: true });
+  const risks = async () => {
+    const facts = await rig.call("GET", `/v1/actions/${String(json["id"])}/facts`, undefined, KEYS.approver);
+    return (facts.json["risks"] as readonly { name: string; text: string }[])
+      .filter(({ name }) => name === "credential")
+      .map(({ text }) => text);
+  };
+  expect(await risks()).toEqual([]);
+  await rig.call("PATCH", "/v1/credentials/stripe-live", { secret: "another-secret-0815" });
+  expect(await risks()).toEqual([]);
+  await rig.call("PATCH", "/v1/credentials/stripe-live", { paths: ["/v1"] });
+  expect(await risks()).toEqual(["Where its credential stripe-live may go was changed since it was requested."]);
+  await rig.call("PATCH", "/v1/credentials/stripe-live", { enabled: false });
+  expect(await risks()).toEqual(["Its credential stripe-live is disabled: nothing would be sent."]);
+  await rig.call("DELETE", "/v1/credentials/stripe-live");
+  expect(await risks()).toEqual(["Its credential stripe-live was deleted: nothing would be sent."]);
+});

@@ -46,6 +46,7 @@ export async function openServer(options: TestServerOptions = {}) {
         },
         receiptUrl: engine.receiptUrl,
         pauseOf: engine.pauseOf,
+        credentialService: engine.services.credentialService,
         agentApproval: options.agentApproval ?? "elicit",
         baseUrl: BASE_URL,
         version: "0.0.0-test",

@@ -24,10 +24,19 @@ afterAll(async () => {
 });
 
 describe.each(CLIENTS)("a client of the kind %s", (kind) => {
-  test("finds the seven tools in a fixed order, each with title, schemas and all four hints", async () => {
+  test("finds the eight tools in a fixed order, each with title, schemas and all four hints", async () => {
     await using agent = await connect(kind, server.mcpUrl);
     const { tools } = await agent.client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual(["create", "get", "list", "wait", "approve", "cancel", "retry"]);
+    expect(tools.map(({ name }) => name)).toEqual([
+      "create",
+      "get",
+      "list",
+      "wait",
+      "approve",
+      "cancel",
+      "retry",
+      "credentials",
+    ]);
     for (const tool of tools) {
       expect(tool.inputSchema).toMatchObject({ type: "object", additionalProperties: false });
       expect(tool.outputSchema).toMatchObject({ type: "object", anyOf: [{}, { required: ["error"] }] });
@@ -358,10 +367,10 @@ describe("the table of tools", () => {
 
   test("has the permissions and hints of the operations", () => {
     const permissions = Object.values(TOOLS).map(({ permission }) => permission);
-    expect(permissions).toEqual(["create", "read", "read", "read", null, "cancel", "retry"]);
+    expect(permissions).toEqual(["create", "read", "read", "read", null, "cancel", "retry", "read"]);
     const hints = (name: ToolName) => Object.values(TOOLS[name].annotations);
     const [yes, no] = [true, false];
-    for (const name of ["get", "list", "wait"] as const) expect(hints(name)).toEqual([yes, no, yes, no]);
+    for (const name of ["get", "list", "wait", "credentials"] as const) expect(hints(name)).toEqual([yes, no, yes, no]);
     for (const name of ["create", "retry"] as const) expect(hints(name)).toEqual([no, yes, no, yes]);
     expect(hints("approve")).toEqual([no, yes, yes, yes]);
     expect(hints("cancel")).toEqual([no, yes, yes, no]);

@@ -150,6 +150,20 @@ const SENTENCES: readonly (readonly [AuditRow, string])[] = [
     "dana was allowed POST api.example.com by a grant, 3 of 20.",
   ],
   [row("grant_ended", "grt_1"), "dana ended a grant."],
+  [row("credential_added", "crd_1", { name: "stripe-live" }), "dana added the credential stripe-live."],
+  [
+    row("credential_changed", "crd_1", { name: "stripe-live", changed: "secret, hosts" }),
+    "dana changed the credential stripe-live: secret, hosts.",
+  ],
+  [row("credential_removed", "crd_1", { name: "stripe-live" }), "dana deleted the credential stripe-live."],
+  [
+    row("credential_used", "crd_1", { name: "stripe-live", host: "api.stripe.com", action: "act_1" }),
+    "dana sent the credential stripe-live to api.stripe.com.",
+  ],
+  [
+    row("credential_echoed", "crd_1", { name: "stripe-live", host: "api.stripe.com" }),
+    "dana masked the credential stripe-live in an answer of api.stripe.com, which had sent it back.",
+  ],
   [row("channel_removed", "chn_9"), "dana removed a channel."],
   [row("channel_tested", "chn_1", { delivered: false }), "dana tested the channel ops, which failed."],
   [

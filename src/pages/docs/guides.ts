@@ -12,6 +12,7 @@ import people from "../../../docs/people.md" with { type: "text" };
 import performance from "../../../docs/performance.md" with { type: "text" };
 import recipes from "../../../docs/recipes.md" with { type: "text" };
 import find from "../../../docs/find.md" with { type: "text" };
+import credentials from "../../../docs/credentials.md" with { type: "text" };
 import rules from "../../../docs/rules.md" with { type: "text" };
 import scale from "../../../docs/scale.md" with { type: "text" };
 import security from "../../../docs/security.md" with { type: "text" };
@@ -58,6 +59,12 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
     guides: [
       { name: "approvals", title: "Approvals", about: "Who decides, and how; receipts.", text: approvals },
       { name: "rules", title: "Rules", about: "What is held, refused or allowed.", text: rules },
+      {
+        name: "credentials",
+        title: "Credentials",
+        about: "Secrets that agents use and never see.",
+        text: credentials,
+      },
       { name: "pages", title: "The pages", about: "What each page is for; keyboard shortcuts.", text: pages },
       { name: "find", title: "Find", about: "Search, counts, export, bulk retry and cancel.", text: find },
       { name: "people", title: "People", about: "Roles, invitations, log-in by OpenID Connect.", text: people },

@@ -1,0 +1,137 @@
+import type { Credential, CreateCredential } from "../../client/openapi.ts";
+import { type CliCommand, given, type Io, oneOf, readValue, several, UsageError } from "../command.ts";
+import { visible } from "../../observability/terminal.ts";
+import { addServiceCommand, JSON_OPTION, type Session, withSession } from "../session.ts";
+
+const KINDS = ["bearer", "header", "basic", "hmac"] as const;
+
+const SECRET_FILE = "read the secret from this file; default: standard input, where a terminal asks and shows nothing";
+
+/** The commands about credentials, which calls name and whose secrets nobody reads back. */
+export function addCredentialCommands(program: CliCommand): void {
+  const credentials = addServiceCommand(
+    program,
+    "credentials",
+    "show or set the credentials that calls are sent with (changes: owner key)",
+  ).usage(
+    "[list] | credentials add <name> --kind <kind> --host <host> [options] | credentials replace <name> | credentials disable <name> | credentials enable <name> | credentials remove <name>",
+  );
+  addServiceCommand(credentials, "list", "show those that your key may know", { isDefault: true })
+    .option(...JSON_OPTION)
+    .runs(withSession(listCredentials));
+  addServiceCommand(credentials, "add <name>", "store a secret, and where it may go")
+    .choice("--kind <kind>", "how it is sent", KINDS, oneOf("kind", KINDS))
+    .option("--host <host>", "a host that it may go to, or *.example.com; several: repeat it", several)
+    .option("--path <path>", "the beginning of a path, in whole segments; several: repeat it", several)
+    .option("--method <method>", "a method; several: repeat it", several)
+    .option("--header <name>", "for header and hmac: the header that it sets")
+    .option("--scheme <word>", "for header: a word in front of the secret")
+    .option("--username <name>", "for basic: the user name")
+    .option("--signs <text>", "for hmac: what is signed, with {timestamp} {method} {path} {query} {host} {url} {body}")
+    .option("--value <text>", "for hmac: the value of the header, with {signature} and {timestamp}")
+    .option("--time-header <name>", "for hmac: a header that has the time")
+    .option("--key-id <id>", "an agent's key that may use it; several: repeat it", several)
+    .option("--expires-at <time>", "until when it is sent, such as 2027-03-04T12:00:00Z")
+    .option("--secret-file <file>", SECRET_FILE)
+    .option(...JSON_OPTION)
+    .runs(withSession(addCredential));
+  addServiceCommand(credentials, "replace <name>", "replace the secret; the old one is gone at once")
+    .option("--secret-file <file>", SECRET_FILE)
+    .option(...JSON_OPTION)
+    .runs(
+      withSession(async ({ client, print, io }, { secretFile }: SecretOptions, name) => {
+        const credential = await client.changeCredential(name, { secret: await secretIn(secretFile, io) });
+        print(credential, () => credentialText(credential));
+      }),
+    );
+  for (const [verb, enabled, what] of [
+    ["disable", false, "let calls with it fail"],
+    ["enable", true, "let calls be sent with it again"],
+  ] as const) {
+    addServiceCommand(credentials, `${verb} <name>`, what)
+      .option(...JSON_OPTION)
+      .runs(
+        withSession(async ({ client, print }, _options, name) => {
+          const credential = await client.changeCredential(name, { enabled });
+          print(credential, () => credentialText(credential));
+        }),
+      );
+  }
+  addServiceCommand(credentials, "remove <name>", "delete a credential; what waits with it fails").runs(
+    withSession(async ({ client, io }, _options, name) => {
+      await client.removeCredential(name);
+      io.err(`${visible(name)} is deleted.\n`);
+    }),
+  );
+}
+
+async function listCredentials({ client, print, say }: Session): Promise<void> {
+  const { data } = await client.listCredentials();
+  print({ data }, () => data.map(credentialText).join("\n"));
+  if (data.length === 0) say("There are no credentials that this key may use.");
+}
+
+interface SecretOptions {
+  readonly secretFile?: string;
+}
+
+interface AddOptions extends SecretOptions, Pick<CreateCredential, "header" | "scheme" | "username"> {
+  readonly kind?: CreateCredential["kind"];
+  readonly host?: string[];
+  readonly path?: string[];
+  readonly method?: string[];
+  readonly signs?: string;
+  readonly value?: string;
+  readonly timeHeader?: string;
+  readonly keyId?: string[];
+  readonly expiresAt?: string;
+}
+
+async function addCredential({ client, print, io }: Session, options: AddOptions, name: string): Promise<void> {
+  const { kind, host: hosts, path: paths, method, header, scheme, username, signs, value, timeHeader } = options;
+  if (kind === undefined || hosts === undefined) throw new UsageError("credentials add takes --kind and --host.");
+  const hmac = given({ signs, value, time_header: timeHeader });
+  const credential = await client.createCredential({
+    name,
+    kind,
+    hosts,
+    secret: await secretIn(options.secretFile, io),
+    ...given({
+      paths,
+      // Safe: the service refuses what is no method.
+      methods: method?.map((one) => one.toUpperCase()) as CreateCredential["methods"],
+      header,
+      scheme,
+      username,
+      hmac: Object.keys(hmac).length === 0 ? undefined : hmac,
+      keys: options.keyId,
+      expires_at: options.expiresAt,
+    }),
+  });
+  print(credential, () => credentialText(credential));
+}
+
+/** Never from the command line: others can read it there. A line end behind it is no part of it. */
+async function secretIn(file: string | undefined, io: Io): Promise<string> {
+  const isTyped = (file === undefined || file === "-") && io.askHidden !== undefined;
+  const text = isTyped
+    ? ((await io.askHidden?.("Secret: ")) ?? "")
+    : await readValue(file === undefined || file === "-" ? "-" : `@${file}`, io);
+  const secret = text.replace(/\r?\n$/, "");
+  if (secret === "") throw new UsageError("No secret was given: use --secret-file, or standard input.");
+  return secret;
+}
+
+function credentialText(credential: Credential): string {
+  const { name, kind, header, hosts, paths, methods, enabled, last4, keys, expires_at: end } = credential;
+  const bounds = [hosts, paths, methods].flatMap((list) => (list === undefined ? [] : [list.join(", ")]));
+  const parts = [
+    `${kind}${kind === "header" || kind === "hmac" ? ` ${header ?? ""}` : ""}${typeof last4 === "string" ? ` ••••${last4}` : ""}`,
+    `to ${bounds.join("; ")}`,
+    ...(keys === undefined ? [] : [keys.length === 0 ? "for owners only" : `for owners and ${keys.join(", ")}`]),
+    ...(end === null ? [] : [`until ${end}`]),
+    ...(enabled ? [] : ["disabled"]),
+    ...(credential.warnings ?? []),
+  ];
+  return `${visible(name)}  ${visible(parts.join("; "))}`;
+}

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { outgate, type OutgateOptions } from "../cli/outgate.ts";
+import { KEYS } from "../http/stub-server.ts";
+import { type CredentialRig, openCredentials, SECRET } from "./rig.ts";
+
+let rig: CredentialRig;
+let folder: string;
+
+beforeAll(async () => {
+  rig = await openCredentials();
+  folder = await mkdtemp(join(tmpdir(), "outgate-credentials-"));
+});
+
+afterAll(async () => {
+  await rig[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+const say = (args: readonly string[], options: OutgateOptions = {}) =>
+  outgate(args, { terminal: true, ...options, env: { OUTGATE_URL: rig.app.url, OUTGATE_API_KEY: KEYS.owner } });
+
+const sent = async (name: string) => {
+  await rig.ended(await rig.create({ credential: name }, KEYS.owner), KEYS.owner);
+  return rig.target.received.at(-1)?.headers;
+};
+
+test("adds a credential from a file or standard input, and tells where it may go", async () => {
+  const file = join(folder, "stripe.key");
+  await writeFile(file, `${SECRET}\n`);
+  const at = ["--host", rig.host, "--path", "/v1"];
+  const added = await say([
+    "credentials",
+    "add",
+    "stripe",
+    "--kind",
+    "bearer",
+    ...at,
+    "--secret-file",
+    file,
+    "--key-id",
+    rig.agentId,
+  ]);
+  expect(added).toMatchObject({ code: 0, err: "" });
+  expect(added.out).toBe(`stripe  bearer ••••4242; to ${rig.host}; /v1; for owners and ${rig.agentId}\n`);
+  expect((await sent("stripe"))?.get("authorization")).toBe(`Bearer ${SECRET}`);
+
+  const hmac = ["--kind", "hmac", "--header", "X-Sign", "--signs", "{body}", "--value", "v1={signature}"];
+  const piped = await say(["credentials", "add", "internal", ...hmac, "--host", rig.host], { input: `${SECRET}\r\n` });
+  expect(piped.code).toBe(0);
+  const expected = new Bun.CryptoHasher("sha256", SECRET).update("").digest("hex");
+  expect((await sent("internal"))?.get("x-sign")).toBe(`v1=${expected}`);
+  expect((await say(["credentials"])).out.split("\n")).toHaveLength(3);
+  expect(JSON.parse((await say(["credentials", "--json"], { terminal: false })).out).data).toHaveLength(2);
+});
+
+test("replaces, disables, enables and removes one", async () => {
+  await say(["credentials", "add", "mine", "--kind", "bearer", "--host", rig.host], { input: SECRET });
+  expect((await say(["credentials", "replace", "mine"], { input: "another-secret-0815" })).out).toContain("••••0815");
+  expect((await sent("mine"))?.get("authorization")).toBe("Bearer another-secret-0815");
+  expect((await say(["credentials", "disable", "mine"])).out).toContain("disabled");
+  expect((await rig.create({ credential: "mine" }, KEYS.owner)).status).toBe(403);
+  expect((await say(["credentials", "enable", "mine"])).out).not.toContain("disabled");
+  expect((await say(["credentials", "remove", "mine"])).out).toBe("mine is deleted.\n");
+  expect((await say(["send", rig.target.url, "--credential", "mine"])).out).toContain("no credential of this name");
+});
+
+test("takes no secret from the command line, and says what is missing", async () => {
+  const add = ["credentials", "add", "x", "--kind", "bearer", "--host", rig.host];
+  expect((await say([...add, "--secret", SECRET])).code).not.toBe(0);
+  expect((await say(add, { input: "" })).out).toContain("No secret was given");
+  expect((await say(["credentials", "add", "x"], { input: SECRET })).out).toContain("takes --kind and --host");
+  const wrong = await say([...add, "--secret-file", join(folder, "none")]);
+  expect(wrong.out).toContain("can't be read");
+});
