@@ -1073,6 +1073,7 @@ export type DecisionRisk = {
     | "key_revoked"
     | "key_expired"
     | "rejected"
+    | "credential"
     | "hidden_characters"
     | "mixed_scripts"
     | "coded_letters"

@@ -29,7 +29,7 @@ import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
 import { Button, PostForm } from "../ui/form.tsx";
 import { KeyInstructions } from "./key-use.tsx";
 import { LinkButton, Notice, PageHead, Problem } from "../ui/parts.tsx";
-import { templatePath } from "./rule-form.tsx";
+import { Checks, chosenIn, templatePath } from "./rule-form.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { ACCOUNTS_PAGE_PATH } from "./settings.tsx";
 import { HOLD_CHOICES, holdLabel, type PageUser, ROLE_CHOICES, roleLabel, SCOPE_CHOICES } from "../ui/text.ts";
@@ -50,6 +50,8 @@ interface NewKeyPageProps {
   readonly replaced: KeyView | undefined;
   /** How many rules the account has. */
   readonly ruleCount: number;
+  /** Names of its credentials. */
+  readonly credentials: readonly string[];
   /** Identifies the form, so that submitting it twice creates one key. */
   readonly formId: string;
 }
@@ -70,7 +72,7 @@ const QUESTIONS = [
   },
 ] as const;
 
-function newKeyPage({ user, typed, replaced, ruleCount, formId }: NewKeyPageProps): string {
+function newKeyPage({ user, typed, replaced, ruleCount, credentials, formId }: NewKeyPageProps): string {
   const title = replaced === undefined ? "Create a key" : "Rotate a key";
   return render(
     <Layout title={title} nav="Keys" user={user}>
@@ -118,6 +120,15 @@ function newKeyPage({ user, typed, replaced, ruleCount, formId }: NewKeyPageProp
             </>
           ))}
           {replaced === undefined ? <LoopBrake typed={typed} /> : <WeakerHold of={replaced} />}
+          {credentials.length === 0 ? null : (
+            <Checks
+              legend="For an agent key: which credentials can it use?"
+              note="It names them in its calls, and never sees their secrets."
+              typed={typed}
+              choices={credentials.map((name) => [CREDENTIAL_FIELD + name, name])}
+              isCode
+            />
+          )}
           <LimitFields typed={typed} />
           <div class="buttons">
             <Button>Create key</Button>
@@ -300,6 +311,7 @@ type NewKeyDeps = Pick<
   | "formOf"
   | "keyService"
   | "ruleService"
+  | "credentialService"
   | "authenticate"
   | "actionService"
   | "checkTarget"
@@ -318,11 +330,14 @@ interface MadeKey {
 
 /** The form for a new key, and the page after it, which shows the key for some minutes. */
 export function newKeyPages(deps: NewKeyDeps) {
-  const { keyService, ruleService, personOf, formOf, flash, clock, ids, baseUrl } = deps;
+  const { keyService, ruleService, credentialService, personOf, formOf, flash, clock, ids, baseUrl } = deps;
   // It refuses whoever may not manage keys.
   const keyOf = async ({ caller }: Person, wanted: string | null | undefined) =>
     (await keyService.list(caller)).find(({ id }) => id === wanted);
-  const ruleCountOf = async ({ caller }: Person) => (await ruleService.list(caller)).length;
+  const shownTo = async ({ caller }: Person) => {
+    const [rules, credentials] = await Promise.all([ruleService.list(caller), credentialService.list(caller)]);
+    return { ruleCount: rules.length, credentials: credentials.map(({ name }) => name) };
+  };
   const once = createOnce<Awaited<ReturnType<typeof makeKey>>>(clock);
   const makeKey = async ({ caller }: Person, request: CreateKey, form: Form) => {
     const made = await keyService.create(caller, request);
@@ -350,7 +365,7 @@ export function newKeyPages(deps: NewKeyDeps) {
         user: person,
         typed,
         replaced,
-        ruleCount: await ruleCountOf(person),
+        ...(await shownTo(person)),
         formId: ids.request(),
       });
     },
@@ -361,9 +376,16 @@ export function newKeyPages(deps: NewKeyDeps) {
     .post("/keys", create)
     .get("/keys/new", async ({ context, person }) => {
       const replaced = await keyOf(person, new URLSearchParams(context.search).get("replaces"));
-      const typed = filled({ ...NEW_KEY, ...(replaced === undefined ? BRAKED : likeKey(replaced)) });
-      const ruleCount = await ruleCountOf(person);
-      return page("own", newKeyPage({ user: person, typed, replaced, ruleCount, formId: ids.request() }));
+      const its = (await credentialService.list(person.caller)).filter(({ keys }) => keys.includes(replaced?.id ?? ""));
+      const typed = filled({
+        ...NEW_KEY,
+        ...(replaced === undefined ? BRAKED : likeKey(replaced)),
+        ...Object.fromEntries(its.map(({ name }) => [CREDENTIAL_FIELD + name, "yes"])),
+      });
+      return page(
+        "own",
+        newKeyPage({ user: person, typed, replaced, ...(await shownTo(person)), formId: ids.request() }),
+      );
     })
     .post("/keys/:id/test", test(deps), hooks)
     .get(
@@ -388,6 +410,9 @@ function notBraked(error: unknown): false {
   if (error instanceof DomainError || error instanceof StoreUnavailable) return false;
   throw error;
 }
+
+/** The beginning of the names of boxes. */
+const CREDENTIAL_FIELD = "credential_";
 
 /** The defaults of a key that replaces this one. */
 function likeKey({ name, role, hold, scope, hosts, methods, dailyActions, expiresAt }: KeyView) {
@@ -464,6 +489,8 @@ function keyMembersIn(form: Form) {
   return {
     hold: form.get("hold") ?? null,
     scope: form.get("role") === "agent" ? (form.get("scope") ?? null) : null,
+    // Other keys need none: what is chosen for them says nothing.
+    credentials: form.get("role") === "agent" ? chosenIn(form, CREDENTIAL_FIELD) : [],
     weaker_hold: form.get("weaker_hold") === "yes",
     inherit_limits: form.get("limits") !== "shown",
     hosts: hosts.length === 0 ? null : hosts,

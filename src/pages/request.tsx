@@ -108,9 +108,11 @@ export function RequestParts(props: RequestPartsProps) {
 function WithCredential({ action: { extras } }: { readonly action: SeenAction }) {
   const { credential } = extras;
   if (credential === undefined) return null;
+  const { name } = credential;
   return (
     <p class="with-credential">
-      <Icon name="keys" /> with <UntrustedText text={describeCredential(credential)} />
+      <Icon name="keys" /> with <UntrustedText text={name} />
+      {describeCredential(credential).slice(name.length)}
     </p>
   );
 }

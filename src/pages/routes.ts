@@ -36,6 +36,7 @@ import { receiptRoutes } from "./receipt-routes.ts";
 import { resendRoutes } from "./resend-routes.ts";
 import { rulePages } from "./rules.tsx";
 import { notificationPages } from "./notifications.tsx";
+import { credentialPages } from "./credentials.tsx";
 import { grantPages } from "./grants.tsx";
 import { pausePages } from "./pauses.tsx";
 import { serverPages } from "./settings.tsx";
@@ -65,6 +66,7 @@ export function createPages(needs: PageNeeds) {
     keyListPages(deps),
     newKeyPages(deps),
     rulePages(deps),
+    credentialPages(deps),
     grantPages(deps),
     pausePages(deps),
     hostPages(deps),

@@ -360,7 +360,7 @@ export function RuleForm({ user, typed: given, todo, keys, changed, others }: Ru
 }
 
 /** Those that work, and every one that the rule names: without the last of them, it would be about all keys. */
-function keyChoices(keys: readonly KeyView[], typed: FormState): ChecksProps["choices"] {
+export function keyChoices(keys: readonly KeyView[], typed: FormState): ChecksProps["choices"] {
   const shown = keys.filter(({ id, revokedAt }) => revokedAt === null || isChosen(typed, `key_${id}`));
   const unknown = chosenIn(typed.values, "key_").filter((id) => !keys.some((key) => key.id === id));
   return [
@@ -391,7 +391,7 @@ interface ChecksProps {
   readonly isCode?: boolean;
 }
 
-function Checks({ legend, note, typed, choices, isCode = false }: ChecksProps) {
+export function Checks({ legend, note, typed, choices, isCode = false }: ChecksProps) {
   return (
     <fieldset>
       <legend>{legend}</legend>
@@ -464,7 +464,7 @@ export function ruleFields(rule: RuleDefinition): FormState {
 }
 
 /** What the checked boxes of this prefix are about. */
-function chosenIn(form: Form, prefix: string): readonly string[] {
+export function chosenIn(form: Form, prefix: string): readonly string[] {
   return [...form].flatMap(([name, value]) =>
     name.startsWith(prefix) && value === "yes" ? [name.slice(prefix.length)] : [],
   );

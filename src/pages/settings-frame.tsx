@@ -17,6 +17,7 @@ export const SETTINGS_PATHS = {
   rules: "/settings/rules",
   grants: "/settings/grants",
   hosts: "/settings/hosts",
+  credentials: "/settings/credentials",
   callbackHosts: "/settings/callback-hosts",
   pauses: PAUSES_PATH,
   signing: "/settings/signing",
@@ -29,6 +30,7 @@ export type SectionName =
   | "People"
   | "Rules"
   | "Grants"
+  | "Credentials"
   | "Pauses"
   | "Callback hosts"
   | "Hosts"
@@ -59,6 +61,7 @@ const GROUPS: readonly { readonly title: string; readonly sections: readonly Sec
     sections: [
       { name: "Rules", path: SETTINGS_PATHS.rules, icon: "rules", needs: "read" },
       { name: "Grants", path: SETTINGS_PATHS.grants, icon: "check", needs: "approve" },
+      { name: "Credentials", path: SETTINGS_PATHS.credentials, icon: "keys", needs: "manage" },
       { name: "Pauses", path: SETTINGS_PATHS.pauses, icon: "pause", needs: "manage" },
       { name: "Callback hosts", path: SETTINGS_PATHS.callbackHosts, icon: "external", needs: "manage" },
     ],

@@ -19,7 +19,7 @@ interface PostFormProps {
   /** Where the form is sent; the same page by default. */
   readonly action?: string | undefined;
   readonly fields?: readonly (readonly [name: string, value: string | number])[];
-  readonly class?: "card" | "ask" | "person" | "decide" | "pause-form" | "channel-form";
+  readonly class?: "card" | "ask" | "person" | "decide" | "pause-form" | "channel-form" | "credential-form";
   /** It begins a session: a login. */
   readonly beginsSession?: boolean;
   /** Its answer opens in a window of its own. */

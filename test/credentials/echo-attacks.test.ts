@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { RESPONSE_BODY_BYTES_MAX } from "../../src/core/limits.ts";
 import { KEYS } from "../http/stub-server.ts";
 import type { Received } from "../support/target.ts";
+import { openRawTarget } from "../support/raw-target.ts";
 import { echoes, openCredentials, SECRET } from "./rig.ts";
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
@@ -123,20 +124,13 @@ describe("a target that sends back what it got shows nothing of the secret to th
   });
 
   test("where the connection breaks in the middle of it", async () => {
-    await using rig = await openCredentials(
-      ({ headers }) =>
-        new Response(
-          new ReadableStream({
-            async start(controller) {
-              controller.enqueue(Buffer.from((headers.get("authorization") ?? "").slice(7, 19)));
-              await Bun.sleep(50);
-              controller.error(new Error("broken"));
-            },
-          }),
-        ),
-    );
-    await rig.add();
-    const { json } = await rig.ended(await rig.create());
+    await using target = await openRawTarget((socket, request) => {
+      const secret = /bearer (\S+)/i.exec(request)?.[1] ?? "";
+      socket.end(`HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n${secret.slice(0, 12)}`);
+    });
+    await using rig = await openCredentials();
+    await rig.add({ hosts: [new URL(target.url("/")).host] });
+    const { json } = await rig.ended(await rig.create({ url: target.url("/") }));
     expectNothing(await everything(rig, String(json["id"])));
     expect(JSON.stringify(json)).not.toContain(SECRET.slice(0, 8));
   });

@@ -47,7 +47,10 @@ test("the settings stand in six groups, each page in one navigation", async () =
   ]);
   expect(named).toEqual([
     ["Team", ["/settings/login", "/settings/people"]],
-    ["Agents", ["/settings/rules", "/settings/grants", "/settings/pauses", "/settings/callback-hosts"]],
+    [
+      "Agents",
+      ["/settings/rules", "/settings/grants", "/settings/credentials", "/settings/pauses", "/settings/callback-hosts"],
+    ],
     ["Delivery", ["/settings/hosts", "/settings/signing"]],
     ["Alerts", ["/settings/channels", "/settings/notifications"]],
     ["Audit", ["/audit"]],

@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { signedIn } from "../http/signed-in.ts";
+import { type CredentialRig, openCredentials, SECRET } from "./rig.ts";
+
+let rig: CredentialRig;
+
+let ann: Awaited<ReturnType<typeof signedIn>>;
+
+const PATH = "/settings/credentials";
+
+beforeAll(async () => {
+  rig = await openCredentials();
+  ann = await signedIn(rig.app);
+});
+
+afterAll(() => rig[Symbol.asyncDispose]());
+
+const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+
+async function send(path: string, fields: Readonly<Record<string, string>>, page = PATH) {
+  const answer = await ann.send(path, { ...(await ann.hiddenOf(page)), ...fields });
+  return { status: answer.status, html: await answer.text() };
+}
+
+const stored = async (name: string) => (await rig.call("GET", `/v1/credentials/${name}`)).json;
+
+describe("the page of credentials", () => {
+  test("adds one of each kind, and shows nothing of its secret", async () => {
+    const common = { secret: SECRET, hosts: rig.host };
+    const bearer = {
+      name: "stripe-live",
+      kind: "bearer",
+      paths: "/v1\n/v2",
+      method_POST: "yes",
+      [`key_${rig.agentId}`]: "yes",
+    };
+    // What other kinds have is hidden, and may be filled in.
+    expect((await send(PATH, { ...common, ...bearer, header: "X-Left", username: "left" })).status).toBe(303);
+    expect((await send(PATH, { ...common, name: "api-key", kind: "header", header: "X-Api-Key" })).status).toBe(303);
+    expect((await send(PATH, { ...common, name: "login", kind: "basic", username: "ann" })).status).toBe(303);
+    const hmac = { name: "internal", kind: "hmac", header: "X-Sign", signs: "{method}.{body}", time_header: "X-Time" };
+    expect((await send(PATH, { ...common, ...hmac })).status).toBe(303);
+    expect(await stored("stripe-live")).toMatchObject({
+      paths: ["/v1", "/v2"],
+      methods: ["POST"],
+      keys: [rig.agentId],
+    });
+    expect(await stored("internal")).toMatchObject({ hmac: { signs: "{method}.{body}", time_header: "X-Time" } });
+    const html = await ann.pageOf(PATH);
+    expect(html).not.toContain(SECRET);
+    const text = textOf(html);
+    for (const shown of [
+      "stripe-live",
+      "Bearer ••••4242",
+      "/v1, /v2",
+      "POST",
+      "Owners, agent",
+      "Header X-Api-Key",
+      "HMAC X-Sign",
+      "Never",
+    ])
+      expect(text).toContain(shown);
+  });
+
+  test("keeps what was typed where it is refused, but the secret", async () => {
+    const typed = { name: "Wrong Name", kind: "bearer", secret: "short", hosts: "*.com", paths: "/ok" };
+    const { status, html } = await send(PATH, typed);
+    expect(status).toBe(400);
+    expect(html).toContain("Wrong Name");
+    expect(html).not.toContain('value="short"');
+    expect(textOf(html)).toContain("lower-case letters");
+  });
+
+  test("replaces a secret, changes bounds, disables and deletes", async () => {
+    const path = `${PATH}/api-key`;
+    expect((await send(`${path}/secret`, { secret: "another-secret-0815" }, path)).status).toBe(303);
+    expect(await stored("api-key")).toMatchObject({ last4: "0815" });
+    expect((await send(`${path}/secret`, { secret: "short" }, path)).status).toBe(400);
+    const bounds = { hosts: `${rig.host}\napi.example.com`, paths: "/v1", expires_at: "2027-03-04T12:00:00Z" };
+    expect((await send(path, bounds, path)).status).toBe(303);
+    expect(await stored("api-key")).toMatchObject({ hosts: [rig.host, "api.example.com"], paths: ["/v1"] });
+    expect(textOf(await ann.pageOf(path))).toContain("Where it may go");
+    expect((await send(path, { hosts: rig.host, paths: "", expires_at: "" }, path)).status).toBe(303);
+    const after = await stored("api-key");
+    expect([after["paths"], after["expires_at"], after["hosts"]]).toEqual([undefined, null, [rig.host]]);
+    expect((await send(path, { hosts: "" }, path)).status).toBe(400);
+    await send(`${path}/switch`, { enabled: "false" });
+    expect((await stored("api-key"))["enabled"]).toBe(false);
+    expect(textOf(await ann.pageOf(PATH))).toContain("Disabled");
+    expect((await send(`${path}/remove`, {})).status).toBe(303);
+    expect((await rig.call("GET", "/v1/credentials/api-key")).status).toBe(404);
+  });
+
+  test("warns of endpoints that give out secrets, and tells who has sent one back", async () => {
+    await rig.add({ name: "wide", hosts: ["api.stripe.com"] });
+    expect(textOf(await ann.pageOf(PATH))).toMatch(/Its bounds include Stripe.{1,6}s \/v1\/api_keys/);
+  });
+});
+
+test("whoever decides sees what a call is sent with, on its page and in the inbox", async () => {
+  const { json } = await rig.create({ approve: true });
+  const id = String(json["id"]);
+  for (const path of [`/approvals/${id}`, `/actions/${id}`]) {
+    expect(textOf(await ann.pageOf(path))).toContain("with stripe-live (Bearer, ••••4242)");
+  }
+  const receipt = await fetch(`${rig.app.url}${String(json["receipt_url"])}`, { headers: { accept: "text/html" } });
+  const text = textOf(await receipt.text());
+  expect(text).toContain("with stripe-live (Bearer)");
+  expect(text).not.toContain("4242");
+});
+
+test("an action that is edited and sent again keeps its credential", async () => {
+  const first = await rig.ended(await rig.create());
+  const id = String(first.json["id"]);
+  const path = `/actions/${id}/edit`;
+  const sent = rig.target.received.length;
+  const { status } = await send(
+    path,
+    { method: "POST", url: `${rig.target.url}v1/other`, body: "", title: "", headers: "" },
+    path,
+  );
+  expect(status).toBe(303);
+  await rig.target.saw(sent + 1);
+  expect(rig.target.received.at(-1)?.headers.get("authorization")).toBe(`Bearer ${SECRET}`);
+});
+
+test("the form of a key chooses credentials, and keeps them for the key that replaces it", async () => {
+  const fields = { name: "bot", role: "agent", hold: "none", scope: "own" };
+  const made = await send("/keys", { ...fields, "credential_stripe-live": "yes", form_id: "f1" }, "/keys/new");
+  expect(made.status).toBeLessThan(400);
+  const listed = async () =>
+    (await rig.call("GET", "/v1/keys")).json["data"] as readonly { id: string; name: string; credentials?: unknown }[];
+  const bot = (await listed()).find(({ name }) => name === "bot");
+  expect(bot?.credentials).toEqual(["stripe-live"]);
+  const html = await ann.pageOf(`/keys/new?replaces=${bot?.id}`);
+  expect(html).toMatch(/name="credential_stripe-live" value="yes" checked/);
+  expect(html).not.toMatch(/name="credential_internal" value="yes" checked/);
+});
