@@ -556,6 +556,31 @@ export function describeTables(dialect: typeof SQLITE) {
     (row) => [uniqueIndex("credentials_by_name").on(row.accountId, row.name)],
   );
 
+  /** What the authorization server stores (`src/core/oauth-store.ts`). `id` and `grant_id` are hashes. */
+  const oauthArtifacts = table(
+    "oauth_artifacts",
+    {
+      id: text().primaryKey(),
+      kind: text({
+        enum: ["Interaction", "Grant", "AuthorizationCode", "AccessToken", "RefreshToken", "Client"],
+      }).notNull(),
+      accountId: text("account_id").notNull(),
+      keyId: text("key_id"),
+      grantId: text("grant_id"),
+      sealedPayload: text("sealed_payload").notNull(),
+      createdAt: time("created_at").notNull(),
+      consumedAt: time("consumed_at"),
+      expiresAt: time("expires_at").notNull(),
+    },
+    (row) => [
+      index("oauth_artifacts_by_grant")
+        .on(row.grantId, row.createdAt)
+        .where(sql`${row.grantId} is not null`),
+      index("oauth_artifacts_by_account").on(row.accountId, row.kind, row.createdAt),
+      index("oauth_artifacts_by_end").on(row.expiresAt),
+    ],
+  );
+
   /** Where an account asks for approval: addresses, or the URL of an incoming webhook, sealed. */
   const channels = table(
     "channels",
@@ -794,6 +819,7 @@ export function describeTables(dialect: typeof SQLITE) {
     ruleCounts,
     grants,
     credentials,
+    oauthArtifacts,
     channels,
     callbackOverlaps,
     pauses,

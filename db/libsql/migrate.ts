@@ -8,6 +8,7 @@ import rules from "./migrations/0006_rules.sql" with { type: "text" };
 import grants from "./migrations/0007_grants.sql" with { type: "text" };
 import budgets from "./migrations/0008_budgets.sql" with { type: "text" };
 import credentials from "./migrations/0009_credentials.sql" with { type: "text" };
+import oauth from "./migrations/0010_oauth.sql" with { type: "text" };
 import { faultOf } from "../sql/errors.ts";
 import type { Sql, SqlValue, Statement } from "../sql/sql.ts";
 import { missingParts } from "./layout.ts";
@@ -26,6 +27,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: "0007_grants", sql: grants },
   { name: "0008_budgets", sql: budgets },
   { name: "0009_credentials", sql: credentials },
+  { name: "0010_oauth", sql: oauth },
 ];
 
 /** The last commit of this repository that makes the tables of version 0.1. */

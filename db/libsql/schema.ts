@@ -60,6 +60,7 @@ export const {
   ruleCounts,
   grants,
   credentials,
+  oauthArtifacts,
   channels,
   callbackOverlaps,
   approvalLinks,

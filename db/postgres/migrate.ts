@@ -14,6 +14,7 @@ import rules from "./migrations/0007_rules.sql" with { type: "text" };
 import grants from "./migrations/0008_grants.sql" with { type: "text" };
 import budgets from "./migrations/0009_budgets.sql" with { type: "text" };
 import credentials from "./migrations/0010_credentials.sql" with { type: "text" };
+import oauth from "./migrations/0011_oauth.sql" with { type: "text" };
 
 /** In the order in which they run; `drizzle-kit` generates them from `schema.ts`. Never edit one: generate another. */
 const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
@@ -28,6 +29,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: "0008_grants", sql: grants },
   { name: "0009_budgets", sql: budgets },
   { name: "0010_credentials", sql: credentials },
+  { name: "0011_oauth", sql: oauth },
 ];
 
 const HAS_MIGRATIONS = "select cast(to_regclass('migrations') is not null as int) as found";

@@ -84,6 +84,7 @@ export const {
   ruleCounts,
   grants,
   credentials,
+  oauthArtifacts,
   channels,
   callbackOverlaps,
   approvalLinks,

@@ -29,6 +29,7 @@ const ALL = [
   "0007_grants",
   "0008_budgets",
   "0009_credentials",
+  "0010_oauth",
 ];
 
 describe("migrations", () => {
