@@ -11,6 +11,7 @@ import * as credentials from "./credentials.ts";
 import * as grants from "./grants.ts";
 import * as facts from "./facts.ts";
 import * as links from "./links.ts";
+import * as oauth from "./oauth.ts";
 import * as outbox from "./outbox.ts";
 import * as pauses from "./pauses.ts";
 import * as people from "./people.ts";
@@ -34,6 +35,7 @@ const SUBJECTS = {
   grants,
   facts,
   links,
+  oauth,
   outbox,
   pauses,
   people,

@@ -55,6 +55,7 @@ const UPDATES = {
   actions: updateList("actions", ["sealedHeaders"], ["id", "sealedHeaders"]),
   channels: updateList("channels", ["sealedConfig"], ["id", "sealedConfig"]),
   credentials: updateList("credentials", ["sealedSecret"], ["id", "sealedSecret"]),
+  oauth: updateList("oauthArtifacts", ["sealedPayload"], ["id", "sealedPayload"]),
 };
 
 /** All columns with sealed texts. A test finds missing ones. */
@@ -64,6 +65,7 @@ const SEALED = [
   sealedColumn(({ actions: { id, sealedHeaders: sealed } }) => ({ id, sealed }), UPDATES.actions),
   sealedColumn(({ channels: { id, sealedConfig: sealed } }) => ({ id, sealed }), UPDATES.channels),
   sealedColumn(({ credentials: { id, sealedSecret: sealed } }) => ({ id, sealed }), UPDATES.credentials),
+  sealedColumn(({ oauthArtifacts: { id, sealedPayload: sealed } }) => ({ id, sealed }), UPDATES.oauth),
 ] as const;
 
 type Replacements = Parameters<SealedStore["replace"]>[0];

@@ -36,6 +36,7 @@ import { read } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, deleteSome, hasRow, type Tables, type Tx } from "./command.ts";
 import { endGrantsOf } from "./grants.ts";
+import { revokeConnections } from "./oauth.ts";
 import { addPerson, endOldest, endOthers, lastUsedFirst, memberColumns, memberOf, switchSession } from "./people.ts";
 
 /** See `TeamStore.managers`. The builder has no recursion; `union` ends it, even if rows were altered into a cycle. */
@@ -79,6 +80,7 @@ export const changeRole = command(
     if (refusal === "gone" || (refusal !== null && role !== "owner")) return refusal;
     const { members } = tx.tables;
     await tx.db.update(members).set({ role }).where(hasValues(members, { accountId, personId }));
+    if (role !== "owner") await revokeConnections(tx, { accountId, personId, at: audit.at });
     await addToAudit(tx, audit);
     if (!mayDo(role, "approve")) await endGrantsOf(tx, { accountId, makerId: personId, at: audit.at, by: audit.actor });
     return "done";
@@ -92,6 +94,7 @@ export const remove = command(
     const { identities, members, people, sessions, welcomeLinks } = tx.tables;
     const refusal = await refusalOf(tx, accountId, personId);
     if (refusal !== null) return refusal;
+    await revokeConnections(tx, { accountId, personId, at: audit.at });
     await addToAudit(tx, audit);
     await endGrantsOf(tx, { accountId, makerId: personId, at: audit.at, by: audit.actor });
     for (const table of [members, sessions, welcomeLinks]) {

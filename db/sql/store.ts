@@ -31,6 +31,7 @@ import { createUpkeepStore, pruneKeys } from "../commands/upkeep.ts";
 import { createFileStore } from "../libsql/size.ts";
 import { createCredentialStore } from "../commands/credentials.ts";
 import { createGrantStore } from "./grants.ts";
+import { createOAuthStore } from "../commands/oauth.ts";
 import { createSealedStore } from "../commands/secrets.ts";
 import { createSigningStore } from "./signing.ts";
 import { createFactStore, writeFacts } from "../commands/facts.ts";
@@ -75,6 +76,7 @@ export function createStore({ sql, seal, cluster, isOnlyProcess, onFatal, onAway
     rules: createRuleStore(db),
     grants: createGrantStore(db),
     credentials: createCredentialStore(db),
+    oauth: createOAuthStore(db),
     channels: createChannelStore(db),
     links: createLinkStore(db),
     people: createPeopleStore(db),

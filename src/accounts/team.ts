@@ -31,6 +31,8 @@ interface TeamDeps extends Pick<Store, "team" | "people">, Pick<AppContext, "ids
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "invitationToken" | "newToken">;
   /** Where people reach the pages, without a trailing slash. */
   readonly baseUrl: string;
+  /** Applies at once that keys were revoked: those of the connections of somebody who may make none any more. */
+  readonly recheckKeys: () => Promise<void>;
   /** Called when a mail waits for this address; null: no mail is sent. */
   readonly onMail: ((accountId: string, host: string) => void) | null;
 }
@@ -68,7 +70,8 @@ export interface ListedSession extends Pick<SessionRow, "createdAt" | "lastSeenA
 /** All use cases of the people of an account, their invitations, and of a person's accounts and sessions. */
 export type TeamService = ReturnType<typeof createTeamService>;
 
-export function createTeamService({ team, people, peopleService, secrets, ids, clock, baseUrl, onMail }: TeamDeps) {
+export function createTeamService(deps: TeamDeps) {
+  const { team, people, peopleService, secrets, ids, clock, baseUrl, onMail, recheckKeys } = deps;
   const sessionId = ({ hash }: Pick<SessionRow, "hash">) => secrets.hash(`session ${hash}`).slice(0, SESSION_ID_CHARS);
 
   const memberOf = async ({ accountId }: Caller, personId: string) => {
@@ -113,6 +116,7 @@ export function createTeamService({ team, people, peopleService, secrets, ids, c
     const entry = { kind, subject: member.email, detail: { role: member.role } };
     requireDone(await team.remove(caller.accountId, personId, auditOf(caller, entry, clock.now())));
     await peopleService.recheckPerson(personId);
+    await recheckKeys();
   };
 
   return {
@@ -133,6 +137,7 @@ export function createTeamService({ team, people, peopleService, secrets, ids, c
       } as const;
       requireDone(await team.changeRole(caller.accountId, personId, role, auditOf(caller, entry, clock.now())));
       await peopleService.recheckPerson(personId);
+      await recheckKeys();
       return { ...member, role };
     },
 

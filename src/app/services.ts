@@ -150,7 +150,17 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const { forget } = authenticate;
   const peopleService = createPeopleService({ clock, ids, people, audit, passwords, secrets, signUpGate });
   const onMail = config.mail === null ? null : delivery.mailWaits;
-  const teamService = createTeamService({ team, people, clock, ids, peopleService, secrets, baseUrl, onMail });
+  const teamService = createTeamService({
+    team,
+    people,
+    clock,
+    ids,
+    peopleService,
+    secrets,
+    baseUrl,
+    onMail,
+    recheckKeys: authenticate.recheck,
+  });
   const keyStores = { accounts, actions, pauses, team };
   const signedHeaders = createSignedHeaders({ secrets, signingSecrets }, "callbacks");
   const posting = { sender, signedHeaders, userAgent: `Outgate/${VERSION}`, clock, ids, audit, checkTarget: checkUrl };

@@ -808,6 +808,15 @@ export const RULE_HITS_MAX = 1_000;
 /** How long after a change of a rule its page offers to undo it. */
 export const RULE_UNDO_MS_MAX = DAY_MS;
 
+// OAuth for /mcp
+
+/** Codes and tokens of one connection that are kept, used ones too: they tell that a token was used twice. */
+export const OAUTH_TOKENS_PER_GRANT_MAX = 100;
+/** Log-ins of one account that wait for consent. */
+export const OAUTH_INTERACTIONS_PER_ACCOUNT_MAX = 50;
+/** Clients that have registered themselves, of all accounts. */
+export const OAUTH_CLIENTS_MAX = 1_000;
+
 /** Actions of a page that rules are tried on, and how many a dry run looks at, by default and at most. */
 export const DRY_RUN_PAGE_ACTIONS = 100;
 export const DRY_RUN_ACTIONS_DEFAULT = 1_000;

@@ -25,6 +25,7 @@ import type { CredentialStore } from "./credential.ts";
 import type { RuleStore } from "./account-rules.ts";
 import type { RuleCount } from "./rule-count.ts";
 import type { Grant, GrantStore, GrantUse } from "./grant.ts";
+import type { OAuthStore } from "./oauth-store.ts";
 import type { HostSettingsStore } from "./host-settings.ts";
 import type { PauseStore } from "./pause.ts";
 
@@ -530,6 +531,7 @@ export interface Store {
   readonly rules: RuleStore;
   readonly grants: GrantStore;
   readonly credentials: CredentialStore;
+  readonly oauth: OAuthStore;
   readonly channels: ChannelStore;
   readonly links: LinkStore;
   readonly people: PeopleStore;

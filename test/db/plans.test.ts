@@ -20,6 +20,7 @@ import {
   aCreation,
   aDecision,
   anApiKey,
+  anArtifact,
   anAuditEntry,
   anInvitation,
   answered,
@@ -284,6 +285,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
       "members",
       "members_by_account",
       "members_by_person",
+      "oauth_artifacts_by_account",
       "people",
       "people_email_key_unique",
       "sessions",
@@ -325,7 +327,12 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   [
     "sealed texts",
     (store) => store.sealed.find("x", null, 9),
-    ["accounts", "actions", "channels", "credentials", "signing_seeds_id_unique"],
+    ["accounts", "actions", "channels", "credentials", "oauth_artifacts", "signing_seeds_id_unique"],
+  ],
+  [
+    "what the authorization server does",
+    authorizes,
+    ["api_keys", "oauth_artifacts", "oauth_artifacts_by_account", "oauth_artifacts_by_end", "oauth_artifacts_by_grant"],
   ],
   ["held", (store) => store.upkeep.held(NOON, "", 9), ["actions_held", "timeline_once"]],
   ["reject, and count it", rejectOne, ["actions", HELD, "rejections_by_key", "rejections_by_request"]],
@@ -505,6 +512,21 @@ async function accountLives({ accounts, callbackHosts }: Store): Promise<void> {
 }
 
 /** Signs up, logs in and out, renews a password, and is the first person of an account. */
+async function authorizes({ oauth }: Store): Promise<void> {
+  const grant = anArtifact({ keyId: "key_x" });
+  const token = anArtifact({ kind: "AccessToken", grantId: grant.id, keyId: "key_x" });
+  for (const one of [grant, token, anArtifact({ kind: "Interaction" }), anArtifact({ kind: "Client" })]) {
+    await oauth.put(one);
+  }
+  await oauth.find(token.id);
+  await oauth.keyByToken(token.id, NOON);
+  await oauth.consume(token.id, NOON);
+  await oauth.remove(token.id);
+  await oauth.connections(ACCOUNT, NOON);
+  await oauth.endGrant(grant.id, { at: NOON, by: "system", audit: anAuditEntry() });
+  await oauth.prune(NOON);
+}
+
 async function personLives({ people, accounts }: Store): Promise<void> {
   const { account, key, person, session } = aSignUp();
   const { id: personId, passwordHash } = person;

@@ -18,6 +18,7 @@ import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import type { PersonRow, SessionRow, SignUp, WelcomeLink, Account, ApiKey } from "../../src/core/account-store.ts";
 import type { BulkJob } from "../../src/core/bulk-job.ts";
+import type { OAuthArtifact } from "../../src/core/oauth-store.ts";
 import { NO_SEARCH } from "../../src/core/search.ts";
 import type { ActionQuery, ChangeWrite, Creation, Store } from "../../src/core/store.ts";
 
@@ -395,3 +396,20 @@ export const aCredential = (more: Partial<SealedCredential> = {}): SealedCredent
   echoes: [],
   ...more,
 });
+/** A connection of OAuth that lasts an hour; of another kind unless told otherwise it belongs to none. */
+export function anArtifact(overrides: Partial<OAuthArtifact> = {}): OAuthArtifact {
+  const id = overrides.id ?? `artifact ${systemIds.row(NOON)}`;
+  const kind = overrides.kind ?? "Grant";
+  return {
+    id,
+    kind,
+    accountId: ACCOUNT,
+    keyId: null,
+    grantId: kind === "Grant" ? id : null,
+    sealedPayload: "aaaaaaaa.payload",
+    createdAt: NOON,
+    consumedAt: null,
+    expiresAt: later(3_600_000),
+    ...overrides,
+  };
+}

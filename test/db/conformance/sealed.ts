@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { systemIds } from "../../../src/core/ids.ts";
 import type { SealedText } from "../../../src/core/account-store.ts";
 import type { Store } from "../../../src/core/store.ts";
-import { aChannel, aCreation, aCredential, anAccount, anAuditEntry, NOON } from "../../support/factory.ts";
+import { aChannel, aCreation, aCredential, anAccount, anArtifact, anAuditEntry, NOON } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 
 const OTHER = "00000000";
@@ -28,6 +28,7 @@ async function fill(store: Store, headers: number): Promise<void> {
   await store.channels.put(channel, anAuditEntry({ kind: "channel_added", subject: channel.id }));
   const credential = aCredential();
   await store.credentials.add(credential, anAuditEntry({ kind: "credential_added", subject: credential.id }));
+  await store.oauth.put(anArtifact({ sealedPayload: "cccccccc.payload" }));
 }
 
 async function all(store: Store, keyId: string, pageSize: number): Promise<readonly SealedText[]> {
@@ -55,9 +56,10 @@ export function testSealed(open: OpenTestStore): void {
           "actions.sealed_headers",
           "channels.sealed_config",
           "credentials.sealed_secret",
+          "oauth_artifacts.sealed_payload",
         ]),
       );
-      expect(whole).toHaveLength(1 + 2 + 7 + 2);
+      expect(whole).toHaveLength(1 + 2 + 7 + 1 + 1 + 1);
       for (const size of [1, 2, 3, 9, 11]) expect(await all(db.store, OTHER, size)).toEqual(whole);
     });
 
@@ -71,9 +73,9 @@ export function testSealed(open: OpenTestStore): void {
     test("of one key are not found under that key", async () => {
       await using db = await open();
       await fill(db.store, 3);
-      expect(await all(db.store, "aaaaaaaa", 99)).toHaveLength(2 + 3 + 2);
+      expect(await all(db.store, "aaaaaaaa", 99)).toHaveLength(2 + 3 + 3);
       const header = (await all(db.store, "bbbbbbbb", 99)).find(({ place }) => place.table === "actions");
-      expect(await all(db.store, header?.sealed.slice(0, 8) ?? "", 99)).toHaveLength(1 + 3);
+      expect(await all(db.store, header?.sealed.slice(0, 8) ?? "", 99)).toHaveLength(1 + 4);
     });
 
     test("are replaced where they still stand, and nowhere else", async () => {

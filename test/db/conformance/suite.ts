@@ -17,6 +17,7 @@ import { testKeys } from "./keys.ts";
 import { testLanes } from "./lanes.ts";
 import { testLeases } from "./leases.ts";
 import { testLinks } from "./links.ts";
+import { testOAuth } from "./oauth.ts";
 import { testOutbox } from "./outbox.ts";
 import { testPaging } from "./paging.ts";
 import { testPauses } from "./pauses.ts";
@@ -81,6 +82,7 @@ export function testAccountsOfStore(open: OpenTestStore): void {
   testRuleCounts(open);
   testChannels(open);
   testCredentials(open);
+  testOAuth(open);
   testSealed(open);
 }
 

@@ -1,0 +1,195 @@
+import { and, desc, eq, getTableColumns, gt, inArray, isNotNull, isNull, lte, ne, sql } from "drizzle-orm";
+import type { ApiKey } from "../../src/core/account-store.ts";
+import { auditOfSystem } from "../../src/core/audit.ts";
+import {
+  OAUTH_CLIENTS_MAX,
+  OAUTH_INTERACTIONS_PER_ACCOUNT_MAX,
+  OAUTH_TOKENS_PER_GRANT_MAX,
+} from "../../src/core/limits.ts";
+import type { ConnectionEnd, OAuthArtifact, OAuthStore } from "../../src/core/oauth-store.ts";
+import type { StoreContext } from "../sql/context.ts";
+import { hasValues } from "../sql/dialect.ts";
+import { oauthLock } from "../sql/locks.ts";
+import { read } from "../sql/read.ts";
+import { addToAudit } from "./audit.ts";
+import { command, countRows, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
+
+/** What the authorization server stores. */
+
+/** See `OAuthStore.put`. */
+export const put = command(
+  async (tx, artifact: OAuthArtifact) => {
+    const { oauthArtifacts } = tx.tables;
+    const { id, kind, grantId, sealedPayload, keyId, expiresAt } = artifact;
+    if (grantId !== null && grantId !== id && !(await hasRow(tx, oauthArtifacts, eq(oauthArtifacts.id, grantId)))) {
+      return false;
+    }
+    const isOther = and(hasValues(oauthArtifacts, { accountId: "", kind: "Client" }), ne(oauthArtifacts.id, id));
+    if (kind === "Client" && (await countRows(tx, oauthArtifacts, isOther)) >= OAUTH_CLIENTS_MAX) return false;
+    await tx.db
+      .insert(oauthArtifacts)
+      .values(artifact)
+      .onConflictDoUpdate({ target: oauthArtifacts.id, set: { sealedPayload, keyId, expiresAt } });
+    await makeRoom(tx, artifact);
+    return true;
+  },
+  ({ kind, accountId, grantId }) => [oauthLock(grantId ?? (kind === "Client" ? kind : accountId))],
+);
+
+async function makeRoom(tx: Tx, { kind, accountId, grantId }: OAuthArtifact): Promise<void> {
+  const { oauthArtifacts } = tx.tables;
+  const { id, createdAt } = oauthArtifacts;
+  const [isCounted, max] =
+    kind === "Interaction"
+      ? ([hasValues(oauthArtifacts, { accountId, kind }), OAUTH_INTERACTIONS_PER_ACCOUNT_MAX] as const)
+      : ([
+          and(eq(oauthArtifacts.grantId, grantId ?? ""), ne(oauthArtifacts.kind, "Grant")),
+          OAUTH_TOKENS_PER_GRANT_MAX,
+        ] as const);
+  const some = tx.db.select({ id }).from(oauthArtifacts).where(isCounted).orderBy(desc(createdAt));
+  const oldest = await some.limit(PRUNE_ROWS).offset(max);
+  if (oldest.length > 0)
+    await tx.db.delete(oauthArtifacts).where(
+      inArray(
+        id,
+        oldest.map((row) => row.id),
+      ),
+    );
+}
+
+/** See `OAuthStore.consume`. */
+export const consume = command(async (tx, { id, at }: Readonly<{ id: string; at: Date }>) => {
+  const { oauthArtifacts } = tx.tables;
+  const isUnused = and(eq(oauthArtifacts.id, id), isNull(oauthArtifacts.consumedAt));
+  const used = await tx.db
+    .update(oauthArtifacts)
+    .set({ consumedAt: at })
+    .where(isUnused)
+    .returning({ id: oauthArtifacts.id });
+  return used.length > 0;
+});
+
+export const remove = command(async (tx, { id }: Readonly<{ id: string }>) => {
+  const { oauthArtifacts } = tx.tables;
+  await tx.db.delete(oauthArtifacts).where(eq(oauthArtifacts.id, id));
+});
+
+/** See `OAuthStore.endGrant`. */
+export const endGrant = command(
+  async (tx, { grantId, at, by, audit }: ConnectionEnd & { readonly grantId: string }): Promise<ApiKey | null> => {
+    const { apiKeys, oauthArtifacts } = tx.tables;
+    const [grant] = await tx.db
+      .select({ keyId: oauthArtifacts.keyId })
+      .from(oauthArtifacts)
+      .where(hasValues(oauthArtifacts, { id: grantId, kind: "Grant" }));
+    if (grant === undefined) return null;
+    await tx.db.delete(oauthArtifacts).where(eq(oauthArtifacts.grantId, grantId));
+    const isKey = eq(apiKeys.id, grant.keyId ?? "");
+    const revoked = await tx.db
+      .update(apiKeys)
+      .set({ revokedAt: at, revokedBy: by })
+      .where(and(isKey, isNull(apiKeys.revokedAt)))
+      .returning({ id: apiKeys.id });
+    if (revoked.length > 0) await addToAudit(tx, audit);
+    const [key] = await tx.db.select().from(apiKeys).where(isKey);
+    return key ?? null;
+  },
+  ({ grantId }) => [oauthLock(grantId)],
+);
+
+/** Revokes the keys of the connections that somebody made, who may make none any more. */
+export async function revokeConnections(
+  tx: Tx,
+  { accountId, personId, at }: Readonly<{ accountId: string; personId: string; at: Date }>,
+): Promise<void> {
+  const { apiKeys, oauthArtifacts } = tx.tables;
+  const connected = tx.db
+    .select({ id: oauthArtifacts.keyId })
+    .from(oauthArtifacts)
+    .where(hasValues(oauthArtifacts, { accountId, kind: "Grant" }));
+  const isTheirs = and(hasValues(apiKeys, { accountId, createdById: personId }), inArray(apiKeys.id, connected));
+  await revoke(tx, and(isTheirs, isNull(apiKeys.revokedAt)), at);
+}
+
+async function revoke(tx: Tx, condition: ReturnType<typeof and>, at: Date): Promise<void> {
+  const { apiKeys } = tx.tables;
+  const { id, accountId } = apiKeys;
+  const revoked = await tx.db
+    .update(apiKeys)
+    .set({ revokedAt: at, revokedBy: "system" })
+    .where(condition)
+    .returning({ id, accountId });
+  for (const key of revoked) {
+    const detail = { unfinished: "keep" };
+    await addToAudit(tx, auditOfSystem(key.accountId, { kind: "key_revoked", subject: key.id, detail }, at));
+  }
+}
+
+/** See `OAuthStore.prune`. */
+export const prune = command(async (tx, { now }: Readonly<{ now: Date }>) => {
+  const { apiKeys, oauthArtifacts } = tx.tables;
+  const { id, kind, keyId, grantId, consumedAt, expiresAt } = oauthArtifacts;
+  const over = await tx.db
+    .select({ id, kind, keyId, grantId, consumedAt })
+    .from(oauthArtifacts)
+    .where(lte(expiresAt, now))
+    .limit(PRUNE_ROWS);
+  if (over.length === 0) return false;
+  const unused = over.filter((row) => row.kind === "AuthorizationCode" && row.consumedAt === null);
+  if (unused.length > 0) {
+    const keys = unused.flatMap((row) => row.keyId ?? []);
+    await revoke(tx, and(inArray(apiKeys.id, keys), isNull(apiKeys.revokedAt)), now);
+    await tx.db.delete(oauthArtifacts).where(
+      inArray(
+        grantId,
+        unused.flatMap((row) => row.grantId ?? []),
+      ),
+    );
+  }
+  await tx.db.delete(oauthArtifacts).where(
+    inArray(
+      id,
+      over.map((row) => row.id),
+    ),
+  );
+  return over.length === PRUNE_ROWS;
+});
+
+const FIND = read({ id: "text" }, ({ db, tables: { oauthArtifacts } }, arg) =>
+  db.select().from(oauthArtifacts).where(eq(oauthArtifacts.id, arg.id)),
+);
+
+const KEY_BY_TOKEN = read({ id: "text", now: "time" }, ({ db, tables: { apiKeys, oauthArtifacts } }, arg) => {
+  const isToken = and(eq(oauthArtifacts.id, arg.id), eq(oauthArtifacts.kind, "AccessToken"));
+  const until = sql<Date>`${oauthArtifacts.expiresAt}`.mapWith(oauthArtifacts.expiresAt).as("token_expires_at");
+  return db
+    .select({ ...getTableColumns(apiKeys), until })
+    .from(oauthArtifacts)
+    .innerJoin(apiKeys, eq(apiKeys.id, oauthArtifacts.keyId))
+    .where(and(isToken, gt(oauthArtifacts.expiresAt, arg.now)));
+});
+
+const CONNECTIONS = read({ accountId: "text", now: "time" }, ({ db, tables: { oauthArtifacts } }, arg) => {
+  const isGrant = and(eq(oauthArtifacts.accountId, arg.accountId), eq(oauthArtifacts.kind, "Grant"));
+  const isLive = and(isGrant, isNotNull(oauthArtifacts.keyId), gt(oauthArtifacts.expiresAt, arg.now));
+  return db.select().from(oauthArtifacts).where(isLive).orderBy(desc(oauthArtifacts.createdAt));
+});
+
+/** What the authorization server stores. */
+export function createOAuthStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): OAuthStore {
+  return {
+    put: (artifact) => writer.run(put, artifact),
+    find: (id) => FIND.get(reader, { id }),
+    consume: (id, at) => writer.run(consume, { id, at }),
+    remove: (id) => writer.run(remove, { id }),
+    endGrant: (grantId, end) => writer.run(endGrant, { grantId, ...end }),
+    async keyByToken(id, now) {
+      const found = await KEY_BY_TOKEN.get(reader, { id, now });
+      if (found === null) return null;
+      const { until, ...key } = found;
+      return { key, expiresAt: until };
+    },
+    connections: (accountId, now) => CONNECTIONS.all(reader, { accountId, now }),
+    prune: (now) => writer.run(prune, { now }),
+  };
+}

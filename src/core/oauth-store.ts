@@ -1,0 +1,69 @@
+import type { ApiKey } from "./account-store.ts";
+import type { AuditEntry } from "./audit.ts";
+import type { Actor } from "./roles.ts";
+
+/** What the authorization server stores, by the names that `oidc-provider` gives its models. */
+export const OAUTH_KINDS = [
+  "Interaction",
+  "Grant",
+  "AuthorizationCode",
+  "AccessToken",
+  "RefreshToken",
+  "Client",
+] as const;
+
+export type OAuthKind = (typeof OAUTH_KINDS)[number];
+
+/**
+ * One artifact of the authorization server: a log-in that waits for consent, a connection (`Grant`), a code, a token, or a
+ * client that registered itself. Known by a hash: whoever reads the table can use none of them.
+ */
+export interface OAuthArtifact {
+  /** Hash of its kind and of the secret that names it. */
+  readonly id: string;
+  readonly kind: OAuthKind;
+  /** Empty: of no account, as a client. */
+  readonly accountId: string;
+  /** The key that the connection is; null: not known yet. */
+  readonly keyId: string | null;
+  /** The `id` of its connection; null: it belongs to none. */
+  readonly grantId: string | null;
+  readonly sealedPayload: string;
+  readonly createdAt: Date;
+  /** When it was used, for what may be used once; null: not yet. */
+  readonly consumedAt: Date | null;
+  readonly expiresAt: Date;
+}
+
+/** What an access token stands for. */
+export interface TokenKey {
+  readonly key: ApiKey;
+  readonly expiresAt: Date;
+}
+
+export interface OAuthStore {
+  /**
+   * Writes an artifact, or replaces the one with its id. Beyond their bound, the oldest of a connection or of an account
+   * make room. False, and nothing is written: its connection has ended, or there are `OAUTH_CLIENTS_MAX` clients.
+   */
+  put(artifact: OAuthArtifact): Promise<boolean>;
+  /** Also one that was consumed or has expired, until it is swept. */
+  find(id: string): Promise<OAuthArtifact | null>;
+  /** Uses what may be used once. False: it was used before, or is gone; of racing uses one gets true. */
+  consume(id: string, at: Date): Promise<boolean>;
+  remove(id: string): Promise<void>;
+  /** Ends a connection: its artifacts are deleted and its key is revoked. Null: there is no such connection. */
+  endGrant(grantId: string, end: ConnectionEnd): Promise<ApiKey | null>;
+  /** The key of an access token that has not expired. The key may be revoked or expired: the caller must check. */
+  keyByToken(id: string, now: Date): Promise<TokenKey | null>;
+  /** The connections of an account, newest first. */
+  connections(accountId: string, now: Date): Promise<readonly OAuthArtifact[]>;
+  /** Deletes what has expired, and revokes keys of connections whose code nobody has used; true when there are more. */
+  prune(now: Date): Promise<boolean>;
+}
+
+export interface ConnectionEnd {
+  readonly at: Date;
+  readonly by: Actor;
+  readonly audit: AuditEntry;
+}

@@ -1,0 +1,174 @@
+import { describe, expect, test } from "bun:test";
+import {
+  OAUTH_CLIENTS_MAX,
+  OAUTH_INTERACTIONS_PER_ACCOUNT_MAX,
+  OAUTH_TOKENS_PER_GRANT_MAX,
+} from "../../../src/core/limits.ts";
+import type { OAuthArtifact } from "../../../src/core/oauth-store.ts";
+import {
+  ACCOUNT,
+  anApiKey,
+  anArtifact,
+  anAuditEntry,
+  aSignUp,
+  joined,
+  later,
+  NOON,
+  OTHER_ACCOUNT,
+} from "../../support/factory.ts";
+import type { OpenTestStore, TestStore } from "../../support/store.ts";
+
+const REVOKED = anAuditEntry({ kind: "key_revoked", subject: "key" });
+
+/** A connection with a key, and how to add what belongs to it. */
+async function connected({ store }: TestStore, createdById: string | null = null, accountId = ACCOUNT) {
+  const key = anApiKey({ role: "agent", accountId, createdById });
+  await store.accounts.addKey(key);
+  const grant = anArtifact({ keyId: key.id, accountId });
+  expect(await store.oauth.put(grant)).toBe(true);
+  const add = async (overrides: Partial<OAuthArtifact> = {}) => {
+    const added = anArtifact({ kind: "AccessToken", keyId: key.id, accountId, grantId: grant.id, ...overrides });
+    return (await store.oauth.put(added)) ? added : null;
+  };
+  return { key, grant, add };
+}
+
+async function isRevoked({ store }: TestStore, key: { readonly accountId: string; readonly id: string }) {
+  return (await store.accounts.findKey(key.accountId, key.id))?.revokedAt !== null;
+}
+
+/** What the authorization server stores. */
+export function testOAuth(open: OpenTestStore): void {
+  describe("artifacts of OAuth", () => {
+    test("come back as they were written, are replaced by their id, and removed", async () => {
+      await using db = await open();
+      const { oauth } = db.store;
+      const one = anArtifact({ kind: "Interaction" });
+      await oauth.put(one);
+      const next = { ...one, sealedPayload: "bbbbbbbb.next", expiresAt: later(5) };
+      await oauth.put(next);
+      expect(await oauth.find(one.id)).toEqual(next);
+      await oauth.remove(one.id);
+      expect(await oauth.find(one.id)).toBeNull();
+    });
+
+    test("are used once, whoever races for them", async () => {
+      await using db = await open();
+      const { oauth } = db.store;
+      const code = anArtifact({ kind: "AuthorizationCode" });
+      await oauth.put(code);
+      const races = await Promise.all([1, 2, 3, 4].map((ms) => oauth.consume(code.id, later(ms))));
+      expect(races.filter(Boolean)).toHaveLength(1);
+      expect(await oauth.consume("artifact of nobody", NOON)).toBe(false);
+      expect((await oauth.find(code.id))?.consumedAt).not.toBeNull();
+      // Written again, a used one stays used.
+      await oauth.put(code);
+      expect(await oauth.consume(code.id, NOON)).toBe(false);
+    });
+
+    test("of a token find its key until it expires", async () => {
+      await using db = await open();
+      const { key, grant, add } = await connected(db);
+      const token = await add({ expiresAt: later(10) });
+      expect(await db.store.oauth.keyByToken(token?.id ?? "", later(9))).toEqual({ key, expiresAt: later(10) });
+      expect(await db.store.oauth.keyByToken(token?.id ?? "", later(10))).toBeNull();
+      const refresh = await add({ kind: "RefreshToken" });
+      for (const { id } of [grant, refresh ?? grant]) expect(await db.store.oauth.keyByToken(id, NOON)).toBeNull();
+    });
+
+    test("end with their connection, whose key is revoked: nothing is added to it any more", async () => {
+      await using db = await open();
+      const [{ key, grant, add }, other] = [await connected(db), await connected(db)];
+      const [token, theirs] = [await add(), await other.add()];
+      const end = { at: later(7), by: "system", audit: REVOKED } as const;
+      expect(await db.store.oauth.endGrant(grant.id, end)).toMatchObject({ id: key.id, revokedAt: later(7) });
+      expect(await db.store.oauth.endGrant(grant.id, end)).toBeNull();
+      expect(await db.store.oauth.find(token?.id ?? "")).toBeNull();
+      expect(await add({ kind: "RefreshToken" })).toBeNull();
+      expect(await db.store.oauth.find(theirs?.id ?? "")).toEqual(theirs);
+      expect(await isRevoked(db, other.key)).toBe(false);
+      const kinds = ["key_revoked"] as const;
+      const page = { accountId: ACCOUNT, kinds, actors: [], since: null, until: null, before: null, limit: 9 };
+      const { rows } = await db.store.audit.page(page);
+      expect(rows).toHaveLength(1);
+    });
+
+    test("of an account are listed as its connections, newest first, until they expire", async () => {
+      await using db = await open();
+      const { grant, add } = await connected(db);
+      await add();
+      const key = anApiKey({ role: "agent" });
+      await db.store.accounts.addKey(key);
+      const next = anArtifact({ keyId: key.id, createdAt: later(1), expiresAt: later(9) });
+      await db.store.oauth.put(next);
+      await connected(db, null, OTHER_ACCOUNT);
+      expect(await db.store.oauth.connections(ACCOUNT, later(8))).toEqual([next, grant]);
+      expect(await db.store.oauth.connections(ACCOUNT, later(9))).toEqual([grant]);
+    });
+
+    test("are bounded: the oldest of a connection or an account make room, and clients are refused", async () => {
+      await using db = await open();
+      const { oauth } = db.store;
+      const { grant, add } = await connected(db);
+      const first = await add();
+      for (let n = 1; n <= OAUTH_TOKENS_PER_GRANT_MAX; n += 1) await add({ createdAt: later(n) });
+      expect(await oauth.find(first?.id ?? "")).toBeNull();
+      expect(await oauth.find(grant.id)).toEqual(grant);
+      const waiting = Array.from({ length: OAUTH_INTERACTIONS_PER_ACCOUNT_MAX + 1 }, (_, n) =>
+        anArtifact({ kind: "Interaction", createdAt: later(n) }),
+      );
+      for (const one of waiting) await oauth.put(one);
+      const left = await Promise.all(waiting.map(({ id }) => oauth.find(id)));
+      expect(left.filter((one) => one === null)).toHaveLength(1);
+      expect(left[0]).toBeNull();
+      const clients = Array.from({ length: OAUTH_CLIENTS_MAX }, () => anArtifact({ kind: "Client", accountId: "" }));
+      const put = await Promise.all(clients.map((one) => oauth.put(one)));
+      expect(put.every(Boolean)).toBe(true);
+      expect(await oauth.put(anArtifact({ kind: "Client", accountId: "" }))).toBe(false);
+      const [known] = clients;
+      expect(known !== undefined && (await oauth.put(known))).toBe(true);
+    });
+
+    test("that have expired are swept, with the key of a connection whose code nobody used", async () => {
+      await using db = await open();
+      const { oauth } = db.store;
+      const [used, unused] = [await connected(db), await connected(db)];
+      const codes = await Promise.all(
+        [used, unused].map(({ add }) => add({ kind: "AuthorizationCode", expiresAt: later(5) })),
+      );
+      await oauth.consume(codes[0]?.id ?? "", later(1));
+      expect(await oauth.prune(later(4))).toBe(false);
+      expect([await isRevoked(db, used.key), await isRevoked(db, unused.key)]).toEqual([false, false]);
+      await oauth.prune(later(5));
+      expect([await isRevoked(db, used.key), await isRevoked(db, unused.key)]).toEqual([false, true]);
+      expect([await oauth.find(used.grant.id), await oauth.find(unused.grant.id)]).toEqual([used.grant, null]);
+      expect(await Promise.all(codes.map((code) => oauth.find(code?.id ?? "")))).toEqual([null, null]);
+    });
+
+    test("of somebody who owns the account no more, or left it, have their keys revoked in the same commit", async () => {
+      await using db = await open();
+      const { team, people } = db.store;
+      const signUp = aSignUp();
+      await people.signUp(signUp);
+      const accountId = signUp.account.id;
+      const owner = async () => {
+        const { person } = await joined(db.store, { accountId, role: "owner" });
+        const own = anApiKey({ accountId, createdById: person.id });
+        await db.store.accounts.addKey(own);
+        return { person, own, connection: (await connected(db, person.id, accountId)).key };
+      };
+      const [bob, cleo, dan] = [await owner(), await owner(), await owner()];
+      const audit = anAuditEntry({ accountId, kind: "member_removed" });
+      expect(await team.changeRole(accountId, bob.person.id, "approver", audit)).toBe("done");
+      expect(await team.remove(accountId, cleo.person.id, audit)).toBe("done");
+      const revoked = await Promise.all(
+        [bob, cleo, dan].map(async (one) => [await isRevoked(db, one.connection), await isRevoked(db, one.own)]),
+      );
+      expect(revoked).toEqual([
+        [true, false],
+        [true, false],
+        [false, false],
+      ]);
+    });
+  });
+}
