@@ -5,18 +5,24 @@ import { KEYS_READ_AT_ONCE_MAX, SHARED_FRESH_MS } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { AccountStore, ApiKey } from "../core/account-store.ts";
+import type { TokenKey } from "../core/oauth-store.ts";
 import { StoreUnavailable } from "../core/store.ts";
 
 interface AuthenticateDeps {
   readonly accounts: Pick<AccountStore, "keyByHash" | "keyUsed" | "replacedBy" | "revokedAmong">;
   /** Whether the keys of an account are refused because the operator has not allowed it. */
   readonly isStopped: (accountId: string) => boolean;
+  /** The key of an access token; null: it is none. Left out: there are no tokens. */
+  readonly keyOfToken?: (token: string) => Promise<TokenKey | null>;
   readonly secrets: Pick<Secrets, "hash">;
   readonly clock: Pick<Clock, "after" | "monotonicMs" | "now">;
 }
 
 /** One header, the scheme in any case, a token of printable characters (RFC 6750). */
 const BEARER = /^bearer +([!-~]{20,200})$/i;
+
+/** 256 bits in base64url, as access tokens of OAuth are made. */
+const ACCESS_TOKEN = /^[\w-]{43}$/;
 
 const KEYS_CACHED_MAX = 10_000;
 
@@ -30,7 +36,10 @@ const EXPIRY_TIMER_MS_MAX = 3_600_000;
 
 interface CachedKey {
   readonly id: string;
+  readonly hash: string;
   readonly caller: Caller;
+  /** When the token that it was found by expires; null: it was found by itself. */
+  readonly until: Date | null;
   readonly readAtMs: number;
   usedAtMs: number;
 }
@@ -39,7 +48,8 @@ interface CachedKey {
  * Turns an Authorization header into a caller. Every failure is the same `unauthorized`, except `forbidden` for a stopped
  * account. Keys are looked up by hash and cached for `SHARED_FRESH_MS`; the process that revokes one drops it at once.
  */
-export function createAuthenticate({ accounts, isStopped, secrets, clock }: AuthenticateDeps): Authenticate {
+export function createAuthenticate(deps: AuthenticateDeps): Authenticate {
+  const { accounts, isStopped, secrets, clock, keyOfToken } = deps;
   const cached = new Map<string, CachedKey>();
   // Apart from the cached rows: a key that is no longer cached may still have open streams, which its revocation must end.
   const revocations = createRevocations(clock, (hash) => forget(hash));
@@ -51,34 +61,45 @@ export function createAuthenticate({ accounts, isStopped, secrets, clock }: Auth
     revocations.end(hash);
   };
 
-  const find = async (hash: string): Promise<CachedKey> => {
-    const known = cached.get(hash);
+  /** `token`: what to find the key by; null: its hash. */
+  const find = async (name: string, token: string | null): Promise<CachedKey | null> => {
+    const known = cached.get(name);
     const nowMs = clock.monotonicMs();
-    if (known !== undefined && nowMs - known.readAtMs < SHARED_FRESH_MS) return known;
+    // A key that was found by a token is forgotten by its own hash.
+    const isLive = known !== undefined && known.caller.revoked?.aborted !== true;
+    if (isLive && nowMs - known.readAtMs < SHARED_FRESH_MS) return known;
     const before = forgotten;
-    const key = await accounts.keyByHash(hash);
+    const byToken = token === null ? null : ((await keyOfToken?.(token)) ?? null);
+    const key = token === null ? await accounts.keyByHash(name) : (byToken?.key ?? null);
+    const hash = key?.hash ?? name;
     if (key === null || key.revokedAt !== null || isOver(key, clock)) {
       // Not for unknown keys, nor again for one that is over: `forget` makes concurrent reads start again, and strangers could cause that at will.
       if (revocations.has(hash)) forget(hash);
-      throw unauthorized();
+      return null;
     }
     const replaced = key.replaces === null ? [] : await accounts.replacedBy(key.id);
     // A key was revoked while this was read, perhaps this one: the row may be stale.
-    if (forgotten !== before) return find(hash);
+    if (forgotten !== before) return find(name, token);
     const caller = callerOfKey(key, replaced, revocations.signalOf(hash, key.expiresAt));
-    const fresh = { id: key.id, caller, readAtMs: nowMs, usedAtMs: known?.usedAtMs ?? Number.NEGATIVE_INFINITY };
+    const usedAtMs = known?.usedAtMs ?? Number.NEGATIVE_INFINITY;
+    const fresh = { id: key.id, hash, caller, until: byToken?.expiresAt ?? null, readAtMs: nowMs, usedAtMs };
     if (known === undefined && cached.size >= KEYS_CACHED_MAX) cached.delete(oldestOf(cached));
-    cached.set(hash, fresh);
+    cached.set(name, fresh);
     return fresh;
   };
 
-  const authenticate = async (authorization: string | null): Promise<Caller> => {
-    const token = BEARER.exec(authorization ?? "")?.[1];
-    if (token === undefined) throw unauthorized();
-    const key = await find(secrets.hash(token));
+  const authenticate = async (authorization: string | null, takesTokens = false): Promise<Caller> => {
+    const secret = BEARER.exec(authorization ?? "")?.[1];
+    if (secret === undefined) throw unauthorized();
+    const hash = secrets.hash(secret);
+    // Under a name of its own, since a token is no key for /v1.
+    const byToken = takesTokens && ACCESS_TOKEN.test(secret) ? await find(`token ${hash}`, secret) : null;
+    const key = byToken ?? (await find(hash, null));
+    if (key === null) throw unauthorized();
     const { accountId, limits } = key.caller;
+    if (key.until !== null && clock.now() >= key.until) throw unauthorized();
     if (isOver(limits, clock)) {
-      forget(secrets.hash(token));
+      forget(key.hash);
       throw unauthorized();
     }
     if (isStopped(accountId)) throw accountStopped(accountId);

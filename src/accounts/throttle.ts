@@ -10,6 +10,8 @@ import {
   SIGN_IN_ENTRIES_MAX,
   SIGN_INS_COUNTED_MAX,
   OIDC_PER_CLIENT_MAX,
+  OAUTH_REGISTRATIONS_PER_CLIENT_MAX,
+  OAUTH_TOKEN_REQUESTS_PER_CLIENT_MAX,
 } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import { emailKey } from "../core/account-store.ts";
@@ -60,6 +62,21 @@ export function createOidcThrottle(clock: Pick<Clock, "monotonicMs">): (client: 
   return (client) => {
     refuseFor(clients.waitMs(client), "sign-ins");
     clients.count(client);
+  };
+}
+
+/** Counts requests of clients of OAuth. Each throws `RetryLater` after too many from one network address. */
+export function createOAuthThrottle(clock: Pick<Clock, "monotonicMs">) {
+  const counted = (countMax: number, what: string) => {
+    const clients = new WindowCounter(clock, countMax);
+    return (client: string): void => {
+      refuseFor(clients.waitMs(client), what);
+      clients.count(client);
+    };
+  };
+  return {
+    tokens: counted(OAUTH_TOKEN_REQUESTS_PER_CLIENT_MAX, "requests for tokens"),
+    registrations: counted(OAUTH_REGISTRATIONS_PER_CLIENT_MAX, "registrations"),
   };
 }
 

@@ -17,7 +17,7 @@ type Housekeepers = Pick<Services, "enqueue"> & {
 export function housekeeping(app: AppContext, { enqueue, pauseService, bulkRunner }: Housekeepers): readonly Job[] {
   const { config, store, bus, clock, log, metrics } = app;
   const { approvalTtlHours, retentionDays } = config;
-  const { actions, people, team, upkeep, audit, pauses, rejections, bulk, activity } = store;
+  const { actions, people, team, oauth, upkeep, audit, pauses, rejections, bulk, activity } = store;
   const expiring = { actions, upkeep, bus, log, metrics, enqueue };
   const jobs = [
     inSteps("keys whose 24 h are over", "17 * * * *", (now) => actions.pruneKeys(now)),
@@ -34,6 +34,7 @@ export function housekeeping(app: AppContext, { enqueue, pauseService, bulkRunne
     inSteps("bulk jobs that ended long ago", "7 * * * *", (now) => bulk.prune(new Date(now.getTime() - BULK_KEPT_MS))),
     inSteps("rejections whose 24 h are over", "27 * * * *", (now) => rejections.prune(now)),
     inSteps("sessions and links that ran out", "37 * * * *", (now) => people.prune(now)),
+    inSteps("what OAuth stored and is over", "*/10 * * * *", (now) => oauth.prune(now)),
     inSteps("invitations that ran out", "42 * * * *", (now) => team.prune(now)),
   ];
   if (approvalTtlHours !== null) {

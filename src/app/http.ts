@@ -17,6 +17,7 @@ import { mcpRoutes } from "../http/mcp-routes.ts";
 import { openApiJson, apiOperations } from "../http/openapi.ts";
 import { createOwnHostOnly, createOwnHostPages, type Guard } from "../http/own-origin.ts";
 import { createHttpServer, type Http } from "../http/server.ts";
+import { mcpChallenge, oauthRoutes } from "../oauth/routes.ts";
 import { createReaderOf } from "../http/session.ts";
 import { systemRoutes } from "../http/system-routes.ts";
 import { GUIDE_GROUPS } from "../pages/docs/guides.ts";
@@ -85,13 +86,20 @@ export function createHttp(services: HttpServices, settings: HttpSettings, optio
     notificationRoutes(services),
     overviewRoutes(services),
     ...pages.routes,
+    oauthRoutes({ ...services, clock }),
     systemRoutes({ ...settings, draining, apiDescription }),
     ...others,
   ];
   const operations = apiOperations(modules.flatMap(({ routes }) => routes));
   const { authenticate } = services;
   return createHttpServer(
-    { ...settings, authenticate, arrivalSeconds, readerOf: createReaderOf(pages.sessionOf) },
+    {
+      ...settings,
+      authenticate,
+      arrivalSeconds,
+      readerOf: createReaderOf(pages.sessionOf),
+      mcpChallenge: services.oauth === null ? null : mcpChallenge(baseUrl),
+    },
     modules,
   );
 }

@@ -1,7 +1,7 @@
 import type { Server } from "bun";
 import { forgetFirstKeys } from "../accounts/first-start.ts";
 import type { Config } from "../config/config.ts";
-import { describePolicy, type TargetPolicy } from "../config/target-policy.ts";
+import { describePolicy, publicPolicy, type TargetPolicy } from "../config/target-policy.ts";
 import { createBus } from "../core/bus.ts";
 import { catchTimerErrors } from "../core/clock.ts";
 import { DRAIN_MS_MAX, SHARED_READ_EVERY_MS } from "../core/limits.ts";
@@ -74,8 +74,17 @@ async function openServices(
   const lag = new LoopLag(clock);
   const mailer = await createMailer(config, clock);
   const sender = createSender(policy, { clock, keepsConnections: config.keepsConnections });
+  const publicSender = createSender(publicPolicy());
   const passwords = createPasswords();
-  const services = createServices(app, { secrets, passwords, sender: given.divert(sender), mailer, policy, node });
+  const services = createServices(app, {
+    secrets,
+    passwords,
+    sender: given.divert(sender),
+    publicSender: given.divert(publicSender),
+    mailer,
+    policy,
+    node,
+  });
   const { delivery, feed, bulkRunner } = services;
   const routes = [agentRoutes(app, services, draining.signal)];
   const http = createHttp(services, httpSettings(app, secrets), { draining: draining.signal, routes });
@@ -112,6 +121,7 @@ async function openServices(
       const drain = async () => (await begun.isOver, services.drain(limitMs));
       await Promise.all([stopJobs(), bulkRunner.stop(), stopReads?.(), http.stop(limitMs), drain()]);
       sender.close();
+      publicSender.close();
       await metricsServer?.stop(true);
       lag.stop();
       outage.stop();

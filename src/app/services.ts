@@ -38,6 +38,8 @@ import { KnownGrants } from "../grants/known.ts";
 import { createGrantService } from "../grants/service.ts";
 import { createHostService } from "../hosts/service.ts";
 import type { Mailer } from "../mail/mailer.ts";
+import { artifactId } from "../oauth/names.ts";
+import { createOAuth } from "../oauth/service.ts";
 import { createOidcProvider } from "../oidc/provider.ts";
 import { createOidcSignIn } from "../oidc/sign-in.ts";
 import type { Sender } from "../outbound/deadline.ts";
@@ -56,6 +58,8 @@ interface ServiceNeeds {
   readonly secrets: Secrets;
   readonly passwords: Passwords;
   readonly sender: Sender;
+  /** Reads what strangers name: public addresses alone. */
+  readonly publicSender: Sender;
   /** Null: no mail provider is configured. */
   readonly mailer: Mailer | null;
   /** Where calls may go. */
@@ -69,7 +73,7 @@ export type Services = ReturnType<typeof createServices>;
 /** Every service, in the order in which they need each other. None begins to work before `start`. */
 export function createServices(app: AppContext, needs: ServiceNeeds) {
   const { clock, ids, config, store, log, metrics, bus } = app;
-  const { secrets, policy, sender, mailer, passwords, node } = needs;
+  const { secrets, policy, sender, publicSender, mailer, passwords, node } = needs;
   const { baseUrl } = config;
   const { accounts, actions, audit, callbackHosts, firstSteps, links, outbox, pauses, people, rejections, team } =
     store;
@@ -146,7 +150,15 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const signUpGate = createSignUpGate({ accounts, paused, signUps: config.signUps, clock, log });
   const { isStopped } = paused;
   const { bulkService, bulkRunner } = createBulk(app, { actionService, isStopped, leases: node?.jobs });
-  const authenticate = createAuthenticate({ accounts, isStopped, secrets, clock });
+  const authenticate = createAuthenticate({
+    accounts,
+    isStopped,
+    secrets,
+    clock,
+    ...(config.oauth !== null && {
+      keyOfToken: (token) => store.oauth.keyByToken(artifactId(secrets, "AccessToken", token), clock.now()),
+    }),
+  });
   const { forget } = authenticate;
   const peopleService = createPeopleService({ clock, ids, people, audit, passwords, secrets, signUpGate });
   const onMail = config.mail === null ? null : delivery.mailWaits;
@@ -162,6 +174,33 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     recheckKeys: authenticate.recheck,
   });
   const keyStores = { accounts, actions, pauses, team };
+  const keyService = createKeyService({
+    ...keyStores,
+    credentials: store.credentials,
+    knownCredentials: credentials,
+    ids,
+    clock,
+    secrets,
+    pauseService,
+    signUpGate,
+    forget,
+  });
+  const oauth =
+    config.oauth === null
+      ? null
+      : createOAuth({
+          ...config.oauth,
+          store: store.oauth,
+          accounts,
+          secrets,
+          clock,
+          log,
+          baseUrl,
+          isStopped,
+          forget,
+          keyService,
+          sender: publicSender,
+        });
   const signedHeaders = createSignedHeaders({ secrets, signingSecrets }, "callbacks");
   const posting = { sender, signedHeaders, userAgent: `Outgate/${VERSION}`, clock, ids, audit, checkTarget: checkUrl };
 
@@ -208,17 +247,8 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
       retentionDays: config.retentionDays,
     }),
     firstSteps: createFirstStepService({ firstSteps, clock }),
-    keyService: createKeyService({
-      ...keyStores,
-      credentials: store.credentials,
-      knownCredentials: credentials,
-      ids,
-      clock,
-      secrets,
-      pauseService,
-      signUpGate,
-      forget,
-    }),
+    keyService,
+    oauth,
     signingService: createSigningService({ signing: store.signing, audit, clock, ids, secrets, signingSecrets }),
     verifyService: createVerifyService({ actions, firstSteps, clock, signingSecrets }),
     callbackHosts: createCallbackHostService({ callbackHosts, clock }),

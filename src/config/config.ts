@@ -92,6 +92,8 @@ function configOf(settings: Settings, texts: Texts, fetchesMax: number) {
     mail: mailOf(settings),
     /** null: people log in by password only. */
     oidc: oidcOf(settings),
+    /** null: clients of /mcp need a key. */
+    oauth: oauthOf(settings, baseUrl),
     /** null: /metrics needs no token. */
     metricsToken: settings.METRICS_TOKEN ?? null,
     /** null: /metrics is served at `port`. */
@@ -137,6 +139,14 @@ function problemsBetween(texts: Texts, tlsCheck: string | undefined, fetchesMax:
       texts[name] === undefined && OIDC_SETTINGS.some((other) => texts[other] !== undefined),
       `${name} is not set. Set all of ${OIDC_SETTINGS.join(", ")}, or none.`,
     ]),
+    [
+      texts.OAUTH === "on" && !mayUseOAuth(texts),
+      "OAUTH is on, and BASE_URL is neither https:// nor loopback: tokens could be read on the way. Put TLS in front and set BASE_URL, or unset OAUTH.",
+    ],
+    [
+      texts.OAUTH_REGISTRATION === "on" && texts.OAUTH === "off",
+      "OAUTH_REGISTRATION is on, and OAUTH is off. Unset one of them.",
+    ],
     [metricsPort === port && /^\d+$/.test(port), "METRICS_PORT is the same as PORT. Choose another, or unset it."],
     [
       // False for a text that is no number, which has a problem of its own.
@@ -208,6 +218,19 @@ function mailOf(settings: Settings) {
   const { MAILGUN_API_KEY: apiKey, MAILGUN_DOMAIN: domain, MAILGUN_FROM: from, MAILGUN_URL: url } = settings;
   if (apiKey === undefined || domain === undefined) return null;
   return { apiKey, domain, from: from ?? `Outgate <outgate@${domain}>`, url: new URL(url).origin };
+}
+
+/** Whether tokens stay secret on their way. A text that is no URL has a problem of its own. */
+function mayUseOAuth({ BASE_URL: baseUrl, HOST: host = "127.0.0.1" }: Texts): boolean {
+  if (baseUrl === undefined) return isLoopbackAddress(listenAddress(host));
+  const url = URL.parse(baseUrl);
+  return url === null || url.protocol === "https:" || isLoopbackUrl(url);
+}
+
+/** On by default only where hosted clients can reach it: some clients ignore a configured key once OAuth is announced. */
+function oauthOf({ OAUTH, OAUTH_REGISTRATION }: Settings, baseUrl: URL | null) {
+  const isOn = OAUTH === undefined ? baseUrl?.protocol === "https:" : OAUTH === "on";
+  return isOn ? { registration: OAUTH_REGISTRATION === "on" } : null;
 }
 
 /** null: not set. `problemsBetween` refuses a part of the settings. */

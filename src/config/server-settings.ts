@@ -47,6 +47,8 @@ const VALUES: Readonly<Record<SettingName, ((config: Config) => string | number 
   OIDC_CLIENT_ID: ({ oidc }) => oidc?.clientId ?? null,
   OIDC_CLIENT_SECRET: "secret",
   OIDC_ALLOWED_DOMAINS: ({ oidc }) => listText(oidc?.allowedDomains ?? []),
+  OAUTH: ({ oauth }) => (oauth === null ? "off" : "on"),
+  OAUTH_REGISTRATION: ({ oauth }) => (oauth?.registration === true ? "on" : "off"),
   METRICS_TOKEN: "secret",
   METRICS_PORT: ({ metricsPort }) => metricsPort,
   LOG_LEVEL: ({ logLevel }) => logLevel,

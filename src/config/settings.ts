@@ -171,6 +171,16 @@ export const Settings = Type.Object({
     description: "Whose addresses may log in by the provider.",
     allowed: "domain names with commas between them, like example.com,example.org",
   }),
+  OAUTH: Type.Optional(
+    oneOf(["on", "off"], {
+      description:
+        "Whether clients of /mcp may log a person in instead of sending a key, as claude.ai does; unset: on where BASE_URL is https, else off.",
+    }),
+  ),
+  OAUTH_REGISTRATION: oneOf(["on", "off"], {
+    default: "off",
+    description: "Whether clients that have no metadata document may register themselves.",
+  }),
   METRICS_TOKEN: Type.Optional(
     textSetting(matching(/^[!-~]{16,200}$/), {
       description: "Bearer token that /metrics asks for; unset: none.",

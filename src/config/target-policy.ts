@@ -90,6 +90,13 @@ export function describePolicy({ loopbackAllowed, listed }: TargetPolicy): strin
   return `Calls may go to public addresses${opened.length === 0 ? " only" : ` and to ${opened.join(", ")}`}.`;
 }
 
+/** Public addresses alone, whatever the settings say: for what strangers name. */
+export function publicPolicy(): TargetPolicy {
+  const policy = parsePolicy({ allowedPrivateTargets: [], loopbackAllowed: false, ownOrigins: [] });
+  if ("problems" in policy) throw new Error(policy.problems.join(" "));
+  return policy;
+}
+
 /** Checks an address: a literal one (`name` is null), or one that `name` resolved to. */
 export function checkAddress(policy: TargetPolicy, address: Address, name: string | null): Verdict {
   const addressClass = classOf(address);

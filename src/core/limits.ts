@@ -814,8 +814,28 @@ export const RULE_UNDO_MS_MAX = DAY_MS;
 export const OAUTH_TOKENS_PER_GRANT_MAX = 100;
 /** Log-ins of one account that wait for consent. */
 export const OAUTH_INTERACTIONS_PER_ACCOUNT_MAX = 50;
-/** Clients that have registered themselves, of all accounts. */
+/** Clients that have registered themselves, of all accounts, and how long one is kept that nobody connects. */
 export const OAUTH_CLIENTS_MAX = 1_000;
+export const OAUTH_UNUSED_CLIENT_MS = DAY_MS;
+export const OAUTH_REGISTRATIONS_PER_CLIENT_MAX = 10;
+/** Requests for tokens of one network address in `LOGIN_WINDOW_MS`. */
+export const OAUTH_TOKEN_REQUESTS_PER_CLIENT_MAX = 600;
+/** Metadata documents of clients: how they are read, and how long they are kept. */
+export const OAUTH_DOCUMENT_MS_MAX = 5 * SECOND_MS;
+export const OAUTH_DOCUMENT_CHARS_MAX = 16_384;
+export const OAUTH_REDIRECTS_MAX = 20;
+export const OAUTH_DOCUMENT_FRESH_MS = 10 * MINUTE_MS;
+export const OAUTH_FAILED_DOCUMENT_MS = 30 * SECOND_MS;
+export const OAUTH_DOCUMENT_KEPT_MS = DAY_MS;
+export const OAUTH_DOCUMENTS_KEPT_MAX = 200;
+export const OAUTH_DOCUMENTS_AT_ONCE_MAX = 8;
+/** How long a person may take to consent, a code may be used, and a token works. */
+export const OAUTH_CONSENT_MS_MAX = 10 * MINUTE_MS;
+export const OAUTH_CODE_MS_MAX = MINUTE_MS;
+export const OAUTH_ACCESS_TOKEN_MS_MAX = HOUR_MS;
+export const OAUTH_CONNECTION_DAYS = 90;
+/** A connection without an end has to be consented to again after this time. */
+export const OAUTH_CONNECTION_MS_MAX = 365 * DAY_MS;
 
 /** Actions of a page that rules are tried on, and how many a dry run looks at, by default and at most. */
 export const DRY_RUN_PAGE_ACTIONS = 100;

@@ -54,7 +54,8 @@ export interface SessionWatch {
  * `recheck` applies those that other processes wrote.
  */
 export interface Authenticate {
-  (authorization: string | null): Promise<Caller>;
+  /** `takesTokens`: an access token of OAuth does, too, as its key. */
+  (authorization: string | null, takesTokens?: boolean): Promise<Caller>;
   readonly forget: (keyHash: string) => void;
   readonly recheck: () => Promise<void>;
 }

@@ -29,6 +29,8 @@ type Purpose =
   | "request"
   | "question"
   | "mcp-session"
+  | "oauth-cookie"
+  | "oauth-signing"
   | "fingerprint";
 
 /** 32 bytes for one purpose (HKDF-SHA-256, RFC 5869). Throws unless the master key is 32 bytes. */

@@ -1,4 +1,4 @@
-import { timingSafeEqual } from "node:crypto";
+import { createPrivateKey, timingSafeEqual } from "node:crypto";
 import { type ApprovalLink, DECISIONS } from "../core/action.ts";
 import { ACTION_ID } from "../core/ids.ts";
 import { subkey } from "./master-key.ts";
@@ -32,6 +32,11 @@ export function createTokens(masterKey: Uint8Array, linkKey: Uint8Array) {
     return `${device}.${hmac(deviceKey, device).toString("base64url")}`;
   };
   return {
+    /** What the authorization server signs with: its cookies, and tokens that others could check. */
+    oauthKeys: () => ({
+      cookie: subkey(masterKey, "oauth-cookie").toString("base64url"),
+      signing: ed25519Key(subkey(masterKey, "oauth-signing")),
+    }),
     /** A MAC over the content of an MCP question. Returned with the answer, it proves that we asked exactly this. */
     questionToken,
     /** Whether the token was made for exactly this text. */
@@ -147,4 +152,13 @@ function checksum(secret: string): string {
     rest = Math.floor(rest / ALPHABET.length);
   }
   return text;
+}
+
+/** Of a private key in DER, before its 32 bytes (RFC 8410, 7). */
+const ED25519_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
+
+/** The private key that these 32 bytes are, as a JWK. */
+function ed25519Key(seed: Buffer) {
+  const key = Buffer.concat([ED25519_PREFIX, seed]);
+  return createPrivateKey({ key, format: "der", type: "pkcs8" }).export({ format: "jwk" });
 }

@@ -23,10 +23,11 @@ export function pathNotFound(): DomainError {
   return new DomainError("not_found", "This path does not exist.");
 }
 
-/** Clients of MCP that know OAuth alone show its words to their person (RFC 6750, 3). */
-const ASKS_FOR_KEY = {
-  "www-authenticate": 'Bearer error="invalid_token", error_description="Use an API key"',
-} as const;
+/**
+ * What /mcp answers without a key. Clients of MCP that know OAuth alone show its words to their person (RFC 6750, 3); where
+ * OAuth is on, it says where to log in.
+ */
+const ASKS_FOR_KEY = 'Bearer error="invalid_token", error_description="Use an API key"';
 
 /** Whether the path is that of MCP clients, with or without the slash at its end. */
 export function isMcpPath(path: string): boolean {
@@ -48,6 +49,8 @@ function hasLeft({ signal }: Request, error: unknown): boolean {
 
 interface RefuseDeps {
   readonly log: Log;
+  /** `WWW-Authenticate` of /mcp; null: clients need a key. */
+  readonly mcpChallenge: string | null;
   /** Who is logged in, for the navigation of the page; null: nobody, or it can't be read now. */
   readonly readerOf: ReaderOf;
 }
@@ -59,7 +62,7 @@ export type ReaderOf = (context: RequestContext) => Promise<PageUser | null>;
 export async function refuse(
   context: RequestContext,
   error: unknown,
-  { log, readerOf }: RefuseDeps,
+  { log, readerOf, mcpChallenge }: RefuseDeps,
 ): Promise<Response> {
   if (hasLeft(context.request, error)) return new Response(null, { status: CLIENT_GONE });
   if (error instanceof EarlyAnswer) return error.answer;
@@ -81,7 +84,10 @@ export async function refuse(
     return new Response(null, { status: 307, headers: { location, "cache-control": "no-store" } });
   }
   const status = isMisdirected ? MISDIRECTED : HTTP_STATUS[failure.code];
-  const own = failure.code === "unauthorized" && isMcpPath(context.path) ? ASKS_FOR_KEY : headersOf(failure);
+  const own =
+    failure.code === "unauthorized" && isMcpPath(context.path)
+      ? { "www-authenticate": challengeOf(context.request, mcpChallenge) }
+      : headersOf(failure);
   if (context.path === "" || isApiPath(context.path)) return json(errorText(failure, requestId), status, own);
   // The same request can get a page or an envelope: caches have to know.
   const headers = { ...own, vary: "Accept" };
@@ -100,6 +106,12 @@ export async function refuse(
     canRetry: method === "GET",
   });
   return page(isStandalone ? "notice" : kind, html, { status, headers });
+}
+
+/** A token that was sent is wrong: the client gets another one, instead of asking its person again (RFC 6750, 3.1). */
+function challengeOf({ headers }: Request, mcpChallenge: string | null): string {
+  if (mcpChallenge === null) return ASKS_FOR_KEY;
+  return headers.has("authorization") ? `${mcpChallenge}, error="invalid_token"` : mcpChallenge;
 }
 
 function errorText({ code, message, issues }: DomainError, requestId: string): string {

@@ -27,6 +27,8 @@ export interface HandlerDeps extends Pick<AppContext, "clock" | "ids" | "log" | 
   readonly authenticate: Authenticate;
   readonly isTrustedProxy: IsTrustedProxy;
   readonly readerOf: ReaderOf;
+  /** `WWW-Authenticate` of /mcp where clients may log in; null: they need a key. */
+  readonly mcpChallenge: string | null;
   /** Checks the Host of a request for a page. */
   readonly pagesGuard: Guard;
   /** Checks Host and Origin of a request for /mcp, which needs a key too. */
@@ -74,7 +76,7 @@ type App = ReturnType<typeof createApp>;
 
 function createApp(
   authenticate: (context: RequestContext) => Promise<void>,
-  deps: Pick<HandlerDeps, "log" | "readerOf">,
+  deps: Pick<HandlerDeps, "log" | "readerOf" | "mcpChallenge">,
 ) {
   // `standardHostname: false`, or a short host name would shift the path (elysia#748).
   return (
@@ -99,7 +101,7 @@ function createAuthenticateRequest(
       if (!PROBE_PATH.test(path)) pagesGuard(headers);
       return;
     }
-    const known = await authenticate(headers.get("authorization"));
+    const known = await authenticate(headers.get("authorization"), isMcp);
     const caller: Caller = { ...known, client: clientOf(context) };
     context.caller = caller;
     context.count = (requests) => rate.count(caller, requests);

@@ -65,6 +65,15 @@ const TOKEN = { "referrer-policy": "no-referrer", ...UNLISTED } as const;
 /** These pages load nothing; their style is inline. */
 const STANDALONE = `default-src 'none'; style-src 'sha256-${SHEET_STYLE.sha256}'; img-src data:; base-uri 'none'; frame-ancestors 'none'`;
 
+/** The policy of a page of ours whose form leads on to this address too, as Chromium wants it of redirects. */
+export function policyWithForm(leadsTo: string): string {
+  const url = URL.parse(leadsTo);
+  if (url === null) return POLICIES.own;
+  // A source can't be an address in brackets.
+  const source = /^https?:$/.test(url.protocol) && !url.host.startsWith("[") ? url.origin : url.protocol;
+  return POLICIES.own.replace("form-action 'self'", `form-action 'self' ${source}`);
+}
+
 const POLICIES: Readonly<Record<PageKind, string>> = {
   own:
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; " +

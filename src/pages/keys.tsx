@@ -35,16 +35,17 @@ import type { PageDeps } from "./needs.ts";
 
 export const KEYS_LINK = { href: "/keys", name: "All keys" } as const;
 
-async function keysPage({ keyService, pauseService, clock }: KeyListDeps, user: Person, search: string) {
+async function keysPage({ keyService, pauseService, oauth, clock }: KeyListDeps, user: Person, search: string) {
   const now = clock.now();
   const query = new URLSearchParams(search);
   // From 1; 1 if it is not a number.
   const at = /^[1-9]\d{0,3}$/.test(query.get("page") ?? "") ? Number(query.get("page")) : 1;
-  const [keys, former, pauses] = await Promise.all([
+  const [keys, former, pauses, connected] = await Promise.all([
     keyService.listWithUse(user.caller),
     // Live keys whose makers may no longer manage the account.
     keyService.ofFormer(user.caller),
     pauseService.list(user.caller),
+    oauth?.connectedKeys(user.caller) ?? new Set<string>(),
   ]);
   const shown = keys.slice((at - 1) * KEYS_SHOWN_MAX, at * KEYS_SHOWN_MAX);
   const isMore = keys.length > at * KEYS_SHOWN_MAX && shown.length > 0;
@@ -78,7 +79,11 @@ async function keysPage({ keyService, pauseService, clock }: KeyListDeps, user: 
           isCompact
           rows={live}
           columns={[
-            ["Key", (key) => <LiveKey of={key} pause={paused.get(key.id)} now={now} />, "main"],
+            [
+              "Key",
+              (key) => <LiveKey of={key} pause={paused.get(key.id)} isConnected={connected.has(key.id)} now={now} />,
+              "main",
+            ],
             ["Role", (key) => <RoleOf of={key} />, "fact"],
             ["Needs approval", ({ hold }) => (hold === "none" ? <None>As asked</None> : HOLD_WORDS[hold]), "fact"],
             ["Limits", (key) => <LimitsCell of={key} now={now} />],
@@ -145,8 +150,15 @@ async function keysPage({ keyService, pauseService, clock }: KeyListDeps, user: 
   );
 }
 
-function LiveKey(props: { readonly of: ListedKeyView; readonly pause: Pause | undefined; readonly now: Date }) {
-  const { of: key, pause, now } = props;
+interface LiveKeyProps {
+  readonly of: ListedKeyView;
+  readonly pause: Pause | undefined;
+  /** It is the connection of a client that somebody logged in to. */
+  readonly isConnected: boolean;
+  readonly now: Date;
+}
+
+function LiveKey({ of: key, pause, isConnected, now }: LiveKeyProps) {
   return (
     <>
       <KeyNameText of={key} /> <code class="none nowrap">…{key.last4}</code>{" "}
@@ -154,7 +166,7 @@ function LiveKey(props: { readonly of: ListedKeyView; readonly pause: Pause | un
       {isOver(key, now) ? <Dot tone="bad">Expired</Dot> : null}
       <span class="says">
         {key.lastUsedAt === null ? "Never used" : sentence`Used ${<Ago at={key.lastUsedAt} now={now} />}`}
-        {" · created by "}
+        {isConnected ? " · connected by " : " · created by "}
         <MakerName of={key.createdBy} />
       </span>
     </>
@@ -365,7 +377,7 @@ function revokeKeyPage(user: PageUser, key: KeyView, left: Unfinished, now: Date
   );
 }
 
-type KeyListDeps = Pick<PageDeps, "personOf" | "formOf" | "keyService" | "pauseService" | "clock">;
+type KeyListDeps = Pick<PageDeps, "personOf" | "formOf" | "keyService" | "pauseService" | "oauth" | "clock">;
 
 /** The list of keys, and the page that revokes one. They use the same service as /v1/keys. */
 export function keyListPages(deps: KeyListDeps) {

@@ -33,6 +33,7 @@ import type { CredentialService } from "../credentials/service.ts";
 import type { GrantService } from "../grants/service.ts";
 import type { RuleService } from "../rules/service.ts";
 import type { GuideGroup } from "./docs/guides.ts";
+import type { OAuthService } from "../oauth/service.ts";
 import type { Oidc } from "./oidc-routes.ts";
 import type { ReadReceipt } from "./receipt-routes.ts";
 import type { Flash, FormOf, OwnCookie, PersonOf, StartSession, WatchOf } from "../http/session.ts";
@@ -54,6 +55,8 @@ export interface PageNeeds extends CreateRules {
   readonly hostService: HostService;
   readonly keyService: KeyService;
   readonly listNotifications: ListNotifications;
+  /** Null: clients of /mcp need a key. */
+  readonly oauth: OAuthService | null;
   /** Null: not configured. */
   readonly oidc: Oidc | null;
   readonly overviewService: Pick<OverviewService, "read">;

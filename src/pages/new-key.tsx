@@ -41,7 +41,7 @@ const NEW_KEY = { hold: "none", scope: "own" } as const;
 /** Of a key that replaces none: rules about a replaced key are about the new one too. */
 const BRAKED = { loop_brake: "yes" } as const;
 
-const KEY_FORM = schemaForm(CreateKey);
+export const KEY_FORM = schemaForm(CreateKey);
 
 interface NewKeyPageProps {
   readonly user: PageUser;
@@ -192,9 +192,13 @@ function LoopBrake({ typed }: Pick<NewKeyPageProps, "typed">) {
 }
 
 /** What the key may do at most; all of it optional. */
-function LimitFields({ typed }: Pick<NewKeyPageProps, "typed">) {
+export function LimitFields({
+  typed,
+  isShown = false,
+}: Pick<NewKeyPageProps, "typed"> & { readonly isShown?: boolean }) {
   const { Field } = KEY_FORM;
-  const isOpen = LIMIT_FIELDS.some((name) => (typed.values.get(name) ?? "") !== "" || problemOf(typed, name) !== null);
+  const isOpen =
+    isShown || LIMIT_FIELDS.some((name) => (typed.values.get(name) ?? "") !== "" || problemOf(typed, name) !== null);
   return (
     <details class="uses" open={isOpen || HTTP_METHODS.some((method) => isChosen(typed, method))}>
       <summary>Limits</summary>
@@ -242,9 +246,9 @@ function isChosen({ values }: FormState, method: string): boolean {
   return values.get(`method_${method}`) === "yes";
 }
 
-const LIMIT_FIELDS = ["hosts", "methods", "daily_actions", "expires_at"] as const;
+export const LIMIT_FIELDS = ["hosts", "methods", "daily_actions", "expires_at"] as const;
 
-const SHOWN_FIELDS = ["name", "role", "hold", "scope", "hosts", "daily_actions", "expires_at"];
+export const SHOWN_FIELDS = ["name", "role", "hold", "scope", "hosts", "daily_actions", "expires_at"];
 
 interface MadeKeyPageProps {
   readonly user: PageUser;
@@ -482,7 +486,7 @@ function createOnce<T>(clock: Pick<Clock, "monotonicMs">) {
 }
 
 /** The members that the form has otherwise than the API. It always has a scope, but only agent keys use it. */
-function keyMembersIn(form: Form) {
+export function keyMembersIn(form: Form) {
   const hosts = linesOf(form.get("hosts") ?? "");
   const methods = HTTP_METHODS.filter((method) => form.get(`method_${method}`) === "yes");
   const end = (form.get("expires_at") ?? "").trim();

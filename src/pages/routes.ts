@@ -23,6 +23,7 @@ import { passwordPages } from "./password.tsx";
 import { bulkPages } from "./bulk.tsx";
 import { callbackHostPages } from "./callback-hosts.tsx";
 import { channelPages } from "./channels.tsx";
+import { connectPages } from "./connect.tsx";
 import { docsPages } from "./docs/routes.ts";
 import { framePages, withNavigation, withStop } from "./frame.tsx";
 import { getStartedPages } from "./first-steps.tsx";
@@ -83,6 +84,7 @@ export function createPages(needs: PageNeeds) {
     accountPages(deps),
     joinPages(deps),
     oidcRoutes(deps),
+    ...connectPages(deps),
     docsPages(deps),
     assetRoutes(),
   ] as const;

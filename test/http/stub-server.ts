@@ -131,6 +131,7 @@ export function stubDeps(calls: string[] = []): Stubs {
     peopleService: stubPeopleService(calls),
     teamService: stubTeamService(calls),
     ownMails: stubOwnMails(calls),
+    oauth: null,
     oidc: null,
     signingService: stubSigningService(calls),
     verifyService: { check: () => Promise.resolve({ secret: "current", problems: [], warnings: [] }) },

@@ -154,6 +154,7 @@ export class Process {
       secrets: world.secrets,
       passwords: createPasswords({ memoryKib: 8, passes: 1 }),
       sender: this.#parts.sender(this),
+      publicSender: this.#parts.sender(this),
       mailer: null,
       policy: POLICY,
       node: this.#node,

@@ -82,6 +82,7 @@ export async function openEngine(options: EngineOptions = {}) {
     // As everywhere, but for what it costs: the real cost has a test of its own.
     passwords: createPasswords({ memoryKib: 8, passes: 1 }),
     sender: options.sender ?? createSender(policy),
+    publicSender: options.sender ?? createSender(policy),
     mailer,
     policy,
     node: options.node ?? null,

@@ -127,7 +127,15 @@ const sender = sending(createSender(policy));
 
 const passwords = createPasswords();
 
-const engine = createServices(app, { secrets, passwords, sender, mailer: null, policy, node: null });
+const engine = createServices(app, {
+  secrets,
+  passwords,
+  sender,
+  publicSender: sender,
+  mailer: null,
+  policy,
+  node: null,
+});
 
 await engine.start();
 

@@ -1,0 +1,206 @@
+import Type from "typebox";
+import { compile } from "../api/schema-helpers.ts";
+import type { Clock } from "../core/clock.ts";
+import {
+  OAUTH_DOCUMENT_CHARS_MAX,
+  OAUTH_DOCUMENT_FRESH_MS,
+  OAUTH_DOCUMENT_KEPT_MS,
+  OAUTH_DOCUMENT_MS_MAX,
+  OAUTH_DOCUMENTS_AT_ONCE_MAX,
+  OAUTH_DOCUMENTS_KEPT_MAX,
+  OAUTH_FAILED_DOCUMENT_MS,
+  OAUTH_REDIRECTS_MAX,
+} from "../core/limits.ts";
+import type { Sender } from "../outbound/deadline.ts";
+
+/** What is known of a client, in the words of RFC 7591. */
+export interface ClientMetadata {
+  readonly client_id: string;
+  readonly client_name?: string;
+  readonly redirect_uris: readonly string[];
+  readonly token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post";
+  readonly grant_types: readonly string[];
+  readonly response_types: readonly ["code"];
+  readonly application_type: "native";
+}
+
+/** The document of a client can't be used. The message is for the person and the client's developer. */
+export class UnusableDocument extends Error {
+  override readonly name = "UnusableDocument";
+}
+
+const text = (maxLength: number) => Type.String({ minLength: 1, maxLength });
+
+/** The members of a client's metadata that mean something here; others are ignored, as RFC 7591 says. */
+export const GivenMetadata = Type.Object({
+  client_name: Type.Optional(text(200)),
+  redirect_uris: Type.Array(text(2_048), { minItems: 1, maxItems: OAUTH_REDIRECTS_MAX }),
+  token_endpoint_auth_method: Type.Optional(Type.String()),
+});
+
+const Document = Type.Intersect([Type.Object({ client_id: Type.String() }), GivenMetadata]);
+
+const document = compile(Document);
+
+/**
+ * How a client gets its answer: by https, to a program on the person's machine, or to an app by a scheme of its own. The
+ * library compares the whole text, and lets the port differ on loopback alone.
+ */
+export function isUsableRedirect(uri: string): boolean {
+  const url = URL.parse(uri);
+  if (url === null || url.username !== "" || url.password !== "" || uri.includes("#")) return false;
+  // A text that `URL` would change leads somewhere else than it says.
+  if (url.protocol === "http:") return LOOPBACK_REDIRECT.test(uri);
+  if (url.protocol === "https:") return url.href === uri || url.href === `${uri}/`;
+  return APP_SCHEME.test(uri) && !SCRIPT_SCHEMES.has(url.protocol);
+}
+
+const LOOPBACK_REDIRECT = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?(\/[!-~]*)?$/;
+
+const APP_SCHEME = /^[a-z][a-z0-9+.-]*:[!-~]+$/;
+
+const SCRIPT_SCHEMES: ReadonlySet<string> = new Set([
+  "javascript:",
+  "vbscript:",
+  "data:",
+  "blob:",
+  "file:",
+  "about:",
+  "filesystem:",
+  "view-source:",
+  "ws:",
+  "wss:",
+  "ftp:",
+]);
+
+/** The client that such metadata describes, with nothing else of it. */
+export function clientOf(
+  client_id: string,
+  { client_name, redirect_uris }: Pick<ClientMetadata, "client_name" | "redirect_uris">,
+  token_endpoint_auth_method: ClientMetadata["token_endpoint_auth_method"],
+): ClientMetadata {
+  return {
+    client_id,
+    ...(client_name === undefined ? {} : { client_name }),
+    redirect_uris,
+    token_endpoint_auth_method,
+    grant_types: ["authorization_code", "refresh_token"],
+    response_types: ["code"],
+    application_type: "native",
+  };
+}
+
+/** A client id that is the address of a metadata document: https with a path, and written as `URL` writes it. */
+export function isDocumentAddress(id: string): boolean {
+  if (!id.startsWith("https://") || id.length > 2_048 || id.includes("#") || id.includes("?")) return false;
+  const url = URL.parse(id);
+  return url !== null && url.href === id && url.pathname !== "/" && url.username === "" && url.password === "";
+}
+
+interface Known {
+  readonly client: ClientMetadata | UnusableDocument;
+  readonly readAtMs: number;
+}
+
+/**
+ * Clients whose id is the address of a document about them (draft-ietf-oauth-client-id-metadata-document). The sender judges
+ * every address, follows no redirect, and bounds time and size. A document is read again after `OAUTH_DOCUMENT_FRESH_MS`; while
+ * its host is away, the last one goes on for `OAUTH_DOCUMENT_KEPT_MS`, so that connections outlive an outage there.
+ */
+export function createClientDocuments({
+  sender,
+  clock,
+}: {
+  readonly sender: Sender;
+  readonly clock: Pick<Clock, "monotonicMs">;
+}) {
+  const known = new Map<string, Known>();
+  const reading = new Map<string, Promise<ClientMetadata>>();
+
+  const read = async (id: string): Promise<ClientMetadata> => {
+    const before = known.get(id);
+    const client = await fetchDocument(sender, id).catch((error: unknown) => {
+      if (error instanceof UnusableDocument) return error;
+      throw error;
+    });
+    const nowMs = clock.monotonicMs();
+    if (client instanceof UnusableDocument) {
+      const isKept = before !== undefined && !(before.client instanceof UnusableDocument);
+      if (isKept && client instanceof DocumentAway && nowMs - before.readAtMs < OAUTH_DOCUMENT_KEPT_MS) {
+        return before.client;
+      }
+    }
+    known.delete(id);
+    for (const oldest of known.keys()) {
+      if (known.size < OAUTH_DOCUMENTS_KEPT_MAX) break;
+      known.delete(oldest);
+    }
+    known.set(id, { client, readAtMs: nowMs });
+    if (client instanceof UnusableDocument) throw client;
+    return client;
+  };
+
+  /** Throws `UnusableDocument`. */
+  return async (id: string): Promise<ClientMetadata> => {
+    const found = known.get(id);
+    if (found !== undefined) {
+      const freshMs = found.client instanceof UnusableDocument ? OAUTH_FAILED_DOCUMENT_MS : OAUTH_DOCUMENT_FRESH_MS;
+      if (clock.monotonicMs() - found.readAtMs < freshMs) {
+        if (found.client instanceof UnusableDocument) throw found.client;
+        return found.client;
+      }
+    }
+    const open = reading.get(id);
+    if (open !== undefined) return open;
+    if (reading.size >= OAUTH_DOCUMENTS_AT_ONCE_MAX) {
+      throw new UnusableDocument(
+        "Too many documents of clients are being read at the moment. Try again in a few seconds.",
+      );
+    }
+    const begun = read(id).finally(() => reading.delete(id));
+    reading.set(id, begun);
+    return begun;
+  };
+}
+
+/** Its host doesn't answer as it should: the document may be right again later. */
+class DocumentAway extends UnusableDocument {}
+
+/** Reads and checks the document at an address. Throws `UnusableDocument`. */
+export async function fetchDocument(sender: Sender, id: string): Promise<ClientMetadata> {
+  const outcome = await sender.send(
+    { url: id, method: "GET", headers: [["Accept", "application/json"]], body: null },
+    { timeoutMs: OAUTH_DOCUMENT_MS_MAX },
+  );
+  if (outcome.kind === "not_sent" && (outcome.fault === "address_never" || outcome.fault === "address_private")) {
+    throw new UnusableDocument("The client's metadata document is at a private address. It must be at a public one.");
+  }
+  if (outcome.kind !== "answered")
+    throw new DocumentAway("The client's metadata document can't be reached. Try again later.");
+  if (outcome.code >= 300 && outcome.code < 400) {
+    throw new UnusableDocument(
+      "The address of the client's metadata document redirects. It must be the document's own address.",
+    );
+  }
+  if (outcome.code !== 200)
+    throw new DocumentAway(`The address of the client's metadata document answers ${outcome.code}.`);
+  if (outcome.brokenBy !== null) throw new DocumentAway("The client's metadata document did not arrive whole.");
+  if (outcome.truncated || outcome.body === null || outcome.body.length > OAUTH_DOCUMENT_CHARS_MAX) {
+    throw new UnusableDocument(
+      `The client's metadata document is empty or longer than ${OAUTH_DOCUMENT_CHARS_MAX} characters.`,
+    );
+  }
+  const value: unknown = JSON.parse(outcome.body);
+  if (!document.accepts(value)) {
+    throw new UnusableDocument("The client's metadata document has no valid client_id and redirect_uris.");
+  }
+  if (value.client_id !== id) throw new UnusableDocument("The client's metadata document is about another client_id.");
+  if ((value.token_endpoint_auth_method ?? "none") !== "none") {
+    throw new UnusableDocument("The client's metadata document asks for another token_endpoint_auth_method than none.");
+  }
+  if (!value.redirect_uris.every(isUsableRedirect)) throw new UnusableDocument(BAD_REDIRECT);
+  return clientOf(id, value, "none");
+}
+
+export const BAD_REDIRECT =
+  "A redirect URI must be https, http on loopback, or of an app's own scheme, without a fragment or a user.";

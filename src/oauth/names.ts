@@ -1,0 +1,27 @@
+import type { ApiKey } from "../core/account-store.ts";
+import type { OAuthKind } from "../core/oauth-store.ts";
+import type { Secrets } from "../crypto/secrets.ts";
+
+/** What is known without loading the library. */
+
+/** The one thing that a connection may do: use /mcp as its key. */
+export const SCOPE = "mcp";
+
+export const AUTHORIZE_PATH = "/oauth/authorize";
+export const CONSENT_PATH = "/oauth/consent";
+export const TOKEN_PATH = "/oauth/token";
+export const REVOKE_PATH = "/oauth/revoke";
+export const REGISTER_PATH = "/oauth/register";
+
+/** Never set: nobody is logged in to the library, each request for consent is answered in a session of ours. */
+export const SESSION_COOKIE = "outgate_oauth_session";
+
+/** The subject of a connection: its key, and the account of that. */
+export function subjectOf({ accountId, id }: Pick<ApiKey, "accountId" | "id">): string {
+  return `${accountId}.${id}`;
+}
+
+/** The id of an artifact in the store. */
+export function artifactId(secrets: Pick<Secrets, "hash">, kind: OAuthKind, id: string): string {
+  return secrets.hash(`${kind} ${id}`);
+}

@@ -1,0 +1,240 @@
+import Provider, { type Adapter, errors, type Payload } from "oidc-provider";
+import type { AccountStore } from "../core/account-store.ts";
+import { auditOfSystem } from "../core/audit.ts";
+import {
+  OAUTH_ACCESS_TOKEN_MS_MAX,
+  OAUTH_CODE_MS_MAX,
+  OAUTH_CONNECTION_MS_MAX,
+  OAUTH_CONSENT_MS_MAX,
+  OAUTH_UNUSED_CLIENT_MS,
+} from "../core/limits.ts";
+import { OAUTH_KINDS, type OAuthArtifact, type OAuthStore } from "../core/oauth-store.ts";
+import type { Secrets } from "../crypto/secrets.ts";
+import type { Clock } from "../core/clock.ts";
+import type { Log } from "../observability/log.ts";
+import { type ClientMetadata, isDocumentAddress, UnusableDocument } from "./clients.ts";
+import {
+  artifactId,
+  AUTHORIZE_PATH,
+  CONSENT_PATH,
+  REGISTER_PATH,
+  REVOKE_PATH,
+  SCOPE,
+  SESSION_COOKIE,
+  TOKEN_PATH,
+} from "./names.ts";
+
+/** Who is logged in while a request for consent is stored, and until when a connection lasts. */
+export interface AuthorizedBy {
+  readonly accountId: string;
+  readonly until?: Date;
+}
+
+export interface ProviderDeps {
+  readonly store: OAuthStore;
+  readonly accounts: Pick<AccountStore, "findKey">;
+  readonly secrets: Pick<Secrets, "hash" | "open" | "seal" | "oauthKeys">;
+  readonly clock: Pick<Clock, "now">;
+  readonly log: Log;
+  /** Where clients reach the service, without a trailing slash. */
+  readonly baseUrl: string;
+  readonly registration: boolean;
+  readonly readDocument: (id: string) => Promise<ClientMetadata>;
+  readonly isStopped: (accountId: string) => boolean;
+  /** Applies at once that a key was revoked. */
+  readonly forget: (keyHash: string) => void;
+  readonly authorizedBy: () => AuthorizedBy | undefined;
+}
+
+function keyIn(subject: unknown): { readonly accountId: string; readonly keyId: string } | null {
+  const [accountId = "", keyId = ""] = typeof subject === "string" ? subject.split(".") : [];
+  return keyId === "" ? null : { accountId, keyId };
+}
+
+export function createProvider(deps: ProviderDeps): Provider {
+  const { secrets, baseUrl, registration, accounts, isStopped, clock, log } = deps;
+  const keys = secrets.oauthKeys();
+  const resource = `${baseUrl}/mcp`;
+  const isHttps = baseUrl.startsWith("https:");
+  const seconds = (ms: number) => () => Math.floor(ms / 1_000);
+  const cookie = { signed: true, httpOnly: true, sameSite: "lax", secure: isHttps, overwrite: true } as const;
+  const provider = new Provider(baseUrl, {
+    adapter: (kind: string) => adapterOf(deps, kind),
+    jwks: { keys: [{ ...keys.signing, alg: "EdDSA", use: "sig" }] },
+    enabledJWA: { idTokenSigningAlgValues: ["EdDSA"] },
+    clientDefaults: { id_token_signed_response_alg: "EdDSA" },
+    // Those of OpenID Connect: our one is of the resource.
+    scopes: [],
+    responseTypes: ["code"],
+    clientAuthMethods: ["none", "client_secret_basic", "client_secret_post"],
+    pkce: { required: () => true },
+    // A token that was used twice ends the whole connection.
+    rotateRefreshToken: true,
+    issueRefreshToken: () => true,
+    revokeGrantPolicy: () => true,
+    expiresWithSession: () => false,
+    features: {
+      devInteractions: { enabled: false },
+      userinfo: { enabled: false },
+      rpInitiatedLogout: { enabled: false },
+      dPoP: { enabled: false },
+      pushedAuthorizationRequests: { enabled: false },
+      revocation: {
+        enabled: true,
+        allowedPolicy: (_: unknown, client: Owned, token: Owned) => client.clientId === token.clientId,
+      },
+      registration: { enabled: registration, issueRegistrationAccessToken: false },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => resource,
+        useGrantedResource: () => true,
+        getResourceServerInfo: (_: unknown, wanted: string) => {
+          if (wanted !== resource) throw new errors.InvalidTarget(`the only resource here is ${resource}`);
+          const accessTokenTTL = OAUTH_ACCESS_TOKEN_MS_MAX / 1_000;
+          return { scope: SCOPE, audience: resource, accessTokenTTL, accessTokenFormat: "opaque" };
+        },
+      },
+    },
+    routes: {
+      authorization: AUTHORIZE_PATH,
+      token: TOKEN_PATH,
+      revocation: REVOKE_PATH,
+      registration: REGISTER_PATH,
+    },
+    cookies: {
+      keys: [keys.cookie],
+      names: { session: SESSION_COOKIE, interaction: "outgate_oauth", resume: "outgate_oauth_resume" },
+      short: cookie,
+      long: cookie,
+    },
+    ttl: {
+      Interaction: seconds(OAUTH_CONSENT_MS_MAX),
+      Session: seconds(OAUTH_CONSENT_MS_MAX),
+      AuthorizationCode: seconds(OAUTH_CODE_MS_MAX),
+      AccessToken: seconds(OAUTH_ACCESS_TOKEN_MS_MAX),
+      RefreshToken: seconds(OAUTH_CONNECTION_MS_MAX),
+      IdToken: seconds(OAUTH_CODE_MS_MAX),
+      Grant: () => {
+        const until = deps.authorizedBy()?.until?.getTime() ?? Number.POSITIVE_INFINITY;
+        const leftMs = Math.min(until - clock.now().getTime(), OAUTH_CONNECTION_MS_MAX);
+        return Math.max(1, Math.floor(leftMs / 1_000));
+      },
+    },
+    interactions: { url: (_: unknown, { uid }: { readonly uid: string }) => `${CONSENT_PATH}/${uid}` },
+    renderError: (context: { type: string; body: unknown }, problem: object) => {
+      Object.assign(context, { type: "json", body: problem });
+    },
+    async findAccount(_: unknown, subject: string) {
+      const of = keyIn(subject);
+      const key = of === null ? null : await accounts.findKey(of.accountId, of.keyId);
+      if (key === null || key.revokedAt !== null || isStopped(key.accountId)) return undefined;
+      if (key.expiresAt !== null && key.expiresAt <= clock.now()) return undefined;
+      return { accountId: subject, claims: () => ({ sub: subject }) };
+    },
+  });
+  // Koa prints errors of handlers; they are logged here.
+  Object.assign(provider, { silent: true });
+  provider.on("server_error", (_, error) => {
+    log.error("oauth.failed", { error: error instanceof Error ? error.name : "unknown" });
+  });
+  return provider;
+}
+
+interface Owned {
+  readonly clientId: string;
+}
+
+/** The library's models over our store. Payloads are sealed, and nothing is known by what names it, but by a hash of that. */
+function adapterOf(deps: ProviderDeps, name: string): Adapter {
+  const { store, secrets, clock, readDocument, forget, authorizedBy } = deps;
+  const kind = OAUTH_KINDS.find((one) => one === name);
+  // Sessions, and what features store that are off.
+  if (kind === undefined) return NOTHING;
+  const idOf = (id: string) => artifactId(secrets, kind, id);
+  const placeOf = (row: string) => ({ table: "oauth_artifacts", row, column: "sealed_payload" });
+
+  const endGrantById = async (id: string): Promise<void> => {
+    const grant = await store.find(id);
+    if (grant === null) return;
+    const at = clock.now();
+    const entry = { kind: "key_revoked", subject: grant.keyId ?? "", detail: { unfinished: "keep" } } as const;
+    const key = await store.endGrant(id, { at, by: "system", audit: auditOfSystem(grant.accountId, entry, at) });
+    if (key !== null) forget(key.hash);
+  };
+  const endGrant = (grantId: string) => endGrantById(artifactId(secrets, "Grant", grantId));
+
+  const grantOf = ({ grantId }: Payload): string | null =>
+    typeof grantId === "string" ? artifactId(secrets, "Grant", grantId) : null;
+
+  const read = ({ id, sealedPayload, consumedAt }: OAuthArtifact): Payload => {
+    // Safe: `upsert` sealed it.
+    const payload = JSON.parse(secrets.open(sealedPayload, placeOf(id)).toString("utf8")) as Payload;
+    return consumedAt === null ? payload : { ...payload, consumed: Math.floor(consumedAt.getTime() / 1_000) };
+  };
+
+  /** A client that registered itself is kept as long as it is connected. */
+  const keepClient = async (clientId: unknown, exp: unknown): Promise<void> => {
+    const client = await store.find(artifactId(secrets, "Client", String(clientId)));
+    const until = new Date(Number(exp) * 1_000);
+    if (client !== null && client.expiresAt < until) await store.put({ ...client, expiresAt: until });
+  };
+
+  return {
+    ...NOTHING,
+    async upsert(raw, payload) {
+      const id = idOf(raw);
+      const of = keyIn(payload["accountId"]);
+      const { exp } = payload;
+      const isStored = await store.put({
+        id,
+        kind,
+        accountId: kind === "Client" ? "" : (of?.accountId ?? authorizedBy()?.accountId ?? ""),
+        keyId: of?.keyId ?? null,
+        grantId: kind === "Grant" ? id : grantOf(payload),
+        sealedPayload: secrets.seal(JSON.stringify(payload), placeOf(id)),
+        createdAt: clock.now(),
+        consumedAt: null,
+        expiresAt:
+          typeof exp === "number" ? new Date(exp * 1_000) : new Date(clock.now().getTime() + OAUTH_UNUSED_CLIENT_MS),
+      });
+      if (isStored && kind === "Grant") await keepClient(payload["clientId"], exp);
+      if (isStored) return;
+      if (kind === "Client") throw new errors.TemporarilyUnavailable("too many clients have registered here");
+      throw new errors.InvalidGrant("the connection has ended");
+    },
+    async find(raw) {
+      if (kind === "Client" && isDocumentAddress(raw)) {
+        const found = await readDocument(raw).catch((error: unknown) => {
+          if (error instanceof UnusableDocument) throw new errors.InvalidClient(error.message);
+          throw error;
+        });
+        return { ...found };
+      }
+      const found = await store.find(idOf(raw));
+      if (found === null || found.kind !== kind) return undefined;
+      // Tokens say it themselves, and the library tells an expired one from an unknown one.
+      return kind === "Client" && found.expiresAt <= clock.now() ? undefined : read(found);
+    },
+    async consume(raw) {
+      const id = idOf(raw);
+      if (await store.consume(id, clock.now())) return;
+      // Another request has used it since it was read.
+      const { grantId = null } = (await store.find(id)) ?? {};
+      if (grantId !== null) await endGrantById(grantId);
+      throw new errors.InvalidGrant("it was already used");
+    },
+    destroy: async (raw) => (kind === "Grant" ? endGrant(raw) : store.remove(idOf(raw))),
+    // All tokens of a connection end with it.
+    revokeByGrantId: endGrant,
+  };
+}
+
+const NOTHING: Adapter = {
+  upsert: async () => {},
+  find: async () => undefined,
+  findByUid: async () => undefined,
+  findByUserCode: async () => undefined,
+  consume: async () => {},
+  destroy: async () => {},
+  revokeByGrantId: async () => {},
+};

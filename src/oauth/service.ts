@@ -1,0 +1,239 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import type Provider from "oidc-provider";
+import type { KeyService } from "../accounts/keys.ts";
+import type { CreateKey } from "../accounts/schemas.ts";
+import { DomainError } from "../core/domain-error.ts";
+import { authorize, type Caller } from "../core/roles.ts";
+import type { Secrets } from "../crypto/secrets.ts";
+import { answerBy, type BridgedRequest, type BridgedResponse, exchangeOf } from "./bridge.ts";
+import { createClientDocuments, isDocumentAddress } from "./clients.ts";
+import type { Sender } from "../outbound/deadline.ts";
+import {
+  artifactId,
+  AUTHORIZE_PATH,
+  REGISTER_PATH,
+  REVOKE_PATH,
+  SCOPE,
+  SESSION_COOKIE,
+  subjectOf,
+  TOKEN_PATH,
+} from "./names.ts";
+import type { AuthorizedBy, ProviderDeps } from "./provider.ts";
+import type { Clock } from "../core/clock.ts";
+
+interface OAuthDeps extends Omit<ProviderDeps, "readDocument" | "authorizedBy" | "clock"> {
+  readonly clock: Pick<Clock, "monotonicMs" | "now">;
+  readonly keyService: Pick<KeyService, "create" | "revoke">;
+  readonly secrets: ProviderDeps["secrets"] & Pick<Secrets, "hash">;
+  /** Reads the documents of clients: public addresses alone. */
+  readonly sender: Sender;
+}
+
+/** A request of a client for the consent of a person. */
+export interface ConsentRequest {
+  readonly clientId: string;
+  /** As the client calls itself; null: it has no name. */
+  readonly clientName: string | null;
+  /** Whose word the name is: the host of the client's document, or where its answers go. */
+  readonly clientHost: string;
+  /** Where the answer goes. */
+  readonly redirectUri: string;
+}
+
+/** A request that asked for consent was answered, has expired, or was begun in another browser. */
+export class ConsentGone extends DomainError {
+  constructor() {
+    super(
+      "not_found",
+      "This request to connect was answered already, is older than ten minutes, or began in another browser. Go back to the client and connect again.",
+    );
+  }
+}
+
+export type OAuthService = ReturnType<typeof createOAuth>;
+
+/**
+ * OAuth 2.1 for /mcp. The library does the protocol; consent is given on our pages, and a connection is an agent's key, so that
+ * everything that holds for keys holds for it.
+ */
+export function createOAuth(deps: OAuthDeps) {
+  const { store, secrets, clock, baseUrl, registration, keyService } = deps;
+  const by = new AsyncLocalStorage<AuthorizedBy>();
+  const readDocument = createClientDocuments(deps);
+  let making: Promise<Provider> | null = null;
+
+  // Loaded by the first request: few services have connections, and none needs the library to start.
+  const provider = () =>
+    (making ??= quietly(async () => {
+      const { createProvider } = await import("./provider.ts");
+      return createProvider({ ...deps, readDocument, authorizedBy: () => by.getStore() });
+    }));
+  const answer = async (request: Omit<BridgedRequest, "origin">): Promise<BridgedResponse> =>
+    answerBy((await provider()).callback(), { ...request, origin: baseUrl });
+
+  const interactionOf = async (headers: Headers, uid: string) => {
+    const made = await provider();
+    const exchange = exchangeOf({ ...cookiesOf(headers), method: "GET", target: "/", body: "", origin: baseUrl });
+    const interaction = await made.interactionDetails(exchange.request, exchange.response).catch(() => null);
+    if (interaction === null || interaction.uid !== uid || interaction.result !== undefined) throw new ConsentGone();
+    const { client_id: clientId, redirect_uri: redirectUri } = interaction.params;
+    const client = await made.Client.find(String(clientId)).catch(() => undefined);
+    if (client === undefined) throw new ConsentGone();
+    const consent: ConsentRequest = {
+      clientId: client.clientId,
+      clientName: client.clientName ?? null,
+      clientHost: hostOf(client.clientId, String(redirectUri)),
+      redirectUri: String(redirectUri),
+    };
+    return { made, exchange, consent };
+  };
+
+  /** Answers a request once; of a form that is sent twice, one. */
+  const finish = async (
+    uid: string,
+    { made, exchange }: { readonly made: Provider; readonly exchange: Exchange },
+    result: () => Promise<object>,
+  ): Promise<string> => {
+    if (!(await store.consume(artifactId(secrets, "Interaction", uid), clock.now()))) throw new ConsentGone();
+    const { request, response } = exchange;
+    const address = await made.interactionResult(request, response, await result(), { mergeWithLastSubmission: false });
+    return new URL(address).pathname;
+  };
+
+  return {
+    /** What a client learns of /mcp (RFC 9728). */
+    resourceMetadata: {
+      resource: `${baseUrl}/mcp`,
+      authorization_servers: [baseUrl],
+      scopes_supported: [SCOPE],
+      bearer_methods_supported: ["header"],
+      resource_name: "Outgate",
+      resource_documentation: `${baseUrl}/docs/connect`,
+    },
+
+    /** What a client learns of the authorization server (RFC 8414). */
+    serverMetadata: {
+      issuer: baseUrl,
+      authorization_endpoint: baseUrl + AUTHORIZE_PATH,
+      token_endpoint: baseUrl + TOKEN_PATH,
+      revocation_endpoint: baseUrl + REVOKE_PATH,
+      ...(registration ? { registration_endpoint: baseUrl + REGISTER_PATH } : {}),
+      scopes_supported: [SCOPE],
+      response_types_supported: ["code"],
+      response_modes_supported: ["query"],
+      grant_types_supported: ["authorization_code", "refresh_token"],
+      token_endpoint_auth_methods_supported: ["none", "client_secret_basic", "client_secret_post"],
+      revocation_endpoint_auth_methods_supported: ["none", "client_secret_basic", "client_secret_post"],
+      code_challenge_methods_supported: ["S256"],
+      authorization_response_iss_parameter_supported: true,
+      client_id_metadata_document_supported: true,
+      service_documentation: `${baseUrl}/docs/connect`,
+    },
+
+    registration,
+
+    /** Begins a log-in of somebody who is logged in here: an answer that leads to the consent page, or back to the client. */
+    authorize: (caller: Caller, search: string, headers: Headers): Promise<BridgedResponse> => {
+      const target = `${AUTHORIZE_PATH}?${authorizationQuery(search).toString()}`;
+      const begin = () => answer({ ...cookiesOf(headers), method: "GET", target, body: "" });
+      return by.run({ accountId: caller.accountId }, begin);
+    },
+
+    /** Goes on after consent: back to the client, with a code. */
+    resume: (uid: string, headers: Headers): Promise<BridgedResponse> =>
+      answer({ ...cookiesOf(headers), method: "GET", target: `${AUTHORIZE_PATH}/${uid}`, body: "" }),
+
+    /** What a client asks for. Throws `ConsentGone`. */
+    consentOf: async (uid: string, headers: Headers): Promise<ConsentRequest> =>
+      (await interactionOf(headers, uid)).consent,
+
+    /**
+     * Creates the key that the connection is, and returns where to go on. For people who may create keys. Throws
+     * `ConsentGone` and what creating a key throws.
+     */
+    async consent(caller: Caller, uid: string, headers: Headers, key: CreateKey): Promise<string> {
+      authorize(caller, "manage");
+      const asked = await interactionOf(headers, uid);
+      // Before the request is used up, so that what is wrong with the form can be corrected.
+      const { row } = await keyService.create(caller, key);
+      const until = row.expiresAt ?? undefined;
+      return by.run({ accountId: row.accountId, ...(until === undefined ? {} : { until }) }, () =>
+        finish(uid, asked, async () => {
+          const accountId = subjectOf(row);
+          const grant = new asked.made.Grant({ accountId, clientId: asked.consent.clientId });
+          grant.addResourceScope(`${baseUrl}/mcp`, SCOPE);
+          return { login: { accountId, remember: false }, consent: { grantId: await grant.save() } };
+        }).catch(async (error: unknown) => {
+          await keyService.revoke(caller, row.id);
+          throw error;
+        }),
+      );
+    },
+
+    /** Refuses, and returns where to go on. Throws `ConsentGone`. */
+    async refuse(uid: string, headers: Headers): Promise<string> {
+      const denied = { error: "access_denied", error_description: "the person did not allow the connection" };
+      return finish(uid, await interactionOf(headers, uid), async () => denied);
+    },
+
+    /** Answers the endpoints of clients: token, revocation, registration. */
+    answerClient: (path: string, headers: Readonly<Record<string, string>>, body: string): Promise<BridgedResponse> =>
+      answer({ method: "POST", target: path, headers, body }),
+
+    /** The ids of the keys that are connections of the account. */
+    async connectedKeys(caller: Caller): Promise<ReadonlySet<string>> {
+      authorize(caller, "manage");
+      const connections = await store.connections(caller.accountId, clock.now());
+      return new Set(connections.flatMap(({ keyId }) => keyId ?? []));
+    },
+  };
+}
+
+type Exchange = ReturnType<typeof exchangeOf>;
+
+/** The cookies by which the library knows the browser that began. */
+function cookiesOf(headers: Headers): { readonly headers: Readonly<Record<string, string>> } {
+  const cookies = (headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
+  const own = cookies.filter((pair) => pair.startsWith("outgate_oauth") && !pair.startsWith(SESSION_COOKIE));
+  return { headers: own.length === 0 ? {} : { cookie: own.join("; ") } };
+}
+
+/** What we read of a request, each as often as it was given: the library refuses what is there twice. */
+const AUTHORIZATION_PARAMETERS: ReadonlySet<string> = new Set([
+  "client_id",
+  "redirect_uri",
+  "response_type",
+  "state",
+  "code_challenge",
+  "code_challenge_method",
+  "resource",
+]);
+
+/** There is one scope, which every connection has, whatever a client asks for. */
+function authorizationQuery(search: string): URLSearchParams {
+  const given = [...new URLSearchParams(search)];
+  const known = given.filter(([name]) => AUTHORIZATION_PARAMETERS.has(name));
+  // Without a page, there is no consent.
+  const isSilent = given.some(([name, value]) => name === "prompt" && value === "none");
+  const query = new URLSearchParams([...known, ["scope", SCOPE]]);
+  if (isSilent) query.set("prompt", "none");
+  return query;
+}
+
+/** The host that vouches for the name of a client; of one that registered itself, where its answers go. */
+function hostOf(clientId: string, redirectUri: string): string {
+  const url = URL.parse(isDocumentAddress(clientId) ? clientId : redirectUri);
+  if (url === null) return "";
+  return url.host === "" ? url.protocol : url.host;
+}
+
+/** The library says at its start that it was made for another runtime, which our tests cover. */
+async function quietly<Made>(make: () => Promise<Made>): Promise<Made> {
+  const { warn, info } = console;
+  Object.assign(console, { warn: () => {}, info: () => {} });
+  try {
+    return await make();
+  } finally {
+    Object.assign(console, { warn, info });
+  }
+}

@@ -1,0 +1,222 @@
+/** @jsxImportSource hono/jsx */
+import { HTTP_STATUS } from "../api/errors.ts";
+import { DomainError } from "../core/domain-error.ts";
+import { DAY_MS, NAME_CHARS_MAX, OAUTH_CONNECTION_DAYS } from "../core/limits.ts";
+import { mayDo } from "../core/roles.ts";
+import { createRoutes } from "../http/operation.ts";
+import type { RequestContext } from "../http/request.ts";
+import { page, policyWithForm, seeOther } from "../http/response.ts";
+import { createPersonRoutes, type Person } from "../http/session.ts";
+import { AUTHORIZE_PATH, CONSENT_PATH, SESSION_COOKIE } from "../oauth/names.ts";
+import type { ConsentRequest } from "../oauth/service.ts";
+import { Button, CONFIRM_PASSWORD_FIELD, PostForm } from "../ui/form.tsx";
+import { Layout, render } from "../ui/layout.tsx";
+import { Facts, Notice, PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
+import { HOLD_CHOICES, SCOPE_CHOICES } from "../ui/text.ts";
+import { answerForm, filled, type FormState, INVALID, problemBeside, StatedChoices } from "./forms.tsx";
+import type { PageDeps } from "./needs.ts";
+import { KEY_FORM, keyMembersIn, LimitFields, SHOWN_FIELDS } from "./new-key.tsx";
+import type { BridgedResponse } from "../oauth/bridge.ts";
+
+/** The person decides on what is sent: so is preselected what holds every write. */
+const NEW_CONNECTION = { hold: "writes", scope: "own" } as const;
+
+interface ConsentPageProps {
+  readonly user: Person;
+  readonly asked: ConsentRequest;
+  readonly typed: FormState;
+  /** The account, as its people call it. */
+  readonly account: string;
+  readonly path: string;
+}
+
+function consentPage({ user, asked, typed, account, path }: ConsentPageProps): string {
+  const mayConnect = mayDo(user.role, "manage");
+  return render(
+    <Layout title="Connect a client" user={user}>
+      <PageHead title="Connect a client" intro={<Asks of={asked} />} />
+      <PostForm user={user} action={path} class="card">
+        <Problem text={problemBeside(typed, SHOWN_FIELDS)} />
+        <Facts
+          rows={[
+            ["Client", <ClientName of={asked} />],
+            ["Its answer goes to", <UntrustedText text={asked.redirectUri} />],
+            ["Account", <UntrustedText text={account} />],
+            ["You are", user.email],
+          ]}
+        />
+        {mayConnect ? <Allowed typed={typed} /> : <NotAllowed user={user} />}
+        <div class="buttons">
+          {mayConnect ? (
+            <Button name="decision" value="allow">
+              Connect
+            </Button>
+          ) : null}
+          <Button name="decision" value="deny" look="plain">
+            Don't connect
+          </Button>
+        </div>
+      </PostForm>
+    </Layout>,
+  );
+}
+
+function ClientName({ of: { clientName, clientHost } }: { readonly of: ConsentRequest }) {
+  const host = (
+    <b>
+      <UntrustedText text={clientHost} />
+    </b>
+  );
+  return clientName === null ? host : sentence`${<UntrustedText text={clientName} />} (${host})`;
+}
+
+/** The name is what the client says; only the host is known. */
+function Asks({ of: asked }: { readonly of: ConsentRequest }) {
+  return sentence`${<ClientName of={asked} />} asks to call other services through Outgate, as an agent of yours. Check the host: a client can call itself by any name.`;
+}
+
+function Allowed({ typed }: { readonly typed: FormState }) {
+  return (
+    <>
+      <p>
+        It gets an agent key: it can create actions, read them, and cancel or retry them. It can't approve, and it never
+        sees your password or other keys. You can end it at any time on the page Keys.
+      </p>
+      <KEY_FORM.Field
+        state={typed}
+        name="name"
+        label="Name of its key"
+        hint="Shown in lists, timelines and to whoever approves."
+        wrong="Enter a name of 1 to 100 ASCII characters."
+      />
+      <StatedChoices
+        state={typed}
+        name="hold"
+        legend="Which of its calls need approval?"
+        choices={HOLD_CHOICES}
+        wrong="Choose which calls need approval."
+      />
+      <StatedChoices
+        state={typed}
+        name="scope"
+        legend="Which actions can it manage?"
+        choices={SCOPE_CHOICES}
+        wrong="Choose which actions it can manage."
+      />
+      <LimitFields typed={typed} isShown />
+    </>
+  );
+}
+
+function NotAllowed({ user: { role } }: { readonly user: Person }) {
+  return (
+    <Notice tone="wait">
+      Your role in this account, {role}, doesn't allow you to connect clients. Ask an owner of the account to do it.
+    </Notice>
+  );
+}
+
+/** A name for the key that says where it came from. */
+function keyName({ clientName, clientHost }: ConsentRequest): string {
+  const host = clientHost.slice(0, NAME_CHARS_MAX / 2);
+  const name = (clientName ?? "").replaceAll(/[^ -~]/g, "").trim();
+  const room = NAME_CHARS_MAX - host.length - " ()".length;
+  return name === "" ? host : `${name.slice(0, room)} (${host})`;
+}
+
+type ConnectDeps = Pick<PageDeps, "oauth" | "personOf" | "formOf" | "clock" | "peopleService">;
+
+/** What a person sees when a client wants to be connected. It works without script, and is never framed. */
+export function connectPages({ oauth, personOf, formOf, clock, peopleService }: ConnectDeps) {
+  const routes = createPersonRoutes(personOf);
+  if (oauth === null) return [routes];
+
+  const consent = async (context: RequestContext, person: Person, uid: string, typed?: FormState) => {
+    const asked = await oauth.consentOf(uid, context.request.headers);
+    const { name, email } = await peopleService.readAccount(person.caller);
+    const end = new Date(clock.now().getTime() + OAUTH_CONNECTION_DAYS * DAY_MS);
+    // As the field has it: minutes, UTC.
+    const fresh = filled({ ...NEW_CONNECTION, name: keyName(asked), expires_at: end.toISOString().slice(0, 16) });
+    const html = consentPage({
+      user: person,
+      asked,
+      typed: typed ?? fresh,
+      account: name ?? email ?? person.email,
+      path: context.path,
+    });
+    return { html, headers: { "content-security-policy": policyWithForm(asked.redirectUri) } };
+  };
+
+  const decide = answerForm<{ readonly uid: string }>(
+    formOf,
+    async ({ context, person, params: { uid }, form }) => {
+      const { headers } = context.request;
+      const isAllowed = form.get("decision") === "allow";
+      const next = isAllowed
+        ? await oauth.consent(
+            person.caller,
+            uid,
+            headers,
+            KEY_FORM.check(form, { ...keyMembersIn(form), role: "agent" }),
+          )
+        : await oauth.refuse(uid, headers);
+      return form.has(CONFIRM_PASSWORD_FIELD) ? page("own", goesOnPage(next)) : next;
+    },
+    async ({ context, person, params: { uid } }, typed) => (await consent(context, person, uid, typed)).html,
+    new Set([...INVALID, "too_many_keys"]),
+  );
+
+  routes
+    .get(AUTHORIZE_PATH, async ({ context, person }) =>
+      onward(await oauth.authorize(person.caller, context.search, context.request.headers)),
+    )
+    .get(`${CONSENT_PATH}/:uid`, async ({ context, person, params: { uid } }) => {
+      const { html, headers } = await consent(context, person, uid);
+      return page("own", html, { headers });
+    })
+    .post(`${CONSENT_PATH}/:uid`, async ({ context, person, params }) => {
+      const answer = await decide({ context, person, params });
+      if (answer.status !== HTTP_STATUS.validation_error) return answer;
+      // The form again, which leads to the same place.
+      const { redirectUri } = await oauth.consentOf(params.uid, context.request.headers);
+      answer.headers.set("content-security-policy", policyWithForm(redirectUri));
+      return answer;
+    });
+  // Nobody has to be logged in any more: the cookie of the request says who began it.
+  const resume = createRoutes().get(`${AUTHORIZE_PATH}/:uid`, async ({ context, params: { uid } }) => {
+    context.page = "own";
+    return onward(await oauth.resume(uid, context.request.headers));
+  });
+  return [routes, resume];
+}
+
+/** The page that asked for the password leads to our own pages alone, by forms, but not by itself. */
+function goesOnPage(address: string): string {
+  return render(
+    <Layout title="Connect a client" width="narrow" goesTo={address}>
+      <h1>Connect a client</h1>
+      <p>
+        <a href={address}>Go back to the client</a>
+      </p>
+    </Layout>,
+  );
+}
+
+/** A redirect of the library, with its cookies; what it can't redirect is an error page of ours. */
+function onward({ status, headers, body }: BridgedResponse): Response {
+  const location = headers.get("location");
+  if (status < 300 || status >= 400 || location === null) throw new DomainError("invalid_request", problemIn(body));
+  const answer = seeOther("own", location);
+  const cookies = headers.getSetCookie().filter((cookie) => !cookie.startsWith(SESSION_COOKIE));
+  for (const cookie of cookies) answer.headers.append("set-cookie", cookie);
+  return answer;
+}
+
+function problemIn(body: string): string {
+  const problem: unknown = JSON.parse(body);
+  const text =
+    typeof problem === "object" && problem !== null && "error_description" in problem
+      ? problem.error_description
+      : null;
+  return `The client's request to connect can't be answered${typeof text === "string" ? `: ${text.replace(/\.?$/, ".")}` : "."} Go back to the client and connect again.`;
+}

@@ -1,0 +1,228 @@
+import { describe, expect, test } from "bun:test";
+import { DAY_MS, OAUTH_ACCESS_TOKEN_MS_MAX } from "../../src/core/limits.ts";
+import { openRealServer } from "../http/real-server.ts";
+import {
+  askMcp,
+  authorizeUrl,
+  CLIENT_ID,
+  connect,
+  exchange,
+  newCode,
+  newProof,
+  openRig,
+  postForm,
+  refresh,
+  REDIRECT,
+} from "./rig.ts";
+
+const WELL_KNOWN = [
+  "/.well-known/oauth-protected-resource",
+  "/.well-known/oauth-protected-resource/mcp",
+  "/.well-known/oauth-authorization-server",
+];
+
+describe("where OAuth is off", () => {
+  test("nothing of it answers, and /mcp asks for a key as ever", async () => {
+    await using app = await openRealServer();
+    for (const path of [...WELL_KNOWN, "/oauth/authorize", "/oauth/consent/x"]) {
+      const answer = await fetch(app.url + path);
+      expect({ path, status: answer.status }).toEqual({ path, status: 404 });
+      expect(answer.headers.get("access-control-allow-origin")).toBeNull();
+    }
+    for (const path of ["/oauth/token", "/oauth/revoke", "/oauth/register"]) {
+      expect((await fetch(app.url + path, { method: "POST" })).status).toBe(404);
+    }
+    const refused = await fetch(`${app.url}/mcp`, { method: "POST" });
+    expect(refused.headers.get("www-authenticate")).toBe(
+      'Bearer error="invalid_token", error_description="Use an API key"',
+    );
+  });
+});
+
+describe("where OAuth is on", () => {
+  test("a client without a key learns where to log in, and what is there", async () => {
+    await using rig = await openRig();
+    const refused = await fetch(rig.mcpUrl, { method: "POST" });
+    const metadata = `${rig.url}/.well-known/oauth-protected-resource/mcp`;
+    expect(refused.status).toBe(401);
+    expect(refused.headers.get("www-authenticate")).toBe(`Bearer resource_metadata="${metadata}"`);
+    expect((await askMcp(rig, "x".repeat(43))).headers.get("www-authenticate")).toBe(
+      `Bearer resource_metadata="${metadata}", error="invalid_token"`,
+    );
+    const resource = (await (await fetch(metadata)).json()) as object;
+    expect(resource).toMatchObject({ resource: rig.mcpUrl, authorization_servers: [rig.url] });
+    const server = await fetch(`${rig.url}/.well-known/oauth-authorization-server`);
+    expect(server.headers.get("access-control-allow-origin")).toBe("*");
+    const described = (await server.json()) as object;
+    expect(described).toMatchObject({
+      issuer: rig.url,
+      response_types_supported: ["code"],
+      code_challenge_methods_supported: ["S256"],
+      authorization_response_iss_parameter_supported: true,
+      client_id_metadata_document_supported: true,
+    });
+    expect(described).not.toHaveProperty("registration_endpoint");
+    // /v1 knows keys alone.
+    expect((await fetch(`${rig.url}/v1/account`)).headers.get("www-authenticate")).toBe("Bearer");
+  });
+
+  test("pages of other sites may ask for what is public and for tokens, and for nothing else", async () => {
+    await using rig = await openRig({ env: { OAUTH_REGISTRATION: "on" } });
+    const asked = { method: "OPTIONS", headers: { origin: "https://other.example" } };
+    for (const path of [...WELL_KNOWN, "/oauth/token", "/oauth/register"]) {
+      const answer = await fetch(rig.url + path, asked);
+      expect({ path, allowed: answer.headers.get("access-control-allow-origin") }).toEqual({ path, allowed: "*" });
+    }
+    for (const path of ["/oauth/authorize", "/oauth/revoke", "/oauth/consent/x", "/mcp", "/v1/actions", "/login"]) {
+      const answer = await fetch(rig.url + path, asked);
+      expect({ path, allowed: answer.headers.get("access-control-allow-origin") }).toEqual({ path, allowed: null });
+    }
+  });
+
+  test("a person connects a client: it gets a key of its own, held as the person has chosen", async () => {
+    await using rig = await openRig();
+    const { challenge, verifier } = newProof();
+    const browser = rig.browser();
+    const page = await browser.open(authorizeUrl(rig, challenge));
+    for (const words of ["Helpful Client", "ann@example.com", REDIRECT]) {
+      expect(page.html).toContain(words);
+    }
+    expect(page.html).toMatch(/<b><[^>]*>client\.example</);
+    expect(page.html).toMatch(/value="writes"[^>]* checked/);
+    expect(page.html).toMatch(/name="expires_at"[^>]*value="\d{4}-/);
+    const { headers } = page.answer;
+    expect(headers.get("x-frame-options")).toBe("DENY");
+    expect(headers.get("content-security-policy")).toContain("form-action 'self' https://client.example;");
+    expect(headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+
+    const fields = { hosts: "api.example.com", daily_actions: "5", method_GET: "yes", method_POST: "yes" };
+    const back = await browser.follow(await browser.press(page, "allow", fields));
+    expect(back.origin + back.pathname).toBe(REDIRECT);
+    expect(back.searchParams.get("state")).toBe("state of the client");
+    expect(back.searchParams.get("iss")).toBe(rig.url);
+    const { status, json } = await exchange(rig, back.searchParams.get("code") ?? "", verifier);
+    expect({ status, type: json.token_type, seconds: json.expires_in, scope: json.scope }).toEqual({
+      status: 200,
+      type: "Bearer",
+      seconds: 3_600,
+      scope: "mcp",
+    });
+    expect((await askMcp(rig, json.access_token)).status).toBe(200);
+
+    const { engine } = rig;
+    const key = (await engine.store.accounts.keys(engine.owner.accountId, 99)).find(({ hold }) => hold !== "none");
+    expect(key).toMatchObject({
+      name: "Helpful Client (client.example)",
+      role: "agent",
+      hold: "writes",
+      scope: "own",
+      hosts: ["api.example.com"],
+      methods: ["GET", "POST"],
+      dailyActions: 5,
+      createdBy: "user:ann@example.com",
+      revokedAt: null,
+    });
+    expect(key?.lastUsedAt).not.toBeNull();
+    const keysPage = await rig.ann.pageOf("/keys");
+    expect(keysPage).toContain("Helpful Client (client.example)");
+    expect(keysPage).toContain("connected by");
+  });
+
+  test("what is stored of a connection opens nothing to whoever reads it", async () => {
+    await using rig = await openRig();
+    const { tokens, code } = await connect(rig);
+    await rig.engine.store.probe();
+    const file = await Bun.file(`${rig.engine.folder}/outgate.db`).text();
+    const log = await Bun.file(`${rig.engine.folder}/outgate.db-wal`).text();
+    for (const secret of [tokens.access_token, tokens.refresh_token, code]) {
+      expect((file + log).includes(secret)).toBe(false);
+    }
+    expect(JSON.stringify(rig.lines)).not.toContain(tokens.access_token);
+  });
+
+  test("the token works for /mcp alone, an hour, and is renewed", async () => {
+    await using rig = await openRig();
+    const { tokens } = await connect(rig);
+    const other = await fetch(`${rig.url}/v1/account`, { headers: { authorization: `Bearer ${tokens.access_token}` } });
+    expect(other.status).toBe(401);
+    const renewed = await refresh(rig, tokens.refresh_token);
+    expect(renewed.status).toBe(200);
+    expect((await askMcp(rig, renewed.json.access_token)).status).toBe(200);
+    // The library's tokens have the machine's time.
+    const untilReal = Date.now() - rig.engine.clock.now().getTime();
+    rig.engine.clock.advance(untilReal + OAUTH_ACCESS_TOKEN_MS_MAX + 1_000);
+    expect((await askMcp(rig, renewed.json.access_token)).status).toBe(401);
+  });
+
+  test("a person who does not want to says so to the client, and nothing is created", async () => {
+    await using rig = await openRig();
+    const before = await rig.engine.store.accounts.keys(rig.engine.owner.accountId, 99);
+    const browser = rig.browser();
+    const page = await browser.open(authorizeUrl(rig, newProof().challenge));
+    const back = await browser.follow(await browser.press(page, "deny"));
+    expect(back.searchParams.get("error")).toBe("access_denied");
+    expect(await rig.engine.store.accounts.keys(rig.engine.owner.accountId, 99)).toEqual(before);
+  });
+
+  test("a form with a mistake is shown again, and can be corrected", async () => {
+    await using rig = await openRig();
+    const { challenge, verifier } = newProof();
+    const browser = rig.browser();
+    const page = await browser.open(authorizeUrl(rig, challenge));
+    const again = await browser.press(page, "allow", { hosts: "not a host!" });
+    expect(again.status).toBe(400);
+    expect(again.headers.get("content-security-policy")).toContain("form-action 'self' https://client.example;");
+    const back = await browser.follow(await browser.press({ path: page.path, html: await again.text() }));
+    expect((await exchange(rig, back.searchParams.get("code") ?? "", verifier)).status).toBe(200);
+  });
+
+  test("somebody who is not logged in logs in first, and comes back", async () => {
+    await using rig = await openRig();
+    const address = authorizeUrl(rig, newProof().challenge);
+    const answer = await fetch(address, { redirect: "manual" });
+    expect(answer.status).toBe(303);
+    const { pathname, search } = new URL(address);
+    const next = new URLSearchParams({ next: pathname + search });
+    expect(answer.headers.get("location")).toBe(`/login?${next.toString()}`);
+    expect(rig.read).toEqual([]);
+  });
+
+  test("a client ends its connection: the key is revoked at once", async () => {
+    await using rig = await openRig();
+    const { tokens } = await connect(rig);
+    expect((await askMcp(rig, tokens.access_token)).status).toBe(200);
+    const revoked = await postForm(rig, "/oauth/revoke", { token: tokens.refresh_token, client_id: CLIENT_ID });
+    expect(revoked.status).toBe(200);
+    expect((await askMcp(rig, tokens.access_token)).status).toBe(401);
+    const keys = await rig.engine.store.accounts.keys(rig.engine.owner.accountId, 99);
+    expect(keys.find(({ hold }) => hold === "writes")?.revokedAt).not.toBeNull();
+    expect((await refresh(rig, tokens.refresh_token)).json.error).toBe("invalid_grant");
+  });
+
+  test("a key goes on working as before, also for /mcp", async () => {
+    await using rig = await openRig();
+    const { KEYS } = await import("../http/stub-server.ts");
+    expect((await askMcp(rig, KEYS.agent)).status).toBe(200);
+  });
+
+  test("the connection lasts as long as the person has said", async () => {
+    await using rig = await openRig();
+    const until = new Date(rig.engine.clock.now().getTime() + 2 * DAY_MS).toISOString().slice(0, 16);
+    const { tokens } = await connect(rig, { expires_at: until });
+    expect((await askMcp(rig, tokens.access_token)).status).toBe(200);
+    rig.engine.clock.advance(2 * DAY_MS + 60_000);
+    expect((await askMcp(rig, tokens.access_token)).status).toBe(401);
+    expect((await refresh(rig, tokens.refresh_token)).json.error).toBe("invalid_grant");
+  });
+
+  test("a code that nobody fetched takes its key with it", async () => {
+    await using rig = await openRig();
+    await newCode(rig);
+    const { oauth, accounts } = rig.engine.store;
+    const connected = async () =>
+      (await accounts.keys(rig.engine.owner.accountId, 99)).find(({ hold }) => hold === "writes");
+    expect((await connected())?.revokedAt).toBeNull();
+    await oauth.prune(new Date(Date.now() + 61_000));
+    expect((await connected())?.revokedAt).not.toBeNull();
+  });
+});
