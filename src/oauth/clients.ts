@@ -100,6 +100,8 @@ export function isDocumentAddress(id: string): boolean {
 interface Known {
   readonly client: ClientMetadata | UnusableDocument;
   readonly readAtMs: number;
+  /** It is not read again before. */
+  readonly untilMs: number;
 }
 
 /**
@@ -117,38 +119,43 @@ export function createClientDocuments({
   const known = new Map<string, Known>();
   const reading = new Map<string, Promise<ClientMetadata>>();
 
+  const keep = (id: string, one: Known): void => {
+    known.delete(id);
+    for (const oldest of known.keys()) {
+      if (known.size < OAUTH_DOCUMENTS_KEPT_MAX) break;
+      known.delete(oldest);
+    }
+    known.set(id, one);
+  };
+
   const read = async (id: string): Promise<ClientMetadata> => {
     const before = known.get(id);
     const client = await fetchDocument(sender, id).catch((error: unknown) => {
       if (error instanceof UnusableDocument) return error;
       throw error;
     });
-    const nowMs = clock.monotonicMs();
-    if (client instanceof UnusableDocument) {
-      const isKept = before !== undefined && !(before.client instanceof UnusableDocument);
-      if (isKept && client instanceof DocumentAway && nowMs - before.readAtMs < OAUTH_DOCUMENT_KEPT_MS) {
-        return before.client;
-      }
+    const readAtMs = clock.monotonicMs();
+    if (!(client instanceof UnusableDocument)) {
+      keep(id, { client, readAtMs, untilMs: readAtMs + OAUTH_DOCUMENT_FRESH_MS });
+      return client;
     }
-    known.delete(id);
-    for (const oldest of known.keys()) {
-      if (known.size < OAUTH_DOCUMENTS_KEPT_MAX) break;
-      known.delete(oldest);
+    const untilMs = readAtMs + OAUTH_FAILED_DOCUMENT_MS;
+    const isKept =
+      client instanceof DocumentAway && before !== undefined && readAtMs - before.readAtMs < OAUTH_DOCUMENT_KEPT_MS;
+    if (isKept && !(before.client instanceof UnusableDocument)) {
+      keep(id, { ...before, untilMs });
+      return before.client;
     }
-    known.set(id, { client, readAtMs: nowMs });
-    if (client instanceof UnusableDocument) throw client;
-    return client;
+    keep(id, { client, readAtMs, untilMs });
+    throw client;
   };
 
   /** Throws `UnusableDocument`. */
   return async (id: string): Promise<ClientMetadata> => {
     const found = known.get(id);
-    if (found !== undefined) {
-      const freshMs = found.client instanceof UnusableDocument ? OAUTH_FAILED_DOCUMENT_MS : OAUTH_DOCUMENT_FRESH_MS;
-      if (clock.monotonicMs() - found.readAtMs < freshMs) {
-        if (found.client instanceof UnusableDocument) throw found.client;
-        return found.client;
-      }
+    if (found !== undefined && clock.monotonicMs() < found.untilMs) {
+      if (found.client instanceof UnusableDocument) throw found.client;
+      return found.client;
     }
     const open = reading.get(id);
     if (open !== undefined) return open;

@@ -49,7 +49,7 @@ export function oauthRoutes({ oauth, clock }: OAuthRouteDeps) {
     answerProtocol(headers, async (context) => {
       throttle.tokens(addressOf(context));
       const fields = new URLSearchParams([...(await readForm(context))]);
-      return oauth.answerClient(path, credentialsOf(context), fields.toString());
+      return explained(await oauth.answerClient(path, credentialsOf(context), fields.toString()));
     });
   const register = answerProtocol(ANY_ORIGIN, async (context) => {
     throttle.registrations(addressOf(context));
@@ -90,6 +90,14 @@ function isMethod(text: string): text is (typeof AUTH_METHODS)[number] {
 const JSON_TYPE = { "content-type": "application/json" } as const;
 
 const FORM_TYPE = { "content-type": "application/x-www-form-urlencoded" } as const;
+
+/** The library says of a grant that it is invalid, whatever is wrong: clients show that to their person. */
+function explained(answer: BridgedResponse): BridgedResponse {
+  if (answer.status !== 400 || !answer.body.includes('"invalid_grant"')) return answer;
+  return refusal(400, "invalid_grant", GONE);
+}
+
+const GONE = "The code or token is unknown, expired or was used before, or the connection has ended. Connect again.";
 
 /** How a client with a secret says who it is. */
 function credentialsOf({ request }: RequestContext): Readonly<Record<string, string>> {

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { agentRoutes } from "../../src/app/http.ts";
+import type { MemberRole } from "../../src/core/roles.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
 import { openRealServer, type RealServerOptions } from "../http/real-server.ts";
 import { SESSION_SECRET, signedIn } from "../http/signed-in.ts";
@@ -40,6 +41,7 @@ export async function openRig(options: RealServerOptions = {}) {
     routesOf: (engine) => [agentRoutes(engine.app, engine.services, new AbortController().signal)],
   });
   const ann = await signedIn(app);
+  const { teamService } = app.engine.services;
   return {
     ...app,
     documents,
@@ -47,6 +49,17 @@ export async function openRig(options: RealServerOptions = {}) {
     ann,
     mcpUrl: `${app.url}/mcp`,
     browser: (cookie = ann.cookie) => new Browser(app, cookie),
+    /** Somebody else of the account, logged in. */
+    async join(role: MemberRole) {
+      const { link } = await teamService.invite(app.engine.owner, `${role}@example.com`, role);
+      const source = { client: "", deviceToken: null, sessionSecret: SESSION_SECRET, browser: null };
+      const token = link.slice(link.lastIndexOf("/") + 1);
+      const { person, sessionToken } = await teamService.joinByPassword(token, "a password of somebody", source);
+      return { personId: person.caller.personId ?? "", cookie: `outgate_session=${sessionToken}` };
+    },
+    /** The keys of connections, which alone have a hold here. */
+    connectedKeys: async () =>
+      (await app.engine.store.accounts.keys(app.engine.owner.accountId, 99)).filter(({ hold }) => hold !== "none"),
   };
 }
 
@@ -168,17 +181,17 @@ export const refresh = (rig: Rig, token: string, changes: Readonly<Record<string
   });
 
 /** A code, as a client gets it after its person has consented. */
-export async function newCode(rig: Rig, fields: Readonly<Record<string, string>> = {}) {
+export async function newCode(rig: Rig, fields: Readonly<Record<string, string>> = {}, cookie = rig.ann.cookie) {
   const proof = newProof();
-  const browser = rig.browser();
+  const browser = rig.browser(cookie);
   const page = await browser.open(authorizeUrl(rig, proof.challenge));
   const back = await browser.follow(await browser.press(page, "allow", fields));
   return { ...proof, back, code: back.searchParams.get("code") ?? "", browser, page };
 }
 
 /** A connection with its tokens. */
-export async function connect(rig: Rig, fields: Readonly<Record<string, string>> = {}) {
-  const { code, verifier } = await newCode(rig, fields);
+export async function connect(rig: Rig, fields: Readonly<Record<string, string>> = {}, cookie = rig.ann.cookie) {
+  const { code, verifier } = await newCode(rig, fields, cookie);
   const { json } = await exchange(rig, code, verifier);
   return { tokens: json, code, verifier };
 }

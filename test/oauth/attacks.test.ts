@@ -1,0 +1,359 @@
+import { describe, expect, test } from "bun:test";
+import { OAUTH_REGISTRATIONS_PER_CLIENT_MAX, SHARED_FRESH_MS } from "../../src/core/limits.ts";
+import {
+  askMcp,
+  authorizeUrl,
+  connect,
+  DOCUMENT,
+  exchange,
+  newCode,
+  newProof,
+  openRig,
+  REDIRECT,
+  refresh,
+  type Rig,
+} from "./rig.ts";
+
+/** What the client is told at its address; null: it is told nothing, and no redirect leads anywhere but to us. */
+async function toldClient(rig: Rig, changes: Readonly<Record<string, string>>): Promise<string | null> {
+  const { began } = await rig.browser().open(authorizeUrl(rig, newProof().challenge, changes));
+  const location = began.headers.get("location");
+  if (began.status === 303 && location !== null && new URL(location, rig.url).origin !== rig.url) {
+    const back = new URL(location);
+    expect(back.origin + back.pathname).toBe(REDIRECT);
+    // Where the client asked for a token, the library answers as such clients expect it.
+    const told = new URLSearchParams(back.hash === "" ? back.search : back.hash.slice(1));
+    expect(told.get("iss")).toBe(rig.url);
+    return told.get("error");
+  }
+  expect({ changes, status: began.status, location }).toEqual({ changes, status: 400, location: null });
+  return null;
+}
+
+describe("a code", () => {
+  test("that is used twice ends the connection, with the tokens of the first use", async () => {
+    await using rig = await openRig();
+    const { code, verifier } = await newCode(rig);
+    const first = await exchange(rig, code, verifier);
+    expect((await askMcp(rig, first.json.access_token)).status).toBe(200);
+    const second = await exchange(rig, code, verifier);
+    expect([second.status, second.json.error]).toEqual([400, "invalid_grant"]);
+    expect((await askMcp(rig, first.json.access_token)).status).toBe(401);
+    expect((await refresh(rig, first.json.refresh_token)).json.error).toBe("invalid_grant");
+  });
+
+  test("that several requests race for gives tokens to one at most, and what it gave ends", async () => {
+    await using rig = await openRig();
+    const { code, verifier } = await newCode(rig);
+    const answers = await Promise.all(Array.from({ length: 6 }, () => exchange(rig, code, verifier)));
+    const given = answers.filter(({ status }) => status === 200);
+    expect(given.length).toBeLessThanOrEqual(1);
+    for (const { json } of given) expect((await askMcp(rig, json.access_token)).status).toBe(401);
+  });
+
+  test("is worth nothing without its verifier, to another client, or with another address", async () => {
+    await using rig = await openRig();
+    const other = "https://other.example/client.json";
+    rig.documents.set(other, { ...DOCUMENT, client_id: other });
+    const { code, verifier } = await newCode(rig);
+    const tries = [
+      await exchange(rig, code, newProof().verifier),
+      await exchange(rig, code, ""),
+      await exchange(rig, code, verifier, { client_id: other }),
+      await exchange(rig, code, verifier, { redirect_uri: "http://127.0.0.1/callback" }),
+      await exchange(rig, code, verifier, { resource: "https://other.example/mcp" }),
+    ];
+    const refusals = new Set(["invalid_grant", "invalid_target"]);
+    for (const { status, json } of tries) expect([status, refusals.has(json.error ?? "")]).toEqual([400, true]);
+  });
+});
+
+describe("a refresh token", () => {
+  test("that is used twice ends the whole family", async () => {
+    await using rig = await openRig();
+    const { tokens } = await connect(rig);
+    const next = await refresh(rig, tokens.refresh_token);
+    const last = await refresh(rig, next.json.refresh_token);
+    expect(last.status).toBe(200);
+    expect((await refresh(rig, tokens.refresh_token)).json.error).toBe("invalid_grant");
+    expect((await askMcp(rig, last.json.access_token)).status).toBe(401);
+    expect((await refresh(rig, last.json.refresh_token)).json.error).toBe("invalid_grant");
+    expect((await rig.connectedKeys()).map(({ revokedAt }) => revokedAt === null)).toEqual([false]);
+  });
+
+  test("that several requests race for gives tokens to one at most", async () => {
+    await using rig = await openRig();
+    const { tokens } = await connect(rig);
+    const answers = await Promise.all(Array.from({ length: 6 }, () => refresh(rig, tokens.refresh_token)));
+    expect(answers.filter(({ status }) => status === 200).length).toBeLessThanOrEqual(1);
+    expect((await rig.connectedKeys()).map(({ revokedAt }) => revokedAt === null)).toEqual([false]);
+  });
+
+  test("gives no more than it had, and nothing to another client or for another resource", async () => {
+    await using rig = await openRig();
+    const other = "https://other.example/client.json";
+    rig.documents.set(other, { ...DOCUMENT, client_id: other });
+    const { tokens } = await connect(rig);
+    const tries = [
+      await refresh(rig, tokens.refresh_token, { scope: "mcp admin" }),
+      await refresh(rig, tokens.refresh_token, { client_id: other }),
+      await refresh(rig, tokens.access_token),
+    ];
+    expect(tries.map(({ json }) => json.error)).toEqual(["invalid_scope", "invalid_grant", "invalid_grant"]);
+    const elsewhere = await refresh(rig, tokens.refresh_token, { resource: "https://other.example/mcp" });
+    expect(elsewhere.json.error).toBe("invalid_target");
+  });
+});
+
+describe("a request to connect", () => {
+  test("needs PKCE by S256, a code, and this resource; whatever else it asks for, it gets the one scope", async () => {
+    await using rig = await openRig();
+    const told = [
+      await toldClient(rig, { code_challenge_method: "plain" }),
+      await toldClient(rig, { code_challenge: "" }),
+      await toldClient(rig, { code_challenge_method: "" }),
+      await toldClient(rig, { response_type: "token" }),
+      await toldClient(rig, { resource: "https://other.example/mcp" }),
+      await toldClient(rig, { prompt: "none" }),
+    ];
+    expect(told).toEqual([
+      "invalid_request",
+      "invalid_request",
+      "invalid_request",
+      "unsupported_response_type",
+      "invalid_target",
+      "login_required",
+    ]);
+    const wide = await rig.browser().open(authorizeUrl(rig, newProof().challenge, { scope: "openid admin mcp" }));
+    expect(wide.answer.status).toBe(200);
+  });
+
+  test("leads nowhere but to an address of its document, whatever it looks like", async () => {
+    await using rig = await openRig();
+    const tricks = [
+      "https://client.example/CALLBACK",
+      "https://CLIENT.example/callback",
+      "https://client.example:8443/callback",
+      "https://client.example:443/callback",
+      "https://client.example/callback/",
+      "https://client.example/callback?x=1",
+      "https://client.example/callback#x",
+      "https://client.example@evil.example/callback",
+      "https://ann@client.example/callback",
+      "https://client.example.evil.example/callback",
+      "https://xn--clent-tya.example/callback",
+      "https://clıent.example/callback",
+      "https://client.example/callback/../callback",
+      "https://client.example\\@evil.example/callback",
+      "http://client.example/callback",
+      "javascript:alert(1)",
+      "//client.example/callback",
+      "http://localhost:5000/callback",
+      "http://127.0.0.1:5000/other",
+      "http://127.0.0.1.evil.example/callback",
+      "http://[::1]:5000/callback",
+      "https://127.0.0.1/callback",
+      "http://ann@127.0.0.1:5000/callback",
+    ];
+    for (const redirect_uri of tricks) expect(await toldClient(rig, { redirect_uri })).toBeNull();
+    // A program on the person's machine takes any port that is free.
+    const local = await rig
+      .browser()
+      .open(authorizeUrl(rig, newProof().challenge, { redirect_uri: "http://127.0.0.1:5000/callback" }));
+    expect(local.answer.status).toBe(200);
+    expect(local.answer.headers.get("content-security-policy")).toContain("form-action 'self' http://127.0.0.1:5000;");
+  });
+
+  test("of an unknown client leads nowhere", async () => {
+    await using rig = await openRig();
+    for (const client_id of ["unknown", "https://unknown.example/client.json", "http://client.example/c.json", ""]) {
+      expect(await toldClient(rig, { client_id })).toBeNull();
+    }
+  });
+
+  test("of a client that names itself like another shows its own host", async () => {
+    await using rig = await openRig();
+    const evil = "https://evil.example/claude.ai/client.json";
+    const redirect = "https://evil.example/callback";
+    rig.documents.set(evil, {
+      ...DOCUMENT,
+      client_id: evil,
+      client_name: "Claude (claude.ai)",
+      redirect_uris: [redirect],
+    });
+    const changes = { client_id: evil, redirect_uri: redirect };
+    const { html } = await rig.browser().open(authorizeUrl(rig, newProof().challenge, changes));
+    expect(html).toMatch(/<b><[^>]*>evil\.example</);
+    expect(html).not.toMatch(/<b><[^>]*>claude\.ai</);
+    expect(html).toMatch(/name="name"[^>]*value="Claude \(claude\.ai\) \(evil\.example\)"/);
+  });
+});
+
+describe("consent", () => {
+  test("is taken from our own page in the session and the browser that began, and once", async () => {
+    await using rig = await openRig();
+    const browser = rig.browser();
+    const page = await browser.open(authorizeUrl(rig, newProof().challenge));
+    const refusals = [
+      await browser.press(page, "allow", {}, { origin: "https://evil.example" }),
+      await browser.press(page, "allow", {}, { origin: "null" }),
+      await browser.press(page, "allow", { form_token: "x".repeat(64) }),
+    ];
+    expect(refusals.map(({ status }) => status)).toEqual([403, 403, 403]);
+    // Another browser, in which the same person is logged in: an attacker began this, and sent its address to the victim.
+    const victim = rig.browser();
+    expect((await victim.ask(page.path)).status).toBe(404);
+    expect((await victim.press(page)).status).toBe(404);
+    expect(await rig.connectedKeys()).toEqual([]);
+
+    const presses = await Promise.all([browser.press(page), browser.press(page)]);
+    expect(presses.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([303, 404]);
+    expect((await rig.connectedKeys()).filter(({ revokedAt }) => revokedAt === null)).toHaveLength(1);
+    expect((await browser.press(page)).status).toBe(404);
+    expect((await browser.ask(page.path)).status).toBe(404);
+  });
+
+  test.each(["reader", "approver"] as const)("is not a %s's to give", async (role) => {
+    await using rig = await openRig();
+    const { cookie } = await rig.join(role);
+    const browser = rig.browser(cookie);
+    const page = await browser.open(authorizeUrl(rig, newProof().challenge));
+    expect(page.html).toContain("Ask an owner of the account");
+    expect(page.html).not.toContain('value="allow"');
+    expect((await browser.press(page, "allow", { name: "x" })).status).toBe(403);
+    expect(await rig.connectedKeys()).toEqual([]);
+    const back = await browser.follow(await browser.press(page, "deny"));
+    expect(back.searchParams.get("error")).toBe("access_denied");
+  });
+
+  test("of somebody who is removed, or owns the account no more, is worth nothing any more", async () => {
+    await using rig = await openRig();
+    const { personId, cookie } = await rig.join("owner");
+    const browser = rig.browser(cookie);
+    const open = await browser.open(authorizeUrl(rig, newProof().challenge));
+    const { tokens } = await connect(rig, {}, cookie);
+    const unused = await newCode(rig, {}, cookie);
+    expect((await askMcp(rig, tokens.access_token)).status).toBe(200);
+    await rig.teamService.changeRole(rig.engine.owner, personId, "reader");
+    expect((await askMcp(rig, tokens.access_token)).status).toBe(401);
+    expect((await refresh(rig, tokens.refresh_token)).json.error).toBe("invalid_grant");
+    expect((await exchange(rig, unused.code, unused.verifier)).json.error).toBe("invalid_grant");
+    expect((await browser.press(open)).status).toBe(403);
+    await rig.teamService.remove(rig.engine.owner, personId);
+    const answer = await browser.press(open);
+    expect([answer.status, answer.headers.get("location")?.startsWith("/login?")]).toEqual([303, true]);
+  });
+});
+
+describe("a token", () => {
+  test("dies with its key, at once here and within five seconds on other nodes", async () => {
+    await using rig = await openRig();
+    const [here, elsewhere] = [await connect(rig), await connect(rig)];
+    for (const { tokens } of [here, elsewhere]) expect((await askMcp(rig, tokens.access_token)).status).toBe(200);
+    const [first, second] = await rig.connectedKeys();
+    await rig.engine.services.keyService.revoke(rig.engine.owner, first?.id ?? "");
+    // As another node does.
+    const { clock, store, owner } = rig.engine;
+    await store.accounts.revokeKey(owner.accountId, second?.id ?? "", clock.now());
+    const statuses = async () => [
+      (await askMcp(rig, here.tokens.access_token)).status,
+      (await askMcp(rig, elsewhere.tokens.access_token)).status,
+    ];
+    // Which of the two was made first is the store's to say.
+    expect((await statuses()).toSorted((a, b) => a - b)).toEqual([200, 401]);
+    clock.advance(SHARED_FRESH_MS);
+    expect(await statuses()).toEqual([401, 401]);
+    for (const { tokens } of [here, elsewhere]) {
+      expect((await refresh(rig, tokens.refresh_token)).json.error).toBe("invalid_grant");
+    }
+  });
+
+  test("is what the limits of its key say: a held call waits for a person", async () => {
+    await using rig = await openRig();
+    const { tokens } = await connect(rig, { hosts: "api.example.com" });
+    const call = async (url: string) => {
+      const answer = await fetch(rig.mcpUrl, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${tokens.access_token}`,
+          "content-type": "application/json",
+          accept: "application/json, text/event-stream",
+          "mcp-protocol-version": "2025-06-18",
+        },
+        body: JSON.stringify({
+          jsonrpc: "2.0",
+          id: 1,
+          method: "tools/call",
+          params: { name: "create", arguments: { url, method: "POST", body: { a: 1 } } },
+        }),
+      });
+      return answer.text();
+    };
+    expect(await call("https://api.example.com/x")).toContain("awaiting_approval");
+    expect(await call("https://other.example.com/x")).toContain("forbidden");
+  });
+});
+
+describe("a client that registers itself", () => {
+  const register = (rig: Rig, body: object) =>
+    fetch(`${rig.url}/oauth/register`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+
+  test("is one like any other, known by where its answers go", async () => {
+    await using rig = await openRig({ env: { OAUTH_REGISTRATION: "on" } });
+    const answer = await register(rig, {
+      client_name: "Registered",
+      redirect_uris: [REDIRECT],
+      token_endpoint_auth_method: "none",
+      grant_types: ["authorization_code", "refresh_token"],
+      scope: "mcp",
+      jwks_uri: "http://169.254.169.254/",
+    });
+    expect(answer.status).toBe(201);
+    const client = (await answer.json()) as { client_id: string; jwks_uri?: string };
+    expect(client.jwks_uri).toBeUndefined();
+    const { challenge, verifier } = newProof();
+    const browser = rig.browser();
+    const page = await browser.open(authorizeUrl(rig, challenge, { client_id: client.client_id }));
+    expect(page.html).toMatch(/<b><[^>]*>client\.example</);
+    const back = await browser.follow(await browser.press(page));
+    const given = await exchange(rig, back.searchParams.get("code") ?? "", verifier, { client_id: client.client_id });
+    expect(given.status).toBe(200);
+    // It stays as long as it is connected; one that nobody connects is swept.
+    await rig.engine.store.oauth.prune(new Date(Date.now() + 3 * 86_400_000));
+    expect((await refresh(rig, given.json.refresh_token, { client_id: client.client_id })).status).toBe(200);
+  });
+
+  test("may name no address that could be somebody else's, and is refused beyond a few a minute", async () => {
+    await using rig = await openRig({ env: { OAUTH_REGISTRATION: "on" } });
+    const bad = [
+      "javascript:alert(1)",
+      "http://client.example/cb",
+      "https://a@client.example/cb",
+      "https://x/#y",
+      "data:x",
+    ];
+    for (const uri of bad) {
+      const answer = await register(rig, { redirect_uris: [REDIRECT, uri], token_endpoint_auth_method: "none" });
+      expect({ uri, status: answer.status }).toEqual({ uri, status: 400 });
+    }
+    expect((await register(rig, { redirect_uris: [] })).status).toBe(400);
+    expect(
+      (await register(rig, { redirect_uris: [REDIRECT], token_endpoint_auth_method: "private_key_jwt" })).status,
+    ).toBe(400);
+    const left = OAUTH_REGISTRATIONS_PER_CLIENT_MAX - bad.length - 2;
+    const good = { redirect_uris: [REDIRECT], token_endpoint_auth_method: "none" };
+    for (let n = 0; n < left; n += 1) expect((await register(rig, good)).status).toBe(201);
+    const refused = await register(rig, good);
+    expect([refused.status, Number(refused.headers.get("retry-after")) > 0]).toEqual([429, true]);
+    expect(((await refused.json()) as { error: string }).error).toBe("temporarily_unavailable");
+  });
+
+  test("can't while the operator does not allow it", async () => {
+    await using rig = await openRig();
+    expect((await register(rig, { redirect_uris: [REDIRECT] })).status).toBe(404);
+  });
+});

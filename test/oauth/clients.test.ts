@@ -1,0 +1,211 @@
+import { describe, expect, test } from "bun:test";
+import { providerPolicy, publicPolicy } from "../../src/config/target-policy.ts";
+import {
+  OAUTH_DOCUMENT_CHARS_MAX,
+  OAUTH_DOCUMENT_FRESH_MS,
+  OAUTH_DOCUMENT_KEPT_MS,
+  OAUTH_DOCUMENTS_AT_ONCE_MAX,
+  OAUTH_FAILED_DOCUMENT_MS,
+} from "../../src/core/limits.ts";
+import type { Outcome } from "../../src/core/outcome.ts";
+import { createClientDocuments, fetchDocument, isDocumentAddress, isUsableRedirect } from "../../src/oauth/clients.ts";
+import type { Sender } from "../../src/outbound/deadline.ts";
+import { createSender } from "../../src/outbound/send.ts";
+import { FakeClock } from "../support/clock.ts";
+import { CLIENT_ID, DOCUMENT } from "./rig.ts";
+
+function answered(body: string, more: Partial<Extract<Outcome, { kind: "answered" }>> = {}): Outcome {
+  const none = { headers: null, truncated: false, brokenBy: null, retryAfter: null, location: null };
+  return { kind: "answered", code: 200, body, ...none, ...more };
+}
+
+const sending = (outcome: Outcome): Sender => ({ send: () => Promise.resolve(outcome) });
+
+const problemOf = (outcome: Outcome) =>
+  fetchDocument(sending(outcome), CLIENT_ID).then(
+    () => null,
+    (error: unknown) => (error instanceof Error ? `${error.name}: ${error.message}` : ""),
+  );
+
+const problemOfRead = (read: (id: string) => Promise<unknown>) =>
+  read(CLIENT_ID).then(
+    () => "",
+    (error: unknown) => String(error),
+  );
+
+describe("the metadata document of a client", () => {
+  test("makes a client with nothing but what we know", async () => {
+    const given = { ...DOCUMENT, jwks_uri: "http://10.0.0.1/", scope: "admin", application_type: "web", extra: 1 };
+    expect(await fetchDocument(sending(answered(JSON.stringify(given))), CLIENT_ID)).toEqual({
+      client_id: CLIENT_ID,
+      client_name: "Helpful Client",
+      redirect_uris: DOCUMENT.redirect_uris,
+      token_endpoint_auth_method: "none",
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+      application_type: "native",
+    });
+  });
+
+  test.each<[string, Outcome, string]>([
+    ["no answer", { kind: "unknown", fault: "timed_out" }, "can't be reached"],
+    ["a private address", { kind: "not_sent", fault: "address_private" }, "private address"],
+    ["a redirect", answered("", { code: 302, location: "https://x.example/" }), "redirects"],
+    ["an error", answered("{}", { code: 404 }), "answers 404"],
+    ["half of it", answered("{", { brokenBy: "closed", truncated: true }), "did not arrive whole"],
+    ["a page", answered('"<html>"'), "no valid client_id"],
+    ["a long text", answered(JSON.stringify({ ...DOCUMENT, x: "x".repeat(OAUTH_DOCUMENT_CHARS_MAX) })), "longer than"],
+    ["another client", answered(JSON.stringify({ ...DOCUMENT, client_id: `${CLIENT_ID}2` })), "another client_id"],
+    ["no addresses", answered(JSON.stringify({ ...DOCUMENT, redirect_uris: [] })), "no valid client_id"],
+    [
+      "a secret",
+      answered(JSON.stringify({ ...DOCUMENT, token_endpoint_auth_method: "client_secret_post" })),
+      "auth_method",
+    ],
+    ["a script", answered(JSON.stringify({ ...DOCUMENT, redirect_uris: ["javascript:x"] })), "redirect URI"],
+  ])("is refused with %s", async (_what, outcome, words) => {
+    expect(await problemOf(outcome)).toContain(words);
+  });
+
+  test("is read from public addresses alone, whatever the settings allow", async () => {
+    const sender = createSender(publicPolicy());
+    const addresses = [
+      "127.0.0.1",
+      "10.0.0.1",
+      "169.254.169.254",
+      "[::1]",
+      "[::ffff:127.0.0.1]",
+      "localhost",
+      "100.64.0.1",
+    ];
+    for (const host of addresses) {
+      const problem = await fetchDocument(sender, `https://${host}/client.json`).catch((error: unknown) =>
+        String(error),
+      );
+      expect({ host, problem }).toEqual({ host, problem: expect.stringContaining("private address") });
+    }
+    sender.close();
+  });
+
+  test("follows no redirect, and neither much nor slow text is waited for", async () => {
+    const asked: string[] = [];
+    const never = Promise.withResolvers<Response>();
+    using server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch({ url }) {
+        const { pathname } = new URL(url);
+        asked.push(pathname);
+        if (pathname === "/redirect") return Response.redirect("/secret", 302);
+        if (pathname === "/slow") return never.promise;
+        return new Response(`{"client_id":"${"x".repeat(10_000_000)}"}`, {
+          headers: { "content-type": "application/json" },
+        });
+      },
+    });
+    const base = `http://127.0.0.1:${server.port}`;
+    const sender = createSender(providerPolicy(base, "TEST"));
+    const problem = (path: string) => fetchDocument(sender, base + path).catch((error: unknown) => String(error));
+    expect(await problem("/redirect")).toContain("redirects");
+    expect(await problem("/large")).toMatch(/did not arrive whole|longer than/);
+    expect(await problem("/slow")).toContain("can't be reached");
+    expect(asked).not.toContain("/secret");
+    never.resolve(new Response());
+    sender.close();
+  });
+
+  test("is kept for a while, and through an outage of its host, but not when it changes", async () => {
+    const clock = new FakeClock();
+    let outcome: Outcome = answered(JSON.stringify(DOCUMENT));
+    let calls = 0;
+    const read = createClientDocuments({
+      clock,
+      sender: { send: () => ((calls += 1), Promise.resolve(outcome)) },
+    });
+    await Promise.all([read(CLIENT_ID), read(CLIENT_ID), read(CLIENT_ID)]);
+    expect(calls).toBe(1);
+    outcome = answered("", { code: 503 });
+    clock.advance(OAUTH_DOCUMENT_FRESH_MS);
+    expect((await read(CLIENT_ID)).client_name).toBe("Helpful Client");
+    expect((await read(CLIENT_ID)).client_name).toBe("Helpful Client");
+    expect(calls).toBe(2);
+    clock.advance(OAUTH_DOCUMENT_KEPT_MS);
+    expect(await problemOfRead(read)).toContain("answers 503");
+    // A failure is not asked for again at once.
+    expect(await problemOfRead(read)).toContain("answers 503");
+    expect(calls).toBe(3);
+    outcome = answered(JSON.stringify({ ...DOCUMENT, client_name: "Renamed" }));
+    clock.advance(OAUTH_FAILED_DOCUMENT_MS);
+    expect((await read(CLIENT_ID)).client_name).toBe("Renamed");
+    outcome = answered(JSON.stringify({ ...DOCUMENT, redirect_uris: ["javascript:x"] }));
+    clock.advance(OAUTH_DOCUMENT_FRESH_MS);
+    expect(await problemOfRead(read)).toContain("redirect URI");
+  });
+
+  test("is read with few others at a time", async () => {
+    const never = new Promise<Outcome>(() => {});
+    const read = createClientDocuments({ clock: new FakeClock(), sender: { send: () => never } });
+    const open = Array.from({ length: OAUTH_DOCUMENTS_AT_ONCE_MAX }, (_, n) => read(`https://c${n}.example/c.json`));
+    expect(open).toHaveLength(OAUTH_DOCUMENTS_AT_ONCE_MAX);
+    expect(await problemOfRead(read)).toContain("Too many documents");
+  });
+});
+
+test("the id of a client with a document is an address as URLs are written, with a path", () => {
+  expect([CLIENT_ID, "https://client.example:8443/c"].every(isDocumentAddress)).toBe(true);
+  const others = [
+    "http://client.example/c",
+    "https://client.example",
+    "https://client.example/",
+    "https://client.example/c#x",
+    "https://a@client.example/c",
+    "https://CLIENT.example/c",
+    "https://client.example/a/../c",
+    "client",
+    "",
+    "https://client.example:443/c",
+    "https://client.example/c?x",
+    `https://client.example/${"x".repeat(3_000)}`,
+  ];
+  for (const id of others) expect({ id, isAddress: isDocumentAddress(id) }).toEqual({ id, isAddress: false });
+});
+
+test("a redirect URI leads to https, to this machine, or to an app", () => {
+  const usable = [
+    "https://claude.ai/api/mcp/auth_callback",
+    "https://chatgpt.com",
+    "https://x.example/cb?a=b",
+    "http://localhost/callback",
+    "http://127.0.0.1:33418/",
+    "http://[::1]:1/x",
+    "cursor://anysphere.cursor/cb",
+    "com.example.app:/cb",
+  ];
+  for (const uri of usable) expect({ uri, isUsable: isUsableRedirect(uri) }).toEqual({ uri, isUsable: true });
+  const others = [
+    "http://x.example/cb",
+    "http://127.0.0.2/cb",
+    "http://localhost.evil.example/",
+    "http://0177.0.0.1/",
+    "http://127.1/",
+    "https://a:b@x.example/cb",
+    "https://x.example/cb#x",
+    "https://X.example/cb",
+    "https://x.example:443/cb",
+    "https://exämple.com/",
+    "javascript:alert(1)",
+    "JavaScript:alert(1)",
+    "data:text/html,x",
+    "vbscript:x",
+    "file:///etc/passwd",
+    "about:blank",
+    "",
+    "/cb",
+    "//x",
+    "https://x.example/a/../b",
+    " https://x.example/cb",
+    "https://x.example/\tcb",
+    "http://localhost@evil.example/",
+  ];
+  for (const uri of others) expect({ uri, isUsable: isUsableRedirect(uri) }).toEqual({ uri, isUsable: false });
+});
