@@ -103,7 +103,7 @@ function Allowed({ typed }: { readonly typed: FormState }) {
         choices={SCOPE_CHOICES}
         wrong="Choose which actions it can manage."
       />
-      <LimitFields typed={typed} isShown />
+      <LimitFields typed={typed} />
     </>
   );
 }

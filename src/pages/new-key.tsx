@@ -192,13 +192,11 @@ function LoopBrake({ typed }: Pick<NewKeyPageProps, "typed">) {
 }
 
 /** What the key may do at most; all of it optional. */
-export function LimitFields({
-  typed,
-  isShown = false,
-}: Pick<NewKeyPageProps, "typed"> & { readonly isShown?: boolean }) {
+export function LimitFields({ typed }: Pick<NewKeyPageProps, "typed">) {
   const { Field } = KEY_FORM;
-  const isOpen =
-    isShown || LIMIT_FIELDS.some((name) => (typed.values.get(name) ?? "") !== "" || problemOf(typed, name) !== null);
+  // The field takes no time zone, which our script has sent.
+  const end = (typed.values.get("expires_at") ?? "").replace(/Z$/, "");
+  const isOpen = LIMIT_FIELDS.some((name) => (typed.values.get(name) ?? "") !== "" || problemOf(typed, name) !== null);
   return (
     <details class="uses" open={isOpen || HTTP_METHODS.some((method) => isChosen(typed, method))}>
       <summary>Limits</summary>
@@ -230,7 +228,7 @@ export function LimitFields({
           wrong="Enter a whole number from 1 to 1,000,000."
         />
         <Field
-          state={typed}
+          state={{ ...typed, values: new Map(typed.values).set("expires_at", end) }}
           name="expires_at"
           label="Works until (UTC)"
           type="datetime-local"
@@ -503,8 +501,9 @@ export function keyMembersIn(form: Form) {
   };
 }
 
-/** Browsers send neither seconds, if they are 0, nor a time zone. */
+/** Browsers send neither seconds, if they are 0, nor a time zone; our script sends both. */
 function zoned(end: string): string {
+  if (end.endsWith("Z")) return end;
   return /T\d\d:\d\d$/.test(end) ? `${end}:00Z` : `${end}Z`;
 }
 
