@@ -562,7 +562,7 @@ export function describeTables(dialect: typeof SQLITE) {
     {
       id: text().primaryKey(),
       kind: text({
-        enum: ["Interaction", "Grant", "AuthorizationCode", "AccessToken", "RefreshToken", "Client"],
+        enum: ["Interaction", "Grant", "AuthorizationCode", "AccessToken", "RefreshToken", "Client", "ReplayDetection"],
       }).notNull(),
       accountId: text("account_id").notNull(),
       keyId: text("key_id"),

@@ -2,11 +2,12 @@ import { and, desc, eq, getTableColumns, gt, inArray, isNotNull, isNull, lte, ne
 import type { ApiKey } from "../../src/core/account-store.ts";
 import { auditOfSystem } from "../../src/core/audit.ts";
 import {
+  OAUTH_ASSERTIONS_MAX,
   OAUTH_CLIENTS_MAX,
   OAUTH_INTERACTIONS_PER_ACCOUNT_MAX,
   OAUTH_TOKENS_PER_GRANT_MAX,
 } from "../../src/core/limits.ts";
-import type { ConnectionEnd, OAuthArtifact, OAuthStore } from "../../src/core/oauth-store.ts";
+import type { ConnectionEnd, OAuthArtifact, OAuthKind, OAuthStore } from "../../src/core/oauth-store.ts";
 import type { StoreContext } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { oauthLock } from "../sql/locks.ts";
@@ -33,28 +34,28 @@ export const put = command(
     await makeRoom(tx, artifact);
     return true;
   },
-  ({ kind, accountId, grantId }) => [oauthLock(grantId ?? (kind === "Client" ? kind : accountId))],
+  ({ kind, accountId, grantId }) => [oauthLock(grantId ?? (accountId === "" ? kind : accountId))],
 );
+
+/** What is counted for an account, or for all. Clients are refused instead. */
+const KEPT_MAX: Readonly<Partial<Record<OAuthKind, number>>> = {
+  Interaction: OAUTH_INTERACTIONS_PER_ACCOUNT_MAX,
+  ReplayDetection: OAUTH_ASSERTIONS_MAX,
+};
 
 async function makeRoom(tx: Tx, { kind, accountId, grantId }: OAuthArtifact): Promise<void> {
   const { oauthArtifacts } = tx.tables;
   const { id, createdAt } = oauthArtifacts;
-  const [isCounted, max] =
-    kind === "Interaction"
-      ? ([hasValues(oauthArtifacts, { accountId, kind }), OAUTH_INTERACTIONS_PER_ACCOUNT_MAX] as const)
-      : ([
-          and(eq(oauthArtifacts.grantId, grantId ?? ""), ne(oauthArtifacts.kind, "Grant")),
-          OAUTH_TOKENS_PER_GRANT_MAX,
-        ] as const);
-  const some = tx.db.select({ id }).from(oauthArtifacts).where(isCounted).orderBy(desc(createdAt));
-  const oldest = await some.limit(PRUNE_ROWS).offset(max);
-  if (oldest.length > 0)
-    await tx.db.delete(oauthArtifacts).where(
-      inArray(
-        id,
-        oldest.map((row) => row.id),
-      ),
-    );
+  const isOfKind = hasValues(oauthArtifacts, { accountId, kind });
+  const isOfGrant = and(eq(oauthArtifacts.grantId, grantId ?? ""), ne(oauthArtifacts.kind, "Grant"));
+  const max = KEPT_MAX[kind] ?? OAUTH_TOKENS_PER_GRANT_MAX;
+  const counted = tx.db
+    .select({ id })
+    .from(oauthArtifacts)
+    .where(kind in KEPT_MAX ? isOfKind : isOfGrant);
+  const oldest = await counted.orderBy(desc(createdAt)).limit(PRUNE_ROWS).offset(max);
+  const ids = oldest.map((row) => row.id);
+  if (ids.length > 0) await tx.db.delete(oauthArtifacts).where(inArray(id, ids));
 }
 
 /** See `OAuthStore.consume`. */

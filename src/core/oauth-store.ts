@@ -10,13 +10,14 @@ export const OAUTH_KINDS = [
   "AccessToken",
   "RefreshToken",
   "Client",
+  "ReplayDetection",
 ] as const;
 
 export type OAuthKind = (typeof OAUTH_KINDS)[number];
 
 /**
  * One artifact of the authorization server: a log-in that waits for consent, a connection (`Grant`), a code, a token, or a
- * client that registered itself. Known by a hash: whoever reads the table can use none of them.
+ * client that registered itself, or an assertion that a client has signed and may send once. Known by a hash: whoever reads the table can use none of them.
  */
 export interface OAuthArtifact {
   /** Hash of its kind and of the secret that names it. */

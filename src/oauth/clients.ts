@@ -1,4 +1,4 @@
-import Type from "typebox";
+import Type, { type Static } from "typebox";
 import { compile } from "../api/schema-helpers.ts";
 import type { Clock } from "../core/clock.ts";
 import {
@@ -18,7 +18,10 @@ export interface ClientMetadata {
   readonly client_id: string;
   readonly client_name?: string;
   readonly redirect_uris: readonly string[];
-  readonly token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post";
+  readonly token_endpoint_auth_method: "none" | "private_key_jwt" | "client_secret_basic" | "client_secret_post";
+  /** The keys by which it proves who it is. */
+  readonly jwks?: Static<typeof Keys>;
+  readonly token_endpoint_auth_signing_alg?: SigningAlgorithm;
   readonly grant_types: readonly string[];
   readonly response_types: readonly ["code"];
   readonly application_type: "native";
@@ -38,9 +41,26 @@ export const GivenMetadata = Type.Object({
   token_endpoint_auth_method: Type.Optional(Type.String()),
 });
 
-const Document = Type.Intersect([Type.Object({ client_id: Type.String() }), GivenMetadata]);
+/** By which clients may sign. None with a secret: they would have none here. */
+export const SIGNING_ALGORITHMS = ["RS256", "PS256", "ES256", "EdDSA"] as const;
+
+type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number];
+
+const Document = Type.Intersect([
+  Type.Object({
+    client_id: Type.String(),
+    token_endpoint_auth_methods_supported: Type.Optional(Type.Array(Type.String(), { maxItems: 20 })),
+    token_endpoint_auth_signing_alg: Type.Optional(Type.Enum([...SIGNING_ALGORITHMS], { type: "string" })),
+    jwks_uri: Type.Optional(text(2_048)),
+  }),
+  GivenMetadata,
+]);
 
 const document = compile(Document);
+
+const Keys = Type.Object({ keys: Type.Array(Type.Object({ kty: Type.String() }), { maxItems: 20 }) });
+
+const keys = compile(Keys);
 
 /**
  * How a client gets its answer: by https, to a program on the person's machine, or to an app by a scheme of its own. The
@@ -173,40 +193,51 @@ export function createClientDocuments({
 /** Its host doesn't answer as it should: the document may be right again later. */
 class DocumentAway extends UnusableDocument {}
 
-/** Reads and checks the document at an address. Throws `UnusableDocument`. */
-export async function fetchDocument(sender: Sender, id: string): Promise<ClientMetadata> {
+/** Reads JSON for a client. Throws `UnusableDocument`. */
+async function fetchJson(sender: Sender, url: string, what: "metadata document" | "keys"): Promise<unknown> {
   const outcome = await sender.send(
-    { url: id, method: "GET", headers: [["Accept", "application/json"]], body: null },
+    { url, method: "GET", headers: [["Accept", "application/json"]], body: null },
     { timeoutMs: OAUTH_DOCUMENT_MS_MAX },
   );
+  const of = `The address of the client's ${what}`;
   if (outcome.kind === "not_sent" && (outcome.fault === "address_never" || outcome.fault === "address_private")) {
-    throw new UnusableDocument("The client's metadata document is at a private address. It must be at a public one.");
+    throw new UnusableDocument(`${of} is a private address. It must be a public one.`);
   }
-  if (outcome.kind !== "answered")
-    throw new DocumentAway("The client's metadata document can't be reached. Try again later.");
-  if (outcome.code >= 300 && outcome.code < 400) {
-    throw new UnusableDocument(
-      "The address of the client's metadata document redirects. It must be the document's own address.",
-    );
-  }
-  if (outcome.code !== 200)
-    throw new DocumentAway(`The address of the client's metadata document answers ${outcome.code}.`);
-  if (outcome.brokenBy !== null) throw new DocumentAway("The client's metadata document did not arrive whole.");
+  if (outcome.kind !== "answered") throw new DocumentAway(`${of} can't be reached. Try again later.`);
+  if (outcome.code >= 300 && outcome.code < 400) throw new UnusableDocument(`${of} redirects, which it must not.`);
+  if (outcome.code !== 200) throw new DocumentAway(`${of} answers ${outcome.code}.`);
+  if (outcome.brokenBy !== null) throw new DocumentAway(`${of} did not answer whole.`);
   if (outcome.truncated || outcome.body === null || outcome.body.length > OAUTH_DOCUMENT_CHARS_MAX) {
-    throw new UnusableDocument(
-      `The client's metadata document is empty or longer than ${OAUTH_DOCUMENT_CHARS_MAX} characters.`,
-    );
+    throw new UnusableDocument(`${of} answers nothing, or more than ${OAUTH_DOCUMENT_CHARS_MAX} characters.`);
   }
-  const value: unknown = JSON.parse(outcome.body);
+  return JSON.parse(outcome.body);
+}
+
+/** Reads and checks the document at an address. Throws `UnusableDocument`. */
+export async function fetchDocument(sender: Sender, id: string): Promise<ClientMetadata> {
+  const value = await fetchJson(sender, id, "metadata document");
   if (!document.accepts(value)) {
     throw new UnusableDocument("The client's metadata document has no valid client_id and redirect_uris.");
   }
   if (value.client_id !== id) throw new UnusableDocument("The client's metadata document is about another client_id.");
-  if ((value.token_endpoint_auth_method ?? "none") !== "none") {
-    throw new UnusableDocument("The client's metadata document asks for another token_endpoint_auth_method than none.");
-  }
   if (!value.redirect_uris.every(isUsableRedirect)) throw new UnusableDocument(BAD_REDIRECT);
-  return clientOf(id, value, "none");
+  const { token_endpoint_auth_method: method = "none", token_endpoint_auth_methods_supported: others = [] } = value;
+  const { jwks_uri, token_endpoint_auth_signing_alg } = value;
+  if (method === "private_key_jwt" && jwks_uri !== undefined && isDocumentAddress(jwks_uri)) {
+    const signing = token_endpoint_auth_signing_alg === undefined ? {} : { token_endpoint_auth_signing_alg };
+    return { ...clientOf(id, value, method), jwks: await fetchKeys(sender, jwks_uri), ...signing };
+  }
+  if (method === "none" || others.includes("none")) return clientOf(id, value, "none");
+  throw new UnusableDocument(
+    "The client's metadata document asks for another token_endpoint_auth_method than none, or private_key_jwt with a jwks_uri.",
+  );
+}
+
+/** With the document, so that the library fetches nothing. */
+async function fetchKeys(sender: Sender, url: string): Promise<Static<typeof Keys>> {
+  const value = await fetchJson(sender, url, "keys");
+  if (!keys.accepts(value)) throw new UnusableDocument("The client's keys are no JSON Web Key Set.");
+  return value;
 }
 
 export const BAD_REDIRECT =

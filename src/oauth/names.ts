@@ -25,3 +25,6 @@ export function subjectOf({ accountId, id }: Pick<ApiKey, "accountId" | "id">): 
 export function artifactId(secrets: Pick<Secrets, "hash">, kind: OAuthKind, id: string): string {
   return secrets.hash(`${kind} ${id}`);
 }
+
+/** How a client proves at the token endpoint who it is. */
+export const AUTH_METHODS = ["none", "private_key_jwt", "client_secret_basic", "client_secret_post"] as const;

@@ -3,6 +3,7 @@ import type { AccountStore } from "../core/account-store.ts";
 import { auditOfSystem } from "../core/audit.ts";
 import {
   OAUTH_ACCESS_TOKEN_MS_MAX,
+  OAUTH_ASSERTION_MS_MAX,
   OAUTH_CODE_MS_MAX,
   OAUTH_CONNECTION_MS_MAX,
   OAUTH_CONSENT_MS_MAX,
@@ -12,9 +13,10 @@ import { OAUTH_KINDS, type OAuthArtifact, type OAuthStore } from "../core/oauth-
 import type { Secrets } from "../crypto/secrets.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Log } from "../observability/log.ts";
-import { type ClientMetadata, isDocumentAddress, UnusableDocument } from "./clients.ts";
+import { type ClientMetadata, isDocumentAddress, SIGNING_ALGORITHMS, UnusableDocument } from "./clients.ts";
 import {
   artifactId,
+  AUTH_METHODS,
   AUTHORIZE_PATH,
   CONSENT_PATH,
   REGISTER_PATH,
@@ -61,12 +63,19 @@ export function createProvider(deps: ProviderDeps): Provider {
   const provider = new Provider(baseUrl, {
     adapter: (kind: string) => adapterOf(deps, kind),
     jwks: { keys: [{ ...keys.signing, alg: "EdDSA", use: "sig" }] },
-    enabledJWA: { idTokenSigningAlgValues: ["EdDSA"] },
     clientDefaults: { id_token_signed_response_alg: "EdDSA" },
     // Those of OpenID Connect: our one is of the resource.
     scopes: [],
     responseTypes: ["code"],
-    clientAuthMethods: ["none", "client_secret_basic", "client_secret_post"],
+    clientAuthMethods: [...AUTH_METHODS],
+    enabledJWA: { idTokenSigningAlgValues: ["EdDSA"], clientAuthSigningAlgValues: [...SIGNING_ALGORITHMS] },
+    // Its own protection does not work on Bun: what is read for a client comes with its document.
+    fetch: () => Promise.reject(new Error("The library fetches nothing.")),
+    assertJwtClientAuthClaimsAndHeader(_: unknown, { exp }: { readonly exp: number }) {
+      // The library compares it with the machine's time too.
+      const isLong = exp * 1_000 > Date.now() + OAUTH_ASSERTION_MS_MAX;
+      if (isLong) throw new errors.InvalidClient("a client_assertion may be valid for an hour at most");
+    },
     pkce: { required: () => true },
     // A token that was used twice ends the whole connection.
     rotateRefreshToken: true,
@@ -188,7 +197,7 @@ function adapterOf(deps: ProviderDeps, name: string): Adapter {
       const isStored = await store.put({
         id,
         kind,
-        accountId: kind === "Client" ? "" : (of?.accountId ?? authorizedBy()?.accountId ?? ""),
+        accountId: IS_OF_NOBODY.has(kind) ? "" : (of?.accountId ?? authorizedBy()?.accountId ?? ""),
         keyId: of?.keyId ?? null,
         grantId: kind === "Grant" ? id : grantOf(payload),
         sealedPayload: secrets.seal(JSON.stringify(payload), placeOf(id)),
@@ -228,6 +237,8 @@ function adapterOf(deps: ProviderDeps, name: string): Adapter {
     revokeByGrantId: endGrant,
   };
 }
+
+const IS_OF_NOBODY: ReadonlySet<string> = new Set(["Client", "ReplayDetection"]);
 
 const NOTHING: Adapter = {
   upsert: async () => {},

@@ -81,10 +81,11 @@ const METADATA = "Send redirect_uris with 1 to 20 addresses, and a client_name o
 
 const METHODS = "token_endpoint_auth_method is none, client_secret_basic or client_secret_post here.";
 
-const AUTH_METHODS = ["none", "client_secret_basic", "client_secret_post"] as const;
+/** Keys are read from documents alone. */
+const REGISTERED_METHODS = ["none", "client_secret_basic", "client_secret_post"] as const;
 
-function isMethod(text: string): text is (typeof AUTH_METHODS)[number] {
-  return AUTH_METHODS.some((method) => method === text);
+function isMethod(text: string): text is (typeof REGISTERED_METHODS)[number] {
+  return REGISTERED_METHODS.some((method) => method === text);
 }
 
 const JSON_TYPE = { "content-type": "application/json" } as const;

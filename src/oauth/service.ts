@@ -6,10 +6,11 @@ import { DomainError } from "../core/domain-error.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import { answerBy, type BridgedRequest, type BridgedResponse, exchangeOf } from "./bridge.ts";
-import { createClientDocuments, isDocumentAddress } from "./clients.ts";
+import { createClientDocuments, isDocumentAddress, SIGNING_ALGORITHMS } from "./clients.ts";
 import type { Sender } from "../outbound/deadline.ts";
 import {
   artifactId,
+  AUTH_METHODS,
   AUTHORIZE_PATH,
   REGISTER_PATH,
   REVOKE_PATH,
@@ -66,7 +67,11 @@ export function createOAuth(deps: OAuthDeps) {
   const provider = () =>
     (making ??= quietly(async () => {
       const { createProvider } = await import("./provider.ts");
-      return createProvider({ ...deps, readDocument, authorizedBy: () => by.getStore() });
+      return createProvider({
+        ...deps,
+        readDocument,
+        authorizedBy: () => by.getStore(),
+      });
     }));
   const answer = async (request: Omit<BridgedRequest, "origin">): Promise<BridgedResponse> =>
     answerBy((await provider()).callback(), { ...request, origin: baseUrl });
@@ -122,8 +127,10 @@ export function createOAuth(deps: OAuthDeps) {
       response_types_supported: ["code"],
       response_modes_supported: ["query"],
       grant_types_supported: ["authorization_code", "refresh_token"],
-      token_endpoint_auth_methods_supported: ["none", "client_secret_basic", "client_secret_post"],
-      revocation_endpoint_auth_methods_supported: ["none", "client_secret_basic", "client_secret_post"],
+      token_endpoint_auth_methods_supported: AUTH_METHODS,
+      token_endpoint_auth_signing_alg_values_supported: SIGNING_ALGORITHMS,
+      revocation_endpoint_auth_methods_supported: AUTH_METHODS,
+      revocation_endpoint_auth_signing_alg_values_supported: SIGNING_ALGORITHMS,
       code_challenge_methods_supported: ["S256"],
       authorization_response_iss_parameter_supported: true,
       client_id_metadata_document_supported: true,

@@ -52,9 +52,9 @@ describe("the metadata document of a client", () => {
     ["a private address", { kind: "not_sent", fault: "address_private" }, "private address"],
     ["a redirect", answered("", { code: 302, location: "https://x.example/" }), "redirects"],
     ["an error", answered("{}", { code: 404 }), "answers 404"],
-    ["half of it", answered("{", { brokenBy: "closed", truncated: true }), "did not arrive whole"],
+    ["half of it", answered("{", { brokenBy: "closed", truncated: true }), "did not answer whole"],
     ["a page", answered('"<html>"'), "no valid client_id"],
-    ["a long text", answered(JSON.stringify({ ...DOCUMENT, x: "x".repeat(OAUTH_DOCUMENT_CHARS_MAX) })), "longer than"],
+    ["a long text", answered(JSON.stringify({ ...DOCUMENT, x: "x".repeat(OAUTH_DOCUMENT_CHARS_MAX) })), "more than"],
     ["another client", answered(JSON.stringify({ ...DOCUMENT, client_id: `${CLIENT_ID}2` })), "another client_id"],
     ["no addresses", answered(JSON.stringify({ ...DOCUMENT, redirect_uris: [] })), "no valid client_id"],
     [
@@ -65,6 +65,36 @@ describe("the metadata document of a client", () => {
     ["a script", answered(JSON.stringify({ ...DOCUMENT, redirect_uris: ["javascript:x"] })), "redirect URI"],
   ])("is refused with %s", async (_what, outcome, words) => {
     expect(await problemOf(outcome)).toContain(words);
+  });
+
+  test("may prove who the client is by a key of its own, as ChatGPT does, or do without", async () => {
+    const signed = {
+      ...DOCUMENT,
+      token_endpoint_auth_method: "private_key_jwt",
+      token_endpoint_auth_methods_supported: ["none", "private_key_jwt"],
+      token_endpoint_auth_signing_alg: "RS256",
+    };
+    const jwks_uri = "https://client.example/jwks.json";
+    const jwks = { keys: [{ kty: "RSA", n: "n", e: "AQAB" }] };
+    const made = (given: object, found: object = jwks) => {
+      const answer = (url: string) => answered(JSON.stringify(url === jwks_uri ? found : given));
+      return fetchDocument({ send: ({ url }) => Promise.resolve(answer(url)) }, CLIENT_ID);
+    };
+    const method = { token_endpoint_auth_method: "private_key_jwt", jwks, token_endpoint_auth_signing_alg: "RS256" };
+    expect(await made({ ...signed, jwks_uri })).toMatchObject(method);
+    expect(await made({ ...signed, jwks_uri }, { no: "keys" }).catch(String)).toContain("JSON Web Key Set");
+    expect(await made(signed)).toMatchObject({ token_endpoint_auth_method: "none" });
+    for (const none of [
+      { ...signed, jwks_uri: "http://client.example/jwks" },
+      { ...signed, jwks_uri: "https://a@b.example/x" },
+    ]) {
+      expect(await made(none)).toMatchObject({ token_endpoint_auth_method: "none" });
+    }
+    const only = { ...signed, token_endpoint_auth_methods_supported: ["private_key_jwt"] };
+    expect(await problemOf(answered(JSON.stringify(only)))).toContain("with a jwks_uri");
+    expect(
+      await problemOf(answered(JSON.stringify({ ...signed, jwks_uri, token_endpoint_auth_signing_alg: "HS256" }))),
+    ).toContain("no valid");
   });
 
   test("is read from public addresses alone, whatever the settings allow", async () => {
@@ -107,7 +137,7 @@ describe("the metadata document of a client", () => {
     const sender = createSender(providerPolicy(base, "TEST"));
     const problem = (path: string) => fetchDocument(sender, base + path).catch((error: unknown) => String(error));
     expect(await problem("/redirect")).toContain("redirects");
-    expect(await problem("/large")).toMatch(/did not arrive whole|longer than/);
+    expect(await problem("/large")).toMatch(/did not answer whole|more than/);
     expect(await problem("/slow")).toContain("can't be reached");
     expect(asked).not.toContain("/secret");
     never.resolve(new Response());

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import {
+  OAUTH_ASSERTIONS_MAX,
   OAUTH_CLIENTS_MAX,
   OAUTH_INTERACTIONS_PER_ACCOUNT_MAX,
   OAUTH_TOKENS_PER_GRANT_MAX,
@@ -114,13 +115,16 @@ export function testOAuth(open: OpenTestStore): void {
       for (let n = 1; n <= OAUTH_TOKENS_PER_GRANT_MAX; n += 1) await add({ createdAt: later(n) });
       expect(await oauth.find(first?.id ?? "")).toBeNull();
       expect(await oauth.find(grant.id)).toEqual(grant);
-      const waiting = Array.from({ length: OAUTH_INTERACTIONS_PER_ACCOUNT_MAX + 1 }, (_, n) =>
-        anArtifact({ kind: "Interaction", createdAt: later(n) }),
-      );
-      for (const one of waiting) await oauth.put(one);
-      const left = await Promise.all(waiting.map(({ id }) => oauth.find(id)));
-      expect(left.filter((one) => one === null)).toHaveLength(1);
-      expect(left[0]).toBeNull();
+      for (const [kind, accountId, max] of [
+        ["Interaction", ACCOUNT, OAUTH_INTERACTIONS_PER_ACCOUNT_MAX],
+        ["ReplayDetection", "", OAUTH_ASSERTIONS_MAX],
+      ] as const) {
+        const many = Array.from({ length: max + 1 }, (_, n) => anArtifact({ kind, accountId, createdAt: later(n) }));
+        await Promise.all(many.slice(0, max).map((one) => oauth.put(one)));
+        for (const last of many.slice(max)) await oauth.put(last);
+        const left = await Promise.all([many[0], many[1], many[max]].map((one) => oauth.find(one?.id ?? "")));
+        expect(left.map((one) => one === null)).toEqual([true, false, false]);
+      }
       const clients = Array.from({ length: OAUTH_CLIENTS_MAX }, () => anArtifact({ kind: "Client", accountId: "" }));
       const put = await Promise.all(clients.map((one) => oauth.put(one)));
       expect(put.every(Boolean)).toBe(true);
