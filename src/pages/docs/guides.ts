@@ -2,6 +2,7 @@ import approvals from "../../../docs/approvals.md" with { type: "text" };
 import cli from "../../../docs/cli.md" with { type: "text" };
 import client from "../../../docs/client.md" with { type: "text" };
 import concepts from "../../../docs/concepts.md" with { type: "text" };
+import connect from "../../../docs/connect.md" with { type: "text" };
 import delivery from "../../../docs/delivery.md" with { type: "text" };
 import deploy from "../../../docs/deploy.md" with { type: "text" };
 import events from "../../../docs/events.md" with { type: "text" };
@@ -50,6 +51,7 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
     title: "Connect",
     guides: [
       { name: "mcp", title: "Agents over MCP", about: "How to connect agents; the tools.", text: mcp },
+      { name: "connect", title: "Connect by log-in", about: "claude.ai, ChatGPT: OAuth for /mcp.", text: connect },
       { name: "client", title: "TypeScript client", about: "Create, wait, follow, verify; Python.", text: client },
       { name: "cli", title: "Command line", about: "The outgate command.", text: cli },
     ],
