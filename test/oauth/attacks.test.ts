@@ -12,6 +12,7 @@ import {
   openRig,
   REDIRECT,
   refresh,
+  register,
   type Rig,
 } from "./rig.ts";
 
@@ -370,13 +371,6 @@ describe("a client that signs with a key of its own", () => {
 });
 
 describe("a client that registers itself", () => {
-  const register = (rig: Rig, body: object) =>
-    fetch(`${rig.url}/oauth/register`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(body),
-    });
-
   test("is one like any other, known by where its answers go", async () => {
     await using rig = await openRig({ env: { OAUTH_REGISTRATION: "on" } });
     const answer = await register(rig, {

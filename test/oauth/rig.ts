@@ -123,6 +123,15 @@ class Browser {
   }
 }
 
+/** What a client sends that registers itself. */
+export function register(rig: Rig, body: object): Promise<Response> {
+  return fetch(`${rig.url}/oauth/register`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+}
+
 /** A proof key for one log-in. */
 export function newProof() {
   const verifier = randomBytes(32).toString("base64url");
