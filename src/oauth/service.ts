@@ -155,26 +155,29 @@ export function createOAuth(deps: OAuthDeps) {
       (await interactionOf(headers, uid)).consent,
 
     /**
-     * Creates the key that the connection is, and returns where to go on. For people who may create keys. Throws
-     * `ConsentGone` and what creating a key throws.
+     * Creates the key that the connection is, and returns where to go on. For people who may create keys. `prepare` is called
+     * with the id of the key before the client can use it. Where anything fails, the key is revoked. Throws
+     * `ConsentGone`, and what creating a key or preparing it throws.
      */
-    async consent(caller: Caller, uid: string, headers: Headers, key: CreateKey): Promise<string> {
+    async consent(caller: Caller, uid: string, headers: Headers, key: CreateKey, prepare: PrepareKey): Promise<string> {
       authorize(caller, "manage");
       const asked = await interactionOf(headers, uid);
       // Before the request is used up, so that what is wrong with the form can be corrected.
       const { row } = await keyService.create(caller, key);
-      const until = row.expiresAt ?? undefined;
-      return by.run({ accountId: row.accountId, ...(until === undefined ? {} : { until }) }, () =>
-        finish(uid, asked, async () => {
+      const until = row.expiresAt === null ? {} : { until: row.expiresAt };
+      const connect = async () => {
+        await prepare(row.id);
+        return finish(uid, asked, async () => {
           const accountId = subjectOf(row);
           const grant = new asked.made.Grant({ accountId, clientId: asked.consent.clientId });
           grant.addResourceScope(`${baseUrl}/mcp`, SCOPE);
           return { login: { accountId, remember: false }, consent: { grantId: await grant.save() } };
-        }).catch(async (error: unknown) => {
-          await keyService.revoke(caller, row.id);
-          throw error;
-        }),
-      );
+        });
+      };
+      return by.run({ accountId: row.accountId, ...until }, connect).catch(async (error: unknown) => {
+        await keyService.revoke(caller, row.id);
+        throw error;
+      });
     },
 
     /** Refuses, and returns where to go on. Throws `ConsentGone`. */
@@ -195,6 +198,8 @@ export function createOAuth(deps: OAuthDeps) {
     },
   };
 }
+
+type PrepareKey = (keyId: string) => Promise<void>;
 
 type Exchange = ReturnType<typeof exchangeOf>;
 

@@ -15,11 +15,11 @@ import { Facts, Notice, PageHead, Problem, sentence, UntrustedText } from "../ui
 import { HOLD_CHOICES, SCOPE_CHOICES } from "../ui/text.ts";
 import { answerForm, filled, type FormState, INVALID, problemBeside, StatedChoices } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
-import { KEY_FORM, keyMembersIn, LimitFields, SHOWN_FIELDS } from "./new-key.tsx";
+import { KEY_FORM, keyMembersIn, LimitFields, LoopBrake, SHOWN_FIELDS } from "./new-key.tsx";
 import type { BridgedResponse } from "../oauth/bridge.ts";
 
 /** The person decides on what is sent: so is preselected what holds every write. */
-const NEW_CONNECTION = { hold: "writes", scope: "own" } as const;
+const NEW_CONNECTION = { hold: "writes", scope: "own", loop_brake: "yes" } as const;
 
 interface ConsentPageProps {
   readonly user: Person;
@@ -103,6 +103,7 @@ function Allowed({ typed }: { readonly typed: FormState }) {
         choices={SCOPE_CHOICES}
         wrong="Choose which actions it can manage."
       />
+      <LoopBrake typed={typed} />
       <LimitFields typed={typed} />
     </>
   );
@@ -124,10 +125,10 @@ function keyName({ clientName, clientHost }: ConsentRequest): string {
   return name === "" ? host : `${name.slice(0, room)} (${host})`;
 }
 
-type ConnectDeps = Pick<PageDeps, "oauth" | "personOf" | "formOf" | "clock" | "peopleService">;
+type ConnectDeps = Pick<PageDeps, "oauth" | "personOf" | "formOf" | "clock" | "peopleService" | "ruleService">;
 
 /** What a person sees when a client wants to be connected. It works without script, and is never framed. */
-export function connectPages({ oauth, personOf, formOf, clock, peopleService }: ConnectDeps) {
+export function connectPages({ oauth, personOf, formOf, clock, peopleService, ruleService }: ConnectDeps) {
   const routes = createPersonRoutes(personOf);
   if (oauth === null) return [routes];
 
@@ -151,15 +152,13 @@ export function connectPages({ oauth, personOf, formOf, clock, peopleService }: 
     formOf,
     async ({ context, person, params: { uid }, form }) => {
       const { headers } = context.request;
-      const isAllowed = form.get("decision") === "allow";
-      const next = isAllowed
-        ? await oauth.consent(
-            person.caller,
-            uid,
-            headers,
-            KEY_FORM.check(form, { ...keyMembersIn(form), role: "agent" }),
-          )
-        : await oauth.refuse(uid, headers);
+      const allow = () => {
+        const request = KEY_FORM.check(form, { ...keyMembersIn(form), role: "agent" });
+        return oauth.consent(person.caller, uid, headers, request, async (keyId) => {
+          if (form.get("loop_brake") === "yes") await ruleService.brakeLoops(person.caller, keyId);
+        });
+      };
+      const next = await (form.get("decision") === "allow" ? allow() : oauth.refuse(uid, headers));
       return form.has(CONFIRM_PASSWORD_FIELD) ? page("own", goesOnPage(next)) : next;
     },
     async ({ context, person, params: { uid } }, typed) => (await consent(context, person, uid, typed)).html,

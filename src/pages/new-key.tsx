@@ -176,7 +176,7 @@ function WeakerHold({ of: { hold } }: { readonly of: KeyView }) {
   );
 }
 
-function LoopBrake({ typed }: Pick<NewKeyPageProps, "typed">) {
+export function LoopBrake({ typed }: Pick<NewKeyPageProps, "typed">) {
   return (
     <label class="option">
       <input type="checkbox" name="loop_brake" value="yes" checked={typed.values.get("loop_brake") === "yes"} />

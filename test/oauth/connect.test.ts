@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { dirname, resolve } from "node:path";
 import { DAY_MS, OAUTH_ACCESS_TOKEN_MS_MAX } from "../../src/core/limits.ts";
 import { openRealServer } from "../http/real-server.ts";
 import {
@@ -20,6 +21,26 @@ const WELL_KNOWN = [
   "/.well-known/oauth-protected-resource/mcp",
   "/.well-known/oauth-authorization-server",
 ];
+
+test("the library is loaded by the first request that needs it, not by the start", async () => {
+  const transpilers = { ts: new Bun.Transpiler({ loader: "ts" }), tsx: new Bun.Transpiler({ loader: "tsx" }) };
+  const seen = new Set<string>();
+  const libraries = new Set<string>();
+  const visit = async (path: string): Promise<void> => {
+    if (seen.has(path) || !/\.tsx?$/.test(path)) return;
+    seen.add(path);
+    const transpiler = transpilers[path.endsWith("x") ? "tsx" : "ts"];
+    for (const { path: target, kind } of transpiler.scanImports(await Bun.file(path).text())) {
+      if (kind !== "import-statement") continue;
+      if (target.startsWith(".")) await visit(resolve(dirname(path), target));
+      else libraries.add(target);
+    }
+  };
+  for (const start of ["main.ts", "app.ts", "app/open.ts"]) await visit(resolve(import.meta.dir, "../../src", start));
+  expect(libraries).toContain("elysia");
+  expect(seen).toContain(resolve(import.meta.dir, "../../src/oauth/service.ts"));
+  expect(libraries).not.toContain("oidc-provider");
+});
 
 describe("where OAuth is off", () => {
   test("nothing of it answers, and /mcp asks for a key as ever", async () => {
@@ -95,7 +116,10 @@ describe("where OAuth is on", () => {
     expect(headers.get("content-security-policy")).toContain("form-action 'self' https://client.example;");
     expect(headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
 
-    const fields = { hosts: "api.example.com", daily_actions: "5", method_GET: "yes", method_POST: "yes" };
+    expect(page.html).toMatch(/name="loop_brake"[^>]* checked/);
+
+    const limits = { hosts: "api.example.com", daily_actions: "5", method_GET: "yes", method_POST: "yes" };
+    const fields = { ...limits, loop_brake: "yes" };
     const back = await browser.follow(await browser.press(page, "allow", fields));
     expect(back.origin + back.pathname).toBe(REDIRECT);
     expect(back.searchParams.get("state")).toBe("state of the client");
@@ -123,6 +147,8 @@ describe("where OAuth is on", () => {
       revokedAt: null,
     });
     expect(key?.lastUsedAt).not.toBeNull();
+    const [rule] = await engine.services.ruleService.list(engine.owner);
+    expect(JSON.stringify(rule)).toContain(key?.id ?? "no key");
     const keysPage = await rig.ann.pageOf("/keys");
     expect(keysPage).toContain("Helpful Client (client.example)");
     expect(keysPage).toContain("connected by");
