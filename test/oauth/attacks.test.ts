@@ -200,8 +200,11 @@ describe("consent", () => {
       await browser.press(page, "allow", {}, { origin: "https://evil.example" }),
       await browser.press(page, "allow", {}, { origin: "null" }),
       await browser.press(page, "allow", { form_token: "x".repeat(64) }),
+      // On plain http the cookie alone is not enough.
+      await browser.press(page, "allow", { session_secret: "" }),
     ];
-    expect(refusals.map(({ status }) => status)).toEqual([403, 403, 403]);
+    expect(refusals.map(({ status }) => status)).toEqual([403, 403, 403, 403]);
+    expect(await refusals.at(-1)?.text()).toContain("Confirm with your password");
     // Another browser, in which the same person is logged in: an attacker began this, and sent its address to the victim.
     const victim = rig.browser();
     expect((await victim.ask(page.path)).status).toBe(404);
