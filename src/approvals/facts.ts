@@ -23,8 +23,8 @@ export const FACTS = [
   "method",
   "url",
   "body",
-  "credential",
   ...REQUESTER_TEXTS,
+  "credential",
   "requester",
   "requested_at",
   "policy",
@@ -125,11 +125,11 @@ export function maskedFacts(action: MaskedAction, history: DecisionHistory, base
     fact("method", "Method", action.method),
     fact("url", "URL", url),
     fact("body", "Body", bodyKindText(action)),
-    ...(extras.credential === undefined ? [] : [fact("credential", "Credential", credentialText(extras.credential))]),
     // One for each, so that no value can look like a line of ours.
     ...requesterTexts(action, reason).flatMap(({ name, note, text }) =>
       text === null ? [] : [fact(name, REQUESTER_LABELS[name], note === "" ? text : `${note}: ${text}`)],
     ),
+    ...(extras.credential === undefined ? [] : [fact("credential", "Credential", credentialText(extras.credential))]),
     fact("requester", "Requested by", actorText(action.createdBy)),
     fact("requested_at", "Requested at", utcMinute(action.createdAt)),
     ...(action.policy === null ? [] : [fact("policy", "Held by", policyText(action.policy))]),

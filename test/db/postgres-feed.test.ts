@@ -11,6 +11,7 @@ import type { ChangedAction, Store } from "../../src/core/store.ts";
 import { NODE_CHANGES_MAX } from "../../src/core/limits.ts";
 import { ACCOUNT, aCreation, KEY, NOON } from "../support/factory.ts";
 import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
+import { eventually } from "../support/eventually.ts";
 import { testSecrets } from "../support/store.ts";
 import { claimOf } from "./conformance/steps.ts";
 
@@ -44,6 +45,15 @@ async function insertOne(actionId: string): Promise<void> {
   await commit(client);
 }
 
+/** The position once nothing is held back any more, as transactions of other tests on the server may do. */
+function settled(): Promise<number> {
+  return eventually(async () => {
+    const position = await store.actions.position();
+    const [row] = await sql.read({ sql: "select coalesce(max(seq), 0) as seq from timeline", args: [] });
+    return Number(row?.["seq"]) <= position ? position : null;
+  }, "everything that was written is settled");
+}
+
 describe.skipIf(!hasPostgres)("changes of all nodes in PostgreSQL", () => {
   beforeAll(async () => {
     url = await createDatabase();
@@ -68,7 +78,7 @@ describe.skipIf(!hasPostgres)("changes of all nodes in PostgreSQL", () => {
 
   test("are told before an earlier transaction ends, and again after it, in order", async () => {
     const reader = createChangeReader(sql);
-    const from = await store.actions.position();
+    const from = await settled();
     const early = await openTransaction();
     await insert(early, "act_early");
     await insertOne("act_late");
@@ -76,6 +86,7 @@ describe.skipIf(!hasPostgres)("changes of all nodes in PostgreSQL", () => {
     expect([idsOf(held.changes), held.position, held.isLast]).toEqual([["act_late"], from, false]);
     expect(await store.actions.position()).toBe(from);
     await commit(early);
+    await settled();
     const all = await reader.changedSince(held.position, 10);
     expect([idsOf(all.changes), all.isLast]).toEqual([["act_early", "act_late"], true]);
     expect(all.position).toBe(all.changes[1]?.seq ?? 0);
@@ -85,8 +96,9 @@ describe.skipIf(!hasPostgres)("changes of all nodes in PostgreSQL", () => {
 
   test("come in pages, of which only the last says so", async () => {
     const reader = createChangeReader(sql);
-    const from = await store.actions.position();
+    const from = await settled();
     for (const id of ["act_1", "act_2", "act_3"]) await insertOne(id);
+    await settled();
     const first = await reader.changedSince(from, 2);
     expect([idsOf(first.changes), first.isLast]).toEqual([["act_1", "act_2"], false]);
     const second = await reader.changedSince(first.position, 2);
@@ -95,7 +107,7 @@ describe.skipIf(!hasPostgres)("changes of all nodes in PostgreSQL", () => {
 
   test("are read once each and in order, up to the position, however many transactions overlap", async () => {
     const reader = createChangeReader(sql);
-    const from = await store.actions.position();
+    const from = await settled();
     let isDone = false;
     const write = async (client: number) => {
       for (let count = 0; count < 30; count += 1) {

@@ -102,7 +102,17 @@ const ABSENT_RISKS = new Set(["already_done", "key_revoked", "key_expired", "hid
 
 describe("every place of decision", () => {
   test("shows every fact and every risk, in the same order and in the same words", async () => {
+    const keys = JSON.parse((await server.call("GET", "/v1/keys")).text) as { data: { id: string; name: string }[] };
+    const credential = {
+      name: "apple",
+      kind: "bearer",
+      secret: "sk_live_of_nobody",
+      hosts: ["xn--pple-43d.example:8443"],
+      keys: keys.data.flatMap(({ id, name }) => (name === "agent" ? [id] : [])),
+    };
+    expect((await server.call("POST", "/v1/credentials", JSON.stringify(credential))).status).toBe(201);
     const id = await held({
+      credential: "apple",
       method: "DELETE",
       url: `https://xn--pple-43d.example:8443/v1/%63ustomers/7%E2%80%AE?page=2&_method=put&${"x".repeat(1_200)}`,
       form: { note: "p\u0430ypal", amount: "1200" },
@@ -112,6 +122,7 @@ describe("every place of decision", () => {
       callback: "https://hooks.example.com/news",
       on_unknown: "stop",
     });
+    await server.call("PATCH", "/v1/credentials/apple", JSON.stringify({ paths: ["/v1/customers"] }));
     const file = openFile(`${server.engine.folder}/outgate.db`, "beside");
     const newer = `UPDATE actions SET extras = json_insert(extras, '$.priority', json('{"level":7}')) WHERE id = ?`;
     await file.batch([{ sql: newer, args: [id] }]);
@@ -148,7 +159,8 @@ describe("every place of decision", () => {
       let from = 0;
       for (const { name, label, value } of facts) {
         // Where the page is depends on where its reader is; the address of the action is its id and a link.
-        const wanted = name === "action" ? id : value;
+        // Hosts in a text are written so that they become no link, in mails and questions.
+        const wanted = { action: id, credential: "apple (Bearer, ••••" }[name] ?? value;
         // A mail shows the call, the body and the requester's words without a label for each; `test/mail` tests its order.
         if (place.startsWith("mail")) {
           expect({ place, name, shown }).toEqual({ place, name, shown: expect.stringContaining(wanted) });

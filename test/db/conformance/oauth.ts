@@ -131,7 +131,7 @@ export function testOAuth(open: OpenTestStore): void {
       expect(await oauth.put(anArtifact({ kind: "Client", accountId: "" }))).toBe(false);
       const [known] = clients;
       expect(known !== undefined && (await oauth.put(known))).toBe(true);
-    });
+    }, 60_000);
 
     test("that have expired are swept, with the key of a connection whose code nobody used", async () => {
       await using db = await open();
