@@ -141,10 +141,12 @@ export async function beyondCounts(reader: Reader, counts: readonly RuleCount[])
   return (await readCounts({ lists: { find } }, counts)).beyond(counts);
 }
 
-/** What was altered in the database counts as nothing: it must not keep every create from being stored. */
+/** What was altered in the database is over every limit: it must neither keep creates from being stored nor let them pass. */
 function wholeIn(text: string): bigint {
-  return /^\d{1,60}$/.test(text) ? BigInt(text) : 0n;
+  return /^\d{1,60}$/.test(text) ? BigInt(text) : OVER_EVERY_LIMIT;
 }
+
+const OVER_EVERY_LIMIT = 10n ** 60n;
 
 export function placeOf([ruleId, subject, start]: Counted): Place {
   return { ruleId, subject, from: start, to: start };

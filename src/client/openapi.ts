@@ -573,7 +573,7 @@ export type ChangeRule = {
   name?: string;
   /** allow: no later rule is asked; hold: a person decides; refuse: nothing is created. */
   effect?: "allow" | "hold" | "refuse";
-  /** A condition in CEL over action (method, host, path, query, headers, body, title, metadata, credential), key (id, name, role), now and recent. */
+  /** A condition in CEL over action (method, host, path, query, headers, body, title, metadata, credential), key (id, name, role) and now. */
   when?: string;
   /** Keys whose calls it is about. */
   keys?: KeyId[];
@@ -844,7 +844,7 @@ export type CreateRule = {
   name: string;
   /** allow: no later rule is asked; hold: a person decides; refuse: nothing is created. */
   effect: "allow" | "hold" | "refuse";
-  /** A condition in CEL over action (method, host, path, query, headers, body, title, metadata, credential), key (id, name, role), now and recent. */
+  /** A condition in CEL over action (method, host, path, query, headers, body, title, metadata, credential), key (id, name, role) and now. */
   when?: string;
   /** Keys whose calls it is about. */
   keys?: KeyId[];
@@ -1964,7 +1964,7 @@ export type Rule = {
   name: string;
   /** allow: no later rule is asked; hold: a person decides; refuse: nothing is created. */
   effect: "allow" | "hold" | "refuse";
-  /** A condition in CEL over action (method, host, path, query, headers, body, title, metadata, credential), key (id, name, role), now and recent. */
+  /** A condition in CEL over action (method, host, path, query, headers, body, title, metadata, credential), key (id, name, role) and now. */
   when?: string;
   /** Keys whose calls it is about. */
   keys?: KeyId[];
@@ -2039,7 +2039,7 @@ export type RuleDefinition = {
   name: string;
   /** allow: no later rule is asked; hold: a person decides; refuse: nothing is created. */
   effect: "allow" | "hold" | "refuse";
-  /** A condition in CEL over action (method, host, path, query, headers, body, title, metadata, credential), key (id, name, role), now and recent. */
+  /** A condition in CEL over action (method, host, path, query, headers, body, title, metadata, credential), key (id, name, role) and now. */
   when?: string;
   /** Keys whose calls it is about. */
   keys?: KeyId[];

@@ -93,7 +93,7 @@ const ruleMembers = {
       minLength: 1,
       maxLength: RULE_EXPRESSION_BYTES_MAX,
       description:
-        "A condition in CEL over action (method, host, path, query, headers, body, title, metadata, credential), key (id, name, role), now and recent.",
+        "A condition in CEL over action (method, host, path, query, headers, body, title, metadata, credential), key (id, name, role) and now.",
       examples: ["action.body.amount > 5000"],
     }),
   ),
