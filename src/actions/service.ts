@@ -39,7 +39,7 @@ interface ActionServiceDeps
   readonly recipients: Recipients;
   readonly rules: Judge;
   readonly grants: FindGrant;
-  readonly credentials: Pick<CredentialUse, "withCredential" | "stateOf">;
+  readonly credentials: Pick<CredentialUse, "withCredential" | "stateOf" | "refusalToRepeat">;
 }
 
 interface ActionHistory {

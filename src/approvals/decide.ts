@@ -40,6 +40,7 @@ import type { Bus } from "../core/bus.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type { Enqueue } from "../receipts/serialize.ts";
 import { logHeld } from "./held.ts";
+import type { CredentialUse } from "../credentials/use.ts";
 import type { Grant } from "../core/grant.ts";
 import type { GrantService } from "../grants/service.ts";
 import { type Judge, judgeAgain } from "../core/judge.ts";
@@ -55,6 +56,7 @@ export interface DecideDeps
   readonly hashOf: HashOf;
   readonly rules: Judge;
   readonly grantService: Pick<GrantService, "make" | "stored">;
+  readonly credentials: Pick<CredentialUse, "refusalToRepeat">;
 }
 
 /** The change of a decision, with what it adds to counts of rules, or why it is not allowed. */
@@ -85,6 +87,7 @@ export function createDecisions({
   hashOf,
   rules,
   grantService,
+  credentials,
   log,
 }: DecideDeps): Readonly<Record<Operation | "sendNow", Decide>> {
   /** Read for what another key created, if the callbacks of this one are bound; else null. */
@@ -137,6 +140,8 @@ export function createDecisions({
     const isRetry = operation === "retry";
     const change = isRetry ? retry(action, input) : sendNow(action, input);
     if (change instanceof DomainError) return change;
+    const refused = credentials.refusalToRepeat(caller, action);
+    if (refused !== null) return refused;
     const retryAfter = retryAfterOf(action);
     const { ruling, counts } = await (isRetry ? judgeRun : judgeSent)(action, caller, now);
     const decision = decide({

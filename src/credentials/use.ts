@@ -144,6 +144,16 @@ export function createCredentialUse(deps: CredentialUseDeps) {
       return { ...request, extras: { ...request.extras, credential: requestedOf(credential) } };
     },
 
+    /** Why a caller may not have an action sent again: its credential is none of theirs. Null: they may, or the send says more. */
+    refusalToRepeat(caller: Caller, { extras: { credential: requested } }: Pick<Action, "extras">): DomainError | null {
+      if (caller.role !== "agent" || requested === undefined) return null;
+      const now = known.of(caller.accountId).find(({ id }) => id === requested.id);
+      if (now === undefined || mayUse(caller, now)) return null;
+      return forbidden(
+        "This action is sent with a credential that this key may not use. Ask an owner to send it again.",
+      );
+    },
+
     /** What has become of the credential of a request since; null: it is as it was, as far as is known, or there is none. */
     stateOf({ accountId, extras: { credential: requested } }: Pick<Action, "accountId" | "extras">) {
       if (requested === undefined) return null;

@@ -49,6 +49,19 @@ describe("a new key", () => {
   });
 });
 
+test("a key that may not use the credential of another key's action can't have it sent again", async () => {
+  await rig.add();
+  const own = await rig.create({ approve: true });
+  const id = String(own.json["id"]);
+  await rig.call("POST", `/v1/actions/${id}/cancel`, {}, KEYS.owner);
+  const { json } = await rig.call("POST", "/v1/keys", { name: "bot", role: "agent", scope: "account" });
+  const reason = { reason: "It is needed after all." };
+  const retry = (key: string) => rig.call("POST", `/v1/actions/${id}/retry`, reason, key);
+  const refused = await retry(String(json["key"]));
+  expect([refused.status, refused.text.includes("may not use")]).toEqual([403, true]);
+  expect((await retry(KEYS.agent)).status).toBe(200);
+});
+
 describe("the default credential of a host", () => {
   const setDefault = (name: string) => rig.call("PUT", `/v1/hosts/${rig.host}`, { default_credential: name });
   const plain = (more: object = {}, key: string = KEYS.agent) => rig.create({ credential: null, ...more }, key);
