@@ -176,8 +176,20 @@ function Asked({ action, role, user }: ActionProps) {
         canCopy
         aside={mayDo(role, "approve") ? <RevealForm id={action.id} user={user} /> : null}
       />
+      {role === "owner" && bringsOwnSecret(action) ? (
+        <p class="quiet small">
+          The agent sent its own Authorization header, so it can call the target without Outgate.{" "}
+          <a href={SETTINGS_PATHS.credentials}>Store the secret as a credential</a>, and no agent has to hold it.
+        </p>
+      ) : null}
     </div>
   );
+}
+
+/** Whether the key that created it sent a secret of its own, which a credential could hold for it. */
+function bringsOwnSecret({ keyId, creator, headers }: SeenAction): boolean {
+  const names = Object.keys(headers ?? {});
+  return keyId !== "" && creator.role === "agent" && names.some((name) => name.toLowerCase() === "authorization");
 }
 
 /** The title is the requester's, in quotation marks and never without them; method and path are ours. */

@@ -109,6 +109,15 @@ test("whoever decides sees what a call is sent with, on its page and in the inbo
   expect(text).not.toContain("4242");
 });
 
+test("the page of an action whose agent sent a secret of its own leads to the credentials", async () => {
+  const advice = async (more: object) => {
+    const { json } = await rig.ended(await rig.create(more));
+    return textOf(await ann.pageOf(`/actions/${String(json["id"])}`)).includes("Store the secret as a credential");
+  };
+  expect(await advice({ credential: null, headers: { authorization: "Bearer mine" } })).toBe(true);
+  expect(await advice({})).toBe(false);
+});
+
 test("an action that is edited and sent again keeps its credential", async () => {
   const first = await rig.ended(await rig.create());
   const id = String(first.json["id"]);
