@@ -153,7 +153,10 @@ export function createActionService(deps: ActionServiceDeps) {
    */
   const create = async (caller: Caller, given: ActionRequest, options: CreateOptions = {}): Promise<CreateAnswer> => {
     authorize(caller, "create");
-    const requested = await credentials.withCredential(caller, given, options.credential ?? null);
+    const { credential = null, copyOf } = options;
+    // A copy without one stays without: the host's default would be nothing that its person has seen.
+    const isPlainCopy = credential === null && copyOf !== undefined;
+    const requested = isPlainCopy ? given : await credentials.withCredential(caller, given, credential);
     const over = new Set<string>();
     const beyond: RuleCount[] = [];
     for (let tries = 1; ; tries += 1) {

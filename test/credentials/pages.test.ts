@@ -109,6 +109,17 @@ test("whoever decides sees what a call is sent with, on its page and in the inbo
   expect(text).not.toContain("4242");
 });
 
+test("an action without a credential gets none by being sent again, also where its host has a default", async () => {
+  const { json } = await rig.ended(await rig.create({ credential: null }));
+  await rig.call("PUT", `/v1/hosts/${rig.host}`, { default_credential: "stripe-live" });
+  const path = `/actions/${String(json["id"])}/again`;
+  const sent = rig.target.received.length;
+  expect((await send(path, {}, path)).status).toBe(303);
+  await rig.target.saw(sent + 1);
+  expect(rig.target.received.at(-1)?.headers.has("authorization")).toBe(false);
+  await rig.call("DELETE", `/v1/hosts/${rig.host}`);
+});
+
 test("the page of an action whose agent sent a secret of its own leads to the credentials", async () => {
   const advice = async (more: object) => {
     const { json } = await rig.ended(await rig.create(more));
