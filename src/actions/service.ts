@@ -138,6 +138,17 @@ export function createActionService(deps: ActionServiceDeps) {
     return { action, timeline: entries, attempts: pastAttempts(action, entries, kept) };
   };
 
+  /** The action that the keys of a request name. */
+  const olderOf = async ({ accountId }: Caller, { idempotencyKey, dedupe }: ActionRequest): Promise<Action | null> => {
+    const now = clock.now();
+    const named = [["idempotency", idempotencyKey] as const, ["dedupe", dedupe] as const];
+    for (const [kind, key] of named) {
+      const found = key === null ? null : await actions.holderOf(accountId, kind, key, now);
+      if (found !== null) return found;
+    }
+    return null;
+  };
+
   /**
    * Stores a validated request as an action that is due or awaits approval, or finds the action with the same `dedupe` or
    * idempotency key. The action is durable when this resolves. If a delivery slot is free, the same commit claims the action,
@@ -156,7 +167,15 @@ export function createActionService(deps: ActionServiceDeps) {
     const { credential = null, copyOf } = options;
     // A copy without one stays without: the host's default would be nothing that its person has seen.
     const isPlainCopy = credential === null && copyOf !== undefined;
-    const requested = isPlainCopy ? given : await credentials.withCredential(caller, given, credential);
+    const requested = isPlainCopy
+      ? given
+      : await credentials.withCredential(caller, given, credential).catch(async (error: unknown) => {
+          if (!(error instanceof DomainError)) throw error;
+          // A repeat is answered with its action, whatever has become of the credential since; nothing new is sent with it.
+          const same = (await olderOf(caller, given))?.extras.credential;
+          if (same === undefined || same.name !== credential) throw error;
+          return { ...given, extras: { ...given.extras, credential: same } };
+        });
     const over = new Set<string>();
     const beyond: RuleCount[] = [];
     for (let tries = 1; ; tries += 1) {

@@ -280,6 +280,20 @@ test("what an approval binds to holds the credential", async () => {
   expect(JSON.stringify(one["facts"])).toContain(`stripe-live (Bearer, ••••4242), for ${rig.host}`);
 });
 
+test("a repeat is answered with its action, whatever has become of the credential, and sends nothing", async () => {
+  await rig.add();
+  const first = await rig.create({ dedupe: "k" });
+  await rig.ended(first);
+  await rig.call("PATCH", "/v1/credentials/stripe-live", { enabled: false });
+  const again = await rig.create({ dedupe: "k" });
+  expect([again.status, again.json["id"], again.json["differs"]]).toEqual([200, first.json["id"], []]);
+  await rig.call("DELETE", "/v1/credentials/stripe-live");
+  expect((await rig.create({ dedupe: "k" })).json["id"]).toBe(first.json["id"]);
+  expect((await rig.create({ dedupe: "other" })).status).toBe(400);
+  expect((await rig.create({ dedupe: "k", credential: "another" })).status).toBe(400);
+  expect(rig.target.received).toHaveLength(1);
+});
+
 test("the same request with another credential is another one", async () => {
   await rig.add();
   await rig.add({ name: "other" });
