@@ -15,7 +15,7 @@ import { Facts, Notice, PageHead, Problem, sentence, UntrustedText } from "../ui
 import { HOLD_CHOICES, SCOPE_CHOICES } from "../ui/text.ts";
 import { answerForm, filled, type FormState, INVALID, problemBeside, StatedChoices } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
-import { KEY_FORM, keyMembersIn, LimitFields, LoopBrake, SHOWN_FIELDS } from "./new-key.tsx";
+import { CredentialChecks, KEY_FORM, keyMembersIn, LimitFields, LoopBrake, SHOWN_FIELDS } from "./new-key.tsx";
 import type { BridgedResponse } from "../oauth/bridge.ts";
 
 /** The person decides on what is sent: so is preselected what holds every write. */
@@ -27,15 +27,17 @@ interface ConsentPageProps {
   readonly typed: FormState;
   /** The account, as its people call it. */
   readonly account: string;
+  /** Names of its credentials. */
+  readonly credentials: readonly string[];
   readonly path: string;
 }
 
-function consentPage({ user, asked, typed, account, path }: ConsentPageProps): string {
+function consentPage({ user, asked, typed, account, credentials, path }: ConsentPageProps): string {
   const mayConnect = mayDo(user.role, "manage");
   return render(
     <Layout title="Connect a client" user={user}>
       <PageHead title="Connect a client" intro={<Asks of={asked} />} />
-      <PostForm user={user} action={path} class="card">
+      <PostForm user={user} action={path} class="card" fields={[["role", "agent"]]}>
         <Problem text={problemBeside(typed, SHOWN_FIELDS)} />
         <Facts
           rows={[
@@ -45,7 +47,7 @@ function consentPage({ user, asked, typed, account, path }: ConsentPageProps): s
             ["You are", user.email],
           ]}
         />
-        {mayConnect ? <Allowed typed={typed} /> : <NotAllowed user={user} />}
+        {mayConnect ? <Allowed typed={typed} credentials={credentials} /> : <NotAllowed user={user} />}
         <div class="buttons">
           {mayConnect ? (
             <Button name="decision" value="allow">
@@ -75,7 +77,7 @@ function Asks({ of: asked }: { readonly of: ConsentRequest }) {
   return sentence`${<ClientName of={asked} />} asks to call other services through Outgate, as an agent of yours. Check the host: a client can call itself by any name.`;
 }
 
-function Allowed({ typed }: { readonly typed: FormState }) {
+function Allowed({ typed, credentials }: Pick<ConsentPageProps, "typed" | "credentials">) {
   return (
     <>
       <p>
@@ -104,6 +106,7 @@ function Allowed({ typed }: { readonly typed: FormState }) {
         wrong="Choose which actions it can manage."
       />
       <LoopBrake typed={typed} />
+      <CredentialChecks typed={typed} names={credentials} />
       <LimitFields typed={typed} />
     </>
   );
@@ -125,16 +128,28 @@ function keyName({ clientName, clientHost }: ConsentRequest): string {
   return name === "" ? host : `${name.slice(0, room)} (${host})`;
 }
 
-type ConnectDeps = Pick<PageDeps, "oauth" | "personOf" | "formOf" | "clock" | "peopleService" | "ruleService">;
+type ConnectDeps = Pick<
+  PageDeps,
+  "oauth" | "personOf" | "formOf" | "clock" | "peopleService" | "ruleService" | "credentialService"
+>;
 
 /** What a person sees when a client wants to be connected. It works without script, and is never framed. */
-export function connectPages({ oauth, personOf, formOf, clock, peopleService, ruleService }: ConnectDeps) {
+export function connectPages({
+  oauth,
+  personOf,
+  formOf,
+  clock,
+  peopleService,
+  ruleService,
+  credentialService,
+}: ConnectDeps) {
   const routes = createPersonRoutes(personOf);
   if (oauth === null) return [routes];
 
   const consent = async (context: RequestContext, person: Person, uid: string, typed?: FormState) => {
     const asked = await oauth.consentOf(uid, context.request.headers);
     const { name, email } = await peopleService.readAccount(person.caller);
+    const credentials = mayDo(person.role, "manage") ? await credentialService.list(person.caller) : [];
     const end = new Date(clock.now().getTime() + OAUTH_CONNECTION_DAYS * DAY_MS);
     // As the field has it: minutes, UTC.
     const fresh = filled({ ...NEW_CONNECTION, name: keyName(asked), expires_at: end.toISOString().slice(0, 16) });
@@ -143,6 +158,7 @@ export function connectPages({ oauth, personOf, formOf, clock, peopleService, ru
       asked,
       typed: typed ?? fresh,
       account: name ?? email ?? person.email,
+      credentials: credentials.map((credential) => credential.name),
       path: context.path,
     });
     return { html, headers: { "content-security-policy": policyWithForm(asked.redirectUri) } };

@@ -120,15 +120,7 @@ function newKeyPage({ user, typed, replaced, ruleCount, credentials, formId }: N
             </>
           ))}
           {replaced === undefined ? <LoopBrake typed={typed} /> : <WeakerHold of={replaced} />}
-          {credentials.length === 0 ? null : (
-            <Checks
-              legend="For an agent key: which credentials can it use?"
-              note="It names them in its calls, and never sees their secrets."
-              typed={typed}
-              choices={credentials.map((name) => [CREDENTIAL_FIELD + name, name])}
-              isCode
-            />
-          )}
+          <CredentialChecks typed={typed} names={credentials} />
           <LimitFields typed={typed} />
           <div class="buttons">
             <Button>Create key</Button>
@@ -188,6 +180,23 @@ export function LoopBrake({ typed }: Pick<NewKeyPageProps, "typed">) {
         </span>
       </span>
     </label>
+  );
+}
+
+/** Which of the account's credentials an agent key may use. */
+export function CredentialChecks({
+  typed,
+  names,
+}: Pick<NewKeyPageProps, "typed"> & { readonly names: readonly string[] }) {
+  if (names.length === 0) return null;
+  return (
+    <Checks
+      legend="For an agent key: which credentials can it use?"
+      note="It names them in its calls, and never sees their secrets."
+      typed={typed}
+      choices={names.map((name) => [CREDENTIAL_FIELD + name, name])}
+      isCode
+    />
   );
 }
 

@@ -154,6 +154,21 @@ describe("where OAuth is on", () => {
     expect(keysPage).toContain("connected by");
   });
 
+  test("a connection may use the credentials, and manage the actions, that the person has chosen", async () => {
+    await using rig = await openRig();
+    for (const name of ["stripe-live", "github"]) {
+      const secret = { kind: "bearer", secret: `secret-of-${name}-0123456789`, hosts: ["api.example.com"] };
+      const added = await rig.call("POST", "/v1/credentials", JSON.stringify({ name, ...secret }));
+      expect(added).toMatchObject({ status: 201 });
+    }
+    await connect(rig, { credential_github: "yes", scope: "account" });
+    const [key] = await rig.connectedKeys();
+    expect(key?.scope).toBe("account");
+    const all = await rig.engine.services.credentialService.list(rig.engine.owner);
+    const used = all.filter(({ keys }) => keys.includes(key?.id ?? "")).map(({ name }) => name);
+    expect(used).toEqual(["github"]);
+  });
+
   test("what is stored of a connection opens nothing to whoever reads it", async () => {
     await using rig = await openRig();
     const { tokens, code } = await connect(rig);
