@@ -266,4 +266,22 @@ describe("where OAuth is on", () => {
     await oauth.prune(new Date(Date.now() + 61_000));
     expect((await connected())?.revokedAt).not.toBeNull();
   });
+
+  test("behind TLS every cookie is secure, and everything is known by the address that people open", async () => {
+    const baseUrl = "https://outgate.example";
+    await using rig = await openRig({ baseUrl, env: { BASE_URL: baseUrl } });
+    const resource = `${baseUrl}/mcp`;
+    const described = (await (await fetch(`${rig.url}/.well-known/oauth-protected-resource/mcp`)).json()) as object;
+    expect(described).toMatchObject({ resource, authorization_servers: [baseUrl] });
+    const { challenge, verifier } = newProof();
+    const browser = rig.browser();
+    const page = await browser.open(authorizeUrl(rig, challenge, { resource }));
+    const cookies = page.began.headers.getSetCookie();
+    expect(cookies.length).toBeGreaterThan(0);
+    for (const cookie of cookies) expect(cookie).toMatch(/; secure; httponly$/i);
+    const back = await browser.follow(await browser.press(page));
+    expect(back.searchParams.get("iss")).toBe(baseUrl);
+    const { json } = await exchange(rig, back.searchParams.get("code") ?? "", verifier);
+    expect((await askMcp(rig, json.access_token)).status).toBe(200);
+  });
 });
