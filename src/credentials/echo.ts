@@ -4,6 +4,8 @@ export const ECHO_MASK = "••••";
 /** What an answer may not show, found in every form in which targets write back what they were sent. */
 export class Echo {
   readonly #needles: readonly Needle[];
+  /** How much of the end of a text may be the beginning of a needle. */
+  readonly #startChars: number;
   /** How many times it was found. */
   count = 0;
 
@@ -11,22 +13,29 @@ export class Echo {
   constructor(secrets: readonly string[]) {
     const needles = secrets.flatMap(needlesOf);
     this.#needles = [...new Map(needles.map((needle) => [needle.text, needle])).values()];
+    this.#startChars = Math.max(0, ...this.#needles.map(({ text }) => text.length));
   }
 
-  /** A text without it. `isCut`: there was more of it, so that it may end in the beginning of the secret. */
+  /**
+   * A text without it. `isCut`: there was more of it, so that it may end in the beginning of the secret. Such an end is never
+   * shown, whatever it is: were it masked only where it is that beginning, an agent that chooses the text and where it is cut
+   * could guess the secret letter by letter.
+   */
   mask(text: string, isCut = false): string {
     const ranges: Range[] = [];
+    let shownTo = text.length;
     for (const view of viewsOf(text)) {
+      if (isCut) shownTo = Math.min(shownTo, sourceOf(view, this.#startIn(view.text)));
       const searched = lowerCase(view.text);
       for (const needle of this.#needles) {
         for (let at = searched.indexOf(needle.text); at !== -1; at = searched.indexOf(needle.text, at + 1)) {
           ranges.push(rangeIn(view, at, at + needle.text.length, needle));
         }
-        const start = isCut ? startedAt(searched, needle.text) : -1;
-        if (start !== -1) ranges.push([rangeIn(view, start, start + 1, needle)[0], text.length]);
       }
     }
-    return this.#without(text, ranges);
+    const found = merged(ranges);
+    this.count += found.length;
+    return masked(text, shownTo < text.length ? merged([...found, [shownTo, text.length]]) : found);
   }
 
   /**
@@ -38,24 +47,34 @@ export class Echo {
     return text === null ? null : this.mask(text, isCut);
   }
 
-  #without(text: string, ranges: Range[]): string {
-    let shown = "";
-    let end = 0;
-    let isMasked = false;
-    for (const [start, to] of ranges.toSorted(([one], [other]) => one - other)) {
-      if (to <= end) continue;
-      if (start > end || !isMasked) {
-        shown += text.slice(end, start) + ECHO_MASK;
-        this.count += 1;
-      }
-      isMasked = true;
-      end = to;
-    }
-    return shown + text.slice(end);
+  /** Where the beginning of a needle may start that goes on behind the end, or behind half an escape or the end of a line there. */
+  #startIn(text: string): number {
+    return Math.max(0, text.trimEnd().length - this.#startChars - ESCAPE_CHARS_MAX);
   }
 }
 
 type Range = readonly [start: number, end: number];
+
+/** In order, those that touch as one. */
+function merged(ranges: readonly Range[]): readonly Range[] {
+  const all: Range[] = [];
+  for (const [start, end] of ranges.toSorted(([one], [other]) => one - other)) {
+    const last = all.at(-1);
+    if (last === undefined || start > last[1]) all.push([start, end]);
+    else if (end > last[1]) all[all.length - 1] = [last[0], end];
+  }
+  return all;
+}
+
+function masked(text: string, ranges: readonly Range[]): string {
+  let shown = "";
+  let end = 0;
+  for (const [start, to] of ranges) {
+    shown += text.slice(end, start) + ECHO_MASK;
+    end = to;
+  }
+  return shown + text.slice(end);
+}
 
 /** A text to look for, in lower case. `isLoose`: a base64 character on either side of it may hold bits of the secret too. */
 interface Needle {
@@ -90,18 +109,7 @@ function lowerCase(text: string): string {
   return text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-/** Where the beginning of a needle ends the text, with or without half an escape or the end of a line behind it; -1: nowhere. */
-function startedAt(text: string, needle: string): number {
-  const ended = text.trimEnd();
-  const whole = ended.slice(0, ended.length - (HALF_ESCAPE.exec(ended.slice(-ESCAPE_CHARS_MAX))?.[0].length ?? 0));
-  for (let length = Math.min(needle.length - 1, whole.length); length > 0; length -= 1) {
-    if (whole.endsWith(needle.slice(0, length))) return whole.length - length;
-  }
-  return -1;
-}
-
-const HALF_ESCAPE = /(?:%[0-9a-f]?|\\(?:u[0-9a-f]{0,3}|x[0-9a-f]?)?|&(?:#x?[0-9a-f]{0,6}|[a-z]{0,4}))$/;
-
+/** Of half an escape, as of `&#x10ffff;`. */
 const ESCAPE_CHARS_MAX = 10;
 
 /** A text with its escapes read, and where each piece of it comes from. */
