@@ -12,11 +12,18 @@ export interface Unsigned {
 
 type Header = readonly [name: string, value: string];
 
+/** What a credential adds to a request. */
+interface Applied {
+  readonly headers: readonly Header[];
+  /** What of them an answer may not show, beside the secret itself: who has it could use it like the secret. */
+  readonly secrets: readonly string[];
+}
+
 /** How one kind of credential is put on a request. */
 interface Kind<Settings> {
   /** The headers that it sets. */
   headers(settings: Settings): readonly string[];
-  apply(settings: Settings, request: Unsigned, secret: string, now: Date): readonly Header[];
+  apply(settings: Settings, request: Unsigned, secret: string, now: Date): Applied;
   /** What is wrong with a secret; null: nothing. */
   problem(secret: string): string | null;
 }
@@ -26,12 +33,13 @@ const AUTHORIZATION = "Authorization";
 const KINDS: { readonly [Name in CredentialKind]: Kind<Extract<CredentialSettings, { kind: Name }>> } = {
   bearer: {
     headers: () => [AUTHORIZATION],
-    apply: (_settings, _request, secret) => [[AUTHORIZATION, `Bearer ${secret}`]],
+    apply: (_settings, _request, secret) => withWhole(AUTHORIZATION, `Bearer ${secret}`),
     problem: (secret) => (/^[\x21-\x7e]+$/.test(secret) ? null : "May hold only printable ASCII without spaces."),
   },
   header: {
     headers: ({ header }) => [header],
-    apply: ({ header, scheme }, _request, secret) => [[header, scheme === null ? secret : `${scheme} ${secret}`]],
+    apply: ({ header, scheme }, _request, secret) =>
+      withWhole(header, scheme === null ? secret : `${scheme} ${secret}`),
     problem: (secret) =>
       /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(secret)
         ? null
@@ -39,9 +47,10 @@ const KINDS: { readonly [Name in CredentialKind]: Kind<Extract<CredentialSetting
   },
   basic: {
     headers: () => [AUTHORIZATION],
-    apply: ({ username }, _request, secret) => [
-      [AUTHORIZATION, `Basic ${Buffer.from(`${username}:${secret}`).toString("base64")}`],
-    ],
+    apply({ username }, _request, secret) {
+      const pair = Buffer.from(`${username}:${secret}`).toString("base64");
+      return { headers: [[AUTHORIZATION, `Basic ${pair}`]], secrets: [`Basic ${pair}`, pair] };
+    },
     problem: notPrintable,
   },
   hmac: {
@@ -51,16 +60,19 @@ const KINDS: { readonly [Name in CredentialKind]: Kind<Extract<CredentialSetting
       const timestamp = writtenTime(settings, now);
       const signature = signatureOf(settings, request, secret, timestamp);
       const shown = filled(value, { timestamp, signature });
-      return timeHeader === null
-        ? [[header, shown]]
-        : [
-            [header, shown],
-            [timeHeader, timestamp],
-          ];
+      const headers: readonly Header[] = [
+        [header, shown],
+        ...(timeHeader === null ? [] : [[timeHeader, timestamp] as const]),
+      ];
+      return { headers, secrets: [shown, signature] };
     },
     problem: notPrintable,
   },
 };
+
+function withWhole(header: string, value: string): Applied {
+  return { headers: [[header, value]], secrets: [value] };
+}
 
 /** The small interface of every kind, for settings of any of them. */
 function kindOf<Settings extends CredentialSettings>({ kind }: Settings): Kind<Settings> {
@@ -73,8 +85,8 @@ export function headersOf(settings: CredentialSettings): readonly string[] {
   return kindOf(settings).headers(settings);
 }
 
-/** The headers of a request with this credential. */
-export function apply(settings: CredentialSettings, request: Unsigned, secret: string, now: Date): readonly Header[] {
+/** What this credential adds to a request. */
+export function apply(settings: CredentialSettings, request: Unsigned, secret: string, now: Date): Applied {
   return kindOf(settings).apply(settings, request, secret, now);
 }
 

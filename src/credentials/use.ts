@@ -107,12 +107,8 @@ export function createCredentialUse(deps: CredentialUseDeps) {
       const audit = { at: now, accountId, actor, kind: "credential_used", subject: id, client: "", detail } as const;
       if (!(await credentials.use(credential, now, audit))) continue;
       const own = apply(settings, request, secret, now);
-      // What was sent may come back too: a pair in base64 is no form of the password alone.
-      const mask = new Echo([
-        secret,
-        ...own.filter(([, value]) => value.length >= secret.length).map(([, value]) => value),
-      ]);
-      return { headers: [...request.headers, ...own], mask };
+      const mask = new Echo([secret, ...own.secrets]);
+      return { headers: [...request.headers, ...own.headers], mask };
     }
     return "credential_unreadable";
   };

@@ -150,3 +150,18 @@ test("the pair of basic is masked too, and a search finds nothing letter by lett
     expect([found.status, found.json["data"]]).toEqual([200, []]);
   }
 });
+
+test.each<[string, object]>([
+  ["shorter than the secret", { algorithm: "sha1", encoding: "base64" }],
+  ["behind its time", { value: "t={timestamp},v1={signature}" }],
+])("a signature is masked too, %s", async (_what, hmac) => {
+  let signature = "";
+  await using rig = await openCredentials(({ headers }) => {
+    signature = (headers.get("x-signature") ?? "").split("v1=").at(-1) ?? "";
+    return Response.json({ signature });
+  });
+  await rig.add({ kind: "hmac", header: "X-Signature", secret: SECRET.repeat(3), hmac });
+  const { json } = await rig.ended(await rig.create({ body: { amount: 1 } }));
+  expect(signature.length).toBeGreaterThan(20);
+  expect(json["response_body"]).toEqual({ signature: "••••" });
+});
