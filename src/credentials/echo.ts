@@ -42,7 +42,7 @@ export class Echo {
    * A body as text without it; null: it can't be told whether it has it, so that it is withheld. Targets compress what they
    * send back, or write it in another encoding, in which no search finds it.
    */
-  maskBody(bytes: Uint8Array, isCut: boolean, headers: Pick<Headers, "get">): string | null {
+  maskBody(bytes: Uint8Array, isCut: boolean, headers: Pick<Headers, "get" | "has">): string | null {
     const text = isPlain(headers) ? plainText(bytes, isCut) : null;
     return text === null ? null : this.mask(text, isCut);
   }
@@ -215,8 +215,11 @@ function rangeIn(view: View, start: number, end: number, { isLoose }: Needle): R
   return [sourceOf(view, from), to >= view.text.length ? view.sourceLength : sourceOf(view, to)];
 }
 
-/** Whether a body is said to be text that a search can read. */
-function isPlain(headers: Pick<Headers, "get">): boolean {
+/** Whether a body is said to be text that a search can read, from its beginning. */
+function isPlain(headers: Pick<Headers, "get" | "has">): boolean {
+  // A range begins and ends wherever the request says: an agent would read the secret a few letters at a time.
+  if (headers.has("content-range") || /^\s*multipart\/byteranges/i.test(headers.get("content-type") ?? ""))
+    return false;
   const coding = headers.get("content-encoding")?.trim().toLowerCase() ?? "";
   const charset = /charset\s*=\s*"?([^\s;"]*)/i.exec(headers.get("content-type") ?? "")?.[1]?.toLowerCase();
   return (coding === "" || coding === "identity") && (charset === undefined || READABLE.has(charset));

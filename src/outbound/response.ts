@@ -69,7 +69,7 @@ export function responseJson(bytes: Uint8Array, truncated: boolean): string | nu
 export function maskedJson(
   bytes: Uint8Array,
   truncated: boolean,
-  headers: Pick<Headers, "get">,
+  headers: Pick<Headers, "get" | "has">,
   mask: AnswerMask,
 ): string | null {
   if (bytes.byteLength === 0) return null;

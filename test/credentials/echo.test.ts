@@ -112,6 +112,9 @@ describe("a body", () => {
     expect(masked(Buffer.from(SECRET, "utf16le"))).toBeNull();
     expect(masked(text, { "content-type": "text/plain; charset=utf-7" })).toBeNull();
     expect(masked(text, { "content-type": 'text/plain; charset="IBM037"' })).toBeNull();
+    const part = text.subarray(9, 17);
+    expect(masked(part, { "content-range": "bytes 9-16/31" })).toBeNull();
+    expect(masked(part, { "content-type": "multipart/byteranges; boundary=x" })).toBeNull();
   });
 
   test("that is text is searched, also where it is cut", () => {
