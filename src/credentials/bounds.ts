@@ -31,21 +31,3 @@ function isHost(allowed: string, { host }: SentTarget): boolean {
 export function describeBounds({ hosts, paths, methods }: CredentialBounds): string {
   return [hosts.join(", "), paths?.join(", "), methods?.join(", ")].filter((text) => text !== undefined).join("; ");
 }
-
-/** Endpoints that answer with a new secret: whoever may call them has a credential of its own. */
-const GIVES_SECRETS: readonly (readonly [host: RegExp, path: string | null, what: string])[] = [
-  [/^api\.github\.com$/, "/app/installations/1/access_tokens", "GitHub's access_tokens"],
-  [/^sts(\..+)?\.amazonaws\.com$/, null, "AWS STS"],
-  [/^(.+\.)?stripe\.com$/, "/v1/api_keys", "Stripe's /v1/api_keys"],
-  [/^oauth2\.googleapis\.com$/, null, "Google's token endpoint"],
-  [/^api\.openai\.com$/, "/v1/organization/admin_api_keys", "OpenAI's admin_api_keys"],
-];
-
-/** Where the bounds let calls go that would answer with a new secret. */
-export function secretGivers({ hosts, paths }: CredentialBounds): readonly string[] {
-  return GIVES_SECRETS.filter(
-    ([host, path]) =>
-      hosts.some((one) => host.test(one.replace(/^\*\./, "any."))) &&
-      (paths === null || path === null || paths.some((prefix) => isUnder({ path, isAmbiguous: false }, prefix))),
-  ).map(([, , what]) => what);
-}

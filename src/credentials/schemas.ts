@@ -28,8 +28,8 @@ import { plainHeaderName } from "../core/method-overrides.ts";
 import type { Role } from "../core/roles.ts";
 import { normalPrefix } from "../core/sent-target.ts";
 import { addressOfHost } from "../core/addresses.ts";
-import { secretGivers } from "./bounds.ts";
 import { headersOf, secretProblem, SIGNED_PLACES, unknownPlaces, VALUE_PLACES } from "./kinds.ts";
+import { secretGivers } from "./secret-givers.ts";
 
 const template = (description: string, example: string) =>
   Type.String({ minLength: 1, maxLength: CREDENTIAL_TEMPLATE_CHARS_MAX, description, examples: [example] });
@@ -203,7 +203,7 @@ export const CredentialJson = Type.Object(
     warnings: Type.Optional(
       Type.Array(plainText("A sentence.", "Its bounds include Stripe's /v1/api_keys."), {
         description: "What is risky about its bounds.",
-        examples: [["Its bounds include Stripe's /v1/api_keys, which answers with a new secret."]],
+        examples: [["Its bounds include Stripe's /v1/api_keys, where answers hold a new secret."]],
       }),
     ),
   },
@@ -257,10 +257,14 @@ type HmacOf = Extract<CredentialSettings, { kind: "hmac" }>;
 
 /** What is risky about its bounds, a sentence each. */
 export function warningsOf(bounded: CredentialBounds): readonly string[] {
-  return secretGivers(bounded).map(
-    (what) => `Its bounds include ${what}, which answers with a new secret. Name the paths that calls need.`,
-  );
+  const included = secretGivers(bounded);
+  if (included.length === 0) return [];
+  return [
+    `Its bounds include ${LIST.format(included)}, where answers hold a new secret. Name the paths that calls need.`,
+  ];
 }
+
+const LIST = new Intl.ListFormat("en-GB");
 
 /** How a new credential is put on a request, or what is wrong with what the body says of that. */
 export function settingsFrom(body: CreateCredential): {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { CredentialBounds } from "../../src/core/credential.ts";
 import type { HttpMethod } from "../../src/core/action.ts";
-import { describeBounds, outOfBounds, secretGivers } from "../../src/credentials/bounds.ts";
+import { describeBounds, outOfBounds } from "../../src/credentials/bounds.ts";
 
 const STRIPE: CredentialBounds = {
   hosts: ["api.stripe.com", "*.pay.example.com", "127.0.0.1:8080"],
@@ -78,17 +78,6 @@ describe("a credential goes", () => {
   test("to any path where none is named, however it is written", () => {
     expect(bound("https://api.stripe.com/v1//charges/%2e%2e", "POST", { paths: null })).toBeNull();
   });
-});
-
-test("bounds that include an endpoint which gives out secrets are known", () => {
-  const givers = (hosts: readonly string[], paths: readonly string[] | null = null) =>
-    secretGivers({ hosts, paths, methods: null });
-  expect(givers(["api.stripe.com"])).toEqual(["Stripe's /v1/api_keys"]);
-  expect(givers(["*.stripe.com"])).toEqual(["Stripe's /v1/api_keys"]);
-  expect(givers(["api.stripe.com"], ["/v1/charges"])).toEqual([]);
-  expect(givers(["api.stripe.com"], ["/v1"])).toEqual(["Stripe's /v1/api_keys"]);
-  expect(givers(["api.github.com", "sts.eu-west-1.amazonaws.com"])).toHaveLength(2);
-  expect(givers(["api.example.com"])).toEqual([]);
 });
 
 test("bounds are told in words", () => {

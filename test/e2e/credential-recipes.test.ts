@@ -129,6 +129,7 @@ describe.each(RECIPES ?? [])("the recipe of $title", ({ add, send, paths }) => {
     writeFileSync(join(service.folder, secretFile), `${secret}\n`);
     const added = await run(here(add));
     expect(added.code, added.errors).toBe(0);
+    expect(added.output).not.toContain("Its bounds");
     expect(await answerOf(send)).toEqual({ ok: true });
     expect(await answerOf(send.replace(/ --credential \S+/, ""))).not.toEqual({ ok: true });
     expect(target.received).toHaveLength(2);
