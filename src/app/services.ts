@@ -19,6 +19,7 @@ import { createAuditService } from "../audit/service.ts";
 import { createBulk } from "../bulk/service.ts";
 import { KnownCredentials } from "../credentials/known.ts";
 import { createCredentialService } from "../credentials/service.ts";
+import { createCredentialTestService } from "../credentials/try.ts";
 import { createCredentialUse } from "../credentials/use.ts";
 import { createChannelService } from "../channels/service.ts";
 import { createEffectiveSettings, VERSION } from "../config/config.ts";
@@ -234,6 +235,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
       clock,
       ids,
     }),
+    credentialTests: createCredentialTestService({ ...posting, credentialUse, paused }),
     ruleService: createRuleService({ rules: store.rules, known: rules, actions, audit, clock, ids }),
     channelService: createChannelService({ ...posting, channels: store.channels, known: channels, recipients, mailer }),
     callbackTests: createCallbackTestService({ ...posting, callbackHosts, firstSteps }),

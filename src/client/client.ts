@@ -87,6 +87,7 @@ export function createClient(settings: ClientSettings): OutgateClient {
     getCredential: (name, options) => send(`GET ${at("credentials", name)}`, options),
     changeCredential: (name, change, options) =>
       send(`PATCH ${at("credentials", name)}`, options, { body: change, ...REPEATABLE }),
+    testCredential: (name, test, options) => send(`POST ${at("credentials", name)}/test`, options, { body: test }),
     removeCredential: (name, options) => send(`DELETE ${at("credentials", name)}`, options),
     listRules: (options) => send("GET /v1/rules", options),
     createRule: (rule, options) => send("POST /v1/rules", options, { body: rule }),

@@ -331,6 +331,7 @@ export type AuditEntry = {
     | "credential_removed"
     | "credential_used"
     | "credential_echoed"
+    | "credential_tested"
     | "channel_added"
     | "channel_changed"
     | "channel_removed"
@@ -1005,6 +1006,21 @@ export type CredentialList = {
 };
 /** Name of a credential: 1 to 63 lower-case letters, digits and _ . or -. */
 export type CredentialName = string;
+/** The answer to a GET with a credential, masked. */
+export type CredentialTest = {
+  /** The status of the answer; null: there was none. */
+  status: number | null;
+  /** What went wrong; null: the answer was a 2xx. */
+  error: string | null;
+  /** Headers of the answer, without secrets. Values of unknown names are masked. */
+  headers: {
+    [key: string]: string;
+  };
+  /** The beginning of the body, without secrets: at most 4096 characters; null: it was empty. */
+  body: string | null;
+  /** Whether the body was longer. */
+  truncated: boolean;
+};
 /** Name of a credential that Outgate adds when it sends the call. */
 export type CredentialToUse = string;
 /** A decision on several held requests. */
@@ -2268,6 +2284,11 @@ export type TestCallback = {
   /** Whether to send another one whose signature is wrong: a receiver that verifies refuses it. */
   wrong_signature?: boolean;
 };
+/** A GET to try a credential with. */
+export type TestCredential = {
+  /** Where the GET goes; it must lie within the bounds. */
+  url: string;
+};
 /** Who gets the test mail. */
 export type TestMail = {
   /** Where to send it: the address of a person of this account. */
@@ -2399,6 +2420,7 @@ export type AuditQuery = {
     | "credential_removed"
     | "credential_used"
     | "credential_echoed"
+    | "credential_tested"
     | "channel_added"
     | "channel_changed"
     | "channel_removed"

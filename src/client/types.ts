@@ -35,6 +35,8 @@ import type {
   CreateRule,
   Credential,
   CredentialList,
+  CredentialTest,
+  TestCredential,
   CreatedInvitation,
   CreatedKey,
   DecideRequests,
@@ -293,6 +295,8 @@ export interface OutgateClient {
   readonly getCredential: (name: string, options?: CallOptions) => Promise<Credential>;
   /** Replaces its secret, changes its bounds, or disables it. */
   readonly changeCredential: (name: string, change: ChangeCredential, options?: CallOptions) => Promise<Credential>;
+  /** A GET that is sent at once. */
+  readonly testCredential: (name: string, test: TestCredential, options?: CallOptions) => Promise<CredentialTest>;
   readonly removeCredential: (name: string, options?: CallOptions) => Promise<undefined>;
   readonly listRules: (options?: CallOptions) => Promise<RuleList>;
   /** Behind all other rules, or `before` one of them. */

@@ -34,6 +34,7 @@ export const AUDIT_KINDS = [
   "credential_removed",
   "credential_used",
   "credential_echoed",
+  "credential_tested",
   "channel_added",
   "channel_changed",
   "channel_removed",

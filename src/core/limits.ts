@@ -896,6 +896,8 @@ export const CREDENTIAL_KEYS_MAX = 500;
 /** A shorter secret would be found in any answer. */
 export const CREDENTIAL_SECRET_CHARS_MIN = 8;
 export const CREDENTIAL_SECRET_CHARS_MAX = 4_096;
+/** Of the answer to a try of a credential, what is shown. */
+export const CREDENTIAL_TEST_BODY_CHARS_MAX = 4_096;
 /** Of a secret that is long enough, people see its last four. */
 export const CREDENTIAL_HINT_FROM_CHARS = 16;
 /** Characters of what is signed, and of the header's value. */

@@ -2,13 +2,27 @@ import Type from "typebox";
 import { CredentialName } from "../api/action-schemas.ts";
 import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
-import { ChangeCredential, CreateCredential, CredentialJson, CredentialList, serializeCredential } from "./schemas.ts";
+import {
+  ChangeCredential,
+  CreateCredential,
+  CredentialJson,
+  CredentialList,
+  CredentialTest,
+  serializeCredential,
+  TestCredential,
+} from "./schemas.ts";
 import type { CredentialService } from "./service.ts";
+import type { CredentialTestService } from "./try.ts";
 
 export const CredentialParams = pathParams(Type.Object({ name: CredentialName }), "There is no such credential.");
 
+export interface CredentialRouteDeps {
+  readonly credentialService: CredentialService;
+  readonly credentialTests: CredentialTestService;
+}
+
 /** What calls can be made with, of which nobody reads the secret back. */
-export function credentialRoutes({ credentialService }: { readonly credentialService: CredentialService }) {
+export function credentialRoutes({ credentialService, credentialTests }: CredentialRouteDeps) {
   return createApiRoutes()
     .get(
       "/v1/credentials",
@@ -88,6 +102,25 @@ export function credentialRoutes({ credentialService }: { readonly credentialSer
         notes: ["What waits with it fails when it is to be sent, also if another one gets the same name."],
         params: CredentialParams,
         answers: { 204: { description: "The credential is gone.", schema: null } },
+      }),
+    )
+    .post(
+      "/v1/credentials/:name/test",
+      async ({ caller, params, body }) => jsonOf(await credentialTests.test(caller, params.name, body.url)),
+      bodyOperation({
+        operationId: "testCredential",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Try a credential",
+        description: "Sends a GET with the credential at once, and shows the beginning of its answer, masked.",
+        notes: [
+          "The URL must lie within the bounds of the credential. It waits for at most 10 seconds, and follows no redirect.",
+          "Keys with `hold: all` get 403, and so does a host whose calls are paused.",
+          "At most one try a second and 30 an hour.",
+        ],
+        params: CredentialParams,
+        body: jsonBody(TestCredential),
+        answers: { 200: { description: "What was answered.", schema: CredentialTest } },
       }),
     );
 }

@@ -1,7 +1,17 @@
 import Type, { type Static } from "typebox";
 import { CredentialKindName as kind, CredentialName } from "../api/action-schemas.ts";
 import { HEADER_NAME_PATTERN, headerIssues } from "../api/headers.ts";
-import { choice, dateTime, idSchema, KeyId, nullable, plainText, yesNo } from "../api/schema-helpers.ts";
+import {
+  choice,
+  dateTime,
+  idSchema,
+  KeyId,
+  nullable,
+  plainText,
+  stringMap,
+  targetUrl,
+  yesNo,
+} from "../api/schema-helpers.ts";
 import { HTTP_METHODS } from "../core/action.ts";
 import {
   type Credential,
@@ -21,6 +31,7 @@ import {
   CREDENTIAL_SECRET_CHARS_MAX,
   CREDENTIAL_SECRET_CHARS_MIN,
   CREDENTIAL_TEMPLATE_CHARS_MAX,
+  CREDENTIAL_TEST_BODY_CHARS_MAX,
   CREDENTIALS_MAX,
   URL_CHARS_MAX,
 } from "../core/limits.ts";
@@ -216,6 +227,36 @@ export const CredentialList = Type.Object(
   { data: Type.Array(CredentialJson, { description: `By name; at most ${CREDENTIALS_MAX}.` }) },
   { title: "CredentialList", description: "The credentials that the caller may know." },
 );
+
+export const TestCredential = Type.Object(
+  { url: targetUrl("Where the GET goes; it must lie within the bounds.", "https://api.stripe.com/v1/charges") },
+  {
+    title: "TestCredential",
+    additionalProperties: false,
+    description: "A GET to try a credential with.",
+    examples: [{ url: "https://api.stripe.com/v1/charges" }],
+  },
+);
+
+export const CredentialTest = Type.Object(
+  {
+    status: nullable(Type.Integer({ description: "The status of the answer; null: there was none.", examples: [200] })),
+    error: nullable(plainText("What went wrong; null: the answer was a 2xx.", "The target answered with status 401.")),
+    headers: stringMap("Headers of the answer, without secrets. Values of unknown names are masked.", {
+      examples: [{ "content-type": "application/json" }],
+    }),
+    body: nullable(
+      plainText(
+        `The beginning of the body, without secrets: at most ${CREDENTIAL_TEST_BODY_CHARS_MAX} characters; null: it was empty.`,
+        '{"object":"list"}',
+      ),
+    ),
+    truncated: yesNo("Whether the body was longer.", false),
+  },
+  { title: "CredentialTest", description: "The answer to a GET with a credential, masked." },
+);
+
+export type CredentialTest = Static<typeof CredentialTest>;
 
 /** What an owner sees of a credential, or the less that all others do. */
 export function serializeCredential(credential: Credential, role: Role): CredentialJson {

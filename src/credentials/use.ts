@@ -1,9 +1,10 @@
 import type { Action, ActionRequest } from "../core/action.ts";
-import { auditOfSystem } from "../core/audit.ts";
+import { type AuditDetail, type AuditEntry, auditOf, auditOfSystem } from "../core/audit.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Credential, CredentialBounds, CredentialStore, RequestedCredential } from "../core/credential.ts";
 import { DomainError, invalidField } from "../core/domain-error.ts";
 import type { KnownHostSettings } from "../core/host-settings.ts";
+import type { SentRequest } from "../core/method-overrides.ts";
 import type { Fault } from "../core/outcome.ts";
 import type { Caller } from "../core/roles.ts";
 import { parseTarget } from "../core/target.ts";
@@ -16,7 +17,7 @@ import { describeBounds, outOfBounds } from "./bounds.ts";
 import { Echo } from "./echo.ts";
 import { apply, clashingHeader } from "./kinds.ts";
 import { hasExpired, type KnownCredentials, mayUse } from "./known.ts";
-import { sealedPlace } from "./service.ts";
+import { noCredential, sealedPlace } from "./service.ts";
 
 interface CredentialUseDeps {
   readonly credentials: Pick<CredentialStore, "find" | "use" | "noteEcho">;
@@ -31,6 +32,8 @@ interface CredentialUseDeps {
 
 /** A request as it is sent, and what its answer may not show. */
 interface Opened {
+  /** Of the credential. */
+  readonly name: string;
   readonly headers: OutboundRequest["headers"];
   readonly mask: Echo;
 }
@@ -56,7 +59,7 @@ export function createCredentialUse(deps: CredentialUseDeps) {
   };
 
   /** Why a request can't be made with a credential; null: it can. */
-  const refusal = (credential: Credential, request: ActionRequest): DomainError | null => {
+  const refusal = (credential: Credential, request: SentRequest): DomainError | null => {
     const { name, settings } = credential;
     const header = clashingHeader(settings, request.headers);
     if (header !== null) {
@@ -92,23 +95,20 @@ export function createCredentialUse(deps: CredentialUseDeps) {
   };
 
   /** Opens the secret as it is now, once its use is noted. */
-  const open = async (action: Action, id: string, request: OutboundRequest): Promise<Opened | Fault> => {
-    const { accountId, host, method, createdBy: actor, keyId: key } = action;
+  const open = async ({ accountId, id, check, entry }: Use, request: OutboundRequest): Promise<Opened | Fault> => {
     for (let tries = 0; tries < TRIES_MAX; tries += 1) {
       const credential = await credentials.find(accountId, id);
       if (credential === null) return "credential_deleted";
       const now = clock.now();
-      const fault = faultOf(credential, action, now);
+      const fault = check(credential, now);
       if (fault !== null) return fault;
-      const { name, settings, sealedSecret } = credential;
+      const { settings, sealedSecret } = credential;
       const secret = secretIn(sealedSecret, id, accountId);
       if (secret === null) return "credential_unreadable";
-      const detail = { via: "system", name, action: action.id, key, host, method };
-      const audit = { at: now, accountId, actor, kind: "credential_used", subject: id, client: "", detail } as const;
-      if (!(await credentials.use(credential, now, audit))) continue;
+      if (!(await credentials.use(credential, now, entry(credential, now)))) continue;
       const own = apply(settings, request, secret, now);
       const mask = new Echo([secret, ...own.secrets]);
-      return { headers: [...request.headers, ...own.headers], mask };
+      return { name: credential.name, headers: [...request.headers, ...own.headers], mask };
     }
     return "credential_unreadable";
   };
@@ -123,6 +123,28 @@ export function createCredentialUse(deps: CredentialUseDeps) {
       log.error("credential.unreadable", { credential: id, error: error instanceof Error ? error.name : "unknown" });
       return null;
     }
+  };
+
+  const attemptWith = (use: Use): AttemptCredential => {
+    const { accountId, id, host } = use;
+    let opened: Opened | null = null;
+    return {
+      async complete(request, { isHttps, address }) {
+        if (!isHttps && !isPrivateAddress(address)) return "credential_plain";
+        if (opened !== null) return opened;
+        const found = await open(use, request);
+        if (typeof found !== "string") opened = found;
+        return found;
+      },
+      async answered() {
+        const count = opened?.mask.count ?? 0;
+        if (opened === null || count === 0) return;
+        metrics.credentialEchoed(count);
+        const detail = { name: opened.name, host, ...use.detail };
+        const audited = { kind: "credential_echoed", subject: id, detail } as const;
+        await credentials.noteEcho(accountId, id, host, auditOfSystem(accountId, audited, clock.now()));
+      },
+    };
   };
 
   return {
@@ -165,29 +187,54 @@ export function createCredentialUse(deps: CredentialUseDeps) {
      * approver saw others. Null: it has no credential.
      */
     forAttempt(action: Action): AttemptCredential | null {
+      const { accountId, host, method, createdBy: actor, keyId: key } = action;
       const { credential: requested } = action.extras;
       if (requested === undefined) return null;
-      let opened: Opened | null = null;
-      return {
-        async complete(request, { isHttps, address }) {
-          if (!isHttps && !isPrivateAddress(address)) return "credential_plain";
-          if (opened !== null) return opened;
-          const found = await open(action, requested.id, request);
-          if (typeof found !== "string") opened = found;
-          return found;
+      return attemptWith({
+        accountId,
+        id: requested.id,
+        host,
+        detail: { action: action.id },
+        check: (credential, now) => faultOf(credential, action, now),
+        entry: ({ id: subject, name }, at) => {
+          const detail = { via: "system", name, action: action.id, key, host, method };
+          return { at, accountId, actor, kind: "credential_used", subject, client: "", detail };
         },
-        async answered() {
-          const count = opened?.mask.count ?? 0;
-          if (count === 0) return;
-          metrics.credentialEchoed(count);
-          const { accountId, id, host } = action;
-          const detail = { name: requested.name, host, action: id };
-          const audited = { kind: "credential_echoed", subject: requested.id, detail } as const;
-          await credentials.noteEcho(accountId, requested.id, host, auditOfSystem(accountId, audited, clock.now()));
-        },
-      };
+      });
+    },
+
+    /** What completes a request that an owner tries a credential with. Throws `not_found`, and `forbidden` where it can't be made. */
+    async forTry(caller: Caller, name: string, request: SentRequest & { readonly host: string }) {
+      const { accountId } = caller;
+      await known.refresh(accountId);
+      const credential = known.find(accountId, name);
+      if (credential === null || !mayUse(caller, credential)) throw noCredential();
+      const refused = refusal(credential, request);
+      if (refused !== null) throw refused;
+      const { host, method } = request;
+      return attemptWith({
+        accountId,
+        id: credential.id,
+        host,
+        detail: {},
+        check: (now, at) => stateFault(now, at) ?? (outOfBounds(now, request) === null ? null : "credential_bounds"),
+        entry: ({ id: subject }, at) =>
+          auditOf(caller, { kind: "credential_tested", subject, detail: { name, host, method } }, at),
+      });
     },
   };
+}
+
+/** One use of a credential, of which the store is asked in the last step. */
+interface Use {
+  readonly accountId: string;
+  readonly id: string;
+  readonly host: string;
+  /** What the note of an echo says besides. */
+  readonly detail: AuditDetail;
+  /** Why it may not be sent as it is then; null: it may. */
+  readonly check: (credential: Credential, now: Date) => Fault | null;
+  readonly entry: (credential: Credential, at: Date) => AuditEntry;
 }
 
 /** The credential of one attempt. */
@@ -200,12 +247,17 @@ export interface AttemptCredential {
 
 /** Why a credential may not be sent with an action now; null: it may. */
 function faultOf(credential: Credential, action: Action, now: Date): Fault | null {
-  if (!credential.enabled) return "credential_disabled";
-  if (hasExpired(credential, now)) return "credential_expired";
+  const fault = stateFault(credential, now);
+  if (fault !== null) return fault;
   const { keyId, creator, headers } = action;
   if (keyId !== "" && creator.role === "agent" && !credential.keys.includes(keyId)) return "credential_key";
   const isOutside = outOfBounds(credential, action) !== null || clashingHeader(credential.settings, headers) !== null;
   return isOutside ? "credential_bounds" : null;
+}
+
+function stateFault(credential: Credential, now: Date): Fault | null {
+  if (!credential.enabled) return "credential_disabled";
+  return hasExpired(credential, now) ? "credential_expired" : null;
 }
 
 /** What an action keeps of it. */

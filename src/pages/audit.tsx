@@ -270,6 +270,7 @@ const KIND_GROUPS: readonly (readonly [title: string, kinds: readonly AuditKind[
       "credential_removed",
       "credential_used",
       "credential_echoed",
+      "credential_tested",
       "host_settings_changed",
       "callback_hosts_changed",
       "callback_tested",
@@ -419,6 +420,8 @@ const PHRASES: Readonly<Record<AuditKind, Phrase>> = {
   credential_removed: ({ detail: { name } }) => sentence`deleted the credential ${<Name text={text(name)} />}`,
   credential_used: ({ detail: { name, host } }) =>
     sentence`sent the credential ${<Name text={text(name)} />} to ${<Name text={text(host)} />}`,
+  credential_tested: ({ detail: { name, host } }) =>
+    sentence`tried the credential ${<Name text={text(name)} />} with a GET to ${<Name text={text(host)} />}`,
   credential_echoed: ({ detail: { name, host } }) =>
     sentence`masked the credential ${<Name text={text(name)} />} in an answer of ${<Name text={text(host)} />}, which had sent it back`,
   channel_added: ({ detail: { name, kind } }) =>

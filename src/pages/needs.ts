@@ -30,6 +30,7 @@ import type { ApiOperation } from "../http/openapi.ts";
 import type { Log } from "../observability/log.ts";
 import type { PauseService } from "../pauses/service.ts";
 import type { CredentialService } from "../credentials/service.ts";
+import type { CredentialTestService } from "../credentials/try.ts";
 import type { GrantService } from "../grants/service.ts";
 import type { RuleService } from "../rules/service.ts";
 import type { GuideGroup } from "./docs/guides.ts";
@@ -78,6 +79,7 @@ export interface PageNeeds extends CreateRules {
   readonly grantService: Pick<GrantService, "list" | "listNamed" | "end">;
   readonly ruleService: RuleService;
   readonly credentialService: CredentialService;
+  readonly credentialTests: CredentialTestService;
   readonly secrets: Pick<Secrets, "newToken" | "open" | "seal">;
   readonly clock: Clock;
   readonly ids: Pick<Ids, "request">;

@@ -80,6 +80,7 @@ const MAY: Readonly<Record<string, readonly Role[]>> = {
   changeChannel: ["owner"],
   removeChannel: ["owner"],
   testChannel: ["owner"],
+  testCredential: ["owner"],
   listAudit: ["owner"],
   listAccounts: ["owner"],
   allowAccount: ["owner"],
@@ -138,6 +139,7 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
     changeChannel: `{"enabled":false}`,
     createCredential: `{"name":"c-${role}","kind":"bearer","secret":"0123456789","hosts":["a.example"]}`,
     changeCredential: `{"enabled":false}`,
+    testCredential: `{"url":"http://127.0.0.1:9/x"}`,
     createRule: `{"name":"None","effect":"hold","keys":["key_nobody"]}`,
     replaceRules: `{"rules":[{"name":"None","effect":"hold","keys":["key_nobody"]}]}`,
     dryRunRules: `{"last":10}`,
@@ -171,7 +173,12 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
   if (path.startsWith("/v1/credentials/")) {
     const { accountId } = engine.owner;
     const { keyId } = await app.authenticate(as("agent").authorization);
-    const credential = aCredential({ accountId, name: `c-${crypto.randomUUID()}`, keys: [keyId ?? ""] });
+    const credential = aCredential({
+      accountId,
+      name: `c-${crypto.randomUUID()}`,
+      hosts: ["127.0.0.1:9"],
+      keys: [keyId ?? ""],
+    });
     await engine.store.credentials.add(credential, anAuditEntry());
     return { method, path: path.replace("{name}", credential.name), body: body[id], thing: null };
   }

@@ -40,6 +40,7 @@ const BODIES: Readonly<Record<string, string>> = {
   "POST /v1/approvals": `{"decision":"approve","requests":[{"id":"act_1","run":1,"digest":"x"}]}`,
   "PUT /v1/hosts/{host}": "{}",
   "POST /v1/credentials": `{"name":"stripe-live","kind":"bearer","secret":"0123456789","hosts":["a.example"]}`,
+  "POST /v1/credentials/{name}/test": `{"url":"https://a.example/"}`,
   "PATCH /v1/credentials/{name}": `{"enabled":false}`,
   "POST /v1/rules": `{"name":"All","effect":"hold"}`,
   "PUT /v1/rules": `{"rules":[{"name":"All","effect":"hold"}]}`,

@@ -115,6 +115,12 @@ export function stubDeps(calls: string[] = []): Stubs {
     hostService: stubHostService(calls),
     ruleService: stubRuleService(calls),
     credentialService: stubCredentialService(calls),
+    credentialTests: {
+      test(_caller, name) {
+        calls.push(`test credential ${name}`);
+        return Promise.resolve({ status: 200, error: null, headers: {}, body: null, truncated: false });
+      },
+    },
     grantService: {
       list: () => Promise.resolve([]),
       listNamed: () => Promise.resolve([]),

@@ -161,6 +161,10 @@ const SENTENCES: readonly (readonly [AuditRow, string])[] = [
     "dana sent the credential stripe-live to api.stripe.com.",
   ],
   [
+    row("credential_tested", "crd_1", { name: "stripe-live", host: "api.stripe.com" }),
+    "dana tried the credential stripe-live with a GET to api.stripe.com.",
+  ],
+  [
     row("credential_echoed", "crd_1", { name: "stripe-live", host: "api.stripe.com" }),
     "dana masked the credential stripe-live in an answer of api.stripe.com, which had sent it back.",
   ],

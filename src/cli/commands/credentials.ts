@@ -1,5 +1,5 @@
 import type { Credential, CreateCredential } from "../../client/openapi.ts";
-import { type CliCommand, given, type Io, oneOf, readValue, several, UsageError } from "../command.ts";
+import { type CliCommand, EXIT, given, type Io, oneOf, readValue, several, UsageError } from "../command.ts";
 import { visible } from "../../observability/terminal.ts";
 import { addServiceCommand, JSON_OPTION, type Session, withSession } from "../session.ts";
 
@@ -14,7 +14,7 @@ export function addCredentialCommands(program: CliCommand): void {
     "credentials",
     "show or set the credentials that calls are sent with (changes: owner key)",
   ).usage(
-    "[list] | credentials add <name> --kind <kind> --host <host> [options] | credentials replace <name> | credentials disable <name> | credentials enable <name> | credentials remove <name>",
+    "[list] | credentials add <name> --kind <kind> --host <host> [options] | credentials replace <name> | credentials disable <name> | credentials enable <name> | credentials test <name> <url> | credentials remove <name>",
   );
   addServiceCommand(credentials, "list", "show those that your key may know", { isDefault: true })
     .option(...JSON_OPTION)
@@ -57,6 +57,9 @@ export function addCredentialCommands(program: CliCommand): void {
         }),
       );
   }
+  addServiceCommand(credentials, "test <name> <url>", "send a GET with it at once, and show the answer without secrets")
+    .option(...JSON_OPTION)
+    .runs(withSession(testCredential));
   addServiceCommand(credentials, "remove <name>", "delete a credential; what waits with it fails").runs(
     withSession(async ({ client, io }, _options, name) => {
       await client.removeCredential(name);
@@ -120,6 +123,24 @@ async function secretIn(file: string | undefined, io: Io): Promise<string> {
   const secret = text.replace(/\r?\n$/, "");
   if (secret === "") throw new UsageError("No secret was given: use --secret-file, or standard input.");
   return secret;
+}
+
+async function testCredential(
+  { client, print }: Session,
+  _options: object,
+  name: string,
+  url: string,
+): Promise<number> {
+  const found = await client.testCredential(name, { url });
+  const { status, error, headers, body, truncated } = found;
+  print(found, () => {
+    const lines = Object.entries(headers).map(([header, value]) => `${header}: ${value}`);
+    const end = truncated ? "\n… The body was longer." : "";
+    const answer = [`Status ${status}`, ...lines, ...(body === null ? [] : ["", body])].join("\n") + end;
+    const said = error === null ? "" : `${error}\n`;
+    return visible(status === null ? (error ?? "") : said + answer, true);
+  });
+  return error === null ? EXIT.ok : EXIT.failed;
 }
 
 function credentialText(credential: Credential): string {

@@ -1,0 +1,107 @@
+import { DomainError, invalidField } from "../core/domain-error.ts";
+import { NO_EXTRAS } from "../core/extras.ts";
+import { limitRefusal } from "../core/key-limits.ts";
+import { CREDENTIAL_TEST_BODY_CHARS_MAX, MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
+import { describeOutcome, isSuccess, type Outcome } from "../core/outcome.ts";
+import { authorize, type Caller } from "../core/roles.ts";
+import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
+import type { ActivePauses } from "../pauses/service.ts";
+import { maskResponseHeaders, maskText } from "../receipts/masking.ts";
+import { readHeaders } from "../receipts/response-headers.ts";
+import type { AppContext } from "../runtime/app-context.ts";
+import { createMessageLimit } from "../runtime/message-limit.ts";
+import type { CredentialTest } from "./schemas.ts";
+import type { CredentialUse } from "./use.ts";
+
+interface CredentialTestDeps extends Pick<AppContext, "clock"> {
+  readonly credentialUse: Pick<CredentialUse, "forTry">;
+  readonly sender: Sender;
+  readonly paused: Pick<ActivePauses, "isPaused">;
+  readonly checkTarget: (url: string) => { readonly refused: string } | { readonly host: string };
+  /** `Outgate/<version>`. */
+  readonly userAgent: string;
+}
+
+/** Tries of credentials, for owners. */
+export type CredentialTestService = ReturnType<typeof createCredentialTestService>;
+
+export function createCredentialTestService(deps: CredentialTestDeps) {
+  const { credentialUse, sender, paused, checkTarget, userAgent, clock } = deps;
+  const count = createMessageLimit(clock, "This account has just tried credentials.");
+  return {
+    /**
+     * Sends a GET with a credential at once, and waits for at most `MESSAGE_TIMEOUT_MS`. Throws `not_found`, `validation_error` for a
+     * URL that calls may not go to, `forbidden` outside of the bounds and for keys with a hold or a limit, and `RetryLater`.
+     */
+    async test(caller: Caller, name: string, url: string): Promise<CredentialTest> {
+      authorize(caller, "manage");
+      const request = { url, method: "GET", headers: null, body: null, extras: NO_EXTRAS } as const;
+      const checked = checkTarget(url);
+      if ("refused" in checked) throw invalidField("url", checked.refused);
+      requireFree(caller, request);
+      const { host } = checked;
+      const attempt = await credentialUse.forTry(caller, name, { ...request, host });
+      const lane = { accountId: caller.accountId, keyId: caller.keyId ?? "", host };
+      if (paused.isPaused(lane)) throw new DomainError("forbidden", PAUSED);
+      count(caller.accountId);
+      const sent: OutboundRequest = {
+        url,
+        method: "GET",
+        headers: [
+          ["User-Agent", userAgent],
+          ["Accept", "*/*"],
+        ],
+        body: null,
+      };
+      const outcome = await sender.send(sent, {
+        timeoutMs: MESSAGE_TIMEOUT_MS,
+        mayBegin: () => !paused.isPaused(lane),
+        async complete(route) {
+          const completed = await attempt.complete(sent, route);
+          return typeof completed === "string" ? { kind: "not_sent", fault: completed } : completed;
+        },
+      });
+      await attempt.answered();
+      if (outcome.kind === "stopped") throw new DomainError("forbidden", PAUSED);
+      return seen(outcome);
+    },
+  };
+}
+
+const PAUSED = "Calls to this host are paused, and so are tries of credentials. Resume them first.";
+
+/** What is sent has no body of the caller's, but it is a call all the same. */
+function requireFree({ hold, limits }: Caller, request: Parameters<typeof limitRefusal>[1]): void {
+  if (hold === "all") {
+    throw new DomainError(
+      "forbidden",
+      "A key whose calls are all held can't try credentials. Ask an owner whose calls are not held.",
+    );
+  }
+  const refusal = limits === undefined ? null : limitRefusal(limits, request);
+  if (refusal !== null) throw refusal;
+}
+
+/** The credential was masked before anything was cut; here what else looks like a secret is, as for everybody who decides. */
+function seen(outcome: Outcome): CredentialTest {
+  const error = isSuccess(outcome, "GET") ? null : describeOutcome(outcome, MESSAGE_TIMEOUT_MS);
+  if (outcome.kind !== "answered") return { status: null, error, headers: {}, body: null, truncated: false };
+  const { code, headers, body, truncated } = outcome;
+  const text = body === null ? null : textOf(body);
+  // Masked before the end is cut off, which may cut a secret in two.
+  const masked = text === null ? null : maskText(text.slice(0, 2 * CREDENTIAL_TEST_BODY_CHARS_MAX), "decider");
+  const shown = masked?.slice(0, CREDENTIAL_TEST_BODY_CHARS_MAX).toWellFormed() ?? null;
+  return {
+    status: code,
+    error,
+    headers: Object.fromEntries(readHeaders(headers === null ? null : maskResponseHeaders(headers, "decider"))),
+    body: shown,
+    truncated: truncated || (text !== null && text.length > CREDENTIAL_TEST_BODY_CHARS_MAX),
+  };
+}
+
+/** What was received, of its form as `response_body`. */
+function textOf(json: string): string {
+  const value: unknown = json.startsWith('"') ? JSON.parse(json) : json;
+  return typeof value === "string" ? value : json;
+}
