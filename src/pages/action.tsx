@@ -6,6 +6,7 @@ import type { PastAttempt } from "../core/attempts.ts";
 import { pathOf } from "../core/search.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
 import { type DecisionHistory, risksOfRequest } from "../approvals/facts.ts";
+import { isCredentialHeader } from "../receipts/mask-rules.ts";
 import { asSent, maskedEntry } from "../receipts/masked-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { Controls, type ControlsProps } from "./action-controls.tsx";
@@ -76,6 +77,7 @@ function ActionPart(props: ActionProps) {
           {isHeld ? <Held {...props} /> : null}
           <Outcomes {...props} />
           {isHeld ? null : <Asked {...props} />}
+          <CredentialAdvice {...props} />
           <div class="part part-timeline">
             <History timeline={props.timeline} />
           </div>
@@ -176,20 +178,27 @@ function Asked({ action, role, user }: ActionProps) {
         canCopy
         aside={mayDo(role, "approve") ? <RevealForm id={action.id} user={user} /> : null}
       />
-      {role === "owner" && bringsOwnSecret(action) ? (
-        <p class="quiet small">
-          The agent sent its own Authorization header, so it can call the target without Outgate.{" "}
-          <a href={SETTINGS_PATHS.credentials}>Store the secret as a credential</a>, and no agent has to hold it.
-        </p>
-      ) : null}
     </div>
   );
 }
 
-/** Whether the key that created it sent a secret of its own, which a credential could hold for it. */
-function bringsOwnSecret({ keyId, creator, headers }: SeenAction): boolean {
-  const names = Object.keys(headers ?? {});
-  return keyId !== "" && creator.role === "agent" && names.some((name) => name.toLowerCase() === "authorization");
+/** For owners: an agent that sent the secret has it, and can call the host without Outgate. */
+function CredentialAdvice({ action, role }: Pick<ActionProps, "action" | "role">) {
+  const { keyId, creator, headers, extras, host } = action;
+  const name = Object.keys(headers ?? {}).find(isCredentialHeader);
+  const isByAgent = keyId !== "" && creator.role === "agent";
+  if (!isByAgent || name === undefined || extras.credential !== undefined || !mayDo(role, "manage")) return null;
+  return (
+    <div class="part part-request">
+      <p class="quiet">
+        The agent sent <UntrustedText text={name} /> itself, so it can call this host without Outgate.{" "}
+        <a href={`${SETTINGS_PATHS.credentials}?${new URLSearchParams({ host }).toString()}`}>
+          Store the secret as a credential
+        </a>
+        , and no agent has to hold it.
+      </p>
+    </div>
+  );
 }
 
 /** The title is the requester's, in quotation marks and never without them; method and path are ours. */

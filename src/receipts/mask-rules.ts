@@ -177,6 +177,13 @@ export function secretKind(name: string): string | null {
 /** What names were found to mean: splitting one takes longer than all else that is done with it, and few come up often. */
 const NAMES_READ = new Map<string, string | null>();
 
+/** Whether a header is one by which callers prove who they are, as far as its name tells. */
+export function isCredentialHeader(name: string): boolean {
+  return CREDENTIAL_KINDS.has(secretKind(name) ?? "");
+}
+
+const CREDENTIAL_KINDS: ReadonlySet<string> = new Set(["credentials", "token", "key", "secret", "password"]);
+
 /** What two words mean that are written apart. */
 export function pairKind(first: string, second: string): string | null {
   return WORDS.get(`${first}_${second}`.toLowerCase()) ?? null;

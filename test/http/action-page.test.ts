@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Target } from "../support/target.ts";
 import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
-import { ANN, signedIn } from "./signed-in.ts";
+import { ANN, cookiesIn, SESSION_SECRET, signedIn } from "./signed-in.ts";
+import { KEYS } from "./stub-server.ts";
 
 const NO_TARGET = "http://127.0.0.1:9/";
 
@@ -20,9 +21,9 @@ beforeAll(async () => {
 
 afterAll(() => app[Symbol.asyncDispose]());
 
-async function created(members: object = {}): Promise<string> {
+async function created(members: object = {}, key: string = KEYS.owner): Promise<string> {
   const body = JSON.stringify({ url: NO_TARGET, ...members });
-  return (await app.call("POST", "/v1/actions", body)).json.id;
+  return (await app.call("POST", "/v1/actions", body, { authorization: `Bearer ${key}` })).json.id;
 }
 
 const actionOf = (id: string) => app.engine.actionService.get(app.engine.owner, id);
@@ -44,6 +45,45 @@ describe("the page of an action", () => {
     expect(held).toContain("data-asked");
     expect(held.indexOf("data-asked")).toBeLessThan(held.indexOf('value="approve"'));
     expect(held).not.toContain('id="response"');
+  });
+
+  test("advises owners to store a secret that an agent sent itself", async () => {
+    const pageWith = async (headers: object, more: object, key: string = KEYS.agent) =>
+      ann.pageOf(`/actions/${await created({ headers, ...more }, key)}`);
+    for (const more of [{}, { approve: true }]) {
+      for (const name of ["Authorization", "x-api-key", "X-Auth-Token"]) {
+        const html = await pageWith({ [name]: "Bearer 4711-x9Kq2Lm8Vb3Zt7Rw" }, more);
+        expect(html).toContain('href="/settings/credentials?host=127.0.0.1%3A9"');
+        expect(textOf(html)).toContain(`The agent sent ${name} itself`);
+      }
+      for (const headers of [
+        {},
+        { Accept: "*/*" },
+        { "Idempotency-Key": crypto.randomUUID() },
+        { Cookie: "sid=4711" },
+      ]) {
+        expect(await pageWith(headers, more)).not.toContain("as a credential");
+      }
+      expect(await pageWith({ Authorization: "Bearer mine" }, more, KEYS.owner)).not.toContain("as a credential");
+    }
+    expect((await ann.context("/settings/credentials?host=127.0.0.1%3A9")).status).toBe(200);
+  });
+
+  test("advises nobody else, who could not store it", async () => {
+    const invitation = JSON.stringify({ email: "approver@example.com", role: "approver" });
+    const { text } = await app.call("POST", "/v1/invitations", invitation, { authorization: `Bearer ${KEYS.owner}` });
+    const { link } = JSON.parse(text) as { readonly link: string };
+    const entered = await fetch(app.url + new URL(link).pathname, {
+      method: "POST",
+      redirect: "manual",
+      headers: { origin: app.origin },
+      body: new URLSearchParams({ session_secret: SESSION_SECRET, password: "a password of theirs" }),
+    });
+    const id = await created({ headers: { Authorization: "Bearer 4711-x9Kq2Lm8Vb3Zt7Rw" } }, KEYS.agent);
+    const cookie = cookiesIn(entered).join("; ");
+    const html = await (await fetch(`${app.url}/actions/${id}`, { headers: { cookie } })).text();
+    expect(textOf(html)).toContain("Authorization");
+    expect(html).not.toContain("as a credential");
   });
 
   test("says in its head what happened and what to do, before the response", async () => {
