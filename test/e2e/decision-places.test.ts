@@ -129,7 +129,8 @@ describe("every place of decision", () => {
     await file.close();
     await mailOf(id, 0);
     await server.engine.actionService.cancel(server.engine.owner, id, "Not without a ticket.");
-    const agent = { ...server.engine.owner, role: "agent", scope: "account", actor: "key:agent" } as const;
+    const [keyId = null] = credential.keys;
+    const agent = { ...server.engine.owner, keyId, role: "agent", scope: "account", actor: "key:agent" } as const;
     await server.engine.actionService.retry(agent, id, "Is there none?");
     await mailOf(id, 1);
     await server.engine.actionService.cancel(server.engine.owner, id, "No.");

@@ -4,6 +4,7 @@ import { CREDENTIAL_KEYS_MAX, CREDENTIALS_MAX } from "../../../src/core/limits.t
 import type { Store } from "../../../src/core/store.ts";
 import { ACCOUNT, aCredential, anApiKey, anAuditEntry, later, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
+import { racingAtLast } from "./steps.ts";
 
 type Kind = "credential_added" | "credential_changed" | "credential_removed" | "credential_used" | "credential_echoed";
 
@@ -121,7 +122,7 @@ export function testCredentials(open: OpenTestStore): void {
     test("are bounded in number, also where many are added at once", async () => {
       await using db = await open();
       const all = Array.from({ length: CREDENTIALS_MAX + 5 }, (_, n) => aCredential({ name: `one-${n}` }));
-      const answers = await Promise.all(all.map((one) => add(db.store, one)));
+      const answers = await racingAtLast(all, (one) => add(db.store, one));
       expect(answers.filter((answer) => answer === "written")).toHaveLength(CREDENTIALS_MAX);
       expect(answers.filter((answer) => answer === "full")).toHaveLength(5);
       const race = await Promise.all([1, 2, 3].map(() => add(db.store, aCredential({ name: "one-1" }))));

@@ -131,3 +131,21 @@ export async function settleMany(actions: ActionStore): Promise<void> {
   let action = await createdAction(actions, { url: "https://many.example/", retries: 9 });
   for (let n = 0; n <= ATTEMPTS_KEPT; n += 1) action = await attempted(actions, action, answered(500, "{}"));
 }
+
+const RACING = 15;
+
+/**
+ * Runs the items in groups and the last of them at once, so that these race for what is left. Hundreds at once would wait for each other
+ * longer than a busy machine is given for a commit.
+ */
+export async function racingAtLast<Item, Result>(
+  items: readonly Item[],
+  run: (item: Item) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  const first = items.slice(0, -RACING);
+  for (let at = 0; at < first.length; at += RACING) {
+    results.push(...(await Promise.all(first.slice(at, at + RACING).map(run))));
+  }
+  return [...results, ...(await Promise.all(items.slice(-RACING).map(run)))];
+}
