@@ -58,6 +58,9 @@ describe("a prefix", () => {
     "/pay%252f..",
     "/pay%5cx",
     "/pay/..%3B/x",
+    "/pay/%c0%ae%c0%ae/x",
+    "/pay/%E0%80%AE/x",
+    "/pay/%f0%80%80%ae/x",
     "/pay%0ax",
     "/pay%zz",
   ])("%s is under none", (path) => {

@@ -134,6 +134,7 @@ function maybeKnown({ id }: Operation, fits: fc.Arbitrary<unknown>): fc.Arbitrar
   if (id === "changeCredential") {
     return fc.constantFrom({ enabled: false }, { paths: ["/v1"] }, { unset: ["paths"] }, { secret: "another-secret" });
   }
+  if (id === "testCredential") return fc.oneof(fits, fc.constant({ url: "https://api.example.com/v1" }));
   if (id === "putHost") {
     return fits.map((body) =>
       Object.fromEntries(Object.entries(at(body)).filter(([name]) => name !== "default_credential")),

@@ -208,7 +208,7 @@ export class Rig {
         .split(/[?#]/)[0]
         ?.replace(/(act|key|pau|grt|rul|chn|acc|usr|per|inv|blk)_[\w-]+/, "{id}")
         .replace(/^\/r\/\w+/, "/r/{token}")
-        .replace(/^\/v1\/credentials\/.+/, "/v1/credentials/{name}")
+        .replace(/^\/v1\/credentials\/[^/?]+/, "/v1/credentials/{name}")
         .replace(/^\/v1\/hosts\/.+/, "/v1/hosts/{host}")
         .replace(/(.)\/$/, "$1") ?? "";
     this.succeeded.add(`${method} ${route}`);
