@@ -140,7 +140,7 @@ export function createDecisions({
     const isRetry = operation === "retry";
     const change = isRetry ? retry(action, input) : sendNow(action, input);
     if (change instanceof DomainError) return change;
-    const refused = credentials.refusalToRepeat(caller, action);
+    const refused = await credentials.refusalToRepeat(caller, action);
     if (refused !== null) return refused;
     const retryAfter = retryAfterOf(action);
     const { ruling, counts } = await (isRetry ? judgeRun : judgeSent)(action, caller, now);

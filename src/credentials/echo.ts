@@ -25,7 +25,7 @@ export class Echo {
     const ranges: Range[] = [];
     let shownTo = text.length;
     for (const view of viewsOf(text)) {
-      if (isCut) shownTo = Math.min(shownTo, sourceOf(view, this.#startIn(view.text)));
+      if (isCut) shownTo = Math.min(shownTo, startOf(view, this.#startIn(view.text)));
       const searched = lowerCase(view.text);
       for (const needle of this.#needles) {
         for (let at = searched.indexOf(needle.text); at !== -1; at = searched.indexOf(needle.text, at + 1)) {
@@ -84,7 +84,15 @@ interface Needle {
 
 function needlesOf(secret: string): readonly Needle[] {
   const bytes = Buffer.from(secret);
-  const plain = [secret, bytes.toString("latin1"), bytes.toString("hex")];
+  const plain = [
+    secret,
+    bytes.toString("latin1"),
+    bytes.toString("hex"),
+    // As a form writes spaces, and as SQL and CSV write quotes.
+    secret.replaceAll(" ", "+"),
+    secret.replaceAll("'", "''"),
+    secret.replaceAll('"', '""'),
+  ];
   const encoded = [0, 1, 2].flatMap((offset) => {
     const core = base64Core(bytes, offset);
     return [core, core.replaceAll("+", "-").replaceAll("/", "_")];
@@ -112,35 +120,96 @@ function lowerCase(text: string): string {
 /** Of half an escape, as of `&#x10ffff;`. */
 const ESCAPE_CHARS_MAX = 10;
 
-/** A text with its escapes read, and where each piece of it comes from. */
+/** A text as it is, or another view of it with parts replaced. */
 interface View {
   readonly text: string;
-  /** Where pieces begin in the view and in the source, in order. Within a piece both go on alike, up to the next one. */
-  readonly pieces: readonly (readonly [at: number, source: number])[];
-  readonly sourceLength: number;
+  readonly source: { readonly view: View; readonly replaced: readonly Replaced[] } | null;
 }
 
-/** The text as it is, with its escapes read once, twice and three times, and each with lines of base64 joined. */
-function viewsOf(text: string): readonly View[] {
-  const views: View[] = [{ text, pieces: [[0, 0]], sourceLength: text.length }];
-  for (let times = 0; times < ESCAPED_TIMES_MAX; times += 1) {
-    const before = views.at(-1);
-    const read = before === undefined ? null : replacedIn(before, ESCAPE, charOf);
-    if (read === null) break;
-    views.push(read);
+/** A part of the source, and what stands for it in the view. */
+interface Replaced {
+  readonly at: number;
+  readonly chars: number;
+  readonly sourceAt: number;
+  readonly sourceChars: number;
+}
+
+/**
+ * The text as it is, with its escapes read once, twice and three times, and each of these in the other forms in which targets
+ * write bytes, with the escapes in them read as well.
+ */
+function* viewsOf(text: string): Iterable<View> {
+  for (const view of unescaped({ text, source: null })) {
+    yield view;
+    for (const form of FORMS) {
+      const read = replacedIn(view, form);
+      if (read !== null) yield* unescaped(read);
+    }
   }
-  return views.flatMap((view) => {
-    const joined = replacedIn(view, LINE_END, () => "");
-    return joined === null ? [view] : [view, joined];
-  });
+}
+
+/** The view, and with its escapes read once, twice and so on, while there are any. */
+function* unescaped(view: View): Iterable<View> {
+  let read: View | null = view;
+  for (let times = 0; read !== null; times += 1) {
+    yield read;
+    read = times === ESCAPED_TIMES_MAX ? null : replacedIn(read, ESCAPES);
+  }
 }
 
 const ESCAPED_TIMES_MAX = 3;
 
-const LINE_END = /(?<=[\w+/=-])[ \t]*\r?\n[ \t]*(?=[\w+/=-])/g;
+/** The parts of a text that write bytes in one form, in order, and what each stands for. */
+type Form = (text: string) => Iterable<readonly [at: number, chars: number, by: string]>;
 
-const ESCAPE =
-  /%[0-9a-f]{2}|\\u[0-9a-f]{4}|\\x[0-9a-f]{2}|\\[/"\\]|\\[nrt]|&#x[0-9a-f]{1,6};|&#\d{1,7};|&(?:amp|lt|gt|quot|apos);/gi;
+function each(pattern: RegExp, replace: (found: string) => string): Form {
+  return function* parts(text) {
+    for (const { 0: found, index } of text.matchAll(pattern)) yield [index, found.length, replace(found)];
+  };
+}
+
+/** What may be base64 of something that is encoded itself, and begins at this letter of a word. */
+function base64From(skipped: number): Form {
+  return function* parts(text) {
+    for (const { 0: word, index } of text.matchAll(BASE64_WORD)) {
+      for (let at = skipped; at + 1 < word.length; at += BASE64_LETTERS) {
+        const part = word.slice(at, at + BASE64_LETTERS);
+        yield [index + at, part.length, Buffer.from(part, "base64").toString("latin1")];
+      }
+    }
+  };
+}
+
+/** Read at once, and masked as a whole: a multiple of four. */
+const BASE64_LETTERS = 64;
+
+/** Shorter ones hold no encoded secret. */
+const BASE64_WORD = /[\w+/-]{12,}/g;
+
+const FORMS: readonly Form[] = [
+  // Lines of base64, joined.
+  each(/(?<=[\w+/=-])[ \t]*\r?\n[ \t]*(?=[\w+/=-])/g, () => ""),
+  // Quoted-printable (RFC 2045, section 6.7).
+  each(/=(?:[0-9a-f]{2}|\r?\n)/gi, (found) => byteOf(found.slice(1), 16)),
+  // A list of bytes, as JSON has a Buffer.
+  each(/(?<![\w.])\d{1,3}(?![\w.])(?:[\s,;]+(?=\d{1,3}(?![\w.])))?/g, (found) => byteOf(found, 10)),
+  // Hex with something between the bytes.
+  each(/(?<!\w)(?:0x)?[0-9a-f]{2}(?!\w)(?:[\s,:;"'-]+(?=(?:0x)?[0-9a-f]{2}(?!\w)))?/gi, (found) =>
+    found.replace(/^0x/i, "").slice(0, 2),
+  ),
+  ...[0, 1, 2, 3].map(base64From),
+];
+
+function byteOf(digits: string, base: number): string {
+  const code = Number.parseInt(digits, base);
+  return code <= 0xff ? String.fromCharCode(code) : "";
+}
+
+/** Of a URL, JSON, a string of a program, HTML, Markdown. */
+const ESCAPES = each(
+  /%u[0-9a-f]{4}|%[0-9a-f]{2}|\\u[0-9a-f]{4}|\\u\{[0-9a-f]{1,6}\}|\\x[0-9a-f]{2}|\\[0-3][0-7]{2}|\\[!-/:-@[-`{-~nrt]|&#x[0-9a-f]{1,6};?|&#\d{1,7};?|&(?:amp|lt|gt|quot|apos);/gi,
+  charOf,
+);
 
 const NAMED: Readonly<Record<string, string>> = {
   "&amp;": "&",
@@ -156,55 +225,58 @@ const NAMED: Readonly<Record<string, string>> = {
 function charOf(escape: string): string {
   const named = NAMED[escape.toLowerCase()];
   if (named !== undefined) return named;
-  if (/^\\[/"\\]$/.test(escape)) return escape.slice(1);
-  const digits = escape.replace(/^(?:%|\\[ux]|&#x?)/i, "").replace(/;$/, "");
-  const isDecimal = /^&#\d/.test(escape);
-  const code = Number.parseInt(digits, isDecimal ? 10 : 16);
+  if (/^\\[^\w]$/.test(escape) || escape === "\\_") return escape.slice(1);
+  const digits = escape.replace(/^(?:%u?|\\[ux]?\{?|&#x?)/i, "").replace(/[;}]$/, "");
+  const code = Number.parseInt(digits, baseOf(escape));
   return code > 0x10_ff_ff ? escape : String.fromCodePoint(code);
 }
 
-/** The view with what a pattern finds replaced; null: it finds nothing. */
-function replacedIn(view: View, pattern: RegExp, replace: (found: string) => string): View | null {
-  const pieces: (readonly [number, number])[] = [[0, sourceOf(view, 0)]];
+function baseOf(escape: string): number {
+  if (/^\\\d/.test(escape)) return 8;
+  return /^&#\d/.test(escape) ? 10 : 16;
+}
+
+/** The view with what a form writes read; null: it has nothing in this form. */
+function replacedIn(view: View, form: Form): View | null {
+  const replaced: Replaced[] = [];
   let text = "";
   let end = 0;
-  for (const { 0: found, index } of view.text.matchAll(pattern)) {
-    copyPieces(pieces, view, end, index, text.length);
-    text += view.text.slice(end, index);
-    pieces.push([text.length, sourceOf(view, index)]);
-    text += replace(found);
-    end = index + found.length;
-    pieces.push([text.length, sourceOf(view, end)]);
+  for (const [sourceAt, sourceChars, by] of form(view.text)) {
+    text += view.text.slice(end, sourceAt);
+    replaced.push({ at: text.length, chars: by.length, sourceAt, sourceChars });
+    text += by;
+    end = sourceAt + sourceChars;
   }
-  if (end === 0) return null;
-  copyPieces(pieces, view, end, view.text.length, text.length);
-  return { text: text + view.text.slice(end), pieces, sourceLength: view.sourceLength };
+  return replaced.length === 0 ? null : { text: text + view.text.slice(end), source: { view, replaced } };
 }
 
-/** The pieces of a part of the view that goes on in another one at this place. */
-function copyPieces(into: (readonly [number, number])[], view: View, from: number, to: number, at: number): void {
-  for (let n = pieceAt(view, from) + 1; n < view.pieces.length; n += 1) {
-    const [start = 0, source = 0] = view.pieces[n] ?? [];
-    if (start >= to) return;
-    into.push([at + start - from, source]);
-  }
+/** Where in the text as it is begins what begins here in the view: within what was replaced, where that begins. */
+function startOf({ source }: View, at: number): number {
+  if (source === null) return at;
+  const last = lastBefore(source.replaced, at + 1);
+  if (last === undefined) return startOf(source.view, at);
+  const behind = at - last.at - last.chars;
+  return startOf(source.view, behind < 0 ? last.sourceAt : last.sourceAt + last.sourceChars + behind);
 }
 
-/** The last piece that begins at this place of the view or before it. */
-function pieceAt({ pieces }: View, at: number): number {
-  let [low, high] = [0, pieces.length - 1];
+/** Where in the text as it is ends what ends here in the view: within what was replaced, where that ends. */
+function endOf({ source }: View, at: number): number {
+  if (source === null) return at;
+  const last = lastBefore(source.replaced, at);
+  if (last === undefined) return endOf(source.view, at);
+  const behind = Math.max(0, at - last.at - last.chars);
+  return endOf(source.view, last.sourceAt + last.sourceChars + behind);
+}
+
+/** The last part that begins before this place of the view. */
+function lastBefore(replaced: readonly Replaced[], place: number): Replaced | undefined {
+  let [low, high] = [0, replaced.length];
   while (low < high) {
-    const middle = Math.ceil((low + high) / 2);
-    if ((pieces[middle]?.[0] ?? 0) <= at) low = middle;
-    else high = middle - 1;
+    const middle = (low + high) >> 1;
+    if ((replaced[middle]?.at ?? place) < place) low = middle + 1;
+    else high = middle;
   }
-  return low;
-}
-
-/** Where a place of the view lies in the source. */
-function sourceOf(view: View, at: number): number {
-  const [start = 0, source = 0] = view.pieces[pieceAt(view, at)] ?? [];
-  return Math.min(view.sourceLength, source + at - start);
+  return replaced[low - 1];
 }
 
 /** The part of the source that a part of a view comes from: up to where the next character of the view begins. */
@@ -212,7 +284,7 @@ function rangeIn(view: View, start: number, end: number, { isLoose }: Needle): R
   const isBase64 = (at: number) => isLoose && /[\w+/=-]/.test(view.text.charAt(at));
   const from = start > 0 && isBase64(start - 1) ? start - 1 : start;
   const to = end < view.text.length && isBase64(end) ? end + 1 : end;
-  return [sourceOf(view, from), to >= view.text.length ? view.sourceLength : sourceOf(view, to)];
+  return [startOf(view, from), endOf(view, to)];
 }
 
 /** Whether a body is said to be text that a search can read, from its beginning. */

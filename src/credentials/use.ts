@@ -162,9 +162,14 @@ export function createCredentialUse(deps: CredentialUseDeps) {
       return { ...request, extras: { ...request.extras, credential: requestedOf(credential) } };
     },
 
-    /** Why a caller may not have an action sent again: its credential is none of theirs. Null: they may, or the send says more. */
-    refusalToRepeat(caller: Caller, { extras: { credential: requested } }: Pick<Action, "extras">): DomainError | null {
+    /**
+     * Why a caller may not have an action sent again: its credential is none of theirs. Null: they may, or the send says more. The
+     * send asks about the key that made the action alone, so that this asks the store, which other nodes may have changed.
+     */
+    async refusalToRepeat(caller: Caller, action: Pick<Action, "extras">): Promise<DomainError | null> {
+      const { credential: requested } = action.extras;
       if (caller.role !== "agent" || requested === undefined) return null;
+      await known.refresh(caller.accountId);
       const now = known.of(caller.accountId).find(({ id }) => id === requested.id);
       if (now === undefined || mayUse(caller, now)) return null;
       return forbidden(

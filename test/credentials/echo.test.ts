@@ -14,6 +14,8 @@ const unicode = (text: string) =>
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
+const hexOf = (letter: string) => letter.charCodeAt(0).toString(16).padStart(2, "0");
+
 const FORMS: readonly (readonly [string, (secret: string) => string])[] = [
   ["as it is", (secret) => secret],
   ["in capitals", (secret) => secret.toUpperCase()],
@@ -34,6 +36,23 @@ const FORMS: readonly (readonly [string, (secret: string) => string])[] = [
   ["JSON in JSON", (secret) => json(json(secret).replaceAll("/", String.raw`\/`))],
   ["base64 in JSON", (secret) => json(base64(secret)).replaceAll("/", String.raw`\/`)],
   ["as HTML", (secret) => secret.replaceAll("&", "&amp;")],
+  ["as a string of a program", (secret) => Array.from(secret, (letter) => `\\x${hexOf(letter)}`).join("")],
+  [
+    "in octal",
+    (secret) => Array.from(secret, (letter) => `\\${letter.charCodeAt(0).toString(8).padStart(3, "0")}`).join(""),
+  ],
+  ["as code points", (secret) => Array.from(secret, (letter) => `\\u{${hexOf(letter)}}`).join("")],
+  ["as Markdown", (secret) => secret.replaceAll(/[_+~?&/]/g, String.raw`\$&`)],
+  ["as a list of bytes", (secret) => [...Buffer.from(secret)].join(",")],
+  ["as a list of bytes on lines", (secret) => [...Buffer.from(secret)].join(",\n      ")],
+  ["in hex with colons", (secret) => Array.from(secret, hexOf).join(":")],
+  ["in hex of a program", (secret) => Array.from(secret, (letter) => `0x${hexOf(letter)}`).join(", ")],
+  ["in base64 of base64", (secret) => base64(base64(secret))],
+  ["in base64 of base64 within a word", (secret) => `ab${base64(`x${base64(`user:${secret}`)}`)}`],
+  ["in base64 of hex", (secret) => base64(Buffer.from(secret).toString("hex"))],
+  ["in base64 of JSON", (secret) => base64(JSON.stringify({ token: unicode(secret) }))],
+  ["in quoted-printable", (secret) => Array.from(secret, (letter) => `=${hexOf(letter).toUpperCase()}`).join("")],
+  ["in quoted-printable lines", (secret) => secret.replaceAll(/.{7}/g, "$&=\r\n")],
   ["as numbers of HTML", (secret) => Array.from(secret, (letter) => `&#${letter.charCodeAt(0)};`).join("")],
 ];
 
@@ -72,8 +91,8 @@ describe("an answer that has the secret", () => {
   // An agent that may store what it reads back would learn the secret letter by letter.
   test.each(FORMS)("%s and is cut tells nobody whether a guess of its beginning is right", (_what, form) => {
     const other = Array.from(SECRET).toReversed().join("");
-    const whole = `${"-".repeat(999)}${form(SECRET)}`;
-    for (let length = 1_000; length < whole.length; length += 1) {
+    const whole = `${"-".repeat(299)}${form(SECRET)}`;
+    for (let length = 300; length < whole.length; length += 1) {
       const guess = whole.slice(0, length);
       expect(new Echo([SECRET]).mask(guess, true)).toBe(new Echo([other]).mask(guess, true));
     }
@@ -126,7 +145,7 @@ describe("a body", () => {
   });
 });
 
-test.each(["%41", "\\u0041", "%2541\n", SECRET.slice(0, 7), "aaaa\n"])(
+test.each(["%41", "\\u0041", "%2541\n", SECRET.slice(0, 7), "aaaa\n", "65, ", "=41"])(
   "four times the answer takes at most nine times as long, also full of %j",
   (part) => {
     const workOn = (chars: number) => {

@@ -62,6 +62,27 @@ test("a key that may not use the credential of another key's action can't have i
   expect((await retry(KEYS.agent)).status).toBe(200);
 });
 
+test("what another node changed a moment ago decides who may have an action sent again", async () => {
+  await rig.add();
+  const id = String((await rig.create({ approve: true })).json["id"]);
+  await rig.call("POST", `/v1/actions/${id}/cancel`, {}, KEYS.owner);
+  const { credentials } = rig.app.engine.store;
+  const [credential] = await credentials.list(rig.app.engine.owner.accountId);
+  if (credential === undefined) throw new Error("No credential.");
+  const { accountId, id: subject } = credential;
+  const audit = {
+    at: new Date(),
+    accountId,
+    actor: "key:owner",
+    kind: "credential_changed",
+    subject,
+    client: "",
+  } as const;
+  expect(await credentials.change(credential, { keys: [] }, { ...audit, detail: {} })).toBe(true);
+  const retried = await rig.call("POST", `/v1/actions/${id}/retry`, { reason: "Again." }, KEYS.agent);
+  expect([retried.status, retried.text.includes("may not use")]).toEqual([403, true]);
+});
+
 describe("the default credential of a host", () => {
   const setDefault = (name: string) => rig.call("PUT", `/v1/hosts/${rig.host}`, { default_credential: name });
   const plain = (more: object = {}, key: string = KEYS.agent) => rig.create({ credential: null, ...more }, key);
