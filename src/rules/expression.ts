@@ -60,7 +60,7 @@ export function compileExpression(
       );
     }
     meter(parsed.ast);
-    const run = ({ action, key, now, recent }: Facts): unknown => parsed({ action, key, now, recent });
+    const run = ({ action, key, now }: Facts): unknown => parsed({ action, key, now });
     return { expression: { text, names: [...names], run } };
   } catch (error) {
     return { error: located(text, error) };
@@ -115,7 +115,6 @@ const environment = new Environment({
   .registerVariable("action", "Action")
   .registerVariable("key", "Key")
   .registerVariable("now", "google.protobuf.Timestamp")
-  .registerVariable("recent", "map<string, int>")
   .registerFunction("like(string, string): bool", notMetered, { async: false })
   .registerFunction("number(dyn): dyn", numberIn, { async: false })
   .registerFunction(
@@ -191,7 +190,7 @@ const METHODS: ReadonlySet<string> = new Set([
   "weekday",
 ]);
 
-const VARIABLES: ReadonlySet<string> = new Set(["action", "key", "now", "recent"]);
+const VARIABLES: ReadonlySet<string> = new Set(["action", "key", "now"]);
 
 /** What to write in place of what CEL has elsewhere. */
 const INSTEAD: ReadonlyMap<string, string> = new Map([
@@ -257,7 +256,9 @@ function checkLiteral(node: ASTNode & { readonly op: "value" }): void {
 
 function checkName(name: string, offset: number, { loop }: Scope): void {
   if (name === loop || VARIABLES.has(name)) return;
-  throw new Refused(`There is no "${name}". There are ${[...VARIABLES].join(", ")}.`, offset);
+  // Counts are exact only in the commit that adds to them, where no expression is asked.
+  const instead = name === "recent" ? "To count earlier calls, give the rule more_than or sum." : null;
+  throw new Refused(`There is no "${name}". ${instead ?? `There are ${[...VARIABLES].join(", ")}.`}`, offset);
 }
 
 function checkCall(

@@ -146,24 +146,11 @@ export interface Facts {
   readonly action: ActionFacts;
   readonly key: KeyFacts;
   readonly now: Date;
-  /** Counts by name. */
-  readonly recent: ReadonlyMap<string, bigint>;
 }
 
 /** What rules know of a request. Nothing is parsed before a rule reads it. */
-export function factsOf(
-  request: RuledRequest,
-  key: RuledKey | null,
-  now: Date,
-  recent: Readonly<Record<string, number>> = {},
-): Facts {
-  return {
-    request,
-    action: new ActionFacts(request),
-    key: new KeyFacts(key),
-    now,
-    recent: new Map(Object.entries(recent).map(([name, count]) => [name, BigInt(Math.trunc(count))])),
-  };
+export function factsOf(request: RuledRequest, key: RuledKey | null, now: Date): Facts {
+  return { request, action: new ActionFacts(request), key: new KeyFacts(key), now };
 }
 
 /** A name as targets that ignore case compare it: Go reads `ſ` as `s` and the sign of Kelvin as `k`. */

@@ -654,9 +654,32 @@ describe("outgate rules", () => {
     expect(JSON.parse(none.out)).toEqual({ added: [], changed: [], removed: ["Deletes"], reordered: false });
   });
 
+  test("adds what counts calls and adds up numbers", async () => {
+    const brake = ["--more-than", "20", "--minutes", "5", "--same", "request"];
+    const loop = await json(["rules", "add", "Loop", "--effect", "hold", ...brake]);
+    expect(loop.value).toMatchObject({ more_than: { count: 20, minutes: 5, same: "request" } });
+    const sum = ["--sum", "body.amount", "--limit", "99.5", "--per", "day", "--timezone", "Europe/Berlin"];
+    const budget = await json(["rules", "add", "Budget", "--effect", "hold", ...sum]);
+    const limits = { member: "body.amount", limit: 99.5, per: "day", timezone: "Europe/Berlin" };
+    expect(budget.value).toMatchObject({ sum: limits });
+    for (const { value } of [loop, budget]) await say(["rules", "remove", String(Reflect.get(Object(value), "id"))]);
+  });
+
   test("says what is wrong with a rule or a file", async () => {
-    for (const wrong of [[], ["--effect", "hold", "--between", "18:00"], ["--effect", "hold", "--days", "mon"]])
-      expect((await say(["rules", "add", "Odd", ...wrong])).code).toBe(2);
+    const incomplete = [
+      [],
+      ["--between", "18:00"],
+      ["--days", "mon"],
+      ["--timezone", "UTC"],
+      ["--more-than", "5"],
+      ["--sum", "body.amount", "--limit", "5"],
+      ["--sum", "body.amount", "--limit", "1e3", "--per", "day"],
+      ["--same", "key"],
+    ];
+    for (const options of incomplete) {
+      const effect = options.length === 0 ? [] : ["--effect", "hold"];
+      expect((await say(["rules", "add", "Odd", ...effect, ...options])).code).toBe(2);
+    }
     const when = await say(["rules", "add", "Odd", "--effect", "hold", "--when", "action.amount > 1"]);
     expect([when.code, when.err]).toEqual([1, expect.stringContaining("when: ")]);
     expect((await say(["rules", "apply", await inFile("[]")])).code).toBe(2);

@@ -34,7 +34,13 @@ export function addRuleCommands(program: CliCommand): void {
     .option("--body-over <bytes>", "the body has more bytes", wholeNumber("body-over", 0))
     .option("--between <times>", "a time of day, such as 18:00-08:00; takes --timezone")
     .option("--days <days>", "for --between: the days on which it begins, such as mon,tue")
-    .option("--timezone <zone>", "for --between: a time zone, such as Europe/Berlin")
+    .option("--timezone <zone>", "for --between and --sum: a time zone, such as Europe/Berlin")
+    .option("--more-than <calls>", "only what is more than so many calls; takes --minutes", wholeNumber("more-than", 1))
+    .option("--minutes <minutes>", "for --more-than: within so many minutes", wholeNumber("minutes", 1))
+    .option("--sum <member>", "only what goes beyond a budget of a number, such as body.amount; takes --limit, --per")
+    .option("--limit <number>", "for --sum: the most that passes")
+    .choice("--per <period>", "for --sum: by the clocks of --timezone (default UTC)", ["hour", "day", "month"])
+    .option("--same <what>", "for both: counted for each key, host, request or metadata.<name> alone")
     .option("--message <text>", "what the agent is told whose call is held or refused")
     .option("--explain", "agents are told what the rule compares")
     .option("--before <id>", "the rule that it is put before")
@@ -43,6 +49,14 @@ export function addRuleCommands(program: CliCommand): void {
       [
         `outgate rules add "Big payments" --effect hold --path /payments --when 'action.body.amount > 5000'`,
         "a person decides on payments above 5000",
+      ],
+      [
+        `outgate rules add "Loop" --effect hold --more-than 20 --minutes 5 --same request`,
+        "a person decides when one call is made again and again",
+      ],
+      [
+        `outgate rules add "Day's budget" --effect hold --sum body.amount --limit 10000 --per day --same key`,
+        "a person decides on what goes beyond 10000 a day",
       ],
     ])
     .runs(withSession(addRule));
@@ -93,6 +107,12 @@ interface AddOptions extends Pick<CreateRule, "effect" | "path" | "message" | "e
   readonly between?: string;
   readonly days?: string;
   readonly timezone?: string;
+  readonly moreThan?: number;
+  readonly minutes?: number;
+  readonly sum?: string;
+  readonly limit?: string;
+  readonly per?: NonNullable<CreateRule["sum"]>["per"];
+  readonly same?: string;
 }
 
 async function addRule(session: Session, options: Partial<AddOptions>, name: string): Promise<void> {
@@ -125,6 +145,7 @@ async function addRule(session: Session, options: Partial<AddOptions>, name: str
       body_kind: bodyKind,
       body_bytes: bodyOver === undefined ? undefined : { over: bodyOver },
       between: windowIn(options),
+      ...countsIn(options),
       message,
       explain,
       before,
@@ -133,10 +154,30 @@ async function addRule(session: Session, options: Partial<AddOptions>, name: str
   session.print(rule, () => ruleText(rule));
 }
 
-function windowIn({ between, days, timezone }: Partial<AddOptions>): CreateRule["between"] {
+/** What `more_than` and `sum` are to be. */
+function countsIn(options: Partial<AddOptions>): Pick<CreateRule, "more_than" | "sum"> {
+  const { moreThan, minutes, sum, limit, per, timezone = "UTC", same } = options;
+  if ((moreThan === undefined) !== (minutes === undefined)) throw new UsageError("--more-than takes --minutes.");
+  if ((sum === undefined) !== (limit === undefined) || (sum === undefined) !== (per === undefined))
+    throw new UsageError("--sum takes --limit and --per.");
+  if (same !== undefined && moreThan === undefined && sum === undefined)
+    throw new UsageError("--same is for --more-than and --sum.");
+  if (limit !== undefined && !/^\d{1,16}(\.\d{1,9})?$/.test(limit))
+    throw new UsageError("--limit takes a number such as 10000 or 99.5.");
+  const group = given({ same });
+  return given({
+    more_than: moreThan === undefined || minutes === undefined ? undefined : { count: moreThan, minutes, ...group },
+    sum:
+      sum === undefined || per === undefined
+        ? undefined
+        : { member: sum, limit: Number(limit), per, timezone, ...group },
+  });
+}
+
+function windowIn({ between, days, timezone, sum }: Partial<AddOptions>): CreateRule["between"] {
   if (between === undefined) {
-    if (days === undefined && timezone === undefined) return undefined;
-    throw new UsageError("--days and --timezone are for --between.");
+    if (days === undefined && (timezone === undefined || sum !== undefined)) return undefined;
+    throw new UsageError(days === undefined ? "--timezone is for --between and --sum." : "--days is for --between.");
   }
   const [from = "", to, ...more] = between.split("-").map((time) => time.trim());
   if (to === undefined || more.length > 0) throw new UsageError("--between takes two times, such as 18:00-08:00.");
