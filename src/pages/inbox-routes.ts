@@ -1,7 +1,8 @@
 import { choiceInForm, NOT_DECIDED, requestInForm, requestsInForm } from "./decision-form.tsx";
 import { answerForm, type ById } from "./forms.tsx";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "./grant-form.tsx";
-import { viewerOf } from "../core/roles.ts";
+import type { Grant } from "../core/grant.ts";
+import { mayDo, viewerOf } from "../core/roles.ts";
 import { type Action, DECISIONS } from "../core/action.ts";
 import { isHeldIn } from "../core/changes.ts";
 import { isAlreadyDecided } from "../approvals/decide.ts";
@@ -29,7 +30,10 @@ import { createPageRoutes } from "../http/operation.ts";
 import { ActionParams, actionIdOf } from "../actions/routes.ts";
 import type { PageDeps } from "./needs.ts";
 
-type InboxRouteDeps = Pick<PageDeps, "personOf" | "formOf" | "actionService" | "receiptPath" | "firstSteps" | "clock">;
+type InboxRouteDeps = Pick<
+  PageDeps,
+  "personOf" | "formOf" | "actionService" | "grantService" | "receiptPath" | "firstSteps" | "clock"
+>;
 
 /** The inbox: held requests and the decisions on them. */
 export function inboxRoutes(deps: InboxRouteDeps) {
@@ -106,8 +110,9 @@ async function paneOf(deps: InboxRouteDeps, person: Person, id: string): Promise
     const history = await actionService.historyOf(found);
     return { kind: "request", isChosen: true, action, history, digest: actionService.digestOf(found) };
   }
-  const timeline = await actionService.timeline(person.caller, id);
-  return { kind: "decided", decided: { action, timeline, receiptUrl: receiptPath(id) } };
+  const [timeline, grants] = await Promise.all([actionService.timeline(person.caller, id), grantsOf(deps, person)]);
+  const grant = grants.find(({ actionId }) => actionId === id) ?? null;
+  return { kind: "decided", decided: { action, timeline, grant, receiptUrl: receiptPath(id) } };
 }
 
 /** The requests of these IDs that still wait, to decide on all of them. */
@@ -209,11 +214,17 @@ async function decidedOf(
   ids: readonly string[],
 ): Promise<readonly DecidedRequest[]> {
   const found: DecidedRequest[] = [];
+  const grants = ids.length === 0 ? [] : await grantsOf(deps, person);
   for (let at = 0; at < ids.length; at += DECIDED_READ_AT_ONCE_MAX) {
     const some = ids.slice(at, at + DECIDED_READ_AT_ONCE_MAX);
-    found.push(...(await Promise.all(some.map((id) => decidedRequest(deps, person, id)))).flat());
+    found.push(...(await Promise.all(some.map((id) => decidedRequest(deps, person, id, grants)))).flat());
   }
   return found;
+}
+
+/** The grants in force, which only approvers see. */
+async function grantsOf({ grantService }: InboxRouteDeps, { caller, role }: Person): Promise<readonly Grant[]> {
+  return mayDo(role, "approve") ? grantService.list(caller) : [];
 }
 
 /** Without what was sent, which a row doesn't show. */
@@ -221,11 +232,13 @@ async function decidedRequest(
   { actionService, receiptPath }: InboxRouteDeps,
   { caller, role }: Person,
   id: string,
+  grants: readonly Grant[],
 ): Promise<readonly DecidedRequest[]> {
   try {
     const [action, timeline] = await Promise.all([actionService.get(caller, id), actionService.timeline(caller, id)]);
     const seen = await see({ ...action, body: null, headers: null }, viewerOf(role));
-    return [{ action: seen, timeline, receiptUrl: receiptPath(id) }];
+    const grant = grants.find(({ actionId }) => actionId === id) ?? null;
+    return [{ action: seen, timeline, grant, receiptUrl: receiptPath(id) }];
   } catch (error) {
     if (error instanceof DomainError && error.code === "not_found") return [];
     throw error;

@@ -4,9 +4,11 @@ import { awaitsRunAt, isTerminal } from "../core/action.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
 import { ANSWER_SAID_CHARS_MAX } from "../core/limits.ts";
 import { asSent, maskedEntry } from "../receipts/masked-action.ts";
+import type { Grant } from "../core/grant.ts";
 import { actionPath } from "../ui/layout.tsx";
 import { Dot, sentence, statusLabel, Time, type Tone, UntrustedText } from "../ui/parts.tsx";
 import { duration, lastDecision, lateText } from "../ui/text.ts";
+import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { ActorName } from "./timeline.tsx";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 
@@ -14,6 +16,8 @@ import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 export interface DecidedRequest {
   readonly action: MaskedAction;
   readonly timeline: readonly TimelineEntry[];
+  /** The one that came with the approval and is in force; null: there is none. */
+  readonly grant: Grant | null;
   readonly receiptUrl: string;
 }
 
@@ -116,13 +120,19 @@ export function DecidedRow({ decided }: { readonly decided: DecidedRequest }) {
 }
 
 /** "Approved by ann@example.com in the console". */
-export function DecidedBy({ action: { viewer }, timeline }: Pick<DecidedRequest, "action" | "timeline">) {
+export function DecidedBy({ action: { viewer }, timeline, grant }: Omit<DecidedRequest, "receiptUrl">) {
   const decision = lastDecision(timeline.map((entry) => maskedEntry(entry, viewer)));
   if (decision === null) return null;
   return (
     <>
       {`${DECIDED[decision.type] ?? "Changed"} by `}
       <ActorName actor={decision.actor} />
+      {grant === null ? null : (
+        <>
+          {`, with ${grant.calls} more ${grant.calls === 1 ? "call" : "calls"} like it until `}
+          <Time at={grant.expiresAt} /> · <a href={SETTINGS_PATHS.grants}>All grants</a>
+        </>
+      )}
     </>
   );
 }

@@ -40,6 +40,7 @@ describe.skipIf(!HAS_BROWSER)("whoever allows more calls in a browser", () => {
       expect(await grants()).toMatchObject([
         { actionId: id, calls: 3, vary: ["body.amount"], max: { "body.amount": 5000 } },
       ]);
+      if (at === "/approvals/") await page.locator(`#decided-${id}`).getByText("3 more calls like it until").waitFor();
       await page.goto(`${desk.app.url}/settings/grants`);
       await page.getByText("0 of 3 calls used").waitFor();
       await page.getByRole("link", { name: /^End/ }).click();

@@ -68,7 +68,7 @@ describe("what a decided request has come to", () => {
     });
     const action = maskAction(stored, "decider");
     const timeline = [{ seq: 1, at: NOON, run: 1, status: "pending", event } as const];
-    const row = renderPart(DecidedRow({ decided: { action, timeline, receiptUrl: "/r/1" } }));
+    const row = renderPart(DecidedRow({ decided: { action, timeline, grant: null, receiptUrl: "/r/1" } }));
     expect(textOf(row)).toStartWith("Pay &lt;i&gt; Approved by ann@example.com");
     expect(row).toContain("Sent · 401");
     expect(row).not.toContain("a1b2C3");
