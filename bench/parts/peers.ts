@@ -32,11 +32,28 @@ interface PeerSetup {
   /** What makes a peer trust the target's certificate. */
   readonly env: Readonly<Record<string, string>>;
   readonly postgres: OwnServers | null;
+  readonly tuning: Tuning;
+}
+
+/** How a peer runs. */
+export interface Tuning {
+  /** Jobs at a time; null: it decides itself. */
+  readonly concurrency: number | null;
+  /** Whether each call has a timer that ends it. */
+  readonly hasTimer: boolean;
+}
+
+const TUNINGS = tuningsOf([64, 32, 256]);
+
+function tuningsOf(jobs: readonly (number | null)[]): readonly Tuning[] {
+  return jobs.flatMap((concurrency) => [true, false].map((hasTimer) => ({ concurrency, hasTimer })));
 }
 
 export interface PeerKind {
   /** Why it can't run here; null if it can. */
   readonly missing: () => string | null;
+  /** Among which it runs in the fastest; the first where none is looked for. */
+  readonly tunings: readonly Tuning[];
   readonly start: (setup: PeerSetup) => Promise<RunningPeer>;
 }
 
@@ -45,23 +62,32 @@ const noPostgres = () => (hasPostgres ? null : "PostgreSQL is not installed");
 export const PEERS_BY_NAME: Readonly<Record<string, PeerKind>> = {
   bullmq: {
     missing: () => (Bun.which("redis-server") === null ? "redis-server is not installed" : null),
+    tunings: TUNINGS,
     start: startBullmq,
   },
   river: {
     missing: () => (existsSync(RIVER) ? noPostgres() : "Go, which builds it, is not installed"),
+    tunings: TUNINGS,
     start: (setup) => startOnPostgres("River", [RIVER], setup),
   },
   restate: {
     missing: () => (existsSync(RESTATE) ? null : "its server has no package for this machine"),
+    tunings: tuningsOf([null]),
     start: startRestate,
   },
-  "pg-boss": { missing: noPostgres, start: (setup) => startOnPostgres("pg-boss", script("pg-boss.ts"), setup) },
+  "pg-boss": {
+    missing: noPostgres,
+    tunings: TUNINGS,
+    start: (setup) => startOnPostgres("pg-boss", script("pg-boss.ts"), setup),
+  },
   "graphile-worker": {
     missing: noPostgres,
+    tunings: TUNINGS,
     start: (setup) => startOnPostgres("graphile-worker", script("graphile-worker.ts"), setup),
   },
   "plain queue": {
     missing: noPostgres,
+    tunings: [{ concurrency: null, hasTimer: false }],
     start: (setup) => startOnPostgres("plain queue", ["bun", join(import.meta.dir, "queue.ts")], setup),
   },
 };
@@ -94,7 +120,11 @@ function script(name: string): readonly string[] {
   return ["bun", join(PEERS, name)];
 }
 
-async function startBullmq({ stack, env }: PeerSetup): Promise<RunningPeer> {
+function tuningEnv({ concurrency, hasTimer }: Tuning): Readonly<Record<string, string>> {
+  return { ...(concurrency !== null && { CONCURRENCY: String(concurrency) }), CALL_TIMER: hasTimer ? "1" : "0" };
+}
+
+async function startBullmq({ stack, env, tuning }: PeerSetup): Promise<RunningPeer> {
   const folder = folderFor(stack, "redis");
   const port = await freePort();
   const settings = [
@@ -116,11 +146,13 @@ async function startBullmq({ stack, env }: PeerSetup): Promise<RunningPeer> {
     socket.end();
     return true;
   }, "Redis");
-  const peer = stack.use(await serveCommand(script("bullmq.ts"), { ...env, REDIS_PORT: String(port) }));
+  const peer = stack.use(
+    await serveCommand(script("bullmq.ts"), { ...env, ...tuningEnv(tuning), REDIS_PORT: String(port) }),
+  );
   return { name: "BullMQ", url: urlOf(peer), pids: [redis.pid, peer.process.pid] };
 }
 
-async function startRestate({ stack, env }: PeerSetup): Promise<RunningPeer> {
+async function startRestate({ stack, env, tuning }: PeerSetup): Promise<RunningPeer> {
   const [ingress, admin, fabric] = [await freePort(), await freePort(), await freePort()];
   const server = startProcess(stack, [RESTATE, "--no-logo"], {
     RESTATE_BASE_DIR: folderFor(stack, "restate"),
@@ -136,7 +168,7 @@ async function startRestate({ stack, env }: PeerSetup): Promise<RunningPeer> {
   for (const url of [`${adminUrl}/health`, `http://127.0.0.1:${ingress}/restate/health`]) {
     await until(async () => (await fetch(url)).ok, "Restate");
   }
-  const settings = { ...env, RESTATE_LOGGING: "ERROR", ADMIN_URL: adminUrl };
+  const settings = { ...env, ...tuningEnv(tuning), RESTATE_LOGGING: "ERROR", ADMIN_URL: adminUrl };
   const peer = stack.use(await serveCommand(script("restate.ts"), settings));
   return {
     name: "Restate",
@@ -149,13 +181,17 @@ async function startRestate({ stack, env }: PeerSetup): Promise<RunningPeer> {
 async function startOnPostgres(
   name: string,
   command: readonly string[],
-  { stack, env, postgres }: PeerSetup,
+  { stack, env, postgres, tuning }: PeerSetup,
 ): Promise<RunningPeer> {
   if (postgres === null) throw new Error(`${name} needs PostgreSQL.`);
-  const url = await newDatabase(postgres, name.toLowerCase().replaceAll(/[^a-z]/g, "_"));
-  const peer = stack.use(await serveCommand(command, { ...env, DATABASE_URL: url, QUEUE_URL: url, KEPT: "1" }));
+  const database = `${name.toLowerCase().replaceAll(/[^a-z]/g, "_")}_${(databases += 1)}`;
+  const url = await newDatabase(postgres, database);
+  const settings = { ...env, ...tuningEnv(tuning), DATABASE_URL: url, QUEUE_URL: url, KEPT: "1" };
+  const peer = stack.use(await serveCommand(command, settings));
   return { name, url: urlOf(peer), pids: [peer.process.pid, postgres.primary.processId() ?? 0] };
 }
+
+let databases = 0;
 
 async function newDatabase(postgres: OwnServers, name: string): Promise<string> {
   await using sql = new SQL(postgres.url, { max: 1 });

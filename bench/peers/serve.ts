@@ -12,10 +12,11 @@ export interface Peer {
   readonly hasWork: () => Promise<boolean>;
 }
 
-/** As many as Outgate has for one host in the same run. */
-export const CONCURRENCY = 256;
+/** Jobs at a time. */
+export const CONCURRENCY = Number(process.env["CONCURRENCY"] ?? 256);
 export const RETRIES = 3;
 const TIMEOUT_MS = 30_000;
+const HAS_TIMER = process.env["CALL_TIMER"] !== "0";
 
 /** Serves `POST` to create and `GET` to ask whether all is done, and prints the port. */
 export function servePeer({ add, hasWork }: Peer): void {
@@ -37,7 +38,7 @@ export async function call({ url, body }: Job): Promise<{ readonly code: number;
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify(body),
-    signal: AbortSignal.timeout(TIMEOUT_MS),
+    ...(HAS_TIMER && { signal: AbortSignal.timeout(TIMEOUT_MS) }),
   });
   const text = await answer.text();
   if (!answer.ok) throw new Error(`The target answered ${answer.status}.`);

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,7 +22,6 @@ import (
 )
 
 const (
-	concurrency   = 256
 	maxAttempts   = 3
 	callTimeout   = 30 * time.Second
 	fetchCooldown = 5 * time.Millisecond
@@ -74,6 +74,14 @@ func main() {
 }
 
 func run(ctx context.Context) error {
+	concurrency, err := strconv.Atoi(os.Getenv("CONCURRENCY"))
+	if err != nil {
+		return err
+	}
+	timeout := callTimeout
+	if os.Getenv("CALL_TIMER") == "0" {
+		timeout = 0
+	}
 	config, err := pgxpool.ParseConfig(os.Getenv("DATABASE_URL"))
 	if err != nil {
 		return err
@@ -94,7 +102,7 @@ func run(ctx context.Context) error {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = concurrency, concurrency
 	workers := river.NewWorkers()
-	river.AddWorker(workers, &callWorker{client: &http.Client{Transport: transport, Timeout: callTimeout}})
+	river.AddWorker(workers, &callWorker{client: &http.Client{Transport: transport, Timeout: timeout}})
 	client, err := river.NewClient(driver, &river.Config{
 		FetchCooldown: fetchCooldown,
 		Logger:        slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
