@@ -10,7 +10,7 @@ import {
 import type { ConnectionEnd, OAuthArtifact, OAuthKind, OAuthStore } from "../../src/core/oauth-store.ts";
 import type { StoreContext } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
-import { oauthLock } from "../sql/locks.ts";
+import { oauthLock, teamLock } from "../sql/locks.ts";
 import { read } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
 import { command, countRows, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
@@ -25,6 +25,7 @@ export const put = command(
     if (grantId !== null && grantId !== id && !(await hasRow(tx, oauthArtifacts, eq(oauthArtifacts.id, grantId)))) {
       return false;
     }
+    if (kind === "Grant" && !(await mayConnect(tx, artifact))) return false;
     const isOther = and(hasValues(oauthArtifacts, { accountId: "", kind: "Client" }), ne(oauthArtifacts.id, id));
     if (kind === "Client" && (await countRows(tx, oauthArtifacts, isOther)) >= OAUTH_CLIENTS_MAX) return false;
     await tx.db
@@ -34,8 +35,21 @@ export const put = command(
     await makeRoom(tx, artifact);
     return true;
   },
-  ({ kind, accountId, grantId }) => [oauthLock(grantId ?? (accountId === "" ? kind : accountId))],
+  ({ kind, accountId, grantId }) => [
+    oauthLock(grantId ?? (accountId === "" ? kind : accountId)),
+    ...(kind === "Grant" ? [teamLock(accountId)] : []),
+  ],
 );
+
+/** Whether whoever made the key of a new connection still owns the account: `revokeConnections` has not seen the connection. */
+async function mayConnect(tx: Tx, { accountId, keyId }: OAuthArtifact): Promise<boolean> {
+  const { apiKeys, members } = tx.tables;
+  const isKey = and(hasValues(apiKeys, { id: keyId ?? "", accountId }), isNull(apiKeys.revokedAt));
+  const [key] = await tx.db.select({ personId: apiKeys.createdById }).from(apiKeys).where(isKey);
+  if (key === undefined) return false;
+  const { personId } = key;
+  return personId === null || (await hasRow(tx, members, hasValues(members, { accountId, personId, role: "owner" })));
+}
 
 /** What is counted for an account, or for all. Clients are refused instead. */
 const KEPT_MAX: Readonly<Partial<Record<OAuthKind, number>>> = {

@@ -1,6 +1,7 @@
 import Provider, { type Adapter, errors, type Payload } from "oidc-provider";
 import type { AccountStore } from "../core/account-store.ts";
 import { auditOfSystem } from "../core/audit.ts";
+import { DomainError } from "../core/domain-error.ts";
 import {
   OAUTH_ACCESS_TOKEN_MS_MAX,
   OAUTH_ASSERTION_MS_MAX,
@@ -209,6 +210,7 @@ function adapterOf(deps: ProviderDeps, name: string): Adapter {
       if (isStored && kind === "Grant") await keepClient(payload["clientId"], exp);
       if (isStored) return;
       if (kind === "Client") throw new errors.TemporarilyUnavailable("too many clients have registered here");
+      if (kind === "Grant") throw new DomainError("forbidden", "You may not connect clients to this account any more.");
       throw new errors.InvalidGrant("the connection has ended");
     },
     async find(raw) {

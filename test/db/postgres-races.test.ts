@@ -17,6 +17,7 @@ import {
   anAction,
   anAccount,
   anApiKey,
+  anArtifact,
   anAuditEntry,
   aGrant,
   anInvitation,
@@ -334,6 +335,24 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
       expect(done.toSorted()).toEqual(["done", "last_owner"]);
       const left = await db.one.team.members(accountId, 9);
       expect(left.filter(({ role }) => role === "owner")).toHaveLength(1);
+    }
+  });
+
+  test("keep no connection of whoever stops to own its account on the other", async () => {
+    await using db = await openTwo();
+    const owner = aSignUp();
+    await db.one.people.signUp(owner);
+    const accountId = owner.account.id;
+    for (let round = 0; round < 20; round += 1) {
+      const { person } = await joined(db.one, { accountId, role: "owner" });
+      const key = anApiKey({ role: "agent", accountId, createdById: person.id });
+      await db.one.accounts.addKey(key);
+      const [isConnected] = await Promise.all([
+        db.one.oauth.put(anArtifact({ keyId: key.id, accountId })),
+        db.other.team.changeRole(accountId, person.id, "reader", anAuditEntry({ accountId })),
+      ]);
+      const found = await db.one.accounts.findKey(accountId, key.id);
+      expect(isConnected && found?.revokedAt === null).toBe(false);
     }
   });
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import type { OAuthArtifact } from "../../src/core/oauth-store.ts";
 import { OAUTH_REGISTRATIONS_PER_CLIENT_MAX, SHARED_FRESH_MS } from "../../src/core/limits.ts";
 import {
   askMcp,
@@ -247,6 +248,26 @@ describe("consent", () => {
     await rig.teamService.remove(rig.engine.owner, personId);
     const answer = await browser.press(open);
     expect([answer.status, answer.headers.get("location")?.startsWith("/login?")]).toEqual([303, true]);
+  });
+});
+
+describe("a person who stops to own the account while they consent", () => {
+  test("connects nothing", async () => {
+    await using rig = await openRig();
+    const { personId, cookie } = await rig.join("owner");
+    const { oauth } = rig.engine.store;
+    const real = { ...oauth };
+    // The key is there, and the connection is not yet.
+    Object.assign(oauth, {
+      async put(artifact: OAuthArtifact) {
+        if (artifact.kind === "Grant") await rig.teamService.changeRole(rig.engine.owner, personId, "reader");
+        return real.put(artifact);
+      },
+    });
+    const browser = rig.browser(cookie);
+    const answer = await browser.press(await browser.open(authorizeUrl(rig, newProof().challenge)));
+    expect([answer.status, (await answer.text()).includes("may not connect clients")]).toEqual([403, true]);
+    expect((await rig.connectedKeys()).map(({ revokedAt }) => revokedAt === null)).toEqual([false]);
   });
 });
 

@@ -174,5 +174,24 @@ export function testOAuth(open: OpenTestStore): void {
         [false, false],
       ]);
     });
+
+    test("of a new connection are stored only while its maker owns the account and its key is not revoked", async () => {
+      await using db = await open();
+      const signUp = aSignUp();
+      await db.store.people.signUp(signUp);
+      const accountId = signUp.account.id;
+      const { person } = await joined(db.store, { accountId, role: "owner" });
+      const connect = async (change: (keyId: string) => Promise<unknown>) => {
+        const key = anApiKey({ role: "agent", accountId, createdById: person.id });
+        await db.store.accounts.addKey(key);
+        await change(key.id);
+        return db.store.oauth.put(anArtifact({ keyId: key.id, accountId }));
+      };
+      expect(await connect(() => Promise.resolve())).toBe(true);
+      expect(await connect((keyId) => db.store.accounts.revokeKey(accountId, keyId, later(1)))).toBe(false);
+      const audit = anAuditEntry({ accountId });
+      expect(await connect(() => db.store.team.changeRole(accountId, person.id, "approver", audit))).toBe(false);
+      expect(await connect(() => db.store.team.remove(accountId, person.id, audit))).toBe(false);
+    });
   });
 }
