@@ -139,17 +139,25 @@ export function createClientDocuments({
   const known = new Map<string, Known>();
   const reading = new Map<string, Promise<ClientMetadata>>();
 
+  /** In place of the oldest failure, if there is one: whoever causes many pushes no client out. */
   const keep = (id: string, one: Known): void => {
     known.delete(id);
-    for (const oldest of known.keys()) {
-      if (known.size < OAUTH_DOCUMENTS_KEPT_MAX) break;
+    if (known.size >= OAUTH_DOCUMENTS_KEPT_MAX) {
+      const all = [...known];
+      const [oldest] = all.find(([, { client }]) => client instanceof UnusableDocument) ?? all[0] ?? [id];
       known.delete(oldest);
     }
     known.set(id, one);
   };
 
+  /** What goes on while it can't be read again. */
+  const keptOf = (id: string): (Known & { readonly client: ClientMetadata }) | null => {
+    const found = known.get(id);
+    if (found === undefined || found.client instanceof UnusableDocument) return null;
+    return clock.monotonicMs() - found.readAtMs < OAUTH_DOCUMENT_KEPT_MS ? { ...found, client: found.client } : null;
+  };
+
   const read = async (id: string): Promise<ClientMetadata> => {
-    const before = known.get(id);
     const client = await fetchDocument(sender, id).catch((error: unknown) => {
       if (error instanceof UnusableDocument) return error;
       throw error;
@@ -160,9 +168,8 @@ export function createClientDocuments({
       return client;
     }
     const untilMs = readAtMs + OAUTH_FAILED_DOCUMENT_MS;
-    const isKept =
-      client instanceof DocumentAway && before !== undefined && readAtMs - before.readAtMs < OAUTH_DOCUMENT_KEPT_MS;
-    if (isKept && !(before.client instanceof UnusableDocument)) {
+    const before = client instanceof DocumentAway ? keptOf(id) : null;
+    if (before !== null) {
       keep(id, { ...before, untilMs });
       return before.client;
     }
@@ -170,16 +177,22 @@ export function createClientDocuments({
     throw client;
   };
 
-  /** Throws `UnusableDocument`. */
-  return async (id: string): Promise<ClientMetadata> => {
+  /** `mayRead`: whether whoever asks may have it read; to others it is known only if it was read before. Throws `UnusableDocument`. */
+  return async (id: string, mayRead: boolean): Promise<ClientMetadata> => {
     const found = known.get(id);
     if (found !== undefined && clock.monotonicMs() < found.untilMs) {
       if (found.client instanceof UnusableDocument) throw found.client;
       return found.client;
     }
+    const kept = keptOf(id);
+    if (!mayRead) {
+      if (kept !== null) return kept.client;
+      throw new UnusableDocument("The client and its code or token are not known here. Connect again.");
+    }
     const open = reading.get(id);
     if (open !== undefined) return open;
     if (reading.size >= OAUTH_DOCUMENTS_AT_ONCE_MAX) {
+      if (kept !== null) return kept.client;
       throw new UnusableDocument(
         "Too many documents of clients are being read at the moment. Try again in a few seconds.",
       );

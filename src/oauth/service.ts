@@ -60,6 +60,8 @@ export type OAuthService = ReturnType<typeof createOAuth>;
 export function createOAuth(deps: OAuthDeps) {
   const { store, secrets, clock, baseUrl, registration, keyService } = deps;
   const by = new AsyncLocalStorage<AuthorizedBy>();
+  /** Set for requests that show no code or token of ours: strangers have no documents read, of addresses that they name. */
+  const strangers = new AsyncLocalStorage<true>();
   const readDocument = createClientDocuments(deps);
   let making: Promise<Provider> | null = null;
 
@@ -69,12 +71,21 @@ export function createOAuth(deps: OAuthDeps) {
       const { createProvider } = await import("./provider.ts");
       return createProvider({
         ...deps,
-        readDocument,
+        readDocument: (id) => readDocument(id, strangers.getStore() === undefined),
         authorizedBy: () => by.getStore(),
       });
     }));
   const answer = async (request: Omit<BridgedRequest, "origin">): Promise<BridgedResponse> =>
     answerBy((await provider()).callback(), { ...request, origin: baseUrl });
+
+  /** Whether a request shows a code or token that was given out here. */
+  const isGivenOut = async (fields: URLSearchParams): Promise<boolean> => {
+    for (const [name, kind] of SHOWN) {
+      const secret = fields.get(name);
+      if (secret !== null && (await store.find(artifactId(secrets, kind, secret))) !== null) return true;
+    }
+    return false;
+  };
 
   const interactionOf = async (headers: Headers, uid: string) => {
     const made = await provider();
@@ -187,8 +198,16 @@ export function createOAuth(deps: OAuthDeps) {
     },
 
     /** Answers the endpoints of clients: token, revocation, registration. */
-    answerClient: (path: string, headers: Readonly<Record<string, string>>, body: string): Promise<BridgedResponse> =>
-      answer({ method: "POST", target: path, headers, body }),
+    async answerClient(
+      path: string,
+      headers: Readonly<Record<string, string>>,
+      body: string,
+    ): Promise<BridgedResponse> {
+      const post = () => answer({ method: "POST", target: path, headers, body });
+      return path === REGISTER_PATH || (await isGivenOut(new URLSearchParams(body)))
+        ? post()
+        : strangers.run(true, post);
+    },
 
     /** The ids of the keys that are connections of the account. */
     async connectedKeys(caller: Caller): Promise<ReadonlySet<string>> {
@@ -198,6 +217,14 @@ export function createOAuth(deps: OAuthDeps) {
     },
   };
 }
+
+/** Where requests for tokens, and to revoke one, show what they have. */
+const SHOWN = [
+  ["code", "AuthorizationCode"],
+  ["refresh_token", "RefreshToken"],
+  ["token", "AccessToken"],
+  ["token", "RefreshToken"],
+] as const;
 
 type PrepareKey = (keyId: string) => Promise<void>;
 

@@ -11,6 +11,7 @@ import {
   newCode,
   newProof,
   openRig,
+  postForm,
   REDIRECT,
   refresh,
   register,
@@ -68,6 +69,32 @@ describe("a code", () => {
     ];
     const refusals = new Set(["invalid_grant", "invalid_target"]);
     for (const { status, json } of tries) expect([status, refusals.has(json.error ?? "")]).toEqual([400, true]);
+  });
+});
+
+describe("a request of a stranger", () => {
+  test("has no document read, and leaves those of clients alone", async () => {
+    await using rig = await openRig();
+    const { tokens } = await connect(rig);
+    const read = [...rig.read];
+    const strange = { client_id: "https://victim.example/path", code: "x", code_verifier: newProof().verifier };
+    for (const [path, fields] of [
+      ["/oauth/token", { grant_type: "authorization_code", redirect_uri: REDIRECT, ...strange }],
+      ["/oauth/token", { grant_type: "refresh_token", refresh_token: "x", ...strange }],
+      ["/oauth/token", { grant_type: "client_credentials", ...strange }],
+      ["/oauth/revoke", { token: "x", ...strange }],
+    ] as const) {
+      const { status, json } = await postForm(rig, path, fields);
+      expect({ path, isRefused: status >= 400, error: json.error !== undefined }).toEqual({
+        path,
+        isRefused: true,
+        error: true,
+      });
+    }
+    expect(rig.read).toEqual(read);
+    // A client that is known is told what it was told before.
+    expect((await refresh(rig, "x")).json.error).toBe("invalid_grant");
+    expect((await refresh(rig, tokens.refresh_token)).status).toBe(200);
   });
 });
 

@@ -5,6 +5,7 @@ import {
   OAUTH_DOCUMENT_FRESH_MS,
   OAUTH_DOCUMENT_KEPT_MS,
   OAUTH_DOCUMENTS_AT_ONCE_MAX,
+  OAUTH_DOCUMENTS_KEPT_MAX,
   OAUTH_FAILED_DOCUMENT_MS,
 } from "../../src/core/limits.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
@@ -148,10 +149,11 @@ describe("the metadata document of a client", () => {
     const clock = new FakeClock();
     let outcome: Outcome = answered(JSON.stringify(DOCUMENT));
     let calls = 0;
-    const read = createClientDocuments({
+    const documents = createClientDocuments({
       clock,
       sender: { send: () => ((calls += 1), Promise.resolve(outcome)) },
     });
+    const read = (id: string) => documents(id, true);
     await Promise.all([read(CLIENT_ID), read(CLIENT_ID), read(CLIENT_ID)]);
     expect(calls).toBe(1);
     outcome = answered("", { code: 503 });
@@ -174,10 +176,33 @@ describe("the metadata document of a client", () => {
 
   test("is read with few others at a time", async () => {
     const never = new Promise<Outcome>(() => {});
-    const read = createClientDocuments({ clock: new FakeClock(), sender: { send: () => never } });
+    const documents = createClientDocuments({ clock: new FakeClock(), sender: { send: () => never } });
+    const read = (id: string) => documents(id, true);
     const open = Array.from({ length: OAUTH_DOCUMENTS_AT_ONCE_MAX }, (_, n) => read(`https://c${n}.example/c.json`));
     expect(open).toHaveLength(OAUTH_DOCUMENTS_AT_ONCE_MAX);
     expect(await problemOfRead(read)).toContain("Too many documents");
+  });
+
+  test("goes on while others keep all from being read, or are found unusable in any number", async () => {
+    const clock = new FakeClock();
+    const never = new Promise<Outcome>(() => {});
+    const read = createClientDocuments({
+      clock,
+      sender: {
+        send({ url }) {
+          if (url.includes("slow")) return never;
+          return Promise.resolve(answered(url === CLIENT_ID ? JSON.stringify(DOCUMENT) : "{}"));
+        },
+      },
+    });
+    expect((await read(CLIENT_ID, true)).client_name).toBe("Helpful Client");
+    for (let n = 0; n <= OAUTH_DOCUMENTS_KEPT_MAX; n += 1) {
+      await read(`https://bad.example/${n}`, true).catch(() => {});
+    }
+    clock.advance(OAUTH_DOCUMENT_FRESH_MS);
+    const open = Array.from({ length: OAUTH_DOCUMENTS_AT_ONCE_MAX }, (_, n) => read(`https://slow.example/${n}`, true));
+    expect(open).toHaveLength(OAUTH_DOCUMENTS_AT_ONCE_MAX);
+    expect((await read(CLIENT_ID, true)).client_name).toBe("Helpful Client");
   });
 });
 
