@@ -28,3 +28,8 @@ export function artifactId(secrets: Pick<Secrets, "hash">, kind: OAuthKind, id: 
 
 /** How a client proves at the token endpoint who it is. */
 export const AUTH_METHODS = ["none", "private_key_jwt", "client_secret_basic", "client_secret_post"] as const;
+
+/** The host of an address, and of an app's its scheme: there anybody can write any name for a host. */
+export function shownHost({ protocol, host }: Pick<URL, "protocol" | "host">): string {
+  return /^https?:$/.test(protocol) ? host : protocol;
+}

@@ -16,6 +16,7 @@ import {
   REVOKE_PATH,
   SCOPE,
   SESSION_COOKIE,
+  shownHost,
   subjectOf,
   TOKEN_PATH,
 } from "./names.ts";
@@ -262,8 +263,7 @@ function authorizationQuery(search: string): URLSearchParams {
 /** The host that vouches for the name of a client; of one that registered itself, where its answers go. */
 function hostOf(clientId: string, redirectUri: string): string {
   const url = URL.parse(isDocumentAddress(clientId) ? clientId : redirectUri);
-  if (url === null) return "";
-  return url.host === "" ? url.protocol : url.host;
+  return url === null ? "" : shownHost(url);
 }
 
 /** The library says at its start that it was made for another runtime, which our tests cover. */

@@ -5,9 +5,9 @@ import { DAY_MS, NAME_CHARS_MAX, OAUTH_CONNECTION_DAYS } from "../core/limits.ts
 import { mayDo } from "../core/roles.ts";
 import { createRoutes } from "../http/operation.ts";
 import type { RequestContext } from "../http/request.ts";
-import { page, policyWithForm, seeOther } from "../http/response.ts";
+import { page, pageHeaders, policyWithForm, seeOther } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
-import { AUTHORIZE_PATH, CONSENT_PATH, SESSION_COOKIE } from "../oauth/names.ts";
+import { AUTHORIZE_PATH, CONSENT_PATH, SESSION_COOKIE, shownHost } from "../oauth/names.ts";
 import type { ConsentRequest } from "../oauth/service.ts";
 import { Button, CONFIRM_PASSWORD_FIELD, PostForm } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
@@ -182,9 +182,14 @@ export function connectPages({
   );
 
   routes
-    .get(AUTHORIZE_PATH, async ({ context, person }) =>
-      onward(await oauth.authorize(person.caller, context.search, context.request.headers)),
-    )
+    .get(AUTHORIZE_PATH, async ({ context, person }) => {
+      if (isHead(context)) return nothingYet();
+      const answer = await oauth.authorize(person.caller, context.search, context.request.headers);
+      const location = answer.headers.get("location") ?? "";
+      // Anybody can publish a document with an address of theirs: a link to us must not lead there by itself.
+      if (!URL.canParse(location)) return onward(answer);
+      return page("own", refusedPage(person, new URL(location)), { status: HTTP_STATUS.invalid_request });
+    })
     .get(`${CONSENT_PATH}/:uid`, async ({ context, person, params: { uid } }) => {
       const { html, headers } = await consent(context, person, uid);
       return page("own", html, { headers });
@@ -200,9 +205,38 @@ export function connectPages({
   // Nobody has to be logged in any more: the cookie of the request says who began it.
   const resume = createRoutes().get(`${AUTHORIZE_PATH}/:uid`, async ({ context, params: { uid } }) => {
     context.page = "own";
+    if (isHead(context)) return nothingYet();
     return onward(await oauth.resume(uid, context.request.headers));
   });
   return [routes, resume];
+}
+
+/** A HEAD neither begins nor ends a log-in. */
+function isHead({ request }: RequestContext): boolean {
+  return request.method === "HEAD";
+}
+
+function nothingYet(): Response {
+  return new Response(null, { headers: pageHeaders("own") });
+}
+
+/** What is wrong with a client's request, which the client itself is told if the person goes there. */
+function refusedPage(user: Person, back: URL): string {
+  const told = new URLSearchParams(back.hash === "" ? back.search : back.hash.slice(1));
+  return render(
+    <Layout title="Connect a client" user={user}>
+      <h1>Connect a client</h1>
+      <Notice tone="wait">{problemText(told.get("error_description"))}</Notice>
+      <p>
+        Nothing was connected.{" "}
+        {sentence`${(
+          <a href={back.href} rel="noreferrer">
+            Go back to the client
+          </a>
+        )}, at ${<UntrustedText text={shownHost(back)} />}.`}
+      </p>
+    </Layout>,
+  );
 }
 
 /** The page that asked for the password leads to our own pages alone, by forms, but not by itself. */
@@ -233,5 +267,9 @@ function problemIn(body: string): string {
     typeof problem === "object" && problem !== null && "error_description" in problem
       ? problem.error_description
       : null;
-  return `The client's request to connect can't be answered${typeof text === "string" ? `: ${text.replace(/\.?$/, ".")}` : "."} Go back to the client and connect again.`;
+  return `${problemText(typeof text === "string" ? text : null)} Go back to the client and connect again.`;
+}
+
+function problemText(text: string | null): string {
+  return `The client's request to connect can't be answered${text === null ? "." : `: ${text.replace(/\.?$/, ".")}`}`;
 }

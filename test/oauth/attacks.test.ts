@@ -18,20 +18,19 @@ import {
   type Rig,
 } from "./rig.ts";
 
-/** What the client is told at its address; null: it is told nothing, and no redirect leads anywhere but to us. */
+/** What the client is told at its address if the person goes there; null: nothing. Nobody is led anywhere but to us. */
 async function toldClient(rig: Rig, changes: Readonly<Record<string, string>>): Promise<string | null> {
-  const { began } = await rig.browser().open(authorizeUrl(rig, newProof().challenge, changes));
+  const { began, html } = await rig.browser().open(authorizeUrl(rig, newProof().challenge, changes));
   const location = began.headers.get("location");
-  if (began.status === 303 && location !== null && new URL(location, rig.url).origin !== rig.url) {
-    const back = new URL(location);
-    expect(back.origin + back.pathname).toBe(REDIRECT);
-    // Where the client asked for a token, the library answers as such clients expect it.
-    const told = new URLSearchParams(back.hash === "" ? back.search : back.hash.slice(1));
-    expect(told.get("iss")).toBe(rig.url);
-    return told.get("error");
-  }
   expect({ changes, status: began.status, location }).toEqual({ changes, status: 400, location: null });
-  return null;
+  const link = /<a href="([^"]*)"[^>]*>Go back to the client</.exec(html)?.[1];
+  if (link === undefined) return null;
+  const back = new URL(link.replaceAll("&amp;", "&"));
+  expect(back.origin + back.pathname).toBe(REDIRECT);
+  // Where the client asked for a token, the library answers as such clients expect it.
+  const told = new URLSearchParams(back.hash === "" ? back.search : back.hash.slice(1));
+  expect(told.get("iss")).toBe(rig.url);
+  return told.get("error");
 }
 
 describe("a code", () => {
@@ -192,6 +191,29 @@ describe("a request to connect", () => {
       .open(authorizeUrl(rig, newProof().challenge, { redirect_uri: "http://127.0.0.1:5000/callback" }));
     expect(local.answer.status).toBe(200);
     expect(local.answer.headers.get("content-security-policy")).toContain("form-action 'self' http://127.0.0.1:5000;");
+  });
+
+  test("leads nobody to the address of whoever wrote it unless they go there", async () => {
+    await using rig = await openRig();
+    const evil = "https://evil.example/client.json";
+    const redirect = "https://evil.example/log-in";
+    rig.documents.set(evil, { ...DOCUMENT, client_id: evil, redirect_uris: [redirect] });
+    const changes = { client_id: evil, redirect_uri: redirect, prompt: "none" };
+    const { began, html } = await rig.browser().open(authorizeUrl(rig, newProof().challenge, changes));
+    expect([began.status, began.headers.get("location")]).toEqual([400, null]);
+    expect(html).toMatch(/Go back to the client<\/a>, at <[^>]*>evil\.example</);
+  });
+
+  test("is neither begun nor answered by HEAD", async () => {
+    await using rig = await openRig();
+    const browser = rig.browser();
+    const address = authorizeUrl(rig, newProof().challenge);
+    const seen = await browser.ask(address, { method: "HEAD" });
+    expect([seen.status, seen.headers.get("location"), seen.headers.getSetCookie()]).toEqual([200, null, []]);
+    const pressed = await browser.press(await browser.open(address));
+    const ahead = await browser.ask(pressed.headers.get("location") ?? "", { method: "HEAD" });
+    expect([ahead.status, ahead.headers.get("location")]).toEqual([200, null]);
+    expect((await browser.follow(pressed)).searchParams.get("code")).not.toBeNull();
   });
 
   test("of an unknown client leads nowhere", async () => {
@@ -445,6 +467,16 @@ describe("a client that registers itself", () => {
     // It stays as long as it is connected; one that nobody connects is swept.
     await rig.engine.store.oauth.prune(new Date(Date.now() + 3 * 86_400_000));
     expect((await refresh(rig, given.json.refresh_token, { client_id: client.client_id })).status).toBe(200);
+  });
+
+  test("is known by the scheme of an app, not by what that calls a host", async () => {
+    await using rig = await openRig({ env: { OAUTH_REGISTRATION: "on" } });
+    const redirect_uri = "com.evil.app://claude.ai/callback";
+    const asked = { client_name: "Claude", redirect_uris: [redirect_uri], token_endpoint_auth_method: "none" };
+    const { client_id } = (await (await register(rig, asked)).json()) as { client_id: string };
+    const { html } = await rig.browser().open(authorizeUrl(rig, newProof().challenge, { client_id, redirect_uri }));
+    expect(html).toMatch(/<b><[^>]*>com\.evil\.app:</);
+    expect(html).not.toMatch(/<b><[^>]*>claude\.ai</);
   });
 
   test("may name no address that could be somebody else's, and is refused beyond a few a minute", async () => {
