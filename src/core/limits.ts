@@ -896,6 +896,8 @@ export const CREDENTIAL_KEYS_MAX = 500;
 /** A shorter secret would be found in any answer. */
 export const CREDENTIAL_SECRET_CHARS_MIN = 8;
 export const CREDENTIAL_SECRET_CHARS_MAX = 4_096;
+/** An answer is searched for a credential in turns: so many escapes, or the like, are read in a few milliseconds. */
+export const ECHO_PARTS_PER_TURN = 8_192;
 /** Of the answer to a try of a credential, what is shown. */
 export const CREDENTIAL_TEST_BODY_CHARS_MAX = 4_096;
 /** Of a secret that is long enough, people see its last four. */

@@ -1,5 +1,11 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { ECHO_PARTS_PER_TURN } from "../core/limits.ts";
+
 /** In place of what an answer has of a secret. It is a mask like any other, so that nothing masks it again. */
 export const ECHO_MASK = "••••";
+
+/** One at a time: what is read of a text meanwhile takes many times its memory. */
+let longMasking = Promise.resolve();
 
 /** What an answer may not show, found in every form in which targets write back what they were sent. */
 export class Echo {
@@ -22,15 +28,59 @@ export class Echo {
    * could guess the secret letter by letter.
    */
   mask(text: string, isCut = false): string {
+    const masking = this.#masking(text, isCut);
+    for (;;) {
+      const { done, value } = masking.next();
+      if (done === true) return value;
+    }
+  }
+
+  /**
+   * A body as text without it; null: it can't be told whether it has it, so that it is withheld. Targets compress what they
+   * send back, or write it in another encoding, in which no search finds it. Others get their turn meanwhile: a target may send what
+   * takes long.
+   */
+  async maskBody(bytes: Uint8Array, isCut: boolean, headers: Pick<Headers, "get" | "has">): Promise<string | null> {
+    const text = isPlain(headers) ? plainText(bytes, isCut) : null;
+    if (text === null) return null;
+    const masking = this.#masking(text, isCut);
+    const own = Promise.withResolvers<void>();
+    let before: Promise<void> | null = null;
+    try {
+      for (let parts = 0; ;) {
+        const { done, value } = masking.next();
+        if (done === true) return value;
+        parts += value;
+        if (parts < ECHO_PARTS_PER_TURN) continue;
+        parts = 0;
+        if (before === null) {
+          before = longMasking;
+          longMasking = own.promise;
+          await before;
+        }
+        await nextTurn();
+      }
+    } finally {
+      own.resolve();
+    }
+  }
+
+  *#masking(text: string, isCut: boolean): Steps<string> {
     const ranges: Range[] = [];
     let shownTo = text.length;
     for (const view of viewsOf(text)) {
+      if (typeof view === "number") {
+        yield view;
+        continue;
+      }
       if (isCut) shownTo = Math.min(shownTo, startOf(view, this.#startIn(view.text)));
       const searched = lowerCase(view.text);
       for (const needle of this.#needles) {
+        const before = ranges.length;
         for (let at = searched.indexOf(needle.text); at !== -1; at = searched.indexOf(needle.text, at + 1)) {
           ranges.push(rangeIn(view, at, at + needle.text.length, needle));
         }
+        yield ranges.length - before + searched.length / CHARS_PER_PART;
       }
     }
     const found = merged(ranges);
@@ -38,20 +88,17 @@ export class Echo {
     return masked(text, shownTo < text.length ? merged([...found, [shownTo, text.length]]) : found);
   }
 
-  /**
-   * A body as text without it; null: it can't be told whether it has it, so that it is withheld. Targets compress what they
-   * send back, or write it in another encoding, in which no search finds it.
-   */
-  maskBody(bytes: Uint8Array, isCut: boolean, headers: Pick<Headers, "get" | "has">): string | null {
-    const text = isPlain(headers) ? plainText(bytes, isCut) : null;
-    return text === null ? null : this.mask(text, isCut);
-  }
-
   /** Where the beginning of a needle may start that goes on behind the end, or behind half an escape or the end of a line there. */
   #startIn(text: string): number {
     return Math.max(0, text.trimEnd().length - this.#startChars - ESCAPE_CHARS_MAX);
   }
 }
+
+/** What is done in steps yields the work of each, in parts of a text that are read. */
+type Steps<Result> = Generator<number, Result, undefined>;
+
+/** So many characters are searched in the time that one part takes. */
+const CHARS_PER_PART = 256;
 
 type Range = readonly [start: number, end: number];
 
@@ -136,24 +183,25 @@ interface Replaced {
 
 /**
  * The text as it is, with its escapes read once, twice and three times, and each of these in the other forms in which targets
- * write bytes, with the escapes in them read as well.
+ * write bytes, with the escapes in them read as well. Numbers between them: see `Steps`.
  */
-function* viewsOf(text: string): Iterable<View> {
+function* viewsOf(text: string): Iterable<View | number> {
   for (const view of unescaped({ text, source: null })) {
     yield view;
+    if (typeof view === "number") continue;
     for (const form of FORMS) {
-      const read = replacedIn(view, form);
+      const read = yield* replacedIn(view, form);
       if (read !== null) yield* unescaped(read);
     }
   }
 }
 
 /** The view, and with its escapes read once, twice and so on, while there are any. */
-function* unescaped(view: View): Iterable<View> {
+function* unescaped(view: View): Iterable<View | number> {
   let read: View | null = view;
   for (let times = 0; read !== null; times += 1) {
     yield read;
-    read = times === ESCAPED_TIMES_MAX ? null : replacedIn(read, ESCAPES);
+    read = times === ESCAPED_TIMES_MAX ? null : yield* replacedIn(read, ESCAPES);
   }
 }
 
@@ -236,8 +284,10 @@ function baseOf(escape: string): number {
   return /^&#\d/.test(escape) ? 10 : 16;
 }
 
+const PARTS_PER_STEP = 1_024;
+
 /** The view with what a form writes read; null: it has nothing in this form. */
-function replacedIn(view: View, form: Form): View | null {
+function* replacedIn(view: View, form: Form): Steps<View | null> {
   const replaced: Replaced[] = [];
   let text = "";
   let end = 0;
@@ -246,6 +296,7 @@ function replacedIn(view: View, form: Form): View | null {
     replaced.push({ at: text.length, chars: by.length, sourceAt, sourceChars });
     text += by;
     end = sourceAt + sourceChars;
+    if (replaced.length % PARTS_PER_STEP === 0) yield PARTS_PER_STEP;
   }
   return replaced.length === 0 ? null : { text: text + view.text.slice(end), source: { view, replaced } };
 }

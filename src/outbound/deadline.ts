@@ -87,7 +87,7 @@ export interface Route {
 export interface AnswerMask {
   mask(text: string): string;
   /** Null: it can't be told what is in it, so that it is withheld. */
-  maskBody(bytes: Uint8Array, isCut: boolean, headers: Pick<Headers, "get" | "has">): string | null;
+  maskBody(bytes: Uint8Array, isCut: boolean, headers: Pick<Headers, "get" | "has">): Promise<string | null>;
 }
 
 /** The whole request, of which the sender knew only a part, and what its answer may not show. */

@@ -66,14 +66,14 @@ export function responseJson(bytes: Uint8Array, truncated: boolean): string | nu
 }
 
 /** The same without what may not be shown. */
-export function maskedJson(
+export async function maskedJson(
   bytes: Uint8Array,
   truncated: boolean,
   headers: Pick<Headers, "get" | "has">,
   mask: AnswerMask,
-): string | null {
+): Promise<string | null> {
   if (bytes.byteLength === 0) return null;
-  const text = mask.maskBody(bytes, truncated, headers);
+  const text = await mask.maskBody(bytes, truncated, headers);
   return text === null ? JSON.stringify(WITHHELD) : responseJson(Buffer.from(text), truncated);
 }
 

@@ -175,7 +175,7 @@ async function answerOf(response: Response, deadline: Deadline, mask: AnswerMask
   const outcome: Answered = {
     kind: "answered",
     code: status,
-    body: mask === null ? responseJson(bytes, truncated) : maskedJson(bytes, truncated, headers, mask),
+    body: mask === null ? responseJson(bytes, truncated) : await maskedJson(bytes, truncated, headers, mask),
     headers: keptHeaders([...headers].map(([name, value]) => [shown(name), shown(value)])),
     truncated,
     brokenBy: isBroken ? broken : null,
