@@ -14,6 +14,7 @@ import { ActionDetails } from "./action-facts.tsx";
 import { Story } from "./action-story.tsx";
 import { AttemptResponse, Attempts } from "./attempts.tsx";
 import { bodyPath } from "./body-page.tsx";
+import { newCredentialPath } from "./credentials.tsx";
 import { pageBody } from "../ui/body-view.tsx";
 import { CopiedText } from "../ui/controls.tsx";
 import { callText, RevealForm, Risks } from "./decide.tsx";
@@ -192,10 +193,7 @@ function CredentialAdvice({ action, role }: Pick<ActionProps, "action" | "role">
     <div class="part part-request">
       <p class="quiet">
         The agent sent <UntrustedText text={name} /> itself, so it can call this host without Outgate.{" "}
-        <a href={`${SETTINGS_PATHS.credentials}?${new URLSearchParams({ host }).toString()}`}>
-          Store the secret as a credential
-        </a>
-        , and no agent has to hold it.
+        <a href={newCredentialPath(host)}>Store the secret as a credential</a>, and no agent has to hold it.
       </p>
     </div>
   );

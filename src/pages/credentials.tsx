@@ -4,7 +4,7 @@ import { HTTP_METHODS } from "../core/action.ts";
 import { type Credential, CREDENTIAL_KINDS, type CredentialKind, KIND_WORDS } from "../core/credential.ts";
 import { CREDENTIALS_MAX } from "../core/limits.ts";
 import { CredentialParams } from "../credentials/routes.ts";
-import { ChangeCredential, CreateCredential, warningsOf } from "../credentials/schemas.ts";
+import { boundsFrom, ChangeCredential, CreateCredential, warningsOf } from "../credentials/schemas.ts";
 import { headersOf } from "../credentials/kinds.ts";
 import { page } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
@@ -50,7 +50,14 @@ async function agentKeys({ keyService }: CredentialPageDeps, user: Person): Prom
   return (await keyService.list(user.caller)).filter(({ role }) => role === "agent");
 }
 
-async function credentialsPage(deps: CredentialPageDeps, user: Person, typed: FormState): Promise<string> {
+interface ListPageProps {
+  readonly typed: FormState;
+  /** Whether the form stands open. */
+  readonly isAdding: boolean;
+}
+
+async function credentialsPage(deps: CredentialPageDeps, user: Person, props: ListPageProps): Promise<string> {
+  const { typed, isAdding } = props;
   const { credentialService, clock } = deps;
   const [credentials, keys] = await Promise.all([credentialService.list(user.caller), agentKeys(deps, user)]);
   const now = clock.now();
@@ -83,7 +90,7 @@ async function credentialsPage(deps: CredentialPageDeps, user: Person, typed: Fo
           }
         />
         {credentials.length >= CREDENTIALS_MAX && typed.problem === null ? null : (
-          <AddForm id="add" title="Add a credential" isOpen={credentials.length === 0 || typed.problem !== null}>
+          <AddForm id="add" title="Add a credential" isOpen={credentials.length === 0 || isAdding}>
             <Problem text={problemBeside(typed, ADD_FIELDS)} />
             <AddCredential user={user} typed={typed} keys={keys} />
           </AddForm>
@@ -416,6 +423,17 @@ function changedIn(form: Form): ChangeCredential {
   return CHANGE_FORM.check(own, { ...more, ...hosts, ...(unset.length > 0 && { unset }) });
 }
 
+/** The host that a link names for a new credential, in its normal form; null: it names none. */
+function hostIn(search: string): string | null {
+  const { bounds, issues } = boundsFrom({ hosts: new URLSearchParams(search).getAll("host").slice(0, 1) });
+  return issues.length > 0 ? null : (bounds.hosts?.[0] ?? null);
+}
+
+/** The link to a form for a new credential of a host. */
+export function newCredentialPath(host: string): string {
+  return `${CREDENTIALS_PATH}?${new URLSearchParams({ host }).toString()}#add`;
+}
+
 /** The pages of credentials, with the same service as /v1/credentials. They work without script. */
 export function credentialPages(deps: CredentialPageDeps) {
   const { credentialService, personOf, formOf } = deps;
@@ -425,7 +443,7 @@ export function credentialPages(deps: CredentialPageDeps) {
       await credentialService.add(person.caller, addedIn(form));
       return CREDENTIALS_PATH;
     },
-    ({ person }, typed) => credentialsPage(deps, person, typed),
+    ({ person }, typed) => credentialsPage(deps, person, { typed, isAdding: true }),
   );
   const again = async ({ person, params: { name }, form }: Again, refused: FormState) => {
     // Of the other form there is nothing in this one.
@@ -458,7 +476,11 @@ export function credentialPages(deps: CredentialPageDeps) {
     return CREDENTIALS_PATH;
   });
   return createPersonRoutes(personOf)
-    .get(CREDENTIALS_PATH, async ({ person }) => page("own", await credentialsPage(deps, person, EMPTY_FORM)))
+    .get(CREDENTIALS_PATH, async ({ context, person }) => {
+      const host = hostIn(context.search);
+      const typed = host === null ? EMPTY_FORM : filled({ hosts: host });
+      return page("own", await credentialsPage(deps, person, { typed, isAdding: host !== null }));
+    })
     .post(CREDENTIALS_PATH, add)
     .get(
       `${CREDENTIALS_PATH}/:name`,

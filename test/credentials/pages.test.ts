@@ -120,13 +120,34 @@ test("an action without a credential gets none by being sent again, also where i
   await rig.call("DELETE", `/v1/hosts/${rig.host}`);
 });
 
-test("the page of an action whose agent sent a secret of its own leads to the credentials", async () => {
+test("the page of an action whose agent sent a secret of its own leads to a form with its host", async () => {
   const advice = async (more: object) => {
     const { json } = await rig.ended(await rig.create(more));
-    return textOf(await ann.pageOf(`/actions/${String(json["id"])}`)).includes("Store the secret as a credential");
+    const html = await ann.pageOf(`/actions/${String(json["id"])}`);
+    return /<a href="([^"]+)">Store the secret as a credential/.exec(html)?.[1];
   };
-  expect(await advice({ credential: null, headers: { authorization: "Bearer mine" } })).toBe(true);
-  expect(await advice({})).toBe(false);
+  const path = await advice({ credential: null, headers: { authorization: "Bearer mine" } });
+  expect(path).toBe(`${PATH}?host=${encodeURIComponent(rig.host)}#add`);
+  expect(await ann.pageOf(path ?? "")).toMatch(
+    new RegExp(`id="add" open[^]*<textarea[^>]*name="hosts"[^>]*>${rig.host}`),
+  );
+  expect(await advice({})).toBeUndefined();
+});
+
+test.each([
+  "",
+  "*.com",
+  "a b",
+  "</textarea><b>x",
+  "javascript:alert(1)",
+  "a.example/path",
+  "user@a.example",
+  "\u202ea.example",
+])("a form for what is no host is empty: %p", async (host) => {
+  const html = await ann.pageOf(`${PATH}?host=${encodeURIComponent(host)}`);
+  expect(html).toMatch(/name="hosts"[^>]*><\/textarea>/);
+  expect(html).not.toContain('id="add" open');
+  for (const part of ["javascript", "<b>x", "user@"]) expect(html).not.toContain(part);
 });
 
 test("an action that is edited and sent again keeps its credential", async () => {
