@@ -2,17 +2,19 @@
 import type { KeyView } from "../accounts/schemas.ts";
 import { HTTP_METHODS } from "../core/action.ts";
 import { type Credential, CREDENTIAL_KINDS, type CredentialKind, KIND_WORDS } from "../core/credential.ts";
+import type { ErrorCode } from "../core/domain-error.ts";
 import { CREDENTIALS_MAX } from "../core/limits.ts";
 import { CredentialParams } from "../credentials/routes.ts";
 import { boundsFrom, ChangeCredential, CreateCredential, warningsOf } from "../credentials/schemas.ts";
 import { headersOf } from "../credentials/kinds.ts";
-import { page } from "../http/response.ts";
+import { page, seeOther } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
 import { EmptyState } from "../ui/controls.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Ago, Dot, LinkButton, Name, Notice, Problem, sentence, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import type { Choice, PageUser } from "../ui/text.ts";
+import { type CredentialTry, TRY_FORM, TryCredential } from "./credential-try.tsx";
 import {
   answerForm,
   EMPTY_FORM,
@@ -37,7 +39,10 @@ const ADD_FORM = schemaForm(CreateCredential);
 
 const CHANGE_FORM = schemaForm(ChangeCredential);
 
-type CredentialPageDeps = Pick<PageDeps, "personOf" | "formOf" | "credentialService" | "keyService" | "clock">;
+type CredentialPageDeps = Pick<
+  PageDeps,
+  "personOf" | "formOf" | "credentialService" | "credentialTests" | "keyService" | "clock"
+>;
 
 interface ByName {
   readonly name: string;
@@ -115,9 +120,6 @@ function NameOf({ credential, now }: { readonly credential: Credential; readonly
         {" · added "}
         <Ago at={createdAt} now={now} /> by <ActorName actor={createdBy} />
       </span>
-      {warningsOf(credential).map((text) => (
-        <span class="says says-bad">{text}</span>
-      ))}
       {echoes.length === 0 ? null : (
         <span class="says says-bad">
           Sent back by <UntrustedText text={echoes.join(", ")} />: it was masked in the answers.
@@ -127,7 +129,8 @@ function NameOf({ credential, now }: { readonly credential: Credential; readonly
   );
 }
 
-function Bounds({ of: { hosts, paths, methods } }: { readonly of: Credential }) {
+function Bounds({ of }: { readonly of: Credential }) {
+  const { hosts, paths, methods } = of;
   return (
     <>
       <UntrustedText text={hosts.join(", ")} />
@@ -135,6 +138,9 @@ function Bounds({ of: { hosts, paths, methods } }: { readonly of: Credential }) 
         <UntrustedText text={paths === null ? "Any path" : paths.join(", ")} />
         {methods === null ? "" : ` · ${methods.join(", ")}`}
       </span>
+      {warningsOf(of).map((text) => (
+        <span class="says says-bad">{text}</span>
+      ))}
     </>
   );
 }
@@ -161,6 +167,7 @@ function CredentialActions({ credential, user }: { readonly credential: Credenti
       <RowMenu
         of={name}
         items={[
+          <RowLink href={`${pathOf(name)}#try`} name="Try it" of={name} />,
           <RowAction
             {...row}
             path={`${pathOf(name)}/switch`}
@@ -303,12 +310,18 @@ function BoundFields({ of: { Field }, typed, keys }: FieldsProps & { readonly of
   );
 }
 
-/** One credential: a new secret, and where it may go. */
+interface OnePageProps {
+  readonly name: string;
+  /** What was typed where a change was refused. */
+  readonly typed?: FormState;
+  readonly tried?: CredentialTry;
+}
+
+/** One credential: a try, a new secret, and where it may go. */
 async function credentialPage(
   deps: CredentialPageDeps,
   user: Person,
-  name: string,
-  typed: FormState | null,
+  { name, typed, tried }: OnePageProps,
 ): Promise<string> {
   const [credential, keys] = await Promise.all([deps.credentialService.find(user.caller, name), agentKeys(deps, user)]);
   const state = typed ?? fieldsOf(credential);
@@ -327,6 +340,7 @@ async function credentialPage(
           <Notice tone="wait">{text}</Notice>
         ))}
         <Problem text={problemBeside(state, ["secret", "hosts", "paths", "expires_at"])} />
+        <TryCredential user={user} credential={credential} path={`${pathOf(name)}/test`} tried={tried ?? null} />
         <section class="card" aria-labelledby="replace">
           <h2 id="replace">Replace the secret</h2>
           <p class="quiet">
@@ -436,7 +450,7 @@ export function newCredentialPath(host: string): string {
 
 /** The pages of credentials, with the same service as /v1/credentials. They work without script. */
 export function credentialPages(deps: CredentialPageDeps) {
-  const { credentialService, personOf, formOf } = deps;
+  const { credentialService, credentialTests, personOf, formOf } = deps;
   const add = answerForm(
     formOf,
     async ({ person, form }) => {
@@ -448,7 +462,7 @@ export function credentialPages(deps: CredentialPageDeps) {
   const again = async ({ person, params: { name }, form }: Again, refused: FormState) => {
     // Of the other form there is nothing in this one.
     const kept = form.has("hosts") ? form : fieldsOf(await credentialService.find(person.caller, name)).values;
-    return credentialPage(deps, person, name, { ...refused, values: kept });
+    return credentialPage(deps, person, { name, typed: { ...refused, values: kept } });
   };
   const change = answerForm<ByName>(
     formOf,
@@ -467,6 +481,16 @@ export function credentialPages(deps: CredentialPageDeps) {
     },
     again,
   );
+  const test = answerForm<ByName>(
+    formOf,
+    async ({ person, params: { name }, form }) => {
+      const answer = await credentialTests.test(person.caller, name, TRY_FORM.check(form).url);
+      const tried = { typed: { ...EMPTY_FORM, values: form }, answer };
+      return page("own", await credentialPage(deps, person, { name, tried }));
+    },
+    ({ person, params: { name } }, typed) => credentialPage(deps, person, { name, tried: { typed, answer: null } }),
+    TRY_REFUSED,
+  );
   const switchIt = answerForm<ByName>(formOf, async ({ person, params: { name }, form }) => {
     await credentialService.change(person.caller, name, { enabled: form.get("enabled") === "true" });
     return CREDENTIALS_PATH;
@@ -475,23 +499,33 @@ export function credentialPages(deps: CredentialPageDeps) {
     await unlessGone(credentialService.remove(person.caller, name));
     return CREDENTIALS_PATH;
   });
-  return createPersonRoutes(personOf)
-    .get(CREDENTIALS_PATH, async ({ context, person }) => {
-      const host = hostIn(context.search);
-      const typed = host === null ? EMPTY_FORM : filled({ hosts: host });
-      return page("own", await credentialsPage(deps, person, { typed, isAdding: host !== null }));
-    })
-    .post(CREDENTIALS_PATH, add)
-    .get(
-      `${CREDENTIALS_PATH}/:name`,
-      async ({ person, params }) => page("own", await credentialPage(deps, person, params.name, null)),
-      { params: CredentialParams },
-    )
-    .post(`${CREDENTIALS_PATH}/:name`, change, { params: CredentialParams })
-    .post(`${CREDENTIALS_PATH}/:name/secret`, replace, { params: CredentialParams })
-    .post(`${CREDENTIALS_PATH}/:name/switch`, switchIt, { params: CredentialParams })
-    .post(`${CREDENTIALS_PATH}/:name/remove`, remove, { params: CredentialParams });
+  return (
+    createPersonRoutes(personOf)
+      .get(CREDENTIALS_PATH, async ({ context, person }) => {
+        const host = hostIn(context.search);
+        const typed = host === null ? EMPTY_FORM : filled({ hosts: host });
+        return page("own", await credentialsPage(deps, person, { typed, isAdding: host !== null }));
+      })
+      .post(CREDENTIALS_PATH, add)
+      .get(
+        `${CREDENTIALS_PATH}/:name`,
+        async ({ person, params: { name } }) => page("own", await credentialPage(deps, person, { name })),
+        { params: CredentialParams },
+      )
+      .post(`${CREDENTIALS_PATH}/:name/test`, test, { params: CredentialParams })
+      // Where the address of an answer is loaded again.
+      .get(`${CREDENTIALS_PATH}/:name/test`, ({ params: { name } }) => seeOther("own", `${pathOf(name)}#try`), {
+        params: CredentialParams,
+      })
+      .post(`${CREDENTIALS_PATH}/:name`, change, { params: CredentialParams })
+      .post(`${CREDENTIALS_PATH}/:name/secret`, replace, { params: CredentialParams })
+      .post(`${CREDENTIALS_PATH}/:name/switch`, switchIt, { params: CredentialParams })
+      .post(`${CREDENTIALS_PATH}/:name/remove`, remove, { params: CredentialParams })
+  );
 }
+
+/** What the page says beside the URL: it lies out of bounds, or comes too early. */
+const TRY_REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "forbidden", "rate_limited"]);
 
 interface Again {
   readonly person: Person;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { signedIn } from "../http/signed-in.ts";
-import { type CredentialRig, openCredentials, SECRET } from "./rig.ts";
+import { type CredentialRig, echoes, openCredentials, SECRET } from "./rig.ts";
 
 let rig: CredentialRig;
 
@@ -95,6 +95,36 @@ describe("the page of credentials", () => {
     await rig.add({ name: "wide", hosts: ["api.stripe.com"] });
     expect(textOf(await ann.pageOf(PATH))).toMatch(/Its bounds include Stripe.{1,6}s \/v1\/api_keys/);
   });
+});
+
+test("an owner tries a credential on its page, and sees the answer masked", async () => {
+  await using own = await openCredentials(echoes((authorization) => `<b>you sent</b> ${authorization}`));
+  const owner = await signedIn(own.app);
+  await own.add({ paths: ["/v1"] });
+  const path = `${PATH}/stripe-live`;
+  expect(await owner.pageOf(path)).toContain(`value="https://${own.host}/v1"`);
+  const hidden = await owner.hiddenOf(path);
+  const tried = async (url: string) => {
+    const answer = await owner.send(`${path}/test`, { ...hidden, url });
+    const html = await answer.text();
+    expect(html).not.toContain(SECRET.slice(0, 8));
+    return { status: answer.status, retryAfter: answer.headers.get("retry-after"), html, text: textOf(html) };
+  };
+  const first = await tried(`${own.target.url}v1/charges`);
+  expect([first.status, first.html.includes("<b>you sent")]).toEqual([200, false]);
+  expect(first.text).toContain("Status 200");
+  expect(first.text).toMatch(/&lt;b&gt;you sent&lt;\/b&gt; (Bearer )?••••/);
+  const outside = await tried(`${own.target.url}v2/charges`);
+  expect([outside.status, outside.text]).toEqual([403, expect.stringContaining("may go only to")]);
+  expect(outside.html).toContain(`value="${own.target.url}v2/charges"`);
+  expect((await tried("ftp://a.example")).status).toBe(400);
+  const early = await tried(`${own.target.url}v1/charges`);
+  expect([early.status, early.retryAfter]).toEqual([429, "1"]);
+  expect(own.target.received).toMatchObject([{ method: "GET", path: "/v1/charges" }]);
+  const again = await owner.context(`${path}/test`);
+  expect([again.status, again.headers.get("location")]).toEqual([303, `${path}#try`]);
+  await own.call("PATCH", "/v1/credentials/stripe-live", { methods: ["POST"] });
+  expect(await owner.pageOf(path)).not.toContain("Send GET");
 });
 
 test("whoever decides sees what a call is sent with, on its page and in the inbox", async () => {

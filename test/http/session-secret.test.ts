@@ -45,6 +45,7 @@ const FORMS: readonly (readonly [path: string, fields: Fields])[] = [
   ["/settings/credentials/stripe-live", { hosts: "a.example" }],
   ["/settings/credentials/stripe-live/secret", { secret: "0123456789" }],
   ["/settings/credentials/stripe-live/switch", { enabled: "false" }],
+  ["/settings/credentials/stripe-live/test", { url: "https://a.example/" }],
   ["/settings/credentials/stripe-live/remove", {}],
   ["/settings/pauses", { scope: "account" }],
   [`/settings/pauses/${KNOWN_PAUSE_ID}/resume`, {}],
