@@ -249,7 +249,7 @@ async function credentials({ credentialService }: AgentDeps, call: ToolCall): Pr
   const rows: string[] = [];
   let bytes = TOOL_NOTES_BYTES;
   for (const one of await credentialService.list(caller)) {
-    const { name, kind, hosts, paths, methods, enabled, expires_at } = serializeCredential(one, "agent");
+    const { name, kind, hosts, paths, methods, enabled, expires_at } = serializeCredential(one, null);
     const row = JSON.stringify({ name, kind, hosts, paths, methods, ...(enabled ? {} : { enabled }), expires_at });
     bytes += Buffer.byteLength(row) + 1;
     if (bytes > TOOL_RESULT_BYTES_MAX) break;

@@ -1,6 +1,6 @@
-import { and, desc, eq, gte, isNull, lt, lte, max, min, or } from "drizzle-orm";
+import { and, count, desc, eq, gt, gte, isNull, lt, lte, max, min, or, sql } from "drizzle-orm";
 import type { AuditEntry, AuditStore } from "../../src/core/audit.ts";
-import { AUDIT_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
+import { AUDIT_SCAN_ROWS_MAX, DAY_MS } from "../../src/core/limits.ts";
 import type { StoreContext } from "../sql/context.ts";
 import { read } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
@@ -24,7 +24,7 @@ export const prune = command(async ({ db, tables: { audit } }, { until }: Readon
 
 const LAST_SCANNED = read({ accountId: "text", before: "number" }, ({ db, tables: { audit } }, arg) => {
   const before = and(eq(audit.accountId, arg.accountId), lt(audit.seq, arg.before));
-  const scanned = db.select({ seq: audit.seq }).from(audit).where(before).orderBy(desc(audit.seq));
+  const scanned = db.select({ seq: audit.seq, at: audit.at }).from(audit).where(before).orderBy(desc(audit.seq));
   return scanned.limit(1).offset(AUDIT_SCAN_ROWS_MAX - 1);
 });
 
@@ -52,6 +52,29 @@ const PAGE = read(
       .limit(arg.limit),
 );
 
+const COUNTS = read(
+  {
+    ...({ accountId: "text", from: "number", kinds: "list" } as const),
+    ...({ since: "time", until: "time" } as const),
+  },
+  ({ db, tables: { audit }, isOneOf }, { accountId, from, kinds, since, until }) => {
+    const daysAgo = sql<number>`(${until} - ${audit.at}) / ${sql.raw(String(DAY_MS))}`;
+    return db
+      .select({ subject: audit.subject, daysAgo: daysAgo.as("days_ago"), count: count().as("entries") })
+      .from(audit)
+      .where(
+        and(
+          eq(audit.accountId, accountId),
+          gte(audit.seq, from),
+          gt(audit.at, since),
+          lte(audit.at, until),
+          isOneOf(audit.kind, kinds),
+        ),
+      )
+      .groupBy(audit.subject, sql`days_ago`);
+  },
+);
+
 /** The audit log. Rows are never changed, and only `prune` deletes them. */
 export function createAuditStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): AuditStore {
   return {
@@ -66,6 +89,12 @@ export function createAuditStore({ sql: reader, writer }: Pick<StoreContext, "sq
       const found = await PAGE.all(reader, { ...range, ...filter });
       const rows = found.slice(0, limit);
       return { rows, before: found.length > limit ? (rows.at(-1)?.seq ?? null) : (last?.seq ?? null) };
+    },
+    async count({ accountId, kinds, until, days }) {
+      const last = await LAST_SCANNED.get(reader, { accountId, before: Number.MAX_SAFE_INTEGER });
+      const since = new Date(until.getTime() - days * DAY_MS);
+      const counts = await COUNTS.all(reader, { accountId, kinds, from: last?.seq ?? 0, since, until });
+      return { counts, isWhole: last === null || last.at <= since };
     },
     prune: (until) => writer.run(prune, { until }),
   };

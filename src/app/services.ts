@@ -231,6 +231,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
       credentials: store.credentials,
       known: credentials,
       accounts,
+      audit,
       secrets,
       clock,
       ids,

@@ -17,7 +17,7 @@ export type AuditRequest = Omit<AuditFilter, "accountId" | "limit"> & { readonly
 /** Every use case of the audit log. */
 export type AuditService = ReturnType<typeof createAuditService>;
 
-export function createAuditService(audit: AuditStore, clock: Pick<Clock, "now">) {
+export function createAuditService(audit: Pick<AuditStore, "record" | "page">, clock: Pick<Clock, "now">) {
   return {
     /**
      * Adds an entry for an operation that writes nothing else, such as revealing a secret. Durable when it resolves.

@@ -994,6 +994,8 @@ export type Credential = {
   replaced_at?: string;
   /** When it was last sent. */
   last_used_at?: string | null;
+  /** How often it was sent in the last 7 days, with retries and tries. Counted are the newest 10,000 entries of the audit log. */
+  uses_last_week?: number;
   /** Hosts that have sent the secret back in an answer, in which it was masked. */
   echoed_by?: string[];
   /** What is risky about its bounds. */

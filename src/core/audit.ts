@@ -128,11 +128,33 @@ export interface AuditPage {
   readonly before: number | null;
 }
 
+/** Which entries to count: those of `days` times 24 hours before `until`. */
+export interface AuditSpan {
+  readonly accountId: string;
+  readonly kinds: readonly AuditKind[];
+  readonly until: Date;
+  readonly days: number;
+}
+
+/** How many entries each subject has. */
+export interface AuditCounts {
+  readonly counts: readonly {
+    readonly subject: string;
+    /** 0: in the last 24 hours. */
+    readonly daysAgo: number;
+    readonly count: number;
+  }[];
+  /** Whether all are counted, and not only those among the newest entries of the account. */
+  readonly isWhole: boolean;
+}
+
 /** Stores audit entries. Entries of a change are written in the transaction of that change. */
 export interface AuditStore {
   /** Adds an entry that belongs to no other write. Durable when it resolves. */
   record(entry: AuditEntry): Promise<void>;
   page(filter: AuditFilter): Promise<AuditPage>;
+  /** Reads at most as many entries as a page does. */
+  count(span: AuditSpan): Promise<AuditCounts>;
   /** Deletes some entries of this time or earlier; true: there may be more. */
   prune(until: Date): Promise<boolean>;
 }

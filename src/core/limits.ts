@@ -904,5 +904,9 @@ export const CREDENTIAL_TEST_BODY_CHARS_MAX = 4_096;
 export const CREDENTIAL_HINT_FROM_CHARS = 16;
 /** Characters of what is signed, and of the header's value. */
 export const CREDENTIAL_TEMPLATE_CHARS_MAX = 500;
+/** So long before its end people are told of it. */
+export const CREDENTIAL_ALERT_MS = 7 * DAY_MS;
+/** For which uses are shown. */
+export const CREDENTIAL_USE_DAYS = 7;
 /** Hosts that are noted as having sent a secret back. */
 export const CREDENTIAL_ECHOES_MAX = 20;

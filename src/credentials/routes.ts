@@ -1,5 +1,7 @@
 import Type from "typebox";
 import { CredentialName } from "../api/action-schemas.ts";
+import type { Credential } from "../core/credential.ts";
+import type { Caller } from "../core/roles.ts";
 import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
 import {
@@ -13,6 +15,7 @@ import {
 } from "./schemas.ts";
 import type { CredentialService } from "./service.ts";
 import type { CredentialTestService } from "./try.ts";
+import { NO_USES } from "./uses.ts";
 
 export const CredentialParams = pathParams(Type.Object({ name: CredentialName }), "There is no such credential.");
 
@@ -23,11 +26,15 @@ export interface CredentialRouteDeps {
 
 /** What calls can be made with, of which nobody reads the secret back. */
 export function credentialRoutes({ credentialService, credentialTests }: CredentialRouteDeps) {
+  const shown = async (caller: Caller, credential: Credential) =>
+    jsonOf(serializeCredential(credential, await credentialService.uses(caller)));
   return createApiRoutes()
     .get(
       "/v1/credentials",
-      async ({ caller }) =>
-        jsonOf({ data: (await credentialService.list(caller)).map((one) => serializeCredential(one, caller.role)) }),
+      async ({ caller }) => {
+        const [all, uses] = await Promise.all([credentialService.list(caller), credentialService.uses(caller)]);
+        return jsonOf({ data: all.map((one) => serializeCredential(one, uses)) });
+      },
       operation({
         operationId: "listCredentials",
         permission: "read",
@@ -40,8 +47,7 @@ export function credentialRoutes({ credentialService, credentialTests }: Credent
     )
     .post(
       "/v1/credentials",
-      async ({ caller, body }) =>
-        jsonOf(serializeCredential(await credentialService.add(caller, body), caller.role), 201),
+      async ({ caller, body }) => jsonOf(serializeCredential(await credentialService.add(caller, body), NO_USES), 201),
       bodyOperation({
         operationId: "createCredential",
         permission: "manage",
@@ -56,8 +62,7 @@ export function credentialRoutes({ credentialService, credentialTests }: Credent
     )
     .get(
       "/v1/credentials/:name",
-      async ({ caller, params }) =>
-        jsonOf(serializeCredential(await credentialService.find(caller, params.name), caller.role)),
+      async ({ caller, params }) => shown(caller, await credentialService.find(caller, params.name)),
       operation({
         operationId: "getCredential",
         permission: "read",
@@ -70,8 +75,7 @@ export function credentialRoutes({ credentialService, credentialTests }: Credent
     )
     .patch(
       "/v1/credentials/:name",
-      async ({ caller, params, body }) =>
-        jsonOf(serializeCredential(await credentialService.change(caller, params.name, body), caller.role)),
+      async ({ caller, params, body }) => shown(caller, await credentialService.change(caller, params.name, body)),
       bodyOperation({
         operationId: "changeCredential",
         permission: "manage",

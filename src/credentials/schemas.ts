@@ -36,11 +36,11 @@ import {
   URL_CHARS_MAX,
 } from "../core/limits.ts";
 import { plainHeaderName } from "../core/method-overrides.ts";
-import type { Role } from "../core/roles.ts";
 import { normalPrefix } from "../core/sent-target.ts";
 import { addressOfHost } from "../core/addresses.ts";
 import { headersOf, secretProblem, SIGNED_PLACES, unknownPlaces, VALUE_PLACES } from "./kinds.ts";
 import { secretGivers } from "./secret-givers.ts";
+import { type CredentialUses, daysOf, sumOf } from "./uses.ts";
 
 const template = (description: string, example: string) =>
   Type.String({ minLength: 1, maxLength: CREDENTIAL_TEMPLATE_CHARS_MAX, description, examples: [example] });
@@ -205,6 +205,13 @@ export const CredentialJson = Type.Object(
     created_by: Type.Optional(plainText("Who added it.", "user:ann@example.com")),
     replaced_at: Type.Optional(dateTime("When its secret was set last.")),
     last_used_at: Type.Optional(nullable(dateTime("When it was last sent."))),
+    uses_last_week: Type.Optional(
+      Type.Integer({
+        description:
+          "How often it was sent in the last 7 days, with retries and tries. Counted are the newest 10,000 entries of the audit log.",
+        examples: [12],
+      }),
+    ),
     echoed_by: Type.Optional(
       Type.Array(plainText("A host.", "api.example.com"), {
         description: "Hosts that have sent the secret back in an answer, in which it was masked.",
@@ -258,8 +265,8 @@ export const CredentialTest = Type.Object(
 
 export type CredentialTest = Static<typeof CredentialTest>;
 
-/** What an owner sees of a credential, or the less that all others do. */
-export function serializeCredential(credential: Credential, role: Role): CredentialJson {
+/** What owners see of a credential. Null: the less that all others do. */
+export function serializeCredential(credential: Credential, uses: CredentialUses | null): CredentialJson {
   const { id, name, settings, hint, hosts, paths, methods } = credential;
   const shown = {
     name,
@@ -271,7 +278,7 @@ export function serializeCredential(credential: Credential, role: Role): Credent
     enabled: credential.enabled,
     expires_at: credential.expiresAt?.toISOString() ?? null,
   };
-  if (role !== "owner") return shown;
+  if (uses === null) return shown;
   return {
     ...shown,
     id,
@@ -284,6 +291,7 @@ export function serializeCredential(credential: Credential, role: Role): Credent
     created_by: credential.createdBy,
     replaced_at: credential.replacedAt.toISOString(),
     last_used_at: credential.lastUsedAt?.toISOString() ?? null,
+    uses_last_week: sumOf(daysOf(uses, id)),
     echoed_by: [...credential.echoes],
     warnings: [...warningsOf(credential)],
   };

@@ -1,4 +1,4 @@
-import { auditOf } from "../core/audit.ts";
+import { type AuditStore, auditOf } from "../core/audit.ts";
 import {
   type Credential,
   type CredentialKind,
@@ -15,11 +15,13 @@ import type { AppContext } from "../runtime/app-context.ts";
 import { type KnownCredentials, mayUse } from "./known.ts";
 import { boundsFrom, type ChangeCredential, type CreateCredential, settingsFrom } from "./schemas.ts";
 import { secretProblem } from "./kinds.ts";
+import { type CredentialUses, usesOf, usesSpan } from "./uses.ts";
 
 interface CredentialServiceDeps extends Pick<AppContext, "clock" | "ids"> {
   readonly credentials: CredentialStore;
   readonly known: Pick<KnownCredentials, "refresh">;
   readonly accounts: Pick<AccountStore, "keys">;
+  readonly audit: Pick<AuditStore, "count">;
   readonly secrets: Pick<Secrets, "seal">;
 }
 
@@ -29,7 +31,8 @@ const TRIES_MAX = 5;
 /** Every use case of credentials: owners write them, nobody reads a secret back. */
 export type CredentialService = ReturnType<typeof createCredentialService>;
 
-export function createCredentialService({ credentials, known, accounts, secrets, clock, ids }: CredentialServiceDeps) {
+export function createCredentialService(deps: CredentialServiceDeps) {
+  const { credentials, known, accounts, audit, secrets, clock, ids } = deps;
   /** What the caller may know, by name. Throws nothing for agents without any. */
   const list = async (caller: Caller): Promise<readonly Credential[]> => {
     authorize(caller, "read");
@@ -81,6 +84,11 @@ export function createCredentialService({ credentials, known, accounts, secrets,
   return {
     list,
     find,
+
+    /** How often each was sent in the last days, for owners; null: for others. */
+    async uses({ role, accountId }: Caller): Promise<CredentialUses | null> {
+      return role === "owner" ? usesOf(await audit.count(usesSpan(accountId, clock.now()))) : null;
+    },
 
     /** Throws `validation_error`, also for a name that is taken and beyond `CREDENTIALS_MAX`. */
     async add(caller: Caller, body: CreateCredential): Promise<Credential> {

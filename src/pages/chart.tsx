@@ -199,6 +199,22 @@ export function Strip({ cells, label }: { readonly cells: readonly StripCell[]; 
   );
 }
 
+/** A bar for each day, without axes. A day with a value shows at least a line. */
+export function DayBars({ days, label }: { readonly days: readonly number[]; readonly label: string }) {
+  const highest = Math.max(...days) || 1;
+  const path = days.map((value, index) => {
+    const height = value === 0 ? 0 : Math.max(1, Math.round((value / highest) * 14));
+    return height === 0 ? "" : `M${index * 5} ${14 - height}h4v${height}h-4z`;
+  });
+  return (
+    <svg class="day-bars" viewBox={`0 0 ${days.length * 5 - 1} 15`} role="img">
+      <title>{label}</title>
+      <path class="day-bars-ground" d={`M0 14.5h${days.length * 5 - 1}`} />
+      <path d={path.join("")} />
+    </svg>
+  );
+}
+
 /** The course of a figure, without axes. */
 export function Sparkline({ values }: { readonly values: readonly number[] }) {
   const highest = Math.max(...values) || 1;

@@ -7,13 +7,16 @@ import { CREDENTIALS_MAX } from "../core/limits.ts";
 import { CredentialParams } from "../credentials/routes.ts";
 import { boundsFrom, ChangeCredential, CreateCredential, warningsOf } from "../credentials/schemas.ts";
 import { headersOf } from "../credentials/kinds.ts";
+import { expiresSoon } from "../credentials/known.ts";
+import { type CredentialUses, daysOf, sumOf } from "../credentials/uses.ts";
 import { page, seeOther } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
 import { EmptyState } from "../ui/controls.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Ago, Dot, LinkButton, Name, Notice, Problem, sentence, UntilTime, UntrustedText } from "../ui/parts.tsx";
-import type { Choice, PageUser } from "../ui/text.ts";
+import { type Choice, number, type PageUser } from "../ui/text.ts";
+import { DayBars } from "./chart.tsx";
 import { type CredentialTry, TRY_FORM, TryCredential } from "./credential-try.tsx";
 import {
   answerForm,
@@ -27,7 +30,7 @@ import {
 } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 import { Checks, chosenIn, keyChoices } from "./rule-form.tsx";
-import { AddForm, List, None, RowAction, RowLink, RowMenu, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
+import { AddForm, List, RowAction, RowLink, RowMenu, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import { ActorName } from "./timeline.tsx";
 
 const CREDENTIALS_PATH = SETTINGS_PATHS.credentials;
@@ -64,7 +67,12 @@ interface ListPageProps {
 async function credentialsPage(deps: CredentialPageDeps, user: Person, props: ListPageProps): Promise<string> {
   const { typed, isAdding } = props;
   const { credentialService, clock } = deps;
-  const [credentials, keys] = await Promise.all([credentialService.list(user.caller), agentKeys(deps, user)]);
+  const { caller } = user;
+  const [credentials, keys, uses] = await Promise.all([
+    credentialService.list(caller),
+    agentKeys(deps, user),
+    credentialService.uses(caller),
+  ]);
   const now = clock.now();
   return settingsFrame({
     user,
@@ -80,11 +88,7 @@ async function credentialsPage(deps: CredentialPageDeps, user: Person, props: Li
           columns={[
             ["Credential", (one) => <NameOf credential={one} now={now} />, "main"],
             ["May go to", (one) => <Bounds of={one} />, "wide"],
-            ["Used by", (one) => <UsedBy of={one} keys={keys} />],
-            [
-              "Last used",
-              ({ lastUsedAt }) => (lastUsedAt === null ? <None>Never</None> : <Ago at={lastUsedAt} now={now} />),
-            ],
+            ["Used by", (one) => <UsedBy of={one} keys={keys} uses={uses} now={now} />],
             ["State", (one) => <State of={one} now={now} />],
           ]}
           actions={(one) => <CredentialActions credential={one} user={user} />}
@@ -106,7 +110,7 @@ async function credentialsPage(deps: CredentialPageDeps, user: Person, props: Li
 }
 
 function NameOf({ credential, now }: { readonly credential: Credential; readonly now: Date }) {
-  const { name, settings, hint, createdAt, createdBy, echoes } = credential;
+  const { name, settings, hint, createdAt, createdBy } = credential;
   const header = settings.kind === "header" || settings.kind === "hmac" ? ` ${headersOf(settings)[0] ?? ""}` : "";
   return (
     <>
@@ -120,17 +124,12 @@ function NameOf({ credential, now }: { readonly credential: Credential; readonly
         {" · added "}
         <Ago at={createdAt} now={now} /> by <ActorName actor={createdBy} />
       </span>
-      {echoes.length === 0 ? null : (
-        <span class="says says-bad">
-          Sent back by <UntrustedText text={echoes.join(", ")} />: it was masked in the answers.
-        </span>
-      )}
     </>
   );
 }
 
 function Bounds({ of }: { readonly of: Credential }) {
-  const { hosts, paths, methods } = of;
+  const { hosts, paths, methods, echoes } = of;
   return (
     <>
       <UntrustedText text={hosts.join(", ")} />
@@ -141,21 +140,62 @@ function Bounds({ of }: { readonly of: Credential }) {
       {warningsOf(of).map((text) => (
         <span class="says says-bad">{text}</span>
       ))}
+      {echoes.length === 0 ? null : (
+        <span class="says says-bad">
+          Sent back by <UntrustedText text={echoes.join(", ")} />: it was masked in the answers.
+        </span>
+      )}
     </>
   );
 }
 
-function UsedBy({ of, keys }: { readonly of: Credential; readonly keys: readonly KeyView[] }) {
-  const live = keys.filter(({ id, revokedAt }) => revokedAt === null && of.keys.includes(id));
-  if (live.length === 0) return <None>Owners only</None>;
-  return sentence`Owners, ${<UntrustedText text={live.map(({ name }) => name).join(", ")} />}`;
+interface UsedProps {
+  readonly of: Credential;
+  readonly keys: readonly KeyView[];
+  readonly uses: CredentialUses | null;
+  readonly now: Date;
+}
+
+/** Who may use it, and how often it was used: "Owners, billing-agent", "12 in 7 days", "Last used 5 h ago". */
+function UsedBy({ of: { id, keys: listed, lastUsedAt }, keys, uses, now }: UsedProps) {
+  const live = keys.filter((key) => key.revokedAt === null && listed.includes(key.id));
+  const days = uses === null ? [] : daysOf(uses, id);
+  const sum = sumOf(days);
+  return (
+    <>
+      {live.length === 0
+        ? "Owners only"
+        : sentence`Owners, ${<UntrustedText text={live.map(({ name }) => name).join(", ")} />}`}
+      {sum === 0 ? null : (
+        <span class="says used-days">
+          <DayBars days={days} label={`Uses a day, the last day at the end: ${days.join(", ")}`} />
+          {`${number(sum)} ${uses?.isWhole === true ? "in 7 days" : "lately"}`}
+        </span>
+      )}
+      <span class="says">
+        {lastUsedAt === null ? "Never used" : sentence`Last used ${<Ago at={lastUsedAt} now={now} />}`}
+      </span>
+    </>
+  );
 }
 
 function State({ of: { enabled, expiresAt }, now }: { readonly of: Credential; readonly now: Date }) {
   if (!enabled) return <Dot tone="still">Disabled</Dot>;
   if (expiresAt === null) return <Dot tone="good">On</Dot>;
   if (expiresAt <= now) return <Dot tone="bad">Expired</Dot>;
-  return sentence`Ends ${<UntilTime at={expiresAt} now={now} />}`;
+  const until = <UntilTime at={expiresAt} now={now} />;
+  if (expiresSoon(expiresAt, now))
+    return (
+      <Dot tone="wait">
+        <span>{sentence`Expires ${until}`}</span>
+      </Dot>
+    );
+  return (
+    <>
+      <Dot tone="good">On</Dot>
+      <span class="says">{sentence`expires ${until}`}</span>
+    </>
+  );
 }
 
 function CredentialActions({ credential, user }: { readonly credential: Credential; readonly user: PageUser }) {

@@ -238,7 +238,6 @@ describe("GET /v1/audit", () => {
       createAuditService(
         {
           record: () => Promise.resolve(),
-          prune: () => Promise.resolve(false),
           page: ({ limit }) => {
             asked.push(limit);
             const row = { ...anAuditEntry(), seq: 1_000 - asked.length };

@@ -57,7 +57,7 @@ describe("the page of credentials", () => {
       "Owners, agent",
       "Header X-Api-Key",
       "HMAC X-Sign",
-      "Never",
+      "Never used",
     ])
       expect(text).toContain(shown);
   });

@@ -77,6 +77,10 @@ const OPERATIONS: readonly (readonly [name: string, run: (store: Store) => Promi
   ["approve", approveOne],
   ["find", ({ actions }) => actions.find(ACCOUNT, "act_x")],
   ["audit log of a person", ({ audit }) => audit.page(AUDIT_QUERY)],
+  [
+    "counts of the audit log",
+    ({ audit }) => audit.count({ accountId: ACCOUNT, kinds: ["credential_used"], until: NOON, days: 7 }),
+  ],
   ["holder of a key", ({ actions }) => actions.holderOf(ACCOUNT, "dedupe", "d", NOON)],
   ["settle, and keep the response", ({ actions }) => settleMany(actions)],
   ["responses", ({ actions }) => actions.responses(ACCOUNT, "act_x")],

@@ -19,6 +19,7 @@ import type { RetrySettings } from "../../src/core/retry-settings.ts";
 import type { ChannelService } from "../../src/channels/service.ts";
 import type { DryRun, DryRunStep } from "../../src/rules/dry-run.ts";
 import type { CredentialService } from "../../src/credentials/service.ts";
+import { NO_USES } from "../../src/credentials/uses.ts";
 import type { RuleService } from "../../src/rules/service.ts";
 import type { HostService } from "../../src/hosts/service.ts";
 import { NO_HOST_RULES } from "../../src/core/host-settings.ts";
@@ -319,6 +320,7 @@ function stubCredentialService(calls: string[]): CredentialService {
   };
   return {
     list: () => Promise.resolve([known]),
+    uses: ({ role }) => Promise.resolve(role === "owner" ? NO_USES : null),
     find: (_caller, name) => called("find", name),
     add: (_caller, { name }) => called("add", name),
     change: (_caller, name) => called("change", name),
@@ -463,6 +465,7 @@ function emptyAudit(): AuditStore {
   return {
     record: () => Promise.resolve(),
     page: () => Promise.resolve({ rows: [], before: null }),
+    count: () => Promise.resolve({ counts: [], isWhole: true }),
     prune: () => Promise.resolve(false),
   };
 }

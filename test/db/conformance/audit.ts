@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { AuditFilter, AuditRow } from "../../../src/core/audit.ts";
+import type { AuditEntry, AuditFilter, AuditRow } from "../../../src/core/audit.ts";
+import { DAY_MS } from "../../../src/core/limits.ts";
 import type { Store } from "../../../src/core/store.ts";
 import { cancel } from "../../../src/core/changes.ts";
 import {
@@ -29,6 +30,8 @@ const aQuery = (overrides: Partial<AuditFilter> = {}): AuditFilter => ({
   limit: 20,
   ...overrides,
 });
+
+const DAYS = { accountId: ACCOUNT, kinds: ["credential_used", "credential_tested"], until: NOON, days: 7 } as const;
 
 const subjects = (rows: readonly AuditRow[]) => rows.map(({ subject }) => subject);
 
@@ -87,6 +90,31 @@ export function testAudit(open: OpenTestStore): void {
       );
       await audit.record(anAuditEntry({ subject: "4", at: later(4), kind: "signed_in" }));
       expect(subjects((await audit.page(aQuery(filter))).rows)).toEqual([...expected]);
+    });
+
+    test("counts entries of some kinds by subject and day", async () => {
+      await using db = await open();
+      const { audit } = db.store;
+      const add = (subject: string, agoMs: number, more: Partial<AuditEntry> = {}) =>
+        audit.record(anAuditEntry({ kind: "credential_used", subject, at: new Date(NOON.getTime() - agoMs), ...more }));
+      expect(await audit.count(DAYS)).toEqual({ counts: [], isWhole: true });
+      for (const agoMs of [-1, 0, DAY_MS - 1, DAY_MS, 3 * DAY_MS, 3 * DAY_MS + 5, 7 * DAY_MS - 1, 7 * DAY_MS]) {
+        await add("crd_a", agoMs);
+      }
+      await add("crd_b", 5);
+      await add("crd_b", 9, { kind: "credential_tested" });
+      await add("crd_b", 9, { kind: "credential_changed" });
+      await add("crd_b", 9, { accountId: OTHER_ACCOUNT });
+      const { counts, isWhole } = await audit.count(DAYS);
+      const rows = counts.map(({ subject, daysAgo, count }) => `${subject}: ${daysAgo} days ago ${count}`);
+      expect(rows.toSorted()).toEqual([
+        "crd_a: 0 days ago 2",
+        "crd_a: 1 days ago 1",
+        "crd_a: 3 days ago 2",
+        "crd_a: 6 days ago 1",
+        "crd_b: 0 days ago 2",
+      ]);
+      expect(isWhole).toBe(true);
     });
 
     test("forgets what is old and keeps its newest number, which comes once", async () => {
