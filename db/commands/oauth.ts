@@ -1,9 +1,10 @@
-import { and, desc, eq, getTableColumns, gt, inArray, isNotNull, isNull, lte, ne, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, gt, inArray, isNull, lte, ne, sql } from "drizzle-orm";
 import type { ApiKey } from "../../src/core/account-store.ts";
-import { auditOfSystem } from "../../src/core/audit.ts";
+import { type AuditEntry, auditOfSystem } from "../../src/core/audit.ts";
 import {
   OAUTH_ASSERTIONS_MAX,
   OAUTH_CLIENTS_MAX,
+  OAUTH_CLIENTS_PER_ACCOUNT_MAX,
   OAUTH_INTERACTIONS_PER_ACCOUNT_MAX,
   OAUTH_TOKENS_PER_GRANT_MAX,
 } from "../../src/core/limits.ts";
@@ -12,7 +13,7 @@ import type { StoreContext } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { oauthLock, teamLock } from "../sql/locks.ts";
 import { read } from "../sql/read.ts";
-import { addToAudit } from "./audit.ts";
+import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
 
 /** What the authorization server stores. */
@@ -112,6 +113,31 @@ export const endGrant = command(
   ({ grantId }) => [oauthLock(grantId)],
 );
 
+/** See `OAuthStore.addClient`. */
+export const addClient = command(
+  async (tx, { client, audit }: Readonly<{ client: OAuthArtifact; audit: AuditEntry }>) => {
+    const { oauthArtifacts } = tx.tables;
+    const isClient = hasValues(oauthArtifacts, { accountId: client.accountId, kind: "Client" });
+    if ((await countRows(tx, oauthArtifacts, isClient)) >= OAUTH_CLIENTS_PER_ACCOUNT_MAX) return false;
+    await tx.db.insert(oauthArtifacts).values(client);
+    await addToAudit(tx, audit);
+    return true;
+  },
+  ({ client }) => [oauthLock(client.accountId)],
+);
+
+/** See `OAuthStore.removeClient`. */
+export const removeClient = command(
+  async (tx, { accountId, id, audit }: Readonly<{ accountId: string; id: string; audit: AuditEntry }>) => {
+    const { oauthArtifacts } = tx.tables;
+    const removed = await tx.db
+      .delete(oauthArtifacts)
+      .where(hasValues(oauthArtifacts, { accountId, id, kind: "Client" }))
+      .returning({ id: oauthArtifacts.id });
+    return addIfWritten(tx, removed, audit);
+  },
+);
+
 /** Revokes the keys of the connections that somebody made, who may make none any more. */
 export async function revokeConnections(
   tx: Tx,
@@ -184,10 +210,20 @@ const KEY_BY_TOKEN = read({ id: "text", now: "time" }, ({ db, tables: { apiKeys,
     .where(and(isToken, gt(oauthArtifacts.expiresAt, arg.now)));
 });
 
-const CONNECTIONS = read({ accountId: "text", now: "time" }, ({ db, tables: { oauthArtifacts } }, arg) => {
+const CONNECTIONS = read({ accountId: "text", now: "time" }, ({ db, tables: { apiKeys, oauthArtifacts } }, arg) => {
   const isGrant = and(eq(oauthArtifacts.accountId, arg.accountId), eq(oauthArtifacts.kind, "Grant"));
-  const isLive = and(isGrant, isNotNull(oauthArtifacts.keyId), gt(oauthArtifacts.expiresAt, arg.now));
-  return db.select().from(oauthArtifacts).where(isLive).orderBy(desc(oauthArtifacts.createdAt));
+  const isLive = and(isGrant, isNull(apiKeys.revokedAt), gt(oauthArtifacts.expiresAt, arg.now));
+  return db
+    .select(getTableColumns(oauthArtifacts))
+    .from(oauthArtifacts)
+    .innerJoin(apiKeys, eq(apiKeys.id, oauthArtifacts.keyId))
+    .where(isLive)
+    .orderBy(desc(oauthArtifacts.createdAt));
+});
+
+const CLIENTS = read({ accountId: "text" }, ({ db, tables: { oauthArtifacts } }, arg) => {
+  const isClient = and(eq(oauthArtifacts.accountId, arg.accountId), eq(oauthArtifacts.kind, "Client"));
+  return db.select().from(oauthArtifacts).where(isClient).orderBy(asc(oauthArtifacts.createdAt));
 });
 
 /** What the authorization server stores. */
@@ -205,6 +241,9 @@ export function createOAuthStore({ sql: reader, writer }: Pick<StoreContext, "sq
       return { key, expiresAt: until };
     },
     connections: (accountId, now) => CONNECTIONS.all(reader, { accountId, now }),
+    addClient: (client, audit) => writer.run(addClient, { client, audit }),
+    clients: (accountId) => CLIENTS.all(reader, { accountId }),
+    removeClient: (accountId, id, audit) => writer.run(removeClient, { accountId, id, audit }),
     prune: (now) => writer.run(prune, { now }),
   };
 }

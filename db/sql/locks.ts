@@ -58,6 +58,7 @@ export const countLock = (ruleId: string, subject: string) => exclusive(`count $
 
 /** Whoever adds credentials to an account, which are counted, or lets keys use them. */
 export const credentialLock = (accountId: string) => exclusive(`credentials ${accountId}`);
+
 /** Whoever adds to a connection of OAuth or ends it, or adds to what is counted for an account, or for all. */
 export const oauthLock = (of: string) => exclusive(`oauth ${of}`);
 

@@ -17,6 +17,7 @@ import { mcpRoutes } from "../http/mcp-routes.ts";
 import { openApiJson, apiOperations } from "../http/openapi.ts";
 import { createOwnHostOnly, createOwnHostPages, type Guard } from "../http/own-origin.ts";
 import { createHttpServer, type Http } from "../http/server.ts";
+import { oauthClientRoutes } from "../oauth/client-routes.ts";
 import { mcpChallenge, oauthRoutes } from "../oauth/routes.ts";
 import { createReaderOf } from "../http/session.ts";
 import { systemRoutes } from "../http/system-routes.ts";
@@ -78,6 +79,7 @@ export function createHttp(services: HttpServices, settings: HttpSettings, optio
     hostRoutes(services),
     grantRoutes(services),
     credentialRoutes(services),
+    oauthClientRoutes(services),
     ruleRoutes({ ...services, clock, draining, arrivalSeconds }),
     ...channelRoutes(services),
     auditRoutes(services),

@@ -39,6 +39,7 @@ import { KnownGrants } from "../grants/known.ts";
 import { createGrantService } from "../grants/service.ts";
 import { createHostService } from "../hosts/service.ts";
 import type { Mailer } from "../mail/mailer.ts";
+import { createOAuthClientService } from "../oauth/account-clients.ts";
 import { artifactId } from "../oauth/names.ts";
 import { createOAuth } from "../oauth/service.ts";
 import { createOidcProvider } from "../oidc/provider.ts";
@@ -252,6 +253,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     firstSteps: createFirstStepService({ firstSteps, clock }),
     keyService,
     oauth,
+    oauthClients: createOAuthClientService({ store: store.oauth, secrets, clock, ids, forget }),
     signingService: createSigningService({ signing: store.signing, audit, clock, ids, secrets, signingSecrets }),
     verifyService: createVerifyService({ actions, firstSteps, clock, signingSecrets }),
     callbackHosts: createCallbackHostService({ callbackHosts, clock }),

@@ -332,6 +332,8 @@ export type AuditEntry = {
     | "credential_used"
     | "credential_echoed"
     | "credential_tested"
+    | "oauth_client_added"
+    | "oauth_client_removed"
     | "channel_added"
     | "channel_changed"
     | "channel_removed"
@@ -830,6 +832,15 @@ export type CreateKey = {
   weaker_hold?: boolean;
   /** Whether each limit that is left out is that of the key that it replaces. false: what is left out is no limit. */
   inherit_limits?: boolean;
+};
+/** A client that people of the account can connect by OAuth. */
+export type CreateOAuthClient = {
+  /** Name of the client, which people see when they connect it. */
+  name: string;
+  /** Where answers to it may go, each compared as a text: https, http on loopback, where any port fits, or a scheme of an app; without a fragment or a user. */
+  redirect_uris: string[];
+  /** Whether it can keep a secret: a server can, a program on somebody’s machine or in a browser can’t. Both use PKCE. */
+  type: "public" | "confidential";
 };
 /** What to pause: the actions that this key created, the calls to this host, or without both the whole account. */
 export type CreatePause = {
@@ -1460,6 +1471,25 @@ export type ListedKey = {
   /** Names of the credentials that list it. Owners' keys may use every one. Left out: none. */
   credentials?: CredentialName[];
 };
+/** A client that was just added, with its secret. */
+export type NewOAuthClient = {
+  /** The client id. */
+  id: string;
+  /** Name of the client, which people see when they connect it. */
+  name: string;
+  /** Where answers to it may go, each compared as a text: https, http on loopback, where any port fits, or a scheme of an app; without a fragment or a user. */
+  redirect_uris: string[];
+  /** Whether it can keep a secret: a server can, a program on somebody’s machine or in a browser can’t. Both use PKCE. */
+  type: "public" | "confidential";
+  /** How many connections it has. */
+  connections: number;
+  /** When it was added. */
+  created_at: string;
+  /** Who added it. */
+  created_by: string;
+  /** The client secret, shown only once; null for a public client. */
+  secret: string | null;
+};
 /** A callback, mail or message, and its state. */
 export type Notification = {
   /** Identifies it: the webhook-id of a callback. */
@@ -1490,6 +1520,28 @@ export type NotificationList = {
   data: Notification[];
   /** Asks for the next page; null: there is none. */
   next_cursor: string | null;
+};
+/** A client that an owner has added. */
+export type OAuthClient = {
+  /** The client id. */
+  id: string;
+  /** Name of the client, which people see when they connect it. */
+  name: string;
+  /** Where answers to it may go, each compared as a text: https, http on loopback, where any port fits, or a scheme of an app; without a fragment or a user. */
+  redirect_uris: string[];
+  /** Whether it can keep a secret: a server can, a program on somebody’s machine or in a browser can’t. Both use PKCE. */
+  type: "public" | "confidential";
+  /** How many connections it has. */
+  connections: number;
+  /** When it was added. */
+  created_at: string;
+  /** Who added it. */
+  created_by: string;
+};
+/** The clients that the account's owners have added. */
+export type OAuthClientList = {
+  /** The clients, oldest first. */
+  data: OAuthClient[];
 };
 /** What the account did in a range, and what waits. */
 export type Overview = {
@@ -2423,6 +2475,8 @@ export type AuditQuery = {
     | "credential_used"
     | "credential_echoed"
     | "credential_tested"
+    | "oauth_client_added"
+    | "oauth_client_removed"
     | "channel_added"
     | "channel_changed"
     | "channel_removed"

@@ -32,6 +32,9 @@ import type {
   CreatePause,
   ChangeCredential,
   CreateCredential,
+  CreateOAuthClient,
+  NewOAuthClient,
+  OAuthClientList,
   CreateRule,
   Credential,
   CredentialList,
@@ -298,6 +301,12 @@ export interface OutgateClient {
   /** A GET that is sent at once. */
   readonly testCredential: (name: string, test: TestCredential, options?: CallOptions) => Promise<CredentialTest>;
   readonly removeCredential: (name: string, options?: CallOptions) => Promise<undefined>;
+  /** Those that owners have added. */
+  readonly listOAuthClients: (options?: CallOptions) => Promise<OAuthClientList>;
+  /** With its secret, which is shown once. */
+  readonly createOAuthClient: (client: CreateOAuthClient, options?: CallOptions) => Promise<NewOAuthClient>;
+  /** Ends its connections. */
+  readonly removeOAuthClient: (id: string, options?: CallOptions) => Promise<undefined>;
   readonly listRules: (options?: CallOptions) => Promise<RuleList>;
   /** Behind all other rules, or `before` one of them. */
   readonly createRule: (rule: CreateRule, options?: CallOptions) => Promise<Rule>;

@@ -35,6 +35,8 @@ export const AUDIT_KINDS = [
   "credential_used",
   "credential_echoed",
   "credential_tested",
+  "oauth_client_added",
+  "oauth_client_removed",
   "channel_added",
   "channel_changed",
   "channel_removed",

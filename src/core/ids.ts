@@ -11,6 +11,7 @@ export const systemIds: Ids = {
   rule: () => `rul_${random()}`,
   grant: () => `grt_${random()}`,
   credential: () => `crd_${random()}`,
+  oauthClient: () => `ocl_${random()}`,
   channel: () => `chn_${random()}`,
   person: () => `per_${random()}`,
   invitation: () => `inv_${random()}`,
@@ -87,6 +88,7 @@ export interface Ids {
   rule(): string;
   grant(): string;
   credential(): string;
+  oauthClient(): string;
   /** Id of a process, as long as it runs. */
   node(): string;
   /** Id of a row of the outbox. */

@@ -817,6 +817,8 @@ export const OAUTH_INTERACTIONS_PER_ACCOUNT_MAX = 50;
 /** Clients that have registered themselves, of all accounts, and how long one is kept that nobody connects. */
 export const OAUTH_CLIENTS_MAX = 1_000;
 export const OAUTH_UNUSED_CLIENT_MS = DAY_MS;
+/** Clients that the owners of an account have added. */
+export const OAUTH_CLIENTS_PER_ACCOUNT_MAX = 20;
 /** Assertions of clients that are remembered, so that each is used once, and how long one may be valid. */
 export const OAUTH_ASSERTIONS_MAX = 1_000;
 export const OAUTH_ASSERTION_MS_MAX = HOUR_MS;

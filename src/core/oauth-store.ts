@@ -16,14 +16,15 @@ export const OAUTH_KINDS = [
 export type OAuthKind = (typeof OAUTH_KINDS)[number];
 
 /**
- * One artifact of the authorization server: a log-in that waits for consent, a connection (`Grant`), a code, a token, or a
- * client that registered itself, or an assertion that a client has signed and may send once. Known by a hash: whoever reads the table can use none of them.
+ * One artifact of the authorization server: a log-in that waits for consent, a connection (`Grant`), a code, a token, a
+ * client that registered itself or that an account has added, or an assertion that a client has signed and may send once.
+ * Known by a hash: whoever reads the table can use none of them.
  */
 export interface OAuthArtifact {
   /** Hash of its kind and of the secret that names it. */
   readonly id: string;
   readonly kind: OAuthKind;
-  /** Empty: of no account, as a client. */
+  /** Empty: of no account, as a client that registered itself. */
   readonly accountId: string;
   /** The key that the connection is; null: not known yet. */
   readonly keyId: string | null;
@@ -58,8 +59,14 @@ export interface OAuthStore {
   endGrant(grantId: string, end: ConnectionEnd): Promise<ApiKey | null>;
   /** The key of an access token that has not expired. The key may be revoked or expired: the caller must check. */
   keyByToken(id: string, now: Date): Promise<TokenKey | null>;
-  /** The connections of an account, newest first. */
+  /** The connections of an account whose keys are not revoked, newest first. */
   connections(accountId: string, now: Date): Promise<readonly OAuthArtifact[]>;
+  /** Adds a client of an account. False: the account has `OAUTH_CLIENTS_PER_ACCOUNT_MAX`. */
+  addClient(client: OAuthArtifact, audit: AuditEntry): Promise<boolean>;
+  /** The clients that an account has added, oldest first. */
+  clients(accountId: string): Promise<readonly OAuthArtifact[]>;
+  /** Removes a client of an account, not its connections. False: there was none. */
+  removeClient(accountId: string, id: string, audit: AuditEntry): Promise<boolean>;
   /** Deletes what has expired, and revokes keys of connections whose code nobody has used; true when there are more. */
   prune(now: Date): Promise<boolean>;
 }

@@ -1,5 +1,5 @@
 import type { ApiKey } from "../core/account-store.ts";
-import type { OAuthKind } from "../core/oauth-store.ts";
+import type { OAuthArtifact, OAuthKind } from "../core/oauth-store.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 
 /** What is known without loading the library. */
@@ -24,6 +24,18 @@ export function subjectOf({ accountId, id }: Pick<ApiKey, "accountId" | "id">): 
 /** The id of an artifact in the store. */
 export function artifactId(secrets: Pick<Secrets, "hash">, kind: OAuthKind, id: string): string {
   return secrets.hash(`${kind} ${id}`);
+}
+
+/** Where what is stored of an artifact is sealed. */
+export const sealedPlace = (id: string) => ({ table: "oauth_artifacts", row: id, column: "sealed_payload" });
+
+/** What is stored of an artifact: the library's JSON. */
+export function payloadOf(
+  secrets: Pick<Secrets, "open">,
+  { id, sealedPayload }: OAuthArtifact,
+): Readonly<Record<string, unknown>> {
+  // Safe: it was an object when it was sealed.
+  return JSON.parse(secrets.open(sealedPayload, sealedPlace(id)).toString("utf8")) as Readonly<Record<string, unknown>>;
 }
 
 /** How a client proves at the token endpoint who it is. */

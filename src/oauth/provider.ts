@@ -20,9 +20,11 @@ import {
   AUTH_METHODS,
   AUTHORIZE_PATH,
   CONSENT_PATH,
+  payloadOf,
   REGISTER_PATH,
   REVOKE_PATH,
   SCOPE,
+  sealedPlace,
   SESSION_COOKIE,
   TOKEN_PATH,
 } from "./names.ts";
@@ -161,7 +163,6 @@ function adapterOf(deps: ProviderDeps, name: string): Adapter {
   // Sessions, and what features store that are off.
   if (kind === undefined) return NOTHING;
   const idOf = (id: string) => artifactId(secrets, kind, id);
-  const placeOf = (row: string) => ({ table: "oauth_artifacts", row, column: "sealed_payload" });
 
   const endGrantById = async (id: string): Promise<void> => {
     const grant = await store.find(id);
@@ -176,10 +177,28 @@ function adapterOf(deps: ProviderDeps, name: string): Adapter {
   const grantOf = ({ grantId }: Payload): string | null =>
     typeof grantId === "string" ? artifactId(secrets, "Grant", grantId) : null;
 
-  const read = ({ id, sealedPayload, consumedAt }: OAuthArtifact): Payload => {
-    // Safe: `upsert` sealed it.
-    const payload = JSON.parse(secrets.open(sealedPayload, placeOf(id)).toString("utf8")) as Payload;
+  const read = (artifact: OAuthArtifact): Payload => {
+    const payload = payloadOf(secrets, artifact);
+    const { consumedAt } = artifact;
     return consumedAt === null ? payload : { ...payload, consumed: Math.floor(consumedAt.getTime() / 1_000) };
+  };
+
+  const findClient = async (clientId: string): Promise<Payload | undefined> => {
+    if (isDocumentAddress(clientId)) {
+      const found = await readDocument(clientId).catch((error: unknown) => {
+        if (error instanceof UnusableDocument) throw new errors.InvalidClient(error.message);
+        throw error;
+      });
+      return { ...found };
+    }
+    const found = await store.find(idOf(clientId));
+    const person = authorizedBy();
+    const isFound = found !== null && found.kind === "Client" && found.expiresAt > clock.now();
+    // A client of an account is for its people alone; what comes later belongs to one of its connections.
+    const isTheirs = person === undefined || found?.accountId === "" || found?.accountId === person.accountId;
+    if (isFound && isTheirs) return read(found);
+    if (person === undefined) return undefined;
+    throw new errors.InvalidClient("this account has no client with this id");
   };
 
   /** A client that registered itself is kept as long as it is connected. */
@@ -201,7 +220,7 @@ function adapterOf(deps: ProviderDeps, name: string): Adapter {
         accountId: IS_OF_NOBODY.has(kind) ? "" : (of?.accountId ?? authorizedBy()?.accountId ?? ""),
         keyId: of?.keyId ?? null,
         grantId: kind === "Grant" ? id : grantOf(payload),
-        sealedPayload: secrets.seal(JSON.stringify(payload), placeOf(id)),
+        sealedPayload: secrets.seal(JSON.stringify(payload), sealedPlace(id)),
         createdAt: clock.now(),
         consumedAt: null,
         expiresAt:
@@ -214,17 +233,9 @@ function adapterOf(deps: ProviderDeps, name: string): Adapter {
       throw new errors.InvalidGrant("the connection has ended");
     },
     async find(raw) {
-      if (kind === "Client" && isDocumentAddress(raw)) {
-        const found = await readDocument(raw).catch((error: unknown) => {
-          if (error instanceof UnusableDocument) throw new errors.InvalidClient(error.message);
-          throw error;
-        });
-        return { ...found };
-      }
+      if (kind === "Client") return findClient(raw);
       const found = await store.find(idOf(raw));
-      if (found === null || found.kind !== kind) return undefined;
-      // Tokens say it themselves, and the library tells an expired one from an unknown one.
-      return kind === "Client" && found.expiresAt <= clock.now() ? undefined : read(found);
+      return found === null || found.kind !== kind ? undefined : read(found);
     },
     async consume(raw) {
       const id = idOf(raw);

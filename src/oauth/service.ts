@@ -88,13 +88,13 @@ export function createOAuth(deps: OAuthDeps) {
     return false;
   };
 
-  const interactionOf = async (headers: Headers, uid: string) => {
+  const interactionOf = async ({ accountId }: Caller, headers: Headers, uid: string) => {
     const made = await provider();
     const exchange = exchangeOf({ ...cookiesOf(headers), method: "GET", target: "/", body: "", origin: baseUrl });
     const interaction = await made.interactionDetails(exchange.request, exchange.response).catch(() => null);
     if (interaction === null || interaction.uid !== uid || interaction.result !== undefined) throw new ConsentGone();
     const { client_id: clientId, redirect_uri: redirectUri } = interaction.params;
-    const client = await made.Client.find(String(clientId)).catch(() => undefined);
+    const client = await by.run({ accountId }, () => made.Client.find(String(clientId))).catch(() => undefined);
     if (client === undefined) throw new ConsentGone();
     const consent: ConsentRequest = {
       clientId: client.clientId,
@@ -163,8 +163,8 @@ export function createOAuth(deps: OAuthDeps) {
       answer({ ...cookiesOf(headers), method: "GET", target: `${AUTHORIZE_PATH}/${uid}`, body: "" }),
 
     /** What a client asks for. Throws `ConsentGone`. */
-    consentOf: async (uid: string, headers: Headers): Promise<ConsentRequest> =>
-      (await interactionOf(headers, uid)).consent,
+    consentOf: async (caller: Caller, uid: string, headers: Headers): Promise<ConsentRequest> =>
+      (await interactionOf(caller, headers, uid)).consent,
 
     /**
      * Creates the key that the connection is, and returns where to go on. For people who may create keys. `prepare` is called
@@ -173,7 +173,7 @@ export function createOAuth(deps: OAuthDeps) {
      */
     async consent(caller: Caller, uid: string, headers: Headers, key: CreateKey, prepare: PrepareKey): Promise<string> {
       authorize(caller, "manage");
-      const asked = await interactionOf(headers, uid);
+      const asked = await interactionOf(caller, headers, uid);
       // Before the request is used up, so that what is wrong with the form can be corrected.
       const { row } = await keyService.create(caller, key);
       const until = row.expiresAt === null ? {} : { until: row.expiresAt };
@@ -193,9 +193,9 @@ export function createOAuth(deps: OAuthDeps) {
     },
 
     /** Refuses, and returns where to go on. Throws `ConsentGone`. */
-    async refuse(uid: string, headers: Headers): Promise<string> {
+    async refuse(caller: Caller, uid: string, headers: Headers): Promise<string> {
       const denied = { error: "access_denied", error_description: "the person did not allow the connection" };
-      return finish(uid, await interactionOf(headers, uid), async () => denied);
+      return finish(uid, await interactionOf(caller, headers, uid), async () => denied);
     },
 
     /** Answers the endpoints of clients: token, revocation, registration. */

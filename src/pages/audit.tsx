@@ -271,6 +271,8 @@ const KIND_GROUPS: readonly (readonly [title: string, kinds: readonly AuditKind[
       "credential_used",
       "credential_echoed",
       "credential_tested",
+      "oauth_client_added",
+      "oauth_client_removed",
       "host_settings_changed",
       "callback_hosts_changed",
       "callback_tested",
@@ -314,6 +316,8 @@ const KIND_LABELS: Readonly<Partial<Record<AuditKind, string>>> = {
   signed_out: "Logged out",
   sign_in_failed: "Login failed",
   sign_in_throttled: "Logins slowed down",
+  oauth_client_added: "OAuth client added",
+  oauth_client_removed: "OAuth client deleted",
 };
 
 /** `key_revoked` as people read it. */
@@ -420,6 +424,8 @@ const PHRASES: Readonly<Record<AuditKind, Phrase>> = {
   credential_removed: ({ detail: { name } }) => sentence`deleted the credential ${<Name text={text(name)} />}`,
   credential_used: ({ detail: { name, host } }) =>
     sentence`sent the credential ${<Name text={text(name)} />} to ${<Name text={text(host)} />}`,
+  oauth_client_added: ({ detail: { name } }) => sentence`added the OAuth client ${<Name text={text(name)} />}`,
+  oauth_client_removed: ({ detail: { name } }) => sentence`deleted the OAuth client ${<Name text={text(name)} />}`,
   credential_tested: ({ detail: { name, host } }) =>
     sentence`tried the credential ${<Name text={text(name)} />} with a GET to ${<Name text={text(host)} />}`,
   credential_echoed: ({ detail: { name, host } }) =>

@@ -147,7 +147,7 @@ export function connectPages({
   if (oauth === null) return [routes];
 
   const consent = async (context: RequestContext, person: Person, uid: string, typed?: FormState) => {
-    const asked = await oauth.consentOf(uid, context.request.headers);
+    const asked = await oauth.consentOf(person.caller, uid, context.request.headers);
     const { name, email } = await peopleService.readAccount(person.caller);
     const credentials = mayDo(person.role, "manage") ? await credentialService.list(person.caller) : [];
     const end = new Date(clock.now().getTime() + OAUTH_CONNECTION_DAYS * DAY_MS);
@@ -174,7 +174,7 @@ export function connectPages({
           if (form.get("loop_brake") === "yes") await ruleService.brakeLoops(person.caller, keyId);
         });
       };
-      const next = await (form.get("decision") === "allow" ? allow() : oauth.refuse(uid, headers));
+      const next = await (form.get("decision") === "allow" ? allow() : oauth.refuse(person.caller, uid, headers));
       return form.has(CONFIRM_PASSWORD_FIELD) ? page("own", goesOnPage(next)) : next;
     },
     async ({ context, person, params: { uid } }, typed) => (await consent(context, person, uid, typed)).html,
@@ -198,7 +198,7 @@ export function connectPages({
       const answer = await decide({ context, person, params });
       if (answer.status !== HTTP_STATUS.validation_error) return answer;
       // The form again, which leads to the same place.
-      const { redirectUri } = await oauth.consentOf(params.uid, context.request.headers);
+      const { redirectUri } = await oauth.consentOf(person.caller, params.uid, context.request.headers);
       answer.headers.set("content-security-policy", policyWithForm(redirectUri));
       return answer;
     });

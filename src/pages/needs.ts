@@ -34,6 +34,7 @@ import type { CredentialTestService } from "../credentials/try.ts";
 import type { GrantService } from "../grants/service.ts";
 import type { RuleService } from "../rules/service.ts";
 import type { GuideGroup } from "./docs/guides.ts";
+import type { OAuthClientService } from "../oauth/account-clients.ts";
 import type { OAuthService } from "../oauth/service.ts";
 import type { Oidc } from "./oidc-routes.ts";
 import type { ReadReceipt } from "./receipt-routes.ts";
@@ -58,6 +59,7 @@ export interface PageNeeds extends CreateRules {
   readonly listNotifications: ListNotifications;
   /** Null: clients of /mcp need a key. */
   readonly oauth: OAuthService | null;
+  readonly oauthClients: OAuthClientService;
   /** Null: not configured. */
   readonly oidc: Oidc | null;
   readonly overviewService: Pick<OverviewService, "read">;

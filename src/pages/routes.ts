@@ -31,6 +31,7 @@ import { hostPages } from "./hosts.tsx";
 import { inboxRoutes } from "./inbox-routes.ts";
 import { keyListPages } from "./keys.tsx";
 import { newKeyPages } from "./new-key.tsx";
+import { oauthClientPages } from "./oauth-clients.tsx";
 import { oidcRoutes } from "./oidc-routes.ts";
 import { overviewPages } from "./overview.tsx";
 import { receiptRoutes } from "./receipt-routes.ts";
@@ -68,6 +69,7 @@ export function createPages(needs: PageNeeds) {
     newKeyPages(deps),
     rulePages(deps),
     credentialPages(deps),
+    oauthClientPages(deps),
     grantPages(deps),
     pausePages(deps),
     hostPages(deps),

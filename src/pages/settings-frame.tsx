@@ -18,6 +18,7 @@ export const SETTINGS_PATHS = {
   grants: "/settings/grants",
   hosts: "/settings/hosts",
   credentials: "/settings/credentials",
+  oauthClients: "/settings/oauth-clients",
   callbackHosts: "/settings/callback-hosts",
   pauses: PAUSES_PATH,
   signing: "/settings/signing",
@@ -31,6 +32,7 @@ export type SectionName =
   | "Rules"
   | "Grants"
   | "Credentials"
+  | "OAuth clients"
   | "Pauses"
   | "Callback hosts"
   | "Hosts"
@@ -62,6 +64,7 @@ const GROUPS: readonly { readonly title: string; readonly sections: readonly Sec
       { name: "Rules", path: SETTINGS_PATHS.rules, icon: "rules", needs: "read" },
       { name: "Grants", path: SETTINGS_PATHS.grants, icon: "check", needs: "approve" },
       { name: "Credentials", path: SETTINGS_PATHS.credentials, icon: "keys", needs: "manage" },
+      { name: "OAuth clients", path: SETTINGS_PATHS.oauthClients, icon: "person", needs: "manage" },
       { name: "Pauses", path: SETTINGS_PATHS.pauses, icon: "pause", needs: "manage" },
       { name: "Callback hosts", path: SETTINGS_PATHS.callbackHosts, icon: "external", needs: "manage" },
     ],

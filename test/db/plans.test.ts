@@ -529,6 +529,7 @@ async function authorizes({ oauth }: Store): Promise<void> {
   await oauth.consume(token.id, NOON);
   await oauth.remove(token.id);
   await oauth.connections(ACCOUNT, NOON);
+  await oauth.clients(ACCOUNT);
   await oauth.endGrant(grant.id, { at: NOON, by: "system", audit: anAuditEntry() });
   await oauth.prune(NOON);
 }

@@ -33,6 +33,7 @@ function idOf({ path }: Operation): fc.Arbitrary<string> {
     "/v1/rules": "rule",
     "/v1/grants": "grant",
     "/v1/credentials": "credential",
+    "/v1/oauth-clients": "oauth client",
     "/v1/channels": "channel",
     "/v1/accounts": "account",
     "/v1/people": "person",
@@ -133,6 +134,9 @@ function maybeKnown({ id }: Operation, fits: fc.Arbitrary<unknown>): fc.Arbitrar
   if (id === "createCredential") return fits.map((body) => ({ ...KNOWN_CREDENTIAL, name: at(body)["name"] }));
   if (id === "changeCredential") {
     return fc.constantFrom({ enabled: false }, { paths: ["/v1"] }, { unset: ["paths"] }, { secret: "another-secret" });
+  }
+  if (id === "createOAuthClient") {
+    return fits.map((body) => ({ ...at(body), redirect_uris: ["https://client.example/callback"] }));
   }
   if (id === "testCredential") return fc.oneof(fits, fc.constant({ url: "https://api.example.com/v1" }));
   if (id === "putHost") {

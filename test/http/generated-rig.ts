@@ -53,6 +53,7 @@ export class Rig {
   readonly grants: string[] = [];
   readonly channels: string[] = ["chn_none"];
   readonly credentials: string[] = ["none"];
+  readonly oauthClients: string[] = ["ocl_none"];
   readonly invitations: string[] = [];
   readonly bulk: string[] = [];
   /** Joined before the first request; some are removed by one. */
@@ -177,7 +178,7 @@ export class Rig {
 
   #filled(path: string): string {
     return path.replace(
-      /\{(action|account|key|pause|rule|grant|credential|channel|person|invitation|bulk|receipt) (\d+)\}/,
+      /\{(action|account|key|pause|rule|grant|credential|oauth client|channel|person|invitation|bulk|receipt) (\d+)\}/,
       (_token, what: string, index: string) => {
         const account = [this.app.engine.owner.accountId];
         const named: Readonly<Record<string, readonly string[]>> = {
@@ -185,6 +186,7 @@ export class Rig {
           pause: this.pauses,
           grant: this.grants,
           credential: this.credentials,
+          "oauth client": this.oauthClients,
           rule: this.rules.length === 0 ? ["rul_none"] : this.rules,
           channel: this.channels,
           person: this.people,
@@ -206,7 +208,7 @@ export class Rig {
     const route =
       path
         .split(/[?#]/)[0]
-        ?.replace(/(act|key|pau|grt|rul|chn|acc|usr|per|inv|blk)_[\w-]+/, "{id}")
+        ?.replace(/(act|key|pau|grt|rul|ocl|chn|acc|usr|per|inv|blk)_[\w-]+/, "{id}")
         .replace(/^\/r\/\w+/, "/r/{token}")
         .replace(/^\/v1\/credentials\/[^/?]+/, "/v1/credentials/{name}")
         .replace(/^\/v1\/hosts\/.+/, "/v1/hosts/{host}")
@@ -238,6 +240,7 @@ export class Rig {
       "/v1/keys": this.keys,
       "/v1/pauses": this.pauses,
       "/v1/channels": this.channels,
+      "/v1/oauth-clients": this.oauthClients,
       "/v1/invitations": this.invitations,
     };
     (made[route] ?? this.actions).push(id);

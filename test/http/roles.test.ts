@@ -81,6 +81,9 @@ const MAY: Readonly<Record<string, readonly Role[]>> = {
   removeChannel: ["owner"],
   testChannel: ["owner"],
   testCredential: ["owner"],
+  listOAuthClients: ["owner"],
+  createOAuthClient: ["owner"],
+  removeOAuthClient: ["owner"],
   listAudit: ["owner"],
   listAccounts: ["owner"],
   allowAccount: ["owner"],
@@ -140,6 +143,7 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
     createCredential: `{"name":"c-${role}","kind":"bearer","secret":"0123456789","hosts":["a.example"]}`,
     changeCredential: `{"enabled":false}`,
     testCredential: `{"url":"http://127.0.0.1:9/x"}`,
+    createOAuthClient: `{"name":"Workflows","redirect_uris":["https://a.example/cb"],"type":"public"}`,
     createRule: `{"name":"None","effect":"hold","keys":["key_nobody"]}`,
     replaceRules: `{"rules":[{"name":"None","effect":"hold","keys":["key_nobody"]}]}`,
     dryRunRules: `{"last":10}`,
@@ -183,6 +187,11 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
     return { method, path: path.replace("{name}", credential.name), body: body[id], thing: null };
   }
   if (!path.includes("{id}")) return { method, path: path + query, body: body[id], thing: null };
+  if (path.startsWith("/v1/oauth-clients/")) {
+    const request = { name: "Workflows", redirect_uris: ["https://a.example/cb"], type: "public" as const };
+    const { client } = await engine.services.oauthClients.add(engine.owner, request);
+    return { method, path: path.replace("{id}", client.id), body: undefined, thing: null };
+  }
   if (path.startsWith("/v1/keys/")) {
     const key = anApiKey({ accountId: engine.owner.accountId });
     await engine.store.accounts.addKey(key);

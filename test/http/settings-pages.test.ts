@@ -49,7 +49,14 @@ test("the settings stand in six groups, each page in one navigation", async () =
     ["Team", ["/settings/login", "/settings/people"]],
     [
       "Agents",
-      ["/settings/rules", "/settings/grants", "/settings/credentials", "/settings/pauses", "/settings/callback-hosts"],
+      [
+        "/settings/rules",
+        "/settings/grants",
+        "/settings/credentials",
+        "/settings/oauth-clients",
+        "/settings/pauses",
+        "/settings/callback-hosts",
+      ],
     ],
     ["Delivery", ["/settings/hosts", "/settings/signing"]],
     ["Alerts", ["/settings/channels", "/settings/notifications"]],

@@ -18,6 +18,7 @@ import type { Caller, Role } from "../../src/core/roles.ts";
 import type { RetrySettings } from "../../src/core/retry-settings.ts";
 import type { ChannelService } from "../../src/channels/service.ts";
 import type { DryRun, DryRunStep } from "../../src/rules/dry-run.ts";
+import type { AccountClient, OAuthClientService } from "../../src/oauth/account-clients.ts";
 import type { CredentialService } from "../../src/credentials/service.ts";
 import { NO_USES } from "../../src/credentials/uses.ts";
 import type { RuleService } from "../../src/rules/service.ts";
@@ -71,6 +72,8 @@ export const KNOWN_KEY_ID = "key_01known";
 
 export const KNOWN_PAUSE_ID = "pau_01known";
 export const KNOWN_RULE_ID = "rul_01known";
+
+export const KNOWN_OAUTH_CLIENT_ID = "ocl_01known";
 
 export const KNOWN_CHANNEL_ID = "chn_01known";
 
@@ -139,6 +142,7 @@ export function stubDeps(calls: string[] = []): Stubs {
     teamService: stubTeamService(calls),
     ownMails: stubOwnMails(calls),
     oauth: null,
+    oauthClients: stubOAuthClients(calls),
     oidc: null,
     signingService: stubSigningService(calls),
     verifyService: { check: () => Promise.resolve({ secret: "current", problems: [], warnings: [] }) },
@@ -325,6 +329,29 @@ function stubCredentialService(calls: string[]): CredentialService {
     add: (_caller, { name }) => called("add", name),
     change: (_caller, name) => called("change", name),
     remove: async (_caller, name) => void (await called("remove", name)),
+  };
+}
+
+function stubOAuthClients(calls: string[]): OAuthClientService {
+  const known: AccountClient = {
+    id: KNOWN_OAUTH_CLIENT_ID,
+    name: "Workflows",
+    redirectUris: ["https://client.example/callback"],
+    isConfidential: true,
+    connections: 0,
+    createdAt: NOON,
+    createdBy: "user:ann@example.com",
+  };
+  return {
+    list: () => Promise.resolve([known]),
+    add: (_caller, { name }) => {
+      calls.push(`add client ${name}`);
+      return Promise.resolve({ client: known, secret: "secret of a client" });
+    },
+    remove: async (_caller, id) => {
+      calls.push(`remove client ${id}`);
+      if (id !== known.id) throw new DomainError("not_found", "There is no such client.");
+    },
   };
 }
 

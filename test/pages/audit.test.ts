@@ -155,6 +155,8 @@ const SENTENCES: readonly (readonly [AuditRow, string])[] = [
     row("credential_changed", "crd_1", { name: "stripe-live", changed: "secret, hosts" }),
     "dana changed the credential stripe-live: secret, hosts.",
   ],
+  [row("oauth_client_added", "ocl_1", { name: "Workflows" }), "dana added the OAuth client Workflows."],
+  [row("oauth_client_removed", "ocl_1", { name: "Workflows" }), "dana deleted the OAuth client Workflows."],
   [row("credential_removed", "crd_1", { name: "stripe-live" }), "dana deleted the credential stripe-live."],
   [
     row("credential_used", "crd_1", { name: "stripe-live", host: "api.stripe.com", action: "act_1" }),

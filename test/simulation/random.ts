@@ -65,6 +65,7 @@ export function seededIds(random: Random): Ids {
     pause: () => `pau_${anyId()}`,
     rule: () => `rul_${anyId()}`,
     grant: () => `grt_${anyId()}`,
+    oauthClient: () => `ocl_${anyId()}`,
     credential: () => `crd_${anyId()}`,
     channel: () => `chn_${anyId()}`,
     person: () => `per_${anyId()}`,

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import {
   OAUTH_ASSERTIONS_MAX,
   OAUTH_CLIENTS_MAX,
+  OAUTH_CLIENTS_PER_ACCOUNT_MAX,
   OAUTH_INTERACTIONS_PER_ACCOUNT_MAX,
   OAUTH_TOKENS_PER_GRANT_MAX,
 } from "../../../src/core/limits.ts";
@@ -105,6 +106,41 @@ export function testOAuth(open: OpenTestStore): void {
       await connected(db, null, OTHER_ACCOUNT);
       expect(await db.store.oauth.connections(ACCOUNT, later(8))).toEqual([next, grant]);
       expect(await db.store.oauth.connections(ACCOUNT, later(9))).toEqual([grant]);
+      await db.store.accounts.revokeKey(ACCOUNT, grant.keyId ?? "", later(1));
+      expect(await db.store.oauth.connections(ACCOUNT, later(8))).toEqual([next]);
+    });
+
+    test("that are clients of an account are listed, bounded and removed there, each with an entry", async () => {
+      await using db = await open();
+      const { oauth, audit } = db.store;
+      const added = anAuditEntry({ kind: "oauth_client_added" });
+      const clients = Array.from({ length: OAUTH_CLIENTS_PER_ACCOUNT_MAX }, (_, n) =>
+        anArtifact({ kind: "Client", createdAt: later(n), expiresAt: new Date("9999-12-31T00:00:00Z") }),
+      );
+      const more = anArtifact({ kind: "Client" });
+      const all = await Promise.all([...clients, more].map((one) => oauth.addClient(one, added)));
+      expect(all.filter(Boolean)).toHaveLength(OAUTH_CLIENTS_PER_ACCOUNT_MAX);
+      const theirs = { ...more, accountId: OTHER_ACCOUNT, id: "client of others" };
+      expect(await oauth.addClient(theirs, { ...added, accountId: OTHER_ACCOUNT })).toBe(true);
+      // Those that registered themselves are counted apart.
+      expect(await oauth.put(anArtifact({ kind: "Client", accountId: "" }))).toBe(true);
+      const listed = await oauth.clients(ACCOUNT);
+      expect(listed.map(({ createdAt }) => createdAt)).toEqual(
+        listed.map(({ createdAt }) => createdAt).toSorted((a, b) => a.getTime() - b.getTime()),
+      );
+      await oauth.prune(later(999));
+      expect(await oauth.clients(ACCOUNT)).toEqual(listed);
+      const [first] = listed;
+      const removed = anAuditEntry({ kind: "oauth_client_removed" });
+      expect(await oauth.removeClient(ACCOUNT, theirs.id, removed)).toBe(false);
+      expect(await oauth.removeClient(ACCOUNT, first?.id ?? "", removed)).toBe(true);
+      expect(await oauth.removeClient(ACCOUNT, first?.id ?? "", removed)).toBe(false);
+      expect(await oauth.clients(ACCOUNT)).toEqual(listed.slice(1));
+      expect(await oauth.clients(OTHER_ACCOUNT)).toEqual([theirs]);
+      const kinds = ["oauth_client_added", "oauth_client_removed"] as const;
+      const page = { accountId: ACCOUNT, kinds, actors: [], since: null, until: null, before: null, limit: 99 };
+      const { rows } = await audit.page(page);
+      expect(rows).toHaveLength(OAUTH_CLIENTS_PER_ACCOUNT_MAX + 1);
     });
 
     test("are bounded: the oldest of a connection or an account make room, and clients are refused", async () => {

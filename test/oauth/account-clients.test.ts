@@ -1,0 +1,235 @@
+import { describe, expect, test } from "bun:test";
+import { OAUTH_CLIENTS_PER_ACCOUNT_MAX } from "../../src/core/limits.ts";
+import { anAccount, joined } from "../support/factory.ts";
+import { SESSION_SECRET } from "../http/signed-in.ts";
+import {
+  askMcp,
+  authorizeUrl,
+  exchange,
+  newProof,
+  openRig,
+  postForm,
+  REDIRECT,
+  refresh,
+  type Rig,
+  type Tokens,
+} from "./rig.ts";
+
+const WORKFLOWS = { name: "Workflows", redirect_uris: [REDIRECT], type: "confidential" as const };
+
+const PAGE = "/settings/oauth-clients";
+
+interface NewClient {
+  readonly id: string;
+  readonly secret: string | null;
+}
+
+async function added(rig: Rig, body: object = WORKFLOWS): Promise<NewClient> {
+  const { status, json } = await rig.call("POST", "/v1/oauth-clients", JSON.stringify(body));
+  expect(status).toBe(201);
+  return json;
+}
+
+/** A code for a client, as its person gets it. */
+async function codeFor(rig: Rig, client_id: string, changes: Readonly<Record<string, string>> = {}) {
+  const { challenge, verifier } = newProof();
+  const browser = rig.browser();
+  const page = await browser.open(authorizeUrl(rig, challenge, { client_id, ...changes }));
+  const back = await browser.follow(await browser.press(page));
+  return { verifier, page, code: back.searchParams.get("code") ?? "" };
+}
+
+/** Tokens for a confidential client that has its secret in the body. */
+async function connected(rig: Rig, { id, secret }: NewClient): Promise<Tokens> {
+  const { code, verifier } = await codeFor(rig, id);
+  const { status, json } = await exchange(rig, code, verifier, { client_id: id, client_secret: secret ?? "" });
+  expect(status).toBe(200);
+  return json;
+}
+
+const listed = async (rig: Rig) =>
+  (await rig.call("GET", "/v1/oauth-clients")).json as unknown as {
+    data: readonly Readonly<Record<string, unknown>>[];
+  };
+
+describe("a client that an owner adds", () => {
+  test("connects with its secret, in the header or in the body, and not without it", async () => {
+    await using rig = await openRig();
+    const client = await added(rig);
+    expect(client.secret).toMatch(/^[0-9a-f]{64}$/);
+    const { code, verifier, page } = await codeFor(rig, client.id);
+    expect(page.html).toContain("Workflows");
+    expect(page.html).toMatch(/<b><[^>]*>client\.example</);
+    for (const client_secret of ["", "x".repeat(64)]) {
+      const refused = await exchange(rig, code, verifier, { client_id: client.id, client_secret });
+      expect([refused.status, refused.json.error]).toEqual([401, "invalid_client"]);
+    }
+    const proven = { client_id: client.id, client_secret: client.secret ?? "" };
+    const given = await exchange(rig, code, verifier, proven);
+    expect(given.status).toBe(200);
+    expect((await askMcp(rig, given.json.access_token)).status).toBe(200);
+    const inHeader = await fetch(`${rig.url}/oauth/token`, {
+      method: "POST",
+      headers: { authorization: `Basic ${btoa(`${client.id}:${client.secret ?? ""}`)}` },
+      body: new URLSearchParams({ grant_type: "refresh_token", refresh_token: given.json.refresh_token }),
+    });
+    expect(inHeader.status).toBe(200);
+    expect((await listed(rig)).data).toEqual([
+      {
+        id: client.id,
+        ...WORKFLOWS,
+        connections: 1,
+        created_at: expect.any(String),
+        created_by: expect.stringContaining("key:"),
+      },
+    ]);
+  });
+
+  test("needs PKCE, public or not, and its addresses are exact but for a port on loopback", async () => {
+    await using rig = await openRig();
+    const local = "http://127.0.0.1/callback";
+    const { id, secret } = await added(rig, { ...WORKFLOWS, redirect_uris: [REDIRECT, local], type: "public" });
+    expect(secret).toBeNull();
+    const refused = await rig.browser().open(authorizeUrl(rig, "", { client_id: id }));
+    expect(new URL(refused.began.headers.get("location") ?? "").searchParams.get("error")).toBe("invalid_request");
+    const other = await rig
+      .browser()
+      .open(authorizeUrl(rig, newProof().challenge, { client_id: id, redirect_uri: `${REDIRECT}/` }));
+    expect([other.began.status, other.began.headers.get("location")]).toEqual([400, null]);
+    const redirect_uri = "http://127.0.0.1:5000/callback";
+    const { code, verifier } = await codeFor(rig, id, { redirect_uri });
+    expect((await exchange(rig, code, verifier, { client_id: id, redirect_uri })).status).toBe(200);
+  });
+
+  test.each([
+    "https://client.example/callback#x",
+    "https://ann@client.example/callback",
+    "http://client.example/callback",
+    "https://CLIENT.example/callback",
+    "https://clıent.example/callback",
+    "javascript:alert(1)",
+  ])("can't have its answers sent to %s", async (uri) => {
+    await using rig = await openRig();
+    const body = JSON.stringify({ ...WORKFLOWS, redirect_uris: [REDIRECT, uri] });
+    const { status, json } = await rig.call("POST", "/v1/oauth-clients", body);
+    expect(status).toBe(400);
+    expect(JSON.stringify(json)).toContain("redirect_uris.1");
+    expect((await listed(rig)).data).toEqual([]);
+  });
+
+  test("is for people of its account alone, also for who changes accounts on the way", async () => {
+    await using rig = await openRig();
+    const { id } = await added(rig);
+    const { store, services } = rig.engine;
+    const other = anAccount();
+    await store.accounts.create(other, []);
+    const { person } = await joined(store, { accountId: other.id, role: "owner" });
+    const stranger = { ...rig.engine.owner, accountId: other.id, keyId: null, personId: person.id };
+    const { oauth, oauthClients } = services;
+    const search = new URL(authorizeUrl(rig, newProof().challenge, { client_id: id })).search;
+    const refused = await oauth?.authorize(stranger, search, new Headers());
+    expect([refused?.status, refused?.headers.get("location")]).toEqual([400, null]);
+    expect(refused?.body).toContain("this account has no client with this id");
+    expect(await oauthClients.list(stranger)).toEqual([]);
+    expect(await oauthClients.remove(stranger, id).catch(String)).toContain("There is no such client.");
+
+    const begun = await oauth?.authorize(rig.engine.owner, search, new Headers());
+    const uid = (begun?.headers.get("location") ?? "").split("/").at(-1) ?? "";
+    const cookie = (begun?.headers.getSetCookie() ?? []).map((one) => one.split(";", 1)[0]).join("; ");
+    const headers = new Headers({ cookie });
+    expect((await oauth?.consentOf(rig.engine.owner, uid, headers))?.clientId).toBe(id);
+    expect(await oauth?.consentOf(stranger, uid, headers).catch(String)).toContain("This request to connect");
+    const key = { name: "x", role: "agent" } as const;
+    expect(await oauth?.consent(stranger, uid, headers, key, async () => {}).catch(String)).toContain("This request");
+    expect(await store.accounts.keys(other.id, 9)).toEqual([]);
+  });
+
+  test("that is deleted takes its connections with it, and those of no other", async () => {
+    await using rig = await openRig();
+    const [one, other] = [await added(rig), await added(rig)];
+    const [first, second, kept] = [await connected(rig, one), await connected(rig, one), await connected(rig, other)];
+    const unused = await codeFor(rig, one.id);
+    expect((await rig.call("DELETE", `/v1/oauth-clients/${one.id}`)).status).toBe(204);
+    for (const { access_token, refresh_token } of [first, second]) {
+      expect((await askMcp(rig, access_token)).status).toBe(401);
+      const proven = { client_id: one.id, client_secret: one.secret ?? "" };
+      expect((await refresh(rig, refresh_token, proven)).json.error).toBe("invalid_client");
+    }
+    const late = { client_id: one.id, client_secret: one.secret ?? "" };
+    expect((await exchange(rig, unused.code, unused.verifier, late)).json.error).toBe("invalid_client");
+    expect((await askMcp(rig, kept.access_token)).status).toBe(200);
+    const live = (await rig.connectedKeys()).filter(({ revokedAt }) => revokedAt === null);
+    expect(live).toHaveLength(1);
+    expect((await rig.call("DELETE", `/v1/oauth-clients/${one.id}`)).status).toBe(404);
+    expect((await listed(rig)).data.map(({ id, connections }) => [id, connections])).toEqual([[other.id, 1]]);
+    const { rows } = await rig.engine.store.audit.page({
+      accountId: rig.engine.owner.accountId,
+      kinds: ["oauth_client_removed", "key_revoked"],
+      actors: [],
+      since: null,
+      until: null,
+      before: null,
+      limit: 9,
+    });
+    expect(rows.map(({ kind }) => kind).toSorted()).toEqual([
+      "key_revoked",
+      "key_revoked",
+      "key_revoked",
+      "oauth_client_removed",
+    ]);
+  });
+
+  test("is one of few in an account, and what is stored of its secret opens nothing", async () => {
+    await using rig = await openRig();
+    const { secret } = await added(rig);
+    for (let n = 1; n < OAUTH_CLIENTS_PER_ACCOUNT_MAX; n += 1) await added(rig);
+    const { status, json } = await rig.call("POST", "/v1/oauth-clients", JSON.stringify(WORKFLOWS));
+    expect([status, JSON.stringify(json).includes("Delete one first")]).toEqual([400, true]);
+    await rig.engine.store.probe();
+    const files = await Promise.all(
+      ["outgate.db", "outgate.db-wal"].map((name) => Bun.file(`${rig.engine.folder}/${name}`).text()),
+    );
+    expect(files.join("")).toContain("oauth_client_added");
+    expect(files.join("")).not.toContain(secret ?? "no secret");
+    expect(JSON.stringify([rig.lines, await listed(rig)])).not.toContain(secret ?? "no secret");
+  });
+});
+
+describe("the page of clients", () => {
+  const add = async (rig: Rig, fields: Readonly<Record<string, string>>) =>
+    rig.ann.send(PAGE, { ...(await rig.ann.hiddenOf(PAGE)), session_secret: SESSION_SECRET, ...fields });
+
+  test("adds a client, shows its secret once, and deletes it", async () => {
+    await using rig = await openRig();
+    expect(await rig.ann.pageOf(PAGE)).toContain("No clients yet");
+    const wrong = await add(rig, { name: "Workflows", redirect_uris: "http://client.example/cb", type: "public" });
+    expect(wrong.status).toBe(400);
+    expect(await wrong.text()).toContain("A redirect URI must be https");
+    const made = await add(rig, {
+      name: "Workflows",
+      redirect_uris: `${REDIRECT}\n${REDIRECT}2`,
+      type: "confidential",
+    });
+    const html = await made.text();
+    const [client] = (await listed(rig)).data;
+    expect(client).toMatchObject({ redirect_uris: [REDIRECT, `${REDIRECT}2`], type: "confidential" });
+    expect(html).toContain(String(client?.["id"]));
+    const secret = /[0-9a-f]{64}(?=\s*<\/code>)/.exec(html)?.[0] ?? "no secret";
+    await connected(rig, { id: String(client?.["id"]), secret });
+    const page = await rig.ann.pageOf(PAGE);
+    expect(page).toContain("Workflows");
+    expect(page).not.toContain(secret);
+    const path = `${PAGE}/${String(client?.["id"])}`;
+    expect((await rig.browser().ask(`${path}/made`)).status).toBe(404);
+    const fields = { ...(await rig.ann.hiddenOf(PAGE)), session_secret: SESSION_SECRET };
+    expect((await rig.ann.send(`${path}/remove`, fields)).status).toBe(303);
+    expect((await listed(rig)).data).toEqual([]);
+  });
+
+  test("says where OAuth is off that no client can log in", async () => {
+    await using rig = await openRig({ env: { OAUTH: "off" } });
+    await added(rig);
+    expect(await rig.ann.pageOf(PAGE)).toContain("OAuth is off on this server");
+    expect((await postForm(rig, "/oauth/token", {})).status).toBe(404);
+  });
+});
