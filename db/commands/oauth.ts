@@ -29,10 +29,13 @@ export const put = command(
     if (kind === "Grant" && !(await mayConnect(tx, artifact))) return false;
     const isOther = and(hasValues(oauthArtifacts, { accountId: "", kind: "Client" }), ne(oauthArtifacts.id, id));
     if (kind === "Client" && (await countRows(tx, oauthArtifacts, isOther)) >= OAUTH_CLIENTS_MAX) return false;
-    await tx.db
-      .insert(oauthArtifacts)
-      .values(artifact)
-      .onConflictDoUpdate({ target: oauthArtifacts.id, set: { sealedPayload, keyId, expiresAt } });
+    const insert = tx.db.insert(oauthArtifacts).values(artifact);
+    if (kind === "ReplayDetection") {
+      const added = await insert.onConflictDoNothing().returning({ id: oauthArtifacts.id });
+      if (added.length === 0) return false;
+    } else {
+      await insert.onConflictDoUpdate({ target: oauthArtifacts.id, set: { sealedPayload, keyId, expiresAt } });
+    }
     await makeRoom(tx, artifact);
     return true;
   },

@@ -46,8 +46,9 @@ export interface TokenKey {
 export interface OAuthStore {
   /**
    * Writes an artifact, or replaces the one with its id. Beyond their bound, the oldest of a connection or of an account
-   * make room. False, and nothing is written: its connection has ended, there are `OAUTH_CLIENTS_MAX` clients, or the key of a new
-   * connection was revoked or its maker owns the account no more.
+   * make room. False, and nothing is written: its connection has ended, there are `OAUTH_CLIENTS_MAX` clients, the key of a new
+   * connection was revoked or its maker owns the account no more, or it is an assertion that is there already, since each is used
+   * once.
    */
   put(artifact: OAuthArtifact): Promise<boolean>;
   /** Also one that was consumed or has expired, until it is swept. */

@@ -73,6 +73,7 @@ declare module "oidc-provider" {
 
   export const errors: {
     readonly InvalidClient: typeof ProtocolError;
+    readonly InvalidClientAuth: typeof ProtocolError;
     readonly InvalidGrant: typeof ProtocolError;
     readonly InvalidTarget: typeof ProtocolError;
     readonly TemporarilyUnavailable: typeof ProtocolError;

@@ -228,6 +228,8 @@ function adapterOf(deps: ProviderDeps, name: string): Adapter {
       });
       if (isStored && kind === "Grant") await keepClient(payload["clientId"], exp);
       if (isStored) return;
+      // Another request has used the assertion since the library looked for it.
+      if (kind === "ReplayDetection") throw new errors.InvalidClientAuth();
       if (kind === "Client") throw new errors.TemporarilyUnavailable("too many clients have registered here");
       if (kind === "Grant") throw new DomainError("forbidden", "You may not connect clients to this account any more.");
       throw new errors.InvalidGrant("the connection has ended");

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { OAuthArtifact } from "../../src/core/oauth-store.ts";
 import { OAUTH_REGISTRATIONS_PER_CLIENT_MAX, SHARED_FRESH_MS } from "../../src/core/limits.ts";
 import {
+  addSigned,
   askMcp,
   authorizeUrl,
   CLIENT_ID,
@@ -16,6 +17,7 @@ import {
   refresh,
   register,
   type Rig,
+  SIGNED_ID,
 } from "./rig.ts";
 
 /** What the client is told at its address if the person goes there; null: nothing. Nobody is led anywhere but to us. */
@@ -370,61 +372,24 @@ describe("a token", () => {
 });
 
 describe("a client that signs with a key of its own", () => {
-  const signed = "https://signed.example/client.json";
-  const jwks_uri = "https://signed.example/jwks.json";
-  const algorithm = {
-    name: "RSASSA-PKCS1-v1_5",
-    hash: "SHA-256",
-    modulusLength: 2_048,
-    publicExponent: new Uint8Array([1, 0, 1]),
-  };
-  const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
-
-  async function openSigned() {
-    const rig = await openRig();
-    const { publicKey, privateKey } = await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
-    const more = { token_endpoint_auth_method: "private_key_jwt", token_endpoint_auth_signing_alg: "RS256", jwks_uri };
-    rig.documents.set(signed, { ...DOCUMENT, client_id: signed, ...more });
-    const key = { ...(await crypto.subtle.exportKey("jwk", publicKey)), kid: "one", use: "sig" };
-    rig.documents.set(jwks_uri, { keys: [key] });
-    const assertion = async (changes: object = {}, header: object = { alg: "RS256", kid: "one" }) => {
-      const exp = Math.floor(Date.now() / 1_000) + 300;
-      const claims = { iss: signed, sub: signed, aud: rig.url, jti: crypto.randomUUID(), exp, ...changes };
-      const text = `${encoded(header)}.${encoded(claims)}`;
-      const signature = await crypto.subtle.sign(algorithm.name, privateKey, Buffer.from(text));
-      return {
-        client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
-        client_assertion: `${text}.${Buffer.from(signature).toString("base64url")}`,
-      };
-    };
-    const code = async () => {
-      const { challenge, verifier } = newProof();
-      const browser = rig.browser();
-      const page = await browser.open(authorizeUrl(rig, challenge, { client_id: signed }));
-      const back = await browser.follow(await browser.press(page));
-      return { verifier, code: back.searchParams.get("code") ?? "" };
-    };
-    return { rig, assertion, code };
-  }
-
   test("gets tokens by it, and by each signature once", async () => {
-    const { rig, assertion, code } = await openSigned();
-    await using _ = rig;
+    await using rig = await openRig();
+    const { assertion, code } = await addSigned(rig);
     const { code: given, verifier } = await code();
     const first = await assertion();
-    const tokens = await exchange(rig, given, verifier, { client_id: signed, ...first });
+    const tokens = await exchange(rig, given, verifier, { client_id: SIGNED_ID, ...first });
     expect(tokens.status).toBe(200);
     expect((await askMcp(rig, tokens.json.access_token)).status).toBe(200);
-    const replayed = await refresh(rig, tokens.json.refresh_token, { client_id: signed, ...first });
+    const replayed = await refresh(rig, tokens.json.refresh_token, { client_id: SIGNED_ID, ...first });
     expect([replayed.status, replayed.json.error]).toEqual([401, "invalid_client"]);
-    const next = await refresh(rig, tokens.json.refresh_token, { client_id: signed, ...(await assertion()) });
+    const next = await refresh(rig, tokens.json.refresh_token, { client_id: SIGNED_ID, ...(await assertion()) });
     expect(next.status).toBe(200);
-    expect(rig.read).toContain(jwks_uri);
+    expect(rig.read).toContain("https://signed.example/jwks.json");
   });
 
   test("gets none without it, or with one for others, for long, or by another algorithm", async () => {
-    const { rig, assertion, code } = await openSigned();
-    await using _ = rig;
+    await using rig = await openRig();
+    const { assertion, code } = await addSigned(rig);
     const { code: given, verifier } = await code();
     const tries = [
       {},
@@ -436,10 +401,10 @@ describe("a client that signs with a key of its own", () => {
       await assertion({}, { alg: "HS256", kid: "one" }),
     ];
     for (const proof of tries) {
-      const { status, json } = await exchange(rig, given, verifier, { client_id: signed, ...proof });
+      const { status, json } = await exchange(rig, given, verifier, { client_id: SIGNED_ID, ...proof });
       expect([status >= 400, "access_token" in json]).toEqual([true, false]);
     }
-    expect((await exchange(rig, given, verifier, { client_id: signed, ...(await assertion()) })).status).toBe(200);
+    expect((await exchange(rig, given, verifier, { client_id: SIGNED_ID, ...(await assertion()) })).status).toBe(200);
   });
 });
 

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { agentRoutes } from "../../src/app/http.ts";
 import type { MemberRole } from "../../src/core/roles.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
+import type { Sender } from "../../src/outbound/deadline.ts";
 import { openRealServer, type RealServerOptions } from "../http/real-server.ts";
 import { SESSION_SECRET, signedIn } from "../http/signed-in.ts";
 import { hiddenIn } from "../support/forms.ts";
@@ -25,19 +26,20 @@ export async function openRig(options: RealServerOptions = {}) {
   const port = await freePort();
   const documents = new Map<string, unknown>([[CLIENT_ID, DOCUMENT]]);
   const read: string[] = [];
+  const sender: Sender = {
+    send: ({ url }): Promise<Outcome> => {
+      read.push(url);
+      const found = documents.get(url);
+      if (found === undefined) return Promise.resolve({ kind: "not_sent", fault: "refused" });
+      const answer = { code: 200, body: JSON.stringify(found), headers: null, truncated: false } as const;
+      return Promise.resolve({ kind: "answered", ...answer, brokenBy: null, retryAfter: null, location: null });
+    },
+  };
   const app = await openRealServer({
     ...options,
     port,
     env: { OAUTH: "on", ...options.env },
-    sender: {
-      send: ({ url }): Promise<Outcome> => {
-        read.push(url);
-        const found = documents.get(url);
-        if (found === undefined) return Promise.resolve({ kind: "not_sent", fault: "refused" });
-        const answer = { code: 200, body: JSON.stringify(found), headers: null, truncated: false } as const;
-        return Promise.resolve({ kind: "answered", ...answer, brokenBy: null, retryAfter: null, location: null });
-      },
-    },
+    sender,
     routesOf: (engine) => [agentRoutes(engine.app, engine.services, new AbortController().signal)],
   });
   const ann = await signedIn(app);
@@ -46,6 +48,7 @@ export async function openRig(options: RealServerOptions = {}) {
     ...app,
     documents,
     read,
+    sender,
     ann,
     mcpUrl: `${app.url}/mcp`,
     browser: (cookie = ann.cookie) => new Browser(app, cookie),
@@ -203,6 +206,47 @@ export async function connect(rig: Rig, fields: Readonly<Record<string, string>>
   const { code, verifier } = await newCode(rig, fields, cookie);
   const { json } = await exchange(rig, code, verifier);
   return { tokens: json, code, verifier };
+}
+
+/** The id of a client that proves by a key of its own who it is. */
+export const SIGNED_ID = "https://signed.example/client.json";
+
+const SIGNED_KEYS = "https://signed.example/jwks.json";
+
+const ALGORITHM = {
+  name: "RSASSA-PKCS1-v1_5",
+  hash: "SHA-256",
+  modulusLength: 2_048,
+  publicExponent: new Uint8Array([1, 0, 1]),
+};
+
+/** Lets a client be known that signs, and returns how it signs and gets codes. */
+export async function addSigned(rig: Rig) {
+  const { publicKey, privateKey } = await crypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]);
+  const key = { ...(await crypto.subtle.exportKey("jwk", publicKey)), kid: "one", use: "sig" };
+  rig.documents.set(SIGNED_KEYS, { keys: [key] });
+  const method = { token_endpoint_auth_method: "private_key_jwt", token_endpoint_auth_signing_alg: "RS256" };
+  rig.documents.set(SIGNED_ID, { ...DOCUMENT, client_id: SIGNED_ID, ...method, jwks_uri: SIGNED_KEYS });
+  const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  return {
+    assertion: async (changes: object = {}, header: object = { alg: "RS256", kid: "one" }) => {
+      const exp = Math.floor(Date.now() / 1_000) + 300;
+      const claims = { iss: SIGNED_ID, sub: SIGNED_ID, aud: rig.url, jti: crypto.randomUUID(), exp, ...changes };
+      const text = `${encoded(header)}.${encoded(claims)}`;
+      const signature = await crypto.subtle.sign(ALGORITHM.name, privateKey, Buffer.from(text));
+      return {
+        client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+        client_assertion: `${text}.${Buffer.from(signature).toString("base64url")}`,
+      };
+    },
+    code: async () => {
+      const { challenge, verifier } = newProof();
+      const browser = rig.browser();
+      const page = await browser.open(authorizeUrl(rig, challenge, { client_id: SIGNED_ID }));
+      const back = await browser.follow(await browser.press(page));
+      return { verifier, code: back.searchParams.get("code") ?? "" };
+    },
+  };
 }
 
 /** What /mcp answers to a list of its tools. */

@@ -68,6 +68,16 @@ export function testOAuth(open: OpenTestStore): void {
       expect(await oauth.consume(code.id, NOON)).toBe(false);
     });
 
+    test("that are assertions are written once, whoever races for them", async () => {
+      await using db = await open();
+      const { oauth } = db.store;
+      const assertion = anArtifact({ kind: "ReplayDetection", accountId: "" });
+      const races = await Promise.all([1, 2, 3, 4].map(() => oauth.put(assertion)));
+      expect(races.filter(Boolean)).toHaveLength(1);
+      expect(await oauth.put({ ...assertion, expiresAt: later(99) })).toBe(false);
+      expect(await oauth.find(assertion.id)).toEqual(assertion);
+    });
+
     test("of a token find its key until it expires", async () => {
       await using db = await open();
       const { key, grant, add } = await connected(db);
