@@ -1,7 +1,8 @@
 import { type Column, type SQL, sql } from "drizzle-orm";
 import type { HttpMethod } from "../src/core/action.ts";
 import type { AuditRow } from "../src/core/audit.ts";
-import type { CredentialSettings } from "../src/core/credential.ts";
+import type { CredentialKind, CredentialSettings } from "../src/core/credential.ts";
+import type { CredentialDecision } from "../src/core/credential-request.ts";
 import type { Actor } from "../src/core/roles.ts";
 import type { SQLITE } from "./libsql/schema.ts";
 
@@ -556,6 +557,37 @@ export function describeTables(dialect: typeof SQLITE) {
     (row) => [uniqueIndex("credentials_by_name").on(row.accountId, row.name)],
   );
 
+  const credentialRequests = table(
+    "credential_requests",
+    {
+      id: text().primaryKey(),
+      accountId: text("account_id").notNull(),
+      keyId: text("key_id").notNull(),
+      host: text().notNull(),
+      name: text(),
+      kind: text().$type<CredentialKind>(),
+      paths: json<readonly string[]>(),
+      methods: json<readonly HttpMethod[]>(),
+      reason: text().notNull(),
+      createdAt: time("created_at").notNull(),
+      createdBy: text("created_by").$type<Actor>().notNull(),
+      expiresAt: time("expires_at").notNull(),
+      decision: text().$type<CredentialDecision>(),
+      decidedAt: time("decided_at"),
+      decidedBy: text("decided_by").$type<Actor>(),
+      decisionReason: text("decision_reason"),
+      credential: text(),
+    },
+    (row) => [
+      index("credential_requests_by_account").on(row.accountId, row.id),
+      index("credential_requests_by_key").on(row.keyId, row.id),
+      index("credential_requests_open")
+        .on(row.accountId, row.expiresAt, row.id)
+        .where(sql`${row.decision} is null`),
+      index("credential_requests_by_end").on(row.expiresAt),
+    ],
+  );
+
   /** What the authorization server stores (`src/core/oauth-store.ts`). `id` and `grant_id` are hashes. */
   const oauthArtifacts = table(
     "oauth_artifacts",
@@ -819,6 +851,7 @@ export function describeTables(dialect: typeof SQLITE) {
     ruleCounts,
     grants,
     credentials,
+    credentialRequests,
     oauthArtifacts,
     channels,
     callbackOverlaps,

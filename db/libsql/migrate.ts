@@ -9,6 +9,7 @@ import grants from "./migrations/0007_grants.sql" with { type: "text" };
 import budgets from "./migrations/0008_budgets.sql" with { type: "text" };
 import credentials from "./migrations/0009_credentials.sql" with { type: "text" };
 import oauth from "./migrations/0010_oauth.sql" with { type: "text" };
+import credentialRequests from "./migrations/0011_credential_requests.sql" with { type: "text" };
 import { faultOf } from "../sql/errors.ts";
 import type { Sql, SqlValue, Statement } from "../sql/sql.ts";
 import { missingParts } from "./layout.ts";
@@ -28,6 +29,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: "0008_budgets", sql: budgets },
   { name: "0009_credentials", sql: credentials },
   { name: "0010_oauth", sql: oauth },
+  { name: "0011_credential_requests", sql: credentialRequests },
 ];
 
 /** The last commit of this repository that makes the tables of version 0.1. */

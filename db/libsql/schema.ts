@@ -60,6 +60,7 @@ export const {
   ruleCounts,
   grants,
   credentials,
+  credentialRequests,
   oauthArtifacts,
   channels,
   callbackOverlaps,

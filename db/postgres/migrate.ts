@@ -15,6 +15,7 @@ import grants from "./migrations/0008_grants.sql" with { type: "text" };
 import budgets from "./migrations/0009_budgets.sql" with { type: "text" };
 import credentials from "./migrations/0010_credentials.sql" with { type: "text" };
 import oauth from "./migrations/0011_oauth.sql" with { type: "text" };
+import credentialRequests from "./migrations/0012_credential_requests.sql" with { type: "text" };
 
 /** In the order in which they run; `drizzle-kit` generates them from `schema.ts`. Never edit one: generate another. */
 const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
@@ -30,6 +31,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: "0009_budgets", sql: budgets },
   { name: "0010_credentials", sql: credentials },
   { name: "0011_oauth", sql: oauth },
+  { name: "0012_credential_requests", sql: credentialRequests },
 ];
 
 const HAS_MIGRATIONS = "select cast(to_regclass('migrations') is not null as int) as found";

@@ -84,6 +84,7 @@ export const {
   ruleCounts,
   grants,
   credentials,
+  credentialRequests,
   oauthArtifacts,
   channels,
   callbackOverlaps,

@@ -30,6 +30,7 @@ const ALL = [
   "0008_budgets",
   "0009_credentials",
   "0010_oauth",
+  "0011_credential_requests",
 ];
 
 describe("migrations", () => {
