@@ -7,6 +7,7 @@ import * as auditLog from "./audit-log.ts";
 import * as bulk from "./bulk.ts";
 import * as claims from "./claims.ts";
 import * as channels from "./channels.ts";
+import * as credentialRequests from "./credential-requests.ts";
 import * as credentials from "./credentials.ts";
 import * as grants from "./grants.ts";
 import * as facts from "./facts.ts";
@@ -32,6 +33,7 @@ const SUBJECTS = {
   channels,
   claims,
   credentials,
+  credentialRequests,
   grants,
   facts,
   links,

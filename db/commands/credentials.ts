@@ -27,20 +27,24 @@ interface Revision extends Place {
   readonly revision: number;
 }
 
+export interface NewCredential extends Written {
+  readonly row: Row;
+}
+
+/** Whoever calls it holds `credentialLock`. */
+export async function addCredential(tx: Tx, { row, audit, version }: NewCredential) {
+  const { credentials } = tx.tables;
+  const { accountId, name } = row;
+  if (await hasRow(tx, credentials, hasValues(credentials, { accountId, name }))) return "taken";
+  if ((await countRows(tx, credentials, eq(credentials.accountId, accountId))) >= CREDENTIALS_MAX) return "full";
+  await tx.db.insert(credentials).values(row);
+  await addToAudit(tx, audit);
+  await setFact(tx, CREDENTIALS_VERSION, version);
+  return "written";
+}
+
 /** See `CredentialStore.add`. */
-export const add = command(
-  async (tx, { row, audit, version }: Written & { readonly row: Row }) => {
-    const { credentials } = tx.tables;
-    const { accountId, name } = row;
-    if (await hasRow(tx, credentials, hasValues(credentials, { accountId, name }))) return "taken";
-    if ((await countRows(tx, credentials, eq(credentials.accountId, accountId))) >= CREDENTIALS_MAX) return "full";
-    await tx.db.insert(credentials).values(row);
-    await addToAudit(tx, audit);
-    await setFact(tx, CREDENTIALS_VERSION, version);
-    return "written";
-  },
-  ({ row }) => [credentialLock(row.accountId)],
-);
+export const add = command(addCredential, ({ row }) => [credentialLock(row.accountId)]);
 
 type Change = Partial<Omit<Row, "id" | "accountId" | "name" | "revision">>;
 

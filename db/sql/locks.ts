@@ -56,7 +56,7 @@ export function grantLock(id: string): Lock {
 /** Whoever adds to a count of a rule, or gives back what was counted. */
 export const countLock = (ruleId: string, subject: string) => exclusive(`count ${ruleId} ${subject}`);
 
-/** Whoever adds credentials to an account, which are counted, or lets keys use them. */
+/** Whoever adds credentials to an account or asks for one, which are counted, or lets keys use them. */
 export const credentialLock = (accountId: string) => exclusive(`credentials ${accountId}`);
 
 /** Whoever adds to a connection of OAuth or ends it, or adds to what is counted for an account, or for all. */

@@ -29,6 +29,7 @@ import { createRuleStore } from "./rules.ts";
 import { beyondCounts } from "../commands/rule-counts.ts";
 import { createUpkeepStore, pruneKeys } from "../commands/upkeep.ts";
 import { createFileStore } from "../libsql/size.ts";
+import { createCredentialRequestStore } from "../commands/credential-requests.ts";
 import { createCredentialStore } from "../commands/credentials.ts";
 import { createGrantStore } from "./grants.ts";
 import { createOAuthStore } from "../commands/oauth.ts";
@@ -76,6 +77,7 @@ export function createStore({ sql, seal, cluster, isOnlyProcess, onFatal, onAway
     rules: createRuleStore(db),
     grants: createGrantStore(db),
     credentials: createCredentialStore(db),
+    credentialRequests: createCredentialRequestStore(db),
     oauth: createOAuthStore(db),
     channels: createChannelStore(db),
     links: createLinkStore(db),

@@ -12,6 +12,7 @@ export const systemIds: Ids = {
   grant: () => `grt_${random()}`,
   credential: () => `crd_${random()}`,
   oauthClient: () => `ocl_${random()}`,
+  credentialRequest: (at) => `crq_${timeOrdered(at)}`,
   channel: () => `chn_${random()}`,
   person: () => `per_${random()}`,
   invitation: () => `inv_${random()}`,
@@ -38,6 +39,9 @@ export const FORM_ID = /^req_[0-9a-z]{1,64}$/;
 
 /** Format of the id of a bulk job. */
 export const BULK_ID = /^blk_[A-Za-z0-9_-]{1,64}$/;
+
+/** Format of the id of a request for a credential. */
+export const CREDENTIAL_REQUEST_ID = /^crq_[A-Za-z0-9_-]{1,64}$/;
 
 /** Format of a key id. */
 export const KEY_ID = /^key_[A-Za-z0-9_-]{1,64}$/;
@@ -89,6 +93,7 @@ export interface Ids {
   grant(): string;
   credential(): string;
   oauthClient(): string;
+  credentialRequest(at: Date): string;
   /** Id of a process, as long as it runs. */
   node(): string;
   /** Id of a row of the outbox. */

@@ -912,3 +912,16 @@ export const CREDENTIAL_ALERT_MS = 7 * DAY_MS;
 export const CREDENTIAL_USE_DAYS = 7;
 /** Hosts that are noted as having sent a secret back. */
 export const CREDENTIAL_ECHOES_MAX = 20;
+
+/** How long a request for a credential stands. */
+export const CREDENTIAL_REQUEST_MS = 7 * DAY_MS;
+/** Of a key, that stand at the same time. */
+export const CREDENTIAL_REQUESTS_PER_KEY_MAX = 5;
+/** Of an account, that stand at the same time: all of them are on one page. */
+export const CREDENTIAL_REQUESTS_PENDING_MAX = 50;
+/** Of a key, in 24 hours: each one is a mail to every owner. */
+export const CREDENTIAL_REQUESTS_PER_DAY_MAX = 10;
+/** How long a person's no answers the same request. */
+export const CREDENTIAL_DECLINED_MS = DAY_MS;
+/** How long requests are kept after the time at which they expire. */
+export const CREDENTIAL_REQUESTS_KEPT_MS = 30 * DAY_MS;

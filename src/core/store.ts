@@ -22,6 +22,7 @@ import type { BulkStore } from "./bulk-job.ts";
 import type { TeamStore } from "./team-store.ts";
 import type { ChannelStore } from "./channel.ts";
 import type { CredentialStore } from "./credential.ts";
+import type { CredentialRequestStore } from "./credential-request.ts";
 import type { RuleStore } from "./account-rules.ts";
 import type { RuleCount } from "./rule-count.ts";
 import type { Grant, GrantStore, GrantUse } from "./grant.ts";
@@ -531,6 +532,7 @@ export interface Store {
   readonly rules: RuleStore;
   readonly grants: GrantStore;
   readonly credentials: CredentialStore;
+  readonly credentialRequests: CredentialRequestStore;
   readonly oauth: OAuthStore;
   readonly channels: ChannelStore;
   readonly links: LinkStore;

@@ -273,6 +273,9 @@ const KIND_GROUPS: readonly (readonly [title: string, kinds: readonly AuditKind[
       "credential_tested",
       "oauth_client_added",
       "oauth_client_removed",
+      "credential_requested",
+      "credential_request_granted",
+      "credential_request_declined",
       "host_settings_changed",
       "callback_hosts_changed",
       "callback_tested",
@@ -430,6 +433,11 @@ const PHRASES: Readonly<Record<AuditKind, Phrase>> = {
     sentence`tried the credential ${<Name text={text(name)} />} with a GET to ${<Name text={text(host)} />}`,
   credential_echoed: ({ detail: { name, host } }) =>
     sentence`masked the credential ${<Name text={text(name)} />} in an answer of ${<Name text={text(host)} />}, which had sent it back`,
+  credential_requested: ({ detail: { host } }) => sentence`asked for a credential for ${<Name text={text(host)} />}`,
+  credential_request_granted: ({ detail: { name, host } }) =>
+    sentence`granted the request for a credential for ${<Name text={text(host)} />} with ${<Name text={text(name)} />}`,
+  credential_request_declined: ({ detail: { host } }) =>
+    sentence`declined the request for a credential for ${<Name text={text(host)} />}`,
   channel_added: ({ detail: { name, kind } }) =>
     sentence`added the ${CHANNEL_WORDS[text(kind)] ?? text(kind)} channel ${<Name text={text(name)} />}`,
   channel_changed: (entry, props) =>

@@ -18,6 +18,8 @@ import {
   ACCOUNT,
   anAccount,
   aCreation,
+  aCredential,
+  aCredentialRequest,
   aDecision,
   anApiKey,
   anArtifact,
@@ -334,6 +336,19 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
     authorizes,
     ["api_keys", "oauth_artifacts", "oauth_artifacts_by_account", "oauth_artifacts_by_end", "oauth_artifacts_by_grant"],
   ],
+  [
+    "requests for credentials",
+    asksForCredentials,
+    [
+      "api_keys",
+      "credential_requests",
+      "credential_requests_by_account",
+      "credential_requests_by_end",
+      "credential_requests_by_key",
+      "credential_requests_open",
+      "credentials_by_name",
+    ],
+  ],
   ["held", (store) => store.upkeep.held(NOON, "", 9), ["actions_held", "timeline_once"]],
   ["reject, and count it", rejectOne, ["actions", HELD, "rejections_by_key", "rejections_by_request"]],
   [
@@ -518,6 +533,18 @@ async function accountLives({ accounts, callbackHosts }: Store): Promise<void> {
 }
 
 /** Signs up, logs in and out, renews a password, and is the first person of an account. */
+async function asksForCredentials({ credentialRequests }: Store): Promise<void> {
+  const [one, other] = [aCredentialRequest(), aCredentialRequest({ host: "b.example" })];
+  for (const each of [one, other]) await credentialRequests.ask(each, NOON, anAuditEntry());
+  await credentialRequests.find(ACCOUNT, one.id);
+  await credentialRequests.list(ACCOUNT, { keyId: null, before: null, limit: 9 });
+  await credentialRequests.list(ACCOUNT, { keyId: KEY, before: null, limit: 9 });
+  await credentialRequests.pending(ACCOUNT, NOON);
+  await credentialRequests.grant(one.id, aCredential(), anAuditEntry(), anAuditEntry());
+  await credentialRequests.decline({ ...other, at: NOON, by: "system", reason: null }, anAuditEntry());
+  await credentialRequests.prune(NOON);
+}
+
 async function authorizes({ oauth }: Store): Promise<void> {
   const grant = anArtifact({ keyId: "key_x" });
   const token = anArtifact({ kind: "AccessToken", grantId: grant.id, keyId: "key_x" });

@@ -170,6 +170,15 @@ const SENTENCES: readonly (readonly [AuditRow, string])[] = [
     row("credential_echoed", "crd_1", { name: "stripe-live", host: "api.stripe.com" }),
     "dana masked the credential stripe-live in an answer of api.stripe.com, which had sent it back.",
   ],
+  [row("credential_requested", "crq_1", { host: "api.stripe.com" }), "dana asked for a credential for api.stripe.com."],
+  [
+    row("credential_request_granted", "crq_1", { host: "api.stripe.com", name: "stripe-live" }),
+    "dana granted the request for a credential for api.stripe.com with stripe-live.",
+  ],
+  [
+    row("credential_request_declined", "crq_1", { host: "api.stripe.com" }),
+    "dana declined the request for a credential for api.stripe.com.",
+  ],
   [row("channel_removed", "chn_9"), "dana removed a channel."],
   [row("channel_tested", "chn_1", { delivered: false }), "dana tested the channel ops, which failed."],
   [

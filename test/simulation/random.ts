@@ -67,6 +67,7 @@ export function seededIds(random: Random): Ids {
     grant: () => `grt_${anyId()}`,
     oauthClient: () => `ocl_${anyId()}`,
     credential: () => `crd_${anyId()}`,
+    credentialRequest: (at) => `crq_${timeOrdered(at)}`,
     channel: () => `chn_${anyId()}`,
     person: () => `per_${anyId()}`,
     invitation: () => `inv_${anyId()}`,

@@ -1,6 +1,7 @@
 import type { RuleCount } from "../../src/core/rule-count.ts";
 import type { Grant } from "../../src/core/grant.ts";
 import type { SealedCredential } from "../../src/core/credential.ts";
+import type { CredentialRequest } from "../../src/core/credential-request.ts";
 import type { RuleRow } from "../../src/core/account-rules.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { createEnqueue } from "../../src/receipts/serialize.ts";
@@ -19,6 +20,7 @@ import { systemIds } from "../../src/core/ids.ts";
 import type { PersonRow, SessionRow, SignUp, WelcomeLink, Account, ApiKey } from "../../src/core/account-store.ts";
 import type { BulkJob } from "../../src/core/bulk-job.ts";
 import type { OAuthArtifact } from "../../src/core/oauth-store.ts";
+import { CREDENTIAL_REQUEST_MS } from "../../src/core/limits.ts";
 import { NO_SEARCH } from "../../src/core/search.ts";
 import type { ActionQuery, ChangeWrite, Creation, Store } from "../../src/core/store.ts";
 
@@ -396,6 +398,28 @@ export const aCredential = (more: Partial<SealedCredential> = {}): SealedCredent
   echoes: [],
   ...more,
 });
+/** A request of a key for a credential that stands for a week. */
+export const aCredentialRequest = (more: Partial<CredentialRequest> = {}): CredentialRequest => ({
+  id: systemIds.credentialRequest(more.createdAt ?? NOON),
+  accountId: ACCOUNT,
+  keyId: KEY,
+  host: "api.stripe.com",
+  name: "stripe-live",
+  kind: "bearer",
+  paths: ["/v1/charges"],
+  methods: ["GET", "POST"],
+  reason: "To refund order 4711.",
+  createdAt: NOON,
+  createdBy: "key:agent",
+  expiresAt: later(CREDENTIAL_REQUEST_MS),
+  decision: null,
+  decidedAt: null,
+  decidedBy: null,
+  decisionReason: null,
+  credential: null,
+  ...more,
+});
+
 /** A connection of OAuth that lasts an hour; of another kind unless told otherwise it belongs to none. */
 export function anArtifact(overrides: Partial<OAuthArtifact> = {}): OAuthArtifact {
   const id = overrides.id ?? `artifact ${systemIds.row(NOON)}`;

@@ -6,6 +6,7 @@ import { testBulk } from "./bulk.ts";
 import { testCallbackHosts } from "./callback-hosts.ts";
 import { testChanges } from "./changes.ts";
 import { testChannels } from "./channels.ts";
+import { testCredentialRequests } from "./credential-requests.ts";
 import { testCredentials } from "./credentials.ts";
 import { testExtras } from "./extras.ts";
 import { testGuards } from "./guards.ts";
@@ -82,6 +83,7 @@ export function testAccountsOfStore(open: OpenTestStore): void {
   testRuleCounts(open);
   testChannels(open);
   testCredentials(open);
+  testCredentialRequests(open);
   testOAuth(open);
   testSealed(open);
 }
