@@ -11,6 +11,7 @@ const QUERIES = {
   AuditQuery: "listAudit",
   BulkQuery: "listBulk",
   BulkResultQuery: "listBulkResults",
+  CredentialRequestQuery: "listCredentialRequests",
   ExportQuery: "exportActions",
   FilterQuery: "countActions",
   ListQuery: "listActions",

@@ -148,13 +148,14 @@ export const prune = command(async (tx, { until }: Readonly<{ until: Date }>) =>
 });
 
 function listedColumns({ apiKeys, credentialRequests }: Tables) {
-  const { revokedAt, expiresAt } = apiKeys;
-  const ends = {
+  const { role, revokedAt, expiresAt } = apiKeys;
+  const ofKey = {
+    keyRole: role,
     keyRevokedAt: sql<Date | null>`${revokedAt}`.mapWith(revokedAt).as("key_revoked_at"),
     // Another column has its name.
     keyExpiresAt: sql<Date | null>`${expiresAt}`.mapWith(expiresAt).as("key_expires_at"),
   };
-  return { ...getTableColumns(credentialRequests), ...ends };
+  return { ...getTableColumns(credentialRequests), ...ofKey };
 }
 
 const FIND = read({ accountId: "text", id: "text" }, ({ db, tables }, arg) => {

@@ -110,9 +110,10 @@ export const ERROR_MEANING = {
   not_found: "The account has no such object, or the path does not exist.",
   method_not_allowed: "The path does not support this method.",
   not_cancellable: "The action can't be cancelled in its status, or it is in another run than the given one.",
-  not_approvable: "The action is not awaiting approval, or it is in another run than the given one.",
+  not_approvable:
+    "The action is not awaiting approval, or it is in another run than the given one. Or a request for a credential is over.",
   not_retryable: "The action can't be retried in its status, or a person rejected it and it was repeated too often.",
-  too_many_held: "The key has reached its limit of actions that await approval.",
+  too_many_held: "The key has reached its limit of actions that await approval, or of requests for credentials.",
   too_many_jobs: "Too many bulk jobs of the account are running, or are kept.",
   email_taken: "An account with this email address exists already.",
   too_many_keys: "The account has reached its limit of live keys.",

@@ -1,4 +1,4 @@
-import { BULK_KEPT_MS, DAY_MS, PRUNE_PAUSE_MS } from "../core/limits.ts";
+import { BULK_KEPT_MS, CREDENTIAL_REQUESTS_KEPT_MS, DAY_MS, PRUNE_PAUSE_MS } from "../core/limits.ts";
 import { createCountActivity, createPruneActivity } from "../events/activity-job.ts";
 import { createExpireUnsent, createExpire } from "../approvals/decide.ts";
 import { type Job } from "../runtime/jobs.ts";
@@ -17,7 +17,7 @@ type Housekeepers = Pick<Services, "enqueue"> & {
 export function housekeeping(app: AppContext, { enqueue, pauseService, bulkRunner }: Housekeepers): readonly Job[] {
   const { config, store, bus, clock, log, metrics } = app;
   const { approvalTtlHours, retentionDays } = config;
-  const { actions, people, team, oauth, upkeep, audit, pauses, rejections, bulk, activity } = store;
+  const { actions, people, team, oauth, upkeep, audit, pauses, rejections, bulk, activity, credentialRequests } = store;
   const expiring = { actions, upkeep, bus, log, metrics, enqueue };
   const jobs = [
     inSteps("keys whose 24 h are over", "17 * * * *", (now) => actions.pruneKeys(now)),
@@ -35,6 +35,9 @@ export function housekeeping(app: AppContext, { enqueue, pauseService, bulkRunne
     inSteps("rejections whose 24 h are over", "27 * * * *", (now) => rejections.prune(now)),
     inSteps("sessions and links that ran out", "37 * * * *", (now) => people.prune(now)),
     inSteps("what OAuth stored and is over", "*/10 * * * *", (now) => oauth.prune(now)),
+    inSteps("old requests for credentials", "22 * * * *", (now) =>
+      credentialRequests.prune(new Date(now.getTime() - CREDENTIAL_REQUESTS_KEPT_MS)),
+    ),
     inSteps("invitations that ran out", "42 * * * *", (now) => team.prune(now)),
   ];
   if (approvalTtlHours !== null) {

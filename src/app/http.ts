@@ -24,6 +24,7 @@ import { systemRoutes } from "../http/system-routes.ts";
 import { GUIDE_GROUPS } from "../pages/docs/guides.ts";
 import type { PageNeeds } from "../pages/needs.ts";
 import { createPages } from "../pages/routes.ts";
+import { credentialRequestRoutes } from "../credentials/request-routes.ts";
 import { credentialRoutes } from "../credentials/routes.ts";
 import { grantRoutes } from "../grants/routes.ts";
 import { pauseRoutes } from "../pauses/routes.ts";
@@ -80,6 +81,7 @@ export function createHttp(services: HttpServices, settings: HttpSettings, optio
     grantRoutes(services),
     credentialRoutes(services),
     oauthClientRoutes(services),
+    credentialRequestRoutes({ ...services, clock }),
     ruleRoutes({ ...services, clock, draining, arrivalSeconds }),
     ...channelRoutes(services),
     auditRoutes(services),

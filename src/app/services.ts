@@ -18,6 +18,7 @@ import { createRecipients } from "../approvals/recipients.ts";
 import { createAuditService } from "../audit/service.ts";
 import { createBulk } from "../bulk/service.ts";
 import { KnownCredentials } from "../credentials/known.ts";
+import { createCredentialRequestService } from "../credentials/requests.ts";
 import { createCredentialService } from "../credentials/service.ts";
 import { createCredentialTestService } from "../credentials/try.ts";
 import { createCredentialUse } from "../credentials/use.ts";
@@ -101,6 +102,15 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     clock,
     metrics,
     log,
+  });
+  const credentialService = createCredentialService({
+    credentials: store.credentials,
+    known: credentials,
+    accounts,
+    audit,
+    secrets,
+    clock,
+    ids,
   });
   const fresh = node === null ? {} : { freshMs: SHARED_FRESH_MS };
   const signingSecrets = createSigningSecrets({ accounts, signing: store.signing, secrets, log, ...fresh });
@@ -228,12 +238,10 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
       perHost: config.dispatchPerHost,
     }),
     grantService,
-    credentialService: createCredentialService({
-      credentials: store.credentials,
-      known: credentials,
-      accounts,
-      audit,
-      secrets,
+    credentialService,
+    credentialRequests: createCredentialRequestService({
+      requests: store.credentialRequests,
+      credentialService,
       clock,
       ids,
     }),

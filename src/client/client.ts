@@ -92,6 +92,13 @@ export function createClient(settings: ClientSettings): OutgateClient {
     listOAuthClients: (options) => send("GET /v1/oauth-clients", options),
     createOAuthClient: (added, options) => send("POST /v1/oauth-clients", options, { body: added }),
     removeOAuthClient: (id, options) => send(`DELETE ${at("oauth-clients", id)}`, options),
+    askCredential: (asked, options) => send("POST /v1/credential-requests", options, { body: asked, ...REPEATABLE }),
+    listCredentialRequests: (query = {}, options) => send("GET /v1/credential-requests", options, { query }),
+    getCredentialRequest: (id, options) => send(`GET ${at("credential-requests", id)}`, options),
+    grantCredentialRequest: (id, credential, options) =>
+      send(`POST ${at("credential-requests", id)}/grant`, options, { body: credential }),
+    declineCredentialRequest: (id, why = {}, options) =>
+      send(`POST ${at("credential-requests", id)}/decline`, options, { body: why }),
     listRules: (options) => send("GET /v1/rules", options),
     createRule: (rule, options) => send("POST /v1/rules", options, { body: rule }),
     replaceRules: (rules, options) => send("PUT /v1/rules", options, { body: rules, ...REPEATABLE }),

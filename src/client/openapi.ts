@@ -257,6 +257,20 @@ export type Approval = {
   run?: number;
   grant?: GrantTerms;
 };
+/** A credential that somebody else fills in. */
+export type AskCredential = {
+  /** The host to call, with its port unless it is the default one. */
+  host: string;
+  /** What the credential is for; whoever fills in the secret reads it. Well-formed Unicode without NUL. */
+  reason: string;
+  name?: CredentialName;
+  /** bearer: `Authorization: Bearer <secret>`; header: a header of your choice; basic: a user name and a password; hmac: a signature of each request. */
+  kind?: "bearer" | "header" | "basic" | "hmac";
+  /** Where the paths of your calls begin, by whole segments. A suggestion, as name, kind and methods are. */
+  paths?: string[];
+  /** Which methods may use it. Left out: any. */
+  methods?: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE")[];
+};
 /** An attempt that has ended, and what came back of it. */
 export type Attempt = {
   /** A manual retry begins the next run. */
@@ -334,6 +348,9 @@ export type AuditEntry = {
     | "credential_tested"
     | "oauth_client_added"
     | "oauth_client_removed"
+    | "credential_requested"
+    | "credential_request_granted"
+    | "credential_request_declined"
     | "channel_added"
     | "channel_changed"
     | "channel_removed"
@@ -1019,6 +1036,48 @@ export type CredentialList = {
 };
 /** Name of a credential: 1 to 63 lower-case letters, digits and _ . or -. */
 export type CredentialName = string;
+/** A request of a key for a credential, without any secret. */
+export type CredentialRequest = {
+  id: CredentialRequestId;
+  /** pending: an owner of the account has to answer; cancelled: the key has ended. */
+  status: "pending" | "granted" | "declined" | "expired" | "cancelled";
+  /** The host. */
+  host: string;
+  /** In the words of whoever asked. */
+  reason: string;
+  name?: CredentialName;
+  /** bearer: `Authorization: Bearer <secret>`; header: a header of your choice; basic: a user name and a password; hmac: a signature of each request. */
+  kind?: "bearer" | "header" | "basic" | "hmac";
+  /** Where the paths of your calls begin, by whole segments. A suggestion, as name, kind and methods are. */
+  paths?: string[];
+  /** Which methods may use it. Left out: any. */
+  methods?: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE")[];
+  /** The name of the credential that the key may use now. */
+  credential: string | null;
+  /** The key that asked. */
+  key_id: string;
+  /** Who asked. */
+  created_by: string;
+  /** When it was asked for. */
+  created_at: string;
+  /** From then on nobody can answer. */
+  expires_at: string;
+  /** Who answered. */
+  decided_by: string | null;
+  /** When it was answered. */
+  decided_at: string | null;
+  /** Why it was declined. */
+  decision_reason: string | null;
+};
+/** Id of a request for a credential. */
+export type CredentialRequestId = string;
+/** A page of requests for credentials. */
+export type CredentialRequestPage = {
+  /** Newest first; the pending ones alone: oldest first. */
+  data: CredentialRequest[];
+  /** Pass it as cursor for the next page; null: no more. */
+  next_cursor: string | null;
+};
 /** The answer to a GET with a credential, masked. */
 export type CredentialTest = {
   /** The status of the answer; null: there was none. */
@@ -1117,6 +1176,11 @@ export type DecisionRisk = {
   level: "danger" | "warning" | "note";
   /** The risk in a sentence. */
   text: string;
+};
+/** Optional details of a no. */
+export type DeclineCredential = {
+  /** Why; whoever asked reads it. Well-formed Unicode without NUL. */
+  reason?: string;
 };
 /** Name of the credential of calls that name none. It is added for the keys that may use it, where its bounds allow the call and the call does not set its header. */
 export type DefaultCredential = string;
@@ -2477,6 +2541,9 @@ export type AuditQuery = {
     | "credential_tested"
     | "oauth_client_added"
     | "oauth_client_removed"
+    | "credential_requested"
+    | "credential_request_granted"
+    | "credential_request_declined"
     | "channel_added"
     | "channel_changed"
     | "channel_removed"
@@ -2514,6 +2581,14 @@ export type BulkQuery = {
 export type BulkResultQuery = {
   /** Whether it was done with this action; failed: the action refused it. */
   status?: "waiting" | "done" | "failed";
+  /** Most entries of a page. */
+  limit?: number;
+  /** The next_cursor of the page before. */
+  cursor?: string;
+};
+export type CredentialRequestQuery = {
+  /** Only those that wait for an answer: all of them, on one page. */
+  status?: "pending";
   /** Most entries of a page. */
   limit?: number;
   /** The next_cursor of the page before. */

@@ -30,6 +30,7 @@ import type {
   CreateInvitation,
   CreateKey,
   CreatePause,
+  AskCredential,
   ChangeCredential,
   CreateCredential,
   CreateOAuthClient,
@@ -38,6 +39,10 @@ import type {
   CreateRule,
   Credential,
   CredentialList,
+  CredentialRequest,
+  CredentialRequestPage,
+  CredentialRequestQuery,
+  DeclineCredential,
   CredentialTest,
   TestCredential,
   CreatedInvitation,
@@ -300,6 +305,24 @@ export interface OutgateClient {
   readonly changeCredential: (name: string, change: ChangeCredential, options?: CallOptions) => Promise<Credential>;
   /** A GET that is sent at once. */
   readonly testCredential: (name: string, test: TestCredential, options?: CallOptions) => Promise<CredentialTest>;
+  /** Asks the owners for a credential. Asking again for the same host returns the open request. */
+  readonly askCredential: (asked: AskCredential, options?: CallOptions) => Promise<CredentialRequest>;
+  readonly listCredentialRequests: (
+    query?: CredentialRequestQuery,
+    options?: CallOptions,
+  ) => Promise<CredentialRequestPage>;
+  readonly getCredentialRequest: (id: string, options?: CallOptions) => Promise<CredentialRequest>;
+  /** Adds a credential that the asking key may use. */
+  readonly grantCredentialRequest: (
+    id: string,
+    credential: CreateCredential,
+    options?: CallOptions,
+  ) => Promise<CredentialRequest>;
+  readonly declineCredentialRequest: (
+    id: string,
+    why?: DeclineCredential,
+    options?: CallOptions,
+  ) => Promise<CredentialRequest>;
   readonly removeCredential: (name: string, options?: CallOptions) => Promise<undefined>;
   /** Those that owners have added. */
   readonly listOAuthClients: (options?: CallOptions) => Promise<OAuthClientList>;

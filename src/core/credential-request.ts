@@ -1,7 +1,7 @@
 import type { HttpMethod } from "./action.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { CredentialKind, SealedCredential } from "./credential.ts";
-import type { Actor } from "./roles.ts";
+import type { Actor, Role } from "./roles.ts";
 
 /** What a key asks for: a credential for a host. All but the host is a suggestion. */
 export interface RequestedBounds {
@@ -41,8 +41,9 @@ export interface CredentialRequest extends RequestedBounds {
   readonly credential: string | null;
 }
 
-/** The same with the end of its key, which ends it too; null: the key is live, or has no end. */
+/** The same with what is known of its key, whose end ends it too. */
 export interface ListedCredentialRequest extends CredentialRequest {
+  readonly keyRole: Role | null;
   readonly keyRevokedAt: Date | null;
   readonly keyExpiresAt: Date | null;
 }

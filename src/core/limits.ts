@@ -925,3 +925,6 @@ export const CREDENTIAL_REQUESTS_PER_DAY_MAX = 10;
 export const CREDENTIAL_DECLINED_MS = DAY_MS;
 /** How long requests are kept after the time at which they expire. */
 export const CREDENTIAL_REQUESTS_KEPT_MS = 30 * DAY_MS;
+/** What a request suggests is for a person to read. */
+export const CREDENTIAL_REQUEST_PATHS_MAX = 10;
+export const CREDENTIAL_REQUEST_PATH_CHARS_MAX = 200;

@@ -4,6 +4,7 @@ import {
   type CredentialKind,
   type CredentialPatch,
   type CredentialStore,
+  type SealedCredential,
 } from "../core/credential.ts";
 import { DomainError, invalidField, invalidFields, type Issue } from "../core/domain-error.ts";
 import type { AccountStore, SealedPlace } from "../core/account-store.ts";
@@ -90,8 +91,15 @@ export function createCredentialService(deps: CredentialServiceDeps) {
       return role === "owner" ? usesOf(await audit.count(usesSpan(accountId, clock.now()))) : null;
     },
 
-    /** Throws `validation_error`, also for a name that is taken and beyond `CREDENTIALS_MAX`. */
-    async add(caller: Caller, body: CreateCredential): Promise<Credential> {
+    /**
+     * Throws `validation_error`, also for a name that is taken and beyond `CREDENTIALS_MAX`. `store` writes it with what else
+     * has to be written in the same commit.
+     */
+    async add(
+      caller: Caller,
+      body: CreateCredential,
+      store: CredentialStore["add"] = (one, audit) => credentials.add(one, audit),
+    ): Promise<Credential> {
       authorize(caller, "manage");
       const { accountId, actor: createdBy } = caller;
       const now = clock.now();
@@ -106,7 +114,7 @@ export function createCredentialService(deps: CredentialServiceDeps) {
       ];
       if (issues.length > 0) throw invalidFields(issues);
       const id = ids.credential();
-      const credential = {
+      const credential: SealedCredential = {
         id,
         accountId,
         name: body.name,
@@ -125,10 +133,7 @@ export function createCredentialService(deps: CredentialServiceDeps) {
         ...seal(accountId, id, body.kind, body.secret),
       };
       const detail = { name: body.name, kind: body.kind, hosts: credential.hosts.join(" ") };
-      const added = await credentials.add(
-        credential,
-        auditOf(caller, { kind: "credential_added", subject: id, detail }, now),
-      );
+      const added = await store(credential, auditOf(caller, { kind: "credential_added", subject: id, detail }, now));
       if (added === "taken") throw invalidField("name", `This account has a credential ${body.name} already.`);
       if (added === "full") {
         throw new DomainError(

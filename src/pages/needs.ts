@@ -30,6 +30,7 @@ import type { ApiOperation } from "../http/openapi.ts";
 import type { Log } from "../observability/log.ts";
 import type { PauseService } from "../pauses/service.ts";
 import type { CredentialService } from "../credentials/service.ts";
+import type { CredentialRequestService } from "../credentials/requests.ts";
 import type { CredentialTestService } from "../credentials/try.ts";
 import type { GrantService } from "../grants/service.ts";
 import type { RuleService } from "../rules/service.ts";
@@ -82,6 +83,7 @@ export interface PageNeeds extends CreateRules {
   readonly ruleService: RuleService;
   readonly credentialService: CredentialService;
   readonly credentialTests: CredentialTestService;
+  readonly credentialRequests: CredentialRequestService;
   readonly secrets: Pick<Secrets, "newToken" | "open" | "seal">;
   readonly clock: Clock;
   readonly ids: Pick<Ids, "request">;

@@ -34,6 +34,7 @@ function idOf({ path }: Operation): fc.Arbitrary<string> {
     "/v1/grants": "grant",
     "/v1/credentials": "credential",
     "/v1/oauth-clients": "oauth client",
+    "/v1/credential-requests": "request",
     "/v1/channels": "channel",
     "/v1/accounts": "account",
     "/v1/people": "person",
@@ -131,7 +132,12 @@ function maybeKnown({ id }: Operation, fits: fc.Arbitrary<unknown>): fc.Arbitrar
   if (id === "startBulk") return fits.map((body) => ({ ...at(body), filter: { title: "no action has this title" } }));
   // What was made up is no expression, path or zone, and a rule that holds or refuses would decide on the other requests.
   // What was made up is neither a host nor a header.
-  if (id === "createCredential") return fits.map((body) => ({ ...KNOWN_CREDENTIAL, name: at(body)["name"] }));
+  if (id === "askCredential") {
+    const hosts = fc.constantFrom("a.example", "b.example", "c.example", "d.example");
+    return fc.tuple(fits, hosts).map(([body, host]) => ({ host, reason: at(body)["reason"] }));
+  }
+  if (id === "createCredential" || id === "grantCredentialRequest")
+    return fits.map((body) => ({ ...KNOWN_CREDENTIAL, name: at(body)["name"] }));
   if (id === "changeCredential") {
     return fc.constantFrom({ enabled: false }, { paths: ["/v1"] }, { unset: ["paths"] }, { secret: "another-secret" });
   }

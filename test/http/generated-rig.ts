@@ -54,6 +54,8 @@ export class Rig {
   readonly channels: string[] = ["chn_none"];
   readonly credentials: string[] = ["none"];
   readonly oauthClients: string[] = ["ocl_none"];
+  /** Those that nobody has answered. */
+  credentialRequests: string[] = [];
   readonly invitations: string[] = [];
   readonly bulk: string[] = [];
   /** Joined before the first request; some are removed by one. */
@@ -179,6 +181,7 @@ export class Rig {
   #filled(path: string): string {
     return path.replace(
       /\{(action|account|key|pause|rule|grant|credential|oauth client|channel|person|invitation|bulk|receipt) (\d+)\}/,
+      /\{(action|account|key|pause|rule|grant|credential|request|channel|person|invitation|bulk|receipt) (\d+)\}/,
       (_token, what: string, index: string) => {
         const account = [this.app.engine.owner.accountId];
         const named: Readonly<Record<string, readonly string[]>> = {
@@ -187,6 +190,7 @@ export class Rig {
           grant: this.grants,
           credential: this.credentials,
           "oauth client": this.oauthClients,
+          request: this.credentialRequests.length === 0 ? ["crq_none"] : this.credentialRequests,
           rule: this.rules.length === 0 ? ["rul_none"] : this.rules,
           channel: this.channels,
           person: this.people,
@@ -209,6 +213,7 @@ export class Rig {
       path
         .split(/[?#]/)[0]
         ?.replace(/(act|key|pau|grt|rul|ocl|chn|acc|usr|per|inv|blk)_[\w-]+/, "{id}")
+        ?.replace(/(act|key|pau|grt|crq|rul|chn|acc|usr|per|inv|blk)_[\w-]+/, "{id}")
         .replace(/^\/r\/\w+/, "/r/{token}")
         .replace(/^\/v1\/credentials\/[^/?]+/, "/v1/credentials/{name}")
         .replace(/^\/v1\/hosts\/.+/, "/v1/hosts/{host}")
@@ -220,6 +225,9 @@ export class Rig {
     if (method === "PUT" && route === "/v1/rules") {
       const { data }: { data: { id: string }[] } = JSON.parse(text);
       this.rules = data.map((rule) => rule.id);
+    }
+    if (/^\/v1\/credential-requests\/\{id\}\/(grant|decline)$/.test(route)) {
+      this.credentialRequests = this.credentialRequests.filter((one) => !path.includes(one));
     }
     if (status === 202) this.bulk.push((JSON.parse(text) as { id: string }).id);
     if (status !== 201) return;
@@ -242,6 +250,7 @@ export class Rig {
       "/v1/channels": this.channels,
       "/v1/oauth-clients": this.oauthClients,
       "/v1/invitations": this.invitations,
+      "/v1/credential-requests": this.credentialRequests,
     };
     (made[route] ?? this.actions).push(id);
   }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { OPERATIONS, type Operation } from "../support/operations.ts";
-import { aBulkJob, aCredential, anApiKey, anAuditEntry } from "../support/factory.ts";
+import { aBulkJob, aCredential, aCredentialRequest, anApiKey, anAuditEntry } from "../support/factory.ts";
 import { broken } from "../support/promised.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
@@ -25,7 +25,7 @@ async function ask(app: RealServer, method: string, path: string) {
 
 let app: RealServer;
 
-let ids: { readonly action: string; readonly key: string; readonly bulk: string };
+let ids: { readonly action: string; readonly key: string; readonly bulk: string; readonly request: string };
 
 beforeAll(async () => {
   // Nothing is dispatched: only a request can change a row.
@@ -37,7 +37,9 @@ beforeAll(async () => {
   await engine.store.bulk.add(job, [], anAuditEntry({ kind: "bulk_started" }));
   const credential = aCredential({ accountId: engine.owner.accountId });
   await engine.store.credentials.add(credential, anAuditEntry({ kind: "credential_added" }));
-  ids = { action: (await engine.create({ approve: true })).id, key: key.id, bulk: job.id };
+  const asked = aCredentialRequest({ accountId: engine.owner.accountId });
+  await engine.store.credentialRequests.ask(asked, engine.clock.now(), anAuditEntry());
+  ids = { action: (await engine.create({ approve: true })).id, key: key.id, bulk: job.id, request: asked.id };
 });
 
 afterAll(() => app[Symbol.asyncDispose]());
@@ -46,6 +48,7 @@ const at = (path: string) =>
   path
     .replace("/v1/keys/{id}", `/v1/keys/${ids.key}`)
     .replace("/v1/bulk/{id}", `/v1/bulk/${ids.bulk}`)
+    .replace("/v1/credential-requests/{id}", `/v1/credential-requests/${ids.request}`)
     .replace("{id}", ids.action)
     .replace("{name}", "stripe-live")
     .replace("/r/{token}", () => app.engine.receiptUrl(ids.action));

@@ -62,6 +62,8 @@ describe("without a valid key", () => {
   });
 });
 
+const GRANTED = `{"name":"a","kind":"bearer","secret":"0123456789","hosts":["a.example"]}`;
+
 describe("a path", () => {
   test.each([
     ["B15", "/nothing"],
@@ -98,11 +100,14 @@ describe("a path", () => {
         "/v1/channels/": "chn_",
         "/v1/rules/": "rul_",
         "/v1/grants/": "grt_",
+        "/v1/credential-requests/": "crq_",
       };
       // A body is read before the id is.
       const bodies = { "/v1/people/": `{"role":"reader"}`, "/v1/rules/": `{"effect":"hold"}` };
       const body = Object.entries(bodies).find(([start]) => path.startsWith(start))?.[1] ?? `{"enabled":false}`;
-      const init = method === "PATCH" ? { method, body, headers: JSON_TYPE } : { method };
+      const sent = path.endsWith("/grant") ? GRANTED : body;
+      const needsBody = method === "PATCH" || sent === GRANTED;
+      const init = needsBody ? { method, body: sent, headers: JSON_TYPE } : { method };
       const kind = Object.entries(kinds).find(([start]) => path.startsWith(start))?.[1] ?? "act_";
       const odd = ["", "a".repeat(65), "a.b", "a%2Fb", "a%00", "%C3%A9", "a%20", "a%0A", "a~b", "%ED%A0%80"];
       const ids = [...odd.map((rest) => kind + rest), kind.slice(0, -1), kind.toUpperCase() + "a", "x", "%2e%2e", "1"];

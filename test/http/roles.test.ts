@@ -6,6 +6,7 @@ import { approve } from "../../src/core/changes.ts";
 import {
   aBulkJob,
   aCredential,
+  aCredentialRequest,
   aChannel,
   aCreation,
   aDecision,
@@ -84,6 +85,11 @@ const MAY: Readonly<Record<string, readonly Role[]>> = {
   listOAuthClients: ["owner"],
   createOAuthClient: ["owner"],
   removeOAuthClient: ["owner"],
+  askCredential: ["owner", "agent"],
+  listCredentialRequests: ["owner", "approver", "agent", "reader"],
+  getCredentialRequest: ["owner", "approver", "agent", "reader"],
+  grantCredentialRequest: ["owner"],
+  declineCredentialRequest: ["owner"],
   listAudit: ["owner"],
   listAccounts: ["owner"],
   allowAccount: ["owner"],
@@ -144,6 +150,9 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
     changeCredential: `{"enabled":false}`,
     testCredential: `{"url":"http://127.0.0.1:9/x"}`,
     createOAuthClient: `{"name":"Workflows","redirect_uris":["https://a.example/cb"],"type":"public"}`,
+    askCredential: `{"host":"${role}.example","reason":"To call it."}`,
+    grantCredentialRequest: `{"name":"g-${role}","kind":"bearer","secret":"0123456789","hosts":["a.example"]}`,
+    declineCredentialRequest: `{"reason":"No."}`,
     createRule: `{"name":"None","effect":"hold","keys":["key_nobody"]}`,
     replaceRules: `{"rules":[{"name":"None","effect":"hold","keys":["key_nobody"]}]}`,
     dryRunRules: `{"last":10}`,
@@ -185,6 +194,20 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
     });
     await engine.store.credentials.add(credential, anAuditEntry());
     return { method, path: path.replace("{name}", credential.name), body: body[id], thing: null };
+  }
+  if (path.startsWith("/v1/credential-requests/")) {
+    const { accountId } = engine.owner;
+    const { keyId } = await app.authenticate(as(role).authorization);
+    const now = engine.clock.now();
+    const request = aCredentialRequest({
+      accountId,
+      // One key may have only so many.
+      keyId: role === "agent" ? (keyId ?? "") : `key_${crypto.randomUUID()}`,
+      createdAt: now,
+      expiresAt: new Date(now.getTime() + 60_000),
+    });
+    await engine.store.credentialRequests.ask(request, now, anAuditEntry());
+    return { method, path: path.replace("{id}", request.id), body: body[id], thing: null };
   }
   if (!path.includes("{id}")) return { method, path: path + query, body: body[id], thing: null };
   if (path.startsWith("/v1/oauth-clients/")) {
@@ -270,6 +293,7 @@ async function stateOf(thing: string | null) {
     channels: await store.channels.list(owner.accountId),
     rules: await store.rules.list(owner.accountId),
     credentials: await store.credentials.list(owner.accountId),
+    requests: await store.credentialRequests.list(owner.accountId, { keyId: null, before: null, limit: 500 }),
     people: await store.team.members(owner.accountId, 500),
     invitations: await store.team.invitations(owner.accountId, app.engine.clock.now(), 500),
     keys: keys.map((key) => ({ ...key, lastUsedAt: null })),

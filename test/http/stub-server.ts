@@ -19,6 +19,7 @@ import type { RetrySettings } from "../../src/core/retry-settings.ts";
 import type { ChannelService } from "../../src/channels/service.ts";
 import type { DryRun, DryRunStep } from "../../src/rules/dry-run.ts";
 import type { AccountClient, OAuthClientService } from "../../src/oauth/account-clients.ts";
+import type { CredentialRequestService } from "../../src/credentials/requests.ts";
 import type { CredentialService } from "../../src/credentials/service.ts";
 import { NO_USES } from "../../src/credentials/uses.ts";
 import type { RuleService } from "../../src/rules/service.ts";
@@ -40,6 +41,7 @@ import {
   aChannel,
   aBulkJob,
   aCredential,
+  aCredentialRequest,
   ACCOUNT,
   anAction,
   anApiKey,
@@ -125,6 +127,7 @@ export function stubDeps(calls: string[] = []): Stubs {
         return Promise.resolve({ status: 200, error: null, headers: {}, body: null, truncated: false });
       },
     },
+    credentialRequests: stubCredentialRequests(calls),
     grantService: {
       list: () => Promise.resolve([]),
       listNamed: () => Promise.resolve([]),
@@ -352,6 +355,29 @@ function stubOAuthClients(calls: string[]): OAuthClientService {
       calls.push(`remove client ${id}`);
       if (id !== known.id) throw new DomainError("not_found", "There is no such client.");
     },
+function stubCredentialRequests(calls: string[]): CredentialRequestService {
+  const known = {
+    ...aCredentialRequest({ id: KNOWN_CREDENTIAL_REQUEST_ID }),
+    keyRole: "agent",
+    keyRevokedAt: null,
+    keyExpiresAt: null,
+  } as const;
+  const called = (verb: string, id: string) => {
+    calls.push(`${verb} request ${id}`);
+    if (id !== known.id) throw new DomainError("not_found", "There is no such request for a credential.");
+    return Promise.resolve(known);
+  };
+  return {
+    find: (_caller, id) => called("find", id),
+    list: () => Promise.resolve([known]),
+    own: () => Promise.resolve([known]),
+    pending: () => Promise.resolve([known]),
+    ask: () => Promise.resolve({ request: known, isNew: true }),
+    grant: async (_caller, id) => {
+      await called("grant", id);
+      return aCredential();
+    },
+    decline: (_caller, id) => called("decline", id),
   };
 }
 
@@ -445,6 +471,8 @@ export function stubActionService(calls: string[]): ActionService {
 }
 
 export const KNOWN_BULK_ID = "blk_01known";
+
+export const KNOWN_CREDENTIAL_REQUEST_ID = "crq_01known";
 
 function stubBulkService(calls: string[]): BulkService {
   const find: BulkService["find"] = (_caller, id) => {

@@ -23,7 +23,8 @@ const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   not_found: "Check the ID, and that the key belongs to the same account.",
   method_not_allowed: "Use one of the methods in the Allow header.",
   not_cancellable: "Read the action: it is being sent, has ended, or is in another run.",
-  not_approvable: "Read the action: it was already decided, never needed approval, or is in another run.",
+  not_approvable:
+    "Read the action or the request: it was already decided, never needed approval, or is in another run.",
   not_retryable:
     "Retry only failed or cancelled actions, while no other action uses the same dedupe value. After a rejection, the message says when you can retry.",
   too_many_jobs: "Wait for a bulk job to end, or stop one.",

@@ -50,7 +50,8 @@ const grant = (
     entry("credential_request_granted", id),
   );
 
-const UNENDED = { keyRevokedAt: null, keyExpiresAt: null };
+/** No key of these requests is stored. */
+const NO_KEY = { keyRole: null, keyRevokedAt: null, keyExpiresAt: null };
 
 const audited = async ({ audit }: Store) => {
   const page = { accountId: ACCOUNT, kinds: [], actors: [], since: null, until: null, before: null, limit: 999 };
@@ -74,14 +75,14 @@ export function testCredentialRequests(open: OpenTestStore): void {
       const { credentialRequests: stored } = db.store;
       const all = { keyId: null, before: null, limit: 9 };
       expect(await stored.list(ACCOUNT, all)).toEqual([
-        { ...full, ...UNENDED },
-        { ...plain, ...UNENDED },
+        { ...full, ...NO_KEY },
+        { ...plain, ...NO_KEY },
       ]);
       expect(idsOf(await stored.list(ACCOUNT, { ...all, limit: 1 }))).toEqual([full.id]);
       expect(idsOf(await stored.list(ACCOUNT, { ...all, before: full.id }))).toEqual([plain.id]);
       expect(idsOf(await stored.list(ACCOUNT, { ...all, keyId: "key_b" }))).toEqual([plain.id]);
       expect(await stored.list(ACCOUNT, { ...all, keyId: "key_c" })).toEqual([]);
-      expect(await stored.find(ACCOUNT, plain.id)).toEqual({ ...plain, ...UNENDED });
+      expect(await stored.find(ACCOUNT, plain.id)).toEqual({ ...plain, ...NO_KEY });
       expect(await stored.find(ACCOUNT, theirs.id)).toBeNull();
       expect(idsOf(await stored.pending(ACCOUNT, NOON))).toEqual([plain.id, full.id]);
       expect(await stored.pending(ACCOUNT, later(CREDENTIAL_REQUEST_MS))).toEqual([]);
@@ -132,7 +133,7 @@ export function testCredentialRequests(open: OpenTestStore): void {
         decidedAt: later(1),
         decidedBy: "key:boss",
         credential: "first",
-        ...UNENDED,
+        ...NO_KEY,
       });
       expect(await credentialRequests.pending(ACCOUNT, NOON)).toEqual([]);
       expect((await audited(db.store)).slice(-2)).toEqual(["credential_added", "credential_request_granted"]);
@@ -162,7 +163,7 @@ export function testCredentialRequests(open: OpenTestStore): void {
         decidedAt: later(1),
         decidedBy: "user:dana",
         decisionReason: "Use the sandbox.",
-        ...UNENDED,
+        ...NO_KEY,
       });
       const again = (more: Partial<CredentialRequest> = {}) => aCredentialRequest({ reason: "Please.", ...more });
       expect(await ask(db.store, again(), NOON)).toEqual({ kind: "matched", id: one.id });
@@ -185,7 +186,7 @@ export function testCredentialRequests(open: OpenTestStore): void {
       expect(await stored.pending(ACCOUNT, later(49))).toHaveLength(2);
       await accounts.revokeKey(ACCOUNT, revoked.id, later(20), { by: "user:dana" });
       expect(await stored.pending(ACCOUNT, later(49))).toEqual([
-        { ...two, keyRevokedAt: null, keyExpiresAt: expiring.expiresAt },
+        { ...two, keyRole: expiring.role, keyRevokedAt: null, keyExpiresAt: expiring.expiresAt },
       ]);
       expect(await stored.pending(ACCOUNT, later(50))).toEqual([]);
       expect(await decline(db.store, one, later(21))).toBe(false);

@@ -1,0 +1,164 @@
+import { auditOf } from "../core/audit.ts";
+import type { Credential } from "../core/credential.ts";
+import {
+  type AskedCredential,
+  type CredentialRequest,
+  type CredentialRequestStore,
+  type ListedCredentialRequest,
+  statusOfRequest,
+} from "../core/credential-request.ts";
+import { DomainError, RetryLater } from "../core/domain-error.ts";
+import {
+  CREDENTIAL_DECLINED_MS,
+  CREDENTIAL_REQUEST_MS,
+  CREDENTIAL_REQUESTS_PENDING_MAX,
+  CREDENTIAL_REQUESTS_PER_DAY_MAX,
+  CREDENTIAL_REQUESTS_PER_KEY_MAX,
+} from "../core/limits.ts";
+import { authorize, type Caller, hasScope } from "../core/roles.ts";
+import type { AppContext } from "../runtime/app-context.ts";
+import { type AskCredential, askedFrom } from "./request-schemas.ts";
+import type { CreateCredential } from "./schemas.ts";
+import type { CredentialService } from "./service.ts";
+
+interface CredentialRequestDeps extends Pick<AppContext, "clock" | "ids"> {
+  readonly requests: CredentialRequestStore;
+  readonly credentialService: Pick<CredentialService, "add">;
+}
+
+/** Every use case of requests for credentials: agents ask, owners fill in the secret or decline, and nobody else decides. */
+export type CredentialRequestService = ReturnType<typeof createCredentialRequestService>;
+
+export function createCredentialRequestService({ requests, credentialService, clock, ids }: CredentialRequestDeps) {
+  const find = async (caller: Caller, id: string): Promise<ListedCredentialRequest> => {
+    authorize(caller, "read");
+    const found = await requests.find(caller.accountId, id);
+    if (found === null || (hasScope(caller.role) && found.keyId !== caller.keyId)) throw noRequest();
+    return found;
+  };
+
+  return {
+    find,
+
+    /** Newest first, one more than `limit` says that there are more. An agent sees its own. */
+    async list(caller: Caller, before: string | null, limit: number): Promise<readonly ListedCredentialRequest[]> {
+      authorize(caller, "read");
+      const keyId = hasScope(caller.role) ? caller.keyId : null;
+      return requests.list(caller.accountId, { keyId, before, limit: limit + 1 });
+    },
+
+    /** The newest of the caller's own key. */
+    async own({ accountId, keyId }: Caller, limit: number): Promise<readonly ListedCredentialRequest[]> {
+      return keyId === null ? [] : requests.list(accountId, { keyId, before: null, limit });
+    },
+
+    /** Those that wait for an owner, oldest first. An agent sees its own. */
+    async pending(caller: Caller): Promise<readonly ListedCredentialRequest[]> {
+      authorize(caller, "read");
+      const all = await requests.pending(caller.accountId, clock.now());
+      return hasScope(caller.role) ? all.filter(({ keyId }) => keyId === caller.keyId) : all;
+    },
+
+    /**
+     * Asks for a credential, or returns the request of the same key for the same host that is open, or that was declined within
+     * `CREDENTIAL_DECLINED_MS`. Throws `validation_error`, `too_many_held`, and `rate_limited` beyond the number of a day.
+     */
+    async ask(
+      caller: Caller,
+      body: AskCredential,
+    ): Promise<{ readonly request: ListedCredentialRequest; readonly isNew: boolean }> {
+      authorize(caller, "create");
+      const { accountId, keyId, actor: createdBy } = caller;
+      if (keyId === null) throw new DomainError("forbidden", "Only keys ask for credentials. Add one instead.");
+      const now = clock.now();
+      const request: CredentialRequest = {
+        id: ids.credentialRequest(now),
+        accountId,
+        keyId,
+        ...askedFrom(body),
+        reason: body.reason,
+        createdAt: now,
+        createdBy,
+        expiresAt: new Date(now.getTime() + CREDENTIAL_REQUEST_MS),
+        decision: null,
+        decidedAt: null,
+        decidedBy: null,
+        decisionReason: null,
+        credential: null,
+      };
+      const audited = { kind: "credential_requested", subject: request.id, detail: { host: request.host } } as const;
+      const declinedSince = new Date(now.getTime() - CREDENTIAL_DECLINED_MS);
+      const asked = await requests.ask(request, declinedSince, auditOf(caller, audited, now));
+      if (asked.kind !== "written" && asked.kind !== "matched") throw refusalOf(asked, now);
+      const isNew = asked.kind === "written";
+      return { request: await find(caller, asked.kind === "matched" ? asked.id : request.id), isNew };
+    },
+
+    /**
+     * Adds a credential that the asking key may use. Throws `not_found`, `not_approvable` where nobody can answer any more, and
+     * what `CredentialService.add` throws.
+     */
+    async grant(caller: Caller, id: string, body: CreateCredential): Promise<Credential> {
+      authorize(caller, "manage");
+      const request = await open(caller, id);
+      const { keyId, keyRole, host } = request;
+      // An owner's key may use every credential, and no credential lists it.
+      const asking = keyRole === null || !hasScope(keyRole) ? [] : [keyId];
+      const keys = [...new Set([...(body.keys ?? []), ...asking])];
+      return credentialService.add(caller, { ...body, keys }, async (credential, audit) => {
+        const { name } = credential;
+        const audited = { kind: "credential_request_granted", subject: id, detail: { host, name } } as const;
+        const outcome = await requests.grant(id, credential, audit, auditOf(caller, audited, credential.createdAt));
+        if (outcome === "gone") throw notOpen(await find(caller, id), clock.now());
+        return outcome;
+      });
+    },
+
+    /** Throws `not_found`, and `not_approvable` where nobody can answer any more. */
+    async decline(caller: Caller, id: string, reason: string | null): Promise<ListedCredentialRequest> {
+      authorize(caller, "manage");
+      const { host } = await open(caller, id);
+      const { accountId, actor: by } = caller;
+      const at = clock.now();
+      const audited = { kind: "credential_request_declined", subject: id, detail: { host } } as const;
+      const isDeclined = await requests.decline({ accountId, id, at, by, reason }, auditOf(caller, audited, at));
+      if (!isDeclined) throw notOpen(await find(caller, id), at);
+      return find(caller, id);
+    },
+  };
+
+  async function open(caller: Caller, id: string): Promise<ListedCredentialRequest> {
+    const request = await find(caller, id);
+    const now = clock.now();
+    if (statusOfRequest(request, now) !== "pending") throw notOpen(request, now);
+    return request;
+  }
+}
+
+export function noRequest(): DomainError {
+  return new DomainError("not_found", "There is no such request for a credential.");
+}
+
+function notOpen(request: ListedCredentialRequest, now: Date): DomainError {
+  const status = statusOfRequest(request, now);
+  const why = status === "cancelled" ? "cancelled, since its key has ended" : status;
+  return new DomainError("not_approvable", `This request is ${why} and can't be answered any more.`);
+}
+
+function refusalOf(asked: Extract<AskedCredential, { kind: "full" | "daily" }>, now: Date): DomainError {
+  if (asked.kind === "daily") {
+    const seconds = Math.max(1, Math.ceil((asked.retryAt.getTime() - now.getTime()) / 1_000));
+    return new RetryLater(
+      `This key has asked for ${CREDENTIAL_REQUESTS_PER_DAY_MAX} credentials within 24 hours. Ask an owner of the account instead.`,
+      seconds,
+    );
+  }
+  const [whose, count] =
+    asked.of === "key"
+      ? ["This key", CREDENTIAL_REQUESTS_PER_KEY_MAX]
+      : ["This account", CREDENTIAL_REQUESTS_PENDING_MAX];
+  return new DomainError(
+    "too_many_held",
+    `${whose} has ${count} requests for credentials that nobody has answered. Wait until an owner answers some.`,
+  );
+}
