@@ -7,6 +7,7 @@ import {
 import type { Caller } from "../src/core/roles.ts";
 import type { CreateRules } from "../src/actions/create-schema.ts";
 import type { ActionService } from "../src/actions/service.ts";
+import type { CredentialRequestService } from "../src/credentials/requests.ts";
 import type { CredentialService } from "../src/credentials/service.ts";
 import { DomainError } from "../src/core/domain-error.ts";
 import { isJsonObject } from "../src/api/schema-helpers.ts";
@@ -25,6 +26,7 @@ import type { Ids } from "../src/core/ids.ts";
 export interface AgentDeps extends CreateRules {
   readonly actionService: ActionService;
   readonly credentialService: Pick<CredentialService, "list">;
+  readonly credentialRequests: Pick<CredentialRequestService, "ask" | "own">;
   readonly bus: Pick<Bus, "watch">;
   readonly clock: Clock;
   readonly ids: Pick<Ids, "request" | "bytes">;

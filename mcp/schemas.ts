@@ -82,6 +82,18 @@ export const ListArguments = Type.Object(
   closed,
 );
 
+/** The body of REST without the kind, in few words as well. */
+export const RequestCredentialArguments = Type.Object(
+  {
+    host: Type.String({ description: "The host to call, such as api.stripe.com." }),
+    reason: Type.String({ description: "What it is for, and how the API takes it." }),
+    name: Type.Optional(Type.String({ description: "A name to suggest." })),
+    paths: texts("Where the paths of your calls begin."),
+    methods: texts("Methods of your calls."),
+  },
+  closed,
+);
+
 export const NoArguments = Type.Object({}, closed);
 
 export const GetArguments = Type.Object({ id: ActionId }, closed);

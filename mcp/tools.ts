@@ -9,10 +9,12 @@ import {
   type Tool as ListedTool,
 } from "@modelcontextprotocol/server";
 import type { Static, TObject } from "typebox";
-import { authorize, type Permission } from "../src/core/roles.ts";
+import { authorize, type Caller, type Permission } from "../src/core/roles.ts";
 import { type Action, isTerminal } from "../src/core/action.ts";
 import { createCheckCreate } from "../src/actions/create-schema.ts";
 import { checkList, ListQuery } from "../src/api/list-schemas.ts";
+import type { ListedCredentialRequest } from "../src/core/credential-request.ts";
+import { AskCredential, serializeRequest } from "../src/credentials/request-schemas.ts";
 import { serializeCredential } from "../src/credentials/schemas.ts";
 import { DomainError, type Issue } from "../src/core/domain-error.ts";
 import { compile, onePerField, withoutNulls } from "../src/api/schema-helpers.ts";
@@ -21,6 +23,7 @@ import {
   SILENT_WAIT_SECONDS_MAX,
   TOOL_NAME_CHARS_SHOWN,
   TOOL_NOTES_BYTES,
+  TOOL_REQUESTS_MAX,
   TOOL_RESULT_BYTES_MAX,
   TOOL_ROWS_MAX,
   WAIT_SECONDS_DEFAULT,
@@ -40,6 +43,7 @@ import {
   ListArguments,
   NoArguments,
   PageResult,
+  RequestCredentialArguments,
   RetryArguments,
   WaitArguments,
 } from "./schemas.ts";
@@ -169,6 +173,16 @@ export const TOOLS = {
     input: NoArguments,
     run: credentials,
   },
+  request_credential: {
+    title: "Ask for a credential",
+    description:
+      "Asks the account's owners for a credential for a host: they fill in the secret, you learn its name. Never ask for " +
+      "the secret itself. credentials shows in requests what became of it.",
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    permission: "create",
+    input: RequestCredentialArguments,
+    run: requestCredential,
+  },
 } as const satisfies Readonly<Record<string, Tool>>;
 
 export type ToolName = keyof typeof TOOLS;
@@ -243,7 +257,10 @@ function isTool(name: string): name is ToolName {
 const readNothing = compileArguments(NoArguments);
 
 /** As many as fit; nobody gives one agent so many. */
-async function credentials({ credentialService }: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
+async function credentials(
+  { credentialService, credentialRequests, clock }: AgentDeps,
+  call: ToolCall,
+): Promise<ToolAnswer> {
   readNothing(call.arguments);
   const { caller } = call;
   const rows: string[] = [];
@@ -255,7 +272,46 @@ async function credentials({ credentialService }: AgentDeps, call: ToolCall): Pr
     if (bytes > TOOL_RESULT_BYTES_MAX) break;
     rows.push(row);
   }
-  return { json: `{"data":[${rows.join(",")}]}` };
+  const asked = (await credentialRequests.own(caller, TOOL_REQUESTS_MAX)).map((one) =>
+    JSON.stringify(requestOf(caller, one, clock.now())),
+  );
+  const fitting = asked.filter((row) => (bytes += Buffer.byteLength(row) + 1) <= TOOL_RESULT_BYTES_MAX);
+  const requests = fitting.length === 0 ? "" : `,"requests":[${fitting.join(",")}]`;
+  return { json: `{"data":[${rows.join(",")}]${requests}}` };
+}
+
+const readAsked = compileArguments(AskCredential);
+
+async function requestCredential(
+  { credentialRequests, clock, baseUrl }: AgentDeps,
+  call: ToolCall,
+): Promise<ToolAnswer> {
+  const { caller } = call;
+  const { request } = await credentialRequests.ask(caller, readAsked(call.arguments));
+  const seen = requestOf(caller, request, clock.now());
+  const next =
+    seen.status === "declined"
+      ? "A person has said no: do not ask again unless they tell you to."
+      : `An owner of the account fills it in at ${baseUrl}/approvals/credentials/${request.id}: tell your person, and ` +
+        "continue with something else. credentials shows when it is granted; then name it in create.";
+  return { json: JSON.stringify({ ...seen, next_step: next }) };
+}
+
+/** What a model needs of a request. */
+function requestOf(caller: Caller, request: ListedCredentialRequest, now: Date) {
+  const { id, status, host, name, paths, methods, credential, expires_at, decision_reason } = serializeRequest(
+    caller,
+    request,
+    now,
+  );
+  return {
+    id,
+    status,
+    host,
+    ...(status === "pending" ? { name, paths, methods, expires_at } : {}),
+    ...(credential === null ? {} : { credential }),
+    ...(decision_reason === null ? {} : { decision_reason }),
+  };
 }
 
 /** A tool that reads its arguments and returns one action. */

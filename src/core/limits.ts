@@ -704,6 +704,8 @@ export const TOOL_NOTES_BYTES = 1_024;
 /** Bytes of one action in a list, and how many of them fit in a result. */
 export const TOOL_ROW_BYTES_MAX = 400;
 export const TOOL_ROWS_MAX = 40;
+/** The newest requests for credentials that a result of a tool lists. */
+export const TOOL_REQUESTS_MAX = 10;
 /** Secrets of headers that are looked for in an answer, and the shortest of them. */
 export const ECHOES_MAX = 16;
 export const ECHO_CHARS_MIN = 8;

@@ -7,7 +7,7 @@ import {
   type ListedCredentialRequest,
   statusOfRequest,
 } from "../core/credential-request.ts";
-import { DomainError, RetryLater } from "../core/domain-error.ts";
+import { DomainError, TooEarly } from "../core/domain-error.ts";
 import {
   CREDENTIAL_DECLINED_MS,
   CREDENTIAL_REQUEST_MS,
@@ -61,7 +61,7 @@ export function createCredentialRequestService({ requests, credentialService, cl
 
     /**
      * Asks for a credential, or returns the request of the same key for the same host that is open, or that was declined within
-     * `CREDENTIAL_DECLINED_MS`. Throws `validation_error`, `too_many_held`, and `rate_limited` beyond the number of a day.
+     * `CREDENTIAL_DECLINED_MS`. Throws `validation_error`, `too_many_held`, and `TooEarly` beyond the number of a day.
      */
     async ask(
       caller: Caller,
@@ -89,7 +89,7 @@ export function createCredentialRequestService({ requests, credentialService, cl
       const audited = { kind: "credential_requested", subject: request.id, detail: { host: request.host } } as const;
       const declinedSince = new Date(now.getTime() - CREDENTIAL_DECLINED_MS);
       const asked = await requests.ask(request, declinedSince, auditOf(caller, audited, now));
-      if (asked.kind !== "written" && asked.kind !== "matched") throw refusalOf(asked, now);
+      if (asked.kind !== "written" && asked.kind !== "matched") throw refusalOf(asked);
       const isNew = asked.kind === "written";
       return { request: await find(caller, asked.kind === "matched" ? asked.id : request.id), isNew };
     },
@@ -145,12 +145,13 @@ function notOpen(request: ListedCredentialRequest, now: Date): DomainError {
   return new DomainError("not_approvable", `This request is ${why} and can't be answered any more.`);
 }
 
-function refusalOf(asked: Extract<AskedCredential, { kind: "full" | "daily" }>, now: Date): DomainError {
+function refusalOf(asked: Extract<AskedCredential, { kind: "full" | "daily" }>): DomainError {
   if (asked.kind === "daily") {
-    const seconds = Math.max(1, Math.ceil((asked.retryAt.getTime() - now.getTime()) / 1_000));
-    return new RetryLater(
-      `This key has asked for ${CREDENTIAL_REQUESTS_PER_DAY_MAX} credentials within 24 hours. Ask an owner of the account instead.`,
-      seconds,
+    // 403 and not 429, which would mean to try again in a second.
+    return new TooEarly(
+      "forbidden",
+      `This key has asked for ${CREDENTIAL_REQUESTS_PER_DAY_MAX} credentials within 24 hours. It may ask again from ${asked.retryAt.toISOString()}; an owner can add a credential at any time.`,
+      asked.retryAt,
     );
   }
   const [whose, count] =

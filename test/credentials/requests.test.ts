@@ -190,8 +190,8 @@ describe("a request for a credential", () => {
       await decline(json["id"]);
     }
     expect(await ask({ host: "more.example" }, key)).toMatchObject({
-      status: 429,
-      json: { error: { code: "rate_limited" } },
+      status: 403,
+      json: { error: { code: "forbidden", message: expect.stringContaining("It may ask again from") } },
     });
     const pages = [await idsOf("?limit=3", key), await idsOf("?limit=100", key)];
     expect(pages.map((ids) => ids.length)).toEqual([3, CREDENTIAL_REQUESTS_PER_DAY_MAX]);

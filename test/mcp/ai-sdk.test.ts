@@ -29,7 +29,17 @@ const HOW = { toolCallId: "1", messages: [], context: {} };
 test("the Vercel AI SDK lists the tools, and a model reads the target's response", async () => {
   const client = await clientOf();
   const tools = await client.tools();
-  expect(Object.keys(tools)).toEqual(["create", "get", "list", "wait", "approve", "cancel", "retry", "credentials"]);
+  expect(Object.keys(tools)).toEqual([
+    "create",
+    "get",
+    "list",
+    "wait",
+    "approve",
+    "cancel",
+    "retry",
+    "credentials",
+    "request_credential",
+  ]);
   const { create } = tools;
   const output = await create?.execute?.({ url: target.url, sync: true }, HOW);
   expect(output).toMatchObject({ structuredContent: { status: "completed", response_body: { weather: "fine" } } });

@@ -47,6 +47,7 @@ export async function openServer(options: TestServerOptions = {}) {
         receiptUrl: engine.receiptUrl,
         pauseOf: engine.pauseOf,
         credentialService: engine.services.credentialService,
+        credentialRequests: engine.services.credentialRequests,
         agentApproval: options.agentApproval ?? "elicit",
         baseUrl: BASE_URL,
         version: "0.0.0-test",

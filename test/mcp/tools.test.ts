@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 describe.each(CLIENTS)("a client of the kind %s", (kind) => {
-  test("finds the eight tools in a fixed order, each with title, schemas and all four hints", async () => {
+  test("finds the nine tools in a fixed order, each with title, schemas and all four hints", async () => {
     await using agent = await connect(kind, server.mcpUrl);
     const { tools } = await agent.client.listTools();
     expect(tools.map(({ name }) => name)).toEqual([
@@ -36,6 +36,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
       "cancel",
       "retry",
       "credentials",
+      "request_credential",
     ]);
     for (const tool of tools) {
       expect(tool.inputSchema).toMatchObject({ type: "object", additionalProperties: false });
@@ -347,10 +348,10 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
 });
 
 /** What a model's context pays for the list in every conversation. */
-const TOOLS_LIST_CHARS_MAX = 12_500;
+const TOOLS_LIST_CHARS_MAX = 13_500;
 
 describe("the table of tools", () => {
-  test("has at most 12,500 characters, and a type and description for every argument", async () => {
+  test("has at most 13,500 characters, and a type and description for every argument", async () => {
     await using strict = await openServer({ starts: false, agentApproval: "off" });
     for (const { mcpUrl } of [server, strict]) {
       for (const kind of CLIENTS) {
@@ -367,13 +368,14 @@ describe("the table of tools", () => {
 
   test("has the permissions and hints of the operations", () => {
     const permissions = Object.values(TOOLS).map(({ permission }) => permission);
-    expect(permissions).toEqual(["create", "read", "read", "read", null, "cancel", "retry", "read"]);
+    expect(permissions).toEqual(["create", "read", "read", "read", null, "cancel", "retry", "read", "create"]);
     const hints = (name: ToolName) => Object.values(TOOLS[name].annotations);
     const [yes, no] = [true, false];
     for (const name of ["get", "list", "wait", "credentials"] as const) expect(hints(name)).toEqual([yes, no, yes, no]);
     for (const name of ["create", "retry"] as const) expect(hints(name)).toEqual([no, yes, no, yes]);
     expect(hints("approve")).toEqual([no, yes, yes, yes]);
     expect(hints("cancel")).toEqual([no, yes, yes, no]);
+    expect(hints("request_credential")).toEqual([no, no, yes, no]);
   });
 
   test("takes for create the body of REST, its header and its query parameter", async () => {
