@@ -548,6 +548,12 @@ async function asksForCredentials({ credentialRequests }: Store): Promise<void> 
 async function authorizes({ oauth }: Store): Promise<void> {
   const grant = anArtifact({ keyId: "key_x" });
   const token = anArtifact({ kind: "AccessToken", grantId: grant.id, keyId: "key_x" });
+async function authorizes({ accounts, oauth }: Store): Promise<void> {
+  const [key, theirs] = [anApiKey(), anApiKey({ createdById: "per_x" })];
+  for (const one of [key, theirs]) await accounts.addKey(one);
+  await oauth.put(anArtifact({ keyId: theirs.id }));
+  const grant = anArtifact({ keyId: key.id });
+  const token = anArtifact({ kind: "AccessToken", grantId: grant.id, keyId: key.id });
   for (const one of [grant, token, anArtifact({ kind: "Interaction" }), anArtifact({ kind: "Client" })]) {
     await oauth.put(one);
   }

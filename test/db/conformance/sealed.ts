@@ -28,7 +28,7 @@ async function fill(store: Store, headers: number): Promise<void> {
   await store.channels.put(channel, anAuditEntry({ kind: "channel_added", subject: channel.id }));
   const credential = aCredential();
   await store.credentials.add(credential, anAuditEntry({ kind: "credential_added", subject: credential.id }));
-  await store.oauth.put(anArtifact({ sealedPayload: "cccccccc.payload" }));
+  await store.oauth.put(anArtifact({ kind: "Interaction", sealedPayload: "cccccccc.payload" }));
 }
 
 async function all(store: Store, keyId: string, pageSize: number): Promise<readonly SealedText[]> {
