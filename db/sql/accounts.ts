@@ -38,12 +38,12 @@ const KEYS = read({ accountId: "text", limit: "number" }, ({ db, tables: { apiKe
 /** Follows `replaces` by the primary key; bounded, even if rows were altered into a cycle. The builder has no recursion. */
 const REPLACED = read({ id: "text", max: "number" }, ({ tables: { apiKeys } }, arg) => {
   const { id, replaces } = apiKeys;
-  return sql<{ readonly id: string }>`with recursive replaced (id, depth) as (
+  return sql<{ readonly id: string; readonly depth: number }>`with recursive replaced (id, depth) as (
       select ${replaces}, 1 from ${apiKeys} where ${id} = ${arg.id} and ${replaces} is not null
       union all
       select ${replaces}, replaced.depth + 1 from replaced join ${apiKeys} on ${id} = replaced.id
       where ${replaces} is not null and replaced.depth < ${arg.max})
-    select id from replaced`;
+    select id, depth from replaced`;
 });
 
 /** The id of the account that the first start made. */
@@ -143,7 +143,10 @@ export function createAccountStore({ sql: reader, writer }: Pick<StoreContext, "
       const stopped = stop === undefined ? stop : { ...stop, ...(await stopArgs()) };
       return writer.run(commands.addKey, { key, audit, stop: stopped });
     },
-    replacedBy: async (id) => (await REPLACED.all(reader, { id, max: REPLACED_KEYS_MAX })).map((key) => key.id),
+    async replacedBy(id) {
+      const keys = await REPLACED.all(reader, { id, max: REPLACED_KEYS_MAX });
+      return keys.toSorted((one, other) => Number(one.depth) - Number(other.depth)).map((key) => key.id);
+    },
     keyByHash: (hash) => KEY_BY_HASH.get(reader, { hash }),
     revokedAmong: async (hashes) => (await REVOKED_AMONG.all(reader, { hashes })).map(({ hash }) => hash),
     keyUsed: (id, at) => writer.run(commands.useKey, { id, at }),

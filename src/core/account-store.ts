@@ -114,7 +114,7 @@ export interface AccountStore {
   /** `stop`: stops every account that was not allowed, in the same commit. */
   addKey(key: ApiKey, audit?: AuditEntry, stop?: HoldStop): Promise<void>;
   /**
-   * The keys whose actions a key took over: the one it replaces, the one that one replaced, and so on, at most
+   * The keys whose actions a key took over, in this order: the one it replaces, the one that one replaced, and so on, at most
    * `REPLACED_KEYS_MAX`.
    */
   replacedBy(keyId: string): Promise<readonly string[]>;

@@ -108,7 +108,7 @@ export interface Caller {
   readonly limits?: KeyLimits;
   /** For an agent's key; absent: `own`. */
   readonly scope?: KeyScope;
-  /** Ids of the keys that the caller's key replaced, directly or through others. */
+  /** Ids of the keys that the caller's key replaced, directly or through others, the newest first. */
   readonly replaced?: ReadonlySet<string>;
   /** The name under which decisions of the caller are recorded. */
   readonly actor: Actor;

@@ -103,9 +103,9 @@ function groupOf(same: string | null, facts: Facts): unknown {
   return Object.hasOwn(metadata, name) ? metadata[name] : null;
 }
 
-/** A key counts with those that it replaced. Ids are in the order of their time. */
+/** A key counts with those that it replaced. */
 function oldestId({ ids }: KeyFacts): string {
-  return [...ids].toSorted()[0] ?? "";
+  return [...ids].at(-1) ?? "";
 }
 
 /** A loop often has a new id in each call. */

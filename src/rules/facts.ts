@@ -21,7 +21,7 @@ export interface RuledKey {
   readonly id: string;
   readonly name: string;
   readonly role: Role;
-  /** Ids of the keys that it replaced: a rule about one of these is about it too. */
+  /** Ids of the keys that it replaced, the newest first: a rule about one of these is about it too. */
   readonly replaced?: ReadonlySet<string> | undefined;
 }
 
@@ -127,7 +127,7 @@ export class KeyFacts {
   readonly id: string;
   readonly name: string;
   readonly role: string;
-  /** The key's own and those of the keys that it replaced. No part of expressions. */
+  /** The key's own and those of the keys that it replaced, the newest first. No part of expressions. */
   readonly ids: ReadonlySet<string>;
 
   constructor(key: RuledKey | null) {

@@ -126,6 +126,18 @@ describe("a budget", () => {
     for (const amount of [-1, "5", null, undefined]) expect(await statusOf(paid(amount))).toBe("awaiting_approval");
   });
 
+  test("for each key goes on with the keys that replace it", async () => {
+    await rule({ ...BUDGET, sum: { ...SUM, same: "key" } });
+    let replaces: string | undefined;
+    for (let n = 0; n < 8; n += 1) {
+      const { json } = await call("POST", "/v1/keys", { name: `ci-${n}`, role: "agent", replaces });
+      replaces = String(json["id"]);
+      const key = String(json["key"]);
+      expect(await statusOf(paid(1250, {}, key))).toBe("pending");
+      if (n === 7) expect(await statusOf(paid(1, {}, key))).toBe("awaiting_approval");
+    }
+  });
+
   test("that is over lets pass what a person's grant allows", async () => {
     await rule({ ...BUDGET, sum: { ...SUM, limit: 5 } });
     const held = await paid(6);
