@@ -145,7 +145,7 @@ export function createAccountStore({ sql: reader, writer }: Pick<StoreContext, "
     },
     async replacedBy(id) {
       const keys = await REPLACED.all(reader, { id, max: REPLACED_KEYS_MAX });
-      return keys.toSorted((one, other) => Number(one.depth) - Number(other.depth)).map((key) => key.id);
+      return keys.toSorted((one, other) => one.depth - other.depth).map((key) => key.id);
     },
     keyByHash: (hash) => KEY_BY_HASH.get(reader, { hash }),
     revokedAmong: async (hashes) => (await REVOKED_AMONG.all(reader, { hashes })).map(({ hash }) => hash),

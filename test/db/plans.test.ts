@@ -334,7 +334,14 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   [
     "what the authorization server does",
     authorizes,
-    ["api_keys", "oauth_artifacts", "oauth_artifacts_by_account", "oauth_artifacts_by_end", "oauth_artifacts_by_grant"],
+    [
+      "api_keys",
+      "members",
+      "oauth_artifacts",
+      "oauth_artifacts_by_account",
+      "oauth_artifacts_by_end",
+      "oauth_artifacts_by_grant",
+    ],
   ],
   [
     "requests for credentials",
@@ -545,9 +552,6 @@ async function asksForCredentials({ credentialRequests }: Store): Promise<void> 
   await credentialRequests.prune(NOON);
 }
 
-async function authorizes({ oauth }: Store): Promise<void> {
-  const grant = anArtifact({ keyId: "key_x" });
-  const token = anArtifact({ kind: "AccessToken", grantId: grant.id, keyId: "key_x" });
 async function authorizes({ accounts, oauth }: Store): Promise<void> {
   const [key, theirs] = [anApiKey(), anApiKey({ createdById: "per_x" })];
   for (const one of [key, theirs]) await accounts.addKey(one);

@@ -180,8 +180,7 @@ export class Rig {
 
   #filled(path: string): string {
     return path.replace(
-      /\{(action|account|key|pause|rule|grant|credential|oauth client|channel|person|invitation|bulk|receipt) (\d+)\}/,
-      /\{(action|account|key|pause|rule|grant|credential|request|channel|person|invitation|bulk|receipt) (\d+)\}/,
+      /\{(action|account|key|pause|rule|grant|credential|oauth client|request|channel|person|invitation|bulk|receipt) (\d+)\}/,
       (_token, what: string, index: string) => {
         const account = [this.app.engine.owner.accountId];
         const named: Readonly<Record<string, readonly string[]>> = {

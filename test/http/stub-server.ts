@@ -355,6 +355,9 @@ function stubOAuthClients(calls: string[]): OAuthClientService {
       calls.push(`remove client ${id}`);
       if (id !== known.id) throw new DomainError("not_found", "There is no such client.");
     },
+  };
+}
+
 function stubCredentialRequests(calls: string[]): CredentialRequestService {
   const known = {
     ...aCredentialRequest({ id: KNOWN_CREDENTIAL_REQUEST_ID }),
