@@ -98,7 +98,7 @@ export function createCredentialService(deps: CredentialServiceDeps) {
     async add(
       caller: Caller,
       body: CreateCredential,
-      store: CredentialStore["add"] = (one, audit) => credentials.add(one, audit),
+      store: CredentialStore["add"] = (one, entry) => credentials.add(one, entry),
     ): Promise<Credential> {
       authorize(caller, "manage");
       const { accountId, actor: createdBy } = caller;
