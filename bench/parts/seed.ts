@@ -5,7 +5,7 @@ import { systemClock } from "../../src/core/clock.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import { aCreation } from "../../test/support/factory.ts";
 
-const GROUP = 1_000;
+const GROUP = 200;
 const SAMPLE = 5_000;
 const HOSTS = 100;
 const DAY_MS = 86_400_000;
