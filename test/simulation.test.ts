@@ -4,7 +4,7 @@ import { openDatabase } from "./simulation/world.ts";
 import { IS_LONG } from "./support/long.ts";
 
 const SEEDS = IS_LONG ? 10_000 : 300;
-const SEEDS_AT_ONCE = 25;
+const SEEDS_AT_ONCE = 10;
 
 const database = await openDatabase();
 afterAll(() => database[Symbol.asyncDispose]());
