@@ -2,7 +2,7 @@ import { and, eq, ne } from "drizzle-orm";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import { CALLBACK_HOSTS_MAX, HOST_SETTINGS_MAX } from "../../src/core/limits.ts";
 import { hasValues } from "../sql/dialect.ts";
-import { settingsLock } from "../sql/locks.ts";
+import { accountLock } from "../sql/locks.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, type Tables, type Tx } from "./command.ts";
 import { HOST_SETTINGS_VERSION, setFact } from "./facts.ts";
@@ -28,7 +28,7 @@ export const putCallbackHost = command(
     await addToAudit(tx, audit);
     return "written";
   },
-  ({ row }) => [settingsLock("callback hosts", row.accountId)],
+  ({ row }) => [accountLock(row.accountId)],
 );
 
 /** Returns whether the host was listed. */
@@ -56,7 +56,7 @@ export const putHostSettings = command(
     await tell(tx, written);
     return "written";
   },
-  ({ row }) => [settingsLock("host settings", row.accountId)],
+  ({ row }) => [accountLock(row.accountId)],
 );
 
 /** Removes the settings for a host; returns whether there were some. */

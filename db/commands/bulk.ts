@@ -4,7 +4,7 @@ import type { BulkEnd, BulkJob, BulkJobEnd, BulkStore } from "../../src/core/bul
 import { BULK_JOBS_MAX, BULK_RUNNING_MAX } from "../../src/core/limits.ts";
 import type { StoreContext } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
-import { bulkLock } from "../sql/locks.ts";
+import { accountLock } from "../sql/locks.ts";
 import { read } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, hasRow, PRUNE_ROWS } from "./command.ts";
@@ -34,7 +34,7 @@ export const add = command(
     await addToAudit(tx, audit);
     return true;
   },
-  ({ job }) => [bulkLock(job.accountId)],
+  ({ job }) => [accountLock(job.accountId)],
 );
 
 const SETTLED = ["status", "actionStatus", "code", "message"] as const;

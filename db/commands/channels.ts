@@ -4,7 +4,7 @@ import { type Channel, CHANNEL_KINDS, type ChannelStore, type ChannelTarget } fr
 import { CHANNELS_MAX } from "../../src/core/limits.ts";
 import type { StoreContext } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
-import { channelLock } from "../sql/locks.ts";
+import { accountLock } from "../sql/locks.ts";
 import { read } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, type Tables } from "./command.ts";
@@ -33,7 +33,7 @@ export const add = command(
     await setFact(tx, CHANNELS_VERSION, version);
     return true;
   },
-  ({ row }) => [channelLock(row.accountId)],
+  ({ row }) => [accountLock(row.accountId)],
 );
 
 type Change = Partial<Pick<Row, "name" | "sealedConfig" | "remindAfterMinutes" | "enabled">>;

@@ -15,7 +15,7 @@ import {
 } from "../../src/core/limits.ts";
 import type { StoreContext } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
-import { credentialLock } from "../sql/locks.ts";
+import { accountLock } from "../sql/locks.ts";
 import { read } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, deleteSome, type Tables, type Tx } from "./command.ts";
@@ -57,7 +57,7 @@ export const ask = command(
     await addToAudit(tx, audit);
     return { kind: "written" };
   },
-  ({ row }) => [credentialLock(row.accountId)],
+  ({ row }) => [accountLock(row.accountId)],
 );
 
 /** Whether a request asks for what another one asked for, in whatever words. */
@@ -113,7 +113,7 @@ export const grant = command(
     await addToAudit(tx, granted);
     return outcome;
   },
-  ({ row }) => [credentialLock(row.accountId)],
+  ({ row }) => [accountLock(row.accountId)],
 );
 
 /** See `CredentialRequestStore.decline`. */
@@ -128,7 +128,7 @@ export const decline = command(
       .returning({ id: requests.id });
     return addIfWritten(tx, declined, audit);
   },
-  ({ accountId }) => [credentialLock(accountId)],
+  ({ accountId }) => [accountLock(accountId)],
 );
 
 async function isPending(tx: Tx, { accountId, id, at }: Pick<DeclinedRequest, "accountId" | "id" | "at">) {

@@ -4,7 +4,7 @@ import type { Credential, CredentialStore, SealedCredential } from "../../src/co
 import { CREDENTIAL_ECHOES_MAX, CREDENTIAL_KEYS_MAX, CREDENTIALS_MAX } from "../../src/core/limits.ts";
 import type { StoreContext } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
-import { credentialLock } from "../sql/locks.ts";
+import { accountLock } from "../sql/locks.ts";
 import { read } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, hasRow, type Tables, type Tx } from "./command.ts";
@@ -31,7 +31,7 @@ export interface NewCredential extends Written {
   readonly row: Row;
 }
 
-/** Whoever calls it holds `credentialLock`. */
+/** Whoever calls it holds `accountLock`. */
 export async function addCredential(tx: Tx, { row, audit, version }: NewCredential) {
   const { credentials } = tx.tables;
   const { accountId, name } = row;
@@ -44,7 +44,7 @@ export async function addCredential(tx: Tx, { row, audit, version }: NewCredenti
 }
 
 /** See `CredentialStore.add`. */
-export const add = command(addCredential, ({ row }) => [credentialLock(row.accountId)]);
+export const add = command(addCredential, ({ row }) => [accountLock(row.accountId)]);
 
 type Change = Partial<Omit<Row, "id" | "accountId" | "name" | "revision">>;
 
@@ -61,7 +61,7 @@ export const change = command(
     await setFact(tx, CREDENTIALS_VERSION, version);
     return true;
   },
-  ({ accountId }) => [credentialLock(accountId)],
+  ({ accountId }) => [accountLock(accountId)],
 );
 
 /** See `CredentialStore.remove`. */
@@ -100,7 +100,7 @@ export const allow = command(
     }
     await setFact(tx, CREDENTIALS_VERSION, version);
   },
-  ({ accountId }) => [credentialLock(accountId)],
+  ({ accountId }) => [accountLock(accountId)],
 );
 
 async function liveOf({ db, tables: { apiKeys } }: Tx, keys: readonly string[]): Promise<readonly string[]> {
@@ -136,7 +136,7 @@ export const noteEcho = command(
     await addToAudit(tx, audit);
     return true;
   },
-  ({ accountId }) => [credentialLock(accountId)],
+  ({ accountId }) => [accountLock(accountId)],
 );
 
 const ALL = read({}, ({ db, tables: { credentials } }) =>

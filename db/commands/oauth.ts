@@ -11,7 +11,7 @@ import {
 import type { ConnectionEnd, OAuthArtifact, OAuthKind, OAuthStore } from "../../src/core/oauth-store.ts";
 import type { StoreContext } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
-import { oauthLock, teamLock } from "../sql/locks.ts";
+import { oauthLock, accountLock } from "../sql/locks.ts";
 import { read } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
@@ -41,7 +41,7 @@ export const put = command(
   },
   ({ kind, accountId, grantId }) => [
     oauthLock(grantId ?? (accountId === "" ? kind : accountId)),
-    ...(kind === "Grant" ? [teamLock(accountId)] : []),
+    ...(kind === "Grant" ? [accountLock(accountId)] : []),
   ],
 );
 

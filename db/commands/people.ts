@@ -15,7 +15,7 @@ import { SESSIONS_PER_PERSON_MAX } from "../../src/core/limits.ts";
 import { mayDo } from "../../src/core/roles.ts";
 import type { StoreContext } from "../sql/context.ts";
 import { type Dialect, hasValues } from "../sql/dialect.ts";
-import { firstPersonLock, personLock, signUpLock } from "../sql/locks.ts";
+import { accountLock, personLock, signUpLock } from "../sql/locks.ts";
 import { read } from "../sql/read.ts";
 import { readFirstId } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
@@ -181,7 +181,7 @@ export const offer = command(
     await tx.db.insert(welcomeLinks).values(link);
     return true;
   },
-  ({ accountId }) => [firstPersonLock(accountId)],
+  ({ accountId }) => [accountLock(accountId)],
 );
 
 interface LinkArgs {
@@ -206,7 +206,7 @@ export const welcome = command(
     await addToAudit(tx, audit);
     return "taken";
   },
-  ({ session }) => [firstPersonLock(session.accountId)],
+  ({ session }) => [accountLock(session.accountId)],
 );
 
 /** Uses a link to reset a password, and ends the sessions of the old one; returns whether the link could be used. */

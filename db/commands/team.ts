@@ -31,7 +31,7 @@ import type {
 } from "../../src/core/team-store.ts";
 import type { StoreContext } from "../sql/context.ts";
 import { type Dialect, hasValues } from "../sql/dialect.ts";
-import { personLock, teamLock } from "../sql/locks.ts";
+import { personLock, accountLock } from "../sql/locks.ts";
 import { read } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, deleteSome, hasRow, type Tables, type Tx } from "./command.ts";
@@ -85,7 +85,7 @@ export const changeRole = command(
     if (!mayDo(role, "approve")) await endGrantsOf(tx, { accountId, makerId: personId, at: audit.at, by: audit.actor });
     return "done";
   },
-  ({ accountId }) => [teamLock(accountId)],
+  ({ accountId }) => [accountLock(accountId)],
 );
 
 /** Removes a person from an account. Whoever is in no other is forgotten: their address is free again. */
@@ -106,7 +106,7 @@ export const remove = command(
     await tx.db.delete(identities).where(eq(identities.personId, personId));
     return "done";
   },
-  ({ accountId, personId }) => [teamLock(accountId), personLock(personId)],
+  ({ accountId, personId }) => [accountLock(accountId), personLock(personId)],
 );
 
 interface InviteArgs {
@@ -140,7 +140,7 @@ export const invite = command(
     await addToAudit(tx, audit);
     return "done";
   },
-  ({ invitation }) => [teamLock(invitation.accountId)],
+  ({ invitation }) => [accountLock(invitation.accountId)],
 );
 
 /** Withdraws an invitation; returns whether there was one. */
@@ -151,7 +151,7 @@ export const withdraw = command(
     const withdrawn = await tx.db.delete(invitations).where(isInvitation).returning({ id: invitations.id });
     return addIfWritten(tx, withdrawn, audit);
   },
-  ({ accountId }) => [teamLock(accountId)],
+  ({ accountId }) => [accountLock(accountId)],
 );
 
 /** Whether an invitation can be used and its account has room. */
@@ -192,7 +192,7 @@ export const join = command(
     else await tx.db.insert(sessions).values(session);
     return true;
   },
-  ({ invitation, person }) => [teamLock(invitation.accountId), personLock(person.id)],
+  ({ invitation, person }) => [accountLock(invitation.accountId), personLock(person.id)],
 );
 
 interface SignInArgs extends SignInMore {

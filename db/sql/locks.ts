@@ -39,8 +39,8 @@ export const pauseLock = (accountId: string) => exclusive(pauseName(accountId));
 /** Whoever stops accounts that were not allowed. */
 export const stopLock = exclusive(STOPS);
 
-/** Whoever changes what an account has set of one kind, which is counted. */
-export const settingsLock = (kind: string, accountId: string) => exclusive(`${kind} ${accountId}`);
+/** Whoever changes what an account has and what is counted: people, settings, credentials, channels, bulk jobs. They are rare. */
+export const accountLock = (accountId: string) => exclusive(`account ${accountId}`);
 
 /** Creates share it: rules that are committed decide on every later one. */
 export const createLock = shared("rules");
@@ -56,23 +56,8 @@ export function grantLock(id: string): Lock {
 /** Whoever adds to a count of a rule, or gives back what was counted. */
 export const countLock = (ruleId: string, subject: string) => exclusive(`count ${ruleId} ${subject}`);
 
-/** Whoever adds credentials to an account or asks for one, which are counted, or lets keys use them. */
-export const credentialLock = (accountId: string) => exclusive(`credentials ${accountId}`);
-
 /** Whoever adds to a connection of OAuth or ends it, or adds to what is counted for an account, or for all. */
 export const oauthLock = (of: string) => exclusive(`oauth ${of}`);
-
-/** Whoever adds to the channels of an account, which are counted. */
-export const channelLock = (accountId: string) => exclusive(`channels ${accountId}`);
-
-/** Whoever adds to the bulk jobs of an account, which are counted. */
-export const bulkLock = (accountId: string) => exclusive(`bulk jobs ${accountId}`);
-
-/** Whoever lets the first person into an account. */
-export const firstPersonLock = (accountId: string) => exclusive(`first person ${accountId}`);
-
-/** Whoever changes who is in an account, or who owns it. */
-export const teamLock = (accountId: string) => exclusive(`team ${accountId}`);
 
 /** Whoever lets a person into an account, or removes them: who is in none is forgotten. */
 export const personLock = (personId: string) => exclusive(`person ${personId}`);
