@@ -1,6 +1,6 @@
 import { and, asc, eq, inArray, isNull } from "drizzle-orm";
 import type { AuditEntry } from "../../src/core/audit.ts";
-import type { Credential, CredentialStore, SealedCredential } from "../../src/core/credential.ts";
+import type { AlertRow, Credential, CredentialStore, SealedCredential } from "../../src/core/credential.ts";
 import { CREDENTIAL_ECHOES_MAX, CREDENTIAL_KEYS_MAX, CREDENTIALS_MAX } from "../../src/core/limits.ts";
 import type { StoreContext } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
@@ -122,6 +122,31 @@ export const use = command(
   },
 );
 
+interface Told extends Place {
+  readonly expiresAt: number;
+  readonly rows: readonly AlertRow[];
+  readonly at: number;
+}
+
+/** See `CredentialStore.tell`. The first row is the mark that it was told. */
+export const tell = command(
+  async (tx, { accountId, id, expiresAt, rows, at }: Told) => {
+    const { credentials, outbox } = tx.tables;
+    const [first] = rows;
+    const isIt = hasValues(credentials, { accountId, id, enabled: true, expiresAt: new Date(expiresAt) });
+    if (first === undefined || !(await hasRow(tx, credentials, isIt))) return false;
+    const about = { actionId: id, revision: 1 };
+    if (await hasRow(tx, outbox, hasValues(outbox, { ...about, event: first.message.event }))) return false;
+    const now = new Date(at);
+    const due = { status: "pending", attempts: 0, dueAt: now, scheduledAt: now, createdAt: now } as const;
+    await tx.db
+      .insert(outbox)
+      .values(rows.map(({ message, ...row }) => ({ ...row, ...message, ...about, accountId, run: 1, ...due })));
+    return true;
+  },
+  ({ accountId }) => [credentialLock(accountId)],
+);
+
 /** See `CredentialStore.noteEcho`. */
 export const noteEcho = command(
   async (tx, { accountId, id, host, audit }: Place & Readonly<{ host: string; audit: AuditEntry }>) => {
@@ -169,6 +194,8 @@ export function createCredentialStore({ sql: reader, writer }: Pick<StoreContext
     allow: (accountId, keyId, ids) => writer.run(allow, { accountId, keyId, ids, version: version() }),
     use: ({ accountId, id, revision }, at, audit) =>
       writer.run(use, { accountId, id, revision, at: at.getTime(), audit }),
+    tell: ({ accountId, id, expiresAt }, rows, at) =>
+      writer.run(tell, { accountId, id, expiresAt: expiresAt.getTime(), rows, at: at.getTime() }),
     noteEcho: (accountId, id, host, audit) => writer.run(noteEcho, { accountId, id, host, audit }),
   };
 }

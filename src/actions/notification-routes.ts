@@ -16,7 +16,7 @@ import { jsonOf } from "../http/response.ts";
 import { createApiRoutes, operation } from "../http/operation.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import type { OutboxEntry } from "../core/store.ts";
-import { askOf } from "../core/channel.ts";
+import { eventName } from "../core/notification.ts";
 
 const CURSOR_EXAMPLE = "MDFranZmNXYwMGU3djhjOXgybTRuNnA4cXI";
 
@@ -89,7 +89,7 @@ function serializeNotification({ id, actionId, run, message, status, attempts, .
     action_id: actionId,
     run,
     kind,
-    event: askOf(event)?.kind ?? event,
+    event: eventName(event),
     target: kind === "callback" ? maskUrl(target, "decider") : maskText(target, "decider"),
     status,
     attempts,

@@ -8,13 +8,14 @@ import type { AppContext } from "../runtime/app-context.ts";
 import type { Services } from "./services.ts";
 import type { FileStore, UpkeepStore } from "../core/store.ts";
 
-type Housekeepers = Pick<Services, "enqueue"> & {
+type Housekeepers = Pick<Services, "enqueue" | "credentialAlerts"> & {
   readonly pauseService: Pick<Services["pauseService"], "reconcile">;
   readonly bulkRunner: Pick<Services["bulkRunner"], "run">;
 };
 
 /** The periodic jobs of the service. Jobs of settings that are off are left out. */
-export function housekeeping(app: AppContext, { enqueue, pauseService, bulkRunner }: Housekeepers): readonly Job[] {
+export function housekeeping(app: AppContext, services: Housekeepers): readonly Job[] {
+  const { enqueue, pauseService, bulkRunner, credentialAlerts } = services;
   const { config, store, bus, clock, log, metrics } = app;
   const { approvalTtlHours, retentionDays } = config;
   const { actions, people, team, oauth, upkeep, audit, pauses, rejections, bulk, activity, credentialRequests } = store;
@@ -26,6 +27,7 @@ export function housekeeping(app: AppContext, { enqueue, pauseService, bulkRunne
     // It has a lease of its own: a node may begin a job while another one rests.
     { name: "bulk jobs", pattern: "* * * * *", run: () => bulkRunner.run() },
     { name: "what the overview counts", pattern: "*/10 * * * * *", run: createCountActivity({ activity, clock }) },
+    { name: "ends of credentials", pattern: "*/10 * * * *", run: credentialAlerts.run },
     {
       name: "figures that no overview shows any more",
       pattern: "12 * * * *",

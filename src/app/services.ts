@@ -17,6 +17,7 @@ import { createFollowLink } from "../approvals/links.ts";
 import { createRecipients } from "../approvals/recipients.ts";
 import { createAuditService } from "../audit/service.ts";
 import { createBulk } from "../bulk/service.ts";
+import { createCredentialAlerts } from "../credentials/alerts.ts";
 import { KnownCredentials } from "../credentials/known.ts";
 import { createCredentialRequestService } from "../credentials/requests.ts";
 import { createCredentialService } from "../credentials/service.ts";
@@ -173,7 +174,8 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   });
   const { forget } = authenticate;
   const peopleService = createPeopleService({ clock, ids, people, audit, passwords, secrets, signUpGate });
-  const onMail = config.mail === null ? null : delivery.mailWaits;
+  const onMail =
+    config.mail === null ? null : (accountId: string, host: string) => delivery.waits("mail", accountId, host);
   const teamService = createTeamService({
     team,
     people,
@@ -244,6 +246,14 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
       credentialService,
       clock,
       ids,
+    }),
+    credentialAlerts: createCredentialAlerts({
+      credentials: store.credentials,
+      team,
+      ids,
+      channelsOf: channels.of,
+      sendsMail: config.mail !== null,
+      onWaiting: delivery.waits,
     }),
     credentialTests: createCredentialTestService({ ...posting, credentialUse, paused }),
     ruleService: createRuleService({ rules: store.rules, known: rules, actions, audit, clock, ids }),

@@ -1,6 +1,7 @@
 import type { HttpMethod } from "./action.ts";
 import type { CachedSettingsStore } from "./account-settings.ts";
 import type { AuditEntry } from "./audit.ts";
+import type { NewNotification } from "./notification.ts";
 import type { Actor } from "./roles.ts";
 
 /** Where a credential may go. */
@@ -98,6 +99,21 @@ export interface CredentialPatch {
   readonly expiresAt?: Date | null;
 }
 
+/** A credential whose end is told. */
+export interface CredentialEnd {
+  readonly accountId: string;
+  readonly id: string;
+  readonly expiresAt: Date;
+}
+
+/** A row of the outbox that tells the end of a credential. */
+export interface AlertRow {
+  readonly id: string;
+  /** Of its lane. */
+  readonly host: string;
+  readonly message: NewNotification;
+}
+
 /** Rows by account, in the order of their names; an account has at most `CREDENTIALS_MAX`. */
 export interface CredentialStore extends Pick<CachedSettingsStore<Credential>, "list" | "version"> {
   /** With its secret, still sealed; null: there is none. */
@@ -116,6 +132,11 @@ export interface CredentialStore extends Pick<CachedSettingsStore<Credential>, "
   allow(accountId: string, keyId: string, ids: readonly string[]): Promise<void>;
   /** Notes a use, before anything is sent. False: it was changed since this revision was read. */
   use(credential: Pick<Credential, "accountId" | "id" | "revision">, at: Date, audit: AuditEntry): Promise<boolean>;
+  /**
+   * Stores these notifications about its end. False: they were stored before, there are none, or it does not end then (any more), or
+   * is disabled.
+   */
+  tell(end: CredentialEnd, rows: readonly AlertRow[], at: Date): Promise<boolean>;
   /** Notes that a host has sent the secret back; true: for the first time. */
   noteEcho(accountId: string, id: string, host: string, audit: AuditEntry): Promise<boolean>;
 }

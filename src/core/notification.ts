@@ -4,7 +4,8 @@ import { isTooLate, type TimelineEvent } from "./timeline.ts";
 import type { Action, ActionStatus } from "./action.ts";
 import { SYSTEM } from "./roles.ts";
 import { normalTarget } from "./target.ts";
-import { type Channel, type AskEvent, askOf, asksFor } from "./channel.ts";
+import { type Channel, type AskEvent, asksFor } from "./channel.ts";
+import { type AlertEvent, alertOf } from "./credential-alert.ts";
 
 /** `dropped`: it was no longer needed; the timeline does not mention it. */
 export type NotificationStatus = "pending" | "active" | "delivered" | "given_up" | "dropped";
@@ -133,9 +134,11 @@ function change(before: Notification, { status, dueAt, error, attempts }: Ended)
   const { kind: type, event } = before.message;
   const next_retry_at = dueAt?.toISOString() ?? null;
   const end = { before, status, attempts: before.attempts, dueAt, lastError: error };
-  if (event === "invited") return { ...end, event: null };
-  const told = askOf(event)?.kind ?? event;
-  return { ...end, event: { type, event: told, delivered: status === "delivered", attempts, error, next_retry_at } };
+  if (!isAboutAction(event)) return { ...end, event: null };
+  return {
+    ...end,
+    event: { type, event: eventName(event), delivered: status === "delivered", attempts, error, next_retry_at },
+  };
 }
 
 /** Events that callbacks report. See docs/events.md. */
@@ -143,16 +146,26 @@ export type CallbackEvent = `action.${"awaiting_approval" | "completed" | "faile
 
 /**
  * `approval` asks for a decision. `decided` tells the recipient of that mail that somebody else has decided. `invited` is about
- * an invitation instead of an action.
+ * an invitation instead of an action. Events of channels and of credentials are in files of their own.
  */
 type MailEvent = "approval" | "decided" | "invited";
+
+/** The name of an event, without what names its recipient. */
+export function eventName(event: string): string {
+  return event.split(":", 1)[0] ?? event;
+}
+
+/** False: it is about an invitation or a credential, whose id stands in place of the action's. */
+export function isAboutAction(event: string): boolean {
+  return event !== "invited" && alertOf(event) === null;
+}
 
 /** A notification to send because of a change. It is written to the outbox in the change's own commit. */
 export type NewNotification =
   | { readonly kind: "callback"; readonly event: CallbackEvent; readonly target: string }
-  | { readonly kind: "mail"; readonly event: MailEvent | AskEvent; readonly target: string }
+  | { readonly kind: "mail"; readonly event: MailEvent | AskEvent | AlertEvent; readonly target: string }
   /** To a channel that is no mail; `target` is its id. */
-  | { readonly kind: "message"; readonly event: AskEvent; readonly target: string };
+  | { readonly kind: "message"; readonly event: AskEvent | AlertEvent; readonly target: string };
 
 export type NotificationKind = NewNotification["kind"];
 

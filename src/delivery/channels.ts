@@ -1,7 +1,9 @@
 import { attemptMs } from "../core/outcome.ts";
 import type { Action } from "../core/action.ts";
 import type { Channel } from "../core/channel.ts";
-import { type Question, slackQuestion, webhookQuestion } from "../mail/chat-messages.ts";
+import type { CredentialStore } from "../core/credential.ts";
+import { alertOf, type CredentialAlert } from "../core/credential-alert.ts";
+import { type Question, slackAlert, slackQuestion, webhookAlert, webhookQuestion } from "../mail/chat-messages.ts";
 import { MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import type { DecisionHistory } from "../approvals/facts.ts";
@@ -9,8 +11,8 @@ import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
 import { see } from "../receipts/see.ts";
 import { askedNow, type AskedDeps } from "./asked.ts";
 import type { SignedHeaders } from "./attempt.ts";
-import { type Deliver, deliveryOf, faultOf } from "./deliver.ts";
-import type { Delivery } from "../core/notification.ts";
+import { type Deliver, deliveryOf, endingNow, faultOf } from "./deliver.ts";
+import type { Delivery, Notification } from "../core/notification.ts";
 
 /** How a text is posted to a channel. */
 export interface PostDeps {
@@ -44,6 +46,7 @@ export async function postRequest(
 }
 
 interface MessageDeps extends AskedDeps, PostDeps {
+  readonly credentials: Pick<CredentialStore, "find">;
   readonly sender: Sender;
   readonly clock: Clock;
   readonly historyOf: (action: Action) => Promise<DecisionHistory>;
@@ -52,23 +55,22 @@ interface MessageDeps extends AskedDeps, PostDeps {
 }
 
 /**
- * Builds the message when it is sent, from the action as it is then, and posts it. The target is checked at every attempt. It is
- * sent only while the action awaits the decision.
+ * Builds the message when it is sent, from the action or credential as it is then, and posts it. The target is checked at every
+ * attempt. It is sent only while the action awaits the decision, or the credential still ends as was told.
  */
 export function createMessage(deps: MessageDeps): Deliver {
-  const { sender, clock, historyOf, baseUrl } = deps;
+  const { sender, clock } = deps;
   const timeoutMax = Math.min(deps.attemptTimeoutMs, MESSAGE_TIMEOUT_MS);
   return async (notification, stop) => {
-    const asked = await askedNow(deps, notification);
-    if (asked === null || asked.channel.kind === "mail") return NOT_NEEDED;
-    const { ask, channel } = asked;
+    const now = clock.now();
+    const alert = alertOf(notification.message.event);
+    const message = await (alert === null
+      ? questionNow(deps, notification, now)
+      : alertNow(deps, notification, alert, now));
+    if (message === null) return NOT_NEEDED;
+    const { channel, body } = message;
     const { url } = channel;
     if (url === null) return UNREADABLE;
-    const action = await see(asked.action, "public");
-    const history = await historyOf(asked.action);
-    const now = clock.now();
-    const question: Question = { ask, at: now, action, history, baseUrl };
-    const body = channel.kind === "slack" ? slackQuestion(question) : webhookQuestion(question);
     const request = await postRequest(deps, { channel, url, id: notification.id, body }, now).catch(faultOf);
     if (typeof request === "string") return deliveryOf({ kind: "not_sent", fault: request }, now, timeoutMax);
     const timeoutMs = attemptMs(notification, clock.now(), timeoutMax);
@@ -77,6 +79,36 @@ export function createMessage(deps: MessageDeps): Deliver {
     if (outcome.kind === "stopped") return { kind: "not_started", why: "stopping" };
     return deliveryOf(outcome, clock.now(), timeoutMs);
   };
+}
+
+interface Message {
+  readonly channel: Channel;
+  readonly body: string;
+}
+
+/** Null: nobody has to be asked any more. */
+async function questionNow(deps: MessageDeps, notification: Notification, at: Date): Promise<Message | null> {
+  const asked = await askedNow(deps, notification);
+  if (asked === null || asked.channel.kind === "mail") return null;
+  const { ask, channel } = asked;
+  const action = await see(asked.action, "public");
+  const question: Question = { ask, at, action, history: await deps.historyOf(asked.action), baseUrl: deps.baseUrl };
+  return { channel, body: channel.kind === "slack" ? slackQuestion(question) : webhookQuestion(question) };
+}
+
+/** Null: nobody has to be told any more. */
+async function alertNow(
+  { channels, credentials, baseUrl }: MessageDeps,
+  { accountId, actionId, message }: Notification,
+  alert: CredentialAlert,
+  at: Date,
+): Promise<Message | null> {
+  const channel = await channels.find(accountId, message.target);
+  if (channel === null || !channel.enabled || channel.kind === "mail") return null;
+  const credential = await endingNow(credentials, { accountId, id: actionId }, alert, at);
+  if (credential === null) return null;
+  const told = { ...alert, credential, baseUrl, at };
+  return { channel, body: channel.kind === "slack" ? slackAlert(told) : webhookAlert(told) };
 }
 
 const NOT_NEEDED: Delivery = { kind: "needless" };

@@ -7,6 +7,8 @@ import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
 import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
 import { type OutboxStore, StoreUnavailable, type ActionStore } from "../core/store.ts";
 import { type ChannelStore, askOf } from "../core/channel.ts";
+import type { Credential, CredentialStore } from "../core/credential.ts";
+import { alertOf, type CredentialAlert } from "../core/credential-alert.ts";
 import { askedNow } from "./asked.ts";
 import type { SignedHeaders } from "./attempt.ts";
 import type { Action, Creator } from "../core/action.ts";
@@ -18,10 +20,11 @@ import {
   MAILS_PER_RECIPIENT_MAX,
   HOUR_MS,
   NOTIFY_DELAYS_MS,
+  PEOPLE_PER_ACCOUNT_MAX,
 } from "../core/limits.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
 import type { Mailer } from "../mail/mailer.ts";
-import type { ApprovalMail, DecidedMail, InvitedMail, OutgoingMail } from "../mail/messages.ts";
+import type { ApprovalMail, CredentialMail, DecidedMail, InvitedMail, OutgoingMail } from "../mail/messages.ts";
 import { isByManager } from "../core/makers.ts";
 import type { PeopleStore } from "../core/account-store.ts";
 import { type TeamStore, invitationLink } from "../core/team-store.ts";
@@ -117,7 +120,8 @@ interface MailDeps {
   readonly baseUrl: string;
   readonly attemptTimeoutMs: number;
   readonly recipients: Pick<Recipients, "mayMail">;
-  readonly team: Pick<TeamStore, "invitation" | "managers">;
+  readonly team: Pick<TeamStore, "invitation" | "managers" | "members">;
+  readonly credentials: Pick<CredentialStore, "find">;
   readonly people: Pick<PeopleStore, "labelOf">;
   readonly secrets: Pick<Secrets, "invitationToken">;
 }
@@ -131,6 +135,11 @@ export function createMail(deps: MailDeps): Deliver {
   return async (notification, stop) => {
     if (askOf(notification.message.event) !== null) return channelMail(deps, notification, stop);
     if (mailer === null) return notification.message.event === "decided" ? NOT_NEEDED : NOT_CONFIGURED;
+    const alert = alertOf(notification.message.event);
+    if (alert !== null) {
+      const mail = await alertMail(deps, notification, alert);
+      return mail === null ? NOT_NEEDED : sendMail({ ...deps, mailer }, notification, mail, stop);
+    }
     if (notification.message.event === "invited") {
       const mail = await invitedOf(deps, notification);
       return mail === null ? NOT_NEEDED : sendMail({ ...deps, mailer }, notification, mail, stop);
@@ -191,6 +200,32 @@ async function invitedOf(
   const account = await people.labelOf(invitation.accountId);
   const link = invitationLink(baseUrl, secrets.invitationToken(id));
   return { event: "invited", to: message.target, invitation, link, account };
+}
+
+/** Null: the end was told already by another alert, or was changed, or they own the account no longer. */
+async function alertMail(
+  { credentials, team, people, baseUrl, clock }: MailDeps,
+  { accountId, actionId, message: { target: to } }: Notification,
+  alert: CredentialAlert,
+): Promise<CredentialMail | null> {
+  const credential = await endingNow(credentials, { accountId, id: actionId }, alert, clock.now());
+  if (credential === null) return null;
+  const owners = (await team.members(accountId, PEOPLE_PER_ACCOUNT_MAX)).filter(({ role }) => role === "owner");
+  if (!owners.some(({ email }) => email === to)) return null;
+  return { event: "credential", to, ...alert, credential, account: await people.labelOf(accountId), baseUrl };
+}
+
+/** The credential whose end is told; null: it is over, was changed, or is told by the next alert. */
+export async function endingNow(
+  credentials: Pick<CredentialStore, "find">,
+  { accountId, id }: { readonly accountId: string; readonly id: string },
+  { stage, expiresAt }: CredentialAlert,
+  now: Date,
+): Promise<Credential | null> {
+  const credential = await credentials.find(accountId, id);
+  if (credential === null || !credential.enabled) return null;
+  if (credential.expiresAt?.getTime() !== expiresAt.getTime()) return null;
+  return expiresAt <= now === (stage === "expired") ? credential : null;
 }
 
 async function approvalOf(

@@ -186,6 +186,7 @@ export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
       attemptTimeoutMs,
       recipients,
       team: store.team,
+      credentials: store.credentials,
       people: store.people,
       secrets,
     }),
@@ -199,6 +200,7 @@ export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
     deliver: createMessage({
       actions,
       channels: store.channels,
+      credentials: store.credentials,
       sender,
       clock,
       signedHeaders,
@@ -232,9 +234,10 @@ export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
       mails: mails.isPaused,
       messages: messages.isPaused,
     }),
-    /** Call it when a mail that no change of an action has caused waits for this address. */
-    mailWaits: (accountId: string, host: string) => {
-      mails.add({ lane: { accountId, host, keyId: "" }, dueAt: clock.now(), isLarge: false });
+    /** Call it when a mail or message that no change of an action has caused waits in this lane. */
+    waits: (kind: "mail" | "message", accountId: string, host: string) => {
+      const loop = kind === "mail" ? mails : messages;
+      loop.add({ lane: { accountId, host, keyId: "" }, dueAt: clock.now(), isLarge: false });
     },
     /** Call it when other nodes may have stored rows that are due. */
     lookElsewhere: () => {

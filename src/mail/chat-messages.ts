@@ -6,6 +6,7 @@ import {
   type DecisionHistory,
   type FactName,
   maskedFacts,
+  utcMinute,
 } from "../approvals/facts.ts";
 import {
   MESSAGE_BODY_CHARS_MAX,
@@ -15,6 +16,8 @@ import {
   MESSAGE_LINES_CHARS_MAX,
 } from "../core/limits.ts";
 import type { AskKind } from "../core/channel.ts";
+import type { Credential } from "../core/credential.ts";
+import type { CredentialAlert } from "../core/credential-alert.ts";
 import { endOfHost, subjectOf } from "../approvals/subject.ts";
 import { bodyLines, shownBody } from "../ui/body-view.tsx";
 import { bodyKindText } from "../receipts/mask-body.ts";
@@ -36,6 +39,18 @@ export interface Question {
 /** The page of the action, which asks for a sign-in. No message has a link that decides, or one that opens without a sign-in. */
 export function actionPageUrl(baseUrl: string, actionId: string): string {
   return `${baseUrl}/actions/${actionId}`;
+}
+
+/** The page of a credential, which asks for a sign-in as well. */
+export function credentialPageUrl(baseUrl: string, name: string): string {
+  return `${baseUrl}/settings/credentials/${name}`;
+}
+
+/** What the end of a credential means. */
+export function credentialSentence({ name }: Pick<Credential, "name">, { stage, expiresAt }: CredentialAlert): string {
+  const shown = withoutLinks(visibleText(name));
+  if (stage === "expired") return `The credential ${shown} has expired: calls with it fail, and nothing is sent.`;
+  return `The credential ${shown} expires on ${utcMinute(expiresAt)}. From then on calls with it fail.`;
 }
 
 /** The facts of a message that shows the call and its body by themselves, in the order in which they are shown. */
@@ -136,6 +151,26 @@ export const BROKEN_LINKS = "In the requester's texts, [.] stands for a dot, so 
 export function slackTest(name: string): string {
   const text = `Test from Outgate: the channel ${name} works.`;
   return slackJson(text, [{ type: "section", text: plain(text) }]);
+}
+
+/** What a channel is told of the end of a credential. */
+interface Ending extends CredentialAlert {
+  readonly credential: Pick<Credential, "name" | "hosts">;
+  readonly at: Date;
+  /** The address of the pages, without a trailing slash. */
+  readonly baseUrl: string;
+}
+
+export function slackAlert({ credential, baseUrl, ...alert }: Ending): string {
+  const text = credentialSentence(credential, alert);
+  const link = `<${escaped(credentialPageUrl(baseUrl, credential.name))}|Open it in Outgate>`;
+  return slackJson(text, [section(text), { type: "section", text: { type: "mrkdwn", text: link } }]);
+}
+
+export function webhookAlert({ credential: { name, hosts }, stage, expiresAt, at, baseUrl }: Ending): string {
+  const credential = { name, hosts, expires_at: expiresAt.toISOString() };
+  const data = { credential, url: credentialPageUrl(baseUrl, name) };
+  return JSON.stringify({ type: `credential.${stage}`, timestamp: at.toISOString(), data });
 }
 
 /** Slack shows `text` in notifications, and reads it as its markup. */

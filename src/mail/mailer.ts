@@ -11,6 +11,7 @@ import type { Clock } from "../core/clock.ts";
 import {
   approvalMessage,
   channelMessage,
+  credentialMessage,
   decisionMessage,
   type EmailContent,
   invitationMessage,
@@ -68,7 +69,7 @@ const THREADS: Partial<Record<OutgoingMail["event"], OutgoingMail["event"]>> = {
 
 /** What a mail is about, and what it says. */
 interface About {
-  /** Of an action or an invitation. */
+  /** Of an action, an invitation or a credential. */
   readonly id: string;
   readonly run: number;
   readonly content: EmailContent;
@@ -76,6 +77,10 @@ interface About {
 
 async function aboutOf(mail: OutgoingMail, approvalLinks: Config["approvalLinks"]): Promise<About> {
   if (mail.event === "invited") return invited(mail);
+  if (mail.event === "credential") {
+    const { credential, stage, expiresAt } = mail;
+    return { id: `${credential.id}.${stage}.${expiresAt.getTime()}`, run: 1, content: credentialMessage(mail) };
+  }
   if (mail.event === "tested") return { id: mail.id, run: 1, content: testMessage(mail) };
   if (mail.event === "password_link") return { id: mail.id, run: 1, content: passwordMessage(mail) };
   const action = await see(mail.action, "mail");
@@ -167,7 +172,7 @@ function fieldsOf(from: string, message: Message): MailgunMessageData {
     "o:tracking-opens": "no",
     "o:require-tls": "yes",
     "o:tag": tag,
-    ...(tag === "invited" || tag === "tested" ? {} : { "v:action_id": subjectId }),
+    ...(tag === "invited" || tag === "tested" || tag === "credential" ? {} : { "v:action_id": subjectId }),
     "h:Message-ID": messageId,
     ...(inReplyTo === null ? {} : { "h:In-Reply-To": inReplyTo, "h:References": inReplyTo }),
     // Prevents automatic replies.

@@ -6,6 +6,7 @@ import {
   approvalMailHtml,
   type Asked,
   channelMailHtml,
+  credentialMailHtml,
   decisionMailHtml,
   invitationMailHtml,
   passwordMailHtml,
@@ -14,10 +15,21 @@ import {
   mailRequest,
   testMailHtml,
 } from "./templates.tsx";
-import { actionPageUrl, BROKEN_LINKS, groupedFacts, NO_BODY, WORDS_HEADING, wordsText } from "./chat-messages.ts";
+import {
+  actionPageUrl,
+  BROKEN_LINKS,
+  credentialPageUrl,
+  credentialSentence,
+  groupedFacts,
+  NO_BODY,
+  WORDS_HEADING,
+  wordsText,
+} from "./chat-messages.ts";
 import type { AskKind } from "../core/channel.ts";
 import { waitingText } from "../ui/text.ts";
 import type { Action } from "../core/action.ts";
+import type { Credential } from "../core/credential.ts";
+import type { CredentialAlert } from "../core/credential-alert.ts";
 import type { MaskedAction } from "../receipts/seen-action.ts";
 import type { Actor } from "../core/roles.ts";
 import type { AccountLabel } from "../core/account-store.ts";
@@ -169,8 +181,7 @@ export function invitationMessage({ invitation, link, account }: InvitedMail): E
   const subject = `Invitation to Outgate at ${endOfHost(host)}`;
   const facts = [
     ["Invited by", visibleText(actorText(createdBy))],
-    ...(account.name === null ? [] : [["Account", `“${withoutLinks(visibleText(account.name))}”`] as const]),
-    ...(account.email === null ? [] : [["Account of", visibleText(account.email)] as const]),
+    ...accountFacts(account),
     ["Role", ROLE_TERMS[role]],
     ["Service", host],
   ] as const;
@@ -188,6 +199,34 @@ export function passwordMessage({ link, expiresAt }: Pick<PasswordMail, "link" |
   const terms = `The link works once, until ${utcMinute(expiresAt)}. Using it logs you out everywhere else. ${NOT_ASKED}`;
   const text = [sentence, `Set a password:\n${link}`, terms].join("\n\n");
   return { subject, text, html: passwordMailHtml({ subject, sentence, link, terms }) };
+}
+
+/** The mail that says that a credential ends or has ended. Its name and hosts could be made links: they are broken. */
+export function credentialMessage({ credential, stage, expiresAt, account, baseUrl }: CredentialMail): EmailContent {
+  const { name, hosts } = credential;
+  const { host } = new URL(baseUrl);
+  const link = credentialPageUrl(baseUrl, name);
+  const shown = withoutLinks(visibleText(name));
+  const isOver = stage === "expired";
+  const subject = `Credential ${shown} ${isOver ? "has expired" : "expires soon"} at ${endOfHost(host)}`;
+  const sentence = credentialSentence(credential, { stage, expiresAt });
+  const facts = [
+    ["Credential", shown],
+    ["May go to", withoutLinks(visibleText(hosts.join(", ")))],
+    [isOver ? "Expired" : "Expires", utcMinute(expiresAt)],
+    ...accountFacts(account),
+    ["Service", host],
+  ] as const;
+  const terms = "Change its time there, or delete it. You get this email because you own the account.";
+  const text = [sentence, rowsText(facts), `Open the credential:\n${link}`, terms].join("\n\n");
+  return { subject, text, html: credentialMailHtml({ subject, title: subject, sentence, facts, link, terms }) };
+}
+
+function accountFacts({ name, email }: AccountLabel): readonly (readonly [name: string, value: string])[] {
+  return [
+    ...(name === null ? [] : [["Account", `“${withoutLinks(visibleText(name))}”`] as const]),
+    ...(email === null ? [] : [["Account of", visibleText(email)] as const]),
+  ];
 }
 
 const NOT_EXPECTED = "If you didn't expect this email, ignore it. Don't forward it.";
@@ -253,6 +292,16 @@ export interface InvitedMail {
   readonly account: AccountLabel;
 }
 
+/** Tells an owner that a credential ends. It is about no action. */
+export interface CredentialMail extends CredentialAlert {
+  readonly event: "credential";
+  readonly to: string;
+  readonly credential: Pick<Credential, "id" | "name" | "hosts">;
+  readonly account: AccountLabel;
+  /** The address of the pages, without a trailing slash. */
+  readonly baseUrl: string;
+}
+
 /** Asks for a decision, which needs a sign-in: of a channel. */
 export interface ChannelMail<Shown = Action> extends Omit<AboutAction<Shown>, "receiptUrl"> {
   readonly event: AskKind;
@@ -287,4 +336,4 @@ interface PasswordMail {
 /** Mails that are about no action and no invitation. */
 export type OwnMailMessage = TestMail | PasswordMail;
 
-export type OutgoingMail = ApprovalMail | DecidedMail | InvitedMail | ChannelMail | OwnMailMessage;
+export type OutgoingMail = ApprovalMail | DecidedMail | InvitedMail | CredentialMail | ChannelMail | OwnMailMessage;

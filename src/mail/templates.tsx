@@ -201,6 +201,31 @@ export function invitationMailHtml({ subject, sentence, facts, link, terms }: In
   );
 }
 
+/** The HTML part of a mail about the end of a credential. */
+export function credentialMailHtml({ subject, title, sentence, facts, link, terms }: CredentialMailProps): string {
+  return render(
+    <MailFrame subject={subject}>
+      <h1 style={TITLE}>
+        <UntrustedText text={title} />
+      </h1>
+      <p style={TEXT}>
+        <UntrustedText text={sentence} />
+      </p>
+      <Facts rows={facts.map(([name, value]) => [name, <UntrustedText text={value} />])} />
+      <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:24px 0 16px">
+        <tr>
+          <Button href={link} label="Open the credential" look="filled" />
+        </tr>
+      </table>
+      <p style={SMALL}>{terms}</p>
+    </MailFrame>,
+  );
+}
+
+interface CredentialMailProps extends InvitationMailProps {
+  readonly title: string;
+}
+
 type PasswordMailProps = Pick<InvitationMailProps, "subject" | "sentence" | "link" | "terms">;
 
 /** The HTML part of a mail with a link that sets a password. */

@@ -4,7 +4,8 @@ import { page, seeOther } from "../http/response.ts";
 import { createPersonRoutes } from "../http/session.ts";
 import type { OutboxEntry } from "../core/store.ts";
 import { askOf } from "../core/channel.ts";
-import type { NotificationStatus } from "../core/notification.ts";
+import { alertOf } from "../core/credential-alert.ts";
+import { isAboutAction, type NotificationStatus } from "../core/notification.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import { EmptyState } from "../ui/controls.tsx";
 import { actionPath } from "../ui/layout.tsx";
@@ -52,8 +53,8 @@ export function notificationsPage({ user, entries, before, channels, now }: Noti
             ["Result", (entry) => <NotificationState of={entry} now={now} />],
             ["Attempts", ({ attempts }) => (attempts === 0 ? <None /> : attempts), "number"],
           ]}
-          actions={({ actionId, attempts, message: { kind, event } }) =>
-            kind === "mail" && event === "invited" ? null : (
+          actions={({ actionId, attempts, message: { event } }) =>
+            !isAboutAction(event) ? null : (
               <a href={actionPath(actionId)} title={actionId}>
                 Action<span class="visually-hidden">, {counted(attempts, "attempt")}</span>
               </a>
@@ -126,6 +127,7 @@ function NotificationState({
 /** The target of a message is the id of its channel. */
 function nameOf(event: string, kind: string): string {
   const ask = askOf(event);
+  if (alertOf(event) !== null) return kind === "mail" ? "Credential email" : "Credential message";
   if (ask === null) return kind === "mail" ? mailName(event) : event;
   return `${kind === "mail" ? "Channel email" : "Channel message"}${ask.kind === "reminded" ? " (reminder)" : ""}`;
 }

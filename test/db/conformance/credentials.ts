@@ -1,9 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import type { SealedCredential } from "../../../src/core/credential.ts";
+import { alertEvent } from "../../../src/core/credential-alert.ts";
 import { CREDENTIAL_KEYS_MAX, CREDENTIALS_MAX } from "../../../src/core/limits.ts";
 import type { Store } from "../../../src/core/store.ts";
-import { ACCOUNT, aCredential, anApiKey, anAuditEntry, later, OTHER_ACCOUNT } from "../../support/factory.ts";
+import { ACCOUNT, aCredential, anApiKey, anAuditEntry, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
+import { systemIds } from "../../../src/core/ids.ts";
 import { racingAtLast } from "./steps.ts";
 
 type Kind = "credential_added" | "credential_changed" | "credential_removed" | "credential_used" | "credential_echoed";
@@ -117,6 +119,35 @@ export function testCredentials(open: OpenTestStore): void {
       expect([await note("a.example"), await note("a.example"), await note("b.example")]).toEqual([true, false, true]);
       expect((await db.store.credentials.find(ACCOUNT, one.id))?.echoes).toEqual(["a.example", "b.example"]);
       expect(await audited(db.store, "credential_echoed")).toBe(2);
+    });
+
+    test("tell each end once, also where several do at once", async () => {
+      await using db = await open();
+      const { credentials, outbox } = db.store;
+      const one = aCredential({ expiresAt: later(9) });
+      await add(db.store, one);
+      const end = { accountId: ACCOUNT, id: one.id, expiresAt: later(9) };
+      const rowsOf = (stage: "expiring" | "expired", expiresAt = later(9)) =>
+        ["ann@example.com", "bob@example.com"].map((target, at) => ({
+          id: systemIds.row(NOON),
+          host: target,
+          message: { kind: "mail", event: alertEvent({ stage, expiresAt }, at), target } as const,
+        }));
+      expect(await credentials.tell(end, [], NOON)).toBe(false);
+      expect(await credentials.tell({ ...end, expiresAt: later(8) }, rowsOf("expiring"), NOON)).toBe(false);
+      expect(await credentials.tell({ ...end, accountId: OTHER_ACCOUNT }, rowsOf("expiring"), NOON)).toBe(false);
+      const race = await Promise.all([1, 2, 3].map(() => credentials.tell(end, rowsOf("expiring"), NOON)));
+      expect(race.filter((isTold) => isTold)).toHaveLength(1);
+      expect(await credentials.tell(end, rowsOf("expired"), NOON)).toBe(true);
+      const entries = await outbox.list(ACCOUNT, null, 9);
+      expect(entries).toHaveLength(4);
+      expect(entries.at(-1)).toMatchObject({ actionId: one.id, status: "pending", dueAt: NOON, run: 1 });
+      await credentials.change(one, { expiresAt: later(10) }, entry("credential_changed", one.id));
+      const next = { ...end, expiresAt: later(10) };
+      expect(await credentials.tell(end, rowsOf("expiring"), NOON)).toBe(false);
+      expect(await credentials.tell(next, rowsOf("expiring", later(10)), NOON)).toBe(true);
+      await credentials.change({ ...one, revision: 2 }, { enabled: false }, entry("credential_changed", one.id));
+      expect(await credentials.tell(next, rowsOf("expired", later(10)), NOON)).toBe(false);
     });
 
     test("are bounded in number, also where many are added at once", async () => {

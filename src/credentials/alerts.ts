@@ -1,0 +1,50 @@
+import type { Channel } from "../core/channel.ts";
+import type { CredentialStore } from "../core/credential.ts";
+import { alertDue, alertEvent } from "../core/credential-alert.ts";
+import { PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
+import { hostOf, type NewNotification } from "../core/notification.ts";
+import type { TeamStore } from "../core/team-store.ts";
+import type { AppContext } from "../runtime/app-context.ts";
+
+interface AlertDeps extends Pick<AppContext, "ids"> {
+  readonly credentials: Pick<CredentialStore, "list" | "tell">;
+  readonly team: Pick<TeamStore, "members">;
+  readonly channelsOf: (accountId: string) => readonly Channel[];
+  /** Whether a mail provider is configured. */
+  readonly sendsMail: boolean;
+  /** Called when notifications wait. */
+  readonly onWaiting: (kind: Recipient["kind"], accountId: string, host: string) => void;
+}
+
+/** Tells the owners of accounts, and their channels that are no mail, that credentials end. */
+export type CredentialAlerts = ReturnType<typeof createCredentialAlerts>;
+
+export function createCredentialAlerts({ ids, credentials, team, channelsOf, sendsMail, onWaiting }: AlertDeps) {
+  /** Owners by mail: channels of mail may have others. */
+  const recipientsOf = async (accountId: string): Promise<readonly Recipient[]> => {
+    const members = sendsMail ? await team.members(accountId, PEOPLE_PER_ACCOUNT_MAX) : [];
+    const owners = members.filter(({ role }) => role === "owner");
+    const channels = channelsOf(accountId).filter(({ kind, enabled }) => kind !== "mail" && enabled);
+    return [
+      ...owners.map(({ email }) => ({ kind: "mail", target: email }) as const),
+      ...channels.map(({ id }) => ({ kind: "message", target: id }) as const),
+    ];
+  };
+  /** Tells each end once, however many processes run this. */
+  const run = async (now: Date, stop: AbortSignal): Promise<void> => {
+    for (const credential of await credentials.list(null)) {
+      if (stop.aborted) return;
+      const due = alertDue(credential, now);
+      if (due === null) continue;
+      const { accountId, id } = credential;
+      const messages = (await recipientsOf(accountId)).map((one, at) => ({ ...one, event: alertEvent(due, at) }));
+      const rows = messages.map((message) => ({ id: ids.row(now), host: hostOf(message), message }));
+      if (await credentials.tell({ accountId, id, expiresAt: due.expiresAt }, rows, now)) {
+        for (const { host, message } of rows) onWaiting(message.kind, accountId, host);
+      }
+    }
+  };
+  return { run };
+}
+
+type Recipient = Pick<Extract<NewNotification, { kind: "mail" | "message" }>, "kind" | "target">;

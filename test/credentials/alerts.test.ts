@@ -1,0 +1,151 @@
+import { describe, expect, test } from "bun:test";
+import type { Channel } from "../../src/core/channel.ts";
+import { DAY_MS } from "../../src/core/limits.ts";
+import { openEngine } from "../support/engine.ts";
+import { eventually } from "../support/eventually.ts";
+import { aChannel, anAuditEntry, joined } from "../support/factory.ts";
+import { Mailbox } from "../support/mailbox.ts";
+import { Target } from "../support/target.ts";
+
+type Engine = Awaited<ReturnType<typeof openEngine>>;
+
+const BASE_URL = "https://gate.example.com";
+
+const SECRET = "sk_live_Zx81Qw93vTyu4242";
+
+async function opened(mailbox: Mailbox | null) {
+  const engine = await openEngine({ env: { ...mailbox?.env, BASE_URL } });
+  const { store, owner, services, clock } = engine;
+  const member = (role: "owner" | "approver") => joined(store, { accountId: owner.accountId, role, at: clock.now() });
+  return {
+    engine,
+    member,
+    channel: async (more: Partial<Channel>) => {
+      const channel = aChannel({ accountId: owner.accountId, createdAt: clock.now(), ...more });
+      await store.channels.put(channel, anAuditEntry({ kind: "channel_added", subject: channel.id }));
+      await engine.known.channels.refresh(channel.accountId);
+    },
+    add: (name: string, days: number) =>
+      services.credentialService.add(owner, {
+        name,
+        kind: "bearer",
+        secret: SECRET,
+        hosts: ["api.stripe.com"],
+        expires_at: new Date(clock.now().getTime() + days * DAY_MS).toISOString(),
+      }),
+    check: () => services.credentialAlerts.run(clock.now(), new AbortController().signal),
+    ended: (count: number) =>
+      eventually(async () => {
+        const rows = await store.outbox.list(owner.accountId, null, 50);
+        const states = rows.map(({ status }) => status);
+        return states.length === count && !states.some((one) => one === "pending" || one === "active") ? states : null;
+      }, `${count} notifications to end`),
+    /** Once so many wait to be tried again. */
+    failed: (count: number) =>
+      eventually(async () => {
+        const rows = await store.outbox.list(owner.accountId, null, 50);
+        return rows.filter(({ status, attempts }) => status === "pending" && attempts === 1).length === count || null;
+      }, `${count} notifications to fail`),
+    rows: async () => (await store.outbox.list(owner.accountId, null, 50)).length,
+    [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
+  };
+}
+
+describe("the end of a credential", () => {
+  test("is mailed to each owner 7 days before and when it has come, each once", async () => {
+    await using mailbox = new Mailbox();
+    await using rig = await opened(mailbox);
+    const [ann, bob] = [await rig.member("owner"), await rig.member("owner")];
+    await rig.member("approver");
+    await rig.add("stripe-live", 30);
+    await rig.add("forever", 300);
+    const { clock } = rig.engine;
+    clock.advance(23 * DAY_MS - 1);
+    await rig.check();
+    expect(await rig.rows()).toBe(0);
+    clock.advance(1);
+    await Promise.all([rig.check(), rig.check(), rig.check()]);
+    const soon = await mailbox.took(2);
+    expect(new Set(soon.map(({ fields }) => fields["to"]))).toEqual(new Set([ann.person.email, bob.person.email]));
+    const [mail] = soon;
+    expect(mail?.fields["subject"]).toBe("Credential stripe-live expires soon at gate.example.com");
+    expect(mail?.fields["text"]).toContain("expires on 31 Jan 2026, 00:00 UTC. From then on calls with it fail.");
+    expect(mail?.fields["text"]).toContain(`${BASE_URL}/settings/credentials/stripe-live`);
+    expect(mail?.fields["v:action_id"]).toBeUndefined();
+    for (const { fields } of soon) expect(JSON.stringify(fields)).not.toMatch(/sk_live|4242/);
+    await rig.check();
+    expect(await rig.rows()).toBe(2);
+    clock.advance(7 * DAY_MS);
+    await rig.check();
+    expect((await mailbox.took(4)).at(-1)?.fields["subject"]).toBe(
+      "Credential stripe-live has expired at gate.example.com",
+    );
+    await rig.check();
+    expect(await rig.ended(4)).toEqual(["delivered", "delivered", "delivered", "delivered"]);
+    expect(new Set(mailbox.mails.map(({ fields }) => fields["h:Message-ID"])).size).toBe(2);
+  });
+
+  test("is told to channels of Slack and webhooks, without a mail provider too", async () => {
+    await using slack = new Target(200);
+    await using hook = new Target(200);
+    await using rig = await opened(null);
+    await rig.member("owner");
+    await rig.channel({ url: `${slack.url}services/T0` });
+    await rig.channel({ name: "hook", kind: "webhook", url: `${hook.url}told` });
+    await rig.channel({ name: "off", url: `${slack.url}off`, enabled: false });
+    await rig.channel({ name: "mails", kind: "mail", url: null, to: ["boss@example.com"] });
+    const { expiresAt } = await rig.add("stripe-live", 30);
+    rig.engine.clock.advance(24 * DAY_MS);
+    await rig.check();
+    expect(await rig.ended(2)).toEqual(["delivered", "delivered"]);
+    const [post] = slack.received;
+    expect(JSON.parse(post?.body ?? "")).toMatchObject({
+      text: expect.stringContaining("stripe-live expires on 31 Jan 2026"),
+      blocks: [
+        {},
+        { text: { type: "mrkdwn", text: `<${BASE_URL}/settings/credentials/stripe-live|Open it in Outgate>` } },
+      ],
+    });
+    const [told] = hook.received;
+    expect(JSON.parse(told?.body ?? "")).toEqual({
+      type: "credential.expiring",
+      timestamp: rig.engine.clock.now().toISOString(),
+      data: {
+        credential: { name: "stripe-live", hosts: ["api.stripe.com"], expires_at: expiresAt?.toISOString() },
+        url: `${BASE_URL}/settings/credentials/stripe-live`,
+      },
+    });
+    expect(told?.headers.get("webhook-id")).toBeTruthy();
+  });
+});
+
+describe("an alert that waits is dropped", () => {
+  const cases: readonly [string, (engine: Engine) => Promise<unknown>][] = [
+    [
+      "once the end was put off",
+      ({ services, owner }) =>
+        services.credentialService.change(owner, "stripe-live", { expires_at: "2027-01-01T00:00:00.000Z" }),
+    ],
+    [
+      "once the credential is disabled",
+      ({ services, owner }) => services.credentialService.change(owner, "stripe-live", { enabled: false }),
+    ],
+    ["once it is deleted", ({ services, owner }) => services.credentialService.remove(owner, "stripe-live")],
+  ];
+  test.each(cases)("%s", async (_, change) => {
+    await using mailbox = new Mailbox();
+    await using slack = new Target(500);
+    await using rig = await opened(mailbox);
+    mailbox.script = 500;
+    await rig.member("owner");
+    await rig.channel({ url: `${slack.url}services/T0` });
+    await rig.add("stripe-live", 30);
+    rig.engine.clock.advance(24 * DAY_MS);
+    await rig.check();
+    await rig.failed(2);
+    await change(rig.engine);
+    rig.engine.clock.advance(60_000);
+    expect(await rig.ended(2)).toEqual(["dropped", "dropped"]);
+    expect([mailbox.posted.length, slack.received.length]).toEqual([1, 1]);
+  });
+});
