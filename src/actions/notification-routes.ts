@@ -1,5 +1,4 @@
 import Type from "typebox";
-import { ActionId } from "../api/action-schemas.ts";
 import type { ListNotifications } from "./service.ts";
 import {
   checkListQuery,
@@ -31,7 +30,10 @@ export const NotificationQuery = Type.Object(
 const NotificationJson = Type.Object(
   {
     id: plainText("Identifies it: the webhook-id of a callback.", "01kjwa5v00e7v8c9x2m4n6p8qr"),
-    action_id: ActionId,
+    action_id: plainText(
+      "The action that it is about; for the email of an invitation or an alert about a credential the id of that.",
+      "act_01kjwa5v00e7v8c9x2m4n6p8qr",
+    ),
     run: Type.Integer({ minimum: 1, description: "The run of the action that caused it.", examples: [1] }),
     kind: plainText("What it is: callback, mail, or a message of a channel.", "callback"),
     event: plainText("What it is about.", "action.completed"),

@@ -1558,7 +1558,8 @@ export type NewOAuthClient = {
 export type Notification = {
   /** Identifies it: the webhook-id of a callback. */
   id: string;
-  action_id: ActionId;
+  /** The action that it is about; for the email of an invitation or an alert about a credential the id of that. */
+  action_id: string;
   /** The run of the action that caused it. */
   run: number;
   /** What it is: callback, mail, or a message of a channel. */
