@@ -14,7 +14,18 @@ import { createPersonRoutes, type Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
 import { EmptyState } from "../ui/controls.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
-import { Ago, Dot, LinkButton, Name, Notice, Problem, sentence, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import {
+  Ago,
+  Dot,
+  Facts,
+  LinkButton,
+  Name,
+  Notice,
+  Problem,
+  sentence,
+  UntilTime,
+  UntrustedText,
+} from "../ui/parts.tsx";
 import { type Choice, number, type PageUser } from "../ui/text.ts";
 import { DayBars } from "./chart.tsx";
 import { type CredentialTry, TRY_FORM, TryCredential } from "./credential-try.tsx";
@@ -363,9 +374,14 @@ async function credentialPage(
   user: Person,
   { name, typed, tried }: OnePageProps,
 ): Promise<string> {
-  const [credential, keys] = await Promise.all([deps.credentialService.find(user.caller, name), agentKeys(deps, user)]);
+  const { credentialService, clock } = deps;
+  const [credential, keys, uses] = await Promise.all([
+    credentialService.find(user.caller, name),
+    agentKeys(deps, user),
+    credentialService.uses(user.caller),
+  ]);
   const state = typed ?? fieldsOf(credential);
-  const now = deps.clock.now();
+  const now = clock.now();
   return settingsFrame({
     user,
     section: "Credentials",
@@ -380,6 +396,12 @@ async function credentialPage(
           <Notice tone="wait">{text}</Notice>
         ))}
         <Problem text={problemBeside(state, ["secret", "hosts", "paths", "expires_at"])} />
+        <Facts
+          rows={[
+            ["State", <State of={credential} now={now} />],
+            ["Used by", <UsedBy of={credential} keys={keys} uses={uses} now={now} />],
+          ]}
+        />
         <TryCredential user={user} credential={credential} path={`${pathOf(name)}/test`} tried={tried ?? null} />
         <section class="card" aria-labelledby="replace">
           <h2 id="replace">Replace the secret</h2>

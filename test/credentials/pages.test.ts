@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { DAY_MS } from "../../src/core/limits.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { type CredentialRig, echoes, openCredentials, SECRET } from "./rig.ts";
 
@@ -125,6 +126,37 @@ test("an owner tries a credential on its page, and sees the answer masked", asyn
   expect([again.status, again.headers.get("location")]).toEqual([303, `${path}#try`]);
   await own.call("PATCH", "/v1/credentials/stripe-live", { methods: ["POST"] });
   expect(await owner.pageOf(path)).not.toContain("Send GET");
+});
+
+test("the pages say when a credential ends, how often it was used, and that people were told", async () => {
+  await using own = await openCredentials();
+  const { engine } = own.app;
+  const { id: channel } = (
+    await own.call("POST", "/v1/channels", { name: "ops", kind: "webhook", url: `${own.target.url}told` })
+  ).json;
+  const expiresIn = (days: number) => ({
+    expires_at: new Date(engine.clock.now().getTime() + days * DAY_MS).toISOString(),
+  });
+  await own.add(expiresIn(30));
+  await own.add({ ...expiresIn(55), name: "other" });
+  await own.ended(await own.create());
+  engine.clock.advance(25 * DAY_MS);
+  await own.ended(await own.create({ body: { n: 2 } }));
+  const owner = await signedIn(own.app);
+  expect(textOf(await owner.pageOf(PATH))).toContain("On expires in 30 d");
+  for (const path of [PATH, `${PATH}/stripe-live`]) {
+    const text = textOf(await owner.pageOf(path));
+    expect(text).toContain("Expires in 5 d");
+    expect(text).toMatch(
+      /Owners, agent Uses a day, the last day at the end: 0, 0, 0, 0, 0, 0, 1 1 in 7 days Last used/,
+    );
+  }
+  await engine.services.credentialAlerts.run(engine.clock.now(), new AbortController().signal);
+  const { json } = await own.call("GET", "/v1/notifications");
+  expect(json["data"]).toMatchObject([{ kind: "message", event: "credential_expiring", target: channel }]);
+  const told = await owner.pageOf("/settings/notifications");
+  expect(textOf(told)).toContain("Credential message ops");
+  expect(told).not.toContain("/actions/crd_");
 });
 
 test("whoever decides sees what a call is sent with, on its page and in the inbox", async () => {
