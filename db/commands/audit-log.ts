@@ -58,7 +58,8 @@ const COUNTS = read(
     ...({ since: "time", until: "time" } as const),
   },
   ({ db, tables: { audit }, isOneOf }, { accountId, from, kinds, since, until }) => {
-    const daysAgo = sql<number>`(${until} - ${audit.at}) / ${sql.raw(String(DAY_MS))}`;
+    // libSQL's client binds a whole number as one that has fractions.
+    const daysAgo = sql<number>`(cast(${until} as bigint) - ${audit.at}) / ${sql.raw(String(DAY_MS))}`;
     return db
       .select({ subject: audit.subject, daysAgo: daysAgo.as("days_ago"), count: count().as("entries") })
       .from(audit)
