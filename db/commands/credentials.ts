@@ -1,13 +1,18 @@
-import { and, asc, eq, inArray, isNull } from "drizzle-orm";
+import { and, asc, eq, inArray, isNull, lte, ne, sql } from "drizzle-orm";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import type { AlertRow, Credential, CredentialStore, SealedCredential } from "../../src/core/credential.ts";
-import { CREDENTIAL_ECHOES_MAX, CREDENTIAL_KEYS_MAX, CREDENTIALS_MAX } from "../../src/core/limits.ts";
+import {
+  CREDENTIAL_ALERTS_KEPT_MS,
+  CREDENTIAL_ECHOES_MAX,
+  CREDENTIAL_KEYS_MAX,
+  CREDENTIALS_MAX,
+} from "../../src/core/limits.ts";
 import type { StoreContext } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { accountLock } from "../sql/locks.ts";
 import { read } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, countRows, hasRow, type Tables, type Tx } from "./command.ts";
+import { command, countRows, deleteSome, hasRow, type Tables, type Tx } from "./command.ts";
 import { CREDENTIALS_VERSION, readFact, setFact } from "./facts.ts";
 
 type Row = Tables["credentials"]["$inferSelect"];
@@ -147,6 +152,14 @@ export const tell = command(
   ({ accountId }) => [credentialLock(accountId)],
 );
 
+/** See `CredentialStore.pruneAlerts`. */
+export const pruneAlerts = command(async (tx, { now }: Readonly<{ now: Date }>) => {
+  const { outbox } = tx.tables;
+  const isAlert = sql`${outbox.actionId} >= 'crd_' and ${outbox.actionId} < 'crd\`'`;
+  const isOld = lte(outbox.createdAt, new Date(now.getTime() - CREDENTIAL_ALERTS_KEPT_MS));
+  return (await deleteSome(tx, outbox.id, and(isAlert, isOld, ne(outbox.status, "active")))) > 0;
+});
+
 /** See `CredentialStore.noteEcho`. */
 export const noteEcho = command(
   async (tx, { accountId, id, host, audit }: Place & Readonly<{ host: string; audit: AuditEntry }>) => {
@@ -196,6 +209,7 @@ export function createCredentialStore({ sql: reader, writer }: Pick<StoreContext
       writer.run(use, { accountId, id, revision, at: at.getTime(), audit }),
     tell: ({ accountId, id, expiresAt }, rows, at) =>
       writer.run(tell, { accountId, id, expiresAt: expiresAt.getTime(), rows, at: at.getTime() }),
+    pruneAlerts: (now) => writer.run(pruneAlerts, { now }),
     noteEcho: (accountId, id, host, audit) => writer.run(noteEcho, { accountId, id, host, audit }),
   };
 }

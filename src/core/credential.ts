@@ -137,6 +137,8 @@ export interface CredentialStore extends Pick<CachedSettingsStore<Credential>, "
    * is disabled.
    */
   tell(end: CredentialEnd, rows: readonly AlertRow[], at: Date): Promise<boolean>;
+  /** Forgets notifications about ends that were stored long before; true: there may be more. */
+  pruneAlerts(now: Date): Promise<boolean>;
   /** Notes that a host has sent the secret back; true: for the first time. */
   noteEcho(accountId: string, id: string, host: string, audit: AuditEntry): Promise<boolean>;
 }

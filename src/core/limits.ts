@@ -910,6 +910,8 @@ export const CREDENTIAL_HINT_FROM_CHARS = 16;
 export const CREDENTIAL_TEMPLATE_CHARS_MAX = 500;
 /** So long before its end people are told of it. */
 export const CREDENTIAL_ALERT_MS = 7 * DAY_MS;
+/** After that notifications about an end are forgotten. Longer than an end is told. */
+export const CREDENTIAL_ALERTS_KEPT_MS = 30 * DAY_MS;
 /** For which uses are shown. */
 export const CREDENTIAL_USE_DAYS = 7;
 /** Hosts that are noted as having sent a secret back. */

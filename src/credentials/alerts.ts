@@ -7,7 +7,7 @@ import type { TeamStore } from "../core/team-store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 
 interface AlertDeps extends Pick<AppContext, "ids"> {
-  readonly credentials: Pick<CredentialStore, "list" | "tell">;
+  readonly credentials: Pick<CredentialStore, "list" | "tell" | "pruneAlerts">;
   readonly team: Pick<TeamStore, "members">;
   readonly channelsOf: (accountId: string) => readonly Channel[];
   /** Whether a mail provider is configured. */
@@ -43,6 +43,7 @@ export function createCredentialAlerts({ ids, credentials, team, channelsOf, sen
         for (const { host, message } of rows) onWaiting(message.kind, accountId, host);
       }
     }
+    while (!stop.aborted && (await credentials.pruneAlerts(now)));
   };
   return { run };
 }

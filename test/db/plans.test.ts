@@ -5,6 +5,7 @@ import { runCalls, runGroup } from "../../db/commands/command.ts";
 import { openFile } from "../../db/libsql/file.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
 import { openTx } from "../../db/libsql/tx.ts";
+import { alertEvent } from "../../src/core/credential-alert.ts";
 import type { Sql, SqlValue, Statement } from "../../db/sql/sql.ts";
 import { approve, cancel, retry } from "../../src/core/changes.ts";
 import { NO_SEARCH, type Search } from "../../src/core/search.ts";
@@ -312,6 +313,8 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
     ({ team }) => team.identified({ issuer: "i", subject: "s" }),
     ["identities", "members_by_person", "people"],
   ],
+  ["tell the end of a credential", tellEnd, ["credentials", "credentials_by_name", "outbox_once"]],
+  ["prune alerts of credentials", (store) => store.credentials.pruneAlerts(NOON), ["outbox", "outbox_once"]],
   ["prune invitations", ({ team }) => team.prune(NOON), ["invitations", "invitations_by_end", "outbox", "outbox_once"]],
   ["welcome link", ({ people }) => people.link("x", NOON), ["members", "people", "welcome_links"]],
   [
@@ -540,6 +543,14 @@ async function accountLives({ accounts, callbackHosts }: Store): Promise<void> {
 }
 
 /** Signs up, logs in and out, renews a password, and is the first person of an account. */
+async function tellEnd({ credentials }: Store): Promise<void> {
+  const message = { kind: "mail", event: alertEvent({ stage: "expired", expiresAt: NOON }, 0), target: "a" } as const;
+  const end = { accountId: ACCOUNT, id: "crd_x", expiresAt: NOON };
+  const row = { id: "row", host: "a", message };
+  await credentials.add(aCredential({ id: end.id, expiresAt: NOON }), anAuditEntry());
+  if (!(await credentials.tell(end, [row], NOON))) throw new Error("Nothing was told.");
+}
+
 async function asksForCredentials({ credentialRequests }: Store): Promise<void> {
   const [one, other] = [aCredentialRequest(), aCredentialRequest({ host: "b.example" })];
   for (const each of [one, other]) await credentialRequests.ask(each, NOON, anAuditEntry());

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { SealedCredential } from "../../../src/core/credential.ts";
 import { alertEvent } from "../../../src/core/credential-alert.ts";
-import { CREDENTIAL_KEYS_MAX, CREDENTIALS_MAX } from "../../../src/core/limits.ts";
+import { CREDENTIAL_ALERTS_KEPT_MS, CREDENTIAL_KEYS_MAX, CREDENTIALS_MAX } from "../../../src/core/limits.ts";
 import type { Store } from "../../../src/core/store.ts";
 import { ACCOUNT, aCredential, anApiKey, anAuditEntry, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
@@ -148,6 +148,10 @@ export function testCredentials(open: OpenTestStore): void {
       expect(await credentials.tell(next, rowsOf("expiring", later(10)), NOON)).toBe(true);
       await credentials.change({ ...one, revision: 2 }, { enabled: false }, entry("credential_changed", one.id));
       expect(await credentials.tell(next, rowsOf("expired", later(10)), NOON)).toBe(false);
+      expect(await credentials.pruneAlerts(later(CREDENTIAL_ALERTS_KEPT_MS - 1))).toBe(false);
+      expect(await outbox.list(ACCOUNT, null, 9)).toHaveLength(6);
+      while (await credentials.pruneAlerts(later(CREDENTIAL_ALERTS_KEPT_MS)));
+      expect(await outbox.list(ACCOUNT, null, 9)).toEqual([]);
     });
 
     test("are bounded in number, also where many are added at once", async () => {
