@@ -198,7 +198,9 @@ function adapterOf(deps: ProviderDeps, name: string): Adapter {
     const isTheirs = person === undefined || found?.accountId === "" || found?.accountId === person.accountId;
     if (isFound && isTheirs) return read(found);
     if (person === undefined) return undefined;
-    throw new errors.InvalidClient("this account has no client with this id");
+    throw new errors.InvalidClient(
+      "this account has no client with this id. Check the id, or switch to the account that has it",
+    );
   };
 
   /** A client that registered itself is kept as long as it is connected. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { OAuthArtifact } from "../../src/core/oauth-store.ts";
 import { OAUTH_REGISTRATIONS_PER_CLIENT_MAX, SHARED_FRESH_MS } from "../../src/core/limits.ts";
+import type { Store } from "../../src/core/store.ts";
 import {
   addSigned,
   askMcp,
@@ -19,6 +20,13 @@ import {
   type Rig,
   SIGNED_ID,
 } from "./rig.ts";
+
+/*
+ * What attackers try (RFC 9700), by subject. Elsewhere: documents of clients that lead to private addresses, redirect, or are
+ * slow or large, and their keys (clients.test.ts); clients of other accounts (account-clients.test.ts); assertions in two
+ * requests at once, and tokens on other nodes after the end of their key, person or account (nodes.test.ts); a frame around the
+ * consent in a real browser (test/pages/connect.test.ts); and the bounds of what is stored (test/db/conformance/oauth.ts).
+ */
 
 /** What the client is told at its address if the person goes there; null: nothing. Nobody is led anywhere but to us. */
 async function toldClient(rig: Rig, changes: Readonly<Record<string, string>>): Promise<string | null> {
@@ -60,9 +68,11 @@ describe("a code", () => {
     await using rig = await openRig();
     const other = "https://other.example/client.json";
     rig.documents.set(other, { ...DOCUMENT, client_id: other });
-    const { code, verifier } = await newCode(rig);
+    const { code, challenge, verifier } = await newCode(rig);
     const tries = [
       await exchange(rig, code, newProof().verifier),
+      // As `plain` would compare it.
+      await exchange(rig, code, challenge),
       await exchange(rig, code, ""),
       await exchange(rig, code, verifier, { client_id: other }),
       await exchange(rig, code, verifier, { redirect_uri: "http://127.0.0.1/callback" }),
@@ -70,6 +80,23 @@ describe("a code", () => {
     ];
     const refusals = new Set(["invalid_grant", "invalid_target"]);
     for (const { status, json } of tries) expect([status, refusals.has(json.error ?? "")]).toEqual([400, true]);
+    const next = await newCode(rig);
+    const wide = await exchange(rig, next.code, next.verifier, { scope: "mcp admin" });
+    expect([wide.status, wide.json.scope]).toEqual([200, "mcp"]);
+  });
+
+  test("is for the port on loopback that it was given to", async () => {
+    await using rig = await openRig();
+    const { challenge, verifier } = newProof();
+    const redirect_uri = "http://127.0.0.1:5000/callback";
+    const browser = rig.browser();
+    const page = await browser.open(authorizeUrl(rig, challenge, { redirect_uri }));
+    const back = await browser.follow(await browser.press(page));
+    expect(back.origin).toBe("http://127.0.0.1:5000");
+    const code = back.searchParams.get("code") ?? "";
+    const other = await exchange(rig, code, verifier, { redirect_uri: "http://127.0.0.1:5001/callback" });
+    expect(other.json.error).toBe("invalid_grant");
+    expect((await exchange(rig, code, verifier, { redirect_uri })).status).toBe(200);
   });
 });
 
@@ -185,8 +212,26 @@ describe("a request to connect", () => {
       "http://[::1]:5000/callback",
       "https://127.0.0.1/callback",
       "http://ann@127.0.0.1:5000/callback",
+      "http://127.0.0.1:5000@evil.example/callback",
+      "http://127.0.0.1:5000/CALLBACK",
+      "http://127.0.0.1:5000/callback/",
+      "http://127.0.0.1:5000/callback?x=1",
+      "http://127.0.0.1:5000/callback#x",
+      "http://127.0.0.1:5000/x/../callback",
+      "http://127.0.0.1:5000/%63allback",
+      "http://127.0.0.1:99999/callback",
+      "HTTP://127.0.0.1:5000/callback",
+      "http:127.0.0.1:5000/callback",
+      "http://127.1:5000/callback",
+      "http://2130706433:5000/callback",
+      "http://１２７.0.0.1:5000/callback",
+      "",
     ];
     for (const redirect_uri of tricks) expect(await toldClient(rig, { redirect_uri })).toBeNull();
+    for (const again of ["redirect_uri=https%3A%2F%2Fevil.example%2F", "client_id=https%3A%2F%2Fevil.example%2Fc"]) {
+      const { began } = await rig.browser().open(`${authorizeUrl(rig, newProof().challenge)}&${again}`);
+      expect([began.status, began.headers.get("location")]).toEqual([400, null]);
+    }
     // A program on the person's machine takes any port that is free.
     const local = await rig
       .browser()
@@ -218,6 +263,27 @@ describe("a request to connect", () => {
     expect((await browser.follow(pressed)).searchParams.get("code")).not.toBeNull();
   });
 
+  test("is what its address says, and nothing that another address holds", async () => {
+    await using rig = await openRig();
+    const { challenge, verifier } = newProof();
+    const changes = { request_uri: "http://169.254.169.254/x", request: "eyJhbGciOiJub25lIn0.e30.", claims: "{" };
+    const browser = rig.browser();
+    const page = await browser.open(authorizeUrl(rig, challenge, { ...changes, response_mode: "form_post" }));
+    const back = await browser.follow(await browser.press(page));
+    expect((await exchange(rig, back.searchParams.get("code") ?? "", verifier)).status).toBe(200);
+    expect(rig.read).toEqual([CLIENT_ID]);
+  });
+
+  test("is answered in the name of this server, so that a client can tell it from another", async () => {
+    await using rig = await openRig();
+    for (const decision of ["allow", "deny"] as const) {
+      const browser = rig.browser();
+      const page = await browser.open(authorizeUrl(rig, newProof().challenge));
+      const back = await browser.follow(await browser.press(page, decision));
+      expect({ decision, iss: back.searchParams.get("iss") }).toEqual({ decision, iss: rig.url });
+    }
+  });
+
   test("of an unknown client leads nowhere", async () => {
     await using rig = await openRig();
     for (const client_id of ["unknown", "https://unknown.example/client.json", "http://client.example/c.json", ""]) {
@@ -240,6 +306,11 @@ describe("a request to connect", () => {
     expect(html).toMatch(/<b><[^>]*>evil\.example</);
     expect(html).not.toMatch(/<b><[^>]*>claude\.ai</);
     expect(html).toMatch(/name="name"[^>]*value="Claude \(claude\.ai\) \(evil\.example\)"/);
+    // With a letter that looks like another one: as it is asked for, never as it is meant to look.
+    const like = "https://xn--clent-o2e.example/client.json";
+    rig.documents.set(like, { ...DOCUMENT, client_id: like });
+    const other = await rig.browser().open(authorizeUrl(rig, newProof().challenge, { client_id: like }));
+    expect(other.html).toMatch(/<b><[^>]*>xn--clent-o2e\.example</);
   });
 });
 
@@ -261,6 +332,8 @@ describe("consent", () => {
     const victim = rig.browser();
     expect((await victim.ask(page.path)).status).toBe(404);
     expect((await victim.press(page)).status).toBe(404);
+    // An address that is opened decides nothing.
+    expect((await browser.ask(`${page.path}?decision=allow&name=x&hold=none&scope=own`)).status).toBe(200);
     expect(await rig.connectedKeys()).toEqual([]);
 
     const presses = await Promise.all([browser.press(page), browser.press(page)]);
@@ -268,6 +341,19 @@ describe("consent", () => {
     expect((await rig.connectedKeys()).filter(({ revokedAt }) => revokedAt === null)).toHaveLength(1);
     expect((await browser.press(page)).status).toBe(404);
     expect((await browser.ask(page.path)).status).toBe(404);
+  });
+
+  test("is shown in no frame, also where it is refused or shown again", async () => {
+    await using rig = await openRig();
+    const browser = rig.browser();
+    const page = await browser.open(authorizeUrl(rig, newProof().challenge));
+    const refused = await browser.open(authorizeUrl(rig, newProof().challenge, { code_challenge_method: "plain" }));
+    const pages = [page.answer, await browser.press(page, "allow", { hosts: "no host!" }), refused.began];
+    expect(pages.map(({ status }) => status)).toEqual([200, 400, 400]);
+    for (const { headers } of pages) {
+      expect(headers.get("x-frame-options")).toBe("DENY");
+      expect(headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+    }
   });
 
   test.each(["reader", "approver"] as const)("is not a %s's to give", async (role) => {
@@ -467,6 +553,22 @@ describe("a client that registers itself", () => {
     const refused = await register(rig, good);
     expect([refused.status, Number(refused.headers.get("retry-after")) > 0]).toEqual([429, true]);
     expect(((await refused.json()) as { error: string }).error).toBe("temporarily_unavailable");
+  });
+
+  test("is refused while there are too many, and those that are there go on", async () => {
+    let isFull = false;
+    const wrapStore = (store: Store): Store => {
+      const put: Store["oauth"]["put"] = (artifact) =>
+        isFull && artifact.kind === "Client" ? Promise.resolve(false) : store.oauth.put(artifact);
+      return { ...store, oauth: { ...store.oauth, put } };
+    };
+    await using rig = await openRig({ env: { OAUTH_REGISTRATION: "on" }, wrapStore });
+    const body = { redirect_uris: [REDIRECT], token_endpoint_auth_method: "none" };
+    const { client_id } = (await (await register(rig, body)).json()) as { client_id: string };
+    isFull = true;
+    const refused = await register(rig, body);
+    expect(((await refused.json()) as { error: string }).error).toBe("temporarily_unavailable");
+    expect((await rig.browser().open(authorizeUrl(rig, newProof().challenge, { client_id }))).answer.status).toBe(200);
   });
 
   test("can't while the operator does not allow it", async () => {

@@ -118,9 +118,29 @@ describe("the metadata document of a client", () => {
     sender.close();
   });
 
+  test("leads to no private address by the keys that it names", async () => {
+    const guarded = createSender(publicPolicy());
+    const jwks_uri = "https://169.254.169.254/latest/meta-data";
+    const signed = { ...DOCUMENT, token_endpoint_auth_method: "private_key_jwt", jwks_uri };
+    const sender: Sender = {
+      send: (request, options) =>
+        request.url === CLIENT_ID ? Promise.resolve(answered(JSON.stringify(signed))) : guarded.send(request, options),
+    };
+    expect(await fetchDocument(sender, CLIENT_ID).catch(String)).toContain("client's keys is a private address");
+    guarded.close();
+  });
+
   test("follows no redirect, and neither much nor slow text is waited for", async () => {
     const asked: string[] = [];
     const never = Promise.withResolvers<Response>();
+    // Never silent for long, and never done.
+    const drips = () =>
+      async function* () {
+        for (;;) {
+          yield " ";
+          await Bun.sleep(100);
+        }
+      };
     using server = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
@@ -129,6 +149,7 @@ describe("the metadata document of a client", () => {
         asked.push(pathname);
         if (pathname === "/redirect") return Response.redirect("/secret", 302);
         if (pathname === "/slow") return never.promise;
+        if (pathname === "/drips") return new Response(drips(), { headers: { "content-type": "application/json" } });
         return new Response(`{"client_id":"${"x".repeat(10_000_000)}"}`, {
           headers: { "content-type": "application/json" },
         });
@@ -139,7 +160,9 @@ describe("the metadata document of a client", () => {
     const problem = (path: string) => fetchDocument(sender, base + path).catch((error: unknown) => String(error));
     expect(await problem("/redirect")).toContain("redirects");
     expect(await problem("/large")).toMatch(/did not answer whole|more than/);
-    expect(await problem("/slow")).toContain("can't be reached");
+    const [slow, dripping] = await Promise.all([problem("/slow"), problem("/drips")]);
+    expect(slow).toContain("can't be reached");
+    expect(dripping).toMatch(/can't be reached|did not answer whole/);
     expect(asked).not.toContain("/secret");
     never.resolve(new Response());
     sender.close();
