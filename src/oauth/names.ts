@@ -2,7 +2,7 @@ import type { ApiKey } from "../core/account-store.ts";
 import type { OAuthArtifact, OAuthKind } from "../core/oauth-store.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 
-/** What is known without loading the library. */
+// What is known without loading the library.
 
 /** The one thing that a connection may do: use /mcp as its key. */
 export const SCOPE = "mcp";
@@ -19,6 +19,12 @@ export const SESSION_COOKIE = "outgate_oauth_session";
 /** The subject of a connection: its key, and the account of that. */
 export function subjectOf({ accountId, id }: Pick<ApiKey, "accountId" | "id">): string {
   return `${accountId}.${id}`;
+}
+
+/** The key of a connection, by its subject; null: it is none. */
+export function keyOfSubject(subject: unknown): { readonly accountId: string; readonly keyId: string } | null {
+  const [accountId = "", keyId = ""] = typeof subject === "string" ? subject.split(".") : [];
+  return keyId === "" ? null : { accountId, keyId };
 }
 
 /** The id of an artifact in the store. */

@@ -1,61 +1,39 @@
-import Provider, { type Adapter, errors, type Payload } from "oidc-provider";
+import Provider, { errors } from "oidc-provider";
 import type { AccountStore } from "../core/account-store.ts";
-import { auditOfSystem } from "../core/audit.ts";
-import { DomainError } from "../core/domain-error.ts";
 import {
   OAUTH_ACCESS_TOKEN_MS_MAX,
   OAUTH_ASSERTION_MS_MAX,
   OAUTH_CODE_MS_MAX,
   OAUTH_CONNECTION_MS_MAX,
   OAUTH_CONSENT_MS_MAX,
-  OAUTH_UNUSED_CLIENT_MS,
 } from "../core/limits.ts";
-import { OAUTH_KINDS, type OAuthArtifact, type OAuthStore } from "../core/oauth-store.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { Clock } from "../core/clock.ts";
 import type { Log } from "../observability/log.ts";
-import { type ClientMetadata, isDocumentAddress, SIGNING_ALGORITHMS, UnusableDocument } from "./clients.ts";
+import { type AdapterDeps, createAdapter } from "./adapter.ts";
+import { SIGNING_ALGORITHMS } from "./clients.ts";
 import {
-  artifactId,
   AUTH_METHODS,
   AUTHORIZE_PATH,
   CONSENT_PATH,
-  payloadOf,
+  keyOfSubject,
   REGISTER_PATH,
   REVOKE_PATH,
   SCOPE,
-  sealedPlace,
   SESSION_COOKIE,
   TOKEN_PATH,
 } from "./names.ts";
 
-/** Who is logged in while a request for consent is stored, and until when a connection lasts. */
-export interface AuthorizedBy {
-  readonly accountId: string;
-  readonly until?: Date;
-}
-
-export interface ProviderDeps {
-  readonly store: OAuthStore;
+export interface ProviderDeps extends AdapterDeps {
   readonly accounts: Pick<AccountStore, "findKey">;
-  readonly secrets: Pick<Secrets, "hash" | "open" | "seal" | "oauthKeys">;
-  readonly clock: Pick<Clock, "now">;
+  readonly secrets: AdapterDeps["secrets"] & Pick<Secrets, "oauthKeys">;
   readonly log: Log;
   /** Where clients reach the service, without a trailing slash. */
   readonly baseUrl: string;
   readonly registration: boolean;
-  readonly readDocument: (id: string) => Promise<ClientMetadata>;
   readonly isStopped: (accountId: string) => boolean;
-  /** Applies at once that a key was revoked. */
-  readonly forget: (keyHash: string) => void;
-  readonly authorizedBy: () => AuthorizedBy | undefined;
 }
 
-function keyIn(subject: unknown): { readonly accountId: string; readonly keyId: string } | null {
-  const [accountId = "", keyId = ""] = typeof subject === "string" ? subject.split(".") : [];
-  return keyId === "" ? null : { accountId, keyId };
-}
-
+/** The library as we use it. */
 export function createProvider(deps: ProviderDeps): Provider {
   const { secrets, baseUrl, registration, accounts, isStopped, clock, log } = deps;
   const keys = secrets.oauthKeys();
@@ -64,7 +42,7 @@ export function createProvider(deps: ProviderDeps): Provider {
   const seconds = (ms: number) => () => Math.floor(ms / 1_000);
   const cookie = { signed: true, httpOnly: true, sameSite: "lax", secure: isHttps, overwrite: true } as const;
   const provider = new Provider(baseUrl, {
-    adapter: (kind: string) => adapterOf(deps, kind),
+    adapter: (kind: string) => createAdapter(deps, kind),
     jwks: { keys: [{ ...keys.signing, alg: "EdDSA", use: "sig" }] },
     clientDefaults: { id_token_signed_response_alg: "EdDSA" },
     // Those of OpenID Connect: our one is of the resource.
@@ -127,7 +105,7 @@ export function createProvider(deps: ProviderDeps): Provider {
       RefreshToken: seconds(OAUTH_CONNECTION_MS_MAX),
       IdToken: seconds(OAUTH_CODE_MS_MAX),
       Grant: () => {
-        const until = deps.authorizedBy()?.until?.getTime() ?? Number.POSITIVE_INFINITY;
+        const until = deps.currentPerson()?.until?.getTime() ?? Number.POSITIVE_INFINITY;
         const leftMs = Math.min(until - clock.now().getTime(), OAUTH_CONNECTION_MS_MAX);
         return Math.max(1, Math.floor(leftMs / 1_000));
       },
@@ -137,7 +115,7 @@ export function createProvider(deps: ProviderDeps): Provider {
       Object.assign(context, { type: "json", body: problem });
     },
     async findAccount(_: unknown, subject: string) {
-      const of = keyIn(subject);
+      const of = keyOfSubject(subject);
       const key = of === null ? null : await accounts.findKey(of.accountId, of.keyId);
       if (key === null || key.revokedAt !== null || isStopped(key.accountId)) return undefined;
       if (key.expiresAt !== null && key.expiresAt <= clock.now()) return undefined;
@@ -155,114 +133,3 @@ export function createProvider(deps: ProviderDeps): Provider {
 interface Owned {
   readonly clientId: string;
 }
-
-/** The library's models over our store. Payloads are sealed, and nothing is known by what names it, but by a hash of that. */
-function adapterOf(deps: ProviderDeps, name: string): Adapter {
-  const { store, secrets, clock, readDocument, forget, authorizedBy } = deps;
-  const kind = OAUTH_KINDS.find((one) => one === name);
-  // Sessions, and what features store that are off.
-  if (kind === undefined) return NOTHING;
-  const idOf = (id: string) => artifactId(secrets, kind, id);
-
-  const endGrantById = async (id: string): Promise<void> => {
-    const grant = await store.find(id);
-    if (grant === null) return;
-    const at = clock.now();
-    const entry = { kind: "key_revoked", subject: grant.keyId ?? "", detail: { unfinished: "keep" } } as const;
-    const key = await store.endGrant(id, { at, by: "system", audit: auditOfSystem(grant.accountId, entry, at) });
-    if (key !== null) forget(key.hash);
-  };
-  const endGrant = (grantId: string) => endGrantById(artifactId(secrets, "Grant", grantId));
-
-  const grantOf = ({ grantId }: Payload): string | null =>
-    typeof grantId === "string" ? artifactId(secrets, "Grant", grantId) : null;
-
-  const read = (artifact: OAuthArtifact): Payload => {
-    const payload = payloadOf(secrets, artifact);
-    const { consumedAt } = artifact;
-    return consumedAt === null ? payload : { ...payload, consumed: Math.floor(consumedAt.getTime() / 1_000) };
-  };
-
-  const findClient = async (clientId: string): Promise<Payload | undefined> => {
-    if (isDocumentAddress(clientId)) {
-      const found = await readDocument(clientId).catch((error: unknown) => {
-        if (error instanceof UnusableDocument) throw new errors.InvalidClient(error.message);
-        throw error;
-      });
-      return { ...found };
-    }
-    const found = await store.find(idOf(clientId));
-    const person = authorizedBy();
-    const isFound = found !== null && found.kind === "Client" && found.expiresAt > clock.now();
-    // A client of an account is for its people alone; what comes later belongs to one of its connections.
-    const isTheirs = person === undefined || found?.accountId === "" || found?.accountId === person.accountId;
-    if (isFound && isTheirs) return read(found);
-    if (person === undefined) return undefined;
-    throw new errors.InvalidClient(
-      "this account has no client with this id. Check the id, or switch to the account that has it",
-    );
-  };
-
-  /** A client that registered itself is kept as long as it is connected. */
-  const keepClient = async (clientId: unknown, exp: unknown): Promise<void> => {
-    const client = await store.find(artifactId(secrets, "Client", String(clientId)));
-    const until = new Date(Number(exp) * 1_000);
-    if (client !== null && client.expiresAt < until) await store.put({ ...client, expiresAt: until });
-  };
-
-  return {
-    ...NOTHING,
-    async upsert(raw, payload) {
-      const id = idOf(raw);
-      const of = keyIn(payload["accountId"]);
-      const { exp } = payload;
-      const isStored = await store.put({
-        id,
-        kind,
-        accountId: IS_OF_NOBODY.has(kind) ? "" : (of?.accountId ?? authorizedBy()?.accountId ?? ""),
-        keyId: of?.keyId ?? null,
-        grantId: kind === "Grant" ? id : grantOf(payload),
-        sealedPayload: secrets.seal(JSON.stringify(payload), sealedPlace(id)),
-        createdAt: clock.now(),
-        consumedAt: null,
-        expiresAt:
-          typeof exp === "number" ? new Date(exp * 1_000) : new Date(clock.now().getTime() + OAUTH_UNUSED_CLIENT_MS),
-      });
-      if (isStored && kind === "Grant") await keepClient(payload["clientId"], exp);
-      if (isStored) return;
-      // Another request has used the assertion since the library looked for it.
-      if (kind === "ReplayDetection") throw new errors.InvalidClientAuth();
-      if (kind === "Client") throw new errors.TemporarilyUnavailable("too many clients have registered here");
-      if (kind === "Grant") throw new DomainError("forbidden", "You may not connect clients to this account any more.");
-      throw new errors.InvalidGrant("the connection has ended");
-    },
-    async find(raw) {
-      if (kind === "Client") return findClient(raw);
-      const found = await store.find(idOf(raw));
-      return found === null || found.kind !== kind ? undefined : read(found);
-    },
-    async consume(raw) {
-      const id = idOf(raw);
-      if (await store.consume(id, clock.now())) return;
-      // Another request has used it since it was read.
-      const { grantId = null } = (await store.find(id)) ?? {};
-      if (grantId !== null) await endGrantById(grantId);
-      throw new errors.InvalidGrant("it was already used");
-    },
-    destroy: async (raw) => (kind === "Grant" ? endGrant(raw) : store.remove(idOf(raw))),
-    // All tokens of a connection end with it.
-    revokeByGrantId: endGrant,
-  };
-}
-
-const IS_OF_NOBODY: ReadonlySet<string> = new Set(["Client", "ReplayDetection"]);
-
-const NOTHING: Adapter = {
-  upsert: async () => {},
-  find: async () => undefined,
-  findByUid: async () => undefined,
-  findByUserCode: async () => undefined,
-  consume: async () => {},
-  destroy: async () => {},
-  revokeByGrantId: async () => {},
-};

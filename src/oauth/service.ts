@@ -4,7 +4,6 @@ import type { KeyService } from "../accounts/keys.ts";
 import type { CreateKey } from "../accounts/schemas.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { authorize, type Caller } from "../core/roles.ts";
-import type { Secrets } from "../crypto/secrets.ts";
 import { answerBy, type BridgedRequest, type BridgedResponse, exchangeOf } from "./bridge.ts";
 import { createClientDocuments, isDocumentAddress, SIGNING_ALGORITHMS } from "./clients.ts";
 import type { Sender } from "../outbound/deadline.ts";
@@ -20,13 +19,13 @@ import {
   subjectOf,
   TOKEN_PATH,
 } from "./names.ts";
-import type { AuthorizedBy, ProviderDeps } from "./provider.ts";
+import type { CurrentPerson } from "./adapter.ts";
+import type { ProviderDeps } from "./provider.ts";
 import type { Clock } from "../core/clock.ts";
 
-interface OAuthDeps extends Omit<ProviderDeps, "readDocument" | "authorizedBy" | "clock"> {
+interface OAuthDeps extends Omit<ProviderDeps, "readDocument" | "currentPerson" | "clock"> {
   readonly clock: Pick<Clock, "monotonicMs" | "now">;
   readonly keyService: Pick<KeyService, "create" | "revoke">;
-  readonly secrets: ProviderDeps["secrets"] & Pick<Secrets, "hash">;
   /** Reads the documents of clients: public addresses alone. */
   readonly sender: Sender;
 }
@@ -60,7 +59,7 @@ export type OAuthService = ReturnType<typeof createOAuth>;
  */
 export function createOAuth(deps: OAuthDeps) {
   const { store, secrets, clock, baseUrl, registration, keyService } = deps;
-  const by = new AsyncLocalStorage<AuthorizedBy>();
+  const person = new AsyncLocalStorage<CurrentPerson>();
   /** Set for requests that show no code or token of ours: strangers have no documents read, of addresses that they name. */
   const strangers = new AsyncLocalStorage<true>();
   const readDocument = createClientDocuments(deps);
@@ -73,7 +72,7 @@ export function createOAuth(deps: OAuthDeps) {
       return createProvider({
         ...deps,
         readDocument: (id) => readDocument(id, strangers.getStore() === undefined),
-        authorizedBy: () => by.getStore(),
+        currentPerson: () => person.getStore(),
       });
     }));
   const answer = async (request: Omit<BridgedRequest, "origin">): Promise<BridgedResponse> =>
@@ -94,7 +93,7 @@ export function createOAuth(deps: OAuthDeps) {
     const interaction = await made.interactionDetails(exchange.request, exchange.response).catch(() => null);
     if (interaction === null || interaction.uid !== uid || interaction.result !== undefined) throw new ConsentGone();
     const { client_id: clientId, redirect_uri: redirectUri } = interaction.params;
-    const client = await by.run({ accountId }, () => made.Client.find(String(clientId))).catch(() => undefined);
+    const client = await person.run({ accountId }, () => made.Client.find(String(clientId))).catch(() => undefined);
     if (client === undefined) throw new ConsentGone();
     const consent: ConsentRequest = {
       clientId: client.clientId,
@@ -155,7 +154,7 @@ export function createOAuth(deps: OAuthDeps) {
     authorize: (caller: Caller, search: string, headers: Headers): Promise<BridgedResponse> => {
       const target = `${AUTHORIZE_PATH}?${authorizationQuery(search).toString()}`;
       const begin = () => answer({ ...cookiesOf(headers), method: "GET", target, body: "" });
-      return by.run({ accountId: caller.accountId }, begin);
+      return person.run({ accountId: caller.accountId }, begin);
     },
 
     /** Goes on after consent: back to the client, with a code. */
@@ -186,7 +185,7 @@ export function createOAuth(deps: OAuthDeps) {
           return { login: { accountId, remember: false }, consent: { grantId: await grant.save() } };
         });
       };
-      return by.run({ accountId: row.accountId, ...until }, connect).catch(async (error: unknown) => {
+      return person.run({ accountId: row.accountId, ...until }, connect).catch(async (error: unknown) => {
         await keyService.revoke(caller, row.id);
         throw error;
       });
