@@ -9,7 +9,7 @@ export interface Requester extends Pick<Caller, "accountId" | "role" | "keyName"
   readonly keyId: string | null;
 }
 
-/** Whoever made an action, as far as it is known now. */
+/** Whoever made an action, as far as it says itself: `Judge.requesterOf` knows the keys that theirs replaced. */
 export function requesterOf({ accountId, creator, createdBy, keyId }: Action): Requester {
   const keyName = createdBy.slice(createdBy.indexOf(":") + 1);
   return { accountId, role: creator.role, keyName, keyId: keyId === "" ? null : keyId };
@@ -42,7 +42,7 @@ export async function judgeAgain(
 ): Promise<Pick<Judgement, "ruling" | "counts">> {
   // No commit checks the version.
   await judge.reload();
-  const one = judge.judge(requesterOf(action), action, now, beyond);
+  const one = judge.judge(await judge.requesterOf(action), action, now, beyond);
   const other = judge.judge(caller, action, now, beyond);
   const counts = new Map([...one.counts, ...other.counts].map((count) => [`${count.ruleId} ${count.subject}`, count]));
   return { ruling: stricterOf(one.ruling, other.ruling), counts: [...counts.values()] };
@@ -55,8 +55,10 @@ export interface Judge {
    * the request was one too many.
    */
   judge(requester: Requester, request: ActionRequest, now: Date, beyond?: readonly RuleCount[]): Judgement;
+  /** Whoever made an action, with the keys that theirs replaced where a rule asks for them. */
+  requesterOf(action: Action): Promise<Requester>;
   /** What they say of an action that is about to be sent for the first time; null also if its create was decided by the same rules. */
-  judgeAtSend(action: Action, now: Date): Ruling | null;
+  judgeAtSend(action: Action, now: Date): Promise<Ruling | null>;
   /** Reads what other nodes have changed. */
   reload(): Promise<void>;
   /** Records that a rule refused a request; false: rules were written since, so that it has to be decided again. */

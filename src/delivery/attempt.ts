@@ -103,7 +103,10 @@ export function createAttempt(deps: AttemptDeps): Attempt<Action> {
       return settlement.unclaim(action, why);
     };
     if (!matchesApproval(action, hashOf)) return refuse("altered");
-    const stricter = stricterRuling(action, deps);
+    const stricter = await stricterRuling(action, deps).catch(async (error: unknown) => {
+      if (error instanceof StoreUnavailable) await giveBack("store_away");
+      throw error;
+    });
     if (stricter !== null) {
       releaseSlot();
       return settlement.withhold(action, stricter);
@@ -171,11 +174,11 @@ export function createAttempt(deps: AttemptDeps): Attempt<Action> {
  * whoever approved it; one that holds it is asked before the first send of what no person has decided on. Changes of other nodes are
  * known here within seconds; creates are decided by what is in force at their commit.
  */
-function stricterRuling(
+async function stricterRuling(
   action: Action,
   { judgeAtSend, clock }: Pick<AttemptDeps, "clock" | "judgeAtSend">,
-): Ruling | null {
-  const ruling = judgeAtSend(action, clock.now());
+): Promise<Ruling | null> {
+  const ruling = await judgeAtSend(action, clock.now());
   if (ruling === null || ruling.effect === "allow") return null;
   const isBegun = action.run > 1 || action.attempts > 1;
   const isDecided = action.approvedAt !== null || action.policy?.by === "grant";

@@ -9,7 +9,7 @@ import {
   DRY_RUN_TIMELINES_MAX,
   DRY_RUNS_PER_ACCOUNT_MAX,
 } from "../core/limits.ts";
-import { requesterOf } from "../core/judge.ts";
+import type { Requester } from "../core/judge.ts";
 import type { RuleCount } from "../core/rule-count.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { NO_SEARCH } from "../core/search.ts";
@@ -67,7 +67,7 @@ export type DryRunStep = { readonly lookedAt: number } | DryRun;
 interface DryRunDeps {
   readonly actions: Pick<ActionStore, "find" | "list" | "timeline">;
   readonly audit: Pick<AuditStore, "page">;
-  readonly known: Pick<KnownRules, "walksFor">;
+  readonly known: Pick<KnownRules, "requesterOf" | "rulesOf" | "walksFor">;
 }
 
 /**
@@ -99,9 +99,18 @@ export function createDryRun({ actions, audit, known }: DryRunDeps) {
     count(accountId, 1);
     try {
       const tally = new Tally();
+      const inForce = known.rulesOf(accountId);
+      // Read once of each key.
+      const requesters = new Map<string, Requester>();
+      const requesterOf = async (action: Action) => {
+        const name = JSON.stringify([action.keyId, action.createdBy, action.creator.role]);
+        const found = requesters.get(name) ?? (await known.requesterOf(action, [...inForce, ...rules]));
+        requesters.set(name, found);
+        return found;
+      };
       for await (const page of pagesOf(actions, accountId, range)) {
         for (const action of page) {
-          const request = [requesterOf(action), action, action.createdAt] as const;
+          const request = [await requesterOf(action), action, action.createdAt] as const;
           tally.add(action, known.walksFor(...request), known.walksFor(...request, rules));
         }
         yield { lookedAt: tally.lookedAt };

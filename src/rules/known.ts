@@ -1,4 +1,5 @@
 import { AccountCache } from "../core/account-settings.ts";
+import type { AccountStore } from "../core/account-store.ts";
 import type { RuleRow, RuleStore } from "../core/account-rules.ts";
 import type { Ruling } from "../core/action-policy.ts";
 import type { Action, ActionRequest } from "../core/action.ts";
@@ -29,11 +30,17 @@ export class KnownRules extends AccountCache<RuleRow, AccountRules> implements J
   readonly #store: RuleStore;
   readonly #clock: Pick<Clock, "now">;
   readonly #hashOf: (text: string) => string;
+  readonly #replacedBy: AccountStore["replacedBy"];
   /** When this process first knew the rules that it knows now. */
   #knownSince = new Date(0);
 
   /** `hashOf`: a keyed digest. */
-  constructor(store: RuleStore, clock: Pick<Clock, "now">, hashOf: (text: string) => string) {
+  constructor(
+    store: RuleStore,
+    clock: Pick<Clock, "now">,
+    hashOf: (text: string) => string,
+    { replacedBy }: Pick<AccountStore, "replacedBy">,
+  ) {
     super(store, (rows) => {
       const rules = rows.map(({ id, version, definition }) => storedRule(definition, id, version));
       return { rules, isRuled: rules.some(limits) };
@@ -41,6 +48,7 @@ export class KnownRules extends AccountCache<RuleRow, AccountRules> implements J
     this.#store = store;
     this.#clock = clock;
     this.#hashOf = hashOf;
+    this.#replacedBy = replacedBy;
   }
 
   readonly judge = (
@@ -74,10 +82,18 @@ export class KnownRules extends AccountCache<RuleRow, AccountRules> implements J
     return walksFor(rules, requester, request, now, this.#hashOf);
   }
 
-  readonly judgeAtSend = (action: Action, now: Date): Ruling | null => {
+  readonly judgeAtSend = async (action: Action, now: Date): Promise<Ruling | null> => {
     const judgedMs = action.createdAt.getTime() - this.#knownSince.getTime();
-    return judgedMs > CREATE_MS_MAX ? null : this.judge(requesterOf(action), action, now).ruling;
+    return judgedMs > CREATE_MS_MAX ? null : this.judge(await this.requesterOf(action), action, now).ruling;
   };
+
+  /** Of the rules in force, or of others. */
+  async requesterOf(action: Action, rules: readonly Rule[] = this.rulesOf(action.accountId)): Promise<Requester> {
+    const requester = requesterOf(action);
+    const { keyId, role } = requester;
+    if (keyId === null || role !== "agent" || !rules.some(asksForKeys)) return requester;
+    return { ...requester, replaced: new Set(await this.#replacedBy(keyId)) };
+  }
 
   override async reload(): Promise<void> {
     const before = this.version;
@@ -100,6 +116,11 @@ export class KnownRules extends AccountCache<RuleRow, AccountRules> implements J
 /** A loop brake alone doesn't say where calls may go, so that callbacks need no bounds because of it. */
 function limits({ counters: [counter, ...more] }: Rule): boolean {
   return more.length > 0 || counter?.kind !== "calls" || counter.same !== "request";
+}
+
+/** Whether a rule is about a key and those that replaced it, or counts them as one. */
+function asksForKeys({ keys, counters }: Rule): boolean {
+  return keys !== null || counters.some(({ same }) => same === "key" || same === "request");
 }
 
 /** What rules say of a request that is made at that time. */

@@ -26,7 +26,7 @@ import { deadRules, undecidableOn } from "./warnings.ts";
 
 interface RuleServiceDeps extends Pick<AppContext, "clock" | "ids">, Pick<Store, "actions" | "audit"> {
   readonly rules: RuleStore;
-  readonly known: Pick<KnownRules, "reload" | "walksFor" | "rulesOf">;
+  readonly known: Pick<KnownRules, "requesterOf" | "reload" | "walksFor" | "rulesOf">;
 }
 
 /** A change of the rules of an account, computed from those that are stored. */

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { openRealServer, type RealServer, STRANGER } from "../http/real-server.ts";
 import { KEYS } from "../http/stub-server.ts";
+import { eventually } from "../support/eventually.ts";
 
 let app: RealServer;
 
@@ -150,6 +151,23 @@ describe("an action that was accepted before", () => {
     for (let tries = 0; tries < 200 && (await call("GET", `/v1/actions/${held}`)).json["attempts"] === 0; tries += 1)
       await Bun.sleep(5);
     expect((await call("GET", `/v1/actions/${held}`)).json).toMatchObject({ attempts: 1, approved_by: "key:owner" });
+  });
+
+  test("of a key that replaced another is under the rules about that one at its first send too", async () => {
+    const key = async (more: object) => (await call("POST", "/v1/keys", { name: "ci", role: "agent", ...more })).json;
+    const old = await key({});
+    const rotated = await key({ replaces: old["id"] });
+    const { json } = await created({ delay_seconds: 60 }, String(rotated["key"]));
+    await rule({ name: "Old", effect: "refuse", keys: [String(old["id"])] });
+    expect((await call("POST", "/v1/rules/dry-run", {})).json).toMatchObject({ allowed: 0, refused: 1 });
+    const { engine } = app;
+    await engine.start();
+    engine.clock.advance(61_000);
+    const ended = await eventually(async () => {
+      const { json: now } = await call("GET", `/v1/actions/${String(json["id"])}`);
+      return now["status"] === "active" || (now["status"] === "pending" && now["attempts"] === 0) ? null : now;
+    }, "the end of the action");
+    expect(ended).toMatchObject({ status: "cancelled", attempts: 0, policy: { name: "Old" } });
   });
 
   test("is not retried past a rule, unless whoever retries it may approve it", async () => {
