@@ -187,7 +187,9 @@ function valueFor({ value, names }: Named, read: MemberNames, what: string): Fac
   for (const [folded, name] of read) {
     const given = names.get(folded);
     if (given !== undefined && given !== name) {
-      throw new Undecidable(`${what} has "${shown(given)}", which differs from "${shown(name)}" only by case.`);
+      const isCase = foldName(given) === folded;
+      const why = isCase ? `differs from "${shown(name)}" only by case` : `some targets read as "${shown(name)}"`;
+      throw new Undecidable(`${what} has "${shown(given)}", which ${why}.`);
     }
   }
   return value;
@@ -199,12 +201,13 @@ export function shown(name: string): string {
   return masked.length > 40 ? `${masked.slice(0, 40)}…` : masked;
 }
 
-/** Throws where two names are equal but for case: of those, targets take either. */
-function noteMember(name: string, names: Map<string, string>, what: string): void {
-  const folded = foldName(name);
+/** Throws where two names are equal but for case, or as some targets read them: of those, they take either. */
+function noteMember(name: string, names: Map<string, string>, what: string, readAs = name): void {
+  const folded = foldName(readAs);
   const known = names.get(folded);
   if (known !== undefined && known !== name) {
-    throw new Undecidable(`${what} has the names "${shown(known)}" and "${shown(name)}", which differ only by case.`);
+    const differ = foldName(known) === foldName(name) ? "differ only by case" : "some targets read as the same";
+    throw new Undecidable(`${what} has the names "${shown(known)}" and "${shown(name)}", which ${differ}.`);
   }
   names.set(folded, name);
 }
@@ -223,8 +226,25 @@ function ofPairs(pairs: readonly (readonly [name: string, value: string])[], wha
     noteMember(name, names, what);
     value.set(name, text);
   }
+  for (const name of value.keys()) for (const other of otherNames(name)) noteMember(name, names, what, other);
   return { value, names };
 }
+
+/**
+ * As some targets read the name of a field or parameter: PHP leaves out spaces in front and what follows NUL, and writes `_` for
+ * dots, spaces and a bracket that is not closed; Rack and qs leave out brackets around it.
+ */
+function otherNames(name: string): readonly string[] {
+  if (PLAIN_FIELD.test(name)) return [];
+  const [given = ""] = name.replace(/^ +/, "").split("\0", 1);
+  const open = given.indexOf("[");
+  const end = open > 0 && given.includes("]", open) ? open : given.length;
+  const php = given.slice(0, end).replaceAll(/[ .[]/g, "_") + given.slice(end);
+  const rack = /^[[\]]*([^[\]]+)\]*$/.exec(name)?.[1] ?? php;
+  return [php, rack].filter((other) => other !== name);
+}
+
+const PLAIN_FIELD = /^[\w-]+(\[[\w-]*\])*$/;
 
 /** Some targets take a semicolon for the end of a parameter, and so `?a=1;amount=9` for two. */
 function queryOf(query: string): Named {

@@ -180,6 +180,24 @@ describe("what can't be read", () => {
     expect(ask("action.headers.a == '1'", { headers: { a: "1", A: "2" } })).toHaveProperty("undecidable");
   });
 
+  test("a form or query with a name that targets take for the expression's", () => {
+    const asked = (body: string) => ask("action.body.amount == '5'", { body, extras: { bodyKind: "form" } });
+    const twins = ["+amount", "amount%00x", "%5Bamount", "amount%5D", "%5Bamount%5D", "++Amount"];
+    for (const twin of twins) {
+      expect({ twin, of: asked(`amount=5&${twin}=9000`) }).toHaveProperty("of.undecidable");
+      expect({ twin, of: asked(`${twin}=9000&amount=5`) }).toHaveProperty("of.undecidable");
+      expect({ twin, of: asked(`${twin}=9000`) }).toHaveProperty("of.undecidable");
+    }
+    expect(ask("action.query.a == '1'", { url: "https://a.example/?a=1&+a=2" })).toHaveProperty("undecidable");
+    for (const twin of ["user.name", "user+name", "user%5Bname"]) {
+      const of = ask("action.body.user_name == 'a'", { body: `user_name=a&${twin}=b`, extras: { bodyKind: "form" } });
+      expect({ twin, of }).toHaveProperty("of.undecidable");
+    }
+    for (const other of ["metadata%5Ba%5D=1&metadata%5Bb%5D=2", "a.b=1&c+d=2&items%5B0%5D%5Bx.y%5D=3&items%5B%5D=4"]) {
+      expect(asked(`amount=5&${other}`)).toBe(true);
+    }
+  });
+
   test("a text or bytes that look like JSON, which many targets read whatever its type is", () => {
     const has = "has(action.body.amount)";
     const base64 = (text: string, encoding: "utf8" | "utf16le") => Buffer.from(text, encoding).toString("base64");
