@@ -1,12 +1,14 @@
-import { and, asc, desc, eq, getTableColumns, gt, inArray, isNull, lte, ne, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, gt, inArray, isNull, lte, ne, or, sql } from "drizzle-orm";
 import type { ApiKey } from "../../src/core/account-store.ts";
 import { type AuditEntry, auditOfSystem } from "../../src/core/audit.ts";
 import {
   OAUTH_ASSERTIONS_MAX,
   OAUTH_CLIENTS_MAX,
   OAUTH_CLIENTS_PER_ACCOUNT_MAX,
+  OAUTH_CONSENT_MS_MAX,
   OAUTH_INTERACTIONS_PER_ACCOUNT_MAX,
   OAUTH_TOKENS_PER_GRANT_MAX,
+  OAUTH_UNUSED_CLIENT_MS,
 } from "../../src/core/limits.ts";
 import type { ConnectionEnd, OAuthArtifact, OAuthKind, OAuthStore } from "../../src/core/oauth-store.ts";
 import type { StoreContext } from "../sql/context.ts";
@@ -27,8 +29,7 @@ export const put = command(
       return false;
     }
     if (kind === "Grant" && !(await mayConnect(tx, artifact))) return false;
-    const isOther = and(hasValues(oauthArtifacts, { accountId: "", kind: "Client" }), ne(oauthArtifacts.id, id));
-    if (kind === "Client" && (await countRows(tx, oauthArtifacts, isOther)) >= OAUTH_CLIENTS_MAX) return false;
+    if (kind === "Client" && !(await hasRoom(tx, artifact))) return false;
     const insert = tx.db.insert(oauthArtifacts).values(artifact);
     if (kind === "ReplayDetection") {
       const added = await insert.onConflictDoNothing().returning({ id: oauthArtifacts.id });
@@ -53,6 +54,33 @@ async function mayConnect(tx: Tx, { accountId, keyId }: OAuthArtifact): Promise<
   if (key === undefined) return false;
   const { personId } = key;
   return personId === null || (await hasRow(tx, members, hasValues(members, { accountId, personId, role: "owner" })));
+}
+
+/**
+ * Whether there is room for one more of the clients that register themselves. Where there is none, the oldest makes room that nobody has
+ * connected in the time that a person has for it: strangers could keep everybody out for a day.
+ */
+async function hasRoom(tx: Tx, { id, createdAt: now }: OAuthArtifact): Promise<boolean> {
+  const { oauthArtifacts } = tx.tables;
+  const { createdAt, expiresAt } = oauthArtifacts;
+  const isOther = and(hasValues(oauthArtifacts, { accountId: "", kind: "Client" }), ne(oauthArtifacts.id, id));
+  if ((await countRows(tx, oauthArtifacts, isOther)) < OAUTH_CLIENTS_MAX) return true;
+  const ago = (ms: number) => new Date(now.getTime() - ms);
+  // A connection of more than a day has made its client's end later.
+  const isUnused = and(
+    gt(createdAt, ago(OAUTH_UNUSED_CLIENT_MS)),
+    lte(createdAt, ago(OAUTH_CONSENT_MS_MAX)),
+    lte(expiresAt, new Date(now.getTime() + OAUTH_UNUSED_CLIENT_MS - OAUTH_CONSENT_MS_MAX)),
+  );
+  const [oldest] = await tx.db
+    .select({ id: oauthArtifacts.id })
+    .from(oauthArtifacts)
+    .where(and(isOther, or(lte(expiresAt, now), isUnused)))
+    .orderBy(createdAt)
+    .limit(1);
+  if (oldest === undefined) return false;
+  await tx.db.delete(oauthArtifacts).where(eq(oauthArtifacts.id, oldest.id));
+  return true;
 }
 
 /** What is counted for an account, or for all. Clients are refused instead. */

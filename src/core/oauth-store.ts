@@ -46,7 +46,7 @@ export interface TokenKey {
 export interface OAuthStore {
   /**
    * Writes an artifact, or replaces the one with its id. Beyond their bound, the oldest of a connection or of an account
-   * make room. False, and nothing is written: its connection has ended, there are `OAUTH_CLIENTS_MAX` clients, the key of a new
+   * make room. False, and nothing is written: its connection has ended, there are `OAUTH_CLIENTS_MAX` clients that are new or connected, the key of a new
    * connection was revoked or its maker owns the account no more, or it is an assertion that is there already, since each is used
    * once.
    */

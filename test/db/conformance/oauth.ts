@@ -3,8 +3,10 @@ import {
   OAUTH_ASSERTIONS_MAX,
   OAUTH_CLIENTS_MAX,
   OAUTH_CLIENTS_PER_ACCOUNT_MAX,
+  OAUTH_CONSENT_MS_MAX,
   OAUTH_INTERACTIONS_PER_ACCOUNT_MAX,
   OAUTH_TOKENS_PER_GRANT_MAX,
+  OAUTH_UNUSED_CLIENT_MS,
 } from "../../../src/core/limits.ts";
 import type { OAuthArtifact } from "../../../src/core/oauth-store.ts";
 import {
@@ -175,8 +177,18 @@ export function testOAuth(open: OpenTestStore): void {
       const put = await Promise.all(clients.map((one) => oauth.put(one)));
       expect(put.every(Boolean)).toBe(true);
       expect(await oauth.put(anArtifact({ kind: "Client", accountId: "" }))).toBe(false);
-      const [known] = clients;
+      const [known, kept] = clients;
       expect(known !== undefined && (await oauth.put(known))).toBe(true);
+      // A new one pushes out one that nobody has connected in time, but none that is connected or new.
+      const end = (ms: number) => new Date(NOON.getTime() + ms + OAUTH_UNUSED_CLIENT_MS);
+      for (const one of clients) await oauth.put({ ...one, expiresAt: end(one === known ? 0 : 1) });
+      const register = (ms: number) =>
+        oauth.put(anArtifact({ kind: "Client", accountId: "", createdAt: later(ms), expiresAt: end(ms) }));
+      expect(await register(OAUTH_CONSENT_MS_MAX - 1)).toBe(false);
+      expect(await register(OAUTH_CONSENT_MS_MAX)).toBe(true);
+      expect(await oauth.find(known?.id ?? "")).toBeNull();
+      expect(await oauth.find(kept?.id ?? "")).not.toBeNull();
+      expect(await register(OAUTH_CONSENT_MS_MAX)).toBe(false);
     }, 60_000);
 
     test("that have expired are swept, with the key of a connection whose code nobody used", async () => {
