@@ -149,7 +149,7 @@ export const tell = command(
       .values(rows.map(({ message, ...row }) => ({ ...row, ...message, ...about, accountId, run: 1, ...due })));
     return true;
   },
-  ({ accountId }) => [credentialLock(accountId)],
+  ({ accountId }) => [accountLock(accountId)],
 );
 
 /** See `CredentialStore.pruneAlerts`. */
