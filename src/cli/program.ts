@@ -9,6 +9,7 @@ import { addChannelCommands } from "./commands/channels.ts";
 import { addHostCommands } from "./commands/hosts.ts";
 import { addLoginCommands } from "./commands/login.ts";
 import { addCredentialCommands } from "./commands/credentials.ts";
+import { addOAuthClientCommands } from "./commands/oauth-clients.ts";
 import { addRuleCommands } from "./commands/rules.ts";
 import { addOverview, addNotificationsAndServer } from "./commands/service.ts";
 import { addSigningCommands } from "./commands/signing.ts";
@@ -62,6 +63,7 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
   addHostCommands(program);
   addRuleCommands(program);
   addCredentialCommands(program);
+  addOAuthClientCommands(program);
   addChannelCommands(program);
   addSigningCommands(program);
   addNotificationsAndServer(program);

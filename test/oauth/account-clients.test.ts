@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { OAUTH_CLIENTS_PER_ACCOUNT_MAX } from "../../src/core/limits.ts";
 import { anAccount, joined } from "../support/factory.ts";
+import { outgate } from "../cli/outgate.ts";
+import { KEYS } from "../http/stub-server.ts";
 import { SESSION_SECRET } from "../http/signed-in.ts";
 import {
   askMcp,
@@ -194,6 +196,27 @@ describe("a client that an owner adds", () => {
     expect(files.join("")).not.toContain(secret ?? "no secret");
     expect(JSON.stringify([rig.lines, await listed(rig)])).not.toContain(secret ?? "no secret");
   });
+});
+
+test("the command line adds, lists and removes clients", async () => {
+  await using rig = await openRig();
+  const say = (...args: readonly string[]) =>
+    outgate(["oauth-clients", ...args], {
+      terminal: true,
+      env: { OUTGATE_URL: rig.url, OUTGATE_API_KEY: KEYS.owner },
+    });
+  expect((await say()).out).toContain("No clients.");
+  expect((await say("add", "Workflows")).out).toContain("takes --redirect");
+  const made = await say("add", "Workflows", "--redirect", REDIRECT, "--redirect", `${REDIRECT}2`);
+  const [, id = "", secret = ""] = /^client id {6}(ocl_\w+)\nclient secret {2}([0-9a-f]{64})\n/.exec(made.out) ?? [];
+  expect([made.code, made.out.endsWith("\nThe secret is shown only this once.\n")]).toEqual([0, true]);
+  await connected(rig, { id, secret });
+  const open = await say("add", "Desktop", "--public", "--redirect", "http://127.0.0.1/cb");
+  expect([open.code, /^client id {6}ocl_\w+\n$/.test(open.out)]).toEqual([0, true]);
+  expect((await say()).out).toMatch(new RegExp(`${id} +confidential +1 +Workflows`));
+  expect((await say("remove", id)).out).toBe(`${id} is deleted, and the keys of its connections are revoked.\n`);
+  expect((await say("remove", id)).code).not.toBe(0);
+  expect((await listed(rig)).data.map(({ name }) => name)).toEqual(["Desktop"]);
 });
 
 describe("the page of clients", () => {
