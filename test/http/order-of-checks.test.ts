@@ -99,6 +99,7 @@ describe("a path", () => {
         "/v1/bulk/": "blk_",
         "/v1/channels/": "chn_",
         "/v1/rules/": "rul_",
+        "/v1/oauth-clients/": "ocl_",
         "/v1/grants/": "grt_",
         "/v1/credential-requests/": "crq_",
       };

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { OAUTH_CLIENTS_PER_ACCOUNT_MAX } from "../../src/core/limits.ts";
+import type { Store } from "../../src/core/store.ts";
 import { anAccount, joined } from "../support/factory.ts";
 import { outgate } from "../cli/outgate.ts";
 import { KEYS } from "../http/stub-server.ts";
@@ -180,6 +181,26 @@ describe("a client that an owner adds", () => {
       "key_revoked",
       "oauth_client_removed",
     ]);
+  });
+
+  test("that is deleted ends what was connected while it was", async () => {
+    let isRemoved = true;
+    const wrapStore = (store: Store): Store => ({
+      ...store,
+      oauth: {
+        ...store.oauth,
+        connections: async (accountId, now) => (isRemoved ? store.oauth.connections(accountId, now) : []),
+        removeClient: async (...args) => store.oauth.removeClient(...args).finally(() => (isRemoved = true)),
+      },
+    });
+    await using rig = await openRig({ wrapStore });
+    const client = await added(rig);
+    const { access_token } = await connected(rig, client);
+    expect((await askMcp(rig, access_token)).status).toBe(200);
+    // Only whoever looks after the client is gone sees the connection.
+    isRemoved = false;
+    expect((await rig.call("DELETE", `/v1/oauth-clients/${client.id}`)).status).toBe(204);
+    expect((await askMcp(rig, access_token)).status).toBe(401);
   });
 
   test("is one of few in an account, and what is stored of its secret opens nothing", async () => {
