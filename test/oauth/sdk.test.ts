@@ -131,3 +131,18 @@ test.each(Object.entries(LIBRARIES))("the SDK %s registers itself where that is 
   expect(await library.list(library.transport(new URL(rig.mcpUrl), keeper))).toContain("create");
   expect(rig.read).toEqual([]);
 });
+
+test.each(Object.entries(LIBRARIES))("the SDK %s uses the id and secret that an owner gave it", async (_, library) => {
+  await using rig = await openRig();
+  const request = { name: "Workflows", redirect_uris: [REDIRECT], type: "confidential" as const };
+  const { client, secret } = await rig.engine.services.oauthClients.add(rig.engine.owner, request);
+  const keeper = new Keeper();
+  keeper.saveClientInformation({ client_id: client.id, client_secret: secret, redirect_uris: [REDIRECT] });
+  const first = library.transport(new URL(rig.mcpUrl), keeper);
+  expect(await library.list(first).catch(() => null)).toBeNull();
+  expect(keeper.sentTo?.searchParams.get("client_id")).toBe(client.id);
+  const answer = await consent(rig, keeper);
+  await first.finishAuth(answer.get("code") ?? "", answer.get("iss") ?? "");
+  expect(await library.list(library.transport(new URL(rig.mcpUrl), keeper))).toContain("create");
+  expect(rig.read).toEqual([]);
+});
