@@ -53,7 +53,7 @@ describe("the page of an action", () => {
     for (const more of [{}, { approve: true }]) {
       for (const name of ["Authorization", "x-api-key", "X-Auth-Token"]) {
         const html = await pageWith({ [name]: "Bearer 4711-x9Kq2Lm8Vb3Zt7Rw" }, more);
-        expect(html).toContain('href="/settings/credentials?host=127.0.0.1%3A9"');
+        expect(html).toContain('href="/settings/credentials?host=127.0.0.1%3A9#add"');
         expect(textOf(html)).toContain(`The agent sent ${name} itself`);
       }
       for (const headers of [
