@@ -836,6 +836,8 @@ export const OAUTH_FAILED_DOCUMENT_MS = 30 * SECOND_MS;
 export const OAUTH_DOCUMENT_KEPT_MS = DAY_MS;
 export const OAUTH_DOCUMENTS_KEPT_MAX = 200;
 export const OAUTH_DOCUMENTS_AT_ONCE_MAX = 8;
+/** Of these, those that people and clients of one account ask for: the others are for the other accounts. */
+export const OAUTH_DOCUMENTS_PER_ACCOUNT_MAX = 2;
 /** How long a person may take to consent, a code may be used, and a token works. */
 export const OAUTH_CONSENT_MS_MAX = 10 * MINUTE_MS;
 export const OAUTH_CODE_MS_MAX = MINUTE_MS;

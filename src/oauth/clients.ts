@@ -8,6 +8,7 @@ import {
   OAUTH_DOCUMENT_MS_MAX,
   OAUTH_DOCUMENTS_AT_ONCE_MAX,
   OAUTH_DOCUMENTS_KEPT_MAX,
+  OAUTH_DOCUMENTS_PER_ACCOUNT_MAX,
   OAUTH_FAILED_DOCUMENT_MS,
   OAUTH_REDIRECTS_MAX,
 } from "../core/limits.ts";
@@ -137,7 +138,7 @@ export function createClientDocuments({
   readonly clock: Pick<Clock, "monotonicMs">;
 }) {
   const known = new Map<string, Known>();
-  const reading = new Map<string, Promise<ClientMetadata>>();
+  const reading = new Map<string, { readonly accountId: string; readonly client: Promise<ClientMetadata> }>();
 
   /** In place of the oldest failure, if there is one: whoever causes many pushes no client out. */
   const keep = (id: string, one: Known): void => {
@@ -177,29 +178,30 @@ export function createClientDocuments({
     throw client;
   };
 
-  /** `mayRead`: whether whoever asks may have it read; to others it is known only if it was read before. Throws `UnusableDocument`. */
-  return async (id: string, mayRead: boolean): Promise<ClientMetadata> => {
+  /** `accountId`: for whom it is read; null: for nobody, so that it is known only if it was read before. Throws `UnusableDocument`. */
+  return async (id: string, accountId: string | null): Promise<ClientMetadata> => {
     const found = known.get(id);
     if (found !== undefined && clock.monotonicMs() < found.untilMs) {
       if (found.client instanceof UnusableDocument) throw found.client;
       return found.client;
     }
     const kept = keptOf(id);
-    if (!mayRead) {
+    if (accountId === null) {
       if (kept !== null) return kept.client;
       throw new UnusableDocument("The client and its code or token are not known here. Connect again.");
     }
     const open = reading.get(id);
-    if (open !== undefined) return open;
-    if (reading.size >= OAUTH_DOCUMENTS_AT_ONCE_MAX) {
+    if (open !== undefined) return open.client;
+    const own = [...reading.values()].filter((one) => one.accountId === accountId);
+    if (reading.size >= OAUTH_DOCUMENTS_AT_ONCE_MAX || own.length >= OAUTH_DOCUMENTS_PER_ACCOUNT_MAX) {
       if (kept !== null) return kept.client;
       throw new UnusableDocument(
         "Too many documents of clients are being read at the moment. Try again in a few seconds.",
       );
     }
-    const begun = read(id).finally(() => reading.delete(id));
-    reading.set(id, begun);
-    return begun;
+    const client = read(id).finally(() => reading.delete(id));
+    reading.set(id, { accountId, client });
+    return client;
   };
 }
 

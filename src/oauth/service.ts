@@ -60,8 +60,8 @@ export type OAuthService = ReturnType<typeof createOAuth>;
 export function createOAuth(deps: OAuthDeps) {
   const { store, secrets, clock, baseUrl, registration, keyService } = deps;
   const person = new AsyncLocalStorage<CurrentPerson>();
-  /** Set for requests that show no code or token of ours: strangers have no documents read, of addresses that they name. */
-  const strangers = new AsyncLocalStorage<true>();
+  /** The account for which documents are read while a client or a browser without a session asks; null: they have shown nothing of it. */
+  const shownOf = new AsyncLocalStorage<string | null>();
   const readDocument = createClientDocuments(deps);
   let making: Promise<Provider> | null = null;
 
@@ -71,20 +71,21 @@ export function createOAuth(deps: OAuthDeps) {
       const { createProvider } = await import("./provider.ts");
       return createProvider({
         ...deps,
-        readDocument: (id) => readDocument(id, strangers.getStore() === undefined),
+        readDocument: (id) => readDocument(id, person.getStore()?.accountId ?? shownOf.getStore() ?? null),
         currentPerson: () => person.getStore(),
       });
     }));
   const answer = async (request: Omit<BridgedRequest, "origin">): Promise<BridgedResponse> =>
     answerBy((await provider()).callback(), { ...request, origin: baseUrl });
 
-  /** Whether a request shows a code or token that was given out here. */
-  const isGivenOut = async (fields: URLSearchParams): Promise<boolean> => {
+  /** The account of a code or token that a request shows; null: none was given out here. */
+  const accountShownIn = async (fields: URLSearchParams): Promise<string | null> => {
     for (const [name, kind] of SHOWN) {
       const secret = fields.get(name);
-      if (secret !== null && (await store.find(artifactId(secrets, kind, secret))) !== null) return true;
+      const found = secret === null ? null : await store.find(artifactId(secrets, kind, secret));
+      if (found !== null) return found.accountId;
     }
-    return false;
+    return null;
   };
 
   const interactionOf = async ({ accountId }: Caller, headers: Headers, uid: string) => {
@@ -158,8 +159,12 @@ export function createOAuth(deps: OAuthDeps) {
     },
 
     /** Goes on after consent: back to the client, with a code. */
-    resume: (uid: string, headers: Headers): Promise<BridgedResponse> =>
-      answer({ ...cookiesOf(headers), method: "GET", target: `${AUTHORIZE_PATH}/${uid}`, body: "" }),
+    async resume(uid: string, headers: Headers): Promise<BridgedResponse> {
+      const interaction = await store.find(artifactId(secrets, "Interaction", uid));
+      const target = `${AUTHORIZE_PATH}/${uid}`;
+      const go = () => answer({ ...cookiesOf(headers), method: "GET", target, body: "" });
+      return shownOf.run(interaction?.accountId ?? null, go);
+    },
 
     /** What a client asks for. Throws `ConsentGone`. */
     consentOf: async (caller: Caller, uid: string, headers: Headers): Promise<ConsentRequest> =>
@@ -203,10 +208,8 @@ export function createOAuth(deps: OAuthDeps) {
       headers: Readonly<Record<string, string>>,
       body: string,
     ): Promise<BridgedResponse> {
-      const post = () => answer({ method: "POST", target: path, headers, body });
-      return path === REGISTER_PATH || (await isGivenOut(new URLSearchParams(body)))
-        ? post()
-        : strangers.run(true, post);
+      const accountId = path === REGISTER_PATH ? null : await accountShownIn(new URLSearchParams(body));
+      return shownOf.run(accountId, () => answer({ method: "POST", target: path, headers, body }));
     },
 
     /** The ids of the keys that are connections of the account. */

@@ -6,6 +6,7 @@ import {
   OAUTH_DOCUMENT_KEPT_MS,
   OAUTH_DOCUMENTS_AT_ONCE_MAX,
   OAUTH_DOCUMENTS_KEPT_MAX,
+  OAUTH_DOCUMENTS_PER_ACCOUNT_MAX,
   OAUTH_FAILED_DOCUMENT_MS,
 } from "../../src/core/limits.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
@@ -176,7 +177,7 @@ describe("the metadata document of a client", () => {
       clock,
       sender: { send: () => ((calls += 1), Promise.resolve(outcome)) },
     });
-    const read = (id: string) => documents(id, true);
+    const read = (id: string) => documents(id, "acc_one");
     await Promise.all([read(CLIENT_ID), read(CLIENT_ID), read(CLIENT_ID)]);
     expect(calls).toBe(1);
     outcome = answered("", { code: 503 });
@@ -200,10 +201,23 @@ describe("the metadata document of a client", () => {
   test("is read with few others at a time", async () => {
     const never = new Promise<Outcome>(() => {});
     const documents = createClientDocuments({ clock: new FakeClock(), sender: { send: () => never } });
-    const read = (id: string) => documents(id, true);
+    let accounts = 0;
+    const read = (id: string) => documents(id, `acc_${(accounts += 1)}`);
     const open = Array.from({ length: OAUTH_DOCUMENTS_AT_ONCE_MAX }, (_, n) => read(`https://c${n}.example/c.json`));
     expect(open).toHaveLength(OAUTH_DOCUMENTS_AT_ONCE_MAX);
     expect(await problemOfRead(read)).toContain("Too many documents");
+    expect(await problemOfRead((id) => documents(id, null))).toContain("not known here");
+  });
+
+  test("is read with fewer others of the same account, so that no account keeps out the rest", async () => {
+    const never = new Promise<Outcome>(() => {});
+    const send: Sender["send"] = ({ url }) =>
+      url.includes("slow") ? never : Promise.resolve(answered(JSON.stringify(DOCUMENT)));
+    const read = createClientDocuments({ clock: new FakeClock(), sender: { send } });
+    const open = ["a", "b"].map((name) => read(`https://slow.example/${name}`, "acc_one"));
+    expect(open).toHaveLength(OAUTH_DOCUMENTS_PER_ACCOUNT_MAX);
+    expect(await problemOfRead((id) => read(id, "acc_one"))).toContain("Too many documents");
+    expect((await read(CLIENT_ID, "acc_two")).client_name).toBe("Helpful Client");
   });
 
   test("goes on while others keep all from being read, or are found unusable in any number", async () => {
@@ -218,14 +232,16 @@ describe("the metadata document of a client", () => {
         },
       },
     });
-    expect((await read(CLIENT_ID, true)).client_name).toBe("Helpful Client");
+    expect((await read(CLIENT_ID, "acc_one")).client_name).toBe("Helpful Client");
     for (let n = 0; n <= OAUTH_DOCUMENTS_KEPT_MAX; n += 1) {
-      await read(`https://bad.example/${n}`, true).catch(() => {});
+      await read(`https://bad.example/${n}`, "acc_one").catch(() => {});
     }
     clock.advance(OAUTH_DOCUMENT_FRESH_MS);
-    const open = Array.from({ length: OAUTH_DOCUMENTS_AT_ONCE_MAX }, (_, n) => read(`https://slow.example/${n}`, true));
+    const open = Array.from({ length: OAUTH_DOCUMENTS_AT_ONCE_MAX }, (_, n) =>
+      read(`https://slow.example/${n}`, `acc_${n}`),
+    );
     expect(open).toHaveLength(OAUTH_DOCUMENTS_AT_ONCE_MAX);
-    expect((await read(CLIENT_ID, true)).client_name).toBe("Helpful Client");
+    expect((await read(CLIENT_ID, "acc_one")).client_name).toBe("Helpful Client");
   });
 });
 
