@@ -35,7 +35,7 @@ export const put = command(
       const added = await insert.onConflictDoNothing().returning({ id: oauthArtifacts.id });
       if (added.length === 0) return false;
     } else {
-      await insert.onConflictDoUpdate({ target: oauthArtifacts.id, set: { sealedPayload, keyId, expiresAt } });
+      await insert.onConflictDoUpdate({ target: oauthArtifacts.id, set: { sealedPayload, keyId, grantId, expiresAt } });
     }
     await makeRoom(tx, artifact);
     return true;
@@ -207,7 +207,11 @@ export const prune = command(async (tx, { now }: Readonly<{ now: Date }>) => {
     .where(lte(expiresAt, now))
     .limit(PRUNE_ROWS);
   if (over.length === 0) return false;
-  const unused = over.filter((row) => row.kind === "AuthorizationCode" && row.consumedAt === null);
+  const unused = over.filter(
+    (row) =>
+      (row.kind === "AuthorizationCode" && row.consumedAt === null) ||
+      (row.kind === "Interaction" && row.grantId !== null),
+  );
   if (unused.length > 0) {
     const keys = unused.flatMap((row) => row.keyId ?? []);
     await revoke(tx, and(inArray(apiKeys.id, keys), isNull(apiKeys.revokedAt)), now);

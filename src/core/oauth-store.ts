@@ -68,7 +68,7 @@ export interface OAuthStore {
   clients(accountId: string): Promise<readonly OAuthArtifact[]>;
   /** Removes a client of an account, not its connections. False: there was none. */
   removeClient(accountId: string, id: string, audit: AuditEntry): Promise<boolean>;
-  /** Deletes what has expired, and revokes keys of connections whose code nobody has used; true when there are more. */
+  /** Deletes what has expired, and revokes keys of connections whose code nobody has fetched or used; true when there are more. */
   prune(now: Date): Promise<boolean>;
 }
 

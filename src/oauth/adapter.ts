@@ -1,4 +1,6 @@
 import { type Adapter, errors, type Payload } from "oidc-provider";
+import Type from "typebox";
+import { compile } from "../api/schema-helpers.ts";
 import { auditOfSystem } from "../core/audit.ts";
 import type { Clock } from "../core/clock.ts";
 import { DomainError } from "../core/domain-error.ts";
@@ -24,6 +26,15 @@ export interface AdapterDeps {
   readonly forget: (keyHash: string) => void;
   readonly currentPerson: () => CurrentPerson | undefined;
 }
+
+const CONSENTED = compile(
+  Type.Object({
+    result: Type.Object({
+      login: Type.Object({ accountId: Type.String() }),
+      consent: Type.Object({ grantId: Type.String() }),
+    }),
+  }),
+);
 
 /** One of the library's models over our store. Payloads are sealed, and each is found by a hash of the secret that names it. */
 export function createAdapter(deps: AdapterDeps, name: string): Adapter {
@@ -82,7 +93,9 @@ export function createAdapter(deps: AdapterDeps, name: string): Adapter {
     ...NOTHING,
     async upsert(raw, payload) {
       const id = idOf(raw);
-      const { exp, grantId, accountId: subject } = payload;
+      // A request that a person has consented to belongs to the connection, which ends with it if the client never gets its code.
+      const consented = CONSENTED.accepts(payload) ? payload.result : null;
+      const { exp, grantId = consented?.consent.grantId, accountId: subject = consented?.login.accountId } = payload;
       const key = keyOfSubject(subject);
       // Before there is a key, a request for consent belongs to the account of who is asked.
       const accountId = IS_OF_NOBODY.has(kind) ? "" : (key?.accountId ?? currentPerson()?.accountId ?? "");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { dirname, resolve } from "node:path";
-import { DAY_MS, OAUTH_ACCESS_TOKEN_MS_MAX } from "../../src/core/limits.ts";
+import { DAY_MS, OAUTH_ACCESS_TOKEN_MS_MAX, OAUTH_CONSENT_MS_MAX } from "../../src/core/limits.ts";
 import { openRealServer } from "../http/real-server.ts";
 import {
   askMcp,
@@ -256,16 +256,23 @@ describe("where OAuth is on", () => {
     expect((await refresh(rig, tokens.refresh_token)).json.error).toBe("invalid_grant");
   });
 
-  test("a code that nobody fetched takes its key with it", async () => {
-    await using rig = await openRig();
-    await newCode(rig);
-    const { oauth, accounts } = rig.engine.store;
-    const connected = async () =>
-      (await accounts.keys(rig.engine.owner.accountId, 99)).find(({ hold }) => hold === "writes");
-    expect((await connected())?.revokedAt).toBeNull();
-    await oauth.prune(new Date(Date.now() + 61_000));
-    expect((await connected())?.revokedAt).not.toBeNull();
-  });
+  test.each(["a code that nobody used", "a consent whose code nobody fetched"])(
+    "%s takes its key with it",
+    async (what) => {
+      await using rig = await openRig();
+      if (what.startsWith("a code")) await newCode(rig);
+      else {
+        const browser = rig.browser();
+        await browser.press(await browser.open(authorizeUrl(rig, newProof().challenge)));
+      }
+      const { oauth, accounts } = rig.engine.store;
+      const connected = async () =>
+        (await accounts.keys(rig.engine.owner.accountId, 99)).find(({ hold }) => hold === "writes");
+      expect((await connected())?.revokedAt).toBeNull();
+      await oauth.prune(new Date(Date.now() + OAUTH_CONSENT_MS_MAX + 1_000));
+      expect((await connected())?.revokedAt).not.toBeNull();
+    },
+  );
 
   test("behind TLS every cookie is secure, and everything is known by the address that people open", async () => {
     const baseUrl = "https://outgate.example";

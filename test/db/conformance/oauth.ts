@@ -195,6 +195,14 @@ export function testOAuth(open: OpenTestStore): void {
       await using db = await open();
       const { oauth } = db.store;
       const [used, unused] = [await connected(db), await connected(db)];
+      const [asked, fetched] = [await connected(db), await connected(db)];
+      // Consented to, and of one of them the code was fetched, which removes the request.
+      for (const { grant } of [asked, fetched]) {
+        const request = anArtifact({ kind: "Interaction", expiresAt: later(5) });
+        await oauth.put(request);
+        await oauth.put({ ...request, keyId: grant.keyId, grantId: grant.id });
+        if (grant === fetched.grant) await oauth.remove(request.id);
+      }
       const codes = await Promise.all(
         [used, unused].map(({ add }) => add({ kind: "AuthorizationCode", expiresAt: later(5) })),
       );
@@ -205,6 +213,7 @@ export function testOAuth(open: OpenTestStore): void {
       expect([await isRevoked(db, used.key), await isRevoked(db, unused.key)]).toEqual([false, true]);
       expect([await oauth.find(used.grant.id), await oauth.find(unused.grant.id)]).toEqual([used.grant, null]);
       expect(await Promise.all(codes.map((code) => oauth.find(code?.id ?? "")))).toEqual([null, null]);
+      expect([await isRevoked(db, asked.key), await isRevoked(db, fetched.key)]).toEqual([true, false]);
     });
 
     test("of somebody who owns the account no more, or left it, have their keys revoked in the same commit", async () => {
