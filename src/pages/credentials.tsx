@@ -62,10 +62,13 @@ interface ByName {
   readonly name: string;
 }
 
-const pathOf = (name: string) => `${CREDENTIALS_PATH}/${name}`;
+export const credentialPath = (name: string) => `${CREDENTIALS_PATH}/${name}`;
 
 /** Agents' keys, which are the only ones that a credential lists. */
-async function agentKeys({ keyService }: CredentialPageDeps, user: Person): Promise<readonly KeyView[]> {
+export async function agentKeys(
+  { keyService }: Pick<CredentialPageDeps, "keyService">,
+  user: Person,
+): Promise<readonly KeyView[]> {
   return (await keyService.list(user.caller)).filter(({ role }) => role === "agent");
 }
 
@@ -125,7 +128,7 @@ function NameOf({ credential, now }: { readonly credential: Credential; readonly
   const header = settings.kind === "header" || settings.kind === "hmac" ? ` ${headersOf(settings)[0] ?? ""}` : "";
   return (
     <>
-      <a href={pathOf(name)}>
+      <a href={credentialPath(name)}>
         <Name text={name} />
       </a>
       <span class="says">
@@ -214,19 +217,19 @@ function CredentialActions({ credential, user }: { readonly credential: Credenti
   const row = { user, look: "plain", of: name } as const;
   return (
     <div>
-      <RowLink href={pathOf(name)} name="Change" of={name} />
+      <RowLink href={credentialPath(name)} name="Change" of={name} />
       <RowMenu
         of={name}
         items={[
-          <RowLink href={`${pathOf(name)}#try`} name="Try it" of={name} />,
+          <RowLink href={`${credentialPath(name)}#try`} name="Try it" of={name} />,
           <RowAction
             {...row}
-            path={`${pathOf(name)}/switch`}
+            path={`${credentialPath(name)}/switch`}
             fields={[["enabled", String(!enabled)]]}
             name={enabled ? "Disable" : "Enable"}
           />,
         ]}
-        ends={<RowAction {...row} path={`${pathOf(name)}/remove`} name="Delete" />}
+        ends={<RowAction {...row} path={`${credentialPath(name)}/remove`} name="Delete" />}
       />
     </div>
   );
@@ -246,18 +249,29 @@ const KIND_CHOICES: readonly Choice[] = CREDENTIAL_KINDS.map((value) => ({
 }));
 
 /** Fields that show their problem themselves. */
-const ADD_FIELDS = "name kind secret hosts paths header scheme username signs value time_header expires_at".split(" ");
+export const ADD_FIELDS =
+  "name kind secret hosts paths header scheme username signs value time_header expires_at".split(" ");
 
 interface FieldsProps {
   readonly typed: FormState;
   readonly keys: readonly KeyView[];
+  /** What is said of the keys, where one of them is left out. */
+  readonly keysLegend?: string | undefined;
+}
+
+interface AddProps extends FieldsProps {
+  readonly user: PageUser;
+  readonly action?: string;
+  /** What its button says. */
+  readonly submit?: string;
 }
 
 /** What was chosen says which fields of a kind are seen (settings.css). */
-function AddCredential({ user, typed, keys }: FieldsProps & { readonly user: PageUser }) {
+export function AddCredential({ user, action = CREDENTIALS_PATH, submit = "Add credential", ...fields }: AddProps) {
   const { Field } = ADD_FORM;
+  const { typed } = fields;
   return (
-    <PostForm user={user} action={CREDENTIALS_PATH} class="credential-form">
+    <PostForm user={user} action={action} class="credential-form">
       <Field
         state={typed}
         name="name"
@@ -312,15 +326,20 @@ function AddCredential({ user, typed, keys }: FieldsProps & { readonly user: Pag
         autocomplete="new-password"
         hint="Stored encrypted. Nobody reads it back."
       />
-      <BoundFields of={ADD_FORM} typed={typed} keys={keys} />
+      <BoundFields of={ADD_FORM} {...fields} />
       <div class="buttons">
-        <Button>Add credential</Button>
+        <Button>{submit}</Button>
       </div>
     </PostForm>
   );
 }
 
-function BoundFields({ of: { Field }, typed, keys }: FieldsProps & { readonly of: Pick<typeof ADD_FORM, "Field"> }) {
+function BoundFields({
+  of: { Field },
+  typed,
+  keys,
+  keysLegend = "Agents that may use it",
+}: FieldsProps & { readonly of: Pick<typeof ADD_FORM, "Field"> }) {
   return (
     <>
       <Field
@@ -344,7 +363,7 @@ function BoundFields({ of: { Field }, typed, keys }: FieldsProps & { readonly of
       />
       {keys.length === 0 ? null : (
         <Checks
-          legend="Agents that may use it"
+          legend={keysLegend}
           note="Owners may use every credential."
           typed={typed}
           choices={keyChoices(keys, typed)}
@@ -402,14 +421,19 @@ async function credentialPage(
             ["Used by", <UsedBy of={credential} keys={keys} uses={uses} now={now} />],
           ]}
         />
-        <TryCredential user={user} credential={credential} path={`${pathOf(name)}/test`} tried={tried ?? null} />
+        <TryCredential
+          user={user}
+          credential={credential}
+          path={`${credentialPath(name)}/test`}
+          tried={tried ?? null}
+        />
         <section class="card" aria-labelledby="replace">
           <h2 id="replace">Replace the secret</h2>
           <p class="quiet">
             Set <Ago at={credential.replacedAt} now={now} />. The old one is gone at once; what was approved stays
             approved.
           </p>
-          <PostForm user={user} action={`${pathOf(name)}/secret`}>
+          <PostForm user={user} action={`${credentialPath(name)}/secret`}>
             {/* Browsers that keep passwords want to know whose it is. */}
             <input type="text" autocomplete="username" value={name} hidden />
             <CHANGE_FORM.Field
@@ -427,7 +451,7 @@ async function credentialPage(
         </section>
         <section class="card" aria-labelledby="bounds">
           <h2 id="bounds">Where it may go</h2>
-          <PostForm user={user} action={pathOf(name)} class="credential-form">
+          <PostForm user={user} action={credentialPath(name)} class="credential-form">
             <BoundFields of={CHANGE_FORM} typed={state} keys={keys} />
             <div class="buttons">
               <Button>Save</Button>
@@ -457,7 +481,7 @@ function chosen(form: Form) {
   return { ...(methods.length > 0 && { methods }), keys: chosenIn(form, "key_") };
 }
 
-function addedIn(form: Form): CreateCredential {
+export function addedIn(form: Form): CreateCredential {
   const kind = form.get("kind");
   const texts = Object.fromEntries(
     ["signs", "value", "time_header"].flatMap((name) => {
@@ -576,7 +600,7 @@ export function credentialPages(deps: CredentialPageDeps) {
       )
       .post(`${CREDENTIALS_PATH}/:name/test`, test, { params: CredentialParams })
       // Where the address of an answer is loaded again.
-      .get(`${CREDENTIALS_PATH}/:name/test`, ({ params: { name } }) => seeOther("own", `${pathOf(name)}#try`), {
+      .get(`${CREDENTIALS_PATH}/:name/test`, ({ params: { name } }) => seeOther("own", `${credentialPath(name)}#try`), {
         params: CredentialParams,
       })
       .post(`${CREDENTIALS_PATH}/:name`, change, { params: CredentialParams })

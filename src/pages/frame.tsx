@@ -195,7 +195,7 @@ export function morePage(user: PageUser): string {
 
 type FrameRouteDeps = Pick<PageDeps, "personOf" | "actionService" | "clock">;
 
-type NavDeps = Pick<PageDeps, "actionService" | "teamService" | "clock">;
+type NavDeps = Pick<PageDeps, "actionService" | "credentialRequests" | "teamService" | "clock">;
 
 /** Adds what stops the whole account to the person of a page, also of one that answers a form or an error. */
 export function withStop(personOf: PersonOf, { pauseOf }: { readonly pauseOf: PauseOf }): PersonOf {
@@ -232,15 +232,17 @@ async function accountsOf({ teamService }: NavDeps, person: Person): Promise<rea
   }));
 }
 
-/** Both are bounded counts over an index: they cost the same in a table of any size. */
-async function badgesOf({ actionService, clock }: NavDeps, caller: Caller): Promise<NavBadges> {
+/** All are bounded counts over an index: they cost the same in a table of any size. */
+async function badgesOf({ actionService, credentialRequests, clock }: NavDeps, caller: Caller): Promise<NavBadges> {
   const createdAfter = new Date(clock.now().getTime() - NAV_FAILING_MS);
-  const [waiting, failing] = await Promise.all([
+  const [waiting, failing, asked] = await Promise.all([
     actionService.counts(caller, { ...checkFilters({}), statuses: ["awaiting_approval"] }),
     actionService.counts(caller, { ...checkFilters({}), statuses: ["failed"], createdAfter }),
+    credentialRequests.pending(caller),
   ]);
   const none = { count: 0, isMore: false };
-  return { waiting: waiting.counts[0] ?? none, failing: failing.counts[0] ?? none };
+  const held = waiting.counts[0] ?? none;
+  return { waiting: { ...held, count: held.count + asked.length }, failing: failing.counts[0] ?? none };
 }
 
 /** The palette, and the page behind the fourth tab of a phone. */

@@ -17,6 +17,7 @@ import { DomainError } from "../core/domain-error.ts";
 import { ACTION_ID } from "../core/ids.ts";
 import { see, seeAll } from "../receipts/see.ts";
 import { storedOf } from "../receipts/seen-action.ts";
+import { pendingRequests } from "./credential-request.tsx";
 import { type InboxPane, type InboxProps, inboxPage, nextWaiting, type SeenInbox } from "./inbox.tsx";
 import { reviewPath } from "./inbox-list.tsx";
 import { filterOf, inboxPath, inboxQueryIn, REVIEW_PATH } from "./inbox-query.ts";
@@ -32,7 +33,14 @@ import type { PageDeps } from "./needs.ts";
 
 type InboxRouteDeps = Pick<
   PageDeps,
-  "personOf" | "formOf" | "actionService" | "grantService" | "receiptPath" | "firstSteps" | "clock"
+  | "personOf"
+  | "formOf"
+  | "actionService"
+  | "grantService"
+  | "receiptPath"
+  | "firstSteps"
+  | "credentialRequests"
+  | "clock"
 >;
 
 /** The inbox: held requests and the decisions on them. */
@@ -83,12 +91,13 @@ async function inboxHtml(
   const params = new URLSearchParams(search);
   const query = inboxQueryIn(params);
   const now = deps.clock.now();
-  const [found, decided] = await Promise.all([
+  const [found, decided, requests] = await Promise.all([
     deps.actionService.held(person.caller, query.after, filterOf(query, now)),
     decidedOf(deps, person, decidedIdsIn(params)),
+    pendingRequests(deps, person),
   ]);
   const inbox = { ...found, actions: await seeAll(found.actions, viewerOf(person.role)) };
-  return inboxPage({ user: person, inbox, query, pane: choose(inbox, decided), decided, now, ...more });
+  return inboxPage({ user: person, inbox, requests, query, pane: choose(inbox, decided), decided, now, ...more });
 }
 
 /** The request to decide next: the one after what was decided just now, or the oldest. */

@@ -5,6 +5,7 @@ import { maskedActor } from "../receipts/masked-action.ts";
 import type { Inbox } from "../approvals/held.ts";
 import type { MaskedAction } from "../receipts/seen-action.ts";
 import { COUNTED_MAX, DECISIONS_AT_ONCE_MAX, HELD_COUNTED_MAX, HELD_REQUESTERS_SHOWN_MAX } from "../core/limits.ts";
+import { CredentialRow, type SeenCredentialRequest } from "./credential-request.tsx";
 import { EmptyState, LinkMenu, Skeleton } from "../ui/controls.tsx";
 import { listedGroups, RequestRows, reviewPath } from "./inbox-list.tsx";
 import { AGES, type Age, inboxPath, type InboxQuery, requestPath, REVIEW_PATH } from "./inbox-query.ts";
@@ -36,6 +37,8 @@ export interface SeenInbox extends Omit<Inbox, "actions"> {
 
 export interface InboxProps extends DecisionPageProps {
   readonly inbox: SeenInbox;
+  /** For credentials: all that wait. */
+  readonly requests: readonly SeenCredentialRequest[];
   readonly query: InboxQuery;
   readonly pane: InboxPane;
   /** Decided just now, shown above the list. */
@@ -44,13 +47,15 @@ export interface InboxProps extends DecisionPageProps {
 
 /** The inbox: what waits for a decision, and one request of it. */
 export function inboxPage(props: InboxProps): string {
-  const { user, inbox, query, pane, decided, now } = props;
+  const { user, inbox, requests, query, pane, decided, now } = props;
   const { actions, histories, after, total } = inbox;
   const groups = listedGroups(actions, histories, user);
   const openId = pane.kind === "request" ? pane.action.id : null;
   const isChosen = pane.kind !== "none" && (pane.kind !== "request" || pane.isChosen);
   const selected = new Set(pane.kind === "review" ? pane.requests.map(({ action }) => action.id) : []);
-  const title = total === 0 ? "Approvals" : `(${totalText(total)}) Approvals`;
+  const all = total + requests.length;
+  const asked = requestsIn(requests, query, now);
+  const title = all === 0 ? "Approvals" : `(${totalText(all)}) Approvals`;
   return render(
     <Layout title={title} nav="Approvals" width="full" user={user} follows="all" now={now}>
       <div id="inbox" class="inbox" data-open-path={openId === null ? undefined : requestPath(query, openId)}>
@@ -60,12 +65,15 @@ export function inboxPage(props: InboxProps): string {
             <p id="count" class="quiet" role="status">
               {countText(props)}
             </p>
-            {total === 0 ? null : <Filters {...props} />}
+            {all === 0 ? null : <Filters {...props} />}
           </div>
           <form class="inbox-form" action={REVIEW_PATH}>
             <ol id="waiting" class="inbox-rows">
               {decided.map((one) => (
                 <DecidedRow decided={one} />
+              ))}
+              {asked.map((request) => (
+                <CredentialRow request={request} now={now} />
               ))}
               <RequestRows
                 groups={groups}
@@ -85,7 +93,7 @@ export function inboxPage(props: InboxProps): string {
             </div>
             {mayDo(user.role, "approve") && actions.length > 0 ? <BulkBar /> : null}
           </form>
-          {actions.length === 0 ? <NothingWaits isFiltered={total > 0} /> : null}
+          {actions.length + asked.length === 0 ? <NothingWaits isFiltered={all > 0} /> : null}
         </section>
         <section id="request" class="inbox-pane" aria-label="Request" data-chosen={isChosen ? "" : undefined}>
           {isChosen ? (
@@ -99,6 +107,22 @@ export function inboxPage(props: InboxProps): string {
         </section>
       </div>
     </Layout>,
+  );
+}
+
+/** Those that the filter finds; they stand on the first page. */
+function requestsIn(
+  requests: readonly SeenCredentialRequest[],
+  { by, host, age, after }: InboxQuery,
+  now: Date,
+): readonly SeenCredentialRequest[] {
+  const before = age === null ? now.getTime() : now.getTime() - AGES[age].ms;
+  return requests.filter(
+    (one) =>
+      after === null &&
+      (by === null || one.key_id === by) &&
+      (host === null || one.host === host) &&
+      one.createdAt.getTime() <= before,
   );
 }
 
@@ -154,12 +178,14 @@ export function nextWaiting<Listed extends { readonly id: string }>(
 }
 
 function totalText(total: number): string {
-  return total === HELD_COUNTED_MAX ? `${number(total)}+` : number(total);
+  return total >= HELD_COUNTED_MAX ? `${number(total)}+` : number(total);
 }
 
-function countText({ inbox: { total, matching }, query }: InboxProps): string {
-  if (query.by === null && query.host === null && query.age === null) return `${totalText(total)} awaiting approval`;
-  return `${totalText(matching)} of ${totalText(total)} awaiting approval`;
+function countText({ inbox: { total, matching }, requests, query, now }: InboxProps): string {
+  const all = totalText(total + requests.length);
+  if (query.by === null && query.host === null && query.age === null) return `${all} awaiting approval`;
+  const asked = requestsIn(requests, { ...query, after: null }, now).length;
+  return `${totalText(matching + asked)} of ${all} awaiting approval`;
 }
 
 function Filters({ inbox: { requesters, hosts, hasMoreHosts }, query, user }: InboxProps) {

@@ -38,6 +38,7 @@ import { receiptRoutes } from "./receipt-routes.ts";
 import { resendRoutes } from "./resend-routes.ts";
 import { rulePages } from "./rules.tsx";
 import { notificationPages } from "./notifications.tsx";
+import { credentialRequestPages } from "./credential-request.tsx";
 import { credentialPages } from "./credentials.tsx";
 import { grantPages } from "./grants.tsx";
 import { pausePages } from "./pauses.tsx";
@@ -70,6 +71,7 @@ export function createPages(needs: PageNeeds) {
     rulePages(deps),
     credentialPages(deps),
     oauthClientPages(deps),
+    credentialRequestPages(deps),
     grantPages(deps),
     pausePages(deps),
     hostPages(deps),

@@ -36,6 +36,12 @@ async function thingFor({ id, path }: Operation) {
   return { id: action.id, unknown: "act_nobody", look };
 }
 
+/** By method, or operation. */
+const BODIES: Readonly<Record<string, string>> = {
+  PATCH: `{"role":"reader"}`,
+  grantCredentialRequest: `{"name":"a","kind":"bearer","secret":"0123456789","hosts":["a.example"]}`,
+};
+
 describe("what is another account's does not exist", () => {
   test.each(withId.map((operation) => [`${operation.method} ${operation.path}`, operation] as const))(
     "%s: 404 in the same bytes as for an id that nobody has, and nothing happens",
@@ -45,7 +51,7 @@ describe("what is another account's does not exist", () => {
       const ask = async (one: string) => {
         const path = operation.path.replace("{id}", encodeURIComponent(one));
         // A body is read before anything is looked up.
-        const body = operation.method === "PATCH" ? `{"role":"reader"}` : undefined;
+        const body = BODIES[operation.method] ?? BODIES[operation.id];
         const headers = { ...theirs, ...(body === undefined ? {} : { "content-type": "application/json" }) };
         const response = await app.ask(path, { method: operation.method, headers, ...(body && { body }) });
         return `${response.status} ${String(response.headers.get("content-length"))} ${bytesOf(await response.text())}`;

@@ -20,7 +20,7 @@ export function inboxOf(stored: readonly Action[], more: Partial<InboxProps> = {
   const { length: total } = actions;
   const none = { histories: new Map(), after: null, requesters: [], hosts: [], hasMoreHosts: false };
   const inbox = { actions, ...none, total, matching: total };
-  return inboxPage({ user: ANN, inbox, query: EVERYTHING, pane, decided: [], now: NOON, ...more });
+  return inboxPage({ user: ANN, inbox, requests: [], query: EVERYTHING, pane, decided: [], now: NOON, ...more });
 }
 
 /** One request under its own address. */

@@ -235,7 +235,7 @@ const GROUPS: readonly (readonly [title: string, ...paths: readonly string[]])[]
   ["People", "/v1/people", "/v1/invitations"],
   ["Hosts and pauses", "/v1/hosts", "/v1/defaults", "/v1/pauses"],
   ["Rules and grants", "/v1/rules", "/v1/grants"],
-  ["Credentials", "/v1/credentials"],
+  ["Credentials", "/v1/credentials", "/v1/credential-requests"],
   ["OAuth clients", "/v1/oauth-clients"],
   ["Channels", "/v1/channels"],
   ["Signatures and callbacks", "/v1/signing-", "/v1/callback-hosts"],

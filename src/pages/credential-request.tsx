@@ -1,0 +1,309 @@
+/** @jsxImportSource hono/jsx */
+import type { KeyView } from "../accounts/schemas.ts";
+import { type CredentialRequestStatus, statusOfRequest } from "../core/credential-request.ts";
+import type { ErrorCode } from "../core/domain-error.ts";
+import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
+import { CredentialRequestParams } from "../credentials/request-routes.ts";
+import { type CredentialRequestJson, DeclineCredential, serializeRequest } from "../credentials/request-schemas.ts";
+import { page } from "../http/response.ts";
+import { createPersonRoutes, type Person } from "../http/session.ts";
+import { maskText } from "../receipts/masking.ts";
+import { Button, PostForm } from "../ui/form.tsx";
+import { Icon } from "../ui/icons.tsx";
+import { Layout, render } from "../ui/layout.tsx";
+import {
+  Ago,
+  Card,
+  Dot,
+  Facts,
+  LinkButton,
+  Name,
+  Notice,
+  PageHead,
+  Problem,
+  sentence,
+  Time,
+  type Tone,
+  UntilTime,
+  UntrustedBlock,
+  UntrustedText,
+} from "../ui/parts.tsx";
+import { AddCredential, ADD_FIELDS, addedIn, agentKeys, credentialPath } from "./credentials.tsx";
+import { answerForm, type ById, filled, type FormState, problemBeside, schemaForm } from "./forms.tsx";
+import type { PageDeps } from "./needs.ts";
+import { ActorName } from "./timeline.tsx";
+
+export const CREDENTIAL_REQUESTS_PATH = "/approvals/credentials";
+
+type CredentialRequestPageDeps = Pick<
+  PageDeps,
+  "personOf" | "formOf" | "credentialRequests" | "credentialService" | "keyService" | "clock"
+>;
+
+const DECLINE_FORM = schemaForm(DeclineCredential);
+
+/** A request as this person sees it: all of it is the word of the agent. */
+export interface SeenCredentialRequest extends CredentialRequestJson {
+  readonly agent: string;
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+}
+
+const STATES: Readonly<Record<CredentialRequestStatus, { readonly tone: Tone; readonly text: string }>> = {
+  pending: { tone: "wait", text: "Waits for an owner" },
+  granted: { tone: "good", text: "Granted" },
+  declined: { tone: "bad", text: "Declined" },
+  expired: { tone: "still", text: "Expired: nobody answered it" },
+  cancelled: { tone: "still", text: "Over: its key has ended" },
+};
+
+/** The requests that wait for an owner, oldest first. */
+export async function pendingRequests(
+  { credentialRequests, clock }: Pick<CredentialRequestPageDeps, "credentialRequests" | "clock">,
+  { caller }: Person,
+): Promise<readonly SeenCredentialRequest[]> {
+  const now = clock.now();
+  const pending = await credentialRequests.pending(caller);
+  return pending.map((one) => seenBy(caller, serializeRequest(caller, one, now)));
+}
+
+/** Owners see the words of agents as everybody who decides does: without what looks like a secret. */
+function seenBy(caller: Person["caller"], request: CredentialRequestJson): SeenCredentialRequest {
+  const viewer = viewerOf(caller.role);
+  return {
+    ...request,
+    reason: maskText(request.reason, viewer),
+    ...(request.paths !== undefined && { paths: request.paths.map((path) => maskText(path, viewer)) }),
+    agent: maskText(describeActor(request.created_by).name, viewer),
+    createdAt: new Date(request.created_at),
+    expiresAt: new Date(request.expires_at),
+  };
+}
+
+/** A row of the inbox, which leads to the page of the request. */
+export function CredentialRow({ request, now }: { readonly request: SeenCredentialRequest; readonly now: Date }) {
+  const { id, host, agent, createdAt } = request;
+  return (
+    <li id={id} class="inbox-row">
+      <span class="inbox-choose inbox-kind">
+        <Icon name="keys" />
+      </span>
+      <a class="inbox-open" href={`${CREDENTIAL_REQUESTS_PATH}/${id}`} data-item="">
+        <span class="request-name">
+          Credential for <UntrustedText text={host} />
+        </span>
+        <span class="inbox-age">
+          <Ago at={createdAt} now={now} />
+        </span>
+        <span class="inbox-asker">
+          <UntrustedText text={agent} /> asks for a secret
+        </span>
+      </a>
+    </li>
+  );
+}
+
+interface Typed {
+  readonly form: "grant" | "decline";
+  readonly state: FormState;
+}
+
+/** One request: what is asked for, and for owners the form of a credential with the suggestions of the agent filled in. */
+async function requestPage(
+  deps: CredentialRequestPageDeps,
+  user: Person,
+  id: string,
+  typed: Typed | null,
+): Promise<string> {
+  const { caller } = user;
+  const now = deps.clock.now();
+  const found = await deps.credentialRequests.find(caller, id);
+  const request = seenBy(caller, serializeRequest(caller, found, now));
+  const isOpen = statusOfRequest(found, now) === "pending";
+  const mayAnswer = isOpen && mayDo(user.role, "manage");
+  const title = `Credential for ${request.host}`;
+  return render(
+    <Layout title={title} nav="Approvals" user={user} now={now}>
+      <PageHead
+        title={
+          <>
+            Credential for <UntrustedText text={request.host} />
+          </>
+        }
+        back={{ href: "/approvals", name: "Approvals" }}
+        intro={sentence`${<Name text={request.agent} />} asks for a secret that calls are sent with.`}
+      />
+      <RequestFacts request={request} isOwner={mayDo(user.role, "manage")} now={now} />
+      {mayAnswer ? (
+        await AnswerForms({ deps, user, request, typed })
+      ) : (
+        <>
+          <Problem text={typed?.state.problem} />
+          {isOpen ? <Notice tone="wait">Only an owner of the account can answer it.</Notice> : null}
+        </>
+      )}
+    </Layout>,
+  );
+}
+
+interface FactsProps {
+  readonly request: SeenCredentialRequest;
+  /** The page of a credential is for owners. */
+  readonly isOwner: boolean;
+  readonly now: Date;
+}
+
+function RequestFacts({ request, isOwner, now }: FactsProps) {
+  const { status, host, reason, name, kind, paths, methods, credential, decision_reason: why } = request;
+  const { tone, text } = STATES[status];
+  const decidedAt = request.decided_at === null ? null : new Date(request.decided_at);
+  return (
+    <section class="card" aria-label="Request">
+      <Facts
+        rows={[
+          ["State", <Dot tone={tone}>{text}</Dot>],
+          ["Host", <UntrustedText text={host} />],
+          ["Why", <UntrustedBlock label="Why, in the words of the agent" text={reason} isOpen />],
+          ["Suggested name", name === undefined ? null : <UntrustedText text={name} />],
+          ["Suggested kind", kind === undefined ? null : <UntrustedText text={kind} />],
+          ["Suggested paths", paths === undefined ? null : <UntrustedText text={paths.join(", ")} />],
+          ["Suggested methods", methods === undefined ? null : methods.join(", ")],
+          ["Asked", <Ago at={request.createdAt} now={now} />],
+          ["Expires", status === "pending" ? <UntilTime at={request.expiresAt} now={now} /> : null],
+          [
+            "Answered",
+            decidedAt === null || request.decided_by === null
+              ? null
+              : sentence`${<Time at={decidedAt} />} by ${<ActorName actor={request.decided_by} />}`,
+          ],
+          ["Reason", why === null ? null : <UntrustedText text={why} />],
+          [
+            "Credential",
+            credential !== null && isOwner ? (
+              <a href={credentialPath(credential)}>
+                <Name text={credential} />
+              </a>
+            ) : (
+              credential
+            ),
+          ],
+        ]}
+      />
+      {host.split(".").some((label) => label.startsWith("xn--")) ? (
+        <Notice tone="bad">
+          Letters that can pass for others are in the host. Compare it with the one that you know.
+        </Notice>
+      ) : null}
+    </section>
+  );
+}
+
+interface AnswerProps {
+  readonly deps: CredentialRequestPageDeps;
+  readonly user: Person;
+  readonly request: SeenCredentialRequest;
+  readonly typed: Typed | null;
+}
+
+async function AnswerForms({ deps, user, request, typed }: AnswerProps) {
+  const { id, host, agent, key_id: keyId } = request;
+  const [all, keys] = await Promise.all([deps.credentialService.list(user.caller), agentKeys(deps, user)]);
+  const known = all.filter(({ hosts }) => hosts.includes(host));
+  const path = `${CREDENTIAL_REQUESTS_PATH}/${id}`;
+  const grant = typed?.form === "grant" ? typed.state : suggested(request);
+  const decline = typed?.form === "decline" ? typed.state : filled({});
+  return (
+    <>
+      {known.length === 0 ? null : (
+        <Notice tone="wait">
+          There {known.length === 1 ? "is a credential" : "are credentials"} for this host:{" "}
+          {known.map(({ name }, at) => (
+            <>
+              {at === 0 ? "" : ", "}
+              <a href={credentialPath(name)}>{name}</a>
+            </>
+          ))}
+          . You can let the agent use it there, and decline here.
+        </Notice>
+      )}
+      <Card id="grant" title="Fill in the credential">
+        <p class="quiet">
+          <UntrustedText text={agent} /> may use it at once, and learns its name alone. What it has suggested is filled
+          in: check where the secret may go.
+        </p>
+        <Problem text={problemBeside(grant, ADD_FIELDS)} />
+        <AddCredential
+          user={user}
+          typed={grant}
+          keys={others(keys, keyId)}
+          action={`${path}/grant`}
+          submit="Grant"
+          keysLegend="Other agents that may use it"
+        />
+      </Card>
+      <Card id="decline" title="Or decline">
+        <PostForm user={user} action={`${path}/decline`}>
+          <DECLINE_FORM.Field
+            state={decline}
+            name="reason"
+            label="Reason"
+            type="lines"
+            hint="Optional. The agent reads it."
+          />
+          <div class="buttons">
+            <Button look="bad">Decline</Button>
+            <LinkButton href="/approvals">Back</LinkButton>
+          </div>
+        </PostForm>
+      </Card>
+    </>
+  );
+}
+
+/** The key that asks gets the credential in any case. */
+function others(keys: readonly KeyView[], asking: string): readonly KeyView[] {
+  return keys.filter(({ id }) => id !== asking);
+}
+
+function suggested({ host, name, kind, paths, methods }: SeenCredentialRequest): FormState {
+  return filled({
+    hosts: host,
+    name: name ?? "",
+    kind: kind ?? "",
+    paths: paths?.join("\n") ?? "",
+    ...Object.fromEntries((methods ?? []).map((method) => [`method_${method}`, "yes"])),
+  });
+}
+
+/** The page of a request for a credential, with the same service as /v1/credential-requests. It works without script. */
+export function credentialRequestPages(deps: CredentialRequestPageDeps) {
+  const { credentialRequests, personOf, formOf } = deps;
+  const path = `${CREDENTIAL_REQUESTS_PATH}/:id`;
+  const hooks = { params: CredentialRequestParams };
+  const grant = answerForm<ById>(
+    formOf,
+    async ({ person, params: { id }, form }) => {
+      await credentialRequests.grant(person.caller, id, addedIn(form));
+      return `${CREDENTIAL_REQUESTS_PATH}/${id}`;
+    },
+    ({ person, params: { id } }, state) => requestPage(deps, person, id, { form: "grant", state }),
+    NOT_ANSWERED,
+  );
+  const decline = answerForm<ById>(
+    formOf,
+    async ({ person, params: { id }, form }) => {
+      const { reason = null } = DECLINE_FORM.check(form);
+      await credentialRequests.decline(person.caller, id, reason);
+      return `${CREDENTIAL_REQUESTS_PATH}/${id}`;
+    },
+    ({ person, params: { id } }, state) => requestPage(deps, person, id, { form: "decline", state }),
+    NOT_ANSWERED,
+  );
+  return createPersonRoutes(personOf)
+    .get(path, async ({ person, params: { id } }) => page("own", await requestPage(deps, person, id, null)), hooks)
+    .post(`${path}/grant`, grant, hooks)
+    .post(`${path}/decline`, decline, hooks);
+}
+
+/** What is wrong with the answer, or somebody else was first. */
+const NOT_ANSWERED: ReadonlySet<ErrorCode> = new Set(["validation_error", "not_approvable"]);

@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { KEYS } from "../http/stub-server.ts";
+import { SESSION_SECRET, signedIn } from "../http/signed-in.ts";
+import { type CredentialRig, openCredentials, SECRET } from "./rig.ts";
+
+let rig: CredentialRig;
+
+let ann: Awaited<ReturnType<typeof signedIn>>;
+
+beforeAll(async () => {
+  rig = await openCredentials();
+  ann = await signedIn(rig.app);
+});
+
+afterAll(() => rig[Symbol.asyncDispose]());
+
+const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+
+const ask = async (more: object, key: string = KEYS.agent) => {
+  const body = { reason: "To refund order 4711.", ...more };
+  return String((await rig.call("POST", "/v1/credential-requests", body, key)).json["id"]);
+};
+
+const pathOf = (id: string) => `/approvals/credentials/${id}`;
+
+async function send(path: string, page: string, fields: Readonly<Record<string, string>>) {
+  const answer = await ann.send(path, { ...(await ann.hiddenOf(page)), ...fields });
+  return { status: answer.status, html: await answer.text(), location: answer.headers.get("location") };
+}
+
+describe("the page of a request for a credential", () => {
+  test("has the suggestions filled in, takes the secret, and shows it to nobody", async () => {
+    const id = await ask({ host: rig.host, name: "stripe-live", paths: ["/v1"], methods: ["POST"] });
+    const inbox = await ann.pageOf("/approvals");
+    expect(inbox).toContain(`href="${pathOf(id)}"`);
+    expect(textOf(inbox)).toContain("1 awaiting approval");
+    expect(inbox).toMatch(/<title>\(1\) Approvals/);
+    expect(textOf(await ann.pageOf("/settings"))).toMatch(/Approvals 1 /);
+    const html = await ann.pageOf(pathOf(id));
+    for (const shown of ["To refund order 4711.", "agent", "stripe-live"]) expect(textOf(html)).toContain(shown);
+    expect(html).toMatch(/name="method_POST" value="yes" checked/);
+    expect(html).toContain(`${rig.host}</textarea>`);
+    // The key that asks gets it in any case.
+    expect(html).not.toContain(`key_${rig.agentId}`);
+    const fields = { name: "stripe-live", kind: "bearer", secret: SECRET, hosts: rig.host, method_POST: "yes" };
+    const wrong = await send(`${pathOf(id)}/grant`, pathOf(id), { ...fields, hosts: "*.com" });
+    expect([wrong.status, wrong.html.includes(SECRET), textOf(wrong.html).includes("Is too wide")]).toEqual([
+      400,
+      false,
+      true,
+    ]);
+    const granted = await send(`${pathOf(id)}/grant`, pathOf(id), fields);
+    expect([granted.status, granted.location]).toEqual([303, pathOf(id)]);
+    expect((await rig.call("GET", "/v1/credentials/stripe-live")).json).toMatchObject({
+      keys: [rig.agentId],
+      hosts: [rig.host],
+      methods: ["POST"],
+    });
+    await rig.ended(await rig.create());
+    expect(rig.target.received.at(-1)?.headers.get("authorization")).toBe(`Bearer ${SECRET}`);
+    const after = await ann.pageOf(pathOf(id));
+    expect(textOf(after)).toContain("Granted");
+    expect(after).toContain('href="/settings/credentials/stripe-live"');
+    expect(after).not.toContain('action="/approvals');
+    expect(textOf(await ann.pageOf("/approvals"))).toContain("0 awaiting approval");
+    const late = await send(`${pathOf(id)}/decline`, "/approvals", {});
+    expect(late.status).toBe(409);
+    expect(textOf(late.html)).toMatch(/This request is granted and can.{1,6}t be answered any more/);
+    expect(textOf(await ann.pageOf("/audit"))).toContain("granted the request for a credential for");
+  });
+
+  test("declines with a reason, and tells of a credential for the same host", async () => {
+    const id = await ask({ host: rig.host });
+    expect(textOf(await ann.pageOf(pathOf(id)))).toContain("There is a credential for this host: stripe-live");
+    const { status } = await send(`${pathOf(id)}/decline`, pathOf(id), { reason: "Use stripe-live." });
+    expect(status).toBe(303);
+    const { json } = await rig.call("GET", `/v1/credential-requests/${id}`, undefined, KEYS.agent);
+    expect(json).toMatchObject({ status: "declined", decision_reason: "Use stripe-live." });
+    expect(textOf(await ann.pageOf(pathOf(id)))).toContain("Use stripe-live.");
+  });
+
+  test("shows the words of an agent as words: no markup, nothing unseen, no secret", async () => {
+    const reason = `<img src=x onerror=alert(1)> \u202egnp.exe \u200b ${SECRET} https://evil.example/`;
+    const id = await ask({ host: "аpple.example", reason, paths: ["/<b>"] });
+    for (const html of [await ann.pageOf(pathOf(id)), await ann.pageOf("/approvals")]) {
+      expect(html).not.toMatch(/<img|<b>\/|\u202e|\u200b|href="https:\/\/evil/);
+      expect(html).not.toContain(SECRET);
+      expect(html).toContain("xn--pple-43d.example");
+    }
+    const text = textOf(await ann.pageOf(pathOf(id)));
+    expect(text).toContain("Letters that can pass for others are in the host");
+    expect(text).toContain("U+202E");
+  });
+
+  test("is found by the filters of the inbox, on its first page", async () => {
+    await ask({ host: "c.example" });
+    const has = async (query: string) => (await ann.pageOf(`/approvals${query}`)).includes("c.example");
+    expect(await Promise.all(["", "?host=c.example", `?by=${rig.agentId}`].map(has))).toEqual([true, true, true]);
+    expect(await Promise.all(["?host=d.example", "?by=key_other", "?age=hour"].map(has))).toEqual([
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  test("can't be answered by approvers, who see it", async () => {
+    const id = await ask({ host: "e.example" });
+    const { json } = await rig.call("POST", "/v1/invitations", { email: "bob@example.com", role: "approver" });
+    const link = new URL(String(json["link"])).pathname;
+    const joined = await fetch(rig.app.url + link, {
+      method: "POST",
+      redirect: "manual",
+      headers: { "content-type": "application/x-www-form-urlencoded", origin: rig.app.origin },
+      body: new URLSearchParams({ password: "a long enough password", session_secret: SESSION_SECRET }),
+    });
+    const cookie = (joined.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
+    const html = await (await fetch(rig.app.url + pathOf(id), { headers: { cookie } })).text();
+    expect(textOf(html)).toContain("Only an owner of the account can answer it.");
+    expect(html).not.toContain("/grant");
+    const form_token = /name="form_token" value="(\w+)"/.exec(html)?.[1] ?? "";
+    const fields = {
+      form_token,
+      session_secret: SESSION_SECRET,
+      name: "x",
+      kind: "bearer",
+      secret: SECRET,
+      hosts: "a.b",
+    };
+    for (const answer of ["grant", "decline"]) {
+      const { status } = await fetch(`${rig.app.url}${pathOf(id)}/${answer}`, {
+        method: "POST",
+        redirect: "manual",
+        headers: { cookie, "content-type": "application/x-www-form-urlencoded", origin: rig.app.origin },
+        body: new URLSearchParams(fields),
+      });
+      expect({ answer, status }).toEqual({ answer, status: 403 });
+    }
+    expect((await rig.call("GET", `/v1/credential-requests/${id}`)).json["status"]).toBe("pending");
+  });
+});
