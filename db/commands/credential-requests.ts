@@ -1,10 +1,26 @@
-import { and, desc, eq, getTableColumns, gt, isNull, lt, lte, or, type Placeholder, type SQL, sql } from "drizzle-orm";
+import {
+  and,
+  desc,
+  eq,
+  getTableColumns,
+  gt,
+  isNull,
+  lt,
+  lte,
+  ne,
+  notExists,
+  or,
+  type Placeholder,
+  type SQL,
+  sql,
+} from "drizzle-orm";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import {
   type AskedCredential,
   type CredentialRequest,
   type CredentialRequestStore,
   type DeclinedRequest,
+  type OwnerMail,
   statusOfRequest,
 } from "../../src/core/credential-request.ts";
 import {
@@ -24,12 +40,13 @@ import { addCredential, type NewCredential } from "./credentials.ts";
 interface AskArgs {
   readonly row: CredentialRequest;
   readonly declinedSince: Date;
+  readonly mails: readonly OwnerMail[];
   readonly audit: AuditEntry;
 }
 
 /** See `CredentialRequestStore.ask`. */
 export const ask = command(
-  async (tx, { row, declinedSince, audit }: AskArgs): Promise<AskedCredential> => {
+  async (tx, { row, declinedSince, mails, audit }: AskArgs): Promise<AskedCredential> => {
     const { credentialRequests: requests } = tx.tables;
     const { accountId, keyId, createdAt: now } = row;
     const dayAgo = new Date(now.getTime() - DAY_MS);
@@ -54,6 +71,11 @@ export const ask = command(
       return { kind: "daily", retryAt: new Date(Math.min(...today) + DAY_MS) };
     if ((await openOf(tx, accountId, now)) >= CREDENTIAL_REQUESTS_PENDING_MAX) return { kind: "full", of: "account" };
     await tx.db.insert(requests).values(row);
+    for (const [at, mail] of mails.entries()) {
+      const event = { run: 1, revision: 1, kind: "mail", event: `credential_requested:${at}` } as const;
+      const due = { status: "pending", attempts: 0, dueAt: now, scheduledAt: now, createdAt: now } as const;
+      await tx.db.insert(tx.tables.outbox).values({ ...mail, actionId: row.id, accountId, ...event, ...due });
+    }
     await addToAudit(tx, audit);
     return { kind: "written" };
   },
@@ -141,10 +163,14 @@ async function isPending(tx: Tx, { accountId, id, at }: Pick<DeclinedRequest, "a
   return row !== undefined && statusOfRequest(row, at) === "pending";
 }
 
-/** See `CredentialRequestStore.prune`. */
+/** See `CredentialRequestStore.prune`. Their mails go too; an attempt that is under way ends first. */
 export const prune = command(async (tx, { until }: Readonly<{ until: Date }>) => {
-  const { credentialRequests: requests } = tx.tables;
-  return (await deleteSome(tx, requests.id, lte(requests.expiresAt, until))) > 0;
+  const { credentialRequests: requests, outbox } = tx.tables;
+  const pruned = await deleteSome(tx, requests.id, lte(requests.expiresAt, until));
+  const kept = tx.db.select({ id: requests.id }).from(requests).where(eq(requests.id, outbox.actionId));
+  const isRequest = sql`${outbox.actionId} >= 'crq_' and ${outbox.actionId} < 'crq\`'`;
+  const isOver = and(isRequest, ne(outbox.status, "active"), notExists(kept));
+  return pruned + (await deleteSome(tx, outbox.id, isOver)) > 0;
 });
 
 function listedColumns({ apiKeys, credentialRequests }: Tables) {
@@ -201,7 +227,7 @@ export function createCredentialRequestStore({
   writer,
 }: Pick<StoreContext, "sql" | "writer">): CredentialRequestStore {
   return {
-    ask: (row, declinedSince, audit) => writer.run(ask, { row, declinedSince, audit }),
+    ask: (row, declinedSince, mails, audit) => writer.run(ask, { row, declinedSince, mails, audit }),
     find: (accountId, id) => FIND.get(reader, { accountId, id }),
     list: (accountId, { keyId, before, limit }) =>
       LIST[keyId === null ? "account" : "key"].all(reader, {

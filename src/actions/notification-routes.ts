@@ -31,7 +31,7 @@ const NotificationJson = Type.Object(
   {
     id: plainText("Identifies it: the webhook-id of a callback.", "01kjwa5v00e7v8c9x2m4n6p8qr"),
     action_id: plainText(
-      "The action that it is about; for the email of an invitation or an alert about a credential the id of that.",
+      "The action that it is about; for the email of an invitation, or what is told of a credential or a request for one, the id of that.",
       "act_01kjwa5v00e7v8c9x2m4n6p8qr",
     ),
     run: Type.Integer({ minimum: 1, description: "The run of the action that caused it.", examples: [1] }),

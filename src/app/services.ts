@@ -244,6 +244,8 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     credentialRequests: createCredentialRequestService({
       requests: store.credentialRequests,
       credentialService,
+      team,
+      onMail,
       clock,
       ids,
     }),

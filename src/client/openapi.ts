@@ -1558,7 +1558,7 @@ export type NewOAuthClient = {
 export type Notification = {
   /** Identifies it: the webhook-id of a callback. */
   id: string;
-  /** The action that it is about; for the email of an invitation or an alert about a credential the id of that. */
+  /** The action that it is about; for the email of an invitation, or what is told of a credential or a request for one, the id of that. */
   action_id: string;
   /** The run of the action that caused it. */
   run: number;

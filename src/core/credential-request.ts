@@ -66,6 +66,13 @@ export type AskedCredential =
   | { readonly kind: "full"; readonly of: "key" | "account" }
   | { readonly kind: "daily"; readonly retryAt: Date };
 
+/** A mail that tells an owner of a new request. */
+export interface OwnerMail {
+  readonly id: string;
+  readonly host: string;
+  readonly target: string;
+}
+
 export interface CredentialRequestPage {
   /** Null: of every key. */
   readonly keyId: string | null;
@@ -75,8 +82,13 @@ export interface CredentialRequestPage {
 }
 
 export interface CredentialRequestStore {
-  /** Counts those of its key and account in the same commit. `declinedSince`: a decline since then still answers the same request. */
-  ask(request: CredentialRequest, declinedSince: Date, audit: AuditEntry): Promise<AskedCredential>;
+  /** Counts those of its key and account in the same commit, with the mails to those who may answer. `declinedSince`: a decline since then still answers the same request. */
+  ask(
+    request: CredentialRequest,
+    declinedSince: Date,
+    mails: readonly OwnerMail[],
+    audit: AuditEntry,
+  ): Promise<AskedCredential>;
   find(accountId: string, id: string): Promise<ListedCredentialRequest | null>;
   /** Newest first. */
   list(accountId: string, page: CredentialRequestPage): Promise<readonly ListedCredentialRequest[]>;

@@ -146,18 +146,19 @@ export type CallbackEvent = `action.${"awaiting_approval" | "completed" | "faile
 
 /**
  * `approval` asks for a decision. `decided` tells the recipient of that mail that somebody else has decided. `invited` is about
- * an invitation instead of an action. Events of channels and of credentials are in files of their own.
+ * an invitation instead of an action, `credential_requested` about what an agent asks for: with the place of its recipient. Events of
+ * channels and of credentials are in files of their own.
  */
-type MailEvent = "approval" | "decided" | "invited";
+type MailEvent = "approval" | "decided" | "invited" | `credential_requested:${number}`;
 
 /** The name of an event, without what names its recipient. */
 export function eventName(event: string): string {
   return event.split(":", 1)[0] ?? event;
 }
 
-/** False: it is about an invitation or a credential, whose id stands in place of the action's. */
+/** False: it is about an invitation, a credential or a request for one, whose id stands in place of the action's. */
 export function isAboutAction(event: string): boolean {
-  return event !== "invited" && alertOf(event) === null;
+  return event !== "invited" && eventName(event) !== "credential_requested" && alertOf(event) === null;
 }
 
 /** A notification to send because of a change. It is written to the outbox in the change's own commit. */

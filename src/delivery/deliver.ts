@@ -1,4 +1,4 @@
-import type { Delivery, Notification } from "../core/notification.ts";
+import { type Delivery, eventName, type Notification } from "../core/notification.ts";
 import { attemptMs, describeOutcome, type Fault, isPolicyRefusal, isSuccess, type Outcome } from "../core/outcome.ts";
 import { retryAfterMs } from "../core/retry-settings.ts";
 import type { Clock } from "../core/clock.ts";
@@ -12,6 +12,7 @@ import { alertOf, type CredentialAlert } from "../core/credential-alert.ts";
 import { askedNow } from "./asked.ts";
 import type { SignedHeaders } from "./attempt.ts";
 import type { Action, Creator } from "../core/action.ts";
+import { type CredentialRequestStore, statusOfRequest } from "../core/credential-request.ts";
 import { isHeldIn } from "../core/changes.ts";
 import type { DecisionHistory } from "../approvals/facts.ts";
 import {
@@ -24,8 +25,16 @@ import {
 } from "../core/limits.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
 import type { Mailer } from "../mail/mailer.ts";
-import type { ApprovalMail, CredentialMail, DecidedMail, InvitedMail, OutgoingMail } from "../mail/messages.ts";
+import type {
+  ApprovalMail,
+  CredentialMail,
+  CredentialRequestMail,
+  DecidedMail,
+  InvitedMail,
+  OutgoingMail,
+} from "../mail/messages.ts";
 import { isByManager } from "../core/makers.ts";
+import { mayDo } from "../core/roles.ts";
 import type { PeopleStore } from "../core/account-store.ts";
 import { type TeamStore, invitationLink } from "../core/team-store.ts";
 
@@ -122,6 +131,7 @@ interface MailDeps {
   readonly recipients: Pick<Recipients, "mayMail">;
   readonly team: Pick<TeamStore, "invitation" | "managers" | "members">;
   readonly credentials: Pick<CredentialStore, "find">;
+  readonly credentialRequests: Pick<CredentialRequestStore, "find">;
   readonly people: Pick<PeopleStore, "labelOf">;
   readonly secrets: Pick<Secrets, "invitationToken">;
 }
@@ -142,6 +152,10 @@ export function createMail(deps: MailDeps): Deliver {
     }
     if (notification.message.event === "invited") {
       const mail = await invitedOf(deps, notification);
+      return mail === null ? NOT_NEEDED : sendMail({ ...deps, mailer }, notification, mail, stop);
+    }
+    if (eventName(notification.message.event) === "credential_requested") {
+      const mail = await requestedOf(deps, notification);
       return mail === null ? NOT_NEEDED : sendMail({ ...deps, mailer }, notification, mail, stop);
     }
     const action = await actions.find(notification.accountId, notification.actionId);
@@ -226,6 +240,18 @@ export async function endingNow(
   if (credential === null || !credential.enabled) return null;
   if (credential.expiresAt?.getTime() !== expiresAt.getTime()) return null;
   return expiresAt <= now === (stage === "expired") ? credential : null;
+}
+
+/** Null: it is over, or the recipient is no owner any more. */
+async function requestedOf(
+  { credentialRequests, team, baseUrl, clock }: MailDeps,
+  { accountId, actionId: id, message }: Notification,
+): Promise<CredentialRequestMail | null> {
+  const request = await credentialRequests.find(accountId, id);
+  if (request === null || statusOfRequest(request, clock.now()) !== "pending") return null;
+  const members = await team.members(accountId, PEOPLE_PER_ACCOUNT_MAX);
+  const isOwner = members.some(({ email, role }) => email === message.target && mayDo(role, "manage"));
+  return isOwner ? { event: "credential_requested", to: message.target, request, baseUrl } : null;
 }
 
 async function approvalOf(

@@ -188,6 +188,7 @@ export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
       team: store.team,
       credentials: store.credentials,
       people: store.people,
+      credentialRequests: store.credentialRequests,
       secrets,
     }),
     limits: { total: config.mailConcurrency, perHost: MAILS_AT_ONCE_MAX, largeBytes: 0 },

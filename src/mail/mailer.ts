@@ -12,6 +12,7 @@ import {
   approvalMessage,
   channelMessage,
   credentialMessage,
+  credentialRequestMessage,
   decisionMessage,
   type EmailContent,
   invitationMessage,
@@ -80,6 +81,9 @@ async function aboutOf(mail: OutgoingMail, approvalLinks: Config["approvalLinks"
   if (mail.event === "credential") {
     const { credential, stage, expiresAt } = mail;
     return { id: `${credential.id}.${stage}.${expiresAt.getTime()}`, run: 1, content: credentialMessage(mail) };
+  }
+  if (mail.event === "credential_requested") {
+    return { id: mail.request.id, run: 1, content: credentialRequestMessage(mail) };
   }
   if (mail.event === "tested") return { id: mail.id, run: 1, content: testMessage(mail) };
   if (mail.event === "password_link") return { id: mail.id, run: 1, content: passwordMessage(mail) };
@@ -172,7 +176,7 @@ function fieldsOf(from: string, message: Message): MailgunMessageData {
     "o:tracking-opens": "no",
     "o:require-tls": "yes",
     "o:tag": tag,
-    ...(tag === "invited" || tag === "tested" || tag === "credential" ? {} : { "v:action_id": subjectId }),
+    ...(NOT_OF_ACTIONS.has(tag) ? {} : { "v:action_id": subjectId }),
     "h:Message-ID": messageId,
     ...(inReplyTo === null ? {} : { "h:In-Reply-To": inReplyTo, "h:References": inReplyTo }),
     // Prevents automatic replies.
@@ -180,6 +184,8 @@ function fieldsOf(from: string, message: Message): MailgunMessageData {
     "h:X-Auto-Response-Suppress": "All",
   };
 }
+
+const NOT_OF_ACTIONS: ReadonlySet<string> = new Set(["invited", "tested", "credential", "credential_requested"]);
 
 /**
  * What the provider's response means for a mail. Only errors of the mail itself are final. A wrong key, domain or region can

@@ -6,10 +6,8 @@ import {
   approvalMailHtml,
   type Asked,
   channelMailHtml,
-  credentialMailHtml,
   decisionMailHtml,
-  invitationMailHtml,
-  passwordMailHtml,
+  linkMailHtml,
   type MailPart,
   type MailRequest,
   mailRequest,
@@ -33,6 +31,7 @@ import type { CredentialAlert } from "../core/credential-alert.ts";
 import type { MaskedAction } from "../receipts/seen-action.ts";
 import type { Actor } from "../core/roles.ts";
 import type { AccountLabel } from "../core/account-store.ts";
+import type { CredentialRequest } from "../core/credential-request.ts";
 import type { Invitation } from "../core/team-store.ts";
 import { endOfHost, subjectOf } from "../approvals/subject.ts";
 
@@ -188,8 +187,9 @@ export function invitationMessage({ invitation, link, account }: InvitedMail): E
   const sentence =
     "You are invited to join an account on Outgate, which holds the HTTP calls of agents until a person approves them.";
   const terms = `The link works once, until ${utcMinute(expiresAt)}, and only for this address. ${NOT_EXPECTED}`;
+  const title = "Join an account on Outgate";
   const text = [sentence, rowsText(facts), `Join:\n${link}`, terms].join("\n\n");
-  return { subject, text, html: invitationMailHtml({ subject, sentence, facts, link, terms }) };
+  return { subject, text, html: linkMailHtml({ subject, title, sentence, facts, link, label: "Join", terms }) };
 }
 
 /** The mail with a link that sets the first password of somebody who logs in by the identity provider. */
@@ -197,8 +197,29 @@ export function passwordMessage({ link, expiresAt }: Pick<PasswordMail, "link" |
   const subject = `Set a password for Outgate at ${endOfHost(new URL(link).host)}`;
   const sentence = "You asked for a link to set a password for your login.";
   const terms = `The link works once, until ${utcMinute(expiresAt)}. Using it logs you out everywhere else. ${NOT_ASKED}`;
-  const text = [sentence, `Set a password:\n${link}`, terms].join("\n\n");
-  return { subject, text, html: passwordMailHtml({ subject, sentence, link, terms }) };
+  const title = "Set a password";
+  const text = [sentence, `${title}:\n${link}`, terms].join("\n\n");
+  return { subject, text, html: linkMailHtml({ subject, title, sentence, facts: [], link, label: title, terms }) };
+}
+
+/** The mail that tells an owner of what an agent asks for. Its link shows the request and decides nothing: the answer is a secret. */
+export function credentialRequestMessage({ request, baseUrl }: CredentialRequestMail): EmailContent {
+  const { id, host, reason, name, createdBy, expiresAt } = request;
+  const subject = `Credential for ${endOfHost(host)}`;
+  const says = (text: string) => `“${withoutLinks(visibleText(maskText(text, "mail").replaceAll(/\s+/g, " ")))}”`;
+  const facts = [
+    ["Host", visibleText(host)],
+    ["Asked by", visibleText(actorText(maskedActor(createdBy, "mail")))],
+    ["Why", says(reason)],
+    ...(name === null ? [] : [["Suggested name", says(name)] as const]),
+    ["Expires", utcMinute(expiresAt)],
+  ] as const;
+  const sentence = "An agent asks for a credential: a secret that its calls are sent with, and that it never sees.";
+  const link = `${baseUrl}/approvals/credentials/${id}`;
+  const terms = "Only owners can answer, after they log in. Never send a secret by email.";
+  const text = [sentence, rowsText(facts), `Open in Outgate, after you log in:\n${link}`, terms].join("\n\n");
+  const html = linkMailHtml({ subject, title: subject, sentence, facts, link, label: "Open in Outgate", terms });
+  return { subject, text, html };
 }
 
 /** The mail that says that a credential ends or has ended. Its name and hosts could be made links: they are broken. */
@@ -218,8 +239,10 @@ export function credentialMessage({ credential, stage, expiresAt, account, baseU
     ["Service", host],
   ] as const;
   const terms = "Change its time there, or delete it. You get this email because you own the account.";
-  const text = [sentence, rowsText(facts), `Open the credential:\n${link}`, terms].join("\n\n");
-  return { subject, text, html: credentialMailHtml({ subject, title: subject, sentence, facts, link, terms }) };
+  const label = "Open the credential";
+  const text = [sentence, rowsText(facts), `${label}:\n${link}`, terms].join("\n\n");
+  const html = linkMailHtml({ subject, title: subject, sentence, facts, link, label, terms });
+  return { subject, text, html };
 }
 
 function accountFacts({ name, email }: AccountLabel): readonly (readonly [name: string, value: string])[] {
@@ -302,6 +325,14 @@ export interface CredentialMail extends CredentialAlert {
   readonly baseUrl: string;
 }
 
+/** Tells an owner of what an agent asks for. */
+export interface CredentialRequestMail {
+  readonly event: "credential_requested";
+  readonly to: string;
+  readonly request: CredentialRequest;
+  readonly baseUrl: string;
+}
+
 /** Asks for a decision, which needs a sign-in: of a channel. */
 export interface ChannelMail<Shown = Action> extends Omit<AboutAction<Shown>, "receiptUrl"> {
   readonly event: AskKind;
@@ -336,4 +367,11 @@ interface PasswordMail {
 /** Mails that are about no action and no invitation. */
 export type OwnMailMessage = TestMail | PasswordMail;
 
-export type OutgoingMail = ApprovalMail | DecidedMail | InvitedMail | CredentialMail | ChannelMail | OwnMailMessage;
+export type OutgoingMail =
+  | ApprovalMail
+  | DecidedMail
+  | InvitedMail
+  | CredentialMail
+  | CredentialRequestMail
+  | ChannelMail
+  | OwnMailMessage;

@@ -180,29 +180,14 @@ export function decisionMailHtml({ subject, sentence, terms, request, facts, rec
 }
 
 /** `terms`: until when the link works, and for whom. */
-interface InvitationMailProps extends Omit<DecisionMailProps, "request" | "receiptUrl"> {
+interface LinkMailProps extends Omit<DecisionMailProps, "request" | "receiptUrl"> {
+  readonly title: string;
   readonly link: string;
+  readonly label: string;
 }
 
-/** The HTML part of an invitation. */
-export function invitationMailHtml({ subject, sentence, facts, link, terms }: InvitationMailProps): string {
-  return render(
-    <MailFrame subject={subject}>
-      <h1 style={TITLE}>Join an account on Outgate</h1>
-      <p style={TEXT}>{sentence}</p>
-      <Facts rows={facts.map(([name, value]) => [name, <UntrustedText text={value} />])} />
-      <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:24px 0 16px">
-        <tr>
-          <Button href={link} label="Join" look="filled" />
-        </tr>
-      </table>
-      <p style={SMALL}>{terms}</p>
-    </MailFrame>,
-  );
-}
-
-/** The HTML part of a mail about the end of a credential. */
-export function credentialMailHtml({ subject, title, sentence, facts, link, terms }: CredentialMailProps): string {
+/** The HTML part of a mail that leads to a page: of an invitation, a password, a credential or a request for one. */
+export function linkMailHtml({ subject, title, sentence, facts, link, label, terms }: LinkMailProps): string {
   return render(
     <MailFrame subject={subject}>
       <h1 style={TITLE}>
@@ -211,32 +196,12 @@ export function credentialMailHtml({ subject, title, sentence, facts, link, term
       <p style={TEXT}>
         <UntrustedText text={sentence} />
       </p>
-      <Facts rows={facts.map(([name, value]) => [name, <UntrustedText text={value} />])} />
+      {facts.length === 0 ? null : (
+        <Facts rows={facts.map(([name, value]) => [name, <UntrustedText text={value} />])} />
+      )}
       <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:24px 0 16px">
         <tr>
-          <Button href={link} label="Open the credential" look="filled" />
-        </tr>
-      </table>
-      <p style={SMALL}>{terms}</p>
-    </MailFrame>,
-  );
-}
-
-interface CredentialMailProps extends InvitationMailProps {
-  readonly title: string;
-}
-
-type PasswordMailProps = Pick<InvitationMailProps, "subject" | "sentence" | "link" | "terms">;
-
-/** The HTML part of a mail with a link that sets a password. */
-export function passwordMailHtml({ subject, sentence, link, terms }: PasswordMailProps): string {
-  return render(
-    <MailFrame subject={subject}>
-      <h1 style={TITLE}>Set a password</h1>
-      <p style={TEXT}>{sentence}</p>
-      <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:24px 0 16px">
-        <tr>
-          <Button href={link} label="Set a password" look="filled" />
+          <Button href={link} label={label} look="filled" />
         </tr>
       </table>
       <p style={SMALL}>{terms}</p>

@@ -357,6 +357,8 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
       "credential_requests_by_key",
       "credential_requests_open",
       "credentials_by_name",
+      "outbox",
+      "outbox_once",
     ],
   ],
   ["held", (store) => store.upkeep.held(NOON, "", 9), ["actions_held", "timeline_once"]],
@@ -553,7 +555,7 @@ async function tellEnd({ credentials }: Store): Promise<void> {
 
 async function asksForCredentials({ credentialRequests }: Store): Promise<void> {
   const [one, other] = [aCredentialRequest(), aCredentialRequest({ host: "b.example" })];
-  for (const each of [one, other]) await credentialRequests.ask(each, NOON, anAuditEntry());
+  for (const each of [one, other]) await credentialRequests.ask(each, NOON, [], anAuditEntry());
   await credentialRequests.find(ACCOUNT, one.id);
   await credentialRequests.list(ACCOUNT, { keyId: null, before: null, limit: 9 });
   await credentialRequests.list(ACCOUNT, { keyId: KEY, before: null, limit: 9 });

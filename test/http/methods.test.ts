@@ -38,7 +38,7 @@ beforeAll(async () => {
   const credential = aCredential({ accountId: engine.owner.accountId });
   await engine.store.credentials.add(credential, anAuditEntry({ kind: "credential_added" }));
   const asked = aCredentialRequest({ accountId: engine.owner.accountId });
-  await engine.store.credentialRequests.ask(asked, engine.clock.now(), anAuditEntry());
+  await engine.store.credentialRequests.ask(asked, engine.clock.now(), [], anAuditEntry());
   ids = { action: (await engine.create({ approve: true })).id, key: key.id, bulk: job.id, request: asked.id };
 });
 

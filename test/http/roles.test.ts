@@ -206,7 +206,7 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
       createdAt: now,
       expiresAt: new Date(now.getTime() + 60_000),
     });
-    await engine.store.credentialRequests.ask(request, now, anAuditEntry());
+    await engine.store.credentialRequests.ask(request, now, [], anAuditEntry());
     return { method, path: path.replace("{id}", request.id), body: body[id], thing: null };
   }
   if (!path.includes("{id}")) return { method, path: path + query, body: body[id], thing: null };

@@ -30,7 +30,7 @@ const entry = (kind: Kind, subject: string) => anAuditEntry({ kind, subject });
 const NEVER = later(-1);
 
 const ask = ({ credentialRequests }: Store, one: CredentialRequest, declinedSince = NEVER) =>
-  credentialRequests.ask(one, declinedSince, entry("credential_requested", one.id));
+  credentialRequests.ask(one, declinedSince, [], entry("credential_requested", one.id));
 
 const decline = ({ credentialRequests }: Store, { accountId, id }: CredentialRequest, at = later(1)) =>
   credentialRequests.decline(
@@ -223,6 +223,32 @@ export function testCredentialRequests(open: OpenTestStore): void {
       expect(await ask(db.store, aCredentialRequest({ keyId: "key_more" }))).toEqual({ kind: "full", of: "account" });
       const theirs = aCredentialRequest({ keyId: "key_more", accountId: OTHER_ACCOUNT });
       expect(await ask(db.store, theirs)).toEqual({ kind: "written" });
+    });
+
+    test("are mailed by rows of the outbox, which go with them", async () => {
+      await using db = await open();
+      const { credentialRequests: stored, outbox } = db.store;
+      const one = aCredentialRequest();
+      const mails = ["Ann@example.com", "bob@example.com"].map((target, at) => ({
+        id: `row_${at}`,
+        host: target.toLowerCase(),
+        target,
+      }));
+      const asked = () => stored.ask(one, NEVER, mails, entry("credential_requested", one.id));
+      expect([await asked(), await asked()]).toEqual([{ kind: "written" }, { kind: "matched", id: one.id }]);
+      const rows = await outbox.list(ACCOUNT, null, 10);
+      const shown = rows.map(({ actionId, message: { kind, event, target }, host, status }) =>
+        [actionId, kind, event, target, host, status].join(" "),
+      );
+      expect(shown.toSorted()).toEqual([
+        `${one.id} mail credential_requested:0 Ann@example.com ann@example.com pending`,
+        `${one.id} mail credential_requested:1 bob@example.com bob@example.com pending`,
+      ]);
+      expect(await outbox.mails.lanes(null, 10)).toHaveLength(2);
+      await stored.prune(NOON);
+      expect(await outbox.list(ACCOUNT, null, 10)).toHaveLength(2);
+      expect([await stored.prune(one.expiresAt), await stored.prune(one.expiresAt)]).toEqual([true, false]);
+      expect(await outbox.list(ACCOUNT, null, 10)).toEqual([]);
     });
 
     test("are deleted by the time at which they end", async () => {
