@@ -3,6 +3,7 @@ import { CredentialName } from "./action-schemas.ts";
 import { plainText, dateTime, compile } from "./schema-helpers.ts";
 import { retryMembers, retrySettingsFrom, retrySettingsJson } from "./retry-settings.ts";
 import { CALLS_PER_SECOND_MIN, CALLS_PER_SECOND_MAX, HOST_SETTINGS_MAX } from "../core/limits.ts";
+import { STATUS_CLASSES } from "../core/retry-settings.ts";
 import Type, { type Static } from "typebox";
 
 export const limitMembers = {
@@ -113,9 +114,21 @@ export function serializeHostSettings({ host, rules, updatedAt, updatedBy }: Hos
   return { host, ...hostRulesJson(rules), updated_at: updatedAt.toISOString(), updated_by: updatedBy };
 }
 
-/** A row holds what is set for a host or for all of them. */
+/**
+ * A row holds what is set for a host or for all of them. Without the bounds of requests, which may have been others when it was
+ * written, and with members that only a newer version knows: a limit must not end because of its neighbour.
+ */
 const STORED = compile(
-  Type.Object({ ...PutDefaults.properties, ...PutHostSettings.properties }, { additionalProperties: false }),
+  Type.Object({
+    timeout_ms: Type.Optional(Type.Integer({ minimum: 1 })),
+    backoff: Type.Optional(
+      Type.Object({ base_ms: Type.Integer({ minimum: 1 }), cap_ms: Type.Integer({ minimum: 1 }) }),
+    ),
+    give_up_on: Type.Optional(Type.Array(Type.Union([Type.Integer(), Type.Enum([...STATUS_CLASSES])]))),
+    max_per_second: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
+    max_concurrent: Type.Optional(Type.Integer({ minimum: 1 })),
+    default_credential: Type.Optional(Type.String()),
+  }),
 );
 
 /** The text of a row. */

@@ -114,8 +114,13 @@ describe("settings", () => {
     const rules = hostRulesFrom(body);
     expect(parseHostRules(hostRulesText(rules))).toEqual(rules);
     expect(hostRulesText(NO_HOST_RULES)).toBe("{}");
-    for (const text of ["", "[]", "{", '{"timeout_ms":"1"}', '{"other":1}']) {
-      expect(parseHostRules(text)).toEqual(NO_HOST_RULES);
+    for (const text of ["", "[]", "{", '{"timeout_ms":"1"}']) expect(parseHostRules(text)).toEqual(NO_HOST_RULES);
+  });
+
+  test("keep a limit beside what another version stores, and beside what is beyond the bounds of requests today", () => {
+    for (const more of ['"other":1', '"timeout_ms":999999999', '"backoff":{"base_ms":1,"cap_ms":9999999999}']) {
+      const rules = parseHostRules(`{"max_per_second":1,"default_credential":"stripe-live",${more}}`);
+      expect(rules).toMatchObject({ maxPerSecond: 1, defaultCredential: "stripe-live" });
     }
   });
 
