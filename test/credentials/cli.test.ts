@@ -75,3 +75,21 @@ test("takes no secret from the command line, and says what is missing", async ()
   const wrong = await say([...add, "--secret-file", join(folder, "none")]);
   expect(wrong.out).toContain("can't be read");
 });
+
+test("shows what agents ask for, grants and declines it", async () => {
+  const ask = async (host: string) => {
+    const body = { host, reason: "To refund\u001b[31m 4711.", name: "refunds" };
+    return String((await rig.call("POST", "/v1/credential-requests", body, KEYS.agent)).json["id"]);
+  };
+  const [one, two] = [await ask(rig.host), await ask("b.example")];
+  const { out } = await say(["credentials", "requests"]);
+  expect(out).toContain(`${one}  ${rig.host} for key:agent: “To refund`);
+  expect(out).not.toContain("\u001b[31m");
+  const add = ["credentials", "add", "refunds", "--kind", "bearer", "--host", rig.host, "--request", one];
+  const granted = await say(add, { input: SECRET });
+  expect([granted.code, granted.out]).toEqual([0, `${one} is granted: key:agent may use refunds.\n`]);
+  expect((await rig.call("GET", "/v1/credentials/refunds")).json["keys"]).toEqual([rig.agentId]);
+  expect((await say(["credentials", "decline", two, "--reason", "No."])).out).toBe(`${two} is declined.\n`);
+  expect((await say(["credentials", "decline", two])).out).toContain("can't be answered any more");
+  expect((await say(["credentials", "requests"])).out).toContain("No agent waits for a credential.");
+});

@@ -1,4 +1,4 @@
-import type { Credential, CreateCredential } from "../../client/openapi.ts";
+import type { Credential, CreateCredential, CredentialRequest } from "../../client/openapi.ts";
 import { type CliCommand, EXIT, given, type Io, oneOf, readValue, several, UsageError } from "../command.ts";
 import { visible } from "../../observability/terminal.ts";
 import { addServiceCommand, JSON_OPTION, type Session, withSession } from "../session.ts";
@@ -14,7 +14,7 @@ export function addCredentialCommands(program: CliCommand): void {
     "credentials",
     "show or set the credentials that calls are sent with (changes: owner key)",
   ).usage(
-    "[list] | credentials add <name> --kind <kind> --host <host> [options] | credentials replace <name> | credentials disable <name> | credentials enable <name> | credentials test <name> <url> | credentials remove <name>",
+    "[list] | credentials add <name> --kind <kind> --host <host> [options] | credentials replace <name> | credentials disable <name> | credentials enable <name> | credentials test <name> <url> | credentials remove <name> | credentials requests | credentials decline <id>",
   );
   addServiceCommand(credentials, "list", "show those that your key may know", { isDefault: true })
     .option(...JSON_OPTION)
@@ -33,6 +33,7 @@ export function addCredentialCommands(program: CliCommand): void {
     .option("--key-id <id>", "an agent's key that may use it; several: repeat it", several)
     .option("--expires-at <time>", "until when it is sent, such as 2027-03-04T12:00:00Z")
     .option("--secret-file <file>", SECRET_FILE)
+    .option("--request <id>", "what an agent asked for, which this grants: its key may use the credential")
     .option(...JSON_OPTION)
     .runs(withSession(addCredential));
   addServiceCommand(credentials, "replace <name>", "replace the secret; the old one is gone at once")
@@ -60,12 +61,41 @@ export function addCredentialCommands(program: CliCommand): void {
   addServiceCommand(credentials, "test <name> <url>", "send a GET with it at once, and show the answer without secrets")
     .option(...JSON_OPTION)
     .runs(withSession(testCredential));
+  addServiceCommand(credentials, "requests", "show what agents ask for; add --request grants one")
+    .option(...JSON_OPTION)
+    .runs(withSession(listRequests));
+  addServiceCommand(credentials, "decline <id>", "decline what an agent asks for")
+    .option("--reason <text>", "why; the agent reads it")
+    .option(...JSON_OPTION)
+    .runs(withSession(declineRequest));
   addServiceCommand(credentials, "remove <name>", "delete a credential; what waits with it fails").runs(
     withSession(async ({ client, io }, _options, name) => {
       await client.removeCredential(name);
       io.err(`${visible(name)} is deleted.\n`);
     }),
   );
+}
+
+/** Those that wait for an answer, oldest first. */
+async function listRequests({ client, print, say }: Session): Promise<void> {
+  const { data } = await client.listCredentialRequests({ status: "pending" });
+  print({ data }, () => data.map(requestText).join("\n"));
+  if (data.length === 0) say("No agent waits for a credential.");
+}
+
+function requestText({ id, host, reason, created_by: by, name, paths, methods }: CredentialRequest): string {
+  const suggested = [name, paths?.join(", "), methods?.join(", ")].filter((text) => text !== undefined);
+  const suggests = suggested.length === 0 ? "" : ` It suggests ${suggested.join("; ")}.`;
+  return `${id}  ${visible(`${host} for ${by}: “${reason}”${suggests}`)}`;
+}
+
+async function declineRequest(
+  { client, print }: Session,
+  { reason }: { readonly reason?: string },
+  id: string,
+): Promise<void> {
+  const declined = await client.declineCredentialRequest(id, given({ reason }));
+  print(declined, () => `${visible(id)} is declined.`);
 }
 
 async function listCredentials({ client, print, say }: Session): Promise<void> {
@@ -87,6 +117,7 @@ interface AddOptions extends SecretOptions, Pick<CreateCredential, "header" | "s
   readonly value?: string;
   readonly timeHeader?: string;
   readonly keyId?: string[];
+  readonly request?: string;
   readonly expiresAt?: string;
 }
 
@@ -94,7 +125,7 @@ async function addCredential({ client, print, io }: Session, options: AddOptions
   const { kind, host: hosts, path: paths, method, header, scheme, username, signs, value, timeHeader } = options;
   if (kind === undefined || hosts === undefined) throw new UsageError("credentials add takes --kind and --host.");
   const hmac = given({ signs, value, time_header: timeHeader });
-  const credential = await client.createCredential({
+  const credential: CreateCredential = {
     name,
     kind,
     hosts,
@@ -110,8 +141,14 @@ async function addCredential({ client, print, io }: Session, options: AddOptions
       keys: options.keyId,
       expires_at: options.expiresAt,
     }),
-  });
-  print(credential, () => credentialText(credential));
+  };
+  if (options.request !== undefined) {
+    const granted = await client.grantCredentialRequest(options.request, credential);
+    print(granted, () => visible(`${granted.id} is granted: ${granted.created_by} may use ${name}.`));
+    return;
+  }
+  const added = await client.createCredential(credential);
+  print(added, () => credentialText(added));
 }
 
 /** Never from the command line: others can read it there. A line end behind it is no part of it. */
