@@ -1,7 +1,7 @@
 import { utcFormat } from "../core/clock.ts";
 import Type, { type Static } from "typebox";
 import { runAtOf } from "../core/action.ts";
-import type { ActionPolicy } from "../core/action-policy.ts";
+import { type ActionPolicy, POLICY_SOURCE_WORDS } from "../core/action-policy.ts";
 import { type Extras, unknownExtras, REQUESTER_LABELS, REQUESTER_TEXTS, requesterTexts } from "../core/extras.ts";
 import { type Actor, describeActor, type Viewer } from "../core/roles.ts";
 import { describeCredential, type RequestedCredential } from "../core/credential.ts";
@@ -171,9 +171,8 @@ export function credentialText(credential: RequestedCredential): string {
 
 /** Why it was held: 'The rule "Payments": a person checks them.' */
 function policyText({ by, name, reason }: ActionPolicy): string {
-  if (by === "key") return "The hold of its key";
-  if (by === "caller") return "The requester";
-  return `The ${by} "${name ?? ""}"${reason === null ? "" : `: ${reason}`}`;
+  const source = name === null ? POLICY_SOURCE_WORDS[by] : `${POLICY_SOURCE_WORDS[by]} "${name}"`;
+  return reason === null ? source : `${source}: ${reason}`;
 }
 
 const STOPS = "Ends as failed: it is never sent again by itself";

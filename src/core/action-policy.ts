@@ -7,6 +7,14 @@ export const POLICY_SOURCES = ["key", "caller", "rule", "grant"] as const;
 
 export type PolicySource = (typeof POLICY_SOURCES)[number];
 
+/** What people call each; the name of the rule or grant follows. */
+export const POLICY_SOURCE_WORDS: Readonly<Record<PolicySource, string>> = {
+  key: "The hold of its key",
+  caller: "The requester",
+  rule: "The rule",
+  grant: "The grant",
+};
+
 const StoredPolicy = Type.Object({
   effect: Type.Enum(["allow", "hold"]),
   by: Type.Enum([...POLICY_SOURCES]),

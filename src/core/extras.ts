@@ -70,7 +70,27 @@ const ExtrasSchema = Type.Object(
   { additionalProperties: true },
 );
 
-const KNOWN: ReadonlySet<string> = new Set(Object.keys(ExtrasSchema.properties));
+/**
+ * What each member is. A text is in the requester's words: nobody without an account sees it, and requests that look alike may
+ * differ in it.
+ */
+const MEMBERS: Readonly<Record<keyof typeof ExtrasSchema.properties, "text" | "setting">> = {
+  bodyKind: "setting",
+  reason: "text",
+  metadata: "text",
+  timeoutMs: "setting",
+  backoff: "setting",
+  giveUpOn: "setting",
+  runAt: "setting",
+  delaySeconds: "setting",
+  credential: "setting",
+};
+
+const KNOWN: ReadonlySet<string> = new Set(Object.keys(MEMBERS));
+
+const TEXTS: ReadonlySet<string> = new Set(
+  Object.entries(MEMBERS).flatMap(([name, kind]) => (kind === "text" ? [name] : [])),
+);
 
 /**
  * What a create sets beyond the core of an action; a member that it doesn't set is absent. Stored as JSON in one column, null
@@ -126,8 +146,8 @@ export function requesterTexts({ title, extras }: Described, reason: string | nu
 }
 
 /** The extras without the texts of the requester. */
-export function withoutTexts({ reason: _reason, metadata: _metadata, ...settings }: Extras): Extras {
-  return settings;
+export function withoutTexts(extras: Extras): Extras {
+  return Object.fromEntries(Object.entries(extras).filter(([name]) => !TEXTS.has(name)));
 }
 
 /** How attempts of an action are made and repeated, as far as its create says; null: not at all. */

@@ -78,7 +78,7 @@ export const WORDS_HEADING = "The requester says";
 
 /** One fact below that heading: of a title and metadata the value says enough. */
 export function wordsText({ name, label, value }: DecisionFacts["facts"][number]): string {
-  return name === "reason" ? `${label}: ${value}` : value;
+  return name === "title" || name === "metadata" ? value : `${label}: ${value}`;
 }
 
 /** The body of a POST to an incoming webhook of Slack. All text of others is plain text there: no markup, mention or link. */

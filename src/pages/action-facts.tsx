@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
+import { POLICY_SOURCE_WORDS } from "../core/action-policy.ts";
 import { describeActor } from "../core/roles.ts";
 import { nextRetryAt, runAtOf } from "../core/action.ts";
 import { REQUESTER_LABELS, requesterTexts, unknownExtras } from "../core/extras.ts";
@@ -101,8 +102,7 @@ function policyRow({ policy, status }: SeenAction, user: PageUser): FactRows[num
   if (policy === null || policy.by === "grant" || status === "awaiting_approval") return ["Held by", null];
   const { effect, by } = policy;
   const name = effect === "allow" ? "Allowed by" : "Held by";
-  if (by === "key") return [name, "The hold of its key"];
-  if (by === "caller") return [name, "The requester"];
+  if (policy.name === null) return [name, POLICY_SOURCE_WORDS[by]];
   return [`${name} the ${by}`, <Decider policy={policy} user={user} />];
 }
 

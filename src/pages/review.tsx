@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
+import { REQUESTER_TEXTS } from "../core/extras.ts";
 import { mayDo } from "../core/roles.ts";
 import {
   type DifferingField,
@@ -275,10 +276,13 @@ function ReviewedCard({ request: { action }, place, values, marks, now, leaveOut
   );
 }
 
+/** Notes have names of their own, and are shown as what they are. */
+const IN_WORDS: ReadonlySet<string> = new Set(REQUESTER_TEXTS.filter((name) => name !== "metadata"));
+
 /** A value; quoted where it is in the requester's words. */
 function Said({ field, value }: { readonly field: Pick<GroupField, "place">; readonly value: string }) {
   if (value === "") return <span class="quiet">None</span>;
-  return field.place === "title" || field.place === "reason" ? (
+  return IN_WORDS.has(field.place) ? (
     <q>
       <UntrustedText text={value} />
     </q>

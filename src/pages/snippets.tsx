@@ -1,6 +1,9 @@
 /** @jsxImportSource hono/jsx */
 import { keyHeader } from "../accounts/first-action.ts";
+import { retrySettingsJson } from "../api/retry-settings.ts";
 import { bodyMemberJson, bodyMemberOf } from "../core/body.ts";
+import { ownRetrySettings } from "../core/extras.ts";
+import { NO_RETRY_SETTINGS } from "../core/retry-settings.ts";
 import { RETRIES_DEFAULT, SNIPPET_CHARS_MAX } from "../core/limits.ts";
 import { prettyPrint } from "../core/json.ts";
 import { MASK, MASK_PATTERN } from "../receipts/mask-rules.ts";
@@ -125,6 +128,10 @@ function createText(action: SeenAction): string {
     ["metadata", extras.metadata === undefined ? null : jsonOf(extras.metadata)],
     ["dedupe", action.dedupe === null ? null : jsonOf(action.dedupe)],
     ["retries", action.retries === RETRIES_DEFAULT ? null : jsonOf(action.retries)],
+    ...Object.entries(retrySettingsJson(ownRetrySettings(extras) ?? NO_RETRY_SETTINGS)).map(
+      ([name, value]) => [name, jsonOf(value)] as const,
+    ),
+    ["credential", extras.credential === undefined ? null : jsonOf(extras.credential.name)],
     ["on_unknown", action.onUnknown === "stop" ? jsonOf("stop") : null],
     ["approve", action.approve ? "true" : null],
     ["callback", action.callback === null ? null : jsonOf(action.callback)],

@@ -1,6 +1,6 @@
 import type { Action, Result } from "../core/action.ts";
 import type { PastAttempt } from "../core/attempts.ts";
-import { NO_EXTRAS, unknownExtras } from "../core/extras.ts";
+import { extrasText, NO_EXTRAS } from "../core/extras.ts";
 import { MASKED_AT_ONCE_CHARS_MAX, MASKED_INLINE_CHARS_MAX } from "../core/limits.ts";
 import { type ScopedCaller, type Viewer, viewerOf, viewOf } from "../core/roles.ts";
 import { maskAction, maskedEvent } from "./masked-action.ts";
@@ -70,8 +70,6 @@ function* batchesOf(actions: readonly Action[]): Generator<readonly Action[]> {
 
 /** The number of characters that masking has to read. */
 function charsToMask({ url, body, headers, callback, result, lateResult, extras }: Action): number {
-  const unknown = unknownExtras(extras);
-  const said = [extras.reason, ...Object.values(extras.metadata ?? {}), unknown && JSON.stringify(unknown)];
   const fields = [
     url,
     body,
@@ -79,7 +77,7 @@ function charsToMask({ url, body, headers, callback, result, lateResult, extras 
     result?.responseBody,
     lateResult?.responseBody,
     ...Object.values(headers ?? {}),
-    ...said,
+    extrasText(extras),
   ];
   return fields.reduce((sum, text) => sum + (text?.length ?? 0), 0);
 }

@@ -18,6 +18,7 @@ const action = anAction({
   retries: 7,
   onUnknown: "stop",
   approve: true,
+  extras: { reason: "it's due", timeoutMs: 5_000, backoff: { baseMs: 200, capMs: 9_000 }, giveUpOn: [401, "5xx"] },
 });
 
 const textOf = (name: string, of: Action = action, url = "http://127.0.0.1:3000") =>
@@ -55,8 +56,8 @@ describe("a snippet", () => {
       // In other spellings the same text; numbers as they are written.
       expect(body).toContain('{"n":1.0,"big":12345678901234567890,"__proto__":{"a":1},"text":"');
       expect(JSON.parse(body ?? "null").text).toBe(NASTY);
-      const { url, method, headers, retries, onUnknown, approve } = action;
-      expect(made).toMatchObject({ url, method, headers, retries, onUnknown, approve, dedupe: `${name}'s` });
+      const { url, method, headers, retries, onUnknown, approve, extras } = action;
+      expect(made).toMatchObject({ url, method, headers, retries, onUnknown, approve, extras, dedupe: `${name}'s` });
     },
   );
 
