@@ -16,11 +16,11 @@ const ENV = {
 test("the operator's account reads what is in force; another's reads no inside name, and nobody a secret", async () => {
   const config = readConfig(ENV);
   const first = anAccount();
-  const rulesFor = createEffectiveSettings(config, policyOf(config), { first: async () => first });
-  const own = await rulesFor(ownerOf(first.id));
+  const settingsFor = createEffectiveSettings(config, policyOf(config), { first: async () => first });
+  const own = await settingsFor(ownerOf(first.id));
   expect(own.targets).toBe("Calls may go to public addresses and to 10.7.0.0/16, billing.internal.");
   expect(own).toMatchObject({ approvers: ["boss@example.com"], sendsMail: true, rateLimitPerSecond: 100 });
-  const strangers = await rulesFor(ownerOf("acc_stranger"));
+  const strangers = await settingsFor(ownerOf("acc_stranger"));
   expect(strangers.targets).toBe("Calls may go to public addresses and to 2 private targets that the server lists.");
   expect(strangers.approvers).toEqual(["Those that the server lists (1)."]);
   for (const inside of ["10.7", "internal", "boss"]) expect(JSON.stringify(strangers)).not.toContain(inside);
@@ -29,8 +29,8 @@ test("the operator's account reads what is in force; another's reads no inside n
 
 test("where nothing is listed there is nothing to count", async () => {
   const config = readConfig({});
-  const rulesFor = createEffectiveSettings(config, policyOf(config), { first: async () => null });
-  expect(await rulesFor(ownerOf("acc_any"))).toMatchObject({
+  const settingsFor = createEffectiveSettings(config, policyOf(config), { first: async () => null });
+  expect(await settingsFor(ownerOf("acc_any"))).toMatchObject({
     targets: "Calls may go to public addresses and to loopback (this server listens only there).",
     approvers: [],
     approvalTtlHours: null,

@@ -1,5 +1,5 @@
 import { asc, eq } from "drizzle-orm";
-import { hostRulesText, parseHostRules } from "../../src/api/host-settings.ts";
+import { hostSettingsText, parseHostSettings } from "../../src/api/host-settings.ts";
 import type { CallbackHostStore } from "../../src/core/account-store.ts";
 import type { HostSettingsRow, HostSettingsStore } from "../../src/core/host-settings.ts";
 import * as commands from "../commands/account-settings.ts";
@@ -38,11 +38,11 @@ export function createHostSettingsStore({ sql: reader, writer }: Settings): Host
     version: async () => (await readFact(reader, HOST_SETTINGS_VERSION)) ?? "",
     async list(accountId) {
       const rows = await (accountId === null ? ALL.all(reader, {}) : OF_ACCOUNT.all(reader, { accountId }));
-      return rows.map(({ settings, ...row }): HostSettingsRow => ({ ...row, rules: parseHostRules(settings) }));
+      return rows.map(({ settings, ...row }): HostSettingsRow => ({ ...row, settings: parseHostSettings(settings) }));
     },
-    put: ({ rules, ...row }, audit) =>
+    put: ({ settings, ...row }, audit) =>
       writer.run(commands.putHostSettings, {
-        row: { ...row, settings: hostRulesText(rules) },
+        row: { ...row, settings: hostSettingsText(settings) },
         audit,
         version: crypto.randomUUID(),
       }),

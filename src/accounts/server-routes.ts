@@ -100,20 +100,20 @@ export const TestMailResult = Type.Object(
 
 export interface ServerRouteDeps {
   /** The server's settings that this caller can see. */
-  readonly rulesFor: (caller: Caller) => Promise<EffectiveSettings>;
+  readonly settingsFor: (caller: Caller) => Promise<EffectiveSettings>;
   readonly readSize: ReadServerSize;
   readonly ownMails: Pick<OwnMailService, "testTo">;
   readonly version: string;
 }
 
 /** /v1/server: what the page of the server shows and tests. */
-export function serverRoutes({ rulesFor, readSize, ownMails, version }: ServerRouteDeps) {
+export function serverRoutes({ settingsFor, readSize, ownMails, version }: ServerRouteDeps) {
   return createApiRoutes()
     .get(
       "/v1/server",
       async ({ caller }) => {
-        const [rules, size] = await Promise.all([rulesFor(caller), readSize(caller)]);
-        return jsonOf(serializeServer(rules, size, version));
+        const [settings, size] = await Promise.all([settingsFor(caller), readSize(caller)]);
+        return jsonOf(serializeServer(settings, size, version));
       },
       operation({
         operationId: "getServer",
@@ -140,21 +140,21 @@ export function serverRoutes({ rulesFor, readSize, ownMails, version }: ServerRo
     );
 }
 
-function serializeServer(rules: EffectiveSettings, size: ServerSize | null, version: string): ServerJson {
-  const { rateLimitPerSecond, all } = rules;
+function serializeServer(settings: EffectiveSettings, size: ServerSize | null, version: string): ServerJson {
+  const { rateLimitPerSecond, all } = settings;
   return {
     version,
-    targets: rules.targets,
+    targets: settings.targets,
     rate_limit_per_second: rateLimitPerSecond === 0 ? null : rateLimitPerSecond,
-    attempt_timeout_ms: rules.attemptTimeoutMs,
-    retry_base_ms: rules.retryBaseMs,
-    retry_cap_ms: rules.retryCapMs,
-    approval_ttl_hours: rules.approvalTtlHours,
-    approval_links: rules.approvalLinks,
-    approvers: [...rules.approvers],
-    agent_approval: rules.agentApproval,
-    sends_mail: rules.sendsMail,
-    retention_days: rules.retentionDays,
+    attempt_timeout_ms: settings.attemptTimeoutMs,
+    retry_base_ms: settings.retryBaseMs,
+    retry_cap_ms: settings.retryCapMs,
+    approval_ttl_hours: settings.approvalTtlHours,
+    approval_links: settings.approvalLinks,
+    approvers: [...settings.approvers],
+    agent_approval: settings.agentApproval,
+    sends_mail: settings.sendsMail,
+    retention_days: settings.retentionDays,
     database: size === null ? null : databaseJson(size),
     settings:
       all?.map(({ name, value, isSet, isSecret, description }) => ({

@@ -1,4 +1,4 @@
-import { type HostRules, type HostSettingsRow, NO_HOST_RULES } from "../core/host-settings.ts";
+import { type HostSettings, type HostSettingsRow, NO_HOST_SETTINGS } from "../core/host-settings.ts";
 import { CredentialName } from "./action-schemas.ts";
 import { plainText, dateTime, compile } from "./schema-helpers.ts";
 import { retryMembers, retrySettingsFrom, retrySettingsJson } from "./retry-settings.ts";
@@ -84,8 +84,8 @@ export const HostSettingsList = Type.Object(
   { title: "HostSettingsList", description: "The settings of hosts, and those of the account for all hosts." },
 );
 
-/** A body that was checked, as rules. */
-export function hostRulesFrom(body: PutHostSettings): HostRules {
+/** A body that was checked, as settings. */
+export function hostSettingsFrom(body: PutHostSettings): HostSettings {
   const { max_per_second: maxPerSecond = null, max_concurrent: maxConcurrent = null } = body;
   return {
     ...retrySettingsFrom(body),
@@ -96,22 +96,22 @@ export function hostRulesFrom(body: PutHostSettings): HostRules {
 }
 
 /** Only what is set. */
-export function hostRulesJson({
+export function hostSettingsJson({
   maxPerSecond,
   maxConcurrent,
   defaultCredential,
-  ...rules
-}: HostRules): PutHostSettings {
+  ...settings
+}: HostSettings): PutHostSettings {
   return {
-    ...retrySettingsJson(rules),
+    ...retrySettingsJson(settings),
     ...(maxPerSecond !== null && { max_per_second: maxPerSecond }),
     ...(maxConcurrent !== null && { max_concurrent: maxConcurrent }),
     ...(defaultCredential !== null && { default_credential: defaultCredential }),
   };
 }
 
-export function serializeHostSettings({ host, rules, updatedAt, updatedBy }: HostSettingsRow): HostSettingsJson {
-  return { host, ...hostRulesJson(rules), updated_at: updatedAt.toISOString(), updated_by: updatedBy };
+export function serializeHostSettings({ host, settings, updatedAt, updatedBy }: HostSettingsRow): HostSettingsJson {
+  return { host, ...hostSettingsJson(settings), updated_at: updatedAt.toISOString(), updated_by: updatedBy };
 }
 
 /**
@@ -132,16 +132,16 @@ const STORED = compile(
 );
 
 /** The text of a row. */
-export function hostRulesText(rules: HostRules): string {
-  return JSON.stringify(hostRulesJson(rules));
+export function hostSettingsText(settings: HostSettings): string {
+  return JSON.stringify(hostSettingsJson(settings));
 }
 
-/** The rules in the text of a row; none if it was altered in the database. */
-export function parseHostRules(text: string): HostRules {
+/** The settings in the text of a row; none if it was altered in the database. */
+export function parseHostSettings(text: string): HostSettings {
   try {
     const value: unknown = JSON.parse(text);
-    return STORED.accepts(value) ? hostRulesFrom(value) : NO_HOST_RULES;
+    return STORED.accepts(value) ? hostSettingsFrom(value) : NO_HOST_SETTINGS;
   } catch {
-    return NO_HOST_RULES;
+    return NO_HOST_SETTINGS;
   }
 }

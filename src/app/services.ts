@@ -283,7 +283,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     checkTarget: checkUrl,
     receiptUrl,
     receiptPath,
-    rulesFor: createEffectiveSettings(config, policy, accounts),
+    settingsFor: createEffectiveSettings(config, policy, accounts),
     readSize: createServerSize({ ...config, clock, file: store.file, isOperator: signUpGate.isOperator }),
     delivery,
     enqueue,

@@ -17,12 +17,12 @@ export interface HostLimits {
 }
 
 /** What an account has set for one host, or for all of them. */
-export interface HostRules extends RetrySettings, HostLimits {
+export interface HostSettings extends RetrySettings, HostLimits {
   /** Name of the credential of calls that name none, for keys that may use it; null: none. */
   readonly defaultCredential: string | null;
 }
 
-export const NO_HOST_RULES: HostRules = {
+export const NO_HOST_SETTINGS: HostSettings = {
   ...NO_RETRY_SETTINGS,
   maxPerSecond: null,
   maxConcurrent: null,
@@ -37,7 +37,7 @@ export interface HostSettingsRow {
   readonly accountId: string;
   /** As in the lane of an action, or `ALL_HOSTS`. */
   readonly host: string;
-  readonly rules: HostRules;
+  readonly settings: HostSettings;
   readonly updatedAt: Date;
   readonly updatedBy: Actor;
 }
@@ -54,12 +54,12 @@ interface Called {
 }
 
 /** The settings of all hosts, for what may be claimed and how it is sent. */
-export class KnownHostSettings extends AccountCache<HostSettingsRow, ReadonlyMap<string, HostRules>> {
+export class KnownHostSettings extends AccountCache<HostSettingsRow, ReadonlyMap<string, HostSettings>> {
   readonly #server: EffectiveRetrySettings;
 
   /** `server`: what applies where an account sets nothing. */
   constructor(store: Pick<HostSettingsStore, "list" | "version">, server: EffectiveRetrySettings) {
-    super(store, (rows) => new Map(rows.map(({ host, rules }) => [host, rules])));
+    super(store, (rows) => new Map(rows.map(({ host, settings }) => [host, settings])));
     this.#server = server;
   }
 

@@ -4,8 +4,8 @@ import {
   PutHostSettings,
   HostSettingsJson,
   HostSettingsList,
-  hostRulesFrom,
-  hostRulesJson,
+  hostSettingsFrom,
+  hostSettingsJson,
   serializeHostSettings,
 } from "../api/host-settings.ts";
 import Type from "typebox";
@@ -27,14 +27,14 @@ export function hostRoutes({ hostService }: { readonly hostService: HostService 
       "/v1/hosts",
       async ({ caller }) => {
         const { hosts, defaults } = await hostService.list(caller);
-        return jsonOf({ data: hosts.map(serializeHostSettings), defaults: hostRulesJson(defaults) });
+        return jsonOf({ data: hosts.map(serializeHostSettings), defaults: hostSettingsJson(defaults) });
       },
       LIST_HOSTS,
     )
     .put(
       "/v1/hosts/:host",
       async ({ caller, params, body }) => {
-        const row = await hostService.put(caller, checkHost(params.host, "not_found"), hostRulesFrom(body));
+        const row = await hostService.put(caller, checkHost(params.host, "not_found"), hostSettingsFrom(body));
         return jsonOf(serializeHostSettings(row));
       },
       PUT_HOST,
@@ -50,8 +50,8 @@ export function hostRoutes({ hostService }: { readonly hostService: HostService 
     .put(
       "/v1/defaults",
       async ({ caller, body }) => {
-        const { rules } = await hostService.putDefaults(caller, hostRulesFrom(body));
-        return jsonOf(hostRulesJson(rules));
+        const { settings } = await hostService.putDefaults(caller, hostSettingsFrom(body));
+        return jsonOf(hostSettingsJson(settings));
       },
       PUT_DEFAULTS,
     );

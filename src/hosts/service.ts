@@ -3,16 +3,16 @@ import { DomainError, invalidField } from "../core/domain-error.ts";
 import { type AuditDetail, type AuditEntry, auditOf } from "../core/audit.ts";
 import { HOST_SETTINGS_MAX } from "../core/limits.ts";
 import type { CredentialStore } from "../core/credential.ts";
-import { hostRulesJson } from "../api/host-settings.ts";
+import { hostSettingsJson } from "../api/host-settings.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import type { Clock } from "../core/clock.ts";
 import {
   ALL_HOSTS,
-  type HostRules,
+  type HostSettings,
   type HostSettingsRow,
   type HostSettingsStore,
   type KnownHostSettings,
-  NO_HOST_RULES,
+  NO_HOST_SETTINGS,
 } from "../core/host-settings.ts";
 
 interface HostServiceDeps {
@@ -28,18 +28,18 @@ interface HostServiceDeps {
 interface AccountHostSettings {
   /** By host. */
   readonly hosts: readonly HostSettingsRow[];
-  readonly defaults: HostRules;
+  readonly defaults: HostSettings;
 }
 
 /** Every use case of the settings of hosts. Takes normalized hosts. */
 export type HostService = ReturnType<typeof createHostService>;
 
 export function createHostService({ hostSettings, known, credentials, clock, perHost }: HostServiceDeps) {
-  const put = async (caller: Caller, host: string, rules: HostRules): Promise<HostSettingsRow> => {
+  const put = async (caller: Caller, host: string, settings: HostSettings): Promise<HostSettingsRow> => {
     authorize(caller, "manage");
     const { accountId, actor: updatedBy } = caller;
-    const row = { accountId, host, rules, updatedAt: clock.now(), updatedBy };
-    const written = await hostSettings.put(row, changeOf(caller, host, rules, row.updatedAt));
+    const row = { accountId, host, settings, updatedAt: clock.now(), updatedBy };
+    const written = await hostSettings.put(row, changeOf(caller, host, settings, row.updatedAt));
     if (written === "full") {
       throw invalidField(
         "host",
@@ -57,32 +57,32 @@ export function createHostService({ hostSettings, known, credentials, clock, per
       // Which credentials there are is no business of keys that may not use them.
       const others = (row: HostSettingsRow) => ({
         ...row,
-        rules: { ...row.rules, defaultCredential: null },
+        settings: { ...row.settings, defaultCredential: null },
         updatedBy: maskedActor(row.updatedBy, viewer),
       });
       const shown = caller.role === "owner" ? rows : rows.map(others);
       return {
         hosts: shown.filter(({ host }) => host !== ALL_HOSTS),
-        defaults: rows.find(({ host }) => host === ALL_HOSTS)?.rules ?? NO_HOST_RULES,
+        defaults: rows.find(({ host }) => host === ALL_HOSTS)?.settings ?? NO_HOST_SETTINGS,
       };
     },
 
     /** Sets everything of one host; what is null is removed. Throws `validation_error` beyond a limit. */
-    async put(caller: Caller, host: string, rules: HostRules): Promise<HostSettingsRow> {
+    async put(caller: Caller, host: string, settings: HostSettings): Promise<HostSettingsRow> {
       authorize(caller, "manage");
-      if (rules.maxConcurrent !== null && rules.maxConcurrent > perHost) {
+      if (settings.maxConcurrent !== null && settings.maxConcurrent > perHost) {
         const message = `This server sends at most ${perHost} calls of an account to a host at a time (DISPATCH_PER_HOST).`;
         throw invalidField("max_concurrent", message);
       }
-      const { defaultCredential: name } = rules;
+      const { defaultCredential: name } = settings;
       if (name !== null && !(await credentials.list(caller.accountId)).some((one) => one.name === name)) {
         throw invalidField("default_credential", "This account has no credential of this name.");
       }
-      return put(caller, host, rules);
+      return put(caller, host, settings);
     },
 
     /** Sets everything for all hosts of the account; what is null is removed. */
-    putDefaults: (caller: Caller, rules: HostRules): Promise<HostSettingsRow> => put(caller, ALL_HOSTS, rules),
+    putDefaults: (caller: Caller, settings: HostSettings): Promise<HostSettingsRow> => put(caller, ALL_HOSTS, settings),
 
     /** Throws `not_found` if the host has no settings. */
     async remove(caller: Caller, host: string): Promise<void> {
@@ -96,14 +96,14 @@ export function createHostService({ hostSettings, known, credentials, clock, per
   };
 }
 
-function changeOf(caller: Caller, host: string, rules: HostRules | null, at: Date): AuditEntry {
-  const detail: AuditDetail = rules === null ? { change: "removed" } : { change: "set", ...detailOf(rules) };
+function changeOf(caller: Caller, host: string, settings: HostSettings | null, at: Date): AuditEntry {
+  const detail: AuditDetail = settings === null ? { change: "removed" } : { change: "set", ...detailOf(settings) };
   return auditOf(caller, { kind: "host_settings_changed", subject: host, detail }, at);
 }
 
 /** What is set, by the names of the API. */
-function detailOf(rules: HostRules): AuditDetail {
-  const members = Object.entries(hostRulesJson(rules)).flatMap(([name, value]): [string, string | number][] => {
+function detailOf(settings: HostSettings): AuditDetail {
+  const members = Object.entries(hostSettingsJson(settings)).flatMap(([name, value]): [string, string | number][] => {
     if (Array.isArray(value)) return [[name, value.join(", ")]];
     return typeof value === "object" ? Object.entries(value) : [[name, value]];
   });

@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import type { Backoff, StatusPattern } from "../core/retry-settings.ts";
-import { ALL_HOSTS, type HostRules, type HostSettingsRow, NO_HOST_RULES } from "../core/host-settings.ts";
+import { ALL_HOSTS, type HostSettings, type HostSettingsRow, NO_HOST_SETTINGS } from "../core/host-settings.ts";
 import type { Pause } from "../core/pause.ts";
-import { hostRulesFrom, PutDefaults, PutHostSettings } from "../api/host-settings.ts";
+import { hostSettingsFrom, PutDefaults, PutHostSettings } from "../api/host-settings.ts";
 import { Button, Field, PostForm } from "../ui/form.tsx";
 import {
   answerForm,
@@ -45,35 +45,35 @@ const HOST_FORM = schemaForm(PutHostSettings);
 const DEFAULTS_FORM = schemaForm(PutDefaults);
 
 /** What the server does where an account sets nothing. */
-type ServerRules = Pick<EffectiveSettings, "attemptTimeoutMs" | "retryBaseMs" | "retryCapMs">;
+type ServerSettings = Pick<EffectiveSettings, "attemptTimeoutMs" | "retryBaseMs" | "retryCapMs">;
 
-/** These rules, with the server's where they set nothing. */
-function inheritedRules(rules: HostRules, server: ServerRules): HostRules {
+/** These settings, with the server's where they set nothing. */
+function inheritedSettings(settings: HostSettings, server: ServerSettings): HostSettings {
   return {
-    ...rules,
-    timeoutMs: rules.timeoutMs ?? server.attemptTimeoutMs,
-    backoff: rules.backoff ?? { baseMs: server.retryBaseMs, capMs: server.retryCapMs },
+    ...settings,
+    timeoutMs: settings.timeoutMs ?? server.attemptTimeoutMs,
+    backoff: settings.backoff ?? { baseMs: server.retryBaseMs, capMs: server.retryCapMs },
   };
 }
 
 /** What the account sets for hosts, and which of them are paused. */
 async function hostsPage(deps: HostPageDeps, user: Person, typed = EMPTY_FORM): Promise<string> {
-  const { hostService, pauseService, signingService, rulesFor, clock } = deps;
+  const { hostService, pauseService, signingService, settingsFor, clock } = deps;
   const { caller } = user;
   const now = clock.now();
   const { hosts, defaults } = await ofOwner(hostService, user);
   const [pauses, called, server] = await Promise.all([
     pauseService.list(caller),
     calledHosts(signingService, caller),
-    rulesFor(caller),
+    settingsFor(caller),
   ]);
   const known = called.filter((host) => !hosts.some((row) => row.host === host));
   const paused = new Map(pauses.flatMap((pause) => (pause.kind === "host" ? [[pause.subject, pause]] : [])));
   const unset = [...paused.keys()].filter((host) => !hosts.some((row) => row.host === host));
   const rows: readonly HostRow[] = [
-    { host: ALL_HOSTS, rules: inheritedRules(defaults, server), setting: null },
-    ...hosts.map((row) => ({ host: row.host, rules: row.rules, setting: row })),
-    ...unset.map((host) => ({ host, rules: NO_HOST_RULES, setting: null })),
+    { host: ALL_HOSTS, settings: inheritedSettings(defaults, server), setting: null },
+    ...hosts.map((row) => ({ host: row.host, settings: row.settings, setting: row })),
+    ...unset.map((host) => ({ host, settings: NO_HOST_SETTINGS, setting: null })),
   ];
   return settingsFrame({
     user,
@@ -90,10 +90,10 @@ async function hostsPage(deps: HostPageDeps, user: Person, typed = EMPTY_FORM): 
           columns={[
             ["Host", (row) => <HostName row={row} now={now} />, "main"],
             ["State", ({ host }) => (host === ALL_HOSTS ? <None /> : <HostState pause={paused.get(host)} now={now} />)],
-            ["Limits", ({ rules }) => orNone(limitsText(rules))],
-            ["Timeout", ({ rules: { timeoutMs } }) => orNone(timeoutMs === null ? null : duration(timeoutMs))],
-            ["Retry delay", ({ rules }) => orNone(backoffText(rules.backoff))],
-            ["Give up on", ({ rules: { giveUpOn } }) => orNone(giveUpOn === null ? null : patternsText(giveUpOn))],
+            ["Limits", ({ settings }) => orNone(limitsText(settings))],
+            ["Timeout", ({ settings: { timeoutMs } }) => orNone(timeoutMs === null ? null : duration(timeoutMs))],
+            ["Retry delay", ({ settings }) => orNone(backoffText(settings.backoff))],
+            ["Give up on", ({ settings: { giveUpOn } }) => orNone(giveUpOn === null ? null : patternsText(giveUpOn))],
           ]}
           actions={(row) => <HostActions user={user} row={row} pause={paused.get(row.host)} />}
         />
@@ -126,7 +126,7 @@ const HOST_HINT = "For example api.example.com or 10.0.0.7:8080.";
 interface HostRow {
   /** Or all of them. */
   readonly host: string;
-  readonly rules: HostRules;
+  readonly settings: HostSettings;
   /** Null: nothing is set for it. */
   readonly setting: HostSettingsRow | null;
 }
@@ -205,7 +205,7 @@ function orNone(text: string | null) {
   return text ?? <None />;
 }
 
-function limitsText({ maxPerSecond, maxConcurrent, defaultCredential }: HostRules): string | null {
+function limitsText({ maxPerSecond, maxConcurrent, defaultCredential }: HostSettings): string | null {
   const limits = [
     ...(maxPerSecond === null ? [] : [`${maxPerSecond} a second`]),
     ...(maxConcurrent === null ? [] : [`${maxConcurrent} at a time`]),
@@ -225,10 +225,10 @@ export function patternsText(patterns: readonly StatusPattern[]): string {
 }
 
 /** The form that sets everything of a host, or of all. */
-async function hostFormPage({ hostService, rulesFor }: HostPageDeps, user: Person, host: string, typed: FormState) {
-  const [{ defaults }, server] = await Promise.all([ofOwner(hostService, user), rulesFor(user.caller)]);
+async function hostFormPage({ hostService, settingsFor }: HostPageDeps, user: Person, host: string, typed: FormState) {
+  const [{ defaults }, server] = await Promise.all([ofOwner(hostService, user), settingsFor(user.caller)]);
   // What holds where a field is empty.
-  const inherited = hostFields(inheritedRules(host === ALL_HOSTS ? NO_HOST_RULES : defaults, server));
+  const inherited = hostFields(inheritedSettings(host === ALL_HOSTS ? NO_HOST_SETTINGS : defaults, server));
   const isDefaults = host === ALL_HOSTS;
   const form = isDefaults ? DEFAULTS_FORM : HOST_FORM;
   const field = (name: string, label: string, texts: Pick<SchemaFieldProps, "hint" | "wrong"> = {}) => (
@@ -293,8 +293,8 @@ const FIELDS = [
 ];
 
 /** What is set, as the form has it. */
-export function hostFields(rules: HostRules): FormState {
-  const { timeoutMs, backoff, giveUpOn, maxPerSecond, maxConcurrent, defaultCredential } = rules;
+export function hostFields(settings: HostSettings): FormState {
+  const { timeoutMs, backoff, giveUpOn, maxPerSecond, maxConcurrent, defaultCredential } = settings;
   const text = (value: number | null) => (value === null ? "" : String(value));
   const time = (ms: number | null | undefined) => (ms === null || ms === undefined ? "" : exactDuration(ms));
   return filled({
@@ -310,7 +310,7 @@ export function hostFields(rules: HostRules): FormState {
 
 type HostPageDeps = Pick<
   PageDeps,
-  "personOf" | "formOf" | "hostService" | "pauseService" | "signingService" | "rulesFor" | "clock"
+  "personOf" | "formOf" | "hostService" | "pauseService" | "signingService" | "settingsFor" | "clock"
 >;
 
 /** The pages of what an account sets for hosts, with the same service as /v1/hosts. They work without script. */
@@ -330,8 +330,8 @@ export function hostPages(deps: HostPageDeps) {
     async ({ person, form }) => {
       const { hosts } = await ofOwner(hostService, person);
       const host = checkHost(form.get("host") ?? "", "validation_error");
-      const rules = hosts.find((row) => row.host === host)?.rules ?? NO_HOST_RULES;
-      return page("own", await hostFormPage(deps, person, host, hostFields(rules)));
+      const settings = hosts.find((row) => row.host === host)?.settings ?? NO_HOST_SETTINGS;
+      return page("own", await hostFormPage(deps, person, host, hostFields(settings)));
     },
     ({ person }, { values, problem }) => hostsPage(deps, person, { ...EMPTY_FORM, values, problem }),
   );
@@ -360,18 +360,18 @@ function ofOwner(hostService: HostService, { caller }: Person) {
 async function save(hostService: HostService, { caller }: Person, form: Form): Promise<void> {
   const host = form.get("host") ?? "";
   if (host === ALL_HOSTS)
-    await hostService.putDefaults(caller, hostRulesFrom(DEFAULTS_FORM.check(form, rulesIn(form))));
+    await hostService.putDefaults(caller, hostSettingsFrom(DEFAULTS_FORM.check(form, settingsIn(form))));
   else {
     await hostService.put(
       caller,
       checkHost(host, "validation_error"),
-      hostRulesFrom(HOST_FORM.check(form, rulesIn(form))),
+      hostSettingsFrom(HOST_FORM.check(form, settingsIn(form))),
     );
   }
 }
 
 /** The members that people write otherwise than the API; what is neither time nor number stays text, which the check refuses. */
-function rulesIn(form: Form): object {
+function settingsIn(form: Form): object {
   const [timeout = "", base = "", cap = "", giveUpOn = ""] = ["timeout_ms", "base_ms", "cap_ms", "give_up_on"].map(
     (name) => (form.get(name) ?? "").trim(),
   );

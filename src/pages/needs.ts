@@ -77,7 +77,7 @@ export interface PageNeeds extends CreateRules {
   /** Whether an account is stopped: its people can read, but not change anything. */
   readonly isStopped: (accountId: string) => boolean;
   /** The server's settings that this caller can see. */
-  readonly rulesFor: (caller: Caller) => Promise<EffectiveSettings>;
+  readonly settingsFor: (caller: Caller) => Promise<EffectiveSettings>;
   readonly receiptPath: (actionId: string) => string;
   readonly grantService: Pick<GrantService, "list" | "listNamed" | "end">;
   readonly ruleService: RuleService;

@@ -35,8 +35,8 @@ async function serverPage(deps: ServerPageDeps, user: Person, notice: MailNotice
   const { caller } = user;
   authorize(caller, "manage");
   // Of the file: null where there is none, or where it is not this person's to see.
-  const [rules, size, isOperator] = await Promise.all([
-    deps.rulesFor(caller),
+  const [settings, size, isOperator] = await Promise.all([
+    deps.settingsFor(caller),
     deps.readSize(caller),
     deps.signUpGate.isOperator(caller),
   ]);
@@ -55,11 +55,11 @@ async function serverPage(deps: ServerPageDeps, user: Person, notice: MailNotice
         )}
         <Card id="mail" title="Mail">
           <p class="quiet">
-            {rules.sendsMail
+            {settings.sendsMail
               ? "This server sends mail: requests for approval, invitations and links that set a password. A test goes to your own address."
               : "This server sends no mail: no mail provider is set (MAILGUN_API_KEY). Requests awaiting approval are on the page Approvals, and links are shown where they are created."}
           </p>
-          {rules.sendsMail ? (
+          {settings.sendsMail ? (
             <PostForm user={user} action={MAIL_TEST_PATH}>
               <div class="buttons">
                 <Button look="plain">Send a test mail</Button>
@@ -72,14 +72,14 @@ async function serverPage(deps: ServerPageDeps, user: Person, notice: MailNotice
             <Facts rows={sizeRows(size)} />
           </Card>
         )}
-        {rules.all === null ? (
-          sectionsOf(rules).map(([id, title, rows]) => (
+        {settings.all === null ? (
+          sectionsOf(settings).map(([id, title, rows]) => (
             <Card id={id} title={title}>
               <Facts rows={rows} />
             </Card>
           ))
         ) : (
-          <AllSettings settings={rules.all} />
+          <AllSettings settings={settings.all} />
         )}
       </>
     ),
@@ -181,8 +181,8 @@ function targetRows({ targets }: EffectiveSettings): FactRows {
   ];
 }
 
-function deliveryRows(rules: EffectiveSettings): FactRows {
-  const { rateLimitPerSecond, attemptTimeoutMs, retryBaseMs, retryCapMs } = rules;
+function deliveryRows(settings: EffectiveSettings): FactRows {
+  const { rateLimitPerSecond, attemptTimeoutMs, retryBaseMs, retryCapMs } = settings;
   const rate = rateLimitPerSecond === 0 ? "Not limited." : `${counted(rateLimitPerSecond, "request")} a second.`;
   const wait = `${duration(retryBaseMs)} after the first failure, doubled after each further one, ${duration(retryCapMs)} at most.`;
   const callbacks = NOTIFY_DELAYS_MS.map(duration).join(", ");
@@ -197,8 +197,8 @@ function deliveryRows(rules: EffectiveSettings): FactRows {
   ];
 }
 
-function approvalRows(rules: EffectiveSettings): FactRows {
-  const { approvalTtlHours, approvalLinks, approvers, agentApproval, sendsMail } = rules;
+function approvalRows(settings: EffectiveSettings): FactRows {
+  const { approvalTtlHours, approvalLinks, approvers, agentApproval, sendsMail } = settings;
   const expire =
     approvalTtlHours === null ? "Never." : `After ${counted(approvalTtlHours, "hour")}; the action is then cancelled.`;
   const link = approvalLinks === "confirm" ? "Ask for confirmation." : "Decide when they are opened.";
@@ -294,7 +294,7 @@ async function accountsPage({ signUpGate }: ServerPageDeps, user: Person): Promi
 
 type ServerPageDeps = Pick<
   PageDeps,
-  "personOf" | "formOf" | "rulesFor" | "readSize" | "signUpGate" | "ownMails" | "flash" | "version"
+  "personOf" | "formOf" | "settingsFor" | "readSize" | "signUpGate" | "ownMails" | "flash" | "version"
 >;
 
 /** The pages of the server, and of its accounts for owners of the first one. */

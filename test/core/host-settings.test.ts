@@ -1,20 +1,20 @@
-import { PutHostSettings, hostRulesFrom, hostRulesText, parseHostRules } from "../../src/api/host-settings.ts";
+import { PutHostSettings, hostSettingsFrom, hostSettingsText, parseHostSettings } from "../../src/api/host-settings.ts";
 import { describe, expect, test } from "bun:test";
 import { isOneOfStatuses, NO_RETRY_SETTINGS, effectiveRetrySettings } from "../../src/core/retry-settings.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { bodyCheck } from "../../src/api/schema-helpers.ts";
 import { checkHost } from "../../src/core/target.ts";
-import { type HostSettingsRow, KnownHostSettings, NO_HOST_RULES } from "../../src/core/host-settings.ts";
+import { type HostSettingsRow, KnownHostSettings, NO_HOST_SETTINGS } from "../../src/core/host-settings.ts";
 import { ACCOUNT, NOON, OTHER_ACCOUNT } from "../support/factory.ts";
 
 const SERVER = { timeoutMs: 30_000, backoff: { baseMs: 2_000, capMs: 60_000 }, giveUpOn: [] };
 
 const CALLED = { accountId: ACCOUNT, host: "a.example" };
 
-const row = (host: string, rules: Partial<HostSettingsRow["rules"]>, accountId = ACCOUNT): HostSettingsRow => ({
+const row = (host: string, settings: Partial<HostSettingsRow["settings"]>, accountId = ACCOUNT): HostSettingsRow => ({
   accountId,
   host,
-  rules: { ...NO_HOST_RULES, ...rules },
+  settings: { ...NO_HOST_SETTINGS, ...settings },
   updatedAt: NOON,
   updatedBy: "key:owner",
 });
@@ -111,16 +111,16 @@ describe("settings", () => {
       max_per_second: 0.01,
       max_concurrent: 1,
     });
-    const rules = hostRulesFrom(body);
-    expect(parseHostRules(hostRulesText(rules))).toEqual(rules);
-    expect(hostRulesText(NO_HOST_RULES)).toBe("{}");
-    for (const text of ["", "[]", "{", '{"timeout_ms":"1"}']) expect(parseHostRules(text)).toEqual(NO_HOST_RULES);
+    const settings = hostSettingsFrom(body);
+    expect(parseHostSettings(hostSettingsText(settings))).toEqual(settings);
+    expect(hostSettingsText(NO_HOST_SETTINGS)).toBe("{}");
+    for (const text of ["", "[]", "{", '{"timeout_ms":"1"}']) expect(parseHostSettings(text)).toEqual(NO_HOST_SETTINGS);
   });
 
   test("keep a limit beside what another version stores, and beside what is beyond the bounds of requests today", () => {
     for (const more of ['"other":1', '"timeout_ms":999999999', '"backoff":{"base_ms":1,"cap_ms":9999999999}']) {
-      const rules = parseHostRules(`{"max_per_second":1,"default_credential":"stripe-live",${more}}`);
-      expect(rules).toMatchObject({ maxPerSecond: 1, defaultCredential: "stripe-live" });
+      const settings = parseHostSettings(`{"max_per_second":1,"default_credential":"stripe-live",${more}}`);
+      expect(settings).toMatchObject({ maxPerSecond: 1, defaultCredential: "stripe-live" });
     }
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createExpireUnsent } from "../../src/approvals/decide.ts";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
-import { NO_HOST_RULES } from "../../src/core/host-settings.ts";
+import { NO_HOST_SETTINGS } from "../../src/core/host-settings.ts";
 import type { Store } from "../../src/core/store.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { answering, holding } from "../actions/senders.ts";
@@ -241,9 +241,9 @@ describe("how attempts are made", () => {
       return sender.timeouts.at(-1);
     };
     expect(await sendOne()).toBe(30_000);
-    await hostService.putDefaults(owner, { ...NO_HOST_RULES, timeoutMs: 40_000 });
+    await hostService.putDefaults(owner, { ...NO_HOST_SETTINGS, timeoutMs: 40_000 });
     expect(await sendOne()).toBe(40_000);
-    await hostService.put(owner, HOST, { ...NO_HOST_RULES, timeoutMs: 120_000 });
+    await hostService.put(owner, HOST, { ...NO_HOST_SETTINGS, timeoutMs: 120_000 });
     expect([await sendOne(), await sendOne({ timeoutMs: 1_000 }), await sendOne({ timeoutMs: 119_999 })]).toEqual([
       120_000, 1_000, 119_999,
     ]);
@@ -321,7 +321,7 @@ describe("how attempts are made", () => {
       }),
     });
     const { hostService, owner, clock } = engine;
-    await hostService.put(owner, HOST, { ...NO_HOST_RULES, timeoutMs: 100_000 });
+    await hostService.put(owner, HOST, { ...NO_HOST_SETTINGS, timeoutMs: 100_000 });
     const { id } = await delayed(engine, 1_000);
     clock.advance(1_000);
     await began;
@@ -347,11 +347,11 @@ describe("how attempts are made", () => {
       return (dueAt?.getTime() ?? 0) - clock.now().getTime();
     };
     expect(await nextIn()).toBe(2_000);
-    await hostService.put(owner, HOST, { ...NO_HOST_RULES, backoff: { baseMs: 60_000, capMs: 90_000 } });
+    await hostService.put(owner, HOST, { ...NO_HOST_SETTINGS, backoff: { baseMs: 60_000, capMs: 90_000 } });
     expect([await nextIn(), await nextIn({ backoff: { baseMs: 100, capMs: 100 } })]).toEqual([60_000, 100]);
     const waiting = await engine.create({});
     await engine.saw(waiting.id, { status: "pending", attempts: 1 });
-    await hostService.putDefaults(owner, { ...NO_HOST_RULES, giveUpOn: ["4xx"] });
+    await hostService.putDefaults(owner, { ...NO_HOST_SETTINGS, giveUpOn: ["4xx"] });
     const { id } = await engine.create({});
     await engine.saw(id, { status: "failed", attempts: 1 });
     const stubborn = await engine.create({ extras: { giveUpOn: [] } });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { NO_HOST_RULES } from "../../src/core/host-settings.ts";
+import { NO_HOST_SETTINGS } from "../../src/core/host-settings.ts";
 import { holding } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
 import { openEngine } from "../support/engine.ts";
@@ -11,7 +11,7 @@ describe("the limits of a host", () => {
     await using target = new Target(200);
     const { host } = new URL(target.url);
     const first = await openEngine();
-    await first.hostService.put(first.owner, host, { ...NO_HOST_RULES, maxPerSecond: 2 });
+    await first.hostService.put(first.owner, host, { ...NO_HOST_SETTINGS, maxPerSecond: 2 });
     const made = [];
     for (let n = 0; n < 5; n += 1) made.push(await first.create({ url: target.url }));
     await target.saw(1);
@@ -38,12 +38,12 @@ describe("the limits of a host", () => {
     const started = () => sender.sent.length;
     await using engine = await openEngine({ sender });
     const { hostService, owner } = engine;
-    await hostService.put(owner, "127.0.0.1:9", { ...NO_HOST_RULES, maxConcurrent: 1 });
+    await hostService.put(owner, "127.0.0.1:9", { ...NO_HOST_SETTINGS, maxConcurrent: 1 });
     for (let n = 0; n < 3; n += 1) await engine.create({});
     await until(() => started() === 1);
     await Bun.sleep(20);
     expect(started()).toBe(1);
-    await hostService.put(owner, "127.0.0.1:9", { ...NO_HOST_RULES, maxConcurrent: 2 });
+    await hostService.put(owner, "127.0.0.1:9", { ...NO_HOST_SETTINGS, maxConcurrent: 2 });
     await until(() => started() === 2);
     await hostService.remove(owner, "127.0.0.1:9");
     await until(() => started() === 3);

@@ -33,7 +33,7 @@ export interface RealServerOptions extends EngineOptions {
   /** None unless they are given. */
   readonly trustedProxies?: readonly string[];
   /** What the page of the server shows; the stub's unless it is given. */
-  readonly rulesFor?: () => Promise<EffectiveSettings>;
+  readonly settingsFor?: () => Promise<EffectiveSettings>;
   /** What the page of the server shows of the database; nothing unless it is given. */
   readonly readSize?: ReadServerSize;
   /** Checks requests to /mcp; by default those of this machine pass. */
@@ -81,7 +81,7 @@ export async function openRealServer(options: RealServerOptions = {}) {
   const { peopleService, teamService, bulkRunner, followLink, authenticate, signUpGate } = engine.services;
   const oidc = options.oidcOf?.({ engine, peopleService, teamService }) ?? null;
   // What the stub says of the server unless a test asks.
-  const { rulesFor: _rules, readSize: _size, ...services } = engine.services;
+  const { settingsFor: _rules, readSize: _size, ...services } = engine.services;
   const { approvalLinks, isTrustedProxy, limits } = httpSettings(engine.app, secrets);
   const ways = {
     ...services,
@@ -91,7 +91,7 @@ export async function openRealServer(options: RealServerOptions = {}) {
     approvalLinks,
     isTrustedProxy,
     limits,
-    ...(options.rulesFor !== undefined && { rulesFor: options.rulesFor }),
+    ...(options.settingsFor !== undefined && { settingsFor: options.settingsFor }),
     ...(options.readSize !== undefined && { readSize: options.readSize }),
     ...(options.mcpGuard !== undefined && { mcpGuard: options.mcpGuard }),
     routes: [...(options.routes ?? []), ...(options.routesOf?.(engine) ?? [])],

@@ -1,4 +1,4 @@
-import { NO_HOST_RULES } from "../../src/core/host-settings.ts";
+import { NO_HOST_SETTINGS } from "../../src/core/host-settings.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { OPERATIONS, type Operation } from "../support/operations.ts";
 import { type Role, ROLES } from "../../src/core/roles.ts";
@@ -224,7 +224,7 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
     return { method, path: path.replace("{id}", app.strangerId), body: undefined, thing: null };
   }
   if (path.includes("{host}")) {
-    await engine.hostService.put(engine.owner, "old.example.com", NO_HOST_RULES);
+    await engine.hostService.put(engine.owner, "old.example.com", NO_HOST_SETTINGS);
     return { method, path: path.replace("{host}", "old.example.com"), body: body[id], thing: null };
   }
   if (path.startsWith("/v1/bulk/")) {

@@ -9,7 +9,7 @@ import { SOME_RULES } from "./stub-server.ts";
 test("GET /v1/server shows what the page shows, and no secret", async () => {
   const env = { MAILGUN_API_KEY: "mail-key-0123456789", MAILGUN_DOMAIN: "mg.example.com", RETENTION_DAYS: "30" };
   const all = serverSettings(readConfig(env));
-  await using app = await openRealServer({ rulesFor: async () => ({ ...SOME_RULES, sendsMail: true, all }) });
+  await using app = await openRealServer({ settingsFor: async () => ({ ...SOME_RULES, sendsMail: true, all }) });
   const { text } = await app.call("GET", "/v1/server");
   const shown = JSON.parse(text);
   expect(shown).toMatchObject({ sends_mail: true, retention_days: null, rate_limit_per_second: 100 });

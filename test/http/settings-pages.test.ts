@@ -222,7 +222,7 @@ test("the page of the server lists every setting for its operator, and tests the
     }),
   );
   await using server = await openRealServer({
-    rulesFor: async () => ({ ...SOME_RULES, sendsMail: true, all }),
+    settingsFor: async () => ({ ...SOME_RULES, sendsMail: true, all }),
     mailer: {
       send: (mail) => {
         sent.push(mail);

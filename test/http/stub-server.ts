@@ -24,7 +24,7 @@ import type { CredentialService } from "../../src/credentials/service.ts";
 import { NO_USES } from "../../src/credentials/uses.ts";
 import type { RuleService } from "../../src/rules/service.ts";
 import type { HostService } from "../../src/hosts/service.ts";
-import { NO_HOST_RULES } from "../../src/core/host-settings.ts";
+import { NO_HOST_SETTINGS } from "../../src/core/host-settings.ts";
 import type { Feed } from "../../src/events/feed.ts";
 import { GUIDE_GROUPS } from "../../src/pages/docs/guides.ts";
 import { isLoopbackUrl } from "../../src/config/values.ts";
@@ -167,7 +167,7 @@ export function stubDeps(calls: string[] = []): Stubs {
     },
     overviewService: { read: (_caller, range) => Promise.resolve(anOverviewAnswer({ range })) },
     guides: GUIDE_GROUPS,
-    rulesFor: () => Promise.resolve(SOME_RULES),
+    settingsFor: () => Promise.resolve(SOME_RULES),
     readSize: () => Promise.resolve(null),
     followLink: { open: () => Promise.resolve(null), decide: () => Promise.resolve(null) },
     approvalLinks: "confirm",
@@ -286,15 +286,15 @@ function stubChannels(calls: string[]): ChannelService {
 }
 
 function stubHostService(calls: string[]): HostService {
-  const put = (caller: Caller, host: string, rules: RetrySettings) => {
+  const put = (caller: Caller, host: string, settings: RetrySettings) => {
     calls.push(`put host ${host}`);
     const { accountId, actor: updatedBy } = caller;
-    return Promise.resolve({ accountId, host, rules: { ...NO_HOST_RULES, ...rules }, updatedAt: NOON, updatedBy });
+    return Promise.resolve({ accountId, host, settings: { ...NO_HOST_SETTINGS, ...settings }, updatedAt: NOON, updatedBy });
   };
   return {
-    list: () => Promise.resolve({ hosts: [], defaults: NO_HOST_RULES }),
+    list: () => Promise.resolve({ hosts: [], defaults: NO_HOST_SETTINGS }),
     put,
-    putDefaults: (caller, rules) => put(caller, "", rules),
+    putDefaults: (caller, settings) => put(caller, "", settings),
     remove(_caller, host) {
       calls.push(`remove host ${host}`);
       return Promise.resolve();

@@ -81,7 +81,7 @@ describe.skipIf(!HAS_BROWSER)("the looks of overview, keys, settings and docs, i
     const all = serverSettings(readConfig({ MAILGUN_API_KEY: "mail-key-0123456789", MAILGUN_DOMAIN: LONG_DOMAIN }));
     app = await openRealServer({
       port: await freePort(),
-      rulesFor: () => Promise.resolve({ ...SOME_RULES, sendsMail: true, all }),
+      settingsFor: () => Promise.resolve({ ...SOME_RULES, sendsMail: true, all }),
     });
     ann = await signedIn(app);
     const callback = `${target.url}hook/%22%3E<script>alert(3)</script>`;

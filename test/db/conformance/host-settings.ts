@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { HOST_SETTINGS_MAX } from "../../../src/core/limits.ts";
-import { type HostSettingsRow, NO_HOST_RULES } from "../../../src/core/host-settings.ts";
+import { type HostSettingsRow, NO_HOST_SETTINGS } from "../../../src/core/host-settings.ts";
 import type { Store } from "../../../src/core/store.ts";
 import { ACCOUNT, anAuditEntry, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
@@ -9,7 +9,7 @@ import { racingAtLast } from "./steps.ts";
 const row = (host: string, more: Partial<HostSettingsRow> = {}): HostSettingsRow => ({
   accountId: ACCOUNT,
   host,
-  rules: { ...NO_HOST_RULES, maxPerSecond: 0.5, giveUpOn: [401, "5xx"] },
+  settings: { ...NO_HOST_SETTINGS, maxPerSecond: 0.5, giveUpOn: [401, "5xx"] },
   updatedAt: NOON,
   updatedBy: "user:ann@example.com",
   ...more,
@@ -30,7 +30,7 @@ export function testHostSettings(open: OpenTestStore): void {
     test("are those that were put last, per account and host, with an entry for each change", async () => {
       await using db = await open();
       const { hostSettings } = db.store;
-      const replaced = row("b.example", { rules: NO_HOST_RULES, updatedAt: later(5), updatedBy: "key:owner" });
+      const replaced = row("b.example", { settings: NO_HOST_SETTINGS, updatedAt: later(5), updatedBy: "key:owner" });
       const rows = [row(""), row("a.example"), replaced, row("a.example", { accountId: OTHER_ACCOUNT })];
       for (const one of [row("b.example"), ...rows]) expect(await put(db.store, one)).toBe("written");
       expect(await hostSettings.list(ACCOUNT)).toEqual(rows.slice(0, 3));
@@ -69,7 +69,7 @@ export function testHostSettings(open: OpenTestStore): void {
       const ends = await racingAtLast(hosts, (host) => put(db.store, row(host)));
       expect(ends.filter((end) => end === "written")).toHaveLength(HOST_SETTINGS_MAX);
       const [known] = await db.store.hostSettings.list(ACCOUNT);
-      expect(await put(db.store, row(known?.host ?? "", { rules: NO_HOST_RULES }))).toBe("written");
+      expect(await put(db.store, row(known?.host ?? "", { settings: NO_HOST_SETTINGS }))).toBe("written");
       expect(await put(db.store, row(""))).toBe("written");
       expect(await put(db.store, row("other.example"))).toBe("full");
       expect(await put(db.store, row("other.example", { accountId: OTHER_ACCOUNT }))).toBe("written");
