@@ -20,7 +20,7 @@ import {
   type CredentialRequest,
   type CredentialRequestStore,
   type DeclinedRequest,
-  type OwnerMail,
+  type RequestNotice,
   statusOfRequest,
 } from "../../src/core/credential-request.ts";
 import {
@@ -40,13 +40,13 @@ import { addCredential, type NewCredential } from "./credentials.ts";
 interface AskArgs {
   readonly row: CredentialRequest;
   readonly declinedSince: Date;
-  readonly mails: readonly OwnerMail[];
+  readonly notices: readonly RequestNotice[];
   readonly audit: AuditEntry;
 }
 
 /** See `CredentialRequestStore.ask`. */
 export const ask = command(
-  async (tx, { row, declinedSince, mails, audit }: AskArgs): Promise<AskedCredential> => {
+  async (tx, { row, declinedSince, notices, audit }: AskArgs): Promise<AskedCredential> => {
     const { credentialRequests: requests } = tx.tables;
     const { accountId, keyId, createdAt: now } = row;
     const dayAgo = new Date(now.getTime() - DAY_MS);
@@ -71,10 +71,10 @@ export const ask = command(
       return { kind: "daily", retryAt: new Date(Math.min(...today) + DAY_MS) };
     if ((await openOf(tx, accountId, now)) >= CREDENTIAL_REQUESTS_PENDING_MAX) return { kind: "full", of: "account" };
     await tx.db.insert(requests).values(row);
-    for (const [at, mail] of mails.entries()) {
-      const event = { run: 1, revision: 1, kind: "mail", event: `credential_requested:${at}` } as const;
-      const due = { status: "pending", attempts: 0, dueAt: now, scheduledAt: now, createdAt: now } as const;
-      await tx.db.insert(tx.tables.outbox).values({ ...mail, actionId: row.id, accountId, ...event, ...due });
+    const due = { status: "pending", attempts: 0, dueAt: now, scheduledAt: now, createdAt: now } as const;
+    for (const { message, ...notice } of notices) {
+      const about = { actionId: row.id, accountId, run: 1, revision: 1 };
+      await tx.db.insert(tx.tables.outbox).values({ ...notice, ...message, ...about, ...due });
     }
     await addToAudit(tx, audit);
     return { kind: "written" };
@@ -163,7 +163,7 @@ async function isPending(tx: Tx, { accountId, id, at }: Pick<DeclinedRequest, "a
   return row !== undefined && statusOfRequest(row, at) === "pending";
 }
 
-/** See `CredentialRequestStore.prune`. Their mails go too; an attempt that is under way ends first. */
+/** See `CredentialRequestStore.prune`. Their notifications go too; an attempt that is under way ends first. */
 export const prune = command(async (tx, { until }: Readonly<{ until: Date }>) => {
   const { credentialRequests: requests, outbox } = tx.tables;
   const pruned = await deleteSome(tx, requests.id, lte(requests.expiresAt, until));
@@ -227,7 +227,7 @@ export function createCredentialRequestStore({
   writer,
 }: Pick<StoreContext, "sql" | "writer">): CredentialRequestStore {
   return {
-    ask: (row, declinedSince, mails, audit) => writer.run(ask, { row, declinedSince, mails, audit }),
+    ask: (row, declinedSince, notices, audit) => writer.run(ask, { row, declinedSince, notices, audit }),
     find: (accountId, id) => FIND.get(reader, { accountId, id }),
     list: (accountId, { keyId, before, limit }) =>
       LIST[keyId === null ? "account" : "key"].all(reader, {

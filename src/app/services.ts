@@ -218,6 +218,8 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const signedHeaders = createSignedHeaders({ secrets, signingSecrets }, "callbacks");
   const posting = { sender, signedHeaders, userAgent: `Outgate/${VERSION}`, clock, ids, audit, checkTarget: checkUrl };
 
+  const told = { team, channelsOf: channels.of, sendsMail: config.mail !== null, onWaiting: delivery.waits };
+
   return {
     secrets,
     signUpGate,
@@ -242,21 +244,13 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     grantService,
     credentialService,
     credentialRequests: createCredentialRequestService({
+      ...told,
       requests: store.credentialRequests,
       credentialService,
-      team,
-      onMail,
       clock,
       ids,
     }),
-    credentialAlerts: createCredentialAlerts({
-      credentials: store.credentials,
-      team,
-      ids,
-      channelsOf: channels.of,
-      sendsMail: config.mail !== null,
-      onWaiting: delivery.waits,
-    }),
+    credentialAlerts: createCredentialAlerts({ ...told, credentials: store.credentials, ids }),
     credentialTests: createCredentialTestService({ ...posting, credentialUse, paused }),
     ruleService: createRuleService({ rules: store.rules, known: rules, actions, audit, clock, ids }),
     channelService: createChannelService({ ...posting, channels: store.channels, known: channels, recipients, mailer }),

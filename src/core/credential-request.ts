@@ -66,11 +66,15 @@ export type AskedCredential =
   | { readonly kind: "full"; readonly of: "key" | "account" }
   | { readonly kind: "daily"; readonly retryAt: Date };
 
-/** A mail that tells an owner of a new request. */
-export interface OwnerMail {
+/** Tells an owner or a channel of a new request; the event has the place of its recipient. */
+export interface RequestNotice {
   readonly id: string;
   readonly host: string;
-  readonly target: string;
+  readonly message: {
+    readonly kind: "mail" | "message";
+    readonly event: `credential_requested:${number}`;
+    readonly target: string;
+  };
 }
 
 export interface CredentialRequestPage {
@@ -82,11 +86,11 @@ export interface CredentialRequestPage {
 }
 
 export interface CredentialRequestStore {
-  /** Counts those of its key and account in the same commit, with the mails to those who may answer. `declinedSince`: a decline since then still answers the same request. */
+  /** Counts those of its key and account in the same commit, and tells those who may answer. `declinedSince`: a decline since then still answers the same request. */
   ask(
     request: CredentialRequest,
     declinedSince: Date,
-    mails: readonly OwnerMail[],
+    notices: readonly RequestNotice[],
     audit: AuditEntry,
   ): Promise<AskedCredential>;
   find(accountId: string, id: string): Promise<ListedCredentialRequest | null>;

@@ -934,5 +934,5 @@ export const CREDENTIAL_REQUESTS_KEPT_MS = 30 * DAY_MS;
 /** What a request suggests is for a person to read. */
 export const CREDENTIAL_REQUEST_PATHS_MAX = 10;
 export const CREDENTIAL_REQUEST_PATH_CHARS_MAX = 200;
-/** Owners who are told of one by mail: those who joined first. */
-export const CREDENTIAL_REQUEST_MAILS_MAX = 20;
+/** Owners and channels that are told of one: owners first, in the order in which they joined. */
+export const CREDENTIAL_REQUEST_TOLD_MAX = 20;

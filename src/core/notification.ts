@@ -146,27 +146,34 @@ export type CallbackEvent = `action.${"awaiting_approval" | "completed" | "faile
 
 /**
  * `approval` asks for a decision. `decided` tells the recipient of that mail that somebody else has decided. `invited` is about
- * an invitation instead of an action, `credential_requested` about what an agent asks for: with the place of its recipient. Events of
- * channels and of credentials are in files of their own.
+ * an invitation instead of an action. Events of channels and of credentials are in files of their own.
  */
-type MailEvent = "approval" | "decided" | "invited" | `credential_requested:${number}`;
+type MailEvent = "approval" | "decided" | "invited";
+
+/** Tells of what an agent asks for, with the place of its recipient. */
+type RequestEvent = `credential_requested:${number}`;
 
 /** The name of an event, without what names its recipient. */
 export function eventName(event: string): string {
   return event.split(":", 1)[0] ?? event;
 }
 
+/** Whether it is about a request for a credential, whose id stands in place of the action's. */
+export function isCredentialRequested(event: string): boolean {
+  return eventName(event) === "credential_requested";
+}
+
 /** False: it is about an invitation, a credential or a request for one, whose id stands in place of the action's. */
 export function isAboutAction(event: string): boolean {
-  return event !== "invited" && eventName(event) !== "credential_requested" && alertOf(event) === null;
+  return event !== "invited" && !isCredentialRequested(event) && alertOf(event) === null;
 }
 
 /** A notification to send because of a change. It is written to the outbox in the change's own commit. */
 export type NewNotification =
   | { readonly kind: "callback"; readonly event: CallbackEvent; readonly target: string }
-  | { readonly kind: "mail"; readonly event: MailEvent | AskEvent | AlertEvent; readonly target: string }
+  | { readonly kind: "mail"; readonly event: MailEvent | AskEvent | AlertEvent | RequestEvent; readonly target: string }
   /** To a channel that is no mail; `target` is its id. */
-  | { readonly kind: "message"; readonly event: AskEvent | AlertEvent; readonly target: string };
+  | { readonly kind: "message"; readonly event: AskEvent | AlertEvent | RequestEvent; readonly target: string };
 
 export type NotificationKind = NewNotification["kind"];
 

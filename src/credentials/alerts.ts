@@ -6,8 +6,8 @@ import { hostOf, type NewNotification } from "../core/notification.ts";
 import type { TeamStore } from "../core/team-store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 
-interface AlertDeps extends Pick<AppContext, "ids"> {
-  readonly credentials: Pick<CredentialStore, "list" | "tell" | "pruneAlerts">;
+/** Who is told about credentials, and how they are sent what waits for them. */
+export interface ToldDeps {
   readonly team: Pick<TeamStore, "members">;
   readonly channelsOf: (accountId: string) => readonly Channel[];
   /** Whether a mail provider is configured. */
@@ -16,20 +16,29 @@ interface AlertDeps extends Pick<AppContext, "ids"> {
   readonly onWaiting: (kind: Recipient["kind"], accountId: string, host: string) => void;
 }
 
+interface AlertDeps extends ToldDeps, Pick<AppContext, "ids"> {
+  readonly credentials: Pick<CredentialStore, "list" | "tell" | "pruneAlerts">;
+}
+
+/** Owners by mail, and channels that are no mail: channels of mail may have others. */
+export async function recipientsOf(
+  { team, channelsOf, sendsMail }: ToldDeps,
+  accountId: string,
+): Promise<readonly Recipient[]> {
+  const members = sendsMail ? await team.members(accountId, PEOPLE_PER_ACCOUNT_MAX) : [];
+  const owners = members.filter(({ role }) => role === "owner");
+  const channels = channelsOf(accountId).filter(({ kind, enabled }) => kind !== "mail" && enabled);
+  return [
+    ...owners.map(({ email }) => ({ kind: "mail", target: email }) as const),
+    ...channels.map(({ id }) => ({ kind: "message", target: id }) as const),
+  ];
+}
+
 /** Tells the owners of accounts, and their channels that are no mail, that credentials end. */
 export type CredentialAlerts = ReturnType<typeof createCredentialAlerts>;
 
-export function createCredentialAlerts({ ids, credentials, team, channelsOf, sendsMail, onWaiting }: AlertDeps) {
-  /** Owners by mail: channels of mail may have others. */
-  const recipientsOf = async (accountId: string): Promise<readonly Recipient[]> => {
-    const members = sendsMail ? await team.members(accountId, PEOPLE_PER_ACCOUNT_MAX) : [];
-    const owners = members.filter(({ role }) => role === "owner");
-    const channels = channelsOf(accountId).filter(({ kind, enabled }) => kind !== "mail" && enabled);
-    return [
-      ...owners.map(({ email }) => ({ kind: "mail", target: email }) as const),
-      ...channels.map(({ id }) => ({ kind: "message", target: id }) as const),
-    ];
-  };
+export function createCredentialAlerts(deps: AlertDeps) {
+  const { ids, credentials, onWaiting } = deps;
   /** Tells each end once, however many processes run this. */
   const run = async (now: Date, stop: AbortSignal): Promise<void> => {
     for (const credential of await credentials.list(null)) {
@@ -37,7 +46,7 @@ export function createCredentialAlerts({ ids, credentials, team, channelsOf, sen
       const due = alertDue(credential, now);
       if (due === null) continue;
       const { accountId, id } = credential;
-      const messages = (await recipientsOf(accountId)).map((one, at) => ({ ...one, event: alertEvent(due, at) }));
+      const messages = (await recipientsOf(deps, accountId)).map((one, at) => ({ ...one, event: alertEvent(due, at) }));
       const rows = messages.map((message) => ({ id: ids.row(now), host: hostOf(message), message }));
       if (await credentials.tell({ accountId, id, expiresAt: due.expiresAt }, rows, now)) {
         for (const { host, message } of rows) onWaiting(message.kind, accountId, host);

@@ -5,47 +5,45 @@ import {
   type CredentialRequest,
   type CredentialRequestStore,
   type ListedCredentialRequest,
-  type OwnerMail,
+  type RequestNotice,
   statusOfRequest,
 } from "../core/credential-request.ts";
 import { DomainError, TooEarly } from "../core/domain-error.ts";
 import {
   CREDENTIAL_DECLINED_MS,
-  CREDENTIAL_REQUEST_MAILS_MAX,
   CREDENTIAL_REQUEST_MS,
+  CREDENTIAL_REQUEST_TOLD_MAX,
   CREDENTIAL_REQUESTS_PENDING_MAX,
   CREDENTIAL_REQUESTS_PER_DAY_MAX,
   CREDENTIAL_REQUESTS_PER_KEY_MAX,
-  PEOPLE_PER_ACCOUNT_MAX,
 } from "../core/limits.ts";
 import { hostOf } from "../core/notification.ts";
-import { authorize, type Caller, hasScope, mayDo } from "../core/roles.ts";
-import type { TeamStore } from "../core/team-store.ts";
+import { authorize, type Caller, hasScope } from "../core/roles.ts";
 import type { AppContext } from "../runtime/app-context.ts";
+import { recipientsOf, type ToldDeps } from "./alerts.ts";
 import { type AskCredential, askedFrom } from "./request-schemas.ts";
 import type { CreateCredential } from "./schemas.ts";
 import type { CredentialService } from "./service.ts";
 
-interface CredentialRequestDeps extends Pick<AppContext, "clock" | "ids"> {
+interface CredentialRequestDeps extends ToldDeps, Pick<AppContext, "clock" | "ids"> {
   readonly requests: CredentialRequestStore;
   readonly credentialService: Pick<CredentialService, "add">;
-  readonly team: Pick<TeamStore, "members">;
-  /** Called when a mail waits for this address; null: no mail is sent. */
-  readonly onMail: ((accountId: string, host: string) => void) | null;
 }
 
 /** Every use case of requests for credentials: agents ask, owners fill in the secret or decline, and nobody else decides. */
 export type CredentialRequestService = ReturnType<typeof createCredentialRequestService>;
 
 export function createCredentialRequestService(deps: CredentialRequestDeps) {
-  const { requests, credentialService, team, onMail, clock, ids } = deps;
+  const { requests, credentialService, onWaiting, clock, ids } = deps;
 
-  /** To the owners, who alone may answer. */
-  const mailsOf = async (accountId: string, now: Date): Promise<readonly OwnerMail[]> => {
-    if (onMail === null) return [];
-    const members = await team.members(accountId, PEOPLE_PER_ACCOUNT_MAX);
-    const owners = members.filter(({ role }) => mayDo(role, "manage")).slice(0, CREDENTIAL_REQUEST_MAILS_MAX);
-    return owners.map(({ email: target }) => ({ id: ids.row(now), host: hostOf({ kind: "mail", target }), target }));
+  /** To the owners, who alone may answer, and to channels. */
+  const noticesOf = async (accountId: string, now: Date): Promise<readonly RequestNotice[]> => {
+    const told = (await recipientsOf(deps, accountId)).slice(0, CREDENTIAL_REQUEST_TOLD_MAX);
+    return told.map((one, at) => ({
+      id: ids.row(now),
+      host: hostOf(one),
+      message: { ...one, event: `credential_requested:${at}` },
+    }));
   };
 
   const find = async (caller: Caller, id: string): Promise<ListedCredentialRequest> => {
@@ -106,11 +104,11 @@ export function createCredentialRequestService(deps: CredentialRequestDeps) {
       };
       const audited = { kind: "credential_requested", subject: request.id, detail: { host: request.host } } as const;
       const declinedSince = new Date(now.getTime() - CREDENTIAL_DECLINED_MS);
-      const mails = await mailsOf(accountId, now);
-      const asked = await requests.ask(request, declinedSince, mails, auditOf(caller, audited, now));
+      const notices = await noticesOf(accountId, now);
+      const asked = await requests.ask(request, declinedSince, notices, auditOf(caller, audited, now));
       if (asked.kind !== "written" && asked.kind !== "matched") throw refusalOf(asked);
       const isNew = asked.kind === "written";
-      if (isNew) for (const { host } of mails) onMail?.(accountId, host);
+      if (isNew) for (const { host, message } of notices) onWaiting(message.kind, accountId, host);
       return { request: await find(caller, asked.kind === "matched" ? asked.id : request.id), isNew };
     },
 

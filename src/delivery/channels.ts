@@ -2,8 +2,17 @@ import { attemptMs } from "../core/outcome.ts";
 import type { Action } from "../core/action.ts";
 import type { Channel } from "../core/channel.ts";
 import type { CredentialStore } from "../core/credential.ts";
+import type { CredentialRequestStore } from "../core/credential-request.ts";
 import { alertOf, type CredentialAlert } from "../core/credential-alert.ts";
-import { type Question, slackAlert, slackQuestion, webhookAlert, webhookQuestion } from "../mail/chat-messages.ts";
+import {
+  type Question,
+  slackAlert,
+  slackQuestion,
+  slackRequest,
+  webhookAlert,
+  webhookQuestion,
+  webhookRequest,
+} from "../mail/chat-messages.ts";
 import { MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import type { DecisionHistory } from "../approvals/facts.ts";
@@ -11,8 +20,8 @@ import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
 import { see } from "../receipts/see.ts";
 import { askedNow, type AskedDeps } from "./asked.ts";
 import type { SignedHeaders } from "./attempt.ts";
-import { type Deliver, deliveryOf, endingNow, faultOf } from "./deliver.ts";
-import type { Delivery, Notification } from "../core/notification.ts";
+import { type Deliver, deliveryOf, endingNow, faultOf, pendingNow } from "./deliver.ts";
+import { type Delivery, isCredentialRequested, type Notification } from "../core/notification.ts";
 
 /** How a text is posted to a channel. */
 export interface PostDeps {
@@ -47,6 +56,7 @@ export async function postRequest(
 
 interface MessageDeps extends AskedDeps, PostDeps {
   readonly credentials: Pick<CredentialStore, "find">;
+  readonly credentialRequests: Pick<CredentialRequestStore, "find">;
   readonly sender: Sender;
   readonly clock: Clock;
   readonly historyOf: (action: Action) => Promise<DecisionHistory>;
@@ -63,10 +73,7 @@ export function createMessage(deps: MessageDeps): Deliver {
   const timeoutMax = Math.min(deps.attemptTimeoutMs, MESSAGE_TIMEOUT_MS);
   return async (notification, stop) => {
     const now = clock.now();
-    const alert = alertOf(notification.message.event);
-    const message = await (alert === null
-      ? questionNow(deps, notification, now)
-      : alertNow(deps, notification, alert, now));
+    const message = await messageNow(deps, notification, now);
     if (message === null) return NOT_NEEDED;
     const { channel, body } = message;
     const { url } = channel;
@@ -84,6 +91,14 @@ export function createMessage(deps: MessageDeps): Deliver {
 interface Message {
   readonly channel: Channel;
   readonly body: string;
+}
+
+/** Null: it is of no use any more. */
+function messageNow(deps: MessageDeps, notification: Notification, at: Date): Promise<Message | null> {
+  const { event } = notification.message;
+  if (isCredentialRequested(event)) return requestNow(deps, notification, at);
+  const alert = alertOf(event);
+  return alert === null ? questionNow(deps, notification, at) : alertNow(deps, notification, alert, at);
 }
 
 /** Null: nobody has to be asked any more. */
@@ -109,6 +124,20 @@ async function alertNow(
   if (credential === null) return null;
   const told = { ...alert, credential, baseUrl, at };
   return { channel, body: channel.kind === "slack" ? slackAlert(told) : webhookAlert(told) };
+}
+
+/** Null: it was answered, or is over. */
+async function requestNow(
+  { channels, credentialRequests, baseUrl }: MessageDeps,
+  notification: Notification,
+  at: Date,
+): Promise<Message | null> {
+  const channel = await channels.find(notification.accountId, notification.message.target);
+  if (channel === null || !channel.enabled || channel.kind === "mail") return null;
+  const request = await pendingNow(credentialRequests, notification, at);
+  if (request === null) return null;
+  const told = { request, baseUrl, at };
+  return { channel, body: channel.kind === "slack" ? slackRequest(told) : webhookRequest(told) };
 }
 
 const NOT_NEEDED: Delivery = { kind: "needless" };

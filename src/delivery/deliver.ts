@@ -1,4 +1,4 @@
-import { type Delivery, eventName, type Notification } from "../core/notification.ts";
+import { type Delivery, isCredentialRequested, type Notification } from "../core/notification.ts";
 import { attemptMs, describeOutcome, type Fault, isPolicyRefusal, isSuccess, type Outcome } from "../core/outcome.ts";
 import { retryAfterMs } from "../core/retry-settings.ts";
 import type { Clock } from "../core/clock.ts";
@@ -12,7 +12,7 @@ import { alertOf, type CredentialAlert } from "../core/credential-alert.ts";
 import { askedNow } from "./asked.ts";
 import type { SignedHeaders } from "./attempt.ts";
 import type { Action, Creator } from "../core/action.ts";
-import { type CredentialRequestStore, statusOfRequest } from "../core/credential-request.ts";
+import { type CredentialRequest, type CredentialRequestStore, statusOfRequest } from "../core/credential-request.ts";
 import { isHeldIn } from "../core/changes.ts";
 import type { DecisionHistory } from "../approvals/facts.ts";
 import {
@@ -154,7 +154,7 @@ export function createMail(deps: MailDeps): Deliver {
       const mail = await invitedOf(deps, notification);
       return mail === null ? NOT_NEEDED : sendMail({ ...deps, mailer }, notification, mail, stop);
     }
-    if (eventName(notification.message.event) === "credential_requested") {
+    if (isCredentialRequested(notification.message.event)) {
       const mail = await requestedOf(deps, notification);
       return mail === null ? NOT_NEEDED : sendMail({ ...deps, mailer }, notification, mail, stop);
     }
@@ -242,13 +242,24 @@ export async function endingNow(
   return expiresAt <= now === (stage === "expired") ? credential : null;
 }
 
+/** The request that still waits for an answer; null: it is over. */
+export async function pendingNow(
+  credentialRequests: Pick<CredentialRequestStore, "find">,
+  { accountId, actionId: id }: Notification,
+  now: Date,
+): Promise<CredentialRequest | null> {
+  const request = await credentialRequests.find(accountId, id);
+  return request !== null && statusOfRequest(request, now) === "pending" ? request : null;
+}
+
 /** Null: it is over, or the recipient is no owner any more. */
 async function requestedOf(
   { credentialRequests, team, baseUrl, clock }: MailDeps,
-  { accountId, actionId: id, message }: Notification,
+  notification: Notification,
 ): Promise<CredentialRequestMail | null> {
-  const request = await credentialRequests.find(accountId, id);
-  if (request === null || statusOfRequest(request, clock.now()) !== "pending") return null;
+  const request = await pendingNow(credentialRequests, notification, clock.now());
+  if (request === null) return null;
+  const { accountId, message } = notification;
   const members = await team.members(accountId, PEOPLE_PER_ACCOUNT_MAX);
   const isOwner = members.some(({ email, role }) => email === message.target && mayDo(role, "manage"));
   return isOwner ? { event: "credential_requested", to: message.target, request, baseUrl } : null;

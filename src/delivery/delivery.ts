@@ -202,6 +202,7 @@ export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
       actions,
       channels: store.channels,
       credentials: store.credentials,
+      credentialRequests: store.credentialRequests,
       sender,
       clock,
       signedHeaders,

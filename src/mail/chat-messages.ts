@@ -1,6 +1,7 @@
 import { REQUESTER_TEXTS } from "../core/extras.ts";
 import { actionJson } from "../receipts/serialize.ts";
 import {
+  actorText,
   ADDRESS_FACTS,
   type DecisionFacts,
   type DecisionHistory,
@@ -17,11 +18,12 @@ import {
 } from "../core/limits.ts";
 import type { AskKind } from "../core/channel.ts";
 import type { Credential } from "../core/credential.ts";
+import type { CredentialRequest } from "../core/credential-request.ts";
 import type { CredentialAlert } from "../core/credential-alert.ts";
 import { endOfHost, subjectOf } from "../approvals/subject.ts";
 import { bodyLines, shownBody } from "../ui/body-view.tsx";
 import { bodyKindText } from "../receipts/mask-body.ts";
-import { asSent } from "../receipts/masked-action.ts";
+import { asSent, maskedActor } from "../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { visibleText, withoutLinks } from "../receipts/visible-text.ts";
 
@@ -171,6 +173,29 @@ export function webhookAlert({ credential: { name, hosts }, stage, expiresAt, at
   const credential = { name, hosts, expires_at: expiresAt.toISOString() };
   const data = { credential, url: credentialPageUrl(baseUrl, name) };
   return JSON.stringify({ type: `credential.${stage}`, timestamp: at.toISOString(), data });
+}
+
+/** What a channel is told of a request for a credential: not why, which are the words of the agent. */
+interface Requested extends Pick<Ending, "at" | "baseUrl"> {
+  readonly request: Pick<CredentialRequest, "id" | "host" | "createdBy" | "expiresAt">;
+}
+
+export function slackRequest({ request: { id, host, createdBy }, baseUrl }: Requested): string {
+  const agent = withoutLinks(visibleText(actorText(maskedActor(createdBy, "public"))));
+  const text = `${agent} asks for a credential for ${withoutLinks(visibleText(host))}. Only owners can answer.`;
+  const link = `<${escaped(credentialRequestUrl(baseUrl, id))}|Open it in Outgate>`;
+  return slackJson(text, [section(text), { type: "section", text: { type: "mrkdwn", text: link } }]);
+}
+
+export function webhookRequest({ request: { id, host, createdBy, expiresAt }, baseUrl, at }: Requested): string {
+  const request = { id, host, created_by: maskedActor(createdBy, "public"), expires_at: expiresAt.toISOString() };
+  const data = { credential_request: request, url: credentialRequestUrl(baseUrl, id) };
+  return JSON.stringify({ type: "credential.requested", timestamp: at.toISOString(), data });
+}
+
+/** Asks for a sign-in, and decides nothing. */
+export function credentialRequestUrl(baseUrl: string, id: string): string {
+  return `${baseUrl}/approvals/credentials/${id}`;
 }
 
 /** Slack shows `text` in notifications, and reads it as its markup. */

@@ -17,6 +17,7 @@ import {
   actionPageUrl,
   BROKEN_LINKS,
   credentialPageUrl,
+  credentialRequestUrl,
   credentialSentence,
   groupedFacts,
   NO_BODY,
@@ -215,7 +216,7 @@ export function credentialRequestMessage({ request, baseUrl }: CredentialRequest
     ["Expires", utcMinute(expiresAt)],
   ] as const;
   const sentence = "An agent asks for a credential: a secret that its calls are sent with, and that it never sees.";
-  const link = `${baseUrl}/approvals/credentials/${id}`;
+  const link = credentialRequestUrl(baseUrl, id);
   const terms = "Only owners can answer, after they log in. Never send a secret by email.";
   const text = [sentence, rowsText(facts), `Open in Outgate, after you log in:\n${link}`, terms].join("\n\n");
   const html = linkMailHtml({ subject, title: subject, sentence, facts, link, label: "Open in Outgate", terms });

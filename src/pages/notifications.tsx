@@ -5,7 +5,7 @@ import { createPersonRoutes } from "../http/session.ts";
 import type { OutboxEntry } from "../core/store.ts";
 import { askOf } from "../core/channel.ts";
 import { alertOf } from "../core/credential-alert.ts";
-import { eventName, isAboutAction, type NotificationStatus } from "../core/notification.ts";
+import { isAboutAction, isCredentialRequested, type NotificationStatus } from "../core/notification.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import { EmptyState } from "../ui/controls.tsx";
 import { actionPath } from "../ui/layout.tsx";
@@ -128,7 +128,8 @@ function NotificationState({
 function nameOf(event: string, kind: string): string {
   const ask = askOf(event);
   if (alertOf(event) !== null) return kind === "mail" ? "Credential email" : "Credential message";
-  if (ask === null) return kind === "mail" ? mailName(eventName(event)) : event;
+  if (isCredentialRequested(event)) return `Credential request ${kind === "mail" ? "email" : "message"}`;
+  if (ask === null) return kind === "mail" ? mailName(event) : event;
   return `${kind === "mail" ? "Channel email" : "Channel message"}${ask.kind === "reminded" ? " (reminder)" : ""}`;
 }
 

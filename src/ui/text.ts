@@ -33,7 +33,6 @@ export interface NavBadges {
 /** The name of an email in lists. */
 export function mailName(event: string): string {
   if (event === "invited") return "Invitation email";
-  if (event === "credential_requested") return "Credential request email";
   return event === "decided" ? "Decision email" : "Approval email";
 }
 

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { Mailbox } from "../support/mailbox.ts";
+import { Target } from "../support/target.ts";
 import { openCredentials, SECRET } from "./rig.ts";
 
 test("owners are told by mail of what an agent asks for, with a link that decides nothing", async () => {
@@ -31,4 +32,28 @@ test("owners are told by mail of what an agent asks for, with a link that decide
     { event: "credential_requested", target: "ann@example.com" },
     { event: "invited" },
   ]);
+});
+
+test("channels of Slack and webhooks are told which host an agent asks for, in none of its words", async () => {
+  await using slack = new Target(200);
+  await using hook = new Target(200);
+  await using rig = await openCredentials();
+  await rig.call("POST", "/v1/channels", { name: "ops", kind: "slack", url: `${slack.url}services/T0` });
+  await rig.call("POST", "/v1/channels", { name: "hook", kind: "webhook", url: `${hook.url}told` });
+  await rig.call("POST", "/v1/channels", { name: "mails", kind: "mail", to: ["boss@example.com"] });
+  const asked = { host: "api.stripe.com", reason: "Words of the agent.", name: "words" };
+  const { json } = await rig.call("POST", "/v1/credential-requests", asked, KEYS.agent);
+  const path = `/approvals/credentials/${String(json["id"])}`;
+  await Promise.all([slack.saw(1), hook.saw(1)]);
+  const [post, told] = [slack.received[0]?.body ?? "", hook.received[0]?.body ?? ""];
+  expect(post).toContain("asks for a credential for api");
+  expect(post).toContain(`${path}|Open it in Outgate>`);
+  expect(JSON.parse(told)).toMatchObject({
+    type: "credential.requested",
+    data: {
+      credential_request: { id: json["id"], host: "api.stripe.com", expires_at: json["expires_at"] },
+      url: expect.stringContaining(path),
+    },
+  });
+  expect(post + told).not.toMatch(/words/i);
 });

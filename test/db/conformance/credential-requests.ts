@@ -225,16 +225,16 @@ export function testCredentialRequests(open: OpenTestStore): void {
       expect(await ask(db.store, theirs)).toEqual({ kind: "written" });
     });
 
-    test("are mailed by rows of the outbox, which go with them", async () => {
+    test("are told by rows of the outbox, which go with them", async () => {
       await using db = await open();
       const { credentialRequests: stored, outbox } = db.store;
       const one = aCredentialRequest();
-      const mails = ["Ann@example.com", "bob@example.com"].map((target, at) => ({
+      const notices = ["Ann@example.com", "bob@example.com"].map((target, at) => ({
         id: `row_${at}`,
         host: target.toLowerCase(),
-        target,
+        message: { kind: "mail", event: `credential_requested:${at}`, target } as const,
       }));
-      const asked = () => stored.ask(one, NEVER, mails, entry("credential_requested", one.id));
+      const asked = () => stored.ask(one, NEVER, notices, entry("credential_requested", one.id));
       expect([await asked(), await asked()]).toEqual([{ kind: "written" }, { kind: "matched", id: one.id }]);
       const rows = await outbox.list(ACCOUNT, null, 10);
       const shown = rows.map(({ actionId, message: { kind, event, target }, host, status }) =>
