@@ -289,7 +289,13 @@ function stubHostService(calls: string[]): HostService {
   const put = (caller: Caller, host: string, settings: RetrySettings) => {
     calls.push(`put host ${host}`);
     const { accountId, actor: updatedBy } = caller;
-    return Promise.resolve({ accountId, host, settings: { ...NO_HOST_SETTINGS, ...settings }, updatedAt: NOON, updatedBy });
+    return Promise.resolve({
+      accountId,
+      host,
+      settings: { ...NO_HOST_SETTINGS, ...settings },
+      updatedAt: NOON,
+      updatedBy,
+    });
   };
   return {
     list: () => Promise.resolve({ hosts: [], defaults: NO_HOST_SETTINGS }),
