@@ -180,6 +180,6 @@ export function askedFrom({ host, name, kind, paths: under, methods: by }: AskCr
   };
 }
 
-const PLAIN_HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?$/;
+const PLAIN_HOST = /^(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::\d+)?$/;
 
 const NOT_A_HOST = "Must be one host name or address, like api.example.com or 10.0.0.7:8080.";

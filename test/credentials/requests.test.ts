@@ -205,6 +205,8 @@ describe("a request for a credential", () => {
     ["white space", { host: "a.example b.example" }],
     ["a line break", { host: "a.example\nb.example" }],
     ["an empty host", { host: "" }],
+    ["an empty label", { host: "a..example" }],
+    ["a leading dot in other letters", { host: "．example" }],
     ["a long host", { host: `${"a".repeat(300)}.example` }],
     ["two hosts", { host: "a.example,b.example" }],
     ["a port beyond all", { host: "a.example:70000" }],
