@@ -41,6 +41,8 @@ export interface TestStore extends AsyncDisposable {
   count(table: string): Promise<number>;
   /** Adds rows like that of an action, with ids after its own that have its time: what a test only has to get past. */
   copy(actionId: string, count: number): Promise<void>;
+  /** Adds rows like the one of an id, other than it in these texts. */
+  copyRow(table: string, id: string, count: number, varied: readonly string[]): Promise<void>;
   /** Columns whose name is like this, as `table.column`, in order. */
   columns(like: string): Promise<readonly string[]>;
 }
@@ -133,6 +135,14 @@ interface Place {
 /** A first store and a way to open it again, in a place to look into. */
 export function testStore(first: Store, { folder, look, open, columns = SQLITE_COLUMNS }: Place): TestStore {
   let store = first;
+  const copyRows = async (table: string, id: string, count: number, valueOf: (name: string) => string) => {
+    const all = (await look.read({ sql: columns, args: ["%"] })).map(({ name }) => String(name));
+    const names = all.flatMap((name) => (name.startsWith(`${table}.`) ? [name.slice(table.length + 1)] : []));
+    const sql = `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})
+      INSERT INTO ${table} (${names.join()}) SELECT ${names.map(valueOf).join()} FROM ${table}, numbers WHERE id = ?`;
+    const [done] = await look.batch([{ sql, args: [id] }]);
+    if (done?.changes !== count) throw new Error(`${id} was copied ${done?.changes ?? 0} times.`);
+  };
   return {
     get store() {
       return store;
@@ -163,15 +173,10 @@ export function testStore(first: Store, { folder, look, open, columns = SQLITE_C
     },
     keyCount: () => countIn(look, "action_keys"),
     count: (table) => countIn(look, table),
-    async copy(actionId, count) {
-      const all = (await look.read({ sql: columns, args: ["%"] })).map(({ name }) => String(name));
-      const names = all.flatMap((name) => (name.startsWith("actions.") ? [name.slice("actions.".length)] : []));
-      const values = names.map((name) => (name === "id" ? "substr(id, 1, 25) || (10000 + n)" : name));
-      const sql = `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})
-        INSERT INTO actions (${names.join()}) SELECT ${values.join()} FROM actions, numbers WHERE id = ?`;
-      const [done] = await look.batch([{ sql, args: [actionId] }]);
-      if (done?.changes !== count) throw new Error(`${actionId} was copied ${done?.changes ?? 0} times.`);
-    },
+    copy: (actionId, count) =>
+      copyRows("actions", actionId, count, (name) => (name === "id" ? "substr(id, 1, 25) || (10000 + n)" : name)),
+    copyRow: (table, id, count, varied) =>
+      copyRows(table, id, count, (name) => (varied.includes(name) ? `${name} || (10000 + n)` : name)),
     async columns(like) {
       return (await look.read({ sql: columns, args: [like] })).map(({ name }) => String(name));
     },

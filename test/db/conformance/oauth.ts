@@ -167,29 +167,32 @@ export function testOAuth(open: OpenTestStore): void {
         ["Interaction", ACCOUNT, OAUTH_INTERACTIONS_PER_ACCOUNT_MAX],
         ["ReplayDetection", "", OAUTH_ASSERTIONS_MAX],
       ] as const) {
-        const many = Array.from({ length: max + 1 }, (_, n) => anArtifact({ kind, accountId, createdAt: later(n) }));
-        await Promise.all(many.slice(0, max).map((one) => oauth.put(one)));
-        for (const last of many.slice(max)) await oauth.put(last);
-        const left = await Promise.all([many[0], many[1], many[max]].map((one) => oauth.find(one?.id ?? "")));
+        const [oldest, next, last] = [0, 1, 2].map((n) => anArtifact({ kind, accountId, createdAt: later(n) }));
+        if (oldest === undefined || next === undefined || last === undefined) throw new Error("There are three.");
+        for (const one of [oldest, next]) await oauth.put(one);
+        await db.copyRow("oauth_artifacts", next.id, max - 2, ["id"]);
+        expect(await oauth.find(oldest.id)).not.toBeNull();
+        await oauth.put(last);
+        const left = await Promise.all([oldest, next, last].map(({ id }) => oauth.find(id)));
         expect(left.map((one) => one === null)).toEqual([true, false, false]);
       }
-      const clients = Array.from({ length: OAUTH_CLIENTS_MAX }, () => anArtifact({ kind: "Client", accountId: "" }));
-      const put = await Promise.all(clients.map((one) => oauth.put(one)));
-      expect(put.every(Boolean)).toBe(true);
-      expect(await oauth.put(anArtifact({ kind: "Client", accountId: "" }))).toBe(false);
-      const [known, kept] = clients;
-      expect(known !== undefined && (await oauth.put(known))).toBe(true);
-      // A new one pushes out one that nobody has connected in time, but none that is connected or new.
       const end = (ms: number) => new Date(NOON.getTime() + ms + OAUTH_UNUSED_CLIENT_MS);
-      for (const one of clients) await oauth.put({ ...one, expiresAt: end(one === known ? 0 : 1) });
+      const aClient = (ms: number) => anArtifact({ kind: "Client", accountId: "", expiresAt: end(ms) });
+      const [known, kept] = [aClient(0), aClient(1)];
+      for (const one of [known, kept]) expect(await oauth.put(one)).toBe(true);
+      await db.copyRow("oauth_artifacts", kept.id, OAUTH_CLIENTS_MAX - 3, ["id"]);
+      expect(await oauth.put(aClient(1))).toBe(true);
+      expect(await oauth.put(aClient(1))).toBe(false);
+      expect(await oauth.put(known)).toBe(true);
+      // A new one pushes out one that nobody has connected in time, but none that is connected or new.
       const register = (ms: number) =>
         oauth.put(anArtifact({ kind: "Client", accountId: "", createdAt: later(ms), expiresAt: end(ms) }));
       expect(await register(OAUTH_CONSENT_MS_MAX - 1)).toBe(false);
       expect(await register(OAUTH_CONSENT_MS_MAX)).toBe(true);
-      expect(await oauth.find(known?.id ?? "")).toBeNull();
-      expect(await oauth.find(kept?.id ?? "")).not.toBeNull();
+      expect(await oauth.find(known.id)).toBeNull();
+      expect(await oauth.find(kept.id)).not.toBeNull();
       expect(await register(OAUTH_CONSENT_MS_MAX)).toBe(false);
-    }, 60_000);
+    });
 
     test("that have expired are swept, with the key of a connection whose code nobody used", async () => {
       await using db = await open();

@@ -161,26 +161,17 @@ export function testOutbox(open: OpenTestStore): void {
       expect(other !== undefined && (await db.notifications.permitMail(other, NOON))).toBe(true);
     });
 
-    const MANY_MS_MAX = 60_000;
-
-    test(
-      "are counted by account",
-      async () => {
-        await using db = await open();
-        const asked = (n: number) => ({ approve: true, notifyEmail: `a${n % 20}@example.com` });
-        const mails = await claimedMails(db, MAILS_PER_ACCOUNT_MAX + 5, asked);
-        let permitted = 0;
-        // In parts: of as many at once the last would wait longer than a write may.
-        for (let from = 0; from < mails.length; from += 50) {
-          const part = mails.slice(from, from + 50).map((mail) => db.notifications.permitMail(mail, NOON));
-          permitted += (await Promise.all(part)).filter(Boolean).length;
-        }
-        expect(permitted).toBe(MAILS_PER_ACCOUNT_MAX);
-        const [stranger] = await claimedMails(db, 1, (n) => ({ ...asked(n + 21), accountId: OTHER_ACCOUNT }));
-        expect(stranger !== undefined && (await db.notifications.permitMail(stranger, NOON))).toBe(true);
-      },
-      MANY_MS_MAX,
-    );
+    test("are counted by account", async () => {
+      await using db = await open();
+      const asked = (n: number) => ({ approve: true, notifyEmail: `a${n}@example.com` });
+      const [first, ...others] = await claimedMails(db, 9, asked);
+      expect(first !== undefined && (await db.notifications.permitMail(first, NOON))).toBe(true);
+      await db.copyRow("outbox", first?.id ?? "", MAILS_PER_ACCOUNT_MAX - 4, ["id", "action_id", "host"]);
+      const permitted = await Promise.all(others.map((mail) => db.notifications.permitMail(mail, NOON)));
+      expect(permitted.filter(Boolean)).toHaveLength(3);
+      const [stranger] = await claimedMails(db, 1, () => ({ ...asked(9), accountId: OTHER_ACCOUNT }));
+      expect(stranger !== undefined && (await db.notifications.permitMail(stranger, NOON))).toBe(true);
+    });
 
     test("are those of the last sixty minutes, and a mail that is tried again is counted once", async () => {
       await using db = await open();
