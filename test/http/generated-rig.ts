@@ -154,7 +154,9 @@ export class Rig {
       retried: happened("retried"),
       keys: count("from api_keys"),
       people: count("from people"),
-      ofNobody: count("from outbox where action_id not in (select id from actions)"),
+      ofNobody: count(
+        "from outbox where action_id not in (select id from actions union all select id from credential_requests)",
+      ),
     };
     db.close();
     return counted;
