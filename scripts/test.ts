@@ -29,7 +29,7 @@ const GUARDS = [
   ...["generated", "hostile-lengths", "held-bodies", "loop-gaps", "login-throttle", "memory"].map(inHttp),
   ...["receipt-load", "slow-readers", "small-chunks", "unproved"].map(inHttp),
   ...["lane-growth", "pages-under-writes", "postgres-connection", "postgres-nodes", "postgres-races"].map(inDb),
-  ...["lock", "threaded"].map(inDb),
+  ...["faults", "lock", "sqld", "threaded"].map(inDb),
   ...["deadline", "hostile-connections", "rebinding", "resolving"].map((name) => `test/outbound/${name}.test.ts`),
   "test/build/binary.test.ts",
   "test/build/package.test.ts",
