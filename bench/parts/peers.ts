@@ -77,7 +77,8 @@ export const PEERS_BY_NAME: Readonly<Record<string, PeerKind>> = {
   },
   "pg-boss": {
     missing: noPostgres,
-    tunings: TUNINGS,
+    // With fewer workers that take 32 jobs each, it makes 6 calls a second.
+    tunings: tuningsOf([256]),
     start: (setup) => startOnPostgres("pg-boss", script("pg-boss.ts"), setup),
   },
   "graphile-worker": {
