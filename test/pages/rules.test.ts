@@ -21,9 +21,7 @@ describe.skipIf(!HAS_BROWSER)("rules, in a browser", () => {
     await page.getByLabel("Place").selectOption("Before “All writes”");
     await page.getByRole("button", { name: "Create rule" }).click();
     const problem = page.locator("#when-problem");
-    expect(await problem.innerText()).toBe(
-      'There is no "limit". There are action, key, now. (Line 2, column 3.)',
-    );
+    expect(await problem.innerText()).toBe('There is no "limit". There are action, key, now. (Line 2, column 3.)');
     expect(await page.getByRole("textbox", { name: "Expression" }).getAttribute("aria-describedby")).toBe(
       "when-hint when-problem",
     );
