@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { RESPONSE_BODY_BYTES_MAX } from "../../src/core/limits.ts";
 import { KEYS } from "../http/stub-server.ts";
 import type { Received } from "../support/target.ts";
+import { eventually } from "../support/eventually.ts";
 import { openRawTarget } from "../support/raw-target.ts";
 import { echoes, openCredentials, SECRET } from "./rig.ts";
 
@@ -70,8 +71,12 @@ describe("a target that sends back what it got shows nothing of the secret to th
     const { json } = await rig.ended(await rig.create());
     const id = String(json["id"]);
     expectNothing(await everything(rig, id));
-    const { echoed_by: by } = (await rig.call("GET", "/v1/credentials/stripe-live")).json;
-    expect(by).toEqual([rig.host]);
+    // The end of the action does not wait for the note of the host.
+    const noted = await eventually(async () => {
+      const { json: credential } = await rig.call("GET", "/v1/credentials/stripe-live");
+      return String(credential["echoed_by"]) === "" ? null : credential["echoed_by"];
+    }, "the note of the host");
+    expect(noted).toEqual([rig.host]);
     expect((await rig.call("GET", "/v1/audit?kind=credential_echoed")).json["data"]).toHaveLength(1);
   });
 
