@@ -4,7 +4,7 @@
  * Counts are the same on every machine, times are not.
  *
  *   bun bench/cost.ts [--seconds 6] [--connections 1,64] [--stores file,postgres]
- *   bun bench/cost.ts --stores none --rules 50,500    what so many rules that never apply cost, against none
+ *   bun bench/cost.ts --stores none --rules 50,500 [--rounds 8]    what so many rules that never apply cost, against none
  */
 import { Database } from "bun:sqlite";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -13,8 +13,10 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { SQL } from "bun";
 import { OwnServers } from "../test/support/postgres/own-server.ts";
+import { treeCpuMs } from "./parts/cpu.ts";
 import { createFor, type Measured, settled } from "./parts/load.ts";
 import { API_KEY, freePort, outgate, serve } from "./parts/processes.ts";
+import { type Contender, ratioLine, takeRounds } from "./parts/rounds.ts";
 
 const { values } = parseArgs({
   options: {
@@ -22,6 +24,7 @@ const { values } = parseArgs({
     connections: { type: "string", default: "1,64" },
     stores: { type: "string", default: "file,postgres" },
     rules: { type: "string", default: "" },
+    rounds: { type: "string", default: "8" },
   },
 });
 const stores = values.stores.split(",");
@@ -29,8 +32,6 @@ const connectionCounts = values.connections.split(",").map(Number);
 const ENV = { SECRET_KEY: "5f".repeat(32), DISPATCH_PER_HOST: "256", LOG_LEVEL: "warn" };
 /** Until then the compiler takes a good part of the processor. */
 const WARM_UP_SECONDS = 3;
-/** Of a measurement of rules. */
-const RULE_ROUNDS = 5;
 /** For a minute after rules were written, an action is judged by them again before it is sent. */
 const RULES_NEW_MS = 65_000;
 /** Statements that are printed, those with the most calls. */
@@ -43,8 +44,7 @@ const THREADS: Readonly<Record<string, string>> = {
   JITWorker: "compiler",
   HeapHelper: "garbage collector",
 };
-/** Fields of `stat` behind the name: the parent, and the ticks as user and as system, then those of ended children. */
-const PARENT = 1;
+/** Fields of `stat` behind the name: the ticks as user and as system. */
 const USER_TICKS = 11;
 const TABLES = ["actions", "timeline", "outbox", "action_keys"];
 /** A server of PostgreSQL writes down its counts of the log this late. */
@@ -62,11 +62,11 @@ async function measureFile(connections: number): Promise<void> {
   const measured = measuredAt(service.port, "file");
   await run(measured, connections, WARM_UP_SECONDS);
   const threadsBefore = threadMsOf(service.process.pid);
-  const cpuBefore = cpuMsOf(service.process.pid);
+  const cpuBefore = treeCpuMs([service.process.pid]);
   const storedBefore = storedIn(service.folder);
   const actions = await run(measured, connections);
   report(`file, ${connections} connections`, actions, {
-    "ms of the processor": cpuMsOf(service.process.pid) - cpuBefore,
+    "ms of the processor": treeCpuMs([service.process.pid]) - cpuBefore,
     ...threadShares(threadMsOf(service.process.pid), threadsBefore),
     "bytes stored": storedIn(service.folder) - storedBefore,
     ...(await callsOfFile(connections)),
@@ -75,39 +75,23 @@ async function measureFile(connections: number): Promise<void> {
 
 /** Services with so many rules in turn, so that what else the machine does falls on all of them. */
 async function measureRules(counts: readonly number[]): Promise<void> {
-  await using none = await outgate({ port: await freePort(), env: ENV });
-  const ruled = [{ count: 0, service: none, shares: [] as number[] }];
   await using started = new AsyncDisposableStack();
-  for (const count of counts) {
-    const service = started.use(await outgate({ port: await freePort(), env: ENV }));
-    const answer = await fetch(`http://127.0.0.1:${service.port}/v1/rules`, {
+  const contenders: Contender[] = [];
+  for (const count of [0, ...counts]) {
+    const { port, process } = started.use(await outgate({ port: await freePort(), env: ENV }));
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/rules`, {
       method: "PUT",
       headers: { Authorization: `Bearer ${API_KEY}`, "Content-Type": "application/json" },
       body: JSON.stringify({ rules: Array.from({ length: count }, (_, n) => ruleThatNeverApplies(n)) }),
     });
     if (!answer.ok) throw new Error(await answer.text());
-    ruled.push({ count, service, shares: [] });
+    const request = (turn: number) => ({ url: targetUrl, body: { amount: turn, to: "acme", note: "x".repeat(120) } });
+    contenders.push({ ...measuredAt(port, `${count} rules`), request, connections: 64, pids: [process.pid] });
   }
   await Bun.sleep(RULES_NEW_MS);
-  for (let round = -1; round < RULE_ROUNDS; round += 1) {
-    for (const { service, shares } of ruled) {
-      const cpuBefore = cpuMsOf(service.process.pid);
-      const request = (turn: number) => ({ url: targetUrl, body: { amount: turn, to: "acme", note: "x".repeat(120) } });
-      const actions = await run(
-        { ...measuredAt(service.port, "rules"), request },
-        64,
-        round < 0 ? WARM_UP_SECONDS : undefined,
-      );
-      if (round >= 0) shares.push((cpuMsOf(service.process.pid) - cpuBefore) / actions);
-    }
-  }
-  const middleOf = (shares: readonly number[]) => shares.toSorted((a, b) => a - b)[shares.length >> 1] ?? NaN;
-  const least = middleOf(ruled[0]?.shares ?? []);
-  for (const { count, shares } of ruled) {
-    const ms = middleOf(shares);
-    console.log(
-      `${count} rules: ${ms.toPrecision(3)} ms of the processor an action, ${(ms / least).toFixed(2)} of none`,
-    );
+  const rounds = await takeRounds(contenders, { rounds: Number(values.rounds), seconds: Number(values.seconds) });
+  for (const count of counts) {
+    console.log(`${count} rules: processor time ${ratioLine(rounds, [`${count} rules`, "0 rules"], "cpuUs")} of none`);
   }
 }
 
@@ -164,11 +148,11 @@ async function measurePostgres(): Promise<void> {
     await run(measured, connections, WARM_UP_SECONDS);
     await Bun.sleep(COUNTS_LATE_MS);
     const serverId = servers.primary.processId() ?? 0;
-    const before = { sizes: await sizesIn(sql), cpu: cpuMsOf(service.process.pid), server: cpuMsOf(serverId) };
+    const before = { sizes: await sizesIn(sql), cpu: treeCpuMs([service.process.pid]), server: treeCpuMs([serverId]) };
     await sql`SELECT pg_stat_statements_reset(), pg_stat_reset_shared('wal')`;
     const actions = await run(measured, connections);
-    const cpuMs = cpuMsOf(service.process.pid) - before.cpu;
-    const serverMs = cpuMsOf(serverId) - before.server;
+    const cpuMs = treeCpuMs([service.process.pid]) - before.cpu;
+    const serverMs = treeCpuMs([serverId]) - before.server;
     await Bun.sleep(COUNTS_LATE_MS);
     const statements = (await sql`SELECT query, calls::float8 AS calls, total_exec_time::float8 AS ms,
         wal_bytes::float8 AS "logBytes"
@@ -224,16 +208,6 @@ async function run(measured: Measured, connections: number, lastsS = Number(valu
   const { created, startedMs } = await createFor(measured, lastsS, connections);
   await settled(measured, startedMs);
   return created;
-}
-
-/** Processor time of a process and its children, also of those that have ended. */
-function cpuMsOf(pid: number): number {
-  const processes = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  return processes.reduce((sum, name) => {
-    const { fields } = statOf(name);
-    const isOf = name === String(pid) || fields[PARENT] === String(pid);
-    return isOf ? sum + msOf(fields.slice(USER_TICKS, USER_TICKS + 4)) : sum;
-  }, 0);
 }
 
 /** Linux counts processor time in hundredths of a second. */

@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { closeSync, fsyncSync, openSync } from "node:fs";
 import { singlePathOf } from "./libsql/inspect.ts";
+import { codeOf } from "./sql/errors.ts";
 
 /** How long to wait for a lock; a running service holds it for milliseconds. */
 const BUSY_MS = 5_000;
@@ -19,7 +20,7 @@ export function copyDatabase(path: string, to: string): void {
     if (vacuum === 0) source.run("PRAGMA auto_vacuum = INCREMENTAL");
     source.run("VACUUM INTO ?", [to]);
   } catch (cause) {
-    throw new Error(`The database ${path} can't be copied to ${to} (${codeOf(cause)}).`, { cause });
+    throw new Error(`The database ${path} can't be copied to ${to} (${codeOf(cause) || "unknown error"}).`, { cause });
   } finally {
     source.close();
   }
@@ -44,8 +45,4 @@ export function factsIn(path: string, names: readonly string[]): readonly (strin
   } finally {
     copy.close();
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
 }

@@ -22,10 +22,10 @@ import { ACTION_ID } from "../src/core/ids.ts";
 import type { AgentDeps, QuestionForm, ToolCall } from "./call.ts";
 import { describeAction, errorOf, type ToolAnswer } from "./results.ts";
 import { compileArguments, DecideArguments, ApprovalForm, schemaJson } from "./schemas.ts";
-import { type JsonMember, shorten } from "./shorten.ts";
+import { type JsonMember, shortenMembers } from "./shorten.ts";
 
 /** The question to send; the client repeats the call with the answer and this state. */
-export interface Question {
+export interface ApprovalQuestion {
   readonly form: QuestionForm;
   readonly state: string;
 }
@@ -39,7 +39,7 @@ const read = compileArguments(DecideArguments);
  * Asks a person where the client can, whatever the role of the key; where it can't, the key's role alone decides. No
  * argument lets the model claim that a person agreed. See "Approval" in mcp/README.md.
  */
-export async function askForApproval(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer | Question> {
+export async function askForApproval(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer | ApprovalQuestion> {
   if (!mayApprove(deps, call)) return refuse(deps, call);
   const { actionService } = deps;
   const { elicitation, caller } = call;
@@ -180,7 +180,7 @@ function shortLines(lines: readonly string[], facts: DecisionFacts["facts"]): re
   const isWhole = (line = "") =>
     line.length <= QUESTION_LINE_CHARS || !(cuttable.has(line) || line.startsWith(BODY_INDENT));
   const written = lines.map((line, at): JsonMember => [String(at), JSON.stringify(line)]);
-  const { members, cut } = shorten(written, QUESTION_BYTES_MAX, (at) => isWhole(lines[Number(at)]));
+  const { members, cut } = shortenMembers(written, QUESTION_BYTES_MAX, (at) => isWhole(lines[Number(at)]));
   if (cut.length === 0) return lines;
   return [...members.map(([, json]) => String(JSON.parse(json))), "Lines that end with … are cut."];
 }

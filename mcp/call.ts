@@ -78,7 +78,7 @@ export class Exchange {
 }
 
 /** The exchange of a message. Throws where there is none, since such a message is not authenticated. */
-export function exchangeOf({ http }: ServerContext): Exchange {
+export function callExchange({ http }: ServerContext): Exchange {
   const exchange = http?.authInfo?.extra?.["exchange"];
   if (exchange instanceof Exchange) return exchange;
   throw new Error("A message came without a request.");
@@ -93,7 +93,7 @@ export class ToolCall {
 
   /** `draining` is aborted when the service stops; `openQuestions` counts the questions that block calls, by key. */
   constructor(context: ServerContext, draining: AbortSignal, openQuestions: Map<string, number>) {
-    this.exchange = exchangeOf(context);
+    this.exchange = callExchange(context);
     this.#context = context;
     this.#draining = draining;
     this.#openQuestions = openQuestions;
@@ -186,7 +186,7 @@ export class ToolCall {
 }
 
 /** How a client can ask the person who uses it (elicitation). */
-export type Elicitation =
+type Elicitation =
   /** Revision 2026-07-28: the call returns the question, and the client repeats it with the answer and our state. */
   | { readonly era: "modern"; readonly answers: Readonly<Record<string, unknown>> | null; readonly state: unknown }
   /**

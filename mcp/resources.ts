@@ -23,7 +23,7 @@ const ACTIONS_URI = "outgate://actions";
 
 const ACTION_URI = /^outgate:\/\/actions\/(act_[A-Za-z0-9_-]{1,64})$/;
 
-export const TEMPLATES: readonly ResourceTemplateType[] = [
+export const RESOURCE_TEMPLATES: readonly ResourceTemplateType[] = [
   {
     name: "action",
     title: "An action",

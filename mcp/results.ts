@@ -28,6 +28,7 @@ import {
   TOOL_PROBLEMS_BYTES_MAX,
   TOOL_RESULT_BYTES_MAX,
   TOOL_ROW_BYTES_MAX,
+  TOOL_ROW_NAME_BYTES_MAX,
 } from "../src/core/limits.ts";
 import { parseExactly, scanJson } from "../src/core/json.ts";
 import { traceOf } from "../src/observability/log.ts";
@@ -36,7 +37,7 @@ import { see, seeAll } from "../src/receipts/see.ts";
 import { type SeenAction, seenWith } from "../src/receipts/seen-action.ts";
 import { hideEchoes, maskHeaders, maskText } from "../src/receipts/masking.ts";
 import type { AgentDeps, ToolCall } from "./call.ts";
-import { beginning, type JsonMember, objectOf, presentMembers, shorten } from "./shorten.ts";
+import { beginning, type JsonMember, objectOf, presentMembers, shortenMembers } from "./shorten.ts";
 
 /** The result of a tool. */
 export interface ToolAnswer {
@@ -200,7 +201,7 @@ export async function describeAction(
   ];
   const whole = objectOf([...members, ...textsOf(notesOf(action.id, bodies, []))]);
   if (Buffer.byteLength(whole) <= TOOL_RESULT_BYTES_MAX) return whole;
-  const short = shorten(members, TOOL_RESULT_BYTES_MAX - TOOL_NOTES_BYTES, (name) => WHOLE.has(name));
+  const short = shortenMembers(members, TOOL_RESULT_BYTES_MAX - TOOL_NOTES_BYTES, (name) => WHOLE.has(name));
   return objectOf([...short.members, ...textsOf(notesOf(action.id, bodies, short.cut))]);
 }
 
@@ -291,17 +292,15 @@ function describeRow(deps: DescribeDeps, reader: Reader, action: SeenAction, ope
     actions: operations,
   });
   if (Buffer.byteLength(objectOf(members)) <= TOOL_ROW_BYTES_MAX) return objectOf(members);
-  const short = shorten(members, TOOL_ROW_BYTES_MAX - ROW_CUT_BYTES, (name) => !ROW_TEXTS.has(name));
+  const short = shortenMembers(members, TOOL_ROW_BYTES_MAX - ROW_CUT_BYTES, (name) => !ROW_TEXTS.has(name));
   return objectOf([...short.members, ...textsOf({ cut: short.cut })]);
 }
 
 /** As actions name it, with a short name. */
 function creatorOf(keyId: string, createdBy: string) {
   const name = createdBy.slice(createdBy.indexOf(":") + 1);
-  return { ...(keyId === "" ? {} : { id: keyId }), name: cutText(name, ROW_NAME_BYTES_MAX) };
+  return { ...(keyId === "" ? {} : { id: keyId }), name: cutText(name, TOOL_ROW_NAME_BYTES_MAX) };
 }
-
-const ROW_NAME_BYTES_MAX = 24;
 
 /** What is cut in a row that is too long, and the bytes of a member that names all of it. */
 const ROW_TEXTS: ReadonlySet<string> = new Set(["url", "title", "last_error"]);

@@ -1,6 +1,6 @@
 import { McpServer } from "@modelcontextprotocol/server";
-import { type AgentDeps, exchangeOf } from "./call.ts";
-import { listResources, promptOf, PROMPTS, readResource, TEMPLATES } from "./resources.ts";
+import { type AgentDeps, callExchange } from "./call.ts";
+import { listResources, promptOf, PROMPTS, readResource, RESOURCE_TEMPLATES } from "./resources.ts";
 import { createCallTool, listedTools } from "./tools.ts";
 
 /** The lists change only with the version. */
@@ -35,10 +35,10 @@ export function createAgentServer(deps: AgentDeps): () => McpServer {
     });
     server.setRequestHandler("tools/list", () => ({ tools }));
     server.setRequestHandler("tools/call", callTool);
-    server.setRequestHandler("resources/list", (_request, ctx) => listResources(deps, exchangeOf(ctx).caller));
-    server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: [...TEMPLATES] }));
+    server.setRequestHandler("resources/list", (_request, ctx) => listResources(deps, callExchange(ctx).caller));
+    server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: [...RESOURCE_TEMPLATES] }));
     server.setRequestHandler("resources/read", ({ params }, ctx) =>
-      readResource(deps, exchangeOf(ctx).caller, params.uri),
+      readResource(deps, callExchange(ctx).caller, params.uri),
     );
     server.setRequestHandler("prompts/list", () => ({ prompts: [...PROMPTS] }));
     server.setRequestHandler("prompts/get", ({ params }) => promptOf(params.name, params.arguments ?? {}, deps));

@@ -23,7 +23,7 @@ export function objectOf(members: readonly JsonMember[]): string {
  * The members, cut so that their object has at most so many bytes: the longest are cut first, each to the same length. A
  * member for which `isWhole` holds is never cut.
  */
-export function shorten(
+export function shortenMembers(
   members: readonly JsonMember[],
   bytesMax: number,
   isWhole: (name: string) => boolean = () => false,
@@ -68,7 +68,7 @@ const MARK = "…";
 
 /** The JSON text of a value's beginning. */
 function beginningOf(name: string, text: string, bytesMax: number): string {
-  if (NESTED.has(name)) return objectOf(shorten(presentMembers(text), bytesMax).members);
+  if (NESTED.has(name)) return objectOf(shortenMembers(presentMembers(text), bytesMax).members);
   if (MAPS.has(name) && text.startsWith("{")) return firstMembers(text, bytesMax);
   const value: unknown = text.startsWith('"') || text.startsWith(BYTES) ? JSON.parse(text) : text;
   if (isBytes(value)) {

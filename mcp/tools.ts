@@ -14,7 +14,7 @@ import { type Action, isTerminal } from "../src/core/action.ts";
 import { createCheckCreate } from "../src/actions/create-schema.ts";
 import { checkList, ListQuery } from "../src/api/list-schemas.ts";
 import type { ListedCredentialRequest } from "../src/core/credential-request.ts";
-import { AskCredential, serializeRequest } from "../src/credentials/request-schemas.ts";
+import { AskCredentialBody, serializeRequest } from "../src/credentials/request-schemas.ts";
 import { serializeCredential } from "../src/credentials/schemas.ts";
 import { DomainError, type Issue } from "../src/core/domain-error.ts";
 import { compile, onePerField, withoutNulls } from "../src/api/schema-helpers.ts";
@@ -29,7 +29,7 @@ import {
   WAIT_SECONDS_DEFAULT,
 } from "../src/core/limits.ts";
 import type { ToolOutcome } from "../src/observability/metrics.ts";
-import { askForApproval, type Question, QUESTION } from "./approve.ts";
+import { askForApproval, type ApprovalQuestion, QUESTION } from "./approve.ts";
 import { type AgentDeps, type Exchange, ToolCall } from "./call.ts";
 import { loggedFailure, describeAction, describePage, errorResult, resultOf, type ToolAnswer } from "./results.ts";
 import {
@@ -65,7 +65,7 @@ interface Tool {
   readonly permission: Permission | null;
   readonly input: TObject;
   /** Throws `DomainError` or `ProtocolError`. */
-  readonly run: (deps: AgentDeps, call: ToolCall) => Promise<ToolAnswer | Question>;
+  readonly run: (deps: AgentDeps, call: ToolCall) => Promise<ToolAnswer | ApprovalQuestion>;
 }
 
 const READS = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false } as const;
@@ -280,7 +280,7 @@ async function credentials(
   return { json: `{"data":[${rows.join(",")}]${requests}}` };
 }
 
-const readAsked = compileArguments(AskCredential);
+const readAsked = compileArguments(AskCredentialBody);
 
 async function requestCredential(
   { credentialRequests, clock, baseUrl }: AgentDeps,

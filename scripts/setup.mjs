@@ -1,7 +1,7 @@
 // Installs what is missing, so that `npm start` and `npm test` are the whole set-up. Plain Node: it runs before
 // anything is installed. About 0.05 s when there is nothing to do.
 import { spawnSync } from "node:child_process";
-import { existsSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, statSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 /** A smaller bun "binary" is the placeholder that stays where the installer must not run bun's install script. */
@@ -13,7 +13,11 @@ const OFFLINE = /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREA
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 const isBun = (process.env.npm_config_user_agent ?? "").startsWith("bun/");
 
+/** What it links to may serve other checkouts, and npm would empty it: whoever made the link installs there. */
+const isLink = lstatSync("node_modules", { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+
 if (!isInstalled()) {
+  if (isLink) fail("node_modules is a symbolic link without bun in it. Run `npm ci` where it leads to, or remove it.");
   console.error("Installing packages (only this once) ...");
   // Development packages too, whatever NODE_ENV says: bun itself is one of them.
   if (isBun) {
@@ -27,7 +31,7 @@ if (isPlaceholder("node_modules/bun/bin/bun.exe")) run("node", ["node_modules/bu
 function isInstalled() {
   const locked = statSync("package-lock.json").mtimeMs;
   const isCurrent = (mark) => existsSync(mark) && locked <= statSync(mark).mtimeMs;
-  return existsSync("node_modules/.bin/bun") && MARKS.some(isCurrent);
+  return existsSync("node_modules/.bin/bun") && (isLink || MARKS.some(isCurrent));
 }
 
 function isPlaceholder(path) {

@@ -12,7 +12,7 @@ import {
   stopOnSignal,
   terminalOf,
 } from "./app/process.ts";
-import { type Config, listeningOn, policyOf } from "./config/config.ts";
+import { type Config, listeningOn, targetPolicyOf } from "./config/config.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
 import { systemIds } from "./core/ids.ts";
 import { StoreLost, type StoreUnavailable } from "./core/store.ts";
@@ -93,7 +93,7 @@ async function startApp(settings: Config, deps: AppDeps): Promise<App | null> {
     const config = settings.port === 0 ? listeningOn(settings, listening.port ?? 0) : settings;
     // One name for all tries: what a try took in the database and could not give back is this process's still.
     const own = { nodeId: deps.ids.node(), onWaiting: createWaitingLog(deps.log) };
-    const parts = { config, policy: policyOf(config), listening, ...own };
+    const parts = { config, policy: targetPolicyOf(config), listening, ...own };
     const onAway = ({ reason }: StoreUnavailable) => own.onWaiting(reason);
     // Imported when the port is open: /health answers 0.3 s earlier.
     const { openApp } = await import("./app/open.ts");

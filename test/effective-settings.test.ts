@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createEffectiveSettings, policyOf, readConfig } from "../src/config/config.ts";
+import { createEffectiveSettings, targetPolicyOf, readConfig } from "../src/config/config.ts";
 import { anAccount } from "./support/factory.ts";
 import { ownerOf } from "./support/owner.ts";
 
@@ -16,7 +16,7 @@ const ENV = {
 test("the operator's account reads what is in force; another's reads no inside name, and nobody a secret", async () => {
   const config = readConfig(ENV);
   const first = anAccount();
-  const settingsFor = createEffectiveSettings(config, policyOf(config), { first: async () => first });
+  const settingsFor = createEffectiveSettings(config, targetPolicyOf(config), { first: async () => first });
   const own = await settingsFor(ownerOf(first.id));
   expect(own.targets).toBe("Calls may go to public addresses and to 10.7.0.0/16, billing.internal.");
   expect(own).toMatchObject({ approvers: ["boss@example.com"], sendsMail: true, rateLimitPerSecond: 100 });
@@ -29,7 +29,7 @@ test("the operator's account reads what is in force; another's reads no inside n
 
 test("where nothing is listed there is nothing to count", async () => {
   const config = readConfig({});
-  const settingsFor = createEffectiveSettings(config, policyOf(config), { first: async () => null });
+  const settingsFor = createEffectiveSettings(config, targetPolicyOf(config), { first: async () => null });
   expect(await settingsFor(ownerOf("acc_any"))).toMatchObject({
     targets: "Calls may go to public addresses and to loopback (this server listens only there).",
     approvers: [],

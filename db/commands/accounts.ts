@@ -1,30 +1,27 @@
-import { and, eq, gt, isNull, ne, sql } from "drizzle-orm";
-import type { Account, AccountStop, ApiKey, FirstAccountExtras, HoldStop } from "../../src/core/account-store.ts";
+import { and, desc, eq, gt, gte, isNotNull, isNull, ne, type Placeholder, sql } from "drizzle-orm";
+import type { AccountStop, AccountStore, ApiKey, HoldStop } from "../../src/core/account-store.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
-import type { Pause, PauseEnd } from "../../src/core/pause.ts";
+import type { Pause } from "../../src/core/pause.ts";
 import { rejectionWindowStart } from "../../src/core/rejection-count.ts";
 import type { Actor } from "../../src/core/roles.ts";
-import { hasValues } from "../sql/dialect.ts";
+import { firstActionId } from "../../src/core/ids.ts";
+import { dayOf, type KeyBudget } from "../../src/core/store.ts";
+import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX, REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
+import { type Dialect, hasValues } from "../sql/dialect.ts";
 import { firstStartLock, holdLock, pauseLock, stopLock } from "../sql/locks.ts";
 import { read, type Reader } from "../sql/read.ts";
+import type { StoreContext } from "../sql/context.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, hasRow, type Tables, type Tx } from "./command.ts";
 import { setFact } from "./facts.ts";
 import { endGrantsOf } from "./grants.ts";
-import { findInForce } from "./in-force.ts";
+import { findInForce, isStopped } from "./pauses.ts";
+import { SPENT_ON_DAY } from "./actions.ts";
 
 /** Accounts and keys. */
 
-interface CreateArgs {
-  readonly account: Account;
-  readonly keys: readonly ApiKey[];
-  /** Of the first account only. */
-  readonly extras: FirstAccountExtras | undefined;
-}
-
-/** Adds an account with its keys. False: it has extras, and there is an account already: nodes may start at the same time. */
-export const create = command(
-  async (tx, { account, keys, extras }: CreateArgs) => {
+export const create = command<AccountStore["create"]>(
+  async (tx, account, keys, extras) => {
     const { accounts, apiKeys, welcomeLinks } = tx.tables;
     if (extras !== undefined && (await hasRow(tx, accounts))) return false;
     await tx.db.insert(accounts).values(account);
@@ -35,7 +32,7 @@ export const create = command(
     for (const [name, value] of Object.entries(extras.facts)) await setFact(tx, name, value);
     return true;
   },
-  ({ extras }) => (extras === undefined ? [] : [firstStartLock]),
+  (_account, _keys, extras) => (extras === undefined ? [] : [firstStartLock]),
 );
 
 interface StopArgs {
@@ -67,20 +64,11 @@ async function stopAll(tx: Tx, { at, reason }: AccountStop, { firstAccountId, id
   return stopped.length;
 }
 
-export const stopOthers = command(
-  (tx, { stop, ...more }: StopArgs & { readonly stop: AccountStop }) => stopAll(tx, stop, more),
-  () => [stopLock],
-);
-
-interface AddKeyArgs {
-  readonly key: ApiKey;
-  readonly audit: AuditEntry | undefined;
-  readonly stop: (HoldStop & StopArgs) | undefined;
-}
+export const stopOthers = command(stopAll, () => [stopLock]);
 
 /** Adds a key; with the first hold of the first account, every account that was not allowed is stopped. */
 export const addKey = command(
-  async (tx, { key, audit, stop }: AddKeyArgs) => {
+  async (tx, key: ApiKey, audit: AuditEntry | undefined, stop: (HoldStop & StopArgs) | undefined) => {
     const { apiKeys } = tx.tables;
     const isHold = and(eq(apiKeys.accountId, key.accountId), ne(apiKeys.hold, "none"));
     const isFirstHold =
@@ -94,7 +82,7 @@ export const addKey = command(
     if (key.replaces !== null) await inheritRejections(tx, key, key.replaces);
   },
   // No claim of an account that is stopped may go on by what it saw before.
-  ({ stop }) => (stop === undefined ? [] : [stopLock, holdLock]),
+  (_key, _audit, stop) => (stop === undefined ? [] : [stopLock, holdLock]),
 );
 
 /** Rows per statement: each value is an argument, and a statement may have 32,766. */
@@ -110,18 +98,9 @@ async function inheritRejections(tx: Tx, { id, accountId, createdAt }: ApiKey, r
   while (rows.length > 0) await tx.db.insert(rejections).values(rows.splice(0, INHERITED_ROWS));
 }
 
-interface RevokeArgs {
-  readonly accountId: string;
-  readonly id: string;
-  readonly at: Date;
-  readonly by: Actor | null;
-  readonly audit: AuditEntry | undefined;
-  readonly pause: { readonly pause: Pause; readonly audit: AuditEntry } | undefined;
-}
-
 /** Revokes a key, and pauses what it left unfinished, however many pauses are in force; returns the key, null: no such key. */
-export const revokeKey = command(
-  async (tx, { accountId, id, at, by, audit, pause }: RevokeArgs) => {
+export const revokeKey = command<AccountStore["revokeKey"]>(
+  async (tx, accountId, id, at, { by = null, audit, pause } = {}) => {
     const { apiKeys } = tx.tables;
     const isKey = hasValues(apiKeys, { id, accountId });
     const revoked = await tx.db
@@ -136,7 +115,7 @@ export const revokeKey = command(
     if (pause !== undefined && (await pauseKey(tx, pause.pause))) await addToAudit(tx, pause.audit);
     return key;
   },
-  ({ accountId, pause }) => (pause === undefined ? [] : [pauseLock(accountId)]),
+  (accountId, _id, _at, { pause } = {}) => (pause === undefined ? [] : [pauseLock(accountId)]),
 );
 
 /** A pause that is in force already cancels from now on if this one does. Returns whether anything was written. */
@@ -150,12 +129,11 @@ async function pauseKey(tx: Tx, pause: Pause): Promise<boolean> {
   return true;
 }
 
-export const useKey = command(async ({ db, tables: { apiKeys } }, { id, at }: Readonly<{ id: string; at: Date }>) => {
+export const keyUsed = command<AccountStore["keyUsed"]>(async ({ db, tables: { apiKeys } }, id, at) => {
   await db.update(apiKeys).set({ lastUsedAt: at }).where(eq(apiKeys.id, id));
 });
 
-/** Allows an account and ends its stop; returns whether there is such an account. */
-export const allow = command(async (tx, { id, at, by, audit }: PauseEnd & { readonly id: string }) => {
+export const allow = command<AccountStore["allow"]>(async (tx, id, { at, by, audit }) => {
   const { accounts, pauses } = tx.tables;
   const allowed = await tx.db
     .update(accounts)
@@ -181,4 +159,154 @@ export const FIRST = read({}, ({ db, tables, addedOrder }) =>
 /** The id of the account that the first start created. No account is ever deleted, so it stays the same. */
 export async function readFirstId(reader: Reader): Promise<string | null> {
   return (await FIRST.get(reader, {}))?.id ?? null;
+}
+
+const FIND = read({ id: "text" }, ({ db, tables }, arg) =>
+  db.select(accountColumns(tables)).from(tables.accounts).where(eq(tables.accounts.id, arg.id)),
+);
+
+const FIND_KEY = read({ id: "text", accountId: "text" }, ({ db, tables: { apiKeys } }, arg) =>
+  db.select().from(apiKeys).where(hasValues(apiKeys, arg)),
+);
+
+const KEY_BY_HASH = read({ hash: "text" }, ({ db, tables: { apiKeys } }, arg) =>
+  db.select().from(apiKeys).where(eq(apiKeys.hash, arg.hash)),
+);
+
+const REVOKED_AMONG = read({ hashes: "list" }, ({ db, tables: { apiKeys }, isOneOf }, arg) => {
+  const isRevoked = and(isOneOf(apiKeys.hash, arg.hashes), isNotNull(apiKeys.revokedAt));
+  return db.select({ hash: apiKeys.hash }).from(apiKeys).where(isRevoked);
+});
+
+const KEYS = read({ accountId: "text", limit: "number" }, ({ db, tables: { apiKeys } }, arg) => {
+  const ofAccount = db.select().from(apiKeys).where(eq(apiKeys.accountId, arg.accountId));
+  return ofAccount.orderBy(sql`${apiKeys.revokedAt} nulls first`, apiKeys.createdAt, apiKeys.id).limit(arg.limit);
+});
+
+/** Follows `replaces` by the primary key; bounded, even if rows were altered into a cycle. The builder has no recursion. */
+const REPLACED = read({ id: "text", max: "number" }, ({ tables: { apiKeys } }, arg) => {
+  const { id, replaces } = apiKeys;
+  return sql<{ readonly id: string; readonly depth: number }>`with recursive replaced (id, depth) as (
+      select ${replaces}, 1 from ${apiKeys} where ${id} = ${arg.id} and ${replaces} is not null
+      union all
+      select ${replaces}, replaced.depth + 1 from replaced join ${apiKeys} on ${id} = replaced.id
+      where ${replaces} is not null and replaced.depth < ${arg.max})
+    select id, depth from replaced`;
+});
+
+/** The id of the account that the first start made. */
+const firstId = ({ tables: { accounts }, addedOrder }: Dialect) =>
+  sql`(select ${sql.identifier("id")} from ${accounts} order by ${addedOrder} limit 1)`;
+
+/** The keys of the first account that have, or had, a hold. */
+const HOLDS = read({}, (dialect) => {
+  const { apiKeys } = dialect.tables;
+  return dialect.db
+    .select({ id: apiKeys.id })
+    .from(apiKeys)
+    .where(and(sql`${apiKeys.accountId} = ${firstId(dialect)}`, ne(apiKeys.hold, "none")))
+    .limit(1);
+});
+
+/** Stopped accounts first, then the newest. */
+const LIST = read({ limit: "number" }, (dialect, arg) => {
+  const { db, tables, addedOrder } = dialect;
+  const { people, members, accounts } = tables;
+  const emails = db.select({ email: people.email }).from(members).innerJoin(people, eq(people.id, members.personId));
+  const isMember = sql`${members.accountId} = ${accounts.id}`;
+  const email = emails.where(isMember).orderBy(members.joinedAt, members.personId).limit(1);
+  const isStoppedNow = sql<boolean>`${isStopped(dialect, accounts.id)}`.mapWith(Boolean).as("is_stopped");
+  return db
+    .select({
+      id: accounts.id,
+      email: sql<string | null>`${email}`.as("email"),
+      createdAt: accounts.createdAt,
+      isFirst: sql<boolean>`${accounts.id} = ${firstId(dialect)}`.mapWith(Boolean).as("is_first"),
+      isStopped: isStoppedNow,
+      allowedAt: accounts.allowedAt,
+    })
+    .from(accounts)
+    .orderBy(desc(isStoppedNow), sql`${accounts}.${addedOrder} desc`)
+    .limit(arg.limit);
+});
+
+/** See `ActionStore.hasBudgetLeft`. */
+export async function hasBudgetLeft(reader: Reader, { keyId, day, limit }: KeyBudget): Promise<boolean> {
+  const found = await SPENT_ON_DAY.get(reader, { keyId, day });
+  return found === null || found.created < limit;
+}
+
+const USE = read(
+  { accountId: "text", day: "number", since: "text", sinceDayAgo: "text" },
+  ({ db, tables: { actions, keyDays, apiKeys } }, arg) => {
+    // As the index by key is declared.
+    const isOfKey = and(eq(actions.accountId, apiKeys.accountId), eq(actions.keyId, apiKeys.id), ne(actions.keyId, ""));
+    const newest = db.select({ id: actions.id }).from(actions).where(isOfKey).orderBy(desc(actions.id)).limit(1);
+    const isToday = and(eq(keyDays.keyId, apiKeys.id), eq(keyDays.day, arg.day));
+    const today = db.select({ created: keyDays.created }).from(keyDays).where(isToday);
+    const recent = (since: Placeholder) => {
+      const isRecent = and(isOfKey, gte(actions.id, since));
+      const rows = db.select({ id: actions.id }).from(actions).where(isRecent);
+      return db.$count(rows.limit(KEY_ACTIONS_COUNTED_MAX).as("counted"));
+    };
+    return db
+      .select({
+        id: apiKeys.id,
+        lastActionId: sql<string | null>`${newest}`.as("last_action_id"),
+        actionsToday: sql<number>`case when ${apiKeys.dailyActions} is null then ${recent(arg.since)}
+          else coalesce(${today}, 0) end`.as("actions_today"),
+        actionsLastDay: sql<number>`${recent(arg.sinceDayAgo)}`.as("actions_last_day"),
+      })
+      .from(apiKeys)
+      .where(eq(apiKeys.accountId, arg.accountId))
+      .limit(KEYS_LISTED_MAX);
+  },
+);
+
+const CALLS = read({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) => {
+  const { id, createdAt, method, url, status, responseCode } = actions;
+  return db.select({ id, createdAt, method, url, status, responseCode }).from(actions).where(isOneOf(id, arg.ids));
+});
+
+export function createAccountStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): AccountStore {
+  const stopArgs = async () => ({
+    firstAccountId: await readFirstId(reader),
+    idPrefix: `pau_${crypto.randomUUID().slice(0, 8)}`,
+  });
+  return {
+    findKey: (accountId, id) => FIND_KEY.get(reader, { accountId, id }),
+    first: () => FIRST.get(reader, {}),
+    find: (id) => FIND.get(reader, { id }),
+    create: writer.method(create),
+    addKey: async (key, audit, stop) =>
+      writer.run(addKey, key, audit, stop === undefined ? stop : { ...stop, ...(await stopArgs()) }),
+    async replacedBy(id) {
+      const keys = await REPLACED.all(reader, { id, max: REPLACED_KEYS_MAX });
+      return keys.toSorted((one, other) => one.depth - other.depth).map((key) => key.id);
+    },
+    keyByHash: (hash) => KEY_BY_HASH.get(reader, { hash }),
+    revokedAmong: async (hashes) => (await REVOKED_AMONG.all(reader, { hashes })).map(({ hash }) => hash),
+    keyUsed: writer.method(keyUsed),
+    async keyUse(accountId, now) {
+      const day = dayOf(now);
+      const dayAgo = new Date(now.getTime() - DAY_MS);
+      const since = { since: firstActionId(new Date(day * DAY_MS)), sinceDayAgo: firstActionId(dayAgo) };
+      const rows = await USE.all(reader, { accountId, day, ...since });
+      const ids = rows.flatMap(({ lastActionId }) => lastActionId ?? []);
+      const found = ids.length === 0 ? [] : await CALLS.all(reader, { ids });
+      const calls = new Map(found.map((call) => [call.id, call]));
+      return new Map(
+        rows.map(({ id, lastActionId, ...counts }) => [
+          id,
+          { ...counts, lastCall: lastActionId === null ? null : (calls.get(lastActionId) ?? null) },
+        ]),
+      );
+    },
+    keys: (accountId, limit) => KEYS.all(reader, { accountId, limit }),
+    revokeKey: writer.method(revokeKey),
+    hasHold: async () => (await HOLDS.all(reader, {})).length > 0,
+    stopOthers: async (stop) => writer.run(stopOthers, stop, await stopArgs()),
+    list: (limit) => LIST.all(reader, { limit }),
+    allow: writer.method(allow),
+  };
 }

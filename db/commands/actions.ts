@@ -1,6 +1,6 @@
 import { and, count, desc, eq, gt, inArray, like, ne, or, sql } from "drizzle-orm";
 import type { KeyKind } from "../../src/core/dedupe.ts";
-import { ATTEMPTS_KEPT, HELD_PER_KEY_MAX } from "../../src/core/limits.ts";
+import { ATTEMPTS_KEPT, DEDUPE_WINDOW_MS, HELD_PER_KEY_MAX } from "../../src/core/limits.ts";
 import { hasValues } from "../sql/dialect.ts";
 import {
   budgetLock,
@@ -16,33 +16,19 @@ import type { Lock } from "../sql/sql.ts";
 import { mayRepeat, type RejectionCount } from "../../src/core/rejection-count.ts";
 import { LATE_SUCCESS } from "../tables.ts";
 import { listCommand, type Tables, type Tx } from "./command.ts";
-import { findPaused, isPaused, pausesOf } from "./in-force.ts";
-import { type InsertList, insertList, updateList, type Values } from "./lists.ts";
-import { addGrants, type GrantCounts, type NewGrant, readGrants, type UsedGrant } from "./grants.ts";
+import { findPaused, isHeldBack, pausesOf } from "./pauses.ts";
+import { type InsertList, insertList, updateList, type Values, valuesOf } from "./lists.ts";
+import { addGrants, type GrantCounts, readGrants, type UsedGrant } from "./grants.ts";
 import type { Counted, RuleCount } from "../../src/core/rule-count.ts";
 import { type GoesBeyond, placeOf, readCounts, type RuleCounts } from "./rule-counts.ts";
-import { readRulesVersion } from "./rules.ts";
+import { readRulesVersions } from "./rules.ts";
 import { type Args, read } from "../sql/read.ts";
 import { COUNT_OF_KEY, REJECTED, REPEATED, rejectionCount } from "./rejections.ts";
 
 /**
  * Creating actions and writing what becomes of them: for lists, since these are most of all writes. Rows are lists of values in the
- * order of the columns below.
+ * order of `columns`.
  */
-
-/** The columns of a new action: all but those of a result. */
-export const NEW_ACTION = [
-  ...(["id", "accountId", "revision", "status", "run", "attempts", "retries", "url", "hostname", "host"] as const),
-  ...(["method", "dedupe", "idempotencyKey", "onUnknown", "approve", "callback", "notifyEmail", "createdAt"] as const),
-  ...(["createdBy", "dueAt", "scheduledAt", "leaseUntil", "startedAt", "finishedAt", "approvedAt"] as const),
-  ...(["approvedBy", "approvedDigest", "sealedHeaders", "body", "keyId", "keyRole", "keyHold", "claimedBy"] as const),
-  ...(["title", "extras", "expiresAt", "policy", "counted"] as const),
-] as const;
-
-/** What a claim at the create changes of it. */
-export const CLAIMED = ["revision", "status", "attempts", "dueAt", "leaseUntil", "startedAt", "claimedBy"] as const;
-
-const CLAIMED_PLACES = CLAIMED.map((name) => NEW_ACTION.indexOf(name));
 
 /** What every change of an action writes. */
 export const STATE = [
@@ -56,51 +42,39 @@ export const RESULT = [
   "responseHeaders",
 ] as const;
 
-export const EVENT = [
-  ...(["actionId", "accountId", "at", "run", "revision", "type", "subject", "status", "detail"] as const),
-] as const;
-
-export const NOTIFICATION = [
-  ...(["id", "actionId", "accountId", "run", "revision", "kind", "event", "target", "host", "payload"] as const),
-  ...(["keyId", "status", "attempts", "dueAt", "scheduledAt", "createdAt"] as const),
-] as const;
-
-export const KEPT_RESPONSE = [
-  ...(["actionId", "run", "attempt", "responseTruncated", "responseHeaders", "responseBody"] as const),
-] as const;
-
-export const AUDIT_ENTRY = ["at", "accountId", "actor", "kind", "subject", "client", "detail"] as const;
-
-const ACTIONS = insertList("actions", NEW_ACTION);
-export const EVENTS = insertList("timeline", EVENT);
-const NOTIFICATIONS = insertList("outbox", NOTIFICATION);
-const AUDIT_ENTRIES = insertList("audit", AUDIT_ENTRY);
-const METADATA = insertList("actionMetadata", ["actionId", "accountId", "name", "value"]);
+/** A new action: without the columns of a result. */
+export const ACTIONS = insertList("actions", [...RESULT, "lateResult"]);
+export const EVENTS = insertList("timeline", ["seq"]);
+export const NOTIFICATIONS = insertList("outbox", ["leaseUntil", "sentAt", "lastError", "claimedBy"]);
+export const AUDIT_ENTRIES = insertList("audit", ["seq"]);
+const METADATA = insertList("actionMetadata");
+const REJECTIONS = insertList("rejections", ["seq"]);
 
 /** The older action of the key is no longer live. */
 const KEYS = insertList(
   "actionKeys",
-  ["accountId", "kind", "key", "actionId", "createdAt"],
+  [],
   "on conflict (account_id, kind, key) do update set action_id = excluded.action_id, created_at = excluded.created_at",
 );
 
 const SPENT = insertList(
   "keyDays",
-  ["keyId", "day", "created"],
+  [],
   "on conflict (key_id, day) do update set created = key_days.created + excluded.created",
 );
 
-const REJECTIONS = insertList("rejections", [
-  ...(["accountId", "keyId", "digest", "similar", "kind", "at", "actionId", "run", "actor", "reason"] as const),
-]);
-
 /** A row that is there already is of a manual change: it is replaced. */
-const RESPONSES = insertList(
+export const RESPONSES = insertList(
   "attempts",
-  KEPT_RESPONSE,
+  [],
   `on conflict (action_id, run, attempt) do update set response_truncated = excluded.response_truncated,
     response_headers = excluded.response_headers, response_body = excluded.response_body`,
 );
+
+/** What a claim at the create changes of it. */
+export const CLAIMED = ["revision", "status", "attempts", "dueAt", "leaseUntil", "startedAt", "claimedBy"] as const;
+
+const CLAIMED_PLACES = CLAIMED.map((name) => ACTIONS.columns.indexOf(name));
 
 /** The timeline and outbox rows of a change. */
 export interface SideRows {
@@ -153,10 +127,10 @@ export interface NewAction extends Owner, SideRows {
   readonly metadata: readonly Values[];
   readonly request: CountedRequest | null;
   readonly budget: Budget | null;
-  /** Whether it is held and the held actions of its key are to be counted: memory knows where only one process creates. */
-  readonly countsHeld: boolean;
-  /** Why it may not be created: it may only match. Null: it may. */
-  readonly onlyMatches: "too_many_held" | "refused" | null;
+  /** Whether it awaits approval, as a bounded number of each key may. */
+  readonly isHeld: boolean;
+  /** A rule refuses it: it may only match. */
+  readonly isRefused: boolean;
   /** The version of the rules that it was decided by. */
   readonly rulesVersion: string;
   /** The grant that lets it pass. */
@@ -193,13 +167,13 @@ type CreateOutcome =
 export const create = listCommand(
   async (tx, list: readonly NewAction[]): Promise<readonly CreateOutcome[]> => {
     const uses = list.flatMap(({ grant }) => grant ?? []);
-    const [limits, rulesVersion, grants, ruleCounts] = await Promise.all([
+    const [limits, rulesVersions, grants, ruleCounts] = await Promise.all([
       readKnown(tx, list),
-      readRulesVersion(tx),
+      readRulesVersions(tx, new Set(list.map(({ accountId }) => accountId))),
       readGrants(tx, uses),
       readCounts(tx, list.flatMap(countsIn)),
     ]);
-    const known = { ...limits, rulesVersion, grants, ruleCounts };
+    const known = { ...limits, rulesVersions, grants, ruleCounts };
     const used: Values[] = [];
     const first = new Set<NewAction>();
     const created: { readonly one: NewAction; readonly isClaimed: boolean }[] = [];
@@ -254,14 +228,14 @@ export const create = listCommand(
     return outcomes;
   },
   {
-    locks: ({ keys, claim, request, budget, countsHeld, grant, ...one }) => {
+    locks: ({ keys, claim, request, budget, isHeld, grant, ...one }) => {
       const { accountId, keyId } = one;
       return [
-        createLock,
+        createLock(accountId),
         ...(grant === null ? [] : [grantLock(grant.id)]),
         ...countsIn(one).map(({ ruleId, subject }) => countLock(ruleId, subject)),
         ...keys.map(({ kind, key }) => keyLock(accountId, kind, key)),
-        ...(countsHeld ? [heldLock(accountId, keyId)] : []),
+        ...(isHeld ? [heldLock(accountId, keyId)] : []),
         ...(request === null ? [] : [rejectionLock(accountId, keyId)]),
         ...(budget === null ? [] : [budgetLock(budget.keyId)]),
         ...(claim === null ? [] : pauseLocks([accountId])),
@@ -290,7 +264,7 @@ interface Known {
 }
 
 interface KnownOfCreates extends Known {
-  readonly rulesVersion: string;
+  readonly rulesVersions: ReadonlyMap<string, string>;
   readonly grants: GrantCounts;
   readonly ruleCounts: RuleCounts;
 }
@@ -302,12 +276,12 @@ function decide(one: NewAction, known: KnownOfCreates, used: Values[]): CreateOu
     const holder = key === undefined ? undefined : known.holders.get(nameOf(one, key));
     if (holder !== undefined) return { kind: "matched", by: kind, id: holder };
   }
-  if (one.onlyMatches !== null) return { kind: one.onlyMatches };
-  if (one.rulesVersion !== known.rulesVersion) return { kind: "rules_changed" };
+  if (one.isRefused) return { kind: "refused" };
+  if (one.rulesVersion !== known.rulesVersions.get(one.accountId)) return { kind: "rules_changed" };
   const refusal = refusalOf(one, known);
   if (refusal !== null) return refusal;
   const held = known.held.get(keyName(one)) ?? 0;
-  if (one.countsHeld && held >= HELD_PER_KEY_MAX) return { kind: "too_many_held" };
+  if (one.isHeld && held >= HELD_PER_KEY_MAX) return { kind: "too_many_held" };
   const beyond = known.ruleCounts.beyond(one.counts);
   if (beyond.length > 0) return { kind: "beyond", counts: beyond };
   if (one.grant !== null) {
@@ -317,11 +291,11 @@ function decide(one: NewAction, known: KnownOfCreates, used: Values[]): CreateOu
     used.push([...audit, JSON.stringify({ ...detail, used: uses })]);
   }
   known.ruleCounts.add(one.counts);
-  if (one.countsHeld) known.held.set(keyName(one), held + 1);
+  if (one.isHeld) known.held.set(keyName(one), held + 1);
   countRequest(one, known);
   return {
     kind: "created",
-    isClaimed: one.claim !== null && !isPaused(known.paused, pausesOf(one)),
+    isClaimed: one.claim !== null && !isHeldBack(known.paused, pausesOf(one)),
   };
 }
 
@@ -366,6 +340,11 @@ function inMs({ rejectedAt, repeatedAt, fullSince }: RejectionCount): RejectedBe
   };
 }
 
+/** The start of the window in which a key names its action, exclusive. */
+export function keyWindowStart(now: Date): Date {
+  return new Date(now.getTime() - DEDUPE_WINDOW_MS);
+}
+
 export const KEY_ARGS = { accountId: "text", kind: "text", key: "text", windowStart: "number" } as const;
 
 /** Whether a key names its action: `src/core/dedupe.ts` has the same rule for one action. */
@@ -398,14 +377,14 @@ export const SPENT_ON_DAY = read({ keyId: "text", day: "number" }, ({ db, tables
 /** Reads what the conditions of a list depend on, each once. */
 async function readKnown(
   tx: Tx,
-  list: readonly (Limited & Pick<NewAction, "keys" | "windowStart" | "host" | "claim" | "countsHeld">)[],
+  list: readonly (Limited & Pick<NewAction, "keys" | "windowStart" | "host" | "claim" | "isHeld">)[],
 ): Promise<Known> {
   const wanted = list.flatMap(({ accountId, keys, windowStart }) =>
     keys.map((key) => ({ accountId, ...key, windowStart })),
   );
   const claiming = list.filter(({ claim }) => claim !== null);
   const holding = unique(
-    list.filter(({ countsHeld }) => countsHeld),
+    list.filter(({ isHeld }) => isHeld),
     keyName,
   );
   const [holders, paused, held, limits] = await Promise.all([
@@ -474,18 +453,9 @@ async function writeCounts(
   });
   await tx.lists.insert(
     REJECTIONS,
-    counted.map(({ id, accountId, keyId, at, run, request: { digest, similar, kind, by, reason } }) => [
-      accountId,
-      keyId,
-      digest,
-      similar,
-      kind,
-      at,
-      id,
-      run,
-      by,
-      reason,
-    ]),
+    counted.map(({ id, request, ...one }) =>
+      valuesOf(REJECTIONS.columns, { ...request, ...one, actionId: id, actor: request.by }),
+    ),
   );
   const { rejections: table } = tx.tables;
   for (const { accountId, keyId, request } of entries) {
@@ -528,7 +498,8 @@ export interface ActionChange extends Owner, SideRows {
   /** Whether more responses may be kept than are shown. */
   readonly trims: boolean;
   readonly audit: Values | null;
-  readonly grant: NewGrant | null;
+  /** The values of `GRANTS`. */
+  readonly grant: Values | null;
   /** What a new run adds to counts of rules. */
   readonly counts: readonly RuleCount[];
   /** What its end gives back of them; `unlessSent`: if no attempt of the run may have reached the target. */
@@ -638,7 +609,7 @@ function mayBeSent(detail: string): boolean {
 /** What a change looks at before it is written. */
 function guardOf({ id, accountId, keyId, at, request, budget, retaken, windowStart, counts: added }: ActionChange) {
   const keys: readonly KeyName[] = retaken === null ? [] : [{ kind: "dedupe", key: retaken.key }];
-  const asked = { request, budget, keys, windowStart, host: "", claim: null, countsHeld: false, counts: added };
+  const asked = { request, budget, keys, windowStart, host: "", claim: null, isHeld: false, counts: added };
   return { id, accountId, keyId, at, ...asked };
 }
 
@@ -671,7 +642,7 @@ async function writeBeside(tx: Tx, list: readonly ActionChange[], known: Known):
   await writeCounts(tx, list.filter(counts), known);
   await addGrants(
     tx,
-    list.flatMap(({ grant }) => grant ?? []),
+    list.flatMap(({ grant }) => (grant === null ? [] : [grant])),
   );
   for (const { id, trims } of list) if (trims) await trimResponses(tx, id);
 }

@@ -23,7 +23,7 @@ import { histogramText, mergeHistogramTexts, parseHistogram } from "../../src/co
 import { ACTIVITY_PRUNE_ROWS, FIRST_ACTIONS_READ_MAX } from "../../src/core/limits.ts";
 import type { StoreContext } from "../sql/context.ts";
 import { type Dialect, hasValues } from "../sql/dialect.ts";
-import { type Args, read } from "../sql/read.ts";
+import { type Args, read, type Reader } from "../sql/read.ts";
 import { command, isOneOfRows, type Tables } from "./command.ts";
 import { readFact } from "./facts.ts";
 import { insertList, type Values, valuesOf } from "./lists.ts";
@@ -31,15 +31,9 @@ import { insertList, type Values, valuesOf } from "./lists.ts";
 /** The fact that says up to which position of the timeline the figures of the overview are counted. */
 const POSITION_FACT = "activity";
 
-/** The columns of a row of figures. */
-const FIGURES = [
-  ...(["accountId", "slotMinutes", "at", "kind", "name", "created", "completed", "failed", "attempts"] as const),
-  ...(["failedAttempts", "approved", "rejected", "latency", "waits", "lastError", "lastFailedAt"] as const),
-] as const;
-
 const PUT = insertList(
   "activity",
-  FIGURES,
+  [],
   `on conflict (account_id, slot_minutes, at, kind, name) do update set created = excluded.created,
     completed = excluded.completed, failed = excluded.failed, attempts = excluded.attempts,
     failed_attempts = excluded.failed_attempts, approved = excluded.approved, rejected = excluded.rejected,
@@ -52,8 +46,10 @@ interface Counted {
   readonly from: number;
   readonly to: number;
   readonly rows: readonly Values[];
-  readonly steps: readonly Tables["firstSteps"]["$inferInsert"][];
+  readonly steps: readonly FirstStep[];
 }
+
+type FirstStep = Tables["firstSteps"]["$inferInsert"];
 
 /** Writes the figures of a part of the timeline; false: another node has counted it. */
 export const put = command(async ({ db, tables: { facts, firstSteps }, lists }, { from, to, rows, steps }: Counted) => {
@@ -71,13 +67,7 @@ export const put = command(async ({ db, tables: { facts, firstSteps }, lists }, 
   return true;
 });
 
-interface ActivityArgs {
-  readonly slotMinutes: number;
-  readonly before: Date;
-}
-
-/** Deletes figures of a range that are too old; returns whether there may be more. */
-export const prune = command(async ({ db, tables: { activity } }, { slotMinutes, before }: ActivityArgs) => {
+export const prune = command<ActivityStore["prune"]>(async ({ db, tables: { activity } }, slotMinutes, before) => {
   const { accountId, at, kind, name } = activity;
   const isOld = and(eq(activity.slotMinutes, slotMinutes), lt(at, before));
   const rows = await db.select({ accountId, at, kind, name }).from(activity).where(isOld).limit(ACTIVITY_PRUNE_ROWS);
@@ -89,20 +79,30 @@ export const prune = command(async ({ db, tables: { activity } }, { slotMinutes,
   return rows.length === ACTIVITY_PRUNE_ROWS;
 });
 
-type FirstStep = Tables["firstSteps"]["$inferInsert"];
-
-/** Notes a step; one that is stored keeps its time. */
-export const addStep = command(async ({ db, tables: { firstSteps } }, step: FirstStep) => {
+export const addStep = command<FirstStepStore["add"]>(async ({ db, tables: { firstSteps } }, step) => {
   await db.insert(firstSteps).values(step).onConflictDoNothing();
 });
 
-export const removeStep = command(
-  async ({ db, tables: { firstSteps } }, { accountId, personId, step }: Omit<FirstStep, "at">) => {
+export const removeStep = command<FirstStepStore["remove"]>(
+  async ({ db, tables: { firstSteps } }, { accountId, personId, step }) => {
     await db.delete(firstSteps).where(hasValues(firstSteps, { accountId, personId, step }));
   },
 );
 
-const PAGE_END = read({ after: "number", skipped: "number" }, ({ db, tables: { timeline } }, arg) => {
+const NEWEST_POSITION = read({}, ({ db, tables: { timeline }, isSettled }) =>
+  db
+    .select({ seq: max(timeline.seq).as("seq") })
+    .from(timeline)
+    .where(isSettled(timeline.seq)),
+);
+
+/** The newest position of the timeline. */
+export async function readPosition(reader: Reader): Promise<number> {
+  return (await NEWEST_POSITION.get(reader, {}))?.seq ?? 0;
+}
+
+/** The last row of a stretch of the timeline. Numbers have gaps, so rows are counted. */
+export const STRETCH_END = read({ after: "number", skipped: "number" }, ({ db, tables: { timeline } }, arg) => {
   const { seq, at } = timeline;
   const after = db.select({ seq, at }).from(timeline).where(gt(seq, arg.after)).orderBy(asc(seq));
   return after.limit(1).offset(arg.skipped);
@@ -298,18 +298,14 @@ function positionIn(rows: readonly { readonly counted: string }[]): number {
   return Number(rows[0]?.counted ?? 0);
 }
 
-/** `newestPosition` is the one of the timeline. */
-export function createActivityStore(
-  { sql: reader, writer }: Pick<StoreContext, "sql" | "writer">,
-  newestPosition: () => Promise<number>,
-): ActivityStore {
+export function createActivityStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): ActivityStore {
   return {
     position: async () => Number((await readFact(reader, POSITION_FACT)) ?? 0),
 
     async groups(after, { accountId, since, limit }) {
-      const newest = await newestPosition();
+      const newest = await readPosition(reader);
       if (newest <= after) return { groups: [], position: after, at: null, isLast: true };
-      const end = await PAGE_END.get(reader, { after, skipped: limit - 1 });
+      const end = await STRETCH_END.get(reader, { after, skipped: limit - 1 });
       const until = end === null ? newest : Math.min(newest, end.seq);
       const rows = await GROUPS.all(reader, { after, until, since, accountId });
       const groups = rows.map(({ minute, kind, ...figures }): ActivityGroup => {
@@ -363,12 +359,12 @@ export function createActivityStore(
 
     async put({ from, to, rows, steps }) {
       const stored = rows.map((row) =>
-        valuesOf(FIGURES, { latency: histogramText(row.latency), waits: histogramText(row.waits) }, row),
+        valuesOf(PUT.columns, { latency: histogramText(row.latency), waits: histogramText(row.waits) }, row),
       );
       return writer.run(put, { from, to, rows: stored, steps: steps.map((step) => ({ ...step, personId: "" })) });
     },
 
-    prune: (slotMinutes, before) => writer.run(prune, { slotMinutes, before }),
+    prune: writer.method(prune),
   };
 }
 
@@ -377,7 +373,7 @@ export function createFirstStepStore({ sql: reader, writer }: Pick<StoreContext,
   return {
     done: (accountId, personId) => OF_PERSON.all(reader, { accountId, personId }),
     newest: (accountId) => NEWEST_ACTIONS.all(reader, { accountId }),
-    add: (step) => writer.run(addStep, step),
-    remove: (step) => writer.run(removeStep, step),
+    add: writer.method(addStep),
+    remove: writer.method(removeStep),
   };
 }

@@ -1,9 +1,9 @@
-import { type Command, isCommand } from "./command.ts";
+import { type AnyCommand, isCommand } from "./command.ts";
 import * as accountSettings from "./account-settings.ts";
 import * as accounts from "./accounts.ts";
 import * as actions from "./actions.ts";
 import * as activity from "./activity.ts";
-import * as auditLog from "./audit-log.ts";
+import * as audit from "./audit.ts";
 import * as bulk from "./bulk.ts";
 import * as claims from "./claims.ts";
 import * as channels from "./channels.ts";
@@ -20,6 +20,7 @@ import * as rejections from "./rejections.ts";
 import * as reschedule from "./reschedule.ts";
 import * as rules from "./rules.ts";
 import * as secrets from "./secrets.ts";
+import * as signing from "./signing.ts";
 import * as team from "./team.ts";
 import * as upkeep from "./upkeep.ts";
 
@@ -28,7 +29,7 @@ const SUBJECTS = {
   accounts,
   actions,
   activity,
-  auditLog,
+  audit,
   bulk,
   channels,
   claims,
@@ -45,12 +46,13 @@ const SUBJECTS = {
   reschedule,
   rules,
   secrets,
+  signing,
   team,
   upkeep,
 };
 
 /** Every command by the name under which it crosses to the writer thread: its subject and its own. */
-const COMMANDS: ReadonlyMap<string, Command<never, unknown>> = new Map(
+const COMMANDS: ReadonlyMap<string, AnyCommand> = new Map(
   Object.entries(SUBJECTS).flatMap(([subject, offered]) =>
     Object.entries<unknown>(offered).flatMap(([name, one]) =>
       isCommand(one) ? [[`${subject}.${name}`, one] as const] : [],
@@ -58,15 +60,15 @@ const COMMANDS: ReadonlyMap<string, Command<never, unknown>> = new Map(
   ),
 );
 
-const NAMES: ReadonlyMap<Command<never, unknown>, string> = new Map([...COMMANDS].map(([name, one]) => [one, name]));
+const NAMES: ReadonlyMap<AnyCommand, string> = new Map([...COMMANDS].map(([name, one]) => [one, name]));
 
-export function commandOf(name: string): Command<never, unknown> {
+export function commandOf(name: string): AnyCommand {
   const found = COMMANDS.get(name);
   if (found === undefined) throw new Error(`There is no command ${name}.`);
   return found;
 }
 
-export function nameOfCommand(command: Command<never, unknown>): string {
+export function nameOfCommand(command: AnyCommand): string {
   const name = NAMES.get(command);
   if (name === undefined) throw new Error("The command is not in db/commands/all.ts.");
   return name;

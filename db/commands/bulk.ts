@@ -1,26 +1,18 @@
 import { and, desc, eq, inArray, isNotNull, lt, lte } from "drizzle-orm";
-import type { AuditEntry } from "../../src/core/audit.ts";
-import type { BulkEnd, BulkJob, BulkJobEnd, BulkStore } from "../../src/core/bulk-job.ts";
+import type { BulkEnd, BulkStore } from "../../src/core/bulk-job.ts";
 import { BULK_JOBS_MAX, BULK_RUNNING_MAX } from "../../src/core/limits.ts";
 import type { StoreContext } from "../sql/context.ts";
-import { hasValues } from "../sql/dialect.ts";
+import { AFTER_ALL_IDS, hasValues } from "../sql/dialect.ts";
 import { accountLock } from "../sql/locks.ts";
 import { read } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, hasRow, PRUNE_ROWS } from "./command.ts";
 import { insertList, updateList } from "./lists.ts";
 
-interface AddArgs {
-  readonly job: BulkJob;
-  readonly actions: readonly { readonly id: string; readonly run: number }[];
-  readonly audit: AuditEntry;
-}
+const ADD_ACTIONS = insertList("bulkResults", ["actionStatus", "code", "message"]);
 
-const ADD_ACTIONS = insertList("bulkResults", ["jobId", "actionId", "run", "status"]);
-
-/** Adds a job with its actions; returns whether the account may run and keep one more. */
-export const add = command(
-  async (tx, { job, actions, audit }: AddArgs) => {
+export const add = command<BulkStore["add"]>(
+  async (tx, job, actions, audit) => {
     const { bulkJobs } = tx.tables;
     const isOfAccount = eq(bulkJobs.accountId, job.accountId);
     const isRunning = hasValues(bulkJobs, { accountId: job.accountId, status: "running" });
@@ -34,7 +26,7 @@ export const add = command(
     await addToAudit(tx, audit);
     return true;
   },
-  ({ job }) => [accountLock(job.accountId)],
+  ({ accountId }) => [accountLock(accountId)],
 );
 
 const SETTLED = ["status", "actionStatus", "code", "message"] as const;
@@ -47,7 +39,7 @@ function settledAs(end: BulkEnd): readonly (string | null)[] {
 }
 
 /** Writes what became of actions that waited. The job's counts are counted anew, so that nothing counts twice after a crash. */
-export const settle = command(async (tx, { jobId, ends }: Readonly<{ jobId: string; ends: readonly BulkEnd[] }>) => {
+export const settle = command<BulkStore["settle"]>(async (tx, jobId, ends) => {
   const { bulkJobs, bulkResults } = tx.tables;
   await tx.lists.update(
     SETTLE,
@@ -58,13 +50,7 @@ export const settle = command(async (tx, { jobId, ends }: Readonly<{ jobId: stri
   await tx.db.update(bulkJobs).set({ done, failed }).where(eq(bulkJobs.id, jobId));
 });
 
-interface EndArgs extends BulkJobEnd {
-  readonly id: string;
-  readonly audit: AuditEntry | undefined;
-}
-
-/** Ends a job; returns whether it was running. */
-export const end = command(async (tx, { id, status, at, by, audit }: EndArgs) => {
+export const end = command<BulkStore["end"]>(async (tx, id, { status, at, by }, audit) => {
   const { bulkJobs } = tx.tables;
   const ended = await tx.db
     .update(bulkJobs)
@@ -75,7 +61,7 @@ export const end = command(async (tx, { id, status, at, by, audit }: EndArgs) =>
 });
 
 /** Deletes results of the job that ended first, if that is until then, and the job with the last; returns whether there may be more. */
-export const prune = command(async (tx, { until }: Readonly<{ until: Date }>) => {
+export const prune = command<BulkStore["prune"]>(async (tx, until) => {
   const { bulkJobs, bulkResults } = tx.tables;
   const [first] = await tx.db
     .select({ id: bulkJobs.id })
@@ -132,11 +118,9 @@ const MEMBER = read({ accountId: "text", personId: "text" }, ({ db, tables: { pe
     .where(hasValues(members, arg)),
 );
 
-const AFTER_ALL_IDS = "\u{10ffff}";
-
 export function createBulkStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): BulkStore {
   return {
-    add: (job, actions, audit) => writer.run(add, { job, actions, audit }),
+    add: writer.method(add),
     find: (accountId, id) => FIND.get(reader, { accountId, id }),
     list: (accountId, before, limit) => LIST.all(reader, { accountId, before: before ?? AFTER_ALL_IDS, limit }),
     results(jobId, { status, before, limit }) {
@@ -145,9 +129,9 @@ export function createBulkStore({ sql: reader, writer }: Pick<StoreContext, "sql
     },
     running: (limit) => RUNNING.all(reader, { limit }),
     waiting: (jobId, limit) => WAITING.all(reader, { jobId, limit }),
-    settle: (jobId, ends) => writer.run(settle, { jobId, ends }),
-    end: (id, how, audit) => writer.run(end, { id, ...how, audit }),
+    settle: writer.method(settle),
+    end: writer.method(end),
     member: (accountId, personId) => MEMBER.get(reader, { accountId, personId }),
-    prune: (until) => writer.run(prune, { until }),
+    prune: writer.method(prune),
   };
 }

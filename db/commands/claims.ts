@@ -51,18 +51,13 @@ export const claim = listCommand(
  * Ends those of the actions whose timeline knows a later revision than they have, as after a part of a backup was restored: what
  * they are was once decided otherwise, and no claim of them can be written.
  */
-export const endSetBack = command(
-  async (
-    { db, tables: { actions, timeline } },
-    { ids, at }: { readonly ids: readonly string[]; readonly at: Date },
-  ) => {
-    const isLater = and(eq(timeline.actionId, actions.id), gt(timeline.revision, actions.revision));
-    const later = db.select({ seq: timeline.seq }).from(timeline).where(isLater);
-    await db
-      .update(actions)
-      .set({ status: "failed", dueAt: null, finishedAt: at, lastError: SET_BACK, errorSource: "dispatch" })
-      .where(and(inArray(actions.id, [...ids]), eq(actions.status, "pending"), exists(later)));
-  },
-);
+export const endSetBack = command(async ({ db, tables: { actions, timeline } }, ids: readonly string[], at: Date) => {
+  const isLater = and(eq(timeline.actionId, actions.id), gt(timeline.revision, actions.revision));
+  const later = db.select({ seq: timeline.seq }).from(timeline).where(isLater);
+  await db
+    .update(actions)
+    .set({ status: "failed", dueAt: null, finishedAt: at, lastError: SET_BACK, errorSource: "dispatch" })
+    .where(and(inArray(actions.id, [...ids]), eq(actions.status, "pending"), exists(later)));
+});
 
 const SET_BACK = "The stored action is older than its timeline, so it is not sent.";

@@ -22,17 +22,17 @@ export interface Tx {
 
 /**
  * A write. `run` reads what it has to know and writes, in one transaction with other commands. It waits for nothing but its
- * own statements, and it may run again when a commit failed: ids, times and random values are arguments. What it throws
- * undoes what it wrote and nothing else.
+ * own statements, and it may run again when a commit failed: ids and times are arguments. What it throws undoes what it wrote
+ * and nothing else. Its arguments cross a thread: plain objects, lists, texts, numbers and dates.
  */
-export interface Command<Args, Result> {
+export interface Command<Args extends readonly unknown[], Result> {
   /** What must not be written at the same time by another process. Held until the commit, and taken before the first statement. */
-  readonly locks: (args: Args) => readonly Lock[];
+  readonly locks: (...args: Args) => readonly Lock[];
   /** About how many rows and bytes it writes: a commit is bounded by them. */
-  readonly size: (args: Args) => { readonly rows: number; readonly bytes: number };
-  readonly run: (tx: Tx, args: Args) => Promise<Result>;
-  /** Of a command that is called often: runs several calls at once, with a result for each. Their arguments and results are JSON. */
-  readonly runAll: ((tx: Tx, args: readonly Args[]) => Promise<readonly Result[]>) | null;
+  readonly size: (...args: Args) => { readonly rows: number; readonly bytes: number };
+  readonly run: (tx: Tx, ...args: Args) => Promise<Result>;
+  /** Of a command that is called often: runs several calls of one argument at once. Arguments and results are JSON. */
+  readonly runAll: ((tx: Tx, args: readonly Args[0][]) => Promise<readonly Result[]>) | null;
   /** Whether it runs after all others of its commit. */
   readonly isLast: boolean;
 }
@@ -40,26 +40,33 @@ export interface Command<Args, Result> {
 /** A plain command takes the time of several rows, since it waits for each of its statements. */
 const ROWS_OF_COMMAND = 10;
 
-export function command<Args, Result>(
-  run: (tx: Tx, args: Args) => Promise<Result>,
-  locks: (args: Args) => readonly Lock[] = () => [],
+/** A command that is a method of a store, as `command<PauseStore["end"]>`, which says what it does; or one of its own. */
+export function command<Args extends readonly unknown[], Result>(
+  run: (tx: Tx, ...args: Args) => Promise<Result>,
+  locks?: Locks<Args>,
+): Command<Args, Result>;
+export function command<Method extends (...args: never) => Promise<unknown>>(
+  run: (tx: Tx, ...args: Parameters<Method>) => Promise<Awaited<ReturnType<Method>>>,
+  locks?: (...args: Parameters<Method>) => readonly Lock[],
+): Command<Parameters<Method>, Awaited<ReturnType<Method>>>;
+export function command<Args extends readonly unknown[], Result>(
+  run: (tx: Tx, ...args: Args) => Promise<Result>,
+  locks: (...args: Args) => readonly Lock[] = () => [],
 ): Command<Args, Result> {
-  return {
-    run,
-    locks,
-    size: (args) => ({ rows: ROWS_OF_COMMAND, bytes: JSON.stringify(args).length }),
-    runAll: null,
-    isLast: false,
-  };
+  const size = (...args: Args) => ({ rows: ROWS_OF_COMMAND, bytes: JSON.stringify(args).length });
+  return { run, locks, size, runAll: null, isLast: false };
 }
 
+/** Locks that say nothing of the types of arguments: it would be inferred that there are no more than these take. */
+type Locks<Args> = Args extends infer Known extends readonly unknown[] ? (...args: Known) => readonly Lock[] : never;
+
 /** A command for lists. `runAll` must return a result for each of its arguments. */
-export function listCommand<Args, Result>(
-  runAll: (tx: Tx, args: readonly Args[]) => Promise<readonly Result[]>,
-  { locks, size, isLast = false }: Pick<Command<Args, Result>, "locks" | "size"> & { readonly isLast?: boolean },
-): Command<Args, Result> {
-  const run = async (tx: Tx, args: Args) => {
-    const [result] = await runAll(tx, [args]);
+export function listCommand<Arg, Result>(
+  runAll: (tx: Tx, args: readonly Arg[]) => Promise<readonly Result[]>,
+  { locks, size, isLast = false }: Pick<Command<[Arg], Result>, "locks" | "size"> & { readonly isLast?: boolean },
+): Command<[Arg], Result> {
+  const run = async (tx: Tx, arg: Arg) => {
+    const [result] = await runAll(tx, [arg]);
     if (result === undefined) throw new Error("A command gave no result.");
     return result;
   };
@@ -67,7 +74,7 @@ export function listCommand<Args, Result>(
 }
 
 /** Files of commands export what they are called with too. */
-export function isCommand(exported: unknown): exported is Command<never, unknown> {
+export function isCommand(exported: unknown): exported is AnyCommand {
   return typeof exported === "object" && exported !== null && "runAll" in exported;
 }
 
@@ -79,15 +86,8 @@ export async function countRows({ db }: Tx, table: SQLiteTable, condition: SQL |
 
 /** Whether a condition holds for a row of a table. */
 export async function hasRow({ db }: Tx, table: SQLiteTable, condition?: SQL): Promise<boolean> {
-  return (
-    (
-      await db
-        .select({ one: sql`1` })
-        .from(table)
-        .where(condition)
-        .limit(1)
-    ).length > 0
-  );
+  const found = db.select({ one: sql`1` }).from(table);
+  return (await found.where(condition).limit(1)).length > 0;
 }
 
 /** Rows that one command deletes, so that it never blocks the writer for long. */
@@ -110,10 +110,12 @@ export function isOneOfRows(columns: readonly Column[], rows: readonly (readonly
   return sql`(${names}) in (values ${sql.join(values, sql`, `)})`;
 }
 
-/** A command and the arguments for it, which cross a thread: plain objects, lists, texts, numbers and dates. */
+/** A command whatever its arguments. */
+export type AnyCommand = Command<never, unknown>;
+
 export interface Call {
-  readonly command: Command<never, unknown>;
-  readonly args: unknown;
+  readonly command: AnyCommand;
+  readonly args: readonly unknown[];
 }
 
 /** What came of one of several calls. */
@@ -147,8 +149,12 @@ export async function runGroup(tx: Tx, calls: readonly Call[]): Promise<readonly
   const { run, runAll } = first.command;
   try {
     // Safe: `Writer.run` takes the arguments of the command.
-    const args = calls.map((call) => call.args as never);
-    const values = await (runAll === null ? Promise.all(args.map((one) => run(tx, one))) : runAll(tx, args));
+    const values = await (runAll === null
+      ? Promise.all(calls.map(({ args }) => run(tx, ...(args as never))))
+      : runAll(
+          tx,
+          calls.map(({ args: [one] }) => one as never),
+        ));
     return values.map((value) => ({ value }));
   } catch (error) {
     throw error instanceof DrizzleQueryError ? (error.cause ?? error) : error;

@@ -14,13 +14,11 @@ import {
   type SQL,
   sql,
 } from "drizzle-orm";
-import type { AuditEntry } from "../../src/core/audit.ts";
 import {
-  type AskedCredential,
   type CredentialRequest,
+  type CredentialRequestStatus,
   type CredentialRequestStore,
   type DeclinedRequest,
-  type RequestNotice,
   statusOfRequest,
 } from "../../src/core/credential-request.ts";
 import {
@@ -30,23 +28,16 @@ import {
   DAY_MS,
 } from "../../src/core/limits.ts";
 import type { StoreContext } from "../sql/context.ts";
-import { hasValues } from "../sql/dialect.ts";
+import { AFTER_ALL_IDS, hasValues } from "../sql/dialect.ts";
 import { accountLock } from "../sql/locks.ts";
 import { read } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, deleteSome, type Tables, type Tx } from "./command.ts";
-import { addCredential, type NewCredential } from "./credentials.ts";
+import { addNotifications } from "./outbox.ts";
+import { addCredential } from "./credentials.ts";
 
-interface AskArgs {
-  readonly row: CredentialRequest;
-  readonly declinedSince: Date;
-  readonly notices: readonly RequestNotice[];
-  readonly audit: AuditEntry;
-}
-
-/** See `CredentialRequestStore.ask`. */
-export const ask = command(
-  async (tx, { row, declinedSince, notices, audit }: AskArgs): Promise<AskedCredential> => {
+export const ask = command<CredentialRequestStore["ask"]>(
+  async (tx, row, declinedSince, notices, audit) => {
     const { credentialRequests: requests } = tx.tables;
     const { accountId, keyId, createdAt: now } = row;
     const dayAgo = new Date(now.getTime() - DAY_MS);
@@ -71,15 +62,11 @@ export const ask = command(
       return { kind: "daily", retryAt: new Date(Math.min(...today) + DAY_MS) };
     if ((await openOf(tx, accountId, now)) >= CREDENTIAL_REQUESTS_PENDING_MAX) return { kind: "full", of: "account" };
     await tx.db.insert(requests).values(row);
-    const due = { status: "pending", attempts: 0, dueAt: now, scheduledAt: now, createdAt: now } as const;
-    for (const { message, ...notice } of notices) {
-      const about = { actionId: row.id, accountId, run: 1, revision: 1 };
-      await tx.db.insert(tx.tables.outbox).values({ ...notice, ...message, ...about, ...due });
-    }
+    await addNotifications(tx, { actionId: row.id, accountId }, notices, now);
     await addToAudit(tx, audit);
     return { kind: "written" };
   },
-  ({ row }) => [accountLock(row.accountId)],
+  ({ accountId }) => [accountLock(accountId)],
 );
 
 /** Whether a request asks for what another one asked for, in whatever words. */
@@ -114,19 +101,31 @@ function isOpen(
   );
 }
 
-interface GrantArgs extends NewCredential {
-  readonly id: string;
-  /** Of the grant, beside that of the credential. */
-  readonly granted: AuditEntry;
+/** What `statusOfRequest` says. */
+function hasStatus(
+  tables: Tables,
+  status: CredentialRequestStatus,
+  { accountId, now }: Readonly<Record<"accountId" | "now", Placeholder>>,
+): SQL | undefined {
+  const { apiKeys, credentialRequests: requests } = tables;
+  const keyEnds = [apiKeys.revokedAt, apiKeys.expiresAt];
+  if (status === "pending") return isOpen(tables, accountId, now);
+  if (status === "granted" || status === "declined") return eq(requests.decision, status);
+  if (status === "cancelled") {
+    const isKeyOver = or(...keyEnds.map((end) => and(lte(end, now), lte(end, requests.expiresAt))));
+    return and(isNull(requests.decision), isKeyOver);
+  }
+  const wasKeyIn = keyEnds.map((end) => or(isNull(end), gt(end, requests.expiresAt)));
+  return and(isNull(requests.decision), lte(requests.expiresAt, now), ...wasKeyIn);
 }
 
-/** See `CredentialRequestStore.grant`. */
-export const grant = command(
-  async (tx, { id, granted, ...added }: GrantArgs) => {
+/** `granted` is its entry of the audit log, beside that of the credential. */
+export const grant = command<CredentialRequestStore["grant"]>(
+  async (tx, id, credential, audit, granted) => {
     const { credentialRequests: requests } = tx.tables;
-    const { accountId, name, createdAt: at, createdBy: by } = added.row;
+    const { accountId, name, createdAt: at, createdBy: by } = credential;
     if (!(await isPending(tx, { accountId, id, at }))) return "gone";
-    const outcome = await addCredential(tx, added);
+    const outcome = await addCredential(tx, credential, audit);
     if (outcome !== "written") return outcome;
     await tx.db
       .update(requests)
@@ -135,12 +134,11 @@ export const grant = command(
     await addToAudit(tx, granted);
     return outcome;
   },
-  ({ row }) => [accountLock(row.accountId)],
+  (_id, { accountId }) => [accountLock(accountId)],
 );
 
-/** See `CredentialRequestStore.decline`. */
-export const decline = command(
-  async (tx, { accountId, id, at, by, reason, audit }: DeclinedRequest & { readonly audit: AuditEntry }) => {
+export const decline = command<CredentialRequestStore["decline"]>(
+  async (tx, { accountId, id, at, by, reason }, audit) => {
     const { credentialRequests: requests } = tx.tables;
     if (!(await isPending(tx, { accountId, id, at }))) return false;
     const declined = await tx.db
@@ -154,17 +152,12 @@ export const decline = command(
 );
 
 async function isPending(tx: Tx, { accountId, id, at }: Pick<DeclinedRequest, "accountId" | "id" | "at">) {
-  const { apiKeys, credentialRequests: requests } = tx.tables;
-  const [row] = await tx.db
-    .select(listedColumns(tx.tables))
-    .from(requests)
-    .leftJoin(apiKeys, eq(apiKeys.id, requests.keyId))
-    .where(hasValues(requests, { accountId, id }));
+  const [row] = await listed(tx).where(hasValues(tx.tables.credentialRequests, { accountId, id }));
   return row !== undefined && statusOfRequest(row, at) === "pending";
 }
 
-/** See `CredentialRequestStore.prune`. Their notifications go too; an attempt that is under way ends first. */
-export const prune = command(async (tx, { until }: Readonly<{ until: Date }>) => {
+/** Their notifications go too; an attempt that is under way ends first. */
+export const prune = command<CredentialRequestStore["prune"]>(async (tx, until) => {
   const { credentialRequests: requests, outbox } = tx.tables;
   const pruned = await deleteSome(tx, requests.id, lte(requests.expiresAt, until));
   const kept = tx.db.select({ id: requests.id }).from(requests).where(eq(requests.id, outbox.actionId));
@@ -173,7 +166,12 @@ export const prune = command(async (tx, { until }: Readonly<{ until: Date }>) =>
   return pruned + (await deleteSome(tx, outbox.id, isOver)) > 0;
 });
 
-function listedColumns({ apiKeys, credentialRequests }: Tables) {
+interface Selects extends Pick<Tx, "tables"> {
+  readonly db: Pick<Tx["db"], "select">;
+}
+
+/** Requests with their keys. */
+function listed({ db, tables: { apiKeys, credentialRequests: requests } }: Selects) {
   const { role, revokedAt, expiresAt } = apiKeys;
   const ofKey = {
     keyRole: role,
@@ -181,45 +179,45 @@ function listedColumns({ apiKeys, credentialRequests }: Tables) {
     // Another column has its name.
     keyExpiresAt: sql<Date | null>`${expiresAt}`.mapWith(expiresAt).as("key_expires_at"),
   };
-  return { ...getTableColumns(credentialRequests), ...ofKey };
+  return db
+    .select({ ...getTableColumns(requests), ...ofKey })
+    .from(requests)
+    .leftJoin(apiKeys, eq(apiKeys.id, requests.keyId));
 }
 
-const FIND = read({ accountId: "text", id: "text" }, ({ db, tables }, arg) => {
-  const { apiKeys, credentialRequests: requests } = tables;
-  return db
-    .select(listedColumns(tables))
-    .from(requests)
-    .leftJoin(apiKeys, eq(apiKeys.id, requests.keyId))
-    .where(hasValues(requests, arg));
-});
+const FIND = read({ accountId: "text", id: "text" }, (dialect, arg) =>
+  listed(dialect).where(hasValues(dialect.tables.credentialRequests, arg)),
+);
 
-const list = (of: "account" | "key") =>
-  read({ accountId: "text", keyId: "text?", before: "text", limit: "number" }, ({ db, tables }, arg) => {
-    const { apiKeys, credentialRequests: requests } = tables;
+const list = (of: "account" | "key", status: CredentialRequestStatus | null) =>
+  read({ accountId: "text", keyId: "text?", now: "time", before: "text", limit: "number" }, (dialect, arg) => {
+    const { credentialRequests: requests } = dialect.tables;
     const isOf = of === "key" ? eq(requests.keyId, arg.keyId) : undefined;
-    return db
-      .select(listedColumns(tables))
-      .from(requests)
-      .leftJoin(apiKeys, eq(apiKeys.id, requests.keyId))
-      .where(and(eq(requests.accountId, arg.accountId), isOf, lt(requests.id, arg.before)))
+    const isIn = status === null ? undefined : hasStatus(dialect.tables, status, arg);
+    return listed(dialect)
+      .where(and(eq(requests.accountId, arg.accountId), isOf, isIn, lt(requests.id, arg.before)))
       .orderBy(desc(requests.id))
       .limit(arg.limit);
   });
 
-const LIST = { account: list("account"), key: list("key") };
+const lists = (of: "account" | "key") => ({
+  all: list(of, null),
+  pending: list(of, "pending"),
+  granted: list(of, "granted"),
+  declined: list(of, "declined"),
+  expired: list(of, "expired"),
+  cancelled: list(of, "cancelled"),
+});
 
-const PENDING = read({ accountId: "text", now: "time", limit: "number" }, ({ db, tables }, arg) => {
-  const { apiKeys, credentialRequests: requests } = tables;
-  return db
-    .select(listedColumns(tables))
-    .from(requests)
-    .leftJoin(apiKeys, eq(apiKeys.id, requests.keyId))
-    .where(isOpen(tables, arg.accountId, arg.now))
+const LISTS = { account: lists("account"), key: lists("key") };
+
+const PENDING = read({ accountId: "text", now: "time", limit: "number" }, (dialect, arg) => {
+  const { credentialRequests: requests } = dialect.tables;
+  return listed(dialect)
+    .where(isOpen(dialect.tables, arg.accountId, arg.now))
     .orderBy(requests.expiresAt, requests.id)
     .limit(arg.limit);
 });
-
-const AFTER_ALL_IDS = "\u{10ffff}";
 
 /** Requests of keys for credentials that somebody else fills in. */
 export function createCredentialRequestStore({
@@ -227,18 +225,19 @@ export function createCredentialRequestStore({
   writer,
 }: Pick<StoreContext, "sql" | "writer">): CredentialRequestStore {
   return {
-    ask: (row, declinedSince, notices, audit) => writer.run(ask, { row, declinedSince, notices, audit }),
+    ask: writer.method(ask),
     find: (accountId, id) => FIND.get(reader, { accountId, id }),
-    list: (accountId, { keyId, before, limit }) =>
-      LIST[keyId === null ? "account" : "key"].all(reader, {
+    list: (accountId, { keyId, status, now, before, limit }) =>
+      LISTS[keyId === null ? "account" : "key"][status ?? "all"].all(reader, {
         accountId,
         keyId,
+        now,
         before: before ?? AFTER_ALL_IDS,
         limit,
       }),
     pending: (accountId, now) => PENDING.all(reader, { accountId, now, limit: CREDENTIAL_REQUESTS_PENDING_MAX }),
-    grant: (id, row, audit, granted) => writer.run(grant, { id, row, audit, granted, version: crypto.randomUUID() }),
-    decline: (request, audit) => writer.run(decline, { ...request, audit }),
-    prune: (until) => writer.run(prune, { until }),
+    grant: writer.method(grant),
+    decline: writer.method(decline),
+    prune: writer.method(prune),
   };
 }

@@ -11,13 +11,22 @@ export const RULES_VERSION = "rules";
 export const GRANTS_VERSION = "grants";
 export const CREDENTIALS_VERSION = "credentials";
 
+/** That of the rules of one account. */
+export function rulesVersionOf(accountId: string): string {
+  return `${RULES_VERSION} ${accountId}`;
+}
+
+/** Gives such a fact a new value. */
+export async function renewVersion(tx: Tx, name: string): Promise<void> {
+  await setFact(tx, name, crypto.randomUUID());
+}
+
 /** Sets a fact about the store. */
 export async function setFact({ db, tables: { facts } }: Tx, name: string, value: string): Promise<void> {
   await db.insert(facts).values({ name, value }).onConflictDoUpdate({ target: facts.name, set: { value } });
 }
 
-/** Sets facts about the store; null: deletes one. */
-export const writeFacts = command(async (tx, values: Readonly<Record<string, string | null>>) => {
+export const writeAll = command<FactStore["writeAll"]>(async (tx, values) => {
   const { facts } = tx.tables;
   for (const [name, value] of Object.entries(values)) {
     if (value === null) await tx.db.delete(facts).where(eq(facts.name, name));
@@ -37,7 +46,7 @@ export async function readFact(reader: Reader, name: string): Promise<string | n
 export function createFactStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): FactStore {
   return {
     read: (name) => readFact(reader, name),
-    write: (name, value) => writer.run(writeFacts, { [name]: value }),
-    writeAll: (values) => writer.run(writeFacts, values),
+    write: (name, value) => writer.run(writeAll, { [name]: value }),
+    writeAll: writer.method(writeAll),
   };
 }

@@ -1,31 +1,21 @@
-import { and, eq, gt, inArray, isNull, lt } from "drizzle-orm";
+import { and, desc, eq, gt, inArray, isNull, lt, type Placeholder } from "drizzle-orm";
 import type { AuditDetail, AuditEntry } from "../../src/core/audit.ts";
-import type { Grant, GrantEnd } from "../../src/core/grant.ts";
+import type { Grant, GrantStore } from "../../src/core/grant.ts";
 import { grantLock } from "../sql/locks.ts";
+import type { StoreContext } from "../sql/context.ts";
+import type { Dialect } from "../sql/dialect.ts";
+import { read } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
 import { command, type Tx } from "./command.ts";
-import { GRANTS_VERSION, setFact } from "./facts.ts";
+import { GRANTS_VERSION, readFact, renewVersion } from "./facts.ts";
 import { insertList, updateList, type Values } from "./lists.ts";
 
-export const GRANT = [
-  ...(["id", "accountId", "keyId", "actionId", "likeness", "vary", "max", "calls", "used", "expiresAt"] as const),
-  ...(["createdAt", "createdBy", "createdById", "endedAt", "endedBy"] as const),
-] as const;
+export const GRANTS = insertList("grants");
 
-const GRANTS = insertList("grants", GRANT);
-
-/** A grant that comes with an approval: the values of `GRANT`, and a new random value. */
-export interface NewGrant {
-  readonly row: Values;
-  readonly version: string;
-}
-
-export async function addGrants(tx: Tx, grants: readonly NewGrant[]): Promise<void> {
-  await tx.lists.insert(
-    GRANTS,
-    grants.map(({ row }) => row),
-  );
-  for (const { version } of grants.slice(0, 1)) await setFact(tx, GRANTS_VERSION, version);
+/** Adds grants that come with approvals. */
+export async function addGrants(tx: Tx, rows: readonly Values[]): Promise<void> {
+  await tx.lists.insert(GRANTS, rows);
+  if (rows.length > 0) await renewVersion(tx, GRANTS_VERSION);
 }
 
 /** A create that a grant lets pass. */
@@ -38,12 +28,8 @@ export interface UsedGrant {
   readonly detail: AuditDetail;
 }
 
-/** See `GrantStore.end`. `version` is a new random value. */
-export const end = command(
-  async (
-    tx,
-    { accountId, id, at, by, audit, version }: GrantEnd & Readonly<{ accountId: string; id: string; version: string }>,
-  ): Promise<Grant | null> => {
+export const end = command<GrantStore["end"]>(
+  async (tx, accountId, id, { at, by, audit }) => {
     const { grants } = tx.tables;
     const isInForce = and(isNull(grants.endedAt), gt(grants.expiresAt, at), lt(grants.used, grants.calls));
     const [ended] = await tx.db
@@ -53,10 +39,10 @@ export const end = command(
       .returning();
     if (ended === undefined) return null;
     await addToAudit(tx, audit);
-    await setFact(tx, GRANTS_VERSION, version);
+    await renewVersion(tx, GRANTS_VERSION);
     return ended;
   },
-  ({ id }) => [grantLock(id)],
+  (_accountId, id) => [grantLock(id)],
 );
 
 /** Ends what a person or key has granted, whose right to approve ends at that time. It stays ended if the right returns. */
@@ -71,7 +57,7 @@ export async function endGrantsOf(
     .set({ endedAt: at, endedBy: by === "anonymous" ? null : by })
     .where(and(isOpen, eq(grants.createdById, makerId)))
     .returning({ id: grants.id });
-  if (ended.length > 0) await setFact(tx, GRANTS_VERSION, crypto.randomUUID());
+  if (ended.length > 0) await renewVersion(tx, GRANTS_VERSION);
 }
 
 const USED = updateList("grants", ["used"], ["id"]);
@@ -111,4 +97,28 @@ export async function readGrants({ db, tables: { grants } }: Tx, uses: readonly 
     .from(grants)
     .where(and(inArray(id, ids), isNull(endedAt)));
   return new GrantCounts(rows);
+}
+
+const inForce = ({ tables: { grants } }: Dialect, now: Placeholder) =>
+  and(isNull(grants.endedAt), gt(grants.expiresAt, now), lt(grants.used, grants.calls));
+
+const ALL = read({ now: "time" }, (dialect, { now }) => {
+  const { grants } = dialect.tables;
+  return dialect.db.select().from(grants).where(inForce(dialect, now)).orderBy(desc(grants.createdAt), grants.id);
+});
+
+const OF_ACCOUNT = read({ accountId: "text", now: "time" }, (dialect, { accountId, now }) => {
+  const { grants } = dialect.tables;
+  const isOfAccount = and(eq(grants.accountId, accountId), inForce(dialect, now));
+  return dialect.db.select().from(grants).where(isOfAccount).orderBy(desc(grants.createdAt), grants.id);
+});
+
+/** What people allow agents for a while. */
+export function createGrantStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): GrantStore {
+  return {
+    version: async () => (await readFact(reader, GRANTS_VERSION)) ?? "",
+    list: (accountId, now) =>
+      accountId === null ? ALL.all(reader, { now }) : OF_ACCOUNT.all(reader, { accountId, now }),
+    end: writer.method(end),
+  };
 }

@@ -1,5 +1,6 @@
 import { Column, getTableColumns, getTableName, is } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
+import { tables } from "../libsql/schema.ts";
 import type { Read } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
 import type { Tables } from "./command.ts";
@@ -32,11 +33,14 @@ export interface InsertList {
   readonly onConflict: string;
 }
 
+/** Inserts rows with all columns of a table, in its order, but these. */
 export function insertList<Name extends TableName>(
   table: Name,
-  columns: readonly (keyof Tables[Name]["$inferInsert"] & string)[],
+  but: readonly (keyof Tables[Name]["$inferInsert"] & string)[] = [],
   onConflict = "",
 ): InsertList {
+  const left: ReadonlySet<string> = new Set(but);
+  const columns = Object.keys(getTableColumns<SQLiteTable>(tables[table])).filter((name) => !left.has(name));
   return { table, columns, onConflict };
 }
 
@@ -59,8 +63,8 @@ export function updateList<Name extends TableName>(
 }
 
 /** The columns of a table by the names of its members. */
-export function columnsOf(tables: Tables, table: TableName, names: readonly string[]): readonly Column[] {
-  const columns: Readonly<Record<string, unknown>> = getTableColumns<SQLiteTable>(tables[table]);
+export function columnsOf(of: Tables, table: TableName, names: readonly string[]): readonly Column[] {
+  const columns: Readonly<Record<string, unknown>> = getTableColumns<SQLiteTable>(of[table]);
   return names.map((name) => {
     const column = columns[name];
     if (!is(column, Column)) throw new Error(`The table ${table} has no column ${name}.`);
@@ -69,8 +73,8 @@ export function columnsOf(tables: Tables, table: TableName, names: readonly stri
 }
 
 /** The name of a table as SQL. */
-export function tableName(tables: Tables, table: TableName): string {
-  return `"${getTableName(tables[table])}"`;
+export function tableName(of: Tables, table: TableName): string {
+  return `"${getTableName(of[table])}"`;
 }
 
 /** The values of columns as the database has them: of `row`, and of `others` where that has none. */

@@ -1,6 +1,5 @@
 import { and, asc, desc, eq, getTableColumns, gt, inArray, isNull, lte, ne, or, sql } from "drizzle-orm";
-import type { ApiKey } from "../../src/core/account-store.ts";
-import { type AuditEntry, auditOfSystem } from "../../src/core/audit.ts";
+import { auditOfSystem } from "../../src/core/audit.ts";
 import {
   OAUTH_ASSERTIONS_MAX,
   OAUTH_CLIENTS_MAX,
@@ -10,7 +9,7 @@ import {
   OAUTH_TOKENS_PER_GRANT_MAX,
   OAUTH_UNUSED_CLIENT_MS,
 } from "../../src/core/limits.ts";
-import type { ConnectionEnd, OAuthArtifact, OAuthKind, OAuthStore } from "../../src/core/oauth-store.ts";
+import type { OAuthArtifact, OAuthKind, OAuthStore } from "../../src/core/oauth-store.ts";
 import type { StoreContext } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { oauthLock, accountLock } from "../sql/locks.ts";
@@ -20,9 +19,8 @@ import { command, countRows, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
 
 /** What the authorization server stores. */
 
-/** See `OAuthStore.put`. */
-export const put = command(
-  async (tx, artifact: OAuthArtifact) => {
+export const put = command<OAuthStore["put"]>(
+  async (tx, artifact) => {
     const { oauthArtifacts } = tx.tables;
     const { id, kind, grantId, sealedPayload, keyId, expiresAt } = artifact;
     if (grantId !== null && grantId !== id && !(await hasRow(tx, oauthArtifacts, eq(oauthArtifacts.id, grantId)))) {
@@ -104,8 +102,7 @@ async function makeRoom(tx: Tx, { kind, accountId, grantId }: OAuthArtifact): Pr
   if (ids.length > 0) await tx.db.delete(oauthArtifacts).where(inArray(id, ids));
 }
 
-/** See `OAuthStore.consume`. */
-export const consume = command(async (tx, { id, at }: Readonly<{ id: string; at: Date }>) => {
+export const consume = command<OAuthStore["consume"]>(async (tx, id, at) => {
   const { oauthArtifacts } = tx.tables;
   const isUnused = and(eq(oauthArtifacts.id, id), isNull(oauthArtifacts.consumedAt));
   const used = await tx.db
@@ -116,14 +113,13 @@ export const consume = command(async (tx, { id, at }: Readonly<{ id: string; at:
   return used.length > 0;
 });
 
-export const remove = command(async (tx, { id }: Readonly<{ id: string }>) => {
+export const remove = command<OAuthStore["remove"]>(async (tx, id) => {
   const { oauthArtifacts } = tx.tables;
   await tx.db.delete(oauthArtifacts).where(eq(oauthArtifacts.id, id));
 });
 
-/** See `OAuthStore.endGrant`. */
-export const endGrant = command(
-  async (tx, { grantId, at, by, audit }: ConnectionEnd & { readonly grantId: string }): Promise<ApiKey | null> => {
+export const endGrant = command<OAuthStore["endGrant"]>(
+  async (tx, grantId, { at, by, audit }) => {
     const { apiKeys, oauthArtifacts } = tx.tables;
     const [grant] = await tx.db
       .select({ keyId: oauthArtifacts.keyId })
@@ -141,12 +137,11 @@ export const endGrant = command(
     const [key] = await tx.db.select().from(apiKeys).where(isKey);
     return key ?? null;
   },
-  ({ grantId }) => [oauthLock(grantId)],
+  (grantId) => [oauthLock(grantId)],
 );
 
-/** See `OAuthStore.addClient`. */
-export const addClient = command(
-  async (tx, { client, audit }: Readonly<{ client: OAuthArtifact; audit: AuditEntry }>) => {
+export const addClient = command<OAuthStore["addClient"]>(
+  async (tx, client, audit) => {
     const { oauthArtifacts } = tx.tables;
     const isClient = hasValues(oauthArtifacts, { accountId: client.accountId, kind: "Client" });
     if ((await countRows(tx, oauthArtifacts, isClient)) >= OAUTH_CLIENTS_PER_ACCOUNT_MAX) return false;
@@ -154,20 +149,27 @@ export const addClient = command(
     await addToAudit(tx, audit);
     return true;
   },
-  ({ client }) => [oauthLock(client.accountId)],
+  ({ accountId }) => [oauthLock(accountId)],
 );
 
-/** See `OAuthStore.removeClient`. */
-export const removeClient = command(
-  async (tx, { accountId, id, audit }: Readonly<{ accountId: string; id: string; audit: AuditEntry }>) => {
-    const { oauthArtifacts } = tx.tables;
-    const removed = await tx.db
-      .delete(oauthArtifacts)
-      .where(hasValues(oauthArtifacts, { accountId, id, kind: "Client" }))
-      .returning({ id: oauthArtifacts.id });
-    return addIfWritten(tx, removed, audit);
-  },
-);
+export const changeClient = command<OAuthStore["changeClient"]>(async (tx, { id, accountId, sealedPayload }, audit) => {
+  const { oauthArtifacts } = tx.tables;
+  const changed = await tx.db
+    .update(oauthArtifacts)
+    .set({ sealedPayload })
+    .where(hasValues(oauthArtifacts, { accountId, id, kind: "Client" }))
+    .returning({ id: oauthArtifacts.id });
+  return addIfWritten(tx, changed, audit);
+});
+
+export const removeClient = command<OAuthStore["removeClient"]>(async (tx, accountId, id, audit) => {
+  const { oauthArtifacts } = tx.tables;
+  const removed = await tx.db
+    .delete(oauthArtifacts)
+    .where(hasValues(oauthArtifacts, { accountId, id, kind: "Client" }))
+    .returning({ id: oauthArtifacts.id });
+  return addIfWritten(tx, removed, audit);
+});
 
 /** Revokes the keys of the connections that somebody made, who may make none any more. */
 export async function revokeConnections(
@@ -180,7 +182,7 @@ export async function revokeConnections(
     .from(oauthArtifacts)
     .where(hasValues(oauthArtifacts, { accountId, kind: "Grant" }));
   const isTheirs = and(hasValues(apiKeys, { accountId, createdById: personId }), inArray(apiKeys.id, connected));
-  await revoke(tx, and(isTheirs, isNull(apiKeys.revokedAt)), at);
+  await revoke(tx, isTheirs, at);
 }
 
 async function revoke(tx: Tx, condition: ReturnType<typeof and>, at: Date): Promise<void> {
@@ -189,7 +191,7 @@ async function revoke(tx: Tx, condition: ReturnType<typeof and>, at: Date): Prom
   const revoked = await tx.db
     .update(apiKeys)
     .set({ revokedAt: at, revokedBy: "system" })
-    .where(condition)
+    .where(and(condition, isNull(apiKeys.revokedAt)))
     .returning({ id, accountId });
   for (const key of revoked) {
     const detail = { unfinished: "keep" };
@@ -197,8 +199,7 @@ async function revoke(tx: Tx, condition: ReturnType<typeof and>, at: Date): Prom
   }
 }
 
-/** See `OAuthStore.prune`. */
-export const prune = command(async (tx, { now }: Readonly<{ now: Date }>) => {
+export const prune = command<OAuthStore["prune"]>(async (tx, now) => {
   const { apiKeys, oauthArtifacts } = tx.tables;
   const { id, kind, keyId, grantId, consumedAt, expiresAt } = oauthArtifacts;
   const over = await tx.db
@@ -207,27 +208,16 @@ export const prune = command(async (tx, { now }: Readonly<{ now: Date }>) => {
     .where(lte(expiresAt, now))
     .limit(PRUNE_ROWS);
   if (over.length === 0) return false;
-  const unused = over.filter(
-    (row) =>
-      (row.kind === "AuthorizationCode" && row.consumedAt === null) ||
-      (row.kind === "Interaction" && row.grantId !== null),
-  );
+  const isUnused = (row: (typeof over)[number]) =>
+    row.kind === "AuthorizationCode" ? row.consumedAt === null : row.kind === "Interaction" && row.grantId !== null;
+  const unused = over.filter(isUnused);
   if (unused.length > 0) {
-    const keys = unused.flatMap((row) => row.keyId ?? []);
-    await revoke(tx, and(inArray(apiKeys.id, keys), isNull(apiKeys.revokedAt)), now);
-    await tx.db.delete(oauthArtifacts).where(
-      inArray(
-        grantId,
-        unused.flatMap((row) => row.grantId ?? []),
-      ),
-    );
+    const [keys, grants] = [unused.flatMap((row) => row.keyId ?? []), unused.flatMap((row) => row.grantId ?? [])];
+    await revoke(tx, inArray(apiKeys.id, keys), now);
+    await tx.db.delete(oauthArtifacts).where(inArray(grantId, grants));
   }
-  await tx.db.delete(oauthArtifacts).where(
-    inArray(
-      id,
-      over.map((row) => row.id),
-    ),
-  );
+  const ids = over.map((row) => row.id);
+  await tx.db.delete(oauthArtifacts).where(inArray(id, ids));
   return over.length === PRUNE_ROWS;
 });
 
@@ -264,11 +254,11 @@ const CLIENTS = read({ accountId: "text" }, ({ db, tables: { oauthArtifacts } },
 /** What the authorization server stores. */
 export function createOAuthStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): OAuthStore {
   return {
-    put: (artifact) => writer.run(put, artifact),
+    put: writer.method(put),
     find: (id) => FIND.get(reader, { id }),
-    consume: (id, at) => writer.run(consume, { id, at }),
-    remove: (id) => writer.run(remove, { id }),
-    endGrant: (grantId, end) => writer.run(endGrant, { grantId, ...end }),
+    consume: writer.method(consume),
+    remove: writer.method(remove),
+    endGrant: writer.method(endGrant),
     async keyByToken(id, now) {
       const found = await KEY_BY_TOKEN.get(reader, { id, now });
       if (found === null) return null;
@@ -276,9 +266,10 @@ export function createOAuthStore({ sql: reader, writer }: Pick<StoreContext, "sq
       return { key, expiresAt: until };
     },
     connections: (accountId, now) => CONNECTIONS.all(reader, { accountId, now }),
-    addClient: (client, audit) => writer.run(addClient, { client, audit }),
+    addClient: writer.method(addClient),
+    changeClient: writer.method(changeClient),
     clients: (accountId) => CLIENTS.all(reader, { accountId }),
-    removeClient: (accountId, id, audit) => writer.run(removeClient, { accountId, id, audit }),
-    prune: (now) => writer.run(prune, { now }),
+    removeClient: writer.method(removeClient),
+    prune: writer.method(prune),
   };
 }

@@ -1,11 +1,12 @@
 import { and, count, eq, gt, ne, type SQL, sql } from "drizzle-orm";
 import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/core/limits.ts";
 import type { Notification } from "../../src/core/notification.ts";
+import type { OutboxRow, OutboxStore } from "../../src/core/store.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { mailLocks } from "../sql/locks.ts";
 import { read } from "../sql/read.ts";
 import { EVENTS } from "./actions.ts";
-import { command, listCommand } from "./command.ts";
+import { command, listCommand, type Tx } from "./command.ts";
 import { updateList, type Values } from "./lists.ts";
 
 /** What the end of an attempt writes. */
@@ -75,11 +76,19 @@ const TOLD = read({ id: "text" }, ({ db, tables: { actions, outbox } }, { id }) 
     .where(eq(outbox.id, id));
 });
 
-type Permit = Pick<Notification, "id" | "attempts" | "host" | "accountId"> & { readonly at: Date };
+/** Adds notifications about what is no action, to be sent at once. */
+export async function addNotifications(
+  { db, tables: { outbox } }: Tx,
+  about: Pick<Notification, "actionId" | "accountId">,
+  rows: readonly Pick<OutboxRow, "id" | "host" | "message">[],
+  now: Date,
+): Promise<void> {
+  const due = { run: 1, revision: 1, status: "pending", attempts: 0, dueAt: now, scheduledAt: now, createdAt: now };
+  for (const { message, ...row } of rows) await db.insert(outbox).values({ ...row, ...message, ...about, ...due });
+}
 
-/** Notes that a claimed mail is sent now, unless its recipient or account has had as many within the hour as they may. */
-export const permitMail = command(
-  async (tx, { id, attempts, host, accountId, at }: Permit) => {
+export const permitMail = command<OutboxStore["permitMail"]>(
+  async (tx, { id, attempts, host, accountId }, at) => {
     const { outbox } = tx.tables;
     const others = async (isSame: SQL, limit: number) => {
       const since = gt(outbox.sentAt, new Date(at.getTime() - MAIL_WINDOW_MS));

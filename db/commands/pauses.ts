@@ -1,20 +1,64 @@
 import { and, desc, eq, inArray, isNull, lte, type SQL, sql, type SQLWrapper } from "drizzle-orm";
 import type { Action } from "../../src/core/action.ts";
-import type { AuditEntry } from "../../src/core/audit.ts";
 import { PAUSES_MAX, TIMELINE_PAUSES_MAX } from "../../src/core/limits.ts";
-import type { Pause, PauseEnd, PauseStore, Paused } from "../../src/core/pause.ts";
+import type { Pause, PauseStore } from "../../src/core/pause.ts";
 import type { LaneName, Queue } from "../../src/core/store.ts";
 import type { StoreContext } from "../sql/context.ts";
 import { type Dialect, hasValues, type LaneSql } from "../sql/dialect.ts";
 import { pauseLock } from "../sql/locks.ts";
 import { read, type Reader } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, countRows, deleteSome, hasRow, PRUNE_ROWS } from "./command.ts";
-import { findInForce } from "./in-force.ts";
+import { command, countRows, deleteSome, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
+import type { Lists } from "./lists.ts";
 
-/** Adds a pause unless one of the same subject is in force. */
-export const add = command(
-  async (tx, { pause, audit }: Readonly<{ pause: Pause; audit: AuditEntry }>): Promise<Paused> => {
+type Subject = Pick<Pause, "accountId" | "kind" | "subject">;
+
+/** The pause of the same subject that is in force; undefined: there is none. */
+export async function findInForce(
+  { db, tables: { pauses } }: Tx,
+  { accountId, kind, subject }: Subject,
+): Promise<Pause | undefined> {
+  const isOpen = and(hasValues(pauses, { accountId, kind, subject }), isNull(pauses.endedAt));
+  return (await db.select().from(pauses).where(isOpen))[0];
+}
+
+const PAUSE_OF = read({ accountId: "text", kind: "text", subject: "text" }, ({ db, tables: { pauses } }, arg) => {
+  const isOpen = and(hasValues(pauses, arg), isNull(pauses.endedAt));
+  return db.select({ id: pauses.id }).from(pauses).where(isOpen);
+});
+
+/** What holds back an action of a lane if it is paused. */
+export function pausesOf({ accountId, keyId, host }: LaneName): readonly Subject[] {
+  return [
+    { accountId, kind: "account", subject: "" },
+    { accountId, kind: "key", subject: keyId },
+    { accountId, kind: "host", subject: host },
+    ...stopsOf({ accountId }),
+  ];
+}
+
+/** What holds back a notification: the stop of its account alone. */
+export function stopsOf({ accountId }: Pick<Subject, "accountId">): readonly Subject[] {
+  return [{ accountId, kind: "sign_up", subject: accountId }];
+}
+
+/** Which of the subjects are paused, for `isPaused`. */
+export async function findPaused(lists: Lists, subjects: readonly Subject[]): Promise<ReadonlySet<string>> {
+  const asked = new Map(subjects.map((one) => [subjectName(one), one]));
+  const found = await lists.find(PAUSE_OF, [...asked.values()]);
+  return new Set([...asked.keys()].filter((_, at) => (found[at] ?? []).length > 0));
+}
+
+export function isHeldBack(paused: ReadonlySet<string>, subjects: readonly Subject[]): boolean {
+  return paused.size > 0 && subjects.some((one) => paused.has(subjectName(one)));
+}
+
+function subjectName({ accountId, kind, subject }: Subject): string {
+  return `${accountId} ${kind} ${subject}`;
+}
+
+export const add = command<PauseStore["pause"]>(
+  async (tx, pause, audit) => {
     const { apiKeys, pauses } = tx.tables;
     const { accountId, kind, subject } = pause;
     const found = await findInForce(tx, pause);
@@ -27,25 +71,21 @@ export const add = command(
     await addToAudit(tx, audit);
     return { kind: "paused", pause };
   },
-  ({ pause }) => [pauseLock(pause.accountId)],
+  ({ accountId }) => [pauseLock(accountId)],
 );
 
-/** Ends a pause; returns whether there is such a pause. */
-export const end = command(
-  async (tx, { accountId, id, at, by, audit }: PauseEnd & Readonly<{ accountId: string; id: string }>) => {
-    const { pauses } = tx.tables;
-    const isPause = hasValues(pauses, { id, accountId });
-    const ended = await tx.db
-      .update(pauses)
-      .set({ endedAt: at, endedBy: by })
-      .where(and(isPause, isNull(pauses.endedAt)))
-      .returning({ id: pauses.id });
-    return (await addIfWritten(tx, ended, audit)) || hasRow(tx, pauses, isPause);
-  },
-);
+export const end = command<PauseStore["end"]>(async (tx, accountId, id, { at, by, audit }) => {
+  const { pauses } = tx.tables;
+  const isPause = hasValues(pauses, { id, accountId });
+  const ended = await tx.db
+    .update(pauses)
+    .set({ endedAt: at, endedBy: by })
+    .where(and(isPause, isNull(pauses.endedAt)))
+    .returning({ id: pauses.id });
+  return (await addIfWritten(tx, ended, audit)) || hasRow(tx, pauses, isPause);
+});
 
-/** Deletes pauses that ended until then; returns whether there may be more. */
-export const prune = command(async (tx, { until }: Readonly<{ until: Date }>) => {
+export const prune = command<PauseStore["prune"]>(async (tx, until) => {
   const { id, endedAt } = tx.tables.pauses;
   return (await deleteSome(tx, id, lte(endedAt, until))) === PRUNE_ROWS;
 });
@@ -141,8 +181,8 @@ export function createPauseStore(
 ): PauseStore {
   return {
     find: (accountId, id) => FIND.get(reader, { accountId, id }),
-    pause: (pause, audit) => writer.run(add, { pause, audit }),
-    end: (accountId, id, how) => writer.run(end, { accountId, id, ...how }),
+    pause: writer.method(add),
+    end: writer.method(end),
     async inForce(accountId) {
       const found = accountId === null ? IN_FORCE.all(reader, {}) : OF_ACCOUNT_IN_FORCE.all(reader, { accountId });
       return oldestFirst(await found);
@@ -169,7 +209,7 @@ export function createPauseStore(
       }
       return { ids, isSending: sending.length > 0 };
     },
-    prune: (until) => writer.run(prune, { until }),
+    prune: writer.method(prune),
   };
 }
 

@@ -5,12 +5,9 @@ import {
   type Member,
   type PeopleStore,
   type PersonRow,
-  type SessionChoice,
   type SessionRow,
   type SignUp,
-  type WelcomeLink,
 } from "../../src/core/account-store.ts";
-import type { AuditEntry } from "../../src/core/audit.ts";
 import { SESSIONS_PER_PERSON_MAX } from "../../src/core/limits.ts";
 import { mayDo } from "../../src/core/roles.ts";
 import type { StoreContext } from "../sql/context.ts";
@@ -59,23 +56,23 @@ export async function endOldest({ db, tables: { sessions } }: Tx, { personId, ha
   await db.delete(sessions).where(inArray(sessions.hash, oldest));
 }
 
-/** Names an account; null: it has no name any more. */
-export const rename = command(
-  async (tx, { accountId, name, audit }: Readonly<{ accountId: string; name: string | null; audit: AuditEntry }>) => {
-    const { accounts } = tx.tables;
-    const isAccount = eq(accounts.id, accountId);
-    const renamed = await tx.db.update(accounts).set({ name }).where(isAccount).returning({ id: accounts.id });
-    await addIfWritten(tx, renamed, audit);
-  },
-);
+export const renameAccount = command<PeopleStore["renameAccount"]>(async (tx, accountId, name, audit) => {
+  const { accounts } = tx.tables;
+  const isAccount = eq(accounts.id, accountId);
+  const renamed = await tx.db.update(accounts).set({ name }).where(isAccount).returning({ id: accounts.id });
+  await addIfWritten(tx, renamed, audit);
+});
 
 /** Adds a person with an account of their own; returns whether the address was free and sign-ups are open. */
 export const signUp = command(
-  async (tx, { firstAccountId, ...all }: SignUp & { readonly firstAccountId: string | null }) => {
+  async (
+    tx,
+    { account, key, person, session, audit = [], allowedBy, untilHold }: SignUp,
+    firstAccountId: string | null,
+  ) => {
     const { accounts, apiKeys, members, sessions } = tx.tables;
-    const { account, key, person, session, audit = [], allowedBy, untilHold = false } = all;
     const isHold = and(eq(apiKeys.accountId, firstAccountId ?? ""), ne(apiKeys.hold, "none"));
-    if (untilHold && (await hasRow(tx, apiKeys, isHold))) return false;
+    if (untilHold === true && (await hasRow(tx, apiKeys, isHold))) return false;
     if (!(await addPerson(tx, person))) return false;
     const allowedAt = allowedBy === undefined ? null : account.createdAt;
     await tx.db.insert(accounts).values({ ...account, allowedAt, allowedBy });
@@ -88,16 +85,8 @@ export const signUp = command(
   ({ untilHold }) => (untilHold === true ? [signUpLock] : []),
 );
 
-interface BeginArgs {
-  readonly session: SessionRow;
-  /** The one that was checked. */
-  readonly passwordHash: string;
-  readonly audit: AuditEntry | undefined;
-}
-
-/** Begins a session; returns whether the person still has the password. */
-export const beginSession = command(
-  async (tx, { session, passwordHash, audit }: BeginArgs) => {
+export const addSession = command<PeopleStore["addSession"]>(
+  async (tx, session, passwordHash, audit) => {
     const { people, sessions } = tx.tables;
     const hasPassword = hasValues(people, { id: session.personId, passwordHash });
     if (!(await hasRow(tx, people, hasPassword))) return false;
@@ -106,45 +95,36 @@ export const beginSession = command(
     await endOldest(tx, session);
     return true;
   },
-  ({ session }) => [personLock(session.personId)],
+  ({ personId }) => [personLock(personId)],
 );
 
-/** Replaces the secret of a session, unless the password has changed. */
-export const renewSecret = command(
-  async ({ db, tables }, args: Readonly<{ hash: string; secretHash: string; passwordHash: string }>) => {
-    const { people, sessions } = tables;
+export const renewSessionSecret = command<PeopleStore["renewSessionSecret"]>(
+  async ({ db, tables: { people, sessions } }, hash, secretHash, passwordHash) => {
     const owner = db.select({ id: people.id }).from(people);
-    const isOwner = and(eq(people.id, sessions.personId), eq(people.passwordHash, args.passwordHash));
-    const isSession = and(eq(sessions.hash, args.hash), exists(owner.where(isOwner)));
-    await db.update(sessions).set({ secretHash: args.secretHash }).where(isSession);
+    const isOwner = and(eq(people.id, sessions.personId), eq(people.passwordHash, passwordHash));
+    const isSession = and(eq(sessions.hash, hash), exists(owner.where(isOwner)));
+    await db.update(sessions).set({ secretHash }).where(isSession);
   },
 );
 
-export const endSession = command(
-  async (tx, { hash, audit }: Readonly<{ hash: string; audit: AuditEntry | undefined }>) => {
-    const { sessions } = tx.tables;
-    const ended = await tx.db.delete(sessions).where(eq(sessions.hash, hash)).returning({ hash: sessions.hash });
-    await addIfWritten(tx, ended, audit);
-  },
-);
+export const endSession = command<PeopleStore["endSession"]>(async (tx, hash, audit) => {
+  const { sessions } = tx.tables;
+  const ended = await tx.db.delete(sessions).where(eq(sessions.hash, hash)).returning({ hash: sessions.hash });
+  await addIfWritten(tx, ended, audit);
+});
 
-/** Ends sessions of a person; returns how many. */
-export const endSessions = command(
-  async (tx, args: Readonly<{ personId: string; which: SessionChoice; audit: AuditEntry }>) => {
-    const { sessions } = tx.tables;
-    const { personId, which, audit } = args;
-    const isChosen = "only" in which ? eq(sessions.hash, which.only) : ne(sessions.hash, which.except);
-    const ended = await tx.db
-      .delete(sessions)
-      .where(and(eq(sessions.personId, personId), isChosen))
-      .returning({ hash: sessions.hash });
-    await addIfWritten(tx, ended, audit);
-    return ended.length;
-  },
-);
+export const endSessions = command<PeopleStore["endSessions"]>(async (tx, personId, which, audit) => {
+  const { sessions } = tx.tables;
+  const isChosen = "only" in which ? eq(sessions.hash, which.only) : ne(sessions.hash, which.except);
+  const ended = await tx.db
+    .delete(sessions)
+    .where(and(eq(sessions.personId, personId), isChosen))
+    .returning({ hash: sessions.hash });
+  await addIfWritten(tx, ended, audit);
+  return ended.length;
+});
 
-/** Notes that a session is in use, and with it the account. */
-export const seeSession = command(async ({ db, tables }, { hash, at }: Readonly<{ hash: string; at: Date }>) => {
+export const sessionSeen = command<PeopleStore["sessionSeen"]>(async ({ db, tables }, hash, at) => {
   const { members, sessions } = tables;
   const [seen] = await db
     .update(sessions)
@@ -155,24 +135,20 @@ export const seeSession = command(async ({ db, tables }, { hash, at }: Readonly<
   await db.update(members).set({ lastSeenAt: at }).where(hasValues(members, seen));
 });
 
-/** Takes a session to another account of its person; returns whether they are in that account. */
-export const switchAccount = command(
-  async (tx, { hash, accountId, at }: Readonly<{ hash: string; accountId: string; at: Date }>) => {
-    const personId = await switchSession(tx, hash, accountId);
-    if (personId === null) return false;
-    const { members } = tx.tables;
-    await tx.db.update(members).set({ lastSeenAt: at }).where(hasValues(members, { accountId, personId }));
-    return true;
-  },
-);
+export const switchAccount = command<PeopleStore["switchAccount"]>(async (tx, hash, accountId, at) => {
+  const personId = await switchSession(tx, hash, accountId);
+  if (personId === null) return false;
+  const { members } = tx.tables;
+  await tx.db.update(members).set({ lastSeenAt: at }).where(hasValues(members, { accountId, personId }));
+  return true;
+});
 
 async function hasMember(tx: Tx, accountId: string): Promise<boolean> {
   return hasRow(tx, tx.tables.members, eq(tx.tables.members.accountId, accountId));
 }
 
-/** Stores a link in place of earlier ones; returns whether it can be used: no first person is invited where there is one. */
-export const offer = command(
-  async (tx, link: WelcomeLink) => {
+export const offer = command<PeopleStore["offer"]>(
+  async (tx, link) => {
     const { welcomeLinks } = tx.tables;
     const { accountId, personId } = link;
     if (personId === null && (await hasMember(tx, accountId))) return false;
@@ -184,16 +160,8 @@ export const offer = command(
   ({ accountId }) => [accountLock(accountId)],
 );
 
-interface LinkArgs {
-  /** Hash of its token. */
-  readonly link: string;
-  readonly session: SessionRow;
-  readonly audit: AuditEntry | undefined;
-}
-
-/** Uses a link to create the first person of the account. */
-export const welcome = command(
-  async (tx, { link, person, session, audit }: LinkArgs & { readonly person: PersonRow }) => {
+export const welcome = command<PeopleStore["welcome"]>(
+  async (tx, link, person, session, audit) => {
     const { members, sessions, welcomeLinks } = tx.tables;
     const { accountId, createdAt } = session;
     const isInvitation = and(eq(welcomeLinks.accountId, accountId), isNull(welcomeLinks.personId));
@@ -206,12 +174,11 @@ export const welcome = command(
     await addToAudit(tx, audit);
     return "taken";
   },
-  ({ session }) => [accountLock(session.accountId)],
+  (_link, _person, { accountId }) => [accountLock(accountId)],
 );
 
-/** Uses a link to reset a password, and ends the sessions of the old one; returns whether the link could be used. */
-export const renewPassword = command(
-  async (tx, { link, passwordHash, session, audit }: LinkArgs & { readonly passwordHash: string }) => {
+export const renewPassword = command<PeopleStore["renewPassword"]>(
+  async (tx, link, passwordHash, session, audit) => {
     const { people, sessions, welcomeLinks } = tx.tables;
     const { personId, createdAt } = session;
     const isLive = and(eq(welcomeLinks.hash, link), gt(welcomeLinks.expiresAt, createdAt));
@@ -226,12 +193,11 @@ export const renewPassword = command(
     await endOthers(tx, session);
     return true;
   },
-  ({ session }) => [personLock(session.personId)],
+  (_link, _passwordHash, { personId }) => [personLock(personId)],
 );
 
-/** Replaces a password, and ends the sessions and links of the old one; returns whether it was still the one that was checked. */
-export const changePassword = command(
-  async (tx, { session, passwordHash, nextHash, audit }: BeginArgs & { readonly nextHash: string }) => {
+export const changePassword = command<PeopleStore["changePassword"]>(
+  async (tx, session, passwordHash, nextHash, audit) => {
     const { members, people, sessions, welcomeLinks } = tx.tables;
     const { personId } = session;
     const changed = await tx.db
@@ -248,11 +214,10 @@ export const changePassword = command(
     await tx.db.delete(welcomeLinks).where(isReset);
     return true;
   },
-  ({ session }) => [personLock(session.personId)],
+  ({ personId }) => [personLock(personId)],
 );
 
-/** Deletes sessions and links that have expired; returns whether there may be more. */
-export const prune = command(async (tx, { now }: Readonly<{ now: Date }>) => {
+export const prune = command<PeopleStore["prune"]>(async (tx, now) => {
   const { sessions, welcomeLinks } = tx.tables;
   const pruned = await deleteSome(tx, sessions.hash, lte(sessions.expiresAt, now));
   return pruned + (await deleteSome(tx, welcomeLinks.hash, lte(welcomeLinks.expiresAt, now))) > 0;
@@ -347,35 +312,33 @@ export function createPeopleStore({ sql: reader, writer }: Pick<StoreContext, "s
       ]);
       return { name: named?.name ?? null, email: first?.email ?? null };
     },
-    renameAccount: (accountId, name, audit) => writer.run(rename, { accountId, name, audit }),
+    renameAccount: writer.method(renameAccount),
     async mayApprove(accountId, email) {
       const member = await IS_IN.get(reader, { accountId, emailKey: emailKey(email) });
       return member !== null && mayDo(member.role, "approve");
     },
     async signUp(all) {
       const firstAccountId = all.untilHold === true ? await readFirstId(reader) : null;
-      return writer.run(signUp, { ...all, firstAccountId });
+      return writer.run(signUp, all, firstAccountId);
     },
-    addSession: (session, passwordHash, audit) => writer.run(beginSession, { session, passwordHash, audit }),
+    addSession: writer.method(addSession),
     async session(hash, now) {
       const found = await SESSION.get(reader, { hash, now });
       if (found === null) return null;
       const { secretHash, lastSeenAt, hasOthers } = found;
       return { ...memberOf(found), secretHash, lastSeenAt, hasOthers };
     },
-    renewSessionSecret: (hash, secretHash, passwordHash) => writer.run(renewSecret, { hash, secretHash, passwordHash }),
-    endSession: (hash, audit) => writer.run(endSession, { hash, audit }),
+    renewSessionSecret: writer.method(renewSessionSecret),
+    endSession: writer.method(endSession),
     sessionsOf: (personId, now) => SESSIONS.all(reader, { personId, now }),
-    endSessions: (personId, which, audit) => writer.run(endSessions, { personId, which, audit }),
-    sessionSeen: (hash, at) => writer.run(seeSession, { hash, at }),
-    switchAccount: (hash, accountId, at) => writer.run(switchAccount, { hash, accountId, at }),
-    offer: (link) => writer.run(offer, link),
+    endSessions: writer.method(endSessions),
+    sessionSeen: writer.method(sessionSeen),
+    switchAccount: writer.method(switchAccount),
+    offer: writer.method(offer),
     link: (hash, now) => LIVE_LINK.get(reader, { hash, now }),
-    welcome: (link, person, session, audit) => writer.run(welcome, { link, person, session, audit }),
-    renewPassword: (link, passwordHash, session, audit) =>
-      writer.run(renewPassword, { link, passwordHash, session, audit }),
-    changePassword: (session, passwordHash, nextHash, audit) =>
-      writer.run(changePassword, { session, passwordHash, nextHash, audit }),
-    prune: (now) => writer.run(prune, { now }),
+    welcome: writer.method(welcome),
+    renewPassword: writer.method(renewPassword),
+    changePassword: writer.method(changePassword),
+    prune: writer.method(prune),
   };
 }

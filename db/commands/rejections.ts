@@ -1,6 +1,7 @@
 import { and, count, desc, gt, inArray, lte, sql } from "drizzle-orm";
 import { REJECTIONS_PER_KEY_MAX, REPEATS_PER_REJECTION_MAX } from "../../src/core/limits.ts";
-import type { RejectionCount } from "../../src/core/rejection-count.ts";
+import { type RejectionCount, rejectionWindowStart } from "../../src/core/rejection-count.ts";
+import type { RejectionStore } from "../../src/core/rejections.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { type Args, read } from "../sql/read.ts";
 import { command, PRUNE_ROWS, type Tables } from "./command.ts";
@@ -56,8 +57,8 @@ export function rejectionCount(
   };
 }
 
-/** Forgets rejections of then or earlier; returns whether there may be more. */
-export const prune = command(async ({ db, tables: { rejections } }, { until }: Readonly<{ until: Date }>) => {
+export const prune = command<RejectionStore["prune"]>(async ({ db, tables: { rejections } }, now) => {
+  const until = rejectionWindowStart(now);
   const old = db.select({ seq: rejections.seq }).from(rejections).where(lte(rejections.at, until));
   const some = old.orderBy(rejections.at).limit(PRUNE_ROWS);
   const pruned = await db.delete(rejections).where(inArray(rejections.seq, some)).returning({ seq: rejections.seq });

@@ -7,28 +7,25 @@ import { type UpdateList, updateList, type Values } from "./lists.ts";
 
 /** After the wall clock was set back: what was scheduled in the future was scheduled before that. */
 
-interface RescheduleArgs extends SetBack {
-  readonly limit: number;
-}
-
 const ACTIONS = updateList("actions", ["dueAt", "scheduledAt"], ["id", "status", "scheduledAt"]);
 const NOTIFICATIONS = updateList("outbox", ["dueAt", "scheduledAt"], ["id", "status", "scheduledAt"]);
 
 /** Makes pending actions due earlier; returns how many. */
-export const actions = command(async (tx, args: RescheduleArgs) => {
+export const actions = command(async (tx, setBack: SetBack, limit: number) => {
   const { id, status, dueAt, scheduledAt } = tx.tables.actions;
   // SQLite uses the index of pending actions only where it sees the value.
-  const isLate = and(sql`${status} = 'pending'`, gt(scheduledAt, latest(args)));
-  const found = await tx.db.select({ id, dueAt, scheduledAt }).from(tx.tables.actions).where(isLate).limit(args.limit);
-  return makeEarlier(tx, ACTIONS, found, args);
+  const isLate = and(sql`${status} = 'pending'`, gt(scheduledAt, latest(setBack)));
+  const found = await tx.db.select({ id, dueAt, scheduledAt }).from(tx.tables.actions).where(isLate).limit(limit);
+  return makeEarlier(tx, ACTIONS, found, setBack);
 });
 
 /** The same for notifications of a kind. */
-export const notifications = command(async (tx, args: RescheduleArgs & { readonly kind: NotificationKind }) => {
-  const { id, kind, status, dueAt, scheduledAt } = tx.tables.outbox;
-  const isLate = and(sql`${status} = 'pending'`, eq(kind, args.kind), gt(scheduledAt, latest(args)));
-  const found = await tx.db.select({ id, dueAt, scheduledAt }).from(tx.tables.outbox).where(isLate).limit(args.limit);
-  return makeEarlier(tx, NOTIFICATIONS, found, args);
+export const notifications = command(async (tx, setBack: SetBack, limit: number, kind: NotificationKind) => {
+  const { outbox } = tx.tables;
+  const { id, status, dueAt, scheduledAt } = outbox;
+  const isLate = and(sql`${status} = 'pending'`, eq(outbox.kind, kind), gt(scheduledAt, latest(setBack)));
+  const found = await tx.db.select({ id, dueAt, scheduledAt }).from(outbox).where(isLate).limit(limit);
+  return makeEarlier(tx, NOTIFICATIONS, found, setBack);
 });
 
 /** Where it is not known by how much, a clock that was corrected a little is tolerated. */

@@ -17,7 +17,7 @@ export const COUNT_ROWS = read(
 
 const COUNTS = insertList(
   "ruleCounts",
-  ["ruleId", "subject", "start", "amount", "told", "until"],
+  [],
   "on conflict (rule_id, subject, start_at) do update set amount = excluded.amount, told = excluded.told",
 );
 

@@ -1,30 +1,11 @@
-import { and, desc, getTableName, gt, lt, sql } from "drizzle-orm";
+import { and, getTableName, gt, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { SealedStore, SealedText } from "../../src/core/account-store.ts";
-import type { AuditEntry } from "../../src/core/audit.ts";
 import { tables as sqliteTables } from "../libsql/schema.ts";
 import type { StoreContext } from "../sql/context.ts";
-import { hasValues } from "../sql/dialect.ts";
 import { read } from "../sql/read.ts";
-import { addToAudit } from "./audit.ts";
 import { command, type Tables } from "./command.ts";
 import { type UpdateList, updateList } from "./lists.ts";
-
-/** The newest seed and the one it replaces. */
-export const SEEDS_KEPT = 2;
-
-type Seed = Omit<Tables["signingSeeds"]["$inferInsert"], "seq">;
-
-/** Adds a seed and deletes those of the same origin that two newer ones replace. */
-export const rotate = command(async (tx, { seed, audit }: Readonly<{ seed: Seed; audit: AuditEntry | undefined }>) => {
-  const { signingSeeds } = tx.tables;
-  await tx.db.insert(signingSeeds).values(seed);
-  await addToAudit(tx, audit);
-  const isOfOrigin = hasValues(signingSeeds, { accountId: seed.accountId, origin: seed.origin });
-  const seeds = tx.db.select({ seq: signingSeeds.seq }).from(signingSeeds).where(isOfOrigin);
-  const kept = await seeds.orderBy(desc(signingSeeds.seq)).limit(SEEDS_KEPT);
-  await tx.db.delete(signingSeeds).where(and(isOfOrigin, lt(signingSeeds.seq, kept.at(-1)?.seq ?? 0)));
-});
 
 type SealedColumn = Readonly<Record<"id" | "sealed", SQLiteColumn>>;
 
@@ -68,10 +49,7 @@ const SEALED = [
   sealedColumn(({ oauthArtifacts: { id, sealedPayload: sealed } }) => ({ id, sealed }), UPDATES.oauth),
 ] as const;
 
-type Replacements = Parameters<SealedStore["replace"]>[0];
-
-/** Replaces sealed texts; one that has changed meanwhile stays as it is. */
-export const reseal = command(async ({ lists }, replacements: Replacements) => {
+export const replace = command<SealedStore["replace"]>(async ({ lists }, replacements) => {
   for (const [{ update }, texts] of Map.groupBy(replacements, ({ place }) => columnOf(place))) {
     const rows = texts.map(({ place, sealed, by }) => [by, place.row, sealed]);
     await lists.update(update, rows);
@@ -92,7 +70,7 @@ export function createSealedStore({ sql: reader, writer }: Pick<StoreContext, "s
       }
       return found;
     },
-    replace: (replacements) => writer.run(reseal, replacements),
+    replace: writer.method(replace),
   };
 }
 

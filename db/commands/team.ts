@@ -14,27 +14,17 @@ import {
   sql,
 } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
-import { emailKey, type SessionRow } from "../../src/core/account-store.ts";
-import type { AuditEntry } from "../../src/core/audit.ts";
+import { emailKey } from "../../src/core/account-store.ts";
 import { INVITATIONS_OPEN_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../../src/core/limits.ts";
-import { type MemberRole, mayDo } from "../../src/core/roles.ts";
-import type {
-  Identity,
-  Invitation,
-  InvitationMail,
-  Invited,
-  Joining,
-  MemberChange,
-  SignInMore,
-  StoredInvitation,
-  TeamStore,
-} from "../../src/core/team-store.ts";
+import { mayDo } from "../../src/core/roles.ts";
+import type { Invitation, Joining, TeamStore } from "../../src/core/team-store.ts";
 import type { StoreContext } from "../sql/context.ts";
 import { type Dialect, hasValues } from "../sql/dialect.ts";
 import { personLock, accountLock } from "../sql/locks.ts";
 import { read } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, deleteSome, hasRow, type Tables, type Tx } from "./command.ts";
+import { addNotifications } from "./outbox.ts";
 import { endGrantsOf } from "./grants.ts";
 import { revokeConnections } from "./oauth.ts";
 import { addPerson, endOldest, endOthers, lastUsedFirst, memberColumns, memberOf, switchSession } from "./people.ts";
@@ -57,12 +47,6 @@ function managersOf(
     select ${members.personId} as id from ${members} where ${members.accountId} = ${accountId} and ${members.role} = 'owner'`;
 }
 
-interface MemberArgs {
-  readonly accountId: string;
-  readonly personId: string;
-  readonly audit: AuditEntry;
-}
-
 /** Why somebody can't stop to own an account or leave it: they are not in it, or nobody else owns it. */
 async function refusalOf(tx: Tx, accountId: string, personId: string): Promise<"gone" | "last_owner" | null> {
   const { members } = tx.tables;
@@ -73,9 +57,8 @@ async function refusalOf(tx: Tx, accountId: string, personId: string): Promise<"
   return member.role !== "owner" || (await hasRow(tx, members, isOther)) ? null : "last_owner";
 }
 
-export const changeRole = command(
-  async (tx, args: MemberArgs & { readonly role: MemberRole }): Promise<MemberChange> => {
-    const { accountId, personId, role, audit } = args;
+export const changeRole = command<TeamStore["changeRole"]>(
+  async (tx, accountId, personId, role, audit) => {
     const refusal = await refusalOf(tx, accountId, personId);
     if (refusal === "gone" || (refusal !== null && role !== "owner")) return refusal;
     const { members } = tx.tables;
@@ -85,12 +68,12 @@ export const changeRole = command(
     if (!mayDo(role, "approve")) await endGrantsOf(tx, { accountId, makerId: personId, at: audit.at, by: audit.actor });
     return "done";
   },
-  ({ accountId }) => [accountLock(accountId)],
+  (accountId) => [accountLock(accountId)],
 );
 
 /** Removes a person from an account. Whoever is in no other is forgotten: their address is free again. */
-export const remove = command(
-  async (tx, { accountId, personId, audit }: MemberArgs): Promise<MemberChange> => {
+export const remove = command<TeamStore["remove"]>(
+  async (tx, accountId, personId, audit) => {
     const { identities, members, people, sessions, welcomeLinks } = tx.tables;
     const refusal = await refusalOf(tx, accountId, personId);
     if (refusal !== null) return refusal;
@@ -106,19 +89,12 @@ export const remove = command(
     await tx.db.delete(identities).where(eq(identities.personId, personId));
     return "done";
   },
-  ({ accountId, personId }) => [accountLock(accountId), personLock(personId)],
+  (accountId, personId) => [accountLock(accountId), personLock(personId)],
 );
 
-interface InviteArgs {
-  readonly invitation: StoredInvitation;
-  readonly mail: InvitationMail | null;
-  readonly audit: AuditEntry;
-}
-
-/** Adds an invitation in place of an open one of the same address. */
-export const invite = command(
-  async (tx, { invitation, mail, audit }: InviteArgs): Promise<Invited> => {
-    const { invitations, members, outbox, people } = tx.tables;
+export const invite = command<TeamStore["invite"]>(
+  async (tx, invitation, mail, audit) => {
+    const { invitations, members, people } = tx.tables;
     const { id, accountId, email, createdAt: at } = invitation;
     const key = emailKey(email);
     const known = await tx.db
@@ -132,26 +108,22 @@ export const invite = command(
     if (open >= INVITATIONS_OPEN_MAX) return "full";
     await tx.db.delete(invitations).where(hasValues(invitations, { accountId, emailKey: key }));
     await tx.db.insert(invitations).values({ ...invitation, emailKey: key });
-    if (mail !== null) {
-      const event = { run: 1, revision: 1, kind: "mail", event: "invited", target: email } as const;
-      const due = { status: "pending", attempts: 0, dueAt: at, scheduledAt: at, createdAt: at } as const;
-      await tx.db.insert(outbox).values({ ...mail, actionId: id, accountId, ...event, ...due });
-    }
+    const message = { kind: "mail", event: "invited", target: email } as const;
+    if (mail !== null) await addNotifications(tx, { actionId: id, accountId }, [{ ...mail, message }], at);
     await addToAudit(tx, audit);
     return "done";
   },
-  ({ invitation }) => [accountLock(invitation.accountId)],
+  ({ accountId }) => [accountLock(accountId)],
 );
 
-/** Withdraws an invitation; returns whether there was one. */
-export const withdraw = command(
-  async (tx, { accountId, id, audit }: Readonly<{ accountId: string; id: string; audit: AuditEntry }>) => {
+export const withdraw = command<TeamStore["withdraw"]>(
+  async (tx, accountId, id, audit) => {
     const { invitations } = tx.tables;
     const isInvitation = hasValues(invitations, { id, accountId });
     const withdrawn = await tx.db.delete(invitations).where(isInvitation).returning({ id: invitations.id });
     return addIfWritten(tx, withdrawn, audit);
   },
-  ({ accountId }) => [accountLock(accountId)],
+  (accountId) => [accountLock(accountId)],
 );
 
 /** Whether an invitation can be used and its account has room. */
@@ -167,9 +139,8 @@ async function mayJoin(tx: Tx, { invitation, at }: Joining): Promise<boolean> {
   return (await countRows(tx, members, eq(members.accountId, accountId))) < PEOPLE_PER_ACCOUNT_MAX;
 }
 
-/** Uses an invitation; see `TeamStore.join`. */
-export const join = command(
-  async (tx, joining: Joining) => {
+export const join = command<TeamStore["join"]>(
+  async (tx, joining) => {
     const { identities, invitations, members, people, sessions } = tx.tables;
     const { invitation, person, isNew, session, identity, at, audit } = joining;
     const { accountId, role } = invitation;
@@ -195,20 +166,13 @@ export const join = command(
   ({ invitation, person }) => [accountLock(invitation.accountId), personLock(person.id)],
 );
 
-interface SignInArgs extends SignInMore {
-  readonly session: SessionRow;
-  readonly identity: Identity;
-}
-
-/** Begins a session by an identity, which is remembered for the person; see `TeamStore.signIn`. */
-export const signIn = command(
-  async (tx, { session, identity, audit, dropsPassword }: SignInArgs) => {
+export const signIn = command<TeamStore["signIn"]>(
+  async (tx, session, { issuer, subject }, { audit, dropsPassword }) => {
     const { identities, members, people, sessions } = tx.tables;
     const { accountId, personId, createdAt } = session;
     const isThis = hasValues(members, { accountId, personId });
     if (!(await hasRow(tx, members, isThis))) return false;
     // Not where the person has another subject of the provider, or the subject is of another person.
-    const { issuer, subject } = identity;
     await tx.db.insert(identities).values({ issuer, subject, personId, createdAt }).onConflictDoNothing();
     if (!(await hasRow(tx, identities, hasValues(identities, { issuer, subject, personId })))) return false;
     await tx.db.insert(sessions).values(session);
@@ -221,14 +185,14 @@ export const signIn = command(
     await endOldest(tx, session);
     return true;
   },
-  ({ session }) => [personLock(session.personId)],
+  ({ personId }) => [personLock(personId)],
 );
 
 /**
  * Deletes invitations that have expired, and mails of those that were accepted, withdrawn or have expired; returns whether
  * there may be more. An attempt that is under way ends first.
  */
-export const prune = command(async (tx, { now }: Readonly<{ now: Date }>) => {
+export const prune = command<TeamStore["prune"]>(async (tx, now) => {
   const { invitations, outbox } = tx.tables;
   const pruned = await deleteSome(tx, invitations.id, lte(invitations.expiresAt, now));
   const open = tx.db.select({ id: invitations.id }).from(invitations).where(eq(invitations.id, outbox.actionId));
@@ -324,9 +288,9 @@ export function createTeamStore({ sql: reader, writer }: Pick<StoreContext, "sql
       return new Set((await MANAGERS.all(reader, { accountId, now })).map(({ id }) => id));
     },
     accountsOf: (personId, limit) => ACCOUNTS.all(reader, { personId, limit }),
-    changeRole: (accountId, personId, role, audit) => writer.run(changeRole, { accountId, personId, role, audit }),
-    remove: (accountId, personId, audit) => writer.run(remove, { accountId, personId, audit }),
-    invite: (invitation, mail, audit) => writer.run(invite, { invitation, mail, audit }),
+    changeRole: writer.method(changeRole),
+    remove: writer.method(remove),
+    invite: writer.method(invite),
     async invitations(accountId, now, limit) {
       const stored = await INVITATIONS.all(reader, { accountId, now, limit });
       return stored.map((row): Invitation => {
@@ -334,17 +298,17 @@ export function createTeamStore({ sql: reader, writer }: Pick<StoreContext, "sql
         return invitation;
       });
     },
-    withdraw: (accountId, id, audit) => writer.run(withdraw, { accountId, id, audit }),
+    withdraw: writer.method(withdraw),
     async invitation(by, now) {
       return "hash" in by ? BY_HASH.get(reader, { hash: by.hash, now }) : BY_ID.get(reader, { id: by.id, now });
     },
     invitationsOf: (email, now, limit) => OF_ADDRESS.all(reader, { emailKey: emailKey(email), now, limit }),
-    join: (joining) => writer.run(join, joining),
+    join: writer.method(join),
     async identified(identity) {
       const found = await IDENTIFIED.get(reader, identity);
       return found === null ? null : memberOf(found);
     },
-    signIn: (session, identity, more) => writer.run(signIn, { session, identity, ...more }),
-    prune: (now) => writer.run(prune, { now }),
+    signIn: writer.method(signIn),
+    prune: writer.method(prune),
   };
 }

@@ -7,6 +7,7 @@ import type { StoreContext } from "../sql/context.ts";
 import { bytesOf, bytesOfAction, hasValues } from "../sql/dialect.ts";
 import { type Args, read } from "../sql/read.ts";
 import { isWaitingToExpire } from "../tables.ts";
+import { keyWindowStart } from "./actions.ts";
 import { pruneCounts } from "./rule-counts.ts";
 import { command, isOneOfRows, PRUNE_ROWS, type Tables, type Tx } from "./command.ts";
 
@@ -32,20 +33,12 @@ function isDeletable(
 
 /** What the service deletes by the clock. Each deletes a bounded number of rows, so that it never blocks the writer for long. */
 
-interface KeysArgs {
-  /** Keys of then or earlier name no action any more. */
-  readonly windowStart: Date;
-  /** Days before are over: one more than yesterday, since the clock may be set back. */
-  readonly beforeDay: number;
-  readonly now: Date;
-}
-
 /** Forgets dedupe and idempotency keys, and what API keys did and rules counted in times that are over; returns whether there may be more. */
-export const pruneKeys = command(async (tx, { windowStart, beforeDay, now }: KeysArgs) => {
+export const pruneKeys = command(async (tx, now: Date, today: number) => {
   const { db, tables } = tx;
   const { actionKeys, keyDays } = tables;
   const { accountId, kind, key } = actionKeys;
-  const isOver = lte(actionKeys.createdAt, windowStart);
+  const isOver = lte(actionKeys.createdAt, keyWindowStart(now));
   const keys = await db.select({ accountId, kind, key }).from(actionKeys).where(isOver).limit(PRUNE_ROWS);
   if (keys.length > 0) {
     const isKey = isOneOfRows(
@@ -54,7 +47,8 @@ export const pruneKeys = command(async (tx, { windowStart, beforeDay, now }: Key
     );
     await db.delete(actionKeys).where(and(isKey, isOver));
   }
-  const isPast = lt(keyDays.day, beforeDay);
+  // One more than yesterday, since the clock may be set back.
+  const isPast = lt(keyDays.day, today - 1);
   const days = db.select({ keyId: keyDays.keyId }).from(keyDays).where(isPast).limit(PRUNE_ROWS);
   await db.delete(keyDays).where(and(isPast, inArray(keyDays.keyId, days)));
   const counts = await pruneCounts(tx, now);

@@ -1,7 +1,7 @@
 import { and, gt, isNull, or, sql, type SQLWrapper } from "drizzle-orm";
 import { EVENTS } from "../commands/actions.ts";
 import type { Claimed, ClaimOfQueue } from "../commands/claims.ts";
-import { findPaused, isPaused, pausesOf, stopsOf } from "../commands/in-force.ts";
+import { findPaused, isHeldBack, pausesOf, stopsOf } from "../commands/pauses.ts";
 import { type Lists, updateList } from "../commands/lists.ts";
 import { bytesOf, hasValues } from "../sql/dialect.ts";
 import { read } from "../sql/read.ts";
@@ -82,7 +82,7 @@ async function claimFrom(lists: Lists, claim: ClaimOfQueue): Promise<Claimed> {
   // Of pauses only the stop of an account applies to notifications.
   const holds = isAction ? pausesOf : stopsOf;
   const paused = await findPaused(lists, claim.lanes.flatMap(holds));
-  const lanes = claim.lanes.filter((lane) => !isPaused(paused, holds(lane)));
+  const lanes = claim.lanes.filter((lane) => !isHeldBack(paused, holds(lane)));
   const asked = lanes.map((lane) => ({ ...lane, now, kind: queue, most: lane.limit + 1 }));
   const found = await (isAction ? lists.find(ACTIONS, asked) : lists.find(NOTIFICATIONS, asked));
   const { taken, next } = take(claim, lanes, found);

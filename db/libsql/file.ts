@@ -122,7 +122,7 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
     // It would see what is not committed yet.
     read: (statement) => (last === null ? read(statement) : inTurn(() => read(statement))),
     batch: (statements) => inTurn(() => transact(() => statements.map(runOne))),
-    transact: ({ calls }) =>
+    transact: (calls) =>
       inTurn(async () => {
         const run = (each: typeof call) => transact(() => runCalls(calls, each));
         try {

@@ -3,8 +3,8 @@ import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { sqliteDialect } from "./dialect.ts";
 import { codeOf, faultOf, unavailable } from "../sql/errors.ts";
-import type { CallResult } from "../commands/command.ts";
-import type { Done, Row, Sql, SqlValue, Statement, Work } from "../sql/sql.ts";
+import type { Call, CallResult } from "../commands/command.ts";
+import type { Done, Row, Sql, SqlValue, Statement } from "../sql/sql.ts";
 
 /** More than the shared memory and the first pages of a log take. */
 const ROOM_BYTES_MIN = 128 * 1_024;
@@ -61,8 +61,8 @@ class FullDiskFile implements Sql {
     return (await this.#writable()).batch(statements);
   }
 
-  async transact(work: Work): Promise<readonly CallResult[]> {
-    return (await this.#writable()).transact(work);
+  async transact(calls: readonly Call[]): Promise<readonly CallResult[]> {
+    return (await this.#writable()).transact(calls);
   }
 
   async #writable(): Promise<Sql> {

@@ -11,12 +11,12 @@ import credentials from "./migrations/0009_credentials.sql" with { type: "text" 
 import oauth from "./migrations/0010_oauth.sql" with { type: "text" };
 import credentialRequests from "./migrations/0011_credential_requests.sql" with { type: "text" };
 import { faultOf } from "../sql/errors.ts";
-import type { Sql, SqlValue, Statement } from "../sql/sql.ts";
+import { type Sql, type SqlValue, toStatement } from "../sql/sql.ts";
 import { missingParts } from "./layout.ts";
 
 const START = "0000_start";
 
-/** In the order in which they run; `drizzle-kit` generates them from `schema.ts`. Never edit one: generate another. */
+/** In the order in which they run; `drizzle-kit` generates them from `tables.ts`. Never edit one: generate another. */
 const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: START, sql: start },
   { name: "0001_claiming-node", sql: claimingNode },
@@ -60,7 +60,9 @@ export class OlderDatabase extends Error {
 /** Migrates the tables to this version; each migration is one transaction. Writes nothing to tables of this version. */
 export async function migrate(sql: Sql, now: Date): Promise<void> {
   if (!(await hasMigrations(sql))) {
-    await sql.batch([plain("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, ran_at INTEGER NOT NULL)")]);
+    await sql.batch([
+      toStatement("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, ran_at INTEGER NOT NULL)"),
+    ]);
   }
   const ran = await readRan(sql);
   await complete(sql, ran);
@@ -68,7 +70,7 @@ export async function migrate(sql: Sql, now: Date): Promise<void> {
     if (ran.includes(name)) continue;
     const statements = name === START && ran.length > 0 ? fromVersion01(ran) : statementsOf(text);
     const mark = { sql: "INSERT INTO migrations (name, ran_at) VALUES (?, ?)", args: [name, now.getTime()] };
-    await sql.batch([...statements.map(plain), mark]);
+    await sql.batch([...statements.map((one) => toStatement(one)), mark]);
   }
 }
 
@@ -78,7 +80,7 @@ async function complete(sql: Sql, ran: readonly SqlValue[]): Promise<void> {
   const missing = texts.length === 0 ? [] : await missingParts(sql, texts.flatMap(statementsOf));
   if (missing.length === 0) return;
   try {
-    await sql.batch(missing.map(plain));
+    await sql.batch(missing.map((one) => toStatement(one)));
   } catch (cause) {
     if (faultOf(cause) !== "rejected") throw cause;
     throw new OlderDatabase(
@@ -97,11 +99,11 @@ export async function checkMigrated(sql: Pick<Sql, "read">): Promise<void> {
 }
 
 async function hasMigrations(sql: Pick<Sql, "read">): Promise<boolean> {
-  return (await sql.read(plain("SELECT 1 FROM sqlite_schema WHERE name = 'migrations'"))).length > 0;
+  return (await sql.read(toStatement("SELECT 1 FROM sqlite_schema WHERE name = 'migrations'"))).length > 0;
 }
 
 async function readRan(sql: Pick<Sql, "read">): Promise<readonly SqlValue[]> {
-  const rows = await sql.read(plain("SELECT name FROM migrations ORDER BY name"));
+  const rows = await sql.read(toStatement("SELECT name FROM migrations ORDER BY name"));
   const ran = rows.map(({ name = null }) => name);
   const known = new Set<SqlValue>([...VERSION_0_1, ...MIGRATIONS.map(({ name }) => name)]);
   const unknown = ran.find((name) => !known.has(name));
@@ -137,8 +139,4 @@ function fromVersion01(ran: readonly SqlValue[]): readonly string[] {
 /** Drivers run one statement at a time. */
 function statementsOf(text: string): readonly string[] {
   return text.split("--> statement-breakpoint").map((statement) => statement.trim().replace(/;$/, ""));
-}
-
-function plain(sql: string): Statement {
-  return { sql, args: [] };
 }

@@ -1,8 +1,8 @@
 import { type Client, createClient, type InStatement, type ResultSet } from "@libsql/client";
 import { REMOTE_CALL_MS_MAX } from "../../src/core/limits.ts";
-import { type CallResult, runCalls, runGroup } from "../commands/command.ts";
+import { type Call, type CallResult, runCalls, runGroup } from "../commands/command.ts";
 import { faultOf, NoAnswer, unavailable, isAnswered } from "../sql/errors.ts";
-import type { Done, Row, Sql, Statement, Work } from "../sql/sql.ts";
+import type { Done, Row, Sql, Statement } from "../sql/sql.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import { StoreLost, StoreUnavailable } from "../../src/core/store.ts";
 import { sqliteDialect } from "./dialect.ts";
@@ -14,7 +14,7 @@ import { isRefusedByLock, type ServiceLock } from "./service-lock.ts";
 export interface RemoteSql extends Sql {
   /** Commands, and then the statements in the same transaction. */
   transactThen(
-    work: Work,
+    calls: readonly Call[],
     last: readonly Statement[],
   ): Promise<{ readonly results: readonly CallResult[]; readonly done: readonly Done[] }>;
 }
@@ -35,7 +35,7 @@ export function openRemote(url: string, authToken: string | null, callMsMax: num
     fetch: (request: Request) => answerWithin(callMsMax, request),
     ...(authToken === null ? {} : { authToken }),
   });
-  const transact = async ({ calls }: Work, last: readonly Statement[] = []) => {
+  const transact = async (calls: readonly Call[], last: readonly Statement[] = []) => {
     const transaction = await client.transaction("write");
     const sending = new RoundTrips((statements) => transaction.batch(statements));
     try {
@@ -54,7 +54,7 @@ export function openRemote(url: string, authToken: string | null, callMsMax: num
     (await client.batch(statements.map(inStatement), "write")).map(doneOf);
   return {
     dialect: sqliteDialect,
-    transact: async (work) => (await transact(work)).results,
+    transact: async (calls) => (await transact(calls)).results,
     transactThen: transact,
     batch,
     async read(statement) {
@@ -183,9 +183,9 @@ export class FencedSql implements Sql {
     });
   }
 
-  async transact(work: Work): Promise<readonly CallResult[]> {
+  async transact(calls: readonly Call[]): Promise<readonly CallResult[]> {
     return this.#whileOurs(async () => {
-      const { results, done } = await this.#sql.transactThen(work, [this.#lock.renew()]);
+      const { results, done } = await this.#sql.transactThen(calls, [this.#lock.renew()]);
       return { renewed: done[0], result: results };
     });
   }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { SERVICE_LOCK_BEAT_MS, SERVICE_LOCK_MS } from "../../src/core/limits.ts";
 import { DatabaseInUse } from "./inspect.ts";
-import type { Row, Sql, Statement } from "../sql/sql.ts";
+import { type Row, type Sql, type Statement, toStatement } from "../sql/sql.ts";
 
 /** How long a lock lasts after a renewal, and how often it is renewed. */
 export interface LockTimes {
@@ -67,7 +67,7 @@ export class ServiceLock {
     let seen: Row | null = null;
     for (;;) {
       const take = { sql: TAKE, args: [holder.id, holder.name, times.lastsMs] };
-      const done = await sql.batch([plain(CREATE), plain(INSERT), take, plain(LOOK)]);
+      const done = await sql.batch([toStatement(CREATE), toStatement(INSERT), take, toStatement(LOOK)]);
       const row = done[3]?.rows[0] ?? {};
       if (done[2]?.changes === 1) return new ServiceLock(holder, times, Number(row["fence"]));
       if (seen !== null && seen["expires_at"] !== row["expires_at"]) throw inUseError(String(row["name"]));
@@ -105,10 +105,6 @@ export class ServiceLock {
 /** Whether a batch failed at `renew` or `raiseFence`. */
 export function isRefusedByLock(error: unknown): boolean {
   return error instanceof Error && /NOT NULL[^:]*: service_lock\./.test(error.message);
-}
-
-function plain(sql: string): Statement {
-  return { sql, args: [] };
 }
 
 function inUseError(name: string): DatabaseInUse {

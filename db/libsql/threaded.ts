@@ -1,12 +1,16 @@
 import { nameOfCommand } from "../commands/all.ts";
+import type { Call } from "../commands/command.ts";
 import { openFile } from "./file.ts";
 import { isForLackOfRoom, openOnFullDisk } from "./full-disk.ts";
-import type { Done, Sql, Statement, Work } from "../sql/sql.ts";
+import type { Done, Sql, Statement } from "../sql/sql.ts";
 
 export type Order =
   | { readonly kind: "open"; readonly path: string }
   | { readonly kind: "batch"; readonly statements: readonly Statement[] }
-  | { readonly kind: "transact"; readonly calls: readonly { readonly name: string; readonly args: unknown }[] }
+  | {
+      readonly kind: "transact";
+      readonly calls: readonly { readonly name: string; readonly args: readonly unknown[] }[];
+    }
   | { readonly kind: "close" };
 
 export type ToWorker = { readonly call: number } & Order;
@@ -48,7 +52,7 @@ async function openWithThread(path: string, onDeath: (cause: unknown) => void): 
     throw error;
   }
   const reader = openFile(path, "read");
-  const transact = async ({ calls }: Work) => {
+  const transact = async (calls: readonly Call[]) => {
     const named = calls.map(({ command, args }) => ({ name: nameOfCommand(command), args }));
     // Dates, which JSON would lose, are in the arguments of commands that are not for lists.
     const isJson = calls.every(({ command }) => command.runAll !== null);

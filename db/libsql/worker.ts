@@ -34,7 +34,7 @@ async function handle(message: ToWorker): Promise<FromWorker> {
   if (sql === null) throw new Error("The database is not open.");
   if (message.kind === "batch") return { call, done: await sql.batch(message.statements), results: [] };
   const calls = message.calls.map(({ name, args }) => ({ command: commandOf(name), args }));
-  const results = await sql.transact({ calls });
+  const results = await sql.transact(calls);
   return {
     call,
     done: [],

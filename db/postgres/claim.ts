@@ -1,8 +1,7 @@
 import type { QueryResult } from "pg";
 import type { Claimed, ClaimOfQueue, QueueName } from "../commands/claims.ts";
 import type { NotificationKind } from "../../src/core/notification.ts";
-import { named, type Query } from "./queries.ts";
-import { escapeText } from "./text.ts";
+import { escapeText, named, type Query } from "./queries.ts";
 
 /** Sends a statement of the transaction. Rows are lists of values. */
 type Run = (query: Pick<Query, "name" | "text" | "values" | "isTold">) => Promise<readonly QueryResult[]>;

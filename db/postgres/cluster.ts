@@ -1,7 +1,9 @@
+import { asc, gt, sql } from "drizzle-orm";
 import { JOB_LEASE_MS_MAX } from "../../src/core/limits.ts";
+import type { ChangedPage, ClusterStore } from "../../src/core/store.ts";
 import { faultOf, unavailable } from "../sql/errors.ts";
 import type { Done, Sql, SqlValue } from "../sql/sql.ts";
-import type { ClusterStore } from "../../src/core/store.ts";
+import { read, type Reader } from "../sql/read.ts";
 
 /** In milliseconds. It goes on within a transaction and a statement, unlike `now()`. */
 const CLOCK = "cast(extract(epoch from clock_timestamp()) * 1000 as bigint)";
@@ -28,9 +30,9 @@ export function createNodeStore(
   connection: Pick<Sql, "read" | "batch">,
 ): Pick<ClusterStore, "now" | "beat" | "leave" | "takeJob" | "releaseJob"> {
   /** These writes share no commit with others, and so don't pass the writer, which tells callers what a fault means. */
-  const write = async (sql: string, ...args: readonly SqlValue[]): Promise<Done | undefined> => {
+  const write = async (text: string, ...args: readonly SqlValue[]): Promise<Done | undefined> => {
     try {
-      return (await connection.batch([{ sql, args }]))[0];
+      return (await connection.batch([{ sql: text, args }]))[0];
     } catch (error) {
       throw faultOf(error) === "rejected" ? error : unavailable(error);
     }
@@ -58,6 +60,38 @@ export function createNodeStore(
     },
     async releaseJob(name, id) {
       await write("delete from jobs where name = $1 and node_id = $2", name, id);
+    },
+  };
+}
+
+const ROWS_AFTER = read({ after: "number", limit: "number" }, ({ db, tables: { timeline }, isSettled }, arg) => {
+  const { seq, actionId, accountId, revision } = timeline;
+  // As a value: rows behind the first open transaction are read too.
+  const settled = sql<number>`case when ${isSettled(seq) ?? sql`true`} then 1 else 0 end`.as("is_settled");
+  return db
+    .select({ seq, actionId, accountId, revision, isSettled: settled })
+    .from(timeline)
+    .where(gt(seq, arg.after))
+    .orderBy(asc(seq))
+    .limit(arg.limit);
+});
+
+const REVISIONS = read({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) =>
+  db.select({ id: actions.id, revision: actions.revision }).from(actions).where(isOneOf(actions.id, arg.ids)),
+);
+
+/** What a node reads of the changes of all nodes. */
+export function createChangeReader(reader: Reader): Pick<ClusterStore, "changedSince" | "revisionsOf"> {
+  return {
+    async changedSince(position, limit): Promise<ChangedPage> {
+      const rows = await ROWS_AFTER.all(reader, { after: position, limit });
+      const settled = rows.findLast(({ isSettled }) => isSettled === 1);
+      const isLast = rows.length < limit && settled === rows.at(-1);
+      return { changes: rows, position: settled?.seq ?? position, isLast };
+    },
+    async revisionsOf(ids) {
+      const rows = await REVISIONS.all(reader, { ids });
+      return new Map(rows.map((row) => [row.id, row.revision]));
     },
   };
 }

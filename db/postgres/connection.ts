@@ -5,15 +5,14 @@ import {
   REMOTE_CALL_MS_MAX,
   TRANSACTION_MS_MAX,
 } from "../../src/core/limits.ts";
-import { runCalls, runGroup } from "../commands/command.ts";
+import { type Call, runCalls, runGroup } from "../commands/command.ts";
 import { unavailable } from "../sql/errors.ts";
-import type { Done, Row, Sql, Statement, Work } from "../sql/sql.ts";
+import type { Done, Row, Sql, Statement } from "../sql/sql.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { postgresDialect } from "./dialect.ts";
-import { queriesOf, type Query } from "./queries.ts";
+import { queriesOf, type Query, unescapeText } from "./queries.ts";
 import { faultIn, isAftermath, isConnectionSound, isOfPooler, isOutdated } from "./faults.ts";
 import { lockQuery } from "./lock.ts";
-import { unescapeText } from "./text.ts";
 import { openTx } from "./tx.ts";
 
 /** A connection to PostgreSQL: reads on a few connections, one transaction at a time on another. */
@@ -54,9 +53,9 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
 
   /** Ends when the transaction under way has: another between its statements would commit a part of it. */
   let last: Promise<unknown> = Promise.resolve();
-  const transact = (work: Work, statements: readonly Statement[] = []) => {
+  const transact = (calls: readonly Call[], statements: readonly Statement[] = []) => {
     const queries = queriesOf(statements);
-    const run = () => commit(writer, { ...work, begin, queries, onCommit });
+    const run = () => commit(writer, begin, calls, queries, onCommit);
     const turn = last.then(() => again(preparing, run, () => false));
     last = turn.catch(ignore);
     return turn.catch((error: unknown) => {
@@ -77,8 +76,8 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
         throw fault instanceof StoreUnavailable || fault.kind === "rejected" ? fault : unavailable(fault);
       }
     },
-    transact: async (work) => (await transact(work)).results,
-    batch: async (statements) => (await transact({ calls: [] }, statements)).done,
+    transact: async (calls) => (await transact(calls)).results,
+    batch: async (statements) => (await transact([], statements)).done,
     alone: (work) => runAlone(config, callMsMax, work),
     async close() {
       await Promise.all([...readers, writer].map((connection) => connection.close()));
@@ -91,19 +90,19 @@ function idlestOf(connections: readonly Connection[]): Connection {
   return connections.reduce((best, one) => (one.waiting < best.waiting ? one : best));
 }
 
-interface Commit extends Work {
-  readonly begin: string;
-  readonly queries: readonly Query[];
-  readonly onCommit: PostgresOptions["onCommit"];
-}
-
 /**
  * Runs commands one after the other, then the queries, and commits. What need not wait for an answer is sent behind what came
  * before: without commands all of it at once.
  */
-async function commit(connection: Connection, { begin, queries, calls, onCommit }: Commit) {
+async function commit(
+  connection: Connection,
+  begin: string,
+  calls: readonly Call[],
+  queries: readonly Query[],
+  onCommit: PostgresOptions["onCommit"],
+) {
   // Safe: they are the arguments of this command.
-  const locking = lockQuery(calls.flatMap(({ command, args }) => command.locks(args as never)));
+  const locking = lockQuery(calls.flatMap(({ command, args }) => command.locks(...(args as never))));
   const first = [plain(begin), ...(locking === null ? [] : [locking])];
   const last = [...queries, ...COMMIT];
   const sent: Promise<readonly QueryResult[]>[] = [];

@@ -48,19 +48,13 @@ interface Listener {
  */
 export function createListen(config: ClientConfig, sender: string, times = TIMES): ClusterStore["listen"] {
   return async (onHint, onGap) => {
-    const listening = new HintConnection({ config, sender, times }, { onHint, onGap });
+    const listening = new HintConnection(config, sender, times, { onHint, onGap });
     return (await listening.begin()) ? async () => listening.stop() : null;
   };
 }
 
 /** What became of an attempt to listen. */
 type Attempt = "listening" | "away" | "no hints";
-
-interface HintSettings {
-  readonly config: ClientConfig;
-  readonly sender: string;
-  readonly times: HintTimes;
-}
 
 class HintConnection {
   readonly #config: ClientConfig;
@@ -71,7 +65,7 @@ class HintConnection {
   #timer: Timer | undefined;
   #isStopped = false;
 
-  constructor({ config, sender, times }: HintSettings, listener: Listener) {
+  constructor(config: ClientConfig, sender: string, times: HintTimes, listener: Listener) {
     const { answerMs } = times;
     // Its queries have a deadline, or a server that went silent would never be noticed. A pipeline would be awaited at the end.
     const limits = { connectionTimeoutMillis: answerMs, query_timeout: answerMs };

@@ -17,7 +17,7 @@ import credentials from "./migrations/0010_credentials.sql" with { type: "text" 
 import oauth from "./migrations/0011_oauth.sql" with { type: "text" };
 import credentialRequests from "./migrations/0012_credential_requests.sql" with { type: "text" };
 
-/** In the order in which they run; `drizzle-kit` generates them from `schema.ts`. Never edit one: generate another. */
+/** In the order in which they run; `drizzle-kit` generates them from `tables.ts`. Never edit one: generate another. */
 const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: "0000_functions", sql: functions },
   { name: "0001_start", sql: start },

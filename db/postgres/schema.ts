@@ -61,44 +61,6 @@ const POSTGRES = {
 // Safe: the builders of both databases have the same methods, and a column the same type of value.
 export const tables = describeTables(POSTGRES as unknown as typeof SQLITE);
 
-export const {
-  accounts,
-  apiKeys,
-  keyDays,
-  people,
-  members,
-  sessions,
-  welcomeLinks,
-  invitations,
-  identities,
-  signingSeeds,
-  actions,
-  actionKeys,
-  attempts,
-  actionMetadata,
-  timeline,
-  outbox,
-  callbackHosts,
-  hostSettings,
-  rules,
-  ruleCounts,
-  grants,
-  credentials,
-  credentialRequests,
-  oauthArtifacts,
-  channels,
-  callbackOverlaps,
-  approvalLinks,
-  pauses,
-  rejections,
-  audit,
-  bulkJobs,
-  bulkResults,
-  activity,
-  firstSteps,
-  facts,
-} = tables;
-
 /** One row: what is added to the positions of the timeline, so that they rise after a move to another server too. */
 export const positions = pgTable("positions", { id: smallint().primaryKey(), base: number("base").notNull() });
 

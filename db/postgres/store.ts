@@ -1,12 +1,11 @@
-import { type OnAway, tellingAway } from "../sql/away.ts";
+import { type OnAway, tellingAway } from "../sql/errors.ts";
 import type { HeaderSeal } from "../sql/rows.ts";
 import type { Sql } from "../sql/sql.ts";
 import { createStore } from "../sql/store.ts";
 import type { Store } from "../../src/core/store.ts";
-import { createNodeStore } from "./cluster.ts";
+import { createChangeReader, createNodeStore } from "./cluster.ts";
 import { openPostgres, type PostgresSql } from "./connection.ts";
 import { refusalIn } from "./faults.ts";
-import { createChangeReader } from "./feed.ts";
 import { createHintSender, createListen } from "./hints.ts";
 import { checkPostgresMigrated, migratePostgres } from "./migrate.ts";
 

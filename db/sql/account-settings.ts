@@ -5,7 +5,7 @@ import type { HostSettingsRow, HostSettingsStore } from "../../src/core/host-set
 import * as commands from "../commands/account-settings.ts";
 import { HOST_SETTINGS_VERSION, readFact } from "../commands/facts.ts";
 import type { StoreContext } from "./context.ts";
-import { read } from "./read.ts";
+import { read, readByAccount } from "./read.ts";
 
 /** What accounts set for hosts. Nodes that keep it in memory read the version of its kind. */
 
@@ -19,34 +19,26 @@ const CALLBACK_HOSTS = read({ accountId: "text" }, ({ db, tables: { callbackHost
 export function createCallbackHostStore({ sql: reader, writer }: Settings): CallbackHostStore {
   return {
     list: (accountId) => CALLBACK_HOSTS.all(reader, { accountId }),
-    put: (row, audit) => writer.run(commands.putCallbackHost, { row, audit }),
-    remove: (accountId, host, audit) => writer.run(commands.removeCallbackHost, { accountId, host, audit }),
+    put: writer.method(commands.putCallbackHost),
+    remove: writer.method(commands.removeCallbackHost),
   };
 }
 
-const ALL = read({}, ({ db, tables: { hostSettings } }) =>
-  db.select().from(hostSettings).orderBy(asc(hostSettings.accountId), asc(hostSettings.host)),
-);
-
-const OF_ACCOUNT = read({ accountId: "text" }, ({ db, tables: { hostSettings } }, arg) =>
-  db.select().from(hostSettings).where(eq(hostSettings.accountId, arg.accountId)).orderBy(asc(hostSettings.host)),
-);
+const list = readByAccount(({ db, tables: { hostSettings } }, isOf) => {
+  const { accountId, host } = hostSettings;
+  return db.select().from(hostSettings).where(isOf(accountId)).orderBy(accountId, host);
+});
 
 /** The settings of calls to hosts. */
 export function createHostSettingsStore({ sql: reader, writer }: Settings): HostSettingsStore {
   return {
     version: async () => (await readFact(reader, HOST_SETTINGS_VERSION)) ?? "",
     async list(accountId) {
-      const rows = await (accountId === null ? ALL.all(reader, {}) : OF_ACCOUNT.all(reader, { accountId }));
+      const rows = await list(reader, accountId);
       return rows.map(({ settings, ...row }): HostSettingsRow => ({ ...row, settings: parseHostSettings(settings) }));
     },
     put: ({ settings, ...row }, audit) =>
-      writer.run(commands.putHostSettings, {
-        row: { ...row, settings: hostSettingsText(settings) },
-        audit,
-        version: crypto.randomUUID(),
-      }),
-    remove: (accountId, host, audit) =>
-      writer.run(commands.removeHostSettings, { accountId, host, audit, version: crypto.randomUUID() }),
+      writer.run(commands.putHostSettings, { ...row, settings: hostSettingsText(settings) }, audit),
+    remove: writer.method(commands.removeHostSettings),
   };
 }

@@ -1,4 +1,4 @@
-import { and, eq, getTableColumns, type Placeholder, type SQL, sql, type SQLWrapper } from "drizzle-orm";
+import { and, type Column, eq, getTableColumns, type Placeholder, type SQL, sql, type SQLWrapper } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
 import type { Tables } from "../commands/command.ts";
@@ -44,6 +44,9 @@ export interface LaneSql {
   readonly keyId: SQLWrapper;
 }
 
+/** Later than every id. */
+export const AFTER_ALL_IDS = "\u{10ffff}";
+
 /** Bytes of a column that can be long. It reads only the length, which both databases keep before the value. */
 export function bytesOf(column: SQLWrapper): SQL {
   return sql`coalesce(cast(octet_length(${column}) as bigint), 0)`;
@@ -52,6 +55,19 @@ export function bytesOf(column: SQLWrapper): SQL {
 /** Bytes of the columns that can be long. */
 export function bytesOfAction({ body, sealedHeaders, extras, responseBody, lateResult }: Tables["actions"]) {
   return sql<number>`${sql.join([body, sealedHeaders, extras, responseBody, lateResult].map(bytesOf), sql` + `)}`;
+}
+
+/**
+ * `found`: the values of a column that an index orders after the columns of the condition: one look into the index for each,
+ * however many rows have it. The builder has no recursion. The condition of a partial index has to be in it.
+ */
+export function eachValue(column: Column, condition: SQL | undefined): SQL {
+  const first = (after?: SQL) =>
+    sql`(select ${column} from ${column.table} where ${and(condition, after)} order by ${column} limit 1)`;
+  return sql`with recursive found (value) as (
+      select ${first()}
+      union all
+      select ${first(sql`${column} > found.value`)} from found where found.value is not null)`;
 }
 
 /** Whether a row of the table has these values. */

@@ -1,5 +1,6 @@
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { reasonOf } from "./reasons.ts";
+import type { Sql } from "./sql.ts";
 
 /** What a failed statement means for the store. */
 export type FaultKind =
@@ -70,4 +71,22 @@ export function unavailable(cause: unknown): StoreUnavailable {
 /** The `code` of an error; empty when it has none. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
+}
+
+/** Called whenever the database was found away, however often that is. */
+export type OnAway = (error: StoreUnavailable) => void;
+
+/** The same connection, which tells of each call that found the database away. */
+export function tellingAway(sql: Sql, onAway: OnAway): Sql {
+  const tell = (error: unknown): never => {
+    if (faultOf(error) === "unavailable") onAway(unavailable(error));
+    throw error;
+  };
+  return {
+    dialect: sql.dialect,
+    read: (statement) => sql.read(statement).catch(tell),
+    batch: (statements) => sql.batch(statements).catch(tell),
+    transact: (calls) => sql.transact(calls).catch(tell),
+    close: () => sql.close(),
+  };
 }

@@ -1,8 +1,9 @@
-import { and, asc, eq, gt, inArray, lt, lte, max } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, lt, lte } from "drizzle-orm";
 import type { Action } from "../../src/core/action.ts";
 import { actionAsOf, type TimelineEntry } from "../../src/core/timeline.ts";
 import { EVENT_PAGE_BYTES_MAX, EVENT_PAGE_MAX, EVENT_SCAN_ROWS_MAX, TIMELINE_ROWS_MAX } from "../../src/core/limits.ts";
 import type { ActionChange, ActionStore } from "../../src/core/store.ts";
+import { readPosition, STRETCH_END } from "../commands/activity.ts";
 import type { StoreContext } from "./context.ts";
 import { bytesOfAction } from "./dialect.ts";
 import { findAction } from "./find.ts";
@@ -38,29 +39,8 @@ const CHANGES_IN = read(
   },
 );
 
-const NEWEST_POSITION = read({}, ({ db, tables: { timeline }, isSettled }) =>
-  db
-    .select({ seq: max(timeline.seq).as("seq") })
-    .from(timeline)
-    .where(isSettled(timeline.seq)),
-);
-
-export async function readPosition(reader: Reader): Promise<number> {
-  return (await NEWEST_POSITION.get(reader, {}))?.seq ?? 0;
-}
-
 const POSITION = read({ position: "number" }, ({ db, tables: { timeline } }, arg) =>
   db.select({ seq: timeline.seq }).from(timeline).where(eq(timeline.seq, arg.position)),
-);
-
-const LAST_SCANNED = read({ after: "number" }, ({ db, tables: { timeline } }, arg) =>
-  db
-    .select({ seq: timeline.seq })
-    .from(timeline)
-    .where(gt(timeline.seq, arg.after))
-    .orderBy(asc(timeline.seq))
-    .limit(1)
-    .offset(EVENT_SCAN_ROWS_MAX - 1),
 );
 
 /** Rows that fit into a page; at least one. */
@@ -86,18 +66,18 @@ async function changesOf(
     const action = known.get(id) ?? (await findAction(db, accountId, id));
     known.set(id, action);
     // Null: it was pruned between the two reads.
-    if (action !== null) changes.push(await changeOf(db.sql, action, { row, runs }));
+    if (action !== null) changes.push(await changeOf(db.sql, action, row, runs));
   }
   return changes;
 }
 
-interface ChangeRow {
-  readonly row: Row;
-  /** Complete timelines so far of runs on this page, by action and run. */
-  readonly runs: Map<string, readonly TimelineEntry[]>;
-}
-
-async function changeOf(reader: Reader, action: Action, { row, runs }: ChangeRow): Promise<ActionChange> {
+/** `runs`: complete timelines so far of runs on this page, by action and run. */
+async function changeOf(
+  reader: Reader,
+  action: Action,
+  row: Row,
+  runs: Map<string, readonly TimelineEntry[]>,
+): Promise<ActionChange> {
   const entry = timelineEntryOf(row);
   // An altered row says nothing about the state at that time.
   if (entry === null) return { seq: Number(row["seq"]), at: action.createdAt, action };
@@ -144,7 +124,7 @@ export function createChangeReads(
       if (newest <= after) return { changes: [], position: after, isLast: true };
       // Numbers have gaps, so rows are counted.
       const isShort = newest - after <= EVENT_SCAN_ROWS_MAX;
-      const last = isShort ? null : await LAST_SCANNED.get(reader, { after });
+      const last = isShort ? null : await STRETCH_END.get(reader, { after, skipped: EVENT_SCAN_ROWS_MAX - 1 });
       const until = last === null ? newest : Math.min(newest, last.seq);
       const found = await CHANGES_IN.raw(reader, { after, until, accountId });
       const fitting = pageOf(found);

@@ -1,9 +1,10 @@
-import { and, desc, eq, getTableColumns, sql } from "drizzle-orm";
+import { and, desc, eq, getTableColumns, ne, sql } from "drizzle-orm";
 import type { Action } from "../../src/core/action.ts";
 import { ATTEMPTS_KEPT, RECOVERY_BYTES_MAX, TIMELINE_ROWS_MAX } from "../../src/core/limits.ts";
-import { type ActionStore, hostOfKey } from "../../src/core/store.ts";
+import { type ActionStore, type FilterValues, hostOfKey } from "../../src/core/store.ts";
+import { isHolder, KEY_ARGS, keyWindowStart } from "../commands/actions.ts";
 import type { StoreContext } from "./context.ts";
-import { bytesOfAction, hasValues } from "./dialect.ts";
+import { bytesOfAction, eachValue, hasValues } from "./dialect.ts";
 import { read, type Reader } from "./read.ts";
 import { actionColumns, actionOf, isJson, shownActionOf, timelineEntryOf } from "./rows.ts";
 import type { Row } from "./sql.ts";
@@ -56,6 +57,12 @@ export function idsWithin(bytesMax: number, found: readonly { readonly id: strin
   }
   return ids;
 }
+
+const KEY_HOLDER = read(KEY_ARGS, ({ db, tables }, arg) => {
+  const { actionKeys, actions } = tables;
+  const keys = db.select(actionColumns(actions)).from(actionKeys);
+  return keys.innerJoin(actions, eq(actions.id, actionKeys.actionId)).where(isHolder(tables, arg));
+});
 
 const TIMELINE = read({ actionId: "text", accountId: "text" }, ({ db, tables: { timeline } }, arg) =>
   db.select().from(timeline).where(hasValues(timeline, arg)).orderBy(desc(timeline.seq)).limit(TIMELINE_ROWS_MAX),
@@ -118,14 +125,37 @@ const RESPONSES = read({ id: "text", accountId: "text" }, ({ db, tables: { attem
     .limit(ATTEMPTS_KEPT);
 });
 
+const HOSTS = read({ accountId: "text", limit: "number" }, ({ tables: { actions } }, arg) => {
+  const found = eachValue(actions.hostname, eq(actions.accountId, arg.accountId));
+  return sql<{ readonly host: string }>`${found}
+    select value as host from found where value is not null limit ${arg.limit}`;
+});
+
+/** With the name on the newest action of each: a key may be gone. */
+const CREATORS = read({ accountId: "text", limit: "number" }, ({ db, tables: { actions } }, arg) => {
+  const { accountId, keyId, id, createdBy } = actions;
+  const isOfKey = and(eq(accountId, arg.accountId), ne(keyId, ""));
+  const newest = db
+    .select({ createdBy })
+    .from(actions)
+    .where(and(isOfKey, sql`${keyId} = found.value`));
+  return sql<FilterValues["creators"][number]>`${eachValue(keyId, isOfKey)}
+    select value as "keyId", ${newest.orderBy(desc(id)).limit(1)} as "createdBy"
+    from found where value is not null limit ${arg.limit}`;
+});
+
 /** Of one action, or of some that are known. See `ActionStore`. */
 export function createFinds(
   db: Pick<StoreContext, "sql" | "seal">,
-): Pick<ActionStore, "find" | "findById" | "timeline" | "approvedHosts" | "responses"> {
+): Pick<ActionStore, "find" | "findById" | "holderOf" | "timeline" | "approvedHosts" | "responses" | "filterValues"> {
   const { sql: reader } = db;
   return {
     find: (accountId, id) => findAction(db, accountId, id),
     findById: (id) => findActionById(db, id),
+    async holderOf(accountId, kind, key, now) {
+      const [row] = await KEY_HOLDER.raw(reader, { accountId, kind, key, windowStart: keyWindowStart(now).getTime() });
+      return row === undefined ? null : shownActionOf(row, db.seal);
+    },
     async timeline(accountId, id) {
       const rows = await TIMELINE.raw(reader, { actionId: id, accountId });
       return rows.flatMap((row) => timelineEntryOf(row) ?? []).toReversed();
@@ -140,6 +170,14 @@ export function createFinds(
       return found.map((row) =>
         isJson(row.responseBody) ? row : { ...row, responseBody: JSON.stringify(row.responseBody) },
       );
+    },
+    // Costs a look into an index for each value.
+    async filterValues(accountId, limit) {
+      const [hosts, creators] = await Promise.all([
+        HOSTS.all(reader, { accountId, limit }),
+        CREATORS.all(reader, { accountId, limit }),
+      ]);
+      return { hosts: hosts.map(({ host }) => host), creators };
     },
   };
 }

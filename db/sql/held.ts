@@ -14,8 +14,7 @@ import {
 import type { ActionStore, HeldFilter, WaitingHost } from "../../src/core/store.ts";
 import type { Tables } from "../commands/command.ts";
 import type { StoreContext } from "./context.ts";
-import { bytesOfAction, hasValues } from "./dialect.ts";
-import { eachValue } from "./filter-values.ts";
+import { AFTER_ALL_IDS, bytesOfAction, eachValue, hasValues } from "./dialect.ts";
 import { idsWithin } from "./find.ts";
 import { actionsOf } from "./list.ts";
 import { read } from "./read.ts";
@@ -113,9 +112,6 @@ function placeFrom(after: string): Place {
   const isInTurns = start === IN_TURNS;
   return { isInTurns, id: isInTurns ? "" : start, later };
 }
-
-/** Later than every id. */
-const AFTER_ALL_IDS = "\u{10ffff}";
 
 /** The id that those before a time are below: ids begin with their time. */
 function idBefore({ before }: Pick<HeldFilter, "before">): string {

@@ -16,17 +16,17 @@ import {
   sql,
 } from "drizzle-orm";
 import { unionAll } from "drizzle-orm/sqlite-core";
-import type { Action } from "../../src/core/action.ts";
+import { type Action, ACTION_STATUSES } from "../../src/core/action.ts";
 import { codeRange, idPrefixIn, type MetadataFilter } from "../../src/core/search.ts";
 import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX, SEARCH_STEP_ROWS } from "../../src/core/limits.ts";
 import { firstActionId } from "../../src/core/ids.ts";
 import type { ActionQuery, ActionStore } from "../../src/core/store.ts";
 import type { StoreContext } from "./context.ts";
-import type { Dialect } from "./dialect.ts";
+import { AFTER_ALL_IDS, type Dialect } from "./dialect.ts";
 import { findRows, idsWithin } from "./find.ts";
 import { type Args, type ArgsOf, read } from "./read.ts";
 import { type Found, foundOf, foundColumns, needsRefining, needsTexts, refine } from "./refine.ts";
-import { Columns, shownActionOf } from "./rows.ts";
+import { shownActionOf } from "./rows.ts";
 
 type Searched = Pick<StoreContext, "sql" | "seal">;
 
@@ -207,8 +207,8 @@ function branchesOf(index: ScanIndex, { tables: { actions }, isOneOf }: Dialect,
   if (index === "host") return [eq(hostname, arg.hostname)];
   if (index === "key") return [and(eq(keyId, arg.createdBy), ne(keyId, ""))];
   if (index === "account") return [undefined];
-  const [, ...statuses] = index.split(" ");
-  return statuses.map((one) =>
+  const statuses = index.split(" ");
+  return ACTION_STATUSES.filter((one) => statuses.includes(one)).map((one) =>
     one === "active" ? eq(status, one) : and(eq(status, one), ne(status, "completed"), ne(status, "active")),
   );
 }
@@ -284,8 +284,6 @@ function valuesOfSearch(search: ActionQuery): ArgsOf<typeof SEARCH> {
   };
 }
 
-const AFTER_ALL_IDS = "\u{10ffff}";
-
 /** An id has 48 bits of milliseconds (until the year 10889); a date may be later than that. */
 const LAST_MS = 2 ** 48 - 1;
 
@@ -302,8 +300,8 @@ const SCHEME_OF_PORT: ReadonlyMap<string, "http" | "https"> = new Map([
 export function createLists(db: Searched): Pick<ActionStore, "list" | "count" | "matching"> {
   /** Where a search stopped; null: it did not stop early. */
   const createdAtOf = async (id: string | null) => {
-    const [row] = id === null ? [] : await CREATED_AT.raw(db.sql, { id });
-    return row === undefined ? null : new Columns(row).timeOrNull({ name: "created_at" });
+    const row = id === null ? null : await CREATED_AT.get(db.sql, { id });
+    return row?.createdAt ?? null;
   };
   /** All that matches, and the last row that was looked at where more may follow. */
   const search = async (query: ActionQuery, rowsMax: number) => {
@@ -340,14 +338,9 @@ export function createLists(db: Searched): Pick<ActionStore, "list" | "count" | 
         const found = (await entries.get(db.sql, { ...valuesOfSearch(query), rows: limit + 1 }))?.count ?? 0;
         return { count: Math.min(found, limit), isMore: found > limit, searchedUntil: null };
       }
-      let found = 0;
-      let last: string | null = null;
-      for await (const step of stepsOf(db, query, rowsMax)) {
-        found += step.found.length;
-        ({ last } = step);
-      }
-      if (found > limit) return { count: limit, isMore: true, searchedUntil: null };
-      return { count: found, isMore: last !== null, searchedUntil: await createdAtOf(last) };
+      const { found, last } = await search(query, rowsMax);
+      if (found.length > limit) return { count: limit, isMore: true, searchedUntil: null };
+      return { count: found.length, isMore: last !== null, searchedUntil: await createdAtOf(last) };
     },
 
     async matching(query, rowsMax) {

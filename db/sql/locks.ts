@@ -42,11 +42,11 @@ export const stopLock = exclusive(STOPS);
 /** Whoever changes what an account has and what is counted: people, settings, credentials, channels, bulk jobs. They are rare. */
 export const accountLock = (accountId: string) => exclusive(`account ${accountId}`);
 
-/** Creates share it: rules that are committed decide on every later one. */
-export const createLock = shared("rules");
+/** Creates of an account share it: its rules that are committed decide on every later one. */
+export const createLock = (accountId: string) => shared(rulesName(accountId));
 
-/** Whoever writes rules of accounts. */
-export const rulesLock = exclusive("rules");
+/** Whoever writes the rules of an account. */
+export const rulesLock = (accountId: string) => exclusive(rulesName(accountId));
 
 /** Whoever creates by a grant, which counts its calls, or ends it. */
 export function grantLock(id: string): Lock {
@@ -73,6 +73,10 @@ export const holdLock = exclusive("holds");
 
 function pauseName(accountId: string): string {
   return `pause ${accountId}`;
+}
+
+function rulesName(accountId: string): string {
+  return `rules ${accountId}`;
 }
 
 function exclusive(name: string): Lock {

@@ -6,18 +6,14 @@ import { valuesOf } from "../commands/lists.ts";
 import { permitMail, SETTLED, settle } from "../commands/outbox.ts";
 import * as reschedule from "../commands/reschedule.ts";
 import type { StoreContext } from "./context.ts";
-import { hasValues } from "./dialect.ts";
-import { entryOf, notificationColumns, notificationOf } from "./outbox-rows.ts";
+import { AFTER_ALL_IDS, hasValues } from "./dialect.ts";
+import { Columns, creatorIn, entryOf, notificationColumns, notificationOf } from "./rows.ts";
 import { countNotifications, createQueue } from "./queue.ts";
 import { read } from "./read.ts";
-import { Columns, creatorIn } from "./rows.ts";
 
 const PAYLOAD = read({ id: "text" }, ({ db, tables: { outbox } }, arg) =>
   db.select({ payload: outbox.payload }).from(outbox).where(eq(outbox.id, arg.id)),
 );
-
-/** Later than every id. */
-const AFTER_ALL_IDS = "\u{10ffff}";
 
 const IS_LIMITED = { name: "is_limited" };
 
@@ -74,7 +70,7 @@ export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer">): Out
       const from = { leaseUntil: after?.leaseUntil ?? Number.MIN_SAFE_INTEGER, id: after?.id ?? "" };
       return (await ORPHANS.raw(reader, { kind, leaseBefore, limit, ...from })).map(notificationOf);
     },
-    reschedule: (setBack, limit) => writer.run(reschedule.notifications, { ...setBack, kind, limit }),
+    reschedule: (setBack, limit) => writer.run(reschedule.notifications, setBack, limit, kind),
   });
   return {
     callbacks: queue("callback"),
@@ -91,8 +87,7 @@ export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer">): Out
       const columns = new Columns(row);
       return { ...creatorIn(columns), isLimited: columns.flag(IS_LIMITED, true) };
     },
-    permitMail: ({ id, attempts, host, accountId }, at) =>
-      writer.run(permitMail, { id, attempts, host, accountId, at }),
+    permitMail: writer.method(permitMail),
     settle(change, at) {
       const { before, status, attempts, dueAt, lastError, event } = change;
       const eventOf = ({ type: _type, ...detail }: TimelineEvent) => {

@@ -17,10 +17,9 @@ import type { StoreContext } from "./context.ts";
 import { bytesOf, type Dialect, type LaneSql } from "./dialect.ts";
 import { isConstraint } from "./errors.ts";
 import { findOrphans } from "./find.ts";
-import { notificationColumns } from "./outbox-rows.ts";
+import { actionOf, Columns, columnsButResult, notificationColumns } from "./rows.ts";
 import { findPendingIds, isPaused } from "../commands/pauses.ts";
 import { read, type Reader } from "./read.ts";
-import { actionOf, Columns, columnsButResult } from "./rows.ts";
 import type { Row, SqlValue } from "./sql.ts";
 
 export function createActionQueue(db: StoreContext): Queue<Action> {
@@ -39,12 +38,12 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
         if (!isConstraint(error)) throw error;
         // The next claim takes the others.
         const ids = await Promise.all(asked.lanes.map((lane) => findPendingIds(db.sql, lane, lane.limit)));
-        await db.writer.run(endSetBack, { ids: ids.flat(), at: asked.at.now });
+        await db.writer.run(endSetBack, ids.flat(), asked.at.now);
         throw error;
       }
     },
     orphans: (leaseBefore, limit, after) => findOrphans(db, leaseBefore, limit, after),
-    reschedule: (setBack, limit) => db.writer.run(reschedule.actions, { ...setBack, limit }),
+    reschedule: (setBack, limit) => db.writer.run(reschedule.actions, setBack, limit),
   };
 }
 

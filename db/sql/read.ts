@@ -1,4 +1,4 @@
-import { Column, is, Param, Placeholder, SQL, sql, type SQLWrapper } from "drizzle-orm";
+import { Column, eq, is, Param, Placeholder, SQL, sql, type SQLWrapper } from "drizzle-orm";
 import { CasingCache } from "drizzle-orm/casing";
 import type { Dialect } from "./dialect.ts";
 import type { Row, Sql, SqlValue } from "./sql.ts";
@@ -82,6 +82,17 @@ export function read<const Types extends ArgTypes, Built extends SQLWrapper>(
       return row === undefined ? null : (compiledFor(reader.dialect).decode(row) as RowOf<Built>);
     },
   };
+}
+
+/** Reads the rows of an account, or of all where it is null: two statements, so that the one finds its rows by an index. */
+export function readByAccount<Built extends SQLWrapper>(
+  build: (dialect: Dialect, isOf: (accountId: Column) => SQL | undefined) => Built,
+): (reader: Reader, accountId: string | null) => Promise<readonly RowOf<Built>[]> {
+  const all = read({}, (dialect) => build(dialect, () => undefined));
+  const ofAccount = read({ accountId: "text" }, (dialect, arg) =>
+    build(dialect, (column) => eq(column, arg.accountId)),
+  );
+  return (reader, accountId) => (accountId === null ? all.all(reader, {}) : ofAccount.all(reader, { accountId }));
 }
 
 function valueOf(value: ArgValues[keyof ArgValues] | null | undefined, { list }: Dialect): SqlValue {

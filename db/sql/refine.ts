@@ -12,13 +12,16 @@ import {
   type Search,
 } from "../../src/core/search.ts";
 import { SEARCH_NEAR_BYTES, SEARCH_STEP_BYTES, SEARCH_STEP_ROWS } from "../../src/core/limits.ts";
+import { NO_EXTRAS, parseExtras } from "../../src/core/extras.ts";
 import type { Tables } from "../commands/command.ts";
 import { bytesOfAction } from "./dialect.ts";
 import { read, type Reader } from "./read.ts";
 import { Columns } from "./rows.ts";
 import type { ActionQuery, ActionStore } from "../../src/core/store.ts";
-import { actions as ACTIONS } from "../libsql/schema.ts";
+import { tables } from "../libsql/schema.ts";
 import type { Row } from "./sql.ts";
+
+const { actions: ACTIONS } = tables;
 
 /** The columns of a row that a search reads: only short ones, which stand before the long ones. */
 export function foundColumns(actions: Tables["actions"], hasTexts: boolean) {
@@ -93,7 +96,7 @@ export async function refine(
     !isBoth(row.url, "url", (url) => matchesPlace(q, { ...row, url }));
   const holds = (text: string | null, searched: string) =>
     text !== null && isBoth(text, "text", (seen) => holdsText(seen, searched));
-  const found = await withTexts(reader, search, near, { isElsewhere, holds });
+  const found = await withTexts(reader, search, near, isElsewhere, holds);
   return outcome === null ? found : withOutcome(reader, outcome, found);
 }
 
@@ -105,18 +108,16 @@ const TEXTS = read({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) 
     .where(and(isOneOf(actions.id, arg.ids), sql`(${actions.title} is not null or ${actions.extras} is not null)`)),
 );
 
-interface TextTests {
-  readonly isElsewhere: (row: Found) => boolean;
-  /** Whether a text holds another one for whoever searches. */
-  readonly holds: (text: string | null, searched: string) => boolean;
-}
-
-/** The rows whose title and reason match, and of those that the free text has to be looked for in, whose title has it. */
+/**
+ * The rows whose title and reason match, and of those that the free text has to be looked for in, whose title has it.
+ * `holds`: whether a text holds another one for whoever searches.
+ */
 async function withTexts(
   reader: Reader,
   { q, title, reason }: Search,
   rows: readonly Found[],
-  { isElsewhere, holds }: TextTests,
+  isElsewhere: (row: Found) => boolean,
+  holds: (text: string | null, searched: string) => boolean,
 ): Promise<readonly Found[]> {
   const asked = rows.filter(
     (row) => row.bytes > SEARCH_NEAR_BYTES && (title !== null || reason !== null || isElsewhere(row)),
@@ -130,7 +131,8 @@ async function withTexts(
     const columns = new Columns(texts.get(row.id) ?? { title: row.title, extras: row.extras });
     const own = columns.textOrNull(ACTIONS.title);
     if (title !== null && !holds(own, title)) return false;
-    if (reason !== null && !holds(columns.extras(ACTIONS.extras).reason ?? null, reason)) return false;
+    if (reason !== null && !holds(columns.parsed(ACTIONS.extras, parseExtras, NO_EXTRAS).reason ?? null, reason))
+      return false;
     return q === null || !isElsewhere(row) || holds(own, q);
   });
 }

@@ -53,7 +53,7 @@ export function createRejectionStore({ sql: reader, writer }: Pick<StoreContext,
       const request = { accountId, keyId, digest, similar, rejectedAfter: windowStart(now) };
       return (await SIMILAR.all(reader, request))[0]?.count ?? 0;
     },
-    prune: (now) => writer.run(prune, { until: rejectionWindowStart(now) }),
+    prune: writer.method(prune),
   };
 }
 

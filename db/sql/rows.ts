@@ -7,10 +7,10 @@ import {
   type ErrorSource,
   HTTP_METHODS,
   type OnUnknown,
-  type Result,
   parseLateResult,
+  type Result,
 } from "../../src/core/action.ts";
-import { type ActionPolicy, parsePolicy, policyText } from "../../src/core/action-policy.ts";
+import { parseActionPolicy, actionPolicyText } from "../../src/core/action-policy.ts";
 import { type Counted, countedText, parseCounted } from "../../src/core/rule-count.ts";
 import { type Actor, HOLDS, ROLES } from "../../src/core/roles.ts";
 import {
@@ -20,12 +20,16 @@ import {
   type TimelineEvent,
   type TimelineEventType,
 } from "../../src/core/timeline.ts";
-import { type Extras, extrasText, NO_EXTRAS, parseExtras } from "../../src/core/extras.ts";
+import { extrasText, NO_EXTRAS, parseExtras } from "../../src/core/extras.ts";
 import type { Secrets } from "../../src/crypto/secrets.ts";
+import type { NewNotification, Notification, NotificationKind } from "../../src/core/notification.ts";
+import type { OutboxEntry } from "../../src/core/store.ts";
 import { RESULT } from "../commands/actions.ts";
 import type { Tables } from "../commands/command.ts";
-import { actions, timeline } from "../libsql/schema.ts";
+import { tables } from "../libsql/schema.ts";
 import type { Row } from "./sql.ts";
+
+const { actions, outbox, timeline } = tables;
 
 /** Header values carry credentials: they are stored encrypted only. */
 export type HeaderSeal = Pick<Secrets, "seal" | "open">;
@@ -63,7 +67,7 @@ export function scheduledAtOf(action: Action, at: Date): Date {
 export function storedValues({ id, headers, creator, extras, policy, counted }: Action, seal: HeaderSeal) {
   const sealedHeaders = headers === null ? null : seal.seal(JSON.stringify(headers), headersPlace(id));
   const [keyRole, keyHold] = [creator.role, creator.hold];
-  const texts = { extras: extrasText(extras), policy: policyText(policy), counted: countedText(counted) };
+  const texts = { extras: extrasText(extras), policy: actionPolicyText(policy), counted: countedText(counted) };
   return { sealedHeaders, keyRole, keyHold, ...texts };
 }
 
@@ -90,7 +94,7 @@ export function actionOf(row: Row, seal: HeaderSeal): Action {
     callback: columns.textOrNull(actions.callback),
     notifyEmail: columns.textOrNull(actions.notifyEmail),
     title: columns.textOrNull(actions.title),
-    extras: columns.extras(actions.extras),
+    extras: columns.parsed(actions.extras, parseExtras, NO_EXTRAS),
     expiresAt: columns.timeOrNull(actions.expiresAt),
     createdAt: columns.time(actions.createdAt),
     // Safe: the actor is only shown.
@@ -110,8 +114,8 @@ export function actionOf(row: Row, seal: HeaderSeal): Action {
     approvedDigest: columns.textOrNull(actions.approvedDigest),
     result: resultOf(row),
     lateResult: parseLateResult(columns.textOrNull(actions.lateResult)),
-    policy: columns.policy(actions.policy),
-    counted: columns.counted(actions.counted),
+    policy: columns.parsed(actions.policy, parseActionPolicy, null),
+    counted: columns.parsed(actions.counted, parseCounted, NOTHING_COUNTED),
   };
   const hasNoBody = action.body === null && action.extras.bodyKind !== undefined;
   return columns.isAltered || hasNoBody ? { ...action, isAltered: true } : action;
@@ -155,7 +159,7 @@ export function timelineEntryOf(row: Row): TimelineEntry | null {
   const type = columns.oneOf(timeline.type, ROW_TYPES, "failed");
   const detail = detailOf(columns.text(timeline.detail));
   if (columns.isAltered || detail === null) return null;
-  // Safe: `create.ts` writes a type with its own fields.
+  // Safe: `actions.ts` writes a type with its own fields.
   return { seq, at, run, status, event: { ...detail, type: isLateRow(type) ? "attempt" : type } as TimelineEvent };
 }
 
@@ -270,19 +274,10 @@ export class Columns {
     return this.#altered(bytes ?? (typeof value === "number" ? String(value) : null));
   }
 
-  extras(column: Named): Extras {
+  /** What a text says. */
+  parsed<Value>(column: Named, parse: (text: string) => Value | null | undefined, otherwise: Value): Value {
     const text = this.textOrNull(column);
-    return text === null ? NO_EXTRAS : (parseExtras(text) ?? this.#altered(NO_EXTRAS));
-  }
-
-  policy(column: Named): ActionPolicy | null {
-    const text = this.textOrNull(column);
-    return text === null ? null : (parsePolicy(text) ?? this.#altered(null));
-  }
-
-  counted(column: Named): readonly Counted[] {
-    const text = this.textOrNull(column);
-    return text === null ? NOTHING_COUNTED : (parseCounted(text) ?? this.#altered(NOTHING_COUNTED));
+    return text === null ? otherwise : (parse(text) ?? this.#altered(otherwise));
   }
 
   oneOf<Value extends string>(column: Named, values: readonly Value[], otherwise: Value): Value {
@@ -317,4 +312,45 @@ export class Columns {
     this.#isAltered = true;
     return otherwise;
   }
+}
+
+/** All that a notification is read from: its body is read when it is sent. */
+export const notificationColumns = (table: Tables["outbox"]) =>
+  without(getTableColumns(table), ["revision", "payload", "scheduledAt", "sentAt", "claimedBy"]);
+
+const KINDS = ["callback", "mail", "message"] as const satisfies readonly NotificationKind[];
+
+const STATUSES = ["pending", "active", "delivered", "given_up", "dropped"] as const;
+
+/** Never throws: a row that was altered in the database becomes a notification with `isAltered`. */
+export function notificationOf(row: Row): Notification {
+  return readNotification(new Columns(row));
+}
+
+export function entryOf(row: Row): OutboxEntry {
+  const columns = new Columns(row);
+  return {
+    ...readNotification(columns),
+    status: columns.oneOf(outbox.status, STATUSES, "given_up"),
+    dueAt: columns.timeOrNull(outbox.dueAt),
+    createdAt: columns.time(outbox.createdAt),
+    lastError: columns.textOrNull(outbox.lastError),
+  };
+}
+
+function readNotification(columns: Columns): Notification {
+  const kind = columns.oneOf(outbox.kind, KINDS, "callback");
+  const notification: Notification = {
+    id: columns.text(outbox.id),
+    actionId: columns.text(outbox.actionId),
+    accountId: columns.text(outbox.accountId),
+    run: columns.count(outbox.run, 1),
+    // Safe: `actions.ts` writes only events of the kind; an altered one is only shown.
+    message: { kind, event: columns.text(outbox.event), target: columns.text(outbox.target) } as NewNotification,
+    host: columns.text(outbox.host),
+    keyId: columns.text(outbox.keyId),
+    attempts: columns.count(outbox.attempts, 0),
+    leaseUntil: columns.timeOrNull(outbox.leaseUntil),
+  };
+  return columns.isAltered ? { ...notification, isAltered: true } : notification;
 }

@@ -1,26 +1,23 @@
-import { and, asc, desc, eq, getTableColumns, gte, isNotNull } from "drizzle-orm";
-import { parsePolicy } from "../../src/core/action-policy.ts";
+import { and, desc, eq, getTableColumns, gte, isNotNull, sql } from "drizzle-orm";
+import { parseActionPolicy } from "../../src/core/action-policy.ts";
 import type { RuleStore } from "../../src/core/account-rules.ts";
-import { readFact, RULES_VERSION } from "../commands/facts.ts";
+import { readFact, RULES_VERSION, rulesVersionOf } from "../commands/facts.ts";
 import * as commands from "../commands/rules.ts";
 import type { StoreContext } from "./context.ts";
 import { read } from "./read.ts";
-import { without } from "./rows.ts";
 
-const ALL = read({}, ({ db, tables: { rules } }) =>
-  db
-    .select(without(getTableColumns(rules), ["position"]))
-    .from(rules)
-    .orderBy(asc(rules.accountId), asc(rules.position)),
-);
+const VERSIONS = read({}, ({ db, tables: { facts, rules } }) => {
+  const ruled = db.select({ accountId: rules.accountId }).from(rules).groupBy(rules.accountId).as("ruled");
+  return db
+    .select({ accountId: ruled.accountId, version: facts.value })
+    .from(ruled)
+    .leftJoin(facts, eq(facts.name, sql`${rulesVersionOf("")} || ${ruled.accountId}`));
+});
 
-const OF_ACCOUNT = read({ accountId: "text" }, ({ db, tables: { rules } }, arg) =>
-  db
-    .select(without(getTableColumns(rules), ["position"]))
-    .from(rules)
-    .where(eq(rules.accountId, arg.accountId))
-    .orderBy(asc(rules.position)),
-);
+const OF_ACCOUNT = read({ accountId: "text" }, ({ db, tables: { rules } }, arg) => {
+  const { position, ...columns } = getTableColumns(rules);
+  return db.select(columns).from(rules).where(eq(rules.accountId, arg.accountId)).orderBy(position);
+});
 
 const RULED = read(
   { accountId: "text", since: "time", limit: "number" },
@@ -37,12 +34,17 @@ const RULED = read(
 export function createRuleStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): RuleStore {
   return {
     version: async () => (await readFact(reader, RULES_VERSION)) ?? "",
-    list: (accountId) => (accountId === null ? ALL.all(reader, {}) : OF_ACCOUNT.all(reader, { accountId })),
+    async versions() {
+      const rows = await VERSIONS.all(reader, {});
+      return new Map(rows.map(({ accountId, version }) => [accountId, version ?? ""]));
+    },
+    versionOf: async (accountId) => (await readFact(reader, rulesVersionOf(accountId))) ?? "",
+    list: (accountId) => OF_ACCOUNT.all(reader, { accountId }),
     async ruled(accountId, since, limit) {
       const rows = await RULED.all(reader, { accountId, since, limit });
-      return rows.flatMap(({ policy }) => (policy === null ? [] : (parsePolicy(policy) ?? [])));
+      return rows.flatMap(({ policy }) => (policy === null ? [] : (parseActionPolicy(policy) ?? [])));
     },
-    replace: (write) => writer.run(commands.replace, { ...write, version: crypto.randomUUID() }),
-    recordRefusal: (expected, audit) => writer.run(commands.recordRefusal, { expected, audit }),
+    replace: writer.method(commands.replace),
+    recordRefusal: writer.method(commands.recordRefusal),
   };
 }

@@ -11,6 +11,10 @@ export interface Statement {
   readonly args: readonly SqlValue[];
 }
 
+export function toStatement(sql: string, args: readonly SqlValue[] = []): Statement {
+  return { sql, args };
+}
+
 /**
  * What a write needs for itself where several processes write: it is held until the commit. Two writes that share it
  * may be written at the same time. One file has one writer, so SQLite ignores locks.
@@ -24,10 +28,6 @@ export interface Done {
   /** Rows written; with RETURNING, rows returned. */
   readonly changes: number;
   readonly rows: readonly Row[];
-}
-
-export interface Work {
-  readonly calls: readonly Call[];
 }
 
 /**
@@ -45,6 +45,6 @@ export interface Sql {
    * Runs commands in one transaction, under their locks; durable when it resolves, with a result for each. Where a command that
    * fails can't be undone alone, all of it fails with its error.
    */
-  transact(work: Work): Promise<readonly CallResult[]>;
+  transact(calls: readonly Call[]): Promise<readonly CallResult[]>;
   close(): Promise<void>;
 }

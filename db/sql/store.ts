@@ -1,23 +1,21 @@
 import type { Action } from "../../src/core/action.ts";
 import type { Clock } from "../../src/core/clock.ts";
-import { dayOf } from "../../src/core/key-limits.ts";
-import type { ActionStore, ClusterStore, Queue, Store } from "../../src/core/store.ts";
-import { findFilterValues } from "./filter-values.ts";
+import { type ActionStore, type ClusterStore, dayOf, type Queue, type Store } from "../../src/core/store.ts";
+import { createFinds } from "./find.ts";
 import { createActivityStore, createFirstStepStore } from "../commands/activity.ts";
-import type { OnAway } from "./away.ts";
+import type { OnAway } from "./errors.ts";
 import { createCallbackHostStore, createHostSettingsStore } from "./account-settings.ts";
-import { createAccountStore, hasBudgetLeft } from "./accounts.ts";
+import { createAccountStore, hasBudgetLeft } from "../commands/accounts.ts";
 import { createChannelStore } from "../commands/channels.ts";
-import { applyChange, extendLease, isApplied } from "./apply.ts";
+import { extendLease } from "../commands/actions.ts";
 import { createLinkStore } from "../commands/links.ts";
 import { createRejectionStore } from "./rejections.ts";
-import { createAuditStore } from "../commands/audit-log.ts";
+import { createAuditStore } from "../commands/audit.ts";
 import { createBulkStore } from "../commands/bulk.ts";
 import { createChangeReads } from "./events.ts";
 import { createActionQueue, createQueueReads } from "./queue.ts";
-import { createAction, keyHolder, windowStart } from "./create.ts";
-import { createFinds } from "./find.ts";
-import { type StoreContext, HeldCounts, WrittenActions } from "./context.ts";
+import { applyChange, createAction, isApplied } from "./actions.ts";
+import { type StoreContext, WrittenActions } from "./context.ts";
 import { createHeldReads } from "./held.ts";
 import { createLists } from "./list.ts";
 import { createOutboxStore } from "./outbox.ts";
@@ -31,11 +29,11 @@ import { createUpkeepStore, pruneKeys } from "../commands/upkeep.ts";
 import { createFileStore } from "../libsql/size.ts";
 import { createCredentialRequestStore } from "../commands/credential-requests.ts";
 import { createCredentialStore } from "../commands/credentials.ts";
-import { createGrantStore } from "./grants.ts";
+import { createGrantStore } from "../commands/grants.ts";
 import { createOAuthStore } from "../commands/oauth.ts";
 import { createSealedStore } from "../commands/secrets.ts";
-import { createSigningStore } from "./signing.ts";
-import { createFactStore, writeFacts } from "../commands/facts.ts";
+import { createSigningStore } from "../commands/signing.ts";
+import { createFactStore, writeAll } from "../commands/facts.ts";
 import type { Sql } from "./sql.ts";
 import { createTeamStore } from "../commands/team.ts";
 import { Writer } from "./writer.ts";
@@ -57,9 +55,7 @@ interface StoreParts {
 /** The `Store` over a connection. The tables must exist. */
 export function createStore({ sql, seal, cluster, isOnlyProcess, onFatal, onAway, clock, release }: StoreParts): Store {
   const writer = new Writer(sql, onFatal, { ...(onAway && { onAway }), ...(clock && { clock }) });
-  const heldCounts = cluster === null ? new HeldCounts(createHeldReads({ sql, seal }).heldCount) : null;
-  const shared = { heldCounts, written: new WrittenActions() };
-  const db: StoreContext = { sql, writer, seal, ...shared };
+  const db: StoreContext = { sql, writer, seal, written: new WrittenActions() };
   const queue = createActionQueue(db);
   const actions = createActionStore(db, queue);
   let closing: Promise<void> | null = null;
@@ -88,7 +84,7 @@ export function createStore({ sql, seal, cluster, isOnlyProcess, onFatal, onAway
     rejections: createRejectionStore(db),
     audit: createAuditStore(db),
     bulk: createBulkStore(db),
-    activity: createActivityStore(db, () => actions.position()),
+    activity: createActivityStore(db),
     firstSteps: createFirstStepStore(db),
     sealed: createSealedStore(db),
     upkeep: createUpkeepStore(db),
@@ -101,7 +97,7 @@ export function createStore({ sql, seal, cluster, isOnlyProcess, onFatal, onAway
     },
     async probe() {
       // A write, since a full disk can still be read.
-      await writer.run(writeFacts, { probe: crypto.randomUUID() });
+      await writer.run(writeAll, { probe: crypto.randomUUID() });
     },
     // Closed once, however often it is called.
     close: () => (closing ??= close()),
@@ -121,11 +117,10 @@ function createActionStore(db: StoreContext, queue: Queue<Action>): ActionStore 
     create: (creation) => createAction(db, creation),
     apply: (write) => applyChange(db, write),
     isApplied: (write) => isApplied(db, write),
-    extendLease: (action, leaseUntil) => extendLease(writer, action, leaseUntil),
+    extendLease: ({ id, revision }, leaseUntil) =>
+      writer.run(extendLease, { id, revision, leaseUntil: leaseUntil.getTime() }),
     hasBudgetLeft: (budget) => hasBudgetLeft(sql, budget),
-    holderOf: (accountId, kind, key, now) => keyHolder(db, { accountId, kind, key }, now),
-    filterValues: (accountId, limit) => findFilterValues(sql, accountId, limit),
-    pruneKeys: (now) => writer.run(pruneKeys, { windowStart: windowStart(now), beforeDay: dayOf(now) - 1, now }),
+    pruneKeys: (now) => writer.run(pruneKeys, now, dayOf(now)),
     beyondCounts: (counts) => beyondCounts(sql, counts),
   };
 }

@@ -9,8 +9,7 @@ import {
 } from "../../src/core/limits.ts";
 import { StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
 import type { Call, CallResult, Command } from "../commands/command.ts";
-import type { OnAway } from "./away.ts";
-import { faultOf, unavailable } from "./errors.ts";
+import { faultOf, type OnAway, unavailable } from "./errors.ts";
 import type { Sql } from "./sql.ts";
 
 /** Pauses between retries while another process holds the lock; they don't block the event loop. */
@@ -75,15 +74,20 @@ export class Writer {
    * command throws, of which nothing is written then. It settles within the time limit of a commit; after a timeout it is open
    * whether it was or will be written.
    */
-  run<Args, Result>(command: Command<Args, Result>, args: Args): Promise<Result> {
+  run<Args extends readonly unknown[], Result>(command: Command<Args, Result>, ...args: Args): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const settle = (result: CallResult | undefined) => {
       if (result === undefined || "error" in result) reject(result?.error ?? new Error("A command gave no result."));
       else resolve(result.value);
     };
-    this.#add({ call: { command, args }, ...command.size(args), settle, reject });
+    this.#add({ call: { command, args }, ...command.size(...args), settle, reject });
     // Safe: it is what the command returned.
     return promise as Promise<Result>;
+  }
+
+  /** A command as a method of a store. */
+  method<Args extends readonly unknown[], Result>(command: Command<Args, Result>): (...args: Args) => Promise<Result> {
+    return (...args) => this.run(command, ...args);
   }
 
   #add(write: Write): void {
@@ -191,7 +195,7 @@ export class Writer {
 
   async #transact(writes: readonly Write[]): Promise<() => void> {
     const calls = writes.map(({ call }) => call);
-    const results = await whileBusy(() => this.#sql.transact({ calls }), this.#clock);
+    const results = await whileBusy(() => this.#sql.transact(calls), this.#clock);
     return () => {
       for (const [at, { settle }] of writes.entries()) settle(results[at]);
     };

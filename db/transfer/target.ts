@@ -2,7 +2,7 @@ import { TRANSFER_CALL_MS_MAX } from "../../src/core/limits.ts";
 import { TRANSFER_FACT } from "../../src/core/store.ts";
 import { openPostgres, type PostgresSql } from "../postgres/connection.ts";
 import { migratePostgres } from "../postgres/migrate.ts";
-import type { Row, Sql, SqlValue, Statement } from "../sql/sql.ts";
+import { type Row, type Sql, type SqlValue, toStatement } from "../sql/sql.ts";
 import type { TransferSource } from "./source.ts";
 import { type RowKey, TRANSFER_TABLES, type TransferTable } from "./tables.ts";
 
@@ -77,8 +77,8 @@ async function takeEmpty(sql: Sql, progress: TransferProgress, done: string | nu
     name === "facts" ? "EXISTS (SELECT 1 FROM facts WHERE name <> 'probe')" : `EXISTS (SELECT 1 FROM ${name})`,
   ).join(" OR ");
   const [, taken] = await sql.batch([
-    plain(`DELETE FROM facts WHERE name = 'probe' AND NOT (${contents})`),
-    plain(`INSERT INTO facts (name, value) SELECT '${TRANSFER_FACT}', $1::text WHERE NOT (${contents})`, [
+    toStatement(`DELETE FROM facts WHERE name = 'probe' AND NOT (${contents})`),
+    toStatement(`INSERT INTO facts (name, value) SELECT '${TRANSFER_FACT}', $1::text WHERE NOT (${contents})`, [
       JSON.stringify(progress),
     ]),
   ]);
@@ -99,14 +99,14 @@ async function clear(sql: Sql, before: string, first: TransferProgress): Promise
   await replaceProgress(sql, before, emptied);
   const names = TRANSFER_TABLES.map(({ name }) => name).filter((name) => name !== "facts");
   await sql.batch([
-    plain(`TRUNCATE ${names.join(", ")}`),
-    plain(`DELETE FROM facts WHERE name <> '${TRANSFER_FACT}'`),
-    plain(`UPDATE facts SET value = $2 WHERE ${PROGRESS_IS}$1`, [emptied, JSON.stringify(first)]),
+    toStatement(`TRUNCATE ${names.join(", ")}`),
+    toStatement(`DELETE FROM facts WHERE name <> '${TRANSFER_FACT}'`),
+    toStatement(`UPDATE facts SET value = $2 WHERE ${PROGRESS_IS}$1`, [emptied, JSON.stringify(first)]),
   ]);
 }
 
 async function replaceProgress(sql: Sql, before: string, next: string): Promise<void> {
-  const [done] = await sql.batch([plain(`UPDATE facts SET value = $2 WHERE ${PROGRESS_IS}$1`, [before, next])]);
+  const [done] = await sql.batch([toStatement(`UPDATE facts SET value = $2 WHERE ${PROGRESS_IS}$1`, [before, next])]);
   if (before !== next && done?.changes !== 1) throw new TransferTaken();
 }
 
@@ -130,13 +130,13 @@ export async function writeRows(
   const statement = `WITH mine AS (UPDATE facts SET value = $2 WHERE ${PROGRESS_IS}$1 RETURNING 1)
     INSERT INTO ${table.name} (${names}) OVERRIDING SYSTEM VALUE
     SELECT ${names} FROM (VALUES ${tuples.join(", ")}) AS copied (${names}) WHERE EXISTS (SELECT 1 FROM mine)`;
-  const [done] = await sql.batch([plain(statement, args)]);
+  const [done] = await sql.batch([toStatement(statement, args)]);
   if (done?.changes !== rows.length) throw new TransferTaken();
 }
 
 /** Lets PostgreSQL plan by what was copied: the comparison now, and the first statements of the nodes. */
 export async function analyzeCopy(sql: Sql): Promise<void> {
-  await sql.batch([plain(`ANALYZE ${TRANSFER_TABLES.map(({ name }) => name).join(", ")}`)]);
+  await sql.batch([toStatement(`ANALYZE ${TRANSFER_TABLES.map(({ name }) => name).join(", ")}`)]);
 }
 
 /** Rows behind one key and up to another, in order. Null: from the first, to the last. */
@@ -155,7 +155,7 @@ export function rowsBetween(
   ];
   const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
   const columns = table.columns.map(({ name }) => name).join(", ");
-  return sql.read(plain(`SELECT ${columns} FROM ${table.name} ${where} ORDER BY ${names} LIMIT ${limit}`, args));
+  return sql.read(toStatement(`SELECT ${columns} FROM ${table.name} ${where} ORDER BY ${names} LIMIT ${limit}`, args));
 }
 
 /** Lets the next run copy everything again. */
@@ -169,7 +169,7 @@ export async function finishTransfer(sql: Sql, progress: TransferProgress, now: 
     column === null
       ? []
       : [
-          plain(
+          toStatement(
             `SELECT setval(pg_get_serial_sequence('${name}', '${column}'), coalesce(max(${column}), 0) + 1, false) FROM ${name}`,
           ),
         ],
@@ -178,23 +178,19 @@ export async function finishTransfer(sql: Sql, progress: TransferProgress, now: 
   const summary = JSON.stringify({ source: progress.source, at: now.toISOString() });
   const done = await sql.batch([
     ...counted,
-    plain(
+    toStatement(
       `INSERT INTO facts (name, value) SELECT '${TRANSFERRED_FACT}', $2::text FROM facts WHERE ${PROGRESS_IS}$1
         ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
       [text, summary],
     ),
-    plain(`DELETE FROM facts WHERE ${PROGRESS_IS}$1`, [text]),
+    toStatement(`DELETE FROM facts WHERE ${PROGRESS_IS}$1`, [text]),
   ]);
   if (done.at(-1)?.changes !== 1) throw new TransferTaken();
 }
 
 async function factOf(sql: Sql, name: string): Promise<string | null> {
-  const [found] = await sql.read(plain("SELECT value FROM facts WHERE name = $1", [name]));
+  const [found] = await sql.read(toStatement("SELECT value FROM facts WHERE name = $1", [name]));
   return found === undefined ? null : String(found["value"]);
-}
-
-function plain(text: string, args: readonly SqlValue[] = []): Statement {
-  return { sql: text, args };
 }
 
 function progressIn(text: string): TransferProgress {

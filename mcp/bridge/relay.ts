@@ -22,10 +22,10 @@ export interface BridgeRequest {
 }
 
 /** Sends a request. Rejects where there was no response. */
-export type Send = (sent: BridgeRequest) => Promise<Response>;
+export type SendMessage = (sent: BridgeRequest) => Promise<Response>;
 
 /** Returns a function that sends to the service at `url`. Throws where that is no valid address. */
-export function sendTo(url: string, key: string): Send {
+export function sendTo(url: string, key: string): SendMessage {
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
     throw new Error("OUTGATE_URL must be the address of the service, such as https://outgate.example.com.");
   }
@@ -46,7 +46,7 @@ interface Streams {
 }
 
 /** Relays until the client closes its end. */
-export async function relayStreams({ input, write, warn }: Streams, send: Send): Promise<void> {
+export async function relayStreams({ input, write, warn }: Streams, send: SendMessage): Promise<void> {
   const relay = new Relay({
     send,
     write: (line) => write(`${line}\n`),
@@ -60,7 +60,7 @@ export async function relayStreams({ input, write, warn }: Streams, send: Send):
 }
 
 interface RelayDeps {
-  readonly send: Send;
+  readonly send: SendMessage;
   /** Writes a line to the client. */
   readonly write: (line: string) => void;
   /** Shows a sentence to the person who runs the bridge. */
@@ -199,14 +199,14 @@ const END_MS_MAX = 1_000;
  * new one is begun with the client's own `initialize`, without the client's noticing.
  */
 class LegacySession {
-  readonly #send: Send;
+  readonly #send: SendMessage;
   readonly #closed: AbortSignal;
   #initialize: string | null = null;
   #id: string | null = null;
   #revision: string | null = null;
   #beginning: Promise<boolean> | null = null;
 
-  constructor(send: Send, closed: AbortSignal) {
+  constructor(send: SendMessage, closed: AbortSignal) {
     this.#send = send;
     this.#closed = closed;
   }

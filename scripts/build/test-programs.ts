@@ -8,7 +8,7 @@ const from = (path: string) => JSON.stringify(join(ROOT, path));
 const ENTRIES = {
   service: `import { serve } from ${from("src/app.ts")};
     void serve(process.env);`,
-  outgate: `import { processIo } from ${from("src/cli/command.ts")};
+  outgate: `import { processIo } from ${from("src/cli/io.ts")};
     import { runCommandLine } from ${from("src/cli/program.ts")};
     import { addServerCommands } from ${from("src/cli/server-commands.ts")};
     void (async () => {

@@ -165,19 +165,16 @@ function oldestOf(map: ReadonlyMap<string, unknown>): string {
   return oldest;
 }
 
-function limitsOf({ hosts, methods, dailyActions, expiresAt }: KeyLimits): KeyLimits {
-  return { hosts, methods, dailyActions, expiresAt };
-}
-
 /** The caller that a key is. */
 export function callerOfKey(key: ApiKey, replaced: readonly string[], revoked: AbortSignal): Caller {
+  const { hosts, methods, dailyActions, expiresAt } = key;
   return {
     accountId: key.accountId,
     keyId: key.id,
     keyName: key.name,
     role: key.role,
     hold: key.hold,
-    ...(isLimited(key) ? { limits: limitsOf(key) } : {}),
+    ...(isLimited(key) ? { limits: { hosts, methods, dailyActions, expiresAt } } : {}),
     ...(hasScope(key.role) ? { scope: key.scope, replaced: new Set(replaced) } : {}),
     actor: `key:${key.name}`,
     revoked,

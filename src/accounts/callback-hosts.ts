@@ -7,7 +7,7 @@ import { DomainError, invalidField } from "../core/domain-error.ts";
 import { CALLBACK_HOSTS_MAX } from "../core/limits.ts";
 import { normalHost } from "../core/target.ts";
 import Type, { type Static } from "typebox";
-import { dateTime, hostSchema } from "../api/schema-helpers.ts";
+import { dateTime, hostSchema, answerObject, requestObject, closedObject } from "../api/schema-helpers.ts";
 
 type CallbackHostDeps = Pick<Store, "callbackHosts"> & Pick<AppContext, "clock">;
 
@@ -49,28 +49,27 @@ const entry = {
 };
 
 /** A host to which callbacks of keys with a hold or a limit may go. */
-export const CallbackHost = Type.Object(entry, {
-  title: "CallbackHost",
-  description: "A host to which callbacks of keys with a hold or a limit may go.",
-});
+export const CallbackHostJson = answerObject(
+  "CallbackHost",
+  "A host to which callbacks of keys with a hold or a limit may go.",
+  entry,
+);
 
-export type CallbackHost = Static<typeof CallbackHost>;
+export type CallbackHostJson = Static<typeof CallbackHostJson>;
 
-export const CallbackHostList = Type.Object(
+export const CallbackHostListJson = answerObject(
+  "CallbackHostList",
+  "The hosts that this account lists for callbacks.",
   {
-    data: Type.Array(CallbackHost, {
+    data: Type.Array(CallbackHostJson, {
       description: `The hosts in alphabetical order, at most ${CALLBACK_HOSTS_MAX}.`,
     }),
   },
-  { title: "CallbackHostList", description: "The hosts that this account lists for callbacks." },
 );
 
-export const AddCallbackHost = Type.Object(
-  { host: entry.host },
-  { title: "AddCallbackHost", additionalProperties: false, description: "The host to list." },
-);
+export const AddCallbackHost = requestObject("AddCallbackHost", "The host to list.", { host: entry.host });
 
-export const RemoveCallbackHostQuery = Type.Object({ host: entry.host }, { additionalProperties: false });
+export const RemoveCallbackHostQuery = closedObject({ host: entry.host });
 
 /** The normal form of a host. Throws `code` if the text is no host, such as a URL or a pattern. */
 export function checkCallbackHost(text: string, code: "validation_error" | "invalid_query"): string {
@@ -82,6 +81,6 @@ export function checkCallbackHost(text: string, code: "validation_error" | "inva
 }
 
 /** A listed host as the API shows it. */
-export function serializeCallbackHost({ host, createdAt }: ListedHost): CallbackHost {
+export function serializeCallbackHost({ host, createdAt }: ListedHost): CallbackHostJson {
   return { host, created_at: createdAt.toISOString() };
 }

@@ -4,7 +4,7 @@ import { isListedHost } from "../core/policy.ts";
 import Type, { type Static } from "typebox";
 import { describeOutcome, type Fault, isSuccess, type Outcome } from "../core/outcome.ts";
 import { DomainError, invalidFields } from "../core/domain-error.ts";
-import { nullable, plainText, targetUrl, quantity, yesNo } from "../api/schema-helpers.ts";
+import { nullable, plainText, targetUrl, quantity, yesNo, requestObject, answerObject } from "../api/schema-helpers.ts";
 import { auditOf } from "../core/audit.ts";
 import { MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
 import type { Header, SignedHeaders } from "../delivery/attempt.ts";
@@ -143,48 +143,37 @@ function verifiesBy({ code, error }: Try): boolean | null {
   return code !== null && code >= 400 && code < 500 && !BUSY.has(code) ? true : null;
 }
 
-export const TestCallback = Type.Object(
-  {
-    url: targetUrl("Where to send it: a URL on a listed host.", "https://app.example.com/outgate"),
-    wrong_signature: Type.Optional(
-      Type.Boolean({
-        description: "Whether to send another one whose signature is wrong: a receiver that verifies refuses it.",
-        default: false,
-        examples: [true],
-      }),
-    ),
-  },
-  { title: "TestCallback", additionalProperties: false, description: "Which receiver of callbacks to test." },
-);
-
-const Tried = Type.Object(
-  {
-    response_code: nullable(Type.Integer({ description: "The status; null: no answer came.", examples: [200] })),
-    duration_ms: quantity("How long it took.", 41),
-    error: nullable(
-      plainText("Why it failed; null: it was answered with 2xx.", "The target answered with status 404."),
-    ),
-  },
-  { title: "CallbackTry", description: "A callback that was sent." },
-);
-
-export const CallbackTestJson = Type.Object(
-  {
-    delivered: yesNo("Whether the receiver took the callback.", true),
-    verifies: nullable(
-      yesNo(
-        "Whether it then refused the one with a wrong signature, by a status 400 to 499; null: not asked, or it can't be told.",
-        true,
-      ),
-    ),
-    signed: Tried,
-    wrong_signature: Type.Union([Tried, Type.Null()], {
-      description: "The one whose signature is wrong; null: it was not sent.",
-      examples: [{ response_code: 401, duration_ms: 12, error: "The target answered with status 401." }],
+export const TestCallbackBody = requestObject("TestCallback", "Which receiver of callbacks to test.", {
+  url: targetUrl("Where to send it: a URL on a listed host.", "https://app.example.com/outgate"),
+  wrong_signature: Type.Optional(
+    Type.Boolean({
+      description: "Whether to send another one whose signature is wrong: a receiver that verifies refuses it.",
+      default: false,
+      examples: [true],
     }),
-  },
-  { title: "CallbackTest", description: "How a receiver of callbacks fared." },
-);
+  ),
+});
+
+const Tried = answerObject("CallbackTry", "A callback that was sent.", {
+  response_code: nullable(Type.Integer({ description: "The status; null: no answer came.", examples: [200] })),
+  duration_ms: quantity("How long it took.", 41),
+  error: nullable(plainText("Why it failed; null: it was answered with 2xx.", "The target answered with status 404.")),
+});
+
+export const CallbackTestJson = answerObject("CallbackTest", "How a receiver of callbacks fared.", {
+  delivered: yesNo("Whether the receiver took the callback.", true),
+  verifies: nullable(
+    yesNo(
+      "Whether it then refused the one with a wrong signature, by a status 400 to 499; null: not asked, or it can't be told.",
+      true,
+    ),
+  ),
+  signed: Tried,
+  wrong_signature: Type.Union([Tried, Type.Null()], {
+    description: "The one whose signature is wrong; null: it was not sent.",
+    examples: [{ response_code: 401, duration_ms: 12, error: "The target answered with status 401." }],
+  }),
+});
 
 export type CallbackTestJson = Static<typeof CallbackTestJson>;
 

@@ -4,7 +4,7 @@ import { FIRST_ACTIONS_READ_MAX } from "../core/limits.ts";
 import type { FirstStepName } from "../core/activity-store.ts";
 import { authorize, type Caller, mayDo, type Permission } from "../core/roles.ts";
 import Type, { type Static } from "typebox";
-import { dateTime, nullable, choice, yesNo } from "../api/schema-helpers.ts";
+import { dateTime, nullable, choice, yesNo, answerObject, requestObject } from "../api/schema-helpers.ts";
 import { bodyOperation, createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
 
@@ -37,16 +37,14 @@ export function createFirstStepService({ firstSteps, clock }: Pick<Store, "first
   const stateOf = async ({ accountId, personId = "" }: Caller): Promise<FirstStepState> => {
     const [stored, newest] = await Promise.all([firstSteps.done(accountId, personId), firstSteps.newest(accountId)]);
     const times = new Map<FirstStepName, Date | null>(stored.map(({ step, at }) => [step, at]));
-    const note = (step: FirstStepName, isDone: boolean) => void (isDone && !times.has(step) && times.set(step, null));
-    note("action", newest.length > 0);
-    note(
-      "approval",
-      newest.some(({ approvedBy }) => approvedBy !== null),
-    );
-    note(
-      "agent",
-      newest.some(({ createdBy }) => createdBy.startsWith("mcp:")),
-    );
+    const doneLately = {
+      action: newest.length > 0,
+      approval: newest.some(({ approvedBy }) => approvedBy !== null),
+      agent: newest.some(({ createdBy }) => createdBy.startsWith("mcp:")),
+    };
+    for (const step of ["action", "approval", "agent"] as const) {
+      if (doneLately[step] && !times.has(step)) times.set(step, null);
+    }
     const isHidden = times.delete("hidden");
     const isOver = newest.length >= FIRST_ACTIONS_READ_MAX || FIRST_STEPS.every((step) => times.has(step));
     return { times, isHidden, isOver };
@@ -87,33 +85,26 @@ function forWhom({ personId }: Caller): Permission {
   return personId === undefined ? "manage" : "read";
 }
 
-const FirstStepJson = Type.Object(
-  {
-    step: choice(
-      FIRST_STEPS,
-      "action: created an action; approval: had one approved; agent: created one by an MCP client; signature: checked a signature that matched.",
-      "action",
-    ),
-    done: yesNo("Whether the account has done it.", true),
-    done_at: nullable(dateTime("When it was done first; null: not yet, or some seconds ago.")),
-  },
-  { title: "FirstStep", description: "A first step of an account." },
-);
+const FirstStepJson = answerObject("FirstStep", "A first step of an account.", {
+  step: choice(
+    FIRST_STEPS,
+    "action: created an action; approval: had one approved; agent: created one by an MCP client; signature: checked a signature that matched.",
+    "action",
+  ),
+  done: yesNo("Whether the account has done it.", true),
+  done_at: nullable(dateTime("When it was done first; null: not yet, or some seconds ago.")),
+});
 
-const FirstStepsJson = Type.Object(
-  {
-    data: Type.Array(FirstStepJson, { description: "The steps, in the order in which the pages show them." }),
-    hidden: yesNo("Whether they are hidden for everybody of the account. A person can hide them on the pages.", false),
-  },
-  { title: "FirstSteps", description: "What an account does to begin. Each step ticks itself." },
-);
+const FirstStepsJson = answerObject("FirstSteps", "What an account does to begin. Each step ticks itself.", {
+  data: Type.Array(FirstStepJson, { description: "The steps, in the order in which the pages show them." }),
+  hidden: yesNo("Whether they are hidden for everybody of the account. A person can hide them on the pages.", false),
+});
 
 type FirstStepsJson = Static<typeof FirstStepsJson>;
 
-export const ChangeFirstSteps = Type.Object(
-  { hidden: yesNo("true hides them for everybody; false shows them again.", true) },
-  { title: "ChangeFirstSteps", additionalProperties: false, description: "Whether the pages show the first steps." },
-);
+const ChangeFirstSteps = requestObject("ChangeFirstSteps", "Whether the pages show the first steps.", {
+  hidden: yesNo("true hides them for everybody; false shows them again.", true),
+});
 
 export interface FirstStepRouteDeps {
   readonly firstSteps: Pick<FirstStepService, "state" | "hide" | "show">;

@@ -12,7 +12,7 @@ import { expiryIssues, inheritedExpiryIssues, readHosts } from "../core/key-limi
 import { hasEnded, keysOfFormer } from "../core/makers.ts";
 import { authorize, type Caller, hasScope, holderIdOf, isWeakerHold, type KeyLimits } from "../core/roles.ts";
 import type { CreateKey } from "./schemas.ts";
-import { DomainError, type Issue, invalidFields } from "../core/domain-error.ts";
+import { DomainError, type Issue, invalidFields, notFound } from "../core/domain-error.ts";
 import { LIVE_KEYS_MAX, KEYS_LISTED_MAX, UNFINISHED_COUNTED_MAX } from "../core/limits.ts";
 import type { UnfinishedOnRevoke } from "../core/pause.ts";
 import type { PauseService } from "../pauses/service.ts";
@@ -48,7 +48,7 @@ export interface Unfinished {
   readonly heldCount: number;
 }
 
-export interface RevokedKey extends ApiKey, Unfinished {
+export interface KeyAfterRevocation extends ApiKey, Unfinished {
   /** Live keys that it made. */
   readonly madeCount: number;
 }
@@ -142,7 +142,7 @@ export function createKeyService(deps: KeyDeps) {
      * `BOOTSTRAP_API_KEY` gives access again. `unfinished` decides on the key's actions: with `pause` and `cancel` none is
      * claimed after this resolves. With each, approvers see of its held actions that the key was revoked.
      */
-    async revoke(caller: Caller, id: string, unfinished: UnfinishedOnRevoke = "keep"): Promise<RevokedKey> {
+    async revoke(caller: Caller, id: string, unfinished: UnfinishedOnRevoke = "keep"): Promise<KeyAfterRevocation> {
       authorize(caller, "manage");
       const now = clock.now();
       const audit = auditOf(caller, { kind: "key_revoked", subject: id, detail: { unfinished } }, now);
@@ -152,7 +152,7 @@ export function createKeyService(deps: KeyDeps) {
       const revoked = await (unfinished === "keep"
         ? write()
         : pauseService.pauseRevoked(caller, id, unfinished === "cancel", write));
-      if (revoked === null) throw new DomainError("not_found", "There is no such key.");
+      if (revoked === null) throw notFound("key");
       // After the write, so that a read that starts now finds the key revoked.
       deps.forget(revoked.hash);
       const [left, keys] = await Promise.all([

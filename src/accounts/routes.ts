@@ -1,14 +1,15 @@
 import { RevokeQuery } from "../api/pause-schemas.ts";
-import { KeyId } from "../api/schema-helpers.ts";
+import { keyIdSchema, NoBody } from "../api/schema-helpers.ts";
+import { CALLBACK_HOSTS_MAX, LIVE_KEYS_MAX } from "../core/limits.ts";
 import Type from "typebox";
 import type { PeopleService } from "./people.ts";
 import {
   AccountId,
   AccountJson,
   type AccountLimits,
-  AccountList,
+  AccountListJson,
   ChangeAccount,
-  CreatedKey,
+  CreatedKeyJson,
   CreateKey,
   MadeByQuery,
   RevokedKeyJson,
@@ -16,30 +17,29 @@ import {
   serializeAccount,
   serializeKey,
   serializeListedAccount,
-  KeyList,
+  KeyListJson,
   serializeListedKey,
 } from "./schemas.ts";
 import { bodyOperation, createApiRoutes, jsonBody, operation, optionalBody, pathParams } from "../http/operation.ts";
-import { jsonOf } from "../http/response.ts";
+import { jsonOf, noContent } from "../http/response.ts";
 import {
   serializeOrigin,
-  SigningOriginList,
+  SigningOriginListJson,
   checkOrigin,
-  NoBody,
   RotateQuery,
   RotationJson,
   serializeRotation,
   serializeSigningSecret,
   SigningSecretJson,
-  SigningSecretQuery,
+  SigningSecretParameters,
   type SigningService,
 } from "./signing-secrets.ts";
 import type { Caller } from "../core/roles.ts";
 import type { KeyService } from "./keys.ts";
 import {
   AddCallbackHost,
-  CallbackHost,
-  CallbackHostList,
+  CallbackHostJson,
+  CallbackHostListJson,
   type CallbackHostService,
   checkCallbackHost,
   RemoveCallbackHostQuery,
@@ -49,10 +49,15 @@ import {
   receivedIn,
   serializeCheck,
   SignatureCheckJson,
-  VerifySignature,
+  VerifySignatureBody,
   type VerifyService,
 } from "./verify-signature.ts";
-import { CallbackTestJson, type CallbackTestService, serializeCallbackTest, TestCallback } from "./callback-test.ts";
+import {
+  CallbackTestJson,
+  type CallbackTestService,
+  serializeCallbackTest,
+  TestCallbackBody,
+} from "./callback-test.ts";
 import { type FirstStepRouteDeps, firstStepRoutes } from "./first-steps.ts";
 import { type ServerRouteDeps, serverRoutes } from "./server-routes.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
@@ -117,7 +122,7 @@ export function accountRoutes(deps: AccountRouteDeps) {
 }
 
 /** The key in the path of a route. */
-export const KeyParams = pathParams(Type.Object({ id: KeyId }), "There is no such key.");
+export const KeyParams = pathParams(Type.Object({ id: keyIdSchema }), "There is no such key.");
 
 const REVOKE_NOTES = [
   "Revoking a revoked key returns it again.",
@@ -139,7 +144,7 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
         description: "Lists live keys first, then revoked ones, with their limits and what they have done.",
         notes: ["The secret keys themselves are never shown."],
         query: MadeByQuery,
-        answers: { 200: { description: "The keys.", schema: KeyList } },
+        answers: { 200: { description: "The keys.", schema: KeyListJson } },
       }),
     )
     .post(
@@ -157,11 +162,11 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
         notes: [
           "A key that replaces another acts on what that key created. It has each of its limits that the request leaves out, unless `inherit_limits` is false.",
           "A create or retry beyond a limit gets 403.",
-          "An account can have 500 live keys; a further one gets 409.",
+          `An account can have ${LIVE_KEYS_MAX} live keys; a further one gets 409.`,
           "The first key with a hold in the first account closes sign-ups, unless SIGNUPS is open.",
         ],
         body: jsonBody(CreateKey),
-        answers: { 201: { description: "The new key.", schema: CreatedKey, headers: ["Cache-Control"] } },
+        answers: { 201: { description: "The new key.", schema: CreatedKeyJson, headers: ["Cache-Control"] } },
         errors: ["too_many_keys"],
       }),
     )
@@ -197,7 +202,7 @@ function callbackHostRoutes({ callbackHosts }: AccountRouteDeps) {
         summary: "List the hosts for callbacks of keys with a hold or a limit",
         description: "Lists the hosts that keys with a hold or a limit can use in `callback`.",
         notes: ["Callbacks of keys without a hold and without limits may go to other hosts too."],
-        answers: { 200: { description: "The hosts.", schema: CallbackHostList } },
+        answers: { 200: { description: "The hosts.", schema: CallbackHostListJson } },
       }),
     )
     .post(
@@ -212,17 +217,14 @@ function callbackHostRoutes({ callbackHosts }: AccountRouteDeps) {
         tag: "Auth",
         summary: "Allow callbacks of keys with a hold or a limit to a host",
         description: "Adds a host to those that a key with a hold or a limit can use in `callback`.",
-        notes: ["Adding a listed host changes nothing.", "An account can list up to 100 hosts."],
+        notes: ["Adding a listed host changes nothing.", `An account can list up to ${CALLBACK_HOSTS_MAX} hosts.`],
         body: jsonBody(AddCallbackHost),
-        answers: { 200: { description: "The host, listed.", schema: CallbackHost } },
+        answers: { 200: { description: "The host, listed.", schema: CallbackHostJson } },
       }),
     )
     .delete(
       "/v1/callback-hosts",
-      async ({ caller, query }) => {
-        await callbackHosts.remove(caller, checkCallbackHost(query.host, "invalid_query"));
-        return new Response(null, { status: 204 });
-      },
+      ({ caller, query }) => noContent(callbackHosts.remove(caller, checkCallbackHost(query.host, "invalid_query"))),
       operation({
         operationId: "removeCallbackHost",
         permission: "manage",
@@ -254,7 +256,7 @@ function callbackTestRoutes({ callbackTests }: AccountRouteDeps) {
         "Keys with a hold get 403.",
         "At most one test a second and 30 an hour.",
       ],
-      body: jsonBody(TestCallback),
+      body: jsonBody(TestCallbackBody),
       answers: { 200: { description: "How it fared.", schema: CallbackTestJson } },
     }),
   );
@@ -284,7 +286,7 @@ function signingSecretRoutes({ signingService }: AccountRouteDeps) {
         description:
           "Lists where calls and callbacks of the account went, with the newest origin of each host name, and what was rotated.",
         notes: ["It shows no secret: read one with `getSigningSecret`."],
-        answers: { 200: { description: "The origins.", schema: SigningOriginList } },
+        answers: { 200: { description: "The origins.", schema: SigningOriginListJson } },
       }),
     )
     .get(
@@ -301,7 +303,7 @@ function signingSecretRoutes({ signingService }: AccountRouteDeps) {
         summary: "Get the secret that signs calls, or callbacks, to an origin",
         description: "Returns the secret that signs calls to this origin (Standard Webhooks).",
         notes: SECRET_NOTES,
-        query: SigningSecretQuery,
+        query: SigningSecretParameters,
         answers: { 200: { description: "The secret.", schema: SigningSecretJson, headers: ["Cache-Control"] } },
       }),
     )
@@ -345,8 +347,8 @@ function verifyRoutes({ verifyService }: AccountRouteDeps) {
         "It shows no secret and makes no signature. Nothing of the request is stored.",
         "A timestamp beyond the tolerance of five minutes is a warning here; a receiver should refuse it.",
       ],
-      query: SigningSecretQuery,
-      body: jsonBody(VerifySignature),
+      query: SigningSecretParameters,
+      body: jsonBody(VerifySignatureBody),
       answers: { 200: { description: "What was found, also where nothing matches.", schema: SignatureCheckJson } },
     }),
   );
@@ -372,15 +374,12 @@ function accountsRoutes({ signUpGate }: AccountRouteDeps) {
           "An account that signed up before sign-ups closed is stopped until it is allowed.",
           "Keys of other accounts than the first get 403.",
         ],
-        answers: { 200: { description: "The accounts.", schema: AccountList } },
+        answers: { 200: { description: "The accounts.", schema: AccountListJson } },
       }),
     )
     .post(
       "/v1/accounts/:id/allow",
-      async ({ caller, params }) => {
-        await signUpGate.allow(caller, params.id);
-        return new Response(null, { status: 204 });
-      },
+      ({ caller, params }) => noContent(signUpGate.allow(caller, params.id)),
       bodyOperation({
         operationId: "allowAccount",
         permission: "manage",

@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import type { ApiKey, ListedAccount, KeyCall, KeyUse } from "../core/account-store.ts";
-import type { RevokedKey } from "./keys.ts";
+import type { KeyAfterRevocation } from "./keys.ts";
 import { HTTP_METHODS, ACTION_STATUSES } from "../core/action.ts";
 import { hasScope, HOLDS, KEY_SCOPES, ROLES, type Caller, unauthorized } from "../core/roles.ts";
 import {
@@ -11,11 +11,18 @@ import {
   plainText,
   emailSchema,
   bodyCheck,
-  KeyId,
+  keyIdSchema,
   quantity,
   choice,
   yesNo,
   idSchema,
+  requestObject,
+  answerObject,
+  closedObject,
+  shortText,
+  shortList,
+  integer,
+  positive,
 } from "../api/schema-helpers.ts";
 import {
   ACCOUNT_NAME_CHARS_MAX,
@@ -45,7 +52,7 @@ import {
   KEY_ACTIONS_COUNTED_MAX,
 } from "../core/limits.ts";
 import { isStorableText } from "../core/json.ts";
-import { ActionId, CredentialName } from "../api/action-schemas.ts";
+import { ActionId, credentialNameSchema } from "../api/action-schemas.ts";
 import { maskUrl } from "../receipts/masking.ts";
 
 const role = choice(
@@ -55,12 +62,11 @@ const role = choice(
 );
 
 const hold = (more = "") =>
-  Type.Enum([...HOLDS], {
-    type: "string",
-    description:
-      `Which creates of the key are held for approval regardless of approve: none, writes (all but GET), or all. ${more}`.trim(),
-    examples: ["writes"],
-  });
+  choice(
+    HOLDS,
+    `Which creates of the key are held for approval regardless of approve: none, writes (all but GET), or all. ${more}`.trim(),
+    "writes",
+  );
 
 const scope = choice(
   KEY_SCOPES,
@@ -69,82 +75,74 @@ const scope = choice(
 );
 
 const limitMembers = {
-  hosts: Type.Array(
-    Type.String({ minLength: 1, maxLength: URL_CHARS_MAX, description: "A host.", examples: ["api.stripe.com"] }),
-    {
-      minItems: 1,
-      maxItems: KEY_HOSTS_MAX,
-      description:
-        "Where its calls may go: host names or addresses, with a port or for any; *.example.com is every name below, not the name itself. Left out: anywhere.",
-      examples: [["api.stripe.com", "*.internal.example"]],
-    },
+  hosts: shortList(
+    shortText(URL_CHARS_MAX, "A host.", "api.stripe.com"),
+    KEY_HOSTS_MAX,
+    "Where its calls may go: host names or addresses, with a port or for any; *.example.com is every name below, not the name itself. Left out: anywhere.",
+    ["api.stripe.com", "*.internal.example"],
   ),
-  methods: Type.Array(Type.Enum([...HTTP_METHODS], { type: "string" }), {
-    minItems: 1,
-    maxItems: HTTP_METHODS.length,
-    description: "Which methods its calls may use. Left out: any.",
-    examples: [["GET", "POST"]],
-  }),
-  daily_actions: Type.Integer({
-    minimum: 1,
-    maximum: KEY_DAILY_ACTIONS_MAX,
-    description:
-      "How many actions it may create a day (UTC). Its retries count too; a create that finds an older action doesn't.",
-    examples: [200],
-  }),
+  methods: shortList(
+    Type.Enum([...HTTP_METHODS], { type: "string" }),
+    HTTP_METHODS.length,
+    "Which methods its calls may use. Left out: any.",
+    ["GET", "POST"],
+  ),
+  daily_actions: integer(
+    1,
+    KEY_DAILY_ACTIONS_MAX,
+    "How many actions it may create a day (UTC). Its retries count too; a create that finds an older action doesn't.",
+    200,
+  ),
   expires_at: dateTime("From then on it is refused (401)."),
 };
 
 /** The body of a new key. `role` is required, so that nobody gets an owner key by omission. */
-export const CreateKey = Type.Object(
-  {
-    name: nameSchema("Name of the key for people; decisions are recorded under it."),
-    role,
-    hold: Type.Optional(hold("Default: the hold of the key that it replaces, else none.")),
-    scope: Type.Optional(scope),
-    replaces: Type.Optional(
-      idSchema(
-        "key",
-        "Id of the key that it replaces: it also acts on the actions of that one. The replaced key stays live until it is revoked.",
-      ),
+export const CreateKey = requestObject("CreateKey", "A new key.", {
+  name: nameSchema("Name of the key for people; decisions are recorded under it."),
+  role,
+  hold: Type.Optional(hold("Default: the hold of the key that it replaces, else none.")),
+  scope: Type.Optional(scope),
+  replaces: Type.Optional(
+    idSchema(
+      "key",
+      "Id of the key that it replaces: it also acts on the actions of that one. The replaced key stays live until it is revoked.",
     ),
-    hosts: Type.Optional(limitMembers.hosts),
-    methods: Type.Optional(limitMembers.methods),
-    daily_actions: Type.Optional(limitMembers.daily_actions),
-    expires_at: Type.Optional(limitMembers.expires_at),
-    credentials: Type.Optional(
-      Type.Array(CredentialName, {
-        maxItems: CREDENTIALS_MAX,
-        uniqueItems: true,
-        description:
-          "For keys with the role agent: names of the credentials that it may use. Left out: those of the key that it replaces, else none.",
-        examples: [["stripe-live"]],
-      }),
-    ),
-    weaker_hold: Type.Optional(
-      Type.Boolean({
-        default: false,
-        description: "Confirms that its hold is weaker than the hold of the key that it replaces.",
-        examples: [true],
-      }),
-    ),
-    inherit_limits: Type.Optional(
-      Type.Boolean({
-        default: true,
-        description:
-          "Whether each limit that is left out is that of the key that it replaces. false: what is left out is no limit.",
-        examples: [false],
-      }),
-    ),
-  },
-  { title: "CreateKey", additionalProperties: false, description: "A new key." },
-);
+  ),
+  hosts: Type.Optional(limitMembers.hosts),
+  methods: Type.Optional(limitMembers.methods),
+  daily_actions: Type.Optional(limitMembers.daily_actions),
+  expires_at: Type.Optional(limitMembers.expires_at),
+  credentials: Type.Optional(
+    Type.Array(credentialNameSchema, {
+      maxItems: CREDENTIALS_MAX,
+      uniqueItems: true,
+      description:
+        "For keys with the role agent: names of the credentials that it may use. Left out: those of the key that it replaces, else none.",
+      examples: [["stripe-live"]],
+    }),
+  ),
+  weaker_hold: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: "Confirms that its hold is weaker than the hold of the key that it replaces.",
+      examples: [true],
+    }),
+  ),
+  inherit_limits: Type.Optional(
+    Type.Boolean({
+      default: true,
+      description:
+        "Whether each limit that is left out is that of the key that it replaces. false: what is left out is no limit.",
+      examples: [false],
+    }),
+  ),
+});
 
 export type CreateKey = Static<typeof CreateKey>;
 
 /** The members of every key in an answer. */
 const keyMembers = {
-  id: KeyId,
+  id: keyIdSchema,
   name: plainText("Name of the key for people.", "ci"),
   role,
   hold: hold(),
@@ -162,44 +160,35 @@ const keyMembers = {
   expires_at: Type.Optional(limitMembers.expires_at),
 };
 
-const Key = Type.Object(keyMembers, { title: "Key", description: "A key, without the key itself." });
+const Key = answerObject("Key", "A key, without the key itself.", keyMembers);
 
-export const CreatedKey = Type.Object(
-  {
-    ...keyMembers,
-    key: plainText("The key. It is not stored and never shown again.", "og_7Qm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi3kL0x"),
-  },
-  { title: "CreatedKey", description: "A new key. Only this answer contains the key itself." },
-);
+export const CreatedKeyJson = answerObject("CreatedKey", "A new key. Only this answer contains the key itself.", {
+  ...keyMembers,
+  key: plainText("The key. It is not stored and never shown again.", "og_7Qm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi3kL0x"),
+});
 
-export const RevokedKeyJson = Type.Object(
-  {
-    ...keyMembers,
-    unfinished_actions: quantity(
-      `Its pending and held actions, counted up to ${UNFINISHED_COUNTED_MAX}. With unfinished=cancel they are being cancelled.`,
-      3,
-    ),
-    held_actions: quantity("Those of them that await approval. Their approvers see that the key was revoked.", 1),
-    created_keys: quantity("Live keys that it created. `created_by` of the list finds them.", 0),
-  },
-  { title: "RevokedKey", description: "A revoked key with what it has left to do." },
-);
+export const RevokedKeyJson = answerObject("RevokedKey", "A revoked key with what it has left to do.", {
+  ...keyMembers,
+  unfinished_actions: quantity(
+    `Its pending and held actions, counted up to ${UNFINISHED_COUNTED_MAX}. With unfinished=cancel they are being cancelled.`,
+    3,
+  ),
+  held_actions: quantity("Those of them that await approval. Their approvers see that the key was revoked.", 1),
+  created_keys: quantity("Live keys that it created. `created_by` of the list finds them.", 0),
+});
 
 export type RevokedKeyJson = Static<typeof RevokedKeyJson>;
 
 /** Filters a list by who made what is in it. */
-export const MadeByQuery = Type.Object(
-  {
-    created_by: Type.Optional(
-      Type.String({
-        pattern: "^(?:key|per)_[A-Za-z0-9_-]{1,64}$",
-        description: "Only what this person or key created.",
-        examples: ["per_01kjwa5v00e7v8c9x2m4n6p8qr"],
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const MadeByQuery = closedObject({
+  created_by: Type.Optional(
+    Type.String({
+      pattern: "^(?:key|per)_[A-Za-z0-9_-]{1,64}$",
+      description: "Only what this person or key created.",
+      examples: ["per_01kjwa5v00e7v8c9x2m4n6p8qr"],
+    }),
+  ),
+});
 
 /** A key as pages show it: its row without what identifies its owner. */
 export type KeyView = Omit<ApiKey, "accountId" | "hash">;
@@ -226,7 +215,7 @@ export function serializeKey(row: KeyView): Static<typeof Key> {
   };
 }
 
-export function serializeRevokedKey(row: RevokedKey): RevokedKeyJson {
+export function serializeRevokedKey(row: KeyAfterRevocation): RevokedKeyJson {
   const { unfinishedCount, heldCount, madeCount } = row;
   const left = { unfinished_actions: unfinishedCount, held_actions: heldCount, created_keys: madeCount };
   return { ...serializeKey(row), ...left };
@@ -253,7 +242,7 @@ const FIXED_LIMITS = {
 
 type FixedLimit = keyof typeof FIXED_LIMITS;
 
-const bound = (example: number, description: string) => Type.Integer({ minimum: 1, description, examples: [example] });
+const bound = (example: number, description: string) => positive(description, example);
 
 const Limits = Type.Object(
   {
@@ -289,28 +278,22 @@ const accountName = Type.Refine(
 );
 
 /** What an owner changes of their account. */
-export const ChangeAccount = Type.Object(
-  { name: accountName },
-  { title: "ChangeAccount", additionalProperties: false, description: "The changes." },
-);
+export const ChangeAccount = requestObject("ChangeAccount", "The changes.", { name: accountName });
 
-export const AccountJson = Type.Object(
-  {
-    id: AccountId,
-    name: nullable(plainText("As its owners call it; null: they don't.", "Acme Payments")),
-    email: nullable(plainText("Address of the account's first person; null: none yet.", "ann@example.com")),
-    key: Type.Object(
-      {
-        id: KeyId,
-        name: plainText("The name of the calling key.", "ci"),
-        role: choice(ROLES, "Its role.", "agent"),
-      },
-      { description: "The calling key." },
-    ),
-    limits: Limits,
-  },
-  { title: "Account", description: "The account and key of the caller." },
-);
+export const AccountJson = answerObject("Account", "The account and key of the caller.", {
+  id: AccountId,
+  name: nullable(plainText("As its owners call it; null: they don't.", "Acme Payments")),
+  email: nullable(plainText("Address of the account's first person; null: none yet.", "ann@example.com")),
+  key: Type.Object(
+    {
+      id: keyIdSchema,
+      name: plainText("The name of the calling key.", "ci"),
+      role: choice(ROLES, "Its role.", "agent"),
+    },
+    { description: "The calling key." },
+  ),
+  limits: Limits,
+});
 
 export type AccountJson = Static<typeof AccountJson>;
 
@@ -352,10 +335,10 @@ const password = Type.Refine(
   () => "Must be well-formed Unicode without NUL.",
 );
 
-export const Credentials = Type.Object(
-  { email: emailSchema("The person's address; case does not matter."), password },
-  { title: "Credentials", additionalProperties: false, description: "An address and its password." },
-);
+export const Credentials = requestObject("Credentials", "An address and its password.", {
+  email: emailSchema("The person's address; case does not matter."),
+  password,
+});
 
 const PersonAccount = Type.Object(
   { id: AccountId, email: plainText("The person's address.", "ann@example.com") },
@@ -363,25 +346,21 @@ const PersonAccount = Type.Object(
 );
 
 /** The answer to a log-in. */
-export const LoggedIn = Type.Object(
-  { account: PersonAccount },
-  { title: "LoggedIn", description: "The person who logged in. The session is in the cookie." },
-);
+export const LoggedIn = answerObject("LoggedIn", "The person who logged in. The session is in the cookie.", {
+  account: PersonAccount,
+});
 
-export const SignedUp = Type.Object(
-  {
-    account: PersonAccount,
-    api_key: plainText(
-      "An owner key. It is not stored and never shown again.",
-      "og_7Qm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi3kL0x",
-    ),
-  },
-  { title: "SignedUp", description: "The new account and its first key. The session is in the cookie." },
-);
+export const SignedUp = answerObject("SignedUp", "The new account and its first key. The session is in the cookie.", {
+  account: PersonAccount,
+  api_key: plainText(
+    "An owner key. It is not stored and never shown again.",
+    "og_7Qm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi3kL0x",
+  ),
+});
 
 export type Credentials = Static<typeof Credentials>;
 
-const PasswordChange = Type.Object({ current_password: password, password }, { additionalProperties: false });
+const PasswordChange = closedObject({ current_password: password, password });
 
 export type PasswordChange = Static<typeof PasswordChange>;
 
@@ -392,26 +371,20 @@ export const checkCredentials = bodyCheck(Credentials);
 export const checkPasswordChange = bodyCheck(PasswordChange);
 
 /** An account of the service, as owners of the first one see it. */
-const AccountItem = Type.Object(
-  {
-    id: AccountId,
-    email: nullable(plainText("Address of its first person; null: none.", "ann@example.com")),
-    created_at: dateTime("When it was created."),
-    first: yesNo("Whether it is the account of the first start.", false),
-    stopped: yesNo("Its keys are refused and none of its actions is sent until it is allowed.", true),
-    allowed_at: nullable(dateTime("When it was allowed; null: not necessary, or not yet.")),
-  },
-  { title: "ListedAccount", description: "An account of the service." },
-);
+const AccountItem = answerObject("ListedAccount", "An account of the service.", {
+  id: AccountId,
+  email: nullable(plainText("Address of its first person; null: none.", "ann@example.com")),
+  created_at: dateTime("When it was created."),
+  first: yesNo("Whether it is the account of the first start.", false),
+  stopped: yesNo("Its keys are refused and none of its actions is sent until it is allowed.", true),
+  allowed_at: nullable(dateTime("When it was allowed; null: not necessary, or not yet.")),
+});
 
-export const AccountList = Type.Object(
-  {
-    data: Type.Array(AccountItem, {
-      description: `The accounts, stopped ones first, then the newest; at most ${ACCOUNTS_LISTED_MAX}.`,
-    }),
-  },
-  { title: "AccountList", description: "The accounts of the service." },
-);
+export const AccountListJson = answerObject("AccountList", "The accounts of the service.", {
+  data: Type.Array(AccountItem, {
+    description: `The accounts, stopped ones first, then the newest; at most ${ACCOUNTS_LISTED_MAX}.`,
+  }),
+});
 
 /** An account of the service as the API shows it. */
 export function serializeListedAccount(row: ListedAccount): Static<typeof AccountItem> {
@@ -439,33 +412,29 @@ const LastAction = Type.Object(
   { description: "The newest action that the key created." },
 );
 
-const ListedKey = Type.Object(
-  {
-    ...keyMembers,
-    last_action_at: nullable(dateTime("When it created its newest action; null: none is left.")),
-    last_action: nullable(LastAction),
-    actions_last_day: quantity(
-      `Actions that it has created in the last 24 hours, of what is left, counted up to ${KEY_ACTIONS_COUNTED_MAX}.`,
-      42,
-    ),
-    actions_today: quantity(
-      `Actions that it has created today (UTC): exact with daily_actions, else counted up to ${KEY_ACTIONS_COUNTED_MAX}.`,
-      17,
-    ),
-    credentials: Type.Optional(
-      Type.Array(CredentialName, {
-        description: "Names of the credentials that list it. Owners' keys may use every one. Left out: none.",
-        examples: [["stripe-live"]],
-      }),
-    ),
-  },
-  { title: "ListedKey", description: "A key with what it has done." },
-);
+const ListedKey = answerObject("ListedKey", "A key with what it has done.", {
+  ...keyMembers,
+  last_action_at: nullable(dateTime("When it created its newest action; null: none is left.")),
+  last_action: nullable(LastAction),
+  actions_last_day: quantity(
+    `Actions that it has created in the last 24 hours, of what is left, counted up to ${KEY_ACTIONS_COUNTED_MAX}.`,
+    42,
+  ),
+  actions_today: quantity(
+    `Actions that it has created today (UTC): exact with daily_actions, else counted up to ${KEY_ACTIONS_COUNTED_MAX}.`,
+    17,
+  ),
+  credentials: Type.Optional(
+    Type.Array(credentialNameSchema, {
+      description: "Names of the credentials that list it. Owners' keys may use every one. Left out: none.",
+      examples: [["stripe-live"]],
+    }),
+  ),
+});
 
-export const KeyList = Type.Object(
-  { data: Type.Array(ListedKey, { description: "The keys, live ones first." }) },
-  { title: "KeyList", description: "The keys of the account." },
-);
+export const KeyListJson = answerObject("KeyList", "The keys of the account.", {
+  data: Type.Array(ListedKey, { description: "The keys, live ones first." }),
+});
 
 /** A key as pages list it. */
 export type ListedKeyView = KeyView & KeyUse & { readonly credentials: readonly string[] };

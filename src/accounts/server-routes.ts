@@ -1,28 +1,33 @@
 import Type, { type Static } from "typebox";
 import type { EffectiveSettings } from "../config/config.ts";
-import { emailSchema, nullable, plainText, choice, yesNo } from "../api/schema-helpers.ts";
+import {
+  emailSchema,
+  nullable,
+  plainText,
+  choice,
+  yesNo,
+  answerObject,
+  requestObject,
+  quantity,
+  positive,
+} from "../api/schema-helpers.ts";
 import { bodyOperation, createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
 import type { OwnMailService } from "./own-mails.ts";
 import type { Caller } from "../core/roles.ts";
 import type { ReadServerSize, ServerSize } from "./server-size.ts";
 
-const milliseconds = (description: string, example: number) =>
-  Type.Integer({ minimum: 0, description: `${description}, in milliseconds.`, examples: [example] });
+const milliseconds = (description: string, example: number) => quantity(`${description}, in milliseconds.`, example);
 
-const SettingJson = Type.Object(
-  {
-    name: plainText("Its name in the environment.", "RETENTION_DAYS"),
-    value: nullable(plainText("What is in force; null: nothing is, or it is a secret.", "30")),
-    set: yesNo("Whether the environment has it; otherwise it is the default.", true),
-    secret: yesNo("Whether its value is shown nowhere.", false),
-    description: plainText("What it is, and what it means to leave it unset.", "Days that finished actions are kept."),
-  },
-  { title: "ServerSetting", description: "A setting of the server." },
-);
+const SettingJson = answerObject("ServerSetting", "A setting of the server.", {
+  name: plainText("Its name in the environment.", "RETENTION_DAYS"),
+  value: nullable(plainText("What is in force; null: nothing is, or it is a secret.", "30")),
+  set: yesNo("Whether the environment has it; otherwise it is the default.", true),
+  secret: yesNo("Whether its value is shown nowhere.", false),
+  description: plainText("What it is, and what it means to leave it unset.", "Days that finished actions are kept."),
+});
 
-const bytes = (description: string, example: number) =>
-  Type.Integer({ minimum: 0, description: `${description}, in bytes.`, examples: [example] });
+const bytes = (description: string, example: number) => quantity(`${description}, in bytes.`, example);
 
 const DatabaseJson = Type.Object(
   {
@@ -30,11 +35,7 @@ const DatabaseJson = Type.Object(
     free_bytes: bytes("What of it is free for the next rows", 1_048_576),
     can_shrink: yesNo("Whether the file gets smaller after retention. A file of version 0.1 doesn't.", true),
     deletable_bytes: bytes("About what retention would free, estimated from a sample of actions", 30_000_000),
-    deletable_days: Type.Integer({
-      minimum: 1,
-      description: "The retention of that estimate: `retention_days`, or 30.",
-      examples: [30],
-    }),
+    deletable_days: positive("The retention of that estimate: `retention_days`, or 30.", 30),
   },
   {
     description:
@@ -45,58 +46,45 @@ const DatabaseJson = Type.Object(
   },
 );
 
-const ServerJson = Type.Object(
-  {
-    version: plainText("Version of the service.", "0.2.0"),
-    targets: plainText("Where calls may go, as a sentence.", "Calls may go to public addresses only."),
-    rate_limit_per_second: nullable(
-      Type.Integer({ minimum: 1, description: "Requests of an account in a second; null: no limit.", examples: [100] }),
-    ),
-    attempt_timeout_ms: milliseconds("Deadline of one attempt", 30_000),
-    retry_base_ms: milliseconds("Delay after the first failure", 2_000),
-    retry_cap_ms: milliseconds("Longest delay between two attempts", 3_600_000),
-    approval_ttl_hours: nullable(
-      Type.Integer({ minimum: 1, description: "Hours that an action awaits approval; null: forever.", examples: [72] }),
-    ),
-    approval_links: choice(
-      ["confirm", "one_click"],
-      "Whether the links of approval mails ask for confirmation.",
-      "confirm",
-    ),
-    approvers: Type.Array(
-      Type.String({ description: "An address, a domain, or for other accounts how many there are." }),
-      {
-        description: "Who can be asked beside the people of an account; empty: no list is set.",
-        examples: [["boss@example.com"]],
-      },
-    ),
-    agent_approval: choice(["off", "elicit"], "Whether an MCP client can ask its user to approve.", "off"),
-    sends_mail: yesNo("Whether a mail provider is set.", true),
-    retention_days: nullable(
-      Type.Integer({ minimum: 1, description: "Days that finished actions are kept; null: forever.", examples: [30] }),
-    ),
-    database: nullable(DatabaseJson),
-    settings: nullable(
-      Type.Array(SettingJson, { description: "Every setting; null for keys of other accounts than the first." }),
-    ),
-  },
-  { title: "Server", description: "What is in force on the server. It is changed in its environment." },
-);
+const ServerJson = answerObject("Server", "What is in force on the server. It is changed in its environment.", {
+  version: plainText("Version of the service.", "0.2.0"),
+  targets: plainText("Where calls may go, as a sentence.", "Calls may go to public addresses only."),
+  rate_limit_per_second: nullable(positive("Requests of an account in a second; null: no limit.", 100)),
+  attempt_timeout_ms: milliseconds("Deadline of one attempt", 30_000),
+  retry_base_ms: milliseconds("Delay after the first failure", 2_000),
+  retry_cap_ms: milliseconds("Longest delay between two attempts", 3_600_000),
+  approval_ttl_hours: nullable(positive("Hours that an action awaits approval; null: forever.", 72)),
+  approval_links: choice(
+    ["confirm", "one_click"],
+    "Whether the links of approval mails ask for confirmation.",
+    "confirm",
+  ),
+  approvers: Type.Array(
+    Type.String({ description: "An address, a domain, or for other accounts how many there are." }),
+    {
+      description: "Who can be asked beside the people of an account; empty: no list is set.",
+      examples: [["boss@example.com"]],
+    },
+  ),
+  agent_approval: choice(["off", "elicit"], "Whether an MCP client can ask its user to approve.", "off"),
+  sends_mail: yesNo("Whether a mail provider is set.", true),
+  retention_days: nullable(positive("Days that finished actions are kept; null: forever.", 30)),
+  database: nullable(DatabaseJson),
+  settings: nullable(
+    Type.Array(SettingJson, { description: "Every setting; null for keys of other accounts than the first." }),
+  ),
+});
 
 type ServerJson = Static<typeof ServerJson>;
 
-export const TestMail = Type.Object(
-  { to: emailSchema("Where to send it: the address of a person of this account.") },
-  { title: "TestMail", additionalProperties: false, description: "Who gets the test mail." },
-);
+const TestMail = requestObject("TestMail", "Who gets the test mail.", {
+  to: emailSchema("Where to send it: the address of a person of this account."),
+});
 
-export const TestMailResult = Type.Object(
-  {
-    delivered: yesNo("Whether the mail provider took it.", true),
-    error: nullable(plainText("Why not; null: it did.", "No mail was sent: no mail provider is configured.")),
-  },
-  { title: "TestMailResult", description: "How a test mail fared." },
-);
+const TestMailResult = answerObject("TestMailResult", "How a test mail fared.", {
+  delivered: yesNo("Whether the mail provider took it.", true),
+  error: nullable(plainText("Why not; null: it did.", "No mail was sent: no mail provider is configured.")),
+});
 
 export interface ServerRouteDeps {
   /** The server's settings that this caller can see. */

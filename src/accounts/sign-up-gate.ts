@@ -1,7 +1,7 @@
 import type { SignUpsClosedBy, SignUps } from "../config/values.ts";
 import { auditOf } from "../core/audit.ts";
 import { authorize, type Caller, type Hold } from "../core/roles.ts";
-import { DomainError } from "../core/domain-error.ts";
+import { DomainError, notFound } from "../core/domain-error.ts";
 import { ACCOUNTS_LISTED_MAX } from "../core/limits.ts";
 import type { AccountStore, HoldStop, ListedAccount } from "../core/account-store.ts";
 import type { Clock } from "../core/clock.ts";
@@ -86,7 +86,7 @@ export function createSignUpGate({ accounts, paused, signUps, clock, log }: Sign
       const at = clock.now();
       const audit = auditOf(caller, { kind: "account_allowed", subject: id }, at);
       if (!(await accounts.allow(id, { at, by: caller.actor, audit }))) {
-        throw new DomainError("not_found", "There is no such account.");
+        throw notFound("account");
       }
       await paused.refresh(id);
     },

@@ -5,7 +5,7 @@ import Type, { type Static } from "typebox";
 import { auditOf } from "../core/audit.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
-import { dateTime, describedOnly, nullable, url, choice } from "../api/schema-helpers.ts";
+import { dateTime, describedOnly, nullable, url, choice, answerObject, closedObject } from "../api/schema-helpers.ts";
 import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
 import { normalTarget } from "../core/target.ts";
 import {
@@ -257,7 +257,9 @@ function seedPlace(seedId: string): SealedPlace {
 const secretText = (description: string) =>
   Type.String({ pattern: "^whsec_", description, examples: ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"] });
 
-export const SigningSecretJson = Type.Object(
+export const SigningSecretJson = answerObject(
+  "SigningSecret",
+  "The secret that signs the calls, or the callbacks, to one origin.",
   {
     origin: url("Scheme, host and port.", "https://api.example.com"),
     secret: secretText("Verifies the calls, or the callbacks, to this origin (Standard Webhooks)."),
@@ -271,19 +273,15 @@ export const SigningSecretJson = Type.Object(
       ),
     ),
   },
-  { title: "SigningSecret", description: "The secret that signs the calls, or the callbacks, to one origin." },
 );
 
 export type SigningSecretJson = Static<typeof SigningSecretJson>;
 
-export const RotationJson = Type.Object(
-  {
-    origin: nullable(url("The origin that has a new secret; null: all origins.", "https://api.example.com")),
-    rotated_at: dateTime("When the new secret began to sign."),
-    previous_expires_at: dateTime("When the previous secret stops signing; another rotation ends it earlier."),
-  },
-  { title: "Rotation", description: "A rotation of signing secrets." },
-);
+export const RotationJson = answerObject("Rotation", "A rotation of signing secrets.", {
+  origin: nullable(url("The origin that has a new secret; null: all origins.", "https://api.example.com")),
+  rotated_at: dateTime("When the new secret began to sign."),
+  previous_expires_at: dateTime("When the previous secret stops signing; another rotation ends it earlier."),
+});
 
 const originMember = Type.String({
   description: "Scheme, host and port of the target, without a path.",
@@ -295,29 +293,15 @@ export type RotationJson = Static<typeof RotationJson>;
 
 const useMember = (description: string) => Type.Optional(choice(SIGNING_USES, description, "callbacks"));
 
-export const SigningSecretQuery = Type.Object(
-  {
-    origin: originMember,
-    for: useMember("What the secret signs. Default: calls. Callbacks have secrets of their own."),
-  },
-  { additionalProperties: false },
-);
+export const SigningSecretParameters = closedObject({
+  origin: originMember,
+  for: useMember("What the secret signs. Default: calls. Callbacks have secrets of their own."),
+});
 
-export const RotateQuery = Type.Object(
-  {
-    origin: Type.Optional(originMember),
-    for: useMember(
-      "Which secret to rotate. Default: that of calls, or without an origin those of calls and callbacks.",
-    ),
-  },
-  { additionalProperties: false },
-);
-
-/** The empty body. A body that names an origin is refused, since ignoring it would rotate all secrets. */
-export const NoBody = Type.Object(
-  {},
-  { additionalProperties: false, description: "Empty: path and query say everything." },
-);
+export const RotateQuery = closedObject({
+  origin: Type.Optional(originMember),
+  for: useMember("Which secret to rotate. Default: that of calls, or without an origin those of calls and callbacks."),
+});
 
 /** The secret of an origin as the API shows it. */
 export function serializeSigningSecret({ origin, secret, previous }: SigningSecret): SigningSecretJson {
@@ -384,25 +368,19 @@ function lastUsedFirst(one: KnownOrigin, other: KnownOrigin): number {
   return byTime === 0 ? one.origin.localeCompare(other.origin) : byTime;
 }
 
-const SigningOriginJson = Type.Object(
-  {
-    origin: url("Scheme, host and port.", "https://api.example.com"),
-    for: choice(SIGNING_USES, "What its secret signs.", "calls"),
-    last_used_at: nullable(dateTime("When the newest call, or callback, to it was caused; null: none is left.")),
-    rotated_at: nullable(dateTime("When its secret was rotated last, alone or with all others; null: never.")),
-    previous_expires_at: nullable(dateTime("Until when the previous secret signs too; null: it doesn't.")),
-  },
-  { title: "SigningOrigin", description: "An origin that has a signing secret in use." },
-);
+const SigningOriginJson = answerObject("SigningOrigin", "An origin that has a signing secret in use.", {
+  origin: url("Scheme, host and port.", "https://api.example.com"),
+  for: choice(SIGNING_USES, "What its secret signs.", "calls"),
+  last_used_at: nullable(dateTime("When the newest call, or callback, to it was caused; null: none is left.")),
+  rotated_at: nullable(dateTime("When its secret was rotated last, alone or with all others; null: never.")),
+  previous_expires_at: nullable(dateTime("Until when the previous secret signs too; null: it doesn't.")),
+});
 
-export const SigningOriginList = Type.Object(
-  {
-    data: Type.Array(SigningOriginJson, {
-      description: `The origins, the last used first: at most ${KNOWN_ORIGINS_MAX} of calls and ${KNOWN_ORIGINS_MAX} of callbacks.`,
-    }),
-  },
-  { title: "SigningOriginList", description: "Where an account's calls and callbacks went." },
-);
+export const SigningOriginListJson = answerObject("SigningOriginList", "Where an account's calls and callbacks went.", {
+  data: Type.Array(SigningOriginJson, {
+    description: `The origins, the last used first: at most ${KNOWN_ORIGINS_MAX} of calls and ${KNOWN_ORIGINS_MAX} of callbacks.`,
+  }),
+});
 
 /** An origin as the API shows it. */
 export function serializeOrigin(row: KnownOrigin): Static<typeof SigningOriginJson> {

@@ -1,8 +1,8 @@
 import Type, { type Static } from "typebox";
 import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { MadeByQuery } from "./schemas.ts";
-import { jsonOf } from "../http/response.ts";
-import type { TeamService, ListedInvitation } from "./team.ts";
+import { jsonOf, noContent } from "../http/response.ts";
+import type { TeamService } from "./team.ts";
 import {
   bodyCheck,
   dateTime,
@@ -13,14 +13,16 @@ import {
   choice,
   yesNo,
   idSchema,
+  answerObject,
+  requestObject,
 } from "../api/schema-helpers.ts";
 import { INVITATIONS_OPEN_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import type { Invitation, TeamMember } from "../core/team-store.ts";
 import { MEMBER_ROLES } from "../core/roles.ts";
 
-export const PersonId = idSchema("per", "Id of a person.", "PersonId");
+const PersonId = idSchema("per", "Id of a person.", "PersonId");
 
-export const InvitationId = idSchema("inv", "Id of an invitation.", "InvitationId");
+const InvitationId = idSchema("inv", "Id of an invitation.", "InvitationId");
 
 const roleMember = choice(
   MEMBER_ROLES,
@@ -30,37 +32,28 @@ const roleMember = choice(
 
 const emailMember = plainText("The person's address.", "ann@example.com");
 
-const PersonJson = Type.Object(
-  {
-    id: PersonId,
-    email: emailMember,
-    role: roleMember,
-    joined_at: dateTime("When they joined the account."),
-    last_seen_at: nullable(dateTime("When they last used the account, to some minutes; null: not yet.")),
-  },
-  { title: "Person", description: "A person of the account." },
-);
+const PersonJson = answerObject("Person", "A person of the account.", {
+  id: PersonId,
+  email: emailMember,
+  role: roleMember,
+  joined_at: dateTime("When they joined the account."),
+  last_seen_at: nullable(dateTime("When they last used the account, to some minutes; null: not yet.")),
+});
 
 type PersonJson = Static<typeof PersonJson>;
 
-export const PersonList = Type.Object(
-  {
-    data: Type.Array(PersonJson, {
-      description: `The people in the order in which they joined, at most ${PEOPLE_PER_ACCOUNT_MAX}.`,
-    }),
-  },
-  { title: "PersonList", description: "The people of the account." },
-);
+const PersonList = answerObject("PersonList", "The people of the account.", {
+  data: Type.Array(PersonJson, {
+    description: `The people in the order in which they joined, at most ${PEOPLE_PER_ACCOUNT_MAX}.`,
+  }),
+});
 
-export const ChangePerson = Type.Object(
-  { role: roleMember },
-  { title: "ChangePerson", additionalProperties: false, description: "The new role of a person." },
-);
+const ChangePerson = requestObject("ChangePerson", "The new role of a person.", { role: roleMember });
 
-export const CreateInvitation = Type.Object(
-  { email: emailSchema("The address that is invited. The person joins with this address only."), role: roleMember },
-  { title: "CreateInvitation", additionalProperties: false, description: "A new invitation." },
-);
+export const CreateInvitation = requestObject("CreateInvitation", "A new invitation.", {
+  email: emailSchema("The address that is invited. The person joins with this address only."),
+  role: roleMember,
+});
 
 const invitationMembers = {
   id: InvitationId,
@@ -71,33 +64,24 @@ const invitationMembers = {
   expires_at: dateTime("Until when its link works: seven days."),
 };
 
-const InvitationJson = Type.Object(
-  {
-    ...invitationMembers,
-    void: yesNo("Whether its link lets nobody in, since whoever made it may no longer manage the account.", false),
-  },
-  { title: "Invitation", description: "An invitation that was not accepted yet, without its link." },
-);
+const InvitationJson = answerObject("Invitation", "An invitation that was not accepted yet, without its link.", {
+  ...invitationMembers,
+  void: yesNo("Whether its link lets nobody in, since whoever made it may no longer manage the account.", false),
+});
 
 type InvitationJson = Static<typeof InvitationJson>;
 
-export const InvitationList = Type.Object(
-  {
-    data: Type.Array(InvitationJson, {
-      description: `The open invitations, newest first, at most ${INVITATIONS_OPEN_MAX}.`,
-    }),
-  },
-  { title: "InvitationList", description: "The open invitations of the account." },
-);
+const InvitationList = answerObject("InvitationList", "The open invitations of the account.", {
+  data: Type.Array(InvitationJson, {
+    description: `The open invitations, newest first, at most ${INVITATIONS_OPEN_MAX}.`,
+  }),
+});
 
-export const CreatedInvitation = Type.Object(
-  {
-    ...invitationMembers,
-    link: url("The link to join. It is not stored and never shown again.", "https://outgate.example.com/join/3f9a0c"),
-    mailed: yesNo("Whether a mail with the link is sent.", true),
-  },
-  { title: "CreatedInvitation", description: "A new invitation. Only this answer contains its link." },
-);
+const CreatedInvitation = answerObject("CreatedInvitation", "A new invitation. Only this answer contains its link.", {
+  ...invitationMembers,
+  link: url("The link to join. It is not stored and never shown again.", "https://outgate.example.com/join/3f9a0c"),
+  mailed: yesNo("Whether a mail with the link is sent.", true),
+});
 
 /** Checks the form that changes a role. Throws `validation_error`. */
 export const checkRole = bodyCheck(ChangePerson);
@@ -110,10 +94,6 @@ function serializePerson({ personId, email, role, joinedAt, lastSeenAt }: TeamMe
     joined_at: joinedAt.toISOString(),
     last_seen_at: lastSeenAt?.toISOString() ?? null,
   };
-}
-
-function serializeListedInvitation(row: ListedInvitation): InvitationJson {
-  return { ...serializeInvitation(row), void: row.isVoid };
 }
 
 function serializeInvitation(row: Invitation) {
@@ -171,10 +151,7 @@ export function teamRoutes({ teamService }: TeamRouteDeps) {
     )
     .delete(
       "/v1/people/:id",
-      async ({ caller, params: { id } }) => {
-        await teamService.remove(caller, id);
-        return new Response(null, { status: 204 });
-      },
+      ({ caller, params: { id } }) => noContent(teamService.remove(caller, id)),
       operation({
         operationId: "removePerson",
         permission: "manage",
@@ -212,7 +189,7 @@ function invitationRoutes({ teamService }: TeamRouteDeps) {
       async ({ caller, query: { created_by: createdBy = null } }) => {
         const all = await teamService.invitations(caller, createdBy);
         const shown = createdBy === null ? all.filter(({ isVoid }) => !isVoid) : all;
-        return jsonOf({ data: shown.map(serializeListedInvitation) });
+        return jsonOf({ data: shown.map((row) => ({ ...serializeInvitation(row), void: row.isVoid })) });
       },
       operation({
         operationId: "listInvitations",
@@ -247,10 +224,7 @@ function invitationRoutes({ teamService }: TeamRouteDeps) {
     )
     .delete(
       "/v1/invitations/:id",
-      async ({ caller, params: { id } }) => {
-        await teamService.withdraw(caller, id);
-        return new Response(null, { status: 204 });
-      },
+      ({ caller, params: { id } }) => noContent(teamService.withdraw(caller, id)),
       operation({
         operationId: "withdrawInvitation",
         permission: "manage",

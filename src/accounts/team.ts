@@ -2,7 +2,7 @@ import type { Store } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { Person, StartedSession, RequestSource, SessionSource } from "../core/session.ts";
 import { type Audited, auditOf } from "../core/audit.ts";
-import { DomainError, invalidField } from "../core/domain-error.ts";
+import { DomainError, invalidField, notFound } from "../core/domain-error.ts";
 import {
   ACCOUNTS_OF_PERSON_SHOWN_MAX,
   INVITATION_MS_MAX,
@@ -76,7 +76,7 @@ export function createTeamService(deps: TeamDeps) {
 
   const memberOf = async ({ accountId }: Caller, personId: string) => {
     const member = await team.member(accountId, personId);
-    if (member === null) throw new DomainError("not_found", "There is no such person in this account.");
+    if (member === null) throw notFound("person in this account");
     return member;
   };
 
@@ -201,7 +201,7 @@ export function createTeamService(deps: TeamDeps) {
       const subject = invitation?.accountId === caller.accountId ? invitation.email : "";
       const audit = auditOf(caller, { kind: "invitation_withdrawn", subject, detail: { invitation: id } }, now);
       if (await team.withdraw(caller.accountId, id, audit)) return;
-      throw new DomainError("not_found", "There is no such invitation.");
+      throw notFound("invitation");
     },
 
     /** Reads an invitation by its link and changes nothing. Throws `not_found` if it was used or is over. */
@@ -278,7 +278,10 @@ export function createTeamService(deps: TeamDeps) {
     /** The sessions of a person in all their accounts, newest first. */
     async sessions({ caller, sessionHash }: Person): Promise<readonly ListedSession[]> {
       const rows = await people.sessionsOf(caller.personId ?? "", clock.now());
-      return rows.map((row) => ({ ...listed(row), id: sessionId(row), isCurrent: row.hash === sessionHash }));
+      return rows.map((row) => {
+        const { createdAt, lastSeenAt, client, browser } = row;
+        return { id: sessionId(row), createdAt, lastSeenAt, client, browser, isCurrent: row.hash === sessionHash };
+      });
     },
 
     /** Ends a session of the person, or all others; `id` null. Ending one that is over does nothing. */
@@ -301,12 +304,8 @@ export function createTeamService(deps: TeamDeps) {
 
 const SESSION_ID_CHARS = 32;
 
-function listed({ createdAt, lastSeenAt, client, browser }: SessionRow) {
-  return { createdAt, lastSeenAt, client, browser };
-}
-
 function requireDone(change: MemberChange): void {
-  if (change === "gone") throw new DomainError("not_found", "There is no such person in this account.");
+  if (change === "gone") throw notFound("person in this account");
   if (change === "done") return;
   throw new DomainError(
     "last_owner",

@@ -4,7 +4,7 @@ import { SIGNING_USES, type SigningUse } from "../core/account-store.ts";
 import Type, { type Static } from "typebox";
 import { sentBody } from "../core/body.ts";
 import { invalidFields } from "../core/domain-error.ts";
-import { stringMap, url, choice, plainText, yesNo } from "../api/schema-helpers.ts";
+import { stringMap, url, choice, plainText, yesNo, requestObject, answerObject } from "../api/schema-helpers.ts";
 import { normalTarget } from "../core/target.ts";
 import { ACTION_ID } from "../core/ids.ts";
 import { authorize, type Caller } from "../core/roles.ts";
@@ -53,7 +53,7 @@ interface Finding<Code> {
   readonly message: string;
 }
 
-export type SignatureProblem = Finding<(typeof SIGNATURE_PROBLEMS)[number]>;
+type SignatureProblem = Finding<(typeof SIGNATURE_PROBLEMS)[number]>;
 
 type SignatureWarning = Finding<(typeof SIGNATURE_WARNINGS)[number]>;
 
@@ -324,47 +324,43 @@ function bodyProblems(sent: Uint8Array, bodies: readonly Uint8Array[]): readonly
 
 const text = (description: string) =>
   Type.Refine(
-    Type.String({ description, examples: ['{"order":7}'] }),
+    plainText(description, '{"order":7}'),
     (value) => value.isWellFormed(),
     () => "Must be well-formed Unicode: give other bytes as base64.",
   );
 
 /** What was received, as the API takes it. */
-export const VerifySignature = Type.Object(
-  {
-    headers: stringMap(
-      "The headers as they arrived, with names in any case. webhook-id, webhook-timestamp and webhook-signature are read, others ignored.",
-      {
-        examples: [
-          {
-            "webhook-id": "act_01kjwa5v00e7v8c9x2m4n6p8qr",
-            "webhook-timestamp": "1772625600",
-            "webhook-signature": "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=",
-          },
-        ],
-      },
-    ),
-    text: Type.Optional(text("The raw body, where it is UTF-8. Leave out both where there is none.")),
-    base64: Type.Optional(plainText("Instead of text: the raw body in standard base64.", "eyJvcmRlciI6N30=")),
-  },
-  { title: "VerifySignature", additionalProperties: false, description: "A call or callback as it was received." },
-);
+export const VerifySignatureBody = requestObject("VerifySignature", "A call or callback as it was received.", {
+  headers: stringMap(
+    "The headers as they arrived, with names in any case. webhook-id, webhook-timestamp and webhook-signature are read, others ignored.",
+    {
+      examples: [
+        {
+          "webhook-id": "act_01kjwa5v00e7v8c9x2m4n6p8qr",
+          "webhook-timestamp": "1772625600",
+          "webhook-signature": "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=",
+        },
+      ],
+    },
+  ),
+  text: Type.Optional(text("The raw body, where it is UTF-8. Leave out both where there is none.")),
+  base64: Type.Optional(plainText("Instead of text: the raw body in standard base64.", "eyJvcmRlciI6N30=")),
+});
 
-export type VerifySignature = Static<typeof VerifySignature>;
+export type VerifySignatureBody = Static<typeof VerifySignatureBody>;
 
 const finding = <Code extends string>(codes: readonly Code[], title: string, description: string) =>
-  Type.Object(
-    {
-      code: Type.Enum([...codes], { type: "string", description: "What it is.", examples: [codes[0] ?? ""] }),
-      message: plainText(
-        "What it means and what to do.",
-        "The header webhook-id is missing. A proxy or framework may have dropped it.",
-      ),
-    },
-    { title, description },
-  );
+  answerObject(title, description, {
+    code: choice(codes, "What it is.", codes[0] ?? ""),
+    message: plainText(
+      "What it means and what to do.",
+      "The header webhook-id is missing. A proxy or framework may have dropped it.",
+    ),
+  });
 
-export const SignatureCheckJson = Type.Object(
+export const SignatureCheckJson = answerObject(
+  "SignatureCheck",
+  "Whether a signature matches, and if not, why. It holds no secret.",
   {
     origin: url("The origin whose secrets were compared.", "https://api.example.com"),
     for: choice(SIGNING_USES, "What they sign.", "calls"),
@@ -381,7 +377,6 @@ export const SignatureCheckJson = Type.Object(
       { description: "Why a receiver may refuse it all the same." },
     ),
   },
-  { title: "SignatureCheck", description: "Whether a signature matches, and if not, why. It holds no secret." },
 );
 
 export type SignatureCheckJson = Static<typeof SignatureCheckJson>;
@@ -402,7 +397,7 @@ export function serializeCheck(
 }
 
 /** The message in a body that has the right form. Throws `validation_error`. */
-export function receivedIn({ headers, text: plain, base64 }: VerifySignature): ReceivedMessage {
+export function receivedIn({ headers, text: plain, base64 }: VerifySignatureBody): ReceivedMessage {
   const issues = [];
   if (plain !== undefined && base64 !== undefined) {
     issues.push({ field: "base64", message: "Give text or base64, not both." });

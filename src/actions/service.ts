@@ -188,7 +188,7 @@ export function createActionService(deps: ActionServiceDeps) {
       if (typeof answer !== "string") beyond.push(...answer.beyond);
       else if (answer === "grant_over" && granted !== null) over.add(granted.grant.id);
       else if (tries >= RULE_TRIES_MAX) throw rulesChange();
-      else await rules.reload();
+      else await rules.reloadOf(caller.accountId);
     }
   };
 

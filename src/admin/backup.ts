@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { copyDatabase, factsIn } from "../../db/backup.ts";
 import { databaseExists } from "../../db/open.ts";
-import { type Config, InvalidSettings, policyOf, readConfig } from "../config/config.ts";
+import { type Config, InvalidSettings, targetPolicyOf, readConfig } from "../config/config.ts";
 import {
   ANOTHER_KEY,
   INTERRUPTED,
@@ -14,7 +14,7 @@ import {
 } from "../crypto/master-key.ts";
 import { textsOf, type SettingName } from "../config/settings.ts";
 import { maskText } from "../receipts/masking.ts";
-import { describePolicy } from "../config/target-policy.ts";
+import { describeTargetPolicy } from "../config/target-policy.ts";
 
 interface Backup {
   readonly database: string;
@@ -79,7 +79,7 @@ export function reportSettings(env: Readonly<Record<string, string | undefined>>
   );
   try {
     const config = readConfig(env);
-    return { given, notes: [...config.warnings, describePolicy(policyOf(config))], problems: [] };
+    return { given, notes: [...config.warnings, describeTargetPolicy(targetPolicyOf(config))], problems: [] };
   } catch (error) {
     if (error instanceof InvalidSettings || error instanceof Error) {
       return { given, notes: [], problems: error.message.split("\n- ").slice(1) };

@@ -1,5 +1,5 @@
 import { POLICY_SOURCES } from "../core/action-policy.ts";
-import { ActionPause } from "./pause-schemas.ts";
+import { ActionPauseJson } from "./pause-schemas.ts";
 import Type, { type Static } from "typebox";
 import { CREDENTIAL_KINDS } from "../core/credential.ts";
 import { ACTION_STATUSES, HTTP_METHODS, OPERATIONS } from "../core/action.ts";
@@ -39,6 +39,11 @@ import {
   choice,
   yesNo,
   idSchema,
+  requestObject,
+  answerObject,
+  closedObject,
+  integer,
+  positive,
 } from "./schema-helpers.ts";
 import { retryMembers } from "./retry-settings.ts";
 
@@ -46,7 +51,7 @@ import { retryMembers } from "./retry-settings.ts";
 export const ActionId = idSchema("act", "Id of an action.", "ActionId");
 
 /** Lower case and ASCII only, so that no two names look alike. */
-export const CredentialName = Type.String({
+export const credentialNameSchema = Type.String({
   title: "CredentialName",
   pattern: "^[a-z0-9][a-z0-9_.-]{0,62}$",
   description: "Name of a credential: 1 to 63 lower-case letters, digits and _ . or -.",
@@ -125,7 +130,10 @@ const metadataSchema = (description: string) =>
   });
 
 /** The body of a create. `null` counts as absent (but for `json`), which the schema does not show. */
-export const CreateAction = Type.Object(
+export const CreateAction = requestObject(
+  "CreateAction",
+  `The call to make. A member that is null counts as absent, but for json. The whole request has at most ` +
+    `${REQUEST_BODY_BYTES_MAX} bytes, a depth of ${JSON_DEPTH_MAX} and ${JSON_MEMBERS_MAX} object members.`,
   {
     url: targetUrl(
       "Where the call goes: http or https, without user name and password, to a host and port that are allowed; a path " +
@@ -190,19 +198,12 @@ export const CreateAction = Type.Object(
       ),
     ),
     run_at: Type.Optional(dateTime("Not sent before this time, a year ahead at most.")),
-    delay_seconds: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: DELAY_SECONDS_MAX,
-        description: "In place of run_at: seconds from now.",
-        examples: [3_600],
-      }),
-    ),
+    delay_seconds: Type.Optional(integer(1, DELAY_SECONDS_MAX, "In place of run_at: seconds from now.", 3_600)),
     expires_at: Type.Optional(dateTime("Cancelled if it was not sent before this time.")),
     ...retryMembers,
     credential: Type.Optional(
       Type.String({
-        ...CredentialName,
+        ...credentialNameSchema,
         title: "CredentialToUse",
         description: "Name of a credential that Outgate adds when it sends the call.",
       }),
@@ -223,14 +224,7 @@ export const CreateAction = Type.Object(
       ),
     ),
   },
-  {
-    title: "CreateAction",
-    additionalProperties: false,
-    description:
-      `The call to make. A member that is null counts as absent, but for json. The whole request has at most ` +
-      `${REQUEST_BODY_BYTES_MAX} bytes, a depth of ${JSON_DEPTH_MAX} and ${JSON_MEMBERS_MAX} object members.`,
-    examples: [{ url: "https://api.example.com/orders", body: { order: 7 }, dedupe: "order-7" }],
-  },
+  { examples: [{ url: "https://api.example.com/orders", body: { order: 7 }, dedupe: "order-7" }] },
 );
 
 export type CreateAction = Static<typeof CreateAction>;
@@ -246,50 +240,43 @@ export const responseBody = (example: unknown) =>
     examples: [example],
   });
 
-const ActionError = Type.Object(
-  {
-    source: choice(
-      ["target", "dispatch"],
-      "target: it answered with a status other than 2xx; dispatch: no whole answer arrived.",
-      "target",
-    ),
-    message: plainText("The same text as last_error.", lastError),
-    response_code: responseCode(503),
-    response_body: responseBody("Service Unavailable"),
-  },
-  { title: "ActionError", description: "Why the action failed. Present only if it failed." },
-);
+const ActionError = answerObject("ActionError", "Why the action failed. Present only if it failed.", {
+  source: choice(
+    ["target", "dispatch"],
+    "target: it answered with a status other than 2xx; dispatch: no whole answer arrived.",
+    "target",
+  ),
+  message: plainText("The same text as last_error.", lastError),
+  response_code: responseCode(503),
+  response_body: responseBody("Service Unavailable"),
+});
 
-const LateResultJson = Type.Object(
+const LateResultJson = answerObject(
+  "LateResult",
+  "What the target answered to an attempt after Outgate had closed it as unknown. The status of the action stays as it " +
+    "is; with a 2xx response_code the target has done what it asks for. Absent otherwise.",
   {
     run: run("The run of the attempt."),
-    attempt: Type.Integer({ minimum: 1, description: "The attempt in its run.", examples: [1] }),
+    attempt: positive("The attempt in its run.", 1),
     response_code: Type.Integer({ description: "HTTP status of the target.", examples: [200] }),
     response_body: responseBody({ ok: true }),
     at: dateTime("When it became known."),
   },
-  {
-    title: "LateResult",
-    description:
-      "What the target answered to an attempt after Outgate had closed it as unknown. The status of the action stays as it " +
-      "is; with a 2xx response_code the target has done what it asks for. Absent otherwise.",
-  },
 );
 
-const ActionCreator = Type.Object(
-  {
-    id: nullable(
-      plainText(
-        "Id of the key; null: a person on the pages, the agent of `outgate mcp`, or not recorded.",
-        "key_01kjwa5v00e7v8c9x2m4n6p8qr",
-      ),
+const ActionCreator = answerObject("ActionCreator", "Who created it.", {
+  id: nullable(
+    plainText(
+      "Id of the key; null: a person on the pages, the agent of `outgate mcp`, or not recorded.",
+      "key_01kjwa5v00e7v8c9x2m4n6p8qr",
     ),
-    name: plainText("Name of the key at that time, or the person's address.", "ci"),
-  },
-  { title: "ActionCreator", description: "Who created it." },
-);
+  ),
+  name: plainText("Name of the key at that time, or the person's address.", "ci"),
+});
 
-const ActionPolicyJson = Type.Object(
+const ActionPolicyJson = answerObject(
+  "ActionPolicy",
+  "Why it was held, or which rule or grant let it pass. Absent if nothing held it and no rule applies.",
   {
     effect: choice(["allow", "hold"], "What became of the request.", "hold"),
     by: choice(
@@ -299,7 +286,7 @@ const ActionPolicyJson = Type.Object(
     ),
     id: nullable(plainText("Id of the rule or grant.", "rul_01kjwa5v00e7v8c9x2m4n6p8qr")),
     name: nullable(plainText("Its name at that time.", "Payments above 1,000")),
-    version: nullable(Type.Integer({ minimum: 1, description: "The version of the rule.", examples: [3] })),
+    version: nullable(positive("The version of the rule.", 3)),
     reason: nullable(
       plainText(
         "What an owner has written about the rule, or why it could not be decided.",
@@ -307,150 +294,131 @@ const ActionPolicyJson = Type.Object(
       ),
     ),
   },
-  {
-    title: "ActionPolicy",
-    description: "Why it was held, or which rule or grant let it pass. Absent if nothing held it and no rule applies.",
-  },
 );
 
 /** An action in answers, as `serialize.ts` writes it. */
-export const ActionJson = Type.Object(
-  {
-    id: ActionId,
-    status: Status,
-    url: url("The target."),
-    method: Method,
-    body: nullable(anyObject("JSON body sent to the target. Null also where another member has the body.")),
-    json: Type.Optional(Type.Unknown({ description: "JSON value sent to the target.", examples: [[1, 2]] })),
-    form: Type.Optional(formSchema("Form sent to the target. A list of one value is shown as the value.")),
-    text: Type.Optional(plainText("Text sent to the target.", "a,b\n1,2\n")),
-    base64: Type.Optional(plainText("Bytes sent to the target, in base64.", "AAEC/w==")),
-    headers: nullable(stringMap("Headers of the call.")),
-    dedupe: nullable(plainText("Semantic key of deduplication.", "order-7")),
-    run: run("The present run: 1, and one more with each retry. Attempts are counted per run."),
-    attempts: quantity("Delivery attempts used in this run.", 1),
-    retries: retries({}),
-    created_at: dateTime("When it was created."),
-    created_by: ActionCreator,
-    started_at: nullable(dateTime("The first attempt of this run.")),
-    finished_at: nullable(dateTime("When it ended.")),
-    next_retry_at: nullable(dateTime("The next attempt, between two attempts.")),
-    last_error: nullable(plainText("How the last attempt failed.", lastError)),
-    response_code: responseCode(200),
-    response_body: responseBody({ ok: true }),
-    response_truncated: Type.Optional(
-      Type.Literal(true, {
-        description: "The target's answer was longer than the part that is stored.",
-        examples: [true],
-      }),
-    ),
-    late_result: Type.Optional(LateResultJson),
-    duration_ms: nullable(quantity("How long the last attempt took.", 41)),
-    approve: yesNo("Whether the action was held for approval.", false),
-    approved_at: nullable(dateTime("When it was approved.")),
-    approved_by: nullable(plainText("Who approved it.", "key:ann")),
-    policy: Type.Optional(ActionPolicyJson),
-    credential: Type.Optional(
-      Type.Object(
-        { name: CredentialName, kind: CredentialKindName },
-        { title: "ActionCredential", description: "The credential that it is sent with. Absent: none." },
-      ),
-    ),
-    callback: nullable(url("Receives the events of this action.", "https://app.example.com/outgate")),
-    idempotency_key: nullable(plainText("Idempotency-Key of its creation.", "order-4711")),
-    title: Type.Optional(
-      plainText("What the call does, in the requester's words.", "Refund 12.00 EUR to customer 4711"),
-    ),
-    reason: Type.Optional(plainText("Why it was requested, in the requester's words.", "The parcel was lost.")),
-    metadata: Type.Optional(stringMap("What the requester noted.", { examples: [{ order: "4711" }] })),
-    run_at: Type.Optional(dateTime("It is not sent before this time. Present if the create said so.")),
-    expires_at: Type.Optional(dateTime("No attempt begins from this time on. Present if the create said so.")),
-    ...retryMembers,
-    extras: Type.Optional(
-      anyObject(
-        "What another version of Outgate stored with the action and this one doesn't use. It is kept. Absent if there is nothing.",
-        { priority: 7 },
-      ),
-    ),
-    hidden_values: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        description: "Number of values of the request that are masked for this key. Absent if none is.",
-        examples: [2],
-      }),
-    ),
-    on_unknown: Type.Optional(
-      Type.Literal("stop", {
-        description: "It ends as failed after an attempt that the target may have received.",
-        examples: ["stop"],
-      }),
-    ),
-    retries_remaining: Type.Optional(quantity("Attempts left in this run, once one was made.", 2)),
-    next_retry_in_seconds: Type.Optional(quantity("Seconds until next_retry_at.", 2)),
-    paused: Type.Optional(
-      Type.Literal(true, {
-        description: "It is not sent until its pause ends. Absent otherwise, and in events and callbacks.",
-        examples: [true],
-      }),
-    ),
-    pause: Type.Optional(ActionPause),
-    actions: Type.Array(Type.Enum([...OPERATIONS], { type: "string" }), {
-      description: "Operations that its status allows now.",
-      examples: [["cancel"]],
+export const ActionJson = answerObject("Action", "One HTTP call: its request, state and result.", {
+  id: ActionId,
+  status: Status,
+  url: url("The target."),
+  method: Method,
+  body: nullable(anyObject("JSON body sent to the target. Null also where another member has the body.")),
+  json: Type.Optional(Type.Unknown({ description: "JSON value sent to the target.", examples: [[1, 2]] })),
+  form: Type.Optional(formSchema("Form sent to the target. A list of one value is shown as the value.")),
+  text: Type.Optional(plainText("Text sent to the target.", "a,b\n1,2\n")),
+  base64: Type.Optional(plainText("Bytes sent to the target, in base64.", "AAEC/w==")),
+  headers: nullable(stringMap("Headers of the call.")),
+  dedupe: nullable(plainText("Semantic key of deduplication.", "order-7")),
+  run: run("The present run: 1, and one more with each retry. Attempts are counted per run."),
+  attempts: quantity("Delivery attempts used in this run.", 1),
+  retries: retries({}),
+  created_at: dateTime("When it was created."),
+  created_by: ActionCreator,
+  started_at: nullable(dateTime("The first attempt of this run.")),
+  finished_at: nullable(dateTime("When it ended.")),
+  next_retry_at: nullable(dateTime("The next attempt, between two attempts.")),
+  last_error: nullable(plainText("How the last attempt failed.", lastError)),
+  response_code: responseCode(200),
+  response_body: responseBody({ ok: true }),
+  response_truncated: Type.Optional(
+    Type.Literal(true, {
+      description: "The target's answer was longer than the part that is stored.",
+      examples: [true],
     }),
-    error: Type.Optional(ActionError),
-    receipt_url: nullable(
-      Type.String({
-        format: "uri-reference",
-        description:
-          "Its receipt page, visible to everyone who has the link. Absolute if the service has a BASE_URL, else a path. " +
-          "Null on the receipt itself.",
-        examples: [
-          "/r/4dQm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi",
-          "https://outgate.example.com/r/4dQm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi",
-        ],
-      }),
+  ),
+  late_result: Type.Optional(LateResultJson),
+  duration_ms: nullable(quantity("How long the last attempt took.", 41)),
+  approve: yesNo("Whether the action was held for approval.", false),
+  approved_at: nullable(dateTime("When it was approved.")),
+  approved_by: nullable(plainText("Who approved it.", "key:ann")),
+  policy: Type.Optional(ActionPolicyJson),
+  credential: Type.Optional(
+    answerObject("ActionCredential", "The credential that it is sent with. Absent: none.", {
+      name: credentialNameSchema,
+      kind: CredentialKindName,
+    }),
+  ),
+  callback: nullable(url("Receives the events of this action.", "https://app.example.com/outgate")),
+  idempotency_key: nullable(plainText("Idempotency-Key of its creation.", "order-4711")),
+  title: Type.Optional(plainText("What the call does, in the requester's words.", "Refund 12.00 EUR to customer 4711")),
+  reason: Type.Optional(plainText("Why it was requested, in the requester's words.", "The parcel was lost.")),
+  metadata: Type.Optional(stringMap("What the requester noted.", { examples: [{ order: "4711" }] })),
+  run_at: Type.Optional(dateTime("It is not sent before this time. Present if the create said so.")),
+  expires_at: Type.Optional(dateTime("No attempt begins from this time on. Present if the create said so.")),
+  ...retryMembers,
+  extras: Type.Optional(
+    anyObject(
+      "What another version of Outgate stored with the action and this one doesn't use. It is kept. Absent if there is nothing.",
+      { priority: 7 },
     ),
-    deduplicated: Type.Optional(
-      Type.Literal(true, { description: "A create found this older action. Absent otherwise.", examples: [true] }),
-    ),
-    differs: Type.Optional(
-      Type.Array(Type.String(), {
-        description:
-          "Fields of the request that differ from this older action: empty if none does. Absent unless a create found it.",
-        examples: [["body"]],
-      }),
-    ),
-  },
-  { title: "Action", description: "One HTTP call: its request, state and result." },
-);
+  ),
+  hidden_values: Type.Optional(
+    positive("Number of values of the request that are masked for this key. Absent if none is.", 2),
+  ),
+  on_unknown: Type.Optional(
+    Type.Literal("stop", {
+      description: "It ends as failed after an attempt that the target may have received.",
+      examples: ["stop"],
+    }),
+  ),
+  retries_remaining: Type.Optional(quantity("Attempts left in this run, once one was made.", 2)),
+  next_retry_in_seconds: Type.Optional(quantity("Seconds until next_retry_at.", 2)),
+  paused: Type.Optional(
+    Type.Literal(true, {
+      description: "It is not sent until its pause ends. Absent otherwise, and in events and callbacks.",
+      examples: [true],
+    }),
+  ),
+  pause: Type.Optional(ActionPauseJson),
+  actions: Type.Array(Type.Enum([...OPERATIONS], { type: "string" }), {
+    description: "Operations that its status allows now.",
+    examples: [["cancel"]],
+  }),
+  error: Type.Optional(ActionError),
+  receipt_url: nullable(
+    Type.String({
+      format: "uri-reference",
+      description:
+        "Its receipt page, visible to everyone who has the link. Absolute if the service has a BASE_URL, else a path. " +
+        "Null on the receipt itself.",
+      examples: [
+        "/r/4dQm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi",
+        "https://outgate.example.com/r/4dQm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi",
+      ],
+    }),
+  ),
+  deduplicated: Type.Optional(
+    Type.Literal(true, { description: "A create found this older action. Absent otherwise.", examples: [true] }),
+  ),
+  differs: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        "Fields of the request that differ from this older action: empty if none does. Absent unless a create found it.",
+      examples: [["body"]],
+    }),
+  ),
+});
 
 export type ActionJson = Static<typeof ActionJson>;
 
 /** The optional body of approve and cancel. */
-export const DecisionBody = Type.Object(
-  {
-    reason: Type.Optional(reason("Why; shown in the timeline.")),
-    run: Type.Optional(
-      run("The run that the decision is for; it is refused if the action is in another one. Default: the present run."),
-    ),
-  },
-  { title: "Decision", additionalProperties: false, description: "Optional details of a decision." },
-);
+export const DecisionBody = requestObject("Decision", "Optional details of a decision.", {
+  reason: Type.Optional(reason("Why; shown in the timeline.")),
+  run: Type.Optional(
+    run("The run that the decision is for; it is refused if the action is in another one. Default: the present run."),
+  ),
+});
 
 export type DecisionBody = Static<typeof DecisionBody>;
 
 /** The optional body of retry. */
-export const Retry = Type.Object(
-  {
-    reason: Type.Optional(
-      reason(
-        "Why you retry; shown in the timeline. Required from an agent's key if a person rejected the request within the last 24 hours.",
-      ),
+export const Retry = requestObject("Retry", "Optional details of a retry.", {
+  reason: Type.Optional(
+    reason(
+      "Why you retry; shown in the timeline. Required from an agent's key if a person rejected the request within the last 24 hours.",
     ),
-  },
-  { title: "Retry", additionalProperties: false, description: "Optional details of a retry." },
-);
+  ),
+});
 
 const seconds = (extra: { readonly default?: number; readonly description: string }) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: WAIT_SECONDS_MAX, examples: [60], ...extra }));
@@ -462,22 +430,16 @@ export const WaitSeconds = seconds({
 });
 
 /** How long a create with `sync` waits for the end of its action. */
-export const WaitQuery = Type.Object(
-  {
-    wait: seconds({
-      default: WAIT_SECONDS_DEFAULT,
-      description: "Seconds to wait for the end of the action. Ignored without sync.",
-    }),
-  },
-  { additionalProperties: false },
-);
+export const WaitQuery = closedObject({
+  wait: seconds({
+    default: WAIT_SECONDS_DEFAULT,
+    description: "Seconds to wait for the end of the action. Ignored without sync.",
+  }),
+});
 
 /** No default: generated clients send defaults, and each of their reads would wait. */
-export const ReadQuery = Type.Object(
-  {
-    wait: seconds({
-      description: "Seconds to wait for the end of the action. Default: answer at once.",
-    }),
-  },
-  { additionalProperties: false },
-);
+export const ReadQuery = closedObject({
+  wait: seconds({
+    description: "Seconds to wait for the end of the action. Default: answer at once.",
+  }),
+});

@@ -4,11 +4,11 @@ import type { Role } from "../core/roles.ts";
 import type { BodyMember } from "../core/body.ts";
 import type { ErrorCode, Issue } from "../core/domain-error.ts";
 import { charsetProblem, contentTypeProblem } from "./media-type.ts";
-import { key, plainText } from "./schema-helpers.ts";
+import { key, plainText, positive } from "./schema-helpers.ts";
 import { HEADER_NAME_CHARS_MAX, HEADER_VALUE_BYTES_MAX, HEADERS_BYTES_MAX, HEADERS_MAX } from "../core/limits.ts";
 
 /** Without a pattern: by one, generated clients refuse what the service would replace. */
-const requestId = (description: string) => Type.String({ description, examples: ["my-id.7"] });
+const requestId = (description: string) => plainText(description, "my-id.7");
 
 /** Request headers that the API description lists. */
 export const REQUEST_HEADERS = {
@@ -40,7 +40,7 @@ export const ANSWER_HEADERS = {
     description: "Path of the new action.",
     examples: ["/v1/actions/act_01kjwa5v00e7v8c9x2m4n6p8qr"],
   }),
-  "Retry-After": Type.Integer({ minimum: 1, description: "Seconds to wait before the next request.", examples: [1] }),
+  "Retry-After": positive("Seconds to wait before the next request.", 1),
   Allow: Type.String({
     pattern: "^[A-Z]+(, [A-Z]+)*$",
     description: "Methods that the path supports.",
@@ -56,10 +56,10 @@ export const ANSWER_HEADERS = {
     description: "Nobody may cache the response.",
     examples: ["no-store"],
   }),
-  "Content-Disposition": Type.String({
-    description: "Browsers save the response as a file of this name.",
-    examples: ['attachment; filename="actions.csv"'],
-  }),
+  "Content-Disposition": plainText(
+    "Browsers save the response as a file of this name.",
+    'attachment; filename="actions.csv"',
+  ),
   Vary: Type.Literal("Accept", { description: "The response depends on the Accept header.", examples: ["Accept"] }),
   "Referrer-Policy": Type.Literal("no-referrer", {
     description: "The path is a secret: browsers must not send it to other sites.",

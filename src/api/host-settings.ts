@@ -1,12 +1,12 @@
 import { type HostSettings, type HostSettingsRow, NO_HOST_SETTINGS } from "../core/host-settings.ts";
-import { CredentialName } from "./action-schemas.ts";
-import { plainText, dateTime, compile } from "./schema-helpers.ts";
+import { credentialNameSchema } from "./action-schemas.ts";
+import { plainText, dateTime, compile, requestObject, answerObject, positive } from "./schema-helpers.ts";
 import { retryMembers, retrySettingsFrom, retrySettingsJson } from "./retry-settings.ts";
 import { CALLS_PER_SECOND_MIN, CALLS_PER_SECOND_MAX, HOST_SETTINGS_MAX } from "../core/limits.ts";
 import { STATUS_CLASSES } from "../core/retry-settings.ts";
 import Type, { type Static } from "typebox";
 
-export const limitMembers = {
+const limitMembers = {
   max_per_second: Type.Optional(
     Type.Number({
       minimum: CALLS_PER_SECOND_MIN,
@@ -15,19 +15,13 @@ export const limitMembers = {
       examples: [10],
     }),
   ),
-  max_concurrent: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      description: "Most calls at a time, at most the server's own limit per host.",
-      examples: [4],
-    }),
-  ),
+  max_concurrent: Type.Optional(positive("Most calls at a time, at most the server's own limit per host.", 4)),
 };
 
 const credentialMembers = {
   default_credential: Type.Optional(
     Type.String({
-      ...CredentialName,
+      ...credentialNameSchema,
       title: "DefaultCredential",
       description:
         "Name of the credential of calls that name none. It is added for the keys that may use it, where its bounds allow the call and the call does not set its header.",
@@ -35,53 +29,48 @@ const credentialMembers = {
   ),
 };
 
-export const PutDefaults = Type.Object(retryMembers, {
-  title: "PutDefaults",
-  additionalProperties: false,
-  description: "How attempts are made and repeated. What is left out is decided by the server.",
-  examples: [{ timeout_ms: 60_000, give_up_on: [401, 422] }],
-});
+export const PutDefaults = requestObject(
+  "PutDefaults",
+  "How attempts are made and repeated. What is left out is decided by the server.",
+  retryMembers,
+  { examples: [{ timeout_ms: 60_000, give_up_on: [401, 422] }] },
+);
 
-export const SettingsJson = Type.Object(retryMembers, {
-  title: "Settings",
-  description: "What the account sets for calls to every host; only what is set.",
-});
+export const SettingsJson = answerObject(
+  "Settings",
+  "What the account sets for calls to every host; only what is set.",
+  retryMembers,
+);
 
-export const PutHostSettings = Type.Object(
+export const PutHostSettings = requestObject(
+  "PutHostSettings",
+  "What applies to calls of the account to one host. What is left out is decided by the account's defaults.",
   { ...retryMembers, ...limitMembers, ...credentialMembers },
-  {
-    title: "PutHostSettings",
-    additionalProperties: false,
-    description:
-      "What applies to calls of the account to one host. What is left out is decided by the account's defaults.",
-    examples: [{ max_per_second: 10, max_concurrent: 4 }],
-  },
+  { examples: [{ max_per_second: 10, max_concurrent: 4 }] },
 );
 
 export type PutHostSettings = Static<typeof PutHostSettings>;
 
-export const HostSettingsJson = Type.Object(
-  {
-    host: plainText("The host, with its port unless that is the scheme's default.", "api.example.com"),
-    ...retryMembers,
-    ...limitMembers,
-    ...credentialMembers,
-    updated_at: dateTime("When it was set."),
-    updated_by: plainText("Who set it.", "key:owner"),
-  },
-  { title: "HostSettings", description: "What applies to calls of the account to one host." },
-);
+export const HostSettingsJson = answerObject("HostSettings", "What applies to calls of the account to one host.", {
+  host: plainText("The host, with its port unless that is the scheme's default.", "api.example.com"),
+  ...retryMembers,
+  ...limitMembers,
+  ...credentialMembers,
+  updated_at: dateTime("When it was set."),
+  updated_by: plainText("Who set it.", "key:owner"),
+});
 
 export type HostSettingsJson = Static<typeof HostSettingsJson>;
 
-export const HostSettingsList = Type.Object(
+export const HostSettingsListJson = answerObject(
+  "HostSettingsList",
+  "The settings of hosts, and those of the account for all hosts.",
   {
     data: Type.Array(HostSettingsJson, {
       description: `The hosts with settings, in alphabetical order; at most ${HOST_SETTINGS_MAX}.`,
     }),
     defaults: SettingsJson,
   },
-  { title: "HostSettingsList", description: "The settings of hosts, and those of the account for all hosts." },
 );
 
 /** A body that was checked, as settings. */

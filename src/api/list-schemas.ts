@@ -29,6 +29,9 @@ import {
   choice,
   yesNo,
   pageLimit,
+  closedObject,
+  answerObject,
+  shortText,
 } from "./schema-helpers.ts";
 import { TIMELINE_EVENT_TYPES } from "../core/timeline.ts";
 
@@ -37,7 +40,7 @@ const CURSOR_EXAMPLE = "YWN0XzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
 /** Text that is searched for; printable or not, but nothing that no stored text can hold. */
 const searched = (description: string, example: string, maxLength: number = SEARCH_CHARS_MAX) =>
   Type.Refine(
-    Type.String({ minLength: 1, maxLength, description, examples: [example] }),
+    shortText(maxLength, description, example),
     isStorableText,
     () => "Must be well-formed Unicode without NUL.",
   );
@@ -102,55 +105,46 @@ export const FILTERS = {
   ),
 };
 
-export const FilterQuery = Type.Object(FILTERS, { additionalProperties: false });
+export const FilterQuery = closedObject(FILTERS);
 
 export type FilterQuery = Static<typeof FilterQuery>;
 
 /** The filters of an export, and its form. */
-export const ExportQuery = Type.Object(
-  {
-    ...FILTERS,
-    format: Type.Optional(
-      Type.Enum(["ndjson", "csv"], {
-        type: "string",
-        default: "ndjson",
-        description: "ndjson: actions as JSON, one a line; csv: the columns of the list, with a header.",
-        examples: ["csv"],
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const ExportQuery = closedObject({
+  ...FILTERS,
+  format: Type.Optional(
+    Type.Enum(["ndjson", "csv"], {
+      type: "string",
+      default: "ndjson",
+      description: "ndjson: actions as JSON, one a line; csv: the columns of the list, with a header.",
+      examples: ["csv"],
+    }),
+  ),
+});
 
-export const ListQuery = Type.Object(
-  {
-    ...FILTERS,
-    limit: Type.Optional(pageLimit("Most actions of a page; large ones make it shorter.")),
-    cursor: Type.Optional(
-      Type.String({
-        description: "The next_cursor of the page before, as it was given.",
-        examples: [CURSOR_EXAMPLE],
-        ...describedOnly({ pattern: "^[A-Za-z0-9_-]+$" }),
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const ListQuery = closedObject({
+  ...FILTERS,
+  limit: Type.Optional(pageLimit("Most actions of a page; large ones make it shorter.")),
+  cursor: Type.Optional(
+    Type.String({
+      description: "The next_cursor of the page before, as it was given.",
+      examples: [CURSOR_EXAMPLE],
+      ...describedOnly({ pattern: "^[A-Za-z0-9_-]+$" }),
+    }),
+  ),
+});
 
 export type ListQuery = Static<typeof ListQuery>;
 
-export const ActionPageJson = Type.Object(
-  {
-    data: Type.Array(ActionJson, { description: "The actions, newest first." }),
-    next_cursor: nullable(plainText("Asks for the next page; null: there is none.", CURSOR_EXAMPLE)),
-    searched_until: Type.Optional(
-      dateTime(
-        "The page stopped early, at an action that was created then: it looks at a bounded number. next_cursor goes on from there.",
-      ),
+export const ActionPageJson = answerObject("ActionPage", "One page of a list.", {
+  data: Type.Array(ActionJson, { description: "The actions, newest first." }),
+  next_cursor: nullable(plainText("Asks for the next page; null: there is none.", CURSOR_EXAMPLE)),
+  searched_until: Type.Optional(
+    dateTime(
+      "The page stopped early, at an action that was created then: it looks at a bounded number. next_cursor goes on from there.",
     ),
-  },
-  { title: "ActionPage", description: "One page of a list." },
-);
+  ),
+});
 
 /** The query of the action service. Throws `invalid_query` for dates that do not exist and invalid cursors. */
 export function checkList(query: ListQuery) {
@@ -202,25 +196,19 @@ export interface StatusCounts {
   readonly countedUntil: Date | null;
 }
 
-export const ActionCounts = Type.Object(
-  {
-    data: Type.Array(
-      Type.Object(
-        {
-          status: Status,
-          count: quantity("How many were counted.", 17),
-          is_more: yesNo("Whether there may be more.", false),
-        },
-        { title: "ActionCount", description: "How many actions have a status." },
-      ),
-      { description: "One for each status, or for each that the query names." },
-    ),
-    counted_until: nullable(
-      dateTime("Counting stopped early, at an action that was created then; null: everything was counted."),
-    ),
-  },
-  { title: "ActionCounts", description: "How many actions match, by status." },
-);
+export const ActionCounts = answerObject("ActionCounts", "How many actions match, by status.", {
+  data: Type.Array(
+    answerObject("ActionCount", "How many actions have a status.", {
+      status: Status,
+      count: quantity("How many were counted.", 17),
+      is_more: yesNo("Whether there may be more.", false),
+    }),
+    { description: "One for each status, or for each that the query names." },
+  ),
+  counted_until: nullable(
+    dateTime("Counting stopped early, at an action that was created then; null: everything was counted."),
+  ),
+});
 
 export type ActionCounts = Static<typeof ActionCounts>;
 
@@ -235,69 +223,60 @@ const count = (minimum: number, description: string, example: number) =>
   Type.Integer({ minimum, description, examples: [example] });
 
 /** One entry of a timeline. Its members depend on `type`. */
-export const TimelineItem = Type.Object(
-  {
-    seq: count(
-      0,
-      "Position in the event stream: increasing, with gaps. An entry of a pause has the number of the entry before it.",
-      7,
+export const TimelineItem = answerObject("TimelineItem", "One thing that happened to an action.", {
+  seq: count(
+    0,
+    "Position in the event stream: increasing, with gaps. An entry of a pause has the number of the entry before it.",
+    7,
+  ),
+  at: dateTime("When it happened."),
+  run: count(1, "A manual retry begins the next run.", 1),
+  type: choice(TIMELINE_EVENT_TYPES, "What happened.", "attempt"),
+  status: Status,
+  actor: Type.Optional(plainText("Who decided.", "key:ann")),
+  reason: Type.Optional(nullable(plainText("The reason that was given; null: none.", "Agreed with Ann."))),
+  via: Type.Optional(
+    Type.Literal("elicitation", {
+      description: "The actor's MCP client says that it asked its person for the decision.",
+      examples: ["elicitation"],
+    }),
+  ),
+  attempt: Type.Optional(count(1, "Number of the attempt in its run.", 1)),
+  outcome: Type.Optional(
+    choice(
+      ["answered", "not_sent", "unknown"],
+      "answered: the target answered with a status; not_sent: the target received nothing; unknown: it may have received the call.",
+      "answered",
     ),
-    at: dateTime("When it happened."),
-    run: count(1, "A manual retry begins the next run.", 1),
-    type: choice(TIMELINE_EVENT_TYPES, "What happened.", "attempt"),
-    status: Status,
-    actor: Type.Optional(plainText("Who decided.", "key:ann")),
-    reason: Type.Optional(nullable(plainText("The reason that was given; null: none.", "Agreed with Ann."))),
-    via: Type.Optional(
-      Type.Literal("elicitation", {
-        description: "The actor's MCP client says that it asked its person for the decision.",
-        examples: ["elicitation"],
-      }),
-    ),
-    attempt: Type.Optional(count(1, "Number of the attempt in its run.", 1)),
-    outcome: Type.Optional(
-      choice(
-        ["answered", "not_sent", "unknown"],
-        "answered: the target answered with a status; not_sent: the target received nothing; unknown: it may have received the call.",
-        "answered",
-      ),
-    ),
-    response_code: Type.Optional(
-      nullable(Type.Integer({ description: "HTTP status of the target.", examples: [503] })),
-    ),
-    error: Type.Optional(nullable(plainText("Why it failed.", "The target answered with status 503."))),
-    duration_ms: Type.Optional(nullable(count(0, "How long the attempt took.", 41))),
-    next_retry_at: Type.Optional(nullable(dateTime("When the next attempt is due."))),
-    location: Type.Optional(
-      nullable(plainText("Target of a redirect. Redirects are never followed.", "https://api.example.com/moved")),
-    ),
-    late: Type.Optional(
-      Type.Literal(true, {
-        description:
-          "The result came after Outgate had closed the attempt as unknown, which another entry says. It is no further attempt.",
-        examples: [true],
-      }),
-    ),
-    event: Type.Optional(plainText("What the mail, callback or message was about.", "action.completed")),
-    channel: Type.Optional(plainText("The name of the channel that it was for.", "ops")),
-    delivered: Type.Optional(yesNo("Whether the mail, callback or message was delivered.", true)),
-    attempts: Type.Optional(count(0, "How often delivery was attempted.", 1)),
-  },
-  { title: "TimelineItem", description: "One thing that happened to an action." },
-);
+  ),
+  response_code: Type.Optional(nullable(Type.Integer({ description: "HTTP status of the target.", examples: [503] }))),
+  error: Type.Optional(nullable(plainText("Why it failed.", "The target answered with status 503."))),
+  duration_ms: Type.Optional(nullable(count(0, "How long the attempt took.", 41))),
+  next_retry_at: Type.Optional(nullable(dateTime("When the next attempt is due."))),
+  location: Type.Optional(
+    nullable(plainText("Target of a redirect. Redirects are never followed.", "https://api.example.com/moved")),
+  ),
+  late: Type.Optional(
+    Type.Literal(true, {
+      description:
+        "The result came after Outgate had closed the attempt as unknown, which another entry says. It is no further attempt.",
+      examples: [true],
+    }),
+  ),
+  event: Type.Optional(plainText("What the mail, callback or message was about.", "action.completed")),
+  channel: Type.Optional(plainText("The name of the channel that it was for.", "ops")),
+  delivered: Type.Optional(yesNo("Whether the mail, callback or message was delivered.", true)),
+  attempts: Type.Optional(count(0, "How often delivery was attempted.", 1)),
+});
 
-export const Timeline = Type.Object(
-  { data: Type.Array(TimelineItem, { description: "What happened, oldest first." }) },
-  { title: "Timeline", description: "Everything that happened to an action." },
-);
+export const Timeline = answerObject("Timeline", "Everything that happened to an action.", {
+  data: Type.Array(TimelineItem, { description: "What happened, oldest first." }),
+});
 
-export const EventText = Type.String({
-  description:
-    "Server-sent events, one for each change of an action's status. `id` is the position for Last-Event-ID; `event` is " +
+export const EventText = plainText(
+  "Server-sent events, one for each change of an action's status. `id` is the position for Last-Event-ID; `event` is " +
     "`action.<status>`; `data` is `{ type, timestamp, data }`, where `data` is the Action at that time (without the " +
     "response body if a later attempt has replaced it). Lines that begin with a colon are heartbeats.",
-  examples: [
-    "id: NDcxMQ\nevent: action.completed\n" +
-      'data: {"type":"action.completed","timestamp":"2026-03-04T12:00:00.000Z","data":{"id":"act_01kjwa5v00e7v8c9x2m4n6p8qr"}}\n\n',
-  ],
-});
+  "id: NDcxMQ\nevent: action.completed\n" +
+    'data: {"type":"action.completed","timestamp":"2026-03-04T12:00:00.000Z","data":{"id":"act_01kjwa5v00e7v8c9x2m4n6p8qr"}}\n\n',
+);

@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import { describedOnly } from "./schema-helpers.ts";
+import { describedOnly, integer } from "./schema-helpers.ts";
 import {
   ATTEMPT_TIMEOUT_SET_MS_MAX,
   ATTEMPT_TIMEOUT_SET_MS_MIN,
@@ -13,18 +13,13 @@ import { type RetrySettings, STATUS_CLASSES, type StatusPattern } from "../core/
 const BackoffJson = Type.Refine(
   Type.Object(
     {
-      base_ms: Type.Integer({
-        minimum: BACKOFF_BASE_MS_MIN,
-        maximum: BACKOFF_BASE_MS_MAX,
-        description: "Milliseconds after the first failure, doubled after each further one.",
-        examples: [1_000],
-      }),
-      cap_ms: Type.Integer({
-        minimum: BACKOFF_BASE_MS_MIN,
-        maximum: BACKOFF_CAP_MS_MAX,
-        description: "Most milliseconds, at least base_ms.",
-        examples: [60_000],
-      }),
+      base_ms: integer(
+        BACKOFF_BASE_MS_MIN,
+        BACKOFF_BASE_MS_MAX,
+        "Milliseconds after the first failure, doubled after each further one.",
+        1_000,
+      ),
+      cap_ms: integer(BACKOFF_BASE_MS_MIN, BACKOFF_CAP_MS_MAX, "Most milliseconds, at least base_ms.", 60_000),
     },
     {
       additionalProperties: false,
@@ -60,12 +55,12 @@ const StatusPatternJson = Type.Refine(
 /** How attempts are made and repeated, in a create and in the settings of a host or account. */
 export const retryMembers = {
   timeout_ms: Type.Optional(
-    Type.Integer({
-      minimum: ATTEMPT_TIMEOUT_SET_MS_MIN,
-      maximum: ATTEMPT_TIMEOUT_SET_MS_MAX,
-      description: "Deadline of a whole attempt in milliseconds.",
-      examples: [60_000],
-    }),
+    integer(
+      ATTEMPT_TIMEOUT_SET_MS_MIN,
+      ATTEMPT_TIMEOUT_SET_MS_MAX,
+      "Deadline of a whole attempt in milliseconds.",
+      60_000,
+    ),
   ),
   backoff: Type.Optional(BackoffJson),
   give_up_on: Type.Optional(
@@ -79,7 +74,7 @@ export const retryMembers = {
 
 const RetrySettingsJson = Type.Object(retryMembers);
 
-export type RetrySettingsJson = Static<typeof RetrySettingsJson>;
+type RetrySettingsJson = Static<typeof RetrySettingsJson>;
 
 /** Members that were checked, as settings. */
 export function retrySettingsFrom({

@@ -1,4 +1,4 @@
-import Type, { type Static, type TSchema, type TObject } from "typebox";
+import Type, { type Static, type TSchema, type TObject, type TObjectOptions, type TProperties } from "typebox";
 import {
   EMAIL_CHARS_MAX,
   KEY_CHARS_MAX,
@@ -107,6 +107,26 @@ export const yesNo = (description: string, example: boolean) => Type.Boolean({ d
 export const quantity = (description: string, example: number) =>
   Type.Integer({ minimum: 0, description, examples: [example] });
 
+/** A whole number between bounds. */
+export const integer = (minimum: number, maximum: number, description: string, example: number) =>
+  Type.Integer({ minimum, maximum, description, examples: [example] });
+
+/** A whole number, not less than 1. */
+export const positive = (description: string, example: number) =>
+  Type.Integer({ minimum: 1, description, examples: [example] });
+
+/** A text in a request: not empty, and of so many characters at most. */
+export const shortText = (maxLength: number, description: string, example: string) =>
+  Type.String({ minLength: 1, maxLength, description, examples: [example] });
+
+/** A list in a request: not empty, and of so many items at most. */
+export const shortList = <Item extends TSchema>(
+  item: Item,
+  maxItems: number,
+  description: string,
+  example: readonly Static<Item>[],
+) => Type.Array(item, { minItems: 1, maxItems, description, examples: [[...example]] });
+
 /** How many a page of a list has, in its query. */
 export const pageLimit = (description: string) =>
   Type.Integer({ minimum: 1, maximum: LIST_LIMIT_MAX, default: LIST_LIMIT_DEFAULT, description, examples: [50] });
@@ -125,6 +145,28 @@ export const dateTime = (description: string) =>
 
 /** For responses, which always have the field. */
 export const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+/** An object of an answer, by its name and its sentence in the API description. */
+export const answerObject = <Members extends TProperties>(title: string, description: string, members: Members) =>
+  Type.Object(members, { title, description });
+
+/** The body of a request. Members that it does not name are refused. */
+export const requestObject = <Members extends TProperties>(
+  title: string,
+  description: string,
+  members: Members,
+  more: TObjectOptions = {},
+) => Type.Object(members, { title, additionalProperties: false, description, ...more });
+
+/** The parameters of a query, or a part of a body. Members that it does not name are refused. */
+export const closedObject = <Members extends TProperties>(members: Members) =>
+  Type.Object(members, { additionalProperties: false });
+
+/** The empty body. A body that names an origin is refused, since a rotation that ignored it would be one of all secrets. */
+export const NoBody = Type.Object(
+  {},
+  { additionalProperties: false, description: "Empty: path and query say everything." },
+);
 
 /** A JSON object with any members. */
 export const anyObject = (description: string, example: Readonly<Record<string, unknown>> = { order: 7 }) =>
@@ -322,4 +364,4 @@ export function decodeCursor(cursor: string, position: RegExp): string | null {
   return position.test(text) && encodeCursor(text) === cursor ? text : null;
 }
 
-export const KeyId = idSchema("key", "Id of a key.", "KeyId");
+export const keyIdSchema = idSchema("key", "Id of a key.", "KeyId");

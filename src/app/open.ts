@@ -1,7 +1,7 @@
 import type { Server } from "bun";
 import { forgetFirstKeys } from "../accounts/first-start.ts";
 import type { Config } from "../config/config.ts";
-import { describePolicy, publicPolicy, type TargetPolicy } from "../config/target-policy.ts";
+import { describeTargetPolicy, publicPolicy, type TargetPolicy } from "../config/target-policy.ts";
 import { createBus } from "../core/bus.ts";
 import { catchTimerErrors } from "../core/clock.ts";
 import { DRAIN_MS_MAX, SHARED_READ_EVERY_MS } from "../core/limits.ts";
@@ -113,7 +113,7 @@ async function openServices(
     answerAgent: (request) =>
       request.headers.has("authorization") ? http.handle(request) : http.handleAs(agent, request),
     answerAs: (caller, request) => http.handleAs(caller, request),
-    notices: [...config.warnings, ...warnings, describePolicy(policy), ...begun.notices],
+    notices: [...config.warnings, ...warnings, describeTargetPolicy(policy), ...begun.notices],
     async stop() {
       draining.abort();
       const limitMs = DRAIN_MS_MAX;

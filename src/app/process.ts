@@ -1,7 +1,7 @@
 import { isatty } from "node:tty";
 import { type FirstKeys, printFirstKeys, type StartOutput } from "../accounts/first-start.ts";
 import { type Config, readConfig, RELEASE, releaseText } from "../config/config.ts";
-import { localUrl, placeOf } from "../config/values.ts";
+import { localUrl, databasePlace } from "../config/values.ts";
 import type { Caller } from "../core/roles.ts";
 import { systemClock } from "../core/clock.ts";
 import { DRAIN_MS_MAX, START_STEP_STOP_MS } from "../core/limits.ts";
@@ -80,7 +80,7 @@ export function announceStart(app: App, notices: readonly string[], { log, say, 
     const facts = {
       version: releaseText(RELEASE),
       baseUrl,
-      database: placeOf(config.database),
+      database: databasePlace(config.database),
       nodeId,
       metricsUrl,
       notices,

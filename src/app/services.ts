@@ -247,6 +247,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
       ...told,
       requests: store.credentialRequests,
       credentialService,
+      onChanged: feed.ask,
       clock,
       ids,
     }),

@@ -24,7 +24,7 @@ import {
   type Decide,
 } from "../core/changes.ts";
 import { budgetOf } from "../core/key-limits.ts";
-import { DomainError, type ErrorCode } from "../core/domain-error.ts";
+import { DomainError, type ErrorCode, notFound } from "../core/domain-error.ts";
 import {
   DECIDE_TRIES_MAX,
   EXPIRE_PARALLEL_MAX,
@@ -193,7 +193,7 @@ export function createDecisions({
       authorize(caller, operation);
       for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
         const action = await actions.find(caller.accountId, id);
-        if (action === null) throw new DomainError("not_found", "There is no such action.");
+        if (action === null) throw notFound("action");
         requireMayChange(caller, action);
         const now = clock.now();
         const stale = expected === undefined ? null : staleDecision(operation, action, expected);

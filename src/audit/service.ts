@@ -12,7 +12,7 @@ import {
 } from "../core/audit.ts";
 
 /** `limit` null: the default of a page, or everything for an export. */
-export type AuditRequest = Omit<AuditFilter, "accountId" | "limit"> & { readonly limit: number | null };
+type AuditRequest = Omit<AuditFilter, "accountId" | "limit"> & { readonly limit: number | null };
 
 /** Every use case of the audit log. */
 export type AuditService = ReturnType<typeof createAuditService>;

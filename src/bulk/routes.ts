@@ -2,25 +2,25 @@ import Type from "typebox";
 import { checkListQuery } from "../api/schema-helpers.ts";
 import { LIST_LIMIT_DEFAULT } from "../core/limits.ts";
 import { ACTION_ID, BULK_ID } from "../core/ids.ts";
-import { jsonOf, json } from "../http/response.ts";
+import { json, jsonOf, noContent } from "../http/response.ts";
 import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import {
-  type BulkDryRun,
-  BulkId,
+  type BulkDryRunJson,
+  bulkIdSchema,
   BulkJobJson,
-  BulkJobList,
+  BulkJobListJson,
   bulkPageJson,
-  BulkQuery,
-  BulkResultList,
-  BulkResultQuery,
+  BulkParameters,
+  BulkResultListJson,
+  BulkResultParameters,
   serializeJob,
   serializeResult,
-  StartBulk,
+  StartBulkBody,
   StartedBulk,
 } from "./schemas.ts";
 import type { BulkService } from "./service.ts";
 
-export const BulkParams = pathParams(Type.Object({ id: BulkId }), "There is no such bulk job.");
+export const BulkParams = pathParams(Type.Object({ id: bulkIdSchema }), "There is no such bulk job.");
 
 /** /v1/bulk. */
 export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService }) {
@@ -31,7 +31,7 @@ export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService 
         const request = { ...more, reason };
         if (!isDry) return jsonOf(serializeJob(caller, await bulkService.start(caller, request)), 202);
         const { matching, isMore, unknownOutcomes, lateSuccesses, groups } = await bulkService.dryRun(caller, request);
-        const dry: BulkDryRun = {
+        const dry: BulkDryRunJson = {
           matching,
           is_more: isMore,
           unknown_outcomes: unknownOutcomes,
@@ -62,14 +62,7 @@ export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService 
       async ({ caller, params }) => jsonOf(serializeJob(caller, await bulkService.find(caller, params.id))),
       GET_BULK,
     )
-    .delete(
-      "/v1/bulk/:id",
-      async ({ caller, params }) => {
-        await bulkService.stop(caller, params.id);
-        return new Response(null, { status: 204 });
-      },
-      STOP_BULK,
-    )
+    .delete("/v1/bulk/:id", ({ caller, params }) => noContent(bulkService.stop(caller, params.id)), STOP_BULK)
     .get(
       "/v1/bulk/:id/results",
       async ({ caller, query, params }) => {
@@ -95,7 +88,7 @@ const START_BULK = bodyOperation({
     "An agent's key covers only actions that it created, unless its scope is `account`.",
     "An account may have 10 jobs running.",
   ],
-  body: jsonBody(StartBulk),
+  body: jsonBody(StartBulkBody),
   answers: {
     202: { description: "The job, a `BulkJob`.", schema: StartedBulk },
     200: { description: "With `dry_run`: what the job would cover, a `BulkDryRun`.", schema: StartedBulk },
@@ -110,8 +103,8 @@ const LIST_BULK = operation({
   summary: "List bulk jobs, newest first",
   description: "Lists the bulk jobs, newest first.",
   notes: ["Jobs are kept for 30 days after their end."],
-  query: BulkQuery,
-  answers: { 200: { description: "A page of jobs.", schema: BulkJobList } },
+  query: BulkParameters,
+  answers: { 200: { description: "A page of jobs.", schema: BulkJobListJson } },
 });
 
 const GET_BULK = operation({
@@ -132,8 +125,8 @@ const LIST_RESULTS = operation({
   summary: "List what became of each action of a bulk job",
   description: "Lists what became of each action of the job, the newest actions first.",
   params: BulkParams,
-  query: BulkResultQuery,
-  answers: { 200: { description: "A page of results.", schema: BulkResultList } },
+  query: BulkResultParameters,
+  answers: { 200: { description: "A page of results.", schema: BulkResultListJson } },
 });
 
 const STOP_BULK = operation({

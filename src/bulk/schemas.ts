@@ -16,13 +16,16 @@ import {
   quantity,
   idSchema,
   pageLimit,
+  requestObject,
+  answerObject,
+  closedObject,
 } from "../api/schema-helpers.ts";
 import { BULK_GROUPS_SHOWN_MAX } from "../core/limits.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
 import { BULK_OPERATIONS, BULK_STATUSES, type BulkJob, type BulkResult } from "../core/bulk-job.ts";
 
-export const BulkId = idSchema("blk", "Id of a bulk job.", "BulkId");
+export const bulkIdSchema = idSchema("blk", "Id of a bulk job.", "BulkId");
 
 const Operation = choice(BULK_OPERATIONS, "What is done with each action.", "retry");
 
@@ -36,7 +39,9 @@ const Filter = Type.Object(FILTERS, {
 });
 
 /** The body of `POST /v1/bulk`. */
-export const StartBulk = Type.Object(
+export const StartBulkBody = requestObject(
+  "StartBulk",
+  "An operation on all actions that match a filter.",
   {
     operation: Operation,
     filter: Filter,
@@ -45,89 +50,72 @@ export const StartBulk = Type.Object(
       Type.Boolean({ default: false, description: "Only tell how many actions match.", examples: [true] }),
     ),
   },
-  {
-    title: "StartBulk",
-    additionalProperties: false,
-    description: "An operation on all actions that match a filter.",
-    examples: [{ operation: "retry", filter: { status: ["failed"], host: "api.example.com" }, dry_run: true }],
-  },
+  { examples: [{ operation: "retry", filter: { status: ["failed"], host: "api.example.com" }, dry_run: true }] },
 );
 
-export const BulkDryRun = Type.Object(
-  {
-    matching: quantity("How many actions match.", 17),
-    is_more: yesNo("Whether there are more than one job covers.", false),
-    unknown_outcomes: quantity(
-      "How many of them the target may have carried out already, without having answered.",
-      17,
-    ),
-    late_results: quantity(
-      "How many of them the target has carried out: it answered 2xx, but too late for their status.",
-      17,
-    ),
-    groups: Type.Array(
-      Type.Object(
-        {
-          host: plainText("Where they go.", "api.example.com"),
-          response_code: nullable(
-            Type.Integer({ description: "What the newest attempt was answered; null: nothing.", examples: [503] }),
-          ),
-          count: quantity("How many of those that match.", 17),
-        },
-        { description: "Actions that go to one host, and were answered alike." },
-      ),
+export const BulkDryRunJson = answerObject("BulkDryRun", "What a bulk job would do.", {
+  matching: quantity("How many actions match.", 17),
+  is_more: yesNo("Whether there are more than one job covers.", false),
+  unknown_outcomes: quantity("How many of them the target may have carried out already, without having answered.", 17),
+  late_results: quantity(
+    "How many of them the target has carried out: it answered 2xx, but too late for their status.",
+    17,
+  ),
+  groups: Type.Array(
+    Type.Object(
       {
-        description: `Those that match by host and status, the largest group first, at most ${BULK_GROUPS_SHOWN_MAX}.`,
-        examples: [[{ host: "api.example.com", response_code: 503, count: 12 }]],
+        host: plainText("Where they go.", "api.example.com"),
+        response_code: nullable(
+          Type.Integer({ description: "What the newest attempt was answered; null: nothing.", examples: [503] }),
+        ),
+        count: quantity("How many of those that match.", 17),
       },
+      { description: "Actions that go to one host, and were answered alike." },
     ),
-  },
-  { title: "BulkDryRun", description: "What a bulk job would do." },
-);
+    {
+      description: `Those that match by host and status, the largest group first, at most ${BULK_GROUPS_SHOWN_MAX}.`,
+      examples: [[{ host: "api.example.com", response_code: 503, count: 12 }]],
+    },
+  ),
+});
 
-export type BulkDryRun = Static<typeof BulkDryRun>;
+export type BulkDryRunJson = Static<typeof BulkDryRunJson>;
 
-export const BulkJobJson = Type.Object(
-  {
-    id: BulkId,
-    operation: Operation,
-    filter: anyObject("Which actions it covers: those that matched when it began.", { status: ["failed"] }),
-    reason: nullable(plainText("Why; null: none was given.", "The target is up again.")),
-    status: choice(
-      BULK_STATUSES,
-      "running; finished: every action had its turn; stopped: by somebody, or by Outgate.",
-      "running",
-    ),
-    matching: quantity("How many actions it covers.", 17),
-    done: quantity("How many it was done with.", 17),
-    failed: quantity("How many refused it.", 17),
-    created_at: dateTime("When it began."),
-    created_by: plainText("Who began it.", "key:ops"),
-    finished_at: nullable(dateTime("When it ended; null: it runs.")),
-    stopped_by: nullable(
-      plainText("Who stopped it; system: whoever began it may not act any more. Null: nobody.", "user:ann@example.com"),
-    ),
-  },
-  { title: "BulkJob", description: "An operation on many actions, and how far it is." },
-);
+export const BulkJobJson = answerObject("BulkJob", "An operation on many actions, and how far it is.", {
+  id: bulkIdSchema,
+  operation: Operation,
+  filter: anyObject("Which actions it covers: those that matched when it began.", { status: ["failed"] }),
+  reason: nullable(plainText("Why; null: none was given.", "The target is up again.")),
+  status: choice(
+    BULK_STATUSES,
+    "running; finished: every action had its turn; stopped: by somebody, or by Outgate.",
+    "running",
+  ),
+  matching: quantity("How many actions it covers.", 17),
+  done: quantity("How many it was done with.", 17),
+  failed: quantity("How many refused it.", 17),
+  created_at: dateTime("When it began."),
+  created_by: plainText("Who began it.", "key:ops"),
+  finished_at: nullable(dateTime("When it ended; null: it runs.")),
+  stopped_by: nullable(
+    plainText("Who stopped it; system: whoever began it may not act any more. Null: nobody.", "user:ann@example.com"),
+  ),
+});
 
 export type BulkJobJson = Static<typeof BulkJobJson>;
 
 /** One schema for both: some generated clients read every success of an operation as the same type. */
-export const StartedBulk = Type.Union([BulkJobJson, BulkDryRun], {
+export const StartedBulk = Type.Union([BulkJobJson, BulkDryRunJson], {
   title: "StartedBulk",
   description: "The job; or with dry_run what it would do.",
 });
 
 const CURSOR_EXAMPLE = "YmxrXzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
 
-export const BulkJobList = Type.Object(
-  {
-    data: Type.Array(BulkJobJson, { description: "The jobs, newest first." }),
-    next_cursor: nullable(plainText("Asks for the next page; null: there is none.", CURSOR_EXAMPLE)),
-  },
-  { title: "BulkJobList", description: "One page of the bulk jobs." },
-);
+export const BulkJobListJson = answerObject("BulkJobList", "One page of the bulk jobs.", {
+  data: Type.Array(BulkJobJson, { description: "The jobs, newest first." }),
+  next_cursor: nullable(plainText("Asks for the next page; null: there is none.", CURSOR_EXAMPLE)),
+});
 
 const ResultStatus = choice(
   ["waiting", "done", "failed"],
@@ -135,47 +123,35 @@ const ResultStatus = choice(
   "done",
 );
 
-const BulkResultJson = Type.Object(
-  {
-    id: ActionId,
-    run: run("The run that the action was in when the job began."),
-    status: ResultStatus,
-    action_status: nullable(plainText("The status of the action after it was done; null: it was not.", "pending")),
-    error: nullable(
-      Type.Object(
-        {
-          code: plainText("Error code of the single operation.", "not_retryable"),
-          message: plainText("Why it was refused.", "Action act_1 is completed and cannot be retried."),
-        },
-        { description: "Null unless it failed." },
-      ),
+const BulkResultJson = answerObject("BulkResult", "What became of one action of a bulk job.", {
+  id: ActionId,
+  run: run("The run that the action was in when the job began."),
+  status: ResultStatus,
+  action_status: nullable(plainText("The status of the action after it was done; null: it was not.", "pending")),
+  error: nullable(
+    Type.Object(
+      {
+        code: plainText("Error code of the single operation.", "not_retryable"),
+        message: plainText("Why it was refused.", "Action act_1 is completed and cannot be retried."),
+      },
+      { description: "Null unless it failed." },
     ),
-  },
-  { title: "BulkResult", description: "What became of one action of a bulk job." },
-);
+  ),
+});
 
-export const BulkResultList = Type.Object(
-  {
-    data: Type.Array(BulkResultJson, { description: "The results, the newest actions first." }),
-    next_cursor: nullable(plainText("Asks for the next page; null: there is none.", CURSOR_EXAMPLE)),
-  },
-  { title: "BulkResultList", description: "One page of the results of a bulk job." },
-);
+export const BulkResultListJson = answerObject("BulkResultList", "One page of the results of a bulk job.", {
+  data: Type.Array(BulkResultJson, { description: "The results, the newest actions first." }),
+  next_cursor: nullable(plainText("Asks for the next page; null: there is none.", CURSOR_EXAMPLE)),
+});
 
 /** A page of jobs or of results. */
-export const BulkQuery = Type.Object(
-  {
-    limit: Type.Optional(pageLimit("Most entries of a page.")),
-    cursor: Type.Optional(plainText("The next_cursor of the page before.", CURSOR_EXAMPLE)),
-  },
-  { additionalProperties: false },
-);
+export const BulkParameters = closedObject({
+  limit: Type.Optional(pageLimit("Most entries of a page.")),
+  cursor: Type.Optional(plainText("The next_cursor of the page before.", CURSOR_EXAMPLE)),
+});
 
 /** A page of results. */
-export const BulkResultQuery = Type.Object(
-  { status: Type.Optional(ResultStatus), ...BulkQuery.properties },
-  { additionalProperties: false },
-);
+export const BulkResultParameters = closedObject({ status: Type.Optional(ResultStatus), ...BulkParameters.properties });
 
 /** A job as a caller may see it: filter and reason are texts of whoever began it. */
 export function serializeJob(caller: Caller, job: BulkJob): BulkJobJson {

@@ -4,12 +4,12 @@ import { authorize, type Caller, hasScope, mayChange, type Viewer, viewerOf } fr
 import { checkFilters, type FilterQuery } from "../api/list-schemas.ts";
 import type { CountFilter, ActionService } from "../actions/service.ts";
 import { sources } from "../core/action.ts";
-import { DomainError, invalidFields } from "../core/domain-error.ts";
+import { DomainError, invalidFields, notFound } from "../core/domain-error.ts";
 import { type Audited, auditOf } from "../core/audit.ts";
 import { BULK_ACTIONS_MAX, BULK_GROUPS_SHOWN_MAX, BULK_RUNNING_MAX, BULK_SCAN_ROWS_MAX } from "../core/limits.ts";
 import { searchedAs } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
-import type { BulkJob, BulkOperation, BulkResult, BulkResultQuery } from "../core/bulk-job.ts";
+import type { BulkJob, BulkOperation, BulkResult, BulkResultFilter } from "../core/bulk-job.ts";
 import { callerOfKey } from "../accounts/authenticate.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { type JobLeases, NO_JOB_LEASES } from "../runtime/job-leases.ts";
@@ -25,7 +25,7 @@ export interface BulkRequest {
   readonly reason: string | null;
 }
 
-export interface DryRun {
+export interface BulkPreview {
   readonly matching: number;
   /** There are more than one job covers. */
   readonly isMore: boolean;
@@ -70,13 +70,13 @@ function createBulkService({ bulk, actions, runner, clock, ids }: BulkDeps) {
   const find = async (caller: Caller, id: string): Promise<BulkJob> => {
     authorize(caller, "read");
     const job = await bulk.find(caller.accountId, id);
-    if (job === null) throw new DomainError("not_found", "There is no such bulk job.");
+    if (job === null) throw notFound("bulk job");
     return job;
   };
 
   return {
     /** What a job would cover. Changes nothing. */
-    async dryRun(caller: Caller, request: BulkRequest): Promise<DryRun> {
+    async dryRun(caller: Caller, request: BulkRequest): Promise<BulkPreview> {
       const found = await matching(caller, request);
       const matched = found.actions.map(({ id }) => id);
       const [unknown, late] = await Promise.all([actions.withUnknown(matched), actions.withLateSuccess(matched)]);
@@ -115,7 +115,7 @@ function createBulkService({ bulk, actions, runner, clock, ids }: BulkDeps) {
     },
 
     /** The same for the actions of a job. */
-    async results(caller: Caller, id: string, asked: BulkResultQuery): Promise<readonly BulkResult[]> {
+    async results(caller: Caller, id: string, asked: BulkResultFilter): Promise<readonly BulkResult[]> {
       await find(caller, id);
       return bulk.results(id, { ...asked, limit: asked.limit + 1 });
     },

@@ -1,12 +1,12 @@
 import Type from "typebox";
 import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
-import { jsonOf } from "../http/response.ts";
+import { jsonOf, noContent } from "../http/response.ts";
 import {
-  ChangeChannel,
+  ChangeChannelBody,
   ChannelId,
   ChannelJson,
-  ChannelList,
-  ChannelTest,
+  ChannelListJson,
+  ChannelTestJson,
   CreateChannel,
   serializeChannel,
 } from "./schemas.ts";
@@ -35,7 +35,7 @@ function allRoutes({ channelService }: ChannelRouteDeps) {
         summary: "List where the account asks for approval",
         description: "Lists the channels, the oldest first.",
         notes: ["URLs are shown masked: anyone who has one can post to it."],
-        answers: { 200: { description: "The channels.", schema: ChannelList } },
+        answers: { 200: { description: "The channels.", schema: ChannelListJson } },
       }),
     )
     .post(
@@ -76,16 +76,13 @@ function changeRoutes({ channelService }: ChannelRouteDeps) {
         description: "Changes what the request names; what is left out stays.",
         notes: ["Messages that wait follow the change.", "The kind of a channel never changes."],
         params: ChannelParams,
-        body: jsonBody(ChangeChannel),
+        body: jsonBody(ChangeChannelBody),
         answers: { 200: { description: "The channel.", schema: ChannelJson } },
       }),
     )
     .delete(
       "/v1/channels/:id",
-      async ({ caller, params }) => {
-        await channelService.remove(caller, params.id);
-        return new Response(null, { status: 204 });
-      },
+      ({ caller, params }) => noContent(channelService.remove(caller, params.id)),
       operation({
         operationId: "removeChannel",
         permission: "manage",
@@ -108,7 +105,7 @@ function changeRoutes({ channelService }: ChannelRouteDeps) {
         description: "Sends a test message at once, also where the channel is switched off.",
         notes: ["It waits for at most 10 seconds.", "At most one test a second and 30 an hour."],
         params: ChannelParams,
-        answers: { 200: { description: "How it fared.", schema: ChannelTest } },
+        answers: { 200: { description: "How it fared.", schema: ChannelTestJson } },
       }),
     );
 }

@@ -10,6 +10,9 @@ import {
   choice,
   yesNo,
   idSchema,
+  requestObject,
+  answerObject,
+  integer,
 } from "../api/schema-helpers.ts";
 import {
   CHANNEL_ADDRESSES_MAX,
@@ -35,12 +38,12 @@ const kind = choice(
   "slack",
 );
 
-const minutes = Type.Integer({
-  minimum: REMIND_MINUTES_MIN,
-  maximum: REMIND_MINUTES_MAX,
-  description: "Minutes after which the question is repeated once, if nobody has decided.",
-  examples: [30],
-});
+const minutes = integer(
+  REMIND_MINUTES_MIN,
+  REMIND_MINUTES_MAX,
+  "Minutes after which the question is repeated once, if nobody has decided.",
+  30,
+);
 
 /** Null means absent in requests, so that a number has to say it. */
 const NO_REMINDER = Type.Literal(0, { description: "No reminder.", examples: [0] });
@@ -58,7 +61,9 @@ const settings = {
   enabled: yesNo("False: nothing is sent.", true),
 };
 
-export const CreateChannel = Type.Object(
+export const CreateChannel = requestObject(
+  "CreateChannel",
+  "Where to ask for approval: mail takes `to`, slack and webhook take `url`.",
   {
     name: settings.name,
     kind,
@@ -67,17 +72,12 @@ export const CreateChannel = Type.Object(
     remind_after_minutes: Type.Optional(settings.remind_after_minutes),
     enabled: Type.Optional(settings.enabled),
   },
-  {
-    title: "CreateChannel",
-    additionalProperties: false,
-    description: "Where to ask for approval: mail takes `to`, slack and webhook take `url`.",
-    examples: [{ name: "ops", kind: "slack", url: "https://hooks.slack.com/services/T0/B0/abcd" }],
-  },
+  { examples: [{ name: "ops", kind: "slack", url: "https://hooks.slack.com/services/T0/B0/abcd" }] },
 );
 
 export type CreateChannel = Static<typeof CreateChannel>;
 
-export const ChangeChannel = Type.Partial(
+export const ChangeChannelBody = Type.Partial(
   Type.Object({
     ...settings,
     remind_after_minutes: Type.Union([NO_REMINDER, minutes], {
@@ -93,51 +93,44 @@ export const ChangeChannel = Type.Partial(
   },
 );
 
-export type ChangeChannel = Static<typeof ChangeChannel>;
+export type ChangeChannelBody = Static<typeof ChangeChannelBody>;
 
-export const ChannelJson = Type.Object(
-  {
-    id: ChannelId,
-    name: plainText("Its name.", "ops"),
-    kind,
-    to: Type.Optional(
-      Type.Array(plainText("An address.", "ann@example.com"), {
-        description: "Of a mail channel: the addresses.",
-        examples: [["ann@example.com"]],
-      }),
-    ),
-    url: Type.Optional(
-      nullable(
-        plainText(
-          "Of the others: the origin of the URL and its end; null: it can't be read and has to be set again.",
-          "https://hooks.slack.com/…abcd",
-        ),
+export const ChannelJson = answerObject("Channel", "Where the account asks for approval.", {
+  id: ChannelId,
+  name: plainText("Its name.", "ops"),
+  kind,
+  to: Type.Optional(
+    Type.Array(plainText("An address.", "ann@example.com"), {
+      description: "Of a mail channel: the addresses.",
+      examples: [["ann@example.com"]],
+    }),
+  ),
+  url: Type.Optional(
+    nullable(
+      plainText(
+        "Of the others: the origin of the URL and its end; null: it can't be read and has to be set again.",
+        "https://hooks.slack.com/…abcd",
       ),
     ),
-    remind_after_minutes: nullable(minutes),
-    enabled: settings.enabled,
-    created_at: dateTime("When it was added."),
-    created_by: plainText("Who added it.", "user:ann@example.com"),
-  },
-  { title: "Channel", description: "Where the account asks for approval." },
-);
+  ),
+  remind_after_minutes: nullable(minutes),
+  enabled: settings.enabled,
+  created_at: dateTime("When it was added."),
+  created_by: plainText("Who added it.", "user:ann@example.com"),
+});
 
 export type ChannelJson = Static<typeof ChannelJson>;
 
-export const ChannelList = Type.Object(
-  { data: Type.Array(ChannelJson, { description: `The channels, the oldest first; at most ${CHANNELS_MAX}.` }) },
-  { title: "ChannelList", description: "The channels of the account." },
-);
+export const ChannelListJson = answerObject("ChannelList", "The channels of the account.", {
+  data: Type.Array(ChannelJson, { description: `The channels, the oldest first; at most ${CHANNELS_MAX}.` }),
+});
 
-export const ChannelTest = Type.Object(
-  {
-    delivered: yesNo("Whether the test message was taken.", true),
-    error: nullable(plainText("Why not; null: it was.", "The target answered with status 404.")),
-  },
-  { title: "ChannelTest", description: "How a test message fared." },
-);
+export const ChannelTestJson = answerObject("ChannelTest", "How a test message fared.", {
+  delivered: yesNo("Whether the test message was taken.", true),
+  error: nullable(plainText("Why not; null: it was.", "The target answered with status 404.")),
+});
 
-export type ChannelTest = Static<typeof ChannelTest>;
+export type ChannelTestJson = Static<typeof ChannelTestJson>;
 
 export function serializeChannel(channel: Channel): ChannelJson {
   const { id, name, kind: ofKind, to, url, remindAfterMinutes, enabled, createdAt, createdBy } = channel;
@@ -175,7 +168,7 @@ export function channelTarget({ kind: ofKind, to, url }: CreateChannel, checkUrl
 }
 
 /** What a change of a channel of this kind sets. Throws `validation_error` with all issues. */
-export function patchOf(ofKind: ChannelKind, change: ChangeChannel, checkUrl: CheckChannelUrl): ChannelPatch {
+export function patchOf(ofKind: ChannelKind, change: ChangeChannelBody, checkUrl: CheckChannelUrl): ChannelPatch {
   const { name, to, url, remind_after_minutes: remindAfterMinutes, enabled } = change;
   throwIssues(targetIssues(ofKind, { to, url }, checkUrl));
   const isMoved = to !== undefined || url !== undefined;

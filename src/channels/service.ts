@@ -3,7 +3,7 @@ import type { AppContext } from "../runtime/app-context.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import type { Creator } from "../core/action.ts";
 import { describeOutcome } from "../core/outcome.ts";
-import { DomainError } from "../core/domain-error.ts";
+import { notFound, accountFull } from "../core/domain-error.ts";
 import type { Recipients } from "../approvals/recipients.ts";
 import { type Audited, auditOf } from "../core/audit.ts";
 import { CHANNELS_MAX, MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
@@ -16,8 +16,8 @@ import type { Sender } from "../outbound/deadline.ts";
 import type { Channel, KnownChannels } from "../core/channel.ts";
 import { slackTest, webhookTest } from "../mail/chat-messages.ts";
 import {
-  type ChangeChannel,
-  type ChannelTest,
+  type ChangeChannelBody,
+  type ChannelTestJson,
   type CheckChannelUrl,
   type CreateChannel,
   patchOf,
@@ -44,7 +44,7 @@ export function createChannelService(deps: ChannelServiceDeps) {
   const find = async (caller: Caller, id: string): Promise<Channel> => {
     authorize(caller, "manage");
     const channel = await channels.find(caller.accountId, id);
-    if (channel === null) throw noChannel();
+    if (channel === null) throw notFound("channel");
     return channel;
   };
   /** Throws `validation_error` for addresses that may not be asked. */
@@ -98,14 +98,14 @@ export function createChannelService(deps: ChannelServiceDeps) {
       const detail = { name, kind };
       const added = await channels.put(channel, entry(caller, { kind: "channel_added", subject: channel.id, detail }));
       if (added === "full") {
-        throw new DomainError("validation_error", `An account has at most ${CHANNELS_MAX} channels. Remove one first.`);
+        throw accountFull(CHANNELS_MAX, "channels");
       }
       await known.refresh(accountId);
       return channel;
     },
 
     /** Messages that wait follow the change. Throws `not_found`, and `validation_error` as `add`. */
-    async change(caller: Caller, id: string, change: ChangeChannel): Promise<Channel> {
+    async change(caller: Caller, id: string, change: ChangeChannelBody): Promise<Channel> {
       authorize(caller, "manage");
       // Before the channel is looked for, as every other field.
       throwIssues(urlIssues(change.url, checkTarget));
@@ -114,7 +114,7 @@ export function createChannelService(deps: ChannelServiceDeps) {
       await checkAddresses(accountId, patch.target?.to ?? []);
       const detail = { changed: Object.keys(change).join(", ") };
       const audited = entry(caller, { kind: "channel_changed", subject: id, detail });
-      if (!(await channels.change(accountId, id, patch, audited))) throw noChannel();
+      if (!(await channels.change(accountId, id, patch, audited))) throw notFound("channel");
       await known.refresh(accountId);
       return find(caller, id);
     },
@@ -123,7 +123,7 @@ export function createChannelService(deps: ChannelServiceDeps) {
     async remove(caller: Caller, id: string): Promise<void> {
       authorize(caller, "manage");
       const audited = entry(caller, { kind: "channel_removed", subject: id });
-      if (!(await channels.remove(caller.accountId, id, audited))) throw noChannel();
+      if (!(await channels.remove(caller.accountId, id, audited))) throw notFound("channel");
       await known.refresh(caller.accountId);
     },
 
@@ -131,7 +131,7 @@ export function createChannelService(deps: ChannelServiceDeps) {
      * Sends a test message at once, also where the channel is switched off, and waits for at most `MESSAGE_TIMEOUT_MS`. Throws
      * `not_found`, and `RetryLater` where the account tests too often.
      */
-    async test(caller: Caller, id: string): Promise<ChannelTest> {
+    async test(caller: Caller, id: string): Promise<ChannelTestJson> {
       const channel = await find(caller, id);
       countTest(caller.accountId);
       const delivery = await (channel.kind === "mail" ? testMails(channel) : testPost(channel));
@@ -141,10 +141,6 @@ export function createChannelService(deps: ChannelServiceDeps) {
       return { delivered: error === null, error };
     },
   };
-}
-
-function noChannel(): DomainError {
-  return new DomainError("not_found", "There is no such channel.");
 }
 
 /** Channels are made by owners. */

@@ -3,7 +3,7 @@ import { targetMessage } from "../actions/target-message.ts";
 import { clockTime, type Color, padded, type Paint, shortened, visible } from "../observability/terminal.ts";
 import { age, STATUS_COLOR, withHost } from "./action-text.ts";
 import { type Cell, type Column, tableOf } from "./table.ts";
-import type { Session } from "./session.ts";
+import { type ListColumn, listTable, type Session } from "./session.ts";
 
 /**
  * The beginning of an id that is its own in practice: of a UUIDv7 the 48 bits of its time, the 4 of its version and all 12 that
@@ -18,30 +18,16 @@ const AGENT_COLUMNS = 14;
  * The columns of a list of actions. On a narrow terminal the title and the result are below their row, and then the attempts
  * and the age are left out. The name of an agent is whole.
  */
-export const ACTION_COLUMNS: readonly Column[] = [
-  { heading: "ID", min: ID_COLUMNS_MIN, mark: "" },
-  { heading: "AGE", leaves: 4 },
-  { heading: "STATUS" },
-  { heading: "TRIES", leaves: 3 },
-  { heading: "AGENT", min: AGENT_COLUMNS },
-  { heading: "CALL", min: 20, keeps: 44 },
-  { heading: "TITLE", min: 24, leaves: 1, goesBelow: true },
-  { heading: "RESULT", min: 14, leaves: 2, goesBelow: true },
+export const ACTION_COLUMNS: readonly ListColumn<Action>[] = [
+  ["ID", ({ id }) => id, { min: ID_COLUMNS_MIN, mark: "" }],
+  ["AGE", ({ created_at: at }, now) => ({ text: age(at, now), color: "grey" }), { leaves: 4 }],
+  ["STATUS", statusCell],
+  ["TRIES", ({ attempts, retries }) => `${attempts}/${retries}`, { leaves: 3 }],
+  ["AGENT", ({ created_by: by }) => visible(by.name), { min: AGENT_COLUMNS }],
+  ["CALL", callOf, { min: 20, keeps: 44 }],
+  ["TITLE", ({ title }) => visible(title ?? ""), { min: 24, leaves: 1, goesBelow: true }],
+  ["RESULT", resultOf, { min: 14, leaves: 2, goesBelow: true }],
 ];
-
-/** An action in these columns. */
-export function actionCells(action: Action, now: Date): readonly Cell[] {
-  return [
-    action.id,
-    { text: age(action.created_at, now), color: "grey" },
-    statusCell(action),
-    `${action.attempts}/${action.retries}`,
-    visible(action.created_by.name),
-    callOf(action),
-    visible(action.title ?? ""),
-    resultOf(action),
-  ];
-}
 
 /** Narrower terminals get the beginnings of ids in lines of changes, and no agent. */
 const WIDE_COLUMNS = 120;
@@ -77,7 +63,7 @@ export function eventLine({ at, action }: ActionEvent, paint: Paint, columns?: n
 }
 
 /** Method and URL; `https://` is left out, `http://` never is. The host is never cut. */
-export function callOf({ method, url }: Pick<Action, "method" | "url">): Cell {
+function callOf({ method, url }: Pick<Action, "method" | "url">): Cell {
   return withHost(visible(`${method.padEnd(4)} ${url.replace(/^https:\/\//i, "")}`));
 }
 
@@ -146,11 +132,8 @@ export async function findActionId(session: Session, text: string): Promise<stri
   const [first] = found;
   if (first === undefined) throw new Error(`There is no action with an id that begins with ${given}.`);
   if (found.length === 1) return first.id;
-  const { paint, io } = session;
-  const now = new Date();
-  const rows = found.map((action) => actionCells(action, now));
   const many = found.length < SHOWN_MAX ? `${found.length} actions have` : "Several actions have";
   throw new Error(
-    `${many} an id that begins with ${visible(given)}. Add more of it:\n${tableOf(ACTION_COLUMNS, rows, paint, io.columns)}`.trimEnd(),
+    `${many} an id that begins with ${visible(given)}. Add more of it:\n${listTable(session, found, ACTION_COLUMNS)}`.trimEnd(),
   );
 }

@@ -1,5 +1,5 @@
 import type { Action, DecisionFacts, Timeline } from "../client/openapi.ts";
-import { EXIT } from "./command.ts";
+import { EXIT } from "./io.ts";
 import { settingsParts } from "./retry-options.ts";
 import type { Session } from "./session.ts";
 import { type Color, visible } from "../observability/terminal.ts";
@@ -47,7 +47,7 @@ export function actionText(action: Action, { paint, url, io }: Session): string 
     ["other version", action.extras === undefined ? null : visible(JSON.stringify(action.extras))],
     ["callback", action.callback === null ? null : withHost(visible(action.callback))],
     ["approved", action.approved_at === null ? null : visible(`${action.approved_at} by ${action.approved_by}`)],
-    ["policy", policyOf(action)],
+    ["policy", rulingText(action)],
     ["late answer", lateOf(action)],
     ["created", visible(`${action.created_at} by ${action.created_by.name}`)],
     ["finished", action.finished_at],
@@ -57,11 +57,18 @@ export function actionText(action: Action, { paint, url, io }: Session): string 
   ];
   const filled = rows.filter((row): row is readonly [string, Cell] => row[1] !== null);
   const [first, ...others] = filled;
-  return table([[action.id, ...(first?.slice(1) ?? [])]], paint) + table(indented(others), paint, io.columns);
+  return (
+    table([[action.id, ...(first?.slice(1) ?? [])]], paint) +
+    table(
+      others.map(([name, value]) => [`  ${name}`, value]),
+      paint,
+      io.columns,
+    )
+  );
 }
 
 /** "held by the rule Payments: a person checks them"; null: nothing held it, and no rule applies. */
-function policyOf({ policy }: Action): string | null {
+function rulingText({ policy }: Action): string | null {
   if (policy === undefined) return null;
   const by = policy.name === null ? `its ${policy.by}` : `the ${policy.by} ${policy.name}`;
   return visible(
@@ -80,10 +87,6 @@ function hostEnd(text: string): number {
   const start = scheme === -1 ? 0 : scheme + "://".length;
   const length = text.slice(start).search(/[/?#\\]/);
   return length === -1 ? text.length : start + length;
-}
-
-function indented(rows: readonly (readonly [name: string, value: Cell])[]): readonly (readonly Cell[])[] {
-  return rows.map(([name, value]) => [`  ${name}`, value]);
 }
 
 /** As the pages say it; the code that masks would be half of the bundle for Node, and needs a newer one. */
@@ -196,6 +199,11 @@ function detailOf(item: Timeline["data"][number]): string {
     item.delivered === undefined ? undefined : `${item.delivered ? "" : "not "}delivered`,
   ];
   return parts.filter((part) => part !== undefined).join("; ");
+}
+
+/** How long ago, such as `5m ago`; `none` where it never was. */
+export function ago(at: string | null, now: Date, none = "never"): string {
+  return at === null ? none : `${age(at, now)} ago`;
 }
 
 /** How long ago, such as `5m`. */

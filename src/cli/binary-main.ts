@@ -1,4 +1,4 @@
-import { processIo } from "./command.ts";
+import { processIo } from "./io.ts";
 import { runCommandLine } from "./program.ts";
 import { addServerCommands } from "./server-commands.ts";
 

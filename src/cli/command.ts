@@ -1,62 +1,12 @@
-import { readFile } from "node:fs/promises";
-import { REQUEST_BODY_BYTES_MAX } from "../core/limits.ts";
-import { openInBrowser } from "./browser.ts";
-import { askHidden } from "./hidden-line.ts";
-import { Command, type ErrorOptions, Option, type OptionValues } from "commander";
+import { Command, type CommandOptions, type ErrorOptions, Option, type OptionValues } from "commander";
+import { EXIT, type Io, readValue, UsageError } from "./io.ts";
+import { type Session, withSession } from "./session.ts";
 
-/** The process, as commands may use it. */
-export interface Io {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** Writes the result to standard output. */
-  readonly out: (text: string) => void;
-  /** Writes errors and progress to standard error. */
-  readonly err: (text: string) => void;
-  /** Whether standard output is a terminal. */
-  readonly isTty: boolean;
-  /** Width of the terminal; absent where it is unknown. */
-  readonly columns?: number;
-  /** Whether a person can answer questions: standard input is a terminal too. */
-  readonly canAnswer?: boolean;
-  /** Asks for a line that the terminal doesn't show; null: the person gave up. Absent where standard input is no terminal. */
-  readonly askHidden?: (question: string) => Promise<string | null>;
-  /** Opens a URL in the browser of this machine; false: there is none. */
-  readonly openBrowser?: (url: string) => Promise<boolean>;
-  /** Standard input, where there is one. */
-  readonly input?: AsyncIterable<Uint8Array>;
-  /** Listens for the first Ctrl-C; returns a function that stops listening. Absent where there are no signals. */
-  readonly onInterrupt?: (listener: () => void) => () => void;
-}
+/** The option of every command that prints a result. */
+export const JSON_OPTION = ["--json", "print JSON also on a terminal"] as const;
 
-/** Exit codes; docs/cli.md describes them. */
-export const EXIT = { ok: 0, failed: 1, usage: 2, timeout: 3, awaitingApproval: 4 } as const;
-
-/** Wrong arguments: the command's usage is shown with the message. */
-export class UsageError extends Error {
-  override readonly name = "UsageError";
-}
-
-/** The `Io` of this process. The process ends when the reader of its output closes the pipe. */
-export function processIo(env: Io["env"]): Io {
-  process.stdout.on("error", () => process.exit(EXIT.ok));
-  return {
-    env,
-    out: (text) => process.stdout.write(text),
-    err: (text) => process.stderr.write(text),
-    isTty: process.stdout.isTTY,
-    canAnswer: process.stdout.isTTY && process.stdin.isTTY,
-    // A terminal that doesn't know its width says 0.
-    ...(process.stdout.columns > 0 && { columns: process.stdout.columns }),
-    ...(process.stdin.isTTY && {
-      askHidden: (question: string) => askHidden(question, process.stdin, (text) => process.stderr.write(text)),
-    }),
-    openBrowser: (url) => openInBrowser(url, env),
-    input: process.stdin,
-    onInterrupt(listener) {
-      process.once("SIGINT", listener);
-      return () => void process.off("SIGINT", listener);
-    },
-  };
-}
+/** What a command does that needs the service. It resolves with an exit code other than 0. */
+type Work<Options> = (session: Session, options: Options, ...args: string[]) => Promise<number | void>;
 
 /** A command of `outgate`: it has an exit code, and words its own errors about arguments. */
 export class CliCommand extends Command {
@@ -102,6 +52,25 @@ export class CliCommand extends Command {
     return this.action(async () => {
       this.result.exitCode = (await work(this.#io, this.optsWithGlobals<Options>(), ...this.args)) ?? EXIT.ok;
     });
+  }
+
+  /** Adds a command that talks to the service, or a group of them. */
+  service(usage: string, summary: string, options: CommandOptions = {}): this {
+    // Safe: `createCommand` makes every command.
+    return (this.command(usage, options) as this)
+      .description(summary)
+      .helpCommand(false)
+      .option("--api-key-file <file>", "read the API key from this file; - reads standard input");
+  }
+
+  /** Sets what the command does with a session; see `runs`. */
+  calls<Options extends object>(work: Work<Options>): this {
+    return this.runs(withSession(work));
+  }
+
+  /** The same for a command that prints a result, as JSON with `--json`. */
+  prints<Options extends object>(work: Work<Options>): this {
+    return this.option(...JSON_OPTION).calls(work);
   }
 
   /** An option whose words shells complete. `parse` decides what is accepted: by default any text, which the service checks. */
@@ -188,55 +157,6 @@ export function oneOf(name: string, words: readonly string[]): (text: string) =>
     if (word !== undefined) return word;
     throw new UsageError(`--${name} takes ${words.join(", ")}, not ${JSON.stringify(text)}.`);
   };
-}
-
-/** Twice the service's limit, so that it reports a too large body itself. */
-const INPUT_BYTES_MAX = 2 * REQUEST_BODY_BYTES_MAX;
-
-/** A value as in curl: the text itself, `@file`, or `-` for standard input. */
-export async function readValue(value: string, { input }: Io): Promise<string> {
-  if (value === "-") return readAll(input);
-  if (!value.startsWith("@")) return value;
-  const path = value.slice(1);
-  return readFile(path, "utf8").catch((cause: unknown) => {
-    throw new Error(`The file ${path} can't be read.`, { cause });
-  });
-}
-
-/** Asks on standard error; whether the next line of standard input says yes. */
-export async function saysYes(question: string, io: Io): Promise<boolean> {
-  io.err(`${question} [y/N] `);
-  const answer = await readLine(io);
-  if (answer === null) io.err("\n");
-  return /^\s*y(?:es)?\s*$/i.test(answer ?? "");
-}
-
-/** One line of standard input; null where it is closed or the line is too long. */
-async function readLine({ input }: Io): Promise<string | null> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of input ?? []) {
-    text += decoder.decode(chunk, { stream: true });
-    const end = text.indexOf("\n");
-    if (end !== -1) return text.slice(0, end);
-    if (text.length > LINE_CHARS_MAX) return null;
-  }
-  return null;
-}
-
-/** The longest line of a terminal. */
-const LINE_CHARS_MAX = 4_096;
-
-async function readAll(input: Io["input"]): Promise<string> {
-  if (input === undefined) throw new UsageError("There is nothing on standard input.");
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of input) {
-    chunks.push(chunk);
-    bytes += chunk.byteLength;
-    if (bytes > INPUT_BYTES_MAX) throw new UsageError(`Standard input is longer than ${INPUT_BYTES_MAX} bytes.`);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 /** Further from a word than this, another word is no mistyping of it. */

@@ -2,10 +2,10 @@ import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
 import { LOGIN_FILE_BYTES_MAX } from "../core/limits.ts";
 import { apiKeyIn } from "../client/api-key-file.ts";
-import type { Io } from "./command.ts";
+import type { Io } from "./io.ts";
 
 /** What `outgate login` keeps: a service, and a key that is sent to no other. */
-export interface Login {
+interface Login {
   readonly url: string;
   readonly key: string;
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bun
-import { processIo } from "./command.ts";
+import { processIo } from "./io.ts";
 import { runCommandLine } from "./program.ts";
 import { addServerCommands } from "./server-commands.ts";
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-import { type CliCommand, processIo } from "./command.ts";
+import { type CliCommand } from "./command.ts";
+import { processIo } from "./io.ts";
 import { runCommandLine } from "./program.ts";
 
 // The entry point for plain Node, in the npm package: without the commands that need Bun.

@@ -1,7 +1,7 @@
 import { compactJson } from "../core/json.ts";
 import { elementsIn, membersIn } from "../core/json-walk.ts";
 import { UNSAFE_IN_LINES, visible } from "../observability/terminal.ts";
-import { UsageError, EXIT } from "./command.ts";
+import { UsageError, EXIT } from "./io.ts";
 import { OutgateError } from "../client/transport.ts";
 
 /** JSON on one line, or indented. Unsafe characters are written as JSON escapes, which doesn't change its meaning. */
@@ -12,12 +12,11 @@ export function jsonText(value: unknown, isIndented: boolean): string {
 /** JSON text, or lines of it, for a terminal: unsafe characters occur only inside its strings, where they can be escaped. */
 export function visibleJson(json: string): string {
   return json.replaceAll(UNSAFE_IN_LINES, (character) =>
-    Array.from({ length: character.length }, (_, at) => escapeOf(character.charCodeAt(at))).join(""),
+    Array.from(
+      { length: character.length },
+      (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`,
+    ).join(""),
   );
-}
-
-function escapeOf(unit: number): string {
-  return `\\u${unit.toString(16).padStart(4, "0")}`;
 }
 
 type ExactReviver = (name: string, value: unknown, context?: { readonly source?: string }) => unknown;

@@ -1,6 +1,7 @@
 import { type Command, CommanderError } from "commander";
 import { RELEASE, releaseText } from "../config/config.ts";
-import { CliCommand, EXIT, type Io, isNamed, unknownCommand, UsageError } from "./command.ts";
+import { CliCommand, isNamed, unknownCommand } from "./command.ts";
+import { EXIT, type Io, UsageError } from "./io.ts";
 import { addAccountCommands } from "./commands/account.ts";
 import { addDecisions, addReadCommands, addOpen, addAttempts } from "./commands/actions.ts";
 import { addBulkCommands, addExport } from "./commands/bulk.ts";

@@ -1,6 +1,8 @@
 import type { PutDefaults } from "../client/openapi.ts";
+import { ATTEMPT_TIMEOUT_SET_MS_MAX, ATTEMPT_TIMEOUT_SET_MS_MIN } from "../core/limits.ts";
 import type { StatusPattern } from "../core/retry-settings.ts";
-import { type CliCommand, given, UsageError, wholeNumber } from "./command.ts";
+import { type CliCommand, given, wholeNumber } from "./command.ts";
+import { UsageError } from "./io.ts";
 
 /** What the options of `addRetryOptions` give. */
 export interface RetryOptions {
@@ -12,7 +14,11 @@ export interface RetryOptions {
 /** Adds the options about how attempts are made and repeated. */
 export function addRetryOptions(command: CliCommand): CliCommand {
   return command
-    .option("--timeout-ms <n>", "deadline of an attempt, 1000 to 120000", wholeNumber("timeout-ms"))
+    .option(
+      "--timeout-ms <n>",
+      `deadline of an attempt, ${ATTEMPT_TIMEOUT_SET_MS_MIN} to ${ATTEMPT_TIMEOUT_SET_MS_MAX}`,
+      wholeNumber("timeout-ms"),
+    )
     .option("--backoff <base:cap>", "milliseconds after the first failure, and at most: 1000:60000", backoffIn)
     .option("--give-up-on <list>", "statuses after which no attempt follows: 401,422,5xx; none: an empty text", listIn);
 }

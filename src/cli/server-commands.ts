@@ -1,5 +1,7 @@
-import { type CliCommand, UsageError, wholeNumber } from "./command.ts";
-import { addServiceCommand, JSON_OPTION, type SessionOptions } from "./session.ts";
+import { type CliCommand, JSON_OPTION, wholeNumber } from "./command.ts";
+import { UsageError } from "./io.ts";
+import { PORT_MAX } from "../core/limits.ts";
+import { type SessionOptions } from "./session.ts";
 
 /** The commands that run or look after a service on this machine. Their code is loaded only when one of them runs. */
 export function addServerCommands(program: CliCommand): void {
@@ -20,7 +22,8 @@ It has a database of its own, which it deletes when Ctrl-C ends it, and does not
 played by a target in this process: the demo calls nothing else.`,
     )
     .runs(async (io, options: DemoFlags) => (await server()).runDemo(io, options));
-  addServiceCommand(program, "doctor", "check settings and connection, and say how to fix problems")
+  program
+    .service("doctor", "check settings and connection, and say how to fix problems")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExit code: 0 no problems, 1 problems found.")
     .runs(async (io, options: SessionOptions) => (await import("./commands/doctor.ts")).diagnose(io, options));
@@ -80,8 +83,6 @@ function portOf(text: string): number {
   if (port <= PORT_MAX) return port;
   throw new UsageError(`--port takes a port from 1 to ${PORT_MAX}, not ${port}.`);
 }
-
-const PORT_MAX = 65_535;
 
 interface MigrateFlags {
   readonly to: string;

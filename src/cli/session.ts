@@ -1,9 +1,8 @@
 import { isTerminal } from "../core/action.ts";
 import type { Action } from "../client/openapi.ts";
 import { createClient } from "../client/client.ts";
-import type { CommandOptions } from "commander";
-import { type CliCommand, type Io, readValue, UsageError } from "./command.ts";
-import { createPaint, type Paint } from "../observability/terminal.ts";
+import { type Io, readValue, UsageError } from "./io.ts";
+import { createPaint, type Paint, visible } from "../observability/terminal.ts";
 import { explain, jsonText, parseExact } from "./output.ts";
 import { type Cell, type Column, tableOf } from "./table.ts";
 import { setTimeout as pause } from "node:timers/promises";
@@ -11,7 +10,7 @@ import { apiKeyIn, apiKeyOf } from "../client/api-key-file.ts";
 import { readLogin } from "./login-file.ts";
 import { retryDelayMs, OutgateError } from "../client/transport.ts";
 import type { FollowOptions, OutgateClient } from "../client/types.ts";
-import { WAIT_SECONDS_MAX } from "../core/limits.ts";
+import { PORT_MAX, WAIT_SECONDS_MAX } from "../core/limits.ts";
 
 /** A command's connection to a running service, and its output. */
 export interface Session {
@@ -25,36 +24,21 @@ export interface Session {
   /** Whether results are printed as JSON: with `--json`, and where no terminal reads them. */
   readonly isJson: boolean;
   /** Prints a result: as JSON, or as the text for a person. */
-  readonly print: (value: unknown, textOf: () => string) => void;
+  readonly print: <Value>(value: Value, textOf: (value: Value) => string) => void;
   /** Prints JSON: indented on a terminal. */
   readonly json: (value: unknown) => void;
   /** Prints JSON on one line, for programs that read line by line. */
   readonly line: (value: unknown) => void;
   /** Prints lines for a person. */
   readonly say: (text: string) => void;
+  /** Waits for a call without a result, and tells a person on standard error what is done. */
+  readonly done: (call: Promise<unknown>, text: string) => Promise<void>;
 }
 
 /** Options of every command with a session. */
 export interface SessionOptions {
   readonly apiKeyFile?: string;
   readonly json?: boolean;
-}
-
-/** The option of every command that prints a result. */
-export const JSON_OPTION = ["--json", "print JSON also on a terminal"] as const;
-
-/** Adds a command that talks to the service, or a group of them. */
-export function addServiceCommand(
-  parent: CliCommand,
-  usage: string,
-  summary: string,
-  options: CommandOptions = {},
-): CliCommand {
-  return parent
-    .command(usage, options)
-    .description(summary)
-    .helpCommand(false)
-    .option("--api-key-file <file>", "read the API key from this file; - reads standard input");
 }
 
 const URL_DEFAULT = "http://127.0.0.1:3000";
@@ -71,7 +55,7 @@ export function readUrl({ env }: Io): string {
 /** The port that `PORT` sets for a service of this machine; null where it sets none that is known before the start. */
 export function ownPort(env: Io["env"]): number | null {
   const port = /^\d{1,5}$/.test(env["PORT"] ?? "") ? Number(env["PORT"]) : 0;
-  return port >= 1 && port <= 65_535 ? port : null;
+  return port >= 1 && port <= PORT_MAX ? port : null;
 }
 
 /** An address of a service, without a trailing slash. Throws a sentence that begins with `what` where it is not valid. */
@@ -87,7 +71,7 @@ export function parseUrl(text: string, what: string): string {
 type KeySource = "option" | "environment" | "login";
 
 /** Which service a command talks to, and with which key. */
-export interface Connection {
+export interface ServiceAccess {
   readonly url: string;
   /** Null: there is none. */
   readonly key: string | null;
@@ -98,7 +82,7 @@ export interface Connection {
  * The key of the option or of the environment, for `OUTGATE_URL`; or else the login as a whole: its key is sent to no other
  * address than the one that it was given for.
  */
-export async function readCredentials(apiKeyFile: string | undefined, io: Io): Promise<Connection> {
+export async function readCredentials(apiKeyFile: string | undefined, io: Io): Promise<ServiceAccess> {
   const key = await readApiKey(apiKeyFile, io);
   const source = apiKeyFile === undefined ? "environment" : "option";
   if (key !== null) return { url: readUrl(io), key, source };
@@ -113,7 +97,11 @@ export async function readCredentials(apiKeyFile: string | undefined, io: Io): P
   return { ...login, source: "login" };
 }
 
-export function openSession(io: Io, { url, key: apiKey, source: keySource }: Connection, asksForJson = false): Session {
+export function openSession(
+  io: Io,
+  { url, key: apiKey, source: keySource }: ServiceAccess,
+  asksForJson = false,
+): Session {
   const isJson = asksForJson || !io.isTty;
   const json = (value: unknown) => io.out(jsonText(value, io.isTty));
   const say = (text: string) => io.out(text.endsWith("\n") ? text : `${text}\n`);
@@ -125,10 +113,14 @@ export function openSession(io: Io, { url, key: apiKey, source: keySource }: Con
     paint: createPaint(io),
     asksForJson,
     isJson,
-    print: (value, textOf) => (isJson ? json(value) : say(textOf())),
+    print: (value, textOf) => (isJson ? json(value) : say(textOf(value))),
     json,
     line: (value) => io.out(jsonText(value, false)),
     say,
+    async done(call, text) {
+      await call;
+      io.err(`${visible(text)}\n`);
+    },
   };
 }
 
@@ -158,10 +150,14 @@ export function withSession<Options extends object>(
 const NO_KEY =
   "There is no API key. Run `outgate login`, or set OUTGATE_API_KEY, or OUTGATE_API_KEY_FILE to a file that holds one. The first start of Outgate prints one.";
 
-interface ListView<Row> {
-  /** A text: a column that is never cut. */
-  readonly headings: readonly (string | Column)[];
-  readonly rowOf: (row: Row) => readonly Cell[];
+/** A column of a list: its heading, what it shows of a row, and how it gives way where the terminal is narrow. */
+export type ListColumn<Row> = readonly [
+  heading: string,
+  cellOf: (row: Row, now: Date) => Cell,
+  fit?: Omit<Column, "heading">,
+];
+
+interface ListOptions {
   /** Printed in place of an empty table. */
   readonly empty?: string;
   /** The command that continues with a cursor. */
@@ -173,10 +169,12 @@ interface ListView<Row> {
  * JSON for each row.
  */
 export function printList<Row>(
-  { paint, io, isJson, asksForJson, json, line, say }: Session,
+  session: Session,
   page: { readonly data: readonly Row[]; readonly next_cursor?: string | null },
-  { headings, rowOf, empty, command }: ListView<Row>,
+  columns: readonly ListColumn<Row>[],
+  { empty, command }: ListOptions = {},
 ): void {
+  const { paint, io, isJson, asksForJson, json, line, say } = session;
   const cursor = page.next_cursor ?? null;
   if (asksForJson) json(page);
   else if (isJson) {
@@ -184,10 +182,31 @@ export function printList<Row>(
     if (cursor !== null) io.err(`There are more: add --cursor ${cursor} to the command.\n`);
   } else if (page.data.length === 0 && empty !== undefined) say(empty);
   else {
-    const columns = headings.map((heading) => (typeof heading === "string" ? { heading } : heading));
-    say(tableOf(columns, page.data.map(rowOf), paint, io.columns));
+    say(listTable(session, page.data, columns));
     if (cursor !== null) say(paint(`More: ${command} --cursor ${cursor}`, "grey"));
   }
+}
+
+/** The rows of a list as a table for a person. */
+export function listTable<Row>(
+  { paint, io }: { readonly paint: Paint; readonly io: Pick<Io, "columns"> },
+  rows: readonly Row[],
+  columns: readonly ListColumn<Row>[],
+  now = new Date(),
+): string {
+  const headings = columns.map(([heading, , fit]) => ({ heading, ...fit }));
+  const cells = rows.map((row) => columns.map(([, cellOf]) => cellOf(row, now)));
+  return tableOf(headings, cells, paint, io.columns);
+}
+
+/** Prints a short list: a line for each row, or a sentence where there is none. */
+export function printLines<Row>(
+  { print }: Session,
+  { data }: { readonly data: readonly Row[] },
+  lineOf: (row: Row) => string,
+  empty: string,
+): void {
+  print({ data }, () => (data.length === 0 ? empty : data.map(lineOf).join("\n")));
 }
 
 /** The pauses between requests where the service answers at once, because too many requests are waiting. */

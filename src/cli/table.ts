@@ -1,4 +1,4 @@
-import { type Color, columnsOf, padded, type Paint, shortened } from "../observability/terminal.ts";
+import { type Color, columnCount, padded, type Paint, shortened } from "../observability/terminal.ts";
 
 /** A cell of a table: its text, its colour, and how many of its first characters are never cut. */
 export type Cell = string | { readonly text: string; readonly color?: Color; readonly uncut?: number };
@@ -76,7 +76,7 @@ function lineBelow(cells: readonly Cell[], options: LineOptions): string {
   const filled = cells.filter((cell) => textOf(cell) !== "");
   if (filled.length === 0) return "";
   const share = Math.floor((options.room - BELOW_INDENT) / filled.length) - GAP;
-  const widths = filled.map((cell) => Math.min(columnsOf(textOf(cell)), share));
+  const widths = filled.map((cell) => Math.min(columnCount(textOf(cell)), share));
   const first = filled.slice(0, -1).map((cell, at) => {
     const text = shortened(textOf(cell), widths[at] ?? 0);
     return typeof cell === "string" ? text : { ...cell, text };
@@ -93,11 +93,11 @@ function textOf(cell: Cell): string {
 
 /** The columns that are never cut. */
 function uncutOf(cell: Cell): number {
-  return typeof cell === "string" ? 0 : columnsOf(cell.text.slice(0, cell.uncut ?? 0));
+  return typeof cell === "string" ? 0 : columnCount(cell.text.slice(0, cell.uncut ?? 0));
 }
 
 function widthOf(rows: readonly (readonly Cell[])[], at: number): number {
-  return rows.reduce((widest, row) => Math.max(widest, columnsOf(textOf(row[at] ?? ""))), 0);
+  return rows.reduce((widest, row) => Math.max(widest, columnCount(textOf(row[at] ?? ""))), 0);
 }
 
 interface LineOptions {
@@ -112,7 +112,7 @@ function lineOf(row: readonly Cell[], widths: readonly number[], { paint, room }
     const text = isLast
       ? shortened(textOf(cell), Math.max(left, uncutOf(cell) + 1, 2))
       : padded(textOf(cell), widths[at] ?? 0);
-    left -= columnsOf(text) + GAP;
+    left -= columnCount(text) + GAP;
     return typeof cell === "string" || cell.color === undefined ? text : paint(text, cell.color);
   });
   return `${cells.join(" ".repeat(GAP)).trimEnd()}\n`;

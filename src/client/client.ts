@@ -1,6 +1,6 @@
 import type { Action, Approval, BulkDryRun, BulkJob, ExportQuery, ListQuery, StartBulk } from "./openapi.ts";
 import { follow } from "./follow.ts";
-import { type Call, createTransport, OutgateError, type Transport } from "./transport.ts";
+import { type HttpCall, createTransport, OutgateError, type Transport } from "./transport.ts";
 import type { CallOptions, ClientSettings, OutgateClient, WaitForOptions } from "./types.ts";
 
 /** The service's default for a `sync` create without `wait`. */
@@ -11,7 +11,7 @@ const REPEATABLE = { isRepeatable: true } as const;
 /** A client of the HTTP API: each call is one request, and its repetitions where they are safe. */
 export function createClient(settings: ClientSettings): OutgateClient {
   const transport = createTransport(settings);
-  const send = async <T>(route: Call["route"], { signal }: CallOptions = {}, more: Partial<Call> = {}) =>
+  const send = async <T>(route: HttpCall["route"], { signal }: CallOptions = {}, more: Partial<HttpCall> = {}) =>
     // Safe: the API defines the type of a 2xx response, which `OutgateClient` names.
     (await transport.call({ route, isRepeatable: route.startsWith("GET "), signal, ...more })) as T;
   const at = (path: string, id: string) => `/v1/${path}/${encodeURIComponent(id)}` as const;
@@ -91,6 +91,7 @@ export function createClient(settings: ClientSettings): OutgateClient {
     removeCredential: (name, options) => send(`DELETE ${at("credentials", name)}`, options),
     listOAuthClients: (options) => send("GET /v1/oauth-clients", options),
     createOAuthClient: (added, options) => send("POST /v1/oauth-clients", options, { body: added }),
+    replaceOAuthClientSecret: (id, options) => send(`POST ${at("oauth-clients", id)}/secret`, options),
     removeOAuthClient: (id, options) => send(`DELETE ${at("oauth-clients", id)}`, options),
     askCredential: (asked, options) => send("POST /v1/credential-requests", options, { body: asked, ...REPEATABLE }),
     listCredentialRequests: (query = {}, options) => send("GET /v1/credential-requests", options, { query }),

@@ -347,6 +347,7 @@ export type AuditEntry = {
     | "credential_echoed"
     | "credential_tested"
     | "oauth_client_added"
+    | "oauth_client_changed"
     | "oauth_client_removed"
     | "credential_requested"
     | "credential_request_granted"
@@ -2541,6 +2542,7 @@ export type AuditQuery = {
     | "credential_echoed"
     | "credential_tested"
     | "oauth_client_added"
+    | "oauth_client_changed"
     | "oauth_client_removed"
     | "credential_requested"
     | "credential_request_granted"
@@ -2588,8 +2590,8 @@ export type BulkResultQuery = {
   cursor?: string;
 };
 export type CredentialRequestQuery = {
-  /** Only those that wait for an answer: all of them, on one page. */
-  status?: "pending";
+  /** Only those with this status. The pending ones are all on one page. */
+  status?: "pending" | "granted" | "declined" | "expired" | "cancelled";
   /** Most entries of a page. */
   limit?: number;
   /** The next_cursor of the page before. */

@@ -4,7 +4,7 @@ import type { ErrorEnvelope } from "./openapi.ts";
 import type { ClientSettings, OutgateErrorCode, OutgateErrorFacts } from "./types.ts";
 
 /** One request. */
-export interface Call {
+export interface HttpCall {
   readonly route: `${"GET" | "POST" | "PUT" | "PATCH" | "DELETE"} /${string}`;
   readonly query?: Readonly<Record<string, string | number | readonly string[] | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
@@ -19,9 +19,9 @@ export interface Call {
 /** Makes calls. Throws `OutgateError`, or the reason of the caller's own signal. */
 export interface Transport {
   /** The body of the response: JSON, text, or undefined where there is none. */
-  call(call: Call): Promise<unknown>;
+  call(call: HttpCall): Promise<unknown>;
   /** The response as soon as its headers have arrived, for streams: one try, without a timeout. */
-  open(call: Call): Promise<Response>;
+  open(call: HttpCall): Promise<Response>;
 }
 
 const TIMEOUT_MS = 30_000;
@@ -36,7 +36,7 @@ const RETRY_AFTER_MS_MAX = 10_000;
 export function createTransport(settings: ClientSettings): Transport {
   const { timeoutMs = TIMEOUT_MS, tries = TRIES, retryBaseMs = RETRY_BASE_MS, parse = JSON.parse } = settings;
 
-  const attempt = async (call: Call): Promise<unknown> => {
+  const attempt = async (call: HttpCall): Promise<unknown> => {
     const limit = AbortSignal.timeout(timeoutMs + (call.waitSeconds ?? 0) * 1_000);
     try {
       const response = await request(settings, call, limit);
@@ -71,7 +71,7 @@ export function createTransport(settings: ClientSettings): Transport {
   };
 }
 
-function request({ url, apiKey }: ClientSettings, call: Call, limit?: AbortSignal): Promise<Response> {
+function request({ url, apiKey }: ClientSettings, call: HttpCall, limit?: AbortSignal): Promise<Response> {
   const { route, query = {}, headers, body, signal } = call;
   const [method = "", path = ""] = route.split(" ");
   const search = new URLSearchParams();
@@ -131,7 +131,7 @@ function errorFor(error: unknown, url: string, signal: AbortSignal | undefined):
 }
 
 /** A rate-limited call was not carried out, so it can always be repeated; after other failures only repeatable ones. */
-function isWorthAnotherTry(error: unknown, { isRepeatable }: Call): boolean {
+function isWorthAnotherTry(error: unknown, { isRepeatable }: HttpCall): boolean {
   if (!(error instanceof OutgateError)) return false;
   if (error.code === "rate_limited") return true;
   const isTemporary = ["unreachable", "timed_out", "unavailable"].includes(error.code);

@@ -328,6 +328,8 @@ export interface OutgateClient {
   readonly listOAuthClients: (options?: CallOptions) => Promise<OAuthClientList>;
   /** With its secret, which is shown once. */
   readonly createOAuthClient: (client: CreateOAuthClient, options?: CallOptions) => Promise<NewOAuthClient>;
+  /** With its new secret, which is shown once. Never retried: a second secret would replace the first. */
+  readonly replaceOAuthClientSecret: (id: string, options?: CallOptions) => Promise<NewOAuthClient>;
   /** Ends its connections. */
   readonly removeOAuthClient: (id: string, options?: CallOptions) => Promise<undefined>;
   readonly listRules: (options?: CallOptions) => Promise<RuleList>;

@@ -12,9 +12,9 @@ import {
 import type { Caller } from "../core/roles.ts";
 import type { AccountStore } from "../core/account-store.ts";
 import { originOf } from "../core/target.ts";
-import { describePolicy, parsePolicy, type TargetPolicy } from "./target-policy.ts";
+import { describeTargetPolicy, parseTargetPolicy, type TargetPolicy } from "./target-policy.ts";
 import { COMMIT } from "./commit.ts";
-import { readSettings, type Texts, textsOf, type Settings } from "./settings.ts";
+import { readSettings, type Texts, textsOf, type EnvironmentSettings } from "./settings.ts";
 import { serverSettings } from "./server-settings.ts";
 import manifest from "../../package.json" with { type: "json" };
 import { CALLBACKS_IN_FLIGHT_MAX, MAILS_IN_FLIGHT_MAX } from "../core/limits.ts";
@@ -47,7 +47,7 @@ export function listeningOn(config: Config, port: number): Config {
   return { ...config, port, baseUrl: config.isBaseUrlSet ? config.baseUrl : localUrl(config.host, port) };
 }
 
-function configOf(settings: Settings, texts: Texts, fetchesMax: number) {
+function configOf(settings: EnvironmentSettings, texts: Texts, fetchesMax: number) {
   const host = listenAddress(settings.HOST);
   const baseUrl = settings.BASE_URL === undefined ? null : new URL(originOf(settings.BASE_URL));
   const isOnLoopback = isLoopbackAddress(host) && (baseUrl === null || isLoopbackUrl(baseUrl));
@@ -108,7 +108,7 @@ function configOf(settings: Settings, texts: Texts, fetchesMax: number) {
 }
 
 /** Trying Outgate out needs no setting; with approvers set, no new account may send without them. */
-function signUpsOf({ SIGNUPS, APPROVERS, AGENT_APPROVAL }: Settings, isOnLoopback: boolean): SignUps {
+function signUpsOf({ SIGNUPS, APPROVERS, AGENT_APPROVAL }: EnvironmentSettings, isOnLoopback: boolean): SignUps {
   if (SIGNUPS === "open") return "open";
   if (SIGNUPS === "closed") return { closedBy: "SIGNUPS" };
   if (!isOnLoopback) return { closedBy: "HOST" };
@@ -168,7 +168,7 @@ interface Derived {
   readonly fetchesMax: number;
 }
 
-function warningsOf(settings: Settings, { host, baseUrl, dispatchConcurrency, fetchesMax }: Derived) {
+function warningsOf(settings: EnvironmentSettings, { host, baseUrl, dispatchConcurrency, fetchesMax }: Derived) {
   const { DISPATCH_CONCURRENCY: wanted, MAILGUN_API_KEY, MAILGUN_DOMAIN, MAILGUN_FROM } = settings;
   return textsWhere([
     [
@@ -214,7 +214,7 @@ export function releaseText({ version, commit }: Release): string {
 const COMMIT_CHARS_SHOWN = 12;
 
 /** null: no key is set, so no mail is sent. */
-function mailOf(settings: Settings) {
+function mailOf(settings: EnvironmentSettings) {
   const { MAILGUN_API_KEY: apiKey, MAILGUN_DOMAIN: domain, MAILGUN_FROM: from, MAILGUN_URL: url } = settings;
   if (apiKey === undefined || domain === undefined) return null;
   return { apiKey, domain, from: from ?? `Outgate <outgate@${domain}>`, url: new URL(url).origin };
@@ -228,13 +228,13 @@ function mayUseOAuth({ BASE_URL: baseUrl, HOST: host = "127.0.0.1" }: Texts): bo
 }
 
 /** On by default only where hosted clients can reach it: some clients ignore a configured key once OAuth is announced. */
-function oauthOf({ OAUTH, OAUTH_REGISTRATION }: Settings, baseUrl: URL | null) {
+function oauthOf({ OAUTH, OAUTH_REGISTRATION }: EnvironmentSettings, baseUrl: URL | null) {
   const isOn = OAUTH === undefined ? baseUrl?.protocol === "https:" : OAUTH === "on";
   return isOn ? { registration: OAUTH_REGISTRATION === "on" } : null;
 }
 
 /** null: not set. `problemsBetween` refuses a part of the settings. */
-function oidcOf(settings: Settings) {
+function oidcOf(settings: EnvironmentSettings) {
   const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = settings;
   if (issuer === undefined || clientId === undefined || clientSecret === undefined) return null;
   const allowedDomains = settings.OIDC_ALLOWED_DOMAINS.map((domain) => domain.toLowerCase());
@@ -261,7 +261,7 @@ function fetchesMaxOf(text: string | undefined): number {
 }
 
 /** Concurrent attempts. The default leaves a quarter of Bun's fetches to mails and callbacks. */
-function concurrencyOf(settings: Settings, texts: Texts, fetchesMax: number): number {
+function concurrencyOf(settings: EnvironmentSettings, texts: Texts, fetchesMax: number): number {
   if (texts.DISPATCH_CONCURRENCY !== undefined) return settings.DISPATCH_CONCURRENCY;
   return Math.min(settings.DISPATCH_CONCURRENCY, Math.max(1, Math.floor(fetchesMax * 0.75)));
 }
@@ -275,8 +275,8 @@ function notificationsOf(dispatchConcurrency: number, fetchesMax: number) {
 }
 
 /** The target policy of the settings. Throws an error for the operator that names invalid entries. */
-export function policyOf(config: Config): TargetPolicy {
-  const policy = parsePolicy({
+export function targetPolicyOf(config: Config): TargetPolicy {
+  const policy = parseTargetPolicy({
     allowedPrivateTargets: config.allowedPrivateTargets,
     loopbackAllowed: config.isOnLoopback,
     ownOrigins: [config.baseUrl, ...listeningOrigins(config)],
@@ -319,7 +319,7 @@ export function createEffectiveSettings(config: Config, policy: TargetPolicy, ac
       /** Every setting by its name; null for people who can't see them. */
       all: isOperator ? serverSettings(config) : null,
       /** A sentence: where calls may go. */
-      targets: describePolicy(isOperator ? policy : { ...policy, listed: countOnly(policy.listed) }),
+      targets: describeTargetPolicy(isOperator ? policy : { ...policy, listed: countOnly(policy.listed) }),
       /** Only their number for people who can't see them; empty: anyone. */
       approvers:
         isOperator || approvers.length === 0 ? approvers : [`Those that the server lists (${approvers.length}).`],

@@ -3,9 +3,16 @@ import {
   ATTEMPT_TIMEOUT_MS_DEFAULT,
   MCP_SESSIONS_PER_ACCOUNT_DEFAULT,
   RETRY_BASE_MS_DEFAULT,
+  RETRY_BASE_MS_MAX,
   RETRY_CAP_MS_DEFAULT,
-  HOUR_MS,
-  DAY_MS,
+  RETRY_CAP_MS_MAX,
+  APPROVAL_TTL_SETTING_HOURS_MAX,
+  ATTEMPT_TIMEOUT_SETTING_MS_MAX,
+  DISPATCH_SETTING_MAX,
+  MCP_SESSIONS_SETTING_MAX,
+  PORT_MAX,
+  RATE_LIMIT_SETTING_MAX,
+  RETENTION_SETTING_DAYS_MAX,
 } from "../core/limits.ts";
 import {
   databaseFault,
@@ -24,8 +31,8 @@ import Value from "typebox/value";
 const VISIBLE = { pattern: /^[!-~]+$/, allowed: "visible ASCII characters" };
 
 /** Every setting by the name of its environment variable, in the order of `.env.example`. */
-export const Settings = Type.Object({
-  PORT: wholeNumber(0, 65_535, { default: 3_000, description: "Port to listen on; 0: any free one." }),
+export const EnvironmentSettings = Type.Object({
+  PORT: wholeNumber(0, PORT_MAX, { default: 3_000, description: "Port to listen on; 0: any free one." }),
   HOST: textSetting(hostFault, {
     default: "127.0.0.1",
     description: "Address to listen on.",
@@ -70,31 +77,31 @@ export const Settings = Type.Object({
     description: "Proxies whose X-Forwarded-For tells a client's address; unset: none.",
     allowed: "addresses and address ranges with commas between them, like 127.0.0.1,10.0.0.0/8",
   }),
-  RATE_LIMIT_PER_SECOND: wholeNumber(0, 1_000_000, {
+  RATE_LIMIT_PER_SECOND: wholeNumber(0, RATE_LIMIT_SETTING_MAX, {
     default: 100,
     description: "Requests that an account may make in a second, shared by the keys that ask; 0: any number.",
   }),
-  MCP_SESSIONS_PER_ACCOUNT: wholeNumber(1, 10_000, {
+  MCP_SESSIONS_PER_ACCOUNT: wholeNumber(1, MCP_SESSIONS_SETTING_MAX, {
     default: MCP_SESSIONS_PER_ACCOUNT_DEFAULT,
     description: "Sessions that MCP clients of 2025 may have open in one account.",
   }),
-  ATTEMPT_TIMEOUT_MS: wholeNumber(1, HOUR_MS, {
+  ATTEMPT_TIMEOUT_MS: wholeNumber(1, ATTEMPT_TIMEOUT_SETTING_MS_MAX, {
     default: ATTEMPT_TIMEOUT_MS_DEFAULT,
     description: "Deadline of one attempt in milliseconds.",
   }),
-  RETRY_BASE_MS: wholeNumber(1, DAY_MS, {
+  RETRY_BASE_MS: wholeNumber(1, RETRY_BASE_MS_MAX, {
     default: RETRY_BASE_MS_DEFAULT,
     description: "Milliseconds after the first failed attempt; doubled after each further one.",
   }),
-  RETRY_CAP_MS: wholeNumber(1, 7 * DAY_MS, {
+  RETRY_CAP_MS: wholeNumber(1, RETRY_CAP_MS_MAX, {
     default: RETRY_CAP_MS_DEFAULT,
     description: "Most milliseconds between two attempts.",
   }),
-  DISPATCH_CONCURRENCY: wholeNumber(1, 65_534, {
+  DISPATCH_CONCURRENCY: wholeNumber(1, DISPATCH_SETTING_MAX, {
     default: 256,
     description: "Attempts under way at a time; at least two below BUN_CONFIG_MAX_HTTP_REQUESTS.",
   }),
-  DISPATCH_PER_HOST: wholeNumber(1, 65_534, {
+  DISPATCH_PER_HOST: wholeNumber(1, DISPATCH_SETTING_MAX, {
     default: 64,
     description: "Attempts under way at a time from one account to one host, whichever of its keys sends them.",
   }),
@@ -103,7 +110,9 @@ export const Settings = Type.Object({
     description: "Whether connections to targets stay open for a moment, for further POST and PATCH calls.",
   }),
   RETENTION_DAYS: Type.Optional(
-    wholeNumber(1, 36_500, { description: "Days after which a finished action is deleted; unset: never." }),
+    wholeNumber(1, RETENTION_SETTING_DAYS_MAX, {
+      description: "Days after which a finished action is deleted; unset: never.",
+    }),
   ),
   ALLOWED_PRIVATE_TARGETS: list(/^\S+$/, {
     description: "Private addresses and names that may be called.",
@@ -119,7 +128,7 @@ export const Settings = Type.Object({
     allowed: "addresses and @domains with commas between them, like ann@example.com,@example.org",
   }),
   APPROVAL_TTL_HOURS: Type.Optional(
-    wholeNumber(1, 87_600, {
+    wholeNumber(1, APPROVAL_TTL_SETTING_HOURS_MAX, {
       description: "Hours after which an action still awaiting approval is cancelled; unset: never.",
     }),
   ),
@@ -188,7 +197,7 @@ export const Settings = Type.Object({
     }),
   ),
   METRICS_PORT: Type.Optional(
-    wholeNumber(1, 65_535, {
+    wholeNumber(1, PORT_MAX, {
       description: "Port of HOST that serves /metrics and nothing else; unset: it is served at PORT.",
     }),
   ),
@@ -199,9 +208,9 @@ export const Settings = Type.Object({
   }),
 });
 
-export type Settings = Static<typeof Settings>;
+export type EnvironmentSettings = Static<typeof EnvironmentSettings>;
 
-export type SettingName = keyof Settings;
+export type SettingName = keyof EnvironmentSettings;
 
 /** The texts of the settings that are set. */
 export type Texts = Readonly<Partial<Record<SettingName, string>>>;
@@ -213,21 +222,24 @@ export function textsOf(env: Readonly<Record<string, string | undefined>>): Text
 }
 
 /** The parsed settings with defaults, or a sentence for each invalid one. */
-export function readSettings(texts: Texts): { settings: Settings } | { problems: readonly string[] } {
+export function readSettings(texts: Texts): { settings: EnvironmentSettings } | { problems: readonly string[] } {
   const given = settingNames().map((name) => [name, valueOf(name, texts[name])] as const);
-  const values = Value.Default(Settings, Object.fromEntries(given.filter(([, value]) => value !== undefined)));
-  if (Value.Check(Settings, values)) return { settings: values };
+  const values = Value.Default(
+    EnvironmentSettings,
+    Object.fromEntries(given.filter(([, value]) => value !== undefined)),
+  );
+  if (Value.Check(EnvironmentSettings, values)) return { settings: values };
   return { problems: given.flatMap(([name, value]) => problemsOf(name, value)) };
 }
 
 export function settingNames(): readonly SettingName[] {
   // Safe: the keys of an object literal that nothing adds to.
-  return Object.keys(Settings.properties) as SettingName[];
+  return Object.keys(EnvironmentSettings.properties) as SettingName[];
 }
 
 /** Not TypeBox's conversion, which turns "0x10" into 16 and "true" into 1. */
 function valueOf(name: SettingName, text: string | undefined): unknown {
-  const schema = Settings.properties[name];
+  const schema = EnvironmentSettings.properties[name];
   if (text === undefined) return undefined;
   if (Type.IsInteger(schema)) return /^\d{1,15}$/.test(text) ? Number(text) : text;
   if (Type.IsArray(schema)) return text.split(",").map((entry) => entry.trim());
@@ -236,7 +248,7 @@ function valueOf(name: SettingName, text: string | undefined): unknown {
 
 /** Called for each setting, because TypeBox stops after eight errors. Never contains the value, which may be a secret. */
 function problemsOf(name: SettingName, value: unknown): readonly string[] {
-  const schema = Settings.properties[name];
+  const schema = EnvironmentSettings.properties[name];
   const [error] = value === undefined ? [] : Value.Errors(schema, value);
   if (error === undefined) return [];
   return [`${name} ${FAULTS[error.keyword] ?? error.message}. Allowed: ${descriptionOf(schema).allowed}.`];

@@ -24,7 +24,7 @@ import { networkInterfaces } from "node:os";
 import { INTERFACES_FRESH_MS } from "../core/limits.ts";
 
 /** The settings about targets. */
-export interface PolicySettings {
+export interface TargetPolicySettings {
   /** CIDRs, single addresses and host names (ALLOWED_PRIVATE_TARGETS). */
   readonly allowedPrivateTargets: readonly string[];
   /** Whether `HOST` is loopback and `BASE_URL` is unset or loopback. */
@@ -50,10 +50,10 @@ interface BadPolicy {
   readonly problems: readonly string[];
 }
 
-export type Verdict = "allowed" | "never" | "private";
+export type TargetVerdict = "allowed" | "never" | "private";
 
 /** Parses the settings, or returns every problem in them. */
-export function parsePolicy(settings: PolicySettings): TargetPolicy | BadPolicy {
+export function parseTargetPolicy(settings: TargetPolicySettings): TargetPolicy | BadPolicy {
   const listed = settings.allowedPrivateTargets.map((entry) => entry.trim().toLowerCase());
   const entries = listed.map(parseEntry);
   const own = parseOwnOrigins(settings.ownOrigins, settings.machineAddresses);
@@ -76,7 +76,7 @@ export function parsePolicy(settings: PolicySettings): TargetPolicy | BadPolicy 
 export function providerPolicy(url: string, setting: string, listed: readonly string[] = []): TargetPolicy {
   const { hostname } = new URL(url);
   const policyWith = (allowedPrivateTargets: readonly string[]) =>
-    parsePolicy({ allowedPrivateTargets, loopbackAllowed: true, ownOrigins: [] });
+    parseTargetPolicy({ allowedPrivateTargets, loopbackAllowed: true, ownOrigins: [] });
   const policy = policyWith([...listed, hostname]);
   // Only a private host can be listed. A forbidden one is refused at the call.
   const plain = "problems" in policy ? policyWith(listed) : policy;
@@ -85,20 +85,20 @@ export function providerPolicy(url: string, setting: string, listed: readonly st
 }
 
 /** One sentence for the log at the start: which policy applies. */
-export function describePolicy({ loopbackAllowed, listed }: TargetPolicy): string {
+export function describeTargetPolicy({ loopbackAllowed, listed }: TargetPolicy): string {
   const opened = [...(loopbackAllowed ? ["loopback (this server listens only there)"] : []), ...listed];
   return `Calls may go to public addresses${opened.length === 0 ? " only" : ` and to ${opened.join(", ")}`}.`;
 }
 
 /** Public addresses alone, whatever the settings say: for what strangers name. */
 export function publicPolicy(): TargetPolicy {
-  const policy = parsePolicy({ allowedPrivateTargets: [], loopbackAllowed: false, ownOrigins: [] });
+  const policy = parseTargetPolicy({ allowedPrivateTargets: [], loopbackAllowed: false, ownOrigins: [] });
   if ("problems" in policy) throw new Error(policy.problems.join(" "));
   return policy;
 }
 
 /** Checks an address: a literal one (`name` is null), or one that `name` resolved to. */
-export function checkAddress(policy: TargetPolicy, address: Address, name: string | null): Verdict {
+export function checkAddress(policy: TargetPolicy, address: Address, name: string | null): TargetVerdict {
   const addressClass = classOf(address);
   if (addressClass !== "private") return addressClass === "public" ? "allowed" : "never";
   if (name !== null && policy.names.has(name)) return "allowed";
@@ -109,7 +109,7 @@ export function checkAddress(policy: TargetPolicy, address: Address, name: strin
 }
 
 /** Checks a name before it is resolved; its addresses are checked too. */
-export function checkName(policy: TargetPolicy, name: string): Verdict {
+export function checkName(policy: TargetPolicy, name: string): TargetVerdict {
   const nameClass = classOfName(name);
   if (nameClass === "never") return "never";
   if (nameClass === "public" || policy.names.has(name)) return "allowed";

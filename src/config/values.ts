@@ -109,7 +109,7 @@ export function addressOf(database: Database): { readonly url: string; readonly 
 }
 
 /** Where the database is, for the operator: without user and password. */
-export function placeOf(database: Database): string {
+export function databasePlace(database: Database): string {
   if (database.kind === "file") return database.path;
   const { protocol, host, pathname } = new URL(database.url);
   return `${protocol}//${host}${pathname === "/" ? "" : pathname}`;

@@ -5,7 +5,7 @@ import type { Grant } from "./grant.ts";
 /** Who decides what becomes of a request: the hold of its key, its own `approve`, a rule of the account, or a person's grant. */
 export const POLICY_SOURCES = ["key", "caller", "rule", "grant"] as const;
 
-export type PolicySource = (typeof POLICY_SOURCES)[number];
+type PolicySource = (typeof POLICY_SOURCES)[number];
 
 /** What people call each; the name of the rule or grant follows. */
 export const POLICY_SOURCE_WORDS: Readonly<Record<PolicySource, string>> = {
@@ -32,7 +32,7 @@ export type ActionPolicy = Readonly<Static<typeof StoredPolicy>>;
 const check = Compile(StoredPolicy);
 
 /** Undefined: it is none. */
-export function parsePolicy(text: string): ActionPolicy | undefined {
+export function parseActionPolicy(text: string): ActionPolicy | undefined {
   try {
     const stored: unknown = JSON.parse(text);
     return check.Check(stored) ? stored : undefined;
@@ -42,7 +42,7 @@ export function parsePolicy(text: string): ActionPolicy | undefined {
 }
 
 /** As it is stored. */
-export function policyText(policy: ActionPolicy | null): string | null {
+export function actionPolicyText(policy: ActionPolicy | null): string | null {
   return policy === null ? null : JSON.stringify(policy);
 }
 

@@ -2,7 +2,7 @@ import type { ActivityGroup, ActivityRow, ActivitySlot, NameTotals } from "./act
 import type { Histogram } from "./histogram.ts";
 
 /** Which rows of the timeline to group. */
-export interface ActivityQuery {
+interface ActivityQuery {
   /** Null: of all accounts. */
   readonly accountId: string | null;
   /** Nothing earlier is counted. */
@@ -21,7 +21,7 @@ export interface ActivityPage {
 }
 
 /** What counting a stretch of the timeline has changed. */
-export interface ActivityWrite {
+interface ActivityWrite {
   /** Written only if nobody has counted on from this position meanwhile. */
   readonly from: number;
   readonly to: number;
@@ -39,7 +39,7 @@ export interface ActivitySpan {
 }
 
 /** What is counted of a span, and the position up to which it is, of the same moment. */
-export interface CountedActivity {
+interface CountedActivity {
   readonly position: number;
   /** Those of the kind `all`. */
   readonly slots: readonly ActivityRow[];

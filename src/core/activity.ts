@@ -19,7 +19,7 @@ export function slotMsOf(slotMinutes: number): number {
 }
 
 /** What a row counts: all of an account, one host or key of it, or those beyond `ACTIVITY_NAMES_MAX`. */
-export const ACTIVITY_KINDS = ["all", "host", "key", "other_hosts", "other_keys"] as const;
+const ACTIVITY_KINDS = ["all", "host", "key", "other_hosts", "other_keys"] as const;
 
 type ActivityKind = (typeof ACTIVITY_KINDS)[number];
 
@@ -123,7 +123,7 @@ export class ActivityTally {
         latency: new Map(row.latency),
         waits: new Map(row.waits),
       });
-      if (isNamed(row.kind)) this.#countName(row, row.kind);
+      if (row.kind === "host" || row.kind === "key") this.#countName(row, row.kind);
     }
   }
 
@@ -199,10 +199,6 @@ function nothing() {
   const counts = { created: 0, completed: 0, failed: 0, attempts: 0, failedAttempts: 0, approved: 0, rejected: 0 };
   const durations = { latency: new Map<number, number>(), waits: new Map<number, number>() };
   return { ...counts, ...durations, lastError: null, lastFailedAt: null };
-}
-
-function isNamed(kind: ActivityKind): kind is "host" | "key" {
-  return kind === "host" || kind === "key";
 }
 
 function nameOf({ accountId, slotMinutes, at }: ActivitySlot): string {

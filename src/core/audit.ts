@@ -36,6 +36,7 @@ export const AUDIT_KINDS = [
   "credential_echoed",
   "credential_tested",
   "oauth_client_added",
+  "oauth_client_changed",
   "oauth_client_removed",
   "credential_requested",
   "credential_request_granted",

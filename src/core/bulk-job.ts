@@ -8,7 +8,7 @@ export type BulkOperation = (typeof BULK_OPERATIONS)[number];
 
 export const BULK_STATUSES = ["running", "finished", "stopped"] as const;
 
-export type BulkStatus = (typeof BULK_STATUSES)[number];
+type BulkStatus = (typeof BULK_STATUSES)[number];
 
 /** An operation on the actions that matched a filter when it began. */
 export interface BulkJob {
@@ -61,7 +61,7 @@ export interface BulkStore {
   /** Newest first, older than `before`. */
   list(accountId: string, before: string | null, limit: number): Promise<readonly BulkJob[]>;
   /** The newest actions first, older than `before`. */
-  results(jobId: string, query: BulkResultQuery): Promise<readonly BulkResult[]>;
+  results(jobId: string, query: BulkResultFilter): Promise<readonly BulkResult[]>;
   /** Running jobs of all accounts, oldest first. */
   running(limit: number): Promise<readonly BulkJob[]>;
   /** The next actions of a job, newest first. */
@@ -76,7 +76,7 @@ export interface BulkStore {
   prune(until: Date): Promise<boolean>;
 }
 
-export interface BulkResultQuery {
+export interface BulkResultFilter {
   /** Null: any. */
   readonly status: BulkResult["status"] | null;
   readonly before: string | null;

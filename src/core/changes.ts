@@ -71,7 +71,7 @@ export function isHeldIn(action: Action, run: number): boolean {
 }
 
 /** The run that a decision is meant for. */
-export interface ExpectedRun {
+interface ExpectedRun {
   readonly run: number;
   /** The decision applies only while that run awaits approval. */
   readonly isHeld: boolean;

@@ -76,7 +76,7 @@ export type AskKind = (typeof ASKS)[number];
  */
 export type AskEvent = `${AskKind}:${string}`;
 
-export interface Ask {
+interface Ask {
   readonly kind: AskKind;
   readonly channelId: string;
 }

@@ -4,7 +4,7 @@ import type { CredentialKind, SealedCredential } from "./credential.ts";
 import type { Actor, Role } from "./roles.ts";
 
 /** What a key asks for: a credential for a host. All but the host is a suggestion. */
-export interface RequestedBounds {
+interface RequestedBounds {
   /** In normal form, with the port unless it is the scheme's default. */
   readonly host: string;
   readonly name: string | null;
@@ -77,9 +77,12 @@ export interface RequestNotice {
   };
 }
 
-export interface CredentialRequestPage {
+export interface ListedRequests {
   /** Null: of every key. */
   readonly keyId: string | null;
+  /** As it is at `now`; null: whatever it is. */
+  readonly status: CredentialRequestStatus | null;
+  readonly now: Date;
   /** Only older ones; null: from the newest. */
   readonly before: string | null;
   readonly limit: number;
@@ -95,7 +98,7 @@ export interface CredentialRequestStore {
   ): Promise<AskedCredential>;
   find(accountId: string, id: string): Promise<ListedCredentialRequest | null>;
   /** Newest first. */
-  list(accountId: string, page: CredentialRequestPage): Promise<readonly ListedCredentialRequest[]>;
+  list(accountId: string, page: ListedRequests): Promise<readonly ListedCredentialRequest[]>;
   /** Those that somebody can decide on now, oldest first; an account has at most `CREDENTIAL_REQUESTS_PENDING_MAX`. */
   pending(accountId: string, now: Date): Promise<readonly ListedCredentialRequest[]>;
   /** Adds the credential and ends the request in one commit. `gone`: nobody can decide on it any more. */

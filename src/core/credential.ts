@@ -25,7 +25,7 @@ export const HMAC_ENCODINGS = ["hex", "base64", "base64url"] as const;
 export const HMAC_TIMES = ["seconds", "milliseconds", "iso"] as const;
 
 /** How a request is signed. The texts hold places such as `{timestamp}`. */
-export interface HmacSettings {
+export interface HmacScheme {
   readonly kind: "hmac";
   readonly header: string;
   readonly algorithm: (typeof HMAC_ALGORITHMS)[number];
@@ -44,7 +44,7 @@ export type CredentialSettings =
   | { readonly kind: "bearer" }
   | { readonly kind: "header"; readonly header: string; readonly scheme: string | null }
   | { readonly kind: "basic"; readonly username: string }
-  | HmacSettings;
+  | HmacScheme;
 
 /** A credential without its secret, which only a send opens. */
 export interface Credential extends CredentialBounds {
@@ -100,7 +100,7 @@ export interface CredentialPatch {
 }
 
 /** A credential whose end is told. */
-export interface CredentialEnd {
+interface CredentialEnd {
   readonly accountId: string;
   readonly id: string;
   readonly expiresAt: Date;

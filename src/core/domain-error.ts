@@ -59,6 +59,16 @@ export function invalidField(field: string, message: string): DomainError {
   return new DomainError("validation_error", message, [{ field, message }]);
 }
 
+/** `not_found`, as in "There is no such channel." */
+export function notFound(what: string): DomainError {
+  return new DomainError("not_found", `There is no such ${what}.`);
+}
+
+/** `validation_error`: the account has as many as it can have. */
+export function accountFull(max: number, what: string, advice = "Remove one first."): DomainError {
+  return new DomainError("validation_error", `An account has at most ${max} ${what}. ${advice}`);
+}
+
 /** `rate_limited`, where it is known when the same request would be accepted. */
 export class RetryLater extends DomainError {
   readonly retryAfterSeconds: number;

@@ -41,7 +41,7 @@ export async function judgeAgain(
   beyond?: readonly RuleCount[],
 ): Promise<Pick<Judgement, "ruling" | "counts">> {
   // No commit checks the version.
-  await judge.reload();
+  await judge.reloadOf(action.accountId);
   const one = judge.judge(await judge.requesterOf(action), action, now, beyond);
   const other = judge.judge(caller, action, now, beyond);
   const counts = new Map([...one.counts, ...other.counts].map((count) => [`${count.ruleId} ${count.subject}`, count]));
@@ -59,8 +59,8 @@ export interface Judge {
   requesterOf(action: Action): Promise<Requester>;
   /** What they say of an action that is about to be sent for the first time; null also if its create was decided by the same rules. */
   judgeAtSend(action: Action, now: Date): Promise<Ruling | null>;
-  /** Reads what other nodes have changed. */
-  reload(): Promise<void>;
+  /** Reads the rules of an account if they have changed. Rejects when the store is away. */
+  reloadOf(accountId: string): Promise<void>;
   /** Records that a rule refused a request; false: rules were written since, so that it has to be decided again. */
   recordRefusal(caller: Caller, request: ActionRequest, judgement: Judgement, now: Date): Promise<boolean>;
 }

@@ -3,7 +3,7 @@ import { DAY_MS, KEY_EXPIRY_YEARS_MAX } from "./limits.ts";
 import { normalHost, type NormalTarget, normalTarget } from "./target.ts";
 import type { HttpMethod } from "./action.ts";
 import { methodOverrides, type SentRequest } from "./method-overrides.ts";
-import type { KeyBudget } from "./store.ts";
+import { dayOf, type KeyBudget } from "./store.ts";
 import type { Caller, KeyLimits } from "./roles.ts";
 
 /** Who can change a limit, for every refusal. Limits are never changed: another key has others. */
@@ -59,11 +59,6 @@ export function budgetSpent(dailyActions: number, now: Date): DomainError {
 export function budgetOf({ keyId, limits }: Pick<Caller, "keyId" | "limits">, now: Date): KeyBudget | null {
   const limit = limits?.dailyActions ?? null;
   return keyId === null || limit === null ? null : { keyId, limit, day: dayOf(now) };
-}
-
-/** Days since 1970, UTC. */
-export function dayOf(at: Date): number {
-  return Math.floor(at.getTime() / DAY_MS);
 }
 
 /** Hosts in normal form, or what is wrong with them. */

@@ -74,7 +74,6 @@ export const REASON_CHARS_MAX = 1_000;
 export const FORM_PAIRS_MAX = 1_000;
 export const TITLE_CHARS_MAX = 120;
 export const METADATA_NAMES_MAX = 20;
-/** A name of at most 64 characters. */
 export const METADATA_NAME_PATTERN = "^[A-Za-z0-9_.-]{1,64}$";
 export const METADATA_VALUE_CHARS_MAX = 500;
 export const EMAIL_CHARS_MAX = 254;
@@ -102,7 +101,6 @@ export const SIGNATURE_TOLERANCE_MS = 5 * MINUTE_MS;
 
 // Approvals
 
-/** The lifetime of the links of an approval mail. */
 export const APPROVAL_LINK_MS = 7 * DAY_MS;
 /** Actions of one key that may await approval at a time; above it creates are refused. */
 export const HELD_PER_KEY_MAX = 10_000;
@@ -148,7 +146,6 @@ export const SEARCH_NEAR_BYTES = 4_096;
 /** Characters of a text that is searched for, and values of one parameter that may repeat. */
 export const SEARCH_CHARS_MAX = 200;
 export const SEARCH_VALUES_MAX = 20;
-/** Actions on one page of the list for people. */
 export const ACTIONS_SHOWN_MAX = 50;
 /** Hosts and keys that a list offers to filter by. */
 export const FILTER_VALUES_MAX = 50;
@@ -173,9 +170,7 @@ export const COUNTED_MAX = 1_000;
 /** A longer answer of a target isn't read for its message; characters of a message in a list. */
 export const TARGET_MESSAGE_BODY_CHARS_MAX = 4_096;
 export const TARGET_MESSAGE_CHARS_MAX = 200;
-/** Requests on one page of the inbox. */
 export const HELD_LISTED_MAX = 50;
-/** Held requests that the inbox counts. */
 export const HELD_COUNTED_MAX = 10_000;
 /** Keys with held requests that take turns on its pages, and hosts that it lists with theirs. */
 export const HELD_KEYS_MAX = 1_000;
@@ -197,8 +192,6 @@ export const REVIEW_SELECTED_MAX = 200;
 export const REVIEW_COLUMNS_MAX = 4;
 /** Decided requests that a page of the inbox reads at a time, each of them whole. */
 export const DECIDED_READ_AT_ONCE_MAX = 8;
-/** Characters of the message of an answer beside a decided request. */
-export const ANSWER_SAID_CHARS_MAX = 160;
 /** Lines and characters of the beginning of a body, where its request has not been opened by its address; the button says so. */
 export const BODY_BEGINNING_LINES_MAX = 60;
 export const BODY_BEGINNING_CHARS_MAX = 4_000;
@@ -216,15 +209,12 @@ export const JSON_BEGINNING_CHARS_MAX = 16_384;
 export const JSON_ITEMS_OPEN_MAX = 20;
 /** Keys that the inbox lists with their held actions, those that have waited longest. */
 export const HELD_REQUESTERS_SHOWN_MAX = 20;
-/** Bytes of a body of bytes that approvers see as text. */
 export const BYTES_SHOWN_MAX = 4_096;
-/** Characters of a command that a page offers to copy. */
 export const SNIPPET_CHARS_MAX = 16_384;
 /** Characters that are masked on the event loop (4 ms at worst); longer texts are masked on another thread. */
 export const MASKED_INLINE_CHARS_MAX = 16_384;
 /** Characters that are sent to the thread that masks at once; one action may have more. */
 export const MASKED_AT_ONCE_CHARS_MAX = 262_144;
-
 /** Names of members whose meaning is remembered, of at most 256 characters each. */
 export const NAMES_READ_MAX = 1_000;
 /** A longer JSON text is shown as it is: formatting would block the event loop (20 ms for a list of lists of one digit). */
@@ -232,7 +222,6 @@ export const PRETTY_JSON_CHARS_MAX = 262_144;
 /** Formatted, it may be this many times as long or reach the length below; otherwise it is shown as it is. */
 export const PRETTY_JSON_GROWTH_MAX = 1.5;
 export const PRETTY_JSON_GROWN_CHARS_MAX = 65_536;
-/** Notifications on a page. */
 export const NOTIFICATIONS_SHOWN_MAX = 50;
 /** Held requests that one call decides on, and characters of the digest of one. */
 export const DECISIONS_AT_ONCE_MAX = 50;
@@ -272,7 +261,6 @@ export const ACTIVITY_STEP_ROWS = 1_000;
 export const ACTIVITY_PAUSE_MS = 5;
 /** Rows of the timeline that are not counted yet and that an overview reads besides; beyond it, it says so. */
 export const ACTIVITY_TAIL_ROWS_MAX = 20_000;
-/** Slots that one step of pruning deletes. */
 export const ACTIVITY_PRUNE_ROWS = 1_000;
 /** Newest actions that tell which first steps an account has taken; one that has so many needs no list of them. */
 export const FIRST_ACTIONS_READ_MAX = 100;
@@ -336,7 +324,6 @@ export const NODE_LOOK_LANES_MAX = 512;
 export const KNOWN_ORIGINS_MAX = 100;
 export const CALLBACKS_SCANNED_MAX = 300;
 export const SEEDS_LISTED_MAX = 500;
-
 /** Live keys of an account, and keys in one list, live ones first. */
 export const LIVE_KEYS_MAX = 500;
 export const KEYS_LISTED_MAX = 1_000;
@@ -346,7 +333,6 @@ export const KEY_DAILY_ACTIONS_MAX = 1_000_000;
 export const KEY_EXPIRY_YEARS_MAX = 10;
 /** Actions of today of a key without a daily limit are counted up to here. */
 export const KEY_ACTIONS_COUNTED_MAX = 1_000;
-/** Keys on one page. */
 export const KEYS_SHOWN_MAX = 50;
 /** Length of a chain of keys that replaced each other, on whose actions the last one acts. */
 export const REPLACED_KEYS_MAX = 1_000;
@@ -354,18 +340,12 @@ export const REPLACED_KEYS_MAX = 1_000;
 export const ACCOUNTS_LISTED_MAX = 500;
 /** Hosts of an account to which keys with a hold or a limit may send callbacks. */
 export const CALLBACK_HOSTS_MAX = 100;
-/** Pauses of an account in force at a time. */
 export const PAUSES_MAX = 1_000;
-
-/** How often a create is decided again because rules were written meanwhile. */
-export const RULE_TRIES_MAX = 5;
 /** Unfinished actions of a key are counted up to this number when it is revoked. */
 export const UNFINISHED_COUNTED_MAX = 1_000;
 /** Unfinished actions of a revoked key that one step cancels. */
 export const CANCEL_BATCH_MAX = 50;
-/** How long the previous secret still signs after a rotation. */
 export const SIGNING_OVERLAP_MS = DAY_MS;
-/** How long a process caches signing secrets. */
 export const SIGNING_SECRETS_FRESH_MS = MINUTE_MS;
 
 // Audit log
@@ -374,7 +354,6 @@ export const SIGNING_SECRETS_FRESH_MS = MINUTE_MS;
 export const AUDIT_STEP_ROWS = 500;
 export const AUDIT_SCAN_ROWS_MAX = 10_000;
 export const AUDIT_SCANS_MAX = 10;
-/** People and keys in the menu of the audit log. */
 export const AUDIT_MENU_MAX = 40;
 /** Characters of an actor in a query: a kind and an address. */
 export const ACTOR_CHARS_MAX = 300;
@@ -413,7 +392,6 @@ export const PEOPLE_PER_ACCOUNT_MAX = 500;
 export const ACCOUNTS_OF_PERSON_SHOWN_MAX = 100;
 /** When a session was last used is noted no more often than this. */
 export const SESSION_SEEN_EVERY_MS = 5 * MINUTE_MS;
-/** Of the User-Agent of a browser that began a session. */
 export const BROWSER_CHARS_MAX = 200;
 /** From the button to the answer of an OpenID provider, and each call to it. */
 export const OIDC_FLOW_MS_MAX = 10 * MINUTE_MS;
@@ -464,7 +442,6 @@ export const KEPT_CONNECTION_LIFE_MS = MINUTE_MS;
 /** How long none is kept after a target has ended one in use, and how many such targets are remembered. */
 export const KEPT_PAUSE_MS = MINUTE_MS;
 export const KEPT_PAUSES_MAX = 1_024;
-/** How long the addresses of this machine's interfaces are cached. */
 export const INTERFACES_FRESH_MS = SECOND_MS;
 export const RESPONSE_BODY_BYTES_MAX = 262_144;
 export const LOCATION_CHARS_MAX = 2_048;
@@ -479,8 +456,10 @@ export const RETRY_AFTER_MS_MIN = SECOND_MS;
 export const RETRY_AFTER_MS_MAX = DAY_MS;
 export const RETRY_BASE_MS_DEFAULT = 2 * SECOND_MS;
 export const RETRY_CAP_MS_DEFAULT = HOUR_MS;
+/** What a server may set. */
+export const RETRY_BASE_MS_MAX = DAY_MS;
+export const RETRY_CAP_MS_MAX = 7 * DAY_MS;
 export const RETRY_JITTER = 0.2;
-
 /** What actions, hosts and accounts may set in place of the server's own values. */
 export const ATTEMPT_TIMEOUT_SET_MS_MIN = SECOND_MS;
 export const ATTEMPT_TIMEOUT_SET_MS_MAX = 2 * MINUTE_MS;
@@ -492,7 +471,6 @@ export const GIVE_UP_ON_MAX = 50;
 export const DELAY_SECONDS_MAX = 31_536_000;
 export const RUN_AT_AHEAD_MS_MAX = 366 * DAY_MS;
 export const EXPIRES_AHEAD_MS_MAX = 731 * DAY_MS;
-/** Expired actions that one step cancels. */
 export const EXPIRED_ROWS_MAX = 500;
 /** Channels of an account, and addresses of one. */
 export const CHANNELS_MAX = 20;
@@ -501,14 +479,14 @@ export const CHANNEL_ADDRESSES_MAX = 20;
 export const REMIND_MINUTES_MIN = 5;
 export const REMIND_MINUTES_MAX = 10_080;
 /** Time for a message to a channel; a test gives up after as long. */
-export const MESSAGE_TIMEOUT_MS = 10_000;
+export const MESSAGE_TIMEOUT_MS = 10 * SECOND_MS;
 /** Messages to channels under way at a time: in all, and of one account to one channel. */
 export const MESSAGES_IN_FLIGHT_MAX = 32;
 export const MESSAGES_PER_CHANNEL_MAX = 2;
 /** Last characters of a channel's URL that are shown. */
 export const URL_TAIL_CHARS = 4;
 /** Pause between two tests of channels of one account, and tests of it within an hour. */
-export const CHANNEL_TEST_EVERY_MS = 1_000;
+export const CHANNEL_TEST_EVERY_MS = SECOND_MS;
 export const CHANNEL_TESTS_PER_HOUR_MAX = 30;
 /** Accounts whose tests are counted: beyond that the oldest is forgotten. */
 export const CHANNEL_TESTERS_REMEMBERED_MAX = 10_000;
@@ -519,7 +497,6 @@ export const MESSAGE_FACTS_MAX = 30;
 export const MESSAGE_BODY_LINES_MAX = 40;
 export const MESSAGE_BODY_CHARS_MAX = 1_024;
 export const MESSAGE_LINES_CHARS_MAX = 2_900;
-/** Hosts of an account with settings of their own. */
 export const HOST_SETTINGS_MAX = 500;
 export const CALLS_PER_SECOND_MIN = 0.01;
 export const CALLS_PER_SECOND_MAX = 10_000;
@@ -537,7 +514,6 @@ export const HOST_RESERVE_SHARE = 1 / 32;
 /** Rows of one claim, and their bytes; one always fits. */
 export const CLAIM_ROWS_MAX = 256;
 export const CLAIM_BYTES_MAX = 524_288;
-
 /** Claims that one scheduler may have written at a time: slots that become free meanwhile share the next one. */
 export const CLAIMS_AT_ONCE_MAX = 2;
 /** Delay before a claim is tried again if too many writes are waiting. */
@@ -546,7 +522,6 @@ export const CLAIM_RETRY_MS = 250;
 export const UNCONFIRMED_CLAIMS_MAX = 4_096;
 /** Rows of more bytes are large: they need memory besides a slot, and one claim at a time takes some. */
 export const SMALL_ROW_BYTES_MAX = 16_384;
-
 /** Free memory that a claim of large rows needs: the largest row, a callback with a whole request and answer, fits. */
 export const LARGE_ROW_BYTES = 1_572_864;
 /** Bytes of large actions, and of large callbacks, in flight; one always fits. */
@@ -619,7 +594,6 @@ export const POSTGRES_READERS = 4;
 /** Timeout of a readiness check, and how long its result is cached. */
 export const READY_MS_MAX = 1_500;
 export const READY_FRESH_MS = SECOND_MS;
-/** How long counts of the store are cached for metrics. */
 export const COUNTS_FRESH_MS = 10 * SECOND_MS;
 /** The lock of a service on a remote database lasts this long, and is renewed this often. */
 export const SERVICE_LOCK_MS = 15 * SECOND_MS;
@@ -652,7 +626,6 @@ export const SIZE_SAMPLE_ROWS = 1_000;
 export const SIZE_SAMPLE_STEP = 100;
 /** What an action takes besides its long columns: its other columns, indexes, timeline. */
 export const SIZE_ROW_BYTES = 2_048;
-/** How long a size that was read is shown. */
 export const SIZE_FRESH_MS = 30 * SECOND_MS;
 /** Retention for which the size is estimated where none is set. */
 export const SIZE_DAYS_DEFAULT = 30;
@@ -703,13 +676,12 @@ export const TOOL_RESULT_BYTES_MAX = 16_384;
 export const TOOL_NOTES_BYTES = 1_024;
 /** Bytes of one action in a list, and how many of them fit in a result. */
 export const TOOL_ROW_BYTES_MAX = 400;
+export const TOOL_ROW_NAME_BYTES_MAX = 24;
 export const TOOL_ROWS_MAX = 40;
-/** The newest requests for credentials that a result of a tool lists. */
 export const TOOL_REQUESTS_MAX = 10;
 /** Secrets of headers that are looked for in an answer, and the shortest of them. */
 export const ECHOES_MAX = 16;
 export const ECHO_CHARS_MIN = 8;
-/** Of a tool's name that there isn't. */
 export const TOOL_NAME_CHARS_SHOWN = 100;
 /** Bytes of the problems that an error lists, and of the texts of one of them. */
 export const TOOL_PROBLEMS_BYTES_MAX = 8_192;
@@ -717,7 +689,6 @@ export const TOOL_PROBLEM_BYTES_MAX = 1_024;
 /** How long a question may be answered, and how many open questions of one key may block a call. */
 export const QUESTION_MS = 10 * MINUTE_MS;
 export const QUESTIONS_OPEN_MAX = 20;
-/** What a question shows of the body of a request. */
 export const QUESTION_BODY_CHARS_MAX = 1_024;
 export const QUESTION_BODY_LINES_MAX = 40;
 /** The whole question: the longest URL and callback, and more. Of the longer lines those are cut that don't say where it goes. */
@@ -744,9 +715,7 @@ export const RECEIPT_RELOAD_SHARE = 20;
 
 // Documentation, which needs no log-in
 
-/** How deep the fields of a body are told. */
 export const API_NESTING_MAX = 4;
-
 export const DOCS_QUERY_CHARS_MAX = 100;
 export const DOCS_QUERY_WORDS_MAX = 8;
 export const DOCS_HITS_MAX = 20;
@@ -754,6 +723,17 @@ export const DOCS_HITS_MAX = 20;
 export const DOCS_INDEXED_AT_ONCE = 20;
 /** Of the text around what was found. */
 export const DOCS_SNIPPET_CHARS = 180;
+
+// Settings of the server
+
+export const PORT_MAX = 65_535;
+export const RATE_LIMIT_SETTING_MAX = 1_000_000;
+export const MCP_SESSIONS_SETTING_MAX = 10_000;
+export const ATTEMPT_TIMEOUT_SETTING_MS_MAX = HOUR_MS;
+/** One below what Bun can be told to make at a time: callbacks and mails need calls too. */
+export const DISPATCH_SETTING_MAX = 65_534;
+export const RETENTION_SETTING_DAYS_MAX = 36_500;
+export const APPROVAL_TTL_SETTING_HOURS_MAX = 87_600;
 
 // Log
 
@@ -767,101 +747,12 @@ export const LOG_GATHERED_CHARS_MAX = 65_536;
 export const TRANSFER_ROWS_MAX = 500;
 export const TRANSFER_BYTES_MAX = 4 * MEGABYTE;
 export const TRANSFER_VALUES_MAX = 32_000;
-/** Deadline of one call: no service waits for it. */
 export const TRANSFER_CALL_MS_MAX = MINUTE_MS;
-/** How often progress is reported. */
 export const TRANSFER_REPORT_MS = SECOND_MS;
-
-/** Failed actions that are newer than this are counted beside the navigation. */
-export const NAV_FAILING_MS = 86_400_000;
-
-/** The file of `outgate login`: an address and a key. */
-export const LOGIN_FILE_BYTES_MAX = 4_096;
-
-/** How many actions the palette shows. */
-export const PALETTE_ACTIONS_MAX = 6;
-
-/** More text is cut. */
-export const PALETTE_TEXT_CHARS_MAX = 200;
-
-/** How long the demo waits for its service to finish what is due. */
-export const DEMO_SETTLE_MS_MAX = 30 * SECOND_MS;
 
 // Rules
 
-// Grants
-
-/** In force at a time, of an account. */
-export const GRANTS_MAX = 200;
-export const GRANT_MINUTES_MAX = 10_080;
-export const GRANT_CALLS_MAX = 1_000;
-/** Members of the body that may differ. */
-export const GRANT_VARY_MAX = 5;
-/** A body that is longer, or has more values, can't be compared with another one. */
-export const GRANT_BODY_CHARS_MAX = 65_536;
-export const GRANT_FIELDS_MAX = 500;
-/** Of these, the form of a grant lists so many: each is up to two of the fields that a form may have. */
-export const GRANT_FIELDS_SHOWN_MAX = 40;
-
-/** The hits of rules that their list shows: of so long, and of at most so many calls that were held or let pass. */
-export const RULE_HITS_MS = 7 * DAY_MS;
-export const RULE_HITS_MAX = 1_000;
-
-/** How long after a change of a rule its page offers to undo it. */
-export const RULE_UNDO_MS_MAX = DAY_MS;
-
-// OAuth for /mcp
-
-/** Codes and tokens of one connection that are kept, used ones too: they tell that a token was used twice. */
-export const OAUTH_TOKENS_PER_GRANT_MAX = 100;
-/** Log-ins of one account that wait for consent. */
-export const OAUTH_INTERACTIONS_PER_ACCOUNT_MAX = 50;
-/** Clients that have registered themselves, of all accounts, and how long one is kept that nobody connects. */
-export const OAUTH_CLIENTS_MAX = 1_000;
-export const OAUTH_UNUSED_CLIENT_MS = DAY_MS;
-/** Clients that the owners of an account have added. */
-export const OAUTH_CLIENTS_PER_ACCOUNT_MAX = 20;
-/** Assertions of clients that are remembered, so that each is used once, and how long one may be valid. */
-export const OAUTH_ASSERTIONS_MAX = 1_000;
-export const OAUTH_ASSERTION_MS_MAX = HOUR_MS;
-export const OAUTH_REGISTRATIONS_PER_CLIENT_MAX = 10;
-/** Requests for tokens of one network address in `LOGIN_WINDOW_MS`. */
-export const OAUTH_TOKEN_REQUESTS_PER_CLIENT_MAX = 600;
-/** Metadata documents of clients: how they are read, and how long they are kept. */
-export const OAUTH_DOCUMENT_MS_MAX = 5 * SECOND_MS;
-export const OAUTH_DOCUMENT_CHARS_MAX = 16_384;
-export const OAUTH_REDIRECTS_MAX = 20;
-export const OAUTH_DOCUMENT_FRESH_MS = 10 * MINUTE_MS;
-export const OAUTH_FAILED_DOCUMENT_MS = 30 * SECOND_MS;
-export const OAUTH_DOCUMENT_KEPT_MS = DAY_MS;
-export const OAUTH_DOCUMENTS_KEPT_MAX = 200;
-export const OAUTH_DOCUMENTS_AT_ONCE_MAX = 8;
-/** Of these, those that people and clients of one account ask for: the others are for the other accounts. */
-export const OAUTH_DOCUMENTS_PER_ACCOUNT_MAX = 2;
-/** How long a person may take to consent, a code may be used, and a token works. */
-export const OAUTH_CONSENT_MS_MAX = 10 * MINUTE_MS;
-export const OAUTH_CODE_MS_MAX = MINUTE_MS;
-export const OAUTH_ACCESS_TOKEN_MS_MAX = HOUR_MS;
-export const OAUTH_CONNECTION_DAYS = 90;
-/** A connection without an end has to be consented to again after this time. */
-export const OAUTH_CONNECTION_MS_MAX = 365 * DAY_MS;
-
-/** Actions of a page that rules are tried on, and how many a dry run looks at, by default and at most. */
-export const DRY_RUN_PAGE_ACTIONS = 100;
-export const DRY_RUN_ACTIONS_DEFAULT = 1_000;
-export const DRY_RUN_ACTIONS_MAX = 100_000;
-/** Actions that its result lists, and cancelled ones whose timelines it reads. */
-export const DRY_RUN_SHOWN_MAX = 100;
-export const DRY_RUN_TIMELINES_MAX = 1_000;
-export const DRY_RUNS_PER_ACCOUNT_MAX = 2;
-
-/** Comparisons of rules with earlier ones, and of their hosts, to find those that never apply: some 30 ms. */
-export const RULE_WARNING_STEPS_MAX = 150_000;
-/** The newest actions on which a rule is tried that is added or changed. */
-export const RULE_DRAFT_ACTIONS = 100;
-/** Rules of an account. */
 export const RULES_MAX = 500;
-/** Text of an expression. */
 export const RULE_EXPRESSION_BYTES_MAX = 4_096;
 /** A pattern of `like`, and the instructions that those of an expression compile to: a search may run each at each character. */
 export const RULE_PATTERN_CHARS_MAX = 500;
@@ -890,21 +781,49 @@ export const BUDGET_MINUTES_MAX = 10_080;
 export const BUDGET_WINDOW_PARTS = 60;
 /** How long counts stay after their window: clocks of nodes differ, and an action may be cancelled later. */
 export const BUDGET_KEPT_MS = 2 * DAY_MS;
+/** Comparisons of rules with earlier ones, and of their hosts, to find those that never apply: some 30 ms. */
+export const RULE_WARNING_STEPS_MAX = 150_000;
+/** The newest actions on which a rule is tried that is added or changed. */
+export const RULE_DRAFT_ACTIONS = 100;
+/** The hits of rules that their list shows: of so long, and of at most so many calls that were held or let pass. */
+export const RULE_HITS_MS = 7 * DAY_MS;
+export const RULE_HITS_MAX = 1_000;
+export const RULE_UNDO_MS_MAX = DAY_MS;
+/** Actions of a page that rules are tried on, and how many a dry run looks at, by default and at most. */
+export const DRY_RUN_PAGE_ACTIONS = 100;
+export const DRY_RUN_ACTIONS_DEFAULT = 1_000;
+export const DRY_RUN_ACTIONS_MAX = 100_000;
+/** Actions that its result lists, and cancelled ones whose timelines it reads. */
+export const DRY_RUN_SHOWN_MAX = 100;
+export const DRY_RUN_TIMELINES_MAX = 1_000;
+export const DRY_RUNS_PER_ACCOUNT_MAX = 2;
+/** How often a create is decided again because rules were written meanwhile. */
+export const RULE_TRIES_MAX = 5;
+
+// Grants
+
+export const GRANTS_MAX = 200;
+export const GRANT_MINUTES_MAX = 10_080;
+export const GRANT_CALLS_MAX = 1_000;
+/** Members of the body that may differ. */
+export const GRANT_VARY_MAX = 5;
+/** A body that is longer, or has more values, can't be compared with another one. */
+export const GRANT_BODY_CHARS_MAX = 65_536;
+export const GRANT_FIELDS_MAX = 500;
+/** Of these, the form of a grant lists so many: each is up to two of the fields that a form may have. */
+export const GRANT_FIELDS_SHOWN_MAX = 40;
 
 // Credentials
 
-/** Of an account. */
 export const CREDENTIALS_MAX = 200;
 export const CREDENTIAL_HOSTS_MAX = 20;
 export const CREDENTIAL_PATHS_MAX = 50;
-/** Keys of agents that may use one. */
 export const CREDENTIAL_KEYS_MAX = 500;
 /** A shorter secret would be found in any answer. */
 export const CREDENTIAL_SECRET_CHARS_MIN = 8;
 export const CREDENTIAL_SECRET_CHARS_MAX = 4_096;
 /** An answer is searched for a credential in turns: so many escapes, or the like, are read in a few milliseconds. */
 export const ECHO_PARTS_PER_TURN = 8_192;
-/** Of the answer to a try of a credential, what is shown. */
 export const CREDENTIAL_TEST_BODY_CHARS_MAX = 4_096;
 /** Of a secret that is long enough, people see its last four. */
 export const CREDENTIAL_HINT_FROM_CHARS = 16;
@@ -914,14 +833,10 @@ export const CREDENTIAL_TEMPLATE_CHARS_MAX = 500;
 export const CREDENTIAL_ALERT_MS = 7 * DAY_MS;
 /** After that notifications about an end are forgotten. Longer than an end is told. */
 export const CREDENTIAL_ALERTS_KEPT_MS = 30 * DAY_MS;
-/** For which uses are shown. */
 export const CREDENTIAL_USE_DAYS = 7;
 /** Hosts that are noted as having sent a secret back. */
 export const CREDENTIAL_ECHOES_MAX = 20;
-
-/** How long a request for a credential stands. */
 export const CREDENTIAL_REQUEST_MS = 7 * DAY_MS;
-/** Of a key, that stand at the same time. */
 export const CREDENTIAL_REQUESTS_PER_KEY_MAX = 5;
 /** Of an account, that stand at the same time: all of them are on one page. */
 export const CREDENTIAL_REQUESTS_PENDING_MAX = 50;
@@ -936,3 +851,50 @@ export const CREDENTIAL_REQUEST_PATHS_MAX = 10;
 export const CREDENTIAL_REQUEST_PATH_CHARS_MAX = 200;
 /** Owners and channels that are told of one: owners first, in the order in which they joined. */
 export const CREDENTIAL_REQUEST_TOLD_MAX = 20;
+
+// OAuth for /mcp
+
+/** Codes and tokens of one connection that are kept, used ones too: they tell that a token was used twice. */
+export const OAUTH_TOKENS_PER_GRANT_MAX = 100;
+/** Log-ins of one account that wait for consent. */
+export const OAUTH_INTERACTIONS_PER_ACCOUNT_MAX = 50;
+/** Those of one person, so that nobody pushes out what others are about to answer; of so many people that is counted. */
+export const OAUTH_INTERACTIONS_PER_PERSON_MAX = 10;
+export const OAUTH_PEOPLE_COUNTED_MAX = 10_000;
+/** Clients that have registered themselves, of all accounts, and how long one is kept that nobody connects. */
+export const OAUTH_CLIENTS_MAX = 1_000;
+export const OAUTH_UNUSED_CLIENT_MS = DAY_MS;
+export const OAUTH_CLIENTS_PER_ACCOUNT_MAX = 20;
+/** Assertions of clients that are remembered, so that each is used once, and how long one may be valid. */
+export const OAUTH_ASSERTIONS_MAX = 1_000;
+export const OAUTH_ASSERTION_MS_MAX = HOUR_MS;
+export const OAUTH_REGISTRATIONS_PER_CLIENT_MAX = 10;
+/** Requests for tokens of one network address in `LOGIN_WINDOW_MS`. */
+export const OAUTH_TOKEN_REQUESTS_PER_CLIENT_MAX = 600;
+/** Metadata documents of clients: how they are read, and how long they are kept. */
+export const OAUTH_DOCUMENT_MS_MAX = 5 * SECOND_MS;
+export const OAUTH_DOCUMENT_CHARS_MAX = 16_384;
+export const OAUTH_REDIRECTS_MAX = 20;
+export const OAUTH_DOCUMENT_FRESH_MS = 10 * MINUTE_MS;
+export const OAUTH_FAILED_DOCUMENT_MS = 30 * SECOND_MS;
+export const OAUTH_DOCUMENT_KEPT_MS = DAY_MS;
+export const OAUTH_DOCUMENTS_KEPT_MAX = 200;
+export const OAUTH_DOCUMENTS_AT_ONCE_MAX = 8;
+/** Of these, those that people and clients of one account ask for: the others are for the other accounts. */
+export const OAUTH_DOCUMENTS_PER_ACCOUNT_MAX = 2;
+/** How long a person may take to consent, a code may be used, and a token works. */
+export const OAUTH_CONSENT_MS_MAX = 10 * MINUTE_MS;
+export const OAUTH_CODE_MS_MAX = MINUTE_MS;
+export const OAUTH_ACCESS_TOKEN_MS_MAX = HOUR_MS;
+export const OAUTH_CONNECTION_DAYS = 90;
+/** A connection without an end has to be consented to again after this time. */
+export const OAUTH_CONNECTION_MS_MAX = 365 * DAY_MS;
+
+// The command line, the demo and the palette of the pages
+
+/** Failed actions that are newer than this are counted beside the navigation. */
+export const NAV_FAILING_MS = DAY_MS;
+export const LOGIN_FILE_BYTES_MAX = 4_096;
+export const PALETTE_ACTIONS_MAX = 6;
+export const PALETTE_TEXT_CHARS_MAX = 200;
+export const DEMO_SETTLE_MS_MAX = 30 * SECOND_MS;

@@ -66,6 +66,8 @@ export interface OAuthStore {
   addClient(client: OAuthArtifact, audit: AuditEntry): Promise<boolean>;
   /** The clients that an account has added, oldest first. */
   clients(accountId: string): Promise<readonly OAuthArtifact[]>;
+  /** Seals other contents for a client of an account. False: there is none. */
+  changeClient(client: OAuthArtifact, audit: AuditEntry): Promise<boolean>;
   /** Removes a client of an account, not its connections. False: there was none. */
   removeClient(accountId: string, id: string, audit: AuditEntry): Promise<boolean>;
   /** Deletes what has expired, and revokes keys of connections whose code nobody has fetched or used; true when there are more. */

@@ -1,3 +1,4 @@
+import { DAY_MS } from "./limits.ts";
 import type { Actor } from "./roles.ts";
 import type { Action, ActionStatus, HttpMethod, LimitedCreator, ApprovalLink } from "./action.ts";
 import type { KeptResponse } from "./attempts.ts";
@@ -125,6 +126,11 @@ export interface KeyBudget {
   readonly keyId: string;
   readonly limit: number;
   readonly day: number;
+}
+
+/** Days since 1970, UTC. */
+export function dayOf(at: Date): number {
+  return Math.floor(at.getTime() / DAY_MS);
 }
 
 /** A change with its notifications. `at` is the time of its timeline rows. */

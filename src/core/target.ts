@@ -1,5 +1,5 @@
 import { DomainError } from "./domain-error.ts";
-import { PARSED_TARGET_CHARS_MAX, PARSED_TARGETS_MAX, URL_CHARS_MAX } from "./limits.ts";
+import { PARSED_TARGET_CHARS_MAX, PARSED_TARGETS_MAX, PORT_MAX, URL_CHARS_MAX } from "./limits.ts";
 import { type Address, addressOfHost } from "./addresses.ts";
 
 /** A URL in its normal form, which is used to check, call, sign, list and show it. */
@@ -144,8 +144,6 @@ function restOf({ href, protocol, hash }: URL): string {
 
 const SCHEME_PORTS = { "http:": 80, "https:": 443 } as const;
 
-const PORT_MAX = 65_535;
-
 /** A host and a port: no character that would start another part of a URL. */
 const HOST_AND_PORT = /^(\[[^\]/?#@\\\s]*\]|[^:/?#@\\\s]*)(?::(\d{1,5}))?$/;
 
@@ -190,19 +188,27 @@ const NEVER = new Set(["metadata.google.internal"]);
 const PRIVATE_ENDINGS = [".internal", ".local", ".home.arpa"];
 
 /**
- * The normal form of a host as actions have it: with its port unless that is the scheme's default. Throws `code` for text
- * that is no host, and for the ports 80 and 443: without a scheme nobody can tell whether they are written, and what is
- * set for a host that no action has would have no effect.
+ * The normal form of a host as actions have it, with its port unless that is the scheme's default; or what is wrong with the
+ * text. The ports 80 and 443 are refused: without a scheme nobody can tell whether they are written, and what is set for a
+ * host that no action has would have no effect.
  */
-export function checkHost(text: string, code: "validation_error" | "not_found"): string {
+export function readHost(text: string): { readonly host: string } | { readonly problem: string } {
   const host = text.includes("*") ? null : normalHost(text.trim());
-  if (host !== null && !DEFAULT_PORT.test(host)) return host;
-  const message =
-    host === null
-      ? "Must be a host name or an IP address, with or without a port, like api.example.com or 10.0.0.7:8080."
-      : "Leave out the port 443 of https and the port 80 of http, which are the default.";
-  if (code === "not_found") throw new DomainError(code, `There is no such host. ${message}`);
-  throw new DomainError(code, "The host is not valid.", [{ field: "host", message }]);
+  if (host === null) {
+    return {
+      problem: "Must be a host name or an IP address, with or without a port, like api.example.com or 10.0.0.7:8080.",
+    };
+  }
+  if (!DEFAULT_PORT.test(host)) return { host };
+  return { problem: "Leave out the port 443 of https and the port 80 of http, which are the default." };
+}
+
+/** The same for a member `host` (`validation_error`) or a path (`not_found`): throws what is wrong with the text. */
+export function checkHost(text: string, code: "validation_error" | "not_found"): string {
+  const read = readHost(text);
+  if ("host" in read) return read.host;
+  if (code === "not_found") throw new DomainError(code, `There is no such host. ${read.problem}`);
+  throw new DomainError(code, "The host is not valid.", [{ field: "host", message: read.problem }]);
 }
 
 /** An IPv6 address is in brackets, so that its last part is no port. */

@@ -1,5 +1,5 @@
 /** Why no TLS connection came about. `handshake`: the two sides did not agree, or the other side does not speak TLS. */
-export type TlsFailure =
+type TlsFailure =
   | "untrusted"
   | "expired"
   | "not_yet_valid"

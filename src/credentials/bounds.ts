@@ -3,7 +3,7 @@ import { methodsOf, type SentRequest } from "../core/method-overrides.ts";
 import { isUnder, type SentTarget, sentTarget } from "../core/sent-target.ts";
 
 /** Which bound a request lies outside of, and what of it does. */
-export interface OutOfBounds {
+interface OutOfBounds {
   readonly bound: keyof CredentialBounds;
   /** As it is sent. */
   readonly found: string;

@@ -1,10 +1,10 @@
-import type { CredentialKind, CredentialSettings, HmacSettings } from "../core/credential.ts";
+import type { CredentialKind, CredentialSettings, HmacScheme } from "../core/credential.ts";
 import type { HttpMethod } from "../core/action.ts";
 import { plainHeaderName } from "../core/method-overrides.ts";
 import { normalTarget } from "../core/target.ts";
 
 /** What is sent, without the headers of its credential. */
-export interface Unsigned {
+interface Unsigned {
   readonly url: string;
   readonly method: HttpMethod;
   readonly body: string | Uint8Array | null;
@@ -81,12 +81,12 @@ function kindOf<Settings extends CredentialSettings>({ kind }: Settings): Kind<S
 }
 
 /** The headers that a credential sets. */
-export function headersOf(settings: CredentialSettings): readonly string[] {
+export function headersOfCredential(settings: CredentialSettings): readonly string[] {
   return kindOf(settings).headers(settings);
 }
 
 /** What this credential adds to a request. */
-export function apply(settings: CredentialSettings, request: Unsigned, secret: string, now: Date): Applied {
+export function applyCredential(settings: CredentialSettings, request: Unsigned, secret: string, now: Date): Applied {
   return kindOf(settings).apply(settings, request, secret, now);
 }
 
@@ -100,7 +100,7 @@ export function clashingHeader(
   settings: CredentialSettings,
   headers: Readonly<Record<string, string>> | null,
 ): string | null {
-  const own = new Set(headersOf(settings).map(plainHeaderName));
+  const own = new Set(headersOfCredential(settings).map(plainHeaderName));
   return Object.keys(headers ?? {}).find((name) => own.has(plainHeaderName(name))) ?? null;
 }
 
@@ -125,13 +125,13 @@ function filled(text: string, values: Readonly<Record<string, string>>): string 
   return text.replaceAll(PLACE, (place, name: string) => values[name] ?? place);
 }
 
-function writtenTime({ time }: HmacSettings, now: Date): string {
+function writtenTime({ time }: HmacScheme, now: Date): string {
   if (time === "iso") return now.toISOString();
   return String(time === "seconds" ? Math.floor(now.getTime() / 1_000) : now.getTime());
 }
 
 function signatureOf(
-  { algorithm, encoding, signs }: HmacSettings,
+  { algorithm, encoding, signs }: HmacScheme,
   { url, method, body }: Unsigned,
   secret: string,
   timestamp: string,

@@ -2,15 +2,20 @@ import Type from "typebox";
 import { checkListQuery } from "../api/schema-helpers.ts";
 import type { Clock } from "../core/clock.ts";
 import { CREDENTIAL_REQUEST_ID } from "../core/ids.ts";
-import { LIST_LIMIT_DEFAULT } from "../core/limits.ts";
+import {
+  CREDENTIAL_REQUESTS_PENDING_MAX,
+  CREDENTIAL_REQUESTS_PER_DAY_MAX,
+  CREDENTIAL_REQUESTS_PER_KEY_MAX,
+  LIST_LIMIT_DEFAULT,
+} from "../core/limits.ts";
 import { bodyOperation, createApiRoutes, jsonBody, operation, optionalBody, pathParams } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
 import {
-  AskCredential,
-  CredentialRequestId,
+  AskCredentialBody,
+  credentialRequestIdSchema,
   CredentialRequestJson,
   CredentialRequestPageJson,
-  CredentialRequestQuery,
+  CredentialRequestParameters,
   DeclineCredential,
   requestPageJson,
   serializeRequest,
@@ -19,11 +24,11 @@ import type { CredentialRequestService } from "./requests.ts";
 import { CreateCredential } from "./schemas.ts";
 
 export const CredentialRequestParams = pathParams(
-  Type.Object({ id: CredentialRequestId }),
+  Type.Object({ id: credentialRequestIdSchema }),
   "There is no such request for a credential.",
 );
 
-export interface CredentialRequestRouteDeps {
+interface CredentialRequestRouteDeps {
   readonly credentialRequests: CredentialRequestService;
   readonly clock: Pick<Clock, "now">;
 }
@@ -46,9 +51,9 @@ export function credentialRequestRoutes({ credentialRequests, clock }: Credentia
         notes: [
           "It stands on the page Approvals for 7 days, and ends with its key. Read it again for the answer: with `granted` the key may use `credential`.",
           "A key has one open request for a host: asking again returns it with 200, and for 24 hours after a no the same request returns that.",
-          "A key may have 5 open requests and ask 10 times within 24 hours; an account may have 50 open ones.",
+          `A key may have ${CREDENTIAL_REQUESTS_PER_KEY_MAX} open requests and ask ${CREDENTIAL_REQUESTS_PER_DAY_MAX} times within 24 hours; an account may have ${CREDENTIAL_REQUESTS_PENDING_MAX} open ones.`,
         ],
-        body: jsonBody(AskCredential),
+        body: jsonBody(AskCredentialBody),
         answers: {
           201: { description: "The new request.", schema: CredentialRequestJson },
           200: { description: "The request that this key has made before.", schema: CredentialRequestJson },
@@ -62,12 +67,13 @@ export function credentialRequestRoutes({ credentialRequests, clock }: Credentia
         const now = clock.now();
         const limit = query.limit ?? LIST_LIMIT_DEFAULT;
         const { before } = checkListQuery({}, query.cursor, CREDENTIAL_REQUEST_ID);
-        const isAll = query.status === undefined;
-        const found = isAll
-          ? await credentialRequests.list(caller, before, limit)
+        const { status = null } = query;
+        const isPaged = status !== "pending";
+        const found = isPaged
+          ? await credentialRequests.list(caller, { status, before, limit })
           : await credentialRequests.pending(caller);
         const data = found.map((one) => serializeRequest(caller, one, now));
-        return jsonOf(requestPageJson(data, isAll ? limit : data.length));
+        return jsonOf(requestPageJson(data, isPaged ? limit : data.length));
       },
       operation({
         operationId: "listCredentialRequests",
@@ -76,7 +82,7 @@ export function credentialRequestRoutes({ credentialRequests, clock }: Credentia
         summary: "List requests for credentials",
         description: "Lists requests for credentials, newest first.",
         notes: ["An agent's key sees its own.", "They are kept for 30 days after the time at which they expire."],
-        query: CredentialRequestQuery,
+        query: CredentialRequestParameters,
         answers: { 200: { description: "A page of requests.", schema: CredentialRequestPageJson } },
       }),
     )

@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import { CredentialKindName, CredentialName } from "../api/action-schemas.ts";
+import { CredentialKindName, credentialNameSchema } from "../api/action-schemas.ts";
 import {
   choice,
   dateTime,
@@ -10,6 +10,11 @@ import {
   pageLimit,
   plainText,
   reason,
+  requestObject,
+  answerObject,
+  closedObject,
+  shortText,
+  shortList,
 } from "../api/schema-helpers.ts";
 import {
   CREDENTIAL_REQUEST_STATUSES,
@@ -23,28 +28,22 @@ import { maskedActor } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
 import { boundsFrom, CreateCredential } from "./schemas.ts";
 
-export const CredentialRequestId = idSchema("crq", "Id of a request for a credential.", "CredentialRequestId");
+export const credentialRequestIdSchema = idSchema("crq", "Id of a request for a credential.", "CredentialRequestId");
 
 const why = reason("What the credential is for; whoever fills in the secret reads it.");
 
-const paths = Type.Array(
-  Type.String({
-    minLength: 1,
-    maxLength: CREDENTIAL_REQUEST_PATH_CHARS_MAX,
-    description: "A path.",
-    examples: ["/v1/charges"],
-  }),
-  {
-    minItems: 1,
-    maxItems: CREDENTIAL_REQUEST_PATHS_MAX,
-    description: "Where the paths of your calls begin, by whole segments. A suggestion, as name, kind and methods are.",
-    examples: [["/v1/charges"]],
-  },
+const paths = shortList(
+  shortText(CREDENTIAL_REQUEST_PATH_CHARS_MAX, "A path.", "/v1/charges"),
+  CREDENTIAL_REQUEST_PATHS_MAX,
+  "Where the paths of your calls begin, by whole segments. A suggestion, as name, kind and methods are.",
+  ["/v1/charges"],
 );
 
 const { methods } = CreateCredential.properties;
 
-export const AskCredential = Type.Object(
+export const AskCredentialBody = requestObject(
+  "AskCredential",
+  "A credential that somebody else fills in.",
   {
     host: hostSchema("The host to call, with its port unless it is the default one."),
     reason: Type.Refine(
@@ -52,29 +51,25 @@ export const AskCredential = Type.Object(
       (text) => text.trim() !== "",
       () => "Must say what the credential is for.",
     ),
-    name: Type.Optional(CredentialName),
+    name: Type.Optional(credentialNameSchema),
     kind: Type.Optional(CredentialKindName),
     paths: Type.Optional(paths),
     methods,
   },
-  {
-    title: "AskCredential",
-    additionalProperties: false,
-    description: "A credential that somebody else fills in.",
-    examples: [{ host: "api.stripe.com", reason: "To refund order 4711.", name: "stripe-live" }],
-  },
+  { examples: [{ host: "api.stripe.com", reason: "To refund order 4711.", name: "stripe-live" }] },
 );
 
-export type AskCredential = Static<typeof AskCredential>;
+export type AskCredentialBody = Static<typeof AskCredentialBody>;
 
-export const DeclineCredential = Type.Object(
-  { reason: Type.Optional(reason("Why; whoever asked reads it.")) },
-  { title: "DeclineCredential", additionalProperties: false, description: "Optional details of a no." },
-);
+export const DeclineCredential = requestObject("DeclineCredential", "Optional details of a no.", {
+  reason: Type.Optional(reason("Why; whoever asked reads it.")),
+});
 
-export const CredentialRequestJson = Type.Object(
+export const CredentialRequestJson = answerObject(
+  "CredentialRequest",
+  "A request of a key for a credential, without any secret.",
   {
-    id: CredentialRequestId,
+    id: credentialRequestIdSchema,
     status: choice(
       CREDENTIAL_REQUEST_STATUSES,
       "pending: an owner of the account has to answer; cancelled: the key has ended.",
@@ -82,7 +77,7 @@ export const CredentialRequestJson = Type.Object(
     ),
     host: plainText("The host.", "api.stripe.com"),
     reason: plainText("In the words of whoever asked.", "To refund order 4711."),
-    name: Type.Optional(CredentialName),
+    name: Type.Optional(credentialNameSchema),
     kind: Type.Optional(CredentialKindName),
     paths: Type.Optional(paths),
     methods,
@@ -95,31 +90,28 @@ export const CredentialRequestJson = Type.Object(
     decided_at: nullable(dateTime("When it was answered.")),
     decision_reason: nullable(plainText("Why it was declined.", "Use the sandbox.")),
   },
-  { title: "CredentialRequest", description: "A request of a key for a credential, without any secret." },
 );
 
 export type CredentialRequestJson = Static<typeof CredentialRequestJson>;
 
 const CURSOR_EXAMPLE = "Y3JxXzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
 
-export const CredentialRequestPageJson = Type.Object(
-  {
-    data: Type.Array(CredentialRequestJson, { description: "Newest first; the pending ones alone: oldest first." }),
-    next_cursor: nullable(plainText("Pass it as cursor for the next page; null: no more.", CURSOR_EXAMPLE)),
-  },
-  { title: "CredentialRequestPage", description: "A page of requests for credentials." },
-);
+export const CredentialRequestPageJson = answerObject("CredentialRequestPage", "A page of requests for credentials.", {
+  data: Type.Array(CredentialRequestJson, { description: "Newest first; the pending ones alone: oldest first." }),
+  next_cursor: nullable(plainText("Pass it as cursor for the next page; null: no more.", CURSOR_EXAMPLE)),
+});
 
-export const CredentialRequestQuery = Type.Object(
-  {
-    status: Type.Optional(
-      choice(["pending"], "Only those that wait for an answer: all of them, on one page.", "pending"),
+export const CredentialRequestParameters = closedObject({
+  status: Type.Optional(
+    choice(
+      CREDENTIAL_REQUEST_STATUSES,
+      "Only those with this status. The pending ones are all on one page.",
+      "pending",
     ),
-    limit: Type.Optional(pageLimit("Most entries of a page.")),
-    cursor: Type.Optional(plainText("The next_cursor of the page before.", CURSOR_EXAMPLE)),
-  },
-  { additionalProperties: false },
-);
+  ),
+  limit: Type.Optional(pageLimit("Most entries of a page.")),
+  cursor: Type.Optional(plainText("The next_cursor of the page before.", CURSOR_EXAMPLE)),
+});
 
 /** As the caller sees it: the words of another key may hold what is secret. */
 export function serializeRequest(caller: Caller, request: ListedCredentialRequest, now: Date): CredentialRequestJson {
@@ -157,7 +149,7 @@ export function requestPageJson(
 }
 
 /** What is asked for in the form in which calls are compared with it. Throws `validation_error`. */
-export function askedFrom({ host, name, kind, paths: under, methods: by }: AskCredential) {
+export function askedFrom({ host, name, kind, paths: under, methods: by }: AskCredentialBody) {
   const { bounds, issues } = boundsFrom({
     hosts: [host],
     ...(under !== undefined && { paths: under }),

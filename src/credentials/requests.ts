@@ -3,12 +3,13 @@ import type { Credential } from "../core/credential.ts";
 import {
   type AskedCredential,
   type CredentialRequest,
+  type ListedRequests,
   type CredentialRequestStore,
   type ListedCredentialRequest,
   type RequestNotice,
   statusOfRequest,
 } from "../core/credential-request.ts";
-import { DomainError, TooEarly } from "../core/domain-error.ts";
+import { DomainError, TooEarly, notFound } from "../core/domain-error.ts";
 import {
   CREDENTIAL_DECLINED_MS,
   CREDENTIAL_REQUEST_MS,
@@ -21,20 +22,22 @@ import { hostOf } from "../core/notification.ts";
 import { authorize, type Caller, hasScope } from "../core/roles.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { recipientsOf, type ToldDeps } from "./alerts.ts";
-import { type AskCredential, askedFrom } from "./request-schemas.ts";
+import { type AskCredentialBody, askedFrom } from "./request-schemas.ts";
 import type { CreateCredential } from "./schemas.ts";
 import type { CredentialService } from "./service.ts";
 
 interface CredentialRequestDeps extends ToldDeps, Pick<AppContext, "clock" | "ids"> {
   readonly requests: CredentialRequestStore;
   readonly credentialService: Pick<CredentialService, "add">;
+  /** Called when one was asked for or answered. */
+  readonly onChanged: (accountId: string) => void;
 }
 
 /** Every use case of requests for credentials: agents ask, owners fill in the secret or decline, and nobody else decides. */
 export type CredentialRequestService = ReturnType<typeof createCredentialRequestService>;
 
 export function createCredentialRequestService(deps: CredentialRequestDeps) {
-  const { requests, credentialService, onWaiting, clock, ids } = deps;
+  const { requests, credentialService, onWaiting, onChanged, clock, ids } = deps;
 
   /** To the owners, who alone may answer, and to channels. */
   const noticesOf = async (accountId: string, now: Date): Promise<readonly RequestNotice[]> => {
@@ -49,7 +52,9 @@ export function createCredentialRequestService(deps: CredentialRequestDeps) {
   const find = async (caller: Caller, id: string): Promise<ListedCredentialRequest> => {
     authorize(caller, "read");
     const found = await requests.find(caller.accountId, id);
-    if (found === null || (hasScope(caller.role) && found.keyId !== caller.keyId)) throw noRequest();
+    if (found === null || (hasScope(caller.role) && found.keyId !== caller.keyId)) {
+      throw notFound("request for a credential");
+    }
     return found;
   };
 
@@ -57,15 +62,20 @@ export function createCredentialRequestService(deps: CredentialRequestDeps) {
     find,
 
     /** Newest first, one more than `limit` says that there are more. An agent sees its own. */
-    async list(caller: Caller, before: string | null, limit: number): Promise<readonly ListedCredentialRequest[]> {
+    async list(
+      caller: Caller,
+      { limit, ...page }: Pick<ListedRequests, "status" | "before" | "limit">,
+    ): Promise<readonly ListedCredentialRequest[]> {
       authorize(caller, "read");
       const keyId = hasScope(caller.role) ? caller.keyId : null;
-      return requests.list(caller.accountId, { keyId, before, limit: limit + 1 });
+      return requests.list(caller.accountId, { ...page, keyId, now: clock.now(), limit: limit + 1 });
     },
 
     /** The newest of the caller's own key. */
     async own({ accountId, keyId }: Caller, limit: number): Promise<readonly ListedCredentialRequest[]> {
-      return keyId === null ? [] : requests.list(accountId, { keyId, before: null, limit });
+      return keyId === null
+        ? []
+        : requests.list(accountId, { keyId, status: null, now: clock.now(), before: null, limit });
     },
 
     /** Those that wait for an owner, oldest first. An agent sees its own. */
@@ -81,7 +91,7 @@ export function createCredentialRequestService(deps: CredentialRequestDeps) {
      */
     async ask(
       caller: Caller,
-      body: AskCredential,
+      body: AskCredentialBody,
     ): Promise<{ readonly request: ListedCredentialRequest; readonly isNew: boolean }> {
       authorize(caller, "create");
       const { accountId, keyId, actor: createdBy } = caller;
@@ -108,7 +118,10 @@ export function createCredentialRequestService(deps: CredentialRequestDeps) {
       const asked = await requests.ask(request, declinedSince, notices, auditOf(caller, audited, now));
       if (asked.kind !== "written" && asked.kind !== "matched") throw refusalOf(asked);
       const isNew = asked.kind === "written";
-      if (isNew) for (const { host, message } of notices) onWaiting(message.kind, accountId, host);
+      if (isNew) {
+        for (const { host, message } of notices) onWaiting(message.kind, accountId, host);
+        onChanged(accountId);
+      }
       return { request: await find(caller, asked.kind === "matched" ? asked.id : request.id), isNew };
     },
 
@@ -128,6 +141,7 @@ export function createCredentialRequestService(deps: CredentialRequestDeps) {
         const audited = { kind: "credential_request_granted", subject: id, detail: { host, name } } as const;
         const outcome = await requests.grant(id, credential, audit, auditOf(caller, audited, credential.createdAt));
         if (outcome === "gone") throw notOpen(await find(caller, id), clock.now());
+        onChanged(caller.accountId);
         return outcome;
       });
     },
@@ -141,6 +155,7 @@ export function createCredentialRequestService(deps: CredentialRequestDeps) {
       const audited = { kind: "credential_request_declined", subject: id, detail: { host } } as const;
       const isDeclined = await requests.decline({ accountId, id, at, by, reason }, auditOf(caller, audited, at));
       if (!isDeclined) throw notOpen(await find(caller, id), at);
+      onChanged(accountId);
       return find(caller, id);
     },
   };
@@ -151,10 +166,6 @@ export function createCredentialRequestService(deps: CredentialRequestDeps) {
     if (statusOfRequest(request, now) !== "pending") throw notOpen(request, now);
     return request;
   }
-}
-
-export function noRequest(): DomainError {
-  return new DomainError("not_found", "There is no such request for a credential.");
 }
 
 function notOpen(request: ListedCredentialRequest, now: Date): DomainError {

@@ -1,14 +1,14 @@
 import Type from "typebox";
-import { CredentialName } from "../api/action-schemas.ts";
+import { credentialNameSchema } from "../api/action-schemas.ts";
 import type { Credential } from "../core/credential.ts";
 import type { Caller } from "../core/roles.ts";
 import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
-import { jsonOf } from "../http/response.ts";
+import { jsonOf, noContent } from "../http/response.ts";
 import {
   ChangeCredential,
   CreateCredential,
   CredentialJson,
-  CredentialList,
+  CredentialListJson,
   CredentialTest,
   serializeCredential,
   TestCredential,
@@ -17,9 +17,9 @@ import type { CredentialService } from "./service.ts";
 import type { CredentialTestService } from "./try.ts";
 import { NO_USES } from "./uses.ts";
 
-export const CredentialParams = pathParams(Type.Object({ name: CredentialName }), "There is no such credential.");
+export const CredentialParams = pathParams(Type.Object({ name: credentialNameSchema }), "There is no such credential.");
 
-export interface CredentialRouteDeps {
+interface CredentialRouteDeps {
   readonly credentialService: CredentialService;
   readonly credentialTests: CredentialTestService;
 }
@@ -42,7 +42,7 @@ export function credentialRoutes({ credentialService, credentialTests }: Credent
         summary: "List the credentials that calls can be made with",
         description: "Lists credentials by name, without their secrets.",
         notes: ["An agent's key sees those that it may use: their names, kinds and bounds."],
-        answers: { 200: { description: "The credentials.", schema: CredentialList } },
+        answers: { 200: { description: "The credentials.", schema: CredentialListJson } },
       }),
     )
     .post(
@@ -93,10 +93,7 @@ export function credentialRoutes({ credentialService, credentialTests }: Credent
     )
     .delete(
       "/v1/credentials/:name",
-      async ({ caller, params }) => {
-        await credentialService.remove(caller, params.name);
-        return new Response(null, { status: 204 });
-      },
+      ({ caller, params }) => noContent(credentialService.remove(caller, params.name)),
       operation({
         operationId: "removeCredential",
         permission: "manage",

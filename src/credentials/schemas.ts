@@ -1,16 +1,20 @@
 import Type, { type Static } from "typebox";
-import { CredentialKindName as kind, CredentialName } from "../api/action-schemas.ts";
+import { CredentialKindName as kind, credentialNameSchema } from "../api/action-schemas.ts";
 import { HEADER_NAME_PATTERN, headerIssues } from "../api/headers.ts";
 import {
   choice,
   dateTime,
   idSchema,
-  KeyId,
+  keyIdSchema,
   nullable,
   plainText,
   stringMap,
   targetUrl,
   yesNo,
+  requestObject,
+  answerObject,
+  shortText,
+  shortList,
 } from "../api/schema-helpers.ts";
 import { HTTP_METHODS } from "../core/action.ts";
 import {
@@ -38,17 +42,19 @@ import {
 import { plainHeaderName } from "../core/method-overrides.ts";
 import { normalPrefix } from "../core/sent-target.ts";
 import { addressOfHost } from "../core/addresses.ts";
-import { headersOf, secretProblem, SIGNED_PLACES, unknownPlaces, VALUE_PLACES } from "./kinds.ts";
+import { headersOfCredential, secretProblem, SIGNED_PLACES, unknownPlaces, VALUE_PLACES } from "./kinds.ts";
 import { secretGivers } from "./secret-givers.ts";
 import { type CredentialUses, daysOf, sumOf } from "./uses.ts";
 
 const template = (description: string, example: string) =>
-  Type.String({ minLength: 1, maxLength: CREDENTIAL_TEMPLATE_CHARS_MAX, description, examples: [example] });
+  shortText(CREDENTIAL_TEMPLATE_CHARS_MAX, description, example);
 
 const headerName = (description: string, example: string) =>
   Type.String({ pattern: HEADER_NAME_PATTERN, description, examples: [example] });
 
-const HmacMembers = Type.Object(
+const HmacMembers = requestObject(
+  "HmacSettings",
+  "For hmac: what is signed, and how.",
   {
     algorithm: Type.Optional(choice(HMAC_ALGORITHMS, "Default: sha256.", "sha256")),
     encoding: Type.Optional(choice(HMAC_ENCODINGS, "How the signature is written. Default: hex.", "hex")),
@@ -64,12 +70,7 @@ const HmacMembers = Type.Object(
     time: Type.Optional(choice(HMAC_TIMES, "How {timestamp} is written. Default: seconds.", "seconds")),
     time_header: Type.Optional(headerName("A header that has the time too.", "X-Timestamp")),
   },
-  {
-    title: "HmacSettings",
-    additionalProperties: false,
-    description: "For hmac: what is signed, and how.",
-    examples: [{ signs: "{timestamp}.{method}.{path}.{body}", time_header: "X-Timestamp" }],
-  },
+  { examples: [{ signs: "{timestamp}.{method}.{path}.{body}", time_header: "X-Timestamp" }] },
 );
 
 const secret = Type.String({
@@ -80,35 +81,27 @@ const secret = Type.String({
 });
 
 const bounds = {
-  hosts: Type.Array(
-    Type.String({ minLength: 1, maxLength: URL_CHARS_MAX, description: "A host.", examples: ["api.stripe.com"] }),
-    {
-      minItems: 1,
-      maxItems: CREDENTIAL_HOSTS_MAX,
-      description:
-        "Where it may go: host names or addresses, with their port unless it is the default one; *.example.com is every name below, not the name itself.",
-      examples: [["api.stripe.com"]],
-    },
+  hosts: shortList(
+    shortText(URL_CHARS_MAX, "A host.", "api.stripe.com"),
+    CREDENTIAL_HOSTS_MAX,
+    "Where it may go: host names or addresses, with their port unless it is the default one; *.example.com is every name below, not the name itself.",
+    ["api.stripe.com"],
   ),
-  paths: Type.Array(
-    Type.String({ minLength: 1, maxLength: URL_CHARS_MAX, description: "A path.", examples: ["/v1/charges"] }),
-    {
-      minItems: 1,
-      maxItems: CREDENTIAL_PATHS_MAX,
-      description:
-        "Prefixes of the path as it is sent, by whole segments; * stands for one segment. Paths that targets may read in two ways, such as /a/%2e%2e/b, are under none. Left out: any path.",
-      examples: [["/v1/charges", "/v1/customers"]],
-    },
+  paths: shortList(
+    shortText(URL_CHARS_MAX, "A path.", "/v1/charges"),
+    CREDENTIAL_PATHS_MAX,
+    "Prefixes of the path as it is sent, by whole segments; * stands for one segment. Paths that targets may read in two ways, such as /a/%2e%2e/b, are under none. Left out: any path.",
+    ["/v1/charges", "/v1/customers"],
   ),
-  methods: Type.Array(Type.Enum([...HTTP_METHODS], { type: "string" }), {
-    minItems: 1,
-    maxItems: HTTP_METHODS.length,
-    description: "Which methods may use it. Left out: any.",
-    examples: [["GET", "POST"]],
-  }),
+  methods: shortList(
+    Type.Enum([...HTTP_METHODS], { type: "string" }),
+    HTTP_METHODS.length,
+    "Which methods may use it. Left out: any.",
+    ["GET", "POST"],
+  ),
 };
 
-const keys = Type.Array(KeyId, {
+const keys = Type.Array(keyIdSchema, {
   maxItems: CREDENTIAL_KEYS_MAX,
   uniqueItems: true,
   description: "The agents' keys that may use it. Owners may use every credential.",
@@ -132,9 +125,11 @@ const scheme = Type.String({
   examples: ["Token"],
 });
 
-export const CreateCredential = Type.Object(
+export const CreateCredential = requestObject(
+  "CreateCredential",
+  "A secret that calls can be made with, and where it may go.",
   {
-    name: CredentialName,
+    name: credentialNameSchema,
     kind,
     secret,
     hosts: bounds.hosts,
@@ -148,12 +143,7 @@ export const CreateCredential = Type.Object(
     enabled: Type.Optional(enabled),
     expires_at: Type.Optional(expiresAt),
   },
-  {
-    title: "CreateCredential",
-    additionalProperties: false,
-    description: "A secret that calls can be made with, and where it may go.",
-    examples: [{ name: "stripe-live", kind: "bearer", secret: "sk_live_51H…", hosts: ["api.stripe.com"] }],
-  },
+  { examples: [{ name: "stripe-live", kind: "bearer", secret: "sk_live_51H…", hosts: ["api.stripe.com"] }] },
 );
 
 export type CreateCredential = Static<typeof CreateCredential>;
@@ -167,12 +157,9 @@ export const ChangeCredential = Type.Partial(
     keys,
     enabled,
     expires_at: expiresAt,
-    unset: Type.Array(Type.Enum([...UNSET], { type: "string" }), {
-      minItems: 1,
-      maxItems: UNSET.length,
-      description: "Bounds that it has no longer.",
-      examples: [["paths"]],
-    }),
+    unset: shortList(Type.Enum([...UNSET], { type: "string" }), UNSET.length, "Bounds that it has no longer.", [
+      "paths",
+    ]),
   }),
   {
     title: "ChangeCredential",
@@ -185,83 +172,73 @@ export const ChangeCredential = Type.Partial(
 
 export type ChangeCredential = Static<typeof ChangeCredential>;
 
-export const CredentialJson = Type.Object(
-  {
-    name: CredentialName,
-    kind,
-    header: Type.Optional(headerName("The header that it sets.", "Authorization")),
-    hosts: bounds.hosts,
-    paths: Type.Optional(bounds.paths),
-    methods: Type.Optional(bounds.methods),
-    enabled,
-    expires_at: nullable(expiresAt),
-    id: Type.Optional(idSchema("crd", "Id of the credential. For owners, as all below.")),
-    scheme: Type.Optional(scheme),
-    username: Type.Optional(username),
-    hmac: Type.Optional(HmacMembers),
-    last4: Type.Optional(nullable(plainText("The last four characters of the secret, if it is long.", "4242"))),
-    keys: Type.Optional(keys),
-    created_at: Type.Optional(dateTime("When it was added.")),
-    created_by: Type.Optional(plainText("Who added it.", "user:ann@example.com")),
-    replaced_at: Type.Optional(dateTime("When its secret was set last.")),
-    last_used_at: Type.Optional(nullable(dateTime("When it was last sent."))),
-    uses_last_week: Type.Optional(
-      Type.Integer({
-        description:
-          "How often it was sent in the last 7 days, with retries and tries. Counted are the newest 10,000 entries of the audit log.",
-        examples: [12],
-      }),
-    ),
-    echoed_by: Type.Optional(
-      Type.Array(plainText("A host.", "api.example.com"), {
-        description: "Hosts that have sent the secret back in an answer, in which it was masked.",
-        examples: [["api.example.com"]],
-      }),
-    ),
-    warnings: Type.Optional(
-      Type.Array(plainText("A sentence.", "Its bounds include Stripe's /v1/api_keys."), {
-        description: "What is risky about its bounds.",
-        examples: [["Its bounds include Stripe's /v1/api_keys, where answers hold a new secret."]],
-      }),
-    ),
-  },
-  { title: "Credential", description: "A credential, without its secret." },
-);
+export const CredentialJson = answerObject("Credential", "A credential, without its secret.", {
+  name: credentialNameSchema,
+  kind,
+  header: Type.Optional(headerName("The header that it sets.", "Authorization")),
+  hosts: bounds.hosts,
+  paths: Type.Optional(bounds.paths),
+  methods: Type.Optional(bounds.methods),
+  enabled,
+  expires_at: nullable(expiresAt),
+  id: Type.Optional(idSchema("crd", "Id of the credential. For owners, as all below.")),
+  scheme: Type.Optional(scheme),
+  username: Type.Optional(username),
+  hmac: Type.Optional(HmacMembers),
+  last4: Type.Optional(nullable(plainText("The last four characters of the secret, if it is long.", "4242"))),
+  keys: Type.Optional(keys),
+  created_at: Type.Optional(dateTime("When it was added.")),
+  created_by: Type.Optional(plainText("Who added it.", "user:ann@example.com")),
+  replaced_at: Type.Optional(dateTime("When its secret was set last.")),
+  last_used_at: Type.Optional(nullable(dateTime("When it was last sent."))),
+  uses_last_week: Type.Optional(
+    Type.Integer({
+      description:
+        "How often it was sent in the last 7 days, with retries and tries. Counted are the newest 10,000 entries of the audit log.",
+      examples: [12],
+    }),
+  ),
+  echoed_by: Type.Optional(
+    Type.Array(plainText("A host.", "api.example.com"), {
+      description: "Hosts that have sent the secret back in an answer, in which it was masked.",
+      examples: [["api.example.com"]],
+    }),
+  ),
+  warnings: Type.Optional(
+    Type.Array(plainText("A sentence.", "Its bounds include Stripe's /v1/api_keys."), {
+      description: "What is risky about its bounds.",
+      examples: [["Its bounds include Stripe's /v1/api_keys, where answers hold a new secret."]],
+    }),
+  ),
+});
 
 export type CredentialJson = Static<typeof CredentialJson>;
 
-export const CredentialList = Type.Object(
-  { data: Type.Array(CredentialJson, { description: `By name; at most ${CREDENTIALS_MAX}.` }) },
-  { title: "CredentialList", description: "The credentials that the caller may know." },
-);
+export const CredentialListJson = answerObject("CredentialList", "The credentials that the caller may know.", {
+  data: Type.Array(CredentialJson, { description: `By name; at most ${CREDENTIALS_MAX}.` }),
+});
 
-export const TestCredential = Type.Object(
+export const TestCredential = requestObject(
+  "TestCredential",
+  "A GET to try a credential with.",
   { url: targetUrl("Where the GET goes; it must lie within the bounds.", "https://api.stripe.com/v1/charges") },
-  {
-    title: "TestCredential",
-    additionalProperties: false,
-    description: "A GET to try a credential with.",
-    examples: [{ url: "https://api.stripe.com/v1/charges" }],
-  },
+  { examples: [{ url: "https://api.stripe.com/v1/charges" }] },
 );
 
-export const CredentialTest = Type.Object(
-  {
-    status: nullable(Type.Integer({ description: "The status of the answer; null: there was none.", examples: [200] })),
-    error: nullable(plainText("What went wrong; null: the answer was a 2xx.", "The target answered with status 401.")),
-    headers: stringMap("Headers of the answer, without secrets. Values of unknown names are masked.", {
-      examples: [{ "content-type": "application/json" }],
-    }),
-    body: nullable(
-      plainText(
-        `The beginning of the body, without secrets: at most ${CREDENTIAL_TEST_BODY_CHARS_MAX} characters; null: it was empty.`,
-        '{"object":"list"}',
-      ),
+export const CredentialTest = answerObject("CredentialTest", "The answer to a GET with a credential, masked.", {
+  status: nullable(Type.Integer({ description: "The status of the answer; null: there was none.", examples: [200] })),
+  error: nullable(plainText("What went wrong; null: the answer was a 2xx.", "The target answered with status 401.")),
+  headers: stringMap("Headers of the answer, without secrets. Values of unknown names are masked.", {
+    examples: [{ "content-type": "application/json" }],
+  }),
+  body: nullable(
+    plainText(
+      `The beginning of the body, without secrets: at most ${CREDENTIAL_TEST_BODY_CHARS_MAX} characters; null: it was empty.`,
+      '{"object":"list"}',
     ),
-    truncated: yesNo("Whether the body was longer.", false),
-  },
-  { title: "CredentialTest", description: "The answer to a GET with a credential, masked." },
-);
+  ),
+  truncated: yesNo("Whether the body was longer.", false),
+});
 
 export type CredentialTest = Static<typeof CredentialTest>;
 
@@ -271,7 +248,7 @@ export function serializeCredential(credential: Credential, uses: CredentialUses
   const shown = {
     name,
     kind: settings.kind,
-    header: headersOf(settings)[0] ?? "Authorization",
+    header: headersOfCredential(settings)[0] ?? "Authorization",
     hosts: [...hosts],
     ...(paths !== null && { paths: [...paths] }),
     ...(methods !== null && { methods: [...methods] }),
@@ -342,7 +319,7 @@ export function settingsFrom(body: CreateCredential): {
   }
   if (!(body.hmac?.value ?? "{signature}").includes("{signature}"))
     issues.push({ field: "hmac.value", message: "Must have the place {signature}." });
-  const own = headersOf(settings);
+  const own = headersOfCredential(settings);
   if (new Set(own.map(plainHeaderName)).size < own.length)
     issues.push({ field: "hmac.time_header", message: "Must be another header than that of the signature." });
   for (const [at, name] of own.entries()) {
@@ -422,7 +399,7 @@ export function boundsFrom({ hosts, paths, methods }: Pick<ChangeCredential, "ho
   );
   return {
     bounds: {
-      ...(read !== null && { hosts: [...new Set(read.hosts.map(withoutDefaultPort))] }),
+      ...(read !== null && { hosts: [...new Set(read.hosts.map((host) => host.replace(/:(?:443|80)$/, "")))] }),
       ...(prefixes !== undefined && { paths: [...new Set(prefixes.flatMap((prefix) => prefix ?? []))] }),
       ...(methods !== undefined && { methods: [...new Set(methods)] }),
     },
@@ -440,8 +417,3 @@ const PORT = /:\d{1,5}$/;
 
 /** A dot segment, which would name another path. */
 const DOTS = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
-
-/** Requests don't name it either. */
-function withoutDefaultPort(host: string): string {
-  return host.replace(/:(?:443|80)$/, "");
-}

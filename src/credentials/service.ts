@@ -6,7 +6,7 @@ import {
   type CredentialStore,
   type SealedCredential,
 } from "../core/credential.ts";
-import { DomainError, invalidField, invalidFields, type Issue } from "../core/domain-error.ts";
+import { DomainError, invalidField, invalidFields, type Issue, notFound, accountFull } from "../core/domain-error.ts";
 import type { AccountStore, SealedPlace } from "../core/account-store.ts";
 import { CREDENTIAL_HINT_FROM_CHARS, CREDENTIALS_MAX, KEYS_LISTED_MAX } from "../core/limits.ts";
 import { expiryIssues } from "../core/key-limits.ts";
@@ -43,7 +43,7 @@ export function createCredentialService(deps: CredentialServiceDeps) {
 
   const find = async (caller: Caller, name: string): Promise<Credential> => {
     const found = (await list(caller)).find((one) => one.name === name);
-    if (found === undefined) throw noCredential();
+    if (found === undefined) throw notFound("credential");
     return found;
   };
 
@@ -57,7 +57,7 @@ export function createCredentialService(deps: CredentialServiceDeps) {
 
   const seal = (accountId: string, id: string, kind: CredentialKind, secret: string) => ({
     // With the account, so that a row that is moved to another one can't be opened there.
-    sealedSecret: secrets.seal(JSON.stringify([accountId, secret]), sealedPlace(id)),
+    sealedSecret: secrets.seal(JSON.stringify([accountId, secret]), credentialPlace(id)),
     // What people see is what they know the secret by; a short one would be half known.
     hint: kind === "basic" || kind === "hmac" || secret.length < CREDENTIAL_HINT_FROM_CHARS ? null : secret.slice(-4),
     replacedAt: clock.now(),
@@ -136,10 +136,7 @@ export function createCredentialService(deps: CredentialServiceDeps) {
       const added = await store(credential, auditOf(caller, { kind: "credential_added", subject: id, detail }, now));
       if (added === "taken") throw invalidField("name", `This account has a credential ${body.name} already.`);
       if (added === "full") {
-        throw new DomainError(
-          "validation_error",
-          `An account has at most ${CREDENTIALS_MAX} credentials. Delete one first.`,
-        );
+        throw accountFull(CREDENTIALS_MAX, "credentials", "Delete one first.");
       }
       await known.refresh(accountId);
       return credential;
@@ -183,18 +180,18 @@ export function createCredentialService(deps: CredentialServiceDeps) {
       const { id } = await find(caller, name);
       const audited = { kind: "credential_removed", subject: id, detail: { name } } as const;
       if (!(await credentials.remove(caller.accountId, id, auditOf(caller, audited, clock.now()))))
-        throw noCredential();
+        throw notFound("credential");
       await known.refresh(caller.accountId);
     },
   };
 }
 
 /** Where a secret is sealed, and can be opened. */
-export const sealedPlace = (id: string): SealedPlace => ({ table: "credentials", row: id, column: "sealed_secret" });
-
-export function noCredential(): DomainError {
-  return new DomainError("not_found", "There is no such credential.");
-}
+export const credentialPlace = (id: string): SealedPlace => ({
+  table: "credentials",
+  row: id,
+  column: "sealed_secret",
+});
 
 const NOT_AN_AGENT =
   "Is no agent's key of this account. Owners may use every credential, and other keys create nothing.";

@@ -2,7 +2,7 @@ import type { Action, ActionRequest } from "../core/action.ts";
 import { type AuditDetail, type AuditEntry, auditOf, auditOfSystem } from "../core/audit.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Credential, CredentialBounds, CredentialStore, RequestedCredential } from "../core/credential.ts";
-import { DomainError, invalidField } from "../core/domain-error.ts";
+import { DomainError, invalidField, notFound } from "../core/domain-error.ts";
 import type { KnownHostSettings } from "../core/host-settings.ts";
 import type { SentRequest } from "../core/method-overrides.ts";
 import type { Fault } from "../core/outcome.ts";
@@ -15,9 +15,9 @@ import type { Metrics } from "../observability/metrics.ts";
 import type { OutboundRequest, Route } from "../outbound/deadline.ts";
 import { describeBounds, outOfBounds } from "./bounds.ts";
 import { Echo } from "./echo.ts";
-import { apply, clashingHeader } from "./kinds.ts";
+import { applyCredential, clashingHeader } from "./kinds.ts";
 import { hasExpired, type KnownCredentials, mayUse } from "./known.ts";
-import { noCredential, sealedPlace } from "./service.ts";
+import { credentialPlace } from "./service.ts";
 
 interface CredentialUseDeps {
   readonly credentials: Pick<CredentialStore, "find" | "use" | "noteEcho">;
@@ -106,7 +106,7 @@ export function createCredentialUse(deps: CredentialUseDeps) {
       const secret = secretIn(sealedSecret, id, accountId);
       if (secret === null) return "credential_unreadable";
       if (!(await credentials.use(credential, now, entry(credential, now)))) continue;
-      const own = apply(settings, request, secret, now);
+      const own = applyCredential(settings, request, secret, now);
       const mask = new Echo([secret, ...own.secrets]);
       return { name: credential.name, headers: [...request.headers, ...own.headers], mask };
     }
@@ -116,7 +116,7 @@ export function createCredentialUse(deps: CredentialUseDeps) {
   /** Null: it was altered or moved here, or is sealed under another key. */
   const secretIn = (sealed: string, id: string, accountId: string): string | null => {
     try {
-      const value: unknown = JSON.parse(secrets.open(sealed, sealedPlace(id)).toString("utf8"));
+      const value: unknown = JSON.parse(secrets.open(sealed, credentialPlace(id)).toString("utf8"));
       return Array.isArray(value) && value[0] === accountId && typeof value[1] === "string" ? value[1] : null;
     } catch (error) {
       // Not its message, which may quote what was opened.
@@ -213,7 +213,7 @@ export function createCredentialUse(deps: CredentialUseDeps) {
       const { accountId } = caller;
       await known.refresh(accountId);
       const credential = known.find(accountId, name);
-      if (credential === null || !mayUse(caller, credential)) throw noCredential();
+      if (credential === null || !mayUse(caller, credential)) throw notFound("credential");
       const refused = refusal(credential, request);
       if (refused !== null) throw refused;
       const { host, method } = request;
@@ -279,10 +279,7 @@ function requestedOf({ id, name, settings, hint, hosts, paths, methods }: Creden
 }
 
 /** Whether bounds are others than those with which an action was requested. */
-export function boundsChanged(
-  requested: Pick<RequestedCredential, keyof CredentialBounds>,
-  now: CredentialBounds,
-): boolean {
+function boundsChanged(requested: Pick<RequestedCredential, keyof CredentialBounds>, now: CredentialBounds): boolean {
   const text = ({
     hosts,
     paths = null,

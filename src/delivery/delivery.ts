@@ -55,7 +55,7 @@ interface DeliveryNeeds {
   readonly hosts: KnownHostSettings;
   readonly channels: KnownChannels;
   readonly paused: ActivePauses;
-  readonly rules: Judge;
+  readonly rules: Pick<Judge, "judgeAtSend"> & { reload(): Promise<void> };
   readonly grants: { reload(): Promise<void> };
   readonly credentials: { reload(): Promise<void> };
   readonly credentialUse: Pick<CredentialUse, "forAttempt">;

@@ -138,16 +138,14 @@ async function nextDue(owner: OutgateClient, clock: TravelClock): Promise<Date |
   const sinceMs = clock.monotonicMs();
   while (clock.monotonicMs() - sinceMs < DEMO_SETTLE_MS_MAX) {
     const { data } = await owner.listActions({ status: ["active", "pending"], limit: 100 });
-    const times = data.map((action) => (action.status === "active" ? 0 : Date.parse(dueOf(action) ?? "") || 0));
+    const times = data.map((action) =>
+      action.status === "active" ? 0 : Date.parse(action.next_retry_at ?? action.run_at ?? "") || 0,
+    );
     const nextMs = Math.min(...times);
     if (nextMs > clock.now().getTime()) return nextMs === Number.POSITIVE_INFINITY ? null : new Date(nextMs);
     await Bun.sleep(POLL_MS);
   }
   throw new Error("The demo's service doesn't finish what is due. Run the demo again.");
-}
-
-function dueOf({ next_retry_at: retryAt, run_at: runAt }: Action): string | null {
-  return retryAt ?? runAt ?? null;
 }
 
 const POLL_MS = 3;

@@ -3,7 +3,7 @@ import type { NotSent } from "../core/outcome.ts";
 import type { Sender } from "../outbound/deadline.ts";
 
 /** A target on this machine that plays every host of the demo. */
-export interface DemoTarget {
+interface DemoTarget {
   /** Sends each call to this target, and nothing anywhere else. */
   readonly divert: (sender: Sender) => Sender;
   readonly stop: () => Promise<void>;

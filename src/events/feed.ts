@@ -17,6 +17,8 @@ interface FeedPage {
   readonly position: string;
   /** Whether the stream had caught up before these changes. */
   readonly isLive: boolean;
+  /** Somebody asked for a page, even an empty one: something else than actions may have changed. */
+  readonly isAsked: boolean;
 }
 
 /** Streams of changes, for callers that may read them. See docs/events.md. */
@@ -64,6 +66,8 @@ export function createFeed({ actions }: FeedDeps) {
     },
     /** Actions of the account have changed: its streams read on. */
     changed: (accountId: string) => accounts.get(accountId)?.onChange(),
+    /** Something else of the account has changed that its pages show. */
+    ask: (accountId: string) => accounts.get(accountId)?.streams.forEach((stream) => stream.ask()),
     /** The accounts with open streams. */
     accounts: () => accounts.keys(),
     hasStreams: (accountId: string) => accounts.has(accountId),
@@ -140,7 +144,7 @@ class AccountStreams {
   }
 }
 
-export type EventStream = Pick<Stream, "position" | "next" | "poll" | "end">;
+export type EventStream = Pick<Stream, "position" | "next" | "ask" | "end">;
 
 interface StreamStart {
   readonly account: AccountStreams;
@@ -157,6 +161,7 @@ class Stream {
   readonly #ended: () => void;
   #at: number;
   #isBehind = true;
+  #isAsked = false;
   #isLive = false;
   #isOver = false;
   #wake: () => void = () => {};
@@ -169,7 +174,7 @@ class Stream {
     this.#at = from;
   }
 
-  /** Resolves when there are changes; null when the stream has ended. Rejects when the store can't be read. */
+  /** Resolves when there are changes or `ask` was called; null when the stream has ended. Rejects when the store can't be read. */
   async next(): Promise<FeedPage | null> {
     while (!this.#isOver) {
       if (!this.#isBehind) {
@@ -180,11 +185,14 @@ class Stream {
       this.#isBehind = false;
       const { changes, position, isLast } = await this.#account.read(this.#at);
       if (this.#isOver) break;
-      const [isLive, hasMoved] = [this.#isLive, position !== this.#at];
+      const [isLive, isAsked, hasMoved] = [this.#isLive, this.#isAsked, position !== this.#at];
       this.#at = position;
       this.#isLive ||= isLast;
       this.#isBehind ||= !isLast;
-      if (changes.length > 0 || (isLast && hasMoved)) return { changes, position: positionText(position), isLive };
+      if (changes.length > 0 || isAsked || (isLast && hasMoved)) {
+        this.#isAsked = false;
+        return { changes, position: positionText(position), isLive, isAsked };
+      }
       // A long stretch of other accounts' changes is read in steps.
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -195,6 +203,12 @@ class Stream {
   poll(): void {
     this.#isBehind = true;
     this.#wake();
+  }
+
+  /** Reads the store, and makes a page of it also where nothing has changed. */
+  ask(): void {
+    this.#isAsked = true;
+    this.poll();
   }
 
   end(): void {

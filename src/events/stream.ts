@@ -20,6 +20,8 @@ export interface EventsDeps extends Pick<SseDeps, "clock" | "draining"> {
   readonly log: Log;
   /** A stream ends after so many heartbeats; left out: it goes on. */
   readonly beatsMax?: number;
+  /** An event of what is no action, which is sent at first and when it differs from the last one. */
+  readonly besides?: (caller: Caller) => Promise<string>;
 }
 
 /**
@@ -28,7 +30,8 @@ export interface EventsDeps extends Pick<SseDeps, "clock" | "draining"> {
  */
 type StreamEvents = (context: RequestContext, caller: Caller, left?: () => void) => Promise<Response>;
 
-export function createStreamEvents({ feed, serialize, log, clock, draining, beatsMax }: EventsDeps): StreamEvents {
+export function createStreamEvents(deps: EventsDeps): StreamEvents {
+  const { feed, serialize, log, clock, draining, beatsMax, besides = async () => "" } = deps;
   const textOf = createTexts(serialize);
   const begin = async (context: RequestContext, caller: Caller, left: () => void) => {
     const { request, name } = context;
@@ -56,7 +59,8 @@ export function createStreamEvents({ feed, serialize, log, clock, draining, beat
         duration_ms: Math.round(clock.monotonicMs() - openedMs),
       });
     };
-    const source = sourceOf(stream, (changes) => textOf(caller, changes), beatsMax);
+    const texts = { textOf: textOf.bind(null, caller), besides: besides.bind(null, caller) };
+    const source = sourceOf(stream, texts, beatsMax);
     return answerEvents(context, source, { clock, draining, revoked: caller.revoked, ended, failedLate: logFault });
   };
   return async (context, caller, left = () => {}) => {
@@ -72,12 +76,24 @@ export function createStreamEvents({ feed, serialize, log, clock, draining, beat
 /** How long a browser waits before it reconnects; its default is three seconds or more. */
 const RETRY_MS = 1_000;
 
+interface StreamTexts {
+  readonly textOf: (changes: readonly ActionChange[]) => Promise<string>;
+  readonly besides: () => Promise<string>;
+}
+
 function sourceOf(
   stream: EventStream,
-  textOf: (changes: readonly ActionChange[]) => Promise<string>,
+  { textOf, besides }: StreamTexts,
   beatsMax = Number.POSITIVE_INFINITY,
 ): SseSource {
   let beats = 0;
+  let lastBesides = "";
+  const newBesides = async (): Promise<string> => {
+    const text = await besides();
+    if (text === lastBesides) return "";
+    lastBesides = text;
+    return text;
+  };
   // The last id that the reader has, so that it continues after what it has seen.
   let sentTo = stream.position;
   let readTo = stream.position;
@@ -87,19 +103,20 @@ function sourceOf(
       if (greeting !== "") {
         const text = greeting;
         greeting = "";
-        return { text, isLive: false };
+        return { text: text + (await newBesides()), isLive: false };
       }
       const page = await stream.next();
       if (page === null) return null;
       readTo = page.position;
       const last = page.changes.at(-1);
       if (last !== undefined) sentTo = positionText(last.seq);
-      return { text: await textOf(page.changes), isLive: page.isLive };
+      const news = page.isAsked ? await newBesides() : "";
+      return { text: (await textOf(page.changes)) + news, isLive: page.isLive };
     },
     beat() {
       beats += 1;
       if (beats >= beatsMax) stream.end();
-      else stream.poll();
+      else stream.ask();
       if (readTo === sentTo) return ":\n\n";
       // The reader need not skip other accounts' changes again when it reconnects.
       sentTo = readTo;
@@ -148,6 +165,21 @@ const NONE = compileQuery(NO_QUERY);
 /** What our pages get of a change: enough to know whether they show the action, and nothing secret. */
 export function pageEventsOf(_caller: Caller, { id, status }: Action): string {
   return JSON.stringify({ id, status });
+}
+
+/**
+ * The requests for credentials that wait. What other nodes change is heard at the next heartbeat; a page compares it with what
+ * it heard before, so that it misses nothing between two streams.
+ */
+export const credentialRequestsEvent =
+  ({ pending }: PendingRequests) =>
+  async (caller: Caller): Promise<string> => {
+    const ids = (await pending(caller)).map(({ id }) => id);
+    return `event: credential_requests\ndata: ${JSON.stringify(ids)}\n\n`;
+  };
+
+interface PendingRequests {
+  readonly pending: (caller: Caller) => Promise<readonly { readonly id: string }[]>;
 }
 
 /** The stream of `GET /v1/events` for our own pages, authenticated by the session and ended with it. */

@@ -1,10 +1,10 @@
 import Type from "typebox";
 import { createApiRoutes, operation, pathParams } from "../http/operation.ts";
-import { jsonOf } from "../http/response.ts";
-import { GrantId, GrantList, serializeGrant } from "./schemas.ts";
+import { jsonOf, noContent } from "../http/response.ts";
+import { grantIdSchema, GrantListJson, serializeGrant } from "./schemas.ts";
 import type { GrantService } from "./service.ts";
 
-export const GrantParams = pathParams(Type.Object({ id: GrantId }), "There is no such grant in force.");
+export const GrantParams = pathParams(Type.Object({ id: grantIdSchema }), "There is no such grant in force.");
 
 /** What people allow agents for a while: an approval makes a grant. */
 export function grantRoutes({ grantService }: { readonly grantService: Pick<GrantService, "list" | "end"> }) {
@@ -19,15 +19,12 @@ export function grantRoutes({ grantService }: { readonly grantService: Pick<Gran
         summary: "List what people allow agents for a while",
         description: "Lists the grants in force, newest first.",
         notes: ["An approval with `grant` makes one. Each use of it is an entry of the audit log."],
-        answers: { 200: { description: "The grants.", schema: GrantList } },
+        answers: { 200: { description: "The grants.", schema: GrantListJson } },
       }),
     )
     .delete(
       "/v1/grants/:id",
-      async ({ caller, params }) => {
-        await grantService.end(caller, params.id);
-        return new Response(null, { status: 204 });
-      },
+      ({ caller, params }) => noContent(grantService.end(caller, params.id)),
       operation({
         operationId: "endGrant",
         permission: "approve",

@@ -1,9 +1,17 @@
 import Type, { type Static } from "typebox";
-import { dateTime, idSchema, plainText, quantity } from "../api/schema-helpers.ts";
+import {
+  dateTime,
+  idSchema,
+  plainText,
+  quantity,
+  requestObject,
+  answerObject,
+  integer,
+} from "../api/schema-helpers.ts";
 import type { Grant } from "../core/grant.ts";
 import { GRANT_CALLS_MAX, GRANT_MINUTES_MAX, GRANT_VARY_MAX } from "../core/limits.ts";
 
-export const GrantId = idSchema("grt", "Id of a grant.", "GrantId");
+export const grantIdSchema = idSchema("grt", "Id of a grant.", "GrantId");
 
 const varies = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
   maxItems: GRANT_VARY_MAX,
@@ -22,29 +30,23 @@ const most = Type.Unsafe<Readonly<Record<string, number>>>({
 });
 
 /** What an approval lets pass besides its action. */
-export const GrantTermsJson = Type.Object(
+export const GrantTermsJson = requestObject(
+  "GrantTerms",
+  "Allow more calls of the key like this one, for a while.",
   {
-    minutes: Type.Integer({
-      minimum: 1,
-      maximum: GRANT_MINUTES_MAX,
-      description: "For how long.",
-      examples: [60],
-    }),
-    calls: Type.Integer({ minimum: 1, maximum: GRANT_CALLS_MAX, description: "For how many calls.", examples: [20] }),
+    minutes: integer(1, GRANT_MINUTES_MAX, "For how long.", 60),
+    calls: integer(1, GRANT_CALLS_MAX, "For how many calls.", 20),
     vary: Type.Optional(varies),
     max: Type.Optional(most),
   },
-  {
-    title: "GrantTerms",
-    additionalProperties: false,
-    description: "Allow more calls of the key like this one, for a while.",
-    examples: [{ minutes: 60, calls: 20, vary: ["body.amount"], max: { "body.amount": 5000 } }],
-  },
+  { examples: [{ minutes: 60, calls: 20, vary: ["body.amount"], max: { "body.amount": 5000 } }] },
 );
 
-export const GrantJson = Type.Object(
+const GrantJson = answerObject(
+  "Grant",
+  "What a person allows an agent for a while: calls like one that they approved.",
   {
-    id: GrantId,
+    id: grantIdSchema,
     key_id: plainText("The key whose calls it lets pass.", "key_01kjwa5v00e7v8c9x2m4n6p8qr"),
     action_id: plainText("The action that was approved.", "act_01kjwa5v00e7v8c9x2m4n6p8qr"),
     vary: varies,
@@ -55,13 +57,11 @@ export const GrantJson = Type.Object(
     created_at: dateTime("When it was made."),
     created_by: plainText("Who made it. It ends where they may no longer approve.", "user:dana@example.com"),
   },
-  { title: "Grant", description: "What a person allows an agent for a while: calls like one that they approved." },
 );
 
-export const GrantList = Type.Object(
-  { data: Type.Array(GrantJson, { description: "Newest first." }) },
-  { title: "GrantList", description: "The grants in force." },
-);
+export const GrantListJson = answerObject("GrantList", "The grants in force.", {
+  data: Type.Array(GrantJson, { description: "Newest first." }),
+});
 
 export function serializeGrant(grant: Grant): Static<typeof GrantJson> {
   const { id, keyId, actionId, vary, max, calls, used, expiresAt, createdAt, createdBy } = grant;

@@ -1,7 +1,7 @@
 import type { AccountStore } from "../core/account-store.ts";
 import type { Action } from "../core/action.ts";
 import { auditOf } from "../core/audit.ts";
-import { DomainError, invalidFields, type Issue } from "../core/domain-error.ts";
+import { DomainError, invalidFields, type Issue, notFound, accountFull } from "../core/domain-error.ts";
 import type { Grant, GrantStore, GrantTerms } from "../core/grant.ts";
 import { GRANTS_MAX } from "../core/limits.ts";
 import { authorize, type Caller } from "../core/roles.ts";
@@ -49,7 +49,7 @@ export function createGrantService({ grants, known, accounts, clock, ids, hashOf
       const { accountId, actor: by } = caller;
       const audit = auditOf(caller, { kind: "grant_ended", subject: id }, at);
       if ((await grants.end(accountId, id, { at, by, audit })) === null) {
-        throw new DomainError("not_found", "There is no such grant in force.");
+        throw notFound("grant in force");
       }
       await known.refresh(accountId);
     },
@@ -69,7 +69,9 @@ export function createGrantService({ grants, known, accounts, clock, ids, hashOf
       if (issues.length > 0) throw invalidFields(issues);
       if (likeness === null) throw invalidFields([NOT_COMPARABLE]);
       const now = clock.now();
-      if ((await grants.list(action.accountId, now)).length >= GRANTS_MAX) throw tooMany();
+      if ((await grants.list(action.accountId, now)).length >= GRANTS_MAX) {
+        throw accountFull(GRANTS_MAX, "grants in force", "End one first.");
+      }
       return {
         id: ids.grant(),
         accountId: action.accountId,
@@ -130,8 +132,4 @@ function mayNotGrant(): DomainError {
     "forbidden",
     "Only people who are signed in, and approver and owner keys, can allow more calls like this.",
   );
-}
-
-function tooMany(): DomainError {
-  return new DomainError("validation_error", `An account has at most ${GRANTS_MAX} grants in force. End one first.`);
 }

@@ -3,7 +3,7 @@ import {
   SettingsJson,
   PutHostSettings,
   HostSettingsJson,
-  HostSettingsList,
+  HostSettingsListJson,
   hostSettingsFrom,
   hostSettingsJson,
   serializeHostSettings,
@@ -11,7 +11,7 @@ import {
 import Type from "typebox";
 import { hostSchema } from "../api/schema-helpers.ts";
 import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
-import { jsonOf } from "../http/response.ts";
+import { jsonOf, noContent } from "../http/response.ts";
 import { checkHost } from "../core/target.ts";
 import type { HostService } from "./service.ts";
 
@@ -41,10 +41,7 @@ export function hostRoutes({ hostService }: { readonly hostService: HostService 
     )
     .delete(
       "/v1/hosts/:host",
-      async ({ caller, params }) => {
-        await hostService.remove(caller, checkHost(params.host, "not_found"));
-        return new Response(null, { status: 204 });
-      },
+      ({ caller, params }) => noContent(hostService.remove(caller, checkHost(params.host, "not_found"))),
       REMOVE_HOST,
     )
     .put(
@@ -64,7 +61,7 @@ const LIST_HOSTS = operation({
   summary: "List what is set for hosts, and for the account",
   description: "Lists the settings of hosts, and the defaults.",
   notes: ["For what an action doesn't say, the settings of its host count, then `defaults`, then the server's."],
-  answers: { 200: { description: "The settings.", schema: HostSettingsList } },
+  answers: { 200: { description: "The settings.", schema: HostSettingsListJson } },
 });
 
 const PUT_HOST = bodyOperation({

@@ -1,4 +1,4 @@
-import { SHEET_STYLE } from "../ui/assets.ts";
+import { SHEET_STYLE } from "../ui/sheet-style.ts";
 
 const JSON_TYPE = { "content-type": "application/json" } as const;
 
@@ -10,6 +10,12 @@ export function json(text: string, status = 200, headers?: Readonly<Record<strin
 /** A response of a value as JSON. */
 export function jsonOf(value: unknown, status = 200, headers?: Readonly<Record<string, string>>): Response {
   return json(JSON.stringify(value), status, headers);
+}
+
+/** The response to what has no result, once it is done. */
+export async function noContent(work: Promise<unknown>): Promise<Response> {
+  await work;
+  return new Response(null, { status: 204 });
 }
 
 /**

@@ -16,7 +16,6 @@ import {
   decisionMessage,
   type EmailContent,
   invitationMessage,
-  type InvitedMail,
   type OutgoingMail,
   passwordMessage,
   testMessage,
@@ -77,7 +76,7 @@ interface About {
 }
 
 async function aboutOf(mail: OutgoingMail, approvalLinks: Config["approvalLinks"]): Promise<About> {
-  if (mail.event === "invited") return invited(mail);
+  if (mail.event === "invited") return { id: mail.invitation.id, run: 1, content: invitationMessage(mail) };
   if (mail.event === "credential") {
     const { credential, stage, expiresAt } = mail;
     return { id: `${credential.id}.${stage}.${expiresAt.getTime()}`, run: 1, content: credentialMessage(mail) };
@@ -92,10 +91,6 @@ async function aboutOf(mail: OutgoingMail, approvalLinks: Config["approvalLinks"
   if (mail.event === "approval") return { ...about, content: approvalMessage({ ...mail, action }, approvalLinks) };
   if (mail.event === "decided") return { ...about, content: decisionMessage({ ...mail, action }) };
   return { ...about, content: channelMessage({ ...mail, action }) };
-}
-
-function invited(mail: InvitedMail): About {
-  return { id: mail.invitation.id, run: 1, content: invitationMessage(mail) };
 }
 
 /** Depends only on what it is about and the event, so that a mail that is sent again has the same ID. */
@@ -203,7 +198,11 @@ export function deliveryFrom(outcome: Outcome | Stopped, now: Date, timeoutMs: n
   const { code } = outcome;
   if (code >= 200 && code <= 299) return isTaken(outcome) ? { kind: "delivered" } : { ...FAILED, error: NOT_MAILGUN };
   if (code === 400 || code === 413) return { kind: "refused", error: `The mail provider refused the mail (${code}).` };
-  return { kind: "failed", error: sentenceOf(code), notBeforeMs: retryAfterMs(outcome.retryAfter, now) };
+  return {
+    kind: "failed",
+    error: SENTENCES[code] ?? `The mail provider answered with status ${code}.`,
+    notBeforeMs: retryAfterMs(outcome.retryAfter, now),
+  };
 }
 
 const FAILED = { kind: "failed", notBeforeMs: null } as const;
@@ -216,10 +215,6 @@ function isTaken({ body, truncated, brokenBy }: Answered): boolean {
   if (truncated || brokenBy !== null) return true;
   const answer: unknown = JSON.parse(body ?? "null");
   return typeof answer === "object" && answer !== null && "id" in answer;
-}
-
-function sentenceOf(code: number): string {
-  return SENTENCES[code] ?? `The mail provider answered with status ${code}.`;
 }
 
 const SENTENCES: Readonly<Record<number, string>> = {

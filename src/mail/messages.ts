@@ -79,7 +79,9 @@ function askedText(request: MailRequest, { risks, words, hidden }: Asked): reado
   const { method, url, headers, body, bodyKind } = request;
   return [
     `${method} ${visibleText(url)}`,
-    ...(risks.length === 0 ? [] : [risks.map(riskText).join("\n")]),
+    ...(risks.length === 0
+      ? []
+      : [risks.map(({ level, text }) => `${level === "note" ? "" : "! "}${visibleText(text)}`).join("\n")]),
     body === null ? NO_BODY : `Body (${bodyKind}):\n${quoted(body)}`,
     ...(headers === null ? [] : [`Headers:\n${quoted(headers)}`]),
     ...(hidden === null ? [] : [hidden]),
@@ -89,10 +91,6 @@ function askedText(request: MailRequest, { risks, words, hidden }: Asked): reado
 
 function detailsText({ details }: Asked): string {
   return rowsText(details.map(({ label, value }) => [label, visibleText(value)]));
-}
-
-function riskText({ level, text }: Asked["risks"][number]): string {
-  return `${level === "note" ? "" : "! "}${visibleText(text)}`;
 }
 
 const DECIDED = "You don't need to do anything. The links in the earlier email now open the receipt.";
@@ -335,7 +333,7 @@ export interface CredentialRequestMail {
 }
 
 /** Asks for a decision, which needs a sign-in: of a channel. */
-export interface ChannelMail<Shown = Action> extends Omit<AboutAction<Shown>, "receiptUrl"> {
+interface ChannelMail<Shown = Action> extends Omit<AboutAction<Shown>, "receiptUrl"> {
   readonly event: AskKind;
   readonly history: DecisionHistory;
   /** The address of the pages, without a trailing slash. */
@@ -345,7 +343,7 @@ export interface ChannelMail<Shown = Action> extends Omit<AboutAction<Shown>, "r
 }
 
 /** Shows that mails arrive, of a channel or at all. It is about no action. */
-export interface TestMail {
+interface TestMail {
   readonly event: "tested";
   readonly to: string;
   /** Of this test. */
@@ -366,7 +364,7 @@ interface PasswordMail {
 }
 
 /** Mails that are about no action and no invitation. */
-export type OwnMailMessage = TestMail | PasswordMail;
+type OwnMailMessage = TestMail | PasswordMail;
 
 export type OutgoingMail =
   | ApprovalMail

@@ -1,13 +1,13 @@
 import { auditOf } from "../core/audit.ts";
-import { DomainError, invalidFields } from "../core/domain-error.ts";
+import { DomainError, invalidFields, notFound, accountFull } from "../core/domain-error.ts";
 import { OAUTH_CLIENTS_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import type { OAuthArtifact, OAuthStore } from "../core/oauth-store.ts";
 import { type Actor, authorize, type Caller } from "../core/roles.ts";
 import type { Authenticate } from "../core/session.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { BAD_REDIRECT, type ClientMetadata, clientOf, isUsableRedirect } from "./clients.ts";
-import { artifactId, payloadOf, sealedPlace } from "./names.ts";
+import { BAD_REDIRECT, type ClientMetadata, clientMetadata, isUsableRedirect } from "./clients.ts";
+import { artifactId, payloadOf, artifactPlace } from "./names.ts";
 import type { CreateOAuthClient } from "./schemas.ts";
 
 /** A client that an owner has added by hand. Only people of its account can connect it. */
@@ -55,8 +55,7 @@ export function createOAuthClientService({ store, secrets, clock, ids, forget }:
     Map.groupBy(await store.connections(accountId, clock.now()), (grant) => payloadOf(secrets, grant)["clientId"]);
 
   const viewOf = (artifact: OAuthArtifact, connections: ConnectionsByClient): AccountClient => {
-    // Safe: `add` sealed it.
-    const stored = payloadOf(secrets, artifact) as unknown as StoredClient;
+    const stored = storedClient(secrets, artifact);
     return {
       id: stored.client_id,
       name: stored.client_name,
@@ -105,7 +104,7 @@ export function createOAuthClientService({ store, secrets, clock, ids, forget }:
       const metadata = { client_name: name, redirect_uris: [...new Set(redirect_uris)] };
       const stored = {
         // With a secret, the library takes it in the header and in the body.
-        ...clientOf(clientId, metadata, secret === null ? "none" : "client_secret_basic"),
+        ...clientMetadata(clientId, metadata, secret === null ? "none" : "client_secret_basic"),
         client_name: name,
         ...(secret === null ? {} : { client_secret: secret }),
         created_by,
@@ -117,36 +116,62 @@ export function createOAuthClientService({ store, secrets, clock, ids, forget }:
         accountId,
         keyId: null,
         grantId: null,
-        sealedPayload: secrets.seal(JSON.stringify(stored), sealedPlace(id)),
+        sealedPayload: secrets.seal(JSON.stringify(stored), artifactPlace(id)),
         createdAt,
         consumedAt: null,
         expiresAt: NEVER,
       };
       const entry = { kind: "oauth_client_added", subject: clientId, detail: { name, type } } as const;
       if (!(await store.addClient(artifact, auditOf(caller, entry, createdAt)))) {
-        throw new DomainError(
-          "validation_error",
-          `An account has at most ${OAUTH_CLIENTS_PER_ACCOUNT_MAX} clients. Delete one first.`,
-        );
+        throw accountFull(OAUTH_CLIENTS_PER_ACCOUNT_MAX, "clients", "Delete one first.");
       }
       return { client: viewOf(artifact, new Map()), secret };
+    },
+
+    /**
+     * Gives a confidential client a new secret. The old one is refused at once; access tokens stay valid until they expire. Throws
+     * `not_found`, and `validation_error` for a public client.
+     */
+    async replaceSecret(caller: Caller, clientId: string): Promise<NewAccountClient> {
+      authorize(caller, "manage");
+      const id = artifactId(secrets, "Client", clientId);
+      const artifact = (await store.clients(caller.accountId)).find((one) => one.id === id);
+      if (artifact === undefined) throw notFound("client");
+      const stored = payloadOf(secrets, artifact);
+      if (stored["client_secret"] === undefined) {
+        throw new DomainError("validation_error", "This client is public: it has no secret.");
+      }
+      const secret = secrets.newToken();
+      const sealedPayload = secrets.seal(JSON.stringify({ ...stored, client_secret: secret }), artifactPlace(id));
+      const changed = { ...artifact, sealedPayload };
+      const client = viewOf(changed, await connectionsByClient(caller.accountId));
+      const entry = { kind: "oauth_client_changed", subject: clientId, detail: { name: client.name } } as const;
+      if (!(await store.changeClient(changed, auditOf(caller, entry, clock.now())))) throw notFound("client");
+      return { client, secret };
     },
 
     /** Deletes a client and ends its connections, so that their keys are revoked. Throws `not_found`. */
     async remove(caller: Caller, clientId: string): Promise<void> {
       const found = (await list(caller)).find(({ id }) => id === clientId);
-      if (found === undefined) throw noClient();
+      if (found === undefined) throw notFound("client");
       // First, so that after a crash in between there is still a client to delete.
       await endConnections(caller, clientId);
       const entry = { kind: "oauth_client_removed", subject: clientId, detail: { name: found.name } } as const;
       const id = artifactId(secrets, "Client", clientId);
-      if (!(await store.removeClient(caller.accountId, id, auditOf(caller, entry, clock.now())))) throw noClient();
+      if (!(await store.removeClient(caller.accountId, id, auditOf(caller, entry, clock.now()))))
+        throw notFound("client");
       // Those that were made meanwhile; from now on no code gives tokens.
       await endConnections(caller, clientId);
     },
   };
 }
 
-function noClient(): DomainError {
-  return new DomainError("not_found", "There is no such client.");
+/** Who added a client of an account. */
+export function creatorOf(secrets: Pick<Secrets, "open">, artifact: OAuthArtifact): Actor {
+  return storedClient(secrets, artifact).created_by;
+}
+
+function storedClient(secrets: Pick<Secrets, "open">, artifact: OAuthArtifact): StoredClient {
+  // Safe: `add` sealed it.
+  return payloadOf(secrets, artifact) as unknown as StoredClient;
 }

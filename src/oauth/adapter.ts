@@ -8,13 +8,15 @@ import { OAUTH_UNUSED_CLIENT_MS } from "../core/limits.ts";
 import { OAUTH_KINDS, type OAuthArtifact, type OAuthStore } from "../core/oauth-store.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import { type ClientMetadata, isDocumentAddress, UnusableDocument } from "./clients.ts";
-import { artifactId, keyOfSubject, payloadOf, sealedPlace } from "./names.ts";
+import { artifactId, keyOfSubject, payloadOf, artifactPlace } from "./names.ts";
 
 /** The person for whom the library works. At the endpoints of clients there is none. */
 export interface CurrentPerson {
   readonly accountId: string;
   /** When the connection ends to which they consent; absent: they have not yet, or it has no end. */
   readonly until?: Date;
+  /** Called with the id of a request for consent that they have begun. */
+  readonly onBegun?: (id: string) => Promise<void>;
 }
 
 export interface AdapterDeps {
@@ -106,13 +108,14 @@ export function createAdapter(deps: AdapterDeps, name: string): Adapter {
         accountId,
         keyId: key?.keyId ?? null,
         grantId: kind === "Grant" ? id : itsGrant,
-        sealedPayload: secrets.seal(JSON.stringify(payload), sealedPlace(id)),
+        sealedPayload: secrets.seal(JSON.stringify(payload), artifactPlace(id)),
         createdAt: clock.now(),
         consumedAt: null,
         expiresAt:
           typeof exp === "number" ? new Date(exp * 1_000) : new Date(clock.now().getTime() + OAUTH_UNUSED_CLIENT_MS),
       });
       if (isStored && kind === "Grant") await keepClient(payload["clientId"], exp);
+      if (isStored && kind === "Interaction") await currentPerson()?.onBegun?.(id);
       if (isStored) return;
       // Another request has used the assertion since the library looked for it.
       if (kind === "ReplayDetection") throw new errors.InvalidClientAuth();

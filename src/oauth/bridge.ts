@@ -22,7 +22,7 @@ export interface BridgedResponse {
 }
 
 /** Both halves of an exchange of node:http, without a connection. */
-export function exchangeOf({ method, target, headers, body, origin }: BridgedRequest) {
+export function nodeExchange({ method, target, headers, body, origin }: BridgedRequest) {
   const { host, protocol } = new URL(origin);
   // Koa takes the scheme from the socket, and refuses secure cookies on one that is not encrypted.
   const request = new IncomingMessage(Object.assign(new Socket(), { encrypted: protocol === "https:" }));
@@ -39,7 +39,7 @@ export async function answerBy(
   handler: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
   bridged: BridgedRequest,
 ): Promise<BridgedResponse> {
-  const { request, response } = exchangeOf(bridged);
+  const { request, response } = nodeExchange(bridged);
   const chunks: Buffer[] = [];
   const ended = Promise.withResolvers<void>();
   const keep = (chunk: unknown) => {

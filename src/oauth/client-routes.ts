@@ -1,12 +1,13 @@
 import Type from "typebox";
-import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
-import { jsonOf } from "../http/response.ts";
+import { bodyOperation, createApiRoutes, jsonBody, operation, optionalBody, pathParams } from "../http/operation.ts";
+import { NoBody } from "../api/schema-helpers.ts";
+import { jsonOf, noContent } from "../http/response.ts";
 import type { OAuthClientService } from "./account-clients.ts";
 import {
   CreateOAuthClient,
   NewOAuthClientJson,
   OAuthClientId,
-  OAuthClientList,
+  OAuthClientListJson,
   serializeNewOAuthClient,
   serializeOAuthClient,
 } from "./schemas.ts";
@@ -26,7 +27,7 @@ export function oauthClientRoutes({ oauthClients }: { readonly oauthClients: OAu
         summary: "List the OAuth clients of the account",
         description: "Lists the clients that owners have added, without their secrets.",
         notes: ["Clients with a metadata document, or that registered themselves, belong to no account."],
-        answers: { 200: { description: "The clients.", schema: OAuthClientList } },
+        answers: { 200: { description: "The clients.", schema: OAuthClientListJson } },
       }),
     )
     .post(
@@ -43,12 +44,36 @@ export function oauthClientRoutes({ oauthClients }: { readonly oauthClients: OAu
         answers: { 201: { description: "The client, with its secret.", schema: NewOAuthClientJson } },
       }),
     )
+    .post(
+      "/v1/oauth-clients/:id/secret",
+      async ({ caller, params }) =>
+        jsonOf(serializeNewOAuthClient(await oauthClients.replaceSecret(caller, params.id)), 200, {
+          "cache-control": "no-store",
+        }),
+      bodyOperation({
+        operationId: "replaceOAuthClientSecret",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Replace the secret of an OAuth client",
+        description: "Gives a confidential client a new secret. Only this response shows it. Takes no body.",
+        notes: [
+          "The old secret is refused at once. Connections stay: the client needs the new secret for its next token.",
+          "A public client has no secret: it gets 400.",
+        ],
+        params: OAuthClientParams,
+        body: optionalBody(NoBody),
+        answers: {
+          200: {
+            description: "The client, with its new secret.",
+            schema: NewOAuthClientJson,
+            headers: ["Cache-Control"],
+          },
+        },
+      }),
+    )
     .delete(
       "/v1/oauth-clients/:id",
-      async ({ caller, params }) => {
-        await oauthClients.remove(caller, params.id);
-        return new Response(null, { status: 204 });
-      },
+      ({ caller, params }) => noContent(oauthClients.remove(caller, params.id)),
       operation({
         operationId: "removeOAuthClient",
         permission: "manage",

@@ -95,7 +95,7 @@ const SCRIPT_SCHEMES: ReadonlySet<string> = new Set([
 ]);
 
 /** The client that such metadata describes, with nothing else of it. */
-export function clientOf(
+export function clientMetadata(
   client_id: string,
   { client_name, redirect_uris }: Pick<ClientMetadata, "client_name" | "redirect_uris">,
   token_endpoint_auth_method: ClientMetadata["token_endpoint_auth_method"],
@@ -240,9 +240,9 @@ export async function fetchDocument(sender: Sender, id: string): Promise<ClientM
   const { jwks_uri, token_endpoint_auth_signing_alg } = value;
   if (method === "private_key_jwt" && jwks_uri !== undefined && isDocumentAddress(jwks_uri)) {
     const signing = token_endpoint_auth_signing_alg === undefined ? {} : { token_endpoint_auth_signing_alg };
-    return { ...clientOf(id, value, method), jwks: await fetchKeys(sender, jwks_uri), ...signing };
+    return { ...clientMetadata(id, value, method), jwks: await fetchKeys(sender, jwks_uri), ...signing };
   }
-  if (method === "none" || others.includes("none")) return clientOf(id, value, "none");
+  if (method === "none" || others.includes("none")) return clientMetadata(id, value, "none");
   throw new UnusableDocument(
     "The client's metadata document asks for another token_endpoint_auth_method than none, or private_key_jwt with a jwks_uri.",
   );

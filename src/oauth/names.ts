@@ -17,7 +17,7 @@ export const REGISTER_PATH = "/oauth/register";
 export const SESSION_COOKIE = "outgate_oauth_session";
 
 /** The subject of a connection: its key, and the account of that. */
-export function subjectOf({ accountId, id }: Pick<ApiKey, "accountId" | "id">): string {
+export function subjectOfKey({ accountId, id }: Pick<ApiKey, "accountId" | "id">): string {
   return `${accountId}.${id}`;
 }
 
@@ -33,7 +33,7 @@ export function artifactId(secrets: Pick<Secrets, "hash">, kind: OAuthKind, id: 
 }
 
 /** Where what is stored of an artifact is sealed. */
-export const sealedPlace = (id: string) => ({ table: "oauth_artifacts", row: id, column: "sealed_payload" });
+export const artifactPlace = (id: string) => ({ table: "oauth_artifacts", row: id, column: "sealed_payload" });
 
 /** What is stored of an artifact: the library's JSON. */
 export function payloadOf(
@@ -41,7 +41,9 @@ export function payloadOf(
   { id, sealedPayload }: OAuthArtifact,
 ): Readonly<Record<string, unknown>> {
   // Safe: it was an object when it was sealed.
-  return JSON.parse(secrets.open(sealedPayload, sealedPlace(id)).toString("utf8")) as Readonly<Record<string, unknown>>;
+  return JSON.parse(secrets.open(sealedPayload, artifactPlace(id)).toString("utf8")) as Readonly<
+    Record<string, unknown>
+  >;
 }
 
 /** How a client proves at the token endpoint who it is. */

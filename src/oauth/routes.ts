@@ -6,7 +6,7 @@ import type { Clock } from "../core/clock.ts";
 import { createRoutes } from "../http/operation.ts";
 import { clientOf as addressOf, readForm, readJson, type RequestContext } from "../http/request.ts";
 import { jsonOf } from "../http/response.ts";
-import { BAD_REDIRECT, clientOf, GivenMetadata, isUsableRedirect } from "./clients.ts";
+import { BAD_REDIRECT, clientMetadata, GivenMetadata, isUsableRedirect } from "./clients.ts";
 import { REGISTER_PATH, REVOKE_PATH, TOKEN_PATH } from "./names.ts";
 import type { OAuthService } from "./service.ts";
 import type { BridgedResponse } from "./bridge.ts";
@@ -58,7 +58,7 @@ export function oauthRoutes({ oauth, clock }: OAuthRouteDeps) {
     if (!value.redirect_uris.every(isUsableRedirect)) return refusal(400, "invalid_redirect_uri", BAD_REDIRECT);
     const method = value.token_endpoint_auth_method ?? "client_secret_basic";
     if (!isMethod(method)) return refusal(400, "invalid_client_metadata", METHODS);
-    const { client_id: _, ...client } = clientOf("", value, method);
+    const { client_id: _, ...client } = clientMetadata("", value, method);
     return oauth.answerClient(REGISTER_PATH, JSON_TYPE, JSON.stringify(client));
   });
 

@@ -1,5 +1,17 @@
 import Type, { type Static } from "typebox";
-import { choice, dateTime, idSchema, nameSchema, nullable, plainText, quantity } from "../api/schema-helpers.ts";
+import {
+  choice,
+  dateTime,
+  idSchema,
+  nameSchema,
+  nullable,
+  plainText,
+  quantity,
+  requestObject,
+  answerObject,
+  shortText,
+  shortList,
+} from "../api/schema-helpers.ts";
 import { OAUTH_CLIENTS_PER_ACCOUNT_MAX, OAUTH_REDIRECTS_MAX, URL_CHARS_MAX } from "../core/limits.ts";
 import type { AccountClient, NewAccountClient } from "./account-clients.ts";
 
@@ -7,20 +19,11 @@ export const OAuthClientId = idSchema("ocl", "The client id.");
 
 const name = nameSchema("Name of the client, which people see when they connect it.");
 
-const redirectUris = Type.Array(
-  Type.String({
-    minLength: 1,
-    maxLength: URL_CHARS_MAX,
-    description: "A redirect URI.",
-    examples: ["https://client.example.com/callback"],
-  }),
-  {
-    minItems: 1,
-    maxItems: OAUTH_REDIRECTS_MAX,
-    description:
-      "Where answers to it may go, each compared as a text: https, http on loopback, where any port fits, or a scheme of an app; without a fragment or a user.",
-    examples: [["https://client.example.com/callback"]],
-  },
+const redirectUris = shortList(
+  shortText(URL_CHARS_MAX, "A redirect URI.", "https://client.example.com/callback"),
+  OAUTH_REDIRECTS_MAX,
+  "Where answers to it may go, each compared as a text: https, http on loopback, where any port fits, or a scheme of an app; without a fragment or a user.",
+  ["https://client.example.com/callback"],
 );
 
 const type = choice(
@@ -29,12 +32,11 @@ const type = choice(
   "confidential",
 );
 
-export const CreateOAuthClient = Type.Object(
+export const CreateOAuthClient = requestObject(
+  "CreateOAuthClient",
+  "A client that people of the account can connect by OAuth.",
   { name, redirect_uris: redirectUris, type },
   {
-    title: "CreateOAuthClient",
-    additionalProperties: false,
-    description: "A client that people of the account can connect by OAuth.",
     examples: [
       { name: "Workflows", redirect_uris: ["https://client.example.com/callback"], type: "confidential" as const },
     ],
@@ -53,32 +55,27 @@ const members = {
   created_by: plainText("Who added it.", "user:ann@example.com"),
 };
 
-const OAuthClientJson = Type.Object(members, {
-  title: "OAuthClient",
-  description: "A client that an owner has added.",
+const OAuthClientJson = answerObject("OAuthClient", "A client that an owner has added.", members);
+
+export const NewOAuthClientJson = answerObject("NewOAuthClient", "A client that was just added, with its secret.", {
+  ...members,
+  secret: nullable(
+    plainText(
+      "The client secret, shown only once; null for a public client.",
+      "0f3a51c2de9b4b6f8d7c1e2a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e",
+    ),
+  ),
 });
 
-export const NewOAuthClientJson = Type.Object(
-  {
-    ...members,
-    secret: nullable(
-      plainText(
-        "The client secret, shown only once; null for a public client.",
-        "0f3a51c2de9b4b6f8d7c1e2a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e",
-      ),
-    ),
-  },
-  { title: "NewOAuthClient", description: "A client that was just added, with its secret." },
-);
-
-export const OAuthClientList = Type.Object(
+export const OAuthClientListJson = answerObject(
+  "OAuthClientList",
+  "The clients that the account's owners have added.",
   {
     data: Type.Array(OAuthClientJson, {
       maxItems: OAUTH_CLIENTS_PER_ACCOUNT_MAX,
       description: "The clients, oldest first.",
     }),
   },
-  { title: "OAuthClientList", description: "The clients that the account's owners have added." },
 );
 
 export function serializeOAuthClient(client: AccountClient): Static<typeof OAuthClientJson> {

@@ -3,8 +3,11 @@ import type Provider from "oidc-provider";
 import type { KeyService } from "../accounts/keys.ts";
 import type { CreateKey } from "../accounts/schemas.ts";
 import { DomainError } from "../core/domain-error.ts";
-import { authorize, type Caller } from "../core/roles.ts";
-import { answerBy, type BridgedRequest, type BridgedResponse, exchangeOf } from "./bridge.ts";
+import { type Actor, authorize, type Caller } from "../core/roles.ts";
+import { creatorOf } from "./account-clients.ts";
+import { OAUTH_INTERACTIONS_PER_PERSON_MAX, OAUTH_PEOPLE_COUNTED_MAX } from "../core/limits.ts";
+import type { OAuthStore } from "../core/oauth-store.ts";
+import { answerBy, type BridgedRequest, type BridgedResponse, nodeExchange } from "./bridge.ts";
 import { createClientDocuments, isDocumentAddress, SIGNING_ALGORITHMS } from "./clients.ts";
 import type { Sender } from "../outbound/deadline.ts";
 import {
@@ -16,7 +19,7 @@ import {
   SCOPE,
   SESSION_COOKIE,
   shownHost,
-  subjectOf,
+  subjectOfKey,
   TOKEN_PATH,
 } from "./names.ts";
 import type { CurrentPerson } from "./adapter.ts";
@@ -39,10 +42,12 @@ export interface ConsentRequest {
   readonly clientHost: string;
   /** Where the answer goes. */
   readonly redirectUri: string;
+  /** By which owner of the account it was added, and when; null: nobody here has. */
+  readonly added: { readonly by: Actor; readonly at: Date } | null;
 }
 
 /** A request that asked for consent was answered, has expired, or was begun in another browser. */
-export class ConsentGone extends DomainError {
+class ConsentGone extends DomainError {
   constructor() {
     super(
       "not_found",
@@ -63,6 +68,7 @@ export function createOAuth(deps: OAuthDeps) {
   /** The account for which documents are read while a client or a browser without a session asks; null: they have shown nothing of it. */
   const shownOf = new AsyncLocalStorage<string | null>();
   const readDocument = createClientDocuments(deps);
+  const countBegun = createBegunCount(store);
   let making: Promise<Provider> | null = null;
 
   // Loaded by the first request: few services have connections, and none needs the library to start.
@@ -88,9 +94,14 @@ export function createOAuth(deps: OAuthDeps) {
     return null;
   };
 
+  const addedTo = async (accountId: string, clientId: string): Promise<ConsentRequest["added"]> => {
+    const found = isDocumentAddress(clientId) ? null : await store.find(artifactId(secrets, "Client", clientId));
+    return found?.accountId === accountId ? { by: creatorOf(secrets, found), at: found.createdAt } : null;
+  };
+
   const interactionOf = async ({ accountId }: Caller, headers: Headers, uid: string) => {
     const made = await provider();
-    const exchange = exchangeOf({ ...cookiesOf(headers), method: "GET", target: "/", body: "", origin: baseUrl });
+    const exchange = nodeExchange({ ...cookiesOf(headers), method: "GET", target: "/", body: "", origin: baseUrl });
     const interaction = await made.interactionDetails(exchange.request, exchange.response).catch(() => null);
     if (interaction === null || interaction.uid !== uid || interaction.result !== undefined) throw new ConsentGone();
     const { client_id: clientId, redirect_uri: redirectUri } = interaction.params;
@@ -101,6 +112,7 @@ export function createOAuth(deps: OAuthDeps) {
       clientName: client.clientName ?? null,
       clientHost: hostOf(client.clientId, String(redirectUri)),
       redirectUri: String(redirectUri),
+      added: await addedTo(accountId, client.clientId),
     };
     return { made, exchange, consent };
   };
@@ -155,7 +167,8 @@ export function createOAuth(deps: OAuthDeps) {
     authorize: (caller: Caller, search: string, headers: Headers): Promise<BridgedResponse> => {
       const target = `${AUTHORIZE_PATH}?${authorizationQuery(search).toString()}`;
       const begin = () => answer({ ...cookiesOf(headers), method: "GET", target, body: "" });
-      return person.run({ accountId: caller.accountId }, begin);
+      const onBegun = (id: string) => countBegun(caller.personId ?? "", id);
+      return person.run({ accountId: caller.accountId, onBegun }, begin);
     },
 
     /** Goes on after consent: back to the client, with a code. */
@@ -184,7 +197,7 @@ export function createOAuth(deps: OAuthDeps) {
       const connect = async () => {
         await prepare(row.id);
         return finish(uid, asked, async () => {
-          const accountId = subjectOf(row);
+          const accountId = subjectOfKey(row);
           const grant = new asked.made.Grant({ accountId, clientId: asked.consent.clientId });
           grant.addResourceScope(`${baseUrl}/mcp`, SCOPE);
           return { login: { accountId, remember: false }, consent: { grantId: await grant.save() } };
@@ -221,6 +234,26 @@ export function createOAuth(deps: OAuthDeps) {
   };
 }
 
+/**
+ * Counts the requests for consent that each person has begun, and removes the oldest beyond `OAUTH_INTERACTIONS_PER_PERSON_MAX`: the
+ * store's bound is of the account, and anybody in it can begin some. Each node counts by itself.
+ */
+function createBegunCount(store: Pick<OAuthStore, "find" | "remove">) {
+  const idsOf = new Map<string, readonly string[]>();
+  return async (personId: string, id: string): Promise<void> => {
+    const ids = [...(idsOf.get(personId) ?? []), id];
+    // Behind all others: those who began last are remembered.
+    idsOf.delete(personId);
+    idsOf.set(personId, ids.slice(-OAUTH_INTERACTIONS_PER_PERSON_MAX));
+    const [longestAgo = ""] = idsOf.keys();
+    if (idsOf.size > OAUTH_PEOPLE_COUNTED_MAX) idsOf.delete(longestAgo);
+    const [oldest = ""] = ids;
+    if (ids.length <= OAUTH_INTERACTIONS_PER_PERSON_MAX) return;
+    // One that was consented to is the sign by which its key is revoked, if the client never comes for its code.
+    if ((await store.find(oldest))?.grantId === null) await store.remove(oldest);
+  };
+}
+
 /** Where requests for tokens, and to revoke one, show what they have. */
 const SHOWN = [
   ["code", "AuthorizationCode"],
@@ -231,7 +264,7 @@ const SHOWN = [
 
 type PrepareKey = (keyId: string) => Promise<void>;
 
-type Exchange = ReturnType<typeof exchangeOf>;
+type Exchange = ReturnType<typeof nodeExchange>;
 
 /** The cookies by which the library knows the browser that began. */
 function cookiesOf(headers: Headers): { readonly headers: Readonly<Record<string, string>> } {

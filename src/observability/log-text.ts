@@ -1,4 +1,4 @@
-import { clockTime, type Color, columnsOf, padded, type Paint, visible } from "./terminal.ts";
+import { clockTime, type Color, columnCount, padded, type Paint, visible } from "./terminal.ts";
 import type { LogEvent, LogFields } from "./log.ts";
 
 /** The text of an event with its line break; null: it is no news for somebody who watches. */
@@ -60,9 +60,9 @@ export function createLogText({ paint, isVerbose, columns }: LogTextOptions): Lo
     const room = Math.max(LINE_COLUMNS_MIN, columns() ?? LINE_COLUMNS_MAX);
     const { word, color, code = "", text, aside = [], trace } = lineOf(event, room >= WIDE_COLUMNS);
     const named = `${padded(word, WORD_COLUMNS)} ${padded(code, CODE_COLUMNS)}`;
-    const left = Math.min(room, LINE_COLUMNS_MAX) - clockTime(event.at).length - columnsOf(named) - 2 * GAP.length;
-    const edge = fitting(aside, left - columnsOf(text) - GAP.length);
-    const space = " ".repeat(Math.max(0, left - columnsOf(text) - columnsOf(edge)));
+    const left = Math.min(room, LINE_COLUMNS_MAX) - clockTime(event.at).length - columnCount(named) - 2 * GAP.length;
+    const edge = fitting(aside, left - columnCount(text) - GAP.length);
+    const space = " ".repeat(Math.max(0, left - columnCount(text) - columnCount(edge)));
     const line = [
       paint(clockTime(event.at), "grey"),
       color === undefined ? named : paint(named, color),
@@ -77,7 +77,7 @@ const GAP = "  ";
 function fitting(aside: readonly Aside[], room: number): string {
   const parts = aside.filter(({ text }) => text !== "");
   const text = parts.map((part) => part.text).join(GAP);
-  if (columnsOf(text) <= room || parts.length === 0) return text;
+  if (columnCount(text) <= room || parts.length === 0) return text;
   const least = Math.min(...parts.map(({ rank }) => rank));
   return fitting(
     parts.filter(({ rank }) => rank > least),

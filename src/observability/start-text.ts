@@ -1,4 +1,4 @@
-import { columnsOf, padded, type Paint } from "./terminal.ts";
+import { columnCount, padded, type Paint } from "./terminal.ts";
 
 interface StartFacts {
   readonly version: string;
@@ -33,14 +33,14 @@ export function startText(facts: StartFacts, { paint, columns }: StartOptions): 
     ["Database", database, ""],
     ...(nodeId === null ? [] : [["Node", nodeId, ""]]),
   ];
-  const width = Math.max(...rows.map(([, place = ""]) => columnsOf(place)));
+  const width = Math.max(...rows.map(([, place = ""]) => columnCount(place)));
   const lines = rows.map(([label = "", place = "", what = ""]) => {
     const head = `  ${paint(padded(label, LABEL_COLUMNS), "grey")}  `;
-    const fits = LABEL_COLUMNS + width + columnsOf(what) + 6 <= columns;
+    const fits = LABEL_COLUMNS + width + columnCount(what) + 6 <= columns;
     const plain = place.startsWith("http") ? paint(place, "blue") : place;
     return what === "" || !fits
       ? `${head}${plain}\n`
-      : `${head}${plain}${" ".repeat(width - columnsOf(place) + 2)}${paint(what, "grey")}\n`;
+      : `${head}${plain}${" ".repeat(width - columnCount(place) + 2)}${paint(what, "grey")}\n`;
   });
   const notes = notices.map((notice) => {
     const wrapped = wrappedAt(notice, Math.min(columns, COLUMNS_MAX) - LABEL_COLUMNS - 4);
@@ -58,7 +58,7 @@ function wrappedAt(text: string, columns: number): readonly string[] {
   let line = "";
   for (const word of text.split(" ")) {
     const longer = line === "" ? word : `${line} ${word}`;
-    if (line !== "" && columnsOf(longer) > columns) {
+    if (line !== "" && columnCount(longer) > columns) {
       lines.push(line);
       line = word;
     } else line = longer;

@@ -38,7 +38,7 @@ const WIDE =
 const PLAIN = /^[ -~]*$/;
 
 /** How many columns of a terminal a text takes that was made visible and is not coloured yet. */
-export function columnsOf(text: string): number {
+export function columnCount(text: string): number {
   if (PLAIN.test(text)) return text.length;
   let columns = 0;
   for (const character of text) columns += columnsOfOne(character);
@@ -53,7 +53,7 @@ function columnsOfOne(character: string): number {
 
 /** A text in so many columns at most. `mark` stands at the end of a text that was cut. */
 export function shortened(text: string, room: number, mark = "…"): string {
-  if (columnsOf(text) <= room) return text;
+  if (columnCount(text) <= room) return text;
   const left = room - mark.length;
   let [kept, columns] = ["", 0];
   for (const character of text) {
@@ -66,7 +66,7 @@ export function shortened(text: string, room: number, mark = "…"): string {
 
 /** A text followed by spaces, in so many columns at least. */
 export function padded(text: string, columns: number): string {
-  return text + " ".repeat(Math.max(0, columns - columnsOf(text)));
+  return text + " ".repeat(Math.max(0, columns - columnCount(text)));
 }
 
 /** The local time of day: `14:02:11`. */

@@ -13,7 +13,7 @@ import {
   checkName,
   loopbackAddresses,
   type TargetPolicy,
-  type Verdict,
+  type TargetVerdict,
 } from "../config/target-policy.ts";
 import { classOfName, type ParsedTarget } from "../core/target.ts";
 import { connect } from "node:net";
@@ -43,7 +43,7 @@ function checked(
   name: string | null,
 ): readonly Address[] | NotSent {
   const allowed: Address[] = [];
-  let worst: Verdict = "allowed";
+  let worst: TargetVerdict = "allowed";
   for (const address of addresses) {
     const verdict = address === null ? "never" : checkAddress(policy, address, name);
     if (verdict === "never" || isOwnTarget(policy.own, target, address)) return REFUSED.never;
@@ -87,7 +87,7 @@ const STOPPED: Stopped = { kind: "stopped" };
 const REFUSED = {
   never: { kind: "not_sent", fault: "address_never" },
   private: { kind: "not_sent", fault: "address_private" },
-} as const satisfies Record<Exclude<Verdict, "allowed">, NotSent>;
+} as const satisfies Record<Exclude<TargetVerdict, "allowed">, NotSent>;
 
 interface ProbeLimits {
   readonly limitMs: number;

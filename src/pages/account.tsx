@@ -5,9 +5,10 @@ import type { ListedSession } from "../accounts/team.ts";
 import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import { page } from "../http/response.ts";
 import { createPersonRoutes, HOME_PATH, type Person } from "../http/session.ts";
-import { Button, PostForm } from "../ui/form.tsx";
+import { Button, Check, PostForm, Submit } from "../ui/form.tsx";
 import { PASSWORD_PATH } from "./password.tsx";
-import { answerForm, EMPTY_FORM, filled, type FormState, INVALID, problemBeside, schemaForm } from "./forms.tsx";
+import { answerForm, type FormState, INVALID } from "./forms.tsx";
+import { schemaForm } from "./schema-form.tsx";
 import { LOG_IN_PATH, SETTINGS_LINK } from "../ui/layout.tsx";
 import { mayDo } from "../core/roles.ts";
 import type { Membership } from "../core/team-store.ts";
@@ -20,19 +21,18 @@ import type { PageDeps } from "./needs.ts";
 
 const ACCOUNT_NAME_PATH = `${LOG_IN_PATH}/name`;
 
-interface AccountPageProps {
-  readonly user: PageUser;
-  readonly accounts: readonly Membership[];
-  readonly accountId: string;
-  readonly sessions: readonly ListedSession[];
-  /** A name that was refused. */
-  readonly typed?: FormState | undefined;
-  /** They have hidden the first steps, and some are left. */
-  readonly hasHiddenSteps: boolean;
-  readonly now: Date;
-}
+const NAME_FORM = schemaForm(ChangeAccount, {
+  name: {
+    label: "Account name",
+    hint: "Everyone in the account sees it, and everyone you invite. Leave it empty to show your address.",
+    required: false,
+    autocomplete: "organization",
+  },
+});
 
-interface AccountState extends Pick<AccountPageProps, "typed"> {
+interface AccountState {
+  /** A name that was refused. */
+  readonly typed?: FormState;
   readonly problem?: string;
   /** On phones the list of all sections stands in its place. */
   readonly isIndex?: boolean;
@@ -40,92 +40,82 @@ interface AccountState extends Pick<AccountPageProps, "typed"> {
 
 /** The account, and a person's own login: their accounts, sessions and password. */
 async function accountPage(deps: AccountPageDeps, user: Person, state: AccountState = {}): Promise<string> {
-  const { typed, isIndex = false } = state;
+  const { typed, problem, isIndex = false } = state;
   const now = deps.clock.now();
+  const { accountId } = user.caller;
   const [accounts, sessions, { isHidden, isOver }] = await Promise.all([
     deps.teamService.accountsOf(user),
     deps.teamService.sessions(user),
     deps.firstSteps.state(user.caller),
   ]);
-  const { accountId } = user.caller;
-  const props = { user, accounts, accountId, sessions, typed, hasHiddenSteps: isHidden && !isOver, now };
-  const problem = state.problem ?? problemBeside(typed ?? EMPTY_FORM, ["name"]);
+  const { email = null, name = null } = accounts.find((account) => account.accountId === accountId) ?? {};
+  const mayRename = mayDo(user.role, "manage");
   return settingsFrame({
     user,
     section: "Account and login",
-    title: "Account and login",
     now,
     isIndex,
     children: (
       <>
         <Problem text={problem} />
-        <AccountFacts {...props} />
-        {accounts.length < 2 ? null : <Accounts {...props} />}
-        <Sessions {...props} />
-        <Leave user={user} />
+        <Card id="account" title="Account">
+          <Facts
+            rows={[
+              ["Name", name === null || mayRename ? null : <Name text={name} />],
+              ["Account of", email === null ? null : <Name text={email} />],
+              ["ID", <Copied text={accountId} what="account ID" />],
+              ["You", <Name text={user.email} />],
+              ["Your role", roleText(user)],
+              [
+                "Password",
+                <a href={PASSWORD_PATH}>
+                  Change<span class="visually-hidden"> your password</span>
+                </a>,
+              ],
+              [
+                "First steps",
+                isHidden && !isOver ? (
+                  <PostForm user={user} action={FIRST_STEPS_PATH} fields={[["hidden", "no"]]}>
+                    <Button look="link">
+                      Show<span class="visually-hidden"> the first steps</span> again
+                    </Button>
+                  </PostForm>
+                ) : null,
+              ],
+            ]}
+          />
+          {mayRename ? (
+            <NAME_FORM.Form
+              user={user}
+              action={ACCOUNT_NAME_PATH}
+              state={typed ?? NAME_FORM.filledWith({ name })}
+              submit="Save name"
+              look="plain"
+            />
+          ) : null}
+        </Card>
+        {accounts.length < 2 ? null : <Accounts user={user} accounts={accounts} current={accountId} />}
+        <Sessions user={user} sessions={sessions} now={now} />
+        <Card id="leave" title="Leave this account">
+          <p class="quiet">You can return only with another invitation. The last owner can’t leave.</p>
+          <PostForm user={user} action={`${LOG_IN_PATH}/leave`}>
+            <Check name="sure" label="I want to leave this account" isRequired />
+            <Submit look="bad">Leave account</Submit>
+          </PostForm>
+        </Card>
       </>
     ),
   });
 }
 
-function AccountFacts({ user, accounts, accountId, typed, hasHiddenSteps }: AccountPageProps) {
-  const current = accounts.find((account) => account.accountId === accountId);
-  const owner = current?.email ?? null;
-  const name = current?.name ?? null;
-  return (
-    <Card id="account" title="Account">
-      <Facts
-        rows={[
-          ["Name", name === null || mayDo(user.role, "manage") ? null : <Name text={name} />],
-          ["Account of", owner === null ? null : <Name text={owner} />],
-          ["ID", <Copied text={accountId} what="account ID" />],
-          ["You", <Name text={user.email} />],
-          ["Your role", roleText(user)],
-          [
-            "Password",
-            <a href={PASSWORD_PATH}>
-              Change<span class="visually-hidden"> your password</span>
-            </a>,
-          ],
-          [
-            "First steps",
-            hasHiddenSteps ? (
-              <PostForm user={user} action={FIRST_STEPS_PATH} fields={[["hidden", "no"]]}>
-                <Button look="link">
-                  Show<span class="visually-hidden"> the first steps</span> again
-                </Button>
-              </PostForm>
-            ) : null,
-          ],
-        ]}
-      />
-      {mayDo(user.role, "manage") ? <NameForm user={user} typed={typed ?? filled({ name: name ?? "" })} /> : null}
-    </Card>
-  );
+interface AccountsProps {
+  readonly user: PageUser;
+  readonly accounts: readonly Membership[];
+  readonly current: string;
 }
 
-const NAME_FORM = schemaForm(ChangeAccount);
-
-function NameForm({ user, typed }: { readonly user: PageUser; readonly typed: FormState }) {
-  return (
-    <PostForm user={user} action={ACCOUNT_NAME_PATH}>
-      <NAME_FORM.Field
-        state={typed}
-        name="name"
-        label="Account name"
-        hint="Everyone in the account sees it, and everyone you invite. Leave it empty to show your address."
-        required={false}
-        autocomplete="organization"
-      />
-      <div class="buttons">
-        <Button look="plain">Save name</Button>
-      </div>
-    </PostForm>
-  );
-}
-
-function Accounts({ user, accounts, accountId }: AccountPageProps) {
-  const isCurrent = (account: Membership) => account.accountId === accountId;
+function Accounts({ user, accounts, current }: AccountsProps) {
+  const isCurrent = (account: Membership) => account.accountId === current;
   return (
     <List
       id="accounts"
@@ -166,7 +156,13 @@ function AccountLabel({ name, email }: Membership) {
   return label === null ? <>Account</> : <Name text={label} />;
 }
 
-function Sessions({ user, sessions, now }: AccountPageProps) {
+interface SessionsProps {
+  readonly user: PageUser;
+  readonly sessions: readonly ListedSession[];
+  readonly now: Date;
+}
+
+function Sessions({ user, sessions, now }: SessionsProps) {
   return (
     <List
       id="sessions"
@@ -198,29 +194,10 @@ function Sessions({ user, sessions, now }: AccountPageProps) {
     >
       {sessions.length < 2 ? null : (
         <PostForm user={user} action={`${LOG_IN_PATH}/sessions`} fields={[["id", ""]]}>
-          <div class="buttons">
-            <Button look="bad">Log out everywhere else</Button>
-          </div>
+          <Submit look="bad">Log out everywhere else</Submit>
         </PostForm>
       )}
     </List>
-  );
-}
-
-function Leave({ user }: Pick<AccountPageProps, "user">) {
-  return (
-    <Card id="leave" title="Leave this account">
-      <p class="quiet">You can return only with another invitation. The last owner can’t leave.</p>
-      <PostForm user={user} action={`${LOG_IN_PATH}/leave`}>
-        <label class="check">
-          <input type="checkbox" name="sure" value="yes" required />
-          <span>I want to leave this account</span>
-        </label>
-        <div class="buttons">
-          <Button look="bad">Leave account</Button>
-        </div>
-      </PostForm>
-    </Card>
   );
 }
 

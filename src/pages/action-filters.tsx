@@ -5,7 +5,7 @@ import { HTTP_METHODS } from "../core/action.ts";
 import { ListQuery } from "../api/list-schemas.ts";
 import { ERROR_KINDS, OUTCOMES } from "../core/outcome.ts";
 import type { Issue } from "../core/domain-error.ts";
-import { SEARCH_CHARS_MAX } from "../core/limits.ts";
+import { HOUR_MS, MINUTE_MS, SEARCH_CHARS_MAX } from "../core/limits.ts";
 import { type ChoiceLink, ChoiceLinks, LinkMenu, Menu } from "../ui/controls.tsx";
 import { Button, Field, type FieldProps, Select } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
@@ -174,10 +174,6 @@ function CodeMenu({ query }: FiltersProps) {
     />
   );
 }
-
-const MINUTE_MS = 60_000;
-
-const HOUR_MS = 60 * MINUTE_MS;
 
 const RANGES: readonly (readonly [name: string, ms: number])[] = [
   ["Last hour", HOUR_MS],

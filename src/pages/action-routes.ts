@@ -10,7 +10,7 @@ import { isHeldIn } from "../core/changes.ts";
 import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import { actionPage, type ActionProps, revealedPage } from "./action.tsx";
 import { chosenAttempt } from "./attempts.tsx";
-import { bodyPage } from "./body-page.tsx";
+import { bodyPage } from "./request.tsx";
 import { actionPath } from "../ui/layout.tsx";
 import { type AnswerById, createPersonRoutes, type Person } from "../http/session.ts";
 import { page } from "../http/response.ts";
@@ -59,7 +59,7 @@ async function actionHtml(
   const history = isHeldIn(found, found.run) ? await actionService.historyOf(found) : null;
   const asked = chosenAttempt(found, attempts, search);
   const [chosen = null] = asked === null ? [] : await maskedAttempts(found, [wholeAttempt(found, asked)], viewer);
-  const shared = { user: person, role: caller.role, receiptUrl: receiptPath(id), now: clock.now(), baseUrl };
+  const shared = { user: person, receiptUrl: receiptPath(id), now: clock.now(), baseUrl };
   const pause = maskedPause(pauseOf(found), viewer);
   const digest = actionService.digestOf(found);
   return actionPage({ action, timeline, attempts, chosen, history, digest, pause, ...shared, ...more });

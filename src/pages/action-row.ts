@@ -1,55 +1,14 @@
-import { describeActor } from "../core/roles.ts";
 import { type Action, awaitsRunAt, isTerminal, nextRetryAt } from "../core/action.ts";
-import { pathOf } from "../core/search.ts";
 import { targetMessage } from "../actions/target-message.ts";
 import { TARGET_MESSAGE_BODY_CHARS_MAX } from "../core/limits.ts";
-import { maskText } from "../receipts/masking.ts";
 import { lateText } from "../ui/text.ts";
-import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
+import type { SeenAction } from "../receipts/seen-action.ts";
 
 /** What the last column says: what comes next, or what went wrong. */
 export type RowNote =
   | { readonly kind: "none" }
   | { readonly kind: "retries" | "starts" | "expires"; readonly at: Date }
   | { readonly kind: "error"; readonly text: string };
-
-/** What a row of the list of actions shows. Its texts are masked for the reader, and untrusted. */
-export interface ActionRow {
-  readonly id: string;
-  readonly createdAt: Date;
-  /** Whoever created it. */
-  readonly agent: string;
-  readonly title: string | null;
-  readonly method: string;
-  readonly host: string;
-  readonly path: string;
-  readonly status: Action["status"];
-  readonly code: number | null;
-  readonly attempts: number;
-  readonly retries: number;
-  readonly durationMs: number | null;
-  readonly note: RowNote;
-}
-
-/** What a row shows of an action that `forRow` made short. */
-export function actionRow(action: MaskedAction): ActionRow {
-  const { id, createdAt, createdBy, title, method, host, url, status, attempts, retries, result, viewer } = action;
-  return {
-    id,
-    createdAt,
-    agent: describeActor(createdBy).name,
-    title,
-    method,
-    host: maskText(host, viewer),
-    path: pathOf(url),
-    status,
-    code: result?.responseCode ?? null,
-    attempts,
-    retries,
-    durationMs: result?.durationMs ?? null,
-    note: noteOf(action),
-  };
-}
 
 /** The parts that a row reads: masking the bodies of a page of actions would take long. */
 export function forRow(action: Action): Action {
@@ -67,7 +26,7 @@ export function forRow(action: Action): Action {
   };
 }
 
-function noteOf(action: SeenAction): RowNote {
+export function noteOf(action: SeenAction): RowNote {
   const { status, dueAt, expiresAt, result } = action;
   if (status === "awaiting_approval") return expiresAt === null ? NO_NOTE : { kind: "expires", at: expiresAt };
   const retryAt = nextRetryAt(action);

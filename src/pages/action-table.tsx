@@ -2,7 +2,10 @@
 import { awaitsRunAt, sources } from "../core/action.ts";
 import { BULK_OPERATIONS } from "../core/bulk-job.ts";
 import type { PauseOf } from "../core/pause.ts";
-import { type ActionRow, actionRow, type RowNote } from "./action-row.ts";
+import { describeActor } from "../core/roles.ts";
+import { pathOf } from "../core/search.ts";
+import { maskText } from "../receipts/masking.ts";
+import { noteOf, type RowNote } from "./action-row.ts";
 import { actionPath } from "../ui/layout.tsx";
 import { Dot, StatusDot, statusLabel, TimeOfDay, UntilTime, UntrustedText, WeekDay } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
@@ -48,12 +51,7 @@ export function ActionTable({ actions, pauseOf, now }: ActionTableProps) {
                 </th>
               </tr>
             )}
-            <Row
-              row={actionRow(action)}
-              isPaused={action.status === "pending" && pauseOf(action) !== null}
-              isScheduled={awaitsRunAt(action)}
-              now={now}
-            />
+            <Row action={action} isPaused={action.status === "pending" && pauseOf(action) !== null} now={now} />
           </>
         ))}
       </tbody>
@@ -69,14 +67,13 @@ function dayOf(at: Date): string {
 }
 
 interface RowProps {
-  readonly row: ActionRow;
+  readonly action: MaskedAction;
   readonly isPaused: boolean;
-  readonly isScheduled: boolean;
   readonly now: Date;
 }
 
-function Row({ row, isPaused, isScheduled, now }: RowProps) {
-  const { id, createdAt, agent, status, note } = row;
+function Row({ action, isPaused, now }: RowProps) {
+  const { id, createdAt, createdBy, status } = action;
   const operation = BULK_OPERATIONS.find((one) => sources(one).includes(status));
   return (
     <tr id={id} data-can={operation}>
@@ -89,50 +86,41 @@ function Row({ row, isPaused, isScheduled, now }: RowProps) {
         <TimeOfDay at={createdAt} />
       </td>
       <td class="who">
-        <UntrustedText text={agent} />
+        <UntrustedText text={describeActor(createdBy).name} />
       </td>
       <td class="what">
         <a class="row-link" href={actionPath(id)}>
-          <What {...row} />
+          <What action={action} />
         </a>
       </td>
       <td class="status">
-        <RowStatus row={row} isPaused={isPaused} isScheduled={isScheduled} />
+        <RowStatus action={action} isPaused={isPaused} />
       </td>
       <td class="tries">
-        <Tries row={row} />
+        <Tries action={action} />
       </td>
       <td class="note">
-        <Note note={note} now={now} />
+        <Note note={noteOf(action)} now={now} />
       </td>
     </tr>
   );
 }
 
 /** What is asked for, and below it the call. A title is the requester's: it never stands without method, host and path. */
-function What(row: ActionRow) {
-  const { method, host, title, path } = row;
+function What({ action: { method, url, host, title, viewer } }: Pick<RowProps, "action">) {
+  const [shownHost, path] = [<UntrustedText text={maskText(host, viewer)} />, pathOf(url)];
+  // A host says more than a lone slash.
+  const isBare = title === null && path === "/";
+  const called = isBare ? shownHost : <Path text={path} />;
   return (
     <>
-      <span class="headline">
-        <Headline {...row} />
-      </span>
+      <span class="headline">{title === null ? called : <UntrustedText text={title} />}</span>
       <small>
-        <span class="method">{method}</span> {isBare(row) ? null : <UntrustedText text={host} />}
+        <span class="method">{method}</span> {isBare ? null : shownHost}
         {title === null ? null : <Path text={path} />}
       </small>
     </>
   );
-}
-
-function Headline(row: ActionRow) {
-  if (row.title === null) return isBare(row) ? <UntrustedText text={row.host} /> : <Path text={row.path} />;
-  return <UntrustedText text={row.title} />;
-}
-
-/** A host says more than a lone slash. */
-function isBare({ title, path }: ActionRow): boolean {
-  return title === null && path === "/";
 }
 
 function Path({ text }: { readonly text: string }) {
@@ -140,12 +128,13 @@ function Path({ text }: { readonly text: string }) {
 }
 
 /** Attempts and the duration of the newest. That the first one was enough is usual, and stays in the background. */
-function Tries({ row: { status, attempts, retries, durationMs } }: Pick<RowProps, "row">) {
+function Tries({ action: { status, attempts, retries, result } }: Pick<RowProps, "action">) {
   if (attempts === 0) return <span class="faint">–</span>;
+  const ms = result?.durationMs ?? null;
   return (
     <>
       <span class={attempts === 1 && status === "completed" ? "usual" : undefined}>{`${attempts} of ${retries}`}</span>{" "}
-      <span class="took">{durationMs === null ? "–" : duration(durationMs)}</span>
+      <span class="took">{ms === null ? "–" : duration(ms)}</span>
     </>
   );
 }
@@ -154,9 +143,11 @@ function Tries({ row: { status, attempts, retries, durationMs } }: Pick<RowProps
 const PATH_CHARS = 240;
 
 /** What needs nobody has no colour, so that what does stands out. */
-function RowStatus({ row: { status, code, attempts }, isPaused, isScheduled }: Omit<RowProps, "now">) {
+function RowStatus({ action, isPaused }: Omit<RowProps, "now">) {
+  const { status, attempts, result } = action;
+  const code = result?.responseCode ?? null;
   if (isPaused) return <Dot tone="wait">Paused</Dot>;
-  if (isScheduled) return <Dot tone="still">Scheduled</Dot>;
+  if (awaitsRunAt(action)) return <Dot tone="still">Scheduled</Dot>;
   if (status === "pending" && attempts > 0)
     return <Dot tone="busy">{`Retrying${code === null ? "" : ` ${code}`}`}</Dot>;
   if (status === "failed" || status === "awaiting_approval") return <StatusDot status={status} code={code} />;

@@ -1,33 +1,55 @@
 /** @jsxImportSource hono/jsx */
-import type { ActionPolicy } from "../core/action-policy.ts";
-import { mayDo, type Role } from "../core/roles.ts";
-import { awaitsRunAt } from "../core/action.ts";
-import type { PastAttempt } from "../core/attempts.ts";
-import { pathOf } from "../core/search.ts";
-import type { TimelineEntry } from "../core/timeline.ts";
+import type { Child } from "hono/jsx";
+import { COPY_OF } from "../actions/edited-copy.ts";
 import { type DecisionHistory, risksOfRequest } from "../approvals/facts.ts";
+import { type ActionPolicy, POLICY_SOURCE_WORDS } from "../core/action-policy.ts";
+import { awaitsRunAt, isTerminal, nextRetryAt, runAtOf } from "../core/action.ts";
+import type { PastAttempt } from "../core/attempts.ts";
+import { operationsOf } from "../core/changes.ts";
+import { REQUESTER_LABELS, requesterTexts, unknownExtras } from "../core/extras.ts";
+import { ACTION_ID } from "../core/ids.ts";
+import type { Pause } from "../core/pause.ts";
+import { describeActor, mayDo, type Role } from "../core/roles.ts";
+import { pathOf } from "../core/search.ts";
+import { normalTarget } from "../core/target.ts";
+import type { TimelineEntry } from "../core/timeline.ts";
 import { isCredentialHeader } from "../receipts/mask-rules.ts";
 import { asSent, maskedEntry } from "../receipts/masked-action.ts";
-import { visibleText } from "../receipts/visible-text.ts";
-import { Controls, type ControlsProps } from "./action-controls.tsx";
-import { ActionDetails } from "./action-facts.tsx";
-import { Story } from "./action-story.tsx";
-import { AttemptResponse, Attempts } from "./attempts.tsx";
-import { bodyPath } from "./body-page.tsx";
-import { newCredentialPath } from "./credentials.tsx";
-import { pageBody } from "../ui/body-view.tsx";
-import { CopiedText } from "../ui/controls.tsx";
-import { callText, RevealForm, Risks } from "./decide.tsx";
-import { DecisionForm } from "./decision-form.tsx";
-import { actionPath, ACTIONS_PATH, Layout, render } from "../ui/layout.tsx";
-import { Card, Dot, Name, Notice, PageHead, Problem, sentence, StatusDot, UntrustedText } from "../ui/parts.tsx";
-import { PausedNotice } from "./pauses.tsx";
-import { RequestView, ResponseView, UntrustedUrl } from "./request.tsx";
-import { RequestPane } from "./request-pane.tsx";
-import { SETTINGS_PATHS } from "./settings-frame.tsx";
-import { lastDecision, type PageUser } from "../ui/text.ts";
-import { History } from "./timeline.tsx";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
+import { visibleText } from "../receipts/visible-text.ts";
+import { pageBody } from "../ui/body-view.tsx";
+import { Copied, CopiedText } from "../ui/controls.tsx";
+import { Button, PostForm, ReasonField } from "../ui/form.tsx";
+import { Icon } from "../ui/icons.tsx";
+import { actionPath, ACTIONS_PATH, Layout, listPath, render, ResumeForm } from "../ui/layout.tsx";
+import {
+  Card,
+  Dot,
+  type FactRows,
+  Facts,
+  LinkButton,
+  Name,
+  Notice,
+  PageHead,
+  Problem,
+  sentence,
+  StatusDot,
+  Time,
+  UntrustedText,
+} from "../ui/parts.tsx";
+import { duration, lastDecision, type PageUser } from "../ui/text.ts";
+import { needsEdit, Story } from "./action-story.tsx";
+import { Attempts } from "./attempts.tsx";
+import { newCredentialPath } from "./credentials.tsx";
+import { DecisionForm, type DecisionPageProps, shownField } from "./decision-form.tsx";
+import { Decider, RequestPane, Risks } from "./decision.tsx";
+import { backoffText, patternsText } from "./hosts.tsx";
+import { PausedNotice } from "./pauses.tsx";
+import { bodyPath, callText, RequestView, RevealForm, UntrustedUrl } from "./request.tsx";
+import { AttemptResponse, ResponseView } from "./response.tsx";
+import { SETTINGS_PATHS } from "./settings-frame.tsx";
+import { AsCode } from "./snippets.tsx";
+import { ActorName, History } from "./timeline.tsx";
 
 export interface ActionProps extends Omit<ControlsProps, "action" | "isUnknown" | "isRejected"> {
   readonly action: MaskedAction;
@@ -97,7 +119,7 @@ function ActionControls({ timeline, ...props }: ActionProps) {
 }
 
 /** The status with its code, and what happened in a sentence. */
-function State({ action, timeline, role, now, pause, user }: ActionProps) {
+function State({ action, timeline, now, pause, user }: ActionProps) {
   const isPaused = action.status === "pending" && pause !== null;
   return (
     <div class="state">
@@ -105,9 +127,9 @@ function State({ action, timeline, role, now, pause, user }: ActionProps) {
       {isPaused ? (
         <PausedNotice pause={pause} user={user} />
       ) : (
-        <Story action={action} timeline={timeline} role={role} now={now} />
+        <Story action={action} timeline={timeline} role={user.role} now={now} />
       )}
-      {action.policy?.by === "grant" ? <AllowedBy policy={action.policy} role={role} /> : null}
+      {action.policy?.by === "grant" ? <AllowedBy policy={action.policy} role={user.role} /> : null}
     </div>
   );
 }
@@ -169,7 +191,7 @@ function Outcomes({ action, timeline, attempts, chosen, now }: ActionProps) {
 }
 
 /** The request of an action that nobody has to decide on now. */
-function Asked({ action, role, user }: ActionProps) {
+function Asked({ action, user }: ActionProps) {
   return (
     <div class="part part-request">
       <Risks risks={risksOfRequest(action, { isReasonRead: true })} />
@@ -177,18 +199,18 @@ function Asked({ action, role, user }: ActionProps) {
         action={action}
         bodyPath={bodyPath(action.id)}
         canCopy
-        aside={mayDo(role, "approve") ? <RevealForm id={action.id} user={user} /> : null}
+        aside={mayDo(user.role, "approve") ? <RevealForm id={action.id} user={user} /> : null}
       />
     </div>
   );
 }
 
 /** For owners: an agent that sent the secret has it, and can call the host without Outgate. */
-function CredentialAdvice({ action, role }: Pick<ActionProps, "action" | "role">) {
+function CredentialAdvice({ action, user }: Pick<ActionProps, "action" | "user">) {
   const { keyId, creator, headers, extras, host } = action;
   const name = Object.keys(headers ?? {}).find(isCredentialHeader);
   const isByAgent = keyId !== "" && creator.role === "agent";
-  if (!isByAgent || name === undefined || extras.credential !== undefined || !mayDo(role, "manage")) return null;
+  if (!isByAgent || name === undefined || extras.credential !== undefined || !mayDo(user.role, "manage")) return null;
   return (
     <div class="part part-request">
       <p class="quiet">
@@ -282,13 +304,299 @@ export function revealedPage({
           <DecisionForm
             user={user}
             path={actionPath(action.id)}
-            requests={[{ id: action.id, run: action.run, digest }]}
-            question={callText(action)}
-            unread={null}
-            folded={pageBody(action)?.folded ?? 0}
+            asked={[{ action, digest, body: { rest: null, folded: pageBody(action)?.folded ?? 0 } }]}
           />
         </Card>
       ) : null}
     </Layout>,
   );
+}
+
+interface ControlsProps extends DecisionPageProps {
+  readonly action: SeenAction;
+  /** Identifies the request that is shown: the forms are for no other. */
+  readonly digest: string;
+  readonly baseUrl: string;
+  /** An attempt has the outcome `unknown`. */
+  readonly isUnknown: boolean;
+  /** What keeps it from being sent; null: nothing. */
+  readonly pause: Pause | null;
+  /** A person rejected it, so the primary button must not send it. */
+  readonly isRejected: boolean;
+}
+
+/** What the reader can do with an action now, beside a decision on it: buttons, and panels where there is more to say. */
+export function Controls(props: ControlsProps) {
+  const {
+    action,
+    user: { role },
+    now,
+  } = props;
+  const may = new Set(operationsOf(action, now).filter((operation) => mayDo(role, operation)));
+  const canResend = isTerminal(action.status) && mayDo(role, "create");
+  // The last button is the main one.
+  const isEditFirst = canResend && needsEdit(action);
+  return (
+    <div class="buttons controls">
+      <AsCode action={action} baseUrl={props.baseUrl} />
+      {canResend && !isEditFirst ? <EditAndResend action={action} look="plain" /> : null}
+      {may.has("cancel") && !may.has("approve") && action.status === "pending" ? <Cancel {...props} /> : null}
+      {may.has("retry") ? <Retry {...props} isEditFirst={isEditFirst} /> : null}
+      {isEditFirst ? <EditAndResend action={action} look="main" /> : null}
+    </div>
+  );
+}
+
+function EditAndResend({ action, look }: { readonly action: SeenAction; readonly look: "main" | "plain" }) {
+  return (
+    <LinkButton href={`${actionPath(action.id)}/edit`} look={look}>
+      Edit and resend
+    </LinkButton>
+  );
+}
+
+const REASON_HINT = "Shown in the timeline and on the receipt.";
+
+function Cancel(props: ControlsProps) {
+  const { action, user, now, pause, problem, reason } = props;
+  // While it is paused, nothing sends it: what it waits for is the end of the pause.
+  const waits = pause === null && action.dueAt !== null && action.dueAt > now && mayDo(user.role, "retry");
+  return (
+    <>
+      <Panel name="Cancel" isOpen={problem !== undefined}>
+        <ShownForm {...props}>
+          <p class="quiet">No further attempt is made. An attempt that is under way is not stopped.</p>
+          <ReasonField value={reason} hint={REASON_HINT} idSuffix="-cancel" />
+          <div class="buttons">
+            <Button
+              name="decision"
+              value="cancel"
+              look="bad"
+              hotkey={{ key: "x", question: `Cancel ${callText(action)}?` }}
+            >
+              Cancel the action
+            </Button>
+          </div>
+        </ShownForm>
+      </Panel>
+      {pause === null || pause.kind === "account" ? null : (
+        // The banner above the page has the one of the account.
+        <ResumeForm user={user} pause={pause} next={actionPath(action.id)} look="main" />
+      )}
+      {waits ? (
+        <ShownForm {...props}>
+          <Button name="decision" value="send_now">
+            <Icon name="send" />
+            Send now
+          </Button>
+        </ShownForm>
+      ) : null}
+    </>
+  );
+}
+
+/** One button where it is clear what happens; otherwise a panel says what to know first. */
+function Retry(props: ControlsProps & { readonly isEditFirst: boolean }) {
+  const { action, user, isUnknown, isRejected, problem, reason, isEditFirst } = props;
+  const needsApproval = action.approve && mayDo(user.role, "approve");
+  const isPlain = !isUnknown && !action.approve && problem === undefined;
+  const hotkey = { key: "r", question: `Retry ${callText(action)}?` } as const;
+  if (isPlain) {
+    return (
+      <ShownForm {...props}>
+        <Button name="decision" value="retry" look={isEditFirst ? "plain" : "main"} hotkey={hotkey}>
+          <Icon name="retry" />
+          Retry now
+        </Button>
+      </ShownForm>
+    );
+  }
+  const only = (
+    <Button name="decision" value="retry" look={needsApproval && !isRejected ? "plain" : "main"} hotkey={hotkey}>
+      {needsApproval ? "Retry only" : "Retry now"}
+    </Button>
+  );
+  const andApprove = needsApproval ? (
+    <Button name="decision" value="retry_and_approve" look={isRejected ? "plain" : "main"}>
+      Retry and approve
+    </Button>
+  ) : null;
+  return (
+    <Panel name="Retry" isOpen={problem !== undefined} isMain={!isEditFirst}>
+      <ShownForm {...props}>
+        <p class="quiet">
+          A retry starts a new run of the same action, with the same Idempotency-Key.
+          {action.approve ? " It needs approval again before anything is sent." : ""}
+        </p>
+        {isUnknown ? (
+          <Notice tone="wait">
+            The outcome of an attempt is unknown: the target may have received it. If the target does not check the
+            Idempotency-Key, it may process the request twice.
+          </Notice>
+        ) : null}
+        <ReasonField value={reason} hint={REASON_HINT} idSuffix="-retry" />
+        <div class="buttons">{isRejected ? [only, andApprove] : [andApprove, only]}</div>
+      </ShownForm>
+    </Panel>
+  );
+}
+
+/** A form for the action as it is shown. */
+function ShownForm({
+  action: { id, run },
+  digest,
+  user,
+  children,
+}: Pick<ControlsProps, "action" | "digest" | "user"> & { readonly children?: Child }) {
+  return (
+    <PostForm user={user} action={actionPath(id)} fields={[shownField([{ id, run, digest }])]}>
+      {children}
+    </PostForm>
+  );
+}
+
+interface PanelProps {
+  readonly name: string;
+  readonly isOpen: boolean;
+  readonly isMain?: boolean;
+  readonly children?: Child;
+}
+
+function Panel({ name, isOpen, isMain = false, children }: PanelProps) {
+  return (
+    <details class={`menu menu-end panel${isMain ? " panel-main" : ""}`} open={isOpen}>
+      <summary>
+        {name}
+        <Icon name="down" />
+      </summary>
+      <div class="menu-body">{children}</div>
+    </details>
+  );
+}
+
+interface ActionDetailsProps {
+  readonly action: SeenAction;
+  readonly user: PageUser;
+  readonly receiptUrl: string;
+  readonly baseUrl: string;
+}
+
+/** Everything there is to know of an action beside its request and its attempts. */
+function ActionDetails({ action, user, receiptUrl, baseUrl }: ActionDetailsProps) {
+  return (
+    <Card id="details" title="Details" look="details">
+      <Facts rows={whoRows(action)} />
+      <Facts rows={whenRows(action, user)} />
+      <Facts rows={howRows(action, receiptUrl, baseUrl)} />
+    </Card>
+  );
+}
+
+const untrusted = (text: string | null | undefined): Child =>
+  text === null || text === undefined ? null : <UntrustedText text={text} />;
+
+const at = (time: Date | null): Child => (time === null ? null : <Time at={time} />);
+
+function whoRows({ id, createdBy, keyId, hostname, host, extras }: SeenAction): FactRows {
+  const { name, way } = describeActor(createdBy);
+  return [
+    ["Action", <Copied text={id} what="the action's ID" />],
+    [
+      keyId === "" ? "Created by" : "Agent",
+      <>
+        {keyId === "" ? (
+          <Name text={name} />
+        ) : (
+          <a href={listPath({ created_by: keyId })} title="All actions of this key">
+            <Name text={name} />
+          </a>
+        )}{" "}
+        <span class="quiet">{way}</span>
+      </>,
+    ],
+    ["Key", keyId === "" ? null : <Copied text={keyId} what="the key's ID" />],
+    [
+      "Host",
+      <a href={listPath({ host: hostname })}>
+        <UntrustedText text={host} />
+      </a>,
+    ],
+    ...requesterTexts({ title: null, extras }, extras.reason ?? null).map(
+      ({ name: said, note, text }) =>
+        [REQUESTER_LABELS[said], note === "" ? untrusted(text) : <Metadata name={note} value={text ?? ""} />] as const,
+    ),
+    ...Object.entries(unknownExtras(extras) ?? {}).map(
+      ([member, value]) =>
+        ["Only for another version", <Metadata name={member} value={JSON.stringify(value)} />] as const,
+    ),
+  ];
+}
+
+/** The id of the action that this one copies leads to it. Anybody may write it, so it stands among the requester's words. */
+function Metadata({ name, value }: { readonly name: string; readonly value: string }) {
+  const text = <UntrustedText text={`${name}: ${value}`} />;
+  return name === COPY_OF && ACTION_ID.test(value) ? <a href={actionPath(value)}>{text}</a> : text;
+}
+
+function whenRows(action: SeenAction, user: PageUser): FactRows {
+  const { run, createdAt, approve, approvedBy, approvedAt, startedAt, finishedAt, expiresAt } = action;
+  return [
+    ["Created", <Time at={createdAt} />],
+    ["Approval", approve ? null : "Not required"],
+    policyRow(action, user),
+    ["Approved by", approvedBy === null ? null : <ActorName actor={approvedBy} />],
+    ["Approved at", at(approvedAt)],
+    ["Not before", at(runAtOf(action))],
+    [run === 1 ? "First attempt" : `First attempt of run ${run}`, at(startedAt)],
+    ["Next attempt", at(nextRetryAt(action))],
+    ["Ended", at(finishedAt)],
+    ["Expires", at(expiresAt)],
+  ];
+}
+
+/** What waits says so above the decision, and what a grant let pass beside its status. */
+function policyRow({ policy, status }: SeenAction, user: PageUser): FactRows[number] {
+  if (policy === null || policy.by === "grant" || status === "awaiting_approval") return ["Held by", null];
+  const { effect, by } = policy;
+  const name = effect === "allow" ? "Allowed by" : "Held by";
+  if (policy.name === null) return [name, POLICY_SOURCE_WORDS[by]];
+  return [`${name} the ${by}`, <Decider policy={policy} user={user} />];
+}
+
+function howRows(action: SeenAction, receipt: string, baseUrl: string): FactRows {
+  const { run, attempts, retries, extras, onUnknown, dedupe, idempotencyKey, callback, notifyEmail } = action;
+  const signedFor = normalTarget(action.url)?.origin ?? null;
+  return [
+    ["Run", run === 1 ? null : String(run)],
+    ["Attempts", `${attempts} of ${retries}`],
+    ["Timeout", extras.timeoutMs === undefined ? null : `${duration(extras.timeoutMs)} for an attempt`],
+    ["Delay between attempts", backoffText(extras.backoff)],
+    ["Gives up on", extras.giveUpOn === undefined ? null : patternsText(extras.giveUpOn)],
+    ["After an unknown outcome", onUnknown === "stop" ? "Stop" : null],
+    ["Dedupe key", dedupe === null ? null : <CopiedText what="the dedupe key">{untrusted(dedupe)}</CopiedText>],
+    [
+      "Key of the create",
+      idempotencyKey === null ? null : (
+        <CopiedText what="the key of the create">{untrusted(idempotencyKey)}</CopiedText>
+      ),
+    ],
+    ["Idempotency-Key", <CopiedText what="the Idempotency-Key">{untrusted(sentKeyOf(action))}</CopiedText>],
+    ["Callback", untrusted(callback)],
+    ["Approval email", untrusted(notifyEmail)],
+    [
+      "Signature",
+      signedFor === null ? null : sentence`Standard Webhooks, ${<code>webhook-id</code>} is the action’s ID`,
+    ],
+    [
+      "Receipt",
+      <Copied text={new URL(receipt, baseUrl).href} what="the link of the receipt">
+        <a href={receipt}>Open the receipt</a>
+      </Copied>,
+    ],
+  ];
+}
+
+/** The `Idempotency-Key` that the target sees, in all attempts. */
+function sentKeyOf({ id, headers }: SeenAction): string {
+  return Object.entries(headers ?? {}).find(([name]) => name.toLowerCase() === "idempotency-key")?.[1] ?? id;
 }

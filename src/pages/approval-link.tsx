@@ -5,7 +5,7 @@ import { asSent } from "../receipts/masked-action.ts";
 import { choiceInForm, DecisionForm, NOT_DECIDED, requestInForm } from "./decision-form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { Time } from "../ui/parts.tsx";
-import { AskedRequest, type HeldRequest } from "./request-pane.tsx";
+import { AskedRequest, type HeldRequest } from "./decision.tsx";
 import { waitingText } from "../ui/text.ts";
 import type { OpenedLink } from "../approvals/links.ts";
 import { clientOf, readForm, type RequestContext } from "../http/request.ts";
@@ -13,7 +13,7 @@ import { linkNotFound } from "../http/errors.ts";
 import { createPageRoutes, TokenParams } from "../http/operation.ts";
 import { page, seeOther } from "../http/response.ts";
 import { see } from "../receipts/see.ts";
-import { bodyPage } from "./body-page.tsx";
+import { bodyPage } from "./request.tsx";
 import { answerForm } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 
@@ -63,10 +63,8 @@ export function confirmPage({
         <p class="more-below">Read to the end first ↓</p>
         <DecisionForm
           user={null}
-          requests={[{ id: action.id, run: action.run, digest }]}
+          asked={[{ action, digest, body }]}
           main={decision}
-          unread={body?.rest ?? null}
-          folded={body?.folded ?? 0}
           problem={problem}
           reason={reason}
         />

@@ -1,17 +1,11 @@
 /** @jsxImportSource hono/jsx */
-import { isTerminal } from "../core/action.ts";
+import { type ActionStatus, isTerminal } from "../core/action.ts";
 import type { PastAttempt } from "../core/attempts.ts";
-import { statusSentence } from "../core/outcome.ts";
-import type { TimelineEntry } from "../core/timeline.ts";
+import { isTooLate, type TimelineEntry, type TimelineEvent } from "../core/timeline.ts";
 import { ATTEMPTS_KEPT } from "../core/limits.ts";
-import { readHeaders } from "../receipts/response-headers.ts";
-import { shownTree } from "../ui/body-view.tsx";
-import { JsonView } from "../ui/json-view.tsx";
 import { actionPath, queryText } from "../ui/layout.tsx";
-import { Dot, Table, Time, type Tone, UntrustedBlock, UntrustedText } from "../ui/parts.tsx";
-import { responseText } from "./request.tsx";
+import { Card, Dot, Time, type Tone } from "../ui/parts.tsx";
 import { counted, duration } from "../ui/text.ts";
-import { KIND_NAMES, type RunSpans, runsOf, type Span, spansText } from "./timeline.tsx";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
 /** Those in the address of a page, else the last that ended in the present run; null: none has ended. */
@@ -48,17 +42,20 @@ export function Attempts({ action, timeline, attempts, chosen, isLinked = true, 
     return null;
   const made = timeline.filter(({ event }) => event.type === "attempt").length;
   return (
-    <section class="card lanes" aria-labelledby="attempts">
-      <div class="lanes-head">
-        <h2 id="attempts">Attempts</h2>
-        {made > attempts.length ? (
+    <Card
+      id="attempts"
+      title="Attempts"
+      look="lanes"
+      aside={
+        made > attempts.length ? (
           <p class="quiet small">{`The last ${ATTEMPTS_KEPT} of ${made}; the timeline has all.`}</p>
-        ) : null}
-      </div>
+        ) : null
+      }
+    >
       {lanes.map((run) => (
         <RunLanes {...run} action={action} isOne={lanes.length === 1} chosen={chosen} isLinked={isLinked} />
       ))}
-    </section>
+    </Card>
   );
 }
 
@@ -223,98 +220,88 @@ function Bars({
   );
 }
 
-interface AttemptResponseProps {
-  readonly action: SeenAction;
-  /** Masked for the reader; null: no attempt of this run has ended, but some of earlier ones. */
-  readonly attempt: PastAttempt | null;
-  /** Another attempt came after it. */
-  readonly isOld: boolean;
+const KINDS: readonly SpanKind[] = ["approval", "wait", "running", "bad", "good"];
+
+const KIND_NAMES: Readonly<Record<SpanKind, string>> = {
+  approval: "Awaiting approval",
+  wait: "Waiting to be sent",
+  running: "Being sent",
+  bad: "Failed attempt",
+  good: "Successful attempt",
+};
+
+/** Sums by kind, for screen readers. */
+function spansText(spans: readonly Span[]): string {
+  const sums = KINDS.flatMap((kind) => {
+    const same = spans.filter((span) => span.kind === kind);
+    if (same.length === 0) return [];
+    const ms = same.reduce((sum, { from, to }) => sum + to.getTime() - from.getTime(), 0);
+    const what =
+      kind === "bad" || kind === "good"
+        ? counted(same.length, KIND_NAMES[kind].toLowerCase())
+        : KIND_NAMES[kind].toLowerCase();
+    return [`${what}, ${duration(ms)}`];
+  });
+  return `${sums.join("; ")}.`;
 }
 
-/** What came back of one attempt. */
-export function AttemptResponse({ action, attempt, isOld }: AttemptResponseProps) {
-  if (attempt === null) {
-    return (
-      <section class="card" aria-labelledby="response">
-        <h2 id="response">Response</h2>
-        <p class="quiet">{`Run ${action.run} has no response yet. Choose an attempt of an earlier run to see its own.`}</p>
-      </section>
-    );
+type SpanKind = "approval" | "wait" | "running" | "good" | "bad";
+
+interface Span {
+  readonly kind: SpanKind;
+  readonly from: Date;
+  readonly to: Date;
+  /** The number of the attempt; null for other periods. */
+  readonly attempt: number | null;
+}
+
+interface RunSpans {
+  readonly run: number;
+  readonly from: Date;
+  readonly to: Date;
+  readonly spans: readonly Span[];
+}
+
+/** They don't change the state. */
+const NOTIFICATIONS: ReadonlySet<string> = new Set(["callback", "mail", "message"]);
+
+/** Splits a timeline, oldest first, into runs and their periods. A run that has not ended lasts to now. */
+export function runsOf(timeline: readonly TimelineEntry[], now: Date): readonly RunSpans[] {
+  const changes = timeline.filter(({ event }) => !NOTIFICATIONS.has(event.type) && !isTooLate(event));
+  const runs = Map.groupBy(changes, ({ run }) => run);
+  return [...runs].map(([run, entries]) => {
+    const [first] = entries;
+    const spans = spansOf(entries, now);
+    const from = first?.at ?? now;
+    return { run, from, to: spans.at(-1)?.to ?? from, spans };
+  });
+}
+
+function spansOf(entries: readonly TimelineEntry[], now: Date): readonly Span[] {
+  const spans: Span[] = [];
+  for (const [index, entry] of entries.entries()) {
+    if (isTerminal(entry.status)) break;
+    const next = entries[index + 1];
+    const { kind, attempt } = kindOf(entry.status, next?.event);
+    const to = next?.at ?? now;
+    const last = spans.at(-1);
+    if (last !== undefined && last.kind === kind && attempt === null) spans[spans.length - 1] = { ...last, to };
+    else spans.push({ kind, from: entry.at, to, attempt });
   }
-  const { made, at, run, responseHeaders, responseBody, responseTruncated } = attempt;
-  const { response_code: code, duration_ms: ms } = made;
-  const isOther = run !== action.run;
-  const headers = readHeaders(responseHeaders);
-  const body = responseBody === null ? null : responseText(responseBody);
-  return (
-    <section class="card" aria-labelledby="response">
-      <div class="card-head">
-        <h2 id="response">
-          Response
-          <span class="aside">{`${isOther ? `Run ${run}, attempt` : "Attempt"} ${made.attempt}${made.late === undefined ? "" : ", late"}`}</span>
-        </h2>
-        <p class="response-facts">
-          <Dot tone={made.error === null ? "good" : "bad"}>{code === null ? "No response" : String(code)}</Dot>
-          {ms === null ? null : <span class="quiet">{duration(ms)}</span>}
-          <span class="quiet">
-            <Time at={at} />
-          </span>
-        </p>
-      </div>
-      {isOld ? <p class="quiet small">A later attempt followed this one.</p> : null}
-      {made.error === null || (code !== null && made.error === statusSentence(code)) ? null : <p>{made.error}</p>}
-      {made.location === null ? null : (
-        <p>
-          Redirects to <UntrustedText text={made.location} />
-        </p>
-      )}
-      {headers.length === 0 ? null : (
-        <details class="fold">
-          <summary>{counted(headers.length, "header")}</summary>
-          <Table
-            caption="Headers of the response"
-            heads={["Name", "Value"]}
-            rows={headers.map((pair) => pair.map((text) => <UntrustedText text={text} />))}
-          />
-        </details>
-      )}
-      {body === null ? (
-        <p class="quiet">{noBodyText(attempt, isOld)}</p>
-      ) : (
-        <ResponseBody kind={body.kind} text={body.text} json={responseBody} isCut={responseTruncated} />
-      )}
-    </section>
-  );
+  return spans.filter(({ from, to, attempt }) => attempt !== null || to > from);
 }
 
-/** Versions before kept only the last response. */
-function noBodyText({ made, responseHeaders }: PastAttempt, isOld: boolean): string {
-  if (made.response_code === null) return "No whole response arrived.";
-  return isOld && responseHeaders === null ? "Its body was not kept." : "The response had no body.";
+function kindOf(status: ActionStatus, end: TimelineEvent | undefined): Pick<Span, "kind" | "attempt"> {
+  if (end?.type === "attempt" && end.late === undefined)
+    return { kind: end.error === null ? "good" : "bad", attempt: end.attempt };
+  return { kind: KIND_OF_STATUS[status], attempt: null };
 }
 
-interface ResponseBodyProps {
-  readonly kind: string;
-  /** Null: bytes. */
-  readonly text: string | null;
-  readonly json: string | null;
-  readonly isCut: boolean;
-}
-
-function ResponseBody({ kind, text, json, isCut }: ResponseBodyProps) {
-  const tree = kind === "JSON" && json !== null ? shownTree(json) : null;
-  const block = text === null ? null : <UntrustedBlock label="Body of the response" text={text} />;
-  return (
-    <div class="with-copy">
-      <p class="quiet small">{`${kind}${isCut ? " · cut: the rest was not kept" : ""}`}</p>
-      {text === null ? (
-        <p class="quiet">Binary content is not shown.</p>
-      ) : (
-        <div data-copy="">
-          {tree === null ? block : <div hidden>{block}</div>}
-          {tree === null ? null : <JsonView label="Body of the response" tree={tree} />}
-        </div>
-      )}
-    </div>
-  );
-}
+const KIND_OF_STATUS: Readonly<Record<ActionStatus, SpanKind>> = {
+  awaiting_approval: "approval",
+  pending: "wait",
+  active: "running",
+  completed: "wait",
+  failed: "wait",
+  cancelled: "wait",
+};

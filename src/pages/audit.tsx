@@ -272,6 +272,7 @@ const KIND_GROUPS: readonly (readonly [title: string, kinds: readonly AuditKind[
       "credential_echoed",
       "credential_tested",
       "oauth_client_added",
+      "oauth_client_changed",
       "oauth_client_removed",
       "credential_requested",
       "credential_request_granted",
@@ -320,6 +321,7 @@ const KIND_LABELS: Readonly<Partial<Record<AuditKind, string>>> = {
   sign_in_failed: "Login failed",
   sign_in_throttled: "Logins slowed down",
   oauth_client_added: "OAuth client added",
+  oauth_client_changed: "OAuth client changed",
   oauth_client_removed: "OAuth client deleted",
 };
 
@@ -427,6 +429,8 @@ const PHRASES: Readonly<Record<AuditKind, Phrase>> = {
   credential_removed: ({ detail: { name } }) => sentence`deleted the credential ${<Name text={text(name)} />}`,
   credential_used: ({ detail: { name, host } }) =>
     sentence`sent the credential ${<Name text={text(name)} />} to ${<Name text={text(host)} />}`,
+  oauth_client_changed: ({ detail: { name } }) =>
+    sentence`replaced the secret of the OAuth client ${<Name text={text(name)} />}`,
   oauth_client_added: ({ detail: { name } }) => sentence`added the OAuth client ${<Name text={text(name)} />}`,
   oauth_client_removed: ({ detail: { name } }) => sentence`deleted the OAuth client ${<Name text={text(name)} />}`,
   credential_tested: ({ detail: { name, host } }) =>

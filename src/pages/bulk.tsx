@@ -2,7 +2,7 @@
 import { FilterQuery } from "../api/list-schemas.ts";
 import { BULK_OPERATIONS, type BulkJob, type BulkOperation, type BulkResult } from "../core/bulk-job.ts";
 import { jobFilter } from "../bulk/schemas.ts";
-import type { DryRun } from "../bulk/service.ts";
+import type { BulkPreview } from "../bulk/service.ts";
 import { describeActor, mayChange, mayDo, type Viewer, viewerOf } from "../core/roles.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
@@ -23,7 +23,7 @@ import {
   type Tone,
   UntrustedText,
 } from "../ui/parts.tsx";
-import { number } from "../ui/text.ts";
+import { counted, number } from "../ui/text.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { checkListQuery, compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { BulkParams } from "../bulk/routes.ts";
@@ -69,7 +69,7 @@ interface NewBulkProps {
 }
 
 interface Found extends Pick<NewBulkProps, "operation" | "query"> {
-  readonly found: DryRun;
+  readonly found: BulkPreview;
 }
 
 /** Says how many actions a job would cover, and asks for confirmation. */
@@ -78,7 +78,7 @@ async function newBulkPage({ bulkService }: BulkPageDeps, user: Person, props: N
   const found = await bulkService.dryRun(user.caller, { operation, filter: query, reason: null });
   const { name, what } = VERBS[operation];
   const { matching, isMore } = found;
-  const amount = `${isMore ? "the newest " : ""}${countedActions(matching)}`;
+  const amount = `${isMore ? "the newest " : ""}${counted(matching, "action")}`;
   const back = { href: `/actions${queryText(query)}`, name: "Actions" };
   const title = matching === 0 ? `No actions to ${operation}` : `${name} ${amount}?`;
   return render(
@@ -103,7 +103,7 @@ async function newBulkPage({ bulkService }: BulkPageDeps, user: Person, props: N
               <div class="buttons">
                 <Button
                   look={operation === "cancel" ? "danger" : "main"}
-                >{`${name} ${countedActions(matching)}`}</Button>
+                >{`${name} ${counted(matching, "action")}`}</Button>
                 <LinkButton href={back.href}>Back</LinkButton>
               </div>
             </PostForm>
@@ -112,10 +112,6 @@ async function newBulkPage({ bulkService }: BulkPageDeps, user: Person, props: N
       </section>
     </Layout>,
   );
-}
-
-function countedActions(count: number): string {
-  return `${number(count)} ${count === 1 ? "action" : "actions"}`;
 }
 
 /** What a job covers, by host and status: whoever retries sees what would fail again. */
@@ -143,7 +139,7 @@ function LeftOut({ operation, query: { id: ids }, found }: Found) {
   if (ids === undefined || left <= 0) return null;
   const can = operation === "retry" ? "failed or cancelled" : "pending or awaiting approval";
   return (
-    <p>{`${left} of the ${countedActions(ids.length)} that you selected can't be included: only those that are ${can} can.`}</p>
+    <p>{`${left} of the ${counted(ids.length, "action")} that you selected can't be included: only those that are ${can} can.`}</p>
   );
 }
 
@@ -154,14 +150,14 @@ function UnknownOutcomes({ operation, found }: Omit<Found, "query">) {
   if (lateSuccesses > 0) {
     return (
       <Notice tone="bad">
-        {`${countedActions(matching)}, ${number(lateSuccesses)} that the target has done already: it answered with success, but too late for the status. A retry does ${lateSuccesses === 1 ? "it" : "them"} again.`}
+        {`${counted(matching, "action")}, ${number(lateSuccesses)} that the target has done already: it answered with success, but too late for the status. A retry does ${lateSuccesses === 1 ? "it" : "them"} again.`}
         {unknownOutcomes > lateSuccesses ? ` ${number(unknownOutcomes)} had attempts with an unknown outcome.` : ""}
       </Notice>
     );
   }
   return (
     <Notice tone="wait">
-      {`${countedActions(matching)}, ${number(unknownOutcomes)} with unknown outcome: the target may have done ${
+      {`${counted(matching, "action")}, ${number(unknownOutcomes)} with unknown outcome: the target may have done ${
         unknownOutcomes === 1 ? "it" : "them"
       } already.`}{" "}
       {unknownOutcomes === 1 ? "It" : "They"} got no answer. Check with the target before you retry.
@@ -176,7 +172,7 @@ function filterRows(filter: Readonly<Record<string, unknown>>, viewer: Viewer): 
     const words = name.replaceAll("_", " ");
     const label = FILTER_NAMES.get(name) ?? `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`;
     if (name === "id") {
-      return [label, <a href={`/actions${queryText({ id: value })}`}>{countedActions(texts.length)}</a>] as const;
+      return [label, <a href={`/actions${queryText({ id: value })}`}>{counted(texts.length, "action")}</a>] as const;
     }
     const text = texts.join(", ");
     return [label, <UntrustedText text={name === "status" ? text.replaceAll("_", " ") : text} />] as const;
@@ -199,7 +195,7 @@ async function bulkJobPage({ bulkService }: BulkPageDeps, user: Person, id: stri
   const canStop = mayDo(caller.role, operation) && mayChange(caller, job);
   const asked = { status: "failed", before: null, limit: FAILURES_SHOWN } as const;
   const failures = failed === 0 ? [] : await bulkService.results(caller, id, asked);
-  const title = `${VERBS[operation].name} ${countedActions(matching)}`;
+  const title = `${VERBS[operation].name} ${counted(matching, "action")}`;
   return render(
     <Layout title={title} nav="Actions" user={user} follows="all">
       <PageHead
@@ -244,7 +240,7 @@ function progressText(job: BulkJob): string {
   const refused = failed === 0 ? "" : `, ${number(failed)} refused`;
   const left = matching - done - failed;
   const rest = left === 0 ? "" : `, ${number(left)} ${status === "stopped" ? "left as they were" : "to go"}`;
-  return `${countedActions(done)} ${VERBS[operation].done}${refused}${rest}.`;
+  return `${counted(done, "action")} ${VERBS[operation].done}${refused}${rest}.`;
 }
 
 function jobRows(job: BulkJob, viewer: Viewer): FactRows {
@@ -306,7 +302,7 @@ async function bulkListPage({ bulkService }: BulkPageDeps, user: Person, search:
           {jobs.map((job) => (
             <li class="job">
               <a class="row-link" href={bulkPath(job.id)}>
-                {`${VERBS[job.operation].name} ${countedActions(job.matching)}`}
+                {`${VERBS[job.operation].name} ${counted(job.matching, "action")}`}
               </a>
               <Dot tone={STATES[job.status].tone}>{STATES[job.status].label}</Dot>
               <p class="small quiet">{progressText(job)}</p>

@@ -1,38 +1,47 @@
 /** @jsxImportSource hono/jsx */
-import type { CallbackTest } from "../accounts/callback-test.ts";
-import { AddCallbackHost, type CallbackHostService, checkCallbackHost } from "../accounts/callback-hosts.ts";
-import { CALLBACK_HOSTS_MAX } from "../core/limits.ts";
-import { EmptyState } from "../ui/controls.tsx";
-import { Button, Field, PostForm } from "../ui/form.tsx";
-import { answerForm, EMPTY_FORM, type FormState, schemaForm, unlessGone } from "./forms.tsx";
-import { Card, Day, Name, Notice } from "../ui/parts.tsx";
-import { List, RowAction, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
-import { duration, type PageUser } from "../ui/text.ts";
-import { authorize } from "../core/roles.ts";
+import type { Static } from "typebox";
+import { AddCallbackHost, checkCallbackHost } from "../accounts/callback-hosts.ts";
+import { type CallbackTest, TestCallbackBody } from "../accounts/callback-test.ts";
 import type { ErrorCode } from "../core/domain-error.ts";
+import { CALLBACK_HOSTS_MAX } from "../core/limits.ts";
+import { authorize } from "../core/roles.ts";
 import { page, seeOther } from "../http/response.ts";
-import type { Form } from "../http/request.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
+import { Button, PostForm } from "../ui/form.tsx";
+import { Card, Day, Name, Notice } from "../ui/parts.tsx";
+import { duration } from "../ui/text.ts";
+import { answerForm, EMPTY_FORM, filled, type FormState, unlessGone } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
+import { schemaForm } from "./schema-form.tsx";
+import { List, RowAction, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 
-const HOST_FORM = schemaForm(AddCallbackHost);
+const HOSTS_PATH = SETTINGS_PATHS.callbackHosts;
 
-const CALLBACK_TEST_PATH = `${SETTINGS_PATHS.callbackHosts}/test`;
+const TEST_PATH = `${HOSTS_PATH}/test`;
 
-/** A test for the page after it. */
-interface ShownCallbackTest {
-  readonly url: string;
-  readonly asksWrong: boolean;
-  /** Null: it was refused. */
-  readonly result: CallbackTest | null;
-  readonly problem: string | null;
+const HOST_FORM = schemaForm(AddCallbackHost, {
+  host: { hint: "For example hooks.example.com or 10.0.0.7:8080. The default port is 443 for https and 80 for http." },
+});
+
+const TEST_FORM = schemaForm(TestCallbackBody, {
+  url: { label: "URL of the receiver", hint: "On a host above, like https://hooks.example.com/outgate." },
+  wrong_signature: { label: "Then send one with a wrong signature, which the receiver should refuse" },
+});
+
+type CallbackHostPageDeps = Pick<PageDeps, "personOf" | "formOf" | "callbackHosts" | "callbackTests" | "flash">;
+
+interface CallbackHostsState {
+  readonly typed?: FormState;
+  readonly test?: FormState;
+  /** How the test fared. */
+  readonly result?: CallbackTest;
 }
 
 /** The hosts that callbacks may go to before an approval, with a form to add one, and a test of a receiver there. */
 async function callbackHostsPage(
-  callbackHosts: CallbackHostService,
+  { callbackHosts }: CallbackHostPageDeps,
   user: Person,
-  { typed = EMPTY_FORM, tested = null }: { readonly typed?: FormState; readonly tested?: ShownCallbackTest | null },
+  { typed = EMPTY_FORM, test = filled({ wrong_signature: "yes" }), result }: CallbackHostsState,
 ): Promise<string> {
   // A page of owners: readers get the list over the API.
   authorize(user.caller, "manage");
@@ -40,7 +49,6 @@ async function callbackHostsPage(
   return settingsFrame({
     user,
     section: "Callback hosts",
-    title: "Callback hosts",
     intro:
       "Callbacks of a key with a hold or a limit can go only to these hosts: they are sent before an approval, and with what the key’s calls contain. Other keys can use any host.",
     children: (
@@ -53,68 +61,35 @@ async function callbackHostsPage(
             ["Added", ({ createdAt }) => <Day at={createdAt} />],
           ]}
           actions={({ host }) => (
-            <RowAction
-              user={user}
-              path={`${SETTINGS_PATHS.callbackHosts}/remove`}
-              fields={[["host", host]]}
-              of={host}
-              name="Remove"
-            />
+            <RowAction user={user} path={`${HOSTS_PATH}/remove`} fields={[["host", host]]} of={host} name="Remove" />
           )}
-          empty={
-            <EmptyState icon="external" title="No hosts yet">
-              <p>Callbacks of keys with a hold or a limit are refused until you add their host.</p>
-            </EmptyState>
-          }
+          empty={{
+            icon: "external",
+            title: "No hosts yet",
+            text: "Callbacks of keys with a hold or a limit are refused until you add their host.",
+          }}
         />
         {hosts.length >= CALLBACK_HOSTS_MAX && typed.problem === null ? null : (
           <Card id="add" title="Add a host">
-            <PostForm user={user} action={SETTINGS_PATHS.callbackHosts} class="ask">
-              <HOST_FORM.Field
-                state={typed}
-                name="host"
-                label="Host"
-                hint="For example hooks.example.com or 10.0.0.7:8080. The default port is 443 for https and 80 for http."
-              />
+            <PostForm user={user} action={HOSTS_PATH} class="ask">
+              <HOST_FORM.Field name="host" state={typed} />
               <Button look="plain">Add host</Button>
             </PostForm>
           </Card>
         )}
-        {hosts.length === 0 ? null : <CallbackTester user={user} tested={tested} />}
+        {hosts.length === 0 ? null : (
+          <Card id="test" title="Test a receiver">
+            <p class="quiet">
+              Sends a signed callback of the type <code>callback.test</code>, at once. What the receiver answers is not
+              stored.
+            </p>
+            {result === undefined ? null : <Result {...result} />}
+            <TEST_FORM.Form user={user} action={TEST_PATH} state={test} submit="Send test callback" look="plain" />
+          </Card>
+        )}
       </>
     ),
   });
-}
-
-/** Sends a test callback to a URL on one of the hosts. */
-function CallbackTester({ user, tested }: { readonly user: PageUser; readonly tested: ShownCallbackTest | null }) {
-  return (
-    <Card id="test" title="Test a receiver">
-      <p class="quiet">
-        Sends a signed callback of the type <code>callback.test</code>, at once. What the receiver answers is not
-        stored.
-      </p>
-      {tested === null || tested.result === null ? null : <Result {...tested.result} />}
-      <PostForm user={user} action={CALLBACK_TEST_PATH}>
-        <Field
-          name="url"
-          label="URL of the receiver"
-          value={tested?.url ?? ""}
-          hint="On a host above, like https://hooks.example.com/outgate."
-          required
-          autocomplete="off"
-          problem={tested?.problem ?? null}
-        />
-        <label class="check">
-          <input type="checkbox" name="wrong_signature" value="yes" checked={tested?.asksWrong ?? true} />
-          <span>Then send one with a wrong signature, which the receiver should refuse</span>
-        </label>
-        <div class="buttons">
-          <Button look="plain">Send test callback</Button>
-        </div>
-      </PostForm>
-    </Card>
-  );
 }
 
 function Result({ signed, wrong, verifies }: CallbackTest) {
@@ -126,72 +101,71 @@ function Result({ signed, wrong, verifies }: CallbackTest) {
   return (
     <>
       <Notice tone="good">{`The callback was delivered: ${signed.code ?? ""} in ${duration(signed.durationMs)}.`}</Notice>
-      {wrong === null ? null : (
-        <Notice tone={VERDICT_TONES[String(verifies)] ?? "wait"}>{verdictOf(wrong, verifies)}</Notice>
-      )}
+      {wrong === null ? null : <Verdict {...wrong} verifies={verifies} />}
     </>
   );
 }
 
-const VERDICT_TONES: Readonly<Record<string, "good" | "bad">> = { true: "good", false: "bad" };
-
-function verdictOf({ code, error }: CallbackTest["signed"], verifies: boolean | null): string {
-  if (verifies === true) return `The receiver verifies signatures: it refused the wrong one with ${code ?? ""}.`;
-  if (verifies === false) {
-    return `The receiver does not verify signatures: it took a callback with a wrong one (${code ?? ""}). Anybody can forge callbacks to it.`;
+/** What the answer to the wrong signature says of the receiver; null: nothing. */
+function Verdict({ code, error, verifies }: CallbackTest["signed"] & Pick<CallbackTest, "verifies">) {
+  if (verifies === null) {
+    return (
+      <Notice tone="wait">{`Whether the receiver verifies signatures can’t be told. To the wrong one: ${error ?? ""} It should answer with 401.`}</Notice>
+    );
   }
-  return `Whether the receiver verifies signatures can’t be told. To the wrong one: ${error ?? ""} It should answer with 401.`;
+  return verifies ? (
+    <Notice tone="good">{`The receiver verifies signatures: it refused the wrong one with ${code ?? ""}.`}</Notice>
+  ) : (
+    <Notice tone="bad">{`The receiver does not verify signatures: it took a callback with a wrong one (${code ?? ""}). Anybody can forge callbacks to it.`}</Notice>
+  );
 }
 
+/** A test for the page after it. */
+interface Tested {
+  readonly asked: Static<typeof TestCallbackBody>;
+  readonly result: CallbackTest;
+}
+
+const REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "rate_limited"]);
+
 /** The page of the hosts that callbacks may go to, with the same service as /v1/callback-hosts. It works without script. */
-export function callbackHostPages({
-  callbackHosts,
-  callbackTests,
-  personOf,
-  formOf,
-  flash,
-}: Pick<PageDeps, "personOf" | "formOf" | "callbackHosts" | "callbackTests" | "flash">) {
+export function callbackHostPages(deps: CallbackHostPageDeps) {
+  const { callbackHosts, callbackTests, personOf, formOf, flash } = deps;
   const add = answerForm(
     formOf,
     async ({ person, form }) => {
       await callbackHosts.add(person.caller, checkCallbackHost((form.get("host") ?? "").trim(), "validation_error"));
-      return SETTINGS_PATHS.callbackHosts;
+      return HOSTS_PATH;
     },
-    ({ person }, typed) => callbackHostsPage(callbackHosts, person, { typed }),
+    ({ person }, typed) => callbackHostsPage(deps, person, { typed }),
   );
   const remove = answerForm(formOf, async ({ person, form }) => {
     await unlessGone(callbackHosts.remove(person.caller, form.get("host") ?? ""));
-    return SETTINGS_PATHS.callbackHosts;
-  });
-  const askedIn = (form: Form) => ({
-    url: (form.get("url") ?? "").trim(),
-    asksWrong: form.get("wrong_signature") === "yes",
+    return HOSTS_PATH;
   });
   const test = answerForm(
     formOf,
     async ({ person, form }) => {
-      const { url, asksWrong } = askedIn(form);
-      const result = await callbackTests.test(person.caller, url, asksWrong);
-      const tested: ShownCallbackTest = { url, asksWrong, result, problem: null };
-      return flash.redirect(person, SETTINGS_PATHS.callbackHosts, tested);
+      const asked = TEST_FORM.check(form);
+      const result = await callbackTests.test(person.caller, asked.url, asked.wrong_signature === true);
+      const tested: Tested = { asked, result };
+      return flash.redirect(person, HOSTS_PATH, tested);
     },
-    ({ person, form }, { problem }) =>
-      callbackHostsPage(callbackHosts, person, { tested: { ...askedIn(form), result: null, problem } }),
+    ({ person }, typed) => callbackHostsPage(deps, person, { test: typed }),
     REFUSED,
   );
   return (
     createPersonRoutes(personOf)
-      .get(SETTINGS_PATHS.callbackHosts, async ({ context, person }) => {
+      .get(HOSTS_PATH, async ({ context, person }) => {
         // Safe: only the test of a receiver writes a flash for this path.
-        const tested = flash.read(context, person) as ShownCallbackTest | null;
-        return page("own", await callbackHostsPage(callbackHosts, person, { tested }));
+        const tested = flash.read(context, person) as Tested | null;
+        const state = tested === null ? {} : { test: TEST_FORM.filledWith(tested.asked), result: tested.result };
+        return page("own", await callbackHostsPage(deps, person, state));
       })
-      .post(SETTINGS_PATHS.callbackHosts, add)
-      .post(`${SETTINGS_PATHS.callbackHosts}/remove`, remove)
+      .post(HOSTS_PATH, add)
+      .post(`${HOSTS_PATH}/remove`, remove)
       // Where the address of a refused form is loaded again.
-      .get(CALLBACK_TEST_PATH, () => seeOther("own", SETTINGS_PATHS.callbackHosts))
-      .post(CALLBACK_TEST_PATH, test)
+      .get(TEST_PATH, () => seeOther("own", HOSTS_PATH))
+      .post(TEST_PATH, test)
   );
 }
-
-const REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "rate_limited"]);

@@ -1,32 +1,50 @@
 /** @jsxImportSource hono/jsx */
-import { type Channel, CHANNEL_KINDS, type ChannelKind } from "../core/channel.ts";
-import { CreateChannel, shownUrl } from "../channels/schemas.ts";
-import { CHANNEL_ADDRESSES_MAX, CHANNELS_MAX } from "../core/limits.ts";
-import { Button, PostForm } from "../ui/form.tsx";
-import {
-  answerForm,
-  type ById,
-  EMPTY_FORM,
-  type FormState,
-  problemBeside,
-  schemaForm,
-  StatedChoices,
-  unlessGone,
-} from "./forms.tsx";
-import { Ago, Dot, Name, Problem, UntrustedText } from "../ui/parts.tsx";
-import { AddForm, List, None, RowAction, RowMenu, settingsFrame } from "./settings-frame.tsx";
-import { EmptyState } from "../ui/controls.tsx";
-import { type Choice, duration, type PageUser } from "../ui/text.ts";
-import { ActorName } from "./timeline.tsx";
-import type { ErrorCode } from "../core/domain-error.ts";
 import { ChannelParams } from "../channels/routes.ts";
+import { CreateChannel, shownUrl } from "../channels/schemas.ts";
+import { type Channel, CHANNEL_KINDS, type ChannelKind } from "../core/channel.ts";
+import type { ErrorCode } from "../core/domain-error.ts";
+import {
+  CHANNEL_ADDRESSES_MAX,
+  CHANNELS_MAX,
+  MINUTE_MS,
+  REMIND_MINUTES_MAX,
+  REMIND_MINUTES_MIN,
+} from "../core/limits.ts";
 import { page } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
+import { Ago, Dot, Name, Problem, UntrustedText } from "../ui/parts.tsx";
+import { duration, type PageUser } from "../ui/text.ts";
+import { answerForm, type ById, EMPTY_FORM, type FormState, unlessGone } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
+import { schemaForm } from "./schema-form.tsx";
+import { AddedBy, AddForm, List, None, RowAction, RowMenu, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 
-const CHANNELS_PATH = "/settings/channels";
+const CHANNELS_PATH = SETTINGS_PATHS.channels;
 
-const CHANNEL_FORM = schemaForm(CreateChannel);
+const KINDS: Readonly<Record<ChannelKind, { readonly label: string; readonly hint: string }>> = {
+  mail: { label: "Email", hint: "To one or more addresses." },
+  slack: { label: "Slack", hint: "To an incoming webhook of Slack." },
+  webhook: { label: "Webhook", hint: "A signed POST to a URL." },
+};
+
+const CHANNEL_FORM = schemaForm(CreateChannel, {
+  name: { hint: "For example ops." },
+  kind: {
+    choices: CHANNEL_KINDS.map((value) => ({ value, ...KINDS[value] })),
+    wrong: "Choose where messages go.",
+  },
+  to: { label: "Addresses", hint: `For email: one a line, at most ${CHANNEL_ADDRESSES_MAX}.`, onlyFor: ["mail"] },
+  url: {
+    label: "URL",
+    hint: "For Slack and webhook. It is stored encrypted, and shown only in part.",
+    onlyFor: ["slack", "webhook"],
+  },
+  remind_after_minutes: {
+    label: "Remind after",
+    hint: `Minutes, ${REMIND_MINUTES_MIN} to ${REMIND_MINUTES_MAX}, after which the question is repeated once. Empty: never.`,
+    wrong: `Enter ${REMIND_MINUTES_MIN} to ${REMIND_MINUTES_MAX} minutes, or nothing.`,
+  },
+});
 
 /** How a test fared, for the page after it. */
 interface ShownTest {
@@ -36,24 +54,29 @@ interface ShownTest {
   readonly atMs: number;
 }
 
+interface ChannelsState {
+  readonly typed?: FormState;
+  readonly tested?: ShownTest | null;
+  /** Why nothing was tested. */
+  readonly problem?: string;
+}
+
+type ChannelPageDeps = Pick<PageDeps, "personOf" | "formOf" | "channelService" | "flash" | "clock">;
+
 /** Where the account asks for approval. */
-async function channelsPage(
-  { channelService, clock }: ChannelPageDeps,
-  user: Person,
-  { typed = EMPTY_FORM, tested = null }: { readonly typed?: FormState; readonly tested?: ShownTest | null },
-): Promise<string> {
-  const channels = await channelService.list(user.caller);
-  const now = clock.now();
+async function channelsPage(deps: ChannelPageDeps, user: Person, state: ChannelsState): Promise<string> {
+  const { typed = EMPTY_FORM, tested = null, problem } = state;
+  const channels = await deps.channelService.list(user.caller);
+  const now = deps.clock.now();
   return settingsFrame({
     user,
     section: "Channels",
-    title: "Channels",
     intro:
       "Every request awaiting approval is announced in every channel, with a link to its page. You log in to decide.",
     now,
     children: (
       <>
-        <Problem text={problemBeside(typed, shownFields(typed))} />
+        <Problem text={problem} />
         <List
           title="Channels"
           rows={channels}
@@ -63,19 +86,17 @@ async function channelsPage(
               ({ name, createdAt, createdBy }) => (
                 <>
                   <Name text={name} />
-                  <span class="says">
-                    Added <Ago at={createdAt} now={now} /> by <ActorName actor={createdBy} />
-                  </span>
+                  <AddedBy at={createdAt} by={createdBy} now={now} />
                 </>
               ),
               "main",
             ],
-            ["Kind", ({ kind }) => KIND_LABELS[kind]],
-            ["Goes to", ({ to, url }) => <Target text={url === null ? to.join(", ") : shownUrl(url)} />, "wide"],
+            ["Kind", ({ kind }) => KINDS[kind].label],
+            ["Goes to", targetCell, "wide"],
             [
               "Reminder",
               ({ remindAfterMinutes: minutes }) =>
-                minutes === null ? <None>Never</None> : `After ${duration(minutes * 60_000)}`,
+                minutes === null ? <None>Never</None> : `After ${duration(minutes * MINUTE_MS)}`,
             ],
             [
               "State",
@@ -87,100 +108,37 @@ async function channelsPage(
               ),
             ],
           ]}
-          actions={(channel) => <ChannelActions channel={channel} user={user} />}
-          empty={
-            <EmptyState icon="send" title="No channels yet">
-              <p>
-                Add an email list, a Slack channel or a webhook, so that approvers are told of waiting requests at once.
-              </p>
-            </EmptyState>
-          }
+          actions={(channel) => channelActions(user, channel)}
+          empty={{
+            icon: "send",
+            title: "No channels yet",
+            text: "Add an email list, a Slack channel or a webhook, so that approvers are told of waiting requests at once.",
+          }}
         />
-        {channels.length >= CHANNELS_MAX && typed.problem === null ? null : (
-          <AddForm id="add" title="Add a channel" isOpen={channels.length === 0 || typed.problem !== null}>
-            <ChannelForm user={user} typed={typed} />
-          </AddForm>
-        )}
+        <AddForm title="Add a channel" count={channels.length} max={CHANNELS_MAX} state={typed}>
+          <CHANNEL_FORM.Form user={user} action={CHANNELS_PATH} state={typed} submit="Add channel" />
+        </AddForm>
       </>
     ),
   });
 }
 
-const KIND_LABELS: Readonly<Record<ChannelKind, string>> = { mail: "Email", slack: "Slack", webhook: "Webhook" };
-
-const KIND_HINTS: Readonly<Record<ChannelKind, string>> = {
-  mail: "To one or more addresses.",
-  slack: "To an incoming webhook of Slack.",
-  webhook: "A signed POST to a URL.",
-};
-
-const KIND_CHOICES: readonly Choice[] = CHANNEL_KINDS.map((kind) => ({
-  value: kind,
-  label: KIND_LABELS[kind],
-  hint: KIND_HINTS[kind],
-}));
-
-/** What was chosen says which of addresses and URL is seen (settings.css). */
-function shownFields({ values }: FormState): readonly string[] {
-  return ["name", "kind", "remind_after_minutes", values.get("kind") === "mail" ? "to" : "url"];
+function targetCell({ to, url }: Channel) {
+  const text = url === null ? to.join(", ") : shownUrl(url);
+  return text === "" ? "Can’t be read: remove the channel, and add it again." : <UntrustedText text={text} />;
 }
 
-function ChannelForm({ user, typed }: { readonly user: PageUser; readonly typed: FormState }) {
-  const { Field } = CHANNEL_FORM;
-  return (
-    <PostForm user={user} action={CHANNELS_PATH} class="channel-form">
-      <Field state={typed} name="name" label="Name" hint="For example ops." />
-      <StatedChoices state={typed} name="kind" legend="Kind" choices={KIND_CHOICES} wrong="Choose where messages go." />
-      <div class="for-mail">
-        <Field
-          state={typed}
-          name="to"
-          label="Addresses"
-          hint={`For email: one a line, at most ${CHANNEL_ADDRESSES_MAX}.`}
-        />
-      </div>
-      <div class="for-url">
-        <Field
-          state={typed}
-          name="url"
-          label="URL"
-          hint="For Slack and webhook. It is stored encrypted, and shown only in part."
-        />
-      </div>
-      <Field
-        state={typed}
-        name="remind_after_minutes"
-        label="Remind after"
-        hint="Minutes, 5 to 10080, after which the question is repeated once. Empty: never."
-        wrong="Enter 5 to 10080 minutes, or nothing."
-      />
-      <div class="buttons">
-        <Button>Add channel</Button>
-      </div>
-    </PostForm>
-  );
-}
-
-function Target({ text }: { readonly text: string }) {
-  return text === "" ? <>Can’t be read: remove the channel, and add it again.</> : <UntrustedText text={text} />;
-}
-
-function ChannelActions({ channel, user }: { readonly channel: Channel; readonly user: PageUser }) {
-  const { id, name, enabled } = channel;
+function channelActions(user: PageUser, { id, name, enabled }: Channel) {
   const row = { user, look: "plain", of: <UntrustedText text={name} /> } as const;
   const path = `${CHANNELS_PATH}/${id}`;
+  const switchTo = [["enabled", String(!enabled)]] as const;
   return (
     <div>
       <RowAction {...row} path={`${path}/test`} name="Test" />
       <RowMenu
         of={name}
         items={[
-          <RowAction
-            {...row}
-            path={`${path}/switch`}
-            fields={[["enabled", String(!enabled)]]}
-            name={enabled ? "Switch off" : "Switch on"}
-          />,
+          <RowAction {...row} path={`${path}/switch`} fields={switchTo} name={enabled ? "Switch off" : "Switch on"} />,
         ]}
         ends={<RowAction {...row} path={`${path}/remove`} name="Remove" />}
       />
@@ -189,35 +147,33 @@ function ChannelActions({ channel, user }: { readonly channel: Channel; readonly
 }
 
 function TestResult({ error, atMs, now }: ShownTest & { readonly now: Date }) {
+  const ago = <Ago at={new Date(atMs)} now={now} />;
   if (error === null) {
     return (
       <span class="says" role="status">
-        The test message was delivered, <Ago at={new Date(atMs)} now={now} />.
+        The test message was delivered, {ago}.
       </span>
     );
   }
   return (
     <span class="says says-bad" role="status">
-      The test message of <Ago at={new Date(atMs)} now={now} /> was not delivered. <UntrustedText text={error} />
+      The test message of {ago} was not delivered. <UntrustedText text={error} />
     </span>
   );
 }
-
-type ChannelPageDeps = Pick<PageDeps, "personOf" | "formOf" | "channelService" | "flash" | "clock">;
 
 const REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "rate_limited"]);
 
 /** The page of where the account asks for approval, with the same service as /v1/channels. It works without script. */
 export function channelPages(deps: ChannelPageDeps) {
   const { channelService, personOf, formOf, flash, clock } = deps;
-  const again = ({ person }: { readonly person: Person }, typed: FormState) => channelsPage(deps, person, { typed });
   const add = answerForm(
     formOf,
     async ({ person, form }) => {
       await channelService.add(person.caller, CHANNEL_FORM.check(form));
       return CHANNELS_PATH;
     },
-    again,
+    ({ person }, typed) => channelsPage(deps, person, { typed }),
     REFUSED,
   );
   const test = answerForm<ById>(
@@ -227,7 +183,7 @@ export function channelPages(deps: ChannelPageDeps) {
       const tested: ShownTest = { id, error, atMs: clock.now().getTime() };
       return flash.redirect(person, CHANNELS_PATH, tested);
     },
-    again,
+    ({ person }, { problem }) => channelsPage(deps, person, { problem }),
     REFUSED,
   );
   const switchIt = answerForm<ById>(formOf, async ({ person, params: { id }, form }) => {

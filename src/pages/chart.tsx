@@ -51,7 +51,7 @@ export function Chart(props: ChartProps) {
   const width = slots.length * SLOT;
   return (
     <figure class="card" aria-labelledby={id}>
-      <figcaption class="chart-head">
+      <figcaption class="between">
         <h2 id={id}>{title}</h2>
         <ul class="legend small">
           {series.map(({ name, look, total }) => (

@@ -2,7 +2,7 @@
 import { HTTP_STATUS } from "../api/errors.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { DAY_MS, NAME_CHARS_MAX, OAUTH_CONNECTION_DAYS } from "../core/limits.ts";
-import { mayDo } from "../core/roles.ts";
+import { mayDo, type Role, viewerOf } from "../core/roles.ts";
 import { createRoutes } from "../http/operation.ts";
 import type { RequestContext } from "../http/request.ts";
 import { page, pageHeaders, policyWithForm, seeOther } from "../http/response.ts";
@@ -11,12 +11,14 @@ import { AUTHORIZE_PATH, CONSENT_PATH, SESSION_COOKIE, shownHost } from "../oaut
 import type { ConsentRequest } from "../oauth/service.ts";
 import { Button, CONFIRM_PASSWORD_FIELD, PostForm } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
-import { Facts, Notice, PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
+import { Day, Facts, Notice, PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
 import { HOLD_CHOICES, SCOPE_CHOICES } from "../ui/text.ts";
 import { answerForm, filled, type FormState, INVALID, problemBeside, StatedChoices } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 import { CredentialChecks, KEY_FORM, keyMembersIn, LimitFields, LoopBrake, SHOWN_FIELDS } from "./new-key.tsx";
 import type { BridgedResponse } from "../oauth/bridge.ts";
+import { maskedActor } from "../receipts/masked-action.ts";
+import { ActorName } from "./timeline.tsx";
 
 /** The person decides on what is sent: so is preselected what holds every write. */
 const NEW_CONNECTION = { hold: "writes", scope: "own", loop_brake: "yes" } as const;
@@ -42,6 +44,7 @@ function consentPage({ user, asked, typed, account, credentials, path }: Consent
         <Facts
           rows={[
             ["Client", <ClientName of={asked} />],
+            ["Added to this account", asked.added === null ? null : <Added added={asked.added} role={user.role} />],
             ["Its answer goes to", <UntrustedText text={asked.redirectUri} />],
             ["Account", <UntrustedText text={account} />],
             ["You are", user.email],
@@ -72,9 +75,19 @@ function ClientName({ of: { clientName, clientHost } }: { readonly of: ConsentRe
   return clientName === null ? host : sentence`${<UntrustedText text={clientName} />} (${host})`;
 }
 
-/** The name is what the client says; only the host is known. */
+/** Of a client that nobody here has added, the name is what it says, and only the host is known. */
 function Asks({ of: asked }: { readonly of: ConsentRequest }) {
-  return sentence`${<ClientName of={asked} />} asks to call other services through Outgate, as an agent of yours. Check the host: a client can call itself by any name.`;
+  const check = asked.added === null ? " Check the host: a client can call itself by any name." : "";
+  return sentence`${<ClientName of={asked} />} asks to call other services through Outgate, as an agent of yours.${check}`;
+}
+
+interface AddedProps {
+  readonly added: NonNullable<ConsentRequest["added"]>;
+  readonly role: Role;
+}
+
+function Added({ added: { by, at }, role }: AddedProps) {
+  return sentence`${<Day at={at} />} by ${<ActorName actor={maskedActor(by, viewerOf(role))} />}`;
 }
 
 function Allowed({ typed, credentials }: Pick<ConsentPageProps, "typed" | "credentials">) {

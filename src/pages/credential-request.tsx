@@ -1,5 +1,4 @@
 /** @jsxImportSource hono/jsx */
-import type { KeyView } from "../accounts/schemas.ts";
 import { type CredentialRequestStatus, statusOfRequest } from "../core/credential-request.ts";
 import type { ErrorCode } from "../core/domain-error.ts";
 import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
@@ -8,7 +7,6 @@ import { type CredentialRequestJson, DeclineCredential, serializeRequest } from 
 import { page } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
 import { maskText } from "../receipts/masking.ts";
-import { Button, PostForm } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import {
@@ -16,7 +14,6 @@ import {
   Card,
   Dot,
   Facts,
-  LinkButton,
   Name,
   Notice,
   PageHead,
@@ -28,8 +25,10 @@ import {
   UntrustedBlock,
   UntrustedText,
 } from "../ui/parts.tsx";
-import { AddCredential, ADD_FIELDS, addedIn, agentKeys, credentialPath } from "./credentials.tsx";
-import { answerForm, type ById, filled, type FormState, problemBeside, schemaForm } from "./forms.tsx";
+import { agentKeys, CREDENTIAL_FORM, credentialPath } from "./credentials.tsx";
+import { answerForm, type ById, EMPTY_FORM, type FormState } from "./forms.tsx";
+import { keyBoxes } from "./rule-form.tsx";
+import { schemaForm } from "./schema-form.tsx";
 import type { PageDeps } from "./needs.ts";
 import { ActorName } from "./timeline.tsx";
 
@@ -40,7 +39,9 @@ type CredentialRequestPageDeps = Pick<
   "personOf" | "formOf" | "credentialRequests" | "credentialService" | "keyService" | "clock"
 >;
 
-const DECLINE_FORM = schemaForm(DeclineCredential);
+const DECLINE_FORM = schemaForm(DeclineCredential, {
+  reason: { type: "lines", hint: "Optional. The agent reads it." },
+});
 
 /** A request as this person sees it: all of it is the word of the agent. */
 export interface SeenCredentialRequest extends CredentialRequestJson {
@@ -103,9 +104,10 @@ export function CredentialRow({ request, now }: { readonly request: SeenCredenti
   );
 }
 
-interface Typed {
-  readonly form: "grant" | "decline";
-  readonly state: FormState;
+/** What was typed into the form that was refused. */
+interface Refused {
+  readonly grant?: FormState;
+  readonly decline?: FormState;
 }
 
 /** One request: what is asked for, and for owners the form of a credential with the suggestions of the agent filled in. */
@@ -113,7 +115,7 @@ async function requestPage(
   deps: CredentialRequestPageDeps,
   user: Person,
   id: string,
-  typed: Typed | null,
+  refused: Refused,
 ): Promise<string> {
   const { caller } = user;
   const now = deps.clock.now();
@@ -133,12 +135,12 @@ async function requestPage(
         back={{ href: "/approvals", name: "Approvals" }}
         intro={sentence`${<Name text={request.agent} />} asks for a secret that calls are sent with.`}
       />
-      <RequestFacts request={request} isOwner={mayDo(user.role, "manage")} now={now} />
+      {requestFacts(request, mayDo(user.role, "manage"), now)}
       {mayAnswer ? (
-        await AnswerForms({ deps, user, request, typed })
+        await answerForms(deps, user, request, refused)
       ) : (
         <>
-          <Problem text={typed?.state.problem} />
+          <Problem text={(refused.grant ?? refused.decline)?.problem} />
           {isOpen ? <Notice tone="wait">Only an owner of the account can answer it.</Notice> : null}
         </>
       )}
@@ -146,14 +148,8 @@ async function requestPage(
   );
 }
 
-interface FactsProps {
-  readonly request: SeenCredentialRequest;
-  /** The page of a credential is for owners. */
-  readonly isOwner: boolean;
-  readonly now: Date;
-}
-
-function RequestFacts({ request, isOwner, now }: FactsProps) {
+/** The page of a credential is for owners. */
+function requestFacts(request: SeenCredentialRequest, isOwner: boolean, now: Date) {
   const { status, host, reason, name, kind, paths, methods, credential, decision_reason: why } = request;
   const { tone, text } = STATES[status];
   const decidedAt = request.decided_at === null ? null : new Date(request.decided_at);
@@ -198,29 +194,29 @@ function RequestFacts({ request, isOwner, now }: FactsProps) {
   );
 }
 
-interface AnswerProps {
-  readonly deps: CredentialRequestPageDeps;
-  readonly user: Person;
-  readonly request: SeenCredentialRequest;
-  readonly typed: Typed | null;
-}
-
-async function AnswerForms({ deps, user, request, typed }: AnswerProps) {
-  const { id, host, agent, key_id: keyId } = request;
+async function answerForms(
+  deps: CredentialRequestPageDeps,
+  user: Person,
+  request: SeenCredentialRequest,
+  refused: Refused,
+) {
+  const { id, host, name, kind, paths, methods, agent, key_id: keyId } = request;
   const [all, keys] = await Promise.all([deps.credentialService.list(user.caller), agentKeys(deps, user)]);
   const known = all.filter(({ hosts }) => hosts.includes(host));
   const path = `${CREDENTIAL_REQUESTS_PATH}/${id}`;
-  const grant = typed?.form === "grant" ? typed.state : suggested(request);
-  const decline = typed?.form === "decline" ? typed.state : filled({});
+  const { grant = CREDENTIAL_FORM.filledWith({ hosts: [host], name, kind, paths, methods }), decline = EMPTY_FORM } =
+    refused;
+  // The key that asks gets the credential in any case.
+  const others = keys.filter(({ id: other }) => other !== keyId);
   return (
     <>
       {known.length === 0 ? null : (
         <Notice tone="wait">
           There {known.length === 1 ? "is a credential" : "are credentials"} for this host:{" "}
-          {known.map(({ name }, at) => (
+          {known.map((one, at) => (
             <>
               {at === 0 ? "" : ", "}
-              <a href={credentialPath(name)}>{name}</a>
+              <a href={credentialPath(one.name)}>{one.name}</a>
             </>
           ))}
           . You can let the agent use it there, and decline here.
@@ -231,48 +227,26 @@ async function AnswerForms({ deps, user, request, typed }: AnswerProps) {
           <UntrustedText text={agent} /> may use it at once, and learns its name alone. What it has suggested is filled
           in: check where the secret may go.
         </p>
-        <Problem text={problemBeside(grant, ADD_FIELDS)} />
-        <AddCredential
+        <CREDENTIAL_FORM.Form
           user={user}
-          typed={grant}
-          keys={others(keys, keyId)}
           action={`${path}/grant`}
+          state={grant}
+          now={{ keys: { label: "Other agents that may use it", boxes: keyBoxes(others, grant) } }}
           submit="Grant"
-          keysLegend="Other agents that may use it"
         />
       </Card>
       <Card id="decline" title="Or decline">
-        <PostForm user={user} action={`${path}/decline`}>
-          <DECLINE_FORM.Field
-            state={decline}
-            name="reason"
-            label="Reason"
-            type="lines"
-            hint="Optional. The agent reads it."
-          />
-          <div class="buttons">
-            <Button look="bad">Decline</Button>
-            <LinkButton href="/approvals">Back</LinkButton>
-          </div>
-        </PostForm>
+        <DECLINE_FORM.Form
+          user={user}
+          action={`${path}/decline`}
+          state={decline}
+          submit="Decline"
+          look="bad"
+          cancel="/approvals"
+        />
       </Card>
     </>
   );
-}
-
-/** The key that asks gets the credential in any case. */
-function others(keys: readonly KeyView[], asking: string): readonly KeyView[] {
-  return keys.filter(({ id }) => id !== asking);
-}
-
-function suggested({ host, name, kind, paths, methods }: SeenCredentialRequest): FormState {
-  return filled({
-    hosts: host,
-    name: name ?? "",
-    kind: kind ?? "",
-    paths: paths?.join("\n") ?? "",
-    ...Object.fromEntries((methods ?? []).map((method) => [`method_${method}`, "yes"])),
-  });
 }
 
 /** The page of a request for a credential, with the same service as /v1/credential-requests. It works without script. */
@@ -280,29 +254,29 @@ export function credentialRequestPages(deps: CredentialRequestPageDeps) {
   const { credentialRequests, personOf, formOf } = deps;
   const path = `${CREDENTIAL_REQUESTS_PATH}/:id`;
   const hooks = { params: CredentialRequestParams };
-  const grant = answerForm<ById>(
+  const answerGrant = answerForm<ById>(
     formOf,
     async ({ person, params: { id }, form }) => {
-      await credentialRequests.grant(person.caller, id, addedIn(form));
+      await credentialRequests.grant(person.caller, id, CREDENTIAL_FORM.check(form));
       return `${CREDENTIAL_REQUESTS_PATH}/${id}`;
     },
-    ({ person, params: { id } }, state) => requestPage(deps, person, id, { form: "grant", state }),
+    ({ person, params: { id } }, grant) => requestPage(deps, person, id, { grant }),
     NOT_ANSWERED,
   );
-  const decline = answerForm<ById>(
+  const answerDecline = answerForm<ById>(
     formOf,
     async ({ person, params: { id }, form }) => {
       const { reason = null } = DECLINE_FORM.check(form);
       await credentialRequests.decline(person.caller, id, reason);
       return `${CREDENTIAL_REQUESTS_PATH}/${id}`;
     },
-    ({ person, params: { id } }, state) => requestPage(deps, person, id, { form: "decline", state }),
+    ({ person, params: { id } }, decline) => requestPage(deps, person, id, { decline }),
     NOT_ANSWERED,
   );
   return createPersonRoutes(personOf)
-    .get(path, async ({ person, params: { id } }) => page("own", await requestPage(deps, person, id, null)), hooks)
-    .post(`${path}/grant`, grant, hooks)
-    .post(`${path}/decline`, decline, hooks);
+    .get(path, async ({ person, params: { id } }) => page("own", await requestPage(deps, person, id, {})), hooks)
+    .post(`${path}/grant`, answerGrant, hooks)
+    .post(`${path}/decline`, answerDecline, hooks);
 }
 
 /** What is wrong with the answer, or somebody else was first. */

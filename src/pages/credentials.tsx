@@ -1,57 +1,128 @@
 /** @jsxImportSource hono/jsx */
 import type { KeyView } from "../accounts/schemas.ts";
-import { HTTP_METHODS } from "../core/action.ts";
 import { type Credential, CREDENTIAL_KINDS, type CredentialKind, KIND_WORDS } from "../core/credential.ts";
 import type { ErrorCode } from "../core/domain-error.ts";
-import { CREDENTIALS_MAX } from "../core/limits.ts";
+import { CREDENTIAL_TEST_BODY_CHARS_MAX, CREDENTIAL_USE_DAYS, CREDENTIALS_MAX } from "../core/limits.ts";
 import { CredentialParams } from "../credentials/routes.ts";
-import { boundsFrom, ChangeCredential, CreateCredential, warningsOf } from "../credentials/schemas.ts";
-import { headersOf } from "../credentials/kinds.ts";
+import {
+  boundsFrom,
+  ChangeCredential,
+  CreateCredential,
+  type CredentialTest,
+  serializeCredential,
+  TestCredential,
+  warningsOf,
+} from "../credentials/schemas.ts";
+import { headersOfCredential } from "../credentials/kinds.ts";
 import { expiresSoon } from "../credentials/known.ts";
 import { type CredentialUses, daysOf, sumOf } from "../credentials/uses.ts";
 import { page, seeOther } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
-import { EmptyState } from "../ui/controls.tsx";
-import { Button, PostForm } from "../ui/form.tsx";
+import { PostForm, Submit } from "../ui/form.tsx";
 import {
   Ago,
+  Card,
   Dot,
   Facts,
-  LinkButton,
   Name,
   Notice,
   Problem,
   sentence,
+  SubSection,
   UntilTime,
+  UntrustedBlock,
   UntrustedText,
 } from "../ui/parts.tsx";
-import { type Choice, number, type PageUser } from "../ui/text.ts";
+import { number, type PageUser } from "../ui/text.ts";
 import { DayBars } from "./chart.tsx";
-import { type CredentialTry, TRY_FORM, TryCredential } from "./credential-try.tsx";
-import {
-  answerForm,
-  EMPTY_FORM,
-  filled,
-  type FormState,
-  problemBeside,
-  schemaForm,
-  StatedChoices,
-  unlessGone,
-} from "./forms.tsx";
+import { answerForm, EMPTY_FORM, filled, type FormState, problemBeside, unlessGone } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
-import { Checks, chosenIn, keyChoices } from "./rule-form.tsx";
+import { keyBoxes } from "./rule-form.tsx";
+import { schemaForm } from "./schema-form.tsx";
 import { AddForm, List, RowAction, RowLink, RowMenu, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import { ActorName } from "./timeline.tsx";
 
 const CREDENTIALS_PATH = SETTINGS_PATHS.credentials;
 
-const INTRO =
-  "Secrets that calls are sent with. Agents know a name, Outgate adds the secret when a call is sent, and nobody reads it back.";
+const KIND_HINTS: Readonly<Record<CredentialKind, string>> = {
+  bearer: "Authorization: Bearer and the token.",
+  header: "A header of your choice, such as X-Api-Key.",
+  basic: "A user name and a password.",
+  hmac: "A signature of each request.",
+};
 
-const ADD_FORM = schemaForm(CreateCredential);
+const SECRET_FIELD = {
+  type: "password",
+  autocomplete: "new-password",
+  hint: "Stored encrypted. Nobody reads it back.",
+} as const;
 
-const CHANGE_FORM = schemaForm(ChangeCredential);
+const BOUND_FIELDS = {
+  hosts: { hint: "One a line, like api.stripe.com, or *.example.com for every name below." },
+  paths: {
+    hint: "One a line, like /v1/charges: where paths begin, in whole segments. Empty: any path, also those that give out new secrets.",
+  },
+  methods: {
+    isCode: true,
+    hint: "None chosen: any method.",
+  },
+  keys: { label: "Agents that may use it", boxes: [], hint: "Owners may use every credential." },
+  expires_at: {
+    hint: "Empty: never. For example 2027-03-04T12:00:00Z.",
+    wrong: "Enter a time in the future, like 2027-03-04T12:00:00Z.",
+  },
+} as const;
+
+/** The form of a new credential, also of one that an agent has asked for. */
+export const CREDENTIAL_FORM = schemaForm(CreateCredential, {
+  name: {
+    hint: "Agents use it in their calls. For example stripe-live.",
+    wrong: "Enter 1 to 63 lower-case letters, digits and _ . or -.",
+  },
+  kind: {
+    label: "How it is sent",
+    choices: CREDENTIAL_KINDS.map((value) => ({ value, label: KIND_WORDS[value], hint: KIND_HINTS[value] })),
+    wrong: "Choose how it is sent.",
+  },
+  header: { hint: "The header that it sets.", onlyFor: ["header", "hmac"] },
+  scheme: {
+    hint: "A word in front of the secret. Often empty.",
+    wrong: "Enter one word, like Token.",
+    onlyFor: ["header"],
+  },
+  username: {
+    label: "User name",
+    hint: "For Basic.",
+    wrong: "Enter a user name without colons, of at most 255 characters.",
+    onlyFor: ["basic"],
+  },
+  "hmac.signs": {
+    label: "What is signed",
+    hint: "{timestamp}.{body} where it is empty. Places: {timestamp} {method} {url} {host} {path} {query} {body}.",
+    onlyFor: ["hmac"],
+  },
+  "hmac.value": {
+    label: "Value of the header",
+    hint: "{signature} where it is empty, in hex, by SHA-256. {timestamp} can be part of it.",
+    onlyFor: ["hmac"],
+  },
+  "hmac.time_header": {
+    label: "Header with the time",
+    hint: "Where the service wants one.",
+    onlyFor: ["hmac"],
+  },
+  secret: SECRET_FIELD,
+  ...BOUND_FIELDS,
+});
+
+const BOUNDS_FORM = schemaForm(ChangeCredential, BOUND_FIELDS);
+
+const SECRET_FORM = schemaForm(ChangeCredential, { secret: { label: "New secret", ...SECRET_FIELD } });
+
+const TRY_FORM = schemaForm(TestCredential, {
+  url: { label: "URL", hint: "A GET is sent there at once, within the bounds below. Its answer is shown masked." },
+});
 
 type CredentialPageDeps = Pick<
   PageDeps,
@@ -72,14 +143,7 @@ export async function agentKeys(
   return (await keyService.list(user.caller)).filter(({ role }) => role === "agent");
 }
 
-interface ListPageProps {
-  readonly typed: FormState;
-  /** Whether the form stands open. */
-  readonly isAdding: boolean;
-}
-
-async function credentialsPage(deps: CredentialPageDeps, user: Person, props: ListPageProps): Promise<string> {
-  const { typed, isAdding } = props;
+async function credentialsPage(deps: CredentialPageDeps, user: Person, typed: FormState): Promise<string> {
   const { credentialService, clock } = deps;
   const { caller } = user;
   const [credentials, keys, uses] = await Promise.all([
@@ -91,8 +155,8 @@ async function credentialsPage(deps: CredentialPageDeps, user: Person, props: Li
   return settingsFrame({
     user,
     section: "Credentials",
-    title: "Credentials",
-    intro: INTRO,
+    intro:
+      "Secrets that calls are sent with. Agents know a name, Outgate adds the secret when a call is sent, and nobody reads it back.",
     now,
     children: (
       <>
@@ -100,32 +164,41 @@ async function credentialsPage(deps: CredentialPageDeps, user: Person, props: Li
           title="Credentials"
           rows={credentials}
           columns={[
-            ["Credential", (one) => <NameOf credential={one} now={now} />, "main"],
-            ["May go to", (one) => <Bounds of={one} />, "wide"],
-            ["Used by", (one) => <UsedBy of={one} keys={keys} uses={uses} now={now} />],
-            ["State", (one) => <State of={one} now={now} />],
+            ["Credential", (one) => nameCell(one, now), "main"],
+            ["May go to", boundsCell, "wide"],
+            ["Used by", (one) => usedCell(one, keys, uses, now)],
+            ["State", (one) => stateCell(one, now)],
           ]}
-          actions={(one) => <CredentialActions credential={one} user={user} />}
-          empty={
-            <EmptyState icon="keys" title="No credentials yet">
-              <p>An agent that holds no key can’t go round a hold. Store the key here, and let the agent name it.</p>
-            </EmptyState>
-          }
+          actions={(one) => credentialActions(user, one)}
+          empty={{
+            icon: "keys",
+            title: "No credentials yet",
+            text: "An agent that holds no key can’t go round a hold. Store the key here, and let the agent name it.",
+          }}
         />
-        {credentials.length >= CREDENTIALS_MAX && typed.problem === null ? null : (
-          <AddForm id="add" title="Add a credential" isOpen={credentials.length === 0 || isAdding}>
-            <Problem text={problemBeside(typed, ADD_FIELDS)} />
-            <AddCredential user={user} typed={typed} keys={keys} />
-          </AddForm>
-        )}
+        <AddForm
+          title="Add a credential"
+          count={credentials.length}
+          max={CREDENTIALS_MAX}
+          state={typed}
+          isOpen={typed.values.size > 0}
+        >
+          <CREDENTIAL_FORM.Form
+            user={user}
+            action={CREDENTIALS_PATH}
+            state={typed}
+            now={{ keys: { boxes: keyBoxes(keys, typed) } }}
+            submit="Add credential"
+          />
+        </AddForm>
       </>
     ),
   });
 }
 
-function NameOf({ credential, now }: { readonly credential: Credential; readonly now: Date }) {
-  const { name, settings, hint, createdAt, createdBy } = credential;
-  const header = settings.kind === "header" || settings.kind === "hmac" ? ` ${headersOf(settings)[0] ?? ""}` : "";
+function nameCell({ name, settings, hint, createdAt, createdBy }: Credential, now: Date) {
+  const header =
+    settings.kind === "header" || settings.kind === "hmac" ? ` ${headersOfCredential(settings)[0] ?? ""}` : "";
   return (
     <>
       <a href={credentialPath(name)}>
@@ -142,8 +215,8 @@ function NameOf({ credential, now }: { readonly credential: Credential; readonly
   );
 }
 
-function Bounds({ of }: { readonly of: Credential }) {
-  const { hosts, paths, methods, echoes } = of;
+function boundsCell(credential: Credential) {
+  const { hosts, paths, methods, echoes } = credential;
   return (
     <>
       <UntrustedText text={hosts.join(", ")} />
@@ -151,7 +224,7 @@ function Bounds({ of }: { readonly of: Credential }) {
         <UntrustedText text={paths === null ? "Any path" : paths.join(", ")} />
         {methods === null ? "" : ` · ${methods.join(", ")}`}
       </span>
-      {warningsOf(of).map((text) => (
+      {warningsOf(credential).map((text) => (
         <span class="says says-bad">{text}</span>
       ))}
       {echoes.length === 0 ? null : (
@@ -163,15 +236,9 @@ function Bounds({ of }: { readonly of: Credential }) {
   );
 }
 
-interface UsedProps {
-  readonly of: Credential;
-  readonly keys: readonly KeyView[];
-  readonly uses: CredentialUses | null;
-  readonly now: Date;
-}
-
 /** Who may use it, and how often it was used: "Owners, billing-agent", "12 in 7 days", "Last used 5 h ago". */
-function UsedBy({ of: { id, keys: listed, lastUsedAt }, keys, uses, now }: UsedProps) {
+function usedCell(credential: Credential, keys: readonly KeyView[], uses: CredentialUses | null, now: Date) {
+  const { id, keys: listed, lastUsedAt } = credential;
   const live = keys.filter((key) => key.revokedAt === null && listed.includes(key.id));
   const days = uses === null ? [] : daysOf(uses, id);
   const sum = sumOf(days);
@@ -183,7 +250,7 @@ function UsedBy({ of: { id, keys: listed, lastUsedAt }, keys, uses, now }: UsedP
       {sum === 0 ? null : (
         <span class="says used-days">
           <DayBars days={days} label={`Uses a day, the last day at the end: ${days.join(", ")}`} />
-          {`${number(sum)} ${uses?.isWhole === true ? "in 7 days" : "lately"}`}
+          {`${number(sum)} ${uses?.isWhole === true ? `in ${CREDENTIAL_USE_DAYS} days` : "lately"}`}
         </span>
       )}
       <span class="says">
@@ -193,7 +260,7 @@ function UsedBy({ of: { id, keys: listed, lastUsedAt }, keys, uses, now }: UsedP
   );
 }
 
-function State({ of: { enabled, expiresAt }, now }: { readonly of: Credential; readonly now: Date }) {
+function stateCell({ enabled, expiresAt }: Credential, now: Date) {
   if (!enabled) return <Dot tone="still">Disabled</Dot>;
   if (expiresAt === null) return <Dot tone="good">On</Dot>;
   if (expiresAt <= now) return <Dot tone="bad">Expired</Dot>;
@@ -212,8 +279,7 @@ function State({ of: { enabled, expiresAt }, now }: { readonly of: Credential; r
   );
 }
 
-function CredentialActions({ credential, user }: { readonly credential: Credential; readonly user: PageUser }) {
-  const { name, enabled } = credential;
+function credentialActions(user: PageUser, { name, enabled }: Credential) {
   const row = { user, look: "plain", of: name } as const;
   return (
     <div>
@@ -235,177 +301,30 @@ function CredentialActions({ credential, user }: { readonly credential: Credenti
   );
 }
 
-const KIND_HINTS: Readonly<Record<CredentialKind, string>> = {
-  bearer: "Authorization: Bearer and the token.",
-  header: "A header of your choice, such as X-Api-Key.",
-  basic: "A user name and a password.",
-  hmac: "A signature of each request.",
-};
-
-const KIND_CHOICES: readonly Choice[] = CREDENTIAL_KINDS.map((value) => ({
-  value,
-  label: KIND_WORDS[value],
-  hint: KIND_HINTS[value],
-}));
-
-/** Fields that show their problem themselves. */
-export const ADD_FIELDS =
-  "name kind secret hosts paths header scheme username signs value time_header expires_at".split(" ");
-
-interface FieldsProps {
-  readonly typed: FormState;
-  readonly keys: readonly KeyView[];
-  /** What is said of the keys, where one of them is left out. */
-  readonly keysLegend?: string | undefined;
-}
-
-interface AddProps extends FieldsProps {
-  readonly user: PageUser;
-  readonly action?: string;
-  /** What its button says. */
-  readonly submit?: string;
-}
-
-/** What was chosen says which fields of a kind are seen (settings.css). */
-export function AddCredential({ user, action = CREDENTIALS_PATH, submit = "Add credential", ...fields }: AddProps) {
-  const { Field } = ADD_FORM;
-  const { typed } = fields;
-  return (
-    <PostForm user={user} action={action} class="credential-form">
-      <Field
-        state={typed}
-        name="name"
-        label="Name"
-        hint="Agents use it in their calls. For example stripe-live."
-        wrong="Enter 1 to 63 lower-case letters, digits and _ . or -."
-      />
-      <StatedChoices
-        state={typed}
-        name="kind"
-        legend="How it is sent"
-        choices={KIND_CHOICES}
-        wrong="Choose how it is sent."
-      />
-      <div class="for-header">
-        <Field state={typed} name="header" label="Header" hint="The header that it sets." />
-      </div>
-      <div class="for-scheme">
-        <Field state={typed} name="scheme" label="Scheme" hint="A word in front of the secret. Often empty." />
-      </div>
-      <div class="for-basic">
-        <Field state={typed} name="username" label="User name" hint="For Basic." />
-      </div>
-      <div class="for-hmac">
-        <Field
-          state={typed}
-          name="signs"
-          label="What is signed"
-          type="text"
-          hint="{timestamp}.{body} where it is empty. Places: {timestamp} {method} {url} {host} {path} {query} {body}."
-        />
-        <Field
-          state={typed}
-          name="value"
-          label="Value of the header"
-          type="text"
-          hint="{signature} where it is empty, in hex, by SHA-256. {timestamp} can be part of it."
-        />
-        <Field
-          state={typed}
-          name="time_header"
-          label="Header with the time"
-          type="text"
-          hint="Where the service wants one."
-        />
-      </div>
-      <Field
-        state={typed}
-        name="secret"
-        label="Secret"
-        type="password"
-        autocomplete="new-password"
-        hint="Stored encrypted. Nobody reads it back."
-      />
-      <BoundFields of={ADD_FORM} {...fields} />
-      <div class="buttons">
-        <Button>{submit}</Button>
-      </div>
-    </PostForm>
-  );
-}
-
-function BoundFields({
-  of: { Field },
-  typed,
-  keys,
-  keysLegend = "Agents that may use it",
-}: FieldsProps & { readonly of: Pick<typeof ADD_FORM, "Field"> }) {
-  return (
-    <>
-      <Field
-        state={typed}
-        name="hosts"
-        label="Hosts"
-        hint="One a line, like api.stripe.com, or *.example.com for every name below."
-      />
-      <Field
-        state={typed}
-        name="paths"
-        label="Paths"
-        hint="One a line, like /v1/charges: where paths begin, in whole segments. Empty: any path, also those that give out new secrets."
-      />
-      <Checks
-        legend="Methods"
-        note="None chosen: any method."
-        typed={typed}
-        choices={HTTP_METHODS.map((name) => [`method_${name}`, name])}
-        isCode
-      />
-      {keys.length === 0 ? null : (
-        <Checks
-          legend={keysLegend}
-          note="Owners may use every credential."
-          typed={typed}
-          choices={keyChoices(keys, typed)}
-        />
-      )}
-      <Field
-        state={typed}
-        name="expires_at"
-        label="Expires at"
-        hint="Empty: never. For example 2027-03-04T12:00:00Z."
-        wrong="Enter a time in the future, like 2027-03-04T12:00:00Z."
-      />
-    </>
-  );
-}
-
 interface OnePageProps {
   readonly name: string;
   /** What was typed where a change was refused. */
-  readonly typed?: FormState;
-  readonly tried?: CredentialTry;
+  readonly bounds?: FormState;
+  readonly secret?: FormState;
+  readonly url?: FormState;
+  readonly answer?: CredentialTest;
 }
 
 /** One credential: a try, a new secret, and where it may go. */
-async function credentialPage(
-  deps: CredentialPageDeps,
-  user: Person,
-  { name, typed, tried }: OnePageProps,
-): Promise<string> {
+async function credentialPage(deps: CredentialPageDeps, user: Person, props: OnePageProps): Promise<string> {
+  const { name, secret = EMPTY_FORM, url, answer } = props;
   const { credentialService, clock } = deps;
   const [credential, keys, uses] = await Promise.all([
     credentialService.find(user.caller, name),
     agentKeys(deps, user),
     credentialService.uses(user.caller),
   ]);
-  const state = typed ?? fieldsOf(credential);
+  const bounds = props.bounds ?? BOUNDS_FORM.filledWith(serializeCredential(credential, uses));
   const now = clock.now();
   return settingsFrame({
     user,
     section: "Credentials",
     title: name,
-    windowTitle: name,
     back: { href: CREDENTIALS_PATH, name: "Credentials" },
     intro: `${KIND_WORDS[credential.settings.kind]}. Calls that wait are sent with what is set here when they are sent.`,
     now,
@@ -414,113 +333,92 @@ async function credentialPage(
         {warningsOf(credential).map((text) => (
           <Notice tone="wait">{text}</Notice>
         ))}
-        <Problem text={problemBeside(state, ["secret", "hosts", "paths", "expires_at"])} />
         <Facts
           rows={[
-            ["State", <State of={credential} now={now} />],
-            ["Used by", <UsedBy of={credential} keys={keys} uses={uses} now={now} />],
+            ["State", stateCell(credential, now)],
+            ["Used by", usedCell(credential, keys, uses, now)],
           ]}
         />
-        <TryCredential
-          user={user}
-          credential={credential}
-          path={`${credentialPath(name)}/test`}
-          tried={tried ?? null}
-        />
-        <section class="card" aria-labelledby="replace">
-          <h2 id="replace">Replace the secret</h2>
+        <Card id="try" title="Try it">
+          {credential.methods?.includes("GET") === false ? (
+            <p class="quiet">Its methods leave out GET, with which credentials are tried.</p>
+          ) : (
+            <TRY_FORM.Form
+              user={user}
+              action={`${credentialPath(name)}/test`}
+              state={url ?? filled({ url: exampleUrl(credential) })}
+              submit="Send GET"
+              look="plain"
+            />
+          )}
+          {answer === undefined ? null : <Answer {...answer} />}
+        </Card>
+        <Card id="replace" title="Replace the secret">
           <p class="quiet">
             Set <Ago at={credential.replacedAt} now={now} />. The old one is gone at once; what was approved stays
             approved.
           </p>
           <PostForm user={user} action={`${credentialPath(name)}/secret`}>
+            <Problem text={problemBeside(secret, SECRET_FORM.shown)} />
             {/* Browsers that keep passwords want to know whose it is. */}
             <input type="text" autocomplete="username" value={name} hidden />
-            <CHANGE_FORM.Field
-              state={state}
-              name="secret"
-              label="New secret"
-              type="password"
-              autocomplete="new-password"
-              hint="Stored encrypted. Nobody reads it back."
-            />
-            <div class="buttons">
-              <Button>Replace</Button>
-            </div>
+            <SECRET_FORM.Field name="secret" state={secret} />
+            <Submit>Replace</Submit>
           </PostForm>
-        </section>
-        <section class="card" aria-labelledby="bounds">
-          <h2 id="bounds">Where it may go</h2>
-          <PostForm user={user} action={credentialPath(name)} class="credential-form">
-            <BoundFields of={CHANGE_FORM} typed={state} keys={keys} />
-            <div class="buttons">
-              <Button>Save</Button>
-              <LinkButton href={CREDENTIALS_PATH}>Cancel</LinkButton>
-            </div>
-          </PostForm>
-        </section>
+        </Card>
+        <Card id="bounds" title="Where it may go">
+          <BOUNDS_FORM.Form
+            user={user}
+            action={credentialPath(name)}
+            state={bounds}
+            now={{ keys: { boxes: keyBoxes(keys, bounds) } }}
+            submit="Save"
+            cancel={CREDENTIALS_PATH}
+          />
+        </Card>
       </>
     ),
   });
 }
 
-function fieldsOf({ hosts, paths, methods, keys, expiresAt }: Credential): FormState {
-  const yes = (fields: readonly string[]) => Object.fromEntries(fields.map((field) => [field, "yes"]));
-  return filled({
-    hosts: hosts.join("\n"),
-    paths: paths?.join("\n") ?? "",
-    expires_at: expiresAt?.toISOString() ?? "",
-    ...yes((methods ?? []).map((method) => `method_${method}`)),
-    ...yes(keys.map((id) => `key_${id}`)),
-  });
+/** An address within the bounds; empty where they name none. */
+function exampleUrl({ hosts, paths }: Credential): string {
+  const host = hosts.find((one) => !one.startsWith("*."));
+  const path = paths === null ? "/" : paths.find((one) => !one.includes("*"));
+  return host === undefined || path === undefined ? "" : `https://${host}${path}`;
 }
 
-/** Boxes that are checked. */
-function chosen(form: Form) {
-  const methods = chosenIn(form, "method_");
-  return { ...(methods.length > 0 && { methods }), keys: chosenIn(form, "key_") };
-}
-
-export function addedIn(form: Form): CreateCredential {
-  const kind = form.get("kind");
-  const texts = Object.fromEntries(
-    ["signs", "value", "time_header"].flatMap((name) => {
-      const text = form.get(name)?.trim() ?? "";
-      return text === "" ? [] : [[name, text]];
-    }),
+function Answer({ status, error, headers, body, truncated }: CredentialTest) {
+  const shown = Object.entries(headers);
+  const cut = truncated ? `the first ${number(CREDENTIAL_TEST_BODY_CHARS_MAX)} characters` : "";
+  return (
+    <>
+      <p role="status">
+        <Dot tone={error === null ? "good" : "bad"}>{status === null ? "No answer" : `Status ${status}`}</Dot>
+        {error === null ? null : sentence`: ${<UntrustedText text={error} />}`}
+        {status === null || body !== null ? null : ", without a body"}
+      </p>
+      {body === null ? null : (
+        <SubSection title={sentence`Body ${<span class="aside">{cut}</span>}`}>
+          <UntrustedBlock label="Body of the answer" text={body} />
+        </SubSection>
+      )}
+      {shown.length === 0 ? null : (
+        <SubSection title="Headers">
+          <Facts rows={shown.map(([name, value]) => [name, <UntrustedText text={value} />])} />
+        </SubSection>
+      )}
+    </>
   );
-  // Fields of other kinds are hidden, and may still hold something.
-  const own = new Map(
-    [...form].filter(([name]) => !(name in KINDS_OF_FIELD) || KINDS_OF_FIELD[name]?.some((it) => it === kind)),
-  );
-  // Not trimmed as the other fields: a password may end in a space.
-  const secret = form.get("secret") ?? "";
-  return ADD_FORM.check(own, {
-    ...chosen(form),
-    secret,
-    ...(kind === "hmac" && Object.keys(texts).length > 0 && { hmac: texts }),
-  });
 }
-
-const KINDS_OF_FIELD: Readonly<Record<string, readonly CredentialKind[]>> = {
-  header: ["header", "hmac"],
-  scheme: ["header"],
-  username: ["basic"],
-};
 
 /** What a form of bounds says: what is empty there is no bound any more. */
 function changedIn(form: Form): ChangeCredential {
-  const more = chosen(form);
-  const isEmpty = (name: string) => (form.get(name) ?? "").trim() === "";
-  const unset = [
-    ...(isEmpty("paths") ? ["paths"] : []),
-    ...("methods" in more ? [] : ["methods"]),
-    ...(isEmpty("expires_at") ? ["expires_at"] : []),
-  ];
+  const given = BOUNDS_FORM.read(form);
+  const unset = ["paths", "methods", "expires_at"].filter((name) => !(name in given));
   // An empty list of hosts is refused by the schema, and says so.
-  const hosts = isEmpty("hosts") ? { hosts: [] } : {};
-  const own = new Map([...form].filter(([name]) => name !== "secret"));
-  return CHANGE_FORM.check(own, { ...more, ...hosts, ...(unset.length > 0 && { unset }) });
+  const lists = { hosts: [], keys: [], ...given };
+  return BOUNDS_FORM.check(form, { ...lists, ...(unset.length > 0 && { unset }) });
 }
 
 /** The host that a link names for a new credential, in its normal form; null: it names none. */
@@ -540,41 +438,35 @@ export function credentialPages(deps: CredentialPageDeps) {
   const add = answerForm(
     formOf,
     async ({ person, form }) => {
-      await credentialService.add(person.caller, addedIn(form));
+      await credentialService.add(person.caller, CREDENTIAL_FORM.check(form));
       return CREDENTIALS_PATH;
     },
-    ({ person }, typed) => credentialsPage(deps, person, { typed, isAdding: true }),
+    ({ person }, typed) => credentialsPage(deps, person, typed),
   );
-  const again = async ({ person, params: { name }, form }: Again, refused: FormState) => {
-    // Of the other form there is nothing in this one.
-    const kept = form.has("hosts") ? form : fieldsOf(await credentialService.find(person.caller, name)).values;
-    return credentialPage(deps, person, { name, typed: { ...refused, values: kept } });
-  };
   const change = answerForm<ByName>(
     formOf,
     async ({ person, params: { name }, form }) => {
       await credentialService.change(person.caller, name, changedIn(form));
       return CREDENTIALS_PATH;
     },
-    again,
+    ({ person, params: { name } }, bounds) => credentialPage(deps, person, { name, bounds }),
   );
   const replace = answerForm<ByName>(
     formOf,
     async ({ person, params: { name }, form }) => {
-      const secret = form.get("secret") ?? "";
-      await credentialService.change(person.caller, name, CHANGE_FORM.check(new Map(), { secret }));
+      await credentialService.change(person.caller, name, SECRET_FORM.check(form));
       return CREDENTIALS_PATH;
     },
-    again,
+    ({ person, params: { name } }, secret) => credentialPage(deps, person, { name, secret }),
   );
   const test = answerForm<ByName>(
     formOf,
     async ({ person, params: { name }, form }) => {
       const answer = await credentialTests.test(person.caller, name, TRY_FORM.check(form).url);
-      const tried = { typed: { ...EMPTY_FORM, values: form }, answer };
-      return page("own", await credentialPage(deps, person, { name, tried }));
+      const url = { ...EMPTY_FORM, values: form };
+      return page("own", await credentialPage(deps, person, { name, url, answer }));
     },
-    ({ person, params: { name } }, typed) => credentialPage(deps, person, { name, tried: { typed, answer: null } }),
+    ({ person, params: { name } }, url) => credentialPage(deps, person, { name, url }),
     TRY_REFUSED,
   );
   const switchIt = answerForm<ByName>(formOf, async ({ person, params: { name }, form }) => {
@@ -590,7 +482,7 @@ export function credentialPages(deps: CredentialPageDeps) {
       .get(CREDENTIALS_PATH, async ({ context, person }) => {
         const host = hostIn(context.search);
         const typed = host === null ? EMPTY_FORM : filled({ hosts: host });
-        return page("own", await credentialsPage(deps, person, { typed, isAdding: host !== null }));
+        return page("own", await credentialsPage(deps, person, typed));
       })
       .post(CREDENTIALS_PATH, add)
       .get(
@@ -612,9 +504,3 @@ export function credentialPages(deps: CredentialPageDeps) {
 
 /** What the page says beside the URL: it lies out of bounds, or comes too early. */
 const TRY_REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "forbidden", "rate_limited"]);
-
-interface Again {
-  readonly person: Person;
-  readonly params: ByName;
-  readonly form: Form;
-}

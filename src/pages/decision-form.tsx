@@ -9,7 +9,10 @@ import { DECISIONS_AT_ONCE_MAX, DIGEST_CHARS_MAX, REASON_CHARS_MAX } from "../co
 import type { Form } from "../http/request.ts";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Problem } from "../ui/parts.tsx";
-import { number, type PageUser } from "../ui/text.ts";
+import { counted, number, type PageUser } from "../ui/text.ts";
+import type { SeenAction } from "../receipts/seen-action.ts";
+import type { PageBody } from "../ui/body-view.tsx";
+import { callText } from "./request.tsx";
 import type { FormState } from "./forms.tsx";
 import { GrantFold, type GrantOffer } from "./grant-form.tsx";
 
@@ -24,25 +27,27 @@ export interface DecisionPageProps {
   readonly grant?: FormState | undefined;
 }
 
+/** A request on which a page decides. */
+interface AskedOn {
+  readonly action: Pick<SeenAction, "id" | "run" | "method" | "host">;
+  readonly digest: string;
+  /** How much of its body the page doesn't show, or shows closed; null: none. */
+  readonly body: Pick<PageBody, "rest" | "folded"> | null;
+}
+
 interface DecisionFormProps {
   /** Null: whoever has the link of an approval. That page has no scripts. */
   readonly user: PageUser | null;
   /** Where the form is sent; the same page by default. */
   readonly path?: string;
   /** What it decides on, as the page shows it. */
-  readonly requests: readonly ShownRequest[];
+  readonly asked: readonly AskedOn[];
   readonly fields?: readonly (readonly [name: string, value: string])[];
   readonly main?: Decision;
   /** What is decided, as in "Approve 6"; left out for one request. */
   readonly what?: string;
   /** How much there is to read before an approval, as in "21 values". */
   readonly extent?: string | undefined;
-  /** What the question of a confirmation is about; left out: no keys press the buttons. */
-  readonly question?: string;
-  /** What of it is not shown at all; null: all of it is. */
-  readonly unread: string | null;
-  /** How many items and fields of it are closed at first. */
-  readonly folded: number;
   /** Where scripts run, Approve waits until the end was in view and nothing is folded. */
   readonly isAtEnd?: boolean;
   /** What an approval can allow besides; null: nothing. */
@@ -58,17 +63,19 @@ interface DecisionFormProps {
  * the form and the button say how much is below; without scripts it comes after the whole request.
  */
 export function DecisionForm(props: DecisionFormProps) {
-  const { user, path, requests, fields = [], main = "approve", what, extent, question, unread, folded } = props;
+  const { user, path, asked, fields = [], main = "approve", what, extent } = props;
   const { isAtEnd = false, offer = null, problem, reason = "", grant } = props;
-  const id = requests[0]?.id ?? "";
+  const [first, ...others] = asked;
+  const id = first?.action.id ?? "";
+  const subject = first === undefined || others.length > 0 ? counted(asked.length, "request") : callText(first.action);
   const hotkey = (key: "a" | "r", verb: string) =>
-    question === undefined ? undefined : { key, question: `${verb} ${question}?` };
-  // The number of lines is enough in the button: the page has the number of characters.
-  const [unreadLines = ""] = unread?.split(" (") ?? [];
+    user === null ? undefined : { key, question: `${verb} ${subject}?` };
+  const unread = unreadText(asked);
+  const folded = asked.reduce((sum, { body }) => sum + (body?.folded ?? 0), 0);
   /* What is not on the page, and what is closed: each goes away once it was loaded or opened (base.css). */
   const rest = (
     <>
-      {unread === null ? null : <span class="decide-rest decide-unread">{`, with ${unreadLines} not shown`}</span>}
+      {unread === null ? null : <span class="decide-rest decide-unread">{`, with ${unread} not shown`}</span>}
       {user === null || isAtEnd ? null : <span class="decide-rest" data-below="" hidden />}
       {folded === 0 ? null : <span class="decide-rest decide-folded">{`, with ${number(folded)} folded`}</span>}
     </>
@@ -93,14 +100,19 @@ export function DecisionForm(props: DecisionFormProps) {
     </Button>
   );
   return (
-    <PostForm user={user ?? undefined} action={path} fields={[shownField(requests), ...fields]} class="decide">
+    <PostForm
+      user={user ?? undefined}
+      action={path}
+      fields={[shownField(asked.map(({ action: { id: of, run }, digest }) => ({ id: of, run, digest }))), ...fields]}
+      class="decide"
+    >
       <Problem text={problem} />
       {user === null ? null : (
         <p class="notice notice-wait" data-gone="" hidden>
           Someone has already decided.
         </p>
       )}
-      <div class="decide-row">
+      <div class="buttons decide-row">
         {/* First, since Enter in a field presses the first button of its form. */}
         {offer === null ? null : <GrantFold offer={offer} typed={grant} rest={rest} />}
         {main === "approve" ? [approve, reject] : [reject, approve]}
@@ -134,6 +146,13 @@ export function DecisionForm(props: DecisionFormProps) {
       )}
     </PostForm>
   );
+}
+
+/** What the page doesn't show, in few words: beside a body stands the number of its characters. Null: it shows all. */
+function unreadText(asked: readonly AskedOn[]): string | null {
+  const cut = asked.flatMap(({ body }) => body?.rest ?? []);
+  if (asked.length > 1) return cut.length === 0 ? null : `parts of ${cut.length}`;
+  return cut[0]?.split(" (")[0] ?? null;
 }
 
 /** The end of what a person has to see before a decision. */

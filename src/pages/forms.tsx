@@ -1,12 +1,10 @@
 /** @jsxImportSource hono/jsx */
-import type { Static, TObject } from "typebox";
 import { headersOf, HTTP_STATUS } from "../api/errors.ts";
-import { bodyCheck } from "../api/schema-helpers.ts";
 import { DomainError, type ErrorCode, type Issue } from "../core/domain-error.ts";
 import type { Person } from "../core/session.ts";
 import type { Form, RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { Choices, type ChoicesProps, Field, type FieldProps } from "../ui/form.tsx";
+import { Choices, type ChoicesProps } from "../ui/form.tsx";
 
 /** What stands in the fields of a form, and what was wrong with it. */
 export interface FormState {
@@ -31,89 +29,39 @@ export function filled(values: Readonly<Record<string, string>>): FormState {
 
 /** What is wrong with a field, or with a part of what it holds; null: nothing. */
 export function problemOf({ issues }: FormState, name: string): string | null {
-  return issues.find(({ field }) => field.split(".").includes(name))?.message ?? null;
+  return issues.find((issue) => isAbout(issue, name))?.message ?? null;
 }
 
 /** What is wrong, unless it stands under one of these fields; null: nothing. */
 export function problemBeside({ issues, problem }: FormState, names: readonly string[]): string | null {
   if (issues.length === 0) return problem;
-  const others = issues.filter(({ field }) => !field.split(".").some((name) => names.includes(name)));
+  const others = issues.filter((issue) => !names.some((name) => isAbout(issue, name)));
   return others.map(({ message }) => message).join(" ") || null;
 }
 
-interface Stated {
+function isAbout({ field }: Issue, name: string): boolean {
+  return field === name || field.startsWith(`${name}.`);
+}
+
+interface StatedChoicesProps extends Omit<ChoicesProps, "chosen" | "problem"> {
   readonly state: FormState;
   /** What to say of every refused value, where the schema's words are for programs. */
   readonly wrong?: string | undefined;
 }
 
-export type SchemaFieldProps = Stated & Omit<FieldProps, "value" | "problem">;
-
 /** Radio buttons for a member whose values the schema names. */
-export function StatedChoices({ state, wrong, ...props }: Stated & Omit<ChoicesProps, "chosen" | "problem">) {
+export function StatedChoices({ state, wrong, ...props }: StatedChoicesProps) {
   const problem = problemOf(state, props.name);
   const chosen = state.values.get(props.name) ?? null;
   return <Choices {...props} chosen={chosen} problem={problem === null ? undefined : (wrong ?? problem)} />;
 }
 
-/**
- * A form for a body of the API: its fields are members of the schema, and the schema checks them, as it checks the body. What
- * it says of a member is the hint of a field that has none.
- */
-export function schemaForm<Schema extends TObject>(schema: Schema) {
-  const accept = bodyCheck(schema);
-  const members = new Map(Object.entries<Member>(schema.properties));
-  const required = new Set<string>(schema.required);
-  return {
-    Field: ({ state, name, wrong, ...props }: SchemaFieldProps) => {
-      const { description, maxLength, type, format } = members.get(name) ?? {};
-      const problem = problemOf(state, name);
-      return (
-        <Field
-          name={name}
-          hint={description}
-          type={format === "email" ? "email" : FIELD_TYPES[type ?? ""]}
-          required={required.has(name)}
-          maxlength={maxLength}
-          autocomplete="off"
-          {...props}
-          value={state.values.get(name)}
-          problem={problem === null ? null : (wrong ?? problem)}
-        />
-      );
-    },
-
-    /** The body that a form says, with members that are no fields of their own. Throws `validation_error`. */
-    check: (form: Form, more: object = {}): Static<Schema> => {
-      const given = [...members].flatMap(([name, { type }]) => {
-        const text = form.get(name)?.trim();
-        return text === undefined || (text === "" && !required.has(name)) ? [] : [[name, valueOf(text, type)]];
-      });
-      return accept({ ...Object.fromEntries(given), ...more });
-    },
-  };
-}
-
-/** What a form needs to know of a member of a schema. */
-interface Member {
-  readonly description?: string;
-  readonly type?: string;
-  readonly format?: string;
-  readonly maxLength?: number;
-}
-
-/** Others are a line of text. */
-const FIELD_TYPES: Readonly<Record<string, "lines">> = { array: "lines" };
-
-function valueOf(text: string, type: string | undefined): unknown {
-  if (type === "array") return text.split(/[\s,;]+/).filter((item) => item !== "");
-  if (type === "boolean") return text === "yes";
-  return type === "integer" || type === "number" ? numberIn(text) : text;
-}
-
-/** What is no number stays text, which the check refuses. */
+/** What is no number, or none that is read exactly, stays text, which the check refuses. */
 export function numberIn(text: string): number | string {
-  return /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : text;
+  const [, digits = "", decimals = ""] = /^0*(\d{1,16})(?:\.(\d{1,9}))?$/.exec(text) ?? [];
+  const value = Number(text);
+  const exact = decimals === "" ? digits : `${digits}.${decimals}`;
+  return digits !== "" && value.toFixed(decimals.length) === exact ? value : text;
 }
 
 /** What a path names by its id. */

@@ -3,6 +3,7 @@ import type { Child } from "hono/jsx";
 import { type Caller, describeActor, mayDo, viewerOf } from "../core/roles.ts";
 import { pathOf } from "../core/search.ts";
 import { BULK_PATH, newBulkPath } from "./bulk.tsx";
+import { CREDENTIAL_REQUESTS_PATH, pendingRequests, type SeenCredentialRequest } from "./credential-request.tsx";
 import { Icon, type IconName } from "../ui/icons.tsx";
 import {
   actionPath,
@@ -45,25 +46,39 @@ interface PaletteProps {
   readonly user: PageUser;
   readonly text: string;
   readonly actions: readonly MaskedAction[];
+  /** For credentials. */
+  readonly requests: readonly SeenCredentialRequest[];
   /** A host that the text names, for people who may pause it; null: none. */
   readonly host: string | null;
   readonly now: Date;
 }
 
 /** What the palette found, as a list of links in groups. */
-export function paletteList({ user, text, actions, host, now }: PaletteProps): string {
+export function paletteList({ user, text, actions, requests, host, now }: PaletteProps): string {
   const wanted = text.toLowerCase();
   const places = [...NAVIGATION, ...PLACES].filter(
     ({ name, needs }) => mayDo(user.role, needs) && name.toLowerCase().includes(wanted),
   );
   const shown = text === "" ? places.slice(0, NAVIGATION.length) : places;
   const failed = text === "" || !mayDo(user.role, "retry") ? [] : actions.filter(({ status }) => status === "failed");
-  const isEmpty = shown.length + actions.length === 0 && host === null;
+  const isEmpty = shown.length + actions.length + requests.length === 0 && host === null;
   return renderPart(
     <div id="found" role="listbox" aria-label="Results">
       <Group name={text === "" ? "Awaiting approval" : "Actions"} isShown={actions.length > 0}>
         {actions.map((action) => (
           <ActionEntry action={asSent(action)} now={now} />
+        ))}
+      </Group>
+      <Group name="Credentials that agents ask for" isShown={requests.length > 0}>
+        {requests.map(({ id, host: of, agent, createdAt }) => (
+          <Entry
+            id={id}
+            href={`${CREDENTIAL_REQUESTS_PATH}/${id}`}
+            icon="keys"
+            facts={sentence`${<UntrustedText text={agent} />} · ${<Ago at={createdAt} now={now} />}`}
+          >
+            Credential for <UntrustedText text={of} />
+          </Entry>
         ))}
       </Group>
       <Group name="Go to" isShown={shown.length > 0}>
@@ -193,7 +208,7 @@ export function morePage(user: PageUser): string {
   );
 }
 
-type FrameRouteDeps = Pick<PageDeps, "personOf" | "actionService" | "clock">;
+type FrameRouteDeps = Pick<PageDeps, "personOf" | "actionService" | "credentialRequests" | "clock">;
 
 type NavDeps = Pick<PageDeps, "actionService" | "credentialRequests" | "teamService" | "clock">;
 
@@ -250,7 +265,10 @@ export function framePages(deps: FrameRouteDeps) {
   return createPersonRoutes(deps.personOf)
     .get(PALETTE_PATH, async ({ context, person }) => {
       const text = (new URLSearchParams(context.search).get("q") ?? "").trim().slice(0, PALETTE_TEXT_CHARS_MAX);
-      const actions = await foundActions(deps, person, text);
+      const [actions, requests] = await Promise.all([
+        foundActions(deps, person, text),
+        foundRequests(deps, person, text),
+      ]);
       const host = text === "" || !mayDo(person.role, "manage") ? null : normalHost(text);
       return page(
         "own",
@@ -258,6 +276,7 @@ export function framePages(deps: FrameRouteDeps) {
           user: person,
           text,
           actions,
+          requests,
           host: host?.includes(".") === true ? host : null,
           now: deps.clock.now(),
         }),
@@ -283,4 +302,17 @@ async function foundActions(
           () => [],
         );
   return seeAll(found, viewerOf(caller.role));
+}
+
+/** Those that wait, oldest first: all of them without text, else those with it in their host, the agent or the ID. */
+async function foundRequests(
+  deps: FrameRouteDeps,
+  person: Person,
+  text: string,
+): Promise<readonly SeenCredentialRequest[]> {
+  const wanted = text.toLowerCase();
+  const found = (await pendingRequests(deps, person)).filter(({ id, host, agent }) =>
+    [`credential for ${host}`, agent.toLowerCase(), id].some((one) => one.includes(wanted)),
+  );
+  return found.slice(0, PALETTE_ACTIONS_MAX);
 }

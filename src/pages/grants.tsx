@@ -5,10 +5,9 @@ import type { NamedGrant } from "../grants/service.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { page } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
-import { EmptyState } from "../ui/controls.tsx";
-import { Button, PostForm } from "../ui/form.tsx";
+import { PostForm, Submit } from "../ui/form.tsx";
 import { actionPath } from "../ui/layout.tsx";
-import { Facts, LinkButton, Name, sentence, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { Facts, Name, sentence, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
 import { answerForm, type ById, unlessGone } from "./forms.tsx";
 import { memberName } from "./grant-form.tsx";
@@ -17,40 +16,37 @@ import { List, None, RowLink, SETTINGS_PATHS, settingsFrame } from "./settings-f
 
 const GRANTS_PATH = SETTINGS_PATHS.grants;
 
-const INTRO =
-  "What people have allowed with an approval: for a while, calls like the one that they approved are sent without asking. Everything else about them has to be equal.";
-
 function grantsPage(user: Person, grants: readonly NamedGrant[], now: Date): string {
   return settingsFrame({
     user,
     section: "Grants",
-    title: "Grants",
-    intro: INTRO,
+    intro:
+      "What people have allowed with an approval: for a while, calls like the one that they approved are sent without asking. Everything else about them has to be equal.",
     now,
     children: (
       <List
         title="Grants in force"
         rows={grants}
         columns={[
-          ["Key", (grant) => <KeyOf grant={grant} />, "wide"],
-          ["May differ", (grant) => <Varies of={grant} />],
+          ["Key", keyCell, "wide"],
+          ["May differ", variesCell],
           ["Used", usedText],
           ["Ends", ({ expiresAt }) => <UntilTime at={expiresAt} now={now} />],
         ]}
         actions={({ id, keyName }) => (
           <RowLink href={endPath(id)} name="End" of={sentence`the grant of ${<UntrustedText text={keyName} />}`} />
         )}
-        empty={
-          <EmptyState icon="check" title="No grant is in force">
-            <p>Each held call is asked about. When you approve one, you can allow more calls like it for a while.</p>
-          </EmptyState>
-        }
+        empty={{
+          icon: "check",
+          title: "No grant is in force",
+          text: "Each held call is asked about. When you approve one, you can allow more calls like it for a while.",
+        }}
       />
     ),
   });
 }
 
-function KeyOf({ grant: { keyName, createdBy, actionId } }: { readonly grant: NamedGrant }) {
+function keyCell({ keyName, createdBy, actionId }: NamedGrant) {
   return (
     <>
       <Name text={keyName} />
@@ -66,7 +62,7 @@ function usedText({ used, calls }: NamedGrant): string {
   return `${number(used)} of ${number(calls)} ${calls === 1 ? "call" : "calls"} used`;
 }
 
-function Varies({ of: { vary, max } }: { readonly of: NamedGrant }) {
+function variesCell({ vary, max }: NamedGrant) {
   if (vary.length === 0) return <None>All is equal</None>;
   return (
     <>
@@ -100,7 +96,7 @@ function endPage(user: Person, grant: NamedGrant, now: Date): string {
         <Facts
           rows={[
             ["Key", <Name text={keyName} />],
-            ["May differ", <Varies of={grant} />],
+            ["May differ", variesCell(grant)],
             ["Used", usedText(grant)],
             ["Until", <Time at={expiresAt} />],
             ["Made", <Time at={createdAt} />],
@@ -108,10 +104,9 @@ function endPage(user: Person, grant: NamedGrant, now: Date): string {
             ["From", <a href={actionPath(actionId)}>{actionId}</a>],
           ]}
         />
-        <div class="buttons">
-          <Button look="danger">End grant</Button>
-          <LinkButton href={GRANTS_PATH}>Cancel</LinkButton>
-        </div>
+        <Submit look="danger" cancel={GRANTS_PATH}>
+          End grant
+        </Submit>
       </PostForm>
     ),
   });

@@ -1,22 +1,16 @@
 /** @jsxImportSource hono/jsx */
+import type { Static } from "typebox";
 import type { Backoff, StatusPattern } from "../core/retry-settings.ts";
 import { ALL_HOSTS, type HostSettings, type HostSettingsRow, NO_HOST_SETTINGS } from "../core/host-settings.ts";
 import type { Pause } from "../core/pause.ts";
-import { hostSettingsFrom, PutDefaults, PutHostSettings } from "../api/host-settings.ts";
-import { Button, Field, PostForm } from "../ui/form.tsx";
+import { hostSettingsFrom, hostSettingsJson, PutDefaults, PutHostSettings } from "../api/host-settings.ts";
+import { Button, Field } from "../ui/form.tsx";
+import { answerForm, EMPTY_FORM, type FormState, unlessGone } from "./forms.tsx";
+import { Card, Dot, LinkButton, Name, sentence, UntrustedText, Ago } from "../ui/parts.tsx";
+import { ATTEMPT_TIMEOUT_SET_MS_MAX, ATTEMPT_TIMEOUT_SET_MS_MIN } from "../core/limits.ts";
+import { type FieldSpecs, schemaForm } from "./schema-form.tsx";
 import {
-  answerForm,
-  EMPTY_FORM,
-  filled,
-  type FormState,
-  numberIn,
-  problemBeside,
-  type SchemaFieldProps,
-  schemaForm,
-  unlessGone,
-} from "./forms.tsx";
-import { Ago, Card, Dot, LinkButton, Name, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
-import {
+  AddedBy,
   List,
   None,
   OfRow,
@@ -27,22 +21,44 @@ import {
   settingsFrame,
 } from "./settings-frame.tsx";
 import type { EffectiveSettings } from "../config/config.ts";
-import { duration, exactDuration, type PageUser, readDuration } from "../ui/text.ts";
-import { ActorName } from "./timeline.tsx";
+import { duration, exactDuration, type PageUser } from "../ui/text.ts";
 import { checkHost } from "../core/target.ts";
 import type { HostService } from "../hosts/service.ts";
-import type { Form } from "../http/request.ts";
 import { page } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
 import { authorize } from "../core/roles.ts";
 import { calledHosts } from "./pauses.tsx";
 import type { PageDeps } from "./needs.ts";
 
-const HOSTS_PATH = "/settings/hosts";
+const HOSTS_PATH = SETTINGS_PATHS.hosts;
 
-const HOST_FORM = schemaForm(PutHostSettings);
+const RETRY_FIELDS = {
+  timeout_ms: {
+    label: "Timeout",
+    type: "duration",
+    hint: `For a whole attempt, ${exactDuration(ATTEMPT_TIMEOUT_SET_MS_MIN)} to ${exactDuration(ATTEMPT_TIMEOUT_SET_MS_MAX)}. For example 30 s or 90 s.`,
+  },
+  "backoff.base_ms": {
+    label: "First delay",
+    type: "duration",
+    hint: "After the first failed attempt, doubled after each further one.",
+  },
+  "backoff.cap_ms": {
+    label: "Longest delay",
+    type: "duration",
+    hint: "Between two attempts. Set both delays, or neither.",
+  },
+  give_up_on: { type: "text", hint: "Statuses after which no attempt follows: 401, 422, 5xx." },
+} as const satisfies FieldSpecs<Static<typeof PutDefaults>>;
 
-const DEFAULTS_FORM = schemaForm(PutDefaults);
+const HOST_FORM = schemaForm(PutHostSettings, {
+  ...RETRY_FIELDS,
+  max_per_second: { label: "Calls a second" },
+  max_concurrent: { label: "Calls at a time" },
+  default_credential: { hint: "Name of the credential of calls that name none, for the keys that may use it." },
+});
+
+const DEFAULTS_FORM = schemaForm(PutDefaults, RETRY_FIELDS);
 
 /** What the server does where an account sets nothing. */
 type ServerSettings = Pick<EffectiveSettings, "attemptTimeoutMs" | "retryBaseMs" | "retryCapMs">;
@@ -78,7 +94,6 @@ async function hostsPage(deps: HostPageDeps, user: Person, typed = EMPTY_FORM): 
   return settingsFrame({
     user,
     section: "Hosts",
-    title: "Hosts",
     intro:
       "How calls to a host are made and retried. An action’s own settings come first, then those of its host, of all hosts and of the server.",
     now,
@@ -88,14 +103,14 @@ async function hostsPage(deps: HostPageDeps, user: Person, typed = EMPTY_FORM): 
           title="Hosts"
           rows={rows}
           columns={[
-            ["Host", (row) => <HostName row={row} now={now} />, "main"],
-            ["State", ({ host }) => (host === ALL_HOSTS ? <None /> : <HostState pause={paused.get(host)} now={now} />)],
+            ["Host", (row) => hostCell(row, now), "main"],
+            ["State", ({ host }) => (host === ALL_HOSTS ? <None /> : stateCell(paused.get(host), now))],
             ["Limits", ({ settings }) => orNone(limitsText(settings))],
             ["Timeout", ({ settings: { timeoutMs } }) => orNone(timeoutMs === null ? null : duration(timeoutMs))],
             ["Retry delay", ({ settings }) => orNone(backoffText(settings.backoff))],
             ["Give up on", ({ settings: { giveUpOn } }) => orNone(giveUpOn === null ? null : patternsText(giveUpOn))],
           ]}
-          actions={(row) => <HostActions user={user} row={row} pause={paused.get(row.host)} />}
+          actions={(row) => hostActions(user, row, paused.get(row.host))}
         />
         <Card id="add" title="Set up a host">
           <form method="get" action={`${HOSTS_PATH}/edit`} class="ask">
@@ -131,7 +146,7 @@ interface HostRow {
   readonly setting: HostSettingsRow | null;
 }
 
-function HostName({ row: { host, setting }, now }: { readonly row: HostRow; readonly now: Date }) {
+function hostCell({ host, setting }: HostRow, now: Date) {
   if (host === ALL_HOSTS) {
     return (
       <>
@@ -143,16 +158,12 @@ function HostName({ row: { host, setting }, now }: { readonly row: HostRow; read
   return (
     <>
       <Name text={host} />
-      {setting === null ? null : (
-        <span class="says">
-          Set <Ago at={setting.updatedAt} now={now} /> by <ActorName actor={setting.updatedBy} />
-        </span>
-      )}
+      {setting === null ? null : <AddedBy what="Set" at={setting.updatedAt} by={setting.updatedBy} now={now} />}
     </>
   );
 }
 
-function HostState({ pause, now }: { readonly pause: Pause | undefined; readonly now: Date }) {
+function stateCell(pause: Pause | undefined, now: Date) {
   if (pause === undefined) return <Dot tone="good">Sending</Dot>;
   return (
     <>
@@ -165,12 +176,7 @@ function HostState({ pause, now }: { readonly pause: Pause | undefined; readonly
   );
 }
 
-function HostActions(props: { readonly user: PageUser; readonly row: HostRow; readonly pause: Pause | undefined }) {
-  const {
-    user,
-    row: { host, setting },
-    pause,
-  } = props;
+function hostActions(user: PageUser, { host, setting }: HostRow, pause: Pause | undefined) {
   const isDefaults = host === ALL_HOSTS;
   const query = `?host=${encodeURIComponent(host)}`;
   return (
@@ -227,20 +233,20 @@ export function patternsText(patterns: readonly StatusPattern[]): string {
 /** The form that sets everything of a host, or of all. */
 async function hostFormPage({ hostService, settingsFor }: HostPageDeps, user: Person, host: string, typed: FormState) {
   const [{ defaults }, server] = await Promise.all([ofOwner(hostService, user), settingsFor(user.caller)]);
-  // What holds where a field is empty.
-  const inherited = hostFields(inheritedSettings(host === ALL_HOSTS ? NO_HOST_SETTINGS : defaults, server));
   const isDefaults = host === ALL_HOSTS;
-  const form = isDefaults ? DEFAULTS_FORM : HOST_FORM;
-  const field = (name: string, label: string, texts: Pick<SchemaFieldProps, "hint" | "wrong"> = {}) => (
-    <form.Field
-      state={typed}
-      name={name}
-      label={label}
-      type="text"
-      placeholder={inherited.values.get(name)}
-      {...texts}
-    />
-  );
+  // What holds where a field is empty.
+  const inherited = inheritedSettings(isDefaults ? NO_HOST_SETTINGS : defaults, server);
+  const { values } = HOST_FORM.filledWith(hostSettingsJson(inherited));
+  const now = Object.fromEntries(HOST_FORM.names.map((name) => [name, { placeholder: values.get(name) }]));
+  const form = {
+    user,
+    action: HOSTS_PATH,
+    fields: [["host", host]],
+    state: typed,
+    now,
+    submit: "Save",
+    cancel: HOSTS_PATH,
+  } as const;
   return settingsFrame({
     user,
     section: "Hosts",
@@ -250,61 +256,9 @@ async function hostFormPage({ hostService, settingsFor }: HostPageDeps, user: Pe
     intro: "An empty field sets nothing: the value in grey applies.",
     children: (
       <section class="card" aria-label="Settings of the host">
-        <Problem text={problemBeside(typed, FIELDS)} />
-        <PostForm user={user} action={HOSTS_PATH} fields={[["host", host]]}>
-          {field("timeout_ms", "Timeout", {
-            hint: "For a whole attempt, 1 s to 120 s. For example 30 s or 2 min.",
-            wrong: "Enter a time from 1 s to 120 s.",
-          })}
-          {field("base_ms", "First delay", {
-            hint: "After the first failed attempt, doubled after each further one.",
-            wrong: "Enter a time from 100 ms to 1 h, or leave both delays empty.",
-          })}
-          {field("cap_ms", "Longest delay", {
-            hint: "Between two attempts. Set both delays, or neither.",
-            wrong: "Enter a time from 100 ms to 24 h, or leave both delays empty.",
-          })}
-          {field("give_up_on", "Give up on", { hint: "Statuses after which no attempt follows: 401, 422, 5xx." })}
-          {isDefaults ? null : field("max_per_second", "Calls a second")}
-          {isDefaults ? null : field("max_concurrent", "Calls at a time")}
-          {isDefaults
-            ? null
-            : field("default_credential", "Default credential", {
-                hint: "Name of the credential of calls that name none, for the keys that may use it.",
-              })}
-          <div class="buttons">
-            <Button>Save</Button>
-            <LinkButton href={HOSTS_PATH}>Cancel</LinkButton>
-          </div>
-        </PostForm>
+        {isDefaults ? <DEFAULTS_FORM.Form {...form} /> : <HOST_FORM.Form {...form} />}
       </section>
     ),
-  });
-}
-
-const FIELDS = [
-  "timeout_ms",
-  "base_ms",
-  "cap_ms",
-  "give_up_on",
-  "max_per_second",
-  "max_concurrent",
-  "default_credential",
-];
-
-/** What is set, as the form has it. */
-export function hostFields(settings: HostSettings): FormState {
-  const { timeoutMs, backoff, giveUpOn, maxPerSecond, maxConcurrent, defaultCredential } = settings;
-  const text = (value: number | null) => (value === null ? "" : String(value));
-  const time = (ms: number | null | undefined) => (ms === null || ms === undefined ? "" : exactDuration(ms));
-  return filled({
-    timeout_ms: time(timeoutMs),
-    base_ms: time(backoff?.baseMs),
-    cap_ms: time(backoff?.capMs),
-    give_up_on: giveUpOn?.join(", ") ?? "",
-    max_per_second: text(maxPerSecond),
-    max_concurrent: text(maxConcurrent),
-    default_credential: defaultCredential ?? "",
   });
 }
 
@@ -319,7 +273,12 @@ export function hostPages(deps: HostPageDeps) {
   const put = answerForm(
     formOf,
     async ({ person, form }) => {
-      await save(hostService, person, form);
+      const host = form.get("host") ?? "";
+      if (host === ALL_HOSTS) await hostService.putDefaults(person.caller, hostSettingsFrom(DEFAULTS_FORM.check(form)));
+      else {
+        const settings = hostSettingsFrom(HOST_FORM.check(form));
+        await hostService.put(person.caller, checkHost(host, "validation_error"), settings);
+      }
       return HOSTS_PATH;
     },
     ({ person, form }, typed) => hostFormPage(deps, person, form.get("host") ?? "", typed),
@@ -331,7 +290,7 @@ export function hostPages(deps: HostPageDeps) {
       const { hosts } = await ofOwner(hostService, person);
       const host = checkHost(form.get("host") ?? "", "validation_error");
       const settings = hosts.find((row) => row.host === host)?.settings ?? NO_HOST_SETTINGS;
-      return page("own", await hostFormPage(deps, person, host, hostFields(settings)));
+      return page("own", await hostFormPage(deps, person, host, HOST_FORM.filledWith(hostSettingsJson(settings))));
     },
     ({ person }, { values, problem }) => hostsPage(deps, person, { ...EMPTY_FORM, values, problem }),
   );
@@ -343,7 +302,10 @@ export function hostPages(deps: HostPageDeps) {
     .get(HOSTS_PATH, async ({ person }) => page("own", await hostsPage(deps, person)))
     .get(`${HOSTS_PATH}/defaults`, async ({ person }) => {
       const { defaults } = await ofOwner(hostService, person);
-      return page("own", await hostFormPage(deps, person, ALL_HOSTS, hostFields(defaults)));
+      return page(
+        "own",
+        await hostFormPage(deps, person, ALL_HOSTS, DEFAULTS_FORM.filledWith(hostSettingsJson(defaults))),
+      );
     })
     .get(`${HOSTS_PATH}/edit`, edit)
     .post(HOSTS_PATH, put)
@@ -354,31 +316,4 @@ export function hostPages(deps: HostPageDeps) {
 function ofOwner(hostService: HostService, { caller }: Person) {
   authorize(caller, "manage");
   return hostService.list(caller);
-}
-
-/** Throws `validation_error`. */
-async function save(hostService: HostService, { caller }: Person, form: Form): Promise<void> {
-  const host = form.get("host") ?? "";
-  if (host === ALL_HOSTS)
-    await hostService.putDefaults(caller, hostSettingsFrom(DEFAULTS_FORM.check(form, settingsIn(form))));
-  else {
-    await hostService.put(
-      caller,
-      checkHost(host, "validation_error"),
-      hostSettingsFrom(HOST_FORM.check(form, settingsIn(form))),
-    );
-  }
-}
-
-/** The members that people write otherwise than the API; what is neither time nor number stays text, which the check refuses. */
-function settingsIn(form: Form): object {
-  const [timeout = "", base = "", cap = "", giveUpOn = ""] = ["timeout_ms", "base_ms", "cap_ms", "give_up_on"].map(
-    (name) => (form.get(name) ?? "").trim(),
-  );
-  const ms = (text: string) => readDuration(text) ?? text;
-  return {
-    timeout_ms: timeout === "" ? null : ms(timeout),
-    backoff: base === "" && cap === "" ? null : { base_ms: ms(base), cap_ms: ms(cap) },
-    give_up_on: giveUpOn === "" ? null : giveUpOn.split(",").map((text) => numberIn(text.trim())),
-  };
 }

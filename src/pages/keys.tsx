@@ -2,7 +2,7 @@
 import type { Child } from "hono/jsx";
 import { KEY_ACTIONS_COUNTED_MAX, KEYS_SHOWN_MAX, UNFINISHED_COUNTED_MAX } from "../core/limits.ts";
 import { DomainError } from "../core/domain-error.ts";
-import { type Pause, UNFINISHED_ON_REVOKE, type UnfinishedOnRevoke } from "../core/pause.ts";
+import { UNFINISHED_ON_REVOKE, type UnfinishedOnRevoke } from "../core/pause.ts";
 import type { Unfinished } from "../accounts/keys.ts";
 import { KeyParams } from "../accounts/routes.ts";
 import { timeAgo } from "../core/clock.ts";
@@ -12,7 +12,7 @@ import { createPersonRoutes, type Person } from "../http/session.ts";
 import type { KeyView, ListedKeyView } from "../accounts/schemas.ts";
 import { describeActor, type Hold } from "../core/roles.ts";
 import { maskUrl } from "../receipts/masking.ts";
-import { Button, PostForm } from "../ui/form.tsx";
+import { PostForm, Submit } from "../ui/form.tsx";
 import { actionPath, Layout, listPath, render } from "../ui/layout.tsx";
 import {
   Ago,
@@ -29,7 +29,7 @@ import {
   UntilTime,
   UntrustedText,
 } from "../ui/parts.tsx";
-import { List, None, pauseOrResume, RowAction, RowLink, RowMenu } from "./settings-frame.tsx";
+import { AgoOr, List, None, pauseOrResume, RowAction, RowLink, RowMenu } from "./settings-frame.tsx";
 import { counted, number, type PageUser, roleLabel, scopeLabel } from "../ui/text.ts";
 import type { PageDeps } from "./needs.ts";
 
@@ -81,13 +81,25 @@ async function keysPage({ keyService, pauseService, oauth, clock }: KeyListDeps,
           columns={[
             [
               "Key",
-              (key) => <LiveKey of={key} pause={paused.get(key.id)} isConnected={connected.has(key.id)} now={now} />,
+              (key) => (
+                <>
+                  <KeyNameText of={key} /> <code class="none nowrap">…{key.last4}</code>{" "}
+                  {paused.has(key.id) ? <Dot tone="wait">Paused</Dot> : null}
+                  {isOver(key, now) ? <Dot tone="bad">Expired</Dot> : null}
+                  <span class="says">
+                    {key.lastUsedAt === null ? "Never used" : sentence`Used ${<Ago at={key.lastUsedAt} now={now} />}`}
+                    {/* A client that somebody logged in to. */}
+                    {connected.has(key.id) ? " · connected by " : " · created by "}
+                    {makerName(key.createdBy)}
+                  </span>
+                </>
+              ),
               "main",
             ],
-            ["Role", (key) => <RoleOf of={key} />, "fact"],
+            ["Role", roleCell, "fact"],
             ["Needs approval", ({ hold }) => (hold === "none" ? <None>As asked</None> : HOLD_WORDS[hold]), "fact"],
-            ["Limits", (key) => <LimitsCell of={key} now={now} />],
-            ["Last call", (key) => <LastCall of={key} now={now} />, "wide"],
+            ["Limits", (key) => limitsCell(key, now)],
+            ["Last call", (key) => lastCall(key, now), "wide"],
             [
               "24 hours",
               (key) => (
@@ -130,8 +142,13 @@ async function keysPage({ keyService, pauseService, oauth, clock }: KeyListDeps,
                 "main",
               ],
               ["Role", ({ role }) => roleLabel(role), "fact"],
-              ["Revoked", (key) => <Revoked of={key} now={now} />, "fact"],
-              ["Last call", (key) => <LastCall of={key} now={now} />, "wide"],
+              [
+                "Revoked",
+                ({ revokedAt, revokedBy }) =>
+                  sentence`${<AgoOr at={revokedAt} now={now} />} by ${makerName(revokedBy)}`,
+                "fact",
+              ],
+              ["Last call", (key) => lastCall(key, now), "wide"],
             ]}
             actions={({ id, name }) => (
               <RowMenu
@@ -150,30 +167,7 @@ async function keysPage({ keyService, pauseService, oauth, clock }: KeyListDeps,
   );
 }
 
-interface LiveKeyProps {
-  readonly of: ListedKeyView;
-  readonly pause: Pause | undefined;
-  /** It is the connection of a client that somebody logged in to. */
-  readonly isConnected: boolean;
-  readonly now: Date;
-}
-
-function LiveKey({ of: key, pause, isConnected, now }: LiveKeyProps) {
-  return (
-    <>
-      <KeyNameText of={key} /> <code class="none nowrap">…{key.last4}</code>{" "}
-      {pause === undefined ? null : <Dot tone="wait">Paused</Dot>}
-      {isOver(key, now) ? <Dot tone="bad">Expired</Dot> : null}
-      <span class="says">
-        {key.lastUsedAt === null ? "Never used" : sentence`Used ${<Ago at={key.lastUsedAt} now={now} />}`}
-        {isConnected ? " · connected by " : " · created by "}
-        <MakerName of={key.createdBy} />
-      </span>
-    </>
-  );
-}
-
-function RoleOf({ of: { role, scope } }: { readonly of: KeyView }) {
+function roleCell({ role, scope }: KeyView) {
   const wide = scopeLabel(role, scope);
   return (
     <>
@@ -183,16 +177,11 @@ function RoleOf({ of: { role, scope } }: { readonly of: KeyView }) {
   );
 }
 
-function Revoked({ of: { revokedAt, revokedBy }, now }: { readonly of: KeyView; readonly now: Date }) {
-  if (revokedAt === null) return <None />;
-  return sentence`${<Ago at={revokedAt} now={now} />} by ${<MakerName of={revokedBy} />}`;
-}
-
 const HOLD_WORDS = { writes: "Writes", all: "Every call" } as const satisfies Record<Exclude<Hold, "none">, string>;
 
-function LastCall({ of: { lastCall }, now }: { readonly of: ListedKeyView; readonly now: Date }) {
-  if (lastCall === null) return <None>No action yet</None>;
-  const { id, method, url, status, responseCode, createdAt } = lastCall;
+function lastCall({ lastCall: call }: ListedKeyView, now: Date) {
+  if (call === null) return <None>No action yet</None>;
+  const { id, method, url, status, responseCode, createdAt } = call;
   const shown = maskUrl(url, "decider").replace(/^https?:\/\//, "");
   return (
     <a class="last-call" href={actionPath(id)}>
@@ -254,7 +243,7 @@ function limitsOf(key: ListedKeyView, now: Date): readonly ShownLimit[] {
 }
 
 /** One line; opened, all limits in full. */
-function LimitsCell({ of: key, now }: { readonly of: ListedKeyView; readonly now: Date }) {
+function limitsCell(key: ListedKeyView, now: Date) {
   const [first, ...rest] = limitsOf(key, now);
   if (first === undefined) return <None>None</None>;
   const short = <span class={first.isReached ? "says-bad" : undefined}>{first.short}</span>;
@@ -288,8 +277,8 @@ export function KeyNameText({ of: { name } }: { readonly of: Pick<KeyView, "name
   return <Name text={name} />;
 }
 
-function MakerName({ of: actor }: { readonly of: KeyView["createdBy"] }) {
-  return actor === null ? <>unknown</> : <UntrustedText text={describeActor(actor).name} />;
+function makerName(actor: KeyView["createdBy"]): Child {
+  return actor === null ? "unknown" : <UntrustedText text={describeActor(actor).name} />;
 }
 
 /** Keys that people may still know who shouldn't, each with a button to revoke it. */
@@ -312,7 +301,7 @@ export function FormerKeys({ user, keys }: { readonly user: PageUser; readonly k
           "main",
         ],
         ["Role", ({ role }) => roleLabel(role), "fact"],
-        ["Created by", ({ createdBy }) => <MakerName of={createdBy} />, "fact"],
+        ["Created by", ({ createdBy }) => makerName(createdBy), "fact"],
       ]}
       actions={({ id, name }) => <RowAction user={user} path={`/keys/${id}/revoke`} of={name} name="Revoke" />}
     />
@@ -354,7 +343,7 @@ function revokeKeyPage(user: PageUser, key: KeyView, left: Unfinished, now: Date
             ["Role", roleLabel(role)],
             ["Ends in", <code>{last4}</code>],
             ["Created", <Time at={createdAt} />],
-            ["Created by", <MakerName of={createdBy} />],
+            ["Created by", makerName(createdBy)],
             ["Last used", lastUsedAt === null ? "Never" : timeAgo(now.getTime() - lastUsedAt.getTime())],
           ]}
         />
@@ -368,10 +357,9 @@ function revokeKeyPage(user: PageUser, key: KeyView, left: Unfinished, now: Date
             </label>
           ))}
         </fieldset>
-        <div class="buttons">
-          <Button look="danger">Revoke key</Button>
-          <LinkButton href="/keys">Cancel</LinkButton>
-        </div>
+        <Submit look="danger" cancel="/keys">
+          Revoke key
+        </Submit>
       </PostForm>
     </Layout>,
   );

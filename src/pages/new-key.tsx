@@ -4,75 +4,80 @@ import { authorize } from "../core/roles.ts";
 import { createCheckCreate } from "../actions/create-schema.ts";
 import { actionPath, Layout, render } from "../ui/layout.tsx";
 import { KeyParams } from "../accounts/routes.ts";
-import { CreateKey, type KeyView } from "../accounts/schemas.ts";
+import { CreateKey, type KeyView, serializeKey } from "../accounts/schemas.ts";
 import { DomainError } from "../core/domain-error.ts";
-import { HTTP_METHODS } from "../core/action.ts";
-import { CREATED_KEYS_REMEMBERED_MAX, FLASH_MS_MAX } from "../core/limits.ts";
+import { CREATED_KEYS_REMEMBERED_MAX, FLASH_MS_MAX, NAME_CHARS_MAX } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import { KeyNameText, KEYS_LINK, LimitsText, noSuchKey } from "./keys.tsx";
-import {
-  answerForm,
-  type ById,
-  filled,
-  type FormState,
-  INVALID,
-  problemBeside,
-  problemOf,
-  schemaForm,
-  StatedChoices,
-} from "./forms.tsx";
+import { answerForm, type ById, filled, type FormState, INVALID, problemBeside } from "./forms.tsx";
 import { type AnswerById, createPersonRoutes, type Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
 import { page } from "../http/response.ts";
 import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
-import { Button, PostForm } from "../ui/form.tsx";
+import { PostForm, Submit } from "../ui/form.tsx";
 import { KeyInstructions } from "./key-use.tsx";
-import { LinkButton, Notice, PageHead, Problem } from "../ui/parts.tsx";
-import { Checks, chosenIn, templatePath } from "./rule-form.tsx";
-import { SETTINGS_PATHS } from "./settings-frame.tsx";
+import { LinkButton, Notice, PageHead, Problem, sentence } from "../ui/parts.tsx";
+import { templatePath } from "./rule-form.tsx";
+import { chosenIn, schemaForm } from "./schema-form.tsx";
+import { Secret, SETTINGS_PATHS, ShownOnce } from "./settings-frame.tsx";
 import { ACCOUNTS_PAGE_PATH } from "./settings.tsx";
 import { HOLD_CHOICES, holdLabel, type PageUser, ROLE_CHOICES, roleLabel, SCOPE_CHOICES } from "../ui/text.ts";
 import type { PageDeps } from "./needs.ts";
 
 /** No role is preselected, so that nobody creates an owner key by accident. */
-const NEW_KEY = { hold: "none", scope: "own" } as const;
+const NEW_KEY = filled({ hold: "none", scope: "own", loop_brake: "yes" });
 
-/** Of a key that replaces none: rules about a replaced key are about the new one too. */
-const BRAKED = { loop_brake: "yes" } as const;
-
-export const KEY_FORM = schemaForm(CreateKey);
-
-interface NewKeyPageProps {
-  readonly user: PageUser;
-  readonly typed: FormState;
-  /** The key that it replaces; undefined: none. */
-  readonly replaced: KeyView | undefined;
-  /** How many rules the account has. */
-  readonly ruleCount: number;
-  /** Names of its credentials. */
-  readonly credentials: readonly string[];
-  /** Identifies the form, so that submitting it twice creates one key. */
-  readonly formId: string;
-}
-
-const QUESTIONS = [
-  { name: "role", legend: "What can it do?", choices: ROLE_CHOICES, wrong: "Choose a role." },
-  {
-    name: "hold",
-    legend: "Which calls need approval?",
+export const KEY_FORM = schemaForm(CreateKey, {
+  name: {
+    hint: "Shown in lists and timelines, like “ci” or “support agent”.",
+    wrong: `Enter a name of 1 to ${NAME_CHARS_MAX} ASCII characters.`,
+  },
+  role: { label: "What can it do?", choices: ROLE_CHOICES, wrong: "Choose a role." },
+  hold: {
+    label: "Which calls need approval?",
     choices: HOLD_CHOICES,
     wrong: "Choose which calls need approval. If it is fewer than for the key it replaces, confirm that below.",
   },
-  {
-    name: "scope",
-    legend: "For an agent key: which actions can it manage?",
+  scope: {
+    label: "For an agent key: which actions can it manage?",
     choices: SCOPE_CHOICES,
     wrong: "Choose which actions it can manage.",
   },
-] as const;
+  credentials: {
+    label: "For an agent key: which credentials can it use?",
+    boxes: [],
+    isCode: true,
+    hint: "It names them in its calls, and never sees their secrets.",
+  },
+  hosts: {
+    hint: "One a line, like api.stripe.com or *.internal.example. Empty: any host.",
+    wrong: "Enter host names, one a line, like api.example.com or *.example.com.",
+  },
+  methods: {
+    isCode: true,
+    hint: "None chosen means every method.",
+  },
+  daily_actions: { label: "Actions a day", hint: "Creates and retries a day, UTC. Empty: any number." },
+  expires_at: {
+    label: "Works until (UTC)",
+    type: "datetime-local",
+    hint: "Empty: until it is revoked.",
+    wrong: "Enter a time in the future, at most ten years ahead.",
+  },
+  weaker_hold: {},
+  inherit_limits: {},
+});
 
-function newKeyPage({ user, typed, replaced, ruleCount, credentials, formId }: NewKeyPageProps): string {
+/** Fields that say themselves what is wrong with them. */
+export const SHOWN_FIELDS = KEY_FORM.shown;
+
+/** The form, whose id keeps it from creating two keys when it is sent twice. */
+async function newKeyPage(deps: NewKeyDeps, user: Person, typed: FormState, replaced: KeyView | undefined) {
+  const [rules, credentials] = await Promise.all([
+    deps.ruleService.list(user.caller),
+    deps.credentialService.list(user.caller),
+  ]);
   const title = replaced === undefined ? "Create a key" : "Rotate a key";
   return render(
     <Layout title={title} nav="Keys" user={user}>
@@ -81,7 +86,7 @@ function newKeyPage({ user, typed, replaced, ruleCount, credentials, formId }: N
         back={KEYS_LINK}
         intro={
           replaced === undefined ? (
-            SHOWN_ONCE
+            "The next page shows the key once. Have a safe place ready to store it."
           ) : (
             <>
               The new key replaces <KeyNameText of={replaced} /> (…{replaced.last4}): it can also manage the actions
@@ -95,37 +100,35 @@ function newKeyPage({ user, typed, replaced, ruleCount, credentials, formId }: N
           user={user}
           action="/keys"
           fields={[
-            ["form_id", formId],
+            ["form_id", deps.ids.request()],
             // The form shows every limit of the replaced key: what is empty here was taken out.
             ...(replaced === undefined
               ? []
               : ([
                   ["replaces", replaced.id],
-                  ["limits", "shown"],
+                  ["inherit_limits", "no"],
                 ] as const)),
           ]}
         >
           <Problem text={problemBeside(typed, SHOWN_FIELDS)} />
-          <KEY_FORM.Field
-            state={typed}
-            name="name"
-            label="Name"
-            hint="Shown in lists and timelines, like “ci” or “support agent”."
-            wrong="Enter a name of 1 to 100 ASCII characters."
-          />
-          {QUESTIONS.map((question) => (
-            <>
-              <StatedChoices state={typed} {...question} />
-              {question.name === "hold" ? <RulesNote count={ruleCount} /> : null}
-            </>
-          ))}
-          {replaced === undefined ? <LoopBrake typed={typed} /> : <WeakerHold of={replaced} />}
-          <CredentialChecks typed={typed} names={credentials} />
+          <KEY_FORM.Field name="name" state={typed} />
+          <KEY_FORM.Field name="role" state={typed} />
+          <KEY_FORM.Field name="hold" state={typed} />
+          <RulesNote count={rules.length} />
+          <KEY_FORM.Field name="scope" state={typed} />
+          {replaced === undefined ? <LoopBrake typed={typed} /> : null}
+          {/* Asked where there is a hold that could become weaker. */}
+          {replaced === undefined || replaced.hold === "none" ? null : (
+            <OptionBox
+              name="weaker_hold"
+              label="Allow fewer calls to need approval than for the replaced key"
+              hint="Calls that needed approval before are then sent without it."
+              typed={typed}
+            />
+          )}
+          <CredentialChecks typed={typed} names={credentials.map(({ name }) => name)} />
           <LimitFields typed={typed} />
-          <div class="buttons">
-            <Button>Create key</Button>
-            <LinkButton href="/keys">Cancel</LinkButton>
-          </div>
+          <Submit cancel="/keys">Create key</Submit>
         </PostForm>
       </section>
     </Layout>,
@@ -134,128 +137,68 @@ function newKeyPage({ user, typed, replaced, ruleCount, credentials, formId }: N
 
 /** Rules decide, too: a key without a hold is ruled by them alone. */
 function RulesNote({ count }: { readonly count: number }) {
-  const { rules } = SETTINGS_PATHS;
   return (
     <p class="quiet small">
-      {count === 0 ? (
-        <>
-          The account has no rules yet. Start with <a href={templatePath("writes")}>Hold all writes</a>, so that “No
-          hold” lets no write pass unseen.
-        </>
-      ) : (
-        <>
-          With “No hold”, its calls are decided by <a href={rules}>{count === 1 ? "the rule" : `the ${count} rules`}</a>{" "}
-          of the account. With the others, rules can hold or refuse more.
-        </>
-      )}
+      {count === 0
+        ? sentence`The account has no rules yet. Start with ${(
+            <a href={templatePath("writes")}>Hold all writes</a>
+          )}, so that “No hold” lets no write pass unseen.`
+        : sentence`With “No hold”, its calls are decided by ${(
+            <a href={SETTINGS_PATHS.rules}>{count === 1 ? "the rule" : `the ${count} rules`}</a>
+          )} of the account. With the others, rules can hold or refuse more.`}
     </p>
   );
 }
 
-const SHOWN_ONCE = "The next page shows the key once. Have a safe place ready to store it.";
+interface OptionBoxProps {
+  readonly name: string;
+  readonly label: string;
+  readonly hint: string;
+  readonly typed: FormState;
+}
 
-/** Asked where there is a hold that could become weaker. */
-function WeakerHold({ of: { hold } }: { readonly of: KeyView }) {
-  if (hold === "none") return null;
+function OptionBox({ name, label, hint, typed }: OptionBoxProps) {
   return (
     <label class="option">
-      <input type="checkbox" name="weaker_hold" value="yes" />
+      <input type="checkbox" name={name} value="yes" checked={typed.values.get(name) === "yes"} />
       <span>
-        <b>Allow fewer calls to need approval than for the replaced key</b>{" "}
-        <span class="quiet small">Calls that needed approval before are then sent without it.</span>
+        <b>{label}</b> <span class="quiet small">{hint}</span>
       </span>
     </label>
   );
 }
 
-export function LoopBrake({ typed }: Pick<NewKeyPageProps, "typed">) {
+export function LoopBrake({ typed }: { readonly typed: FormState }) {
   return (
-    <label class="option">
-      <input type="checkbox" name="loop_brake" value="yes" checked={typed.values.get("loop_brake") === "yes"} />
-      <span>
-        <b>For an agent key: hold loops</b>{" "}
-        <span class="quiet small">
-          A write that is the same but for ids, and comes more than 20 times in 5 minutes, waits for a person. You are
-          asked once for each loop. It is a rule, which you can change.
-        </span>
-      </span>
-    </label>
-  );
-}
-
-/** Which of the account's credentials an agent key may use. */
-export function CredentialChecks({
-  typed,
-  names,
-}: Pick<NewKeyPageProps, "typed"> & { readonly names: readonly string[] }) {
-  if (names.length === 0) return null;
-  return (
-    <Checks
-      legend="For an agent key: which credentials can it use?"
-      note="It names them in its calls, and never sees their secrets."
+    <OptionBox
+      name="loop_brake"
+      label="For an agent key: hold loops"
+      hint="A write that is the same but for ids, and comes more than 20 times in 5 minutes, waits for a person. You are asked once for each loop. It is a rule, which you can change."
       typed={typed}
-      choices={names.map((name) => [CREDENTIAL_FIELD + name, name])}
-      isCode
     />
   );
 }
 
+/** Which of the account's credentials an agent key may use. */
+export function CredentialChecks({ typed, names }: { readonly typed: FormState; readonly names: readonly string[] }) {
+  return <KEY_FORM.Field name="credentials" state={typed} boxes={names.map((name) => [name, name])} />;
+}
+
 /** What the key may do at most; all of it optional. */
-export function LimitFields({ typed }: Pick<NewKeyPageProps, "typed">) {
-  const { Field } = KEY_FORM;
-  // The field takes no time zone, which our script has sent.
-  const end = (typed.values.get("expires_at") ?? "").replace(/Z$/, "");
-  const isOpen = LIMIT_FIELDS.some((name) => (typed.values.get(name) ?? "") !== "" || problemOf(typed, name) !== null);
+export function LimitFields({ typed }: { readonly typed: FormState }) {
   return (
-    <details class="uses" open={isOpen || HTTP_METHODS.some((method) => isChosen(typed, method))}>
+    <details class="uses" open={LIMIT_FIELDS.some((name) => KEY_FORM.isSet(typed, name))}>
       <summary>Limits</summary>
       <div class="asked">
-        <Field
-          state={typed}
-          name="hosts"
-          label="Hosts"
-          hint="One a line, like api.stripe.com or *.internal.example. Empty: any host."
-          wrong="Enter host names, one a line, like api.example.com or *.example.com."
-        />
-        <fieldset>
-          <legend>Methods</legend>
-          <p class="quiet small">None chosen means every method.</p>
-          <div class="chips">
-            {HTTP_METHODS.map((method) => (
-              <label class="check">
-                <input type="checkbox" name={`method_${method}`} value="yes" checked={isChosen(typed, method)} />
-                <code>{method}</code>
-              </label>
-            ))}
-          </div>
-        </fieldset>
-        <Field
-          state={typed}
-          name="daily_actions"
-          label="Actions a day"
-          hint="Creates and retries a day, UTC. Empty: any number."
-          wrong="Enter a whole number from 1 to 1,000,000."
-        />
-        <Field
-          state={{ ...typed, values: new Map(typed.values).set("expires_at", end) }}
-          name="expires_at"
-          label="Works until (UTC)"
-          type="datetime-local"
-          hint="Empty: until it is revoked."
-          wrong="Enter a time in the future, at most ten years ahead."
-        />
+        {LIMIT_FIELDS.map((name) => (
+          <KEY_FORM.Field name={name} state={typed} />
+        ))}
       </div>
     </details>
   );
 }
 
-function isChosen({ values }: FormState, method: string): boolean {
-  return values.get(`method_${method}`) === "yes";
-}
-
-export const LIMIT_FIELDS = ["hosts", "methods", "daily_actions", "expires_at"] as const;
-
-export const SHOWN_FIELDS = ["name", "role", "hold", "scope", "hosts", "daily_actions", "expires_at"];
+const LIMIT_FIELDS = ["hosts", "methods", "daily_actions", "expires_at"] as const;
 
 interface MadeKeyPageProps {
   readonly user: PageUser;
@@ -293,15 +236,8 @@ export function madeKeyPage(props: MadeKeyPageProps): string {
         </Notice>
       ) : null}
       <section class="card" aria-label="The key">
-        <Notice tone="wait">
-          This key is shown only once. Save it now: it disappears when you leave this page, and after five minutes at
-          the latest.
-        </Notice>
-        <div class="stack">
-          <code class="code" id="key" data-copy="">
-            {key}
-          </code>
-        </div>
+        <ShownOnce what="This key" />
+        <Secret id="key" text={key} />
         <div class="buttons">
           <LinkButton href="/keys" look="main">
             I have saved it
@@ -341,14 +277,10 @@ interface MadeKey {
 
 /** The form for a new key, and the page after it, which shows the key for some minutes. */
 export function newKeyPages(deps: NewKeyDeps) {
-  const { keyService, ruleService, credentialService, personOf, formOf, flash, clock, ids, baseUrl } = deps;
+  const { keyService, ruleService, credentialService, personOf, formOf, flash, clock, baseUrl } = deps;
   // It refuses whoever may not manage keys.
   const keyOf = async ({ caller }: Person, wanted: string | null | undefined) =>
     (await keyService.list(caller)).find(({ id }) => id === wanted);
-  const shownTo = async ({ caller }: Person) => {
-    const [rules, credentials] = await Promise.all([ruleService.list(caller), credentialService.list(caller)]);
-    return { ruleCount: rules.length, credentials: credentials.map(({ name }) => name) };
-  };
   const once = createOnce<Awaited<ReturnType<typeof makeKey>>>(clock);
   const makeKey = async ({ caller }: Person, request: CreateKey, form: Form) => {
     const made = await keyService.create(caller, request);
@@ -370,16 +302,7 @@ export function newKeyPages(deps: NewKeyDeps) {
         page("own", madeKeyPage({ user: person, made: row, baseUrl, ...flashed })),
       );
     },
-    async ({ person, form }, typed) => {
-      const replaced = await keyOf(person, form.get("replaces"));
-      return newKeyPage({
-        user: person,
-        typed,
-        replaced,
-        ...(await shownTo(person)),
-        formId: ids.request(),
-      });
-    },
+    async ({ person, form }, typed) => newKeyPage(deps, person, typed, await keyOf(person, form.get("replaces"))),
     new Set([...INVALID, "too_many_keys"]),
   );
   const hooks = { params: KeyParams };
@@ -387,16 +310,14 @@ export function newKeyPages(deps: NewKeyDeps) {
     .post("/keys", create)
     .get("/keys/new", async ({ context, person }) => {
       const replaced = await keyOf(person, new URLSearchParams(context.search).get("replaces"));
-      const its = (await credentialService.list(person.caller)).filter(({ keys }) => keys.includes(replaced?.id ?? ""));
-      const typed = filled({
-        ...NEW_KEY,
-        ...(replaced === undefined ? BRAKED : likeKey(replaced)),
-        ...Object.fromEntries(its.map(({ name }) => [CREDENTIAL_FIELD + name, "yes"])),
-      });
-      return page(
-        "own",
-        newKeyPage({ user: person, typed, replaced, ...(await shownTo(person)), formId: ids.request() }),
-      );
+      const credentials = (await credentialService.list(person.caller))
+        .filter(({ keys }) => keys.includes(replaced?.id ?? ""))
+        .map(({ name }) => name);
+      const typed =
+        replaced === undefined
+          ? NEW_KEY
+          : KEY_FORM.filledWith({ ...serializeKey(replaced), scope: replaced.scope, credentials });
+      return page("own", await newKeyPage(deps, person, typed, replaced));
     })
     .post("/keys/:id/test", test(deps), hooks)
     .get(
@@ -420,24 +341,6 @@ export function newKeyPages(deps: NewKeyDeps) {
 function notBraked(error: unknown): false {
   if (error instanceof DomainError || error instanceof StoreUnavailable) return false;
   throw error;
-}
-
-/** The beginning of the names of boxes. */
-const CREDENTIAL_FIELD = "credential_";
-
-/** The defaults of a key that replaces this one. */
-function likeKey({ name, role, hold, scope, hosts, methods, dailyActions, expiresAt }: KeyView) {
-  return {
-    name,
-    role,
-    hold,
-    scope,
-    // As the field has it: minutes, UTC.
-    expires_at: expiresAt?.toISOString().slice(0, 16) ?? "",
-    hosts: (hosts ?? []).join("\n"),
-    daily_actions: dailyActions?.toString() ?? "",
-    ...Object.fromEntries((methods ?? []).map((method) => [`method_${method}`, "yes"])),
-  };
 }
 
 /**
@@ -492,33 +395,14 @@ function createOnce<T>(clock: Pick<Clock, "monotonicMs">) {
   };
 }
 
-/** The members that the form has otherwise than the API. It always has a scope, but only agent keys use it. */
+/** The members that no field has, must be chosen, or are only for agents: the form always has a scope. */
 export function keyMembersIn(form: Form) {
-  const hosts = linesOf(form.get("hosts") ?? "");
-  const methods = HTTP_METHODS.filter((method) => form.get(`method_${method}`) === "yes");
-  const end = (form.get("expires_at") ?? "").trim();
+  const isAgent = form.get("role") === "agent";
   return {
+    replaces: form.get("replaces") || null,
+    // What is empty is no default.
     hold: form.get("hold") ?? null,
-    scope: form.get("role") === "agent" ? (form.get("scope") ?? null) : null,
-    // Other keys need none: what is chosen for them says nothing.
-    credentials: form.get("role") === "agent" ? chosenIn(form, CREDENTIAL_FIELD) : [],
-    weaker_hold: form.get("weaker_hold") === "yes",
-    inherit_limits: form.get("limits") !== "shown",
-    hosts: hosts.length === 0 ? null : hosts,
-    methods: methods.length === 0 ? null : methods,
-    expires_at: end === "" ? null : zoned(end),
+    scope: isAgent ? (form.get("scope") ?? null) : null,
+    credentials: isAgent ? chosenIn(form, "credentials") : [],
   };
-}
-
-/** Browsers send neither seconds, if they are 0, nor a time zone; our script sends both. */
-function zoned(end: string): string {
-  if (end.endsWith("Z")) return end;
-  return /T\d\d:\d\d$/.test(end) ? `${end}:00Z` : `${end}Z`;
-}
-
-function linesOf(text: string): readonly string[] {
-  return text
-    .split(/[\r\n,]/)
-    .map((line) => line.trim())
-    .filter((line) => line !== "");
 }

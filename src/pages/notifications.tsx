@@ -7,7 +7,6 @@ import { askOf } from "../core/channel.ts";
 import { alertOf } from "../core/credential-alert.ts";
 import { isAboutAction, isCredentialRequested, type NotificationStatus } from "../core/notification.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
-import { EmptyState } from "../ui/controls.tsx";
 import { actionPath } from "../ui/layout.tsx";
 import { Dot, Name, NextPage, type Tone, UntilTime, UntrustedText, WhenTime } from "../ui/parts.tsx";
 import { List, None, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
@@ -34,7 +33,6 @@ export function notificationsPage({ user, entries, before, channels, now }: Noti
   return settingsFrame({
     user,
     section: "Notifications",
-    title: "Notifications",
     intro: (
       <>
         Every callback, email and message of a channel, newest first. <a href="/docs/events">When they are sent</a>
@@ -49,8 +47,8 @@ export function notificationsPage({ user, entries, before, channels, now }: Noti
           columns={[
             ["When", ({ createdAt }) => <WhenTime at={createdAt} now={now} />],
             ["What", ({ message: { event, kind } }) => nameOf(event, kind)],
-            ["To", (entry) => <Recipient of={entry} channels={channels} />, "wide"],
-            ["Result", (entry) => <NotificationState of={entry} now={now} />],
+            ["To", (entry) => recipientCell(entry, channels), "wide"],
+            ["Result", (entry) => resultCell(entry, now)],
             ["Attempts", ({ attempts }) => (attempts === 0 ? <None /> : attempts), "number"],
           ]}
           actions={({ actionId, attempts, message: { event } }) =>
@@ -60,14 +58,16 @@ export function notificationsPage({ user, entries, before, channels, now }: Noti
               </a>
             )
           }
-          empty={
-            <EmptyState icon="inbox" title="No notifications yet">
-              <p>
+          empty={{
+            icon: "inbox",
+            title: "No notifications yet",
+            text: (
+              <>
                 They follow from actions: give an action a <code>callback</code>, or{" "}
                 <a href={SETTINGS_PATHS.channels}>add a channel</a> that asks for approvals.
-              </p>
-            </EmptyState>
-          }
+              </>
+            ),
+          }}
         />
         <NextPage
           href={before === null ? null : `${SETTINGS_PATHS.notifications}?before=${encodeURIComponent(before)}`}
@@ -86,10 +86,7 @@ const STATES: Readonly<Record<NotificationStatus, { readonly tone: Tone; readonl
   dropped: { tone: "still", label: "Not needed" },
 };
 
-function Recipient({
-  of: { message, status, lastError },
-  channels,
-}: { readonly of: ListedNotification } & Pick<NotificationsProps, "channels">) {
+function recipientCell({ message, status, lastError }: ListedNotification, channels: ReadonlyMap<string, string>) {
   const { kind, target } = message;
   const channel = kind === "message" ? channels.get(target) : undefined;
   return (
@@ -108,10 +105,7 @@ function Recipient({
   );
 }
 
-function NotificationState({
-  of: { status, attempts, dueAt },
-  now,
-}: { readonly of: ListedNotification } & Pick<NotificationsProps, "now">) {
+function resultCell({ status, attempts, dueAt }: ListedNotification, now: Date) {
   return (
     <>
       <Dot tone={STATES[status].tone}>{STATES[status].label}</Dot>

@@ -1,39 +1,49 @@
 /** @jsxImportSource hono/jsx */
 import { DomainError } from "../core/domain-error.ts";
-import { OAUTH_CLIENTS_PER_ACCOUNT_MAX } from "../core/limits.ts";
+import { NAME_CHARS_MAX, OAUTH_CLIENTS_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import { page } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
 import type { AccountClient } from "../oauth/account-clients.ts";
 import { OAuthClientParams } from "../oauth/client-routes.ts";
 import { CreateOAuthClient } from "../oauth/schemas.ts";
-import { Copied, EmptyState } from "../ui/controls.tsx";
-import { Button, PostForm } from "../ui/form.tsx";
-import { Ago, Facts, LinkButton, Name, Notice, Problem, UntrustedText } from "../ui/parts.tsx";
-import { type Choice, number } from "../ui/text.ts";
-import {
-  answerForm,
-  type ById,
-  EMPTY_FORM,
-  type FormState,
-  problemBeside,
-  schemaForm,
-  StatedChoices,
-  unlessGone,
-} from "./forms.tsx";
+import { Copied } from "../ui/controls.tsx";
+import { Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
+import { number } from "../ui/text.ts";
+import { answerForm, type ById, EMPTY_FORM, type FormState, unlessGone } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
-import { AddForm, List, None, RowAction, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
-import { ActorName } from "./timeline.tsx";
+import { schemaForm } from "./schema-form.tsx";
+import {
+  AddedBy,
+  AddForm,
+  List,
+  None,
+  RowAction,
+  Secret,
+  SETTINGS_PATHS,
+  settingsFrame,
+  ShownOnce,
+} from "./settings-frame.tsx";
 
 const CLIENTS_PATH = SETTINGS_PATHS.oauthClients;
 
-const FORM = schemaForm(CreateOAuthClient);
-
-const TYPE_WORDS = { public: "Public", confidential: "Confidential" } as const;
-
-const TYPE_CHOICES: readonly Choice[] = [
-  { value: "confidential", label: TYPE_WORDS.confidential, hint: "A server. It gets a secret." },
-  { value: "public", label: TYPE_WORDS.public, hint: "A program on somebody’s machine, or in a browser. No secret." },
-];
+const CLIENT_FORM = schemaForm(CreateOAuthClient, {
+  name: {
+    hint: "People see it when they connect the client.",
+    wrong: `Enter a name of 1 to ${NAME_CHARS_MAX} ASCII characters.`,
+  },
+  redirect_uris: {
+    label: "Redirect URIs",
+    hint: "One a line, exactly as the client gives them. On 127.0.0.1 and localhost any port fits.",
+  },
+  type: {
+    label: "Can it keep a secret?",
+    choices: [
+      { value: "confidential", label: "Confidential", hint: "A server. It gets a secret." },
+      { value: "public", label: "Public", hint: "A program on somebody’s machine, or in a browser. No secret." },
+    ],
+    wrong: "Choose whether it can keep a secret.",
+  },
+});
 
 type OAuthClientPageDeps = Pick<
   PageDeps,
@@ -50,7 +60,6 @@ async function clientsPage(
   return settingsFrame({
     user,
     section: "OAuth clients",
-    title: "OAuth clients",
     intro: (
       <>
         Clients that people of this account can connect by logging in. You need none for claude.ai, ChatGPT and other
@@ -67,82 +76,52 @@ async function clientsPage(
           title="OAuth clients"
           rows={clients}
           columns={[
-            ["Client", (one) => <Client of={one} now={now} />, "main"],
+            [
+              "Client",
+              ({ name, isConfidential, createdAt, createdBy }) => (
+                <>
+                  <Name text={name} />
+                  <AddedBy
+                    what={`${isConfidential ? "Confidential" : "Public"} · added`}
+                    at={createdAt}
+                    by={createdBy}
+                    now={now}
+                  />
+                </>
+              ),
+              "main",
+            ],
             ["Client id", ({ id }) => <Copied text={id} what="client id" />, "wide"],
-            ["Answers go to", ({ redirectUris }) => <Redirects of={redirectUris} />, "wide"],
+            [
+              "Answers go to",
+              ({ redirectUris }) =>
+                redirectUris.map((uri) => (
+                  <div>
+                    <UntrustedText text={uri} />
+                  </div>
+                )),
+              "wide",
+            ],
             ["Connections", ({ connections }) => (connections === 0 ? <None>None</None> : number(connections))],
           ]}
           actions={({ id, name }) => (
             <RowAction user={user} path={`${CLIENTS_PATH}/${id}/remove`} of={name} name="Delete" />
           )}
-          empty={
-            <EmptyState icon="external" title="No clients yet">
-              <p>Add one for software that asks you for a client id.</p>
-            </EmptyState>
-          }
+          empty={{
+            icon: "external",
+            title: "No clients yet",
+            text: "Add one for software that asks you for a client id.",
+          }}
         />
         {clients.length === 0 ? null : (
           <p class="quiet small">Deleting a client ends its connections: their keys are revoked.</p>
         )}
-        {clients.length >= OAUTH_CLIENTS_PER_ACCOUNT_MAX && typed.problem === null ? null : (
-          <AddForm id="add" title="Add a client" isOpen={clients.length === 0 || typed.problem !== null}>
-            <Problem text={problemBeside(typed, ["name", "redirect_uris", "type"])} />
-            <PostForm user={user} action={CLIENTS_PATH}>
-              <FORM.Field
-                state={typed}
-                name="name"
-                label="Name"
-                hint="People see it when they connect the client."
-                wrong="Enter a name of 1 to 100 ASCII characters."
-              />
-              <FORM.Field
-                state={typed}
-                name="redirect_uris"
-                label="Redirect URIs"
-                hint="One a line, exactly as the client gives them. On 127.0.0.1 and localhost any port fits."
-              />
-              <StatedChoices
-                state={typed}
-                name="type"
-                legend="Can it keep a secret?"
-                choices={TYPE_CHOICES}
-                wrong="Choose whether it can keep a secret."
-              />
-              <div class="buttons">
-                <Button>Add client</Button>
-              </div>
-            </PostForm>
-          </AddForm>
-        )}
+        <AddForm title="Add a client" count={clients.length} max={OAUTH_CLIENTS_PER_ACCOUNT_MAX} state={typed}>
+          <CLIENT_FORM.Form user={user} action={CLIENTS_PATH} state={typed} submit="Add client" />
+        </AddForm>
       </>
     ),
   });
-}
-
-function Client({ of, now }: { readonly of: AccountClient; readonly now: Date }) {
-  const { name, isConfidential, createdAt, createdBy } = of;
-  return (
-    <>
-      <Name text={name} />
-      <span class="says">
-        {isConfidential ? TYPE_WORDS.confidential : TYPE_WORDS.public}
-        {" · added "}
-        <Ago at={createdAt} now={now} /> by <ActorName actor={createdBy} />
-      </span>
-    </>
-  );
-}
-
-function Redirects({ of }: { readonly of: readonly string[] }) {
-  return (
-    <>
-      {of.map((uri) => (
-        <div>
-          <UntrustedText text={uri} />
-        </div>
-      ))}
-    </>
-  );
 }
 
 interface MadeClientPageProps {
@@ -163,27 +142,10 @@ function madeClientPage({ user, made, secret, baseUrl }: MadeClientPageProps): s
     intro: <Name text={made.name} />,
     children: (
       <section class="card" aria-label="The client">
-        {secret === null ? null : (
-          <Notice tone="wait">
-            The secret is shown only once. Save it now: it disappears when you leave this page, and after five minutes
-            at the latest.
-          </Notice>
-        )}
+        {secret === null ? null : <ShownOnce what="The secret" />}
         <p>Enter these in the client.</p>
-        <div class="stack">
-          <h2>Client id</h2>
-          <code class="code" data-copy="">
-            {made.id}
-          </code>
-        </div>
-        {secret === null ? null : (
-          <div class="stack">
-            <h2>Client secret</h2>
-            <code class="code" data-copy="">
-              {secret}
-            </code>
-          </div>
-        )}
+        <Secret title="Client id" text={made.id} />
+        {secret === null ? null : <Secret title="Client secret" text={secret} />}
         <Facts rows={[["Server", <Copied text={`${baseUrl}/mcp`} what="address" />]]} />
         <div class="buttons">
           <LinkButton href={CLIENTS_PATH} look="main">
@@ -201,7 +163,7 @@ export function oauthClientPages(deps: OAuthClientPageDeps) {
   const add = answerForm(
     formOf,
     async ({ person, form }) => {
-      const { client: made, secret } = await oauthClients.add(person.caller, FORM.check(form));
+      const { client: made, secret } = await oauthClients.add(person.caller, CLIENT_FORM.check(form));
       return flash.showSecretOnce(person, `${CLIENTS_PATH}/${made.id}/made`, { secret }, () =>
         page("own", madeClientPage({ user: person, made, secret, baseUrl })),
       );

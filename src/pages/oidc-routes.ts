@@ -5,7 +5,7 @@ import { OIDC_FLOW_MS_MAX } from "../core/limits.ts";
 import { createPageRoutes } from "../http/operation.ts";
 import { readForm, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { createOwnCookie, HOME_PATH, nextOf, type OwnCookie, sourceOf } from "../http/session.ts";
+import { createOwnCookie, HOME_PATH, nextOf, sourceOf } from "../http/session.ts";
 import type { Log } from "../observability/log.ts";
 import { EMPTY_FORM } from "./forms.tsx";
 import { goToProviderPage, logInPage, OIDC_CALLBACK_PATH, OIDC_PATH, oidcProblemPage } from "./sign-in.tsx";
@@ -41,47 +41,82 @@ const SEALED = /^[0-9a-f]{8}\.[A-Za-z0-9+/=]{1,3000}$/;
 
 /** The button and the way back. Both are pages: only browsers sign in like this. */
 export function oidcRoutes(deps: OidcRouteDeps) {
-  const { oidc } = deps;
+  const { oidc, secrets, clock, baseUrl, ownOrigin, log } = deps;
   const routes = createPageRoutes("own");
   if (oidc === null) return routes;
-  const cookie = createOwnCookie({
-    baseUrl: deps.baseUrl,
-    name: "outgate_oidc",
-    form: SEALED,
-    lastsMs: OIDC_FLOW_MS_MAX,
-  });
-  return routes
-    .post(OIDC_PATH, ({ context }) => begin(deps, oidc, cookie, context))
-    .get(OIDC_CALLBACK_PATH, ({ context }) => finish(deps, oidc, cookie, context));
-}
+  const cookie = createOwnCookie({ baseUrl, name: "outgate_oidc", form: SEALED, lastsMs: OIDC_FLOW_MS_MAX });
 
-async function begin(deps: OidcRouteDeps, oidc: Oidc, cookie: OwnCookie, context: RequestContext): Promise<Response> {
-  const { secrets, clock, ownOrigin, log } = deps;
-  ownOrigin.require(context.request.headers);
-  const form = await readForm(context);
-  const source = sourceOf(context, deps, form);
-  const next = nextOf(form.get("next"));
-  try {
-    oidc.throttle(source.client);
-    const challenge = { state: secrets.newToken(), nonce: secrets.newToken(), verifier: secrets.newToken() };
-    const address = await oidc.provider.begin(challenge);
-    const expiresMs = clock.now().getTime() + OIDC_FLOW_MS_MAX;
-    const flow: Flow = { ...challenge, next, sessionSecret: source.sessionSecret, expiresMs };
-    const sealed = secrets.seal(JSON.stringify(flow), PLACE);
-    // Not a redirect: our CSP lets forms lead to our own pages alone, in Chrome also by redirects.
-    return page("own", goToProviderPage({ address, name: oidc.name }), {
-      headers: { "set-cookie": cookie.set(sealed) },
-    });
-  } catch (error) {
-    const known = knownProblem(error, log, context);
-    if (known === null) throw error;
-    // The password goes on working.
-    context.errorCode = known.code;
-    const signupsOpen = await deps.peopleService.isSignUpOpen();
-    const typed = { ...EMPTY_FORM, problem: known.message };
-    const html = logInPage({ typed, next, signupsOpen, provider: oidc.name });
-    return page("own", html, { status: HTTP_STATUS[known.code], headers: known.headers });
-  }
+  const begin = async (context: RequestContext): Promise<Response> => {
+    ownOrigin.require(context.request.headers);
+    const form = await readForm(context);
+    const source = sourceOf(context, deps, form);
+    const next = nextOf(form.get("next"));
+    try {
+      oidc.throttle(source.client);
+      const challenge = { state: secrets.newToken(), nonce: secrets.newToken(), verifier: secrets.newToken() };
+      const address = await oidc.provider.begin(challenge);
+      const expiresMs = clock.now().getTime() + OIDC_FLOW_MS_MAX;
+      const flow: Flow = { ...challenge, next, sessionSecret: source.sessionSecret, expiresMs };
+      const sealed = secrets.seal(JSON.stringify(flow), PLACE);
+      // Not a redirect: our CSP lets forms lead to our own pages alone, in Chrome also by redirects.
+      return page("own", goToProviderPage({ address, name: oidc.name }), {
+        headers: { "set-cookie": cookie.set(sealed) },
+      });
+    } catch (error) {
+      const known = knownProblem(error, log, context);
+      if (known === null) throw error;
+      // The password goes on working.
+      context.errorCode = known.code;
+      const signupsOpen = await deps.peopleService.isSignUpOpen();
+      const typed = { ...EMPTY_FORM, problem: known.message };
+      const html = logInPage({ typed, next, signupsOpen, provider: oidc.name });
+      return page("own", html, { status: HTTP_STATUS[known.code], headers: known.headers });
+    }
+  };
+
+  /** What this browser began; null: nothing, or too long ago. */
+  const flowIn = ({ request }: RequestContext): Flow | null => {
+    const sealed = cookie.read(request.headers);
+    if (sealed === null) return null;
+    try {
+      // Safe: `begin` sealed it.
+      const flow = JSON.parse(secrets.open(sealed, PLACE).toString("utf8")) as Flow;
+      return flow.expiresMs > clock.now().getTime() ? flow : null;
+    } catch {
+      return null;
+    }
+  };
+
+  const finish = async (context: RequestContext): Promise<Response> => {
+    const source: RequestSource = sourceOf(context, deps, null);
+    // Used once, whatever comes of it.
+    const gone = { "set-cookie": cookie.clear() };
+    const refuse = (code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}) => {
+      context.errorCode = code;
+      const html = oidcProblemPage({ message });
+      return page("own", html, { status: HTTP_STATUS[code], headers: { ...headers, ...gone } });
+    };
+    const flow = flowIn(context);
+    const query = new URLSearchParams(context.search);
+    if (flow === null || query.get("state") !== flow.state) return refuse("forbidden", STALE);
+    const said = query.get("error");
+    if (said !== null) return refuse("forbidden", PROVIDER_SAYS[said] ?? REFUSED);
+    try {
+      oidc.throttle(source.client);
+      const claims = await oidc.provider.finish(context.search, flow);
+      const entered = await oidc.signIn(claims, { ...source, sessionSecret: flow.sessionSecret }, tokenIn(flow.next));
+      if (typeof entered === "string") return refuse("forbidden", NOT_LET_IN[entered]);
+      return deps.startSession(context, entered, seeOther("own", landingOf(flow.next, entered), gone));
+    } catch (error) {
+      const known = knownProblem(error, log, context);
+      if (known === null) throw error;
+      return refuse(known.code, known.message, known.headers);
+    }
+  };
+
+  return routes
+    .post(OIDC_PATH, ({ context }) => begin(context))
+    .get(OIDC_CALLBACK_PATH, ({ context }) => finish(context));
 }
 
 interface Problem {
@@ -136,47 +171,6 @@ const PROVIDER_SAYS: Readonly<Record<string, string>> = {
   temporarily_unavailable: AWAY,
   server_error: AWAY,
 };
-
-async function finish(deps: OidcRouteDeps, oidc: Oidc, cookie: OwnCookie, context: RequestContext): Promise<Response> {
-  const source: RequestSource = sourceOf(context, deps, null);
-  // Used once, whatever comes of it.
-  const gone = { "set-cookie": cookie.clear() };
-  const refuse = (code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}) => {
-    context.errorCode = code;
-    const html = oidcProblemPage({ message });
-    return page("own", html, { status: HTTP_STATUS[code], headers: { ...headers, ...gone } });
-  };
-  const flow = flowIn(deps, cookie, context);
-  const query = new URLSearchParams(context.search);
-  if (flow === null || query.get("state") !== flow.state) return refuse("forbidden", STALE);
-  const said = query.get("error");
-  if (said !== null) return refuse("forbidden", PROVIDER_SAYS[said] ?? REFUSED);
-  try {
-    oidc.throttle(source.client);
-    const claims = await oidc.provider.finish(context.search, flow);
-    const entered = await oidc.signIn(claims, { ...source, sessionSecret: flow.sessionSecret }, tokenIn(flow.next));
-    if (typeof entered === "string") return refuse("forbidden", NOT_LET_IN[entered]);
-    const answer = seeOther("own", landingOf(flow.next, entered), gone);
-    return deps.startSession(context, entered, answer);
-  } catch (error) {
-    const known = knownProblem(error, deps.log, context);
-    if (known === null) throw error;
-    return refuse(known.code, known.message, known.headers);
-  }
-}
-
-/** What this browser began; null: nothing, or too long ago. */
-function flowIn({ secrets, clock }: OidcRouteDeps, cookie: OwnCookie, { request }: RequestContext): Flow | null {
-  const sealed = cookie.read(request.headers);
-  if (sealed === null) return null;
-  try {
-    // Safe: `begin` sealed it.
-    const flow = JSON.parse(secrets.open(sealed, PLACE).toString("utf8")) as Flow;
-    return flow.expiresMs > clock.now().getTime() ? flow : null;
-  } catch {
-    return null;
-  }
-}
 
 const JOIN = /^\/join\/([0-9a-f]{64})$/;
 

@@ -2,12 +2,14 @@
 import type { Child } from "hono/jsx";
 import { awaitsRunAt, isTerminal } from "../core/action.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
-import { ANSWER_SAID_CHARS_MAX } from "../core/limits.ts";
+import { targetMessage } from "../actions/target-message.ts";
 import { asSent, maskedEntry } from "../receipts/masked-action.ts";
 import type { Grant } from "../core/grant.ts";
+import { Icon } from "../ui/icons.tsx";
 import { actionPath } from "../ui/layout.tsx";
-import { Dot, sentence, statusLabel, Time, type Tone, UntrustedText } from "../ui/parts.tsx";
-import { duration, lastDecision, lateText } from "../ui/text.ts";
+import { Dot, LinkButton, Problem, sentence, statusLabel, Time, type Tone, UntrustedText } from "../ui/parts.tsx";
+import { counted, duration, lastDecision, lateText } from "../ui/text.ts";
+import { Call } from "./request.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { ActorName } from "./timeline.tsx";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
@@ -70,32 +72,9 @@ function failedText(result: SeenAction["result"]): string {
 
 /** Why it failed: the message in the answer, else our own sentence. */
 function Said({ result }: Pick<SeenAction, "result">) {
-  const said = result?.responseCode === null ? null : messageIn(result?.responseBody ?? null);
+  const said = result?.responseCode === null ? null : targetMessage(result?.responseBody ?? null);
   if (said !== null) return <UntrustedText text={said} />;
   return <>{result?.lastError ?? ""}</>;
-}
-
-/** Where answers of APIs have their message. */
-const MESSAGE_NAMES = ["message", "error_description", "detail", "error", "title", "reason"] as const;
-
-/** The message of an answer in JSON (a stored one, masked), cut; null: it has none. */
-export function messageIn(responseBody: string | null): string | null {
-  if (responseBody === null || responseBody.length > ANSWER_SAID_CHARS_MAX * 100) return null;
-  const found = messageOf(JSON.parse(responseBody), 2);
-  if (found === null || found.trim() === "") return null;
-  return found.length > ANSWER_SAID_CHARS_MAX ? `${found.slice(0, ANSWER_SAID_CHARS_MAX).toWellFormed()}…` : found;
-}
-
-function messageOf(value: unknown, depth: number): string | null {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
-  const members = new Map(Object.entries<unknown>({ ...value }));
-  for (const name of MESSAGE_NAMES) {
-    const member = members.get(name);
-    if (typeof member === "string") return member;
-    const inner = depth > 0 ? messageOf(member, depth - 1) : null;
-    if (inner !== null) return inner;
-  }
-  return null;
 }
 
 /** Who decided, and what came of it, as a row above the list of what waits. */
@@ -129,7 +108,7 @@ export function DecidedBy({ action: { viewer }, timeline, grant }: Omit<DecidedR
       <ActorName actor={decision.actor} />
       {grant === null ? null : (
         <>
-          {`, with ${grant.calls} more ${grant.calls === 1 ? "call" : "calls"} like it until `}
+          {`, with ${counted(grant.calls, "more call")} like it until `}
           <Time at={grant.expiresAt} /> · <a href={SETTINGS_PATHS.grants}>All grants</a>
         </>
       )}
@@ -166,4 +145,45 @@ export function RequestTitle({ action }: { readonly action: SeenAction }) {
 export function shownPath({ url, host }: Pick<SeenAction, "url" | "host">): string {
   const start = url.indexOf("//") + 2;
   return url.startsWith(host, start) ? url.slice(start + host.length) : url;
+}
+
+/** What became of a request that is decided, where it was shown before. */
+export function DecidedPane({
+  decided,
+  nextPath,
+  problem,
+}: {
+  readonly decided: DecidedRequest;
+  /** Of the next request that waits; null: none does. */
+  readonly nextPath: string | null;
+  readonly problem: string | undefined;
+}) {
+  const action = asSent(decided.action);
+  return (
+    <div id={`of-${action.id}`} class="request">
+      <div class="request-body decided">
+        <Problem text={problem} />
+        <h2>
+          <RequestTitle action={action} />
+        </h2>
+        <p class="line">
+          <Call action={action} />
+        </p>
+        <p>
+          <DecidedBy {...decided} />
+        </p>
+        <Outcome action={action} />
+        <div class="buttons">
+          {nextPath === null ? null : (
+            <LinkButton href={nextPath} look="main">
+              Next request
+              <Icon name="right" />
+            </LinkButton>
+          )}
+          <LinkButton href={actionPath(action.id)}>View action</LinkButton>
+          <LinkButton href={decided.receiptUrl}>View receipt</LinkButton>
+        </div>
+      </div>
+    </div>
+  );
 }

@@ -118,7 +118,7 @@ function overviewPath(range: OverviewRange, view: OverviewView): string {
 function ViewLink({ range, view }: { readonly range: OverviewRange; readonly view: OverviewView }) {
   const other = view === "charts" ? "table" : "charts";
   return (
-    <p class="plot-foot small quiet">
+    <p class="between small quiet">
       <a href={overviewPath(range, other)}>{other === "table" ? "Show as a table" : "Show as charts"}</a>
       <span>
         {`Each ${view === "charts" ? "column" : "row"} is ${SLOT_WORDS[range]}.`}
@@ -174,13 +174,7 @@ function Figures({ overview, waiting, now }: OverviewPageProps) {
   const oldest = waiting.oldestAt === null ? null : sentence`Oldest ${<Ago at={waiting.oldestAt} now={now} />}`;
   const decided = decisions.p50Ms === null ? "No decisions" : `Decided in ${duration(decisions.p50Ms)} (median)`;
   const figures: readonly (readonly [name: string, href: string, value: string, more: Child, course?: number[]])[] = [
-    [
-      "Created",
-      listOf(overview),
-      number(created),
-      `${number(attempts)} ${attempts === 1 ? "attempt" : "attempts"}`,
-      slots.map((slot) => slot.created),
-    ],
+    ["Created", listOf(overview), number(created), counted(attempts, "attempt"), slots.map((slot) => slot.created)],
     [
       "Success",
       listOf(overview, { status: ["failed"] }),
@@ -289,8 +283,7 @@ function slotPath({ range }: Overview, at: Date): string {
 
 function latencySlot({ at, p50Ms, p95Ms, attempts }: OverviewSlot): ChartSlot {
   const isMeasured = p50Ms !== null && p95Ms !== null;
-  const count = `${number(attempts)} ${attempts === 1 ? "attempt" : "attempts"}`;
-  const tip = isMeasured ? `p95 ${duration(p95Ms)}, median ${duration(p50Ms)}, ${count}` : null;
+  const tip = isMeasured ? `p95 ${duration(p95Ms)}, median ${duration(p50Ms)}, ${counted(attempts, "attempt")}` : null;
   return { at, values: [p95Ms, p50Ms], href: null, tip };
 }
 
@@ -367,23 +360,14 @@ function Shares(props: SharesProps) {
     const name = <span class="quiet">{`All other ${what}`}</span>;
     rows.push([name, number(created), rate(others), number(failed), ...[p50Ms, p95Ms].map(durationOrNone)]);
   }
-  const heading = <h2 id={id}>{title}</h2>;
   return (
-    <section class="card shares" aria-labelledby={id}>
-      {children === undefined ? (
-        heading
-      ) : (
-        <div class="chart-head">
-          {heading}
-          {children}
-        </div>
-      )}
+    <Card id={id} title={title} look="shares" aside={children}>
       {named.length === 0 ? (
         <p class="quiet">{empty}</p>
       ) : (
         <Table caption={`The busiest ${what}`} heads={[head, ...SHARE_HEADS]} isWide rows={rows} />
       )}
-    </section>
+    </Card>
   );
 }
 
@@ -515,7 +499,7 @@ function FailedWords({ failed, completed, failedAttempts }: FailingHost) {
   const [count, words] =
     failed === 0
       ? [failedAttempts, `failed ${failedAttempts === 1 ? "attempt" : "attempts"}, retrying`]
-      : [failed, `of ${number(ended)} ${ended === 1 ? "action" : "actions"}`];
+      : [failed, `of ${counted(ended, "action")}`];
   return (
     <span>
       <b>{number(count)}</b> <span class="quiet">{words}</span>
@@ -576,7 +560,7 @@ function Approvals({ overview, waiting, user, now }: OverviewPageProps) {
 
 function Scheduled({ retries: { count, due, dueSince, isCut, hosts }, user, now }: OverviewPageProps) {
   const least = isCut ? "At least " : "";
-  const words = `${least}${number(count)} ${count === 1 ? "call" : "calls"} scheduled${due === 0 ? "" : `, ${number(due)} due now`}.`;
+  const words = `${least}${counted(count, "call")} scheduled${due === 0 ? "" : `, ${number(due)} due now`}.`;
   return (
     <Card id="scheduled" title="Scheduled calls">
       <p class="quiet">

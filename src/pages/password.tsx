@@ -1,14 +1,15 @@
 /** @jsxImportSource hono/jsx */
+import { PASSWORD_LINK_MS_MAX } from "../core/limits.ts";
 import { checkPasswordChange } from "../accounts/schemas.ts";
 import { answerForm, EMPTY_FORM } from "./forms.tsx";
 import { page, seeOther } from "../http/response.ts";
-import { type AnswerPerson, createPersonRoutes, sourceOf } from "../http/session.ts";
-import { Button, OrCancel, PostForm } from "../ui/form.tsx";
+import { createPersonRoutes, sourceOf } from "../http/session.ts";
+import { Button, OrCancel, PostForm, Submit } from "../ui/form.tsx";
 import { DomainError } from "../core/domain-error.ts";
 import { LOG_IN_PATH } from "../ui/layout.tsx";
 import { LinkButton, Notice, Problem, UntrustedText } from "../ui/parts.tsx";
 import { settingsFrame } from "./settings-frame.tsx";
-import type { PageUser } from "../ui/text.ts";
+import { duration, type PageUser } from "../ui/text.ts";
 import { CORRECTABLE, logPasswordChange } from "./auth-routes.ts";
 import { CredentialFields, type Typed } from "./sign-in.tsx";
 import type { PageDeps } from "./needs.ts";
@@ -40,29 +41,35 @@ function noPasswordPage(
         </p>
         {isSent ? (
           <Notice tone="good">
-            A link is on its way to <UntrustedText text={user.email} />. It works once, for 24 hours.
+            A link is on its way to <UntrustedText text={user.email} />. It works once, for{" "}
+            {duration(PASSWORD_LINK_MS_MAX)}.
           </Notice>
-        ) : null}
-        {!isSent && ownMails.sendsMail ? (
-          <PostForm user={user} action={PASSWORD_LINK_PATH}>
-            <div class="buttons">
-              <Button>Email me a link to set one</Button>
-            </div>
-          </PostForm>
-        ) : null}
-        {!isSent && !ownMails.sendsMail ? (
-          <p class="quiet">
-            This server sends no mail, so it can’t send you a link. Ask the person who runs it for one:{" "}
-            <code>outgate reset-password {user.email}</code>
-          </p>
-        ) : null}
+        ) : (
+          <AskForLink user={user} sendsMail={ownMails.sendsMail} />
+        )}
       </section>
     ),
   });
 }
 
+function AskForLink({ user, sendsMail }: { readonly user: PageUser; readonly sendsMail: boolean }) {
+  if (!sendsMail) {
+    return (
+      <p class="quiet">
+        This server sends no mail, so it can’t send you a link. Ask the person who runs it for one:{" "}
+        <code>outgate reset-password {user.email}</code>
+      </p>
+    );
+  }
+  return (
+    <PostForm user={user} action={PASSWORD_LINK_PATH}>
+      <Submit>Email me a link to set one</Submit>
+    </PostForm>
+  );
+}
+
 /** The form for a new password. Password managers need the address. */
-function passwordPage({ user, typed }: { readonly user: PageUser; readonly typed: Typed }): string {
+function passwordPage(user: PageUser, typed: Typed): string {
   return settingsFrame({
     user,
     section: "Account and login",
@@ -82,7 +89,7 @@ function passwordPage({ user, typed }: { readonly user: PageUser; readonly typed
   });
 }
 
-function passwordChangedPage({ user }: { readonly user: PageUser }): string {
+function passwordChangedPage(user: PageUser): string {
   return settingsFrame({
     user,
     section: "Account and login",
@@ -118,33 +125,11 @@ export function passwordPages(deps: PasswordPageDeps) {
       logPasswordChange(context, entered, log);
       return startSession(context, entered, flash.redirect(entered.person, CHANGED_PATH, {}));
     },
-    ({ person }, typed) => passwordPage({ user: person, typed }),
+    ({ person }, typed) => passwordPage(person, typed),
     CORRECTABLE,
   );
-  return (
-    createPersonRoutes(personOf)
-      .get(PASSWORD_PATH, async ({ context, person }) => {
-        if (await ownMails.hasPassword(person)) {
-          return page("own", passwordPage({ user: person, typed: EMPTY_FORM }));
-        }
-        return page("own", noPasswordPage(deps, person, flash.read(context, person) !== null));
-      })
-      .post(PASSWORD_LINK_PATH, mailLink(deps))
-      // Where the address of a refused form is loaded again.
-      .get(PASSWORD_LINK_PATH, () => seeOther("own", PASSWORD_PATH))
-      .post(PASSWORD_PATH, change)
-      .get(CHANGED_PATH, ({ context, person }) => {
-        if (flash.read(context, person) === null) return seeOther("own", PASSWORD_PATH);
-        return page("own", passwordChangedPage({ user: person }));
-      })
-  );
-}
-
-/** People who log in with the identity provider prove by a mail that they may set a password. */
-function mailLink(deps: PasswordPageDeps): AnswerPerson {
-  const { ownMails, tokenFormOf, flash } = deps;
-  return answerForm(
-    // Without the password that others confirm with: they have none, and the link goes to their own address alone.
+  const mailLink = answerForm(
+    // People who log in with the identity provider have no password to confirm with, and the link goes to their own address alone.
     tokenFormOf,
     async ({ person }) => {
       const { error } = await ownMails.sendPasswordLink(person);
@@ -153,5 +138,22 @@ function mailLink(deps: PasswordPageDeps): AnswerPerson {
     },
     ({ person }, { problem }) => noPasswordPage(deps, person, false, problem),
     CORRECTABLE,
+  );
+  return (
+    createPersonRoutes(personOf)
+      .get(PASSWORD_PATH, async ({ context, person }) => {
+        if (await ownMails.hasPassword(person)) {
+          return page("own", passwordPage(person, EMPTY_FORM));
+        }
+        return page("own", noPasswordPage(deps, person, flash.read(context, person) !== null));
+      })
+      .post(PASSWORD_LINK_PATH, mailLink)
+      // Where the address of a refused form is loaded again.
+      .get(PASSWORD_LINK_PATH, () => seeOther("own", PASSWORD_PATH))
+      .post(PASSWORD_PATH, change)
+      .get(CHANGED_PATH, ({ context, person }) => {
+        if (flash.read(context, person) === null) return seeOther("own", PASSWORD_PATH);
+        return page("own", passwordChangedPage(person));
+      })
   );
 }

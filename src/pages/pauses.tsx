@@ -1,56 +1,43 @@
 /** @jsxImportSource hono/jsx */
-import { invalidField } from "../core/domain-error.ts";
+import Type from "typebox";
 import { checkPausedHost, CreatePause } from "../api/pause-schemas.ts";
+import { choice } from "../api/schema-helpers.ts";
 import type { SigningService } from "../accounts/signing-secrets.ts";
-import { KEY_ID } from "../core/ids.ts";
+import type { KeyView } from "../accounts/schemas.ts";
+import { invalidField } from "../core/domain-error.ts";
+import type { Pause } from "../core/pause.ts";
 import { type Caller, mayDo } from "../core/roles.ts";
 import { page } from "../http/response.ts";
 import { createPersonRoutes, nextOf, type Person } from "../http/session.ts";
 import { PauseParams } from "../pauses/routes.ts";
-import { reasonInForm } from "./decision-form.tsx";
-import type { KeyView } from "../accounts/schemas.ts";
-import type { Pause } from "../core/pause.ts";
-import { Button, PostForm, ReasonField, Select } from "../ui/form.tsx";
-import {
-  answerForm,
-  type ById,
-  filled,
-  type FormState,
-  problemBeside,
-  problemOf,
-  schemaForm,
-  StatedChoices,
-} from "./forms.tsx";
-import { keyLabel, KeyNameText } from "./keys.tsx";
 import { NEXT_FIELD, PAUSES_PATH } from "../ui/layout.tsx";
-import { Ago, Card, Notice, Problem, sentence, Time, UntrustedText } from "../ui/parts.tsx";
-import { List, None, RowAction, settingsFrame } from "./settings-frame.tsx";
-import type { Choice, PageUser } from "../ui/text.ts";
-import { ActorName } from "./timeline.tsx";
+import { Ago, Card, Notice, sentence, Time, UntrustedText } from "../ui/parts.tsx";
+import type { PageUser } from "../ui/text.ts";
+import { answerForm, type ById, filled, type FormState } from "./forms.tsx";
+import { keyLabel, KeyNameText } from "./keys.tsx";
 import type { PageDeps } from "./needs.ts";
+import { schemaForm } from "./schema-form.tsx";
+import { List, None, RowAction, settingsFrame } from "./settings-frame.tsx";
+import { ActorName } from "./timeline.tsx";
 
-const PAUSE_SCOPES = ["host", "key", "account"] as const;
-
-type PauseScope = (typeof PAUSE_SCOPES)[number];
-
-const SCOPE_TEXTS = {
-  host: { label: "One host", hint: "All calls to it wait." },
-  key: { label: "One key", hint: "All actions that it created wait." },
-  account: { label: "The whole account", hint: "All calls wait." },
-} as const satisfies Readonly<Record<PauseScope, Omit<Choice, "value">>>;
-
-const SCOPES: readonly Choice[] = PAUSE_SCOPES.map((value) => ({ value, ...SCOPE_TEXTS[value] }));
-
-const FORM = schemaForm(CreatePause);
-
-/** What was chosen says which field is seen (settings.css). */
-function shownFields({ values }: FormState): readonly string[] {
-  return [
-    "scope",
-    ...(values.get("scope") === "host" ? ["host"] : []),
-    ...(values.get("scope") === "key" ? ["key_id"] : []),
-  ];
-}
+/** People choose what is paused; programs name it. */
+const PAUSE_FORM = schemaForm(
+  Type.Object({ scope: choice(["host", "key", "account"], "What to pause.", "host"), ...CreatePause.properties }),
+  {
+    scope: {
+      label: "What to pause",
+      choices: [
+        { value: "host", label: "One host", hint: "All calls to it wait." },
+        { value: "key", label: "One key", hint: "All actions that it created wait." },
+        { value: "account", label: "The whole account", hint: "All calls wait." },
+      ],
+      wrong: "Choose what to pause.",
+    },
+    host: { hint: "For example api.example.com or 10.0.0.7:8080.", onlyFor: ["host"] },
+    key_id: { label: "Key", options: [], none: "Choose a key", wrong: "Choose a key.", onlyFor: ["key"] },
+    reason: { type: "lines", hint: "Optional. Shown with every paused action." },
+  },
+);
 
 async function pausesPage(deps: PausePageDeps, user: Person, typed: FormState): Promise<string> {
   const { pauseService, keyService, signingService, clock } = deps;
@@ -63,67 +50,50 @@ async function pausesPage(deps: PausePageDeps, user: Person, typed: FormState): 
   return settingsFrame({
     user,
     section: "Pauses",
-    title: "Pauses",
     intro:
       "Paused actions are not sent. They stay pending until the pause ends; new actions are accepted and wait too. Calls in progress finish as usual. Callbacks and approval emails are still sent.",
     now,
     children: (
       <>
-        <List
-          title="Pauses"
-          rows={pauses}
-          columns={[
-            [
-              "Paused",
-              ({ kind, subject, cancels }) => (
-                <>
-                  <Paused kind={kind} subject={subject} of={keys.find((one) => one.id === subject)} />
-                  {cancels ? (
-                    <span class="says">Its unfinished actions are being cancelled. The pause ends when all are.</span>
-                  ) : null}
-                </>
-              ),
-              "wide",
-            ],
-            ["Since", ({ createdAt }) => <Ago at={createdAt} now={now} />],
-            ["By", ({ createdBy }) => <ActorName actor={createdBy} />],
-            ["Reason", (pause) => (pause.reason === null ? <None /> : <UntrustedText text={pause.reason} />)],
-          ]}
-          actions={({ id, kind }) =>
-            kind === "sign_up" ? null : (
-              <RowAction user={user} path={`${PAUSES_PATH}/${id}/resume`} look="plain" name="Resume" />
-            )
-          }
-          empty={<p class="quiet">No pause is in force: everything is sent.</p>}
-        />
+        {pauses.length === 0 ? (
+          <p class="quiet">No pause is in force: everything is sent.</p>
+        ) : (
+          <List
+            title="Pauses"
+            rows={pauses}
+            columns={[
+              [
+                "Paused",
+                ({ kind, subject, cancels }) => (
+                  <>
+                    <Paused kind={kind} subject={subject} of={keys.find((one) => one.id === subject)} />
+                    {cancels ? (
+                      <span class="says">Its unfinished actions are being cancelled. The pause ends when all are.</span>
+                    ) : null}
+                  </>
+                ),
+                "wide",
+              ],
+              ["Since", ({ createdAt }) => <Ago at={createdAt} now={now} />],
+              ["By", ({ createdBy }) => <ActorName actor={createdBy} />],
+              ["Reason", (pause) => (pause.reason === null ? <None /> : <UntrustedText text={pause.reason} />)],
+            ]}
+            actions={({ id, kind }) =>
+              kind === "sign_up" ? null : (
+                <RowAction user={user} path={`${PAUSES_PATH}/${id}/resume`} look="plain" name="Resume" />
+              )
+            }
+          />
+        )}
         <Card id="pause" title="Pause now">
-          <Problem text={problemBeside(typed, shownFields(typed))} />
-          <PostForm user={user} action={PAUSES_PATH} class="pause-form">
-            <StatedChoices state={typed} name="scope" legend="What to pause" choices={SCOPES} />
-            <div class="for-host">
-              <FORM.Field
-                state={typed}
-                name="host"
-                label="Host"
-                hint="For example api.example.com or 10.0.0.7:8080."
-                known={hosts}
-              />
-            </div>
-            <div class="for-key">
-              <Select
-                name="key_id"
-                label="Key"
-                none="Choose a key"
-                options={keys.map((key) => [key.id, keyLabel(key)])}
-                chosen={typed.values.get("key_id")}
-                problem={problemOf(typed, "key_id")}
-              />
-            </div>
-            <ReasonField value={typed.values.get("reason")} hint="Shown with every paused action." />
-            <div class="buttons">
-              <Button look="bad">Pause</Button>
-            </div>
-          </PostForm>
+          <PAUSE_FORM.Form
+            user={user}
+            action={PAUSES_PATH}
+            state={typed}
+            now={{ host: { known: hosts }, key_id: { options: keys.map((key) => [key.id, keyLabel(key)]) } }}
+            submit="Pause"
+            look="bad"
+          />
         </Card>
       </>
     ),
@@ -167,14 +137,10 @@ export function pausePages(deps: PausePageDeps) {
   const pause = answerForm(
     formOf,
     async ({ person, form }) => {
-      const reason = reasonInForm(form);
-      const keyId = form.get("key_id") ?? "";
-      const scope = PAUSE_SCOPES.find((one) => one === form.get("scope")) ?? null;
-      // Only the field of what was chosen counts: the others are hidden.
-      if (scope === null) throw invalidField("scope", "Choose what to pause.");
-      if (scope === "key" && !KEY_ID.test(keyId)) throw invalidField("key_id", "Choose a key.");
-      const host = scope === "host" ? checkPausedHost((form.get("host") ?? "").trim(), null) : null;
-      await pauseService.pause(person.caller, { keyId: scope === "key" ? keyId : null, host, reason });
+      const { scope, key_id: keyId = null, host: named = "", reason = null } = PAUSE_FORM.check(form);
+      if (scope === "key" && keyId === null) throw invalidField("key_id", "Choose a key.");
+      const host = scope === "host" ? checkPausedHost(named, null) : null;
+      await pauseService.pause(person.caller, { keyId, host, reason });
       return PAUSES_PATH;
     },
     ({ person }, typed) => pausesPage(deps, person, typed),

@@ -15,10 +15,10 @@ import { asSent, maskedEntry } from "../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { Attempts } from "./attempts.tsx";
 import { pageBody } from "../ui/body-view.tsx";
-import { callText } from "./decide.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { Card, type FactRows, Facts, LinkButton, StatusDot, Time, type Tone, UntrustedText } from "../ui/parts.tsx";
-import { RequestParts, ResponseView, UntrustedUrl } from "./request.tsx";
+import { Call, callText, RequestParts } from "./request.tsx";
+import { ResponseView } from "./response.tsx";
 import { counted, duration, lastDecision, summaryOf } from "../ui/text.ts";
 import { timeAgo } from "../core/clock.ts";
 import { ActorName, History } from "./timeline.tsx";
@@ -38,13 +38,8 @@ interface ReceiptPageProps {
 export function receiptPage({ timeline, part = 0, now, reload, ...props }: ReceiptPageProps): string {
   const history = receiptHistory(timeline, part);
   const action = asSent(props.action);
-  const { method, url, host, title } = action;
+  const { title } = action;
   const isRejected = lastDecision(timeline)?.type === "rejected";
-  const call = (
-    <>
-      <b class="method">{method}</b> <UntrustedUrl url={url} host={host} />
-    </>
-  );
   return render(
     <Layout title={`Receipt: ${callText(action)}`} isStandalone>
       <article class="paper">
@@ -54,7 +49,9 @@ export function receiptPage({ timeline, part = 0, now, reload, ...props }: Recei
             <Stamp action={action} isRejected={isRejected} />
           </div>
           {title === null ? (
-            <h1 class="paper-call">{call}</h1>
+            <h1 class="paper-call">
+              <Call action={action} />
+            </h1>
           ) : (
             <>
               <p class="quiet small">Requester says:</p>
@@ -63,7 +60,9 @@ export function receiptPage({ timeline, part = 0, now, reload, ...props }: Recei
                   <UntrustedText text={title} />
                 </q>
               </h1>
-              <p class="paper-call">{call}</p>
+              <p class="paper-call">
+                <Call action={action} />
+              </p>
             </>
           )}
           <p>{summaryOf(action, isRejected)}</p>

@@ -1,16 +1,22 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { Result } from "../core/action.ts";
 import { bodyMemberOf } from "../core/body.ts";
 import { describeCredential } from "../core/credential.ts";
 import { prettyPrint } from "../core/json.ts";
 import { normalTarget } from "../core/target.ts";
-import { bodyParts, bodyTree, BodyView, limitsOnPage, type PageBody, pageBody } from "../ui/body-view.tsx";
-import { JsonView } from "../ui/json-view.tsx";
+import { pathNotFound } from "../http/errors.ts";
+import { bodyPart, bodyParts, BodyView, limitsOnPage, type PageBody, pageBody, WholeBody } from "../ui/body-view.tsx";
+import { Button, PostForm } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
-import { Card, sentence, SubSection, Table, UntrustedBlock, UntrustedPath, UntrustedText } from "../ui/parts.tsx";
-import { cutAt } from "../ui/text.ts";
+import { actionPath, Layout, render } from "../ui/layout.tsx";
+import { Card, PageHead, SubSection, Table, UntrustedPath, UntrustedText } from "../ui/parts.tsx";
+import type { PageUser } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
+import { visibleText } from "../receipts/visible-text.ts";
+
+export function callText({ method, host }: Pick<SeenAction, "method" | "host">): string {
+  return `${method} ${visibleText(host)}`;
+}
 
 interface RequestViewProps {
   readonly action: SeenAction;
@@ -30,15 +36,9 @@ interface RequestViewProps {
  */
 export function RequestView({ aside = null, ...parts }: RequestViewProps) {
   return (
-    <section class="card" aria-labelledby="request">
-      <div class="card-head">
-        <div>
-          <h2 id="request">Request</h2>
-        </div>
-        {aside}
-      </div>
+    <Card id="request" title="Request" aside={aside}>
       <RequestParts {...parts} />
-    </section>
+    </Card>
   );
 }
 
@@ -52,10 +52,10 @@ interface RequestPartsProps extends Omit<RequestViewProps, "aside"> {
 }
 
 export function RequestParts(props: RequestPartsProps) {
-  const { action, cut, bodyKind, bodyPath } = props;
+  const { action, cut, bodyKind, bodyPath: path } = props;
   const { canCopy = false, isAsked = false, tellsCallback = false, isWhole = false } = props;
-  const { method, url, host, headers, callback } = action;
-  const body = cut?.body ?? pageBody(action, bodyPath === undefined ? undefined : limitsOnPage(action));
+  const { headers, callback } = action;
+  const body = cut?.body ?? pageBody(action, path === undefined ? undefined : limitsOnPage(action));
   const fields = Object.entries(headers ?? {});
   const headerTable =
     fields.length === 0 ? null : (
@@ -71,7 +71,7 @@ export function RequestParts(props: RequestPartsProps) {
     <>
       {isAsked ? null : (
         <p class="line">
-          <b class="method">{method}</b> <UntrustedUrl url={url} host={host} />
+          <Call action={action} />
         </p>
       )}
       <WithCredential action={action} />
@@ -82,9 +82,9 @@ export function RequestParts(props: RequestPartsProps) {
           body={bodyKind === undefined ? body : { ...body, kind: bodyKind }}
           isOpen={isWhole || cut !== undefined}
           copied={canCopy && limitsOnPage(action) === undefined ? copiedBody(action) : null}
-          parts={bodyPath === undefined ? undefined : bodyParts(action.id, bodyPath)}
+          parts={path === undefined ? undefined : bodyParts(action.id, path)}
         >
-          {bodyPath !== undefined ? null : (
+          {path !== undefined ? null : (
             <p class="notice notice-wait">
               <b>{body.rest} not shown.</b>{" "}
               {cut === undefined || cut.path === null ? null : <a href={cut.path}>View the whole request</a>}
@@ -124,6 +124,19 @@ function copiedBody(action: SeenAction): string | null {
   return member === "form" || member === "text" ? action.body : prettyPrint(action.body);
 }
 
+/** Method and URL. */
+export function Call({
+  action: { method, url, host },
+}: {
+  readonly action: Pick<SeenAction, "method" | "url" | "host">;
+}) {
+  return (
+    <>
+      <b class="method">{method}</b> <UntrustedUrl url={url} host={host} />
+    </>
+  );
+}
+
 /** An untrusted URL with its host in bold. Never a link. */
 export function UntrustedUrl({ url, host }: { readonly url: string; readonly host: string }) {
   const start = url.indexOf("//") + 2;
@@ -139,87 +152,71 @@ export function UntrustedUrl({ url, host }: { readonly url: string; readonly hos
   );
 }
 
-/** The response to the newest attempt. `charsMax`: how many characters of the body are shown. */
-export function ResponseView(props: { readonly action: SeenAction; readonly charsMax?: number }) {
-  const { charsMax = Number.POSITIVE_INFINITY } = props;
-  const { result, lateResult } = props.action;
-  return (
-    <>
-      {result === null ? null : <ResponseCard id="response" title="Response" result={result} charsMax={charsMax} />}
-      {lateResult === null ? null : (
-        <ResponseCard
-          id="late-response"
-          title={`Late response to attempt ${lateResult.attempt} of run ${lateResult.run}`}
-          result={lateResult}
-          charsMax={charsMax}
-        />
-      )}
-    </>
-  );
-}
-
-interface ResponseCardProps {
+interface RevealFormProps {
   readonly id: string;
-  readonly title: string;
-  readonly charsMax: number;
-  readonly result: Pick<Result, "responseCode" | "responseBody" | "responseTruncated"> &
-    Partial<Pick<Result, "lastError">>;
+  readonly user: PageUser;
+  readonly look?: "plain" | "link";
+  readonly name?: string;
 }
 
-function ResponseCard({ id, title, result, charsMax }: ResponseCardProps) {
-  const { responseCode, responseBody, responseTruncated, lastError } = result;
-  const body = responseBody === null ? null : responseText(responseBody);
-  const cut = responseTruncated ? ", truncated: it was longer than the limit" : "";
+/** A POST form, so that secrets are on a page of their own and nothing that follows links gets them. */
+export function RevealForm({ id, user, look = "plain", name = "Show secrets" }: RevealFormProps) {
   return (
-    <Card id={id} title={title}>
-      <p>{responseCode === null ? (lastError ?? "No response.") : `Status ${responseCode}`}</p>
-      {body === null && responseCode !== null ? <p class="quiet">The response had no body.</p> : null}
-      {body === null ? null : (
-        <SubSection title={sentence`Body ${<span class="aside">{`${body.kind}${cut}`}</span>}`}>
-          {body.text === null ? (
-            <p class="quiet">Binary content is not shown.</p>
-          ) : (
-            <ResponseBody json={responseBody ?? ""} kind={body.kind} text={body.text} charsMax={charsMax} />
-          )}
-        </SubSection>
-      )}
-    </Card>
+    <PostForm user={user} action={`${actionPath(id)}/reveal`}>
+      <div class="buttons">
+        <Button look={look}>{name}</Button>
+      </div>
+    </PostForm>
   );
 }
 
-interface ResponseBodyProps extends Pick<ResponseCardProps, "charsMax"> {
-  readonly json: string;
-  readonly kind: string;
-  readonly text: string;
+export function SecretsMasked() {
+  return <p class="foot">Secrets are masked as ••••. The request is sent with the real values.</p>;
 }
 
-function ResponseBody({ json, kind, text, charsMax }: ResponseBodyProps) {
-  const label = "Body of the response";
-  const tree = kind === "JSON" && json.length <= charsMax ? bodyTree(json) : null;
-  if (tree !== null) return <JsonView label={label} tree={tree} />;
-  const { beginning, rest } = cutAt(text, charsMax);
-  return (
-    <>
-      <UntrustedBlock label={label} text={beginning} />
-      {rest === null ? null : (
-        <p class="notice notice-wait">
-          <b>{rest} not shown.</b>
+/** The page of the whole body of an action. */
+export function bodyPath(actionId: string): string {
+  return `${actionPath(actionId)}/body`;
+}
+
+interface BodyPageProps {
+  readonly action: SeenAction;
+  /** Of its address: a part alone is shown. */
+  readonly search: string;
+  /** Where the request is. */
+  readonly back: { readonly href: string; readonly name: string };
+  /** Null: it was opened by a link, without a log-in. */
+  readonly user: PageUser | null;
+}
+
+/**
+ * The whole body of a request, or the end of one of its lists: a page where no script runs, and else the text that takes the
+ * place of the link to it. Throws `not_found` where there is no such part.
+ */
+export function bodyPage({ action, search, back, user }: BodyPageProps): string {
+  const content = contentOf(action, new URLSearchParams(search));
+  if (content === null) throw pathNotFound();
+  const title = `Body of ${action.method} ${action.host}`;
+  return render(
+    <Layout title={title} nav="Approvals" user={user} isStandalone={user === null}>
+      <PageHead title="Body of the request" back={back}>
+        <p>
+          <Call action={action} />
         </p>
-      )}
-    </>
+      </PageHead>
+      <section class="card">{content}</section>
+    </Layout>,
   );
 }
 
-interface ResponseText {
-  readonly kind: "JSON" | "Text" | "Bytes";
-  /** Null for binary data. */
-  readonly text: string | null;
+function contentOf(action: SeenAction, query: URLSearchParams): Child | null {
+  const from = query.get("from");
+  if (from === null) return <WholeBody action={action} />;
+  const at = query.get("at") ?? "";
+  return PLACE.test(at) && FROM.test(from) ? bodyPart(action, at, Number(from)) : null;
 }
 
-/** A stored response body for display: formatted JSON, text, or nothing for binary data. */
-export function responseText(json: string): ResponseText {
-  if (json.startsWith('{"encoding":"base64"')) return { kind: "Bytes", text: null };
-  if (!json.startsWith('"')) return { kind: "JSON", text: prettyPrint(json) };
-  const text: unknown = JSON.parse(json);
-  return { kind: "Text", text: String(text) };
-}
+/** JSON has at most 64 levels and 10,000 members. */
+const PLACE = /^(?:\d{1,5}(?:\.\d{1,5}){0,63})?$/;
+
+const FROM = /^\d{1,5}$/;

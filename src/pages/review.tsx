@@ -14,15 +14,14 @@ import {
 import { maskedFacts } from "../approvals/facts.ts";
 import { REVIEW_COLUMNS_MAX } from "../core/limits.ts";
 import { hiddenValuesText } from "../receipts/masked-action.ts";
-import { bodyPath } from "./body-page.tsx";
 import { BEGINNING, type PageBody, pageBody } from "../ui/body-view.tsx";
-import { HeldByRules, Risks } from "./decide.tsx";
+import { bodyPath } from "./request.tsx";
 import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
 import { commonPath, FieldName, listedRequest, reviewPath } from "./inbox-list.tsx";
 import { REVIEW_PATH } from "./inbox-query.ts";
 import { shownPath } from "./outcome.tsx";
 import { Ago, UntrustedText } from "../ui/parts.tsx";
-import { AskedRequest, FactList, type HeldRequest } from "./request-pane.tsx";
+import { AskedRequest, FactList, HeldByRules, type HeldRequest, Risks } from "./decision.tsx";
 import { counted, number, type PageUser, waitingText } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
@@ -46,11 +45,12 @@ export function ReviewPane({ requests, rest, goneCount, user, now, problem, reas
   const groups = groupAlike(
     requests.map((held): Reviewed => ({ ...listedRequest(held.action, held.history, user), held })),
   );
-  const shown = groups.map((group) => {
-    const body = group.requests.length > 1 ? null : pageBody(group.requests[0].action, BEGINNING);
-    return { group, body, rest: body?.rest ?? null };
-  });
-  const cutCount = shown.filter(({ rest: cut }) => cut !== null).length;
+  // Of those that look alike, every value is shown.
+  const bodies = new Map(
+    groups.flatMap(({ requests: [one, ...others] }) =>
+      others.length > 0 ? [] : [[one.action.id, pageBody(one.action, BEGINNING)]],
+    ),
+  );
   const values = valuesIn(groups);
   const ids = [...requests.map(({ action }) => action.id), ...rest];
   return (
@@ -62,13 +62,10 @@ export function ReviewPane({ requests, rest, goneCount, user, now, problem, reas
             {`${counted(goneCount, "selected request")} left out: no longer awaiting approval, or too large to be shown with the others.`}
           </p>
         )}
-        {shown.map(({ group, body }) => {
-          const leaveOut = (id: string) => reviewPath(ids.filter((one) => one !== id));
-          return group.requests.length === 1 ? (
-            <ReviewedOne group={group} body={body} user={user} now={now} leaveOut={leaveOut} />
-          ) : (
-            <ReviewedGroup group={group} user={user} now={now} leaveOut={leaveOut} />
-          );
+        {groups.map((group) => {
+          const props = { group, user, now, leaveOut: (id: string) => reviewPath(ids.filter((one) => one !== id)) };
+          const body = bodies.get(group.requests[0].action.id);
+          return body === undefined ? <ReviewedGroup {...props} /> : <ReviewedOne {...props} body={body} />;
         })}
         {rest.length === 0 ? null : (
           <p class="notice notice-wait">
@@ -83,13 +80,10 @@ export function ReviewPane({ requests, rest, goneCount, user, now, problem, reas
         <DecisionForm
           user={user}
           path={REVIEW_PATH}
-          requests={requests.map(({ action: { id, run }, digest }) => ({ id, run, digest }))}
+          asked={requests.map(({ action, digest }) => ({ action, digest, body: bodies.get(action.id) ?? null }))}
           fields={[["rest", rest.join(" ")]]}
           what={String(requests.length)}
           extent={values === null ? undefined : counted(values, "value")}
-          question={counted(requests.length, "request")}
-          unread={cutCount < 2 && requests.length < 2 ? (shown[0]?.rest ?? null) : partsOf(cutCount)}
-          folded={shown.reduce((sum, { body }) => sum + (body?.folded ?? 0), 0)}
           isAtEnd
           problem={problem}
           reason={reason}
@@ -97,10 +91,6 @@ export function ReviewPane({ requests, rest, goneCount, user, now, problem, reas
       )}
     </div>
   );
-}
-
-function partsOf(count: number): string | null {
-  return count === 0 ? null : `parts of ${count}`;
 }
 
 /** How many values a person reads before the decision; null: one of the requests is too large to be counted. */

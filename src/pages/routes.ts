@@ -1,5 +1,5 @@
 import { PAGE_STREAM_HEARTBEATS_MAX } from "../core/limits.ts";
-import { createStreamEvents, pageEventRoutes, pageEventsOf } from "../events/stream.ts";
+import { createStreamEvents, credentialRequestsEvent, pageEventRoutes, pageEventsOf } from "../events/stream.ts";
 import { createRoutes } from "../http/operation.ts";
 import { createOwnOrigin } from "../http/own-origin.ts";
 import { acceptsGzip } from "../http/response.ts";
@@ -53,7 +53,12 @@ import type { PageDeps, PageNeeds } from "./needs.ts";
 export function createPages(needs: PageNeeds) {
   const sessions = createSessions(needs);
   const deps: PageDeps = { ...needs, ...sessions };
-  const streamEvents = createStreamEvents({ ...needs, serialize: pageEventsOf, beatsMax: PAGE_STREAM_HEARTBEATS_MAX });
+  const streamEvents = createStreamEvents({
+    ...needs,
+    serialize: pageEventsOf,
+    beatsMax: PAGE_STREAM_HEARTBEATS_MAX,
+    besides: credentialRequestsEvent(needs.credentialRequests),
+  });
   const routes = [
     receiptRoutes(deps),
     authRoutes(deps),
@@ -124,11 +129,11 @@ function createSessions(needs: PageNeeds) {
  */
 function assetRoutes() {
   const routes = createRoutes();
-  for (const { path, type, text, gzip } of ASSETS) {
-    const headers = { ...HEADERS, "content-type": type };
-    routes.get(path, ({ request }) => {
-      if (!acceptsGzip(request)) return new Response(text, { headers });
-      return new Response(gzip, { headers: { ...headers, "content-encoding": "gzip" } });
+  for (const asset of ASSETS) {
+    const headers = { ...HEADERS, "content-type": asset.type };
+    routes.get(asset.path, ({ request }) => {
+      if (!acceptsGzip(request)) return new Response(asset.text, { headers });
+      return new Response(asset.gzip, { headers: { ...headers, "content-encoding": "gzip" } });
     });
   }
   return routes;

@@ -1,26 +1,17 @@
 /** @jsxImportSource hono/jsx */
-import type { Child } from "hono/jsx";
 import type { KeyView } from "../accounts/schemas.ts";
 import { HTTP_METHODS } from "../core/action.ts";
+import { NAME_CHARS_MAX } from "../core/limits.ts";
 import type { Form } from "../http/request.ts";
-import { unitsIn } from "../rules/counting.ts";
 import { type RuleDefinition, RULE_EFFECTS, RULED_BODIES, type RuleEffect } from "../rules/rule.ts";
 import { CreateRule, LOOP_BRAKE } from "../rules/schemas.ts";
 import { type Period, PERIODS, WEEKDAYS, type Weekday } from "../rules/zones.ts";
-import { Button, PostForm, Select } from "../ui/form.tsx";
+import { Button, PostForm } from "../ui/form.tsx";
 import { LinkButton, Notice, Problem } from "../ui/parts.tsx";
-import type { Choice, PageUser } from "../ui/text.ts";
-import {
-  filled,
-  type FormState,
-  numberIn,
-  problemBeside,
-  problemOf,
-  schemaForm,
-  type SchemaFieldProps,
-  StatedChoices,
-} from "./forms.tsx";
+import type { PageUser } from "../ui/text.ts";
+import { type FormState, problemBeside } from "./forms.tsx";
 import { keyLabel } from "./keys.tsx";
+import { chosenIn, schemaForm } from "./schema-form.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 
 /** What fills the form for a new rule. */
@@ -122,12 +113,6 @@ const EFFECT_HINTS: Readonly<Record<RuleEffect, string>> = {
   refuse: "No action is created. The agent gets the message below.",
 };
 
-const EFFECT_CHOICES: readonly Choice[] = RULE_EFFECTS.map((value) => ({
-  value,
-  label: EFFECT_LABELS[value],
-  hint: EFFECT_HINTS[value],
-}));
-
 const BODY_LABELS: Readonly<Record<(typeof RULED_BODIES)[number], string>> = {
   none: "No body",
   json: "JSON",
@@ -166,30 +151,90 @@ export const EXAMPLES: readonly (readonly [expression: string, about: string])[]
   ["key.name == 'billing' && now.hour('UTC') < 6", "two conditions"],
 ];
 
-const RULE_FORM = schemaForm(CreateRule);
+export const PERIOD_LABELS: Readonly<Record<Period, string>> = { hour: "an hour", day: "a day", month: "a month" };
+
+const ZONE = {
+  hint: "Like Europe/Berlin.",
+  wrong: "Enter a name of the time zone database, like Europe/Berlin.",
+} as const;
+
+const RULE_FORM = schemaForm(CreateRule, {
+  name: {
+    hint: "People and agents are told it.",
+    wrong: `Enter a name of 1 to ${NAME_CHARS_MAX} ASCII characters.`,
+  },
+  effect: {
+    label: "What happens to the requests that it applies to?",
+    choices: RULE_EFFECTS.map((value) => ({ value, label: EFFECT_LABELS[value], hint: EFFECT_HINTS[value] })),
+    wrong: "Choose what happens.",
+  },
+  methods: { isCode: true },
+  hosts: { hint: "One a line, like api.example.com or *.example.org." },
+  path: {
+    hint: "Where it begins, in whole segments: /pay is about /pay/1, not about /payments. * stands for one segment.",
+  },
+  credentials: { hint: "Names, one a line: only calls that are made with one of these." },
+  when: {
+    label: "Expression",
+    type: "code",
+    hint: "Must be true, in CEL. Where a request lacks what it names, nobody can tell: it is held.",
+  },
+  keys: { label: "Only calls of these keys", boxes: [] },
+  body_kind: {
+    label: "What it is",
+    none: "Anything",
+    options: RULED_BODIES.map((kind) => [kind, BODY_LABELS[kind]]),
+  },
+  "body_bytes.over": { label: "Larger than", hint: "Bytes." },
+  "between.from": { hint: "Like 18:00.", wrong: "Enter a time from 00:00 to 23:59." },
+  "between.to": {
+    hint: "Like 08:00. Where it is earlier, on the next day.",
+    wrong: "Enter a time from 00:00 to 24:00, another one than it begins.",
+  },
+  "between.days": {
+    label: "Days on which it begins",
+    boxes: WEEKDAYS.map((day) => [day, DAY_LABELS[day]] as const),
+    hint: "None chosen means every day.",
+  },
+  "between.timezone": { label: "Time zone", ...ZONE },
+  "sum.limit": {
+    label: "At most",
+    hint: "Like 10000. Exactly so much still passes.",
+    wrong: "Enter a number of at most 16 digits, like 10000 or 10.50.",
+  },
+  "sum.member": { label: "Of the number in", hint: "Like body.amount or body.items[0].price." },
+  "sum.per": { label: "In", options: PERIODS.map((period) => [period, PERIOD_LABELS[period]]) },
+  "sum.timezone": { label: "Time zone of the budget", ...ZONE },
+  "sum.same": {
+    label: "For the same",
+    hint: "key, host, or metadata.customer for that value of metadata. Empty: all calls together.",
+    wrong: "Enter key, host, or metadata. and a name.",
+  },
+  "more_than.count": { label: "Calls", hint: "So many pass." },
+  "more_than.minutes": { label: "In minutes" },
+  "more_than.same": {
+    label: "For the same",
+    hint: "key, host, request, or metadata.customer for that value of metadata. Empty: all calls together.",
+    wrong: "Enter key, host, request, or metadata. and a name.",
+  },
+  message: {
+    type: "lines",
+    hint: "Optional. For the agent whose call is held or refused, and for approvers.",
+  },
+  explain: { label: "Also tell agents the expression" },
+  before: {
+    label: "Place",
+    hint: "The first rule that applies decides.",
+    none: "Behind all others",
+    options: [],
+  },
+});
 
 /** Of the rule that the form shows: another person may have changed it since. */
 export const VERSION_FIELD = "version";
 
 /** The button that tries the rule and saves nothing. */
 export const TRY_FIELD = "try";
-
-/** Fields that show their problem themselves. */
-const SHOWN_FIELDS = [
-  ..."name effect hosts path credentials when body_kind over from to timezone message before".split(" "),
-  ..."member limit per sum_timezone sum_same count minutes calls_same".split(" "),
-];
-
-/** Members of the rule that have the name of another one. */
-const FIELDS_OF_MEMBERS: ReadonlyMap<string, string> = new Map([
-  ["sum.timezone", "sum_timezone"],
-  ["sum.same", "sum_same"],
-  ["more_than.same", "calls_same"],
-]);
-
-export const PERIOD_LABELS: Readonly<Record<Period, string>> = { hour: "an hour", day: "a day", month: "a month" };
-
-const isChosen = ({ values }: FormState, field: string) => values.get(field) === "yes";
 
 interface RuleFormProps {
   readonly user: PageUser;
@@ -205,52 +250,29 @@ interface RuleFormProps {
 }
 
 /** The form for a rule, with examples beside its expression. */
-export function RuleForm({ user, typed: given, todo, keys, changed, others }: RuleFormProps) {
+export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormProps) {
   const { rules } = SETTINGS_PATHS;
-  const issues = given.issues.map(({ field, ...issue }) => ({
-    ...issue,
-    field: FIELDS_OF_MEMBERS.get(field) ?? field,
-  }));
-  const typed = { ...given, issues };
-  const field = (name: string, label: string, props: Omit<SchemaFieldProps, "name" | "label" | "state"> = {}) => (
-    <RULE_FORM.Field state={typed} name={name} label={label} {...props} />
-  );
+  const { Field } = RULE_FORM;
   return (
     <section class="card rule-form" aria-label="The rule">
       {todo === undefined ? null : <Notice tone="wait">{todo}</Notice>}
-      <Problem text={problemBeside(typed, SHOWN_FIELDS)} />
+      <Problem text={problemBeside(typed, RULE_FORM.shown)} />
       <PostForm
         user={user}
         action={changed === null ? rules : `${rules}/${changed.id}`}
         fields={changed === null ? [] : [[VERSION_FIELD, changed.version]]}
       >
-        {field("name", "Name", {
-          hint: "People and agents are told it.",
-          wrong: "Enter a name of 1 to 100 ASCII characters.",
-        })}
-        <StatedChoices
-          state={typed}
-          name="effect"
-          legend="What happens to the requests that it applies to?"
-          choices={EFFECT_CHOICES}
-          wrong="Choose what happens."
-        />
+        <Field name="name" state={typed} />
+        <Field name="effect" state={typed} />
         <h2>Which requests</h2>
         <p class="quiet">It applies where all of these are true. Empty fields are not checked.</p>
-        <Checks legend="Methods" typed={typed} choices={HTTP_METHODS.map((name) => [`method_${name}`, name])} isCode />
-        {field("hosts", "Hosts", { hint: "One a line, like api.example.com or *.example.org." })}
-        {field("path", "Path", {
-          hint: "Where it begins, in whole segments: /pay is about /pay/1, not about /payments. * stands for one segment.",
-        })}
-        {field("credentials", "Credentials", {
-          hint: "Names, one a line: only calls that are made with one of these.",
-        })}
+        <Field name="methods" state={typed} />
+        <Field name="hosts" state={typed} />
+        <Field name="path" state={typed} />
+        <Field name="credentials" state={typed} />
         <div class="rule-when">
           <div class="asked">
-            {field("when", "Expression", {
-              type: "code",
-              hint: "Must be true, in CEL. Where a request lacks what it names, nobody can tell: it is held.",
-            })}
+            <Field name="when" state={typed} />
             <details class="rule-help">
               <summary>Names in expressions</summary>
               <CodeList items={NAMES} />
@@ -261,91 +283,30 @@ export function RuleForm({ user, typed: given, todo, keys, changed, others }: Ru
             <CodeList items={EXAMPLES} />
           </div>
         </div>
-        <Fold title="Keys" isOpen={chosenIn(typed.values, "key_").length > 0}>
-          <Checks legend="Only calls of these keys" typed={typed} choices={keyChoices(keys, typed)} />
-        </Fold>
-        <Fold title="Body" isOpen={isSet(typed, ["body_kind", "over"])}>
-          <Select
-            name="body_kind"
-            label="What it is"
-            none="Anything"
-            options={RULED_BODIES.map((kind) => [kind, BODY_LABELS[kind]])}
-            chosen={typed.values.get("body_kind")}
-            problem={problemOf(typed, "body_kind")}
-          />
-          {field("over", "Larger than", {
-            hint: "Bytes.",
-            wrong: "Enter a whole number of bytes, at most 1048576.",
-          })}
-        </Fold>
+        <Fold title="Keys" state={typed} of={["keys"]} boxes={keyBoxes(keys, typed)} />
+        <Fold title="Body" state={typed} of={["body_kind", "body_bytes.over"]} />
         <Fold
           title="Time of day"
-          isOpen={isSet(typed, ["from", "to", "timezone"]) || WEEKDAYS.some((day) => isChosen(typed, `day_${day}`))}
-        >
-          {field("from", "From", { hint: "Like 18:00.", wrong: "Enter a time from 00:00 to 23:59." })}
-          {field("to", "To", {
-            hint: "Like 08:00. Where it is earlier, on the next day.",
-            wrong: "Enter a time from 00:00 to 24:00, another one than it begins.",
-          })}
-          <Checks
-            legend="Days on which it begins"
-            typed={typed}
-            choices={WEEKDAYS.map((day) => [`day_${day}`, DAY_LABELS[day]])}
-            note="None chosen means every day."
-          />
-          {field("timezone", "Time zone", {
-            hint: "Like Europe/Berlin.",
-            wrong: "Enter a name of the time zone database, like Europe/Berlin.",
-          })}
-        </Fold>
-        <Fold title="Budget" isOpen={isSet(typed, ["member", "limit", "sum_timezone", "sum_same"])}>
-          <p class="quiet small">It applies only to the call with which the sum would be more than this.</p>
-          {field("limit", "At most", { hint: "Like 10000. Exactly so much still passes." })}
-          {field("member", "Of the number in", { hint: "Like body.amount or body.items[0].price." })}
-          <Select
-            name="per"
-            label="In"
-            options={PERIODS.map((period) => [period, PERIOD_LABELS[period]])}
-            chosen={typed.values.get("per") ?? "day"}
-            problem={problemOf(typed, "per")}
-          />
-          {field("sum_timezone", "Time zone of the budget", {
-            hint: "Like Europe/Berlin.",
-            wrong: "Enter a name of the time zone database, like Europe/Berlin.",
-          })}
-          {field("sum_same", "For the same", {
-            hint: "key, host, or metadata.customer for that value of metadata. Empty: all calls together.",
-            wrong: "Enter key, host, or metadata. and a name.",
-          })}
-        </Fold>
-        <Fold title="Number of calls" isOpen={isSet(typed, ["count", "minutes", "calls_same"])}>
-          <p class="quiet small">It applies only to the call that is one more than these.</p>
-          {field("count", "Calls", { hint: "So many pass.", wrong: "Enter a whole number from 1 to 1000000." })}
-          {field("minutes", "In minutes", { wrong: "Enter a whole number of minutes, from 1 to 10080." })}
-          {field("calls_same", "For the same", {
-            hint: "key, host, request, or metadata.customer for that value of metadata. Empty: all calls together.",
-            wrong: "Enter key, host, request, or metadata. and a name.",
-          })}
-        </Fold>
+          state={typed}
+          of={["between.from", "between.to", "between.days", "between.timezone"]}
+        />
+        <Fold
+          title="Budget"
+          note="It applies only to the call with which the sum would be more than this."
+          state={typed}
+          of={["sum.limit", "sum.member", "sum.per", "sum.timezone", "sum.same"]}
+        />
+        <Fold
+          title="Number of calls"
+          note="It applies only to the call that is one more than these."
+          state={typed}
+          of={["more_than.count", "more_than.minutes", "more_than.same"]}
+        />
         <h2>What the agent is told</h2>
-        {field("message", "Message", {
-          type: "lines",
-          hint: "Optional. For the agent whose call is held or refused, and for approvers.",
-        })}
-        <label class="check">
-          <input type="checkbox" name="explain" value="yes" checked={isChosen(typed, "explain")} />
-          <span>Also tell agents the expression</span>
-        </label>
+        <Field name="message" state={typed} />
+        <Field name="explain" state={typed} />
         {changed === null && others.length > 0 ? (
-          <Select
-            name="before"
-            label="Place"
-            hint="The first rule that applies decides."
-            none="Behind all others"
-            options={others.map(([id, name]) => [id, `Before “${name}”`])}
-            chosen={typed.values.get("before")}
-            problem={problemOf(typed, "before")}
-          />
+          <Field name="before" state={typed} options={others.map(([id, name]) => [id, `Before “${name}”`])} />
         ) : null}
         <div class="buttons">
           <Button>{changed === null ? "Create rule" : "Save"}</Button>
@@ -359,52 +320,37 @@ export function RuleForm({ user, typed: given, todo, keys, changed, others }: Ru
   );
 }
 
-/** Those that work, and every one that the rule names: without the last of them, it would be about all keys. */
-export function keyChoices(keys: readonly KeyView[], typed: FormState): ChecksProps["choices"] {
-  const shown = keys.filter(({ id, revokedAt }) => revokedAt === null || isChosen(typed, `key_${id}`));
-  const unknown = chosenIn(typed.values, "key_").filter((id) => !keys.some((key) => key.id === id));
-  return [
-    ...shown.map((key) => [`key_${key.id}`, keyLabel(key)] as const),
-    ...unknown.map((id) => [`key_${id}`, id] as const),
-  ];
+/** Those that work, and every one that the form names: without the last of them, it would be about all keys. */
+export function keyBoxes(
+  keys: readonly KeyView[],
+  typed: FormState,
+): readonly (readonly [id: string, label: string])[] {
+  const chosen = chosenIn(typed.values, "keys");
+  const shown = keys.filter(({ id, revokedAt }) => revokedAt === null || chosen.includes(id));
+  const unknown = chosen.filter((id) => !keys.some((key) => key.id === id));
+  return [...shown.map((key) => [key.id, keyLabel(key)] as const), ...unknown.map((id) => [id, id] as const)];
 }
 
-function isSet(typed: FormState, fields: readonly string[]): boolean {
-  return fields.some((name) => (typed.values.get(name) ?? "") !== "" || problemOf(typed, name) !== null);
-}
-
-/** Conditions that few rules have. */
-function Fold(props: { readonly title: string; readonly isOpen: boolean; readonly children?: Child }) {
-  return (
-    <details class="uses" open={props.isOpen}>
-      <summary>{props.title}</summary>
-      <div class="asked">{props.children}</div>
-    </details>
-  );
-}
-
-interface ChecksProps {
-  readonly legend: string;
+interface FoldProps {
+  readonly title: string;
   readonly note?: string;
-  readonly typed: FormState;
-  readonly choices: readonly (readonly [field: string, label: string])[];
-  readonly isCode?: boolean;
+  readonly state: FormState;
+  readonly of: readonly Parameters<typeof RULE_FORM.Field>[0]["name"][];
+  readonly boxes?: ReturnType<typeof keyBoxes>;
 }
 
-export function Checks({ legend, note, typed, choices, isCode = false }: ChecksProps) {
+/** Conditions that few rules have: open where one is set. */
+function Fold({ title, note, state, of, boxes }: FoldProps) {
   return (
-    <fieldset>
-      <legend>{legend}</legend>
-      {note === undefined ? null : <p class="quiet small">{note}</p>}
-      <div class="chips">
-        {choices.map(([name, label]) => (
-          <label class="check">
-            <input type="checkbox" name={name} value="yes" checked={isChosen(typed, name)} />
-            {isCode ? <code>{label}</code> : <span>{label}</span>}
-          </label>
+    <details class="uses" open={of.some((name) => RULE_FORM.isSet(state, name))}>
+      <summary>{title}</summary>
+      <div class="asked">
+        {note === undefined ? null : <p class="quiet small">{note}</p>}
+        {of.map((name) => (
+          <RULE_FORM.Field name={name} state={state} {...(boxes === undefined ? {} : { boxes })} />
         ))}
       </div>
-    </fieldset>
+    </details>
   );
 }
 
@@ -421,88 +367,12 @@ function CodeList({ items }: { readonly items: readonly (readonly [code: string,
 }
 
 /** A rule as the form has it. */
-export function ruleFields(rule: RuleDefinition): FormState {
-  const {
-    name,
-    effect,
-    hosts = [],
-    credentials = [],
-    path = "",
-    when = "",
-    message = "",
-    explain = false,
-    between,
-  } = rule;
-  const { sum, more_than: calls } = rule;
-  const yes = (fields: readonly string[]) => Object.fromEntries(fields.map((field) => [field, "yes"]));
-  return filled({
-    name,
-    effect,
-    hosts: hosts.join("\n"),
-    credentials: credentials.join("\n"),
-    path,
-    when,
-    message,
-    body_kind: rule.body_kind ?? "",
-    over: rule.body_bytes === undefined ? "" : String(rule.body_bytes.over),
-    from: between?.from ?? "",
-    to: between?.to ?? "",
-    timezone: between?.timezone ?? "",
-    limit: sum === undefined ? "" : String(sum.limit),
-    member: sum?.member ?? "",
-    per: sum?.per ?? "day",
-    sum_timezone: sum?.timezone ?? "",
-    sum_same: sum?.same ?? "",
-    count: calls === undefined ? "" : String(calls.count),
-    minutes: calls === undefined ? "" : String(calls.minutes),
-    calls_same: calls?.same ?? "",
-    ...yes((between?.days ?? []).map((day) => `day_${day}`)),
-    ...yes((rule.methods ?? []).map((method) => `method_${method}`)),
-    ...yes((rule.keys ?? []).map((id) => `key_${id}`)),
-    ...(explain && yes(["explain"])),
-  });
-}
-
-/** What the checked boxes of this prefix are about. */
-export function chosenIn(form: Form, prefix: string): readonly string[] {
-  return [...form].flatMap(([name, value]) =>
-    name.startsWith(prefix) && value === "yes" ? [name.slice(prefix.length)] : [],
-  );
+export function ruleFields(rule: Partial<RuleDefinition>): FormState {
+  return RULE_FORM.filledWith({ ...rule, sum: rule.sum ?? { per: "day" } });
 }
 
 /** The rule that a form says, and its place. Throws `validation_error`. */
 export function ruleIn(form: Form): { readonly definition: RuleDefinition; readonly before: string | null } {
-  const [methods = [], keys = [], days = []] = ["method_", "key_", "day_"].map((prefix) => chosenIn(form, prefix));
-  const text = (name: string) => (form.get(name) ?? "").trim();
-  const [over, from, to] = [text("over"), text("from"), text("to")];
-  const sum = { member: text("member"), timezone: text("sum_timezone") };
-  const [limit, sumSame, callsSame] = [text("limit"), text("sum_same"), text("calls_same")];
-  const [count, minutes] = [text("count"), text("minutes")];
-  // Browsers send line breaks as CRLF. An expression keeps its first lines: errors name a line.
-  const [when = "", message = ""] = ["when", "message"].map((name) =>
-    (form.get(name) ?? "").replaceAll("\r\n", "\n").trimEnd(),
-  );
-  const { before = null, ...definition } = RULE_FORM.check(form, {
-    ...(methods.length > 0 && { methods }),
-    ...(keys.length > 0 && { keys }),
-    ...(over !== "" && { body_bytes: { over: numberIn(over) } }),
-    ...((from !== "" || to !== "" || days.length > 0) && {
-      between: { from, to, timezone: text("timezone"), ...(days.length > 0 && { days }) },
-    }),
-    ...((limit !== "" || sum.member !== "" || sum.timezone !== "" || sumSame !== "") && {
-      sum: { ...sum, per: text("per"), limit: amountIn(limit), ...(sumSame !== "" && { same: sumSame }) },
-    }),
-    ...((count !== "" || minutes !== "" || callsSame !== "") && {
-      more_than: { count: numberIn(count), minutes: numberIn(minutes), ...(callsSame !== "" && { same: callsSame }) },
-    }),
-    ...(when !== "" && { when }),
-    ...(message !== "" && { message }),
-  });
+  const { before = null, ...definition } = RULE_FORM.check(form);
   return { definition, before };
-}
-
-/** What is no number that is read exactly stays text, which the check refuses. */
-function amountIn(text: string): number | string {
-  const amount = Number(text);
-  return /^\d{1,16}(\.\d{1,9})?$/.test(text) && unitsIn(text) === unitsIn(String(amount)) ? amount : text;
 }

@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import type { Differing, DryRun } from "../rules/dry-run.ts";
+import type { Differing, RulesDryRun } from "../rules/dry-run.ts";
 import { actionPath } from "../ui/layout.tsx";
 import { Ago, Card, Dot, Name, sentence, type Tone, UntrustedText } from "../ui/parts.tsx";
 import { counted, number } from "../ui/text.ts";
@@ -15,13 +15,8 @@ const TONES: Readonly<Record<Effect, Tone>> = { allow: "good", hold: "wait", ref
 /** More are counted. */
 const ROWS_MAX = 8;
 
-interface TriedRuleProps {
-  readonly result: DryRun;
-  readonly now: Date;
-}
-
 /** What the rules would have done with one of them added or changed, beside its form. */
-export function TriedRule({ result, now }: TriedRuleProps) {
+export function TriedRule({ result, now }: { readonly result: RulesDryRun; readonly now: Date }) {
   const { lookedAt, from, effects, held, undecidable, unknown, uncertain, differing, shown } = result;
   if (from === null) {
     return (
@@ -55,8 +50,8 @@ export function TriedRule({ result, now }: TriedRuleProps) {
           title="What differs from the rules in force"
           rows={rows}
           columns={[
-            ["Request", (row) => <Request {...row} now={now} />, "main"],
-            ["With this rule", (row) => <Fate {...row} />, "fact"],
+            ["Request", (row) => requestCell(row, now), "main"],
+            ["With this rule", fateCell, "fact"],
             ["Rule", ({ ruling }) => (ruling === null ? "none" : <Name text={ruling.rule.name} />), "wide"],
           ]}
         />
@@ -69,17 +64,17 @@ export function TriedRule({ result, now }: TriedRuleProps) {
 }
 
 /** "Of those held, people had approved 9 and rejected 2, and 1 had no decision." Most of these were sent without one. */
-function decidedText({ approved, rejected, undecided }: DryRun["held"]): string {
+function decidedText({ approved, rejected, undecided }: RulesDryRun["held"]): string {
   const open = undecided === 0 ? "" : `, and ${number(undecided)} had no decision`;
   return `Of those held, people had approved ${number(approved)} and rejected ${number(rejected)}${open}.`;
 }
 
 /** "Held, not sent": the rules in force would send it. */
-function Fate({ inForce, tried }: Differing) {
+function fateCell({ inForce, tried }: Differing) {
   return <Dot tone={TONES[tried]}>{`${FATES[tried]}, not ${FATES[inForce].toLowerCase()}`}</Dot>;
 }
 
-function Request({ action, ruling, now }: Differing & { readonly now: Date }) {
+function requestCell({ action, ruling }: Differing, now: Date) {
   const reason = ruling?.isUndecidable === true ? ruling.reason : null;
   return (
     <div>

@@ -2,21 +2,19 @@
 import type { Child } from "hono/jsx";
 import type { KeyView } from "../accounts/schemas.ts";
 import type { RuleRow } from "../core/account-rules.ts";
-import { invalidField } from "../core/domain-error.ts";
-import { RULES_MAX } from "../core/limits.ts";
+import { invalidField, notFound } from "../core/domain-error.ts";
+import { RULE_HITS_MS, RULES_MAX } from "../core/limits.ts";
 import { authorize, describeActor, mayDo } from "../core/roles.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
-import type { DryRun } from "../rules/dry-run.ts";
+import type { RulesDryRun } from "../rules/dry-run.ts";
 import type { RuleDefinition, RuleEffect } from "../rules/rule.ts";
 import { RuleParams } from "../rules/routes.ts";
 import type { RuleHits } from "../rules/hits.ts";
 import { type ChangeRule, definitionOf, type RuleJson, serializeRules } from "../rules/schemas.ts";
-import { noRule } from "../rules/service.ts";
 import type { LastChange } from "../rules/undo.ts";
-import { EmptyState } from "../ui/controls.tsx";
-import { Button, PostForm } from "../ui/form.tsx";
+import { PostForm, Submit } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import {
   Ago,
@@ -31,7 +29,7 @@ import {
   UntrustedBlock,
   UntrustedText,
 } from "../ui/parts.tsx";
-import { number, type PageUser } from "../ui/text.ts";
+import { duration, number, type PageUser } from "../ui/text.ts";
 import { answerForm, type ById, filled, type FormState, INVALID, unlessGone } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 import {
@@ -72,7 +70,6 @@ async function rulesPage(deps: RulePageDeps, user: Person, problem: string | nul
   return settingsFrame({
     user,
     section: "Rules",
-    title: "Rules",
     intro:
       "They are asked in this order, and the first that applies to a request decides. Where none does, the hold of the key decides.",
     actions: mayChange && rules.length < RULES_MAX ? create : undefined,
@@ -85,22 +82,20 @@ async function rulesPage(deps: RulePageDeps, user: Person, problem: string | nul
           title="Rules"
           rows={rules}
           columns={[
-            ["Rule", (rule) => <RuleName rule={rule} hits={hits} now={now} />, "main"],
+            ["Rule", (rule) => ruleCell(rule, hits, now), "main"],
             ["Effect", ({ effect }) => <Dot tone={EFFECT_TONES[effect]}>{EFFECT_LABELS[effect]}</Dot>],
             ...(mayRead
               ? [["Applies to", (rule: RuleJson) => <Conditions rule={rule} keys={keys} />, "wide"] as const]
               : []),
           ]}
           {...(mayChange && {
-            actions: (rule: RuleJson) => <RuleActions user={user} rule={rule} last={rules.length - 1} />,
+            actions: (rule: RuleJson) => ruleActions(user, rule, rules.length - 1),
           })}
-          empty={
-            <EmptyState icon="rules" title="No rules yet">
-              <p>
-                A rule says which calls are sent, held for a person, or refused: by method, host, path, time or content.
-              </p>
-            </EmptyState>
-          }
+          empty={{
+            icon: "rules",
+            title: "No rules yet",
+            text: "A rule says which calls are sent, held for a person, or refused: by method, host, path, time or content.",
+          }}
         />
         {mayChange ? (
           <Card id="templates" title="Start from a template">
@@ -141,14 +136,8 @@ function Undo({ user, last, now }: { readonly user: PageUser; readonly last: Las
   );
 }
 
-interface RuleNameProps {
-  readonly rule: RuleJson;
-  /** Null: not for this reader. */
-  readonly hits: RuleHits | null;
-  readonly now: Date;
-}
-
-function RuleName({ rule, hits, now }: RuleNameProps) {
+/** The hits of rules are null where they are not for this reader. */
+function ruleCell(rule: RuleJson, hits: RuleHits | null, now: Date) {
   const { id, position, version, name, message, changed_at: at, changed_by: by, warnings = [] } = rule;
   return (
     <div class="rule-name" id={id}>
@@ -179,7 +168,7 @@ function RuleName({ rule, hits, now }: RuleNameProps) {
 
 /** "12 held, 3 refused in 7 days". */
 function hitsText({ counts, isWhole }: RuleHits, id: string): string {
-  const of = isWhole ? "in 7 days" : "lately";
+  const of = isWhole ? `in ${duration(RULE_HITS_MS)}` : "lately";
   const hits = counts.get(id);
   if (hits === undefined) return `No hit ${of}`;
   const said = HIT_WORDS.flatMap(([effect, word]) => (hits[effect] === 0 ? [] : `${number(hits[effect])} ${word}`));
@@ -215,24 +204,22 @@ export function Conditions({ rule, keys }: ConditionsProps) {
         ? null
         : ` ${kind === undefined ? "with a body" : ""} of more than ${number(bytes.over)} bytes`}
       {between === undefined ? null : <Between {...between} />}
-      {when === undefined ? null : <When text={when} />}
+      {when === undefined ? null : sentence`, when ${expression(when)}`}
       {sum === undefined ? null : <Beyond {...sum} />}
       {calls === undefined
         ? null
-        : [`, beyond ${number(calls.count)} calls in ${number(calls.minutes)} minutes`, <OfSame same={calls.same} />]}
+        : [`, beyond ${number(calls.count)} calls in ${number(calls.minutes)} minutes`, forSame(calls.same)]}
     </>
   );
 }
 
-function When({ text }: { readonly text: string }) {
-  if (text.length > LINE_CHARS || text.includes("\n")) {
-    return sentence`, when ${<UntrustedBlock label="Expression" text={text} />}`;
-  }
-  return sentence`, when ${(
+function expression(text: string) {
+  if (text.length > LINE_CHARS || text.includes("\n")) return <UntrustedBlock label="Expression" text={text} />;
+  return (
     <code>
       <UntrustedText text={text} />
     </code>
-  )}`;
+  );
 }
 
 /** A longer expression has lines of its own. */
@@ -265,14 +252,14 @@ function Beyond({ member, per, timezone, limit, same }: NonNullable<RuleDefiniti
         <UntrustedText text={member} />
       </code>
       {` in ${PERIOD_LABELS[per]}`}
-      <OfSame same={same} />
+      {forSame(same)}
       {" ("}
       <UntrustedText text={timezone} />)
     </>
   );
 }
 
-function OfSame({ same }: { readonly same: string | undefined }) {
+function forSame(same: string | undefined) {
   return same === undefined ? null : sentence` for the same ${<UntrustedText text={same} />}`;
 }
 
@@ -294,12 +281,7 @@ function anyOf(texts: readonly string[]): Child {
 const DIRECTIONS = ["up", "down"] as const;
 
 /** The buttons have ids, so that the page after a move leads the focus back to them. */
-function RuleActions(props: { readonly user: PageUser; readonly rule: RuleJson; readonly last: number }) {
-  const {
-    user,
-    rule: { id, name, position },
-    last,
-  } = props;
+function ruleActions(user: PageUser, { id, name, position }: RuleJson, last: number) {
   const of = <UntrustedText text={name} />;
   return (
     <div>
@@ -337,7 +319,7 @@ interface FormPageProps {
   readonly row: RuleRow | null;
   readonly todo?: string | undefined;
   /** What came of trying it. */
-  readonly result?: DryRun;
+  readonly result?: RulesDryRun;
 }
 
 async function ruleFormPage(deps: RulePageDeps, user: Person, props: FormPageProps): Promise<string> {
@@ -385,10 +367,9 @@ async function removePage(deps: RulePageDeps, user: Person, row: RuleRow): Promi
             ["Applies to", <Conditions rule={rule} keys={keys} />],
           ]}
         />
-        <div class="buttons">
-          <Button look="danger">Remove rule</Button>
-          <LinkButton href={RULES_PATH}>Cancel</LinkButton>
-        </div>
+        <Submit look="danger" cancel={RULES_PATH}>
+          Remove rule
+        </Submit>
       </PostForm>
     ),
   });
@@ -408,7 +389,7 @@ export function rulePages(deps: RulePageDeps) {
   const ruleOf = async ({ caller }: Person, id: string): Promise<RuleRow> => {
     authorize(caller, "manage");
     const row = (await ruleService.list(caller)).find((one) => one.id === id);
-    if (row === undefined) throw noRule();
+    if (row === undefined) throw notFound("rule");
     return row;
   };
   const tried = async (person: Person, form: Form, row: RuleRow | null): Promise<Response> => {
@@ -460,7 +441,7 @@ export function rulePages(deps: RulePageDeps) {
       const isUp = form.get("direction") === "up";
       const ids = (await ruleService.list(person.caller)).map((row) => row.id);
       const from = ids.indexOf(id);
-      if (from === -1) throw noRule();
+      if (from === -1) throw notFound("rule");
       const to = isUp ? from - 1 : from + 1;
       const other = ids[to];
       if (other !== undefined) await ruleService.reorder(person.caller, ids.with(from, other).with(to, id));

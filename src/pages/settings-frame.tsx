@@ -1,13 +1,16 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
+import { FLASH_MS_MAX } from "../core/limits.ts";
 import type { Pause } from "../core/pause.ts";
 import { mayDo } from "../core/roles.ts";
-import { Menu } from "../ui/controls.tsx";
+import { EmptyState, Menu } from "../ui/controls.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Icon, type IconName } from "../ui/icons.tsx";
 import { Layout, LOG_IN_PATH, PAUSES_PATH, render, SETTINGS_LINK } from "../ui/layout.tsx";
-import { Ago, PageHead, type PageHeadProps } from "../ui/parts.tsx";
-import type { PageUser } from "../ui/text.ts";
+import { Ago, Notice, PageHead, type PageHeadProps } from "../ui/parts.tsx";
+import { duration, type PageUser } from "../ui/text.ts";
+import type { FormState } from "./forms.tsx";
+import { ActorName } from "./timeline.tsx";
 
 export const SETTINGS_PATHS = {
   people: "/settings/people",
@@ -26,31 +29,15 @@ export const SETTINGS_PATHS = {
   accounts: "/settings/accounts",
 } as const;
 
-export type SectionName =
-  | "Account and login"
-  | "People"
-  | "Rules"
-  | "Grants"
-  | "Credentials"
-  | "OAuth clients"
-  | "Pauses"
-  | "Callback hosts"
-  | "Hosts"
-  | "Signing secrets"
-  | "Channels"
-  | "Notifications"
-  | "Audit log"
-  | "Server";
-
 interface Section {
-  readonly name: SectionName;
+  readonly name: string;
   readonly path: string;
   readonly icon: IconName;
   readonly needs: "read" | "approve" | "manage";
 }
 
 /** The sections of the settings by subject, each for whose role allows something there. Keys are in the main navigation. */
-const GROUPS: readonly { readonly title: string; readonly sections: readonly Section[] }[] = [
+const GROUPS = [
   {
     title: "Team",
     sections: [
@@ -91,13 +78,14 @@ const GROUPS: readonly { readonly title: string; readonly sections: readonly Sec
     title: "Server",
     sections: [{ name: "Server", path: SETTINGS_PATHS.server, icon: "server", needs: "manage" }],
   },
-];
+] as const satisfies readonly { readonly title: string; readonly sections: readonly Section[] }[];
 
-export const SETTINGS_SECTIONS = GROUPS.flatMap(({ sections }) => sections);
+export const SETTINGS_SECTIONS: readonly Section[] = GROUPS.flatMap(({ sections }): readonly Section[] => sections);
 
-interface SettingsPageProps extends PageHeadProps {
+interface SettingsPageProps extends Partial<PageHeadProps> {
   readonly user: PageUser;
-  readonly section: SectionName;
+  /** Also the title, where the page has no other. */
+  readonly section: (typeof GROUPS)[number]["sections"][number]["name"];
   /** The title of the window where `title` is no plain text. */
   readonly windowTitle?: string;
   /** The page that leads to all sections: where it is narrow they stand in place of the content. */
@@ -107,7 +95,7 @@ interface SettingsPageProps extends PageHeadProps {
 
 /** A page of the settings: the sections at its left, and where it is narrow a link back to them. */
 export function settingsFrame(props: SettingsPageProps): string {
-  const { user, section, title, windowTitle, intro, actions, back, isIndex = false, now, children } = props;
+  const { user, section, title = section, windowTitle, intro, actions, back, isIndex = false, now, children } = props;
   const inWindow = windowTitle ?? (typeof title === "string" ? title : section);
   return render(
     <Layout title={inWindow} nav="Settings" user={user} width="wide" {...(now === undefined ? {} : { now })}>
@@ -147,7 +135,7 @@ function Sections({ user, section, isIndex }: Pick<SettingsPageProps, "user" | "
         </p>
       ) : null}
       {GROUPS.map(({ title, sections }) => {
-        const shown = sections.filter(({ needs }) => mayDo(user.role, needs));
+        const shown = sections.filter(({ needs }: Section) => mayDo(user.role, needs));
         if (shown.length === 0) return null;
         return (
           <ul aria-label={title}>
@@ -193,7 +181,7 @@ interface ListProps<Row> {
   /** What can be done with a row, at its end. */
   readonly actions?: (row: Row) => Child;
   /** Stands in place of a list without rows. */
-  readonly empty?: Child;
+  readonly empty?: { readonly icon: IconName; readonly title: string; readonly text: Child };
   /** On phones, facts and numbers stand in one line, and what can be done beside the main one. */
   readonly isCompact?: boolean;
   readonly children?: Child;
@@ -203,7 +191,13 @@ interface ListProps<Row> {
 export function List<Row>(props: ListProps<Row>) {
   const { title, id, intro, rows, actions, empty, isCompact = false } = props;
   const columns = actions === undefined ? props.columns : [...props.columns, ["", actions, "buttons"] as const];
-  if (rows.length === 0 && empty !== undefined) return <>{empty}</>;
+  if (rows.length === 0 && empty !== undefined) {
+    return (
+      <EmptyState icon={empty.icon} title={empty.title}>
+        <p>{empty.text}</p>
+      </EmptyState>
+    );
+  }
   const table = (
     <table class={isCompact ? "data compact" : "data"}>
       <caption class="visually-hidden">{title}</caption>
@@ -275,19 +269,55 @@ export function OfRow({ of }: Pick<RowActionProps, "of">) {
 }
 
 interface AddFormProps {
-  readonly id: string;
+  readonly id?: string;
   readonly title: string;
-  readonly isOpen: boolean;
+  /** How many rows there are, and may be. */
+  readonly count: number;
+  readonly max?: number;
+  readonly state: FormState;
+  /** Whether something else than a refusal opens it. */
+  readonly isOpen?: boolean;
   readonly children?: Child;
 }
 
-/** A form that adds a row, closed until somebody wants it. */
-export function AddForm({ id, title, isOpen, children }: AddFormProps) {
+/** A form that adds a row, closed until somebody wants it, and left out where there can't be one more. */
+export function AddForm({ id = "add", title, count, max, state, isOpen = false, children }: AddFormProps) {
+  const isRefused = state.problem !== null;
+  if (max !== undefined && count >= max && !isRefused) return null;
   return (
-    <details class="add" id={id} open={isOpen}>
+    <details class="add" id={id} open={isOpen || isRefused || count === 0}>
       <summary>{title}</summary>
       <div class="card">{children}</div>
     </details>
+  );
+}
+
+/** Above a secret that no other page shows. */
+export function ShownOnce({ what }: { readonly what: string }) {
+  return (
+    <Notice tone="wait">
+      {`${what} is shown only once. Save it now: it disappears when you leave this page, and after ${duration(FLASH_MS_MAX)} at the latest.`}
+    </Notice>
+  );
+}
+
+interface SecretProps {
+  readonly id?: string;
+  readonly title?: string;
+  readonly text: string;
+  readonly children?: Child;
+}
+
+/** A secret in its own line, with a copy button that the script adds. */
+export function Secret({ id, title, text, children }: SecretProps) {
+  return (
+    <div class="stack">
+      {title === undefined ? null : <h2>{title}</h2>}
+      <code class="code" id={id} data-copy="">
+        {text}
+      </code>
+      {children}
+    </div>
   );
 }
 
@@ -322,6 +352,16 @@ export function RowMenu({ of, items, ends = null }: RowMenuProps) {
 export function pauseOrResume(user: PageUser, pause: Pick<Pause, "id"> | undefined, query: string, of: string) {
   if (pause === undefined) return <RowLink href={`${PAUSES_PATH}${query}`} name="Pause" of={of} />;
   return <RowAction user={user} path={`${PAUSES_PATH}/${pause.id}/resume`} look="plain" name="Resume" of={of} />;
+}
+
+/** A name, and since when a row is there. */
+export function AddedBy(props: { readonly what?: string; readonly at: Date; readonly by: string; readonly now: Date }) {
+  const { what = "Added", at, by, now } = props;
+  return (
+    <span class="says">
+      {what} <Ago at={at} now={now} /> by <ActorName actor={by} />
+    </span>
+  );
 }
 
 /** A name, and what is special about it; null: nothing. */

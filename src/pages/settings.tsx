@@ -18,7 +18,7 @@ import {
 import { authorize } from "../core/roles.ts";
 import { page, seeOther } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
-import { Button, PostForm } from "../ui/form.tsx";
+import { PostForm, Submit } from "../ui/form.tsx";
 import { answerForm, type ById } from "./forms.tsx";
 import { Card, Day, Dot, type FactRows, Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
 import { List, None, RowAction, SETTINGS_PATHS, settingsFrame, Tagged } from "./settings-frame.tsx";
@@ -43,7 +43,6 @@ async function serverPage(deps: ServerPageDeps, user: Person, notice: MailNotice
   return settingsFrame({
     user,
     section: "Server",
-    title: "Server",
     intro: `Outgate ${deps.version}. These settings come from the server’s environment: changes need a restart.`,
     actions: isOperator ? <LinkButton href={ACCOUNTS_PAGE_PATH}>Accounts of this service</LinkButton> : undefined,
     children: (
@@ -61,9 +60,7 @@ async function serverPage(deps: ServerPageDeps, user: Person, notice: MailNotice
           </p>
           {settings.sendsMail ? (
             <PostForm user={user} action={MAIL_TEST_PATH}>
-              <div class="buttons">
-                <Button look="plain">Send a test mail</Button>
-              </div>
+              <Submit look="plain">Send a test mail</Submit>
             </PostForm>
           ) : null}
         </Card>
@@ -86,22 +83,32 @@ async function serverPage(deps: ServerPageDeps, user: Person, notice: MailNotice
   });
 }
 
+const TOPICS = [
+  ["sending", "Sending", /^(ATTEMPT_|RETRY_|DISPATCH_|KEEP_|ALLOWED_|RETENTION_)/],
+  ["approvals", "Approvals", /^(APPROV|AGENT_APPROVAL$)/],
+  ["mailing", "Mail provider", /^MAILGUN_/],
+  ["access", "Access", /^(OIDC_|SIGNUPS$|TRUSTED_PROXIES$|RATE_LIMIT_|MCP_|BOOTSTRAP_)/],
+  // What no other has.
+  ["service", "Service", /^/],
+] as const;
+
 function AllSettings({ settings }: { readonly settings: readonly ServerSetting[] }) {
-  return TOPICS.map(([id, title, topic]) => (
+  const byTopic = Map.groupBy(settings, ({ name }) => TOPICS.find(([, , pattern]) => pattern.test(name))?.[0]);
+  return TOPICS.map(([id, title]) => (
     <List
       id={id}
       title={title}
-      rows={settings.filter(({ name }) => topicOf(name) === topic)}
+      rows={byTopic.get(id) ?? []}
       columns={[
         ["Setting", ({ name }) => <code>{name}</code>],
-        ["Value", (row) => <SettingValue {...row} />],
+        ["Value", valueCell],
         ["What it does", ({ description }) => <span class="quiet">{description}</span>, "wide"],
       ]}
     />
   ));
 }
 
-function SettingValue({ name, value, isSet, isSecret }: ServerSetting) {
+function valueCell({ name, value, isSet, isSecret }: ServerSetting) {
   if (isSecret && isSet) return <Dot tone="good">Set</Dot>;
   if (value === null) return <None>Not set</None>;
   const words = wordsOf(name, value);
@@ -132,27 +139,6 @@ const UNITS = [
   ["_DAYS", DAY_MS],
 ] as const;
 
-type Topic = "access" | "sending" | "approvals" | "mail" | "service";
-
-const TOPICS = [
-  ["sending", "Sending", "sending"],
-  ["approvals", "Approvals", "approvals"],
-  ["mailing", "Mail provider", "mail"],
-  ["access", "Access", "access"],
-  ["service", "Service", "service"],
-] as const satisfies readonly (readonly [string, string, Topic])[];
-
-const TOPIC_OF: readonly (readonly [RegExp, Topic])[] = [
-  [/^MAILGUN_/, "mail"],
-  [/^(OIDC_|SIGNUPS$|TRUSTED_PROXIES$|RATE_LIMIT_|MCP_|BOOTSTRAP_)/, "access"],
-  [/^(APPROV|AGENT_APPROVAL$)/, "approvals"],
-  [/^(ATTEMPT_|RETRY_|DISPATCH_|KEEP_|ALLOWED_|RETENTION_)/, "sending"],
-];
-
-function topicOf(name: string): Topic {
-  return TOPIC_OF.find(([pattern]) => pattern.test(name))?.[1] ?? "service";
-}
-
 const MAIL_TEST_PATH = "/settings/server/mail-test";
 
 /** A value and the name of its setting. */
@@ -164,63 +150,62 @@ function setting(text: string, name: string) {
   );
 }
 
+/** For owners who don't run the server: what concerns their calls. */
 function sectionsOf(settings: EffectiveSettings): readonly (readonly [id: string, title: string, rows: FactRows])[] {
-  return [
-    ["targets", "Where calls may go", targetRows(settings)],
-    ["delivery", "Delivery and limits", deliveryRows(settings)],
-    ["approvals", "Approvals", approvalRows(settings)],
-    ["retention", "Retention", retentionRows(settings)],
-  ];
-}
-
-function targetRows({ targets }: EffectiveSettings): FactRows {
-  return [
-    ["Allowed", setting(targets, "ALLOWED_PRIVATE_TARGETS")],
-    ["Never", "Cloud metadata, link-local and multicast addresses, whatever the settings say."],
-    ["Checked", "Every address that a name resolves to, at every attempt. Calls go only to checked addresses."],
-  ];
-}
-
-function deliveryRows(settings: EffectiveSettings): FactRows {
-  const { rateLimitPerSecond, attemptTimeoutMs, retryBaseMs, retryCapMs } = settings;
+  const { rateLimitPerSecond, approvalTtlHours, approvers, retentionDays } = settings;
   const rate = rateLimitPerSecond === 0 ? "Not limited." : `${counted(rateLimitPerSecond, "request")} a second.`;
-  const wait = `${duration(retryBaseMs)} after the first failure, doubled after each further one, ${duration(retryCapMs)} at most.`;
+  const wait = `${duration(settings.retryBaseMs)} after the first failure, doubled after each further one, ${duration(settings.retryCapMs)} at most.`;
   const callbacks = NOTIFY_DELAYS_MS.map(duration).join(", ");
-  return [
-    ["Rate limit", setting(rate, "RATE_LIMIT_PER_SECOND")],
-    ["Attempt timeout", setting(`${duration(attemptTimeoutMs)} at most.`, "ATTEMPT_TIMEOUT_MS")],
-    ["Retry delay", setting(wait, "RETRY_BASE_MS, RETRY_CAP_MS")],
-    ["Attempts per run", `${RETRIES_DEFAULT} by default, ${RETRIES_MAX} at most.`],
-    ["Callback attempts", `Immediately, and ${callbacks} after failures; then given up.`],
-    ["Size limits", `Request body ${kib(REQUEST_BODY_BYTES_MAX)}; stored response ${kib(RESPONSE_BODY_BYTES_MAX)}.`],
-    ["Deduplication window", `${duration(DEDUPE_WINDOW_MS)}.`],
-  ];
-}
-
-function approvalRows(settings: EffectiveSettings): FactRows {
-  const { approvalTtlHours, approvalLinks, approvers, agentApproval, sendsMail } = settings;
+  const sizes = `Request body ${kib(REQUEST_BODY_BYTES_MAX)}; stored response ${kib(RESPONSE_BODY_BYTES_MAX)}.`;
   const expire =
     approvalTtlHours === null ? "Never." : `After ${counted(approvalTtlHours, "hour")}; the action is then cancelled.`;
-  const link = approvalLinks === "confirm" ? "Ask for confirmation." : "Decide when they are opened.";
+  const mails = settings.sendsMail ? "On." : "Off: no mail provider is set.";
+  const link = settings.approvalLinks === "confirm" ? "Ask for confirmation." : "Decide when they are opened.";
+  const people =
+    approvers.length > 0
+      ? `People in the account, and ${approvers.join(", ")}`
+      : "People in the account. Owner keys without a hold can name anyone.";
   const agents =
-    agentApproval === "elicit" ? "Its MCP client can ask its user, except for actions held by a key." : "Never.";
-  return [
-    ["Approvals expire", setting(expire, "APPROVAL_TTL_HOURS")],
-    ["Approval emails", setting(sendsMail ? "On." : "Off: no mail provider is set.", "MAILGUN_API_KEY")],
-    ["Email links", setting(link, "APPROVAL_LINKS")],
-    ["Approvers", setting(approversText(approvers), "APPROVERS")],
-    ["Approval by an agent", setting(agents, "AGENT_APPROVAL")],
-  ];
-}
-
-function approversText(approvers: readonly string[]): string {
-  if (approvers.length > 0) return `People in the account, and ${approvers.join(", ")}`;
-  return "People in the account. Owner keys without a hold can name anyone.";
-}
-
-function retentionRows({ retentionDays }: EffectiveSettings): FactRows {
+    settings.agentApproval === "elicit"
+      ? "Its MCP client can ask its user, except for actions held by a key."
+      : "Never.";
   const kept = retentionDays === null ? "Forever." : `For ${counted(retentionDays, "day")} after they end.`;
-  return [["Finished actions are kept", setting(kept, "RETENTION_DAYS")]];
+  return [
+    [
+      "targets",
+      "Where calls may go",
+      [
+        ["Allowed", setting(settings.targets, "ALLOWED_PRIVATE_TARGETS")],
+        ["Never", "Cloud metadata, link-local and multicast addresses, whatever the settings say."],
+        ["Checked", "Every address that a name resolves to, at every attempt. Calls go only to checked addresses."],
+      ],
+    ],
+    [
+      "delivery",
+      "Delivery and limits",
+      [
+        ["Rate limit", setting(rate, "RATE_LIMIT_PER_SECOND")],
+        ["Attempt timeout", setting(`${duration(settings.attemptTimeoutMs)} at most.`, "ATTEMPT_TIMEOUT_MS")],
+        ["Retry delay", setting(wait, "RETRY_BASE_MS, RETRY_CAP_MS")],
+        ["Attempts per run", `${RETRIES_DEFAULT} by default, ${RETRIES_MAX} at most.`],
+        ["Callback attempts", `Immediately, and ${callbacks} after failures; then given up.`],
+        ["Size limits", sizes],
+        ["Deduplication window", `${duration(DEDUPE_WINDOW_MS)}.`],
+      ],
+    ],
+    [
+      "approvals",
+      "Approvals",
+      [
+        ["Approvals expire", setting(expire, "APPROVAL_TTL_HOURS")],
+        ["Approval emails", setting(mails, "MAILGUN_API_KEY")],
+        ["Email links", setting(link, "APPROVAL_LINKS")],
+        ["Approvers", setting(people, "APPROVERS")],
+        ["Approval by an agent", setting(agents, "AGENT_APPROVAL")],
+      ],
+    ],
+    ["retention", "Retention", [["Finished actions are kept", setting(kept, "RETENTION_DAYS")]]],
+  ];
 }
 
 function sizeRows(size: ServerSize): FactRows {

@@ -1,88 +1,63 @@
 /** @jsxImportSource hono/jsx */
-import type { SigningUse } from "../core/account-store.ts";
 import type { KnownOrigin } from "../accounts/signing-secrets.ts";
 import { type ReceivedMessage, SIGNATURE_HEADERS, type SignatureCheck } from "../accounts/verify-signature.ts";
-import { Button, Field, PostForm } from "../ui/form.tsx";
-import { Card, Notice, UntrustedText } from "../ui/parts.tsx";
-import type { PageUser } from "../ui/text.ts";
 import { isJsonObject } from "../api/schema-helpers.ts";
 import type { Form } from "../http/request.ts";
+import { Check, Field, type FieldProps, PostForm, Submit } from "../ui/form.tsx";
+import { Card, Notice, UntrustedText } from "../ui/parts.tsx";
+import type { PageUser } from "../ui/text.ts";
+import { filled, type FormState, problemOf } from "./forms.tsx";
 
 export const CHECK_PATH = "/settings/signing/check";
 
-/** What somebody typed into the form. */
-export interface TypedCheck {
-  readonly origin: string;
-  readonly use: SigningUse;
-  readonly headers: string;
-  readonly body: string;
-  readonly isBase64: boolean;
-}
-
-const NOT_TYPED: TypedCheck = { origin: "", use: "calls", headers: "", body: "", isBase64: false };
-
 export interface CheckFormProps {
   readonly user: PageUser;
-  readonly typed?: TypedCheck | undefined;
+  readonly typed?: FormState | undefined;
   /** Where the newest call or callback went: most likely what is asked about. */
   readonly newest?: Pick<KnownOrigin, "origin" | "use"> | undefined;
-  /** What was found; null: nothing was checked yet. */
-  readonly found?: SignatureCheck | null;
-  /** What is wrong with a field. */
-  readonly problems?: Readonly<Partial<Record<"origin" | "headers" | "body", string>>>;
+  /** What was found; left out where nothing was checked. */
+  readonly found?: SignatureCheck;
 }
 
 /** A form that says whether a signature matches, and if not, why. It shows no secret. */
-export function CheckForm({ user, newest, found = null, problems = {}, ...props }: CheckFormProps) {
-  const typed = props.typed ?? { ...NOT_TYPED, origin: newest?.origin ?? "", use: newest?.use ?? "calls" };
+export function CheckForm({ user, newest, found, ...props }: CheckFormProps) {
+  const typed = props.typed ?? filled({ origin: newest?.origin ?? "", for: newest?.use ?? "calls" });
+  const field = (name: string, more: Pick<FieldProps, "label" | "hint" | "type" | "required" | "idSuffix">) => (
+    <Field {...more} name={name} value={typed.values.get(name)} autocomplete="off" problem={problemOf(typed, name)} />
+  );
   return (
     <Card id="check" title="Check a signature">
       <p class="quiet">
         Does a receiver refuse a call or callback? Paste what it got to see why. Nothing is stored.{" "}
         <a href="/docs/verify#when-verification-fails">When verification fails</a>
       </p>
-      {found === null ? null : <Found found={found} />}
+      {found === undefined ? null : <Found found={found} />}
       <PostForm user={user} action={`${CHECK_PATH}#check`}>
-        <Field
-          name="origin"
-          label="Origin"
-          value={typed.origin}
-          hint="Where Outgate sent it: scheme, host and port, like https://api.example.com."
-          required
-          autocomplete="off"
-          problem={problems.origin ?? null}
-          idSuffix="-check"
+        {field("origin", {
+          label: "Origin",
+          hint: "Where Outgate sent it: scheme, host and port, like https://api.example.com.",
+          required: true,
+          idSuffix: "-check",
+        })}
+        <Check
+          name="for"
+          value="callbacks"
+          label="It is a callback"
+          isChecked={typed.values.get("for") === "callbacks"}
         />
-        <label class="check">
-          <input type="checkbox" name="for" value="callbacks" checked={typed.use === "callbacks"} />
-          <span>It is a callback</span>
-        </label>
-        <Field
-          name="headers"
-          label="Headers"
-          type="lines"
-          value={typed.headers}
-          hint="Those that begin with webhook-, one a line, or all of them as JSON."
-          required
-          autocomplete="off"
-          problem={problems.headers ?? null}
-        />
-        <Field
-          name="body"
-          label="Raw body"
-          type="code"
-          value={typed.body}
-          hint="Before any parser. Empty if there is none. Larger than 20 KB: use the API."
-          autocomplete="off"
-          problem={problems.body ?? null}
-        />
-        <label class="check">
-          <input type="checkbox" name="base64" value="yes" checked={typed.isBase64} />
-          <span>The body is base64</span>
-        </label>
-        <div class="buttons">
-          <Button>Check signature</Button>
-        </div>
+        {field("headers", {
+          label: "Headers",
+          type: "lines",
+          hint: "Those that begin with webhook-, one a line, or all of them as JSON.",
+          required: true,
+        })}
+        {field("body", {
+          label: "Raw body",
+          type: "code",
+          hint: "Before any parser. Empty if there is none. Larger than 20 KB: use the API.",
+        })}
+        <Check name="base64" label="The body is base64" isChecked={typed.values.get("base64") === "yes"} />
+        <Submit>Check signature</Submit>
       </PostForm>
     </Card>
   );
@@ -105,24 +80,14 @@ function Found({ found: { secret, problems, warnings } }: { readonly found: Sign
   );
 }
 
-/** What the form has. */
-export function typedIn(form: Form): TypedCheck {
-  return {
-    origin: form.get("origin") ?? "",
-    use: form.get("for") === "callbacks" ? "callbacks" : "calls",
-    headers: form.get("headers") ?? "",
-    body: form.get("body") ?? "",
-    isBase64: form.get("base64") === "yes",
-  };
-}
-
 /** Null if the body is not the base64 that it is said to be. */
-export function receivedMessage({ headers, body, isBase64 }: TypedCheck): ReceivedMessage | null {
-  const lines = valuesIn(headers);
+export function receivedMessage(form: Form): ReceivedMessage | null {
+  const body = form.get("body") ?? "";
+  const lines = valuesIn(form.get("headers") ?? "");
   const found = SIGNATURE_HEADERS.map((name) => [name, lines.get(name) ?? null] as const);
   // Safe: it has every header.
   const read = Object.fromEntries(found) as ReceivedMessage["headers"];
-  if (isBase64) {
+  if (form.get("base64") === "yes") {
     const text = body.replaceAll(/\s/g, "");
     const bytes = Buffer.from(text, "base64");
     return bytes.toString("base64") === text ? { headers: read, bodies: [bytes] } : null;

@@ -1,17 +1,18 @@
 /** @jsxImportSource hono/jsx */
+import { SIGNING_OVERLAP_MS } from "../core/limits.ts";
 import type { SigningUse } from "../core/account-store.ts";
 import { checkOrigin, type KnownOrigin, type SigningSecret } from "../accounts/signing-secrets.ts";
-import { DomainError, invalidField } from "../core/domain-error.ts";
+import { DomainError, invalidFields } from "../core/domain-error.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
-import { Copied, EmptyState } from "../ui/controls.tsx";
-import { Button, Field, PostForm } from "../ui/form.tsx";
-import { answerForm, EMPTY_FORM, type FormState } from "./forms.tsx";
+import { Copied } from "../ui/controls.tsx";
+import { Button, Check, Field, PostForm, Submit } from "../ui/form.tsx";
+import { answerForm, EMPTY_FORM, filled, type FormState } from "./forms.tsx";
 import { Card, LinkButton, Notice, sentence, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
-import { CHECK_PATH, CheckForm, type CheckFormProps, receivedMessage, typedIn } from "./signature-check.tsx";
-import { AgoOr, List, RowAction, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
-import type { PageUser } from "../ui/text.ts";
+import { CHECK_PATH, CheckForm, type CheckFormProps, receivedMessage } from "./signature-check.tsx";
+import { AgoOr, List, RowAction, Secret, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
+import { duration, type PageUser } from "../ui/text.ts";
 import type { PageDeps } from "./needs.ts";
 
 const SECRET_PATH = "/settings/signing-secret";
@@ -26,7 +27,6 @@ async function signingPage(deps: SigningPageDeps, user: Person, more: SigningSta
   return settingsFrame({
     user,
     section: "Signing secrets",
-    title: "Signing secrets",
     intro: (
       <>
         Every call and callback is signed, with a secret of its own for each origin, so that one target can’t forge
@@ -72,11 +72,11 @@ async function signingPage(deps: SigningPageDeps, user: Person, more: SigningSta
             ],
           ]}
           actions={(origin) => <OriginActions {...origin} user={user} />}
-          empty={
-            <EmptyState icon="send" title="No calls yet">
-              <p>Origins appear here with their first call. You can show the secret of any origin before that.</p>
-            </EmptyState>
-          }
+          empty={{
+            icon: "send",
+            title: "No calls yet",
+            text: "Origins appear here with their first call. You can show the secret of any origin before that.",
+          }}
         />
         <Card id="other" title="Another origin">
           <PostForm user={user} action={SECRET_PATH} class="ask">
@@ -90,10 +90,12 @@ async function signingPage(deps: SigningPageDeps, user: Person, more: SigningSta
               problem={typed.problem}
             />
             <Button look="plain">Show secret</Button>
-            <label class="check">
-              <input type="checkbox" name="for" value="callbacks" checked={typed.values.get("for") === "callbacks"} />
-              <span>Secret for callbacks</span>
-            </label>
+            <Check
+              name="for"
+              value="callbacks"
+              label="Secret for callbacks"
+              isChecked={typed.values.get("for") === "callbacks"}
+            />
           </PostForm>
         </Card>
         <CheckForm user={user} newest={origins[0]} {...check} />
@@ -113,51 +115,33 @@ function OriginActions({ origin, use, user }: KnownOrigin & { readonly user: Pag
   );
 }
 
-interface SecretPageProps {
-  readonly user: PageUser;
-  readonly shown: SigningSecret & { readonly use: SigningUse };
-  readonly isRotated?: boolean;
-}
-
 /** The secret of an origin, with a button to rotate it. */
-function secretPage({ user, shown, isRotated = false }: SecretPageProps): string {
-  const { origin, use, secret, previous } = shown;
+function secretPage(user: PageUser, { origin, secret, previous }: SigningSecret, use: SigningUse, isRotated: boolean) {
   return settingsFrame({
     user,
     section: "Signing secrets",
     title: `Signing secret of ${use}`,
     back: SIGNING_LINK,
-    intro: <Origin origin={origin} />,
+    intro: <UntrustedText text={origin} />,
     children: (
       <>
         {isRotated ? (
           <Notice tone="good">Secret rotated. Give the new one to the target while both are valid.</Notice>
         ) : null}
         <section class="card" aria-label="Secrets">
-          <div class="stack">
-            <h2>{previous === null ? "Secret" : "New secret"}</h2>
-            <code class="code" data-copy="">
-              {secret}
-            </code>
-          </div>
+          <Secret title={previous === null ? "Secret" : "New secret"} text={secret} />
           {previous === null ? null : (
-            <div class="stack">
-              <h2>Previous secret</h2>
-              <code class="code" data-copy="">
-                {previous.secret}
-              </code>
+            <Secret title="Previous secret" text={previous.secret}>
               <p class="quiet small">
                 Valid until <Time at={previous.expiresAt} />.
               </p>
-            </div>
+            </Secret>
           )}
           <p class="quiet">
             Targets verify calls with it and any library of Standard Webhooks. <a href="/docs/verify">How to verify</a>
           </p>
           <PostForm user={user} action={ROTATION_PATH} fields={fieldsOf(origin, use)}>
-            <div class="buttons">
-              <Button look="plain">Rotate secret…</Button>
-            </div>
+            <Submit look="plain">Rotate secret…</Submit>
           </PostForm>
         </section>
       </>
@@ -167,10 +151,6 @@ function secretPage({ user, shown, isRotated = false }: SecretPageProps): string
 
 const SIGNING_LINK = { href: SETTINGS_PATHS.signing, name: "Signing secrets" } as const;
 
-function Origin({ origin }: { readonly origin: string }) {
-  return <UntrustedText text={origin} />;
-}
-
 function fieldsOf(origin: string, use: SigningUse) {
   return [
     ["origin", origin],
@@ -178,39 +158,31 @@ function fieldsOf(origin: string, use: SigningUse) {
   ] as const;
 }
 
-interface AskRotationProps {
-  readonly user: PageUser;
-  /** Null: all secrets, for calls and callbacks. */
-  readonly origin: string | null;
-  readonly use: SigningUse;
-  /** The state when the question was shown. It is sent back, so that confirming twice rotates once. */
-  readonly seen: string;
-  /** When the previous secret expires. Another rotation invalidates it immediately. Null if there is none. */
-  readonly endsNow: Date | null;
-  /** The confirmed question was shown before another rotation. */
-  readonly isLate: boolean;
-}
-
-/** Asks for confirmation before a rotation. */
-function askRotationPage({ user, origin, use, seen, endsNow, isLate }: AskRotationProps): string {
+/**
+ * Asks for confirmation before a rotation, with the state that is shown, so that confirming twice rotates once. Another rotation
+ * ends the previous secret at once; `endsNow` is when it would have ended, null where there is none.
+ */
+function askRotationPage(user: PageUser, { origin, use }: Asked, endsNow: Date | null, isLate: boolean): string {
   return settingsFrame({
     user,
     section: "Signing secrets",
     title: origin === null ? "Rotate the secrets of all origins?" : "Rotate this secret?",
     back: SIGNING_LINK,
-    intro: origin === null ? undefined : <Origin origin={origin} />,
+    intro: origin === null ? undefined : <UntrustedText text={origin} />,
     children: (
       <>
+        {/* The confirmed question was shown before another rotation. */}
         {isLate ? <Notice tone="wait">It was rotated a moment ago. Nothing else was changed.</Notice> : null}
         <PostForm
           user={user}
           action={ROTATION_PATH}
           class="card"
-          fields={[...fieldsOf(origin ?? "", use), ["seen", seen]]}
+          fields={[...fieldsOf(origin ?? "", use), ["seen", stateOf(endsNow)]]}
         >
           <p>
-            For 24 hours, every {SIGNED[origin === null ? "all" : use]} carries two signatures, with the new and with
-            the previous secret. Use this time to give the new one to {origin === null ? "every target" : "the target"}.
+            For {duration(SIGNING_OVERLAP_MS)}, every {SIGNED[origin === null ? "all" : use]} carries two signatures,
+            with the new and with the previous secret. Use this time to give the new one to{" "}
+            {origin === null ? "every target" : "the target"}.
           </p>
           {endsNow === null ? null : (
             <Notice tone="bad">
@@ -218,10 +190,9 @@ function askRotationPage({ user, origin, use, seen, endsNow, isLate }: AskRotati
               immediately.
             </Notice>
           )}
-          <div class="buttons">
-            <Button look="bad">Rotate</Button>
-            <LinkButton href={SETTINGS_PATHS.signing}>Cancel</LinkButton>
-          </div>
+          <Submit look="bad" cancel={SETTINGS_PATHS.signing}>
+            Rotate
+          </Submit>
         </PostForm>
       </>
     ),
@@ -247,7 +218,7 @@ export function signingPages(deps: SigningPageDeps) {
   const html = (user: Person, more?: SigningState) => signingPage(deps, user, more);
   const again = ({ person }: { readonly person: Person }, typed: FormState) => html(person, { typed });
   const secretHtml = async (user: Person, origin: string, use: SigningUse, isRotated = false) =>
-    secretPage({ user, shown: { ...(await signingService.read(user.caller, origin, use)), use }, isRotated });
+    secretPage(user, await signingService.read(user.caller, origin, use), use, isRotated);
   const show = answerForm(
     formOf,
     async ({ person, form }) => page("own", await secretHtml(person, originIn(form), useIn(form))),
@@ -258,8 +229,7 @@ export function signingPages(deps: SigningPageDeps) {
   const overlapEndOf = ({ caller }: Person, { origin, use }: Asked) =>
     signingService.overlapEnd(caller, origin ?? ANY_ORIGIN, use);
   const ask = async (user: Person, asked: Asked, isLate = false) => {
-    const endsNow = await overlapEndOf(user, asked);
-    return page("own", askRotationPage({ user, ...asked, seen: stateOf(endsNow), endsNow, isLate }));
+    return page("own", askRotationPage(user, asked, await overlapEndOf(user, asked), isLate));
   };
   const rotatedHtml = async (person: Person, { origin, use, untilMs }: Rotated) =>
     origin === null ? html(person, { rotatedUntil: new Date(untilMs) }) : secretHtml(person, origin, use, true);
@@ -287,21 +257,24 @@ export function signingPages(deps: SigningPageDeps) {
   );
 
   /** With the service of POST /v1/signing-secret/verify. */
-  const check = answerForm(formOf, async ({ context, person, form }) => {
-    const typed = typedIn(form);
-    const message = receivedMessage(typed);
-    const origin = originOf(typed.origin);
-    if (origin !== null && message !== null) {
-      const found = await verifyService.check(person.caller, origin, typed.use, message);
-      return page("own", await html(person, { check: { typed, found } }));
-    }
-    context.errorCode = "validation_error";
-    const problems = {
-      ...(origin === null && { origin: "Enter only scheme, host and port, like https://api.example.com." }),
-      ...(message === null && { body: "This is not base64. Copy it whole, or untick the box below." }),
-    };
-    return page("own", await html(person, { check: { typed, problems } }), { status: 400 });
-  });
+  const check = answerForm(
+    formOf,
+    async ({ person, form }) => {
+      const origin = originOf(form.get("origin") ?? "");
+      const message = receivedMessage(form);
+      if (origin === null || message === null) {
+        throw invalidFields([
+          ...(origin === null ? [NO_ORIGIN] : []),
+          ...(message === null
+            ? [{ field: "body", message: "This is not base64. Copy it whole, or untick the box below." }]
+            : []),
+        ]);
+      }
+      const found = await verifyService.check(person.caller, origin, useIn(form), message);
+      return page("own", await html(person, { check: { typed: filled(Object.fromEntries(form)), found } }));
+    },
+    ({ person }, typed) => html(person, { check: { typed } }),
+  );
   return (
     createPersonRoutes(personOf)
       .get(SETTINGS_PATHS.signing, async ({ person }) => page("own", await html(person)))
@@ -349,8 +322,13 @@ function useIn(form: Form): SigningUse {
 function originIn(form: Form): string {
   const origin = originOf(form.get("origin") ?? "");
   if (origin !== null) return origin;
-  throw invalidField("origin", "Enter only the scheme, host and port of a target, like https://api.example.com.");
+  throw invalidFields([NO_ORIGIN]);
 }
+
+const NO_ORIGIN = {
+  field: "origin",
+  message: "Enter only the scheme, host and port of a target, like https://api.example.com.",
+} as const;
 
 /** Null if it is not an origin. A slash at its end, as browsers add, is accepted. */
 function originOf(text: string): string | null {

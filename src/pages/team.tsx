@@ -1,30 +1,32 @@
 /** @jsxImportSource hono/jsx */
+import { INVITATION_MS_MAX } from "../core/limits.ts";
 import { checkRole, CreateInvitation, InvitationParams, PersonParams } from "../accounts/team-routes.ts";
 import type { ErrorCode } from "../core/domain-error.ts";
 import type { RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { createPersonRoutes, HOME_PATH, type Person } from "../http/session.ts";
 import { Button, PostForm } from "../ui/form.tsx";
-import {
-  answerForm,
-  type ById,
-  filled,
-  type FormState,
-  problemBeside,
-  problemOf,
-  schemaForm,
-  StatedChoices,
-} from "./forms.tsx";
-import type { Child } from "hono/jsx";
+import { Day, Name, Notice, Problem, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { duration, MEMBER_ROLE_CHOICES, type PageUser, roleLabel } from "../ui/text.ts";
 import type { MemberRole } from "../core/roles.ts";
 import type { Invitation, TeamMember } from "../core/team-store.ts";
+import { answerForm, type ById, filled, type FormState, problemOf } from "./forms.tsx";
 import { FormerKeys } from "./keys.tsx";
-import { AddForm, AgoOr, List, OfRow, RowAction, settingsFrame, Tagged } from "./settings-frame.tsx";
-import { Day, Name, Notice, Problem, UntilTime, UntrustedText } from "../ui/parts.tsx";
-import { MEMBER_ROLE_CHOICES, type PageUser, roleLabel } from "../ui/text.ts";
 import type { PageDeps } from "./needs.ts";
+import { schemaForm } from "./schema-form.tsx";
+import {
+  AddForm,
+  AgoOr,
+  List,
+  OfRow,
+  RowAction,
+  Secret,
+  SETTINGS_PATHS,
+  settingsFrame,
+  Tagged,
+} from "./settings-frame.tsx";
 
-const PEOPLE_PATH = "/settings/people";
+const PEOPLE_PATH = SETTINGS_PATHS.people;
 
 const INVITATIONS_PATH = "/settings/invitations";
 
@@ -37,7 +39,13 @@ interface RoleChange {
 /** Most people are invited to approve. */
 const EMPTY_INVITATION = filled({ role: "approver" });
 
-const INVITATION_FORM = schemaForm(CreateInvitation);
+const INVITATION_FORM = schemaForm(CreateInvitation, {
+  email: {
+    hint: "They join with this address. The next page shows a link for them, once.",
+    wrong: "Enter an email address.",
+  },
+  role: { label: "What can they do?", choices: MEMBER_ROLE_CHOICES, wrong: "Choose what they can do." },
+});
 
 interface PeopleState {
   readonly typed?: FormState;
@@ -59,20 +67,19 @@ async function peoplePage(deps: PeoplePageDeps, user: Person, state: PeopleState
     // Live keys whose makers may no longer manage the account.
     keyService.ofFormer(caller),
   ]);
-  const problem = state.problem ?? problemBeside(typed, ["email", "role"]);
   const open = invitations.filter(({ isVoid }) => !isVoid);
   const isVoid = invitations.filter((invitation) => invitation.isVoid);
   const isSelf = (member: TeamMember) => member.personId === caller.personId;
-  const isRefused = typed.issues.length > 0;
+  // The service's own words, and not the schema's.
+  const isTaken = /account/.test(problemOf(typed, "email") ?? "");
   return settingsFrame({
     user,
     section: "People",
-    title: "People",
     intro: "Who may log in to this account. Every decision is recorded under a person’s address.",
     now,
     children: (
       <>
-        <Problem text={problem} />
+        <Problem text={state.problem} />
         {changed === null ? null : (
           <Notice tone="good">
             <UntrustedText text={changed.email} /> is now {ROLE_NOUNS[changed.role]}.
@@ -100,11 +107,23 @@ async function peoplePage(deps: PeoplePageDeps, user: Person, state: PeopleState
         />
         <FormerKeys user={user} keys={former} />
         <Invitations title="Open invitations" id="invitations" rows={open} user={user} now={now} />
-        <Invitations title="Void invitations" id="void-invitations" rows={isVoid} user={user} now={now}>
-          Whoever made these may no longer manage the account, so their links let nobody in. Withdraw them, or they are
-          open again if that person becomes an owner again.
-        </Invitations>
-        <InviteForm user={user} typed={typed} isOpen={isRefused || members.length < 2} />
+        <Invitations
+          title="Void invitations"
+          id="void-invitations"
+          intro="Whoever made these may no longer manage the account, so their links let nobody in. Withdraw them, or they are open again if that person becomes an owner again."
+          rows={isVoid}
+          user={user}
+          now={now}
+        />
+        <AddForm id="invite" title="Invite a person" count={members.length - 1} state={typed}>
+          <INVITATION_FORM.Form
+            user={user}
+            action={PEOPLE_PATH}
+            state={typed}
+            now={isTaken ? { email: { wrong: undefined } } : {}}
+            submit="Invite"
+          />
+        </AddForm>
       </>
     ),
   });
@@ -115,17 +134,15 @@ interface InvitationsProps {
   readonly now: Date;
   readonly title: string;
   readonly id: string;
+  readonly intro?: string;
   readonly rows: readonly Invitation[];
-  readonly children?: Child;
 }
 
-function Invitations({ title, id, rows, user, now, children }: InvitationsProps) {
+function Invitations({ rows, user, now, ...list }: InvitationsProps) {
   if (rows.length === 0) return null;
   return (
     <List
-      id={id}
-      title={title}
-      intro={children}
+      {...list}
       rows={rows}
       columns={[
         ["Address", ({ email }) => <Name text={email} />, "wide"],
@@ -142,42 +159,6 @@ function Invitations({ title, id, rows, user, now, children }: InvitationsProps)
         />
       )}
     />
-  );
-}
-
-function InviteForm({
-  user,
-  typed,
-  isOpen,
-}: {
-  readonly user: PageUser;
-  readonly typed: FormState;
-  readonly isOpen: boolean;
-}) {
-  // The service's own words, and not the schema's.
-  const isTaken = /account/.test(problemOf(typed, "email") ?? "");
-  return (
-    <AddForm id="invite" title="Invite a person" isOpen={isOpen}>
-      <PostForm user={user} action={PEOPLE_PATH}>
-        <INVITATION_FORM.Field
-          state={typed}
-          name="email"
-          label="Email"
-          hint="They join with this address. The next page shows a link for them, once."
-          wrong={isTaken ? undefined : "Enter an email address."}
-        />
-        <StatedChoices
-          state={typed}
-          name="role"
-          legend="What can they do?"
-          choices={MEMBER_ROLE_CHOICES}
-          wrong="Choose what they can do."
-        />
-        <div class="buttons">
-          <Button>Invite</Button>
-        </div>
-      </PostForm>
-    </AddForm>
   );
 }
 
@@ -235,10 +216,10 @@ function invitedPage(user: PageUser, { email, link, isMailed }: Invited): string
     ),
     children: (
       <section class="card" aria-label="The link">
-        <Notice tone="wait">This link is shown only once. It works once, for this address, for seven days.</Notice>
-        <code class="code" data-copy="">
-          {link}
-        </code>
+        <Notice tone="wait">
+          {`This link is shown only once. It works once, for this address, for ${duration(INVITATION_MS_MAX)}.`}
+        </Notice>
+        <Secret text={link} />
         <a class="button fit" href={PEOPLE_PATH}>
           Back to people
         </a>

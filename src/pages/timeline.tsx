@@ -1,9 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import { describeActor } from "../core/roles.ts";
-import { type ActionStatus, isTerminal } from "../core/action.ts";
 import { type OutcomeKind, statusSentence } from "../core/outcome.ts";
-import { isTooLate, type TimelineEntry, type TimelineEvent } from "../core/timeline.ts";
+import { type TimelineEntry, type TimelineEvent } from "../core/timeline.ts";
 import { Card, Name, sentence, Time, type Tone, UntrustedText } from "../ui/parts.tsx";
 import { visibleText } from "../receipts/visible-text.ts";
 import { type ActorEvent, counted, duration, mailName } from "../ui/text.ts";
@@ -36,7 +35,7 @@ function Step({ at, event, before }: TimelineEntry & { readonly before: Date | u
   const { tone, title, details } = describeEvent(event, at);
   return (
     <li class={`step step-${tone}`}>
-      <p class="step-head">
+      <p class="between">
         <span>{title}</span>
         <span class="quiet small">
           <Time at={at} near={before} />
@@ -69,9 +68,6 @@ function describeEvent(event: TimelineEvent, at: Date): EventText {
 }
 
 type AttemptEvent = Extract<TimelineEvent, { readonly attempt: number }>;
-
-/** They don't change the state. */
-const NOTIFICATIONS: ReadonlySet<string> = new Set(["callback", "mail", "message"]);
 
 type NotificationEvent = Extract<TimelineEvent, { readonly delivered: boolean }>;
 
@@ -170,86 +166,3 @@ function nextAttempt(next: string | null, at: Date): Child {
   if (next === null) return null;
   return sentence`Next attempt: ${<Time at={new Date(next)} near={at} />}`;
 }
-
-const KINDS: readonly SpanKind[] = ["approval", "wait", "running", "bad", "good"];
-
-export const KIND_NAMES: Readonly<Record<SpanKind, string>> = {
-  approval: "Awaiting approval",
-  wait: "Waiting to be sent",
-  running: "Being sent",
-  bad: "Failed attempt",
-  good: "Successful attempt",
-};
-
-/** Sums by kind, for screen readers. */
-export function spansText(spans: readonly Span[]): string {
-  const sums = KINDS.flatMap((kind) => {
-    const same = spans.filter((span) => span.kind === kind);
-    if (same.length === 0) return [];
-    const ms = same.reduce((sum, { from, to }) => sum + to.getTime() - from.getTime(), 0);
-    const what =
-      kind === "bad" || kind === "good"
-        ? counted(same.length, KIND_NAMES[kind].toLowerCase())
-        : KIND_NAMES[kind].toLowerCase();
-    return [`${what}, ${duration(ms)}`];
-  });
-  return `${sums.join("; ")}.`;
-}
-
-export type SpanKind = "approval" | "wait" | "running" | "good" | "bad";
-
-export interface Span {
-  readonly kind: SpanKind;
-  readonly from: Date;
-  readonly to: Date;
-  /** The number of the attempt; null for other periods. */
-  readonly attempt: number | null;
-}
-
-export interface RunSpans {
-  readonly run: number;
-  readonly from: Date;
-  readonly to: Date;
-  readonly spans: readonly Span[];
-}
-
-/** Splits a timeline, oldest first, into runs and their periods. A run that has not ended lasts to now. */
-export function runsOf(timeline: readonly TimelineEntry[], now: Date): readonly RunSpans[] {
-  const changes = timeline.filter(({ event }) => !NOTIFICATIONS.has(event.type) && !isTooLate(event));
-  const runs = Map.groupBy(changes, ({ run }) => run);
-  return [...runs].map(([run, entries]) => {
-    const [first] = entries;
-    const spans = spansOf(entries, now);
-    const from = first?.at ?? now;
-    return { run, from, to: spans.at(-1)?.to ?? from, spans };
-  });
-}
-
-function spansOf(entries: readonly TimelineEntry[], now: Date): readonly Span[] {
-  const spans: Span[] = [];
-  for (const [index, entry] of entries.entries()) {
-    if (isTerminal(entry.status)) break;
-    const next = entries[index + 1];
-    const { kind, attempt } = kindOf(entry.status, next?.event);
-    const to = next?.at ?? now;
-    const last = spans.at(-1);
-    if (last !== undefined && last.kind === kind && attempt === null) spans[spans.length - 1] = { ...last, to };
-    else spans.push({ kind, from: entry.at, to, attempt });
-  }
-  return spans.filter(({ from, to, attempt }) => attempt !== null || to > from);
-}
-
-function kindOf(status: ActionStatus, end: TimelineEvent | undefined): Pick<Span, "kind" | "attempt"> {
-  if (end?.type === "attempt" && end.late === undefined)
-    return { kind: end.error === null ? "good" : "bad", attempt: end.attempt };
-  return { kind: KIND_OF_STATUS[status], attempt: null };
-}
-
-const KIND_OF_STATUS: Readonly<Record<ActionStatus, SpanKind>> = {
-  awaiting_approval: "approval",
-  pending: "wait",
-  active: "running",
-  completed: "wait",
-  failed: "wait",
-  cancelled: "wait",
-};

@@ -1,14 +1,21 @@
-import { PauseId, CreatePause, PauseJson, PauseList, checkPausedHost, serializePause } from "../api/pause-schemas.ts";
+import {
+  pauseIdSchema,
+  CreatePause,
+  PauseJson,
+  PauseListJson,
+  checkPausedHost,
+  serializePause,
+} from "../api/pause-schemas.ts";
 import Type from "typebox";
 import type { PauseService } from "./service.ts";
-import { jsonOf } from "../http/response.ts";
+import { jsonOf, noContent } from "../http/response.ts";
 import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 
 interface PauseRouteDeps {
   readonly pauseService: Pick<PauseService, "list" | "pause" | "resume">;
 }
 
-export const PauseParams = pathParams(Type.Object({ id: PauseId }), "There is no such pause.");
+export const PauseParams = pathParams(Type.Object({ id: pauseIdSchema }), "There is no such pause.");
 
 export function pauseRoutes({ pauseService }: PauseRouteDeps) {
   return createApiRoutes()
@@ -22,7 +29,7 @@ export function pauseRoutes({ pauseService }: PauseRouteDeps) {
         summary: "List the pauses in force",
         description: "Lists the pauses in force, oldest first.",
         notes: ["The audit log has earlier pauses."],
-        answers: { 200: { description: "The pauses in force.", schema: PauseList } },
+        answers: { 200: { description: "The pauses in force.", schema: PauseListJson } },
       }),
     )
     .post(
@@ -52,10 +59,7 @@ export function pauseRoutes({ pauseService }: PauseRouteDeps) {
     )
     .delete(
       "/v1/pauses/:id",
-      async ({ caller, params }) => {
-        await pauseService.resume(caller, params.id);
-        return new Response(null, { status: 204 });
-      },
+      ({ caller, params }) => noContent(pauseService.resume(caller, params.id)),
       operation({
         operationId: "endPause",
         permission: "manage",

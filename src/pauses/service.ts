@@ -3,7 +3,7 @@ import type { AppContext } from "../runtime/app-context.ts";
 import type { Decide } from "../core/changes.ts";
 import { type Audited, type AuditDetail, auditOf, auditOfSystem } from "../core/audit.ts";
 import { accountStopped, authorize, type Caller, SYSTEM } from "../core/roles.ts";
-import { DomainError } from "../core/domain-error.ts";
+import { DomainError, notFound } from "../core/domain-error.ts";
 import { CANCEL_BATCH_MAX, PAUSES_MAX } from "../core/limits.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { Pause, PauseScope, PauseStore } from "../core/pause.ts";
@@ -39,7 +39,7 @@ export function createPauseService(deps: PauseDeps) {
       const { pause, audit } = newPause(ids.pause(), caller, { ...request, cancels: false }, clock.now());
       const written = await paused.whilePausing(pause, () => pauses.pause(pause, audit));
       if (!("pause" in written)) {
-        throw written.kind === "too_many" ? tooManyPauses() : new DomainError("not_found", "There is no such key.");
+        throw written.kind === "too_many" ? tooManyPauses() : notFound("key");
       }
       return { pause: written.pause, isNew: written.kind === "paused" };
     },
@@ -55,7 +55,7 @@ export function createPauseService(deps: PauseDeps) {
       authorize(caller, "manage");
       const { accountId, actor: by } = caller;
       const pause = await pauses.find(accountId, id);
-      if (pause === null) throw new DomainError("not_found", "There is no such pause.");
+      if (pause === null) throw notFound("pause");
       if (pause.kind === "sign_up") throw accountStopped(accountId);
       const at = clock.now();
       await pauses.end(accountId, id, { at, by, audit: auditOf(caller, resumed(pause), at) });

@@ -8,7 +8,15 @@ import {
   MINUTE_MS,
 } from "../core/limits.ts";
 import type { RuleCount } from "../core/rule-count.ts";
-import { type Facts, type FactValue, foldName, type KeyFacts, type MemberNames, shown, Undecidable } from "./facts.ts";
+import {
+  type CallFacts,
+  type FactValue,
+  foldName,
+  type KeyFacts,
+  type MemberNames,
+  shown,
+  Undecidable,
+} from "./facts.ts";
 import { type Period, periodOf } from "./zones.ts";
 
 /** What a rule counts, and how far: it applies to the call that goes beyond. */
@@ -45,7 +53,7 @@ type HashOf = (text: string) => string;
 export function countOf(
   counter: Counter,
   ruleId: string,
-  facts: Facts,
+  facts: CallFacts,
   hashOf: HashOf,
 ): RuleCount | { readonly undecidable: string } {
   try {
@@ -63,7 +71,7 @@ export function countOf(
 
 type Part = Omit<RuleCount, "ruleId" | "subject" | "asksOnce">;
 
-function addedTo(sum: Sum, facts: Facts): Part {
+function addedTo(sum: Sum, facts: CallFacts): Part {
   const amount = String(numberAt(sum, facts));
   const start = periodOf(facts.now, sum.per, sum.timezone);
   const until = start + LONGEST_MS[sum.per] + BUDGET_KEPT_MS;
@@ -74,7 +82,7 @@ function addedTo(sum: Sum, facts: Facts): Part {
 const LONGEST_MS: Readonly<Record<Period, number>> = { hour: 3 * MINUTE_MS * 60, day: 2 * DAY_MS, month: 32 * DAY_MS };
 
 /** The window is counted in parts, and all of the part counts in which it begins: never more calls pass within it. */
-function oneOf({ count, minutes }: Calls, { now }: Facts): Part {
+function oneOf({ count, minutes }: Calls, { now }: CallFacts): Part {
   const windowMs = minutes * MINUTE_MS;
   const partMs = windowMs / BUDGET_WINDOW_PARTS;
   const partOf = (ms: number) => Math.floor(ms / partMs) * partMs;
@@ -88,7 +96,7 @@ function oneOf({ count, minutes }: Calls, { now }: Facts): Part {
 const METADATA = "metadata.";
 
 /** What the calls of one count have in common. */
-function groupOf(same: string | null, facts: Facts): unknown {
+function groupOf(same: string | null, facts: CallFacts): unknown {
   const { request, action, key } = facts;
   if (same === null) return null;
   if (same === "key") return oldestId(key);
@@ -115,7 +123,7 @@ export function folded(text: string): string {
 
 const VARYING = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{6,}/gi;
 
-function numberAt({ path, names }: Sum, { action, request }: Facts): bigint {
+function numberAt({ path, names }: Sum, { action, request }: CallFacts): bigint {
   action.names = names;
   let value: FactValue = action.body;
   for (const name of path) {

@@ -19,7 +19,7 @@ import type { SeenAction } from "../receipts/seen-action.ts";
 import { refusalsSince } from "./hits.ts";
 import { countsBefore } from "./counting.ts";
 import { type KnownRules, rulingOf } from "./known.ts";
-import { decideByWalks, type Rule, type RuleCounter, type RuleDecision, type Walk } from "./rule.ts";
+import { decideByWalks, type CompiledRule, type RuleCounter, type RuleDecision, type Walk } from "./rule.ts";
 
 type Effect = ActionPolicy["effect"] | "refuse";
 
@@ -43,7 +43,7 @@ export interface Differing extends Omit<Differs, "id"> {
 }
 
 /** What rules would have done with requests of the past. */
-export interface DryRun {
+export interface RulesDryRun {
   readonly lookedAt: number;
   /** When the oldest of them was created; null: there is none. */
   readonly from: Date | null;
@@ -62,7 +62,7 @@ export interface DryRun {
 }
 
 /** How far it has come, and at last what came of it. */
-export type DryRunStep = { readonly lookedAt: number } | DryRun;
+export type DryRunStep = { readonly lookedAt: number } | RulesDryRun;
 
 interface DryRunDeps {
   readonly actions: Pick<ActionStore, "find" | "list" | "timeline">;
@@ -88,7 +88,7 @@ export function createDryRun({ actions, audit, known }: DryRunDeps) {
 
   return async function* dryRun(
     caller: Caller,
-    rules: readonly Rule[],
+    rules: readonly CompiledRule[],
     range: DryRunRange,
   ): AsyncGenerator<DryRunStep> {
     authorize(caller, "approve");
@@ -253,7 +253,7 @@ class Tally {
     else this.#undecided += 1;
   }
 
-  result(rejected: number, unknown: number, shown: readonly Differing[]): DryRun {
+  result(rejected: number, unknown: number, shown: readonly Differing[]): RulesDryRun {
     const undecided = this.#undecided + this.rejectable.length - rejected;
     return {
       lookedAt: this.lookedAt,

@@ -9,7 +9,7 @@ import {
 } from "../core/limits.ts";
 import {
   ActionFacts,
-  type Facts,
+  type CallFacts,
   foldName,
   isExact,
   KeyFacts,
@@ -25,7 +25,9 @@ export interface Expression {
   readonly text: string;
   /** Members that it names. */
   readonly names: MemberNames;
-  readonly run: (facts: Facts) => unknown;
+  readonly run: (facts: Pick<CallFacts, "action" | "key" | "now">) => unknown;
+  /** It is false where one of them is, as for most requests: they cost a fifth of the whole. */
+  readonly comparisons: readonly Comparison[];
 }
 
 /** What is wrong with an expression and what to do, and where: lines and columns from 1, the offset in characters from 0. */
@@ -60,19 +62,19 @@ export function compileExpression(
       );
     }
     meter(parsed.ast);
-    const run = ({ action, key, now }: Facts): unknown => parsed({ action, key, now });
-    return { expression: { text, names: [...names], run } };
+    return { expression: { text, names: [...names], run: parsed, comparisons: comparisonsIn(parsed.ast) } };
   } catch (error) {
     return { error: located(text, error) };
   }
 }
 
 /** Checks a request. It throws nothing, and takes at most `RULE_STEPS_MAX` steps, with the others at most `RULES_STEPS_MAX`. */
-export function evaluate({ names, run }: Expression, facts: Facts): Verdict {
+export function evaluate({ names, run, comparisons }: Expression, facts: CallFacts): Verdict {
   const { action } = facts;
+  action.names = names;
+  if (hasFalse(comparisons, action)) return false;
   const steps = Math.min(RULE_STEPS_MAX, action.stepsLeft);
   stepsLeft = steps;
-  action.names = names;
   try {
     const result = run(facts);
     return typeof result === "boolean" ? result : { undecidable: "Its result is neither true nor false." };
@@ -81,6 +83,68 @@ export function evaluate({ names, run }: Expression, facts: Facts): Verdict {
   } finally {
     action.stepsLeft -= steps - Math.max(stepsLeft, 0);
   }
+}
+
+/** A comparison of a member of the action with a text or an integer in the expression: `action.body.amount > 100`. */
+interface Comparison {
+  readonly member: keyof typeof ACTION_MEMBERS;
+  /** Names inside of the member, from the outside in. */
+  readonly path: readonly string[];
+  /** Whether it is false for what stands there. Not for a value of another type: cel-js knows what becomes of that. */
+  readonly isFalse: (value: unknown) => boolean;
+}
+
+/** The comparison that the expression is, or those that it joins by `&&`. */
+function comparisonsIn(node: ASTNode): readonly Comparison[] {
+  if (node.op === "&&") return node.args.flatMap(comparisonsIn);
+  if (!isComparing(node)) return [];
+  const [left, right] = node.args;
+  const {
+    root,
+    path: [member = "", ...path],
+  } = pathIn(left);
+  if (root !== "action" || !isActionMember(member) || right.op !== "value") return [];
+  const literal: unknown = right.args;
+  if (typeof literal === "bigint") return [{ member, path, isFalse: FALSE_OF_INTEGERS[node.op](literal) }];
+  if (typeof literal !== "string" || (node.op !== "==" && node.op !== "!=")) return [];
+  const isFalseIfSame = node.op === "!=";
+  return [{ member, path, isFalse: (value) => typeof value === "string" && (value === literal) === isFalseIfSame }];
+}
+
+type OfInteger = (literal: bigint) => (value: unknown) => boolean;
+
+const FALSE_OF_INTEGERS = {
+  "==": (literal) => (value) => typeof value === "bigint" && value !== literal,
+  "!=": (literal) => (value) => value === literal,
+  "<": (literal) => (value) => typeof value === "bigint" && value >= literal,
+  "<=": (literal) => (value) => typeof value === "bigint" && value > literal,
+  ">": (literal) => (value) => typeof value === "bigint" && value <= literal,
+  ">=": (literal) => (value) => typeof value === "bigint" && value < literal,
+} satisfies Record<string, OfInteger>;
+
+function isComparing(node: ASTNode): node is ASTNode & { readonly op: keyof typeof FALSE_OF_INTEGERS } {
+  return Object.hasOwn(FALSE_OF_INTEGERS, node.op);
+}
+
+/** `action.body.to` as `action`, and `body` and `to`. */
+function pathIn(node: ASTNode): { readonly root: string | null; readonly path: readonly string[] } {
+  if (node.op !== ".") return { root: node.op === "id" ? node.args : null, path: [] };
+  const { root, path } = pathIn(node.args[0]);
+  return { root, path: [...path, node.args[1]] };
+}
+
+/** Whether a comparison is false. Where that can't be told, such as of a body that can't be read, cel-js says what is so. */
+function hasFalse(comparisons: readonly Comparison[], action: ActionFacts): boolean {
+  try {
+    for (const { member, path, isFalse } of comparisons) {
+      let value: unknown = action[member];
+      for (const name of path) value = value instanceof Map ? value.get(name) : undefined;
+      if (isFalse(value)) return true;
+    }
+  } catch (error) {
+    if (!(error instanceof Undecidable)) throw error;
+  }
+  return false;
 }
 
 /** An expression that is well-formed and still not allowed. */
@@ -93,23 +157,25 @@ class Refused extends Error {
   }
 }
 
+const ACTION_MEMBERS = {
+  method: "string",
+  host: "string",
+  path: "string",
+  query: "map<string, string>",
+  headers: "map<string, string>",
+  body: "dyn",
+  title: "string",
+  metadata: "map<string, string>",
+  credential: "string",
+} satisfies Partial<Record<keyof ActionFacts, string>>;
+
 const environment = new Environment({
   homogeneousAggregateLiterals: false,
   limits: { maxDepth: 64, maxAstNodes: 2_000 },
 })
   .registerType("Action", {
     ctor: ActionFacts,
-    fields: {
-      method: "string",
-      host: "string",
-      path: "string",
-      query: "map<string, string>",
-      headers: "map<string, string>",
-      body: "dyn",
-      title: "string",
-      metadata: "map<string, string>",
-      credential: "string",
-    },
+    fields: ACTION_MEMBERS,
   })
   .registerType("Key", { ctor: KeyFacts, fields: { id: "string", name: "string", role: "string" } })
   .registerVariable("action", "Action")
@@ -346,11 +412,12 @@ function spend(steps: number): void {
 }
 
 /**
- * The inside of a node of cel-js, which its types leave out: `handle` is what the checker chose to compute it from its parts,
- * and `meta.alternate` the loop that a macro stands for. The package is pinned; a test says when an update changes this.
+ * The inside of a node of cel-js, which its types leave out: `evaluate` computes it, `handle` is what the checker chose to compute it
+ * from its parts, and `meta.alternate` the loop that a macro stands for. The package is pinned; a test says when an update changes this.
  */
 interface CheckedNode {
   handle?: (...parts: readonly unknown[]) => unknown;
+  evaluate: (evaluator: unknown, node: unknown, context: { getValue(name: "action"): ActionFacts }) => unknown;
   readonly meta: { readonly alternate?: CheckedNode };
 }
 
@@ -361,7 +428,16 @@ function meter(node: ASTNode): void {
   const checked = own.meta.alternate ?? own;
   const { handle } = checked;
   if (handle !== undefined) checked.handle = meteredHandle(node, handle);
+  if (node.op === "." && node.args[0].op === "id" && node.args[0].args === "action") {
+    const name = node.args[1];
+    // Without the checks of cel-js, which take longer than all else: members are of the types that the environment says.
+    if (isActionMember(name)) own.evaluate = (_evaluator, _node, context) => context.getValue("action")[name];
+  }
   for (const child of childrenOf(node)) meter(child);
+}
+
+function isActionMember(name: string): name is keyof typeof ACTION_MEMBERS {
+  return Object.hasOwn(ACTION_MEMBERS, name);
 }
 
 type Handle = NonNullable<CheckedNode["handle"]>;

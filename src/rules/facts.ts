@@ -50,12 +50,16 @@ export class ActionFacts {
   readonly title: string;
   readonly #request: RuledRequest;
   #target: (() => SentTarget | null) | null = null;
+  #lowerPath: string | null = null;
   #bytes: number | null = null;
   #query: (() => Named) | null = null;
   #headers: (() => FactMap) | null = null;
   #body: (() => Named) | null = null;
   /** Of the expression that is checked now. */
   names: MemberNames = [];
+  /** Of the expression for which their names were compared with its own last. */
+  #queryFor: MemberNames | null = null;
+  #bodyFor: MemberNames | null = null;
   /** What expressions may still cost for this request. */
   stepsLeft = RULES_STEPS_MAX;
   /** The one that the request counts as now: of a request that names others, each in turn. */
@@ -71,6 +75,12 @@ export class ActionFacts {
   get target(): SentTarget | null {
     this.#target ??= once(() => sentTarget(this.#request.url));
     return this.#target();
+  }
+
+  /** Of a URL that can be read. */
+  get lowerPath(): string {
+    this.#lowerPath ??= this.#sent.path.toLowerCase();
+    return this.#lowerPath;
   }
 
   get #sent(): SentTarget {
@@ -94,7 +104,10 @@ export class ActionFacts {
 
   get query(): FactValue {
     this.#query ??= once(() => queryOf(this.#sent.query));
-    return valueFor(this.#query(), this.names, "The query");
+    const query = this.#query();
+    if (this.#queryFor !== this.names) checkNames(query, this.names, "The query");
+    this.#queryFor = this.names;
+    return query.value;
   }
 
   get headers(): FactMap {
@@ -104,7 +117,10 @@ export class ActionFacts {
 
   get body(): FactValue {
     this.#body ??= once(() => bodyOf(this.#request));
-    return valueFor(this.#body(), this.names, "The body");
+    const body = this.#body();
+    if (this.#bodyFor !== this.names) checkNames(body, this.names, "The body");
+    this.#bodyFor = this.names;
+    return body.value;
   }
 
   get bodyBytes(): number {
@@ -141,7 +157,7 @@ export class KeyFacts {
 const NO_IDS: ReadonlySet<string> = new Set();
 
 /** What rules know of a request. */
-export interface Facts {
+export interface CallFacts {
   readonly request: RuledRequest;
   readonly action: ActionFacts;
   readonly key: KeyFacts;
@@ -149,7 +165,7 @@ export interface Facts {
 }
 
 /** What rules know of a request. Nothing is parsed before a rule reads it. */
-export function factsOf(request: RuledRequest, key: RuledKey | null, now: Date): Facts {
+export function factsOf(request: RuledRequest, key: RuledKey | null, now: Date): CallFacts {
   return { request, action: new ActionFacts(request), key: new KeyFacts(key), now };
 }
 
@@ -182,8 +198,8 @@ function once<Value>(make: () => Value): () => Value {
   };
 }
 
-/** A target that ignores case would read `Amount` as the `amount` of the expression. */
-function valueFor({ value, names }: Named, read: MemberNames, what: string): FactValue {
+/** A target that ignores case would read `Amount` as the `amount` of the expression: throws then. */
+function checkNames({ names }: Named, read: MemberNames, what: string): void {
   for (const [folded, name] of read) {
     const given = names.get(folded);
     if (given !== undefined && given !== name) {
@@ -192,7 +208,6 @@ function valueFor({ value, names }: Named, read: MemberNames, what: string): Fac
       throw new Undecidable(`${what} has "${shown(given)}", which ${why}.`);
     }
   }
-  return value;
 }
 
 /** A name that a requester wrote, for sentences that are stored and told to all: a secret may stand in its place. */

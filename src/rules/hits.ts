@@ -3,7 +3,7 @@ import type { AuditStore } from "../core/audit.ts";
 import { DRY_RUN_PAGE_ACTIONS, RULE_HITS_MAX } from "../core/limits.ts";
 
 /** What a rule did to calls. */
-export interface Hits {
+interface Hits {
   readonly hold: number;
   readonly refuse: number;
   readonly allow: number;

@@ -1,4 +1,4 @@
-import { AccountCache } from "../core/account-settings.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AccountStore } from "../core/account-store.ts";
 import type { RuleRow, RuleStore } from "../core/account-rules.ts";
 import type { Ruling } from "../core/action-policy.ts";
@@ -10,29 +10,57 @@ import type { Caller } from "../core/roles.ts";
 import type { RuleCount } from "../core/rule-count.ts";
 import { factsOf } from "./facts.ts";
 import { beyond as beyondText, comparedBy } from "./counting.ts";
-import { askRules, decideByWalks, type Rule, type RuleDecision, storedRule, type Walk } from "./rule.ts";
+import { askRules, decideByWalks, type CompiledRule, type RuleDecision, storedRule, type Walk } from "./rule.ts";
 
 /** No version of the store: what is committed by it is decided again. */
 const UNREAD = "unread";
 
+/** That of an account that never had a rule. */
+const NO_VERSION = "";
+
 /** A create that began later than this behind a change of the rules is decided by them: its commit has checked that. */
 const CREATE_MS_MAX = 60_000;
 
-/** The rules of an account, compiled. */
-interface AccountRules {
-  readonly rules: readonly Rule[];
+/** The rules of an account as they were read. */
+class AccountRules {
+  readonly version: string;
+  /** When this process first knew them. */
+  readonly knownSince: Date;
+  readonly #rows: readonly RuleRow[];
+  #compiled: readonly CompiledRule[] | null = null;
+
+  constructor(version: string, rows: readonly RuleRow[], knownSince: Date) {
+    this.version = version;
+    this.#rows = rows;
+    this.knownSince = knownSince;
+  }
+
+  /** Compiled at its first use: a node has the rules of accounts for which it calls nobody. */
+  get rules(): readonly CompiledRule[] {
+    this.#compiled ??= this.#rows.map(({ id, version, definition }) => storedRule(definition, id, version));
+    return this.#compiled;
+  }
+
   /** See `Judgement`. */
-  readonly isRuled: boolean;
+  get isRuled(): boolean {
+    return this.rules.some(limits);
+  }
 }
 
-/** The rules of all accounts. */
-export class KnownRules extends AccountCache<RuleRow, AccountRules> implements Judge {
+/**
+ * The rules of all accounts in memory, each by its own version: what one account writes has no create of another decided again. Rules
+ * that other nodes write are seen by `reload`, which reads only the version while nothing has changed.
+ */
+export class KnownRules implements Judge {
   readonly #store: RuleStore;
   readonly #clock: Pick<Clock, "now">;
   readonly #hashOf: (text: string) => string;
   readonly #replacedBy: AccountStore["replacedBy"];
-  /** When this process first knew the rules that it knows now. */
-  #knownSince = new Date(0);
+  readonly #accounts = new Map<string, AccountRules>();
+  /** Of all accounts, before they were read; null: nothing was read. */
+  #version: string | null = null;
+  /** The last read of each account that is being read. */
+  readonly #reads = new Map<string, Promise<void>>();
 
   /** `hashOf`: a keyed digest. */
   constructor(
@@ -41,14 +69,45 @@ export class KnownRules extends AccountCache<RuleRow, AccountRules> implements J
     hashOf: (text: string) => string,
     { replacedBy }: Pick<AccountStore, "replacedBy">,
   ) {
-    super(store, (rows) => {
-      const rules = rows.map(({ id, version, definition }) => storedRule(definition, id, version));
-      return { rules, isRuled: rules.some(limits) };
-    });
     this.#store = store;
     this.#clock = clock;
     this.#hashOf = hashOf;
     this.#replacedBy = replacedBy;
+  }
+
+  /** Reads the rules of the accounts that have written some: before anything is claimed, and periodically. Rejects when the store is away. */
+  async reload(): Promise<void> {
+    // Before the rules: a change behind it is read again the next time.
+    const version = await this.#store.version();
+    if (version === this.#version) return;
+    const versions = await this.#store.versions();
+    const accountIds = new Set([...versions.keys(), ...this.#accounts.keys()]);
+    for (const accountId of accountIds) {
+      if (versions.get(accountId) === this.#accounts.get(accountId)?.version) continue;
+      await this.reloadOf(accountId);
+      // A file is read in this thread: others get their turn between two accounts.
+      await nextTurn();
+    }
+    this.#version = version;
+  }
+
+  async reloadOf(accountId: string): Promise<void> {
+    const read = this.#readAfter(this.#reads.get(accountId), accountId);
+    this.#reads.set(accountId, read);
+    try {
+      await read;
+    } finally {
+      if (this.#reads.get(accountId) === read) this.#reads.delete(accountId);
+    }
+  }
+
+  /** One read after the other, so that none overwrites newer rules; those behind a change find that they are known by then. */
+  async #readAfter(last: Promise<void> | undefined, accountId: string): Promise<void> {
+    await last?.catch(() => {});
+    const version = await this.#store.versionOf(accountId);
+    if (version === this.#accounts.get(accountId)?.version) return;
+    const rows = await this.#store.list(accountId);
+    this.#accounts.set(accountId, new AccountRules(version, rows, this.#clock.now()));
   }
 
   readonly judge = (
@@ -57,19 +116,21 @@ export class KnownRules extends AccountCache<RuleRow, AccountRules> implements J
     now: Date,
     beyond: readonly RuleCount[] = [],
   ): Judgement => {
-    const version = this.version ?? UNREAD;
-    const known = this.viewOf(requester.accountId);
-    if (known === undefined) return { ruling: null, counts: [], reached: null, version, isRuled: false };
+    const known = this.#accounts.get(requester.accountId);
+    if (known === undefined) {
+      const version = this.#version === null ? UNREAD : NO_VERSION;
+      return { ruling: null, counts: [], reached: null, version, isRuled: false };
+    }
     const isBeyond = ({ ruleId, subject }: RuleCount) =>
       beyond.some((one) => one.ruleId === ruleId && one.subject === subject);
     const { decision, counts } = decideByWalks(walksFor(known.rules, requester, request, now, this.#hashOf), isBeyond);
     const ruling = decision === null ? null : rulingOf(decision);
-    return { ruling, counts, reached: decision?.beyond?.count ?? null, version, isRuled: known.isRuled };
+    return { ruling, counts, reached: decision?.beyond?.count ?? null, version: known.version, isRuled: known.isRuled };
   };
 
   /** The rules of an account as this process knows them. */
-  rulesOf(accountId: string): readonly Rule[] {
-    return this.viewOf(accountId)?.rules ?? [];
+  rulesOf(accountId: string): readonly CompiledRule[] {
+    return this.#accounts.get(accountId)?.rules ?? [];
   }
 
   /** What rules, or those in force, say of a request, with the counts that it has to fit in. */
@@ -77,28 +138,26 @@ export class KnownRules extends AccountCache<RuleRow, AccountRules> implements J
     requester: Requester,
     request: ActionRequest,
     now: Date,
-    rules: readonly Rule[] = this.rulesOf(requester.accountId),
+    rules: readonly CompiledRule[] = this.rulesOf(requester.accountId),
   ): readonly Walk[] {
     return walksFor(rules, requester, request, now, this.#hashOf);
   }
 
   readonly judgeAtSend = async (action: Action, now: Date): Promise<Ruling | null> => {
-    const judgedMs = action.createdAt.getTime() - this.#knownSince.getTime();
-    return judgedMs > CREATE_MS_MAX ? null : this.judge(await this.requesterOf(action), action, now).ruling;
+    const known = this.#accounts.get(action.accountId);
+    if (known === undefined || action.createdAt.getTime() - known.knownSince.getTime() > CREATE_MS_MAX) return null;
+    return this.judge(await this.requesterOf(action), action, now).ruling;
   };
 
   /** Of the rules in force, or of others. */
-  async requesterOf(action: Action, rules: readonly Rule[] = this.rulesOf(action.accountId)): Promise<Requester> {
+  async requesterOf(
+    action: Action,
+    rules: readonly CompiledRule[] = this.rulesOf(action.accountId),
+  ): Promise<Requester> {
     const requester = requesterOf(action);
     const { keyId, role } = requester;
     if (keyId === null || role !== "agent" || !rules.some(asksForKeys)) return requester;
     return { ...requester, replaced: new Set(await this.#replacedBy(keyId)) };
-  }
-
-  override async reload(): Promise<void> {
-    const before = this.version;
-    await super.reload();
-    if (this.version !== before) this.#knownSince = this.#clock.now();
   }
 
   recordRefusal(
@@ -114,18 +173,18 @@ export class KnownRules extends AccountCache<RuleRow, AccountRules> implements J
 }
 
 /** A loop brake alone doesn't say where calls may go, so that callbacks need no bounds because of it. */
-function limits({ counters: [counter, ...more] }: Rule): boolean {
+function limits({ counters: [counter, ...more] }: CompiledRule): boolean {
   return more.length > 0 || counter?.kind !== "calls" || counter.same !== "request";
 }
 
 /** Whether a rule is about a key and those that replaced it, or counts them as one. */
-function asksForKeys({ keys, counters }: Rule): boolean {
+function asksForKeys({ keys, counters }: CompiledRule): boolean {
   return keys !== null || counters.some(({ same }) => same === "key" || same === "request");
 }
 
 /** What rules say of a request that is made at that time. */
 export function walksFor(
-  rules: readonly Rule[],
+  rules: readonly CompiledRule[],
   { keyId, keyName, role, replaced }: Requester,
   request: ActionRequest,
   now: Date,

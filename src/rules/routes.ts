@@ -1,6 +1,6 @@
 import Type from "typebox";
 import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
-import { jsonOf, prefersNdjson } from "../http/response.ts";
+import { jsonOf, noContent, prefersNdjson } from "../http/response.ts";
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
 import type { RequestContext } from "../http/request.ts";
 import type { RuleRow } from "../core/account-rules.ts";
@@ -11,12 +11,12 @@ import {
   ChangeRule,
   CreateRule,
   DryRunJson,
-  DryRunRules,
-  ReorderRules,
-  ReplaceRules,
-  RuleId,
+  DryRunRulesBody,
+  ReorderRulesBody,
+  ReplaceRulesBody,
+  ruleIdSchema,
   RuleJson,
-  RuleList,
+  RuleListJson,
   serializeDryRun,
   serializeRule,
   serializeRules,
@@ -24,7 +24,7 @@ import {
 import type { DryRunStep } from "./dry-run.ts";
 import type { RuleService } from "./service.ts";
 
-export const RuleParams = pathParams(Type.Object({ id: RuleId }), "There is no such rule.");
+export const RuleParams = pathParams(Type.Object({ id: ruleIdSchema }), "There is no such rule.");
 
 const FORCE =
   "Every create that is answered later is decided by it, on every node; what was accepted before is checked again before it is first sent, and a rule that refuses it ends it before any attempt.";
@@ -52,7 +52,7 @@ export function ruleRoutes(deps: RuleRouteDeps) {
         summary: "List the rules that decide what is held or refused",
         description: "Lists the rules of the account, in the order in which they are asked.",
         notes: ["The first that applies to a request decides. Agents and readers see names, effects and messages."],
-        answers: { 200: { description: "The rules.", schema: RuleList } },
+        answers: { 200: { description: "The rules.", schema: RuleListJson } },
       }),
     )
     .post(
@@ -81,8 +81,8 @@ export function ruleRoutes(deps: RuleRouteDeps) {
         summary: "Replace all rules at once",
         description: "Puts these rules in force in place of all others, in one step.",
         notes: ["A rule of the same name as before keeps its id.", FORCE],
-        body: jsonBody(ReplaceRules),
-        answers: { 200: { description: "The rules.", schema: RuleList } },
+        body: jsonBody(ReplaceRulesBody),
+        answers: { 200: { description: "The rules.", schema: RuleListJson } },
       }),
     )
     .post(
@@ -95,8 +95,8 @@ export function ruleRoutes(deps: RuleRouteDeps) {
         summary: "Ask the rules in another order",
         description: "Puts the rules of the account into another order.",
         notes: [FORCE],
-        body: jsonBody(ReorderRules),
-        answers: { 200: { description: "The rules.", schema: RuleList } },
+        body: jsonBody(ReorderRulesBody),
+        answers: { 200: { description: "The rules.", schema: RuleListJson } },
       }),
     )
     .post(
@@ -131,7 +131,7 @@ export function ruleRoutes(deps: RuleRouteDeps) {
           "Each action is judged as it is stored, at the time at which it was created.",
           "With `Accept: application/x-ndjson` the answer is lines: how far it has come, and the result as the last one.",
         ],
-        body: jsonBody(DryRunRules),
+        body: jsonBody(DryRunRulesBody),
         answers: { 200: { description: "What they would have done.", schema: DryRunJson } },
       }),
     )
@@ -154,10 +154,7 @@ export function ruleRoutes(deps: RuleRouteDeps) {
     )
     .delete(
       "/v1/rules/:id",
-      async ({ caller, params }) => {
-        await ruleService.remove(caller, params.id);
-        return new Response(null, { status: 204 });
-      },
+      ({ caller, params }) => noContent(ruleService.remove(caller, params.id)),
       operation({
         operationId: "removeRule",
         permission: "manage",

@@ -1,9 +1,20 @@
 import Type, { type Static } from "typebox";
-import { CredentialName } from "../api/action-schemas.ts";
-import { choice, compile, KeyId, nameSchema, yesNo, bodyCheck } from "../api/schema-helpers.ts";
+import { credentialNameSchema } from "../api/action-schemas.ts";
+import {
+  choice,
+  compile,
+  keyIdSchema,
+  nameSchema,
+  yesNo,
+  bodyCheck,
+  requestObject,
+  shortText,
+  shortList,
+  integer,
+} from "../api/schema-helpers.ts";
 import { HTTP_METHODS } from "../core/action.ts";
 import { type BodyMember, bodyMemberOf } from "../core/body.ts";
-import { DomainError, invalidFields, type Issue } from "../core/domain-error.ts";
+import { invalidFields, type Issue } from "../core/domain-error.ts";
 import { isStorableText } from "../core/json.ts";
 import {
   BUDGET_COUNT_MAX,
@@ -18,10 +29,10 @@ import {
 import { methodsOf, OTHER_METHOD } from "../core/method-overrides.ts";
 import { isUnder, normalPrefix, type SentTarget } from "../core/sent-target.ts";
 import type { RuleCount } from "../core/rule-count.ts";
-import { checkHost } from "../core/target.ts";
+import { readHost } from "../core/target.ts";
 import { type Counter, countOf, namesIn, pathIn, unitsIn } from "./counting.ts";
 import { compileExpression, evaluate, type Expression } from "./expression.ts";
-import { type ActionFacts, AMBIGUOUS_PATH, type Facts } from "./facts.ts";
+import { type ActionFacts, AMBIGUOUS_PATH, type CallFacts } from "./facts.ts";
 import { isZone, PERIODS, wallTime, WEEKDAYS, type Weekday } from "./zones.ts";
 
 export const RULE_EFFECTS = ["allow", "hold", "refuse"] as const;
@@ -44,7 +55,7 @@ interface DailyWindow {
 }
 
 /** What an account says about its calls. It applies where each condition holds; one that is null always does. */
-export interface Rule {
+export interface CompiledRule {
   readonly id: string;
   /** Changes with each change of the rule. */
   readonly version: number;
@@ -55,8 +66,7 @@ export interface Rule {
   readonly keys: ReadonlySet<string> | null;
   readonly methods: ReadonlySet<string> | null;
   readonly hosts: readonly HostPattern[] | null;
-  /** As `normalPrefix` writes it. */
-  readonly path: string | null;
+  readonly path: PathPrefix | null;
   /** Names. */
   readonly credentials: ReadonlySet<string> | null;
   readonly bodyKind: RuledBody | null;
@@ -68,6 +78,12 @@ export interface Rule {
   readonly message: string | null;
   /** Agents are told why, with what the rule compares. */
   readonly explain: boolean;
+}
+
+interface PathPrefix {
+  /** As `normalPrefix` writes it. */
+  readonly prefix: string;
+  readonly lower: string;
 }
 
 export interface HostPattern {
@@ -89,61 +105,51 @@ const ruleMembers = {
     "hold",
   ),
   when: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: RULE_EXPRESSION_BYTES_MAX,
-      description:
-        "A condition in CEL over action (method, host, path, query, headers, body, title, metadata, credential), key (id, name, role) and now.",
-      examples: ["action.body.amount > 5000"],
-    }),
+    shortText(
+      RULE_EXPRESSION_BYTES_MAX,
+      "A condition in CEL over action (method, host, path, query, headers, body, title, metadata, credential), key (id, name, role) and now.",
+      "action.body.amount > 5000",
+    ),
   ),
   keys: Type.Optional(
-    Type.Array(KeyId, { minItems: 1, maxItems: RULE_LIST_MAX, description: "Keys whose calls it is about." }),
+    Type.Array(keyIdSchema, { minItems: 1, maxItems: RULE_LIST_MAX, description: "Keys whose calls it is about." }),
   ),
   methods: Type.Optional(
-    Type.Array(Type.Enum([...HTTP_METHODS]), {
-      minItems: 1,
-      maxItems: HTTP_METHODS.length,
-      description:
-        "Methods. A request that names another method, as by X-HTTP-Method-Override, counts as each of them.",
-      examples: [["POST", "DELETE"]],
-    }),
+    shortList(
+      Type.Enum([...HTTP_METHODS]),
+      HTTP_METHODS.length,
+      "Methods. A request that names another method, as by X-HTTP-Method-Override, counts as each of them.",
+      ["POST", "DELETE"],
+    ),
   ),
   hosts: Type.Optional(
-    Type.Array(Type.String({ minLength: 1, maxLength: 260 }), {
-      minItems: 1,
-      maxItems: RULE_LIST_MAX,
-      description: "Hosts, or *.example.com for all that end so. Without a port: at each.",
-      examples: [["api.example.com", "*.example.org"]],
-    }),
+    shortList(
+      Type.String({ minLength: 1, maxLength: 260 }),
+      RULE_LIST_MAX,
+      "Hosts, or *.example.com for all that end so. Without a port: at each.",
+      ["api.example.com", "*.example.org"],
+    ),
   ),
   path: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: RULE_PATH_CHARS_MAX,
-      description:
-        "Beginning of the path as it is sent, in whole segments: /pay is about /pay/1 and not about /payments. * stands for one segment.",
-      examples: ["/v1/users/*/keys"],
-    }),
+    shortText(
+      RULE_PATH_CHARS_MAX,
+      "Beginning of the path as it is sent, in whole segments: /pay is about /pay/1 and not about /payments. * stands for one segment.",
+      "/v1/users/*/keys",
+    ),
   ),
   credentials: Type.Optional(
-    Type.Array(Type.String({ ...CredentialName, title: "RuleCredential" }), {
-      minItems: 1,
-      maxItems: RULE_LIST_MAX,
-      description: "Names of credentials that the call is made with.",
-      examples: [["stripe-live"]],
-    }),
+    shortList(
+      Type.String({ ...credentialNameSchema, title: "RuleCredential" }),
+      RULE_LIST_MAX,
+      "Names of credentials that the call is made with.",
+      ["stripe-live"],
+    ),
   ),
   body_kind: Type.Optional(choice(RULED_BODIES, "What the body is.", "json")),
   body_bytes: Type.Optional(
     Type.Object(
       {
-        over: Type.Integer({
-          minimum: 0,
-          maximum: REQUEST_BODY_BYTES_MAX,
-          description: "The body has more bytes.",
-          examples: [10_000],
-        }),
+        over: integer(0, REQUEST_BODY_BYTES_MAX, "The body has more bytes.", 10_000),
       },
       { additionalProperties: false, description: "Size of the body.", examples: [{ over: 10_000 }] },
     ),
@@ -158,19 +164,12 @@ const ruleMembers = {
           examples: ["08:00"],
         }),
         days: Type.Optional(
-          Type.Array(Type.Enum([...WEEKDAYS]), {
-            minItems: 1,
-            maxItems: WEEKDAYS.length,
-            description: "Days on which it begins; without it each.",
-            examples: [["mon", "tue"]],
-          }),
+          shortList(Type.Enum([...WEEKDAYS]), WEEKDAYS.length, "Days on which it begins; without it each.", [
+            "mon",
+            "tue",
+          ]),
         ),
-        timezone: Type.String({
-          minLength: 1,
-          maxLength: 64,
-          description: "Name in the time zone database.",
-          examples: ["Europe/Berlin"],
-        }),
+        timezone: shortText(64, "Name in the time zone database.", "Europe/Berlin"),
       },
       {
         additionalProperties: false,
@@ -182,18 +181,8 @@ const ruleMembers = {
   more_than: Type.Optional(
     Type.Object(
       {
-        count: Type.Integer({
-          minimum: 1,
-          maximum: BUDGET_COUNT_MAX,
-          description: "So many calls pass.",
-          examples: [20],
-        }),
-        minutes: Type.Integer({
-          minimum: 1,
-          maximum: BUDGET_MINUTES_MAX,
-          description: "Within so many minutes.",
-          examples: [5],
-        }),
+        count: integer(1, BUDGET_COUNT_MAX, "So many calls pass.", 20),
+        minutes: integer(1, BUDGET_MINUTES_MAX, "Within so many minutes.", 5),
         same: Type.Optional(
           Type.String({
             pattern: `^(key|host|request|metadata\\..{1,${BUDGET_MEMBER_CHARS_MAX}})$`,
@@ -221,12 +210,7 @@ const ruleMembers = {
           examples: ["body.amount", "body.items[0].price"],
         }),
         per: choice(PERIODS, "From when to when, by the calendar and the clocks of the zone.", "day"),
-        timezone: Type.String({
-          minLength: 1,
-          maxLength: 64,
-          description: "Name in the time zone database.",
-          examples: ["Europe/Berlin"],
-        }),
+        timezone: shortText(64, "Name in the time zone database.", "Europe/Berlin"),
         limit: Type.Number({
           minimum: 0,
           maximum: Number.MAX_SAFE_INTEGER,
@@ -251,12 +235,11 @@ const ruleMembers = {
   ),
   message: Type.Optional(
     Type.Refine(
-      Type.String({
-        minLength: 1,
-        maxLength: RULE_MESSAGE_CHARS_MAX,
-        description: "What the agent is told whose call is held or refused.",
-        examples: ["Ask the finance team first."],
-      }),
+      shortText(
+        RULE_MESSAGE_CHARS_MAX,
+        "What the agent is told whose call is held or refused.",
+        "Ask the finance team first.",
+      ),
       isStorableText,
       () => "Must be well-formed Unicode without NUL.",
     ),
@@ -265,12 +248,12 @@ const ruleMembers = {
 };
 
 /** What a rule says, on the wire and in its row. */
-export const RuleDefinition = Type.Object(ruleMembers, {
-  title: "RuleDefinition",
-  additionalProperties: false,
-  description: "A rule. It applies where all of its conditions hold; without a condition always.",
-  examples: [{ name: "Big payments", effect: "hold", path: "/payments", when: "action.body.amount > 5000" }],
-});
+export const RuleDefinition = requestObject(
+  "RuleDefinition",
+  "A rule. It applies where all of its conditions hold; without a condition always.",
+  ruleMembers,
+  { examples: [{ name: "Big payments", effect: "hold", path: "/payments", when: "action.body.amount > 5000" }] },
+);
 
 export type RuleDefinition = Static<typeof RuleDefinition>;
 
@@ -278,7 +261,7 @@ const checkDefinition = bodyCheck(RuleDefinition);
 const STORED = compile(RuleDefinition);
 
 /** The rule that a definition makes. Throws `validation_error` with everything that is wrong with it. */
-export function ruleFrom(given: unknown, id: string, version: number): Rule {
+export function ruleFrom(given: unknown, id: string, version: number): CompiledRule {
   const definition = checkDefinition(given);
   const issues: Issue[] = [];
   const rule = compiledRule(definition, id, version, issues);
@@ -287,7 +270,7 @@ export function ruleFrom(given: unknown, id: string, version: number): Rule {
 }
 
 /** The rule in a row. One that was altered in the database holds every call, and says so. */
-export function storedRule(text: string, id: string, version: number): Rule {
+export function storedRule(text: string, id: string, version: number): CompiledRule {
   try {
     const definition: unknown = JSON.parse(text);
     const issues: Issue[] = [];
@@ -299,7 +282,7 @@ export function storedRule(text: string, id: string, version: number): Rule {
   return compiledRule({ name: "A rule that can't be read", effect: "hold" }, id, version, []);
 }
 
-function compiledRule(definition: RuleDefinition, id: string, version: number, issues: Issue[]): Rule {
+function compiledRule(definition: RuleDefinition, id: string, version: number, issues: Issue[]): CompiledRule {
   const { name, effect, when, keys, methods, hosts, path, message = null, explain = false } = definition;
   const { credentials, body_kind: bodyKind = null, body_bytes: bodyBytes, between } = definition;
   return {
@@ -332,23 +315,21 @@ function expressionIn(text: string, issues: Issue[]): Expression | null {
 
 function hostPattern(text: string, at: number, issues: Issue[]): HostPattern[] {
   const isSubdomains = text.startsWith("*.");
-  try {
-    return [{ host: checkHost(isSubdomains ? text.slice(2) : text, "validation_error"), isSubdomains }];
-  } catch (error) {
-    if (!(error instanceof DomainError)) throw error;
-    issues.push({ field: `hosts.${at}`, message: error.issues[0]?.message ?? error.message });
-    return [];
-  }
+  const read = readHost(isSubdomains ? text.slice(2) : text);
+  if ("host" in read) return [{ host: read.host, isSubdomains }];
+  issues.push({ field: `hosts.${at}`, message: read.problem });
+  return [];
 }
 
-function prefixIn(text: string, issues: Issue[]): string | null {
+function prefixIn(text: string, issues: Issue[]): PathPrefix | null {
   const prefix = normalPrefix(text);
   if (prefix === null) {
     const message =
       "Must begin with one slash, and have no query, white space, backslash, semicolon, //, %2f, %5c, %2e, %25 or other odd code.";
     issues.push({ field: "path", message });
+    return null;
   }
-  return prefix;
+  return { prefix, lower: prefix.toLowerCase() };
 }
 
 type WindowJson = NonNullable<RuleDefinition["between"]>;
@@ -401,7 +382,7 @@ function minuteOf(time: string): number {
 
 /** What the rules of an account say of a request. */
 export interface RuleDecision {
-  readonly rule: Rule;
+  readonly rule: CompiledRule;
   readonly effect: RuleEffect;
   /** Why nobody can tell whether the rule applies, so that a person decides: sentences. Null: it does. */
   readonly undecidable: string | null;
@@ -411,7 +392,7 @@ export interface RuleDecision {
 
 /** A count of a rule that a request adds to. */
 export interface RuleCounter {
-  readonly rule: Rule;
+  readonly rule: CompiledRule;
   readonly counter: Counter;
   readonly count: RuleCount;
 }
@@ -424,7 +405,11 @@ export interface Walk {
 }
 
 /** Asks rules in their order, for each method that the request counts as. A rule that can't be decided holds it. */
-export function askRules(rules: readonly Rule[], facts: Facts, hashOf: (text: string) => string): readonly Walk[] {
+export function askRules(
+  rules: readonly CompiledRule[],
+  facts: CallFacts,
+  hashOf: (text: string) => string,
+): readonly Walk[] {
   if (rules.length === 0) return [];
   return [...new Set(methodsOf(facts.request))].map((method) => askAs(method, rules, facts, hashOf));
 }
@@ -458,7 +443,12 @@ function strictness(decision: RuleDecision | null): number {
   return decision === null ? 1 : { allow: 0, hold: 2, refuse: 3 }[decision.effect];
 }
 
-function askAs(method: string, rules: readonly Rule[], facts: Facts, hashOf: (text: string) => string): Walk {
+function askAs(
+  method: string,
+  rules: readonly CompiledRule[],
+  facts: CallFacts,
+  hashOf: (text: string) => string,
+): Walk {
   facts.action.countsAs = method;
   const counters: RuleCounter[] = [];
   for (const rule of rules) {
@@ -477,14 +467,14 @@ function askAs(method: string, rules: readonly Rule[], facts: Facts, hashOf: (te
   return { counters, decision: null };
 }
 
-function undecided(rule: Rule, why: string): RuleDecision {
+function undecided(rule: CompiledRule, why: string): RuleDecision {
   return { rule, effect: "hold", undecidable: `It can't be decided, so a person decides. ${why}`, beyond: null };
 }
 
 type Applies = boolean | { readonly undecidable: string };
 
 /** What is cheap comes first: most rules are not about most requests. One condition that fails decides, whatever others say. */
-function appliesTo(rule: Rule, facts: Facts): Applies {
+function appliesTo(rule: CompiledRule, facts: CallFacts): Applies {
   const { request, action, key, now } = facts;
   if (rule.keys?.isDisjointFrom(key.ids) === true) return false;
   const byMethod = rule.methods === null || hasMethod(rule.methods, action.countsAs);
@@ -512,25 +502,21 @@ function bodyKindOf(member: BodyMember | null): RuledBody {
 }
 
 /** Nobody can tell where a target takes an ambiguous path: no such path is allowed, and a rule about paths holds it. */
-function isAbout({ hosts, path, effect }: Rule, { target }: ActionFacts): Applies {
+function isAbout({ hosts, path, effect }: CompiledRule, action: ActionFacts): Applies {
+  const { target } = action;
   // The row was altered in the database: such a URL is not sent.
   if (target === null) return { undecidable: "Its URL can't be read." };
   if (hosts !== null && !hosts.some((one) => isHost(one, target))) return false;
   if (!target.isAmbiguous) {
-    if (path === null || isUnder(target, path)) return true;
-    return effect !== "allow" && isUnderInOtherCase(target, path) ? { undecidable: OTHER_CASE } : false;
+    if (path === null) return true;
+    // Many targets ignore the case of a path: `/Pay` is `/pay` there.
+    if (!isUnder({ path: action.lowerPath, isAmbiguous: false }, path.lower)) return false;
+    if (isUnder(target, path.prefix)) return true;
+    return effect === "allow" ? false : { undecidable: OTHER_CASE };
   }
   if (effect === "allow") return false;
   return path === null ? true : { undecidable: AMBIGUOUS_PATH };
 }
-
-/** Many targets ignore the case of a path: `/Pay` is `/pay` there. */
-function isUnderInOtherCase({ path, isAmbiguous }: SentTarget, prefix: string): boolean {
-  if (!CAPITAL.test(path) && !CAPITAL.test(prefix)) return false;
-  return isUnder({ path: path.toLowerCase(), isAmbiguous }, prefix.toLowerCase());
-}
-
-const CAPITAL = /[A-Z]/;
 
 const OTHER_CASE = "The path differs from that of the rule only by case, which some targets ignore.";
 

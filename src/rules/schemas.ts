@@ -1,23 +1,31 @@
 import Type, { type Static } from "typebox";
-import { choice, dateTime, idSchema, nullable, plainText, quantity } from "../api/schema-helpers.ts";
+import {
+  choice,
+  dateTime,
+  idSchema,
+  nullable,
+  plainText,
+  quantity,
+  requestObject,
+  answerObject,
+  shortList,
+  positive,
+} from "../api/schema-helpers.ts";
 import { HTTP_METHODS } from "../core/action.ts";
 import type { RuleRow } from "../core/account-rules.ts";
 import { DRY_RUN_ACTIONS_DEFAULT, DRY_RUN_ACTIONS_MAX, DRY_RUN_SHOWN_MAX, RULES_MAX } from "../core/limits.ts";
 import { mayDo, type Role } from "../core/roles.ts";
-import type { DryRun } from "./dry-run.ts";
+import type { RulesDryRun } from "./dry-run.ts";
 import { RULE_EFFECTS, RuleDefinition } from "./rule.ts";
 
-export const RuleId = idSchema("rul", "Id of a rule.", "RuleId");
+export const ruleIdSchema = idSchema("rul", "Id of a rule.", "RuleId");
 
 const { properties } = RuleDefinition;
 
-export const CreateRule = Type.Object(
-  {
-    ...properties,
-    before: Type.Optional(idSchema("rul", "The rule that it is put before. Default: behind all others.")),
-  },
-  { title: "CreateRule", additionalProperties: false, description: "A rule of the account." },
-);
+export const CreateRule = requestObject("CreateRule", "A rule of the account.", {
+  ...properties,
+  before: Type.Optional(idSchema("rul", "The rule that it is put before. Default: behind all others.")),
+});
 
 /** The members that a rule need not have. */
 const CONDITIONS = [
@@ -28,12 +36,9 @@ const CONDITIONS = [
 export const ChangeRule = Type.Partial(
   Type.Object({
     ...properties,
-    unset: Type.Array(Type.Enum([...CONDITIONS]), {
-      minItems: 1,
-      maxItems: CONDITIONS.length,
-      description: "Conditions that the rule has no longer.",
-      examples: [["path"]],
-    }),
+    unset: shortList(Type.Enum([...CONDITIONS]), CONDITIONS.length, "Conditions that the rule has no longer.", [
+      "path",
+    ]),
   }),
   {
     title: "ChangeRule",
@@ -49,21 +54,21 @@ export type ChangeRule = Static<typeof ChangeRule>;
 const rulesOf = (description: string) =>
   Type.Array(RuleDefinition, { maxItems: RULES_MAX, description, examples: [[{ name: "All", effect: "hold" }]] });
 
-export const ReplaceRules = Type.Object(
-  { rules: rulesOf("All rules of the account, in the order in which they are asked.") },
-  { title: "ReplaceRules", additionalProperties: false, description: "The rules that are in force from then on." },
-);
+export const ReplaceRulesBody = requestObject("ReplaceRules", "The rules that are in force from then on.", {
+  rules: rulesOf("All rules of the account, in the order in which they are asked."),
+});
 
-export const ReorderRules = Type.Object(
-  { ids: Type.Array(RuleId, { maxItems: RULES_MAX, description: "The ids of all rules in their new order." }) },
-  { title: "ReorderRules", additionalProperties: false, description: "Another order of the same rules." },
-);
+export const ReorderRulesBody = requestObject("ReorderRules", "Another order of the same rules.", {
+  ids: Type.Array(ruleIdSchema, { maxItems: RULES_MAX, description: "The ids of all rules in their new order." }),
+});
 
-export const RuleJson = Type.Object(
+export const RuleJson = answerObject(
+  "Rule",
+  "A rule of the account. Agents and readers see its name, effect and message.",
   {
-    id: RuleId,
+    id: ruleIdSchema,
     position: quantity("Its place among the rules, from 0.", 0),
-    version: Type.Integer({ minimum: 1, description: "One more with each change.", examples: [1] }),
+    version: positive("One more with each change.", 1),
     ...properties,
     created_at: Type.Optional(dateTime("When it was created.")),
     created_by: Type.Optional(plainText("Who created it.", "key:owner")),
@@ -77,78 +82,71 @@ export const RuleJson = Type.Object(
       }),
     ),
   },
-  {
-    title: "Rule",
-    description: "A rule of the account. Agents and readers see its name, effect and message.",
-  },
 );
 
 export type RuleJson = Static<typeof RuleJson>;
 
-export const RuleList = Type.Object(
-  { data: Type.Array(RuleJson, { description: "In the order in which they are asked." }) },
-  { title: "RuleList", description: "The rules of the account." },
-);
+export const RuleListJson = answerObject("RuleList", "The rules of the account.", {
+  data: Type.Array(RuleJson, { description: "In the order in which they are asked." }),
+});
 
-export const DryRunRules = Type.Object(
-  {
-    rules: Type.Optional(rulesOf("The rules to try. Default: those in force.")),
-    last: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: DRY_RUN_ACTIONS_MAX,
-        default: DRY_RUN_ACTIONS_DEFAULT,
-        description: "How many actions to try them on, the newest first.",
-        examples: [1000],
-      }),
-    ),
-    since: Type.Optional(dateTime("Only actions created at this time or later.")),
-  },
-  { title: "DryRunRules", additionalProperties: false, description: "Rules to try, and what on." },
-);
+export const DryRunRulesBody = requestObject("DryRunRules", "Rules to try, and what on.", {
+  rules: Type.Optional(rulesOf("The rules to try. Default: those in force.")),
+  last: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: DRY_RUN_ACTIONS_MAX,
+      default: DRY_RUN_ACTIONS_DEFAULT,
+      description: "How many actions to try them on, the newest first.",
+      examples: [1000],
+    }),
+  ),
+  since: Type.Optional(dateTime("Only actions created at this time or later.")),
+});
 
 const Effect = (description: string) => choice(RULE_EFFECTS, description, "hold");
 
-const DifferingJson = Type.Object(
-  {
-    id: plainText("Id of the action.", "act_01kjwa5v00e7v8c9x2m4n6p8qr"),
-    method: plainText("Its method.", "POST"),
-    url: plainText("Its target, masked.", "https://api.example.com/pay"),
-    title: Type.Optional(plainText("What the call does, in the requester's words.", "Refund 12.00 EUR")),
-    status: plainText("Its status.", "completed"),
-    created_at: dateTime("When it was created."),
-    created_by: plainText("Who created it.", "key:agent"),
-    in_force: Effect("What the rules in force say of it."),
-    tried: Effect("What these rules say."),
-    rule: nullable(plainText("The name of the rule that applies; null: none.", "Payments above 1,000")),
-    reason: nullable(plainText("Why, where the rule says so or can't be decided.", "Ask the finance team first.")),
-  },
-  { title: "DryRunDifference", description: "A request whose fate would be another one." },
-);
+const DifferingJson = answerObject("DryRunDifference", "A request whose fate would be another one.", {
+  id: plainText("Id of the action.", "act_01kjwa5v00e7v8c9x2m4n6p8qr"),
+  method: plainText("Its method.", "POST"),
+  url: plainText("Its target, masked.", "https://api.example.com/pay"),
+  title: Type.Optional(plainText("What the call does, in the requester's words.", "Refund 12.00 EUR")),
+  status: plainText("Its status.", "completed"),
+  created_at: dateTime("When it was created."),
+  created_by: plainText("Who created it.", "key:agent"),
+  in_force: Effect("What the rules in force say of it."),
+  tried: Effect("What these rules say."),
+  rule: nullable(plainText("The name of the rule that applies; null: none.", "Payments above 1,000")),
+  reason: nullable(plainText("Why, where the rule says so or can't be decided.", "Ask the finance team first.")),
+});
 
-export const DryRunJson = Type.Object(
-  {
-    looked_at: quantity("Actions that the rules were tried on.", 4031),
-    from: nullable(dateTime("When the oldest of them was created.")),
-    allowed: quantity("They would be sent without a person.", 4016),
-    held: quantity("They would be held, by a rule or as they were by their key or caller.", 12),
-    refused: quantity("They would be refused.", 3),
-    held_approved: quantity("Of those that would be held: a person approved them.", 9),
-    held_rejected: quantity("A person rejected them.", 2),
-    held_undecided: quantity("No person has decided on them.", 1),
-    undecidable: quantity("They would be held because a rule can't be decided.", 0),
-    unknown: quantity("Refused by a rule in that time: nothing is stored that rules could be tried on.", 0),
-    uncertain: quantity(
-      "They fit into budgets and counts as far as is known: older calls than those looked at may count too.",
-      0,
-    ),
-    differing: quantity("The rules in force say something else of them.", 15),
-    differences: Type.Array(DifferingJson, { description: `The newest ${DRY_RUN_SHOWN_MAX} of these.` }),
-  },
-  { title: "DryRun", description: "What rules would have done with what was requested." },
-);
+export const DryRunJson = answerObject("DryRun", "What rules would have done with what was requested.", {
+  looked_at: quantity("Actions that the rules were tried on.", 4031),
+  from: nullable(dateTime("When the oldest of them was created.")),
+  allowed: quantity("They would be sent without a person.", 4016),
+  held: quantity("They would be held, by a rule or as they were by their key or caller.", 12),
+  refused: quantity("They would be refused.", 3),
+  held_approved: quantity("Of those that would be held: a person approved them.", 9),
+  held_rejected: quantity("A person rejected them.", 2),
+  held_undecided: quantity("No person has decided on them.", 1),
+  undecidable: quantity("They would be held because a rule can't be decided.", 0),
+  unknown: quantity("Refused by a rule in that time: nothing is stored that rules could be tried on.", 0),
+  uncertain: quantity(
+    "They fit into budgets and counts as far as is known: older calls than those looked at may count too.",
+    0,
+  ),
+  differing: quantity("The rules in force say something else of them.", 15),
+  differences: Type.Array(DifferingJson, { description: `The newest ${DRY_RUN_SHOWN_MAX} of these.` }),
+});
 
-export function serializeDryRun({ lookedAt, from, effects, held, shown, ...rest }: DryRun): Static<typeof DryRunJson> {
+export function serializeDryRun({
+  lookedAt,
+  from,
+  effects,
+  held,
+  shown,
+  ...rest
+}: RulesDryRun): Static<typeof DryRunJson> {
   const { undecidable, unknown, uncertain, differing } = rest;
   return {
     looked_at: lookedAt,

@@ -1,6 +1,6 @@
 import type { RuleRow, RuleStore } from "../core/account-rules.ts";
 import { auditOf, type AuditRow } from "../core/audit.ts";
-import { DomainError, invalidField, invalidFields, type Issue } from "../core/domain-error.ts";
+import { DomainError, invalidField, invalidFields, type Issue, notFound, accountFull } from "../core/domain-error.ts";
 import {
   DRY_RUN_ACTIONS_DEFAULT,
   DRY_RUN_PAGE_ACTIONS,
@@ -16,17 +16,17 @@ import { rulesChange } from "../core/policy.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import type { Store } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { createDryRun, type DryRun, type DryRunRange, type DryRunStep, pagesOf } from "./dry-run.ts";
+import { createDryRun, type RulesDryRun, type DryRunRange, type DryRunStep, pagesOf } from "./dry-run.ts";
 import { hitsOf, refusalsSince, type RuleHits } from "./hits.ts";
 import type { KnownRules } from "./known.ts";
-import { type Rule, type RuleDefinition, ruleFrom } from "./rule.ts";
+import { type CompiledRule, type RuleDefinition, ruleFrom } from "./rule.ts";
 import { type ChangeRule, definitionOf, LOOP_BRAKE, type PlacedRule, ruleText } from "./schemas.ts";
 import { type Edited, type LastChange, lastChangeOf, pastOf, undone } from "./undo.ts";
 import { deadRules, undecidableOn } from "./warnings.ts";
 
 interface RuleServiceDeps extends Pick<AppContext, "clock" | "ids">, Pick<Store, "actions" | "audit"> {
   readonly rules: RuleStore;
-  readonly known: Pick<KnownRules, "requesterOf" | "reload" | "walksFor" | "rulesOf">;
+  readonly known: Pick<KnownRules, "requesterOf" | "reloadOf" | "walksFor" | "rulesOf">;
 }
 
 /** A change of the rules of an account, computed from those that are stored. */
@@ -50,14 +50,16 @@ export function createRuleService(deps: RuleServiceDeps) {
     authorize(caller, "manage");
     const { accountId, actor: changedBy } = caller;
     for (let tries = 0; tries < RULE_TRIES_MAX; tries += 1) {
-      const expected = await rules.version();
+      const expected = await rules.versionOf(accountId);
       const changedAt = clock.now();
       const edited = edit(await rules.list(accountId), { changedAt, changedBy });
-      if (edited.rows.length > RULES_MAX) throw tooMany();
+      if (edited.rows.length > RULES_MAX) {
+        throw accountFull(RULES_MAX, "rules");
+      }
       const { subject, detail } = edited;
       const audit = auditOf(caller, { kind: "rules_changed", subject, detail }, changedAt);
       if (await rules.replace({ accountId, rules: edited.rows, expected, audit })) {
-        await known.reload();
+        await known.reloadOf(accountId);
         return edited.rows;
       }
     }
@@ -76,8 +78,8 @@ export function createRuleService(deps: RuleServiceDeps) {
   };
 
   /** Of rules as they are known: until they change, it is computed once. */
-  const dead = new WeakMap<readonly Rule[], ReadonlyMap<string, string>>();
-  const deadOf = (all: readonly Rule[]): ReadonlyMap<string, string> => {
+  const dead = new WeakMap<readonly CompiledRule[], ReadonlyMap<string, string>>();
+  const deadOf = (all: readonly CompiledRule[]): ReadonlyMap<string, string> => {
     const found = dead.get(all) ?? deadRules(all);
     dead.set(all, found);
     return found;
@@ -85,7 +87,7 @@ export function createRuleService(deps: RuleServiceDeps) {
 
   /** What is probably wrong with a rule that was just written: it is tried on what was requested. */
   const placed = async ({ accountId }: Caller, rows: readonly RuleRow[], row: RuleRow | null): Promise<PlacedRule> => {
-    if (row === null) throw noRule();
+    if (row === null) throw notFound("rule");
     const { id, version } = row;
     const compiled = ruleFrom(definitionOf(row), id, version);
     const neverApplies = deadOf(known.rulesOf(accountId)).get(id);
@@ -121,7 +123,7 @@ export function createRuleService(deps: RuleServiceDeps) {
     },
 
     /** What the rules would have done with the newest requests if this one were among them. Throws `validation_error`, `rate_limited`. */
-    async tryRule(caller: Caller, definition: RuleDefinition, { id, before }: RulePlace): Promise<DryRun> {
+    async tryRule(caller: Caller, definition: RuleDefinition, { id, before }: RulePlace): Promise<RulesDryRun> {
       authorize(caller, "manage");
       checked(definition);
       const stored = await rules.list(caller.accountId);
@@ -155,7 +157,7 @@ export function createRuleService(deps: RuleServiceDeps) {
       authorize(caller, "manage");
       const rows = await write(caller, (stored, at) => {
         const row = stored.find((one) => one.id === id);
-        if (row === undefined) throw noRule();
+        if (row === undefined) throw notFound("rule");
         const members = Object.entries({ ...definitionOf(row), ...patch }).filter(
           ([name]) => !unset.some((one) => one === name),
         );
@@ -172,7 +174,7 @@ export function createRuleService(deps: RuleServiceDeps) {
     async remove(caller: Caller, id: string): Promise<void> {
       await write(caller, (stored) => {
         const row = stored.find((one) => one.id === id);
-        if (row === undefined) throw noRule();
+        if (row === undefined) throw notFound("rule");
         return {
           rows: stored.filter((one) => one !== row),
           subject: id,
@@ -270,7 +272,7 @@ function isLoopBrake({ keys, ...definition }: RuleDefinition): boolean {
 }
 
 /** The rules that definitions make, named by their places. Throws `validation_error`. */
-export function rulesFrom(definitions: readonly RuleDefinition[]): readonly Rule[] {
+function rulesFrom(definitions: readonly RuleDefinition[]): readonly CompiledRule[] {
   return checkedAll(definitions).map((text, n) => ruleFrom(JSON.parse(text), `rul_draft${n}`, 1));
 }
 
@@ -283,7 +285,7 @@ function checked(given: unknown): string {
 }
 
 /** The same of a list, with the place of whatever is wrong. */
-export function checkedAll(given: readonly unknown[]): readonly string[] {
+function checkedAll(given: readonly unknown[]): readonly string[] {
   const issues: Issue[] = [];
   const texts = given.map((one, n) => {
     try {
@@ -296,12 +298,4 @@ export function checkedAll(given: readonly unknown[]): readonly string[] {
   });
   if (issues.length > 0) throw invalidFields(issues);
   return texts;
-}
-
-export function noRule(): DomainError {
-  return new DomainError("not_found", "There is no such rule.");
-}
-
-function tooMany(): DomainError {
-  return new DomainError("validation_error", `An account has at most ${RULES_MAX} rules. Remove one first.`);
 }

@@ -4,12 +4,12 @@ import { requesterOf } from "../core/judge.ts";
 import { RULE_WARNING_STEPS_MAX } from "../core/limits.ts";
 import { isUnder } from "../core/sent-target.ts";
 import { walksFor } from "./known.ts";
-import type { HostPattern, Rule } from "./rule.ts";
+import type { HostPattern, CompiledRule } from "./rule.ts";
 
 /** Rules that an earlier one keeps from applying, by their ids, and what to say of them. Of very many with long lists, the first. */
-export function deadRules(rules: readonly Rule[]): ReadonlyMap<string, string> {
+export function deadRules(rules: readonly CompiledRule[]): ReadonlyMap<string, string> {
   const dead = new Map<string, string>();
-  const earlier: (readonly [Rule, Hosts | null])[] = [];
+  const earlier: (readonly [CompiledRule, Hosts | null])[] = [];
   let stepsLeft = RULE_WARNING_STEPS_MAX;
   for (const rule of rules) {
     const before = earlier.find(([other, hosts]) => {
@@ -27,7 +27,7 @@ export function deadRules(rules: readonly Rule[]): ReadonlyMap<string, string> {
   return dead;
 }
 
-function deadBehind(before: Rule, rule: Rule): string {
+function deadBehind(before: CompiledRule, rule: CompiledRule): string {
   const name = JSON.stringify(before.name);
   // An `allow` says nothing of these.
   return before.effect === "allow" && rule.effect !== "allow"
@@ -36,12 +36,13 @@ function deadBehind(before: Rule, rule: Rule): string {
 }
 
 /** Whether the first rule holds for each request for which the other one does, as far as its fields but hosts say. */
-function coversFields(one: Rule, other: Rule): boolean {
+function coversFields(one: CompiledRule, other: CompiledRule): boolean {
   return (
     (one.when === null || one.when.text === other.when?.text) &&
     (one.keys === null || other.keys?.isSubsetOf(one.keys) === true) &&
     (one.methods === null || other.methods?.isSubsetOf(one.methods) === true) &&
-    (one.path === null || (other.path !== null && isUnder({ path: other.path, isAmbiguous: false }, one.path))) &&
+    (one.path === null ||
+      (other.path !== null && isUnder({ path: other.path.prefix, isAmbiguous: false }, one.path.prefix))) &&
     (one.bodyKind === null || one.bodyKind === other.bodyKind) &&
     (one.bodyOver === null || (other.bodyOver !== null && one.bodyOver <= other.bodyOver)) &&
     (one.between === null || Bun.deepEquals(one.between, other.between))
@@ -77,7 +78,7 @@ function isBehind(name: string, parents: ReadonlySet<string>): boolean {
  * That a rule can't be decided on some of the newest requests, which it would hold: of a draft that names a member of another body, on
  * most of them. Null: it can be decided on each.
  */
-export async function undecidableOn(rule: Rule, actions: readonly Action[]): Promise<string | null> {
+export async function undecidableOn(rule: CompiledRule, actions: readonly Action[]): Promise<string | null> {
   const reasons = new Map<string, number>();
   for (const [n, action] of actions.entries()) {
     // A large body takes milliseconds.

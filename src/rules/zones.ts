@@ -5,7 +5,7 @@ export const WEEKDAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as con
 export type Weekday = (typeof WEEKDAYS)[number];
 
 /** What clocks on the wall show. */
-export interface WallTime {
+interface WallTime {
   readonly weekday: Weekday;
   readonly hour: number;
   readonly minute: number;

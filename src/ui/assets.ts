@@ -15,20 +15,7 @@ import sheetCss from "./styles/sheet.css" with { type: "text" };
 import timelineCss from "./styles/timeline.css" with { type: "text" };
 import tokensCss from "./styles/tokens.css" with { type: "text" };
 import { SCRIPTS } from "./scripts.ts";
-
-/** A file that pages load. Its path contains a hash of its content, so that browsers can cache it forever. */
-export interface Asset {
-  readonly path: string;
-  readonly type: string;
-  readonly text: string;
-  /** The same, compressed (RFC 1952). */
-  readonly gzip: Uint8Array<ArrayBuffer>;
-  /** SHA-256 of the text, base64. */
-  readonly sha256: string;
-}
-
-/** The style of standalone pages, which inline it: receipt, approval link, and errors on either. */
-export const SHEET_STYLE = styleOf("sheet", [tokensCss, baseCss, timelineCss, sheetCss, decisionCss]);
+import { type Asset, assetOf, styleOf } from "./sheet-style.ts";
 
 export const APP_STYLE = styleOf("app", [
   tokensCss,
@@ -64,28 +51,3 @@ export const ICON_WAITING = assetOf("icon-waiting", "svg", "image/svg+xml", icon
 
 /** Everything that a page may load. */
 export const ASSETS: readonly Asset[] = [APP_STYLE, CONSOLE, ...LIBRARIES, SESSION, ICON, ICON_WAITING];
-
-/** Comments and indents are for readers of the source. */
-function styleOf(name: string, parts: readonly string[]): Asset {
-  const text = parts
-    .join("")
-    .replaceAll(/\/\*[^*]*\*\//g, "")
-    .replaceAll(/\n\s+/g, "\n");
-  return assetOf(name, "css", "text/css; charset=utf-8", text);
-}
-
-function assetOf(name: string, extension: string, type: string, text: string): Asset {
-  const digest = new Bun.CryptoHasher("sha256").update(text).digest();
-  const path = `/assets/${name}-${digest.toString("hex").slice(0, 16)}.${extension}`;
-  let gzip: Uint8Array<ArrayBuffer> | null = null;
-  return {
-    path,
-    type,
-    text,
-    sha256: digest.toString("base64"),
-    /** At its first use: it takes 15 ms for the largest file. Higher levels save 50 bytes, and level 9 costs 1,300. */
-    get gzip() {
-      return (gzip ??= Bun.gzipSync(text, { library: "libdeflate", level: 10 }));
-    },
-  };
-}

@@ -13,13 +13,13 @@ export const SESSION_SECRET_FIELD = "session_secret";
 /** The password, if the session secret is missing. */
 export const CONFIRM_PASSWORD_FIELD = "confirm_password";
 
-interface PostFormProps {
+export interface PostFormProps {
   /** Left out on pages without a session. Otherwise the form has the CSRF token, which every change needs. */
   readonly user?: Pick<PageUser, "formToken"> | undefined;
   /** Where the form is sent; the same page by default. */
   readonly action?: string | undefined;
   readonly fields?: readonly (readonly [name: string, value: string | number])[];
-  readonly class?: "card" | "ask" | "person" | "decide" | "pause-form" | "channel-form" | "credential-form";
+  readonly class?: "card" | "ask" | "person" | "decide";
   /** It begins a session: a login. */
   readonly beginsSession?: boolean;
   /** Its answer opens in a window of its own. */
@@ -162,7 +162,7 @@ export function ReasonField(props: Pick<FieldProps, "hint" | "idSuffix"> & { rea
 interface SelectProps extends Omit<LabelledProps, "id" | "children"> {
   readonly name: string;
   /** The first option, whose value is empty. Left out: one of the others is always chosen. */
-  readonly none?: string;
+  readonly none?: string | undefined;
   readonly options: readonly (readonly [value: string, label: string])[];
   readonly chosen: string | null | undefined;
 }
@@ -183,7 +183,7 @@ export function Select({ name, none, options, chosen, ...labelled }: SelectProps
 }
 
 interface ButtonProps {
-  readonly look?: "main" | "plain" | "bad" | "danger" | "link";
+  readonly look?: "main" | "plain" | "bad" | "danger" | "link" | undefined;
   readonly name?: string;
   readonly value?: string;
   /** The keyboard shortcut that presses it, after this question was confirmed. */
@@ -210,6 +210,22 @@ export function Button({ look = "main", name, value, hotkey, waitsFor, children 
   );
 }
 
+interface SubmitProps extends Pick<ButtonProps, "look"> {
+  /** Where the link beside it leads. */
+  readonly cancel?: string | undefined;
+  readonly children?: Child;
+}
+
+/** The last row of a form: its button, and a link that leaves it. */
+export function Submit({ look, cancel, children }: SubmitProps) {
+  return (
+    <div class="buttons">
+      <Button look={look}>{children}</Button>
+      {cancel === undefined ? null : <LinkButton href={cancel}>Cancel</LinkButton>}
+    </div>
+  );
+}
+
 /** The buttons of a form: the given one, and one that leaves it. */
 export function OrCancel({ href, children }: { readonly href: string; readonly children?: Child }) {
   return (
@@ -231,6 +247,51 @@ export interface ChoicesProps {
   readonly choices: readonly Choice[];
   readonly chosen: string | null;
   readonly problem?: string | undefined;
+}
+
+interface CheckProps {
+  readonly name: string;
+  readonly label: Child;
+  readonly isChecked?: boolean;
+  readonly isRequired?: boolean;
+  readonly value?: string;
+}
+
+export function Check({ name, label, isChecked = false, isRequired = false, value = "yes" }: CheckProps) {
+  return (
+    <label class="check">
+      <input type="checkbox" name={name} value={value} required={isRequired} checked={isChecked} />
+      <span>{label}</span>
+    </label>
+  );
+}
+
+interface ChecksProps {
+  /** Begins the names of its boxes. */
+  readonly name: string;
+  readonly legend: string;
+  readonly problem: string | null;
+  readonly hint?: string | undefined;
+  readonly boxes: readonly (readonly [name: string, label: string])[];
+  /** What was chosen. */
+  readonly values: ReadonlyMap<string, string>;
+  readonly isCode?: boolean | undefined;
+}
+
+/** Boxes of which any number may be checked. */
+export function Checks({ name, legend, hint, boxes, values, isCode = false, problem }: ChecksProps) {
+  return (
+    <fieldset aria-describedby={problem === null ? undefined : `${name}-problem`}>
+      <legend>{legend}</legend>
+      {hint === undefined ? null : <p class="quiet small">{hint}</p>}
+      <FieldProblem id={name} text={problem} />
+      <div class="chips">
+        {boxes.map(([box, label]) => (
+          <Check name={box} label={isCode ? <code>{label}</code> : label} isChecked={values.get(box) === "yes"} />
+        ))}
+      </div>
+    </fieldset>
+  );
 }
 
 export function Choices({ name, legend, choices, chosen, problem }: ChoicesProps) {

@@ -41,11 +41,29 @@ export function PageHead({ title, back, intro, actions, children }: PageHeadProp
   );
 }
 
-export function Card(props: { readonly id: string; readonly title: string; readonly children?: Child }) {
-  const { id, title, children } = props;
+interface CardProps {
+  readonly id: string;
+  readonly title: Child;
+  /** Classes beside that of a panel. */
+  readonly look?: string;
+  /** At the end of the line of its title. */
+  readonly aside?: Child;
+  readonly children?: Child;
+}
+
+/** A panel with a title. */
+export function Card({ id, title, look, aside = null, children }: CardProps) {
+  const heading = <h2 id={id}>{title}</h2>;
   return (
-    <section class="card" aria-labelledby={id}>
-      <h2 id={id}>{title}</h2>
+    <section class={look === undefined ? "card" : `card ${look}`} aria-labelledby={id}>
+      {aside === null ? (
+        heading
+      ) : (
+        <div class="between">
+          {heading}
+          {aside}
+        </div>
+      )}
       {children}
     </section>
   );

@@ -86,7 +86,7 @@ export function problemPage(props: ProblemProps): string {
         <h1>{title}</h1>
         <p>{message}</p>
         {next === null ? null : <p>{next}</p>}
-        <div class="problem-steps">
+        <div class="buttons">
           <Steps {...props} />
         </div>
         <p class="foot">

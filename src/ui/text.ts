@@ -102,9 +102,9 @@ export function number(value: number): string {
   return value.toLocaleString("en-GB");
 }
 
-/** "1 attempt", "2 attempts". */
+/** "1 attempt", "2,000 attempts". */
 export function counted(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? "" : "s"}`;
+  return `${number(count)} ${word}${count === 1 ? "" : "s"}`;
 }
 
 /** At most one decimal place, and no trailing ".0". */
@@ -281,7 +281,7 @@ export function cutAt(text: string, end: number): CutText {
   const beginning = text.slice(0, isPair ? end - 1 : end);
   const left = text.slice(beginning.length).replace(/^\n/, "");
   const lines = left.split("\n").length;
-  const chars = `${number(left.length)} ${left.length === 1 ? "character" : "characters"}`;
+  const chars = counted(left.length, "character");
   // The rest of a line that was cut is not another line.
   const isWithin = text.charAt(beginning.length) !== "\n";
   if (isWithin && lines === 1) return { beginning, rest: `${chars} more` };

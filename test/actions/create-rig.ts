@@ -2,7 +2,7 @@ import { createCheckCreate, type CheckedCreate, type CreateInput } from "../../s
 import { memberText, orderedMemberText, scanJson } from "../../src/core/json.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { NOON } from "../support/factory.ts";
-import { checkTarget, parsePolicy } from "../../src/config/target-policy.ts";
+import { checkTarget, parseTargetPolicy } from "../../src/config/target-policy.ts";
 
 export interface Settings {
   readonly allowedPrivateTargets?: readonly string[];
@@ -11,7 +11,7 @@ export interface Settings {
 
 /** The check of a create with the real judge of targets, over the text of a body. */
 export function rigCreate({ allowedPrivateTargets = [], loopbackAllowed = false }: Settings = {}) {
-  const policy = parsePolicy({ allowedPrivateTargets, loopbackAllowed, ownOrigins: ["http://127.0.0.1:3000"] });
+  const policy = parseTargetPolicy({ allowedPrivateTargets, loopbackAllowed, ownOrigins: ["http://127.0.0.1:3000"] });
   if ("problems" in policy) throw new Error(policy.problems.join("\n"));
   const check = createCheckCreate({ checkTarget: (url) => checkTarget(policy, url) });
   return (

@@ -5,7 +5,7 @@ import { checkList, ListQuery } from "../../src/api/list-schemas.ts";
 import { checkOrigin } from "../../src/accounts/signing-secrets.ts";
 import { headerIssues } from "../../src/api/headers.ts";
 import { HEADERS_MAX, HEADER_VALUE_BYTES_MAX, URL_CHARS_MAX } from "../../src/core/limits.ts";
-import { checkTarget, parsePolicy } from "../../src/config/target-policy.ts";
+import { checkTarget, parseTargetPolicy } from "../../src/config/target-policy.ts";
 import { at, DOCUMENT, inlined, OPERATIONS } from "../support/openapi.ts";
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
@@ -20,7 +20,11 @@ const parameter = (id: string, name: string) => {
 };
 
 /** Both ways, but for what no schema can say: what the service takes the schema takes, what the schema refuses it refuses. */
-const policy = parsePolicy({ allowedPrivateTargets: [], loopbackAllowed: true, ownOrigins: ["http://127.0.0.1:1"] });
+const policy = parseTargetPolicy({
+  allowedPrivateTargets: [],
+  loopbackAllowed: true,
+  ownOrigins: ["http://127.0.0.1:1"],
+});
 
 if ("problems" in policy) throw new Error(policy.problems.join(" "));
 

@@ -1,4 +1,4 @@
-import type { Io } from "../../src/cli/command.ts";
+import type { Io } from "../../src/cli/io.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -601,7 +601,7 @@ describe("outgate rules", () => {
 
   test("adds, lists, exports, applies and removes, and shows what a file changes before it does", async () => {
     const payments = ["--effect", "hold", "--path", "/payments", "--when", "action.body.amount > 5000"];
-    const hours = ["--between", "18:00-08:00", "--days", "mon,tue", "--timezone", "Europe/Berlin"];
+    const hours = ["--between", "00:00-24:00", "--days", "mon,tue,wed,thu,fri,sat,sun", "--timezone", "Europe/Berlin"];
     const { value } = await json(["rules", "add", "Payments", ...payments, "--method", "post", ...hours, "--json"]);
     const rule = {
       name: "Payments",
@@ -609,7 +609,12 @@ describe("outgate rules", () => {
       path: "/payments",
       when: "action.body.amount > 5000",
       methods: ["POST"],
-      between: { from: "18:00", to: "08:00", days: ["mon", "tue"], timezone: "Europe/Berlin" },
+      between: {
+        from: "00:00",
+        to: "24:00",
+        days: ["mon", "tue", "wed", "thu", "fri", "sat", "sun"],
+        timezone: "Europe/Berlin",
+      },
     };
     expect(value).toMatchObject({ ...rule, position: 0, version: 1 });
     const id = String(Reflect.get(Object(value), "id"));
@@ -652,6 +657,11 @@ describe("outgate rules", () => {
     expect((await say(["rules", "remove", id])).code).toBe(1);
     const none = await say(["rules", "apply", "-"], { input: `{"rules":[]}` });
     expect(JSON.parse(none.out)).toEqual({ added: [], changed: [], removed: ["Deletes"], reordered: false });
+  });
+
+  test("prints an empty list as JSON alone to a program, and as a sentence to a person", async () => {
+    expect(JSON.parse((await say(["rules"])).out)).toEqual({ data: [] });
+    expect((await say(["rules"], { terminal: true })).out.trim()).toBe("There are no rules.");
   });
 
   test("adds what counts calls and adds up numbers", async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Io } from "../../src/cli/command.ts";
+import type { Io } from "../../src/cli/io.ts";
 import { completionsFor } from "../../src/cli/completion.ts";
 import { createProgram } from "../../src/cli/program.ts";
 import { addServerCommands } from "../../src/cli/server-commands.ts";

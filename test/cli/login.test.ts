@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { HiddenLine } from "../../src/cli/hidden-line.ts";
+import { HiddenLine } from "../../src/cli/io.ts";
 import { loginFileOf, readLogin, writeLogin } from "../../src/cli/login-file.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";

@@ -1,6 +1,6 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Io } from "../../src/cli/command.ts";
+import type { Io } from "../../src/cli/io.ts";
 import { runCommandLine } from "../../src/cli/program.ts";
 import { addServerCommands } from "../../src/cli/server-commands.ts";
 import { COMMAND_LINE } from "../support/programs.ts";

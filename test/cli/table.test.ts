@@ -1,10 +1,15 @@
 import { expect, test } from "bun:test";
-import { ACTION_COLUMNS, actionCells, eventLine, failureIn, span } from "../../src/cli/action-list.ts";
+import { ACTION_COLUMNS, eventLine, failureIn, span } from "../../src/cli/action-list.ts";
+import { listTable } from "../../src/cli/session.ts";
 import { type Column, table, tableOf } from "../../src/cli/table.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import type { ActionJson } from "../../src/api/action-schemas.ts";
 
 const plain = (text: string) => text;
+
+/** Actions as a list shows them in so many columns. */
+const listed = (actions: readonly ActionJson[], columns: number, now = new Date("2026-03-01T12:02:00Z")) =>
+  listTable({ paint: plain, io: { columns } }, actions, ACTION_COLUMNS, now);
 
 const COLUMNS: readonly Column[] = [
   { heading: "ID", min: 4, mark: "" },
@@ -59,28 +64,23 @@ const ACTION = {
 const action = (more: object = {}) => ({ ...ACTION, ...more }) as unknown as ActionJson;
 
 test("an action tells its agent, its code and its error, at any width", () => {
-  const now = new Date("2026-03-01T12:02:00Z");
-  const rows = [action(), action({ title: "Refund 12 EUR", url: "http://127.0.0.1:4000/x" })].map((one) =>
-    actionCells(one, now),
-  );
-  const wide = tableOf(ACTION_COLUMNS, rows, plain, 200);
+  const actions = [action(), action({ title: "Refund 12 EUR", url: "http://127.0.0.1:4000/x" })];
+  const wide = listed(actions, 200);
   expect(wide).toContain(
     "act_01m82axjzte7v9c2x4m6n8p0qr  2m   failed 422  3/3    billing-agent  POST api.stripe.com/v1/refunds                 No such charge\n",
   );
   // The call stands before the requester's words: a title that ends like a host must not seem to be a part of it.
   expect(wide).toMatch(/POST http:\/\/127\.0\.0\.1:4000\/x +Refund 12 EUR/);
-  const narrow = tableOf(ACTION_COLUMNS, rows, plain, 80);
+  const narrow = listed(actions, 80);
   expect(narrow).toContain("act_01m82axjzte7v9  2m   failed 422  ");
   expect(narrow).toContain("POST api.stripe.com");
   for (const line of narrow.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
 });
 
 test("at 80 columns the name of the agent is whole, and title and result are below their row", () => {
-  const now = new Date("2026-03-01T12:02:00Z");
   const titled = action({ title: "Refund 12.00 EUR for order 4711" });
   const untitled = action({ status: "completed", response_code: 200, last_error: null });
-  const rows = [titled, untitled].map((one) => actionCells(one, now));
-  expect(tableOf(ACTION_COLUMNS, rows, plain, 80).split("\n")).toEqual([
+  expect(listed([titled, untitled], 80).split("\n")).toEqual([
     "ID                  AGE  STATUS         AGENT          CALL",
     "act_01m82axjzte7v9  2m   failed 422     billing-agent  POST api.stripe.com/v1/r…",
     "    Refund 12.00 EUR for order 4711  No such charge",
@@ -101,18 +101,18 @@ test("a long title gives way before the path of a call", () => {
     title: "Refund 63.00 EUR to Acme GmbH for order 1837",
     url: "https://api.stripe.com/v1/refunds/re_18",
   });
-  const line = tableOf(ACTION_COLUMNS, [actionCells(long, new Date("2026-03-01T12:02:00Z"))], plain, 120);
+  const line = listed([long], 120);
   expect(line).toContain("POST api.stripe.com/v1/refunds/re_18");
   expect(line).toContain("\n    Refund 63.00 EUR to Acme GmbH for order 1837\n");
 });
 
 test("ids made one after the other within a millisecond differ in a narrow list", () => {
   const at = new Date(1_772_366_400_000);
-  const rows = Array.from({ length: 200 }, () => actionCells(action({ id: systemIds.action(at) }), at));
-  const lines = tableOf(ACTION_COLUMNS, rows, plain, 80)
+  const actions = Array.from({ length: 200 }, () => action({ id: systemIds.action(at) }));
+  const lines = listed(actions, 80, at)
     .split("\n")
     .filter((line) => line.startsWith("act_"));
-  expect(new Set(lines.map((line) => line.split(" ")[0])).size).toBe(rows.length);
+  expect(new Set(lines.map((line) => line.split(" ")[0])).size).toBe(actions.length);
 });
 
 test("the target's own words tell why it failed, unless it did not", () => {
@@ -128,7 +128,7 @@ test("without a message of the target our own sentence is told", () => {
 
 test("what comes next is told in place of an error, where something does", () => {
   const now = new Date("2026-03-01T12:02:00Z");
-  const resultOf = (more: object) => actionCells(action(more), now).at(-1);
+  const resultOf = (more: object) => ACTION_COLUMNS.at(-1)?.[1](action(more), now);
   expect(resultOf({ status: "pending", next_retry_in_seconds: 38 })).toMatchObject({ text: "again in 38 s" });
   expect(resultOf({ status: "completed" })).toMatchObject({ text: "193 ms" });
   expect(resultOf({ status: "pending", pause: { id: "pau_1" } })).toMatchObject({ text: "paused" });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { parseAddress } from "../../src/core/addresses.ts";
-import { describePolicy, checkAddress, checkName, parsePolicy } from "../../src/config/target-policy.ts";
+import { describeTargetPolicy, checkAddress, checkName, parseTargetPolicy } from "../../src/config/target-policy.ts";
 import { LOCAL, policyWith } from "../outbound/policies.ts";
 
 function checkTarget(policy: ReturnType<typeof policyWith>, text: string, name: string | null): string {
@@ -43,7 +43,7 @@ describe("what is listed", () => {
     ["metadata.google.internal", "can never be allowed"],
     ["x.onion", "can never be allowed"],
   ])("%p is a problem, told by the setting's name", (entry, fragment) => {
-    const parsed = parsePolicy({ allowedPrivateTargets: [entry], loopbackAllowed: true, ownOrigins: [] });
+    const parsed = parseTargetPolicy({ allowedPrivateTargets: [entry], loopbackAllowed: true, ownOrigins: [] });
     expect(parsed).toEqual({ problems: [expect.stringContaining(fragment)] });
     expect(parsed).toEqual({ problems: [expect.stringContaining("ALLOWED_PRIVATE_TARGETS")] });
   });
@@ -54,15 +54,17 @@ describe("what is listed", () => {
       loopbackAllowed: true,
       ownOrigins: ["nothing", "file:///"],
     };
-    expect(parsePolicy(settings)).toEqual({ problems: [expect.any(String), expect.any(String), expect.any(String)] });
+    expect(parseTargetPolicy(settings)).toEqual({
+      problems: [expect.any(String), expect.any(String), expect.any(String)],
+    });
   });
 
   test("the policy in force is one sentence", () => {
-    expect(describePolicy(policyWith())).toBe("Calls may go to public addresses only.");
-    expect(describePolicy(LOCAL)).toBe(
+    expect(describeTargetPolicy(policyWith())).toBe("Calls may go to public addresses only.");
+    expect(describeTargetPolicy(LOCAL)).toBe(
       "Calls may go to public addresses and to loopback (this server listens only there).",
     );
-    expect(describePolicy(policyWith({ allowedPrivateTargets: ["10.0.0.0/8", "intranet"] }))).toBe(
+    expect(describeTargetPolicy(policyWith({ allowedPrivateTargets: ["10.0.0.0/8", "intranet"] }))).toBe(
       "Calls may go to public addresses and to 10.0.0.0/8, intranet.",
     );
   });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { budgetSpent, dayOf, expiryIssues, limitRefusal, readHosts } from "../../src/core/key-limits.ts";
+import { budgetSpent, expiryIssues, limitRefusal, readHosts } from "../../src/core/key-limits.ts";
+import { dayOf } from "../../src/core/store.ts";
 import { KEY_EXPIRY_YEARS_MAX } from "../../src/core/limits.ts";
 import { aRequest, later, NOON } from "../support/factory.ts";
 

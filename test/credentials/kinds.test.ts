@@ -1,6 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import type { HmacSettings } from "../../src/core/credential.ts";
-import { apply, clashingHeader, secretProblem, unknownPlaces, VALUE_PLACES } from "../../src/credentials/kinds.ts";
+import type { HmacScheme } from "../../src/core/credential.ts";
+import {
+  applyCredential,
+  clashingHeader,
+  secretProblem,
+  unknownPlaces,
+  VALUE_PLACES,
+} from "../../src/credentials/kinds.ts";
 
 const NOW = new Date("2026-03-04T12:00:00.500Z");
 
@@ -10,7 +16,7 @@ const REQUEST = {
   body: '{"a":"{timestamp}"}',
 } as const;
 
-const HMAC: HmacSettings = {
+const HMAC: HmacScheme = {
   kind: "hmac",
   header: "X-Signature",
   algorithm: "sha256",
@@ -30,20 +36,27 @@ async function hmac(hash: string, key: string, text: string): Promise<Buffer> {
 
 describe("a credential sets", () => {
   test("a bearer token, a header with or without a scheme, a user and a password", () => {
-    expect(apply({ kind: "bearer" }, REQUEST, "sk_live_1", NOW).headers).toEqual([
+    expect(applyCredential({ kind: "bearer" }, REQUEST, "sk_live_1", NOW).headers).toEqual([
       ["Authorization", "Bearer sk_live_1"],
     ]);
     const header = { kind: "header", header: "X-Api-Key" } as const;
-    expect(apply({ ...header, scheme: null }, REQUEST, "k 1", NOW).headers).toEqual([["X-Api-Key", "k 1"]]);
-    expect(apply({ ...header, scheme: "Token" }, REQUEST, "k1", NOW).headers).toEqual([["X-Api-Key", "Token k1"]]);
-    const [[name, value] = ["", ""]] = apply({ kind: "basic", username: "änn" }, REQUEST, "pä:ss", NOW).headers;
+    expect(applyCredential({ ...header, scheme: null }, REQUEST, "k 1", NOW).headers).toEqual([["X-Api-Key", "k 1"]]);
+    expect(applyCredential({ ...header, scheme: "Token" }, REQUEST, "k1", NOW).headers).toEqual([
+      ["X-Api-Key", "Token k1"],
+    ]);
+    const [[name, value] = ["", ""]] = applyCredential(
+      { kind: "basic", username: "änn" },
+      REQUEST,
+      "pä:ss",
+      NOW,
+    ).headers;
     expect([name, Buffer.from(value.slice(6), "base64").toString()]).toEqual(["Authorization", "änn:pä:ss"]);
   });
 
   test("a signature of what it says, in each algorithm, encoding and form of time", async () => {
     const seconds = "1772625600";
     const signature = (await hmac("SHA-256", "whole secret", `${seconds}.${REQUEST.body}`)).toString("hex");
-    expect(apply(HMAC, REQUEST, "whole secret", NOW).headers).toEqual([
+    expect(applyCredential(HMAC, REQUEST, "whole secret", NOW).headers).toEqual([
       ["X-Signature", `t=${seconds},v1=${signature}`],
       ["X-Timestamp", seconds],
     ]);
@@ -57,16 +70,20 @@ describe("a credential sets", () => {
       value: "{signature}",
     } as const;
     const text = "POST https://api.example.com/v1/orders?x=1 api.example.com /v1/orders x=1 2026-03-04T12:00:00.500Z";
-    expect(apply({ ...other, signs: all }, REQUEST, "k", NOW).headers).toEqual([
+    expect(applyCredential({ ...other, signs: all }, REQUEST, "k", NOW).headers).toEqual([
       ["X-Signature", (await hmac("SHA-512", "k", text)).toString("base64")],
     ]);
     const bytes = { ...REQUEST, body: new Uint8Array([0, 255, 1]) };
     const expected = new Bun.CryptoHasher("sha1", "k").update(new Uint8Array([0, 255, 1])).digest("base64url");
     const short = { ...other, algorithm: "sha1", encoding: "base64url", signs: "{body}" } as const;
-    expect(apply(short, bytes, "k", NOW).headers).toEqual([["X-Signature", expected]]);
+    expect(applyCredential(short, bytes, "k", NOW).headers).toEqual([["X-Signature", expected]]);
     expect(
-      apply({ ...short, signs: "{timestamp}{body}", time: "milliseconds" }, { ...REQUEST, body: null }, "k", NOW)
-        .headers,
+      applyCredential(
+        { ...short, signs: "{timestamp}{body}", time: "milliseconds" },
+        { ...REQUEST, body: null },
+        "k",
+        NOW,
+      ).headers,
     ).toEqual([["X-Signature", new Bun.CryptoHasher("sha1", "k").update("1772625600500").digest("base64url")]]);
   });
 });

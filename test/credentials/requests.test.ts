@@ -131,6 +131,7 @@ describe("a request for a credential", () => {
     const { json } = await ask({ host: "d.example", reason: words }, one.key);
     const id = json["id"];
     expect(await idsOf("", one.key)).toEqual([String(id)]);
+    expect([await idsOf("?status=declined", one.key), await idsOf("?status=cancelled", one.key)]).toEqual([[], []]);
     expect(await idsOf("?status=pending", other.key)).toEqual([]);
     expect(await read(id, other.key)).toMatchObject({ error: { code: "not_found" } });
     expect(await read(id, one.key)).toMatchObject({ reason: words });
@@ -173,6 +174,8 @@ describe("a request for a credential", () => {
     expect((await decline(two["id"])).status).toBe(409);
     expect((await read(two["id"], live.key))["status"]).toBe("expired");
     expect(await idsOf("?status=pending")).toEqual([]);
+    expect(await idsOf("?status=cancelled")).toEqual([String(one["id"])]);
+    expect(await idsOf("?status=expired", live.key)).toEqual([String(two["id"])]);
     expect((await rig.call("GET", "/v1/credentials/late")).status).toBe(404);
   });
 

@@ -1,11 +1,11 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { is, type SQL } from "drizzle-orm";
-import { getTableConfig, SQLiteAsyncDialect, SQLiteTable } from "drizzle-orm/sqlite-core";
+import type { SQL } from "drizzle-orm";
+import { getTableConfig, SQLiteAsyncDialect } from "drizzle-orm/sqlite-core";
 import { openFile } from "../../db/libsql/file.ts";
 import { migrate, NewerDatabase } from "../../db/libsql/migrate.ts";
-import * as schema from "../../db/libsql/schema.ts";
+import { tables as DESCRIBED } from "../../db/libsql/schema.ts";
 import type { Row, Sql } from "../../db/sql/sql.ts";
 import { ACCOUNT, aCreation, answered, aQuery, later, NOON, settled } from "../support/factory.ts";
 import { openStoreAt, temporaryFolder, testSecrets } from "../support/store.ts";
@@ -220,7 +220,7 @@ test("a database of another program is refused, and its file stays as it is", as
 });
 
 describe("the tables as schema.ts describes them", () => {
-  const tables = Object.values<unknown>(schema).filter((value) => is(value, SQLiteTable));
+  const tables = Object.values(DESCRIBED);
 
   test("are all that the migrations make", async () => {
     await using db = await openEmpty();

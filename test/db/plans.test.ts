@@ -6,6 +6,7 @@ import { openFile } from "../../db/libsql/file.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
 import { openTx } from "../../db/libsql/tx.ts";
 import { alertEvent } from "../../src/core/credential-alert.ts";
+import { CREDENTIAL_REQUEST_STATUSES } from "../../src/core/credential-request.ts";
 import type { Sql, SqlValue, Statement } from "../../db/sql/sql.ts";
 import { approve, cancel, retry } from "../../src/core/changes.ts";
 import { NO_SEARCH, type Search } from "../../src/core/search.ts";
@@ -557,8 +558,11 @@ async function asksForCredentials({ credentialRequests }: Store): Promise<void> 
   const [one, other] = [aCredentialRequest(), aCredentialRequest({ host: "b.example" })];
   for (const each of [one, other]) await credentialRequests.ask(each, NOON, [], anAuditEntry());
   await credentialRequests.find(ACCOUNT, one.id);
-  await credentialRequests.list(ACCOUNT, { keyId: null, before: null, limit: 9 });
-  await credentialRequests.list(ACCOUNT, { keyId: KEY, before: null, limit: 9 });
+  for (const keyId of [null, KEY]) {
+    for (const status of [null, ...CREDENTIAL_REQUEST_STATUSES]) {
+      await credentialRequests.list(ACCOUNT, { keyId, status, now: NOON, before: null, limit: 9 });
+    }
+  }
   await credentialRequests.pending(ACCOUNT, NOON);
   await credentialRequests.grant(one.id, aCredential(), anAuditEntry(), anAuditEntry());
   await credentialRequests.decline({ ...other, at: NOON, by: "system", reason: null }, anAuditEntry());
@@ -736,7 +740,7 @@ async function openExplained() {
       await explain(statement);
       return real.read(statement);
     },
-    transact: ({ calls }) =>
+    transact: (calls) =>
       runCalls(calls, (group) => {
         const tx = openTx(async (sql, all, answers) => {
           for (const args of all) await explain({ sql, args });

@@ -180,7 +180,7 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
       for (let turns = 0; turns < 50; turns += 1) await new Promise((resolve) => setImmediate(resolve));
       await tx.insert(facts).values({ name: "late", value: "" });
     });
-    const end = await sql.transact({ calls: [{ command: cutOff, args: null }] }).catch((error: unknown) => error);
+    const end = await sql.transact([{ command: cutOff, args: [] }]).catch((error: unknown) => error);
     expect(end).toBeInstanceOf(Error);
     expect((await db.raw.query("select name from facts where name = 'late'")).rows).toEqual([]);
     await sql.close();
@@ -196,7 +196,7 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
       await goes.promise;
       throw new Error("No.");
     });
-    const failed = sql.transact({ calls: [{ command: fails, args: null }] }).catch(() => "failed");
+    const failed = sql.transact([{ command: fails, args: [] }]).catch(() => "failed");
     await began.promise;
     const beside = sql.batch([{ sql: "insert into facts (name, value) values ('beside', '')", args: [] }]);
     await Bun.sleep(50);
@@ -227,8 +227,8 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
       return new Set(pids).size;
     });
     for (let n = 0; n < 20; n += 1) {
-      await sql.transact({ calls: [{ command: fails, args: null }] }).catch(() => {});
-      expect(await sql.transact({ calls: [{ command: pidOf, args: null }] })).toEqual([{ value: 1 }]);
+      await sql.transact([{ command: fails, args: [] }]).catch(() => {});
+      expect(await sql.transact([{ command: pidOf, args: [] }])).toEqual([{ value: 1 }]);
     }
     await sql.close();
   });

@@ -3,7 +3,7 @@ import { Client } from "pg";
 import { queriesOf } from "../../db/postgres/queries.ts";
 import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
 import { claimAll } from "../../db/postgres/claim.ts";
-import { createChangeReader } from "../../db/postgres/feed.ts";
+import { createChangeReader } from "../../db/postgres/cluster.ts";
 import { migratePostgres } from "../../db/postgres/migrate.ts";
 import type { Statement } from "../../db/sql/sql.ts";
 import { createStore } from "../../db/sql/store.ts";

@@ -230,7 +230,7 @@ function explained(sql: PostgresSql, planner: Client, plans: Plan[]): Sql {
       await explain(queriesOf([statement]));
       return sql.read(statement);
     },
-    async transact({ calls }) {
+    async transact(calls) {
       let last: Promise<unknown> = Promise.resolve();
       const results = await runCalls(calls, (group) => {
         const tx = openTx((query) => {

@@ -140,7 +140,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
 
   test("have every create decided by the rules that are in force when it is committed", async () => {
     await using db = await openTwo();
-    const expected = await db.one.rules.version();
+    const expected = await db.one.rules.versionOf(ACCOUNT);
     const audit = anAuditEntry({ kind: "rules_changed", subject: "" });
     const creates = db.stores(100).map((store, n) => {
       const created = store.actions.create({ ...aCreation(), rulesVersion: expected });

@@ -30,7 +30,9 @@ test.skipIf(!hasPostgres)(
 );
 
 function described(): readonly string[] {
-  const tables = Object.values<unknown>(schema).flatMap((one) => (is(one, PgTable) ? [getTableConfig(one)] : []));
+  const tables = [...Object.values<unknown>(schema.tables), ...Object.values<unknown>(schema)].flatMap((one) =>
+    is(one, PgTable) ? [getTableConfig(one)] : [],
+  );
   return tables.flatMap(({ name, columns, indexes, checks }) => [
     ...columns.map((column) => {
       const type = column.getSQLType().replace('text collate "C"', "text").replace("bigserial", "bigint");

@@ -325,10 +325,10 @@ async function openFacts({ before = () => null, commits = true, commitMsMax }: F
   const fatal: unknown[] = [];
   const sql: Sql = {
     ...real,
-    async transact(work) {
-      batches.push(work.calls.length);
+    async transact(calls) {
+      batches.push(calls.length);
       await before();
-      return commits ? real.transact(work) : work.calls.map(() => ({ value: 1 }));
+      return commits ? real.transact(calls) : calls.map(() => ({ value: 1 }));
     },
   };
   const writer = new Writer(sql, (cause) => fatal.push(cause), commitMsMax === undefined ? {} : { commitMsMax });

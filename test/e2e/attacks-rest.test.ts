@@ -295,29 +295,6 @@ const HUNTER = "hunter2-canary";
 const ATTACKS: readonly Attack[] = [
   // ---- Unapproved sends
   {
-    name: "A create says that it needs no approval",
-    run: async ({ w, url }) => {
-      for (const body of [{ approve: false }, { approve: null }, {}]) await w.held({ url, ...body });
-      await allRefused({ w, victim: w.evil, url }, [
-        { url, approve: "false" },
-        { url, approve: 0 },
-        { url, hold: "none" },
-        { url, approved_by: "user:ann@example.com", status: "pending" },
-      ]);
-    },
-  },
-  {
-    name: "A create waits in sync, so that it would have to be sent to be answered",
-    run: async ({ w, url }) => {
-      for (const query of ["", "?wait=1"]) {
-        for (const more of [{}, { approve: false }, { method: "DELETE" }]) {
-          const answer = await w.by("POST", `/v1/actions${query}`, { body: { url, sync: true, ...more } });
-          expect(answer.json["error"]).toMatchObject({ code: "invalid_sync" });
-        }
-      }
-    },
-  },
-  {
     name: "A writing method is spelled so that a hold on writes takes it for a read, and a GET carries a body",
     run: async (scene) => {
       const { w, url } = scene;
@@ -333,65 +310,6 @@ const ATTACKS: readonly Attack[] = [
         { url, method: "GET", headers: { "Transfer-Encoding": "chunked" } },
         `{"url":"${url}","method":"GET","method":"POST","sync":true}`,
       ]);
-    },
-  },
-  {
-    name: "A held create is repeated 30 times with its Idempotency-Key, in sync and not",
-    run: async ({ w, url }) => {
-      const headers = { "idempotency-key": `again-${url}` };
-      const first = await w.create({ url }, headers);
-      const again = await Promise.all(
-        times(RACERS, (at) => w.create({ url, method: "PUT", retries: at + 1 }, headers)),
-      );
-      expect(new Set(again.map(({ json }) => json["id"]))).toEqual(new Set([first.json["id"]]));
-      expect(isRefused(await w.create({ url, sync: true }, headers))).toBe(true);
-      expect(first.json["status"]).toBe("awaiting_approval");
-    },
-  },
-  {
-    name: "An approved dedupe key is used again for another request",
-    run: async ({ w, url }) => {
-      const first = await w.held({ url, dedupe: `d-${url}`, body: { amount: 1 } });
-      await w.owner("approve", first);
-      expect(await w.final(first)).toBe("completed");
-      const second = await w.create({ url, dedupe: `d-${url}`, body: { amount: 1_000_000 } });
-      expect(second).toMatchObject({ status: 200, json: { id: first, differs: ["body"], body: { amount: 1 } } });
-      return 1;
-    },
-  },
-  {
-    name: "A request that waits is cancelled and begun again 10 times, to come out of it pending",
-    run: async ({ w, url }) => {
-      const id = await w.held({ url });
-      for (let count = 0; count < 10; count += 1) {
-        await w.by("POST", `/v1/actions/${id}/cancel`);
-        const { json } = await w.by("POST", `/v1/actions/${id}/retry`);
-        expect(json["status"]).toBe("awaiting_approval");
-      }
-    },
-  },
-  {
-    name: "One approval is used for a second run, after the target has failed on purpose",
-    target: () => new Target(500),
-    run: async ({ w, url }) => {
-      const id = await w.held({ url, retries: 1 });
-      await w.owner("approve", id);
-      expect(await w.final(id)).toBe("failed");
-      const again = await Promise.all(times(RACERS, () => w.by("POST", `/v1/actions/${id}/retry`)));
-      expect(again.filter(({ status }) => status === 200)).toHaveLength(1);
-      expect(await w.stateOf(id)).toBe("awaiting_approval");
-      return 1;
-    },
-  },
-  {
-    name: "Another agent's key of the account approves, and one whose scope is the account",
-    run: async ({ w, url }) => {
-      const id = await w.held({ url });
-      for (const name of ["agent", "other", "wide", "reader"]) {
-        const answer = await w.ask("POST", `/v1/actions/${id}/approve`, { key: w.keys[name] ?? "", body: { run: 1 } });
-        expect({ name, status: answer.status }).toEqual({ name, status: 403 });
-      }
-      expect(await w.stateOf(id)).toBe("awaiting_approval");
     },
   },
   {
@@ -486,23 +404,6 @@ const ATTACKS: readonly Attack[] = [
     target: () => new Target(({ body }) => new Response(null, { status: body === '{"amount":3.0}' ? 200 : 500 })),
   },
   {
-    name: "__proto__ and constructor are given as members, to set fields that nobody checks",
-    run: async ({ w, url }) => {
-      await allRefused({ w, victim: w.evil, url }, [
-        `{"url":"${url}","__proto__":{"approve":false,"status":"pending"}}`,
-        `{"url":"${url}","constructor":{"prototype":{"hold":"none"}}}`,
-        `{"url":"${url}","headers":{"__proto__":"x"}}`,
-        `{"__proto__":{"url":"${url}"}}`,
-      ]);
-      const id = await w.held({ url, body: { a: { b: 1 } } });
-      const polluted = await w.create(
-        `{"url":"${url}","body":{"__proto__":{"approve":false},"constructor":{"prototype":{"hold":"none"}}}}`,
-      );
-      expect(polluted.json["status"]).toBe("awaiting_approval");
-      expect(await w.stateOf(id)).toBe("awaiting_approval");
-    },
-  },
-  {
     name: "Numbers that no double holds and halves of surrogate pairs are sent other than they are shown",
     run: async (scene) => {
       const { w, url } = scene;
@@ -517,96 +418,7 @@ const ATTACKS: readonly Attack[] = [
       return 1;
     },
   },
-  {
-    name: "Bodies of 4 MB, 100,000 levels and 10,001 members, and bytes that are no text, get past the checks",
-    run: async ({ w, url }) => {
-      const start = `{"url":"${url}","body":`;
-      const members = times(10_001, (at) => `"m${at}":1`).join(",");
-      const texts = [
-        `${start}{"a":"${"x".repeat(4_194_304)}"}}`,
-        `${start}${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}}`,
-        `${start}{${members}}}`,
-        `${start}{"a":1}} {"url":"${url}"}`,
-      ];
-      for (const text of texts) expect(isRefused(await w.create(text))).toBe(true);
-      for (const type of ["application/json; charset=utf-16", "application/json; charset=utf-7", "text/plain"]) {
-        expect(isRefused(await w.create({ url }, { "content-type": type }))).toBe(true);
-      }
-      expect(isRefused(await w.create({ url }, { "content-encoding": "gzip" }))).toBe(true);
-    },
-  },
   // ---- Roles
-  {
-    name: "The agent makes itself an owner's or approver's key, and revokes others",
-    run: async ({ w }) => {
-      const before = (await w.ask("GET", "/v1/keys", { key: OWNER_KEY })).text;
-      for (const role of ["owner", "approver", "agent"]) {
-        expect((await w.by("POST", "/v1/keys", { body: { name: "mine", role, hold: "none" } })).status).toBe(403);
-      }
-      for (const id of Object.values(w.keyIds)) expect((await w.by("DELETE", `/v1/keys/${id}`)).status).toBe(403);
-      expect((await w.by("GET", "/v1/keys")).status).toBe(403);
-      const strip = (text: string) => text.replaceAll(/"last_used_at":[^,}]*/g, "");
-      expect(strip((await w.ask("GET", "/v1/keys", { key: OWNER_KEY })).text)).toBe(strip(before));
-    },
-  },
-  {
-    name: "A rotation by `replaces` comes out with a weaker hold",
-    run: async ({ w, url }) => {
-      const agent = w.keyIds["agent"] ?? "";
-      const body = { name: "next", role: "agent", replaces: agent };
-      expect((await w.by("POST", "/v1/keys", { body })).status).toBe(403);
-      const weaker = await w.ask("POST", "/v1/keys", { key: OWNER_KEY, body: { ...body, hold: "none" } });
-      expect(weaker.status).toBe(400);
-      const next = await w.ask("POST", "/v1/keys", { key: OWNER_KEY, body });
-      expect(next.json["hold"]).toBe(w.mode.hold);
-      const sent = await w.by("POST", "/v1/actions", { key: String(next.json["key"]), body: { url } });
-      expect(sent.json["status"]).toBe("awaiting_approval");
-      await w.ask("DELETE", `/v1/keys/${String(next.json["id"])}`, { key: OWNER_KEY });
-    },
-  },
-  {
-    name: "The agent cancels and retries what another key created, and what a person cancelled",
-    target: () => new Target(500),
-    run: async ({ w, url }) => {
-      const owned = await w.ask("POST", "/v1/actions", { key: OWNER_KEY, body: { url, retries: 1 } });
-      const id = String(owned.json["id"]);
-      expect(await w.final(id)).toBe("failed");
-      const waits = await w.ask("POST", "/v1/actions", { key: w.keys["other"] ?? "", body: { url } });
-      const others = String(waits.json["id"]);
-      const tries = [
-        [id, "retry"],
-        [others, "cancel"],
-      ] as const;
-      for (const [which, verb] of tries) expect((await w.by("POST", `/v1/actions/${which}/${verb}`)).status).toBe(403);
-      await w.owner("cancel", others);
-      expect((await w.by("POST", `/v1/actions/${others}/retry`, { body: { reason: "please" } })).status).toBe(403);
-      // Its scope lets it act on what others created, and its hold still holds.
-      const wide = await w.ask("POST", `/v1/actions/${id}/retry`, { key: w.keys["wide"] ?? "" });
-      expect(wide.status).toBe(403);
-      return 1;
-    },
-  },
-  {
-    name: "The agent changes what only owners may: callback hosts, pauses, secrets, the audit log, other accounts",
-    run: async ({ w }) => {
-      const tries: readonly (readonly [string, string, unknown?])[] = [
-        ["POST", "/v1/callback-hosts", { host: hostOf(w.evil) }],
-        ["GET", "/v1/callback-hosts"],
-        ["DELETE", `/v1/callback-hosts?host=${encodeURIComponent(hostOf(w.listed))}`],
-        ["POST", "/v1/pauses", {}],
-        ["GET", "/v1/pauses"],
-        ["GET", `/v1/signing-secret?origin=${encodeURIComponent(new URL(w.listed.url).origin)}`],
-        ["POST", "/v1/signing-secret/rotate", {}],
-        ["GET", "/v1/audit"],
-        ["GET", "/v1/accounts"],
-        ["POST", "/v1/accounts/acc_x/allow", {}],
-      ];
-      for (const [method, path, body] of tries) {
-        const answer = await w.by(method, path, { body });
-        expect({ method, path, status: answer.status }).toEqual({ method, path, status: 403 });
-      }
-    },
-  },
   {
     name: "The agent's key is shown to the pages, as bearer, cookie and form",
     run: async ({ w, url }) => {
@@ -631,19 +443,6 @@ const ATTACKS: readonly Attack[] = [
     },
   },
   {
-    name: "The agent signs up for an account of its own, whose owner key sends without approval",
-    run: async ({ w }) => {
-      const credentials = { email: MALLORY, password: PASSWORD };
-      const form = new URLSearchParams(credentials).toString();
-      expect((await w.ask("POST", "/auth/signup", { body: credentials })).status).toBe(403);
-      expect((await w.ask("POST", "/auth/signup/", { body: credentials })).status).toBe(403);
-      const page = await w.ask("POST", "/auth/signup", { body: form, headers: { ...FORM, origin: w.base } });
-      expect(page.status).toBe(403);
-      expect((await w.ask("GET", "/signup")).status).toBe(403);
-      expect((await w.ask("POST", "/auth/login", { body: credentials })).status).toBe(401);
-    },
-  },
-  {
     name: "An account that was signed up before, or in the very moment in which sign-ups closed, sends",
     run: async ({ w, url }) => {
       expect(w.early.length).toBeGreaterThanOrEqual(w.mode.hold === "writes" ? 1 : 0);
@@ -656,64 +455,7 @@ const ATTACKS: readonly Attack[] = [
       }
     },
   },
-  {
-    name: "The person's password is guessed, under ever other addresses of a proxy",
-    run: async ({ w }) => {
-      const answers = [];
-      for (let count = 0; count < 7; count += 1) {
-        const headers = { "x-forwarded-for": `203.0.113.${count}`, forwarded: `for=203.0.113.${count}` };
-        answers.push(
-          await w.ask("POST", "/auth/login", { body: { email: ANN, password: `guess number ${count}` }, headers }),
-        );
-      }
-      expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401, 429, 429]);
-    },
-  },
   // ---- Callbacks
-  {
-    name: "A held create calls back the agent's own web server with what it carries",
-    run: async (scene) => {
-      const { w, url } = scene;
-      await allRefused(scene, [
-        { url, callback: w.evil.url },
-        { url, method: "GET", callback: w.evil.url },
-        { url, callback: `${w.evil.url}?to=${encodeURIComponent(w.listed.url)}` },
-        { url, callback: "https://evil.example/" },
-      ]);
-    },
-  },
-  {
-    name: "A callback goes to a listed host by another port, scheme, userinfo, dot or name",
-    run: async (scene) => {
-      const { w, url } = scene;
-      const port = new URL(w.listed.url).port;
-      const evil = hostOf(w.evil);
-      await allRefused(
-        scene,
-        [
-          "http://127.0.0.1/",
-          `http://127.0.0.1:${Number(port) + 1}/`,
-          `https://127.0.0.1:${Number(port) - 1}/`,
-          `http://127.0.0.1:${port}@${evil}/`,
-          `http://${evil}#@127.0.0.1:${port}/`,
-          `http://${evil}\\@127.0.0.1:${port}/`,
-          `http://127.0.0.1:${port}.evil.example/`,
-          `http://localhost:${port}/`,
-          `http://localhost.:${port}/`,
-          `http://127.0.0.1.nip.io:${port}/`,
-          `http://x.localhost:${port}/`,
-          `http://[::1]:${port}/`,
-          `http://[::ffff:127.0.0.1]:${port}/`,
-          `http://127.0.0.2:${port}/`,
-          `http://127.0.0.1..:${port}/`,
-          `//127.0.0.1:${port}/`,
-          `ftp://127.0.0.1:${port}/`,
-          `http://127.0.0.1:${port}\r\nHost: ${evil}/`,
-        ].map((callback) => ({ url, callback })),
-      );
-      expect(w.listed.received.filter(({ body }) => body.includes(url))).toEqual([]);
-    },
-  },
   {
     name: "A listed callback host redirects the callback to the agent's server",
     run: async ({ w, url }) => {
@@ -742,19 +484,6 @@ const ATTACKS: readonly Attack[] = [
     },
   },
   // ---- Mail and approval links
-  {
-    name: "notify.email names the agent's own mailbox",
-    run: async (scene) => {
-      const { w, url } = scene;
-      await allRefused(scene, [
-        { url, notify: { email: MALLORY } },
-        { url, approve: true, notify: { email: MALLORY.toUpperCase() } },
-        { url, method: "DELETE", notify: { email: "mallory@example.com" } },
-        { url, notify: { email: "early@evil.example" } },
-      ]);
-      expect(w.mailbox.posted.filter(({ fields }) => fields["to"] !== ANN)).toEqual([]);
-    },
-  },
   {
     name: "notify.email is spelled so that it looks like an approver's: plus, unicode, lists, quotes, line ends",
     run: async (scene) => {
@@ -846,33 +575,6 @@ const ATTACKS: readonly Attack[] = [
       const mail = await w.mailOf(String(json["id"]));
       expect(JSON.stringify(mail.fields)).not.toContain(evil);
       expect(mail.fields["text"]).toContain(`${w.base}/a/`);
-    },
-  },
-  {
-    name: "The link of run 1 approves run 2",
-    run: async ({ w, url }) => {
-      const id = await w.held({ url, ...NOTIFY });
-      const first = linksIn(await w.mailOf(id));
-      await w.by("POST", `/v1/actions/${id}/cancel`);
-      await w.by("POST", `/v1/actions/${id}/retry`);
-      await w.mailOf(id, 2);
-      for (const link of first) {
-        expect((await w.decideBy(link)).status).toBe(303);
-        expect((await w.ask("GET", link)).headers.get("location")).toStartWith("/r/");
-      }
-      const late = await w.owner("approve", id, { run: 1 });
-      expect([late.status, await w.stateOf(id)]).toEqual([409, "awaiting_approval"]);
-    },
-  },
-  {
-    name: "The approve link of a mail is used after its reject link, 30 times at once",
-    run: async ({ w, url }) => {
-      const id = await w.held({ url, ...NOTIFY });
-      const [approve, reject] = linksIn(await w.mailOf(id));
-      const press = await w.opened(approve);
-      await w.decideBy(reject, "reject");
-      await Promise.all(times(RACERS, () => press()));
-      expect(await w.stateOf(id)).toBe("cancelled");
     },
   },
   {
@@ -1018,25 +720,6 @@ const ATTACKS: readonly Attack[] = [
   },
   // ---- A no is heard
   {
-    name: "A rejected request is asked for 30 times, exactly as it was, by creates and retries",
-    run: async (scene) => {
-      const { w, url } = scene;
-      const first = { url, body: { order: 1 } };
-      const variants = times(RACERS, (at) => ({ ...first, reason: `please, ${at}` }));
-      expect(await askedAgain(scene, first, variants)).toBe(2);
-      const id = await w.held({ url, body: { order: 2 } });
-      await w.owner("cancel", id);
-      let asked = 0;
-      for (let count = 0; count < 10; count += 1) {
-        const { status } = await w.by("POST", `/v1/actions/${id}/retry`, { body: { reason: `please, ${count}` } });
-        if (status === 200) asked += 1;
-        await w.by("POST", `/v1/actions/${id}/cancel`);
-      }
-      expect(asked).toBe(2);
-      await allRefused(scene, [first, { ...first, reason: "  " }, { ...first, reason: "\u200b" }]);
-    },
-  },
-  {
     name: "A rejected request is asked for 30 times at once",
     run: async ({ w, url }) => {
       const id = await w.held({ url, body: { at: "once" } });
@@ -1117,208 +800,7 @@ const ATTACKS: readonly Attack[] = [
     },
   },
   // ---- Targets
-  {
-    name: "A URL names one host to whoever reads it and another to the parser",
-    run: async (scene) => {
-      const host = hostOf(scene.victim);
-      await allRefused(
-        scene,
-        [
-          `http://good.example@${host}/`,
-          `http://good.example:80@${host}/`,
-          `http://good.example\\@${host}/`,
-          `http://good.example%40${host}/`,
-          `http:///${host}/`,
-          `http:/${host}/`,
-          `http:\\\\${host}/`,
-          `http://\t${host}/`,
-          `http://${host}\t.good.example/`,
-          `http://${host}//pay`,
-          `http://${host} /`,
-          `\u0000http://${host}/`,
-          `javascript:fetch("http://${host}/")`,
-          `http://[::ffff:127.0.0.1%25lo]:${host.split(":")[1]}/`,
-        ].flatMap((url) => [{ url }, { url, method: "GET" }]),
-      );
-    },
-  },
-  {
-    name: "An approved call is redirected to a target that nobody approved, by 301, 302, 303, 307 and 308",
-    run: async ({ w, url }) => {
-      const codes = [301, 302, 303, 307, 308];
-      const bouncing = new Target(
-        ...codes.map((status) => () => new Response(null, { status, headers: { location: url } })),
-      );
-      w.victims.push({ name: "bounces", target: bouncing, allowed: codes.length });
-      for (const code of codes) {
-        const id = await w.held({ url: bouncing.url, retries: 1, body: { code } });
-        await w.owner("approve", id);
-        expect(await w.final(id)).toBe("failed");
-      }
-      expect(bouncing.received).toHaveLength(codes.length);
-    },
-  },
-  {
-    name: "Metadata, link-local and private addresses are called in every spelling",
-    run: async (scene) => {
-      await allRefused(
-        scene,
-        [
-          "http://169.254.169.254/",
-          "http://2852039166/",
-          "http://0xA9FEA9FE/",
-          "http://0251.0376.0251.0376/",
-          "http://[::ffff:a9fe:a9fe]/",
-          "http://[::ffff:127.0.0.1]/",
-          "http://[64:ff9b::a9fe:a9fe]/",
-          "http://[2002:a9fe:a9fe::]/",
-          "http://[fe80::1]/",
-          "http://[fd00:ec2::254]/",
-          "http://0.0.0.0/",
-          "http://0/",
-          "http://10.1.2.3/",
-          "http://192.168.1.1/",
-          "http://[fd12::1]/",
-          "http://metadata.google.internal/",
-          "http://metadata.google.internal./",
-          "http://\uff11\uff16\uff19.254.169.254/",
-          "http://router.local/",
-        ].flatMap((url) => [{ url }, { url, method: "GET" }]),
-      );
-    },
-  },
-  {
-    name: "An action or a callback leads back to the service itself, to approve or to make keys",
-    run: async (scene) => {
-      const { w } = scene;
-      const { port } = new URL(w.base);
-      const hosts = ["127.0.0.1", "localhost", "LOCALHOST.", "x.localhost", "[::1]", "127.1", "0x7f.1", "127.0.0.2"];
-      const paths = ["v1/keys", "V1/keys", "%76%31/keys", "x/../v1/keys", "%61/token", "a/token", "auth/login", "mcp"];
-      await allRefused(
-        scene,
-        hosts.flatMap((host) => paths.map((path) => ({ url: `http://${host}:${port}/${path}` }))),
-      );
-      await allRefused(
-        scene,
-        hosts.map((host) => ({ url: scene.url, callback: `http://${host}:${port}/v1/actions` })),
-      );
-    },
-  },
   // ---- Headers
-  {
-    name: "Line ends and colons smuggle a header or a second request into what is sent",
-    run: async (scene) => {
-      const { url } = scene;
-      const values = [
-        "x\r\nX-Evil: 1",
-        "x\nX-Evil: 1",
-        "x\rX-Evil: 1",
-        "x\u0000y",
-        "x\u010d\u010aX-Evil: 1",
-        "x\u0085y",
-      ];
-      const names = ["X-A\r\nX-Evil", "X-A: 1\nX-Evil", "X A", "X-A:", "", "\u212aX"];
-      await allRefused(scene, [
-        ...values.map((value) => ({ url, headers: { "X-A": value } })),
-        ...names.map((name) => ({ url, headers: { [name]: "1" } })),
-        { url: `${url}\r\nX-Evil: 1` },
-        { url: `${url}x HTTP/1.1\r\nX-Evil: 1\r\n\r\nDELETE /` },
-        { url, headers: { "X-A": "1", "x-a": "2" } },
-        { url, dedupe: "a\r\nb" },
-      ]);
-    },
-  },
-  {
-    name: "A call that needs no approval carries the header of another method, in every known spelling",
-    run: async (scene) => {
-      const { url } = scene;
-      const names = [
-        "X-HTTP-Method-Override",
-        "x_http_method_override",
-        "X-HTTP-Method",
-        "X-Method-Override",
-        "X-Override-Method",
-        "X-Original-Method",
-      ];
-      await allRefused(
-        scene,
-        names.flatMap((name) => [
-          { url, method: "GET", headers: { [name]: "DELETE" } },
-          { url, headers: { [name]: "DELETE" } },
-        ]),
-      );
-    },
-  },
-  {
-    name: "A header of another method in rarer spellings: with signs that CGI reads as underscores, or under other names",
-    run: async (scene) => {
-      const { url } = scene;
-      const names = [
-        "X.HTTP.Method.Override",
-        "X-HTTP-Method+Override",
-        "HTTP-Method-Override",
-        "Method-Override",
-        "X-Tunneled-Method",
-        "X-RestLi-Method",
-        "X-HTTP-Verb",
-      ];
-      await allRefused(
-        scene,
-        names.map((name) => ({ url, method: "GET", headers: { [name]: "DELETE" } })),
-      );
-    },
-  },
-  {
-    name: "A header of a proxy in rarer spellings: with signs that CGI reads as underscores, or under other names",
-    run: async (scene) => {
-      const { url } = scene;
-      const names = [
-        "X.Forwarded.For",
-        "X.Real.IP",
-        "X.Original.URL",
-        "Cluster-Client-IP",
-        "X-Custom-IP-Authorization",
-      ];
-      await allRefused(
-        scene,
-        names.map((name) => ({ url, headers: { [name]: "127.0.0.1" } })),
-      );
-    },
-  },
-  {
-    name: "The agent passes for a proxy, for the inside or for somebody who has signed in",
-    run: async (scene) => {
-      const { url } = scene;
-      const names = [
-        "X-Forwarded-For",
-        "X_Forwarded_For",
-        "True-Client-IP",
-        "CF-Connecting-IP",
-        "Forwarded",
-        "X-Real-IP",
-        "Remote-User",
-        "X-Remote-User",
-        "X-Original-URL",
-        "X-Rewrite-URL",
-        "Host",
-        "X-Host",
-        "Proxy-Authorization",
-        "Via",
-        "Connection",
-        "Transfer-Encoding",
-        "Content-Length",
-        "Upgrade",
-        "Webhook-Signature",
-        "X-Outgate-Attempt",
-        "X-Goog-Authenticated-User-Email",
-        "X-MS-Client-Principal",
-      ];
-      await allRefused(
-        scene,
-        names.map((name) => ({ url, headers: { [name]: "127.0.0.1" } })),
-      );
-    },
-  },
   {
     name: "A second request is smuggled behind a first one over one connection to the service",
     run: async ({ w, url }) => {
@@ -1342,46 +824,6 @@ const ATTACKS: readonly Attack[] = [
   },
   // ---- Leaks
   {
-    name: "Secrets of another key's action are read in get, list, timeline, receipt, events and by a create that finds it",
-    run: async ({ w, url }) => {
-      const headers = { Authorization: `Bearer ${SECRET}` };
-      const request = {
-        url: `${url}?api_key=${HUNTER}`,
-        headers,
-        body: { password: HUNTER, note: SECRET },
-        dedupe: `s-${url}`,
-      };
-      const stop = new AbortController();
-      const stream = await fetch(`${w.base}/v1/events`, {
-        headers: { authorization: `Bearer ${w.keys["agent"]}` },
-        signal: stop.signal,
-      });
-      const made = await w.ask("POST", "/v1/actions", { key: w.keys["other"] ?? "", body: request });
-      const id = String(made.json["id"]);
-      await w.owner("cancel", id, { reason: `password=${HUNTER}` });
-      let told = "";
-      const decoder = new TextDecoder();
-      for await (const chunk of stream.body ?? []) {
-        told += decoder.decode(chunk, { stream: true });
-        if (told.includes(id) && told.includes("cancelled")) break;
-      }
-      stop.abort();
-      const paths = [
-        `/v1/actions/${id}`,
-        "/v1/actions?limit=50",
-        `/v1/actions/${id}/timeline`,
-        `/v1/actions?created_by=${w.keyIds["other"]}`,
-      ];
-      const seen = await Promise.all(paths.map(async (path) => (await w.by("GET", path)).text));
-      const found = await w.create({ ...request, url });
-      const receipt = await w.ask("GET", new URL(String(found.json["receipt_url"]), w.base).pathname);
-      for (const text of [told, ...seen, found.text, receipt.text]) {
-        expect(text).not.toContain(HUNTER);
-        expect(text).not.toContain(SECRET);
-      }
-    },
-  },
-  {
     name: "Short secrets of another key's action are read in its facts, which are masked for whoever decides",
     run: async ({ w, url }) => {
       const request = {
@@ -1395,31 +837,6 @@ const ATTACKS: readonly Attack[] = [
         const { status, text } = await w.ask("GET", `/v1/actions/${String(made.json["id"])}/facts`, { key });
         expect({ name, status, isTold: text.includes(HUNTER) }).toMatchObject({ name, isTold: false });
       }
-    },
-  },
-  {
-    name: "`differs` tells whether a guessed secret of another key's action is right",
-    run: async ({ w, url }) => {
-      const request = { url, body: { password: HUNTER, pin: 4711 }, headers: { Authorization: HUNTER } };
-      const dedupe = `oracle-${url}`;
-      await w.ask("POST", "/v1/actions", { key: w.keys["other"] ?? "", body: { ...request, dedupe } });
-      const wrong = "hunter3-canary";
-      const guesses = [
-        request,
-        { ...request, body: { password: wrong, pin: 4711 } },
-        { ...request, body: { password: HUNTER, pin: 4712 } },
-        { ...request, headers: { Authorization: wrong } },
-      ];
-      const answers = await Promise.all(guesses.map((guess) => w.create({ ...guess, dedupe })));
-      expect(new Set(answers.map(({ json }) => JSON.stringify(json["differs"])))).toEqual(new Set(["[]"]));
-      expect(new Set(answers.map(({ text }) => text.length)).size).toBe(1);
-      const byKey = { "idempotency-key": dedupe };
-      await w.ask("POST", "/v1/actions", { key: w.keys["other"] ?? "", body: request, headers: byKey });
-      const ways = await Promise.all(guesses.map((guess) => w.create(guess, byKey)));
-      expect([statuses(ways), new Set(ways.map(({ json }) => JSON.stringify(json["differs"])))]).toEqual([
-        [200],
-        new Set(["[]"]),
-      ]);
     },
   },
   {
@@ -1444,20 +861,6 @@ const ATTACKS: readonly Attack[] = [
       for (const canary of [SECRET, "canary-path", w.keys["agent"] ?? "", w.cookie.split("=")[1] ?? ""]) {
         expect(w.service.output).not.toContain(canary);
       }
-    },
-  },
-  {
-    name: "Ids are tried for what other accounts have",
-    run: async ({ w }) => {
-      const ids = [`act_${"0".repeat(26)}`, "act_1", "act_..%2Fx", "act_%00"];
-      const answers = await Promise.all(
-        ids.flatMap((id) => ["", "/timeline", "/facts"].map((end) => w.by("GET", `/v1/actions/${id}${end}`))),
-      );
-      expect(statuses(answers)).toEqual([404]);
-      const bare = answers.map(({ text }) => text.replaceAll(/req_[\w-]+/g, ""));
-      expect(new Set(bare).size).toBe(1);
-      const approve = await Promise.all(ids.map((id) => w.by("POST", `/v1/actions/${id}/approve`)));
-      expect(statuses(approve)).toEqual([403]);
     },
   },
   // ---- The person sees what they approve

@@ -40,7 +40,7 @@ test(
     await service.request(`/v1/actions/${String(held["id"])}?wait=1`);
     await service.create({ url: target.url, sync: true });
     await service.request("/v1/actions/act_unknown");
-    await service.request("/nowhere/4711");
+    await service.request("/nowhere/order-4711");
     const stream = await service.request("/v1/events");
     await callModern(`${url}/mcp`, "get", `{"id":"${String(held["id"])}"}`, { key: OWNER_KEY });
     await callModern(`${url}/mcp`, "wait", `{"id":"${String(held["id"])}","wait":1}`, { key: OWNER_KEY });
@@ -74,7 +74,7 @@ test(
       [...series.keys()].filter((key) => /^outgate_build_info\{version="[^"]+",bun="[^"]+"\}$/.test(key)),
     ).toHaveLength(1);
     // No path, id or key of anybody is a label.
-    expect(text).not.toMatch(/4711|act_|og_/);
+    expect(text).not.toMatch(/order-4711|act_|og_/);
     // Every family is in the table of the documentation.
     const documented = await Bun.file(new URL("../../docs/operations.md", import.meta.url)).text();
     const families = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name ?? "");

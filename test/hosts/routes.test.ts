@@ -97,8 +97,14 @@ describe("for people, without script,", () => {
     const hidden = await ann.hiddenOf("/settings/hosts");
     expect(await ann.pageOf("/settings")).toContain('href="/settings/hosts"');
     expect(await ann.pageOf("/settings/hosts/edit?host=A.example")).toContain("a.example");
-    const empty = { ...hidden, timeout_ms: "", base_ms: "", cap_ms: "", give_up_on: "" };
-    const fields = { ...empty, host: "a.example", timeout_ms: "60000", base_ms: "100", cap_ms: "1 s" };
+    const empty = { ...hidden, timeout_ms: "", "backoff.base_ms": "", "backoff.cap_ms": "", give_up_on: "" };
+    const fields = {
+      ...empty,
+      host: "a.example",
+      timeout_ms: "60000",
+      "backoff.base_ms": "100",
+      "backoff.cap_ms": "1 s",
+    };
     const refused = await ann.send("/settings/hosts", { ...fields, give_up_on: "<b>", max_per_second: "0.5" });
     const html = await refused.text();
     expect(refused.status).toBe(400);

@@ -1,7 +1,7 @@
 import { hiddenIn, pressLink } from "../support/forms.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
-import { SHEET_STYLE } from "../../src/ui/assets.ts";
+import { SHEET_STYLE } from "../../src/ui/sheet-style.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };

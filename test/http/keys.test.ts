@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { compile } from "../../src/api/schema-helpers.ts";
-import { KeyList, CreatedKey } from "../../src/accounts/schemas.ts";
+import { KeyListJson, CreatedKeyJson } from "../../src/accounts/schemas.ts";
 import { LIVE_KEYS_MAX } from "../../src/core/limits.ts";
 import { HOLDS, ROLES } from "../../src/core/roles.ts";
 import { isWellFormedApiKey } from "../support/api-key.ts";
 import { anApiKey, later, NOON } from "../support/factory.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 
-const created = compile(CreatedKey);
+const created = compile(CreatedKeyJson);
 
-const list = compile(KeyList);
+const list = compile(KeyListJson);
 
 let app: RealServer;
 

@@ -8,6 +8,7 @@ import {
 } from "../../src/core/limits.ts";
 import { ann as credentials, openPeopleServer, type PeopleServer } from "./people-server.ts";
 import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
+import { aCredentialRequest, anAuditEntry } from "../support/factory.ts";
 import { signedIn } from "./signed-in.ts";
 import { KEYS, OWN_ORIGIN } from "./stub-server.ts";
 
@@ -66,9 +67,9 @@ describe("the stream of our own pages", () => {
     await stream.read((text) => text.includes("id: "));
     await create({ authorization: `Bearer ${STRANGER}` });
     const { json } = await create();
-    const text = await stream.read((so) => so.includes("event: "));
+    const text = await stream.read((so) => so.includes("event: action."));
     expect(text).toContain("event: action.awaiting_approval\n");
-    const data = JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? "null");
+    const data = JSON.parse(/^data: ({.*)$/m.exec(text)?.[1] ?? "null");
     expect(data).toMatchObject({ data: { id: json.id, status: "awaiting_approval" } });
     expect(Object.keys(data.data)).toEqual(["id", "status"]);
     stream.close();
@@ -80,8 +81,44 @@ describe("the stream of our own pages", () => {
     first.close();
     const { json } = await create();
     const second = await open({ "last-event-id": position });
-    expect(await second.read((text) => text.includes("event: "))).toContain(json.id);
+    expect(await second.read((text) => text.includes("event: action."))).toContain(json.id);
     second.close();
+  });
+
+  test("begins with the requests for credentials that wait, and tells when they are others", async () => {
+    const stream = await open();
+    const told = (text: string) =>
+      [...text.matchAll(/^event: credential_requests\ndata: (.*)$/gm)].map(([, ids]) => ids);
+    expect(told(await stream.read((text) => told(text).length > 0))).toEqual(["[]"]);
+    const body = JSON.stringify({ host: "api.example", reason: "To refund order 4711." });
+    const asked = await app.call("POST", "/v1/credential-requests", body, { authorization: `Bearer ${KEYS.agent}` });
+    const { id } = asked.json;
+    expect(told(await stream.read((text) => told(text).length > 1)).at(-1)).toBe(`["${id}"]`);
+    await app.call("POST", `/v1/credential-requests/${id}/decline`);
+    expect(told(await stream.read((text) => told(text).length > 2)).at(-1)).toBe("[]");
+    // An action is no news of them.
+    await create();
+    const all = await stream.read((text) => text.includes("event: action."));
+    expect(told(all)).toHaveLength(3);
+    stream.close();
+  });
+
+  test("tells at a heartbeat what another node has changed", async () => {
+    const stream = await open();
+    await stream.read((text) => text.includes("data: []"));
+    const now = app.engine.clock.now();
+    const { accountId } = app.engine.owner;
+    const [key] = await app.engine.store.accounts.keys(accountId, 1);
+    const asked = aCredentialRequest({
+      accountId,
+      keyId: key?.id ?? "",
+      createdAt: now,
+      expiresAt: new Date(now.getTime() + EVENT_HEARTBEAT_MS * 2),
+    });
+    await app.engine.store.credentialRequests.ask(asked, now, [], anAuditEntry());
+    app.engine.clock.advance(EVENT_HEARTBEAT_MS);
+    expect(await stream.read((text) => text.includes(asked.id))).toContain(`data: ["${asked.id}"]`);
+    stream.close();
   });
 
   test("ends after a minute, so that the session is judged again", async () => {

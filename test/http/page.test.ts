@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { page, pageHeaders, type PageKind } from "../../src/http/response.ts";
-import { ASSETS, SHEET_STYLE } from "../../src/ui/assets.ts";
+import { ASSETS } from "../../src/ui/assets.ts";
+import { SHEET_STYLE } from "../../src/ui/sheet-style.ts";
 import { openRealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
 import { openStubServer } from "./stub-server.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ActionJson } from "../../src/api/action-schemas.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { ReceiptJson } from "../../src/receipts/schema.ts";
-import { SHEET_STYLE } from "../../src/ui/assets.ts";
+import { SHEET_STYLE } from "../../src/ui/sheet-style.ts";
 import { at, OPERATIONS } from "../support/openapi.ts";
 import { requestFor } from "../support/engine.ts";
 import { broken } from "../support/promised.ts";

@@ -170,7 +170,7 @@ describe("a refused request changes nothing: no row, no news, no mail owed, noth
     for (const draft of fc.sample(wrong, { seed: SEED, numRuns: GENERATED })) {
       const asked: Draft = {
         ...draft,
-        path: draft.path.replace(/\{(\w+) \d+\}/, (_id, kind) => OTHER_IDS[kind] ?? ids.held),
+        path: draft.path.replace(/\{([\w ]+) \d+\}/, (_id, kind) => OTHER_IDS[kind] ?? ids.held),
       };
       const { status } = await send({ ...asked, headers: { ...asked.headers, authorization: OWNER } });
       expect({ seed: SEED, asked, status }).toEqual({ seed: SEED, asked, status: 400 });
@@ -188,6 +188,8 @@ const OTHER_IDS: Readonly<Record<string, string>> = {
   invitation: "inv_none",
   bulk: "blk_none",
   channel: "chn_none",
+  request: "crq_none",
+  "oauth client": "ocl_none",
 };
 
 /** What is large and nothing else. */

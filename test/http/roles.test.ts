@@ -84,6 +84,7 @@ const MAY: Readonly<Record<string, readonly Role[]>> = {
   testCredential: ["owner"],
   listOAuthClients: ["owner"],
   createOAuthClient: ["owner"],
+  replaceOAuthClientSecret: ["owner"],
   removeOAuthClient: ["owner"],
   askCredential: ["owner", "agent"],
   listCredentialRequests: ["owner", "approver", "agent", "reader"],
@@ -211,7 +212,7 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
   }
   if (!path.includes("{id}")) return { method, path: path + query, body: body[id], thing: null };
   if (path.startsWith("/v1/oauth-clients/")) {
-    const request = { name: "Workflows", redirect_uris: ["https://a.example/cb"], type: "public" as const };
+    const request = { name: "Workflows", redirect_uris: ["https://a.example/cb"], type: "confidential" as const };
     const { client } = await engine.services.oauthClients.add(engine.owner, request);
     return { method, path: path.replace("{id}", client.id), body: undefined, thing: null };
   }
@@ -259,7 +260,10 @@ async function goodRequest({ id, method, path }: Operation, role: Role) {
   if (path.startsWith("/v1/grants/")) {
     const { accountId } = engine.owner;
     const { action } = aCreation({ accountId, approve: true });
-    await engine.store.actions.create({ ...creationOf(action), rulesVersion: await engine.store.rules.version() });
+    await engine.store.actions.create({
+      ...creationOf(action),
+      rulesVersion: await engine.store.rules.versionOf(accountId),
+    });
     const [now, owner] = [engine.clock.now(), engine.owner.keyId ?? ""];
     const grant = aGrant({ accountId, createdById: owner, expiresAt: new Date(now.getTime() + 60_000) });
     await engine.store.actions.apply({ ...writeOf(approve(action, aDecision(now))), grant });
@@ -293,7 +297,13 @@ async function stateOf(thing: string | null) {
     channels: await store.channels.list(owner.accountId),
     rules: await store.rules.list(owner.accountId),
     credentials: await store.credentials.list(owner.accountId),
-    requests: await store.credentialRequests.list(owner.accountId, { keyId: null, before: null, limit: 500 }),
+    requests: await store.credentialRequests.list(owner.accountId, {
+      keyId: null,
+      status: null,
+      now: app.engine.clock.now(),
+      before: null,
+      limit: 500,
+    }),
     people: await store.team.members(owner.accountId, 500),
     invitations: await store.team.invitations(owner.accountId, app.engine.clock.now(), 500),
     keys: keys.map((key) => ({ ...key, lastUsedAt: null })),

@@ -17,7 +17,7 @@ import { DomainError } from "../../src/core/domain-error.ts";
 import type { Caller, Role } from "../../src/core/roles.ts";
 import type { RetrySettings } from "../../src/core/retry-settings.ts";
 import type { ChannelService } from "../../src/channels/service.ts";
-import type { DryRun, DryRunStep } from "../../src/rules/dry-run.ts";
+import type { RulesDryRun, DryRunStep } from "../../src/rules/dry-run.ts";
 import type { AccountClient, OAuthClientService } from "../../src/oauth/account-clients.ts";
 import type { CredentialRequestService } from "../../src/credentials/requests.ts";
 import type { CredentialService } from "../../src/credentials/service.ts";
@@ -308,7 +308,7 @@ function stubHostService(calls: string[]): HostService {
   };
 }
 
-const DRY_RUN: DryRun = {
+const DRY_RUN: RulesDryRun = {
   lookedAt: 0,
   from: null,
   undecidable: 0,
@@ -356,6 +356,11 @@ function stubOAuthClients(calls: string[]): OAuthClientService {
     add: (_caller, { name }) => {
       calls.push(`add client ${name}`);
       return Promise.resolve({ client: known, secret: "secret of a client" });
+    },
+    replaceSecret: async (_caller, id) => {
+      calls.push(`replace secret of client ${id}`);
+      if (id !== known.id) throw new DomainError("not_found", "There is no such client.");
+      return { client: known, secret: "secret of a client" };
     },
     remove: async (_caller, id) => {
       calls.push(`remove client ${id}`);
@@ -517,7 +522,7 @@ function stubFeed(calls: string[]): Pick<Feed, "open"> {
       return Promise.resolve({
         position: "MA",
         next: () => over.promise,
-        poll: () => {},
+        ask: () => {},
         end: () => over.resolve(null),
       });
     },

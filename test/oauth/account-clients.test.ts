@@ -50,6 +50,8 @@ async function connected(rig: Rig, { id, secret }: NewClient): Promise<Tokens> {
   return json;
 }
 
+const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+
 const listed = async (rig: Rig) =>
   (await rig.call("GET", "/v1/oauth-clients")).json as unknown as {
     data: readonly Readonly<Record<string, unknown>>[];
@@ -62,6 +64,9 @@ describe("a client that an owner adds", () => {
     expect(client.secret).toMatch(/^[0-9a-f]{64}$/);
     const { code, verifier, page } = await codeFor(rig, client.id);
     expect(page.html).toContain("Workflows");
+    // An owner has written the name, and not the client.
+    expect(textOf(page.html)).toMatch(/Added to this account 1 Jan 2026 by owner over the API/);
+    expect(page.html).not.toContain("a client can call itself by any name");
     expect(page.html).toMatch(/<b><[^>]*>client\.example</);
     for (const client_secret of ["", "x".repeat(64)]) {
       const refused = await exchange(rig, code, verifier, { client_id: client.id, client_secret });
@@ -203,6 +208,35 @@ describe("a client that an owner adds", () => {
     expect((await askMcp(rig, access_token)).status).toBe(401);
   });
 
+  test("gets a new secret, with which it goes on, and the old one is refused", async () => {
+    await using rig = await openRig();
+    const client = await added(rig);
+    const { access_token, refresh_token } = await connected(rig, client);
+    const { status, json } = await rig.call("POST", `/v1/oauth-clients/${client.id}/secret`);
+    expect([status, json]).toMatchObject([200, { id: client.id, connections: 1 }]);
+    const { secret } = json;
+    expect(secret).toMatch(/^[0-9a-f]{64}$/);
+    expect(secret).not.toBe(client.secret ?? "");
+    const goOn = (client_secret: string) => refresh(rig, refresh_token, { client_id: client.id, client_secret });
+    expect([(await goOn(client.secret ?? "")).status, (await goOn(secret)).status]).toEqual([401, 200]);
+    expect((await askMcp(rig, access_token)).status).toBe(200);
+    const { json: log } = await rig.call("GET", "/v1/audit?kind=oauth_client_changed");
+    expect(log).toMatchObject({ data: [{ subject: client.id, detail: { name: "Workflows" } }] });
+  });
+
+  test("gets no secret if it is public, is not known, or belongs to another account", async () => {
+    await using rig = await openRig();
+    const { id } = await added(rig, { ...WORKFLOWS, type: "public" });
+    const asked = async (client: string) => (await rig.call("POST", `/v1/oauth-clients/${client}/secret`)).status;
+    expect([await asked(id), await asked("ocl_none")]).toEqual([400, 404]);
+    const { oauthClients } = rig.engine.services;
+    const other = anAccount();
+    await rig.engine.store.accounts.create(other, []);
+    const owner = { ...rig.engine.owner, accountId: other.id };
+    const theirs = await oauthClients.add(owner, WORKFLOWS);
+    expect(await asked(theirs.client.id)).toBe(404);
+  });
+
   test("is one of few in an account, and what is stored of its secret opens nothing", async () => {
     await using rig = await openRig();
     const { secret } = await added(rig);
@@ -235,6 +269,9 @@ test("the command line adds, lists and removes clients", async () => {
   const open = await say("add", "Desktop", "--public", "--redirect", "http://127.0.0.1/cb");
   expect([open.code, /^client id {6}ocl_\w+\n$/.test(open.out)]).toEqual([0, true]);
   expect((await say()).out).toMatch(new RegExp(`${id} +confidential +1 +Workflows`));
+  const renewed = await say("new-secret", id);
+  expect(renewed.out).toMatch(new RegExp(`^client id {6}${id}\nclient secret {2}[0-9a-f]{64}\n`));
+  expect(renewed.out).not.toContain(secret);
   expect((await say("remove", id)).out).toBe(`${id} is deleted, and the keys of its connections are revoked.\n`);
   expect((await say("remove", id)).code).not.toBe(0);
   expect((await listed(rig)).data.map(({ name }) => name)).toEqual(["Desktop"]);

@@ -1,6 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import type { OAuthArtifact } from "../../src/core/oauth-store.ts";
-import { OAUTH_REGISTRATIONS_PER_CLIENT_MAX, SHARED_FRESH_MS } from "../../src/core/limits.ts";
+import {
+  OAUTH_INTERACTIONS_PER_ACCOUNT_MAX,
+  OAUTH_REGISTRATIONS_PER_CLIENT_MAX,
+  SHARED_FRESH_MS,
+} from "../../src/core/limits.ts";
 import type { Store } from "../../src/core/store.ts";
 import {
   addSigned,
@@ -367,6 +371,20 @@ describe("consent", () => {
     expect(await rig.connectedKeys()).toEqual([]);
     const back = await browser.follow(await browser.press(page, "deny"));
     expect(back.searchParams.get("error")).toBe("access_denied");
+  });
+
+  test("stays open while somebody else of the account begins any number of requests", async () => {
+    await using rig = await openRig();
+    const { challenge } = newProof();
+    const browser = rig.browser();
+    const page = await browser.open(authorizeUrl(rig, challenge));
+    const { cookie } = await rig.join("reader");
+    const reader = rig.browser(cookie);
+    const first = await reader.open(authorizeUrl(rig, challenge));
+    for (let n = 0; n < OAUTH_INTERACTIONS_PER_ACCOUNT_MAX; n += 1) await reader.ask(authorizeUrl(rig, challenge));
+    expect((await reader.ask(first.path)).status).toBe(404);
+    const back = await browser.follow(await browser.press(page));
+    expect(back.searchParams.get("code")).not.toBeNull();
   });
 
   test("of somebody who is removed, or owns the account no more, is worth nothing any more", async () => {

@@ -109,6 +109,8 @@ describe("where OAuth is on", () => {
       expect(page.html).toContain(words);
     }
     expect(page.html).toMatch(/<b><[^>]*>client\.example</);
+    expect(page.html).toContain("a client can call itself by any name");
+    expect(page.html).not.toContain("Added to this account");
     expect(page.html).toMatch(/value="writes"[^>]* checked/);
     expect(page.html).toMatch(/name="expires_at"[^>]*value="\d{4}-/);
     const { headers } = page.answer;

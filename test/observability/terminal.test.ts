@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { columnsOf, padded, shortened, visible } from "../../src/observability/terminal.ts";
+import { columnCount, padded, shortened, visible } from "../../src/observability/terminal.ts";
 
 test.each([
   ["abc", 3],
@@ -10,8 +10,8 @@ test.each([
   ["🎫", 2],
   ["…", 1],
 ])("%j takes %d columns", (text, columns) => {
-  expect(columnsOf(text)).toBe(columns);
-  expect(columnsOf(padded(text, 8))).toBe(8);
+  expect(columnCount(text)).toBe(columns);
+  expect(columnCount(padded(text, 8))).toBe(8);
 });
 
 test("a text is cut at the columns, not at the characters", () => {

@@ -1,9 +1,9 @@
-import { parsePolicy, type PolicySettings, type TargetPolicy } from "../../src/config/target-policy.ts";
+import { parseTargetPolicy, type TargetPolicySettings, type TargetPolicy } from "../../src/config/target-policy.ts";
 import type { OutboundRequest } from "../../src/outbound/deadline.ts";
 
 /** A policy with nothing opened but what is said here. */
-export function policyWith(settings: Partial<PolicySettings> = {}): TargetPolicy {
-  const policy = parsePolicy({ allowedPrivateTargets: [], loopbackAllowed: false, ownOrigins: [], ...settings });
+export function policyWith(settings: Partial<TargetPolicySettings> = {}): TargetPolicy {
+  const policy = parseTargetPolicy({ allowedPrivateTargets: [], loopbackAllowed: false, ownOrigins: [], ...settings });
   if ("problems" in policy) throw new Error(policy.problems.join("\n"));
   return policy;
 }

@@ -1,10 +1,19 @@
 import { describe, expect, test } from "bun:test";
 import type { Action, Result } from "../../src/core/action.ts";
-import { actionRow, forRow } from "../../src/pages/action-row.ts";
+import { forRow, noteOf } from "../../src/pages/action-row.ts";
+import { ActionTable } from "../../src/pages/action-table.tsx";
+import { renderPart } from "../../src/ui/layout.tsx";
 import { anAction, later, NOON } from "../support/factory.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
 
-const rowOf = (action: Partial<Action>) => actionRow(maskAction(forRow(anAction(action)), "decider"));
+const shown = (action: Partial<Action>) => maskAction(forRow(anAction(action)), "decider");
+
+const textOf = (action: Partial<Action>) =>
+  renderPart(ActionTable({ actions: [shown(action)], pauseOf: () => null, now: NOON }))
+    .replaceAll(/<[^>]+>/g, " ")
+    .replaceAll(/\s+/g, " ");
+
+const noteIn = (action: Partial<Action>) => noteOf(shown(action));
 
 const resultOf = (result: Partial<Result>): Result => ({
   lastError: null,
@@ -29,34 +38,27 @@ const refused = (answer: unknown): Result =>
 describe("a row of the list", () => {
   test("has agent, request, attempts, and the status and time of the newest attempt", () => {
     const result = refused({ error: { message: "No such charge: 'ch_3N'" } });
-    expect(
-      rowOf({ status: "failed", url: "https://api.example.com/v1/refunds?x=1", attempts: 3, result }),
-    ).toMatchObject({
-      createdAt: NOON,
-      agent: "test",
-      title: null,
-      method: "POST",
-      host: "api.example.com",
-      path: "/v1/refunds?x=1",
-      status: "failed",
-      code: 422,
-      attempts: 3,
-      retries: 3,
-      durationMs: 193,
-      note: { kind: "error", text: "No such charge: 'ch_3N'" },
-    });
+    const failed = { status: "failed", attempts: 3, result } as const;
+    const text = textOf({ ...failed, url: "https://api.example.com/v1/refunds?x=1" });
+    expect(text).toContain(
+      "12:00:00 test /v1/refunds?x=1 POST api.example.com Failed 422 3 of 3 193 ms No such charge: &#x27;ch_3N&#x27;",
+    );
+    expect(textOf({ ...failed, url: "https://api.example.com/v1/refunds", title: "Refund" })).toContain(
+      "Refund POST api.example.com /v1/refunds Failed 422",
+    );
+    // A host says more than a lone slash.
+    expect(textOf({ ...failed, url: "https://api.example.com/" })).toContain("test api.example.com POST Failed 422");
   });
 
   test("says what comes next, or what went wrong", () => {
     const at = later(38_000);
-    const noteOf = (action: Partial<Action>) => rowOf(action).note;
     const error = refused({ error: "busy" });
-    expect(noteOf({ status: "pending", attempts: 2, dueAt: at, result: error })).toEqual({ kind: "retries", at });
-    expect(noteOf({ status: "pending", dueAt: at, extras: { runAt: at.getTime() } })).toEqual({ kind: "starts", at });
-    expect(noteOf({ status: "pending", dueAt: NOON })).toEqual({ kind: "none" });
-    expect(noteOf({ status: "awaiting_approval", approve: true, expiresAt: at })).toEqual({ kind: "expires", at });
-    expect(noteOf({ status: "completed", result: resultOf({ responseCode: 200 }) })).toEqual({ kind: "none" });
-    expect(noteOf({ status: "failed", result: refused({ ok: false }) })).toEqual({
+    expect(noteIn({ status: "pending", attempts: 2, dueAt: at, result: error })).toEqual({ kind: "retries", at });
+    expect(noteIn({ status: "pending", dueAt: at, extras: { runAt: at.getTime() } })).toEqual({ kind: "starts", at });
+    expect(noteIn({ status: "pending", dueAt: NOON })).toEqual({ kind: "none" });
+    expect(noteIn({ status: "awaiting_approval", approve: true, expiresAt: at })).toEqual({ kind: "expires", at });
+    expect(noteIn({ status: "completed", result: resultOf({ responseCode: 200 }) })).toEqual({ kind: "none" });
+    expect(noteIn({ status: "failed", result: refused({ ok: false }) })).toEqual({
       kind: "error",
       text: "The target answered with status 422.",
     });
@@ -66,6 +68,6 @@ describe("a row of the list", () => {
       errorSource: "dispatch",
       responseBody: '"Done."',
     });
-    expect(noteOf({ status: "failed", result: broken })).toEqual({ kind: "error", text: "The connection was closed." });
+    expect(noteIn({ status: "failed", result: broken })).toEqual({ kind: "error", text: "The connection was closed." });
   });
 });

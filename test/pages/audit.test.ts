@@ -156,6 +156,10 @@ const SENTENCES: readonly (readonly [AuditRow, string])[] = [
     "dana changed the credential stripe-live: secret, hosts.",
   ],
   [row("oauth_client_added", "ocl_1", { name: "Workflows" }), "dana added the OAuth client Workflows."],
+  [
+    row("oauth_client_changed", "ocl_1", { name: "Workflows" }),
+    "dana replaced the secret of the OAuth client Workflows.",
+  ],
   [row("oauth_client_removed", "ocl_1", { name: "Workflows" }), "dana deleted the OAuth client Workflows."],
   [row("credential_removed", "crd_1", { name: "stripe-live" }), "dana deleted the credential stripe-live."],
   [

@@ -170,10 +170,10 @@ test("a mail quotes each field on a line of its own", () => {
 });
 
 test("a title is somebody's words on the receipt and in the list, and metadata is not on the receipt", () => {
-  const action = anAction({ title: "<b>Pay</b> Ann", extras: { metadata: { order: "4711" } } });
+  const action = anAction({ title: "<b>Pay</b> Ann", extras: { metadata: { order: "order-4711" } } });
   const receipt = receiptPage({ action: maskAction(action, "public"), timeline: [], ...READ });
   expect(textOf(receipt)).toContain("Requester says: &lt;b&gt;Pay&lt;/b&gt; Ann");
-  expect(receipt).not.toContain("4711");
+  expect(receipt).not.toContain("order-4711");
 });
 
 test("code that creates the request again has the body under its name", () => {

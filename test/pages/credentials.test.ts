@@ -10,7 +10,7 @@ describe.skipIf(!HAS_BROWSER)("an owner in a browser", () => {
   test("stores credentials, sees only the fields of their kind, and what a held call is sent with", async () => {
     const page = await openAt("/settings/credentials", { viewport: { width: 375, height: 667 } });
     await page.getByText("No credentials yet").waitFor();
-    const form = page.locator("form.credential-form");
+    const form = page.locator("#add form");
     await form.getByLabel("Name", { exact: true }).fill("stripe-live");
     await form.getByText("HMAC", { exact: true }).click();
     expect(await form.getByLabel("What is signed").isVisible()).toBe(true);

@@ -74,6 +74,24 @@ describe("the palette", () => {
     expect(await found("zz-nothing")).toMatch(/^No page or action matches\./);
   });
 
+  test("finds requests for credentials that wait, without what looks like a secret", async () => {
+    const body = JSON.stringify({ host: "pay.example", reason: `With ${SECRET} it works.` });
+    const { json } = await app.call("POST", "/v1/credential-requests", body, {
+      authorization: `Bearer ${KEYS.agent}`,
+    });
+    const entry = "Credentials that agents ask for Credential for pay.example agent · just now";
+    expect(await found("pay.ex")).toContain(entry);
+    expect(await found("credential for")).toContain(entry);
+    expect(await found(json.id)).toContain(entry);
+    expect(await found("")).toContain(entry);
+    const html = await ann.pageOf("/palette?q=pay.example");
+    expect(html).toContain(`href="/approvals/credentials/${json.id}"`);
+    expect(html).not.toContain(SECRET);
+    expect(await found("other.example")).not.toContain("Credential for");
+    await app.call("POST", `/v1/credential-requests/${json.id}/decline`);
+    expect(await found("pay.example")).not.toContain("Credential for");
+  });
+
   test("shows first what waits for a decision, with secrets masked and markup as text", async () => {
     const html = await ann.pageOf("/palette");
     expect(html).toContain(`href="/approvals/${own.refund}"`);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { HAS_BROWSER } from "../support/browser.ts";
+import { KEYS } from "../http/stub-server.ts";
 import { until } from "../support/until.ts";
 import { NO_TARGET, useDesk } from "./desk.ts";
 
@@ -23,6 +24,21 @@ describe.skipIf(!HAS_BROWSER)("the inbox in a browser", () => {
     expect(await pane.locator("button[value=reject]").isDisabled()).toBe(true);
     await desk.app.call("POST", `/v1/actions/${second}/cancel`);
     await page.locator(`#${second}`).waitFor({ state: "detached" });
+    expect(await desk.isSamePage(page)).toBe(true);
+    expect(desk.troubles).toEqual([]);
+  });
+
+  test("gets requests for credentials as they come and as they are answered", async () => {
+    const page = await desk.open("/approvals");
+    await page.waitForLoadState("networkidle");
+    const body = JSON.stringify({ host: "live.example", reason: "To refund order 4711." });
+    const asked = await desk.app.call("POST", "/v1/credential-requests", body, {
+      authorization: `Bearer ${KEYS.agent}`,
+    });
+    const { id } = asked.json;
+    await page.locator(`#${id}`).getByText("Credential for live.example").waitFor();
+    await desk.app.call("POST", `/v1/credential-requests/${id}/decline`);
+    await page.locator(`#${id}`).waitFor({ state: "detached" });
     expect(await desk.isSamePage(page)).toBe(true);
     expect(desk.troubles).toEqual([]);
   });
@@ -109,7 +125,7 @@ describe.skipIf(!HAS_BROWSER)("the inbox in a browser", () => {
       await desk.created({ approve: true, body: { next: true } }),
     ];
     await desk.app.call("POST", `/v1/actions/${first}/cancel`);
-    const page = await desk.enterHerOwn();
+    const page = await desk.enter(desk.ann);
     // The time since the page was opened stands still until the test moves it.
     await page.addInitScript("window.openMs = 0; performance.now = () => window.openMs");
     await page.goto(`${desk.app.url}/approvals/${second}?decided=${first}`);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Action, Result } from "../../src/core/action.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { renderPart } from "../../src/ui/layout.tsx";
-import { DecidedRow, messageIn, Outcome } from "../../src/pages/outcome.tsx";
+import { DecidedRow, Outcome } from "../../src/pages/outcome.tsx";
 import { anAction, later, NOON } from "../support/factory.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
@@ -79,19 +79,3 @@ function scheduled(): Partial<Action> {
   const at = later(60_000);
   return { status: "pending", dueAt: at, extras: { runAt: at.getTime() } };
 }
-
-describe("the message of an answer", () => {
-  test.each<readonly [body: string | null, message: string | null]>([
-    [null, null],
-    ['"plain text"', null],
-    ["[1]", null],
-    ['{"ok":false}', null],
-    ['{"message":""}', null],
-    ['{"title":"Bad request","detail":"amount is missing"}', "amount is missing"],
-    ['{"error":"nope"}', "nope"],
-    ['{"error":{"error":{"error":{"message":"too deep"}}}}', null],
-    [JSON.stringify({ message: "x".repeat(500) }), `${"x".repeat(160)}…`],
-  ])("of %p is %p", (body, message) => {
-    expect(messageIn(body)).toBe(message);
-  });
-});

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
-import { BROWSER_START_MS_MAX, HAS_BROWSER, closeContexts, openBrowser, watchPage } from "../support/browser.ts";
+import { BROWSER_START_MS_MAX, HAS_BROWSER, closeContexts, openBrowser, watchPageIn } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 
 // A browser, on a machine that may be busy.
@@ -44,11 +44,12 @@ const TYPICAL = {
 describe.skipIf(!HAS_BROWSER)("an approver with a phone", () => {
   let chromium: Browser;
   let app: RealServer;
-  let ann: Awaited<ReturnType<typeof signedIn>>;
+  let phone: BrowserContext;
   beforeAll(async () => {
     chromium = await openBrowser();
     app = await openRealServer({ port: await freePort(), starts: false });
-    ann = await signedIn(app);
+    phone = await chromium.newContext({ viewport: { width: 375, height: 812 }, hasTouch: true, isMobile: true });
+    await (await signedIn(app)).enter(phone);
   }, BROWSER_START_MS_MAX);
   afterAll(async () => {
     await closeContexts(chromium);
@@ -59,12 +60,8 @@ describe.skipIf(!HAS_BROWSER)("an approver with a phone", () => {
     (await app.call("POST", "/v1/actions", JSON.stringify({ ...request, approve: true }))).json.id;
 
   async function openOn(path: string, height = 812) {
-    const watched = await watchPage(chromium, {
-      viewport: { width: 375, height },
-      hasTouch: true,
-      isMobile: true,
-    });
-    await ann.enter(watched.page.context());
+    const watched = await watchPageIn(phone);
+    await watched.page.setViewportSize({ width: 375, height });
     await watched.page.goto(app.url + path);
     return watched;
   }

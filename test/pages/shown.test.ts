@@ -4,7 +4,7 @@ import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { approvalMessage } from "../../src/mail/messages.ts";
 import { notificationsPage } from "../../src/pages/notifications.tsx";
 import { receiptPage } from "../../src/pages/receipt.tsx";
-import { responseText } from "../../src/pages/request.tsx";
+import { responseText } from "../../src/pages/response.tsx";
 import { inboxOf, requestPageOf } from "./inbox-page.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";

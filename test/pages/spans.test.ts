@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { ActionStatus } from "../../src/core/action.ts";
 import type { TimelineEvent, TimelineEntry } from "../../src/core/timeline.ts";
-import { runsOf } from "../../src/pages/timeline.tsx";
+import { runsOf } from "../../src/pages/attempts.tsx";
 import { later, NOON } from "../support/factory.ts";
 
 type Row = readonly [atMs: number, status: ActionStatus, event: TimelineEvent, run?: number];

@@ -132,6 +132,23 @@ describe("what can't be read", () => {
     expect(askBody("action.body.a > 1 || true", '{"a":1,"A":2}')).toBe(true);
   });
 
+  test("a comparison says the same alone, where it is decided without cel-js, and as a part of what isn't", () => {
+    const values = ["1", "2", "-3", "1.5", '"a"', '"b"', "null", "true", "[]", '{"v":1}'].map((v) => `{"v":${v}}`);
+    const bodies = [...values, "{}", "[]", '{"v":1,"V":2}', '{"V":1}', "null"];
+    const ordered = ["<", "<=", ">", ">="].flatMap((sign) =>
+      ["1", "1.5", "'a'"].map((literal) => `${sign} ${literal}`),
+    );
+    const equal = ["==", "!="].flatMap((sign) => ["1", "1.5", "'a'", "null", "true"].map((it) => `${sign} ${it}`));
+    for (const text of [...ordered, ...equal].map((compared) => `action.body.v ${compared}`)) {
+      for (const body of bodies) {
+        const alone = askBody(text, body);
+        expect([text, body, askBody(`${text} || false`, body)]).toEqual([text, body, alone]);
+        expect(askBody(`action.method == "POST" && ${text}`, body)).toEqual(alone);
+        expect(askBody(`${text} && action.host == "other.example.com"`, body)).toBe(false);
+      }
+    }
+  });
+
   test.each([
     ["action.body.amount > 1", '{"amount":"9"}'],
     ["action.body.amount > 1", '{"amount":null}'],

@@ -1,11 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import { DomainError } from "../../src/core/domain-error.ts";
-import { type Facts, factsOf, type RuledKey, type RuledRequest } from "../../src/rules/facts.ts";
-import { askRules, decideByWalks, type Rule, type RuleDefinition, ruleFrom, storedRule } from "../../src/rules/rule.ts";
+import { type CallFacts, factsOf, type RuledKey, type RuledRequest } from "../../src/rules/facts.ts";
+import {
+  askRules,
+  decideByWalks,
+  type CompiledRule,
+  type RuleDefinition,
+  ruleFrom,
+  storedRule,
+} from "../../src/rules/rule.ts";
 
 type Definition = Partial<RuleDefinition>;
 
-const decideByRules = (rules: readonly Rule[], facts: Facts) =>
+const decideByRules = (rules: readonly CompiledRule[], facts: CallFacts) =>
   decideByWalks(askRules(rules, facts, String), () => false).decision;
 
 const REQUEST: RuledRequest = {

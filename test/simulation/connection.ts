@@ -1,4 +1,4 @@
-import { createChangeReader } from "../../db/postgres/feed.ts";
+import { createChangeReader } from "../../db/postgres/cluster.ts";
 import { NoAnswer, unavailable } from "../../db/sql/errors.ts";
 import type { Sql } from "../../db/sql/sql.ts";
 import type { Clock } from "../../src/core/clock.ts";
@@ -80,7 +80,7 @@ export function connect({ world, process, way }: Ends, isServer: boolean): Sql {
       return world.sql.read(statement);
     },
     batch: (statements) => write(() => world.sql.batch(statements)),
-    transact: (work) => write(() => world.sql.transact(work)),
+    transact: (calls) => write(() => world.sql.transact(calls)),
     close: async () => {},
   };
 }

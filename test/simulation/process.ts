@@ -1,7 +1,7 @@
 import { createStore } from "../../db/sql/store.ts";
 import { createServices, type Services } from "../../src/app/services.ts";
 import { type Config, readConfig } from "../../src/config/config.ts";
-import { parsePolicy } from "../../src/config/target-policy.ts";
+import { parseTargetPolicy } from "../../src/config/target-policy.ts";
 import { createBus } from "../../src/core/bus.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { KEEP_ALIVE_MS, MINUTE_MS, SHARED_READ_EVERY_MS } from "../../src/core/limits.ts";
@@ -207,7 +207,7 @@ export class Process {
       reader.position ??= stream.position;
       // As `events/stream.ts` does: a commit that was answered too late is announced by nobody.
       const beat = () => {
-        stream.poll();
+        stream.ask();
         this.clock.after(KEEP_ALIVE_MS, beat);
       };
       this.clock.after(KEEP_ALIVE_MS, beat);
@@ -235,7 +235,11 @@ export class Process {
 }
 
 function policyOf() {
-  const policy = parsePolicy({ allowedPrivateTargets: [], loopbackAllowed: true, ownOrigins: ["http://127.0.0.1:1"] });
+  const policy = parseTargetPolicy({
+    allowedPrivateTargets: [],
+    loopbackAllowed: true,
+    ownOrigins: ["http://127.0.0.1:1"],
+  });
   if ("problems" in policy) throw new Error(policy.problems.join(" "));
   return policy;
 }

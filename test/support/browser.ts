@@ -1,5 +1,14 @@
 import { existsSync } from "node:fs";
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type ConsoleMessage,
+  type Dialog,
+  type Page,
+  type Request,
+} from "playwright-core";
 import { IS_LONG } from "./long.ts";
 
 const EXECUTABLE = "/usr/bin/chromium";
@@ -130,24 +139,51 @@ export async function watchPage(browser: Browser, options: BrowserContextOptions
   return { ...(await watchPageIn(context)), [Symbol.asyncDispose]: () => context.close() };
 }
 
-/** Another page of the same person: it opens in half the time, since what it is made of is there. */
+/** The page of a context that no test has open now. */
+const idle = new WeakMap<BrowserContext, Page>();
+
+/**
+ * A page in a context that the caller closes: of the same person. It is the one that was disposed of last:
+ * a new page takes a process of the browser, and half of the browser's time for a test. What a test adds to the page for
+ * good (`addInitScript`, its clock) needs `watchPage`.
+ */
 export async function watchPageIn(context: BrowserContext): Promise<Watched> {
-  const page = await context.newPage();
+  const left = idle.get(context);
+  idle.delete(context);
+  const page = left ?? (await context.newPage());
+  const size = page.viewportSize();
   const troubles: string[] = [];
-  page.on("console", (message) => {
+  const told = (message: ConsoleMessage) => {
     const text = message.text();
     // htmx tells of a request that ended because its page was left.
     if (LEFT.some((event) => text.startsWith(event))) return;
     troubles.push(`console: ${text}`);
-  });
-  page.on("pageerror", (error) => void troubles.push(`error: ${error.message}`));
-  page.on("dialog", (dialog) => {
+  };
+  const failed = (error: Error) => void troubles.push(`error: ${error.message}`);
+  const asked = (dialog: Dialog) => {
     troubles.push(`dialog: ${dialog.message()}`);
     dialog.dismiss().catch(() => {});
-  });
-  page.on("request", (request) => {
+  };
+  const requested = (request: Request) => {
     const { hostname, protocol } = new URL(request.url());
     if (hostname !== "127.0.0.1" && protocol !== "data:") troubles.push(`request: ${request.url()}`);
-  });
-  return { page, troubles, [Symbol.asyncDispose]: () => page.close() };
+  };
+  page.on("console", told).on("pageerror", failed).on("dialog", asked).on("request", requested);
+  let isLeft = false;
+  return {
+    page,
+    troubles,
+    async [Symbol.asyncDispose]() {
+      if (isLeft || page.isClosed()) return;
+      isLeft = true;
+      await page.unrouteAll({ behavior: "ignoreErrors" });
+      await page.mouse.move(0, 0);
+      // Of the same server: for another one, and for an empty page, Chromium starts a process. It may have ended by now.
+      await page.goto(new URL("/health", page.url()).href).catch(() => page.goto("about:blank"));
+      if (size !== null) await page.setViewportSize(size);
+      page.off("console", told).off("pageerror", failed).off("dialog", asked).off("request", requested);
+      if (idle.has(context)) await page.close();
+      else idle.set(context, page);
+    },
+  };
 }

@@ -16,7 +16,7 @@ import type { Node } from "../../src/runtime/node.ts";
 import { addKeptGauges } from "../../src/app/gauges.ts";
 import { Metrics } from "../../src/observability/metrics.ts";
 import { createSender } from "../../src/outbound/send.ts";
-import { parsePolicy } from "../../src/config/target-policy.ts";
+import { parseTargetPolicy } from "../../src/config/target-policy.ts";
 import type { Log, LogFields } from "../../src/observability/log.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import type { Store } from "../../src/core/store.ts";
@@ -184,7 +184,11 @@ export function requestFor(request: Partial<ActionRequest>): ActionRequest {
 }
 
 function policyOf() {
-  const policy = parsePolicy({ allowedPrivateTargets: [], loopbackAllowed: true, ownOrigins: ["http://127.0.0.1:1"] });
+  const policy = parseTargetPolicy({
+    allowedPrivateTargets: [],
+    loopbackAllowed: true,
+    ownOrigins: ["http://127.0.0.1:1"],
+  });
   if ("problems" in policy) throw new Error(policy.problems.join(" "));
   return policy;
 }

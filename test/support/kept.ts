@@ -83,7 +83,7 @@ function staying(sql: Sql): Sql {
     dialect: sql.dialect,
     read: (statement) => (isClosed ? closed() : sql.read(statement)),
     batch: (statements) => (isClosed ? closed() : sql.batch(statements)),
-    transact: (work) => (isClosed ? closed() : sql.transact(work)),
+    transact: (calls) => (isClosed ? closed() : sql.transact(calls)),
     async close() {
       isClosed = true;
     },

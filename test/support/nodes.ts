@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
-import { createChangeReader } from "../../db/postgres/feed.ts";
+import { createChangeReader } from "../../db/postgres/cluster.ts";
 import type { Sql } from "../../db/sql/sql.ts";
 import type { ActionStore, ChangedPage, ClusterStore, OutboxStore, Store } from "../../src/core/store.ts";
 

@@ -2,11 +2,12 @@ import type { AccountList, AuditLog, AuditQuery, CreateKey, KeyList } from "../.
 import { HOLDS, KEY_SCOPES, ROLES } from "../../core/roles.ts";
 import type { MadeByOptions, RevokeOptions } from "../../client/types.ts";
 import { DAY_MS, HOUR_MS } from "../../core/limits.ts";
-import { age } from "../action-text.ts";
-import { type CliCommand, EXIT, given, several, UsageError, wholeNumber } from "../command.ts";
+import { ago } from "../action-text.ts";
+import { type CliCommand, given, several, wholeNumber } from "../command.ts";
+import { EXIT, UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
-import type { Cell, Column } from "../table.ts";
-import { addServiceCommand, JSON_OPTION, printList, type Session, withSession } from "../session.ts";
+import type { Cell } from "../table.ts";
+import { type ListColumn, printList, type Session } from "../session.ts";
 import { addPeopleCommands } from "./people.ts";
 
 /** The commands about keys, callback hosts, pauses, accounts and the audit log. */
@@ -20,14 +21,15 @@ export function addAccountCommands(program: CliCommand): void {
 }
 
 function addKeyCommands(program: CliCommand): void {
-  const keys = addServiceCommand(program, "keys", "list, create and revoke keys (owner key)").usage(
-    "[list] | keys create <name> --role <role> [options] | keys revoke <id> [--unfinished <what>]",
-  );
-  addServiceCommand(keys, "list", "list the keys, live ones first", { isDefault: true })
+  const keys = program
+    .service("keys", "list, create and revoke keys (owner key)")
+    .usage("[list] | keys create <name> --role <role> [options] | keys revoke <id> [--unfinished <what>]");
+  keys
+    .service("list", "list the keys, live ones first", { isDefault: true })
     .option("--created-by <id>", "only those that this person or key created")
-    .option(...JSON_OPTION)
-    .runs(withSession(listKeys));
-  addServiceCommand(keys, "create <name>", "create a key and print it, only this once")
+    .prints(listKeys);
+  keys
+    .service("create <name>", "create a key and print it, only this once")
     .choice("--role <role>", "what it may do", ROLES)
     .choice("--hold <hold>", "which of its actions need approval", HOLDS)
     .choice("--scope <scope>", "for an agent's key, which actions it can change; default: own", KEY_SCOPES)
@@ -45,49 +47,41 @@ function addKeyCommands(program: CliCommand): void {
     .option("--expires <time>", "until when it works: a time such as 2027-03-04T12:00:00Z, or 90d or 12h from now")
     .option("--weaker-hold", "allow a weaker hold than that of the replaced key")
     .option("--own-limits", "leave out the limits of the replaced key: only those that are given apply")
-    .option(...JSON_OPTION)
-    .runs(withSession(createKey));
-  addServiceCommand(keys, "revoke <id>", "revoke a key, at once and for good")
+    .prints(createKey);
+  keys
+    .service("revoke <id>", "revoke a key, at once and for good")
     .choice(
       "--unfinished <what>",
       "what happens to its unfinished actions; default: keep, they go on",
       Object.keys(UNFINISHED),
     )
-    .runs(withSession(revokeKey));
+    .calls(revokeKey);
 }
 
 /** The name is whole wherever it fits; a command takes the whole id of a key. */
-const KEY_COLUMNS: readonly Column[] = [
-  { heading: "ID" },
-  { heading: "ROLE" },
-  { heading: "HOLD" },
-  { heading: "SCOPE", leaves: 3 },
-  { heading: "LAST USED", leaves: 6 },
-  { heading: "TODAY", leaves: 5 },
-  { heading: "LIMITS", min: 12, leaves: 4 },
-  { heading: "KEY", leaves: 2 },
-  { heading: "NAME", min: 14 },
-  { heading: "CREATED BY", min: 12, leaves: 1 },
+const KEY_COLUMNS: readonly ListColumn<KeyList["data"][number]>[] = [
+  ["ID", ({ id }) => id],
+  ["ROLE", ({ role }) => role],
+  ["HOLD", ({ hold }) => hold],
+  ["SCOPE", ({ scope }) => scope ?? "", { leaves: 3 }],
+  ["LAST USED", lastUsed, { leaves: 6 }],
+  [
+    "TODAY",
+    ({ actions_today: n, daily_actions: most }) => (most === undefined ? `${n}` : `${n}/${most}`),
+    { leaves: 5 },
+  ],
+  ["LIMITS", limitsText, { min: 12, leaves: 4 }],
+  ["KEY", ({ last4 }) => `…${last4}`, { leaves: 2 }],
+  ["NAME", ({ name }) => visible(name), { min: 14 }],
+  ["CREATED BY", ({ created_by: by }) => visible(by ?? "unknown"), { min: 12, leaves: 1 }],
 ];
 
+function lastUsed({ revoked_at: revoked, last_used_at: used }: KeyList["data"][number], now: Date): Cell {
+  return revoked === null ? ago(used, now) : { text: "revoked", color: "red" };
+}
+
 async function listKeys(session: Session, { createdBy }: Pick<MadeByOptions, "createdBy">): Promise<void> {
-  const now = new Date();
-  const usedOf = (at: string | null) => (at === null ? "never" : `${age(at, now)} ago`);
-  return printList(session, await session.client.listKeys({ createdBy }), {
-    headings: KEY_COLUMNS,
-    rowOf: (key) => [
-      key.id,
-      key.role,
-      key.hold,
-      key.scope ?? "",
-      key.revoked_at === null ? usedOf(key.last_used_at) : { text: "revoked", color: "red" },
-      key.daily_actions === undefined ? String(key.actions_today) : `${key.actions_today}/${key.daily_actions}`,
-      limitsText(key),
-      `…${key.last4}`,
-      visible(key.name),
-      visible(key.created_by ?? "unknown"),
-    ],
-  });
+  printList(session, await session.client.listKeys({ createdBy }), KEY_COLUMNS);
 }
 
 function limitsText({ hosts = [], methods = [], expires_at: end }: KeyList["data"][number]): string {
@@ -156,37 +150,38 @@ async function revokeKey({ client, io }: Session, { unfinished }: RevokeKeyOptio
 
 function addCallbackHostCommands(program: CliCommand): void {
   const summary = "list and change the hosts for callbacks of keys with a hold or a limit (owner key)";
-  const hosts = addServiceCommand(program, "callback-hosts", summary).usage(
-    "[list] | callback-hosts add <host> | callback-hosts remove <host> | callback-hosts test <url>",
-  );
-  addServiceCommand(hosts, "list", "list the hosts to which callbacks of keys with a hold or a limit may go", {
-    isDefault: true,
-  })
-    .option(...JSON_OPTION)
-    .runs(withSession(listCallbackHosts));
-  addServiceCommand(
-    hosts,
-    "add <host>",
-    "add a host, such as hooks.example.com or 10.0.0.7:8080; without a port: 443 for https, 80 for http",
-  )
-    .option(...JSON_OPTION)
-    .runs(
-      withSession(async ({ client, io, json, asksForJson }, _options, host) => {
-        const listed = await client.addCallbackHost(host);
-        if (asksForJson) json(listed);
-        io.err(`Callbacks of keys with a hold or a limit can go to ${visible(listed.host)} now.\n`);
-      }),
+  const hosts = program
+    .service("callback-hosts", summary)
+    .usage("[list] | callback-hosts add <host> | callback-hosts remove <host> | callback-hosts test <url>");
+  hosts
+    .service("list", "list the hosts to which callbacks of keys with a hold or a limit may go", {
+      isDefault: true,
+    })
+    .prints(async (session) =>
+      printList(session, await session.client.listCallbackHosts(), [
+        ["HOST", ({ host }) => visible(host)],
+        ["LISTED", ({ created_at: at }, now) => ago(at, now)],
+      ]),
     );
-  addServiceCommand(hosts, "remove <host>", "remove a host, at once").runs(
-    withSession(async ({ client, io }, _options, host) => {
-      await client.removeCallbackHost(host);
-      io.err(`Callbacks of keys with a hold or a limit can no longer go to ${visible(host)}.\n`);
-    }),
-  );
-  addServiceCommand(hosts, "test <url>", "send a signed test callback to a URL on a listed host")
+  hosts
+    .service(
+      "add <host>",
+      "add a host, such as hooks.example.com or 10.0.0.7:8080; without a port: 443 for https, 80 for http",
+    )
+    .prints(async ({ client, io, json, asksForJson }, _options, host) => {
+      const listed = await client.addCallbackHost(host);
+      if (asksForJson) json(listed);
+      io.err(`Callbacks of keys with a hold or a limit can go to ${visible(listed.host)} now.\n`);
+    });
+  hosts
+    .service("remove <host>", "remove a host, at once")
+    .calls(({ client, done }, _options, host) =>
+      done(client.removeCallbackHost(host), `Callbacks of keys with a hold or a limit can no longer go to ${host}.`),
+    );
+  hosts
+    .service("test <url>", "send a signed test callback to a URL on a listed host")
     .option("--wrong-signature", "then send one with a wrong signature: a receiver that verifies refuses it")
-    .option(...JSON_OPTION)
-    .runs(withSession(testCallback));
+    .prints(testCallback);
 }
 
 interface CallbackTestOptions {
@@ -206,93 +201,64 @@ async function testCallback({ client, print }: Session, options: CallbackTestOpt
   return delivered && verifies !== false ? EXIT.ok : EXIT.failed;
 }
 
-async function listCallbackHosts(session: Session): Promise<void> {
-  const now = new Date();
-  return printList(session, await session.client.listCallbackHosts(), {
-    headings: ["HOST", "LISTED"],
-    rowOf: ({ host, created_at: at }) => [visible(host), `${age(at, now)} ago`],
-  });
-}
-
 interface PauseOptions {
   readonly host?: string;
   readonly reason?: string;
 }
 
 function addPauseCommands(program: CliCommand): void {
-  addServiceCommand(
-    program,
-    "pause",
-    "pause the account, what one key created, or calls to one host, at once (owner key)",
-  )
+  program
+    .service("pause", "pause the account, what one key created, or calls to one host, at once (owner key)")
     .usage("account | pause <key id> | pause --host <host> [--reason <text>] [--json]")
     .argument("[account or key id]", "`account` for the whole account, or a key for what it created")
     .option("--host <host>", "pause calls to this host, with its port unless that is the default")
     .option("--reason <text>", "why; shown with every paused action")
-    .option(...JSON_OPTION)
-    .runs(
-      withSession(async ({ client, print }, { host, reason }: PauseOptions, what?: string) => {
-        if ((what === undefined) === (host === undefined)) {
-          throw new UsageError("Say what to pause: `account`, the id of a key, or --host <host>.");
-        }
-        const keyId = what === "account" ? undefined : what;
-        const pause = await client.createPause(given({ key_id: keyId, host, reason }));
-        print(pause, () => `Paused. To resume: outgate resume ${visible(pause.id)}`);
-      }),
-    );
-  addServiceCommand(program, "resume", "end a pause (owner key)")
+    .prints(async ({ client, print }, { host, reason }: PauseOptions, what?: string) => {
+      if ((what === undefined) === (host === undefined)) {
+        throw new UsageError("Say what to pause: `account`, the id of a key, or --host <host>.");
+      }
+      const keyId = what === "account" ? undefined : what;
+      const pause = await client.createPause(given({ key_id: keyId, host, reason }));
+      print(pause, () => `Paused. To resume: outgate resume ${visible(pause.id)}`);
+    });
+  program
+    .service("resume", "end a pause (owner key)")
     .argument("<pause id>")
-    .runs(
-      withSession(async ({ client, io }, _options, id) => {
-        await client.endPause(id);
-        io.err(`Pause ${visible(id)} has ended.\n`);
-      }),
-    );
-  addServiceCommand(program, "pauses", "list the pauses in force (owner key)")
-    .option(...JSON_OPTION)
-    .runs(
-      withSession(async (session) =>
-        printList(session, await session.client.listPauses(), {
-          headings: [
-            { heading: "ID" },
-            { heading: "WHAT", min: 14 },
-            { heading: "SINCE", leaves: 1 },
-            { heading: "BY", min: 12, leaves: 2 },
-            { heading: "REASON", min: 14 },
-          ],
-          rowOf: (pause) => [
-            pause.id,
-            visible(pause.key_id ?? pause.host ?? "the whole account"),
-            pause.created_at,
-            visible(pause.created_by),
-            visible(pause.reason ?? ""),
-          ],
-          empty: "No pauses.",
-        }),
-      ),
-    );
+    .calls(({ client, done }, _options, id) => done(client.endPause(id), `Pause ${id} has ended.`));
+  program.service("pauses", "list the pauses in force (owner key)").prints(async (session) =>
+    printList(
+      session,
+      await session.client.listPauses(),
+      [
+        ["ID", ({ id }) => id],
+        ["WHAT", ({ key_id: keyId, host }) => visible(keyId ?? host ?? "the whole account"), { min: 14 }],
+        ["SINCE", ({ created_at: at }) => at, { leaves: 1 }],
+        ["BY", ({ created_by: by }) => visible(by), { min: 12, leaves: 2 }],
+        ["REASON", ({ reason }) => visible(reason ?? ""), { min: 14 }],
+      ],
+      { empty: "No pauses." },
+    ),
+  );
 }
 
 function addAccountsCommands(program: CliCommand): void {
   const summary = "list the accounts of the service, or allow a stopped one (owner key of the first account)";
-  const accounts = addServiceCommand(program, "accounts", summary).usage("[list] [--json] | accounts allow <id>");
-  addServiceCommand(accounts, "list", "list the accounts of the service, stopped ones first", { isDefault: true })
-    .option(...JSON_OPTION)
-    .runs(
-      withSession(async (session) =>
-        printList(session, await session.client.listAccounts(), {
-          headings: ["ID", "STATE", { heading: "CREATED", leaves: 1 }, { heading: "EMAIL", min: 24 }],
-          rowOf: (account) => [account.id, stateOf(account), account.created_at, visible(account.email ?? "")],
-        }),
-      ),
+  const accounts = program.service("accounts", summary).usage("[list] [--json] | accounts allow <id>");
+  accounts
+    .service("list", "list the accounts of the service, stopped ones first", { isDefault: true })
+    .prints(async (session) =>
+      printList(session, await session.client.listAccounts(), [
+        ["ID", ({ id }) => id],
+        ["STATE", stateOf],
+        ["CREATED", ({ created_at: at }) => at, { leaves: 1 }],
+        ["EMAIL", ({ email }) => visible(email ?? ""), { min: 24 }],
+      ]),
     );
-  addServiceCommand(accounts, "allow", "allow a stopped account: its keys work again, and its waiting actions are sent")
+  accounts
+    .service("allow", "allow a stopped account: its keys work again, and its waiting actions are sent")
     .argument("<account id>")
-    .runs(
-      withSession(async ({ client, io }, _options, id) => {
-        await client.allowAccount(id);
-        io.err(`Account ${visible(id)} is allowed: its keys work again, and its waiting actions are sent.\n`);
-      }),
+    .calls(({ client, done }, _options, id) =>
+      done(client.allowAccount(id), `Account ${id} is allowed: its keys work again, and its waiting actions are sent.`),
     );
 }
 
@@ -302,7 +268,8 @@ function stateOf({ first, stopped }: AccountList["data"][number]): Cell {
 }
 
 function addAudit(program: CliCommand): void {
-  addServiceCommand(program, "audit", "show the audit log: who did what to the account, newest first (owner key)")
+  program
+    .service("audit", "show the audit log: who did what to the account, newest first (owner key)")
     .option("--kind <kind>", "such as key_revoked; may be given several times", several)
     .option("--actor <actor>", "such as user:ann@example.com")
     .option("--since <time>", "at this time or later, such as 2026-03-04T12:00:00Z")
@@ -310,8 +277,7 @@ function addAudit(program: CliCommand): void {
     .option("--limit <n>", "1 to 100; default 20", wholeNumber("limit"))
     .option("--cursor <cursor>", "the next page, by the cursor that the last page printed")
     .option("--all", "print all entries as lines of JSON")
-    .option(...JSON_OPTION)
-    .runs(withSession(showAudit));
+    .prints(showAudit);
 }
 
 /** Entries per request of `--all`. */
@@ -328,22 +294,16 @@ async function showAudit(session: Session, options: AuditQuery & { all?: boolean
     }
     return;
   }
-  return printList(session, await client.listAudit(query), {
-    headings: [
-      { heading: "AT" },
-      "WHAT",
-      { heading: "WHO", min: 14 },
-      { heading: "FROM", leaves: 1 },
-      { heading: "ON WHAT", min: 17 },
-    ],
-    rowOf: (entry) => [
-      entry.at,
-      entry.kind,
-      visible(entry.actor),
-      visible(entry.client ?? "the service"),
-      visible(entry.subject),
-    ],
+  printList(session, await client.listAudit(query), AUDIT_COLUMNS, {
     empty: "No entries found.",
     command: "outgate audit",
   });
 }
+
+const AUDIT_COLUMNS: readonly ListColumn<AuditLog["data"][number]>[] = [
+  ["AT", ({ at }) => at],
+  ["WHAT", ({ kind }) => kind],
+  ["WHO", ({ actor }) => visible(actor), { min: 14 }],
+  ["FROM", ({ client }) => visible(client ?? "the service"), { leaves: 1 }],
+  ["ON WHAT", ({ subject }) => visible(subject), { min: 17 }],
+];

@@ -2,21 +2,14 @@ import { isTerminal } from "../../core/action.ts";
 import type { FilterQuery, ListQuery, AttemptList } from "../../client/openapi.ts";
 import { Option } from "commander";
 import type { OutgateClient } from "../../client/types.ts";
-import { ACTION_COLUMNS, actionCells, eventLine, findActionId, failureIn } from "../action-list.ts";
+import { ACTION_COLUMNS, eventLine, findActionId, failureIn } from "../action-list.ts";
 import { actionText, describeDecision, describeTimeline, exitCodeOf, STATUS_COLOR } from "../action-text.ts";
 import { addBulkOptions, type BulkOptions, refuseFilters, runBulk } from "./bulk.ts";
 import { addFilterOptions, type FilterOptions, filterQueryOf, statuses } from "../filters.ts";
-import { type CliCommand, EXIT, given, saysYes, UsageError, wholeNumber } from "../command.ts";
-import { table, type Cell, type Column } from "../table.ts";
-import {
-  addServiceCommand,
-  JSON_OPTION,
-  openStream,
-  printList,
-  type Session,
-  waitForEnd,
-  withSession,
-} from "../session.ts";
+import { type CliCommand, given, wholeNumber } from "../command.ts";
+import { EXIT, saysYes, UsageError } from "../io.ts";
+import { table, type Cell } from "../table.ts";
+import { type ListColumn, openStream, printList, type Session, waitForEnd } from "../session.ts";
 import { clockTime, visible } from "../../observability/terminal.ts";
 
 /** The commands that read actions and follow them. */
@@ -36,16 +29,16 @@ interface GetOptions {
 }
 
 function addGet(program: CliCommand): void {
-  addServiceCommand(program, "get <id>", "show an action, its timeline, or wait for its end")
+  program
+    .service("get <id>", "show an action, its timeline, or wait for its end")
     .alias("show")
     .option("--wait <seconds>", "wait up to this long for its end", wholeNumber("wait", 0))
     .option("--timeline", "show what happened to it, oldest first")
-    .option(...JSON_OPTION)
     .addHelpText(
       "after",
       "\nExit code: 0 completed or not ended yet, 1 failed or cancelled, 3 not ended within --wait, 4 awaits approval.",
     )
-    .runs(withSession(showAction));
+    .prints(showAction);
 }
 
 async function showAction(session: Session, { wait = 0, timeline }: GetOptions, id: string): Promise<number> {
@@ -68,34 +61,24 @@ type ListOptions = FilterOptions & Pick<ListQuery, "limit" | "cursor"> & { reado
 const STATUSES = [...Object.keys(STATUS_COLOR), "held"];
 
 function addList(program: CliCommand): void {
-  addFilterOptions(addServiceCommand(program, "list", "list actions, newest first"))
+  addFilterOptions(program.service("list", "list actions, newest first"))
     .choice("--status <status>", "may be given several times", STATUSES, statuses)
     .option("--limit <n>", "1 to 100; default 20", wholeNumber("limit"))
     .option("--cursor <cursor>", "the next page, by the cursor that the last page printed")
     .option("--count", "how many there are of each status, instead of the actions")
-    .option(...JSON_OPTION)
-    .runs(withSession(listActions));
+    .prints(listActions);
 }
 
 async function listActions(session: Session, options: ListOptions): Promise<void> {
   const { limit, cursor, count, ...filters } = options;
   const query = await filterQueryOf(session, filters);
   if (count === true) return countActions(session, query);
-  const now = new Date();
-  const page = await session.client.listActions({
-    ...query,
-    ...given({ limit, cursor }),
-  });
+  const page = await session.client.listActions({ ...query, ...given({ limit, cursor }) });
   const more = page.searched_until;
   if (more !== undefined && !session.isJson) {
     session.io.err(`Searched back to ${more}; older actions may match too: go on with --cursor.\n`);
   }
-  return printList(session, page, {
-    headings: ACTION_COLUMNS,
-    rowOf: (action) => actionCells(action, now),
-    empty: "No actions found.",
-    command: "outgate list",
-  });
+  printList(session, page, ACTION_COLUMNS, { empty: "No actions found.", command: "outgate list" });
 }
 
 async function countActions(session: Session, query: FilterQuery): Promise<void> {
@@ -117,24 +100,23 @@ interface WatchOptions {
 }
 
 function addWatch(program: CliCommand): void {
-  addServiceCommand(program, "watch", "show every change as it happens, or follow one action to its end")
+  program
+    .service("watch", "show every change as it happens, or follow one action to its end")
     .argument("[id]", "only this action, until it has ended; the exit code says how")
     .choice("--status <status>", "only changes to this; may be given several times", STATUSES, statuses)
     .option("--after <event>", "continue after the event with this id, which --json prints")
     .option("--json", "print one line of JSON per event, also on a terminal")
-    .runs(
-      withSession(async (session, options: WatchOptions, id?: string) => {
-        const release = new AbortController();
-        const stopListening = session.io.onInterrupt?.(() => release.abort());
-        try {
-          const only = id === undefined ? undefined : await findActionId(session, id);
-          return await watch(session, options, { id: only, signal: release.signal });
-        } finally {
-          stopListening?.();
-          release.abort();
-        }
-      }),
-    );
+    .calls(async (session, options: WatchOptions, id?: string) => {
+      const release = new AbortController();
+      const stopListening = session.io.onInterrupt?.(() => release.abort());
+      try {
+        const only = id === undefined ? undefined : await findActionId(session, id);
+        return await watch(session, options, { id: only, signal: release.signal });
+      } finally {
+        stopListening?.();
+        release.abort();
+      }
+    });
 }
 
 async function watch(
@@ -225,24 +207,23 @@ function addDecision(program: CliCommand, verb: keyof typeof DECISIONS): void {
     ? "why; shown to the approver. Required for an agent's key within 24 hours of a rejection, when it may retry twice"
     : "why; shown in the timeline";
   const run = new Option("--run <n>", "only in this run; a retry begins the next one").argParser(wholeNumber("run"));
-  const command = addServiceCommand(program, `${verb} ${isBulk ? "[id]" : "<id>"}`, decision.summary)
+  const command = program
+    .service(`${verb} ${isBulk ? "[id]" : "<id>"}`, decision.summary)
     .option("--reason <text>", why)
     .addOption(hasNoRun ? run.hideHelp() : run)
     .option("--wait <seconds>", "then wait up to this long for its end", wholeNumber("wait"));
   if (decision.question !== undefined) command.option("--yes", "decide without showing the request and asking first");
   if (isBulk) addBulkOptions(command, verb).option("--yes", "begin a bulk job without asking first");
   command.examples(decision.examples);
-  command.option(...JSON_OPTION).runs(
-    withSession(async (session, options: DecideOptions, id?: string) => {
-      if (id === undefined && isBulk) return runBulk(session, options, verb);
-      if (id === undefined) throw new UsageError("<id> is missing.");
-      if (isBulk) refuseFilters(options);
-      if (hasNoRun && options.run !== undefined) {
-        throw new UsageError(`${verb} takes no --run${isRetry ? ": it begins a new run" : ""}.`);
-      }
-      return decide(session, { ...options, actionId: await findActionId(session, id) }, decision);
-    }),
-  );
+  command.prints(async (session, options: DecideOptions, id?: string) => {
+    if (id === undefined && isBulk) return runBulk(session, options, verb);
+    if (id === undefined) throw new UsageError("<id> is missing.");
+    if (isBulk) refuseFilters(options);
+    if (hasNoRun && options.run !== undefined) {
+      throw new UsageError(`${verb} takes no --run${isRetry ? ": it begins a new run" : ""}.`);
+    }
+    return decide(session, { ...options, actionId: await findActionId(session, id) }, decision);
+  });
 }
 
 async function decide(
@@ -276,17 +257,14 @@ async function confirm(id: string, question: string, session: Session) {
 
 /** `outgate open`: the page of an action, or the console, in the browser of this machine. */
 export function addOpen(program: CliCommand): void {
-  addServiceCommand(
-    program,
-    "open [id]",
-    "print the URL of an action's page, or of the console, and open it in a browser",
-  )
+  program
+    .service("open [id]", "print the URL of an action's page, or of the console, and open it in a browser")
     .option("--print", "only print the URL")
     .examples([
       ["outgate open 01m82and0zenh", "the page of this action"],
       ["outgate open", "what awaits approval"],
     ])
-    .runs(withSession(openPage));
+    .calls(openPage);
 }
 
 async function openPage(session: Session, { print }: { readonly print?: boolean }, idText?: string): Promise<number> {
@@ -303,45 +281,29 @@ async function openPage(session: Session, { print }: { readonly print?: boolean 
 
 /** `outgate attempts`: what came back of the newest attempts of an action. */
 export function addAttempts(program: CliCommand): void {
-  addServiceCommand(program, "attempts <id>", "show the newest attempts of an action, and what came back of each")
-    .option(...JSON_OPTION)
+  program
+    .service("attempts <id>", "show the newest attempts of an action, and what came back of each")
     .examples([
       ["outgate attempts 01m82and0zenh", "the newest 5, oldest first"],
       ["outgate attempts 01m82and0zenh | jq .response_body", "what each was answered with"],
     ])
-    .runs(
-      withSession(async (session, _options, id) =>
-        printList(session, await session.client.getAttempts(await findActionId(session, id)), {
-          headings: COLUMNS,
-          rowOf: attemptRow,
-          empty: "No attempt has ended yet.",
-        }),
-      ),
+    .prints(async (session, _options, id) =>
+      printList(session, await session.client.getAttempts(await findActionId(session, id)), ATTEMPT_COLUMNS, {
+        empty: "No attempt has ended yet.",
+      }),
     );
 }
 
-const COLUMNS: readonly Column[] = [
-  { heading: "RUN", leaves: 1 },
-  { heading: "TRY" },
-  { heading: "ENDED" },
-  { heading: "OUTCOME" },
-  { heading: "TOOK" },
-  { heading: "ANSWER", min: 20 },
-];
-
 type AttemptItem = AttemptList["data"][number];
 
-function attemptRow(attempt: AttemptItem): readonly Cell[] {
-  const { run, attempt: count, at, duration_ms: ms } = attempt;
-  return [
-    String(run),
-    String(count),
-    { text: `${at.slice(0, 10)} ${clockTime(new Date(at))}`, color: "grey" },
-    outcomeOf(attempt),
-    ms === null ? "" : `${ms} ms`,
-    visible(answerOf(attempt)),
-  ];
-}
+const ATTEMPT_COLUMNS: readonly ListColumn<AttemptItem>[] = [
+  ["RUN", ({ run }) => String(run), { leaves: 1 }],
+  ["TRY", ({ attempt }) => String(attempt)],
+  ["ENDED", ({ at }) => ({ text: `${at.slice(0, 10)} ${clockTime(new Date(at))}`, color: "grey" })],
+  ["OUTCOME", outcomeOf],
+  ["TOOK", ({ duration_ms: ms }) => (ms === null ? "" : `${ms} ms`)],
+  ["ANSWER", (attempt) => visible(answerOf(attempt)), { min: 20 }],
+];
 
 function outcomeOf({ outcome, response_code: code, error }: AttemptItem): Cell {
   if (outcome === "unknown") return { text: "unknown", color: "yellow" };

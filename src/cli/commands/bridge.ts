@@ -1,6 +1,6 @@
 import { relayStreams, sendTo } from "../../../mcp/bridge/relay.ts";
 import { apiKeyOf } from "../../client/api-key-file.ts";
-import type { Io } from "../command.ts";
+import type { Io } from "../io.ts";
 
 /** `outgate mcp` with OUTGATE_URL: MCP over standard streams, as a bridge to a service. Runs on plain Node. */
 export async function bridgeToService(io: Io): Promise<void> {

@@ -1,13 +1,13 @@
 import type { BulkDryRun, BulkJob, ExportQuery, StartBulk } from "../../client/openapi.ts";
 import { setTimeout as pause } from "node:timers/promises";
-import { ACTION_COLUMNS, actionCells } from "../action-list.ts";
+import { ACTION_COLUMNS } from "../action-list.ts";
 import { STATUS_COLOR } from "../action-text.ts";
-import { type CliCommand, EXIT, given, saysYes, UsageError, wholeNumber } from "../command.ts";
+import { type CliCommand, given, wholeNumber } from "../command.ts";
+import { EXIT, saysYes, UsageError } from "../io.ts";
 import { addFilterOptions, type FilterOptions, filterQueryOf, statuses } from "../filters.ts";
 import { visible } from "../../observability/terminal.ts";
 import { visibleJson } from "../output.ts";
-import { type Cell, tableOf } from "../table.ts";
-import { addServiceCommand, JSON_OPTION, printList, type Session, withSession } from "../session.ts";
+import { listTable, printList, type Session } from "../session.ts";
 
 type Operation = StartBulk["operation"];
 
@@ -112,12 +112,10 @@ const ROWS_SHOWN_MAX = 5;
 
 /** What a dry run says to a person: how many, a warning, and the newest of them. */
 async function foundText(session: Session, { operation, filter }: Bulk, found: BulkDryRun): Promise<string> {
-  const { client, paint, io } = session;
+  const { client, paint } = session;
   if (found.matching === 0) return "No action matches.\n";
   const page = await client.listActions({ ...filter, limit: ROWS_SHOWN_MAX });
-  const now = new Date();
-  const rows = page.data.map((action) => actionCells(action, now));
-  const left = found.matching - rows.length;
+  const left = found.matching - page.data.length;
   const { unknown_outcomes: unknown, late_results: late } = found;
   const warning = `${unknown} of them may have been carried out already by the target.`;
   const done = `${late} of them were carried out by the target, which answered too late.`;
@@ -125,7 +123,7 @@ async function foundText(session: Session, { operation, filter }: Bulk, found: B
     `${countText(found)} would be ${WORDS[operation].done}.\n`,
     unknown === 0 ? "" : `${paint(warning, "yellow")}\n`,
     late === 0 ? "" : `${paint(done, "red")}\n`,
-    tableOf(ACTION_COLUMNS, rows, paint, io.columns),
+    listTable(session, page.data, ACTION_COLUMNS),
     left > 0 ? `${paint(`and ${left} more`, "grey")}\n` : "",
   ].join("");
 }
@@ -163,69 +161,65 @@ interface ResultOptions {
 
 export function addBulkCommands(program: CliCommand): void {
   const bulk = program.command("bulk").description("bulk jobs: what became of them, and to stop one");
-  addServiceCommand(bulk, "list", "list bulk jobs, newest first")
-    .option(...JSON_OPTION)
-    .runs(withSession(listJobs));
-  addServiceCommand(bulk, "get <id>", "show a bulk job and how far it is")
+  bulk.service("list", "list bulk jobs, newest first").prints(listJobs);
+  bulk
+    .service("get <id>", "show a bulk job and how far it is")
     .option("--wait <seconds>", "wait up to this long for its end", wholeNumber("wait"))
-    .option(...JSON_OPTION)
-    .runs(
-      withSession(async (session, { wait = 0 }: { readonly wait?: number }, id: string) => {
-        const job = await followed(session, await session.client.getBulk(id), wait);
-        session.print(job, () => jobText(job));
-        return exitCodeOf(job, wait > 0);
-      }),
-    );
-  addServiceCommand(bulk, "results <id>", "list what became of each action of a bulk job")
+    .prints(async (session, { wait = 0 }: { readonly wait?: number }, id: string) => {
+      const job = await followed(session, await session.client.getBulk(id), wait);
+      session.print(job, jobText);
+      return exitCodeOf(job, wait > 0);
+    });
+  bulk
+    .service("results <id>", "list what became of each action of a bulk job")
     .choice("--status <status>", "only these", ["waiting", "done", "failed"])
     .option("--limit <n>", "1 to 100; default 20", wholeNumber("limit"))
     .option("--cursor <cursor>", "the next page, by the cursor that the last page printed")
-    .option(...JSON_OPTION)
-    .runs(withSession(listResults));
-  addServiceCommand(bulk, "stop <id>", "stop a bulk job; what is done stays done").runs(
-    withSession(async ({ client, say }, _options: object, id: string) => {
+    .prints(listResults);
+  bulk
+    .service("stop <id>", "stop a bulk job; what is done stays done")
+    .calls(async ({ client, say }, _options: object, id: string) => {
       await client.stopBulk(id);
       say(`Stopped ${id}.`);
-    }),
-  );
+    });
 }
 
 export function addExport(program: CliCommand): void {
-  addFilterOptions(addServiceCommand(program, "export", "write all actions that match, as NDJSON or CSV"))
+  addFilterOptions(program.service("export", "write all actions that match, as NDJSON or CSV"))
     .choice("--status <status>", "may be given several times", [...Object.keys(STATUS_COLOR), "held"], statuses)
     .choice("--format <format>", "default: ndjson", ["ndjson", "csv"])
-    .runs(withSession(exportActions));
+    .calls(exportActions);
 }
 
 async function listJobs(session: Session): Promise<void> {
-  return printList(session, await session.client.listBulk(), {
-    headings: ["ID", "JOB", "STATUS", "DONE", "REFUSED", "OF", "BY"],
-    rowOf: (job): readonly Cell[] => [
-      job.id,
-      job.operation,
-      job.status,
-      `${job.done}`,
-      `${job.failed}`,
-      `${job.matching}`,
-      visible(job.created_by),
+  printList(
+    session,
+    await session.client.listBulk(),
+    [
+      ["ID", ({ id }) => id],
+      ["JOB", ({ operation }) => operation],
+      ["STATUS", ({ status }) => status],
+      ["DONE", ({ done }) => `${done}`],
+      ["REFUSED", ({ failed }) => `${failed}`],
+      ["OF", ({ matching }) => `${matching}`],
+      ["BY", ({ created_by: by }) => visible(by)],
     ],
-    empty: "No bulk jobs.",
-    command: "outgate bulk list",
-  });
+    { empty: "No bulk jobs.", command: "outgate bulk list" },
+  );
 }
 
 async function listResults(session: Session, query: ResultOptions, id: string): Promise<void> {
-  return printList(session, await session.client.listBulkResults(id, query), {
-    headings: ["ID", "STATUS", "NOW", "ERROR"],
-    rowOf: (result): readonly Cell[] => [
-      result.id,
-      result.status,
-      result.action_status ?? "",
-      visible(result.error?.message ?? ""),
+  printList(
+    session,
+    await session.client.listBulkResults(id, query),
+    [
+      ["ID", (result) => result.id],
+      ["STATUS", ({ status }) => status],
+      ["NOW", ({ action_status: now }) => now ?? ""],
+      ["ERROR", ({ error }) => visible(error?.message ?? "")],
     ],
-    empty: "No results.",
-    command: `outgate bulk results ${id}`,
-  });
+    { empty: "No results.", command: `outgate bulk results ${id}` },
+  );
 }
 
 type ExportOptions = FilterOptions & Pick<ExportQuery, "format">;

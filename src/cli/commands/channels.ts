@@ -1,55 +1,44 @@
 import type { Channel, CreateChannel } from "../../client/openapi.ts";
-import { type CliCommand, EXIT, given, UsageError, wholeNumber } from "../command.ts";
+import { type CliCommand, given, wholeNumber } from "../command.ts";
+import { REMIND_MINUTES_MAX, REMIND_MINUTES_MIN } from "../../core/limits.ts";
+import { EXIT, UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
-import { addServiceCommand, JSON_OPTION, type Session, withSession } from "../session.ts";
+import { printLines, type Session } from "../session.ts";
+
+const REMIND = `repeat the question once, ${REMIND_MINUTES_MIN} to ${REMIND_MINUTES_MAX}`;
 
 /** The commands about where the account asks for approval. */
 export function addChannelCommands(program: CliCommand): void {
-  const channels = addServiceCommand(
-    program,
-    "channels",
-    "show or set where people are asked for approval (owner key)",
-  ).usage(
-    "[list] | channels add <name> [options] | channels set <id> [options] | channels remove <id> | channels test <id>",
-  );
-  addServiceCommand(channels, "list", "show the channels", { isDefault: true })
-    .option(...JSON_OPTION)
-    .runs(withSession(listChannels));
-  addServiceCommand(channels, "add <name>", "add a channel: by --mail, --slack or --webhook")
+  const channels = program
+    .service("channels", "show or set where people are asked for approval (owner key)")
+    .usage(
+      "[list] | channels add <name> [options] | channels set <id> [options] | channels remove <id> | channels test <id>",
+    );
+  channels.service("list", "show the channels", { isDefault: true }).prints(listChannels);
+  channels
+    .service("add <name>", "add a channel: by --mail, --slack or --webhook")
     .option("--mail <addresses>", "addresses, separated by commas")
     .option("--slack <url>", "the URL of an incoming webhook of Slack")
     .option("--webhook <url>", "a URL that gets a signed POST")
-    .option("--remind-after <minutes>", "repeat the question once, 5 to 10080", wholeNumber("remind-after"))
-    .option(...JSON_OPTION)
-    .runs(withSession(addChannel));
-  addServiceCommand(channels, "set <id>", "change a channel, or switch it off; what is not named stays")
+    .option("--remind-after <minutes>", REMIND, wholeNumber("remind-after"))
+    .prints(addChannel);
+  channels
+    .service("set <id>", "change a channel, or switch it off; what is not named stays")
     .option("--name <name>", "its new name")
     .option("--mail <addresses>", "for mail: new addresses, separated by commas")
     .option("--url <url>", "for slack and webhook: a new URL")
-    .option(
-      "--remind-after <minutes>",
-      "repeat the question once, 5 to 10080; 0: never",
-      wholeNumber("remind-after", 0),
-    )
+    .option("--remind-after <minutes>", `${REMIND}; 0: never`, wholeNumber("remind-after", 0))
     .option("--on", "switch it on")
     .option("--off", "switch it off: nothing is sent")
-    .option(...JSON_OPTION)
-    .runs(withSession(setChannel));
-  addServiceCommand(channels, "remove <id>", "remove a channel").runs(
-    withSession(async ({ client, io }, _options, id) => {
-      await client.removeChannel(id);
-      io.err(`${visible(id)} is removed.\n`);
-    }),
-  );
-  addServiceCommand(channels, "test <id>", "send a test message")
-    .option(...JSON_OPTION)
-    .runs(withSession(testChannel));
+    .prints(setChannel);
+  channels
+    .service("remove <id>", "remove a channel")
+    .calls(({ client, done }, _options, id) => done(client.removeChannel(id), `${id} is removed.`));
+  channels.service("test <id>", "send a test message").prints(testChannel);
 }
 
-async function listChannels({ client, print, say }: Session): Promise<void> {
-  const { data } = await client.listChannels();
-  print({ data }, () => data.map(channelText).join("\n"));
-  if (data.length === 0) say("There are no channels.");
+async function listChannels(session: Session): Promise<void> {
+  printLines(session, await session.client.listChannels(), channelText, "There are no channels.");
 }
 
 interface AddOptions {
@@ -70,8 +59,7 @@ async function addChannel({ client, print }: Session, options: AddOptions, name:
   if (target === undefined || targets.length > 1) {
     throw new UsageError("channels add takes one of --mail, --slack and --webhook.");
   }
-  const channel = await client.createChannel({ name, ...target, ...given({ remind_after_minutes: remindAfter }) });
-  print(channel, () => channelText(channel));
+  print(await client.createChannel({ name, ...target, ...given({ remind_after_minutes: remindAfter }) }), channelText);
 }
 
 interface SetOptions extends Pick<AddOptions, "mail" | "remindAfter"> {
@@ -88,8 +76,7 @@ async function setChannel({ client, print }: Session, options: SetOptions, id: s
   const enabled = off === true ? false : on;
   const change = given({ name, to, url, remind_after_minutes: remindAfter, enabled });
   if (Object.keys(change).length === 0) throw new UsageError("Say what to change.");
-  const channel = await client.changeChannel(id, change);
-  print(channel, () => channelText(channel));
+  print(await client.changeChannel(id, change), channelText);
 }
 
 function addressesIn(text: string): string[] {

@@ -1,7 +1,8 @@
 import type { Credential, CreateCredential, CredentialRequest } from "../../client/openapi.ts";
-import { type CliCommand, EXIT, given, type Io, oneOf, readValue, several, UsageError } from "../command.ts";
+import { type CliCommand, given, oneOf, several } from "../command.ts";
+import { EXIT, type Io, readValue, UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
-import { addServiceCommand, JSON_OPTION, type Session, withSession } from "../session.ts";
+import { printLines, type Session } from "../session.ts";
 
 const KINDS = ["bearer", "header", "basic", "hmac"] as const;
 
@@ -9,17 +10,14 @@ const SECRET_FILE = "read the secret from this file; default: standard input, wh
 
 /** The commands about credentials, which calls name and whose secrets nobody reads back. */
 export function addCredentialCommands(program: CliCommand): void {
-  const credentials = addServiceCommand(
-    program,
-    "credentials",
-    "show or set the credentials that calls are sent with (changes: owner key)",
-  ).usage(
-    "[list] | credentials add <name> --kind <kind> --host <host> [options] | credentials replace <name> | credentials disable <name> | credentials enable <name> | credentials test <name> <url> | credentials remove <name> | credentials requests | credentials decline <id>",
-  );
-  addServiceCommand(credentials, "list", "show those that your key may know", { isDefault: true })
-    .option(...JSON_OPTION)
-    .runs(withSession(listCredentials));
-  addServiceCommand(credentials, "add <name>", "store a secret, and where it may go")
+  const credentials = program
+    .service("credentials", "show or set the credentials that calls are sent with (changes: owner key)")
+    .usage(
+      "[list] | credentials add <name> --kind <kind> --host <host> [options] | credentials replace <name> | credentials disable <name> | credentials enable <name> | credentials test <name> <url> | credentials remove <name> | credentials requests | credentials decline <id>",
+    );
+  credentials.service("list", "show those that your key may know", { isDefault: true }).prints(listCredentials);
+  credentials
+    .service("add <name>", "store a secret, and where it may go")
     .choice("--kind <kind>", "how it is sent", KINDS, oneOf("kind", KINDS))
     .option("--host <host>", "a host that it may go to, or *.example.com; several: repeat it", several)
     .option("--path <path>", "the beginning of a path, in whole segments; several: repeat it", several)
@@ -34,53 +32,42 @@ export function addCredentialCommands(program: CliCommand): void {
     .option("--expires-at <time>", "until when it is sent, such as 2027-03-04T12:00:00Z")
     .option("--secret-file <file>", SECRET_FILE)
     .option("--request <id>", "what an agent asked for, which this grants: its key may use the credential")
-    .option(...JSON_OPTION)
-    .runs(withSession(addCredential));
-  addServiceCommand(credentials, "replace <name>", "replace the secret; the old one is gone at once")
+    .prints(addCredential);
+  credentials
+    .service("replace <name>", "replace the secret; the old one is gone at once")
     .option("--secret-file <file>", SECRET_FILE)
-    .option(...JSON_OPTION)
-    .runs(
-      withSession(async ({ client, print, io }, { secretFile }: SecretOptions, name) => {
-        const credential = await client.changeCredential(name, { secret: await secretIn(secretFile, io) });
-        print(credential, () => credentialText(credential));
-      }),
-    );
+    .prints(async ({ client, print, io }, { secretFile }: SecretOptions, name) => {
+      print(await client.changeCredential(name, { secret: await secretIn(secretFile, io) }), credentialText);
+    });
   for (const [verb, enabled, what] of [
     ["disable", false, "let calls with it fail"],
     ["enable", true, "let calls be sent with it again"],
   ] as const) {
-    addServiceCommand(credentials, `${verb} <name>`, what)
-      .option(...JSON_OPTION)
-      .runs(
-        withSession(async ({ client, print }, _options, name) => {
-          const credential = await client.changeCredential(name, { enabled });
-          print(credential, () => credentialText(credential));
-        }),
-      );
+    credentials.service(`${verb} <name>`, what).prints(async ({ client, print }, _options, name) => {
+      print(await client.changeCredential(name, { enabled }), credentialText);
+    });
   }
-  addServiceCommand(credentials, "test <name> <url>", "send a GET with it at once, and show the answer without secrets")
-    .option(...JSON_OPTION)
-    .runs(withSession(testCredential));
-  addServiceCommand(credentials, "requests", "show what agents ask for; add --request grants one")
-    .option(...JSON_OPTION)
-    .runs(withSession(listRequests));
-  addServiceCommand(credentials, "decline <id>", "decline what an agent asks for")
+  credentials
+    .service("test <name> <url>", "send a GET with it at once, and show the answer without secrets")
+    .prints(testCredential);
+  credentials.service("requests", "show what agents ask for; add --request grants one").prints(listRequests);
+  credentials
+    .service("decline <id>", "decline what an agent asks for")
     .option("--reason <text>", "why; the agent reads it")
-    .option(...JSON_OPTION)
-    .runs(withSession(declineRequest));
-  addServiceCommand(credentials, "remove <name>", "delete a credential; what waits with it fails").runs(
-    withSession(async ({ client, io }, _options, name) => {
-      await client.removeCredential(name);
-      io.err(`${visible(name)} is deleted.\n`);
-    }),
-  );
+    .prints(declineRequest);
+  credentials
+    .service("remove <name>", "delete a credential; what waits with it fails")
+    .calls(({ client, done }, _options, name) => done(client.removeCredential(name), `${name} is deleted.`));
 }
 
 /** Those that wait for an answer, oldest first. */
-async function listRequests({ client, print, say }: Session): Promise<void> {
-  const { data } = await client.listCredentialRequests({ status: "pending" });
-  print({ data }, () => data.map(requestText).join("\n"));
-  if (data.length === 0) say("No agent waits for a credential.");
+async function listRequests(session: Session): Promise<void> {
+  printLines(
+    session,
+    await session.client.listCredentialRequests({ status: "pending" }),
+    requestText,
+    "No agent waits for a credential.",
+  );
 }
 
 function requestText({ id, host, reason, created_by: by, name, paths, methods }: CredentialRequest): string {
@@ -98,10 +85,13 @@ async function declineRequest(
   print(declined, () => `${visible(id)} is declined.`);
 }
 
-async function listCredentials({ client, print, say }: Session): Promise<void> {
-  const { data } = await client.listCredentials();
-  print({ data }, () => data.map(credentialText).join("\n"));
-  if (data.length === 0) say("There are no credentials that this key may use.");
+async function listCredentials(session: Session): Promise<void> {
+  printLines(
+    session,
+    await session.client.listCredentials(),
+    credentialText,
+    "There are no credentials that this key may use.",
+  );
 }
 
 interface SecretOptions {
@@ -147,8 +137,7 @@ async function addCredential({ client, print, io }: Session, options: AddOptions
     print(granted, () => visible(`${granted.id} is granted: ${granted.created_by} may use ${name}.`));
     return;
   }
-  const added = await client.createCredential(credential);
-  print(added, () => credentialText(added));
+  print(await client.createCredential(credential), credentialText);
 }
 
 /** Never from the command line: others can read it there. A line end behind it is no part of it. */

@@ -1,4 +1,4 @@
-import { EXIT, type Io } from "../command.ts";
+import { EXIT, type Io } from "../io.ts";
 import { deletableText, shrinkAdvice } from "../../accounts/server-size.ts";
 import { formatSize } from "../../core/action.ts";
 import { reportSettings } from "../../admin/backup.ts";
@@ -10,7 +10,7 @@ import { visible } from "../../observability/terminal.ts";
 import { explain } from "../output.ts";
 import { type Cell, table } from "../table.ts";
 import {
-  type Connection,
+  type ServiceAccess,
   openSession,
   ownPort,
   readCredentials,
@@ -54,7 +54,7 @@ function rowOf({ what, state, found }: Finding): readonly Cell[] {
 }
 
 /** The settings of the commands. */
-function client(io: Io, { url, key, source }: Connection): readonly Finding[] {
+function client(io: Io, { url, key, source }: ServiceAccess): readonly Finding[] {
   const fallback = ownPort(io.env) === null ? " (default)" : " (by PORT)";
   const advice =
     "is not set. Run `outgate login`, or set it to an API key, or OUTGATE_API_KEY_FILE to a file; the first start of Outgate prints one.";

@@ -1,4 +1,4 @@
-import { EXIT, type Io } from "../command.ts";
+import { EXIT, type Io } from "../io.ts";
 import type { HealthFlags } from "../server-commands.ts";
 import { createClient } from "../../client/client.ts";
 import { InvalidSettings } from "../../config/config.ts";

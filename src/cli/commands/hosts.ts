@@ -1,41 +1,35 @@
 import type { PutDefaults, PutHostSettings } from "../../client/openapi.ts";
-import { type CliCommand, given, UsageError, wholeNumber } from "../command.ts";
+import { type CliCommand, given, wholeNumber } from "../command.ts";
+import { CALLS_PER_SECOND_MAX, CALLS_PER_SECOND_MIN } from "../../core/limits.ts";
+import { UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
 import { addRetryOptions, type RetryOptions, retrySettingsIn, settingsParts } from "../retry-options.ts";
-import { addServiceCommand, JSON_OPTION, type Session, withSession } from "../session.ts";
+import type { Session } from "../session.ts";
 
 /** The commands about what the account sets for hosts. */
 export function addHostCommands(program: CliCommand): void {
-  const hosts = addServiceCommand(
-    program,
-    "hosts",
-    "show or set the timeout, retries and limits of hosts (set: owner key)",
-  ).usage("[list] | hosts set <host> [options] | hosts remove <host> | hosts defaults [options]");
-  addServiceCommand(hosts, "list", "show what is set for hosts, and for the account", { isDefault: true })
-    .option(...JSON_OPTION)
-    .runs(withSession(listHosts));
-  addRetryOptions(addServiceCommand(hosts, "set <host>", "set everything of a host: what is not named is removed"))
-    .option("--max-per-second <n>", "most calls a second, 0.01 to 10000", decimal("max-per-second"))
+  const hosts = program
+    .service("hosts", "show or set the timeout, retries and limits of hosts (set: owner key)")
+    .usage("[list] | hosts set <host> [options] | hosts remove <host> | hosts defaults [options]");
+  hosts.service("list", "show what is set for hosts, and for the account", { isDefault: true }).prints(listHosts);
+  addRetryOptions(hosts.service("set <host>", "set everything of a host: what is not named is removed"))
+    .option(
+      "--max-per-second <n>",
+      `most calls a second, ${CALLS_PER_SECOND_MIN} to ${CALLS_PER_SECOND_MAX}`,
+      decimal("max-per-second"),
+    )
     .option("--max-concurrent <n>", "most calls at a time", wholeNumber("max-concurrent"))
     .option("--credential <name>", "the credential of calls that name none, for the keys that may use it")
-    .option(...JSON_OPTION)
-    .runs(withSession(setHost));
-  addServiceCommand(hosts, "remove <host>", "remove what is set for a host").runs(
-    withSession(async ({ client, io }, _options, host) => {
-      await client.removeHost(host);
-      io.err(`${visible(host)} has no settings.\n`);
-    }),
-  );
+    .prints(setHost);
+  hosts
+    .service("remove <host>", "remove what is set for a host")
+    .calls(({ client, done }, _options, host) => done(client.removeHost(host), `${host} has no settings.`));
   addRetryOptions(
-    addServiceCommand(hosts, "defaults", "set what applies to all hosts of the account: what is not named is removed"),
-  )
-    .option(...JSON_OPTION)
-    .runs(
-      withSession(async ({ client, print }, options: RetryOptions) => {
-        const defaults = await client.putDefaults(retrySettingsIn(options));
-        print(defaults, () => `All hosts: ${settingsText(defaults)}.`);
-      }),
-    );
+    hosts.service("defaults", "set what applies to all hosts of the account: what is not named is removed"),
+  ).prints(async ({ client, print }, options: RetryOptions) => {
+    const defaults = await client.putDefaults(retrySettingsIn(options));
+    print(defaults, () => `All hosts: ${settingsText(defaults)}.`);
+  });
 }
 
 async function listHosts({ client, print }: Session): Promise<void> {

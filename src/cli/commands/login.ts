@@ -3,24 +3,17 @@ import { createClient } from "../../client/client.ts";
 import { apiKeyIn } from "../../client/api-key-file.ts";
 import { isLoopbackUrl } from "../../config/values.ts";
 import { visible } from "../../observability/terminal.ts";
-import { type CliCommand, EXIT, type Io, readValue, UsageError } from "../command.ts";
+import type { CliCommand } from "../command.ts";
+import { EXIT, type Io, readValue, UsageError } from "../io.ts";
 import { removeLogin, writeLogin } from "../login-file.ts";
 import { explain } from "../output.ts";
-import {
-  addServiceCommand,
-  JSON_OPTION,
-  parseUrl,
-  readApiKey,
-  readUrl,
-  type Session,
-  type SessionOptions,
-  withSession,
-} from "../session.ts";
+import { parseUrl, readApiKey, readUrl, type Session, type SessionOptions } from "../session.ts";
 import { table } from "../table.ts";
 
 /** The commands about who the command line is for a service. */
 export function addLoginCommands(program: CliCommand): void {
-  addServiceCommand(program, "login", "keep the address and the API key of a service, for all commands")
+  program
+    .service("login", "keep the address and the API key of a service, for all commands")
     .argument("[url]", "the address of the service; default: OUTGATE_URL, or PORT (3000) of 127.0.0.1")
     .addHelpText(
       "after",
@@ -46,9 +39,7 @@ address alone, and only where no other key is set.`,
           : "Nobody was logged in.\n",
       );
     });
-  addServiceCommand(program, "whoami", "show which service and key commands use, and where they come from")
-    .option(...JSON_OPTION)
-    .runs(withSession(showCaller));
+  program.service("whoami", "show which service and key commands use, and where they come from").prints(showCaller);
 }
 
 async function logIn(io: Io, { apiKeyFile }: SessionOptions, given?: string): Promise<number> {

@@ -2,7 +2,7 @@ import { migrateToPostgres, type Migrated, type MigrateReport } from "../../admi
 import { readConfig } from "../../config/config.ts";
 import { TRANSFER_REPORT_MS } from "../../core/limits.ts";
 import { systemClock } from "../../core/clock.ts";
-import type { Io } from "../command.ts";
+import type { Io } from "../io.ts";
 
 const BEGUN = {
   new: "Copying. If it is interrupted, run the same command again: it continues.\n",

@@ -1,24 +1,22 @@
 import type { CreateRule, DryRun, ReplaceRules, Rule } from "../../client/openapi.ts";
-import { type CliCommand, given, readValue, several, UsageError, wholeNumber } from "../command.ts";
+import { type CliCommand, given, several, wholeNumber } from "../command.ts";
+import { readValue, UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
 import { jsonText, parseObject } from "../output.ts";
-import { addServiceCommand, JSON_OPTION, type Session, withSession } from "../session.ts";
+import { printLines, type Session } from "../session.ts";
 
 type Definition = ReplaceRules["rules"][number];
 
 /** The commands about what is held or refused. */
 export function addRuleCommands(program: CliCommand): void {
-  const rules = addServiceCommand(
-    program,
-    "rules",
-    "show or set what is held, refused or allowed (set: owner key)",
-  ).usage(
-    "[list] | rules add <name> --effect <effect> [options] | rules remove <id> | rules export | rules test <file> | rules apply <file> [--dry-run]",
-  );
-  addServiceCommand(rules, "list", "show the rules in the order in which they are asked", { isDefault: true })
-    .option(...JSON_OPTION)
-    .runs(withSession(listRules));
-  addServiceCommand(rules, "add <name>", "add a rule behind all others, or --before one of them")
+  const rules = program
+    .service("rules", "show or set what is held, refused or allowed (set: owner key)")
+    .usage(
+      "[list] | rules add <name> --effect <effect> [options] | rules remove <id> | rules export | rules test <file> | rules apply <file> [--dry-run]",
+    );
+  rules.service("list", "show the rules in the order in which they are asked", { isDefault: true }).prints(listRules);
+  rules
+    .service("add <name>", "add a rule behind all others, or --before one of them")
     .choice("--effect <effect>", "hold: a person decides; refuse: nothing is created; allow: no later rule is asked", [
       "hold",
       "refuse",
@@ -44,7 +42,6 @@ export function addRuleCommands(program: CliCommand): void {
     .option("--message <text>", "what the agent is told whose call is held or refused")
     .option("--explain", "agents are told what the rule compares")
     .option("--before <id>", "the rule that it is put before")
-    .option(...JSON_OPTION)
     .examples([
       [
         `outgate rules add "Big payments" --effect hold --path /payments --when 'action.body.amount > 5000'`,
@@ -59,41 +56,26 @@ export function addRuleCommands(program: CliCommand): void {
         "a person decides on what goes beyond 10000 a day",
       ],
     ])
-    .runs(withSession(addRule));
-  addServiceCommand(rules, "remove <id>", "remove a rule").runs(
-    withSession(async ({ client, io }, _options, id) => {
-      await client.removeRule(id);
-      io.err(`${visible(id)} is removed.\n`);
-    }),
-  );
-  addServiceCommand(rules, "export", "print the rules as the file that apply takes").runs(
-    withSession(async ({ client, io }) => {
-      const { data } = await client.listRules();
-      io.out(jsonText({ rules: data.map(definitionOf) }, true));
-    }),
-  );
-  addServiceCommand(
-    rules,
-    "test <file>",
-    "tell what the rules of a file would have done with past requests; - reads standard input",
-  )
+    .prints(addRule);
+  rules
+    .service("remove <id>", "remove a rule")
+    .calls(({ client, done }, _options, id) => done(client.removeRule(id), `${id} is removed.`));
+  rules.service("export", "print the rules as the file that apply takes").calls(async ({ client, io }) => {
+    const { data } = await client.listRules();
+    io.out(jsonText({ rules: data.map(definitionOf) }, true));
+  });
+  rules
+    .service("test <file>", "tell what the rules of a file would have done with past requests; - reads standard input")
     .option("--last <number>", "try them on the newest so many (default 1000)", wholeNumber("last", 1))
-    .option(...JSON_OPTION)
-    .runs(withSession(testRules));
-  addServiceCommand(
-    rules,
-    "apply <file>",
-    "put the rules of a file in force in place of all others; - reads standard input",
-  )
+    .prints(testRules);
+  rules
+    .service("apply <file>", "put the rules of a file in force in place of all others; - reads standard input")
     .option("--dry-run", "print what would change, and change nothing")
-    .option(...JSON_OPTION)
-    .runs(withSession(applyRules));
+    .prints(applyRules);
 }
 
-async function listRules({ client, print, say }: Session): Promise<void> {
-  const { data } = await client.listRules();
-  print({ data }, () => data.map(ruleText).join("\n"));
-  if (data.length === 0) say("There are no rules.");
+async function listRules(session: Session): Promise<void> {
+  printLines(session, await session.client.listRules(), ruleText, "There are no rules.");
 }
 
 interface AddOptions extends Pick<CreateRule, "effect" | "path" | "message" | "explain" | "before"> {
@@ -131,27 +113,29 @@ async function addRule(session: Session, options: Partial<AddOptions>, name: str
     before,
   } = options;
   if (effect === undefined) throw new UsageError("rules add takes --effect hold, refuse or allow.");
-  const rule = await session.client.createRule({
-    name,
-    effect,
-    ...given({
-      when: when === undefined ? undefined : (await readValue(when, session.io)).trim(),
-      keys,
-      // Safe: the service refuses what is no method.
-      methods: method?.map((one) => one.toUpperCase()) as CreateRule["methods"],
-      hosts,
-      credentials,
-      path,
-      body_kind: bodyKind,
-      body_bytes: bodyOver === undefined ? undefined : { over: bodyOver },
-      between: windowIn(options),
-      ...countsIn(options),
-      message,
-      explain,
-      before,
+  session.print(
+    await session.client.createRule({
+      name,
+      effect,
+      ...given({
+        when: when === undefined ? undefined : (await readValue(when, session.io)).trim(),
+        keys,
+        // Safe: the service refuses what is no method.
+        methods: method?.map((one) => one.toUpperCase()) as CreateRule["methods"],
+        hosts,
+        credentials,
+        path,
+        body_kind: bodyKind,
+        body_bytes: bodyOver === undefined ? undefined : { over: bodyOver },
+        between: windowIn(options),
+        ...countsIn(options),
+        message,
+        explain,
+        before,
+      }),
     }),
-  });
-  session.print(rule, () => ruleText(rule));
+    ruleText,
+  );
 }
 
 /** What `more_than` and `sum` are to be. */
@@ -206,8 +190,7 @@ async function readRules({ io }: Session, file: string): Promise<ReplaceRules> {
 
 async function testRules(session: Session, { last }: { last?: number }, file: string): Promise<void> {
   const wanted = await readRules(session, file);
-  const result = await session.client.dryRunRules({ ...wanted, ...given({ last }) });
-  session.print(result, () => testText(result));
+  session.print(await session.client.dryRunRules({ ...wanted, ...given({ last }) }), testText);
 }
 
 /** The counts, then a line for each request that would have met another fate. */

@@ -2,26 +2,18 @@ import type { CreateAction } from "../../client/openapi.ts";
 import { Option } from "commander";
 import { HTTP_METHODS } from "../../core/action.ts";
 import { actionText, exitCodeOf } from "../action-text.ts";
-import {
-  type CliCommand,
-  given,
-  type Io,
-  oneOf,
-  readValue,
-  several,
-  UsageError,
-  wholeNumber,
-  headersIn,
-} from "../command.ts";
+import { type CliCommand, given, oneOf, several, wholeNumber, headersIn } from "../command.ts";
+import { type Io, readValue, UsageError } from "../io.ts";
 import { inOrder, parseJson, parseObject } from "../output.ts";
 import { addRetryOptions, type RetryOptions, retrySettingsIn } from "../retry-options.ts";
-import { addServiceCommand, JSON_OPTION, type Session, waitForEnd, withSession } from "../session.ts";
+import { type Session, waitForEnd } from "../session.ts";
 
 const WHEN_UNKNOWN = ["retry", "stop"] as const;
 
 /** `outgate send`: creates one action, under an Idempotency-Key, so that the create can be retried. */
 export function addSend(program: CliCommand): void {
-  const command = addServiceCommand(program, "send", "send a call through Outgate")
+  const command = program
+    .service("send", "send a call through Outgate")
     .usage("<url>|- [options]")
     .argument("<url>", "the URL; - reads the whole action as JSON from standard input instead")
     .choice("-X, --method <method>", "default POST", HTTP_METHODS, oneOf("method", HTTP_METHODS))
@@ -60,12 +52,11 @@ export function addSend(program: CliCommand): void {
   addRetryOptions(command)
     .option("--sync", "let the create wait for the end, 30 seconds or as --wait says")
     .option("--wait <seconds>", "wait up to this long for the end, also for a person's decision", wholeNumber("wait"))
-    .option(...JSON_OPTION)
     .addHelpText(
       "after",
       "\nExit code: 0 completed or not ended yet, 1 failed or cancelled, 3 not ended within --wait, 4 awaits approval.",
     )
-    .runs(withSession(send));
+    .prints(send);
 }
 
 type SendOptions = Pick<CreateAction, (typeof FLAGS)[number]> &

@@ -2,7 +2,7 @@ import { KEY_FORMS, readKey } from "../../config/values.ts";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { EXIT, type Io, UsageError } from "../command.ts";
+import { EXIT, type Io, UsageError } from "../io.ts";
 import { serve } from "../../app.ts";
 import type { DemoFlags, RotateKeyFlags } from "../server-commands.ts";
 import { DAY_MS } from "../../core/limits.ts";
@@ -12,7 +12,7 @@ import { startTarget } from "../../demo/target.ts";
 import { demoBeginning, demoText } from "../../demo/text.ts";
 import { createPaint } from "../../observability/terminal.ts";
 import { bridgeToService, standardStreams } from "./bridge.ts";
-import { relayStreams, type Send } from "../../../mcp/bridge/relay.ts";
+import { relayStreams, type SendMessage } from "../../../mcp/bridge/relay.ts";
 import { apiKeyOf } from "../../client/api-key-file.ts";
 import { createWelcomeLink, firstStartNotice, welcomeUrl } from "../../accounts/first-start.ts";
 import { type AdminParts, createOwnerKey, createResetLink, withAdminStore } from "../../admin/access.ts";
@@ -39,7 +39,7 @@ export async function speakMcp(io: Io): Promise<void> {
 async function serveInProcess(io: Io, key: string): Promise<void> {
   const served = await serve(io.env, { outputFd: 2, insteadOfKeys: firstStartNotice, advice: ADVICE });
   const own: Readonly<Record<string, string>> = key === "" ? {} : { host: "localhost", authorization: `Bearer ${key}` };
-  const send: Send = ({ headers, body = "", ...init }) => {
+  const send: SendMessage = ({ headers, body = "", ...init }) => {
     const framed = { ...headers, ...own, "content-length": String(Buffer.byteLength(body)) };
     return served.app.answerAgent(
       new Request("http://localhost/mcp", { ...init, ...(body === "" ? {} : { body }), headers: framed }),

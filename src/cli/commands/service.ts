@@ -1,44 +1,38 @@
 import type { NotificationList, NotificationQuery, Overview, OverviewQuery, Server } from "../../client/openapi.ts";
 import { type Color, visible } from "../../observability/terminal.ts";
-import { type CliCommand, EXIT, given, wholeNumber } from "../command.ts";
-import { addServiceCommand, JSON_OPTION, printList, type Session, withSession } from "../session.ts";
-import { type Cell, table, tableOf } from "../table.ts";
+import { type CliCommand, given, wholeNumber } from "../command.ts";
+import { EXIT } from "../io.ts";
+import { type ListColumn, listTable, printList, type Session } from "../session.ts";
+import { table } from "../table.ts";
 
 export function addOverview(program: CliCommand): void {
-  addServiceCommand(program, "overview", "show the figures of an hour, a day, a week or 30 days")
+  program
+    .service("overview", "show the figures of an hour, a day, a week or 30 days")
     .choice("--range <range>", "how far back; default 24h", RANGES)
-    .option(...JSON_OPTION)
-    .runs(withSession(showOverview));
+    .prints(showOverview);
 }
 
 /** The commands that show notifications and the server. */
 export function addNotificationsAndServer(program: CliCommand): void {
-  addServiceCommand(program, "notifications", "list callbacks, mails and messages, newest first (owner key)")
+  program
+    .service("notifications", "list callbacks, mails and messages, newest first (owner key)")
     .option("--limit <n>", "1 to 100; default 20", wholeNumber("limit"))
     .option("--cursor <cursor>", "the next page, by the cursor that the last page printed")
-    .option(...JSON_OPTION)
-    .runs(withSession(listNotifications));
-  const server = addServiceCommand(
-    program,
-    "server",
-    "show the settings of the server, or test its mail (owner key)",
-  ).usage("[show] | server test-mail <address>");
-  addServiceCommand(server, "show", "show what is in force; secrets are shown nowhere", { isDefault: true })
-    .option(...JSON_OPTION)
-    .runs(withSession(showServer));
-  addServiceCommand(server, "test-mail <address>", "send a test mail to a person of the account")
-    .option(...JSON_OPTION)
-    .runs(withSession(sendTestMail));
+    .prints(listNotifications);
+  const server = program
+    .service("server", "show the settings of the server, or test its mail (owner key)")
+    .usage("[show] | server test-mail <address>");
+  server.service("show", "show what is in force; secrets are shown nowhere", { isDefault: true }).prints(showServer);
+  server.service("test-mail <address>", "send a test mail to a person of the account").prints(sendTestMail);
 }
 
 const RANGES = ["1h", "24h", "7d", "30d"] as const satisfies readonly OverviewQuery["range"][];
 
-async function showOverview({ client, print, paint, io }: Session, { range }: OverviewQuery): Promise<void> {
-  const overview = await client.getOverview(given({ range }));
-  print(overview, () => overviewText(overview, paint, io.columns));
+async function showOverview(session: Session, { range }: OverviewQuery): Promise<void> {
+  session.print(await session.client.getOverview(given({ range })), (overview) => overviewText(overview, session));
 }
 
-function overviewText(overview: Overview, paint: Session["paint"], room: number | undefined): string {
+function overviewText(overview: Overview, session: Session): string {
   const { range, slots, latency, approvals, hosts, retries } = overview;
   const sum = (member: "created" | "completed" | "failed") => slots.reduce((total, slot) => total + slot[member], 0);
   const more = approvals.is_more ? "+" : "";
@@ -50,17 +44,17 @@ function overviewText(overview: Overview, paint: Session["paint"], room: number 
     ["awaiting approval", `${approvals.waiting}${more}`],
     ["scheduled retries", `${retries.scheduled}${retries.is_more ? "+" : ""}`],
   ];
-  const rows = hosts.map((one): readonly Cell[] => [
-    visible(one.host),
-    String(one.created),
-    String(one.completed),
-    { text: String(one.failed), ...(one.failed > 0 && { color: "red" as const }) },
-    one.p95_ms === null ? "" : `${one.p95_ms} ms`,
-  ]);
-  const columns = ["HOST", "CREATED", "COMPLETED", "FAILED", "P95"].map((heading) => ({ heading }));
-  const byHost = rows.length === 0 ? "" : `\n${tableOf(columns, rows, paint, room)}`;
-  return table(figures, paint, room) + byHost;
+  const byHost = hosts.length === 0 ? "" : `\n${listTable(session, hosts, HOST_COLUMNS)}`;
+  return table(figures, session.paint, session.io.columns) + byHost;
 }
+
+const HOST_COLUMNS: readonly ListColumn<Overview["hosts"][number]>[] = [
+  ["HOST", ({ host }) => visible(host)],
+  ["CREATED", ({ created }) => String(created)],
+  ["COMPLETED", ({ completed }) => String(completed)],
+  ["FAILED", ({ failed }) => ({ text: String(failed), ...(failed > 0 && { color: "red" as const }) })],
+  ["P95", ({ p95_ms: ms }) => (ms === null ? "" : `${ms} ms`)],
+];
 
 type NotificationItem = NotificationList["data"][number];
 
@@ -73,29 +67,21 @@ const STATE_COLOR: Readonly<Record<NotificationItem["status"], Color>> = {
 };
 
 async function listNotifications(session: Session, query: NotificationQuery): Promise<void> {
-  return printList(session, await session.client.listNotifications(query), {
-    headings: [
-      { heading: "AT" },
-      { heading: "STATE" },
-      { heading: "TRIES", leaves: 1 },
-      { heading: "EVENT" },
-      { heading: "ACTION", min: 17, mark: "" },
-      { heading: "TARGET", min: 20 },
-      { heading: "ERROR", min: 14 },
-    ],
-    rowOf: (one) => [
-      one.created_at,
-      { text: one.status, color: STATE_COLOR[one.status] },
-      String(one.attempts),
-      visible(one.event),
-      one.action_id,
-      visible(one.target),
-      visible(one.status === "delivered" ? "" : (one.last_error ?? "")),
-    ],
+  printList(session, await session.client.listNotifications(query), NOTIFICATION_COLUMNS, {
     empty: "No notifications yet.",
     command: "outgate notifications",
   });
 }
+
+const NOTIFICATION_COLUMNS: readonly ListColumn<NotificationItem>[] = [
+  ["AT", ({ created_at: at }) => at],
+  ["STATE", ({ status }) => ({ text: status, color: STATE_COLOR[status] })],
+  ["TRIES", ({ attempts }) => String(attempts), { leaves: 1 }],
+  ["EVENT", ({ event }) => visible(event)],
+  ["ACTION", ({ action_id: id }) => id, { min: 17, mark: "" }],
+  ["TARGET", ({ target }) => visible(target), { min: 20 }],
+  ["ERROR", ({ status, last_error: error }) => visible(status === "delivered" ? "" : (error ?? "")), { min: 14 }],
+];
 
 async function showServer({ client, print, paint, io }: Session): Promise<void> {
   const server = await client.getServer();
@@ -103,15 +89,19 @@ async function showServer({ client, print, paint, io }: Session): Promise<void> 
   print(server, () => {
     const head = `Outgate ${visible(version)}. ${visible(targets)}\n${sizeText(database)}`;
     if (settings === null) return head;
-    const rows = settings.map(({ name, value, set, secret }): readonly Cell[] => [
-      name,
-      secret && set ? { text: "set, not shown", color: "grey" } : visible(value ?? ""),
-      set ? "" : { text: "default", color: "grey" },
-    ]);
-    const columns = [{ heading: "SETTING" }, { heading: "VALUE", min: 20 }, { heading: "" }];
-    return head + tableOf(columns, rows, paint, io.columns);
+    return head + listTable({ paint, io }, settings, SETTING_COLUMNS);
   });
 }
+
+const SETTING_COLUMNS: readonly ListColumn<NonNullable<Server["settings"]>[number]>[] = [
+  ["SETTING", ({ name }) => name],
+  [
+    "VALUE",
+    ({ value, set, secret }) => (secret && set ? { text: "set, not shown", color: "grey" } : visible(value ?? "")),
+    { min: 20 },
+  ],
+  ["", ({ set }) => (set ? "" : { text: "default", color: "grey" })],
+];
 
 function sizeText(database: Server["database"]): string {
   if (database === null) return "";

@@ -1,27 +1,29 @@
 import type { SigningSecretQuery } from "../../client/openapi.ts";
 import { visible } from "../../observability/terminal.ts";
-import { age } from "../action-text.ts";
-import { type CliCommand, EXIT, given, readValue, several, UsageError, headersIn } from "../command.ts";
-import { addServiceCommand, JSON_OPTION, printList, type Session, withSession } from "../session.ts";
+import { ago } from "../action-text.ts";
+import { type CliCommand, given, several, headersIn } from "../command.ts";
+import { EXIT, readValue, UsageError } from "../io.ts";
+import { printList, type Session } from "../session.ts";
 
 /** The commands about signing secrets. */
 export function addSigningCommands(program: CliCommand): void {
-  const signing = addServiceCommand(program, "signing", "show, rotate and check signing secrets (owner key)").usage(
-    "[list] | signing secret <origin> | signing rotate <origin> | signing verify <origin> [options]",
-  );
-  addServiceCommand(signing, "list", "list where calls and callbacks went; shows no secret", { isDefault: true })
-    .option(...JSON_OPTION)
-    .runs(withSession(listOrigins));
-  addServiceCommand(signing, "secret <origin>", "print the secret of an origin, such as https://api.example.com")
+  const signing = program
+    .service("signing", "show, rotate and check signing secrets (owner key)")
+    .usage("[list] | signing secret <origin> | signing rotate <origin> | signing verify <origin> [options]");
+  signing
+    .service("list", "list where calls and callbacks went; shows no secret", { isDefault: true })
+    .prints(listOrigins);
+  signing
+    .service("secret <origin>", "print the secret of an origin, such as https://api.example.com")
     .option(...CALLBACKS)
-    .option(...JSON_OPTION)
-    .runs(withSession(showSecret));
-  addServiceCommand(signing, "rotate [origin]", "give an origin a new secret; the previous one signs too for 24 hours")
+    .prints(showSecret);
+  signing
+    .service("rotate [origin]", "give an origin a new secret; the previous one signs too for 24 hours")
     .option(...CALLBACKS)
     .option("--all", "the secrets of all origins, for calls and callbacks")
-    .option(...JSON_OPTION)
-    .runs(withSession(rotate));
-  addServiceCommand(signing, "verify <origin>", "check why a receiver can't verify what it got")
+    .prints(rotate);
+  signing
+    .service("verify <origin>", "check why a receiver can't verify what it got")
     .option(...CALLBACKS)
     .option(
       "-H, --header <header>",
@@ -30,11 +32,10 @@ export function addSigningCommands(program: CliCommand): void {
     )
     .option("-d, --data <text>", "the raw body; @file reads a file, - reads standard input")
     .option("--base64 <bytes>", "the raw body in base64, also @file or -")
-    .option(...JSON_OPTION)
     .examples([
       ["outgate signing verify https://api.example.com -H @headers.txt -d @body.json", "exit code 1: no match"],
     ])
-    .runs(withSession(verify));
+    .prints(verify);
 }
 
 const CALLBACKS = ["--callbacks", "the secret of callbacks, which is another one"] as const;
@@ -48,18 +49,17 @@ function useOf({ callbacks }: UseOptions): Pick<SigningSecretQuery, "for"> {
 }
 
 async function listOrigins(session: Session): Promise<void> {
-  const now = new Date();
-  const agoOf = (at: string | null, none: string) => (at === null ? none : `${age(at, now)} ago`);
-  return printList(session, await session.client.listSigningOrigins(), {
-    headings: [{ heading: "ORIGIN", min: 20 }, "SIGNS", "LAST USED", "ROTATED"],
-    rowOf: ({ origin, for: use, last_used_at: used, rotated_at: rotated }) => [
-      visible(origin),
-      use,
-      agoOf(used, "not lately"),
-      agoOf(rotated, "never"),
+  printList(
+    session,
+    await session.client.listSigningOrigins(),
+    [
+      ["ORIGIN", ({ origin }) => visible(origin), { min: 20 }],
+      ["SIGNS", ({ for: use }) => use],
+      ["LAST USED", ({ last_used_at: used }, now) => ago(used, now, "not lately")],
+      ["ROTATED", ({ rotated_at: rotated }, now) => ago(rotated, now)],
     ],
-    empty: "No calls yet.",
-  });
+    { empty: "No calls yet." },
+  );
 }
 
 async function showSecret({ client, print, io }: Session, options: UseOptions, origin: string): Promise<void> {
@@ -78,8 +78,10 @@ interface RotateOptions extends UseOptions {
 async function rotate({ client, print }: Session, options: RotateOptions, origin?: string): Promise<void> {
   const isAll = options.all === true;
   if (isAll === (origin !== undefined)) throw new UsageError("Say which origin, or --all.");
-  const rotation = await client.rotateSigningSecret({ ...given({ origin }), ...useOf(options) });
-  print(rotation, () => `Rotated. The previous secret signs too until ${rotation.previous_expires_at}.`);
+  print(
+    await client.rotateSigningSecret({ ...given({ origin }), ...useOf(options) }),
+    ({ previous_expires_at: end }) => `Rotated. The previous secret signs too until ${end}.`,
+  );
 }
 
 interface VerifyOptions extends UseOptions {

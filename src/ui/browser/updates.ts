@@ -110,12 +110,21 @@ function listen(): void {
     returning = setTimeout(listen, COME_BACK_MS);
   });
   for (const status of STATUSES) source.addEventListener(`action.${status}`, hear);
+  source.addEventListener("credential_requests", hearRequests);
 }
 
 function hear(event: MessageEvent<string>): void {
   // Safe: our own server wrote it.
   const { data } = JSON.parse(event.data) as { readonly data: { readonly id: string } };
   if (follows === "all" || follows === data.id) refresh().catch(() => {});
+}
+
+/** The ids of the requests for credentials that wait, as last heard; null: not yet. Each stream begins with them. */
+let requests: string | null = null;
+
+function hearRequests({ data }: MessageEvent<string>): void {
+  if (follows === "all" && requests !== null && requests !== data) refresh().catch(() => {});
+  requests = data;
 }
 
 function stopPolling(): void {

@@ -1,5 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import type { CredentialRequest } from "../../../src/core/credential-request.ts";
+import {
+  CREDENTIAL_REQUEST_STATUSES,
+  type CredentialRequest,
+  statusOfRequest,
+} from "../../../src/core/credential-request.ts";
 import {
   CREDENTIAL_REQUEST_MS,
   CREDENTIAL_REQUESTS_PENDING_MAX,
@@ -73,7 +77,7 @@ export function testCredentialRequests(open: OpenTestStore): void {
       for (const one of [plain, full, theirs]) expect(await ask(db.store, one)).toEqual({ kind: "written" });
       await db.restart();
       const { credentialRequests: stored } = db.store;
-      const all = { keyId: null, before: null, limit: 9 };
+      const all = { keyId: null, status: null, now: NOON, before: null, limit: 9 };
       expect(await stored.list(ACCOUNT, all)).toEqual([
         { ...full, ...NO_KEY },
         { ...plain, ...NO_KEY },
@@ -198,6 +202,61 @@ export function testCredentialRequests(open: OpenTestStore): void {
       expect(await db.store.credentials.list(ACCOUNT)).toEqual([]);
     });
 
+    test("are listed by their status, as it is then", async () => {
+      await using db = await open();
+      const { accounts, credentialRequests: stored } = db.store;
+      const hour = 3_600_000;
+      const end = { expiresAt: later(hour) };
+      const keys = [
+        anApiKey(),
+        anApiKey({ expiresAt: later(50) }),
+        anApiKey({ expiresAt: later(2 * hour) }),
+        anApiKey(),
+      ] as const;
+      for (const key of keys) await accounts.addKey(key, anAuditEntry({ kind: "key_created", subject: key.id }));
+      const hosts = ["revoked", "ends", "outlives", "lives", "yes", "no"] as const;
+      const rows = hosts.map((name, at) =>
+        aCredentialRequest({ ...end, createdAt: later(at), host: `${name}.example`, keyId: keys[at]?.id ?? "key_x" }),
+      );
+      const [, , , , yes, no] = rows;
+      for (const row of rows) await ask(db.store, row);
+      await accounts.revokeKey(ACCOUNT, keys[0].id, later(20), { by: "user:dana" });
+      if (yes === undefined || no === undefined) throw new Error("There are six.");
+      await grant(db.store, yes);
+      await decline(db.store, no);
+      const at = async (now: Date) => {
+        const found = CREDENTIAL_REQUEST_STATUSES.map(async (status) => {
+          const page = { keyId: null, status, now, before: null, limit: 9 };
+          const listed = await stored.list(ACCOUNT, page);
+          expect(listed.map((one) => statusOfRequest(one, now))).toEqual(listed.map(() => status));
+          return [status, listed.map(({ host }) => host.replace(".example", ""))];
+        });
+        return Object.fromEntries(await Promise.all(found));
+      };
+      const decided = { granted: ["yes"], declined: ["no"] };
+      expect(await at(later(30))).toEqual({
+        ...decided,
+        pending: ["lives", "outlives", "ends"],
+        expired: [],
+        cancelled: ["revoked"],
+      });
+      expect(await at(later(50))).toEqual({
+        ...decided,
+        pending: ["lives", "outlives"],
+        expired: [],
+        cancelled: ["ends", "revoked"],
+      });
+      // A key that ends later than its request has not ended it.
+      expect(await at(later(3 * hour))).toEqual({
+        ...decided,
+        pending: [],
+        expired: ["lives", "outlives"],
+        cancelled: ["ends", "revoked"],
+      });
+      const mine = { keyId: keys[1].id, status: "cancelled", now: later(50), before: null, limit: 9 } as const;
+      expect(idsOf(await stored.list(ACCOUNT, mine))).toEqual([rows[1]?.id ?? ""]);
+    });
+
     test("are bounded by key, account and day, also where many are made at once", async () => {
       await using db = await open();
       const askedBy = (keyId: string, count: number) =>
@@ -257,7 +316,9 @@ export function testCredentialRequests(open: OpenTestStore): void {
       const [old, young] = [aCredentialRequest({ expiresAt: later(5) }), aCredentialRequest({ host: "b.example" })];
       for (const one of [old, young]) await ask(db.store, one);
       expect([await stored.prune(later(5)), await stored.prune(later(5))]).toEqual([true, false]);
-      expect(idsOf(await stored.list(ACCOUNT, { keyId: null, before: null, limit: 9 }))).toEqual([young.id]);
+      expect(
+        idsOf(await stored.list(ACCOUNT, { keyId: null, status: null, now: NOON, before: null, limit: 9 })),
+      ).toEqual([young.id]);
     });
   });
 }

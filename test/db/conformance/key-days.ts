@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { dayOf } from "../../../src/core/key-limits.ts";
+import { dayOf } from "../../../src/core/store.ts";
 import { DAY_MS } from "../../../src/core/limits.ts";
 import { retry } from "../../../src/core/changes.ts";
 import { startAttempt } from "../../../src/core/settle.ts";

@@ -143,16 +143,21 @@ export function testOAuth(open: OpenTestStore): void {
       await oauth.prune(later(999));
       expect(await oauth.clients(ACCOUNT)).toEqual(listed);
       const [first] = listed;
+      if (first === undefined) throw new Error("There are many.");
+      const changed = anAuditEntry({ kind: "oauth_client_changed" });
+      expect(await oauth.changeClient({ ...theirs, accountId: ACCOUNT }, changed)).toBe(false);
+      expect(await oauth.changeClient({ ...first, sealedPayload: "another secret" }, changed)).toBe(true);
+      expect((await oauth.find(first.id))?.sealedPayload).toBe("another secret");
       const removed = anAuditEntry({ kind: "oauth_client_removed" });
       expect(await oauth.removeClient(ACCOUNT, theirs.id, removed)).toBe(false);
-      expect(await oauth.removeClient(ACCOUNT, first?.id ?? "", removed)).toBe(true);
-      expect(await oauth.removeClient(ACCOUNT, first?.id ?? "", removed)).toBe(false);
+      expect(await oauth.removeClient(ACCOUNT, first.id, removed)).toBe(true);
+      expect(await oauth.removeClient(ACCOUNT, first.id, removed)).toBe(false);
       expect(await oauth.clients(ACCOUNT)).toEqual(listed.slice(1));
       expect(await oauth.clients(OTHER_ACCOUNT)).toEqual([theirs]);
-      const kinds = ["oauth_client_added", "oauth_client_removed"] as const;
+      const kinds = ["oauth_client_added", "oauth_client_changed", "oauth_client_removed"] as const;
       const page = { accountId: ACCOUNT, kinds, actors: [], since: null, until: null, before: null, limit: 99 };
       const { rows } = await audit.page(page);
-      expect(rows).toHaveLength(OAUTH_CLIENTS_PER_ACCOUNT_MAX + 1);
+      expect(rows).toHaveLength(OAUTH_CLIENTS_PER_ACCOUNT_MAX + 2);
     });
 
     test("are bounded: the oldest of a connection or an account make room, and clients are refused", async () => {

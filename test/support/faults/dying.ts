@@ -13,7 +13,7 @@ import { systemIds } from "../../../src/core/ids.ts";
 import { Metrics } from "../../../src/observability/metrics.ts";
 import { createPasswords } from "../../../src/crypto/passwords.ts";
 import { createSender } from "../../../src/outbound/send.ts";
-import { parsePolicy } from "../../../src/config/target-policy.ts";
+import { parseTargetPolicy } from "../../../src/config/target-policy.ts";
 import type { Log } from "../../../src/observability/log.ts";
 import type { Sender } from "../../../src/outbound/deadline.ts";
 import type { Queue, Store } from "../../../src/core/store.ts";
@@ -107,7 +107,11 @@ const { accounts, people, facts } = encryptedStore.store;
 
 await bootstrap({ accounts, people, facts, secrets, ids, clock: systemClock, givenOwnerKey: null });
 
-const policy = parsePolicy({ allowedPrivateTargets: [], loopbackAllowed: true, ownOrigins: ["http://127.0.0.1:1"] });
+const policy = parseTargetPolicy({
+  allowedPrivateTargets: [],
+  loopbackAllowed: true,
+  ownOrigins: ["http://127.0.0.1:1"],
+});
 
 if ("problems" in policy) throw new Error(policy.problems.join(" "));
 

@@ -1,26 +1,27 @@
 /** @jsxImportSource hono/jsx */
-import { REQUESTER_TEXTS } from "../core/extras.ts";
 import type { Child } from "hono/jsx";
-import { describeActor, mayDo } from "../core/roles.ts";
+import { type DecisionFacts, type DecisionHistory, type Fact, type FactName, maskedFacts } from "../approvals/facts.ts";
+import type { RISKS } from "../approvals/risks.ts";
 import { runAtOf } from "../core/action.ts";
-import { type DecisionHistory, type Fact, type FactName, maskedFacts } from "../approvals/facts.ts";
+import type { ActionPolicy } from "../core/action-policy.ts";
+import { REQUESTER_TEXTS } from "../core/extras.ts";
+import { describeActor, mayDo } from "../core/roles.ts";
+import { normalTarget } from "../core/target.ts";
 import { bodyKindText } from "../receipts/mask-body.ts";
 import { MASK } from "../receipts/mask-rules.ts";
-import { asSent } from "../receipts/masked-action.ts";
+import { asSent, hiddenValuesText } from "../receipts/masked-action.ts";
+import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { BEGINNING, limitsOnPage, type PageBody, pageBody } from "../ui/body-view.tsx";
-import { bodyPath } from "./body-page.tsx";
 import { Copied, CopiedText } from "../ui/controls.tsx";
-import { callText, factValue, HeldByRules, HiddenValues, RISK_WORDS, Risks } from "./decide.tsx";
-import { grantOffer } from "./grant-form.tsx";
-import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
-import { Icon } from "../ui/icons.tsx";
 import { actionPath } from "../ui/layout.tsx";
-import { DecidedBy, type DecidedRequest, Outcome, RequestTitle } from "./outcome.tsx";
-import { Ago, LinkButton, Problem, sentence, TimeInWords, UntrustedText } from "../ui/parts.tsx";
-import { RequestParts, UntrustedUrl } from "./request.tsx";
+import { Ago, sentence, TimeInWords, UntrustedText } from "../ui/parts.tsx";
 import { type PageUser, waitingText } from "../ui/text.ts";
-import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
+import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
+import { grantOffer } from "./grant-form.tsx";
+import { RequestTitle } from "./outcome.tsx";
+import { bodyPath, RequestParts, RevealForm, UntrustedUrl } from "./request.tsx";
+import { SETTINGS_PATHS } from "./settings-frame.tsx";
 
 /** A held request in the inbox. */
 export interface HeldRequest {
@@ -80,11 +81,8 @@ export function RequestPane(props: RequestPaneProps) {
         <DecisionForm
           user={user}
           path={path}
-          requests={[{ id: action.id, run: action.run, digest: held.digest }]}
+          asked={[{ action, digest: held.digest, body }]}
           {...(alike !== null && { what: "this one" })}
-          question={callText(action)}
-          unread={body?.rest ?? null}
-          folded={body?.folded ?? 0}
           offer={grantOffer(held.action)}
           problem={problem}
           reason={reason}
@@ -251,44 +249,106 @@ function isLong({ name, value }: Fact): boolean {
   return name !== "action" && value.length > 40;
 }
 
-/** What became of a request that is decided, where it was shown before. */
-export function DecidedPane({
-  decided,
-  nextPath,
-  problem,
-}: {
-  readonly decided: DecidedRequest;
-  /** Of the next request that waits; null: none does. */
-  readonly nextPath: string | null;
-  readonly problem: string | undefined;
-}) {
-  const action = asSent(decided.action);
+/** Each in a word or two; the request says it in a sentence. */
+export const RISK_WORDS: Readonly<Record<(typeof RISKS)[number], string>> = {
+  already_done: "done already",
+  key_revoked: "key revoked",
+  key_expired: "key expired",
+  rejected: "rejected before",
+  similar_rejected: "like rejected ones",
+  credential: "credential changed",
+  new_host: "new host",
+  deletes: "deletes",
+  other_method: "other method",
+  hidden_characters: "hidden characters",
+  mixed_scripts: "mixed letters",
+  coded_letters: "coded letters",
+  hidden_values: "hidden values",
+  size: "large",
+  callback_host: "other callback host",
+};
+
+/** Warnings, below the call and above what is sent. */
+export function Risks({ risks }: { readonly risks: readonly DecisionFacts["risks"][number][] }) {
+  if (risks.length === 0) return null;
   return (
-    <div id={`of-${action.id}`} class="request">
-      <div class="request-body decided">
-        <Problem text={problem} />
-        <h2>
-          <RequestTitle action={action} />
-        </h2>
-        <p class="line">
-          <b class="method">{action.method}</b>
-          <UntrustedUrl url={action.url} host={action.host} />
-        </p>
-        <p>
-          <DecidedBy {...decided} />
-        </p>
-        <Outcome action={action} />
-        <div class="buttons">
-          {nextPath === null ? null : (
-            <LinkButton href={nextPath} look="main">
-              Next request
-              <Icon name="right" />
-            </LinkButton>
-          )}
-          <LinkButton href={actionPath(action.id)}>View action</LinkButton>
-          <LinkButton href={decided.receiptUrl}>View receipt</LinkButton>
-        </div>
+    <ul class="risks" aria-label="Warnings" data-asked="">
+      {risks.map(({ level, text }) => (
+        <li class={`risk-${level}`}>
+          <UntrustedText text={text} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Facts without untrusted text. */
+const TRUSTED_FACTS: ReadonlySet<string> = new Set(["requested_at", "run", "rejections", "attempts", "on_unknown"]);
+
+/** A fact as it is shown: untrusted, unless it is made of our own words and numbers. */
+function factValue({ name, value }: Fact): Child {
+  if (TRUSTED_FACTS.has(name)) return value;
+  if (name === "method") return <b>{value}</b>;
+  if (name === "action") return <a href={value}>{value.slice(value.lastIndexOf("/") + 1)}</a>;
+  const target = name === "url" || name === "callback" ? normalTarget(value) : null;
+  return target === null ? <UntrustedText text={value} /> : <UntrustedUrl url={value} host={target.host} />;
+}
+
+/** Says how many values of a masked action are hidden, and how to see them. Without a session: where to log in. */
+function HiddenValues({ action, user }: { readonly action: MaskedAction; readonly user: PageUser | null }) {
+  const text = hiddenValuesText(action.hiddenValues);
+  if (text === null) return null;
+  if (user !== null) {
+    return (
+      <div class="hidden-values">
+        <span>{text}</span>
+        <RevealForm id={action.id} user={user} look="link" name="Reveal" />
       </div>
-    </div>
+    );
+  }
+  return (
+    <p class="hidden-values">
+      <span>{text}</span>
+      <a href={actionPath(action.id)}>Log in to see</a>
+    </p>
+  );
+}
+
+interface DeciderProps {
+  readonly policy: ActionPolicy;
+  /** Null: whoever has the link of an approval. */
+  readonly user: PageUser | null;
+}
+
+/** The name of the rule or grant that decided, and why: “Payments above 1000”: A person checks them. For owners, a rule is a link. */
+export function Decider({ policy: { by, id, name, reason }, user }: DeciderProps) {
+  const text = <UntrustedText text={name ?? ""} />;
+  const isLink = by === "rule" && id !== null && user !== null && mayDo(user.role, "manage");
+  return (
+    <span class="held-by">
+      “{isLink ? <a href={`${SETTINGS_PATHS.rules}/${id}`}>{text}</a> : text}”
+      {reason === null ? null : sentence`: ${<UntrustedText text={reason} />}`}
+    </span>
+  );
+}
+
+/** Above a request: the rules by which it, or several of those that look alike, are held. Holds of keys stand in the details. */
+export function HeldByRules(props: {
+  readonly of: readonly Pick<SeenAction, "policy">[];
+  readonly user: PageUser | null;
+}) {
+  const rules = Map.groupBy(
+    props.of.flatMap(({ policy }) => (policy?.by === "rule" ? [policy] : [])),
+    (policy) => JSON.stringify(policy),
+  );
+  return [...rules.values()].flatMap(([policy, ...others]) =>
+    policy === undefined ? (
+      []
+    ) : (
+      <p>
+        {others.length + 1 < props.of.length ? `${others.length + 1} held by the rule ` : "Held by the rule "}
+        <Decider policy={policy} user={props.user} />
+      </p>
+    ),
   );
 }

@@ -1,49 +1,58 @@
-import { eq } from "drizzle-orm";
-import type { Action } from "../../src/core/action.ts";
+import { and, eq, gte } from "drizzle-orm";
+import { type Action, lateResultText } from "../../src/core/action.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import { askOf } from "../../src/core/channel.ts";
-import type { GrantUse } from "../../src/core/grant.ts";
+import type { Grant, GrantUse } from "../../src/core/grant.ts";
 import type { KeyKind } from "../../src/core/dedupe.ts";
-import { DECIDE_TRIES_MAX, DEDUPE_WINDOW_MS } from "../../src/core/limits.ts";
+import { DECIDE_TRIES_MAX } from "../../src/core/limits.ts";
 import { rejectionWindowStart, saysWhy } from "../../src/core/rejection-count.ts";
 import type { RejectionEntry } from "../../src/core/rejections.ts";
 import { startAttempt } from "../../src/core/settle.ts";
-import { type Created, type Creation, type OutboxRow, StoreUnavailable } from "../../src/core/store.ts";
-import { isTooLate, type TimelineEvent } from "../../src/core/timeline.ts";
 import {
-  AUDIT_ENTRY,
+  type ChangeWrite,
+  type Created,
+  type Creation,
+  type OutboxRow,
+  StoreUnavailable,
+} from "../../src/core/store.ts";
+import { isTooLate, type TimelineEvent } from "../../src/core/timeline.ts";
+import { mayHaveTooMany, responseToKeep } from "../../src/core/attempts.ts";
+import { actionPolicyText } from "../../src/core/action-policy.ts";
+import type { Change } from "../../src/core/changes.ts";
+import { countedText, givesBack } from "../../src/core/rule-count.ts";
+import {
+  type ActionChange,
+  apply,
+  AUDIT_ENTRIES,
   CLAIMED,
   type CountedRequest,
   create,
-  EVENT,
-  isHolder,
-  KEY_ARGS,
+  EVENTS,
+  RESPONSES,
   type KeyName,
-  NEW_ACTION,
+  keyWindowStart,
+  ACTIONS,
   type NewAction,
-  NOTIFICATION,
+  NOTIFICATIONS,
   type RejectedBefore,
   type SideRows,
+  WRITTEN,
 } from "../commands/actions.ts";
-import type { UsedGrant } from "../commands/grants.ts";
+import { GRANTS, type UsedGrant } from "../commands/grants.ts";
 import { type Values, valuesOf } from "../commands/lists.ts";
 import type { StoreContext } from "./context.ts";
 import { findActionById } from "./find.ts";
 import { read } from "./read.ts";
-import { actionColumns, rowTypeOf, scheduledAtOf, shownActionOf, storedValues } from "./rows.ts";
+import { resultValues, rowTypeOf, scheduledAtOf, storedValues } from "./rows.ts";
+import { isConstraint } from "./errors.ts";
 
 /** Creates an action, or finds the live one that one of its keys names; see the command. */
 export async function createAction(db: StoreContext, creation: Creation): Promise<Created> {
   const { action } = creation;
-  const { writer, heldCounts, written } = db;
+  const { writer, written } = db;
   const one = newAction(db, creation);
   for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
-    const run = (onlyMatches: NewAction["onlyMatches"]) =>
-      writer.run(create, onlyMatches === null ? one : { ...one, onlyMatches });
-    const isCounted = action.status === "awaiting_approval" && heldCounts !== null;
-    // A key that is full may still match an older action.
-    const outcome =
-      (isCounted ? await heldCounts.create(action, () => run(null)) : await run(null)) ?? (await run("too_many_held"));
+    const outcome = await writer.run(create, one);
     if (outcome.kind === "rejected_before") return { kind: "rejected_before", rejections: countOf(outcome.count) };
     if (outcome.kind === "created") {
       const claimed = outcome.isClaimed && creation.claim !== null ? startAttempt(action, creation.claim) : null;
@@ -59,7 +68,7 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
 }
 
 /** An action that is claimed at create has both states: a pause may stand against the claim. */
-function newAction({ seal, heldCounts }: StoreContext, creation: Creation): NewAction {
+function newAction({ seal }: Pick<StoreContext, "seal">, creation: Creation): NewAction {
   const { action, claim, budget, counts = [], beyond = null } = creation;
   const { id, accountId, keyId, host, createdAt: at } = action;
   const { metadata } = action.extras;
@@ -75,7 +84,7 @@ function newAction({ seal, heldCounts }: StoreContext, creation: Creation): NewA
     keyId,
     host,
     at: at.getTime(),
-    row: valuesOf(NEW_ACTION, stored, action),
+    row: valuesOf(ACTIONS.columns, stored, action),
     claim:
       claimed === null
         ? null
@@ -84,14 +93,14 @@ function newAction({ seal, heldCounts }: StoreContext, creation: Creation): NewA
             event: eventRow(claimed, claimed.startedAt ?? at, { type: "started" }),
           },
     keys: keysOf(action),
-    windowStart: windowStart(at).getTime(),
+    windowStart: keyWindowStart(at).getTime(),
     metadata: Object.entries(metadata ?? {}).map(([name, value]) => [id, accountId, name, value]),
     ...sideRows({ after: action, at, events: creation.events, outbox: isOnce ? others : creation.outbox }),
     firstNotifications: isOnce ? asks.map((row) => notificationRow(action, at, row)) : [],
     request: countedRequest(creation.rejection, at),
     budget: budget === undefined ? null : { keyId, ...budget },
-    countsHeld: action.status === "awaiting_approval" && heldCounts === null,
-    onlyMatches: creation.isRefused === true ? "refused" : null,
+    isHeld: action.status === "awaiting_approval",
+    isRefused: creation.isRefused === true,
     rulesVersion: creation.rulesVersion,
     grant: usedGrant(creation.grant ?? null),
     counts,
@@ -100,13 +109,13 @@ function newAction({ seal, heldCounts }: StoreContext, creation: Creation): NewA
 }
 
 export function auditRow({ detail, ...entry }: AuditEntry): Values {
-  return valuesOf(AUDIT_ENTRY, { ...entry, detail: JSON.stringify(detail) });
+  return valuesOf(AUDIT_ENTRIES.columns, { ...entry, detail: JSON.stringify(detail) });
 }
 
 function usedGrant(use: GrantUse | null): UsedGrant | null {
   if (use === null) return null;
   const { detail, ...entry } = use.audit;
-  return { id: use.id, at: entry.at.getTime(), audit: valuesOf(AUDIT_ENTRY.slice(0, -1), entry), detail };
+  return { id: use.id, at: entry.at.getTime(), audit: valuesOf(AUDIT_ENTRIES.columns.slice(0, -1), entry), detail };
 }
 
 /** The keys that an action was created with. */
@@ -116,11 +125,6 @@ function keysOf({ idempotencyKey, dedupe }: Action): readonly KeyName[] {
     { kind: "dedupe", key: dedupe },
   ];
   return keys.flatMap(({ kind, key }) => (key === null ? [] : { kind, key }));
-}
-
-/** The start of the window in which a key names its action, exclusive. */
-export function windowStart(now: Date): Date {
-  return new Date(now.getTime() - DEDUPE_WINDOW_MS);
 }
 
 export function countedRequest(entry: RejectionEntry | null | undefined, at: Date): CountedRequest | null {
@@ -162,7 +166,7 @@ function eventRow(after: Action, at: Date, event: TimelineEvent): Values {
   const isLate = event.type === "attempt" && isTooLate(event);
   const run = isLate ? (event.run ?? after.run) : after.run;
   const { id: actionId, accountId, revision, status } = after;
-  return valuesOf(EVENT, {
+  return valuesOf(EVENTS.columns, {
     actionId,
     accountId,
     at,
@@ -178,7 +182,7 @@ function eventRow(after: Action, at: Date, event: TimelineEvent): Values {
 function notificationRow(action: Action, at: Date, { id, message, host, payload, dueAt = at }: OutboxRow): Values {
   const { id: actionId, accountId, run, revision, keyId } = action;
   const { kind, event, target } = message;
-  return valuesOf(NOTIFICATION, {
+  return valuesOf(NOTIFICATIONS.columns, {
     id,
     actionId,
     accountId,
@@ -199,18 +203,96 @@ function notificationRow(action: Action, at: Date, { id, message, host, payload,
   });
 }
 
-const KEY_HOLDER = read(KEY_ARGS, ({ db, tables }, arg) => {
-  const { actionKeys, actions } = tables;
-  const keys = db.select(actionColumns(actions)).from(actionKeys);
-  return keys.innerJoin(actions, eq(actions.id, actionKeys.actionId)).where(isHolder(tables, arg));
-});
+/** Writes a change with its other rows if the action still has the revision it was decided on; returns whether. */
+export async function applyChange(db: StoreContext, write: ChangeWrite): Promise<boolean> {
+  const { before, after, events } = write.change;
+  const isNote = after.revision === before.revision && events.some(isTooLate);
+  try {
+    if (!(await db.writer.run(apply, actionChange(write)))) return false;
+  } catch (error) {
+    // It adds a row of the timeline, and nothing else that could be refused: that one is there already.
+    if (isNote && isConstraint(error)) return true;
+    throw error;
+  }
+  db.written.keep(after);
+  return true;
+}
 
-/** The live action that a key names. */
-export async function keyHolder(
-  { sql: reader, seal }: Pick<StoreContext, "sql" | "seal">,
-  key: KeyName & { readonly accountId: string },
-  now: Date,
-): Promise<Action | null> {
-  const [row] = await KEY_HOLDER.raw(reader, { ...key, windowStart: windowStart(now).getTime() });
-  return row === undefined ? null : shownActionOf(row, seal);
+function actionChange({
+  change,
+  at,
+  outbox: notifications,
+  audit,
+  rejection,
+  budget,
+  grant,
+  counts = [],
+}: ChangeWrite): ActionChange {
+  const { before, after, events } = change;
+  const { id, accountId, keyId, run } = after;
+  const response = responseToKeep(change);
+  // A new run makes its dedupe key name the action again.
+  const retaken = after.run === before.run ? null : after.dedupe;
+  return {
+    id,
+    accountId,
+    keyId,
+    run,
+    at: at.getTime(),
+    expected: before.revision,
+    ...writtenRow(change, at),
+    retaken: retaken === null ? null : { key: retaken, createdAt: before.createdAt.getTime() },
+    windowStart: keyWindowStart(at).getTime(),
+    request: countedRequest(rejection, at),
+    budget: budget ?? null,
+    response: response === null ? null : valuesOf(RESPONSES.columns, { ...response, actionId: id }),
+    trims: response !== null && mayHaveTooMany(response),
+    audit: audit === undefined ? null : auditRow(audit),
+    grant: grant === undefined || grant === null ? null : grantRow(grant),
+    counts,
+    givesBack: givesBack(change),
+    ...sideRows({ after, at, events, outbox: notifications }),
+  };
+}
+
+/** What a change has left as it was is not written again: a result may be a quarter of a megabyte, and few actions ever have a late one. */
+function writtenRow(
+  { before, after }: Pick<Change, "before" | "after">,
+  at: Date,
+): Pick<ActionChange, "written" | "row"> {
+  const kind = writtenKind(before, after);
+  const texts = { policy: actionPolicyText(after.policy), counted: countedText(after.counted) };
+  const lateResult = lateResultText(after.lateResult);
+  const values = { ...resultValues(after.result), ...texts, lateResult, scheduledAt: scheduledAtOf(after, at) };
+  return { written: kind, row: [...valuesOf(WRITTEN[kind], values, after), after.id, before.revision] };
+}
+
+function writtenKind(before: Action, after: Action): ActionChange["written"] {
+  if (after.policy !== before.policy) return "policy";
+  if (after.counted !== before.counted) return "run";
+  if (after.lateResult !== before.lateResult) return "late";
+  return after.result === before.result ? "state" : "result";
+}
+
+function grantRow({ vary, max, ...grant }: Grant): Values {
+  return valuesOf(GRANTS.columns, { ...grant, vary: JSON.stringify(vary), max: JSON.stringify(max) });
+}
+
+const APPLIED = read(
+  { id: "text", from: "number", type: "text", at: "time", detail: "text" },
+  ({ db, tables: { timeline } }, arg) => {
+    const isAfter = and(eq(timeline.actionId, arg.id), gte(timeline.revision, arg.from));
+    const isEvent = and(eq(timeline.type, arg.type), eq(timeline.at, arg.at), eq(timeline.detail, arg.detail));
+    return db.select({ seq: timeline.seq }).from(timeline).where(and(isAfter, isEvent));
+  },
+);
+
+/** Known by the timeline row that only this change can have written. */
+export async function isApplied(db: Pick<StoreContext, "sql">, { change, at }: ChangeWrite): Promise<boolean> {
+  const { after, events } = change;
+  const [first] = events;
+  if (first === undefined) return false;
+  const { type: _, ...detail } = first;
+  const event = { type: rowTypeOf(first), at, detail: JSON.stringify(detail) };
+  return (await APPLIED.get(db.sql, { id: after.id, from: after.revision, ...event })) !== null;
 }

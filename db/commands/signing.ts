@@ -1,12 +1,29 @@
-import { and, desc, eq, sql } from "drizzle-orm";
+import { and, desc, eq, lt, sql } from "drizzle-orm";
 import type { OriginUse, SigningSeed, SigningStore, SigningUse } from "../../src/core/account-store.ts";
 import { CALLBACKS_SCANNED_MAX, KNOWN_ORIGINS_MAX, SEEDS_LISTED_MAX } from "../../src/core/limits.ts";
 import { normalTarget } from "../../src/core/target.ts";
-import { rotate, SEEDS_KEPT } from "../commands/secrets.ts";
-import type { StoreContext } from "./context.ts";
-import { hasValues } from "./dialect.ts";
-import { eachValue } from "./filter-values.ts";
-import { read } from "./read.ts";
+import type { StoreContext } from "../sql/context.ts";
+import { eachValue, hasValues } from "../sql/dialect.ts";
+import { read } from "../sql/read.ts";
+import type { AuditEntry } from "../../src/core/audit.ts";
+import { addToAudit } from "./audit.ts";
+import { command, type Tables } from "./command.ts";
+
+/** The newest seed and the one it replaces. */
+export const SEEDS_KEPT = 2;
+
+type Seed = Omit<Tables["signingSeeds"]["$inferInsert"], "seq">;
+
+/** Adds a seed and deletes those of the same origin that two newer ones replace. */
+export const rotate = command(async (tx, seed: Seed, audit: AuditEntry | undefined) => {
+  const { signingSeeds } = tx.tables;
+  await tx.db.insert(signingSeeds).values(seed);
+  await addToAudit(tx, audit);
+  const isOfOrigin = hasValues(signingSeeds, { accountId: seed.accountId, origin: seed.origin });
+  const seeds = tx.db.select({ seq: signingSeeds.seq }).from(signingSeeds).where(isOfOrigin);
+  const kept = await seeds.orderBy(desc(signingSeeds.seq)).limit(SEEDS_KEPT);
+  await tx.db.delete(signingSeeds).where(and(isOfOrigin, lt(signingSeeds.seq, kept.at(-1)?.seq ?? 0)));
+});
 
 const SEEDS = read({ accountId: "text", origin: "text" }, ({ db, tables: { signingSeeds } }, arg) => {
   const seeds = db.select().from(signingSeeds).where(hasValues(signingSeeds, arg));
@@ -89,8 +106,7 @@ function usesOf(rows: readonly { readonly url: string; readonly at: Date }[]): r
 /** Seeds of signing secrets. A rotation is one commit. */
 export function createSigningStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): SigningStore {
   return {
-    rotate: ({ use, ...seed }, audit) =>
-      writer.run(rotate, { seed: { ...seed, origin: placeOf(seed.origin, use) }, audit }),
+    rotate: ({ use, ...seed }, audit) => writer.run(rotate, { ...seed, origin: placeOf(seed.origin, use) }, audit),
     async seeds(accountId, origin, use) {
       const places = [placeOf(origin, use), EVERY_ORIGIN[use], EVERYTHING];
       const found = await Promise.all(places.map((place) => SEEDS.all(reader, { accountId, origin: place })));

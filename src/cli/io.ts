@@ -1,0 +1,179 @@
+import { spawn } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import type { ReadStream } from "node:tty";
+import { REQUEST_BODY_BYTES_MAX } from "../core/limits.ts";
+
+/** The process, as commands may use it. */
+export interface Io {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Writes the result to standard output. */
+  readonly out: (text: string) => void;
+  /** Writes errors and progress to standard error. */
+  readonly err: (text: string) => void;
+  /** Whether standard output is a terminal. */
+  readonly isTty: boolean;
+  /** Width of the terminal; absent where it is unknown. */
+  readonly columns?: number;
+  /** Whether a person can answer questions: standard input is a terminal too. */
+  readonly canAnswer?: boolean;
+  /** Asks for a line that the terminal doesn't show; null: the person gave up. Absent where standard input is no terminal. */
+  readonly askHidden?: (question: string) => Promise<string | null>;
+  /** Opens a URL in the browser of this machine; false: there is none. */
+  readonly openBrowser?: (url: string) => Promise<boolean>;
+  /** Standard input, where there is one. */
+  readonly input?: AsyncIterable<Uint8Array>;
+  /** Listens for the first Ctrl-C; returns a function that stops listening. Absent where there are no signals. */
+  readonly onInterrupt?: (listener: () => void) => () => void;
+}
+
+/** Exit codes; docs/cli.md describes them. */
+export const EXIT = { ok: 0, failed: 1, usage: 2, timeout: 3, awaitingApproval: 4 } as const;
+
+/** Wrong arguments: the command's usage is shown with the message. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+/** The `Io` of this process. The process ends when the reader of its output closes the pipe. */
+export function processIo(env: Io["env"]): Io {
+  process.stdout.on("error", () => process.exit(EXIT.ok));
+  return {
+    env,
+    out: (text) => process.stdout.write(text),
+    err: (text) => process.stderr.write(text),
+    isTty: process.stdout.isTTY,
+    canAnswer: process.stdout.isTTY && process.stdin.isTTY,
+    // A terminal that doesn't know its width says 0.
+    ...(process.stdout.columns > 0 && { columns: process.stdout.columns }),
+    ...(process.stdin.isTTY && {
+      askHidden: (question: string) => askHidden(question, process.stdin, (text) => process.stderr.write(text)),
+    }),
+    openBrowser: (url) => openInBrowser(url, env),
+    input: process.stdin,
+    onInterrupt(listener) {
+      process.once("SIGINT", listener);
+      return () => void process.off("SIGINT", listener);
+    },
+  };
+}
+
+/** Twice the service's limit, so that it reports a too large body itself. */
+const INPUT_BYTES_MAX = 2 * REQUEST_BODY_BYTES_MAX;
+
+/** A value as in curl: the text itself, `@file`, or `-` for standard input. */
+export async function readValue(value: string, { input }: Io): Promise<string> {
+  if (value === "-") return readAll(input);
+  if (!value.startsWith("@")) return value;
+  const path = value.slice(1);
+  return readFile(path, "utf8").catch((cause: unknown) => {
+    throw new Error(`The file ${path} can't be read.`, { cause });
+  });
+}
+
+/** Asks on standard error; whether the next line of standard input says yes. */
+export async function saysYes(question: string, io: Io): Promise<boolean> {
+  io.err(`${question} [y/N] `);
+  const answer = await readLine(io);
+  if (answer === null) io.err("\n");
+  return /^\s*y(?:es)?\s*$/i.test(answer ?? "");
+}
+
+/** One line of standard input; null where it is closed or the line is too long. */
+async function readLine({ input }: Io): Promise<string | null> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of input ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    const end = text.indexOf("\n");
+    if (end !== -1) return text.slice(0, end);
+    if (text.length > LINE_CHARS_MAX) return null;
+  }
+  return null;
+}
+
+/** The longest line of a terminal. */
+const LINE_CHARS_MAX = 4_096;
+
+async function readAll(input: Io["input"]): Promise<string> {
+  if (input === undefined) throw new UsageError("There is nothing on standard input.");
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of input) {
+    chunks.push(chunk);
+    bytes += chunk.byteLength;
+    if (bytes > INPUT_BYTES_MAX) throw new UsageError(`Standard input is longer than ${INPUT_BYTES_MAX} bytes.`);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** Longer than any key. */
+const HIDDEN_CHARS_MAX = 1_024;
+
+const CONTROL = { interrupt: "\u0003", end: "\u0004", backspace: "\u0008", clear: "\u0015", delete: "\u007f" } as const;
+
+/** A line that a person types in a terminal that shows none of it. */
+export class HiddenLine {
+  #text = "";
+
+  /** Takes what was typed. Undefined: the line goes on; null: it was given up. */
+  type(typed: string): string | null | undefined {
+    for (const character of typed) {
+      if (character === "\r" || character === "\n") return this.#text;
+      if (character === CONTROL.interrupt) return null;
+      if (character === CONTROL.end) return this.#text === "" ? null : this.#text;
+      if (character === CONTROL.backspace || character === CONTROL.delete) this.#text = this.#text.slice(0, -1);
+      else if (character === CONTROL.clear) this.#text = "";
+      else if (this.#text.length < HIDDEN_CHARS_MAX) this.#text += character;
+    }
+    return undefined;
+  }
+}
+
+/** Asks for a line that the terminal doesn't show; null: the person gave up. */
+async function askHidden(question: string, input: ReadStream, write: (text: string) => void): Promise<string | null> {
+  const line = new HiddenLine();
+  const decoder = new TextDecoder();
+  write(question);
+  input.setRawMode(true);
+  try {
+    return await new Promise((resolve) => {
+      const onData = (chunk: Uint8Array) => {
+        const answer = line.type(decoder.decode(chunk, { stream: true }));
+        if (answer === undefined) return;
+        input.off("data", onData);
+        resolve(answer);
+      };
+      input.on("data", onData);
+      input.once("end", () => resolve(null));
+    });
+  } finally {
+    input.setRawMode(false);
+    input.pause();
+    write("\n");
+  }
+}
+
+/** The command that opens a URL; null: there is no screen to open it on. */
+function browserCommand(
+  platform: NodeJS.Platform,
+  { DISPLAY = "", WAYLAND_DISPLAY = "", BROWSER = "" }: Io["env"],
+): readonly string[] | null {
+  if (platform === "darwin") return ["open"];
+  // Not `cmd /c start`, which reads `&` in a URL as the end of the command.
+  if (platform === "win32") return ["rundll32", "url.dll,FileProtocolHandler"];
+  return DISPLAY === "" && WAYLAND_DISPLAY === "" && BROWSER === "" ? null : ["xdg-open"];
+}
+
+/** Opens a URL, without a shell. Resolves with whether the program for it could be started. */
+async function openInBrowser(url: string, env: Io["env"]): Promise<boolean> {
+  const [program, ...args] = browserCommand(process.platform, env) ?? [];
+  if (program === undefined) return false;
+  return new Promise((resolve) => {
+    const child = spawn(program, [...args, url], { stdio: "ignore", detached: true });
+    child.once("error", () => resolve(false));
+    child.once("spawn", () => {
+      child.unref();
+      resolve(true);
+    });
+  });
+}

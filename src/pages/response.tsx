@@ -1,0 +1,174 @@
+/** @jsxImportSource hono/jsx */
+import type { Result } from "../core/action.ts";
+import type { PastAttempt } from "../core/attempts.ts";
+import { prettyPrint } from "../core/json.ts";
+import { statusSentence } from "../core/outcome.ts";
+import { readHeaders } from "../receipts/response-headers.ts";
+import type { SeenAction } from "../receipts/seen-action.ts";
+import { shownTree } from "../ui/body-view.tsx";
+import { JsonView } from "../ui/json-view.tsx";
+import { Card, Dot, sentence, SubSection, Table, Time, UntrustedBlock, UntrustedText } from "../ui/parts.tsx";
+import { counted, cutAt, duration } from "../ui/text.ts";
+
+interface AttemptResponseProps {
+  readonly action: SeenAction;
+  /** Masked for the reader; null: no attempt of this run has ended, but some of earlier ones. */
+  readonly attempt: PastAttempt | null;
+  /** Another attempt came after it. */
+  readonly isOld: boolean;
+}
+
+/** What came back of one attempt. */
+export function AttemptResponse({ action, attempt, isOld }: AttemptResponseProps) {
+  if (attempt === null) {
+    return (
+      <Card id="response" title="Response">
+        <p class="quiet">{`Run ${action.run} has no response yet. Choose an attempt of an earlier run to see its own.`}</p>
+      </Card>
+    );
+  }
+  const { made, at, run, responseHeaders, responseBody, responseTruncated } = attempt;
+  const { response_code: code, duration_ms: ms } = made;
+  const isOther = run !== action.run;
+  const headers = readHeaders(responseHeaders);
+  return (
+    <Card
+      id="response"
+      title={sentence`Response${(
+        <span class="aside">{`${isOther ? `Run ${run}, attempt` : "Attempt"} ${made.attempt}${made.late === undefined ? "" : ", late"}`}</span>
+      )}`}
+      aside={
+        <p class="response-facts">
+          <Dot tone={made.error === null ? "good" : "bad"}>{code === null ? "No response" : String(code)}</Dot>
+          {ms === null ? null : <span class="quiet">{duration(ms)}</span>}
+          <span class="quiet">
+            <Time at={at} />
+          </span>
+        </p>
+      }
+    >
+      {isOld ? <p class="quiet small">A later attempt followed this one.</p> : null}
+      {made.error === null || (code !== null && made.error === statusSentence(code)) ? null : <p>{made.error}</p>}
+      {made.location === null ? null : (
+        <p>
+          Redirects to <UntrustedText text={made.location} />
+        </p>
+      )}
+      {headers.length === 0 ? null : (
+        <details class="fold">
+          <summary>{counted(headers.length, "header")}</summary>
+          <Table
+            caption="Headers of the response"
+            heads={["Name", "Value"]}
+            rows={headers.map((pair) => pair.map((text) => <UntrustedText text={text} />))}
+          />
+        </details>
+      )}
+      {responseBody === null ? (
+        <p class="quiet">{noBodyText(attempt, isOld)}</p>
+      ) : (
+        <div class="with-copy">
+          <p class="quiet small">
+            {`${responseText(responseBody).kind}${responseTruncated ? " · cut: the rest was not kept" : ""}`}
+          </p>
+          <ResponseBody json={responseBody} canCopy />
+        </div>
+      )}
+    </Card>
+  );
+}
+
+/** Versions before kept only the last response. */
+function noBodyText({ made, responseHeaders }: PastAttempt, isOld: boolean): string {
+  if (made.response_code === null) return "No whole response arrived.";
+  return isOld && responseHeaders === null ? "Its body was not kept." : "The response had no body.";
+}
+
+/** The response to the newest attempt. `charsMax`: how many characters of the body are shown. */
+export function ResponseView(props: { readonly action: SeenAction; readonly charsMax?: number }) {
+  const { charsMax = Number.POSITIVE_INFINITY } = props;
+  const { result, lateResult } = props.action;
+  return (
+    <>
+      {result === null ? null : <ResponseCard id="response" title="Response" result={result} charsMax={charsMax} />}
+      {lateResult === null ? null : (
+        <ResponseCard
+          id="late-response"
+          title={`Late response to attempt ${lateResult.attempt} of run ${lateResult.run}`}
+          result={lateResult}
+          charsMax={charsMax}
+        />
+      )}
+    </>
+  );
+}
+
+interface ResponseCardProps {
+  readonly id: string;
+  readonly title: string;
+  readonly charsMax: number;
+  readonly result: Pick<Result, "responseCode" | "responseBody" | "responseTruncated"> &
+    Partial<Pick<Result, "lastError">>;
+}
+
+function ResponseCard({ id, title, result, charsMax }: ResponseCardProps) {
+  const { responseCode, responseBody, responseTruncated, lastError } = result;
+  const cut = responseTruncated ? ", truncated: it was longer than the limit" : "";
+  return (
+    <Card id={id} title={title}>
+      <p>{responseCode === null ? (lastError ?? "No response.") : `Status ${responseCode}`}</p>
+      {responseBody === null && responseCode !== null ? <p class="quiet">The response had no body.</p> : null}
+      {responseBody === null ? null : (
+        <SubSection title={sentence`Body ${<span class="aside">{`${responseText(responseBody).kind}${cut}`}</span>}`}>
+          <ResponseBody json={responseBody} charsMax={charsMax} />
+        </SubSection>
+      )}
+    </Card>
+  );
+}
+
+interface ResponseBodyProps {
+  /** As it is stored. */
+  readonly json: string;
+  readonly charsMax?: number;
+  /** With a button that copies the text. */
+  readonly canCopy?: boolean;
+}
+
+/** JSON as a tree, else its text. */
+function ResponseBody({ json, charsMax = Number.POSITIVE_INFINITY, canCopy = false }: ResponseBodyProps) {
+  const { kind, text } = responseText(json);
+  if (text === null) return <p class="quiet">Binary content is not shown.</p>;
+  const label = "Body of the response";
+  const tree = kind === "JSON" && json.length <= charsMax ? shownTree(json) : null;
+  const { beginning, rest } = cutAt(text, charsMax);
+  return (
+    <div class="stack" data-copy={canCopy ? "" : undefined}>
+      {tree !== null && !canCopy ? null : (
+        <div hidden={tree !== null}>
+          <UntrustedBlock label={label} text={beginning} />
+        </div>
+      )}
+      {tree === null ? null : <JsonView label={label} tree={tree} />}
+      {rest === null || tree !== null ? null : (
+        <p class="notice notice-wait">
+          <b>{rest} not shown.</b>
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface ResponseText {
+  readonly kind: "JSON" | "Text" | "Bytes";
+  /** Null for binary data. */
+  readonly text: string | null;
+}
+
+/** A stored response body for display: formatted JSON, text, or nothing for binary data. */
+export function responseText(json: string): ResponseText {
+  if (json.startsWith('{"encoding":"base64"')) return { kind: "Bytes", text: null };
+  if (!json.startsWith('"')) return { kind: "JSON", text: prettyPrint(json) };
+  const text: unknown = JSON.parse(json);
+  return { kind: "Text", text: String(text) };
+}

@@ -1,0 +1,291 @@
+/** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
+import type { Static, TObject } from "typebox";
+import { bodyCheck, isJsonObject } from "../api/schema-helpers.ts";
+import type { Form } from "../http/request.ts";
+import { Check, Checks, Field, type FieldProps, PostForm, type PostFormProps, Select, Submit } from "../ui/form.tsx";
+import { Problem } from "../ui/parts.tsx";
+import { type Choice, exactDuration, number, readDuration } from "../ui/text.ts";
+import { filled, type FormState, numberIn, problemBeside, problemOf, StatedChoices } from "./forms.tsx";
+
+/** The choices that fields depend on: settings.css shows such a field where one of its choices is made. */
+export const CHOICES_WITH_FIELDS = ["mail", "slack", "webhook", "header", "basic", "hmac", "host", "key"] as const;
+
+/** How a form shows a member of its schema. What is left out follows from the schema. */
+export interface FieldSpec extends Pick<FieldProps, "autocomplete" | "required" | "placeholder" | "known"> {
+  /** By default the name of the member, in words. */
+  readonly label?: string;
+  /** What is said below the label, of a field in which people type by default what the schema says of the member. */
+  readonly hint?: string;
+  /** What to say of every refused value, where the schema's words are for programs. */
+  readonly wrong?: string | undefined;
+  /** A duration is written as "90 s". By default what the member holds: a list has lines. */
+  readonly type?: FieldProps["type"] | "duration";
+  /** Radio buttons. */
+  readonly choices?: readonly Choice[];
+  /** A list that drops down; with `none` it begins with an empty one. */
+  readonly options?: readonly (readonly [value: string, label: string])[];
+  readonly none?: string | undefined;
+  /** Boxes for the items of a list, by default for those that the schema names. */
+  readonly boxes?: readonly (readonly [value: string, label: string])[];
+  readonly isCode?: boolean | undefined;
+  /** It is seen, and counts, only where one of these was chosen. */
+  readonly onlyFor?: readonly (typeof CHOICES_WITH_FIELDS)[number][];
+}
+
+/** A member, or "sum.limit" for a member of a member. */
+type Path<Body> = {
+  [Name in keyof Body & string]-?: NonNullable<Body[Name]> extends readonly unknown[]
+    ? Name
+    : NonNullable<Body[Name]> extends object
+      ? `${Name}.${keyof NonNullable<Body[Name]> & string}`
+      : Name;
+}[keyof Body & string];
+
+export type FieldSpecs<Body> = Readonly<Partial<Record<Path<Body>, FieldSpec>>>;
+
+interface FormProps<Body> extends Pick<PostFormProps, "user" | "action" | "fields"> {
+  readonly state: FormState;
+  /** What is known of its fields only now. */
+  readonly now?: FieldSpecs<Body>;
+  /** What its button says. */
+  readonly submit: string;
+  readonly look?: "plain" | "bad";
+  /** Where the link beside the button leads. */
+  readonly cancel?: string;
+  /** Stands before the button. */
+  readonly children?: Child;
+}
+
+/**
+ * A form for a body of the API, which its schema checks as it checks the body; without `specs` it may have every member. Its
+ * fields are named as the members: "name", "sum.limit" for a member of a member, "method_GET" for the box of an item of `methods`.
+ */
+export function schemaForm<Schema extends TObject>(schema: Schema, specs?: FieldSpecs<Static<Schema>>) {
+  const accept = bodyCheck(schema);
+  const members = membersOf(schema);
+  const specOf = new Map(Object.entries<FieldSpec | undefined>(specs ?? {}));
+  const names = [...specOf.keys()];
+  /** Fields that say what is wrong with them. */
+  const shown = names.filter((name) => members.get(name)?.type !== "boolean");
+
+  /** What a form says, unchecked. */
+  const read = (form: Form): Readonly<Record<string, unknown>> => {
+    const chosen = new Set([...specOf].map(([name, spec]) => (spec?.choices === undefined ? null : form.get(name))));
+    const body: Record<string, unknown> = {};
+    for (const [name, member] of members) {
+      const { type, onlyFor } = specOf.get(name) ?? {};
+      const isField = specs === undefined || specOf.has(name);
+      // What is not seen may still hold something.
+      if (!isField || onlyFor?.some((one) => chosen.has(one)) === false) continue;
+      const value = valueIn(form, name, member, type);
+      if (value === undefined || (value === "" && !member.isRequired)) continue;
+      const [outer = "", inner] = name.split(".");
+      body[outer] = inner === undefined ? value : { ...Object(body[outer]), [inner]: value };
+    }
+    // A member is left out where all of its own are, but for what is always chosen.
+    const isEmpty = (outer: string, inner: object) =>
+      Object.entries(inner).every(([name, value]) => value === "" || isAlwaysChosen(`${outer}.${name}`));
+    const given = Object.entries(body).filter(([name, value]) => !isJsonObject(value) || !isEmpty(name, value));
+    return Object.fromEntries(given);
+  };
+
+  const isAlwaysChosen = (name: string) => {
+    const { options, none } = specOf.get(name) ?? {};
+    return options !== undefined && none === undefined;
+  };
+
+  return {
+    names,
+    shown,
+
+    Field: ({ name, ...props }: { readonly name: Path<Static<Schema>>; readonly state: FormState } & FieldSpec) => (
+      <MemberField name={name} member={members.get(name)} {...specOf.get(name)} {...props} />
+    ),
+
+    /** The fields in the order of their declaration, and the button. */
+    Form: ({ state, now, submit, look, cancel, children, ...form }: FormProps<Static<Schema>>) => {
+      const specNow = new Map(Object.entries<FieldSpec | undefined>(now ?? {}));
+      return (
+        <PostForm {...form}>
+          <Problem text={problemBeside(state, shown)} />
+          {[...specOf].map(([name, spec]) => (
+            <MemberField name={name} state={state} member={members.get(name)} {...spec} {...specNow.get(name)} />
+          ))}
+          {children}
+          <Submit look={look} cancel={cancel}>
+            {submit}
+          </Submit>
+        </PostForm>
+      );
+    },
+
+    /** The form as it shows a body. */
+    filledWith: (body: object): FormState =>
+      filled(
+        Object.fromEntries(
+          [...members.keys()].flatMap((name) => textsOf(name, memberAt(body, name), specOf.get(name)?.type)),
+        ),
+      ),
+
+    /** Whether something is typed into a field, or wrong with it; what is always chosen says nothing. */
+    isSet: (state: FormState, name: string): boolean => {
+      if (isAlwaysChosen(name)) return false;
+      const isTyped = (state.values.get(name) ?? "") !== "" || chosenIn(state.values, name).length > 0;
+      return isTyped || problemOf(state, name) !== null;
+    },
+
+    read,
+
+    /** The body that a form says, with members that are no fields of its own. Throws `validation_error`. */
+    check: (form: Form, more: object = {}): Static<Schema> => accept({ ...read(form), ...more }),
+  };
+}
+
+/** What a form needs to know of a member of a schema. */
+interface Member {
+  readonly description?: string;
+  readonly type?: string;
+  readonly items?: { readonly type?: string; readonly enum?: readonly string[] };
+  readonly format?: string;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  /** Of a member of a member: where that is given. */
+  readonly isRequired: boolean;
+}
+
+/** The members of a schema, and those of its objects, by their names in forms. */
+function membersOf(schema: TObject, within = ""): ReadonlyMap<string, Member> {
+  const required = new Set<string>(schema.required);
+  const found = Object.entries<object>(schema.properties).flatMap(([name, member]) => {
+    // Safe: only schemas of objects have properties.
+    if ("properties" in member) return [...membersOf(member as TObject, `${name}.`)];
+    return [[within + name, { ...member, isRequired: required.has(name) }] as const];
+  });
+  return new Map<string, Member>(found);
+}
+
+interface MemberFieldProps extends FieldSpec {
+  readonly name: string;
+  readonly member: Member | undefined;
+  readonly state: FormState;
+}
+
+function MemberField({ onlyFor, ...props }: MemberFieldProps) {
+  if (onlyFor === undefined) return <AnyField {...props} />;
+  return (
+    <div class={`only ${onlyFor.map((one) => `for-${one}`).join(" ")}`}>
+      <AnyField {...props} />
+    </div>
+  );
+}
+
+function AnyField({ name, member, state, type, choices, isCode, options, none, ...props }: MemberFieldProps) {
+  const named = member?.items?.enum?.map((item) => [item, item] as const);
+  const { label = inWords(name), hint, wrong = boundsText(member, type), boxes = named, ...rest } = props;
+  const found = problemOf(state, name);
+  const problem = found === null ? null : (wrong ?? found);
+  const value = state.values.get(name);
+  if (choices !== undefined) return <StatedChoices {...{ state, name, choices, wrong }} legend={label} />;
+  if (options !== undefined) return <Select {...{ name, label, hint, none, options, problem }} chosen={value} />;
+  if (boxes !== undefined) {
+    if (boxes.length === 0 && problem === null) return null;
+    const fields = boxes.map(([item, text]) => [boxName(name, item), text] as const);
+    return <Checks {...{ name, hint, isCode, problem }} legend={label} boxes={fields} values={state.values} />;
+  }
+  if (member?.type === "boolean") return <Check name={name} label={label} isChecked={value === "yes"} />;
+  return (
+    <Field
+      {...{ name, label, value, problem }}
+      hint={hint ?? member?.description}
+      type={type === "duration" ? "text" : (type ?? fieldType(member))}
+      required={member?.isRequired === true && !name.includes(".")}
+      maxlength={member?.maxLength}
+      autocomplete="off"
+      {...rest}
+    />
+  );
+}
+
+/** "redirect_uris": "Redirect uris". */
+function inWords(name: string): string {
+  const words = name.slice(name.indexOf(".") + 1).replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+function fieldType({ type, format }: Partial<Member> = {}): "lines" | "email" | "text" {
+  if (type === "array") return "lines";
+  return format === "email" ? "email" : "text";
+}
+
+/** What a number or a duration may be; undefined: it is neither, or has no bounds. */
+function boundsText({ type, minimum, maximum }: Partial<Member> = {}, shown: FieldSpec["type"]): string | undefined {
+  if (minimum === undefined) return undefined;
+  const [what, text] =
+    shown === "duration" ? ["time", exactDuration] : [type === "integer" ? "whole number" : "number", number];
+  if (maximum === undefined) return `Enter a ${what} of at least ${text(minimum)}.`;
+  return `Enter a ${what} from ${text(minimum)} to ${text(maximum)}.`;
+}
+
+function memberAt(body: object, name: string): unknown {
+  return name.split(".").reduce<unknown>((value, part) => (isJsonObject(value) ? value[part] : undefined), body);
+}
+
+/** What the fields of a member hold. */
+function textsOf(name: string, value: unknown, type: FieldSpec["type"]): readonly (readonly [string, string])[] {
+  if (Array.isArray(value)) {
+    const items = value.map(String);
+    return [
+      [name, items.join(type === "text" ? ", " : "\n")],
+      ...items.map((item) => [boxName(name, item), "yes"] as const),
+    ];
+  }
+  if (typeof value === "boolean") return [[name, value ? "yes" : ""]];
+  if (typeof value === "number") return [[name, type === "duration" ? exactDuration(value) : String(value)]];
+  if (typeof value !== "string") return [];
+  // As the field has it: minutes, UTC.
+  return [[name, type === "datetime-local" ? value.slice(0, "2026-03-04T12:00".length) : value]];
+}
+
+/** "days" and "mon": "day_mon". */
+function boxName(name: string, item: string): string {
+  return `${name.replace(/s$/, "")}_${item}`;
+}
+
+/** The items whose boxes are checked. */
+export function chosenIn(form: Form, name: string): readonly string[] {
+  const prefix = boxName(name, "");
+  return [...form].flatMap(([field, text]) =>
+    field.startsWith(prefix) && text === "yes" ? [field.slice(prefix.length)] : [],
+  );
+}
+
+/** What a field says; what is neither number nor duration stays text, which the check refuses. Undefined: it says nothing. */
+function valueIn(form: Form, name: string, { type, items }: Member, shown: FieldSpec["type"]): unknown {
+  const given = form.get(name);
+  if (type === "array") {
+    const boxes = chosenIn(form, name);
+    const lines = (given ?? "").split(/[\r\n,;]/).map((line) => line.trim());
+    const texts = boxes.length > 0 ? boxes : lines.filter((line) => line !== "");
+    if (texts.length === 0) return undefined;
+    return items?.type === "string" ? texts : texts.map(numberIn);
+  }
+  // A password may end in a space.
+  if (given === undefined || shown === "password") return given;
+  // Browsers send line breaks as CRLF.
+  const lines = given.replaceAll("\r\n", "\n");
+  // Errors name a line.
+  if (shown === "code") return lines.trimEnd();
+  const text = lines.trim();
+  if (shown === "duration") return readDuration(text) ?? text;
+  if (shown === "datetime-local") return zoned(text);
+  if (type === "boolean") return text === "yes";
+  return type === "integer" || type === "number" ? numberIn(text) : text;
+}
+
+/** Browsers send neither seconds, if they are 0, nor a time zone; our script sends both. */
+function zoned(time: string): string {
+  if (time === "" || time.endsWith("Z")) return time;
+  return /T\d\d:\d\d$/.test(time) ? `${time}:00Z` : `${time}Z`;
+}

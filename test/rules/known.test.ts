@@ -1,0 +1,38 @@
+import { expect, test } from "bun:test";
+import type { RuleStore } from "../../src/core/account-rules.ts";
+import { KnownRules } from "../../src/rules/known.ts";
+import { ACCOUNT, anAuditEntry, aRule, OTHER_ACCOUNT } from "../support/factory.ts";
+import { FakeClock } from "../support/clock.ts";
+import { openFileStore } from "../support/store.ts";
+
+test("a change of one account's rules has those of no other account read again, on this node and on others", async () => {
+  await using db = await openFileStore();
+  const { rules, accounts } = db.store;
+  const listed: string[] = [];
+  const counted: RuleStore = { ...rules, list: (accountId) => (listed.push(accountId), rules.list(accountId)) };
+  const known = new KnownRules(counted, new FakeClock(), (text) => text, accounts);
+  const write = async (accountId: string, ids: readonly string[]) => {
+    const expected = await rules.versionOf(accountId);
+    const rows = ids.map((id) => aRule(id, { accountId }));
+    expect(await rules.replace({ accountId, rules: rows, expected, audit: anAuditEntry() })).toBe(true);
+  };
+  const idsOf = (accountId: string) => known.rulesOf(accountId).map(({ id }) => id);
+  await write(ACCOUNT, ["rul_a"]);
+  await write(OTHER_ACCOUNT, ["rul_b"]);
+  await known.reload();
+  expect([idsOf(ACCOUNT), idsOf(OTHER_ACCOUNT), listed.splice(0).toSorted()]).toEqual([
+    ["rul_a"],
+    ["rul_b"],
+    [ACCOUNT, OTHER_ACCOUNT].toSorted(),
+  ]);
+  const before = known.rulesOf(OTHER_ACCOUNT);
+  await write(ACCOUNT, ["rul_a", "rul_c"]);
+  // All that wait for it at once are served by one read.
+  await Promise.all([known.reloadOf(ACCOUNT), known.reloadOf(ACCOUNT), known.reload()]);
+  expect([idsOf(ACCOUNT), listed.splice(0)]).toEqual([["rul_a", "rul_c"], [ACCOUNT]]);
+  await write(ACCOUNT, []);
+  await known.reload();
+  expect([idsOf(ACCOUNT), listed]).toEqual([[], [ACCOUNT]]);
+  // Not compiled again either.
+  expect(known.rulesOf(OTHER_ACCOUNT)).toBe(before);
+});
