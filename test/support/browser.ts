@@ -155,9 +155,12 @@ export async function watchPageIn(context: BrowserContext): Promise<Watched> {
   const troubles: string[] = [];
   const told = (message: ConsoleMessage) => {
     const text = message.text();
+    const { url } = message.location();
     // htmx tells of a request that ended because its page was left.
     if (LEFT.some((event) => text.startsWith(event))) return;
-    troubles.push(`console: ${text}`);
+    // Each of our pages names its icon. /health, where a page waits for its next test, has none, and the answer may come late.
+    if (url.endsWith("/favicon.ico")) return;
+    troubles.push(`console: ${text}${url === "" ? "" : ` (${url})`}`);
   };
   const failed = (error: Error) => void troubles.push(`error: ${error.message}`);
   const asked = (dialog: Dialog) => {
