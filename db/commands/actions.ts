@@ -245,6 +245,7 @@ export const create = listCommand(
       rows: 2 + events.length + notifications.length + added.length,
       bytes: bytesOf([row, ...notifications]),
     }),
+    turn: "create",
   },
 );
 

@@ -36,14 +36,14 @@ export interface Claimed {
 
 /**
  * Makes due rows active with a lease: of each lane the earliest, one of each lane in turn, as many as fit into the bytes; the
- * first always fits. Each database has its own way. Last in a commit: a claim must not win over a pause or decision of its commit.
+ * first always fits. Each database has its own way.
  */
 export const claim = listCommand(
   (tx, claims: readonly ClaimOfQueue[]): Promise<readonly Claimed[]> => tx.claim(claims),
   {
     locks: ({ lanes }) => pauseLocks(new Set(lanes.map(({ accountId }) => accountId))),
     size: ({ lanes }) => ({ rows: lanes.length, bytes: 0 }),
-    isLast: true,
+    turn: "claim",
   },
 );
 

@@ -33,9 +33,16 @@ export interface Command<Args extends readonly unknown[], Result> {
   readonly run: (tx: Tx, ...args: Args) => Promise<Result>;
   /** Of a command that is called often: runs several calls of one argument at once. Arguments and results are JSON. */
   readonly runAll: ((tx: Tx, args: readonly Args[0][]) => Promise<readonly Result[]>) | null;
-  /** Whether it runs after all others of its commit. */
-  readonly isLast: boolean;
+  readonly turn: Turn;
 }
+
+/**
+ * When a command runs among those of its commit. Claims come behind changes: they must not win over a pause or decision of
+ * their commit. Creates come behind claims: what a claim finds was stored before it, so that memory has heard of it.
+ */
+export type Turn = "change" | "claim" | "create";
+
+const TURNS: readonly Turn[] = ["change", "claim", "create"];
 
 /** A plain command takes the time of several rows, since it waits for each of its statements. */
 const ROWS_OF_COMMAND = 10;
@@ -54,7 +61,7 @@ export function command<Args extends readonly unknown[], Result>(
   locks: (...args: Args) => readonly Lock[] = () => [],
 ): Command<Args, Result> {
   const size = (...args: Args) => ({ rows: ROWS_OF_COMMAND, bytes: JSON.stringify(args).length });
-  return { run, locks, size, runAll: null, isLast: false };
+  return { run, locks, size, runAll: null, turn: "change" };
 }
 
 /** Locks that say nothing of the types of arguments: it would be inferred that there are no more than these take. */
@@ -63,14 +70,14 @@ type Locks<Args> = Args extends infer Known extends readonly unknown[] ? (...arg
 /** A command for lists. `runAll` must return a result for each of its arguments. */
 export function listCommand<Arg, Result>(
   runAll: (tx: Tx, args: readonly Arg[]) => Promise<readonly Result[]>,
-  { locks, size, isLast = false }: Pick<Command<[Arg], Result>, "locks" | "size"> & { readonly isLast?: boolean },
+  { locks, size, turn = "change" }: Pick<Command<[Arg], Result>, "locks" | "size"> & { readonly turn?: Turn },
 ): Command<[Arg], Result> {
   const run = async (tx: Tx, arg: Arg) => {
     const [result] = await runAll(tx, [arg]);
     if (result === undefined) throw new Error("A command gave no result.");
     return result;
   };
-  return { run, runAll, locks, size, isLast };
+  return { run, runAll, locks, size, turn };
 }
 
 /** Files of commands export what they are called with too. */
@@ -121,14 +128,14 @@ export interface Call {
 /** What came of one of several calls. */
 export type CallResult = { readonly value: unknown } | { readonly error: unknown };
 
-/** Runs calls one after the other by `run`, which gets those of one list command together. One result per call, in order. */
+/** Runs calls in their turns by `run`, which gets those of one list command together. One result per call, in order. */
 export async function runCalls(
   calls: readonly Call[],
   run: (group: readonly Call[]) => Promise<readonly CallResult[]>,
 ): Promise<readonly CallResult[]> {
   const groups = Map.groupBy(calls, (call) => (call.command.runAll === null ? call : call.command));
   const results = new Map<Call, CallResult>();
-  const inOrder = [...groups.values()].toSorted(([one], [other]) => lateness(one) - lateness(other));
+  const inOrder = [...groups.values()].toSorted(([one], [other]) => placeOf(one) - placeOf(other));
   for (const group of inOrder) {
     const came = await run(group);
     for (const [at, call] of group.entries()) results.set(call, came[at] ?? NO_RESULT);
@@ -136,8 +143,8 @@ export async function runCalls(
   return calls.map((call) => results.get(call) ?? NO_RESULT);
 }
 
-function lateness(call: Call | undefined): number {
-  return call?.command.isLast === true ? 1 : 0;
+function placeOf(call: Call | undefined): number {
+  return call === undefined ? 0 : TURNS.indexOf(call.command.turn);
 }
 
 const NO_RESULT: CallResult = { error: new Error("A command gave no result.") };

@@ -39,10 +39,9 @@ interface HostGroup extends Group {
   fresh: number;
   /** Whether slots may be taken that calls have not left yet: where the account sets no limit for the host. */
   mayExceed: boolean;
-  /** Calls that have ended since the last commit, between the two before, and the fewer of the last two such counts. */
-  ended: number;
-  endedLast: number;
-  endsPerCommit: number;
+  /** Calls that have begun since the last commit, and how many were under way when each of the last two returned after some had begun. */
+  begun: number;
+  underWay: readonly [last: number, before: number];
   /** When it has a token again, by the monotonic clock, if a lane waits for that. */
   wakesAtMs: number;
 }
@@ -73,6 +72,8 @@ export interface Lane extends LaneName, Omit<Group, "lanes"> {
   addedCount: number;
   /** How often `waiting` became infinite because of time or the sweep. */
   refreshCount: number;
+  /** Rows whose claims are being given back: they are added once they are stored as pending. */
+  returning: number;
   /** The next due row is large, so that it needs memory besides a slot. */
   isLargeNext: boolean;
   /** When the earliest row that is not yet due will be due, in milliseconds. */
@@ -168,7 +169,8 @@ export class Lanes {
     const lane = this.#laneOf(head);
     if (lane === null) return;
     if (head.dueAt.getTime() > nowMs) return this.#wakeAt(lane, head.dueAt.getTime());
-    this.#open(lane);
+    // Where rows are known to wait, their claim tells whether there are more.
+    if (lane.waiting === 0) this.#open(lane);
   }
 
   /** Notes that rows have become due by now. */
@@ -248,7 +250,7 @@ export class Lanes {
     const { lane, limit } = claim;
     if (next !== undefined && next.dueAt.getTime() <= claimMs) {
       // Otherwise it is one of the rows that are counted, or that another claim has asked for.
-      const isUncounted = lane.waiting === 0 && lane.addedCount === claim.addedBefore;
+      const isUncounted = lane.waiting === 0 && lane.addedCount === claim.addedBefore && lane.returning === 0;
       if (claim.mayHaveMore || got < limit || isUncounted) lane.waiting = Number.POSITIVE_INFINITY;
       lane.isLargeNext = next.isLarge;
     } else {
@@ -293,26 +295,37 @@ export class Lanes {
   committed({ sameHost }: Lane): void {
     // Each commit once.
     if (sameHost.fresh === 0) return;
-    sameHost.endsPerCommit = Math.min(sameHost.ended, sameHost.endedLast);
-    sameHost.endedLast = sameHost.ended;
-    [sameHost.ended, sameHost.fresh] = [0, 0];
+    const { begun, inFlight, claiming, underWay } = sameHost;
+    const left = inFlight - claiming;
+    // Where no call has begun since, how many there are says nothing of how long they take.
+    if (begun > 0) sameHost.underWay = [left, underWay[0] === NEVER ? left : underWay[0]];
+    [sameHost.begun, sameHost.fresh] = [0, 0];
   }
 
-  /** Begins the call of a claimed row, for which a slot was taken. False: none is free, so the claim must be given back. */
+  /**
+   * Begins the call of a claimed row, for which a slot was taken. False: none is free, so the claim must be given back; then call
+   * `returned`.
+   */
   begin(lane: Lane): boolean {
     const { sameHost } = lane;
     if (sameHost.mayExceed && sameHost.inFlight - sameHost.claiming >= sameHost.slots) {
+      lane.returning += 1;
       this.unreserve(lane);
       return false;
     }
     sameHost.claiming -= 1;
+    sameHost.begun += 1;
     sameHost.fresh = Math.min(sameHost.fresh, sameHost.claiming);
     return true;
   }
 
+  /** The claim of a row that could not begin was given back. */
+  returned(lane: Lane): void {
+    lane.returning -= 1;
+  }
+
   /** Gives back the slot of one row. */
   release(lane: Lane): void {
-    lane.sameHost.ended += 1;
     this.#count(lane, -1);
     this.#update(lane);
   }
@@ -423,14 +436,14 @@ export class Lanes {
 
   /**
    * Whether the host has a slot for one more after so many others. A slot is taken before the commit that stores or claims its
-   * row, and most calls are quicker than a commit: as many as lately ended between two commits will probably end until this one
-   * begins. `begin` looks whether it is so, so that there are never more calls than slots.
+   * row, and most calls are quicker than a commit: as many calls as were under way when the last commits returned will probably
+   * be so when this one does. `begin` looks whether it is so, so that there are never more calls than slots.
    */
   #hasHostSlot({ inFlight, sameHost }: Lane, others = 0): boolean {
-    const { slots, reserve, fresh, mayExceed, endsPerCommit, bucket } = sameHost;
+    const { slots, reserve, fresh, mayExceed, underWay, bucket } = sameHost;
     const older = sameHost.inFlight - fresh;
-    const left = mayExceed ? Math.max(0, older - endsPerCommit) : older;
-    if (left + fresh + others >= slots - (inFlight === 0 ? 0 : reserve)) return false;
+    const left = mayExceed ? Math.min(older, Math.max(...underWay)) : older;
+    if (left + fresh + others >= slots - (inFlight === 0 ? 0 : Math.min(reserve, left))) return false;
     return bucket === null || bucket.has(this.#monotonicMs());
   }
 
@@ -458,7 +471,7 @@ export class Lanes {
     const account = groupOf(this.#accounts, accountId);
     const key = groupOf(this.#keys, keyName);
     this.#hosts.set(hostName, sameHost);
-    const counts = { inFlight: 0, largeBytes: 0, waiting: 0, addedCount: 0, refreshCount: 0 };
+    const counts = { inFlight: 0, largeBytes: 0, waiting: 0, addedCount: 0, refreshCount: 0, returning: 0 };
     const lane: Lane = {
       accountId,
       host,
@@ -529,8 +542,8 @@ function newGroup(): Group {
 }
 
 function newHost(name: string): HostGroup {
-  const counts = { slots: 0, reserve: 0, claiming: 0, fresh: 0, ended: 0, endedLast: 0, endsPerCommit: 0 };
-  return { ...newGroup(), name, ...counts, mayExceed: false, bucket: null, wakesAtMs: NEVER };
+  const counts = { slots: 0, reserve: 0, claiming: 0, fresh: 0, begun: 0 };
+  return { ...newGroup(), name, ...counts, underWay: [NEVER, NEVER], mayExceed: false, bucket: null, wakesAtMs: NEVER };
 }
 
 function leave(groups: Map<string, Pick<Group, "lanes">>, name: string, lane: Lane): void {

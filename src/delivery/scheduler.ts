@@ -291,7 +291,8 @@ export class Scheduler<Row extends QueueRow> {
    */
   #start(row: Row, lane: Lane, largeBytes: number): void {
     if (!this.#lanes.begin(lane)) {
-      this.#runs.keep(this.#runTask("claim", () => this.#deps.ends.unclaim(row, "busy")));
+      const giveBack = this.#runTask("claim", () => this.#deps.ends.unclaim(row, "busy"));
+      this.#runs.keep(giveBack.then(() => this.#lanes.returned(lane)));
       return;
     }
     if (largeBytes > 0) this.#lanes.holdLarge(lane, largeBytes);

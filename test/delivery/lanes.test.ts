@@ -428,15 +428,43 @@ describe("a slot is taken before the commit that stores its row, so that", () =>
     for (const one of begun) lanes.release(one);
   }
 
-  test("it may be one that a call leaves until then: as many as lately ended between two commits", () => {
+  const reserveAll = (lanes: Lanes) =>
+    Array.from({ length: 30 }, () => lanes.reserve(lane("a", "x"))).filter((one) => one !== null);
+
+  test("it may be one that a call leaves until then: all but those that were under way when the last commits returned", () => {
     const lanes = openLanes();
     for (let n = 0; n < 3; n += 1) endAll(lanes, commitOf(lanes).begun);
     const { begun } = commitOf(lanes);
     expect(begun).toHaveLength(10);
-    const ahead = Array.from({ length: 30 }, () => lanes.reserve(lane("a", "x"))).filter((one) => one !== null);
+    const ahead = reserveAll(lanes);
     expect(ahead).toHaveLength(10);
     endAll(lanes, begun);
+    // While the next commit runs, those of the one behind it are taken.
+    for (const one of ahead) lanes.committed(one);
     expect(ahead.filter((one) => lanes.begin(one))).toHaveLength(10);
+    const running = reserveAll(lanes);
+    endAll(lanes, ahead.slice(0, 7));
+    for (const one of running) lanes.committed(one);
+    expect(reserveAll(lanes)).toHaveLength(7);
+  });
+
+  test("one whose claim is given back is no sign of others", () => {
+    const lanes = openLanes();
+    for (let n = 0; n < 2; n += 1) endAll(lanes, commitOf(lanes).begun);
+    const { begun } = commitOf(lanes);
+    add(lanes, lane("a", "x"));
+    const [ask] = lanes.take(1);
+    if (ask === undefined) throw new Error("Nothing was taken.");
+    const [back] = reserveAll(lanes);
+    if (back === undefined) throw new Error("Nothing was reserved.");
+    expect(lanes.begin(back)).toBe(false);
+    endAll(lanes, begun);
+    // The claim sees the row that is stored as pending again before memory hears of it.
+    lanes.answered(ask, 1, next(lane("a", "x"), NOW), AT);
+    expect(takeAll(lanes)).toEqual([]);
+    lanes.returned(back);
+    add(lanes, lane("a", "x"));
+    expect(takeAll(lanes)).toHaveLength(1);
   });
 
   test("no more begin than there are slots, and after calls that take long none is reserved any more", () => {

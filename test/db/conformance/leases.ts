@@ -8,6 +8,7 @@ import {
   aDecision,
   anAction,
   answered,
+  creationOf,
   later,
   NOON,
   OTHER_ACCOUNT,
@@ -193,6 +194,18 @@ export function testLeases(open: OpenTestStore): void {
       expect(await happeningsOf(db.actions, action)).toEqual(["created", "cancelled"]);
     },
   );
+
+  test("a claim finds nothing that is created in its commit, so that memory has heard of all that it leaves", async () => {
+    await using db = await open();
+    const earlier = await createdAction(db.actions);
+    const fresh = anAction({ id: `${earlier.id}later` });
+    const [, claim] = await Promise.all([
+      db.actions.create(creationOf(fresh)),
+      db.actions.claimDue(claimOf(earlier, { limit: 1 })),
+    ]);
+    expect([claim.rows.map(({ row }) => row.id), claim.next]).toEqual([[earlier.id], []]);
+    expect((await stored(db.actions, fresh)).status).toBe("pending");
+  });
 
   test("an attempt that was given up settles nothing: no state, no row, no callback", async () => {
     await using db = await open();
