@@ -5,7 +5,7 @@ import type { FirstStepName } from "../core/activity-store.ts";
 import { authorize, type Caller, mayDo, type Permission } from "../core/roles.ts";
 import Type, { type Static } from "typebox";
 import { dateTime, nullable, choice, yesNo, answerObject, requestObject } from "../api/schema-helpers.ts";
-import { bodyOperation, createApiRoutes, jsonBody, operation } from "../http/operation.ts";
+import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
 
 /** What an account does to begin: what is done was done, and nobody has to say so. */
@@ -119,7 +119,6 @@ export function firstStepRoutes({ firstSteps }: FirstStepRouteDeps) {
       operation({
         operationId: "getFirstSteps",
         permission: "read",
-        tag: "Auth",
         summary: "Get the first steps of the account",
         description:
           "The checklist of a new account. The pages show it until every step is done, it is hidden, or the account has 100 actions.",
@@ -132,10 +131,9 @@ export function firstStepRoutes({ firstSteps }: FirstStepRouteDeps) {
         await (body.hidden ? firstSteps.hide(caller) : firstSteps.show(caller));
         return jsonOf(serializeSteps(await firstSteps.state(caller)));
       },
-      bodyOperation({
+      operation({
         operationId: "changeFirstSteps",
         permission: "manage",
-        tag: "Auth",
         summary: "Hide or show the first steps of the account",
         description: "For everybody of the account. What a person has hidden for themselves stays hidden for them.",
         body: jsonBody(ChangeFirstSteps),

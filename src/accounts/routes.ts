@@ -20,7 +20,7 @@ import {
   KeyListJson,
   serializeListedKey,
 } from "./schemas.ts";
-import { bodyOperation, createApiRoutes, jsonBody, operation, optionalBody, pathParams } from "../http/operation.ts";
+import { createApiRoutes, jsonBody, operation, optionalBody, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import {
   serializeOrigin,
@@ -85,7 +85,6 @@ export function accountRoutes(deps: AccountRouteDeps) {
       operation({
         operationId: "getAccount",
         permission: "read",
-        tag: "Auth",
         summary: "Get the account, key, role and limits of the caller",
         description: "Shows what the key of the request may do, and its limits.",
         answers: { 200: { description: "The account, and the key of the request.", schema: AccountJson } },
@@ -97,10 +96,9 @@ export function accountRoutes(deps: AccountRouteDeps) {
         await peopleService.renameAccount(caller, name);
         return accountOf(caller);
       },
-      bodyOperation({
+      operation({
         operationId: "changeAccount",
         permission: "manage",
-        tag: "Auth",
         summary: "Name the account",
         description: "Everyone in the account sees its name, and everyone who is invited.",
         notes: ["An account without a name is shown by the address of its first person."],
@@ -139,7 +137,6 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
       operation({
         operationId: "listKeys",
         permission: "manage",
-        tag: "Auth",
         summary: "List the account's keys",
         description: "Lists live keys first, then revoked ones, with their limits and what they have done.",
         notes: ["The secret keys themselves are never shown."],
@@ -153,10 +150,9 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
         const { row, key } = await keyService.create(caller, body);
         return jsonOf({ ...serializeKey(row), key }, 201, { "cache-control": "no-store" });
       },
-      bodyOperation({
+      operation({
         operationId: "createKey",
         permission: "manage",
-        tag: "Auth",
         summary: "Create a key; it is shown once",
         description: "Creates a key. Only this response shows it.",
         notes: [
@@ -178,7 +174,6 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
       operation({
         operationId: "revokeKey",
         permission: "manage",
-        tag: "Auth",
         summary: "Revoke a key",
         description: "Revokes a key at once, also for open streams and sessions.",
         notes: REVOKE_NOTES,
@@ -198,7 +193,6 @@ function callbackHostRoutes({ callbackHosts }: AccountRouteDeps) {
       operation({
         operationId: "listCallbackHosts",
         permission: "manage",
-        tag: "Auth",
         summary: "List the hosts for callbacks of keys with a hold or a limit",
         description: "Lists the hosts that keys with a hold or a limit can use in `callback`.",
         notes: ["Callbacks of keys without a hold and without limits may go to other hosts too."],
@@ -211,10 +205,9 @@ function callbackHostRoutes({ callbackHosts }: AccountRouteDeps) {
         const host = checkCallbackHost(body.host, "validation_error");
         return jsonOf(serializeCallbackHost(await callbackHosts.add(caller, host)));
       },
-      bodyOperation({
+      operation({
         operationId: "addCallbackHost",
         permission: "manage",
-        tag: "Auth",
         summary: "Allow callbacks of keys with a hold or a limit to a host",
         description: "Adds a host to those that a key with a hold or a limit can use in `callback`.",
         notes: ["Adding a listed host changes nothing.", `An account can list up to ${CALLBACK_HOSTS_MAX} hosts.`],
@@ -228,7 +221,6 @@ function callbackHostRoutes({ callbackHosts }: AccountRouteDeps) {
       operation({
         operationId: "removeCallbackHost",
         permission: "manage",
-        tag: "Auth",
         summary: "Remove a host from the list for callbacks of keys with a hold or a limit",
         description: "Removes a host at once.",
         notes: ["Waiting callbacks to it are given up at their next attempt, and the timeline says so."],
@@ -244,10 +236,9 @@ function callbackTestRoutes({ callbackTests }: AccountRouteDeps) {
     "/v1/callback-hosts/test",
     async ({ caller, body: { url, wrong_signature: withWrong = false } }) =>
       jsonOf(serializeCallbackTest(await callbackTests.test(caller, url, withWrong))),
-    bodyOperation({
+    operation({
       operationId: "testCallback",
       permission: "manage",
-      tag: "Auth",
       summary: "Send a test callback to a URL on a listed host",
       description: "Sends a signed test callback to a listed host at once, and waits for at most 10 seconds.",
       notes: [
@@ -281,7 +272,6 @@ function signingSecretRoutes({ signingService }: AccountRouteDeps) {
       operation({
         operationId: "listSigningOrigins",
         permission: "manage",
-        tag: "Auth",
         summary: "List the origins whose signing secrets are in use",
         description:
           "Lists where calls and callbacks of the account went, with the newest origin of each host name, and what was rotated.",
@@ -299,7 +289,6 @@ function signingSecretRoutes({ signingService }: AccountRouteDeps) {
       operation({
         operationId: "getSigningSecret",
         permission: "manage",
-        tag: "Auth",
         summary: "Get the secret that signs calls, or callbacks, to an origin",
         description: "Returns the secret that signs calls to this origin (Standard Webhooks).",
         notes: SECRET_NOTES,
@@ -313,10 +302,9 @@ function signingSecretRoutes({ signingService }: AccountRouteDeps) {
         const checked = origin === undefined ? null : checkOrigin(origin);
         return jsonOf(serializeRotation(await signingService.rotate(caller, checked, use)));
       },
-      bodyOperation({
+      operation({
         operationId: "rotateSigningSecret",
         permission: "manage",
-        tag: "Auth",
         summary: "Rotate the signing secret of an origin, or of all origins",
         description: "Makes a new signing secret. Takes no body.",
         notes: ROTATION_NOTES,
@@ -337,10 +325,9 @@ function verifyRoutes({ verifyService }: AccountRouteDeps) {
       const found = await verifyService.check(caller, checked, use, message);
       return jsonOf(serializeCheck({ origin: checked, use }, found));
     },
-    bodyOperation({
+    operation({
       operationId: "verifySignature",
       permission: "manage",
-      tag: "Auth",
       summary: "Check why a receiver can't verify a signature",
       description: "Says whether a signature that was received matches, with which secret, and if not, why.",
       notes: [
@@ -367,7 +354,6 @@ function accountsRoutes({ signUpGate }: AccountRouteDeps) {
         operationId: "listAccounts",
         permission: "manage",
         requires,
-        tag: "Auth",
         summary: "List the accounts of the service, for owners of the first one",
         description: "Lists the accounts of the service, stopped ones first.",
         notes: [
@@ -380,11 +366,10 @@ function accountsRoutes({ signUpGate }: AccountRouteDeps) {
     .post(
       "/v1/accounts/:id/allow",
       ({ caller, params }) => noContent(signUpGate.allow(caller, params.id)),
-      bodyOperation({
+      operation({
         operationId: "allowAccount",
         permission: "manage",
         requires,
-        tag: "Auth",
         summary: "Allow an account that signed up before sign-ups closed",
         description: "Lets a stopped account work again, for owners of the first account.",
         notes: [

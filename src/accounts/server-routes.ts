@@ -11,7 +11,7 @@ import {
   quantity,
   positive,
 } from "../api/schema-helpers.ts";
-import { bodyOperation, createApiRoutes, jsonBody, operation } from "../http/operation.ts";
+import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
 import type { OwnMailService } from "./own-mails.ts";
 import type { Caller } from "../core/roles.ts";
@@ -116,7 +116,7 @@ export function serverRoutes({ settingsFor, readSize, ownMails, version }: Serve
     .post(
       "/v1/server/test-mail",
       async ({ caller, body }) => jsonOf(await ownMails.testTo(caller, body.to)),
-      bodyOperation({
+      operation({
         operationId: "sendTestMail",
         permission: "manage",
         tag: "System",

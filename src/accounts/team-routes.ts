@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
+import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { MadeByQuery } from "./schemas.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import type { TeamService } from "./team.ts";
@@ -125,7 +125,6 @@ export function teamRoutes({ teamService }: TeamRouteDeps) {
       operation({
         operationId: "listPeople",
         permission: "manage",
-        tag: "Auth",
         summary: "List the people of the account",
         description: "Lists the people of the account with their roles, in the order in which they joined.",
         answers: { 200: { description: "The people.", schema: PersonList } },
@@ -136,10 +135,9 @@ export function teamRoutes({ teamService }: TeamRouteDeps) {
       async ({ caller, params: { id }, body: { role } }) => {
         return jsonOf(serializePerson(await teamService.changeRole(caller, id, role)));
       },
-      bodyOperation({
+      operation({
         operationId: "changePerson",
         permission: "manage",
-        tag: "Auth",
         summary: "Change the role of a person",
         description: "Changes a person's role at once, also on open pages.",
         notes: ["The last owner can't be lowered: of two owners who lower each other at the same time, one stays."],
@@ -155,7 +153,6 @@ export function teamRoutes({ teamService }: TeamRouteDeps) {
       operation({
         operationId: "removePerson",
         permission: "manage",
-        tag: "Auth",
         summary: "Remove a person from the account",
         description: "Removes a person, and ends their sessions in this account at once.",
         notes: [
@@ -194,7 +191,6 @@ function invitationRoutes({ teamService }: TeamRouteDeps) {
       operation({
         operationId: "listInvitations",
         permission: "manage",
-        tag: "Auth",
         summary: "List the open invitations of the account",
         description: "Lists open invitations, newest first.",
         notes: LIST_NOTES,
@@ -209,10 +205,9 @@ function invitationRoutes({ teamService }: TeamRouteDeps) {
         const created = { ...serializeInvitation(invitation), link, mailed: isMailed };
         return jsonOf(created, 201, { "cache-control": "no-store" });
       },
-      bodyOperation({
+      operation({
         operationId: "createInvitation",
         permission: "manage",
-        tag: "Auth",
         summary: "Invite somebody to the account; the link is shown once",
         description: "Invites a person. Only this response shows the link.",
         notes: INVITE_NOTES,
@@ -228,7 +223,6 @@ function invitationRoutes({ teamService }: TeamRouteDeps) {
       operation({
         operationId: "withdrawInvitation",
         permission: "manage",
-        tag: "Auth",
         summary: "Withdraw an invitation",
         description: "Withdraws an invitation. Its link works no more.",
         params: InvitationParams,

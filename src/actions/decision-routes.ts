@@ -5,7 +5,7 @@ import { DECISIONS } from "../core/action.ts";
 import { plainText, reason, run, choice } from "../api/schema-helpers.ts";
 import { DECISIONS_AT_ONCE_MAX, DIGEST_CHARS_MAX } from "../core/limits.ts";
 import { jsonOf } from "../http/response.ts";
-import { bodyOperation, createApiRoutes, jsonBody } from "../http/operation.ts";
+import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 
 const ShownRequestJson = Type.Object(
   {
@@ -66,7 +66,7 @@ export function approvalRoutes({ actionService }: { readonly actionService: Pick
     "/v1/approvals",
     async ({ caller, body: { decision, reason: why = null, requests } }) =>
       jsonOf({ data: await actionService.decideMany(caller, { decision, reason: why }, requests) }),
-    bodyOperation({
+    operation({
       operationId: "decideRequests",
       permission: "approve",
       tag: "Actions",

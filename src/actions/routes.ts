@@ -6,14 +6,7 @@ import { DecisionFacts, maskedFacts } from "../approvals/facts.ts";
 import { createStreamEvents, type EventsDeps } from "../events/stream.ts";
 import type { RequestContext } from "../http/request.ts";
 import { jsonOf, json } from "../http/response.ts";
-import {
-  bodyOperation,
-  createApiRoutes,
-  operation,
-  optionalBody,
-  pathParams,
-  uncheckedBody,
-} from "../http/operation.ts";
+import { createApiRoutes, operation, optionalBody, pathParams, uncheckedBody } from "../http/operation.ts";
 import { GrantTermsJson } from "../grants/schemas.ts";
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
 import { memberText, orderedMemberText } from "../core/json.ts";
@@ -305,7 +298,7 @@ function decisionRoutes(deps: ActionRouteDeps) {
     );
 }
 
-const CREATE_ACTION = bodyOperation({
+const CREATE_ACTION = operation({
   operationId: "createAction",
   permission: "create",
   tag: "Actions",
@@ -445,7 +438,7 @@ const GET_ATTEMPTS = operation({
   answers: { 200: { description: "Its attempts.", schema: AttemptList } },
 });
 
-const APPROVE_ACTION = bodyOperation({
+const APPROVE_ACTION = operation({
   operationId: "approveAction",
   permission: "approve",
   tag: "Actions",
@@ -461,7 +454,7 @@ const APPROVE_ACTION = bodyOperation({
   errors: ["not_approvable"],
 });
 
-const CANCEL_ACTION = bodyOperation({
+const CANCEL_ACTION = operation({
   operationId: "cancelAction",
   permission: "cancel",
   tag: "Actions",
@@ -477,7 +470,7 @@ const CANCEL_ACTION = bodyOperation({
   errors: ["not_cancellable"],
 });
 
-const RETRY_ACTION = bodyOperation({
+const RETRY_ACTION = operation({
   operationId: "retryAction",
   permission: "retry",
   tag: "Actions",
@@ -497,7 +490,7 @@ const RETRY_ACTION = bodyOperation({
   errors: ["not_retryable"],
 });
 
-const SEND_ACTION_NOW = bodyOperation({
+const SEND_ACTION_NOW = operation({
   operationId: "sendActionNow",
   permission: "retry",
   tag: "Actions",

@@ -30,7 +30,6 @@ export function auditRoutes({ auditService }: AuditRouteDeps) {
     operation({
       operationId: "listAudit",
       permission: "manage",
-      tag: "Auth",
       summary: "Read the audit log, newest first, or export it",
       description: "Lists who did what, when and from where.",
       notes: [

@@ -3,7 +3,7 @@ import { checkListQuery } from "../api/schema-helpers.ts";
 import { LIST_LIMIT_DEFAULT } from "../core/limits.ts";
 import { ACTION_ID, BULK_ID } from "../core/ids.ts";
 import { json, jsonOf, noContent } from "../http/response.ts";
-import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
+import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import {
   type BulkDryRunJson,
   bulkIdSchema,
@@ -75,7 +75,7 @@ export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService 
     );
 }
 
-const START_BULK = bodyOperation({
+const START_BULK = operation({
   operationId: "startBulk",
   // Of all roles that may retry or cancel; the service checks the operation.
   permission: "cancel",

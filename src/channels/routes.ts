@@ -1,5 +1,5 @@
 import Type from "typebox";
-import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
+import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import {
   ChangeChannelBody,
@@ -31,7 +31,6 @@ function allRoutes({ channelService }: ChannelRouteDeps) {
       operation({
         operationId: "listChannels",
         permission: "manage",
-        tag: "Auth",
         summary: "List where the account asks for approval",
         description: "Lists the channels, the oldest first.",
         notes: ["URLs are shown masked: anyone who has one can post to it."],
@@ -44,10 +43,9 @@ function allRoutes({ channelService }: ChannelRouteDeps) {
         const channel = await channelService.add(caller, body);
         return jsonOf(serializeChannel(channel), 201);
       },
-      bodyOperation({
+      operation({
         operationId: "createChannel",
         permission: "manage",
-        tag: "Auth",
         summary: "Add where to ask for approval",
         description: "Adds a channel: every action that begins to await approval from now on is told there.",
         notes: [
@@ -68,10 +66,9 @@ function changeRoutes({ channelService }: ChannelRouteDeps) {
         const channel = await channelService.change(caller, params.id, body);
         return jsonOf(serializeChannel(channel));
       },
-      bodyOperation({
+      operation({
         operationId: "changeChannel",
         permission: "manage",
-        tag: "Auth",
         summary: "Change a channel, or switch it off",
         description: "Changes what the request names; what is left out stays.",
         notes: ["Messages that wait follow the change.", "The kind of a channel never changes."],
@@ -86,7 +83,6 @@ function changeRoutes({ channelService }: ChannelRouteDeps) {
       operation({
         operationId: "removeChannel",
         permission: "manage",
-        tag: "Auth",
         summary: "Remove a channel",
         description: "Removes a channel.",
         notes: ["Messages that wait are dropped."],
@@ -100,7 +96,6 @@ function changeRoutes({ channelService }: ChannelRouteDeps) {
       operation({
         operationId: "testChannel",
         permission: "manage",
-        tag: "Auth",
         summary: "Send a test message to a channel",
         description: "Sends a test message at once, also where the channel is switched off.",
         notes: ["It waits for at most 10 seconds.", "At most one test a second and 30 an hour."],

@@ -8,7 +8,7 @@ import {
   CREDENTIAL_REQUESTS_PER_KEY_MAX,
   LIST_LIMIT_DEFAULT,
 } from "../core/limits.ts";
-import { bodyOperation, createApiRoutes, jsonBody, operation, optionalBody, pathParams } from "../http/operation.ts";
+import { createApiRoutes, jsonBody, operation, optionalBody, pathParams } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
 import {
   AskCredentialBody,
@@ -42,10 +42,9 @@ export function credentialRequestRoutes({ credentialRequests, clock }: Credentia
         const { request, isNew } = await credentialRequests.ask(caller, body);
         return jsonOf(serializeRequest(caller, request, clock.now()), isNew ? 201 : 200);
       },
-      bodyOperation({
+      operation({
         operationId: "askCredential",
         permission: "create",
-        tag: "Auth",
         summary: "Ask for a credential",
         description: "Asks the owners of the account to fill in a secret for a host. They fill it in, or decline.",
         notes: [
@@ -78,7 +77,6 @@ export function credentialRequestRoutes({ credentialRequests, clock }: Credentia
       operation({
         operationId: "listCredentialRequests",
         permission: "read",
-        tag: "Auth",
         summary: "List requests for credentials",
         description: "Lists requests for credentials, newest first.",
         notes: ["An agent's key sees its own.", "They are kept for 30 days after the time at which they expire."],
@@ -93,7 +91,6 @@ export function credentialRequestRoutes({ credentialRequests, clock }: Credentia
       operation({
         operationId: "getCredentialRequest",
         permission: "read",
-        tag: "Auth",
         summary: "Get a request for a credential",
         description: "Shows a request, and what has become of it.",
         params: CredentialRequestParams,
@@ -106,10 +103,9 @@ export function credentialRequestRoutes({ credentialRequests, clock }: Credentia
         await credentialRequests.grant(caller, params.id, body);
         return jsonOf(serializeRequest(caller, await credentialRequests.find(caller, params.id), clock.now()));
       },
-      bodyOperation({
+      operation({
         operationId: "grantCredentialRequest",
         permission: "manage",
-        tag: "Auth",
         summary: "Fill in a credential that a key asks for",
         description: "Adds a credential, as createCredential does, that the asking key may use at once.",
         notes: ["What the key has suggested counts for nothing: name the hosts, paths and methods that you allow."],
@@ -131,10 +127,9 @@ export function credentialRequestRoutes({ credentialRequests, clock }: Credentia
             clock.now(),
           ),
         ),
-      bodyOperation({
+      operation({
         operationId: "declineCredentialRequest",
         permission: "manage",
-        tag: "Auth",
         summary: "Decline a request for a credential",
         description: "Ends a request. Its key reads the reason.",
         params: CredentialRequestParams,

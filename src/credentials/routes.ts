@@ -2,7 +2,7 @@ import Type from "typebox";
 import { credentialNameSchema } from "../api/action-schemas.ts";
 import type { Credential } from "../core/credential.ts";
 import type { Caller } from "../core/roles.ts";
-import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
+import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import {
   ChangeCredential,
@@ -38,7 +38,6 @@ export function credentialRoutes({ credentialService, credentialTests }: Credent
       operation({
         operationId: "listCredentials",
         permission: "read",
-        tag: "Auth",
         summary: "List the credentials that calls can be made with",
         description: "Lists credentials by name, without their secrets.",
         notes: ["An agent's key sees those that it may use: their names, kinds and bounds."],
@@ -48,10 +47,9 @@ export function credentialRoutes({ credentialService, credentialTests }: Credent
     .post(
       "/v1/credentials",
       async ({ caller, body }) => jsonOf(serializeCredential(await credentialService.add(caller, body), NO_USES), 201),
-      bodyOperation({
+      operation({
         operationId: "createCredential",
         permission: "manage",
-        tag: "Auth",
         summary: "Add a credential",
         description:
           "Stores a secret, sealed, with where it may go. Calls name it, and Outgate adds it when they are sent.",
@@ -66,7 +64,6 @@ export function credentialRoutes({ credentialService, credentialTests }: Credent
       operation({
         operationId: "getCredential",
         permission: "read",
-        tag: "Auth",
         summary: "Get a credential",
         description: "Shows a credential without its secret.",
         params: CredentialParams,
@@ -76,10 +73,9 @@ export function credentialRoutes({ credentialService, credentialTests }: Credent
     .patch(
       "/v1/credentials/:name",
       async ({ caller, params, body }) => shown(caller, await credentialService.change(caller, params.name, body)),
-      bodyOperation({
+      operation({
         operationId: "changeCredential",
         permission: "manage",
-        tag: "Auth",
         summary: "Replace the secret of a credential, change its bounds, or disable it",
         description: "Changes what the request names; what is left out stays.",
         notes: [
@@ -97,7 +93,6 @@ export function credentialRoutes({ credentialService, credentialTests }: Credent
       operation({
         operationId: "removeCredential",
         permission: "manage",
-        tag: "Auth",
         summary: "Delete a credential",
         description: "Deletes a credential with its secret.",
         notes: ["What waits with it fails when it is to be sent, also if another one gets the same name."],
@@ -108,10 +103,9 @@ export function credentialRoutes({ credentialService, credentialTests }: Credent
     .post(
       "/v1/credentials/:name/test",
       async ({ caller, params, body }) => jsonOf(await credentialTests.test(caller, params.name, body.url)),
-      bodyOperation({
+      operation({
         operationId: "testCredential",
         permission: "manage",
-        tag: "Auth",
         summary: "Try a credential",
         description: "Sends a GET with the credential at once, and shows the beginning of its answer, masked.",
         notes: [

@@ -10,7 +10,7 @@ import {
 } from "../api/host-settings.ts";
 import Type from "typebox";
 import { hostSchema } from "../api/schema-helpers.ts";
-import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
+import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import { checkHost } from "../core/target.ts";
 import type { HostService } from "./service.ts";
@@ -57,17 +57,15 @@ export function hostRoutes({ hostService }: { readonly hostService: HostService 
 const LIST_HOSTS = operation({
   operationId: "listHosts",
   permission: "read",
-  tag: "Auth",
   summary: "List what is set for hosts, and for the account",
   description: "Lists the settings of hosts, and the defaults.",
   notes: ["For what an action doesn't say, the settings of its host count, then `defaults`, then the server's."],
   answers: { 200: { description: "The settings.", schema: HostSettingsListJson } },
 });
 
-const PUT_HOST = bodyOperation({
+const PUT_HOST = operation({
   operationId: "putHost",
   permission: "manage",
-  tag: "Auth",
   summary: "Set what applies to calls of the account to one host",
   description: "Replaces all settings of the host.",
   notes: [
@@ -82,7 +80,6 @@ const PUT_HOST = bodyOperation({
 const REMOVE_HOST = operation({
   operationId: "removeHost",
   permission: "manage",
-  tag: "Auth",
   summary: "Remove the settings of one host",
   description: "Removes the settings of a host.",
   notes: ["Those of the account and of the server apply then."],
@@ -90,10 +87,9 @@ const REMOVE_HOST = operation({
   answers: { 204: { description: "The host has no settings.", schema: null } },
 });
 
-const PUT_DEFAULTS = bodyOperation({
+const PUT_DEFAULTS = operation({
   operationId: "putDefaults",
   permission: "manage",
-  tag: "Auth",
   summary: "Set what applies to calls of the account to every host",
   description: "Replaces all settings for hosts of the account.",
   notes: ["They apply where neither the action nor the settings of its host say something."],

@@ -83,7 +83,7 @@ function createApp(
     new Elysia({ normalize: false, handler: { standardHostname: false } })
       // Before routing, so that every path under /v1 needs a key, also one that doesn't exist.
       .onRequest(({ request }) => authenticate(contextOf(request)))
-      .onError(({ code, error, request }) => refuse(contextOf(request), code === "PARSE" ? error.cause : error, deps))
+      .onError(({ error, request }) => refuse(contextOf(request), error, deps))
   );
 }
 

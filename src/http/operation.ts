@@ -3,7 +3,7 @@ import Type, { type Static, type TObject, type TSchema } from "typebox";
 import { authorize, type Caller, type Permission } from "../core/roles.ts";
 import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import type { AnswerHeader, RequestHeader } from "../api/headers.ts";
-import { bodyCheck, compile, compileQuery } from "../api/schema-helpers.ts";
+import { bodyCheck, closedObject, compile, compileQuery } from "../api/schema-helpers.ts";
 import type { ParsedJson } from "../core/json.ts";
 import {
   parseFields,
@@ -111,70 +111,63 @@ export const BODY_ERRORS = [
   "validation_error",
 ] as const;
 
-interface OperationSpec<Params, Query extends TObject> extends Omit<OperationInfo, "errors"> {
+interface OperationSpec<Params, Query extends TObject, Accepted> extends Omit<OperationInfo, "errors" | "tag"> {
+  /** Default: Auth. */
+  readonly tag?: OperationInfo["tag"];
   /** Beside those that follow from permission, body and path; without a permission all of them. */
   readonly errors?: readonly ErrorCode[];
   readonly params?: PathParams<Params>;
   readonly query?: Query;
+  readonly body?: Body<Accepted>;
   /** Refuses callers whose role would do. */
   readonly requires?: (caller: Caller) => Promise<void>;
 }
 
-interface BodyOperationSpec<Params, Query extends TObject, Accepted> extends OperationSpec<Params, Query> {
-  readonly body: Body<Accepted>;
-}
-
-/** What Elysia needs of an operation: its hooks, its schemas, and `detail` for the API description. */
-interface Hooks<Params, Query> {
-  readonly params: StandardSchema<Params>;
-  readonly query: StandardSchema<Query>;
-  readonly detail: OperationInfo;
+interface Call {
+  readonly request: Request;
+  readonly route: string;
+  readonly params: unknown;
+  query: unknown;
+  body: unknown;
 }
 
 /**
- * The hooks of an operation without a body: role, then query, then path parameters. With `permission: null` the handler
- * reads the query itself.
+ * What Elysia needs of an operation: one hook that checks requests, in an order that is part of the API, and `detail` for the
+ * API description. With `permission: null` the handler checks query and body itself.
  */
-export function operation<Params = object, Query extends TObject = TObject>(
-  spec: OperationSpec<Params, Query>,
-): Hooks<Params, Static<Query>> & { parse: "none"; transform: (call: Call) => Promise<void> };
-export function operation(spec: OperationSpec<unknown, TObject>) {
-  const check = createCheck(spec);
+export function operation<Params = object, Query extends TObject = TObject, Accepted = unknown>(
+  spec: OperationSpec<Params, Query, Accepted>,
+) {
+  const { permission, requires, params, body } = spec;
+  const query = compileQuery(spec.query ?? NO_QUERY);
+  const detail: OperationInfo = { tag: "Auth", ...spec, errors: errorsOf(spec) };
   return {
+    // In place of Elysia's parser, which has no bounds and coerces values.
     parse: "none" as const,
     // Elysia reads the text of its hooks: one that passed `call` on whole would get cookies and all headers parsed.
     async transform(call: Call): Promise<void> {
-      call.query = await check(call.request, call.route, call.query);
+      const context = routed(call.request, call.route);
+      if (permission === null) {
+        params?.accept(call.params);
+        return;
+      }
+      const caller = callerOf(context);
+      authorize(caller, permission);
+      await requires?.(caller);
+      // Elysia would make a list of `dedupe=a,b` and an object of `{"x":1}`.
+      call.query = readQuery(context.search, query);
+      const json = body && (await (body.isRequired ? readJson : readOptionalJson)(context, parseFields));
+      params?.accept(call.params);
+      call.body = body?.accept(json ?? null);
     },
-    ...schemasOf(spec),
+    params: checked<Params>(),
+    query: checked<Static<Query>>(),
+    body: checked<Accepted>(),
+    detail,
   };
 }
 
-/** The same with a JSON body, which is read after role and query were checked. */
-export function bodyOperation<Accepted, Params = object, Query extends TObject = TObject>(
-  spec: BodyOperationSpec<Params, Query, Accepted>,
-): Hooks<Params, Static<Query>> & { parse: (call: Call) => Promise<ReadBody>; body: StandardSchema<Accepted> };
-export function bodyOperation(spec: BodyOperationSpec<unknown, TObject, unknown>) {
-  const check = createCheck(spec);
-  const { body } = spec;
-  return {
-    // In place of Elysia's parser, which has no bounds and coerces values.
-    async parse(call: Call): Promise<ReadBody> {
-      // As in `operation`: `call` is not passed on whole.
-      call.query = await check(call.request, call.route, call.query);
-      const context = contextOf(call.request);
-      return new ReadBody(await (body.isRequired ? readJson : readOptionalJson)(context, parseFields));
-    },
-    body: schemaOf((value) => body.accept(value instanceof ReadBody ? value.json : null)),
-    ...schemasOf(spec),
-  };
-}
-
-function schemasOf(spec: OperationSpec<unknown, TObject>): Hooks<unknown, unknown> {
-  return { params: spec.params ?? NO_PARAMS, query: CHECKED, detail: { ...spec, errors: errorsOf(spec) } };
-}
-
-function errorsOf({ permission, body, params, errors = [] }: OperationSpec<unknown, TObject>): readonly ErrorCode[] {
+function errorsOf({ permission, body, params, errors = [] }: OperationSpec<unknown, TObject, unknown>) {
   if (permission === null) return errors;
   return [
     ...API_ERRORS,
@@ -185,20 +178,11 @@ function errorsOf({ permission, body, params, errors = [] }: OperationSpec<unkno
   ];
 }
 
-/** A body that was read and parsed, and not yet checked; null: nothing was sent. */
-class ReadBody {
-  readonly json: ParsedJson | null;
-
-  constructor(json: ParsedJson | null) {
-    this.json = json;
-  }
-}
-
 /** The JSON body of an operation. */
 interface Body<Accepted> {
   readonly schema: TSchema;
   readonly isRequired: boolean;
-  /** Throws `validation_error` with every issue. */
+  /** Null: nothing was sent. Throws `validation_error` with every issue. */
   accept(json: ParsedJson | null): Accepted;
 }
 
@@ -239,37 +223,19 @@ function schemaOf<Value>(accept: (value: unknown) => Value): StandardSchema<Valu
   return { "~standard": { version: 1, vendor: "outgate", validate: (value) => ({ value: accept(value) }) } };
 }
 
-interface Call {
-  readonly request: Request;
-  readonly route: string;
-  query: unknown;
-}
-
-/** Returns the query that takes the place of Elysia's; throws unless role and query are right. */
-type Check = (request: Request, route: string, query: unknown) => Promise<unknown>;
-
-function createCheck({ permission, requires, query = NO_QUERY }: OperationSpec<unknown, TObject>): Check {
-  const compiled = compileQuery(query);
-  return async (request, route, given) => {
-    const context = routed(request, route);
-    if (permission === null) return given;
-    const caller = callerOf(context);
-    authorize(caller, permission);
-    await requires?.(caller);
-    // Elysia would make a list of `dedupe=a,b` and an object of `{"x":1}`.
-    return readQuery(context.search, compiled);
-  };
+/** Gives handlers the type of what `transform` has checked. */
+function checked<Value>(): StandardSchema<Value> {
+  // Safe: `transform` has put a value of this type there.
+  return schemaOf((value) => value as Value);
 }
 
 /** The query of routes without parameters. */
-export const NO_QUERY = Type.Object({}, { additionalProperties: false });
-
-/** `Check` has validated the query, before the body was read. */
-const CHECKED = schemaOf((value) => value);
+export const NO_QUERY = closedObject({});
 
 /** The parameters in the path of a route. */
 interface PathParams<Params> extends StandardSchema<Params> {
   readonly schema: TObject;
+  accept(params: unknown): Params;
 }
 
 /** A malformed parameter gets the same 404 as an id that doesn't exist. */
@@ -279,10 +245,8 @@ export function pathParams<Schema extends TObject>(schema: Schema, message: stri
     if (compiled.accepts(value)) return value;
     throw new DomainError("not_found", message);
   };
-  return { ...schemaOf(accept), schema };
+  return { ...schemaOf(accept), schema, accept };
 }
 
 /** Of a link that is a secret itself. */
 export const TokenParams = pathParams(Type.Object({ token: Type.String() }), LINK_NOT_FOUND);
-
-const NO_PARAMS = schemaOf((): object => ({}));

@@ -1,5 +1,5 @@
 import Type from "typebox";
-import { bodyOperation, createApiRoutes, jsonBody, operation, optionalBody, pathParams } from "../http/operation.ts";
+import { createApiRoutes, jsonBody, operation, optionalBody, pathParams } from "../http/operation.ts";
 import { NoBody } from "../api/schema-helpers.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import type { OAuthClientService } from "./account-clients.ts";
@@ -23,7 +23,6 @@ export function oauthClientRoutes({ oauthClients }: { readonly oauthClients: OAu
       operation({
         operationId: "listOAuthClients",
         permission: "manage",
-        tag: "Auth",
         summary: "List the OAuth clients of the account",
         description: "Lists the clients that owners have added, without their secrets.",
         notes: ["Clients with a metadata document, or that registered themselves, belong to no account."],
@@ -33,10 +32,9 @@ export function oauthClientRoutes({ oauthClients }: { readonly oauthClients: OAu
     .post(
       "/v1/oauth-clients",
       async ({ caller, body }) => jsonOf(serializeNewOAuthClient(await oauthClients.add(caller, body)), 201),
-      bodyOperation({
+      operation({
         operationId: "createOAuthClient",
         permission: "manage",
-        tag: "Auth",
         summary: "Add an OAuth client",
         description: "Adds a client for software that has no metadata document. People of the account connect it.",
         notes: ["The answer shows the secret of a confidential client once."],
@@ -50,10 +48,9 @@ export function oauthClientRoutes({ oauthClients }: { readonly oauthClients: OAu
         jsonOf(serializeNewOAuthClient(await oauthClients.replaceSecret(caller, params.id)), 200, {
           "cache-control": "no-store",
         }),
-      bodyOperation({
+      operation({
         operationId: "replaceOAuthClientSecret",
         permission: "manage",
-        tag: "Auth",
         summary: "Replace the secret of an OAuth client",
         description: "Gives a confidential client a new secret. Only this response shows it. Takes no body.",
         notes: [
@@ -77,7 +74,6 @@ export function oauthClientRoutes({ oauthClients }: { readonly oauthClients: OAu
       operation({
         operationId: "removeOAuthClient",
         permission: "manage",
-        tag: "Auth",
         summary: "Delete an OAuth client",
         description: "Deletes a client and ends its connections: their keys are revoked.",
         notes: ["What its connections have left unfinished stays."],

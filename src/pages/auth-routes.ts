@@ -9,7 +9,15 @@ import { json, page, seeOther, UNLISTED } from "../http/response.ts";
 import { type Form, isForm, readForm, readJson, readQuery, type RequestContext } from "../http/request.ts";
 import { checkFormToken, createPersonRoutes, HOME_PATH, nextIn, nextOf, sourceOf } from "../http/session.ts";
 import type { OwnOrigin } from "../http/own-origin.ts";
-import { BODY_ERRORS, createPageRoutes, createRoutes, NO_QUERY, operation, TokenParams } from "../http/operation.ts";
+import {
+  BODY_ERRORS,
+  createPageRoutes,
+  createRoutes,
+  jsonBody,
+  NO_QUERY,
+  operation,
+  TokenParams,
+} from "../http/operation.ts";
 import type { ErrorCode } from "../core/domain-error.ts";
 import type { PageDeps } from "./needs.ts";
 
@@ -124,7 +132,7 @@ const SIGN_UP = operation({
     "It returns 403 where sign-ups are closed, by SIGNUPS or because approvals are in use.",
     "The service's own pages send a form here and get HTML, which is not described.",
   ],
-  body: { schema: Credentials, isRequired: true },
+  body: jsonBody(Credentials),
   answers: {
     201: { description: "The new account.", schema: SignedUp, headers: ["Set-Cookie", "Cache-Control"] },
   },
@@ -138,7 +146,7 @@ const LOG_IN = operation({
   summary: "Log in on the pages for people",
   description: "Sets the session cookie of the pages for people, which does not authenticate under /v1.",
   notes: ["Too many wrong passwords get 429.", "The service's own pages send a form here and get a redirect."],
-  body: { schema: Credentials, isRequired: true },
+  body: jsonBody(Credentials),
   answers: {
     200: { description: "Who logged in.", schema: LoggedIn, headers: ["Set-Cookie", "Cache-Control"] },
   },

@@ -9,7 +9,7 @@ import {
 import Type from "typebox";
 import type { PauseService } from "./service.ts";
 import { jsonOf, noContent } from "../http/response.ts";
-import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
+import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 
 interface PauseRouteDeps {
   readonly pauseService: Pick<PauseService, "list" | "pause" | "resume">;
@@ -25,7 +25,6 @@ export function pauseRoutes({ pauseService }: PauseRouteDeps) {
       operation({
         operationId: "listPauses",
         permission: "manage",
-        tag: "Auth",
         summary: "List the pauses in force",
         description: "Lists the pauses in force, oldest first.",
         notes: ["The audit log has earlier pauses."],
@@ -39,10 +38,9 @@ export function pauseRoutes({ pauseService }: PauseRouteDeps) {
         const { pause, isNew } = await pauseService.pause(caller, asked);
         return jsonOf(serializePause(pause), isNew ? 201 : 200);
       },
-      bodyOperation({
+      operation({
         operationId: "createPause",
         permission: "manage",
-        tag: "Auth",
         summary: "Pause sending for the account, for one key or to one host",
         description: "Stops new attempts: none starts after the response.",
         notes: [
@@ -63,7 +61,6 @@ export function pauseRoutes({ pauseService }: PauseRouteDeps) {
       operation({
         operationId: "endPause",
         permission: "manage",
-        tag: "Auth",
         summary: "End a pause",
         description: "Ends a pause. Waiting actions that are due are sent at once.",
         notes: ["Ending an ended pause returns 204 again."],

@@ -1,5 +1,5 @@
 import Type from "typebox";
-import { bodyOperation, createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
+import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent, prefersNdjson } from "../http/response.ts";
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
 import type { RequestContext } from "../http/request.ts";
@@ -60,7 +60,7 @@ export function ruleRoutes(deps: RuleRouteDeps) {
       async ({ caller, body: { before = null, ...definition } }) => {
         return jsonOf(serializeRule(await ruleService.add(caller, definition, before), caller.role), 201);
       },
-      bodyOperation({
+      operation({
         operationId: "createRule",
         permission: "manage",
         tag: "Auth",
@@ -74,7 +74,7 @@ export function ruleRoutes(deps: RuleRouteDeps) {
     .put(
       "/v1/rules",
       async ({ caller, body }) => listOf(caller, await ruleService.replaceAll(caller, body.rules)),
-      bodyOperation({
+      operation({
         operationId: "replaceRules",
         permission: "manage",
         tag: "Auth",
@@ -88,7 +88,7 @@ export function ruleRoutes(deps: RuleRouteDeps) {
     .post(
       "/v1/rules/reorder",
       async ({ caller, body }) => listOf(caller, await ruleService.reorder(caller, body.ids)),
-      bodyOperation({
+      operation({
         operationId: "reorderRules",
         permission: "manage",
         tag: "Auth",
@@ -120,7 +120,7 @@ export function ruleRoutes(deps: RuleRouteDeps) {
           throw new DomainError("unavailable", "The service is stopping. Try the rules again.");
         });
       },
-      bodyOperation({
+      operation({
         operationId: "dryRunRules",
         permission: "approve",
         tag: "Auth",
@@ -140,7 +140,7 @@ export function ruleRoutes(deps: RuleRouteDeps) {
       async ({ caller, params, body }) => {
         return jsonOf(serializeRule(await ruleService.change(caller, params.id, body), caller.role));
       },
-      bodyOperation({
+      operation({
         operationId: "changeRule",
         permission: "manage",
         tag: "Auth",
