@@ -15,7 +15,7 @@ import type { CreateKey } from "./schemas.ts";
 import { DomainError, type Issue, invalidFields, notFound } from "../core/domain-error.ts";
 import { LIVE_KEYS_MAX, KEYS_LISTED_MAX, UNFINISHED_COUNTED_MAX } from "../core/limits.ts";
 import type { UnfinishedOnRevoke } from "../core/pause.ts";
-import type { PauseService } from "../pauses/service.ts";
+import type { PauseService } from "../pauses/pauses.ts";
 
 interface KeyDeps extends Pick<Store, "accounts" | "actions" | "pauses" | "team">, Pick<AppContext, "ids" | "clock"> {
   readonly secrets: Pick<Secrets, "hash" | "newApiKey">;

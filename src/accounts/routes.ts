@@ -1,9 +1,5 @@
-import { RevokeQuery } from "../api/pause-schemas.ts";
-import { keyIdSchema, NoBody } from "../api/schema-helpers.ts";
-import { CALLBACK_HOSTS_MAX, LIVE_KEYS_MAX } from "../core/limits.ts";
-import Type from "typebox";
-import type { PeopleService } from "./people.ts";
 import {
+  RevokeQuery,
   AccountId,
   AccountJson,
   type AccountLimits,
@@ -20,6 +16,10 @@ import {
   KeyListJson,
   serializeListedKey,
 } from "./schemas.ts";
+import { keyIdSchema, NoBody } from "../api/schema-helpers.ts";
+import { CALLBACK_HOSTS_MAX, LIVE_KEYS_MAX } from "../core/limits.ts";
+import Type from "typebox";
+import type { PeopleService } from "./people.ts";
 import { createApiRoutes, jsonBody, operation, optionalBody, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import {

@@ -52,6 +52,7 @@ import {
   KEY_ACTIONS_COUNTED_MAX,
 } from "../core/limits.ts";
 import { isStorableText } from "../core/json.ts";
+import { UNFINISHED_ON_REVOKE } from "../core/pause.ts";
 import { ActionId, credentialNameSchema } from "../api/action-schemas.ts";
 import { maskUrl } from "../receipts/masking.ts";
 
@@ -178,6 +179,18 @@ export const RevokedKeyJson = answerObject("RevokedKey", "A revoked key with wha
 });
 
 export type RevokedKeyJson = Static<typeof RevokedKeyJson>;
+
+export const RevokeQuery = closedObject({
+  unfinished: Type.Optional(
+    Type.Enum([...UNFINISHED_ON_REVOKE], {
+      type: "string",
+      default: "keep",
+      description:
+        "What happens to the unfinished actions of the key. keep: they are sent; pause: none is sent until the pause ends; cancel: they are cancelled in steps, and none is sent meanwhile.",
+      examples: ["pause"],
+    }),
+  ),
+});
 
 /** Filters a list by who made what is in it. */
 export const MadeByQuery = closedObject({

@@ -5,7 +5,7 @@ import { DomainError, notFound } from "../core/domain-error.ts";
 import { ACCOUNTS_LISTED_MAX } from "../core/limits.ts";
 import type { AccountStore, HoldStop, ListedAccount } from "../core/account-store.ts";
 import type { Clock } from "../core/clock.ts";
-import type { ActivePauses } from "../pauses/service.ts";
+import type { ActivePauses } from "../pauses/pauses.ts";
 import type { Log } from "../observability/log.ts";
 
 interface SignUpGateDeps {

@@ -1,5 +1,5 @@
 import { POLICY_SOURCES } from "../core/action-policy.ts";
-import { ActionPauseJson } from "./pause-schemas.ts";
+import { PAUSE_KINDS } from "../core/pause.ts";
 import Type, { type Static } from "typebox";
 import { CREDENTIAL_KINDS } from "../core/credential.ts";
 import { ACTION_STATUSES, HTTP_METHODS, OPERATIONS } from "../core/action.ts";
@@ -294,6 +294,22 @@ const ActionPolicyJson = answerObject(
       ),
     ),
   },
+);
+
+export const pauseIdSchema = idSchema("pau", "Id of a pause.", "PauseId");
+
+export const pauseKind = choice(
+  PAUSE_KINDS,
+  "account: the whole account; key: the actions of one key; host: the calls to one host; sign_up: the whole account, until an owner of the first account of the service allows it.",
+  "key",
+);
+
+export const pauseReason = nullable(plainText("The reason that was given; null: none.", "It loops."));
+
+const ActionPauseJson = answerObject(
+  "ActionPause",
+  "The pause that keeps it from being sent. Present if `paused` is.",
+  { id: pauseIdSchema, kind: pauseKind, reason: pauseReason, created_at: dateTime("When it was paused.") },
 );
 
 /** An action in answers, as `serialize.ts` writes it. */

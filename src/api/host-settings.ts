@@ -1,33 +1,11 @@
-import { type HostSettings, type HostSettingsRow, NO_HOST_SETTINGS } from "../core/host-settings.ts";
+import { type HostSettings, NO_HOST_SETTINGS } from "../core/host-settings.ts";
 import { credentialNameSchema } from "./action-schemas.ts";
-import { plainText, dateTime, compile, requestObject, answerObject, positive } from "./schema-helpers.ts";
-import { retryMembers, retrySettingsFrom, retrySettingsJson } from "./retry-settings.ts";
-import { CALLS_PER_SECOND_MIN, CALLS_PER_SECOND_MAX, HOST_SETTINGS_MAX } from "../core/limits.ts";
+import { compile, requestObject, positive } from "./schema-helpers.ts";
+import { serializer } from "./serializer.ts";
+import { retryMembers, retrySettingsFrom } from "./retry-settings.ts";
+import { CALLS_PER_SECOND_MIN, CALLS_PER_SECOND_MAX } from "../core/limits.ts";
 import { STATUS_CLASSES } from "../core/retry-settings.ts";
 import Type, { type Static } from "typebox";
-
-const limitMembers = {
-  max_per_second: Type.Optional(
-    Type.Number({
-      minimum: CALLS_PER_SECOND_MIN,
-      maximum: CALLS_PER_SECOND_MAX,
-      description: "Most calls per second that begin; 0.5 means one in two seconds.",
-      examples: [10],
-    }),
-  ),
-  max_concurrent: Type.Optional(positive("Most calls at a time, at most the server's own limit per host.", 4)),
-};
-
-const credentialMembers = {
-  default_credential: Type.Optional(
-    Type.String({
-      ...credentialNameSchema,
-      title: "DefaultCredential",
-      description:
-        "Name of the credential of calls that name none. It is added for the keys that may use it, where its bounds allow the call and the call does not set its header.",
-    }),
-  ),
-};
 
 export const PutDefaults = requestObject(
   "PutDefaults",
@@ -36,45 +14,34 @@ export const PutDefaults = requestObject(
   { examples: [{ timeout_ms: 60_000, give_up_on: [401, 422] }] },
 );
 
-export const SettingsJson = answerObject(
-  "Settings",
-  "What the account sets for calls to every host; only what is set.",
-  retryMembers,
-);
-
 export const PutHostSettings = requestObject(
   "PutHostSettings",
   "What applies to calls of the account to one host. What is left out is decided by the account's defaults.",
-  { ...retryMembers, ...limitMembers, ...credentialMembers },
+  {
+    ...retryMembers,
+    max_per_second: Type.Optional(
+      Type.Number({
+        minimum: CALLS_PER_SECOND_MIN,
+        maximum: CALLS_PER_SECOND_MAX,
+        description: "Most calls per second that begin; 0.5 means one in two seconds.",
+        examples: [10],
+      }),
+    ),
+    max_concurrent: Type.Optional(positive("Most calls at a time, at most the server's own limit per host.", 4)),
+    default_credential: Type.Optional(
+      Type.String({
+        ...credentialNameSchema,
+        title: "DefaultCredential",
+        description:
+          "Name of the credential of calls that name none. It is added for the keys that may use it, where its bounds allow the call and the call does not set its header.",
+      }),
+    ),
+  },
   { examples: [{ max_per_second: 10, max_concurrent: 4 }] },
 );
 
-export type PutHostSettings = Static<typeof PutHostSettings>;
-
-export const HostSettingsJson = answerObject("HostSettings", "What applies to calls of the account to one host.", {
-  host: plainText("The host, with its port unless that is the scheme's default.", "api.example.com"),
-  ...retryMembers,
-  ...limitMembers,
-  ...credentialMembers,
-  updated_at: dateTime("When it was set."),
-  updated_by: plainText("Who set it.", "key:owner"),
-});
-
-export type HostSettingsJson = Static<typeof HostSettingsJson>;
-
-export const HostSettingsListJson = answerObject(
-  "HostSettingsList",
-  "The settings of hosts, and those of the account for all hosts.",
-  {
-    data: Type.Array(HostSettingsJson, {
-      description: `The hosts with settings, in alphabetical order; at most ${HOST_SETTINGS_MAX}.`,
-    }),
-    defaults: SettingsJson,
-  },
-);
-
 /** A body that was checked, as settings. */
-export function hostSettingsFrom(body: PutHostSettings): HostSettings {
+export function hostSettingsFrom(body: Static<typeof PutHostSettings>): HostSettings {
   const { max_per_second: maxPerSecond = null, max_concurrent: maxConcurrent = null } = body;
   return {
     ...retrySettingsFrom(body),
@@ -85,23 +52,7 @@ export function hostSettingsFrom(body: PutHostSettings): HostSettings {
 }
 
 /** Only what is set. */
-export function hostSettingsJson({
-  maxPerSecond,
-  maxConcurrent,
-  defaultCredential,
-  ...settings
-}: HostSettings): PutHostSettings {
-  return {
-    ...retrySettingsJson(settings),
-    ...(maxPerSecond !== null && { max_per_second: maxPerSecond }),
-    ...(maxConcurrent !== null && { max_concurrent: maxConcurrent }),
-    ...(defaultCredential !== null && { default_credential: defaultCredential }),
-  };
-}
-
-export function serializeHostSettings({ host, settings, updatedAt, updatedBy }: HostSettingsRow): HostSettingsJson {
-  return { host, ...hostSettingsJson(settings), updated_at: updatedAt.toISOString(), updated_by: updatedBy };
-}
+export const hostSettingsJson = serializer(PutHostSettings);
 
 /**
  * A row holds what is set for a host or for all of them. Without the bounds of requests, which may have been others when it was

@@ -1,5 +1,6 @@
 import Type, { type Static } from "typebox";
 import { describedOnly, integer } from "./schema-helpers.ts";
+import { serializer } from "./serializer.ts";
 import {
   ATTEMPT_TIMEOUT_SET_MS_MAX,
   ATTEMPT_TIMEOUT_SET_MS_MIN,
@@ -74,14 +75,12 @@ export const retryMembers = {
 
 const RetrySettingsJson = Type.Object(retryMembers);
 
-type RetrySettingsJson = Static<typeof RetrySettingsJson>;
-
 /** Members that were checked, as settings. */
 export function retrySettingsFrom({
   timeout_ms: timeoutMs,
   backoff,
   give_up_on: giveUpOn,
-}: RetrySettingsJson): RetrySettings {
+}: Static<typeof RetrySettingsJson>): RetrySettings {
   return {
     timeoutMs: timeoutMs ?? null,
     backoff: backoff === undefined ? null : { baseMs: backoff.base_ms, capMs: backoff.cap_ms },
@@ -90,10 +89,4 @@ export function retrySettingsFrom({
 }
 
 /** Only what is set. */
-export function retrySettingsJson({ timeoutMs, backoff, giveUpOn }: RetrySettings): RetrySettingsJson {
-  return {
-    ...(timeoutMs !== null && { timeout_ms: timeoutMs }),
-    ...(backoff !== null && { backoff: { base_ms: backoff.baseMs, cap_ms: backoff.capMs } }),
-    ...(giveUpOn !== null && { give_up_on: [...giveUpOn] }),
-  };
-}
+export const retrySettingsJson = serializer(RetrySettingsJson);

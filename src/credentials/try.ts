@@ -5,7 +5,7 @@ import { CREDENTIAL_TEST_BODY_CHARS_MAX, MESSAGE_TIMEOUT_MS } from "../core/limi
 import { describeOutcome, isSuccess, type Outcome } from "../core/outcome.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
-import type { ActivePauses } from "../pauses/service.ts";
+import type { ActivePauses } from "../pauses/pauses.ts";
 import { maskResponseHeaders, maskText } from "../receipts/masking.ts";
 import { readHeaders } from "../receipts/response-headers.ts";
 import type { AppContext } from "../runtime/app-context.ts";

@@ -20,7 +20,7 @@ import type { KnownHostSettings } from "../core/host-settings.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import { collectLargeTexts } from "../observability/runtime.ts";
 import type { Sender } from "../outbound/deadline.ts";
-import type { ActivePauses } from "../pauses/service.ts";
+import type { ActivePauses } from "../pauses/pauses.ts";
 import type { Enqueue } from "../receipts/serialize.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { Node } from "../runtime/node.ts";

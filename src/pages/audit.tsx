@@ -10,7 +10,7 @@ import { actionPath, queryText } from "../ui/layout.tsx";
 import { Facts, Name, NextPage, sentence, SlotTime, Time, UntrustedText } from "../ui/parts.tsx";
 import { SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import { counted, duration, number, type PageUser } from "../ui/text.ts";
-import { AuditQuery, checkAudit } from "../audit/schemas.ts";
+import { AuditQuery, checkAudit } from "../audit/audit.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { AUDIT_MENU_MAX } from "../core/limits.ts";
 import { readQuery, withoutEmpty } from "../http/request.ts";

@@ -23,7 +23,7 @@ import {
 import type { EffectiveSettings } from "../config/config.ts";
 import { duration, exactDuration, type PageUser } from "../ui/text.ts";
 import { checkHost } from "../core/target.ts";
-import type { HostService } from "../hosts/service.ts";
+import type { HostService } from "../hosts/hosts.ts";
 import { page } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
 import { authorize } from "../core/roles.ts";

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import Type from "typebox";
-import { checkPausedHost, CreatePause } from "../api/pause-schemas.ts";
+import { checkPausedHost, CreatePause, PauseParams } from "../pauses/pauses.ts";
 import { choice } from "../api/schema-helpers.ts";
 import type { SigningService } from "../accounts/signing-secrets.ts";
 import type { KeyView } from "../accounts/schemas.ts";
@@ -9,7 +9,6 @@ import type { Pause } from "../core/pause.ts";
 import { type Caller, mayDo } from "../core/roles.ts";
 import { page } from "../http/response.ts";
 import { createPersonRoutes, nextOf, type Person } from "../http/session.ts";
-import { PauseParams } from "../pauses/routes.ts";
 import { NEXT_FIELD, PAUSES_PATH } from "../ui/layout.tsx";
 import { Ago, Card, Notice, sentence, Time, UntrustedText } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";

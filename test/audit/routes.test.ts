@@ -1,5 +1,5 @@
 import { pressLink } from "../support/forms.ts";
-import type { AuditEntryJson } from "../../src/audit/schemas.ts";
+import type { AuditEntry } from "../../src/client/openapi.ts";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { AUDIT_SCANS_MAX, AUDIT_STEP_ROWS } from "../../src/core/limits.ts";
 import { anAuditEntry } from "../support/factory.ts";
@@ -18,7 +18,7 @@ afterEach(() => app[Symbol.asyncDispose]());
 
 const log = async (query = "", headers = {}) => {
   const { json } = await app.call("GET", `/v1/audit${query}`, undefined, headers);
-  return json as unknown as { readonly data: readonly AuditEntryJson[]; readonly next_cursor: string | null };
+  return json as unknown as { readonly data: readonly AuditEntry[]; readonly next_cursor: string | null };
 };
 
 const kinds = async (query = "") => (await log(query)).data.map(({ kind }) => kind);
@@ -159,7 +159,7 @@ describe("GET /v1/audit", () => {
       const response = await app.ask(`/v1/audit${query}`, { headers: { accept: "application/x-ndjson" } });
       expect(response.headers.get("content-type")).toBe("application/x-ndjson");
       const lines = (await response.text()).trimEnd().split("\n");
-      return lines.map((line) => (JSON.parse(line) as AuditEntryJson).subject);
+      return lines.map((line) => (JSON.parse(line) as AuditEntry).subject);
     };
     const all = Array.from({ length: count }, (_, n) => String(count - 1 - n));
     expect(await exported()).toEqual([...all, ...before]);
@@ -170,7 +170,7 @@ describe("GET /v1/audit", () => {
     await fill(3 * AUDIT_STEP_ROWS);
     const { authenticate, engine } = app;
     const caller = await authenticate(`Bearer ${KEYS.owner}`);
-    const { createAuditService } = await import("../../src/audit/service.ts");
+    const { createAuditService } = await import("../../src/audit/audit.ts");
     const asked = { kinds: [], actors: [], since: null, until: null, before: null, limit: null };
     const steps = createAuditService(engine.store.audit, engine.clock).export(caller, asked);
     expect((await steps.next()).value).toHaveLength(AUDIT_STEP_ROWS);
@@ -232,7 +232,7 @@ describe("GET /v1/audit", () => {
   });
 
   test("a page that few entries match is filled from further back, in a bounded number of steps", async () => {
-    const { createAuditService } = await import("../../src/audit/service.ts");
+    const { createAuditService } = await import("../../src/audit/audit.ts");
     const asked: number[] = [];
     const service = (matches: (step: number) => number) =>
       createAuditService(

@@ -1,5 +1,5 @@
 import { createHttp, type HttpOptions, type HttpServices, type HttpSettings } from "../../src/app/http.ts";
-import { createAuditService } from "../../src/audit/service.ts";
+import { createAuditService } from "../../src/audit/audit.ts";
 import type { StartedSession } from "../../src/core/session.ts";
 import { type AuditStore } from "../../src/core/audit.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
@@ -23,7 +23,7 @@ import type { CredentialRequestService } from "../../src/credentials/requests.ts
 import type { CredentialService } from "../../src/credentials/service.ts";
 import { NO_USES } from "../../src/credentials/uses.ts";
 import type { RuleService } from "../../src/rules/service.ts";
-import type { HostService } from "../../src/hosts/service.ts";
+import type { HostService } from "../../src/hosts/hosts.ts";
 import { NO_HOST_SETTINGS } from "../../src/core/host-settings.ts";
 import type { Feed } from "../../src/events/feed.ts";
 import { GUIDE_GROUPS } from "../../src/pages/docs/guides.ts";

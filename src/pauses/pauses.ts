@@ -1,13 +1,20 @@
-import { type Store, StoreUnavailable } from "../core/store.ts";
-import type { AppContext } from "../runtime/app-context.ts";
-import type { Decide } from "../core/changes.ts";
-import { type Audited, type AuditDetail, auditOf, auditOfSystem } from "../core/audit.ts";
-import { accountStopped, authorize, type Caller, SYSTEM } from "../core/roles.ts";
-import { DomainError, notFound } from "../core/domain-error.ts";
-import { CANCEL_BATCH_MAX, PAUSES_MAX } from "../core/limits.ts";
-import { maskText } from "../receipts/masking.ts";
-import type { Pause, PauseScope, PauseStore } from "../core/pause.ts";
+import Type from "typebox";
+import { pauseIdSchema, pauseKind, pauseReason } from "../api/action-schemas.ts";
+import * as t from "../api/schema-helpers.ts";
+import { serializer } from "../api/serializer.ts";
 import type { Revocation } from "../core/account-store.ts";
+import { type Audited, type AuditDetail, auditOf, auditOfSystem } from "../core/audit.ts";
+import type { Decide } from "../core/changes.ts";
+import { DomainError, invalidField, notFound } from "../core/domain-error.ts";
+import { CANCEL_BATCH_MAX, PAUSES_MAX } from "../core/limits.ts";
+import type { Pause, PauseScope, PauseStore } from "../core/pause.ts";
+import { accountStopped, authorize, type Caller, SYSTEM } from "../core/roles.ts";
+import { type Store, StoreUnavailable } from "../core/store.ts";
+import { checkHost } from "../core/target.ts";
+import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
+import { jsonOf, noContent } from "../http/response.ts";
+import { maskText } from "../receipts/masking.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 
 interface PauseDeps extends Pick<Store, "pauses">, Pick<AppContext, "clock" | "ids" | "log"> {
   readonly paused: ActivePauses;
@@ -39,7 +46,9 @@ export function createPauseService(deps: PauseDeps) {
       const { pause, audit } = newPause(ids.pause(), caller, { ...request, cancels: false }, clock.now());
       const written = await paused.whilePausing(pause, () => pauses.pause(pause, audit));
       if (!("pause" in written)) {
-        throw written.kind === "too_many" ? tooManyPauses() : notFound("key");
+        if (written.kind === "no_such_key") throw notFound("key");
+        const message = `This account has ${PAUSES_MAX} pauses in force; end one of them first, or pause the whole account.`;
+        throw new DomainError("validation_error", message);
       }
       return { pause: written.pause, isNew: written.kind === "paused" };
     },
@@ -97,25 +106,14 @@ function newPause(
   createdAt: Date,
 ): NonNullable<Revocation["pause"]> {
   const { accountId, actor: createdBy } = caller;
-  const ofHost = host === null ? "account" : "host";
-  const kind = keyId === null ? ofHost : "key";
+  const made = { id, accountId, reason, cancels, createdAt, createdBy, endedAt: null, endedBy: null };
   const subject = keyId ?? host ?? "";
-  const pause: Pause = {
-    id,
-    accountId,
-    kind,
-    subject,
-    reason,
-    cancels,
-    createdAt,
-    createdBy,
-    endedAt: null,
-    endedBy: null,
-  };
+  const ofHost = host === null ? "account" : "host";
+  const pause: Pause = { ...made, kind: keyId === null ? ofHost : "key", subject };
   const detail = {
     ...auditDetail(pause),
     reason: reason === null ? null : maskText(reason, "public"),
-    ...(cancels ? { cancels } : {}),
+    ...(cancels && { cancels }),
   };
   return { pause, audit: auditOf(caller, { kind: "paused", subject: id, detail }, createdAt) };
 }
@@ -127,13 +125,6 @@ function resumed(pause: Pause): Audited {
 function auditDetail({ kind, subject }: Pause): AuditDetail {
   if (kind === "host") return { of: "host", host: subject };
   return kind === "key" ? { of: "key", key_id: subject } : { of: "account" };
-}
-
-function tooManyPauses(): DomainError {
-  return new DomainError(
-    "validation_error",
-    `This account has ${PAUSES_MAX} pauses in force; end one of them first, or pause the whole account.`,
-  );
 }
 
 /**
@@ -297,4 +288,111 @@ function firstOf<T>({ accountId, keyId, host }: PauseScope, find: (name: string)
     find(nameOf({ accountId, kind: "key", subject: keyId })) ??
     find(nameOf({ accountId, kind: "host", subject: host }))
   );
+}
+
+export const CreatePause = t.requestObject(
+  "CreatePause",
+  "What to pause: the actions that this key created, the calls to this host, or without both the whole account.",
+  {
+    key_id: Type.Optional(t.keyIdSchema),
+    host: Type.Optional(
+      t.hostSchema(
+        "Host of the calls to pause, not together with `key_id`. With a port unless it is the scheme's default.",
+      ),
+    ),
+    reason: Type.Optional(t.reason("Why; shown with every paused action.")),
+  },
+);
+
+/** The host to pause. Throws `validation_error` if it is none, or if a key is named too. */
+export function checkPausedHost(text: string, keyId: string | null): string {
+  const host = checkHost(text, "validation_error");
+  if (keyId === null) return host;
+  throw invalidField("host", "Name a key or a host, not both.");
+}
+
+const PauseJson = t.answerObject("Pause", "A pause in force: no action that it covers is sent.", {
+  id: pauseIdSchema,
+  kind: pauseKind,
+  key_id: t.nullable(
+    t.plainText("Id of the key that is paused; null: something else is.", "key_01kjwa5v00e7v8c9x2m4n6p8qr"),
+  ),
+  host: Type.Optional(t.plainText("The host that is paused. Present if `kind` is `host`.", "api.example.com")),
+  reason: pauseReason,
+  cancels: t.yesNo(
+    "The key was revoked with `unfinished=cancel`: its unfinished actions are being cancelled, then this pause ends.",
+    false,
+  ),
+  created_at: t.dateTime("When it was paused."),
+  created_by: t.plainText("Who paused it.", "key:owner"),
+});
+
+const PauseListJson = t.answerObject("PauseList", "The pauses in force.", {
+  data: Type.Array(PauseJson, { description: "The pauses in force, oldest first." }),
+});
+
+const pauseJson = serializer(PauseJson);
+
+const serialize = (pause: Pause) => {
+  const { kind, subject } = pause;
+  return pauseJson({ ...pause, keyId: kind === "key" ? subject : null, host: kind === "host" ? subject : null });
+};
+
+export const PauseParams = pathParams(Type.Object({ id: pauseIdSchema }), "There is no such pause.");
+
+export function pauseRoutes({
+  pauseService,
+}: {
+  readonly pauseService: Pick<PauseService, "list" | "pause" | "resume">;
+}) {
+  return createApiRoutes()
+    .get(
+      "/v1/pauses",
+      async ({ caller }) => jsonOf({ data: (await pauseService.list(caller)).map(serialize) }),
+      operation({
+        operationId: "listPauses",
+        permission: "manage",
+        summary: "List the pauses in force",
+        description: "Lists the pauses in force, oldest first.",
+        notes: ["The audit log has earlier pauses."],
+        answers: { 200: { description: "The pauses in force.", schema: PauseListJson } },
+      }),
+    )
+    .post(
+      "/v1/pauses",
+      async ({ caller, body: { key_id: keyId = null, host, reason = null } }) => {
+        const asked = { keyId, host: host === undefined ? null : checkPausedHost(host, keyId), reason };
+        const { pause, isNew } = await pauseService.pause(caller, asked);
+        return jsonOf(serialize(pause), isNew ? 201 : 200);
+      },
+      operation({
+        operationId: "createPause",
+        permission: "manage",
+        summary: "Pause sending for the account, for one key or to one host",
+        description: "Stops new attempts: none starts after the response.",
+        notes: [
+          "Attempts under way end as usual. Actions can still be created, and wait.",
+          "Where a pause is in force already, it is returned with 200.",
+        ],
+        body: jsonBody(CreatePause),
+        answers: {
+          201: { description: "The pause. No attempt that it covers is started any more.", schema: PauseJson },
+          200: { description: "The pause that was in force already.", schema: PauseJson },
+        },
+        errors: ["not_found"],
+      }),
+    )
+    .delete(
+      "/v1/pauses/:id",
+      ({ caller, params }) => noContent(pauseService.resume(caller, params.id)),
+      operation({
+        operationId: "endPause",
+        permission: "manage",
+        summary: "End a pause",
+        description: "Ends a pause. Waiting actions that are due are sent at once.",
+        notes: ["Ending an ended pause returns 204 again."],
+        params: PauseParams,
+        answers: { 204: { description: "The pause has ended.", schema: null } },
+      }),
+    );
 }

@@ -1,0 +1,207 @@
+import Type from "typebox";
+import { hostSettingsFrom, hostSettingsJson, PutDefaults, PutHostSettings } from "../api/host-settings.ts";
+import * as t from "../api/schema-helpers.ts";
+import { serializer } from "../api/serializer.ts";
+import { type AuditDetail, auditOf } from "../core/audit.ts";
+import type { Clock } from "../core/clock.ts";
+import type { CredentialStore } from "../core/credential.ts";
+import { DomainError, invalidField } from "../core/domain-error.ts";
+import {
+  ALL_HOSTS,
+  type HostSettings,
+  type HostSettingsRow,
+  type HostSettingsStore,
+  type KnownHostSettings,
+  NO_HOST_SETTINGS,
+} from "../core/host-settings.ts";
+import { HOST_SETTINGS_MAX } from "../core/limits.ts";
+import { authorize, type Caller, viewerOf } from "../core/roles.ts";
+import { checkHost } from "../core/target.ts";
+import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
+import { jsonOf, noContent } from "../http/response.ts";
+import { maskedActor } from "../receipts/masked-action.ts";
+
+interface HostServiceDeps {
+  readonly hostSettings: HostSettingsStore;
+  readonly known: Pick<KnownHostSettings, "refresh">;
+  readonly clock: Pick<Clock, "now">;
+  readonly credentials: Pick<CredentialStore, "list">;
+  /** The server's own limit of calls at a time (`DISPATCH_PER_HOST`). */
+  readonly perHost: number;
+}
+
+/** Every use case of the settings of hosts. Takes normalized hosts. */
+export type HostService = ReturnType<typeof createHostService>;
+
+export function createHostService({ hostSettings, known, credentials, clock, perHost }: HostServiceDeps) {
+  const put = async (caller: Caller, host: string, settings: HostSettings): Promise<HostSettingsRow> => {
+    authorize(caller, "manage");
+    const { accountId, actor: updatedBy } = caller;
+    const row = { accountId, host, settings, updatedAt: clock.now(), updatedBy };
+    const detail = { change: "set", ...detailOf(settings) };
+    const audit = auditOf(caller, { kind: "host_settings_changed", subject: host, detail }, row.updatedAt);
+    if ((await hostSettings.put(row, audit)) === "full") {
+      throw invalidField(
+        "host",
+        `An account has settings for at most ${HOST_SETTINGS_MAX} hosts. Remove those of another host first.`,
+      );
+    }
+    await known.refresh(accountId);
+    return row;
+  };
+  return {
+    /** Those of each host, and those for all hosts. */
+    async list(caller: Caller) {
+      authorize(caller, "read");
+      const viewer = viewerOf(caller.role);
+      const rows = await hostSettings.list(caller.accountId);
+      // Which credentials there are is no business of keys that may not use them.
+      const others = (row: HostSettingsRow) => ({
+        ...row,
+        settings: { ...row.settings, defaultCredential: null },
+        updatedBy: maskedActor(row.updatedBy, viewer),
+      });
+      const shown = caller.role === "owner" ? rows : rows.map(others);
+      return {
+        hosts: shown.filter(({ host }) => host !== ALL_HOSTS),
+        defaults: rows.find(({ host }) => host === ALL_HOSTS)?.settings ?? NO_HOST_SETTINGS,
+      };
+    },
+
+    /** Sets everything of one host; what is null is removed. Throws `validation_error` beyond a limit. */
+    async put(caller: Caller, host: string, settings: HostSettings): Promise<HostSettingsRow> {
+      authorize(caller, "manage");
+      if (settings.maxConcurrent !== null && settings.maxConcurrent > perHost) {
+        const message = `This server sends at most ${perHost} calls of an account to a host at a time (DISPATCH_PER_HOST).`;
+        throw invalidField("max_concurrent", message);
+      }
+      const { defaultCredential: name } = settings;
+      if (name !== null && !(await credentials.list(caller.accountId)).some((one) => one.name === name)) {
+        throw invalidField("default_credential", "This account has no credential of this name.");
+      }
+      return put(caller, host, settings);
+    },
+
+    /** Sets everything for all hosts of the account; what is null is removed. */
+    putDefaults: (caller: Caller, settings: HostSettings): Promise<HostSettingsRow> => put(caller, ALL_HOSTS, settings),
+
+    /** Throws `not_found` if the host has no settings. */
+    async remove(caller: Caller, host: string): Promise<void> {
+      authorize(caller, "manage");
+      const entry = { kind: "host_settings_changed", subject: host, detail: { change: "removed" } } as const;
+      if (!(await hostSettings.remove(caller.accountId, host, auditOf(caller, entry, clock.now())))) {
+        throw new DomainError("not_found", "This host has no settings.");
+      }
+      await known.refresh(caller.accountId);
+    },
+  };
+}
+
+/** What is set, by the names of the API. */
+function detailOf(settings: HostSettings): AuditDetail {
+  const members = Object.entries(hostSettingsJson(settings)).flatMap(([name, value]): [string, string | number][] => {
+    if (Array.isArray(value)) return [[name, value.join(", ")]];
+    return typeof value === "object" ? Object.entries(value) : [[name, value]];
+  });
+  return Object.fromEntries(members);
+}
+
+const SettingsJson = t.answerObject(
+  "Settings",
+  "What the account sets for calls to every host; only what is set.",
+  PutDefaults.properties,
+);
+
+const HostSettingsJson = t.answerObject("HostSettings", "What applies to calls of the account to one host.", {
+  host: t.plainText("The host, with its port unless that is the scheme's default.", "api.example.com"),
+  ...PutHostSettings.properties,
+  updated_at: t.dateTime("When it was set."),
+  updated_by: t.plainText("Who set it.", "key:owner"),
+});
+
+const HostSettingsListJson = t.answerObject(
+  "HostSettingsList",
+  "The settings of hosts, and those of the account for all hosts.",
+  {
+    data: Type.Array(HostSettingsJson, {
+      description: `The hosts with settings, in alphabetical order; at most ${HOST_SETTINGS_MAX}.`,
+    }),
+    defaults: SettingsJson,
+  },
+);
+
+const settingsOf = serializer(HostSettingsJson);
+
+const serialize = ({ settings, ...row }: HostSettingsRow) => settingsOf({ ...settings, ...row });
+
+const HostParams = pathParams(
+  Type.Object({ host: t.hostSchema("The host of a target, with its port unless that is the scheme's default.") }),
+  "There is no such host.",
+);
+
+/** The settings of hosts, and those of the account for all hosts. */
+export function hostRoutes({ hostService }: { readonly hostService: HostService }) {
+  return createApiRoutes()
+    .get(
+      "/v1/hosts",
+      async ({ caller }) => {
+        const { hosts, defaults } = await hostService.list(caller);
+        return jsonOf({ data: hosts.map(serialize), defaults: hostSettingsJson(defaults) });
+      },
+      operation({
+        operationId: "listHosts",
+        permission: "read",
+        summary: "List what is set for hosts, and for the account",
+        description: "Lists the settings of hosts, and the defaults.",
+        notes: ["For what an action doesn't say, the settings of its host count, then `defaults`, then the server's."],
+        answers: { 200: { description: "The settings.", schema: HostSettingsListJson } },
+      }),
+    )
+    .put(
+      "/v1/hosts/:host",
+      async ({ caller, params, body }) =>
+        jsonOf(serialize(await hostService.put(caller, checkHost(params.host, "not_found"), hostSettingsFrom(body)))),
+      operation({
+        operationId: "putHost",
+        permission: "manage",
+        summary: "Set what applies to calls of the account to one host",
+        description: "Replaces all settings of the host.",
+        notes: [
+          "They apply to waiting actions too: they are looked up when an attempt begins and when it ends.",
+          "Of several nodes the others follow within 5 seconds.",
+        ],
+        params: HostParams,
+        body: jsonBody(PutHostSettings),
+        answers: { 200: { description: "The settings of the host.", schema: HostSettingsJson } },
+      }),
+    )
+    .delete(
+      "/v1/hosts/:host",
+      ({ caller, params }) => noContent(hostService.remove(caller, checkHost(params.host, "not_found"))),
+      operation({
+        operationId: "removeHost",
+        permission: "manage",
+        summary: "Remove the settings of one host",
+        description: "Removes the settings of a host.",
+        notes: ["Those of the account and of the server apply then."],
+        params: HostParams,
+        answers: { 204: { description: "The host has no settings.", schema: null } },
+      }),
+    )
+    .put(
+      "/v1/defaults",
+      async ({ caller, body }) => {
+        const { settings } = await hostService.putDefaults(caller, hostSettingsFrom(body));
+        return jsonOf(hostSettingsJson(settings));
+      },
+      operation({
+        operationId: "putDefaults",
+        permission: "manage",
+        summary: "Set what applies to calls of the account to every host",
+        description: "Replaces all settings for hosts of the account.",
+        notes: ["They apply where neither the action nor the settings of its host say something."],
+        body: jsonBody(PutDefaults),
+        answers: { 200: { description: "The settings of the account.", schema: SettingsJson } },
+      }),
+    );
+}
