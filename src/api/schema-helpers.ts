@@ -357,6 +357,13 @@ export function encodeCursor(position: string): string {
   return Buffer.from(position).toString("base64url");
 }
 
+/** A page of rows from one more than fits, with the cursor of the next one. */
+export function pageOf<Row extends { readonly id: string }>(found: readonly Row[], limit: number) {
+  const data = found.slice(0, limit);
+  const last = found.length > limit ? data.at(-1) : undefined;
+  return { data, next_cursor: last === undefined ? null : encodeCursor(last.id) };
+}
+
 /** The position in a cursor; null: it is none of ours. */
 export function decodeCursor(cursor: string, position: RegExp): string | null {
   const text = Buffer.from(cursor, "base64url").toString("latin1");

@@ -32,7 +32,7 @@ interface Shape {
 
 /**
  * Shows rows as answers of a schema: the members that the schema has, each from the row's member of that name in camel case,
- * and dates as texts. Other members of the row are left out, and so is null where the schema has none.
+ * and dates as texts. Other members of the row are left out, and so is null where the schema has no null.
  */
 export function serializer<Schema extends TObject>(schema: Schema) {
   const show = showing(schema);
@@ -59,8 +59,8 @@ function showing({ properties, items, anyOf }: Shape): (value: unknown) => unkno
   return (row) => {
     const values = new Map<string, unknown>(row instanceof Object ? Object.entries(row) : []);
     const shown = members.flatMap(({ name, from, show, hasNull }) => {
-      const value = values.get(from) ?? null;
-      return value === null && !hasNull ? [] : [[name, show(value)] as const];
+      const value = values.get(from);
+      return value === undefined || (value === null && !hasNull) ? [] : [[name, show(value)] as const];
     });
     return Object.fromEntries(shown);
   };

@@ -7,7 +7,7 @@ import { notificationRoutes } from "../actions/notification-routes.ts";
 import { actionRoutes } from "../actions/routes.ts";
 import { auditRoutes } from "../audit/audit.ts";
 import { bulkRoutes } from "../bulk/routes.ts";
-import { channelRoutes } from "../channels/routes.ts";
+import { channelRoutes } from "../channels/channels.ts";
 import { type Config, RELEASE, VERSION } from "../config/config.ts";
 import { isLoopbackAddress, isLoopbackUrl, trustedProxiesOf } from "../config/values.ts";
 import type { Secrets } from "../crypto/secrets.ts";
@@ -83,7 +83,7 @@ export function createHttp(services: HttpServices, settings: HttpSettings, optio
     oauthClientRoutes(services),
     credentialRequestRoutes({ ...services, clock }),
     ruleRoutes({ ...services, clock, draining, arrivalSeconds }),
-    ...channelRoutes(services),
+    channelRoutes(services),
     auditRoutes(services),
     bulkRoutes(services),
     approvalRoutes(services),

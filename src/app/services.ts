@@ -23,7 +23,7 @@ import { createCredentialRequestService } from "../credentials/requests.ts";
 import { createCredentialService } from "../credentials/service.ts";
 import { createCredentialTestService } from "../credentials/try.ts";
 import { createCredentialUse } from "../credentials/use.ts";
-import { createChannelService } from "../channels/service.ts";
+import { createChannelService } from "../channels/channels.ts";
 import { createEffectiveSettings, VERSION } from "../config/config.ts";
 import { checkTarget, providerPolicy, type TargetPolicy } from "../config/target-policy.ts";
 import { SHARED_FRESH_MS } from "../core/limits.ts";

@@ -1,23 +1,19 @@
-import type { Store, MatchedAction, MatchedActions } from "../core/store.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { authorize, type Caller, hasScope, mayChange, type Viewer, viewerOf } from "../core/roles.ts";
+import { callerOfKey } from "../accounts/authenticate.ts";
+import type { ActionService, CountFilter } from "../actions/service.ts";
 import { checkFilters, type FilterQuery } from "../api/list-schemas.ts";
-import type { CountFilter, ActionService } from "../actions/service.ts";
 import { sources } from "../core/action.ts";
+import { auditOf } from "../core/audit.ts";
+import type { BulkJob, BulkOperation, BulkResult, BulkResultFilter } from "../core/bulk-job.ts";
 import { DomainError, invalidFields, notFound } from "../core/domain-error.ts";
-import { type Audited, auditOf } from "../core/audit.ts";
 import { BULK_ACTIONS_MAX, BULK_GROUPS_SHOWN_MAX, BULK_RUNNING_MAX, BULK_SCAN_ROWS_MAX } from "../core/limits.ts";
+import { authorize, type Caller, hasScope, mayChange, type Viewer, viewerOf } from "../core/roles.ts";
+import type { MatchedAction, MatchedActions } from "../core/store.ts";
 import { searchedAs } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
-import type { BulkJob, BulkOperation, BulkResult, BulkResultFilter } from "../core/bulk-job.ts";
-import { callerOfKey } from "../accounts/authenticate.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { type JobLeases, NO_JOB_LEASES } from "../runtime/job-leases.ts";
 import { BulkRunner } from "./runner.ts";
-
-interface BulkDeps extends Pick<Store, "bulk" | "actions">, Pick<AppContext, "clock" | "ids"> {
-  readonly runner: { run(): Promise<void> };
-}
 
 export interface BulkRequest {
   readonly operation: BulkOperation;
@@ -48,7 +44,7 @@ interface BulkGroup {
 /** Every use case of bulk jobs. */
 export type BulkService = ReturnType<typeof createBulkService>;
 
-function createBulkService({ bulk, actions, runner, clock, ids }: BulkDeps) {
+function createBulkService({ store: { bulk, actions }, clock, ids }: AppContext, runner: BulkRunner) {
   /** The actions that a job would cover. */
   const matching = async (caller: Caller, { operation, filter }: BulkRequest): Promise<MatchedActions> => {
     authorize(caller, operation);
@@ -93,8 +89,29 @@ function createBulkService({ bulk, actions, runner, clock, ids }: BulkDeps) {
     async start(caller: Caller, request: BulkRequest): Promise<BulkJob> {
       const found = await matching(caller, request);
       const now = clock.now();
-      const job = newJob(ids.bulk(now), caller, request, { createdAt: now, matching: found.actions.length });
-      const audit = auditOf(caller, startedOf(job), now);
+      const { operation, reason } = request;
+      const job: BulkJob = {
+        id: ids.bulk(now),
+        accountId: caller.accountId,
+        operation,
+        filter: JSON.stringify(request.filter),
+        reason,
+        status: "running",
+        matching: found.actions.length,
+        done: 0,
+        failed: 0,
+        createdAt: now,
+        createdBy: caller.actor,
+        keyId: caller.keyId ?? "",
+        personId: caller.personId ?? "",
+        client: caller.client ?? "",
+        finishedAt: null,
+        stoppedBy: null,
+      };
+      // A reason may contain secrets.
+      const why = reason === null ? {} : { reason: maskText(reason, "public") };
+      const detail = { operation, matching: job.matching, ...why };
+      const audit = auditOf(caller, { kind: "bulk_started", subject: job.id, detail }, now);
       if (!(await bulk.add(job, found.actions, audit))) {
         throw new DomainError(
           "too_many_jobs",
@@ -145,37 +162,6 @@ function groupsOf(actions: readonly MatchedAction[], viewer: Viewer): readonly B
   return largest.slice(0, BULK_GROUPS_SHOWN_MAX).map((group) => ({ ...group, host: maskText(group.host, viewer) }));
 }
 
-function newJob(
-  id: string,
-  caller: Caller,
-  { operation, filter, reason }: BulkRequest,
-  begun: Pick<BulkJob, "createdAt" | "matching">,
-): BulkJob {
-  return {
-    id,
-    accountId: caller.accountId,
-    operation,
-    filter: JSON.stringify(filter),
-    reason,
-    status: "running",
-    ...begun,
-    done: 0,
-    failed: 0,
-    createdBy: caller.actor,
-    keyId: caller.keyId ?? "",
-    personId: caller.personId ?? "",
-    client: caller.client ?? "",
-    finishedAt: null,
-    stoppedBy: null,
-  };
-}
-
-function startedOf({ id, operation, matching, reason }: BulkJob): Audited {
-  // A reason may contain secrets.
-  const why = reason === null ? {} : { reason: maskText(reason, "public") };
-  return { kind: "bulk_started", subject: id, detail: { operation, matching, ...why } };
-}
-
 /** The statuses that a job takes: of those in the filter, or by default, the ones that its operation is for. */
 function filterFor(operation: BulkOperation, filter: FilterQuery): CountFilter {
   const asked = checkFilters(filter);
@@ -205,20 +191,10 @@ interface BulkNeeds {
 
 /** The service of bulk jobs, and what carries them out. */
 export function createBulk(app: AppContext, { actionService, isStopped, leases = NO_JOB_LEASES }: BulkNeeds) {
-  const { store, clock, ids, log } = app;
-  const { actions, bulk } = store;
-  const callerOf = createJobCaller({ ...store, isStopped, clock });
-  const bulkRunner = new BulkRunner({ clock, log, bulk, actions, decide: actionService, callerOf, leases });
-  return { bulkService: createBulkService({ clock, ids, bulk, actions, runner: bulkRunner }), bulkRunner };
-}
-
-interface JobCallerDeps extends Pick<Store, "accounts" | "bulk">, Pick<AppContext, "clock"> {
-  readonly isStopped: (accountId: string) => boolean;
-}
-
-/** Whoever began a job, with the rights that they have now; null: the key was revoked or has expired, or the person has left. */
-function createJobCaller({ accounts, bulk, isStopped, clock }: JobCallerDeps) {
-  return async ({ accountId, keyId, personId, createdBy, client }: BulkJob): Promise<Caller | null> => {
+  const { store, clock, log } = app;
+  const { accounts, actions, bulk } = store;
+  /** Whoever began a job, with the rights that they have now; null: the key was revoked or has expired, or the person has left. */
+  const callerOf = async ({ accountId, keyId, personId, createdBy, client }: BulkJob): Promise<Caller | null> => {
     if (isStopped(accountId)) return null;
     if (keyId === "") {
       const person = await bulk.member(accountId, personId);
@@ -233,4 +209,6 @@ function createJobCaller({ accounts, bulk, isStopped, clock }: JobCallerDeps) {
     // It is read again before each step, so a revocation needs no signal.
     return { ...callerOfKey(key, replaced, new AbortController().signal), client };
   };
+  const bulkRunner = new BulkRunner({ clock, log, bulk, actions, decide: actionService, callerOf, leases });
+  return { bulkService: createBulkService(app, bulkRunner), bulkRunner };
 }

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { FilterQuery } from "../api/list-schemas.ts";
 import { BULK_OPERATIONS, type BulkJob, type BulkOperation, type BulkResult } from "../core/bulk-job.ts";
-import { jobFilter } from "../bulk/schemas.ts";
+import { jobFilter, BulkParams } from "../bulk/routes.ts";
 import type { BulkPreview } from "../bulk/service.ts";
 import { describeActor, mayChange, mayDo, type Viewer, viewerOf } from "../core/roles.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
@@ -26,7 +26,6 @@ import {
 import { counted, number } from "../ui/text.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { checkListQuery, compileQuery, encodeCursor } from "../api/schema-helpers.ts";
-import { BulkParams } from "../bulk/routes.ts";
 import { LIST_LIMIT_DEFAULT } from "../core/limits.ts";
 import { type Form, readQuery, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";

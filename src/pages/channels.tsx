@@ -1,6 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import { ChannelParams } from "../channels/routes.ts";
-import { CreateChannel, shownUrl } from "../channels/schemas.ts";
+import { ChannelParams, CreateChannel, shownUrl } from "../channels/channels.ts";
 import { type Channel, CHANNEL_KINDS, type ChannelKind } from "../core/channel.ts";
 import type { ErrorCode } from "../core/domain-error.ts";
 import {

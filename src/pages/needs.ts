@@ -15,7 +15,7 @@ import type { ActionService, ListNotifications } from "../actions/service.ts";
 import type { FollowLink } from "../approvals/links.ts";
 import type { AuditService } from "../audit/audit.ts";
 import type { BulkService } from "../bulk/service.ts";
-import type { ChannelService } from "../channels/service.ts";
+import type { ChannelService } from "../channels/channels.ts";
 import type { EffectiveSettings } from "../config/config.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";

@@ -16,7 +16,7 @@ import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import type { Caller, Role } from "../../src/core/roles.ts";
 import type { RetrySettings } from "../../src/core/retry-settings.ts";
-import type { ChannelService } from "../../src/channels/service.ts";
+import type { ChannelService } from "../../src/channels/channels.ts";
 import type { RulesDryRun, DryRunStep } from "../../src/rules/dry-run.ts";
 import type { AccountClient, OAuthClientService } from "../../src/oauth/account-clients.ts";
 import type { CredentialRequestService } from "../../src/credentials/requests.ts";

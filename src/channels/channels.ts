@@ -1,0 +1,387 @@
+import Type, { type Static } from "typebox";
+import * as t from "../api/schema-helpers.ts";
+import { serializer } from "../api/serializer.ts";
+import type { Recipients } from "../approvals/recipients.ts";
+import type { Creator } from "../core/action.ts";
+import { type Audited, auditOf } from "../core/audit.ts";
+import { type Channel, CHANNEL_KINDS, type ChannelKind, type KnownChannels } from "../core/channel.ts";
+import { accountFull, DomainError, type Issue, notFound } from "../core/domain-error.ts";
+import {
+  CHANNEL_ADDRESSES_MAX,
+  CHANNELS_MAX,
+  MESSAGE_TIMEOUT_MS,
+  REMIND_MINUTES_MAX,
+  REMIND_MINUTES_MIN,
+  URL_TAIL_CHARS,
+} from "../core/limits.ts";
+import type { Delivery } from "../core/notification.ts";
+import { describeOutcome } from "../core/outcome.ts";
+import { authorize, type Caller } from "../core/roles.ts";
+import type { Store } from "../core/store.ts";
+import { normalTarget } from "../core/target.ts";
+import { type PostDeps, postRequest } from "../delivery/channels.ts";
+import { deliveryOf, faultOf } from "../delivery/deliver.ts";
+import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
+import { jsonOf, noContent } from "../http/response.ts";
+import { slackTest, webhookTest } from "../mail/chat-messages.ts";
+import { type Mailer, messageError, NO_MAILER } from "../mail/mailer.ts";
+import type { Sender } from "../outbound/deadline.ts";
+import type { AppContext } from "../runtime/app-context.ts";
+import { createMessageLimit } from "../runtime/message-limit.ts";
+
+const kindMember = t.choice(
+  CHANNEL_KINDS,
+  "mail: to addresses; slack: to an incoming webhook of Slack; webhook: a signed POST to a URL.",
+  "slack",
+);
+
+const minutes = t.integer(
+  REMIND_MINUTES_MIN,
+  REMIND_MINUTES_MAX,
+  "Minutes after which the question is repeated once, if nobody has decided.",
+  30,
+);
+
+/** Null means absent in requests, so that a number has to say it. */
+const NO_REMINDER = Type.Literal(0, { description: "No reminder.", examples: [0] });
+
+/** What a create and a change may set. */
+const settings = {
+  name: t.nameSchema("A name for people; the timeline tells it."),
+  to: Type.Array(t.emailSchema("An address that may be asked for approval."), {
+    maxItems: CHANNEL_ADDRESSES_MAX,
+    description: "For mail: the addresses, at least one.",
+    examples: [["ann@example.com"]],
+  }),
+  url: t.targetUrl("For slack and webhook: where messages are posted.", "https://hooks.slack.com/services/T0/B0/abcd"),
+  remind_after_minutes: minutes,
+  enabled: t.yesNo("False: nothing is sent.", true),
+};
+
+export const CreateChannel = t.requestObject(
+  "CreateChannel",
+  "Where to ask for approval: mail takes `to`, slack and webhook take `url`.",
+  {
+    name: settings.name,
+    kind: kindMember,
+    to: Type.Optional(settings.to),
+    url: Type.Optional(settings.url),
+    remind_after_minutes: Type.Optional(settings.remind_after_minutes),
+    enabled: Type.Optional(settings.enabled),
+  },
+  { examples: [{ name: "ops", kind: "slack", url: "https://hooks.slack.com/services/T0/B0/abcd" }] },
+);
+
+type CreateChannel = Static<typeof CreateChannel>;
+
+export const ChangeChannelBody = Type.Partial(
+  Type.Object({
+    ...settings,
+    remind_after_minutes: Type.Union([NO_REMINDER, minutes], {
+      description: "Minutes after which the question is repeated once; 0: never.",
+      examples: [30],
+    }),
+  }),
+  {
+    title: "ChangeChannel",
+    additionalProperties: false,
+    description: "What to change; what is left out stays.",
+    examples: [{ enabled: false }],
+  },
+);
+
+type ChangeChannelBody = Static<typeof ChangeChannelBody>;
+
+interface ChannelServiceDeps extends PostDeps, Pick<Store, "channels" | "audit">, Pick<AppContext, "clock" | "ids"> {
+  readonly known: Pick<KnownChannels, "refresh">;
+  readonly recipients: Pick<Recipients, "mayMail">;
+  readonly sender: Sender;
+  /** Null: no mail provider is configured. */
+  readonly mailer: Mailer | null;
+  /** Whether calls may go to a URL; `refused` says why not. */
+  readonly checkTarget: (url: string) => { readonly host: string } | { readonly refused: string };
+}
+
+/** Every use case of channels; for owners. */
+export type ChannelService = ReturnType<typeof createChannelService>;
+
+export function createChannelService(deps: ChannelServiceDeps) {
+  const { channels, known, audit, recipients, sender, mailer, clock, ids, checkTarget } = deps;
+  const countTest = createMessageLimit(clock, "This account has just tested channels.");
+  const find = async (caller: Caller, id: string): Promise<Channel> => {
+    authorize(caller, "manage");
+    const channel = await channels.find(caller.accountId, id);
+    if (channel === null) throw notFound("channel");
+    return channel;
+  };
+  const urlIssues = (url: string | undefined): readonly Issue[] => {
+    const checked = url === undefined ? null : checkTarget(url);
+    return checked !== null && "refused" in checked ? [{ field: "url", message: checked.refused }] : [];
+  };
+  const targetIssues = (kind: ChannelKind, { to, url }: Pick<ChangeChannelBody, "to" | "url">): readonly Issue[] => {
+    const issues: Issue[] = [];
+    const isMail = kind === "mail";
+    if (to !== undefined && !isMail) issues.push({ field: "to", message: "Only a mail channel takes addresses." });
+    if (to?.length === 0) issues.push({ field: "to", message: "Must have at least one address." });
+    if (url !== undefined && isMail) issues.push({ field: "url", message: "A mail channel takes no URL." });
+    return isMail ? issues : [...issues, ...urlIssues(url)];
+  };
+  /** Throws `validation_error` for addresses that may not be asked. */
+  const checkAddresses = async (accountId: string, to: readonly string[]): Promise<void> => {
+    const allowed = await Promise.all(to.map((address) => recipients.mayMail(accountId, OWNER, address)));
+    throwIssues(allowed.flatMap((may, at) => (may ? [] : [{ field: `to.${at}`, message: NOT_AN_APPROVER }])));
+  };
+
+  const testPost = async (channel: Channel): Promise<Delivery> => {
+    const { kind, name, url } = channel;
+    if (url === null) return { kind: "withheld", error: "Where the channel goes can't be read. Set its URL again." };
+    const now = clock.now();
+    const body = kind === "slack" ? slackTest(name) : webhookTest(channel, now);
+    const request = await postRequest(deps, { channel, url, id: `test_${ids.row(now)}`, body }, now).catch(faultOf);
+    if (typeof request === "string") return deliveryOf({ kind: "not_sent", fault: request }, now, MESSAGE_TIMEOUT_MS);
+    const outcome = await sender.send(request, { timeoutMs: MESSAGE_TIMEOUT_MS });
+    return outcome.kind === "stopped" ? INTERRUPTED : deliveryOf(outcome, now, MESSAGE_TIMEOUT_MS);
+  };
+
+  /** To every address, of which there are few; the first failure counts. */
+  const testMails = async ({ id: channelId, name, to, accountId }: Channel): Promise<Delivery> => {
+    if (mailer === null) return NO_MAILER;
+    if (to.length === 0)
+      return { kind: "withheld", error: "Where the channel goes can't be read. Set its addresses again." };
+    await checkAddresses(accountId, to);
+    const id = `${channelId}.${ids.row(clock.now())}`;
+    const sent = await Promise.all(
+      to.map((address) =>
+        mailer.send({ event: "tested", to: address, id, channel: name }, { timeoutMs: MESSAGE_TIMEOUT_MS }),
+      ),
+    );
+    return sent.find(({ kind }) => kind !== "delivered") ?? { kind: "delivered" };
+  };
+
+  const entry = (caller: Caller, audited: Audited) => auditOf(caller, audited, clock.now());
+  return {
+    async list(caller: Caller): Promise<readonly Channel[]> {
+      authorize(caller, "manage");
+      return channels.list(caller.accountId);
+    },
+
+    /** Throws `validation_error` for a target that may not be used, and beyond `CHANNELS_MAX`. */
+    async add(caller: Caller, asked: CreateChannel): Promise<Channel> {
+      authorize(caller, "manage");
+      const { accountId, actor: createdBy } = caller;
+      const { name, kind, to, url, remind_after_minutes: remindAfterMinutes = null, enabled = true } = asked;
+      const wanted = kind === "mail" ? "to" : "url";
+      const missing = { field: wanted, message: `A channel of this kind needs ${wanted}.` };
+      throwIssues([...targetIssues(kind, asked), ...(asked[wanted] === undefined ? [missing] : [])]);
+      const target = { to: once(to ?? []), url: url ?? null };
+      await checkAddresses(accountId, target.to);
+      const made = { id: ids.channel(), createdAt: clock.now(), createdBy };
+      const channel: Channel = { ...made, accountId, name, kind, ...target, remindAfterMinutes, enabled };
+      const detail = { name, kind };
+      const added = await channels.put(channel, entry(caller, { kind: "channel_added", subject: channel.id, detail }));
+      if (added === "full") throw accountFull(CHANNELS_MAX, "channels");
+      await known.refresh(accountId);
+      return channel;
+    },
+
+    /** Messages that wait follow the change. Throws `not_found`, and `validation_error` as `add`. */
+    async change(caller: Caller, id: string, change: ChangeChannelBody): Promise<Channel> {
+      authorize(caller, "manage");
+      const { name, to, url, remind_after_minutes: minutesGiven, enabled } = change;
+      // Before the channel is looked for, as every other field.
+      throwIssues(urlIssues(url));
+      const { kind, accountId } = await find(caller, id);
+      throwIssues(targetIssues(kind, change));
+      const target = to === undefined && url === undefined ? null : { to: once(to ?? []), url: url ?? null };
+      await checkAddresses(accountId, target?.to ?? []);
+      const patch = {
+        ...(name !== undefined && { name }),
+        ...(target !== null && { target }),
+        ...(minutesGiven !== undefined && {
+          remindAfterMinutes: minutesGiven === NO_REMINDER.const ? null : minutesGiven,
+        }),
+        ...(enabled !== undefined && { enabled }),
+      };
+      const detail = { changed: Object.keys(change).join(", ") };
+      const audited = entry(caller, { kind: "channel_changed", subject: id, detail });
+      if (!(await channels.change(accountId, id, patch, audited))) throw notFound("channel");
+      await known.refresh(accountId);
+      return find(caller, id);
+    },
+
+    /** Messages that wait are dropped. Throws `not_found`. */
+    async remove(caller: Caller, id: string): Promise<void> {
+      authorize(caller, "manage");
+      const audited = entry(caller, { kind: "channel_removed", subject: id });
+      if (!(await channels.remove(caller.accountId, id, audited))) throw notFound("channel");
+      await known.refresh(caller.accountId);
+    },
+
+    /**
+     * Sends a test message at once, also where the channel is switched off, and waits for at most `MESSAGE_TIMEOUT_MS`. Throws
+     * `not_found`, and `RetryLater` where the account tests too often.
+     */
+    async test(caller: Caller, id: string): Promise<Static<typeof ChannelTestJson>> {
+      const channel = await find(caller, id);
+      countTest(caller.accountId);
+      const error = messageError(await (channel.kind === "mail" ? testMails(channel) : testPost(channel)));
+      const delivered = error === null;
+      await audit.record(entry(caller, { kind: "channel_tested", subject: id, detail: { delivered } }));
+      return { delivered, error };
+    },
+  };
+}
+
+/** Throws `validation_error` if there are issues. */
+function throwIssues(issues: readonly Issue[]): void {
+  if (issues.length > 0)
+    throw new DomainError("validation_error", "The channel has fields that are not valid.", issues);
+}
+
+/** Each address once, compared without case. */
+function once(addresses: readonly string[]): readonly string[] {
+  const first = new Map<string, string>();
+  for (const address of addresses) {
+    const key = address.toLowerCase();
+    if (!first.has(key)) first.set(key, address);
+  }
+  return [...first.values()];
+}
+
+/** Channels are made by owners. */
+const OWNER: Creator = { role: "owner", hold: "none" };
+
+const NOT_AN_APPROVER = "Is neither of a person of this account nor one of the APPROVERS of this server.";
+
+const INTERRUPTED: Delivery = {
+  kind: "failed",
+  error: describeOutcome({ kind: "unknown", fault: "interrupted" }, 0),
+  notBeforeMs: null,
+};
+
+const ChannelId = t.idSchema("chn", "Id of a channel.");
+
+const ChannelJson = t.answerObject("Channel", "Where the account asks for approval.", {
+  id: ChannelId,
+  name: t.plainText("Its name.", "ops"),
+  kind: kindMember,
+  to: Type.Optional(
+    Type.Array(t.plainText("An address.", "ann@example.com"), {
+      description: "Of a mail channel: the addresses.",
+      examples: [["ann@example.com"]],
+    }),
+  ),
+  url: Type.Optional(
+    t.nullable(
+      t.plainText(
+        "Of the others: the origin of the URL and its end; null: it can't be read and has to be set again.",
+        "https://hooks.slack.com/…abcd",
+      ),
+    ),
+  ),
+  remind_after_minutes: t.nullable(minutes),
+  enabled: settings.enabled,
+  created_at: t.dateTime("When it was added."),
+  created_by: t.plainText("Who added it.", "user:ann@example.com"),
+});
+
+const ChannelListJson = t.answerObject("ChannelList", "The channels of the account.", {
+  data: Type.Array(ChannelJson, { description: `The channels, the oldest first; at most ${CHANNELS_MAX}.` }),
+});
+
+const ChannelTestJson = t.answerObject("ChannelTest", "How a test message fared.", {
+  delivered: t.yesNo("Whether the test message was taken.", true),
+  error: t.nullable(t.plainText("Why not; null: it was.", "The target answered with status 404.")),
+});
+
+const channelJson = serializer(ChannelJson);
+
+const serialize = ({ to, url, ...channel }: Channel) =>
+  channelJson({
+    ...channel,
+    ...(channel.kind === "mail" ? { to } : { url: url === null ? null : shownUrl(url) }),
+  });
+
+/** The origin and the last characters: whoever has the whole URL of an incoming webhook can post to it. */
+export function shownUrl(url: string): string {
+  const target = normalTarget(url);
+  if (target === null) return "…";
+  const { origin, rest } = target;
+  // The end of a short one would be most of it.
+  return `${origin}/…${rest.length < 4 * URL_TAIL_CHARS ? "" : rest.slice(-URL_TAIL_CHARS)}`;
+}
+
+export const ChannelParams = pathParams(Type.Object({ id: ChannelId }), "There is no such channel.");
+
+/** Where the account asks for approval. */
+export function channelRoutes({ channelService }: { readonly channelService: ChannelService }) {
+  return createApiRoutes()
+    .get(
+      "/v1/channels",
+      async ({ caller }) => jsonOf({ data: (await channelService.list(caller)).map(serialize) }),
+      operation({
+        operationId: "listChannels",
+        permission: "manage",
+        summary: "List where the account asks for approval",
+        description: "Lists the channels, the oldest first.",
+        notes: ["URLs are shown masked: anyone who has one can post to it."],
+        answers: { 200: { description: "The channels.", schema: ChannelListJson } },
+      }),
+    )
+    .post(
+      "/v1/channels",
+      async ({ caller, body }) => jsonOf(serialize(await channelService.add(caller, body)), 201),
+      operation({
+        operationId: "createChannel",
+        permission: "manage",
+        summary: "Add where to ask for approval",
+        description: "Adds a channel: every action that begins to await approval from now on is told there.",
+        notes: [
+          "A message has a link to the action's page; nothing in it decides.",
+          "Of several nodes the others follow within 5 seconds.",
+        ],
+        body: jsonBody(CreateChannel),
+        answers: { 201: { description: "The channel.", schema: ChannelJson } },
+      }),
+    )
+    .patch(
+      "/v1/channels/:id",
+      async ({ caller, params, body }) => jsonOf(serialize(await channelService.change(caller, params.id, body))),
+      operation({
+        operationId: "changeChannel",
+        permission: "manage",
+        summary: "Change a channel, or switch it off",
+        description: "Changes what the request names; what is left out stays.",
+        notes: ["Messages that wait follow the change.", "The kind of a channel never changes."],
+        params: ChannelParams,
+        body: jsonBody(ChangeChannelBody),
+        answers: { 200: { description: "The channel.", schema: ChannelJson } },
+      }),
+    )
+    .delete(
+      "/v1/channels/:id",
+      ({ caller, params }) => noContent(channelService.remove(caller, params.id)),
+      operation({
+        operationId: "removeChannel",
+        permission: "manage",
+        summary: "Remove a channel",
+        description: "Removes a channel.",
+        notes: ["Messages that wait are dropped."],
+        params: ChannelParams,
+        answers: { 204: { description: "The channel is removed.", schema: null } },
+      }),
+    )
+    .post(
+      "/v1/channels/:id/test",
+      async ({ caller, params }) => jsonOf(await channelService.test(caller, params.id)),
+      operation({
+        operationId: "testChannel",
+        permission: "manage",
+        summary: "Send a test message to a channel",
+        description: "Sends a test message at once, also where the channel is switched off.",
+        notes: ["It waits for at most 10 seconds.", "At most one test a second and 30 an hour."],
+        params: ChannelParams,
+        answers: { 200: { description: "How it fared.", schema: ChannelTestJson } },
+      }),
+    );
+}
