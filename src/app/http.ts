@@ -17,7 +17,7 @@ import { mcpRoutes } from "../http/mcp-routes.ts";
 import { openApiJson, apiOperations } from "../http/openapi.ts";
 import { createOwnHostOnly, createOwnHostPages, type Guard } from "../http/own-origin.ts";
 import { createHttpServer, type Http } from "../http/server.ts";
-import { oauthClientRoutes } from "../oauth/client-routes.ts";
+import { oauthClientRoutes } from "../oauth/account-clients.ts";
 import { mcpChallenge, oauthRoutes } from "../oauth/routes.ts";
 import { createReaderOf } from "../http/session.ts";
 import { systemRoutes } from "../http/system-routes.ts";

@@ -1,28 +1,62 @@
+import Type, { type Static } from "typebox";
+import * as t from "../api/schema-helpers.ts";
+import { serializer } from "../api/serializer.ts";
 import { auditOf } from "../core/audit.ts";
-import { DomainError, invalidFields, notFound, accountFull } from "../core/domain-error.ts";
-import { OAUTH_CLIENTS_PER_ACCOUNT_MAX } from "../core/limits.ts";
+import { accountFull, DomainError, invalidFields, notFound } from "../core/domain-error.ts";
+import { OAUTH_CLIENTS_PER_ACCOUNT_MAX, OAUTH_REDIRECTS_MAX, URL_CHARS_MAX } from "../core/limits.ts";
 import type { OAuthArtifact, OAuthStore } from "../core/oauth-store.ts";
 import { type Actor, authorize, type Caller } from "../core/roles.ts";
 import type { Authenticate } from "../core/session.ts";
 import type { Secrets } from "../crypto/secrets.ts";
+import { createApiRoutes, jsonBody, operation, optionalBody, pathParams } from "../http/operation.ts";
+import { jsonOf, noContent } from "../http/response.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { BAD_REDIRECT, type ClientMetadata, clientMetadata, isUsableRedirect } from "./clients.ts";
-import { artifactId, payloadOf, artifactPlace } from "./names.ts";
-import type { CreateOAuthClient } from "./schemas.ts";
+import { artifactId, artifactPlace, payloadOf } from "./names.ts";
+
+const OAuthClientId = t.idSchema("ocl", "The client id.");
+
+const clientName = t.nameSchema("Name of the client, which people see when they connect it.");
+
+const redirectUriList = t.shortList(
+  t.shortText(URL_CHARS_MAX, "A redirect URI.", "https://client.example.com/callback"),
+  OAUTH_REDIRECTS_MAX,
+  "Where answers to it may go, each compared as a text: https, http on loopback, where any port fits, or a scheme of an app; without a fragment or a user.",
+  ["https://client.example.com/callback"],
+);
+
+const clientType = t.choice(
+  ["public", "confidential"],
+  "Whether it can keep a secret: a server can, a program on somebody’s machine or in a browser can’t. Both use PKCE.",
+  "confidential",
+);
+
+export const CreateOAuthClient = t.requestObject(
+  "CreateOAuthClient",
+  "A client that people of the account can connect by OAuth.",
+  { name: clientName, redirect_uris: redirectUriList, type: clientType },
+  {
+    examples: [
+      { name: "Workflows", redirect_uris: ["https://client.example.com/callback"], type: "confidential" as const },
+    ],
+  },
+);
+
+export type CreateOAuthClient = Static<typeof CreateOAuthClient>;
 
 /** A client that an owner has added by hand. Only people of its account can connect it. */
 export interface AccountClient {
   readonly id: string;
   readonly name: string;
   readonly redirectUris: readonly string[];
-  readonly isConfidential: boolean;
+  readonly type: CreateOAuthClient["type"];
   /** How many connections it has. */
   readonly connections: number;
   readonly createdAt: Date;
   readonly createdBy: Actor;
 }
 
-export interface NewAccountClient {
+interface NewAccountClient {
   readonly client: AccountClient;
   /** In plain text, shown once; null: the client is public. */
   readonly secret: string | null;
@@ -60,7 +94,7 @@ export function createOAuthClientService({ store, secrets, clock, ids, forget }:
       id: stored.client_id,
       name: stored.client_name,
       redirectUris: stored.redirect_uris,
-      isConfidential: stored.client_secret !== undefined,
+      type: stored.client_secret === undefined ? "public" : "confidential",
       connections: connections.get(stored.client_id)?.length ?? 0,
       createdAt: artifact.createdAt,
       createdBy: stored.created_by,
@@ -174,4 +208,108 @@ export function creatorOf(secrets: Pick<Secrets, "open">, artifact: OAuthArtifac
 function storedClient(secrets: Pick<Secrets, "open">, artifact: OAuthArtifact): StoredClient {
   // Safe: `add` sealed it.
   return payloadOf(secrets, artifact) as unknown as StoredClient;
+}
+
+const members = {
+  id: OAuthClientId,
+  name: clientName,
+  redirect_uris: redirectUriList,
+  type: clientType,
+  connections: t.quantity("How many connections it has.", 1),
+  created_at: t.dateTime("When it was added."),
+  created_by: t.plainText("Who added it.", "user:ann@example.com"),
+};
+
+const OAuthClientJson = t.answerObject("OAuthClient", "A client that an owner has added.", members);
+
+const NewOAuthClientJson = t.answerObject("NewOAuthClient", "A client that was just added, with its secret.", {
+  ...members,
+  secret: t.nullable(
+    t.plainText(
+      "The client secret, shown only once; null for a public client.",
+      "0f3a51c2de9b4b6f8d7c1e2a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e",
+    ),
+  ),
+});
+
+const OAuthClientListJson = t.answerObject("OAuthClientList", "The clients that the account's owners have added.", {
+  data: Type.Array(OAuthClientJson, {
+    maxItems: OAUTH_CLIENTS_PER_ACCOUNT_MAX,
+    description: "The clients, oldest first.",
+  }),
+});
+
+const serialize = serializer(OAuthClientJson);
+
+const serializeNew = ({ client, secret }: NewAccountClient) => ({ ...serialize(client), secret });
+
+export const OAuthClientParams = pathParams(Type.Object({ id: OAuthClientId }), "There is no such client.");
+
+/** Clients of OAuth that owners add by hand. */
+export function oauthClientRoutes({ oauthClients }: { readonly oauthClients: OAuthClientService }) {
+  return createApiRoutes()
+    .get(
+      "/v1/oauth-clients",
+      async ({ caller }) => jsonOf({ data: (await oauthClients.list(caller)).map(serialize) }),
+      operation({
+        operationId: "listOAuthClients",
+        permission: "manage",
+        summary: "List the OAuth clients of the account",
+        description: "Lists the clients that owners have added, without their secrets.",
+        notes: ["Clients with a metadata document, or that registered themselves, belong to no account."],
+        answers: { 200: { description: "The clients.", schema: OAuthClientListJson } },
+      }),
+    )
+    .post(
+      "/v1/oauth-clients",
+      async ({ caller, body }) => jsonOf(serializeNew(await oauthClients.add(caller, body)), 201),
+      operation({
+        operationId: "createOAuthClient",
+        permission: "manage",
+        summary: "Add an OAuth client",
+        description: "Adds a client for software that has no metadata document. People of the account connect it.",
+        notes: ["The answer shows the secret of a confidential client once."],
+        body: jsonBody(CreateOAuthClient),
+        answers: { 201: { description: "The client, with its secret.", schema: NewOAuthClientJson } },
+      }),
+    )
+    .post(
+      "/v1/oauth-clients/:id/secret",
+      async ({ caller, params }) =>
+        jsonOf(serializeNew(await oauthClients.replaceSecret(caller, params.id)), 200, {
+          "cache-control": "no-store",
+        }),
+      operation({
+        operationId: "replaceOAuthClientSecret",
+        permission: "manage",
+        summary: "Replace the secret of an OAuth client",
+        description: "Gives a confidential client a new secret. Only this response shows it. Takes no body.",
+        notes: [
+          "The old secret is refused at once. Connections stay: the client needs the new secret for its next token.",
+          "A public client has no secret: it gets 400.",
+        ],
+        params: OAuthClientParams,
+        body: optionalBody(t.NoBody),
+        answers: {
+          200: {
+            description: "The client, with its new secret.",
+            schema: NewOAuthClientJson,
+            headers: ["Cache-Control"],
+          },
+        },
+      }),
+    )
+    .delete(
+      "/v1/oauth-clients/:id",
+      ({ caller, params }) => noContent(oauthClients.remove(caller, params.id)),
+      operation({
+        operationId: "removeOAuthClient",
+        permission: "manage",
+        summary: "Delete an OAuth client",
+        description: "Deletes a client and ends its connections: their keys are revoked.",
+        notes: ["What its connections have left unfinished stays."],
+        params: OAuthClientParams,
+        answers: { 204: { description: "The client is gone.", schema: null } },
+      }),
+    );
 }

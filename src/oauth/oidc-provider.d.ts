@@ -15,29 +15,19 @@ declare module "oidc-provider" {
     revokeByGrantId(grantId: string): Promise<void>;
   }
 
-  export interface Context {
-    type: string;
-    body: unknown;
-    readonly oidc: { readonly result?: Readonly<Record<string, unknown>> };
-  }
-
   interface Grant {
-    readonly jti?: string;
     addOIDCScope(scope: string): void;
     addResourceScope(resource: string, scope: string): void;
     save(): Promise<string>;
   }
 
-  export interface Client {
+  interface Client {
     readonly clientId: string;
     readonly clientName?: string;
-    readonly redirectUris?: readonly string[];
-    grantTypeAllowed(type: string): boolean;
   }
 
-  export interface Interaction {
+  interface Interaction {
     readonly uid: string;
-    readonly returnTo: string;
     readonly params: Readonly<Record<string, unknown>>;
     readonly result?: Readonly<Record<string, unknown>>;
   }
@@ -66,9 +56,6 @@ declare module "oidc-provider" {
   /** An error of the protocol, which the client gets as JSON. */
   class ProtocolError extends Error {
     constructor(description?: string);
-    readonly error: string;
-    readonly error_description?: string;
-    readonly statusCode: number;
   }
 
   export const errors: {
@@ -77,7 +64,5 @@ declare module "oidc-provider" {
     readonly InvalidGrant: typeof ProtocolError;
     readonly InvalidTarget: typeof ProtocolError;
     readonly TemporarilyUnavailable: typeof ProtocolError;
-    readonly SessionNotFound: typeof ProtocolError;
-    readonly OIDCProviderError: typeof ProtocolError;
   };
 }

@@ -3,9 +3,7 @@ import { DomainError } from "../core/domain-error.ts";
 import { NAME_CHARS_MAX, OAUTH_CLIENTS_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import { page } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
-import type { AccountClient } from "../oauth/account-clients.ts";
-import { OAuthClientParams } from "../oauth/client-routes.ts";
-import { CreateOAuthClient } from "../oauth/schemas.ts";
+import { type AccountClient, OAuthClientParams, CreateOAuthClient } from "../oauth/account-clients.ts";
 import { Copied } from "../ui/controls.tsx";
 import { Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
@@ -78,11 +76,11 @@ async function clientsPage(
           columns={[
             [
               "Client",
-              ({ name, isConfidential, createdAt, createdBy }) => (
+              ({ name, type, createdAt, createdBy }) => (
                 <>
                   <Name text={name} />
                   <AddedBy
-                    what={`${isConfidential ? "Confidential" : "Public"} · added`}
+                    what={`${type === "confidential" ? "Confidential" : "Public"} · added`}
                     at={createdAt}
                     by={createdBy}
                     now={now}

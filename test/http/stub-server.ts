@@ -346,7 +346,7 @@ function stubOAuthClients(calls: string[]): OAuthClientService {
     id: KNOWN_OAUTH_CLIENT_ID,
     name: "Workflows",
     redirectUris: ["https://client.example/callback"],
-    isConfidential: true,
+    type: "confidential" as const,
     connections: 0,
     createdAt: NOON,
     createdBy: "user:ann@example.com",
