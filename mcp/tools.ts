@@ -14,8 +14,8 @@ import { type Action, isTerminal } from "../src/core/action.ts";
 import { createCheckCreate } from "../src/actions/create-schema.ts";
 import { checkList, ListQuery } from "../src/api/list-schemas.ts";
 import type { ListedCredentialRequest } from "../src/core/credential-request.ts";
-import { AskCredentialBody, serializeRequest } from "../src/credentials/request-schemas.ts";
-import { serializeCredential } from "../src/credentials/schemas.ts";
+import { AskCredentialBody, serializeRequest } from "../src/credentials/requests.ts";
+import { serializeCredential } from "../src/credentials/routes.ts";
 import { DomainError, type Issue } from "../src/core/domain-error.ts";
 import { compile, onePerField, withoutNulls } from "../src/api/schema-helpers.ts";
 import {

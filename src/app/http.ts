@@ -24,7 +24,7 @@ import { systemRoutes } from "../http/system-routes.ts";
 import { GUIDE_GROUPS } from "../pages/docs/guides.ts";
 import type { PageNeeds } from "../pages/needs.ts";
 import { createPages } from "../pages/routes.ts";
-import { credentialRequestRoutes } from "../credentials/request-routes.ts";
+import { credentialRequestRoutes } from "../credentials/requests.ts";
 import { credentialRoutes } from "../credentials/routes.ts";
 import { grantRoutes } from "../grants/routes.ts";
 import { pauseRoutes } from "../pauses/pauses.ts";

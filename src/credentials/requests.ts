@@ -1,30 +1,79 @@
+import Type, { type Static } from "typebox";
+import { CredentialKindName, credentialNameSchema } from "../api/action-schemas.ts";
+import * as t from "../api/schema-helpers.ts";
+import { checkListQuery } from "../api/schema-helpers.ts";
+import { serializer } from "../api/serializer.ts";
 import { auditOf } from "../core/audit.ts";
 import type { Credential } from "../core/credential.ts";
 import {
   type AskedCredential,
+  CREDENTIAL_REQUEST_STATUSES,
   type CredentialRequest,
-  type ListedRequests,
   type CredentialRequestStore,
   type ListedCredentialRequest,
+  type ListedRequests,
   type RequestNotice,
   statusOfRequest,
 } from "../core/credential-request.ts";
-import { DomainError, TooEarly, notFound } from "../core/domain-error.ts";
+import { DomainError, invalidFields, type Issue, notFound, TooEarly } from "../core/domain-error.ts";
+import { CREDENTIAL_REQUEST_ID } from "../core/ids.ts";
 import {
   CREDENTIAL_DECLINED_MS,
   CREDENTIAL_REQUEST_MS,
+  CREDENTIAL_REQUEST_PATH_CHARS_MAX,
+  CREDENTIAL_REQUEST_PATHS_MAX,
   CREDENTIAL_REQUEST_TOLD_MAX,
   CREDENTIAL_REQUESTS_PENDING_MAX,
   CREDENTIAL_REQUESTS_PER_DAY_MAX,
   CREDENTIAL_REQUESTS_PER_KEY_MAX,
+  LIST_LIMIT_DEFAULT,
 } from "../core/limits.ts";
 import { hostOf } from "../core/notification.ts";
-import { authorize, type Caller, hasScope } from "../core/roles.ts";
+import { authorize, type Caller, hasScope, viewOf } from "../core/roles.ts";
+import { createApiRoutes, jsonBody, operation, optionalBody, pathParams } from "../http/operation.ts";
+import { jsonOf } from "../http/response.ts";
+import { maskedActor } from "../receipts/masked-action.ts";
+import { maskText } from "../receipts/masking.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { recipientsOf, type ToldDeps } from "./alerts.ts";
-import { type AskCredentialBody, askedFrom } from "./request-schemas.ts";
-import type { CreateCredential } from "./schemas.ts";
+import { boundsFrom } from "./bounds.ts";
+import { CreateCredential } from "./schemas.ts";
 import type { CredentialService } from "./service.ts";
+
+const CredentialRequestId = t.idSchema("crq", "Id of a request for a credential.", "CredentialRequestId");
+
+const suggestedPaths = t.shortList(
+  t.shortText(CREDENTIAL_REQUEST_PATH_CHARS_MAX, "A path.", "/v1/charges"),
+  CREDENTIAL_REQUEST_PATHS_MAX,
+  "Where the paths of your calls begin, by whole segments. A suggestion, as name, kind and methods are.",
+  ["/v1/charges"],
+);
+
+const { methods } = CreateCredential.properties;
+
+export const AskCredentialBody = t.requestObject(
+  "AskCredential",
+  "A credential that somebody else fills in.",
+  {
+    host: t.hostSchema("The host to call, with its port unless it is the default one."),
+    reason: Type.Refine(
+      t.reason("What the credential is for; whoever fills in the secret reads it."),
+      (text) => text.trim() !== "",
+      () => "Must say what the credential is for.",
+    ),
+    name: Type.Optional(credentialNameSchema),
+    kind: Type.Optional(CredentialKindName),
+    paths: Type.Optional(suggestedPaths),
+    methods,
+  },
+  { examples: [{ host: "api.stripe.com", reason: "To refund order 4711.", name: "stripe-live" }] },
+);
+
+type AskCredentialBody = Static<typeof AskCredentialBody>;
+
+export const DeclineCredential = t.requestObject("DeclineCredential", "Optional details of a no.", {
+  reason: Type.Optional(t.reason("Why; whoever asked reads it.")),
+});
 
 interface CredentialRequestDeps extends ToldDeps, Pick<AppContext, "clock" | "ids"> {
   readonly requests: CredentialRequestStore;
@@ -56,6 +105,13 @@ export function createCredentialRequestService(deps: CredentialRequestDeps) {
       throw notFound("request for a credential");
     }
     return found;
+  };
+
+  const findOpen = async (caller: Caller, id: string): Promise<ListedCredentialRequest> => {
+    const request = await find(caller, id);
+    const now = clock.now();
+    if (statusOfRequest(request, now) !== "pending") throw notOpen(request, now);
+    return request;
   };
 
   return {
@@ -131,7 +187,7 @@ export function createCredentialRequestService(deps: CredentialRequestDeps) {
      */
     async grant(caller: Caller, id: string, body: CreateCredential): Promise<Credential> {
       authorize(caller, "manage");
-      const request = await open(caller, id);
+      const request = await findOpen(caller, id);
       const { keyId, keyRole, host } = request;
       // An owner's key may use every credential, and no credential lists it.
       const asking = keyRole === null || !hasScope(keyRole) ? [] : [keyId];
@@ -149,7 +205,7 @@ export function createCredentialRequestService(deps: CredentialRequestDeps) {
     /** Throws `not_found`, and `not_approvable` where nobody can answer any more. */
     async decline(caller: Caller, id: string, reason: string | null): Promise<ListedCredentialRequest> {
       authorize(caller, "manage");
-      const { host } = await open(caller, id);
+      const { host } = await findOpen(caller, id);
       const { accountId, actor: by } = caller;
       const at = clock.now();
       const audited = { kind: "credential_request_declined", subject: id, detail: { host } } as const;
@@ -159,13 +215,6 @@ export function createCredentialRequestService(deps: CredentialRequestDeps) {
       return find(caller, id);
     },
   };
-
-  async function open(caller: Caller, id: string): Promise<ListedCredentialRequest> {
-    const request = await find(caller, id);
-    const now = clock.now();
-    if (statusOfRequest(request, now) !== "pending") throw notOpen(request, now);
-    return request;
-  }
 }
 
 function notOpen(request: ListedCredentialRequest, now: Date): DomainError {
@@ -191,4 +240,208 @@ function refusalOf(asked: Extract<AskedCredential, { kind: "full" | "daily" }>):
     "too_many_held",
     `${whose} has ${count} requests for credentials that nobody has answered. Wait until an owner answers some.`,
   );
+}
+
+/** What is asked for in the form in which calls are compared with it. Throws `validation_error`. */
+function askedFrom({ host, name, kind, paths: under, methods: by }: AskCredentialBody) {
+  const { bounds, issues } = boundsFrom({
+    hosts: [host],
+    ...(under !== undefined && { paths: under }),
+    ...(by !== undefined && { methods: by }),
+  });
+  const [normal] = bounds.hosts ?? [];
+  const wrong: Issue[] = issues.map(({ field, message }) =>
+    field === "hosts.0" ? { field: "host", message: NOT_A_HOST } : { field, message },
+  );
+  // How wide it is says whoever fills it in. URLs allow names such as a.example,b.example, which a person reads as two.
+  const isPlain = normal !== undefined && PLAIN_HOST.test(normal);
+  if (!isPlain && wrong.length === 0) wrong.push({ field: "host", message: NOT_A_HOST });
+  if (wrong.length > 0 || normal === undefined) throw invalidFields(wrong);
+  return {
+    host: normal,
+    name: name ?? null,
+    kind: kind ?? null,
+    paths: bounds.paths ?? null,
+    methods: bounds.methods ?? null,
+  };
+}
+
+const PLAIN_HOST = /^(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::\d+)?$/;
+
+const NOT_A_HOST = "Must be one host name or address, like api.example.com or 10.0.0.7:8080.";
+
+export const CredentialRequestJson = t.answerObject(
+  "CredentialRequest",
+  "A request of a key for a credential, without any secret.",
+  {
+    id: CredentialRequestId,
+    status: t.choice(
+      CREDENTIAL_REQUEST_STATUSES,
+      "pending: an owner of the account has to answer; cancelled: the key has ended.",
+      "granted",
+    ),
+    host: t.plainText("The host.", "api.stripe.com"),
+    reason: t.plainText("In the words of whoever asked.", "To refund order 4711."),
+    name: Type.Optional(credentialNameSchema),
+    kind: Type.Optional(CredentialKindName),
+    paths: Type.Optional(suggestedPaths),
+    methods,
+    credential: t.nullable(t.plainText("The name of the credential that the key may use now.", "stripe-live")),
+    key_id: t.plainText("The key that asked.", "key_01kjwa5v00e7v8c9x2m4n6p8qr"),
+    created_by: t.plainText("Who asked.", "key:agent"),
+    created_at: t.dateTime("When it was asked for."),
+    expires_at: t.dateTime("From then on nobody can answer."),
+    decided_by: t.nullable(t.plainText("Who answered.", "user:ann@example.com")),
+    decided_at: t.nullable(t.dateTime("When it was answered.")),
+    decision_reason: t.nullable(t.plainText("Why it was declined.", "Use the sandbox.")),
+  },
+);
+
+export type CredentialRequestJson = Static<typeof CredentialRequestJson>;
+
+const CURSOR_EXAMPLE = "Y3JxXzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
+
+const CredentialRequestPageJson = t.answerObject("CredentialRequestPage", "A page of requests for credentials.", {
+  data: Type.Array(CredentialRequestJson, { description: "Newest first; the pending ones alone: oldest first." }),
+  next_cursor: t.nullable(t.plainText("Pass it as cursor for the next page; null: no more.", CURSOR_EXAMPLE)),
+});
+
+const CredentialRequestParameters = t.closedObject({
+  status: Type.Optional(
+    t.choice(
+      CREDENTIAL_REQUEST_STATUSES,
+      "Only those with this status. The pending ones are all on one page.",
+      "pending",
+    ),
+  ),
+  limit: Type.Optional(t.pageLimit("Most entries of a page.")),
+  cursor: Type.Optional(t.plainText("The next_cursor of the page before.", CURSOR_EXAMPLE)),
+});
+
+const requestJson = serializer(CredentialRequestJson);
+
+/** As the caller sees it: the words of another key may hold what is secret. */
+export function serializeRequest(caller: Caller, request: ListedCredentialRequest, now: Date): CredentialRequestJson {
+  const view = viewOf(caller, request);
+  const status = statusOfRequest(request, now);
+  if (view === "whole") return requestJson({ ...request, status });
+  const { reason: why, paths, createdBy, decidedBy, decisionReason } = request;
+  return requestJson({
+    ...request,
+    status,
+    reason: maskText(why, view),
+    paths: paths?.map((path) => maskText(path, view)),
+    createdBy: maskedActor(createdBy, view),
+    decidedBy: decidedBy === null ? null : maskedActor(decidedBy, view),
+    decisionReason: decisionReason === null ? null : maskText(decisionReason, view),
+  });
+}
+
+export const CredentialRequestParams = pathParams(
+  Type.Object({ id: CredentialRequestId }),
+  "There is no such request for a credential.",
+);
+
+/** What agents ask for, and owners answer: a link decides nothing here, since the answer is a secret. */
+export function credentialRequestRoutes({
+  credentialRequests,
+  clock,
+}: Pick<AppContext, "clock"> & { readonly credentialRequests: CredentialRequestService }) {
+  const answer = (caller: Caller, request: ListedCredentialRequest, status = 200) =>
+    jsonOf(serializeRequest(caller, request, clock.now()), status);
+  return createApiRoutes()
+    .post(
+      "/v1/credential-requests",
+      async ({ caller, body }) => {
+        const { request, isNew } = await credentialRequests.ask(caller, body);
+        return answer(caller, request, isNew ? 201 : 200);
+      },
+      operation({
+        operationId: "askCredential",
+        permission: "create",
+        summary: "Ask for a credential",
+        description: "Asks the owners of the account to fill in a secret for a host. They fill it in, or decline.",
+        notes: [
+          "It stands on the page Approvals for 7 days, and ends with its key. Read it again for the answer: with `granted` the key may use `credential`.",
+          "A key has one open request for a host: asking again returns it with 200, and for 24 hours after a no the same request returns that.",
+          `A key may have ${CREDENTIAL_REQUESTS_PER_KEY_MAX} open requests and ask ${CREDENTIAL_REQUESTS_PER_DAY_MAX} times within 24 hours; an account may have ${CREDENTIAL_REQUESTS_PENDING_MAX} open ones.`,
+        ],
+        body: jsonBody(AskCredentialBody),
+        answers: {
+          201: { description: "The new request.", schema: CredentialRequestJson },
+          200: { description: "The request that this key has made before.", schema: CredentialRequestJson },
+        },
+        errors: ["too_many_held"],
+      }),
+    )
+    .get(
+      "/v1/credential-requests",
+      async ({ caller, query }) => {
+        const now = clock.now();
+        const { status = null, cursor, limit = LIST_LIMIT_DEFAULT } = query;
+        const { before } = checkListQuery({}, cursor, CREDENTIAL_REQUEST_ID);
+        const isPaged = status !== "pending";
+        const found = isPaged
+          ? await credentialRequests.list(caller, { status, before, limit })
+          : await credentialRequests.pending(caller);
+        const rows = found.map((one) => serializeRequest(caller, one, now));
+        return jsonOf(t.pageOf(rows, isPaged ? limit : rows.length));
+      },
+      operation({
+        operationId: "listCredentialRequests",
+        permission: "read",
+        summary: "List requests for credentials",
+        description: "Lists requests for credentials, newest first.",
+        notes: ["An agent's key sees its own.", "They are kept for 30 days after the time at which they expire."],
+        query: CredentialRequestParameters,
+        answers: { 200: { description: "A page of requests.", schema: CredentialRequestPageJson } },
+      }),
+    )
+    .get(
+      "/v1/credential-requests/:id",
+      async ({ caller, params }) => answer(caller, await credentialRequests.find(caller, params.id)),
+      operation({
+        operationId: "getCredentialRequest",
+        permission: "read",
+        summary: "Get a request for a credential",
+        description: "Shows a request, and what has become of it.",
+        params: CredentialRequestParams,
+        answers: { 200: { description: "The request.", schema: CredentialRequestJson } },
+      }),
+    )
+    .post(
+      "/v1/credential-requests/:id/grant",
+      async ({ caller, params, body }) => {
+        await credentialRequests.grant(caller, params.id, body);
+        return answer(caller, await credentialRequests.find(caller, params.id));
+      },
+      operation({
+        operationId: "grantCredentialRequest",
+        permission: "manage",
+        summary: "Fill in a credential that a key asks for",
+        description: "Adds a credential, as createCredential does, that the asking key may use at once.",
+        notes: ["What the key has suggested counts for nothing: name the hosts, paths and methods that you allow."],
+        params: CredentialRequestParams,
+        body: jsonBody(CreateCredential),
+        answers: {
+          200: { description: "The request, with the name of the credential.", schema: CredentialRequestJson },
+        },
+        errors: ["not_approvable"],
+      }),
+    )
+    .post(
+      "/v1/credential-requests/:id/decline",
+      async ({ caller, params, body }) =>
+        answer(caller, await credentialRequests.decline(caller, params.id, body.reason ?? null)),
+      operation({
+        operationId: "declineCredentialRequest",
+        permission: "manage",
+        summary: "Decline a request for a credential",
+        description: "Ends a request. Its key reads the reason.",
+        params: CredentialRequestParams,
+        body: optionalBody(DeclineCredential),
+        answers: { 200: { description: "The request.", schema: CredentialRequestJson } },
+        errors: ["not_approvable"],
+      }),
+    );
 }

@@ -1,21 +1,86 @@
-import Type from "typebox";
-import { credentialNameSchema } from "../api/action-schemas.ts";
+import Type, { type Static } from "typebox";
+import { CredentialKindName, credentialNameSchema } from "../api/action-schemas.ts";
+import * as t from "../api/schema-helpers.ts";
+import { serializer } from "../api/serializer.ts";
 import type { Credential } from "../core/credential.ts";
+import { CREDENTIALS_MAX } from "../core/limits.ts";
 import type { Caller } from "../core/roles.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
-import {
-  ChangeCredential,
-  CreateCredential,
-  CredentialJson,
-  CredentialListJson,
-  CredentialTest,
-  serializeCredential,
-  TestCredential,
-} from "./schemas.ts";
-import type { CredentialService } from "./service.ts";
-import type { CredentialTestService } from "./try.ts";
-import { NO_USES } from "./uses.ts";
+import { headersOfCredential } from "./kinds.ts";
+import { ChangeCredential, CreateCredential, headerName, members } from "./schemas.ts";
+import { warningsOf } from "./bounds.ts";
+import { type CredentialService, type CredentialUses, daysOf, NO_USES, sumOf } from "./service.ts";
+import { CredentialTest, type CredentialTestService, TestCredential } from "./try.ts";
+
+const given = CreateCredential.properties;
+
+const CredentialJson = t.answerObject("Credential", "A credential, without its secret.", {
+  name: credentialNameSchema,
+  kind: CredentialKindName,
+  header: Type.Optional(headerName("The header that it sets.", "Authorization")),
+  hosts: members.hosts,
+  paths: given.paths,
+  methods: given.methods,
+  enabled: members.enabled,
+  expires_at: t.nullable(members.expires_at),
+  id: Type.Optional(t.idSchema("crd", "Id of the credential. For owners, as all below.")),
+  scheme: given.scheme,
+  username: given.username,
+  hmac: given.hmac,
+  last4: Type.Optional(t.nullable(t.plainText("The last four characters of the secret, if it is long.", "4242"))),
+  keys: given.keys,
+  created_at: Type.Optional(t.dateTime("When it was added.")),
+  created_by: Type.Optional(t.plainText("Who added it.", "user:ann@example.com")),
+  replaced_at: Type.Optional(t.dateTime("When its secret was set last.")),
+  last_used_at: Type.Optional(t.nullable(t.dateTime("When it was last sent."))),
+  uses_last_week: Type.Optional(
+    Type.Integer({
+      description:
+        "How often it was sent in the last 7 days, with retries and tries. Counted are the newest 10,000 entries of the audit log.",
+      examples: [12],
+    }),
+  ),
+  echoed_by: Type.Optional(
+    Type.Array(t.plainText("A host.", "api.example.com"), {
+      description: "Hosts that have sent the secret back in an answer, in which it was masked.",
+      examples: [["api.example.com"]],
+    }),
+  ),
+  warnings: Type.Optional(
+    Type.Array(t.plainText("A sentence.", "Its bounds include Stripe's /v1/api_keys."), {
+      description: "What is risky about its bounds.",
+      examples: [["Its bounds include Stripe's /v1/api_keys, where answers hold a new secret."]],
+    }),
+  ),
+});
+
+type CredentialJson = Static<typeof CredentialJson>;
+
+const CredentialListJson = t.answerObject("CredentialList", "The credentials that the caller may know.", {
+  data: Type.Array(CredentialJson, { description: `By name; at most ${CREDENTIALS_MAX}.` }),
+});
+
+const credentialJson = serializer(CredentialJson);
+
+/** What owners see of a credential. Null: the less that all others do. */
+export function serializeCredential(credential: Credential, uses: CredentialUses | null): CredentialJson {
+  const { id, name, settings, hosts, paths, methods, expiresAt } = credential;
+  const [header = "Authorization"] = headersOfCredential(settings);
+  const shown = { name, kind: settings.kind, header, hosts, paths, methods, enabled: credential.enabled, expiresAt };
+  if (uses === null) return credentialJson(shown);
+  return credentialJson({
+    ...credential,
+    ...shown,
+    ...(settings.kind === "header" && { scheme: settings.scheme }),
+    ...(settings.kind === "basic" && { username: settings.username }),
+    ...(settings.kind === "hmac" && { hmac: settings }),
+    last4: credential.hint,
+    usesLastWeek: sumOf(daysOf(uses, id)),
+    echoedBy: credential.echoes,
+    warnings: warningsOf(credential),
+  });
+}
 
 export const CredentialParams = pathParams(Type.Object({ name: credentialNameSchema }), "There is no such credential.");
 

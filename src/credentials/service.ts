@@ -1,4 +1,4 @@
-import { type AuditStore, auditOf } from "../core/audit.ts";
+import { type AuditCounts, type AuditStore, auditOf } from "../core/audit.ts";
 import {
   type Credential,
   type CredentialKind,
@@ -8,15 +8,15 @@ import {
 } from "../core/credential.ts";
 import { DomainError, invalidField, invalidFields, type Issue, notFound, accountFull } from "../core/domain-error.ts";
 import type { AccountStore, SealedPlace } from "../core/account-store.ts";
-import { CREDENTIAL_HINT_FROM_CHARS, CREDENTIALS_MAX, KEYS_LISTED_MAX } from "../core/limits.ts";
+import { CREDENTIAL_HINT_FROM_CHARS, CREDENTIAL_USE_DAYS, CREDENTIALS_MAX, KEYS_LISTED_MAX } from "../core/limits.ts";
 import { expiryIssues } from "../core/key-limits.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { type KnownCredentials, mayUse } from "./known.ts";
-import { boundsFrom, type ChangeCredential, type CreateCredential, settingsFrom } from "./schemas.ts";
+import { boundsFrom } from "./bounds.ts";
+import { type ChangeCredential, type CreateCredential, settingsFrom } from "./schemas.ts";
 import { secretProblem } from "./kinds.ts";
-import { type CredentialUses, usesOf, usesSpan } from "./uses.ts";
 
 interface CredentialServiceDeps extends Pick<AppContext, "clock" | "ids"> {
   readonly credentials: CredentialStore;
@@ -88,7 +88,10 @@ export function createCredentialService(deps: CredentialServiceDeps) {
 
     /** How often each was sent in the last days, for owners; null: for others. */
     async uses({ role, accountId }: Caller): Promise<CredentialUses | null> {
-      return role === "owner" ? usesOf(await audit.count(usesSpan(accountId, clock.now()))) : null;
+      if (role !== "owner") return null;
+      // Each use is an entry of the audit log.
+      const kinds = ["credential_used", "credential_tested"] as const;
+      return usesOf(await audit.count({ accountId, kinds, until: clock.now(), days: CREDENTIAL_USE_DAYS }));
     },
 
     /**
@@ -195,3 +198,33 @@ export const credentialPlace = (id: string): SealedPlace => ({
 
 const NOT_AN_AGENT =
   "Is no agent's key of this account. Owners may use every credential, and other keys create nothing.";
+
+/** How often credentials were sent lately, also to try them. */
+export interface CredentialUses {
+  /** By the id of the credential: the uses of each day, the oldest first. */
+  readonly byDay: ReadonlyMap<string, readonly number[]>;
+  /** Whether every use is counted, and not only the newest ones. */
+  readonly isWhole: boolean;
+}
+
+export function usesOf({ counts, isWhole }: AuditCounts): CredentialUses {
+  const byDay = new Map<string, readonly number[]>();
+  for (const { subject, daysAgo, count } of counts) {
+    byDay.set(subject, (byDay.get(subject) ?? NONE).with(CREDENTIAL_USE_DAYS - 1 - daysAgo, count));
+  }
+  return { byDay, isWhole };
+}
+
+const NONE: readonly number[] = Array.from({ length: CREDENTIAL_USE_DAYS }, () => 0);
+
+/** The uses of one credential by day, the oldest first. */
+export function daysOf({ byDay }: CredentialUses, id: string): readonly number[] {
+  return byDay.get(id) ?? NONE;
+}
+
+export function sumOf(days: readonly number[]): number {
+  return days.reduce((sum, count) => sum + count, 0);
+}
+
+/** Of a credential that was just added. */
+export const NO_USES: CredentialUses = { byDay: new Map(), isWhole: true };

@@ -1,3 +1,5 @@
+import Type, { type Static } from "typebox";
+import * as t from "../api/schema-helpers.ts";
 import { DomainError, invalidField } from "../core/domain-error.ts";
 import { NO_EXTRAS } from "../core/extras.ts";
 import { limitRefusal } from "../core/key-limits.ts";
@@ -10,8 +12,33 @@ import { maskResponseHeaders, maskText } from "../receipts/masking.ts";
 import { readHeaders } from "../receipts/response-headers.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { createMessageLimit } from "../runtime/message-limit.ts";
-import type { CredentialTest } from "./schemas.ts";
 import type { CredentialUse } from "./use.ts";
+
+export const TestCredential = t.requestObject(
+  "TestCredential",
+  "A GET to try a credential with.",
+  { url: t.targetUrl("Where the GET goes; it must lie within the bounds.", "https://api.stripe.com/v1/charges") },
+  { examples: [{ url: "https://api.stripe.com/v1/charges" }] },
+);
+
+export const CredentialTest = t.answerObject("CredentialTest", "The answer to a GET with a credential, masked.", {
+  status: t.nullable(Type.Integer({ description: "The status of the answer; null: there was none.", examples: [200] })),
+  error: t.nullable(
+    t.plainText("What went wrong; null: the answer was a 2xx.", "The target answered with status 401."),
+  ),
+  headers: t.stringMap("Headers of the answer, without secrets. Values of unknown names are masked.", {
+    examples: [{ "content-type": "application/json" }],
+  }),
+  body: t.nullable(
+    t.plainText(
+      `The beginning of the body, without secrets: at most ${CREDENTIAL_TEST_BODY_CHARS_MAX} characters; null: it was empty.`,
+      '{"object":"list"}',
+    ),
+  ),
+  truncated: t.yesNo("Whether the body was longer.", false),
+});
+
+export type CredentialTest = Static<typeof CredentialTest>;
 
 interface CredentialTestDeps extends Pick<AppContext, "clock"> {
   readonly credentialUse: Pick<CredentialUse, "forTry">;

@@ -2,8 +2,12 @@
 import { type CredentialRequestStatus, statusOfRequest } from "../core/credential-request.ts";
 import type { ErrorCode } from "../core/domain-error.ts";
 import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
-import { CredentialRequestParams } from "../credentials/request-routes.ts";
-import { type CredentialRequestJson, DeclineCredential, serializeRequest } from "../credentials/request-schemas.ts";
+import {
+  CredentialRequestParams,
+  type CredentialRequestJson,
+  DeclineCredential,
+  serializeRequest,
+} from "../credentials/requests.ts";
 import { page } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
 import { maskText } from "../receipts/masking.ts";

@@ -3,19 +3,13 @@ import type { KeyView } from "../accounts/schemas.ts";
 import { type Credential, CREDENTIAL_KINDS, type CredentialKind, KIND_WORDS } from "../core/credential.ts";
 import type { ErrorCode } from "../core/domain-error.ts";
 import { CREDENTIAL_TEST_BODY_CHARS_MAX, CREDENTIAL_USE_DAYS, CREDENTIALS_MAX } from "../core/limits.ts";
-import { CredentialParams } from "../credentials/routes.ts";
-import {
-  boundsFrom,
-  ChangeCredential,
-  CreateCredential,
-  type CredentialTest,
-  serializeCredential,
-  TestCredential,
-  warningsOf,
-} from "../credentials/schemas.ts";
+import { CredentialParams, serializeCredential } from "../credentials/routes.ts";
+import { boundsFrom, warningsOf } from "../credentials/bounds.ts";
+import { ChangeCredential, CreateCredential } from "../credentials/schemas.ts";
+import { type CredentialTest, TestCredential } from "../credentials/try.ts";
 import { headersOfCredential } from "../credentials/kinds.ts";
 import { expiresSoon } from "../credentials/known.ts";
-import { type CredentialUses, daysOf, sumOf } from "../credentials/uses.ts";
+import { type CredentialUses, daysOf, sumOf } from "../credentials/service.ts";
 import { page, seeOther } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { daysOf, sumOf, usesOf } from "../../src/credentials/uses.ts";
+import { daysOf, sumOf, usesOf } from "../../src/credentials/service.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { openCredentials } from "./rig.ts";
 

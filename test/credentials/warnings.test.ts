@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { CredentialBounds } from "../../src/core/credential.ts";
-import { warningsOf } from "../../src/credentials/schemas.ts";
+import { warningsOf } from "../../src/credentials/bounds.ts";
 
 /** What they are said to include; empty: nothing. */
 const included = (hosts: readonly string[], more: Partial<CredentialBounds> = {}) =>
