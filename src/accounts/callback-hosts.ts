@@ -6,8 +6,11 @@ import { authorize, type Caller } from "../core/roles.ts";
 import { DomainError, invalidField } from "../core/domain-error.ts";
 import { CALLBACK_HOSTS_MAX } from "../core/limits.ts";
 import { normalHost } from "../core/target.ts";
-import Type, { type Static } from "typebox";
-import { dateTime, hostSchema, answerObject, requestObject, closedObject } from "../api/schema-helpers.ts";
+import Type from "typebox";
+import * as t from "../api/schema-helpers.ts";
+import { serializer } from "../api/serializer.ts";
+import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
+import { jsonOf, noContent } from "../http/response.ts";
 
 type CallbackHostDeps = Pick<Store, "callbackHosts"> & Pick<AppContext, "clock">;
 
@@ -44,32 +47,23 @@ export function createCallbackHostService({ callbackHosts, clock }: CallbackHost
 }
 
 const entry = {
-  host: hostSchema("Host name. With a port: that port only; without: the default port of the callback's scheme."),
-  created_at: dateTime("When it was listed."),
+  host: t.hostSchema("Host name. With a port: that port only; without: the default port of the callback's scheme."),
+  created_at: t.dateTime("When it was listed."),
 };
 
-/** A host to which callbacks of keys with a hold or a limit may go. */
-export const CallbackHostJson = answerObject(
+const CallbackHostJson = t.answerObject(
   "CallbackHost",
   "A host to which callbacks of keys with a hold or a limit may go.",
   entry,
 );
 
-export type CallbackHostJson = Static<typeof CallbackHostJson>;
+const CallbackHostListJson = t.answerObject("CallbackHostList", "The hosts that this account lists for callbacks.", {
+  data: Type.Array(CallbackHostJson, {
+    description: `The hosts in alphabetical order, at most ${CALLBACK_HOSTS_MAX}.`,
+  }),
+});
 
-export const CallbackHostListJson = answerObject(
-  "CallbackHostList",
-  "The hosts that this account lists for callbacks.",
-  {
-    data: Type.Array(CallbackHostJson, {
-      description: `The hosts in alphabetical order, at most ${CALLBACK_HOSTS_MAX}.`,
-    }),
-  },
-);
-
-export const AddCallbackHost = requestObject("AddCallbackHost", "The host to list.", { host: entry.host });
-
-export const RemoveCallbackHostQuery = closedObject({ host: entry.host });
+export const AddCallbackHost = t.requestObject("AddCallbackHost", "The host to list.", { host: entry.host });
 
 /** The normal form of a host. Throws `code` if the text is no host, such as a URL or a pattern. */
 export function checkCallbackHost(text: string, code: "validation_error" | "invalid_query"): string {
@@ -80,7 +74,51 @@ export function checkCallbackHost(text: string, code: "validation_error" | "inva
   throw new DomainError(code, "The host is not valid.", [{ field: "host", message }]);
 }
 
-/** A listed host as the API shows it. */
-export function serializeCallbackHost({ host, createdAt }: ListedHost): CallbackHostJson {
-  return { host, created_at: createdAt.toISOString() };
+const callbackHostJson = serializer(CallbackHostJson);
+
+/** Where callbacks of keys with a hold or a limit may go, for owners. */
+export function callbackHostRoutes({ callbackHosts }: { readonly callbackHosts: CallbackHostService }) {
+  return createApiRoutes()
+    .get(
+      "/v1/callback-hosts",
+      async ({ caller }) => jsonOf({ data: (await callbackHosts.list(caller)).map(callbackHostJson) }),
+      operation({
+        operationId: "listCallbackHosts",
+        permission: "manage",
+        summary: "List the hosts for callbacks of keys with a hold or a limit",
+        description: "Lists the hosts that keys with a hold or a limit can use in `callback`.",
+        notes: ["Callbacks of keys without a hold and without limits may go to other hosts too."],
+        answers: { 200: { description: "The hosts.", schema: CallbackHostListJson } },
+      }),
+    )
+    .post(
+      "/v1/callback-hosts",
+      async ({ caller, body }) => {
+        const host = checkCallbackHost(body.host, "validation_error");
+        return jsonOf(callbackHostJson(await callbackHosts.add(caller, host)));
+      },
+      operation({
+        operationId: "addCallbackHost",
+        permission: "manage",
+        summary: "Allow callbacks of keys with a hold or a limit to a host",
+        description: "Adds a host to those that a key with a hold or a limit can use in `callback`.",
+        notes: ["Adding a listed host changes nothing.", `An account can list up to ${CALLBACK_HOSTS_MAX} hosts.`],
+        body: jsonBody(AddCallbackHost),
+        answers: { 200: { description: "The host, listed.", schema: CallbackHostJson } },
+      }),
+    )
+    .delete(
+      "/v1/callback-hosts",
+      ({ caller, query }) => noContent(callbackHosts.remove(caller, checkCallbackHost(query.host, "invalid_query"))),
+      operation({
+        operationId: "removeCallbackHost",
+        permission: "manage",
+        summary: "Remove a host from the list for callbacks of keys with a hold or a limit",
+        description: "Removes a host at once.",
+        notes: ["Waiting callbacks to it are given up at their next attempt, and the timeline says so."],
+        query: t.closedObject({ host: entry.host }),
+        answers: { 204: { description: "The host was removed from the list.", schema: null } },
+        errors: ["not_found"],
+      }),
+    );
 }

@@ -1,10 +1,13 @@
 import type { Store } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { isListedHost } from "../core/policy.ts";
-import Type, { type Static } from "typebox";
+import Type from "typebox";
 import { describeOutcome, type Fault, isSuccess, type Outcome } from "../core/outcome.ts";
 import { DomainError, invalidFields } from "../core/domain-error.ts";
-import { nullable, plainText, targetUrl, quantity, yesNo, requestObject, answerObject } from "../api/schema-helpers.ts";
+import * as t from "../api/schema-helpers.ts";
+import { serializer } from "../api/serializer.ts";
+import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
+import { jsonOf } from "../http/response.ts";
 import { auditOf } from "../core/audit.ts";
 import { MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
 import type { Header, SignedHeaders } from "../delivery/attempt.ts";
@@ -143,8 +146,8 @@ function verifiesBy({ code, error }: Try): boolean | null {
   return code !== null && code >= 400 && code < 500 && !BUSY.has(code) ? true : null;
 }
 
-export const TestCallbackBody = requestObject("TestCallback", "Which receiver of callbacks to test.", {
-  url: targetUrl("Where to send it: a URL on a listed host.", "https://app.example.com/outgate"),
+export const TestCallbackBody = t.requestObject("TestCallback", "Which receiver of callbacks to test.", {
+  url: t.targetUrl("Where to send it: a URL on a listed host.", "https://app.example.com/outgate"),
   wrong_signature: Type.Optional(
     Type.Boolean({
       description: "Whether to send another one whose signature is wrong: a receiver that verifies refuses it.",
@@ -154,16 +157,18 @@ export const TestCallbackBody = requestObject("TestCallback", "Which receiver of
   ),
 });
 
-const Tried = answerObject("CallbackTry", "A callback that was sent.", {
-  response_code: nullable(Type.Integer({ description: "The status; null: no answer came.", examples: [200] })),
-  duration_ms: quantity("How long it took.", 41),
-  error: nullable(plainText("Why it failed; null: it was answered with 2xx.", "The target answered with status 404.")),
+const Tried = t.answerObject("CallbackTry", "A callback that was sent.", {
+  response_code: t.nullable(Type.Integer({ description: "The status; null: no answer came.", examples: [200] })),
+  duration_ms: t.quantity("How long it took.", 41),
+  error: t.nullable(
+    t.plainText("Why it failed; null: it was answered with 2xx.", "The target answered with status 404."),
+  ),
 });
 
-export const CallbackTestJson = answerObject("CallbackTest", "How a receiver of callbacks fared.", {
-  delivered: yesNo("Whether the receiver took the callback.", true),
-  verifies: nullable(
-    yesNo(
+const CallbackTestJson = t.answerObject("CallbackTest", "How a receiver of callbacks fared.", {
+  delivered: t.yesNo("Whether the receiver took the callback.", true),
+  verifies: t.nullable(
+    t.yesNo(
       "Whether it then refused the one with a wrong signature, by a status 400 to 499; null: not asked, or it can't be told.",
       true,
     ),
@@ -175,15 +180,33 @@ export const CallbackTestJson = answerObject("CallbackTest", "How a receiver of 
   }),
 });
 
-export type CallbackTestJson = Static<typeof CallbackTestJson>;
+const callbackTestJson = serializer(CallbackTestJson);
 
-/** A test as the API shows it. */
-export function serializeCallbackTest({ signed, wrong, verifies }: CallbackTest): CallbackTestJson {
-  const shown = ({ code, durationMs, error }: Try) => ({ response_code: code, duration_ms: durationMs, error });
-  return {
-    delivered: signed.error === null,
-    verifies,
-    signed: shown(signed),
-    wrong_signature: wrong === null ? null : shown(wrong),
-  };
+/** Sends a test callback. */
+export function callbackTestRoutes({ callbackTests }: { readonly callbackTests: CallbackTestService }) {
+  return createApiRoutes().post(
+    "/v1/callback-hosts/test",
+    async ({ caller, body: { url, wrong_signature: withWrong = false } }) => {
+      const { signed, wrong, verifies } = await callbackTests.test(caller, url, withWrong);
+      const shown = ({ code: responseCode, ...one }: Try) => ({ ...one, responseCode });
+      const wrongSignature = wrong && shown(wrong);
+      return jsonOf(
+        callbackTestJson({ delivered: signed.error === null, verifies, signed: shown(signed), wrongSignature }),
+      );
+    },
+    operation({
+      operationId: "testCallback",
+      permission: "manage",
+      summary: "Send a test callback to a URL on a listed host",
+      description: "Sends a signed test callback to a listed host at once, and waits for at most 10 seconds.",
+      notes: [
+        "Its body is fixed, and it is signed as every callback.",
+        "With `wrong_signature` it then sends another one whose signature is wrong, to see whether the receiver verifies.",
+        "Keys with a hold get 403.",
+        "At most one test a second and 30 an hour.",
+      ],
+      body: jsonBody(TestCallbackBody),
+      answers: { 200: { description: "How it fared.", schema: CallbackTestJson } },
+    }),
+  );
 }

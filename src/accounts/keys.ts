@@ -11,7 +11,7 @@ import type { KnownCredentials } from "../credentials/known.ts";
 import { expiryIssues, inheritedExpiryIssues, readHosts } from "../core/key-limits.ts";
 import { hasEnded, keysOfFormer } from "../core/makers.ts";
 import { authorize, type Caller, hasScope, holderIdOf, isWeakerHold, type KeyLimits } from "../core/roles.ts";
-import type { CreateKey } from "./schemas.ts";
+import type { CreateKey } from "./key-routes.ts";
 import { DomainError, type Issue, invalidFields, notFound } from "../core/domain-error.ts";
 import { LIVE_KEYS_MAX, KEYS_LISTED_MAX, UNFINISHED_COUNTED_MAX } from "../core/limits.ts";
 import type { UnfinishedOnRevoke } from "../core/pause.ts";

@@ -1,9 +1,13 @@
+import Type, { type Static } from "typebox";
+import * as t from "../api/schema-helpers.ts";
+import { bodyCheck } from "../api/schema-helpers.ts";
 import type { Store } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { Person, StartedSession, RequestSource, SessionSource } from "../core/session.ts";
 import { auditOf } from "../core/audit.ts";
 import { DomainError, RetryLater } from "../core/domain-error.ts";
-import { PASSWORD_CHARS_MAX } from "../core/limits.ts";
+import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../core/limits.ts";
+import { isStorableText } from "../core/json.ts";
 import type { Ids } from "../core/ids.ts";
 import type { KnownDevice } from "../crypto/tokens.ts";
 import type { Passwords, HashLane } from "../crypto/passwords.ts";
@@ -11,10 +15,55 @@ import type { Secrets } from "../crypto/secrets.ts";
 import { type Account, type AccountLabel, type Member, type PersonRow, emailKey } from "../core/account-store.ts";
 import { keyCreated, keyRow } from "./keys.ts";
 import { authorize, type Caller, SYSTEM } from "../core/roles.ts";
-import type { Credentials, PasswordChange } from "./schemas.ts";
 import { createSessionRegistry, newSession } from "./sessions.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 import { createLogInThrottle, createSignInAudit, createSignUpThrottle } from "./throttle.ts";
+
+const passwordMember = Type.Refine(
+  Type.String({
+    minLength: PASSWORD_CHARS_MIN,
+    maxLength: PASSWORD_CHARS_MAX,
+    description: "Any characters except NUL and lone surrogates. Only its argon2id hash is stored.",
+    examples: ["correct horse battery staple"],
+  }),
+  isStorableText,
+  () => "Must be well-formed Unicode without NUL.",
+);
+
+export const Credentials = t.requestObject("Credentials", "An address and its password.", {
+  email: t.emailSchema("The person's address; case does not matter."),
+  password: passwordMember,
+});
+
+const PersonAccount = Type.Object(
+  { id: t.idSchema("acc", "Id of the account."), email: t.plainText("The person's address.", "ann@example.com") },
+  { description: "The account and its person." },
+);
+
+/** The answer to a log-in. */
+export const LoggedIn = t.answerObject("LoggedIn", "The person who logged in. The session is in the cookie.", {
+  account: PersonAccount,
+});
+
+export const SignedUp = t.answerObject("SignedUp", "The new account and its first key. The session is in the cookie.", {
+  account: PersonAccount,
+  api_key: t.plainText(
+    "An owner key. It is not stored and never shown again.",
+    "og_7Qm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi3kL0x",
+  ),
+});
+
+export type Credentials = Static<typeof Credentials>;
+
+const PasswordChange = t.closedObject({ current_password: passwordMember, password: passwordMember });
+
+type PasswordChange = Static<typeof PasswordChange>;
+
+/** Checks address and password of a body or form. Throws `validation_error` with all issues. */
+export const checkCredentials = bodyCheck(Credentials);
+
+/** Checks the current and the new password of a form. Throws `validation_error` with all issues. */
+export const checkPasswordChange = bodyCheck(PasswordChange);
 
 interface PeopleDeps extends Pick<Store, "people" | "audit">, Pick<AppContext, "ids" | "clock"> {
   readonly passwords: Passwords;

@@ -1,11 +1,14 @@
 import type { Store } from "../core/store.ts";
 import type { Log } from "../observability/log.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import Type, { type Static } from "typebox";
+import Type from "typebox";
 import { auditOf } from "../core/audit.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
-import { dateTime, describedOnly, nullable, url, choice, answerObject, closedObject } from "../api/schema-helpers.ts";
+import * as t from "../api/schema-helpers.ts";
+import { serializer } from "../api/serializer.ts";
+import { createApiRoutes, operation, optionalBody } from "../http/operation.ts";
+import { jsonOf } from "../http/response.ts";
 import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
 import { normalTarget } from "../core/target.ts";
 import {
@@ -257,15 +260,15 @@ function seedPlace(seedId: string): SealedPlace {
 const secretText = (description: string) =>
   Type.String({ pattern: "^whsec_", description, examples: ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"] });
 
-export const SigningSecretJson = answerObject(
+const SigningSecretJson = t.answerObject(
   "SigningSecret",
   "The secret that signs the calls, or the callbacks, to one origin.",
   {
-    origin: url("Scheme, host and port.", "https://api.example.com"),
+    origin: t.url("Scheme, host and port.", "https://api.example.com"),
     secret: secretText("Verifies the calls, or the callbacks, to this origin (Standard Webhooks)."),
-    previous: nullable(
+    previous: t.nullable(
       Type.Object(
-        { secret: secretText("The secret before it."), expires_at: dateTime("When it stops signing.") },
+        { secret: secretText("The secret before it."), expires_at: t.dateTime("When it stops signing.") },
         {
           description:
             "After a rotation both secrets sign for 24 hours; null: no recent rotation. For callbacks it may be the secret of calls, for 30 days after callbacks got secrets of their own.",
@@ -275,48 +278,29 @@ export const SigningSecretJson = answerObject(
   },
 );
 
-export type SigningSecretJson = Static<typeof SigningSecretJson>;
-
-export const RotationJson = answerObject("Rotation", "A rotation of signing secrets.", {
-  origin: nullable(url("The origin that has a new secret; null: all origins.", "https://api.example.com")),
-  rotated_at: dateTime("When the new secret began to sign."),
-  previous_expires_at: dateTime("When the previous secret stops signing; another rotation ends it earlier."),
+const RotationJson = t.answerObject("Rotation", "A rotation of signing secrets.", {
+  origin: t.nullable(t.url("The origin that has a new secret; null: all origins.", "https://api.example.com")),
+  rotated_at: t.dateTime("When the new secret began to sign."),
+  previous_expires_at: t.dateTime("When the previous secret stops signing; another rotation ends it earlier."),
 });
 
 const originMember = Type.String({
   description: "Scheme, host and port of the target, without a path.",
   examples: ["https://api.example.com"],
-  ...describedOnly({ pattern: String.raw`^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\@\s]+$` }),
+  ...t.describedOnly({ pattern: String.raw`^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\@\s]+$` }),
 });
 
-export type RotationJson = Static<typeof RotationJson>;
+const useMember = (description: string) => Type.Optional(t.choice(SIGNING_USES, description, "callbacks"));
 
-const useMember = (description: string) => Type.Optional(choice(SIGNING_USES, description, "callbacks"));
-
-export const SigningSecretParameters = closedObject({
+export const SigningSecretParameters = t.closedObject({
   origin: originMember,
   for: useMember("What the secret signs. Default: calls. Callbacks have secrets of their own."),
 });
 
-export const RotateQuery = closedObject({
+const RotateQuery = t.closedObject({
   origin: Type.Optional(originMember),
   for: useMember("Which secret to rotate. Default: that of calls, or without an origin those of calls and callbacks."),
 });
-
-/** The secret of an origin as the API shows it. */
-export function serializeSigningSecret({ origin, secret, previous }: SigningSecret): SigningSecretJson {
-  const before = previous === null ? null : { secret: previous.secret, expires_at: previous.expiresAt.toISOString() };
-  return { origin, secret, previous: before };
-}
-
-/** A rotation as the API shows it. */
-export function serializeRotation({ origin, rotatedAt, previousExpiresAt }: Rotation): RotationJson {
-  return {
-    origin,
-    rotated_at: rotatedAt.toISOString(),
-    previous_expires_at: previousExpiresAt.toISOString(),
-  };
-}
 
 /** Nothing may follow the authority, not even a slash, so that no origin has two spellings. */
 const ORIGIN = /^https?:\/\/[^/?#\\@\s]+$/i;
@@ -368,27 +352,90 @@ function lastUsedFirst(one: KnownOrigin, other: KnownOrigin): number {
   return byTime === 0 ? one.origin.localeCompare(other.origin) : byTime;
 }
 
-const SigningOriginJson = answerObject("SigningOrigin", "An origin that has a signing secret in use.", {
-  origin: url("Scheme, host and port.", "https://api.example.com"),
-  for: choice(SIGNING_USES, "What its secret signs.", "calls"),
-  last_used_at: nullable(dateTime("When the newest call, or callback, to it was caused; null: none is left.")),
-  rotated_at: nullable(dateTime("When its secret was rotated last, alone or with all others; null: never.")),
-  previous_expires_at: nullable(dateTime("Until when the previous secret signs too; null: it doesn't.")),
+const SigningOriginJson = t.answerObject("SigningOrigin", "An origin that has a signing secret in use.", {
+  origin: t.url("Scheme, host and port.", "https://api.example.com"),
+  for: t.choice(SIGNING_USES, "What its secret signs.", "calls"),
+  last_used_at: t.nullable(t.dateTime("When the newest call, or callback, to it was caused; null: none is left.")),
+  rotated_at: t.nullable(t.dateTime("When its secret was rotated last, alone or with all others; null: never.")),
+  previous_expires_at: t.nullable(t.dateTime("Until when the previous secret signs too; null: it doesn't.")),
 });
 
-export const SigningOriginListJson = answerObject("SigningOriginList", "Where an account's calls and callbacks went.", {
+const SigningOriginListJson = t.answerObject("SigningOriginList", "Where an account's calls and callbacks went.", {
   data: Type.Array(SigningOriginJson, {
     description: `The origins, the last used first: at most ${KNOWN_ORIGINS_MAX} of calls and ${KNOWN_ORIGINS_MAX} of callbacks.`,
   }),
 });
 
-/** An origin as the API shows it. */
-export function serializeOrigin(row: KnownOrigin): Static<typeof SigningOriginJson> {
-  return {
-    origin: row.origin,
-    for: row.use,
-    last_used_at: row.lastUsedAt?.toISOString() ?? null,
-    rotated_at: row.rotatedAt?.toISOString() ?? null,
-    previous_expires_at: row.overlapEndsAt?.toISOString() ?? null,
-  };
+const secretJson = serializer(SigningSecretJson);
+
+const rotationJson = serializer(RotationJson);
+
+const originJson = serializer(SigningOriginJson);
+
+/** The secrets that sign calls and callbacks, for owners. */
+export function signingSecretRoutes({ signingService }: { readonly signingService: SigningService }) {
+  return createApiRoutes()
+    .get(
+      "/v1/signing-origins",
+      async ({ caller }) => {
+        const origins = await signingService.origins(caller);
+        return jsonOf({
+          data: origins.map(({ use, ...row }) =>
+            originJson({ ...row, for: use, previousExpiresAt: row.overlapEndsAt }),
+          ),
+        });
+      },
+      operation({
+        operationId: "listSigningOrigins",
+        permission: "manage",
+        summary: "List the origins whose signing secrets are in use",
+        description:
+          "Lists where calls and callbacks of the account went, with the newest origin of each host name, and what was rotated.",
+        notes: ["It shows no secret: read one with `getSigningSecret`."],
+        answers: { 200: { description: "The origins.", schema: SigningOriginListJson } },
+      }),
+    )
+    .get(
+      "/v1/signing-secret",
+      async ({ context, caller, query: { origin, for: use } }) => {
+        const isShown = context.request.method !== "HEAD";
+        const secret = await signingService.read(caller, checkOrigin(origin), use, isShown);
+        return jsonOf(secretJson(secret), 200, { "cache-control": "no-store" });
+      },
+      operation({
+        operationId: "getSigningSecret",
+        permission: "manage",
+        summary: "Get the secret that signs calls, or callbacks, to an origin",
+        description: "Returns the secret that signs calls to this origin (Standard Webhooks).",
+        notes: [
+          "For 24 hours after a rotation the previous one comes too.",
+          "Callbacks have a separate secret: read it with `for=callbacks`.",
+        ],
+        query: SigningSecretParameters,
+        answers: { 200: { description: "The secret.", schema: SigningSecretJson, headers: ["Cache-Control"] } },
+      }),
+    )
+    .post(
+      "/v1/signing-secret/rotate",
+      async ({ caller, query: { origin, for: use } }) => {
+        const checked = origin === undefined ? null : checkOrigin(origin);
+        return jsonOf(rotationJson(await signingService.rotate(caller, checked, use)));
+      },
+      operation({
+        operationId: "rotateSigningSecret",
+        permission: "manage",
+        summary: "Rotate the signing secret of an origin, or of all origins",
+        description: "Makes a new signing secret. Takes no body.",
+        notes: [
+          "Both secrets sign for 24 hours; a second rotation within that time ends the oldest at once.",
+          "Without the parameter `origin` every origin gets new secrets, for calls and for callbacks.",
+          "With an `origin` it rotates the secret for calls, or with `for=callbacks` the one for callbacks.",
+        ],
+        query: RotateQuery,
+        body: optionalBody(t.NoBody),
+        answers: {
+          200: { description: "The rotation. Read the new secret with getSigningSecret.", schema: RotationJson },
+        },
+      }),
+    );
 }

@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
-import { MadeByQuery } from "./schemas.ts";
+import { MadeByQuery } from "./key-routes.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import type { TeamService } from "./team.ts";
 import {

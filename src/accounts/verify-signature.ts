@@ -4,11 +4,20 @@ import { SIGNING_USES, type SigningUse } from "../core/account-store.ts";
 import Type, { type Static } from "typebox";
 import { sentBody } from "../core/body.ts";
 import { invalidFields } from "../core/domain-error.ts";
-import { stringMap, url, choice, plainText, yesNo, requestObject, answerObject } from "../api/schema-helpers.ts";
+import * as t from "../api/schema-helpers.ts";
+import { serializer } from "../api/serializer.ts";
+import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
+import { jsonOf } from "../http/response.ts";
 import { normalTarget } from "../core/target.ts";
 import { ACTION_ID } from "../core/ids.ts";
 import { authorize, type Caller } from "../core/roles.ts";
-import { nullIfUnreadable, throwExplained, type SigningSecrets } from "./signing-secrets.ts";
+import {
+  checkOrigin,
+  nullIfUnreadable,
+  type SigningSecrets,
+  SigningSecretParameters,
+  throwExplained,
+} from "./signing-secrets.ts";
 import { SIGNATURE_HINT_BYTES_MAX, SIGNATURE_TOLERANCE_MS, SIGNATURES_CHECKED_MAX } from "../core/limits.ts";
 import { isSignedBy, SIGNATURE_BYTES } from "../crypto/secrets.ts";
 
@@ -324,14 +333,14 @@ function bodyProblems(sent: Uint8Array, bodies: readonly Uint8Array[]): readonly
 
 const text = (description: string) =>
   Type.Refine(
-    plainText(description, '{"order":7}'),
+    t.plainText(description, '{"order":7}'),
     (value) => value.isWellFormed(),
     () => "Must be well-formed Unicode: give other bytes as base64.",
   );
 
 /** What was received, as the API takes it. */
-export const VerifySignatureBody = requestObject("VerifySignature", "A call or callback as it was received.", {
-  headers: stringMap(
+const VerifySignatureBody = t.requestObject("VerifySignature", "A call or callback as it was received.", {
+  headers: t.stringMap(
     "The headers as they arrived, with names in any case. webhook-id, webhook-timestamp and webhook-signature are read, others ignored.",
     {
       examples: [
@@ -344,27 +353,27 @@ export const VerifySignatureBody = requestObject("VerifySignature", "A call or c
     },
   ),
   text: Type.Optional(text("The raw body, where it is UTF-8. Leave out both where there is none.")),
-  base64: Type.Optional(plainText("Instead of text: the raw body in standard base64.", "eyJvcmRlciI6N30=")),
+  base64: Type.Optional(t.plainText("Instead of text: the raw body in standard base64.", "eyJvcmRlciI6N30=")),
 });
 
-export type VerifySignatureBody = Static<typeof VerifySignatureBody>;
+type VerifySignatureBody = Static<typeof VerifySignatureBody>;
 
 const finding = <Code extends string>(codes: readonly Code[], title: string, description: string) =>
-  answerObject(title, description, {
-    code: choice(codes, "What it is.", codes[0] ?? ""),
-    message: plainText(
+  t.answerObject(title, description, {
+    code: t.choice(codes, "What it is.", codes[0] ?? ""),
+    message: t.plainText(
       "What it means and what to do.",
       "The header webhook-id is missing. A proxy or framework may have dropped it.",
     ),
   });
 
-export const SignatureCheckJson = answerObject(
+const SignatureCheckJson = t.answerObject(
   "SignatureCheck",
   "Whether a signature matches, and if not, why. It holds no secret.",
   {
-    origin: url("The origin whose secrets were compared.", "https://api.example.com"),
-    for: choice(SIGNING_USES, "What they sign.", "calls"),
-    valid: yesNo("Whether one of the signatures matches.", false),
+    origin: t.url("The origin whose secrets were compared.", "https://api.example.com"),
+    for: t.choice(SIGNING_USES, "What they sign.", "calls"),
+    valid: t.yesNo("Whether one of the signatures matches.", false),
     secret: Type.Union([Type.Enum(["current", "previous"], { type: "string" }), Type.Null()], {
       description: "The secret that made it; null: none.",
       examples: ["current"],
@@ -379,25 +388,10 @@ export const SignatureCheckJson = answerObject(
   },
 );
 
-export type SignatureCheckJson = Static<typeof SignatureCheckJson>;
-
-/** A check as the API shows it. */
-export function serializeCheck(
-  { origin, use }: { readonly origin: string; readonly use: SigningUse },
-  { secret, problems, warnings }: SignatureCheck,
-): SignatureCheckJson {
-  return {
-    origin,
-    for: use,
-    valid: secret !== null,
-    secret,
-    problems: [...problems],
-    warnings: [...warnings],
-  };
-}
+const checkJson = serializer(SignatureCheckJson);
 
 /** The message in a body that has the right form. Throws `validation_error`. */
-export function receivedIn({ headers, text: plain, base64 }: VerifySignatureBody): ReceivedMessage {
+function receivedIn({ headers, text: plain, base64 }: VerifySignatureBody): ReceivedMessage {
   const issues = [];
   if (plain !== undefined && base64 !== undefined) {
     issues.push({ field: "base64", message: "Give text or base64, not both." });
@@ -425,4 +419,29 @@ function readHeaders(given: Readonly<Record<string, string>>) {
     headers: Object.fromEntries(entries) as ReceivedMessage["headers"],
     repeated: found.filter(([, all]) => all.length > 1).map(([name]) => name),
   };
+}
+
+/** Checks signatures that somebody received. */
+export function verifyRoutes({ verifyService }: { readonly verifyService: VerifyService }) {
+  return createApiRoutes().post(
+    "/v1/signing-secret/verify",
+    async ({ caller, query: { origin, for: use = "calls" }, body }) => {
+      const [checked, message] = [checkOrigin(origin), receivedIn(body)];
+      const found = await verifyService.check(caller, checked, use, message);
+      return jsonOf(checkJson({ ...found, origin: checked, for: use, valid: found.secret !== null }));
+    },
+    operation({
+      operationId: "verifySignature",
+      permission: "manage",
+      summary: "Check why a receiver can't verify a signature",
+      description: "Says whether a signature that was received matches, with which secret, and if not, why.",
+      notes: [
+        "It shows no secret and makes no signature. Nothing of the request is stored.",
+        "A timestamp beyond the tolerance of five minutes is a warning here; a receiver should refuse it.",
+      ],
+      query: SigningSecretParameters,
+      body: jsonBody(VerifySignatureBody),
+      answers: { 200: { description: "What was found, also where nothing matches.", schema: SignatureCheckJson } },
+    }),
+  );
 }

@@ -1,5 +1,12 @@
 import type { AnyElysia } from "elysia";
-import { accountRoutes } from "../accounts/routes.ts";
+import { accountRoutes, accountsRoutes } from "../accounts/account-routes.ts";
+import { callbackHostRoutes } from "../accounts/callback-hosts.ts";
+import { callbackTestRoutes } from "../accounts/callback-test.ts";
+import { firstStepRoutes } from "../accounts/first-steps.ts";
+import { keyRoutes } from "../accounts/key-routes.ts";
+import { serverRoutes } from "../accounts/server-routes.ts";
+import { signingSecretRoutes } from "../accounts/signing-secrets.ts";
+import { verifyRoutes } from "../accounts/verify-signature.ts";
 import { teamRoutes } from "../accounts/team-routes.ts";
 import { approvalRoutes } from "../actions/decision-routes.ts";
 import { createExportActions } from "../actions/export.ts";
@@ -74,7 +81,15 @@ export function createHttp(services: HttpServices, settings: HttpSettings, optio
       serialize,
       serializeEvent,
     }),
-    ...accountRoutes({ ...services, ...settings }),
+    accountRoutes({ ...services, ...settings }),
+    keyRoutes(services),
+    callbackHostRoutes(services),
+    callbackTestRoutes(services),
+    signingSecretRoutes(services),
+    verifyRoutes(services),
+    accountsRoutes(services),
+    firstStepRoutes(services),
+    serverRoutes({ ...services, ...settings }),
     ...teamRoutes(services),
     pauseRoutes(services),
     hostRoutes(services),

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type Provider from "oidc-provider";
 import type { KeyService } from "../accounts/keys.ts";
-import type { CreateKey } from "../accounts/schemas.ts";
+import type { CreateKey } from "../accounts/key-routes.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { type Actor, authorize, type Caller } from "../core/roles.ts";
 import { creatorOf } from "./account-clients.ts";

@@ -1,6 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import { AccountParams } from "../accounts/routes.ts";
-import { ChangeAccount } from "../accounts/schemas.ts";
+import { AccountParams, ChangeAccount } from "../accounts/account-routes.ts";
 import type { ListedSession } from "../accounts/team.ts";
 import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import { page } from "../http/response.ts";

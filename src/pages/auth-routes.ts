@@ -1,5 +1,5 @@
 import type { StartedSession } from "../core/session.ts";
-import { checkCredentials, Credentials, LoggedIn, SignedUp } from "../accounts/schemas.ts";
+import { checkCredentials, Credentials, LoggedIn, SignedUp } from "../accounts/people.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
 import type { Log } from "../observability/log.ts";
 import { GET_STARTED_PATH } from "./first-steps.tsx";

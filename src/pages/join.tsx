@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { emailKey } from "../core/account-store.ts";
-import { checkCredentials } from "../accounts/schemas.ts";
+import { checkCredentials } from "../accounts/people.ts";
 import type { OpenInvitation } from "../accounts/team.ts";
 import type { ErrorCode } from "../core/domain-error.ts";
 import type { Person } from "../core/session.ts";

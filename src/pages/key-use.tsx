@@ -3,7 +3,7 @@ import { NO_EXTRAS } from "../core/extras.ts";
 import { createCall, ENTER_KEY, firstAction, firstActionCall, keyHeader } from "../accounts/first-action.ts";
 import { limitRefusal } from "../core/key-limits.ts";
 import type { Role } from "../core/roles.ts";
-import type { KeyView } from "../accounts/schemas.ts";
+import type { KeyView } from "../accounts/key-routes.ts";
 import { CodeBlock } from "../ui/controls.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Card } from "../ui/parts.tsx";

@@ -4,12 +4,11 @@ import { KEY_ACTIONS_COUNTED_MAX, KEYS_SHOWN_MAX, UNFINISHED_COUNTED_MAX } from 
 import { DomainError } from "../core/domain-error.ts";
 import { UNFINISHED_ON_REVOKE, type UnfinishedOnRevoke } from "../core/pause.ts";
 import type { Unfinished } from "../accounts/keys.ts";
-import { KeyParams } from "../accounts/routes.ts";
+import { KeyParams, type KeyView, type ListedKeyView } from "../accounts/key-routes.ts";
 import { timeAgo } from "../core/clock.ts";
 import { answerForm, type ById } from "./forms.tsx";
 import { page, seeOther } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
-import type { KeyView, ListedKeyView } from "../accounts/schemas.ts";
 import { describeActor, type Hold } from "../core/roles.ts";
 import { maskUrl } from "../receipts/masking.ts";
 import { PostForm, Submit } from "../ui/form.tsx";

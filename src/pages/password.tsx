@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { PASSWORD_LINK_MS_MAX } from "../core/limits.ts";
-import { checkPasswordChange } from "../accounts/schemas.ts";
+import { checkPasswordChange } from "../accounts/people.ts";
 import { answerForm, EMPTY_FORM } from "./forms.tsx";
 import { page, seeOther } from "../http/response.ts";
 import { createPersonRoutes, sourceOf } from "../http/session.ts";

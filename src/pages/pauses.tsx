@@ -3,7 +3,7 @@ import Type from "typebox";
 import { checkPausedHost, CreatePause, PauseParams } from "../pauses/pauses.ts";
 import { choice } from "../api/schema-helpers.ts";
 import type { SigningService } from "../accounts/signing-secrets.ts";
-import type { KeyView } from "../accounts/schemas.ts";
+import type { KeyView } from "../accounts/key-routes.ts";
 import { invalidField } from "../core/domain-error.ts";
 import type { Pause } from "../core/pause.ts";
 import { type Caller, mayDo } from "../core/roles.ts";

@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import type { KeyView } from "../accounts/schemas.ts";
+import type { KeyView } from "../accounts/key-routes.ts";
 import { HTTP_METHODS } from "../core/action.ts";
 import { NAME_CHARS_MAX } from "../core/limits.ts";
 import type { Form } from "../http/request.ts";

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { KeyView } from "../accounts/schemas.ts";
+import type { KeyView } from "../accounts/key-routes.ts";
 import type { RuleRow } from "../core/account-rules.ts";
 import { invalidField, notFound } from "../core/domain-error.ts";
 import { RULE_HITS_MS, RULES_MAX } from "../core/limits.ts";

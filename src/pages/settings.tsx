@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import { AccountParams } from "../accounts/routes.ts";
+import { AccountParams } from "../accounts/account-routes.ts";
 import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
 import { deletableText, type ServerSize, shrinkAdvice } from "../accounts/server-size.ts";
 import { formatSize } from "../core/action.ts";

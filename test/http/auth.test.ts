@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { compile } from "../../src/api/schema-helpers.ts";
-import { LoggedIn, SignedUp } from "../../src/accounts/schemas.ts";
+import { LoggedIn, SignedUp } from "../../src/accounts/people.ts";
 import { isWellFormedApiKey } from "../support/api-key.ts";
 import { ann, codeOf, fieldsOf, openPeopleServer, PASSWORD, type PeopleServer } from "./people-server.ts";
 import { OWN_ORIGIN } from "./stub-server.ts";

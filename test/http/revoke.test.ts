@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { bootstrap } from "../../src/accounts/first-start.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
-import { AccountJson } from "../../src/accounts/schemas.ts";
+import { AccountJson } from "../../src/accounts/account-routes.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import { refusalOf } from "../actions/callers.ts";
