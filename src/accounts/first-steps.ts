@@ -3,8 +3,9 @@ import type { AppContext } from "../runtime/app-context.ts";
 import { FIRST_ACTIONS_READ_MAX } from "../core/limits.ts";
 import type { FirstStepName } from "../core/activity-store.ts";
 import { authorize, type Caller, mayDo, type Permission } from "../core/roles.ts";
-import Type, { type Static } from "typebox";
-import { dateTime, nullable, choice, yesNo, answerObject, requestObject } from "../api/schema-helpers.ts";
+import Type from "typebox";
+import * as t from "../api/schema-helpers.ts";
+import { serializer } from "../api/serializer.ts";
 import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
 
@@ -85,37 +86,38 @@ function forWhom({ personId }: Caller): Permission {
   return personId === undefined ? "manage" : "read";
 }
 
-const FirstStepJson = answerObject("FirstStep", "A first step of an account.", {
-  step: choice(
+const FirstStepJson = t.answerObject("FirstStep", "A first step of an account.", {
+  step: t.choice(
     FIRST_STEPS,
     "action: created an action; approval: had one approved; agent: created one by an MCP client; signature: checked a signature that matched.",
     "action",
   ),
-  done: yesNo("Whether the account has done it.", true),
-  done_at: nullable(dateTime("When it was done first; null: not yet, or some seconds ago.")),
+  done: t.yesNo("Whether the account has done it.", true),
+  done_at: t.nullable(t.dateTime("When it was done first; null: not yet, or some seconds ago.")),
 });
 
-const FirstStepsJson = answerObject("FirstSteps", "What an account does to begin. Each step ticks itself.", {
+const FirstStepsJson = t.answerObject("FirstSteps", "What an account does to begin. Each step ticks itself.", {
   data: Type.Array(FirstStepJson, { description: "The steps, in the order in which the pages show them." }),
-  hidden: yesNo("Whether they are hidden for everybody of the account. A person can hide them on the pages.", false),
+  hidden: t.yesNo("Whether they are hidden for everybody of the account. A person can hide them on the pages.", false),
 });
 
-type FirstStepsJson = Static<typeof FirstStepsJson>;
+const firstStepsJson = serializer(FirstStepsJson);
 
-const ChangeFirstSteps = requestObject("ChangeFirstSteps", "Whether the pages show the first steps.", {
-  hidden: yesNo("true hides them for everybody; false shows them again.", true),
+const ChangeFirstSteps = t.requestObject("ChangeFirstSteps", "Whether the pages show the first steps.", {
+  hidden: t.yesNo("true hides them for everybody; false shows them again.", true),
 });
-
-export interface FirstStepRouteDeps {
-  readonly firstSteps: Pick<FirstStepService, "state" | "hide" | "show">;
-}
 
 /** /v1/first-steps: what the overview of a new account shows. */
-export function firstStepRoutes({ firstSteps }: FirstStepRouteDeps) {
+export function firstStepRoutes({ firstSteps }: { readonly firstSteps: FirstStepService }) {
+  const answer = async (caller: Caller) => {
+    const { times, isHidden: hidden } = await firstSteps.state(caller);
+    const data = FIRST_STEPS.map((step) => ({ step, done: times.has(step), doneAt: times.get(step) ?? null }));
+    return jsonOf(firstStepsJson({ data, hidden }));
+  };
   return createApiRoutes()
     .get(
       "/v1/first-steps",
-      async ({ caller }) => jsonOf(serializeSteps(await firstSteps.state(caller))),
+      ({ caller }) => answer(caller),
       operation({
         operationId: "getFirstSteps",
         permission: "read",
@@ -129,7 +131,7 @@ export function firstStepRoutes({ firstSteps }: FirstStepRouteDeps) {
       "/v1/first-steps",
       async ({ caller, body }) => {
         await (body.hidden ? firstSteps.hide(caller) : firstSteps.show(caller));
-        return jsonOf(serializeSteps(await firstSteps.state(caller)));
+        return answer(caller);
       },
       operation({
         operationId: "changeFirstSteps",
@@ -140,13 +142,4 @@ export function firstStepRoutes({ firstSteps }: FirstStepRouteDeps) {
         answers: { 200: { description: "The steps.", schema: FirstStepsJson } },
       }),
     );
-}
-
-function serializeSteps({ times, isHidden }: FirstStepState): FirstStepsJson {
-  const data = FIRST_STEPS.map((step) => ({
-    step,
-    done: times.has(step),
-    done_at: times.get(step)?.toISOString() ?? null,
-  }));
-  return { data, hidden: isHidden };
 }

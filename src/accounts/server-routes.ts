@@ -1,41 +1,32 @@
-import Type, { type Static } from "typebox";
+import Type from "typebox";
+import { serializer } from "../api/serializer.ts";
 import type { EffectiveSettings } from "../config/config.ts";
-import {
-  emailSchema,
-  nullable,
-  plainText,
-  choice,
-  yesNo,
-  answerObject,
-  requestObject,
-  quantity,
-  positive,
-} from "../api/schema-helpers.ts";
+import * as t from "../api/schema-helpers.ts";
 import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
 import type { OwnMailService } from "./own-mails.ts";
 import type { Caller } from "../core/roles.ts";
-import type { ReadServerSize, ServerSize } from "./server-size.ts";
+import type { ReadServerSize } from "./server-size.ts";
 
-const milliseconds = (description: string, example: number) => quantity(`${description}, in milliseconds.`, example);
+const milliseconds = (description: string, example: number) => t.quantity(`${description}, in milliseconds.`, example);
 
-const SettingJson = answerObject("ServerSetting", "A setting of the server.", {
-  name: plainText("Its name in the environment.", "RETENTION_DAYS"),
-  value: nullable(plainText("What is in force; null: nothing is, or it is a secret.", "30")),
-  set: yesNo("Whether the environment has it; otherwise it is the default.", true),
-  secret: yesNo("Whether its value is shown nowhere.", false),
-  description: plainText("What it is, and what it means to leave it unset.", "Days that finished actions are kept."),
+const SettingJson = t.answerObject("ServerSetting", "A setting of the server.", {
+  name: t.plainText("Its name in the environment.", "RETENTION_DAYS"),
+  value: t.nullable(t.plainText("What is in force; null: nothing is, or it is a secret.", "30")),
+  set: t.yesNo("Whether the environment has it; otherwise it is the default.", true),
+  secret: t.yesNo("Whether its value is shown nowhere.", false),
+  description: t.plainText("What it is, and what it means to leave it unset.", "Days that finished actions are kept."),
 });
 
-const bytes = (description: string, example: number) => quantity(`${description}, in bytes.`, example);
+const bytes = (description: string, example: number) => t.quantity(`${description}, in bytes.`, example);
 
 const DatabaseJson = Type.Object(
   {
     bytes: bytes("Size of the file without its log", 48_234_496),
     free_bytes: bytes("What of it is free for the next rows", 1_048_576),
-    can_shrink: yesNo("Whether the file gets smaller after retention. A file of version 0.1 doesn't.", true),
+    can_shrink: t.yesNo("Whether the file gets smaller after retention. A file of version 0.1 doesn't.", true),
     deletable_bytes: bytes("About what retention would free, estimated from a sample of actions", 30_000_000),
-    deletable_days: positive("The retention of that estimate: `retention_days`, or 30.", 30),
+    deletable_days: t.positive("The retention of that estimate: `retention_days`, or 30.", 30),
   },
   {
     description:
@@ -46,15 +37,15 @@ const DatabaseJson = Type.Object(
   },
 );
 
-const ServerJson = answerObject("Server", "What is in force on the server. It is changed in its environment.", {
-  version: plainText("Version of the service.", "0.2.0"),
-  targets: plainText("Where calls may go, as a sentence.", "Calls may go to public addresses only."),
-  rate_limit_per_second: nullable(positive("Requests of an account in a second; null: no limit.", 100)),
+const ServerJson = t.answerObject("Server", "What is in force on the server. It is changed in its environment.", {
+  version: t.plainText("Version of the service.", "0.2.0"),
+  targets: t.plainText("Where calls may go, as a sentence.", "Calls may go to public addresses only."),
+  rate_limit_per_second: t.nullable(t.positive("Requests of an account in a second; null: no limit.", 100)),
   attempt_timeout_ms: milliseconds("Deadline of one attempt", 30_000),
   retry_base_ms: milliseconds("Delay after the first failure", 2_000),
   retry_cap_ms: milliseconds("Longest delay between two attempts", 3_600_000),
-  approval_ttl_hours: nullable(positive("Hours that an action awaits approval; null: forever.", 72)),
-  approval_links: choice(
+  approval_ttl_hours: t.nullable(t.positive("Hours that an action awaits approval; null: forever.", 72)),
+  approval_links: t.choice(
     ["confirm", "one_click"],
     "Whether the links of approval mails ask for confirmation.",
     "confirm",
@@ -66,27 +57,27 @@ const ServerJson = answerObject("Server", "What is in force on the server. It is
       examples: [["boss@example.com"]],
     },
   ),
-  agent_approval: choice(["off", "elicit"], "Whether an MCP client can ask its user to approve.", "off"),
-  sends_mail: yesNo("Whether a mail provider is set.", true),
-  retention_days: nullable(positive("Days that finished actions are kept; null: forever.", 30)),
-  database: nullable(DatabaseJson),
-  settings: nullable(
+  agent_approval: t.choice(["off", "elicit"], "Whether an MCP client can ask its user to approve.", "off"),
+  sends_mail: t.yesNo("Whether a mail provider is set.", true),
+  retention_days: t.nullable(t.positive("Days that finished actions are kept; null: forever.", 30)),
+  database: t.nullable(DatabaseJson),
+  settings: t.nullable(
     Type.Array(SettingJson, { description: "Every setting; null for keys of other accounts than the first." }),
   ),
 });
 
-type ServerJson = Static<typeof ServerJson>;
+const serverJson = serializer(ServerJson);
 
-const TestMail = requestObject("TestMail", "Who gets the test mail.", {
-  to: emailSchema("Where to send it: the address of a person of this account."),
+const TestMail = t.requestObject("TestMail", "Who gets the test mail.", {
+  to: t.emailSchema("Where to send it: the address of a person of this account."),
 });
 
-const TestMailResult = answerObject("TestMailResult", "How a test mail fared.", {
-  delivered: yesNo("Whether the mail provider took it.", true),
-  error: nullable(plainText("Why not; null: it did.", "No mail was sent: no mail provider is configured.")),
+const TestMailResult = t.answerObject("TestMailResult", "How a test mail fared.", {
+  delivered: t.yesNo("Whether the mail provider took it.", true),
+  error: t.nullable(t.plainText("Why not; null: it did.", "No mail was sent: no mail provider is configured.")),
 });
 
-export interface ServerRouteDeps {
+interface ServerRouteDeps {
   /** The server's settings that this caller can see. */
   readonly settingsFor: (caller: Caller) => Promise<EffectiveSettings>;
   readonly readSize: ReadServerSize;
@@ -101,7 +92,16 @@ export function serverRoutes({ settingsFor, readSize, ownMails, version }: Serve
       "/v1/server",
       async ({ caller }) => {
         const [settings, size] = await Promise.all([settingsFor(caller), readSize(caller)]);
-        return jsonOf(serializeServer(settings, size, version));
+        const { rateLimitPerSecond, all } = settings;
+        return jsonOf(
+          serverJson({
+            ...settings,
+            version,
+            rateLimitPerSecond: rateLimitPerSecond === 0 ? null : rateLimitPerSecond,
+            database: size && { ...size, deletableDays: size.days },
+            settings: all?.map(({ isSet: set, isSecret: secret, ...setting }) => ({ ...setting, set, secret })) ?? null,
+          }),
+        );
       },
       operation({
         operationId: "getServer",
@@ -126,41 +126,4 @@ export function serverRoutes({ settingsFor, readSize, ownMails, version }: Serve
         answers: { 200: { description: "How it fared.", schema: TestMailResult } },
       }),
     );
-}
-
-function serializeServer(settings: EffectiveSettings, size: ServerSize | null, version: string): ServerJson {
-  const { rateLimitPerSecond, all } = settings;
-  return {
-    version,
-    targets: settings.targets,
-    rate_limit_per_second: rateLimitPerSecond === 0 ? null : rateLimitPerSecond,
-    attempt_timeout_ms: settings.attemptTimeoutMs,
-    retry_base_ms: settings.retryBaseMs,
-    retry_cap_ms: settings.retryCapMs,
-    approval_ttl_hours: settings.approvalTtlHours,
-    approval_links: settings.approvalLinks,
-    approvers: [...settings.approvers],
-    agent_approval: settings.agentApproval,
-    sends_mail: settings.sendsMail,
-    retention_days: settings.retentionDays,
-    database: size === null ? null : databaseJson(size),
-    settings:
-      all?.map(({ name, value, isSet, isSecret, description }) => ({
-        name,
-        value,
-        set: isSet,
-        secret: isSecret,
-        description,
-      })) ?? null,
-  };
-}
-
-function databaseJson({ bytes: all, freeBytes, canShrink, deletableBytes, days }: ServerSize) {
-  return {
-    bytes: all,
-    free_bytes: freeBytes,
-    can_shrink: canShrink,
-    deletable_bytes: deletableBytes,
-    deletable_days: days,
-  };
 }

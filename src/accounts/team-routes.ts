@@ -1,57 +1,45 @@
-import Type, { type Static } from "typebox";
+import Type from "typebox";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
+import { serializer } from "../api/serializer.ts";
 import { MadeByQuery } from "./key-routes.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import type { TeamService } from "./team.ts";
-import {
-  bodyCheck,
-  dateTime,
-  emailSchema,
-  nullable,
-  plainText,
-  url,
-  choice,
-  yesNo,
-  idSchema,
-  answerObject,
-  requestObject,
-} from "../api/schema-helpers.ts";
+import * as t from "../api/schema-helpers.ts";
+import { bodyCheck } from "../api/schema-helpers.ts";
 import { INVITATIONS_OPEN_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
-import type { Invitation, TeamMember } from "../core/team-store.ts";
+import type { TeamMember } from "../core/team-store.ts";
 import { MEMBER_ROLES } from "../core/roles.ts";
 
-const PersonId = idSchema("per", "Id of a person.", "PersonId");
+const PersonId = t.idSchema("per", "Id of a person.", "PersonId");
 
-const InvitationId = idSchema("inv", "Id of an invitation.", "InvitationId");
+const InvitationId = t.idSchema("inv", "Id of an invitation.", "InvitationId");
 
-const roleMember = choice(
+const roleMember = t.choice(
   MEMBER_ROLES,
   "What the person may do. owner: everything; approver: read, approve, cancel; reader: read.",
   "approver",
 );
 
-const emailMember = plainText("The person's address.", "ann@example.com");
+const emailMember = t.plainText("The person's address.", "ann@example.com");
 
-const PersonJson = answerObject("Person", "A person of the account.", {
+const PersonJson = t.answerObject("Person", "A person of the account.", {
   id: PersonId,
   email: emailMember,
   role: roleMember,
-  joined_at: dateTime("When they joined the account."),
-  last_seen_at: nullable(dateTime("When they last used the account, to some minutes; null: not yet.")),
+  joined_at: t.dateTime("When they joined the account."),
+  last_seen_at: t.nullable(t.dateTime("When they last used the account, to some minutes; null: not yet.")),
 });
 
-type PersonJson = Static<typeof PersonJson>;
-
-const PersonList = answerObject("PersonList", "The people of the account.", {
+const PersonList = t.answerObject("PersonList", "The people of the account.", {
   data: Type.Array(PersonJson, {
     description: `The people in the order in which they joined, at most ${PEOPLE_PER_ACCOUNT_MAX}.`,
   }),
 });
 
-const ChangePerson = requestObject("ChangePerson", "The new role of a person.", { role: roleMember });
+const ChangePerson = t.requestObject("ChangePerson", "The new role of a person.", { role: roleMember });
 
-export const CreateInvitation = requestObject("CreateInvitation", "A new invitation.", {
-  email: emailSchema("The address that is invited. The person joins with this address only."),
+export const CreateInvitation = t.requestObject("CreateInvitation", "A new invitation.", {
+  email: t.emailSchema("The address that is invited. The person joins with this address only."),
   role: roleMember,
 });
 
@@ -59,57 +47,38 @@ const invitationMembers = {
   id: InvitationId,
   email: emailMember,
   role: roleMember,
-  created_at: dateTime("When it was created."),
-  created_by: plainText("Who invited.", "user:ann@example.com"),
-  expires_at: dateTime("Until when its link works: seven days."),
+  created_at: t.dateTime("When it was created."),
+  created_by: t.plainText("Who invited.", "user:ann@example.com"),
+  expires_at: t.dateTime("Until when its link works: seven days."),
 };
 
-const InvitationJson = answerObject("Invitation", "An invitation that was not accepted yet, without its link.", {
+const InvitationJson = t.answerObject("Invitation", "An invitation that was not accepted yet, without its link.", {
   ...invitationMembers,
-  void: yesNo("Whether its link lets nobody in, since whoever made it may no longer manage the account.", false),
+  void: t.yesNo("Whether its link lets nobody in, since whoever made it may no longer manage the account.", false),
 });
 
-type InvitationJson = Static<typeof InvitationJson>;
-
-const InvitationList = answerObject("InvitationList", "The open invitations of the account.", {
+const InvitationList = t.answerObject("InvitationList", "The open invitations of the account.", {
   data: Type.Array(InvitationJson, {
     description: `The open invitations, newest first, at most ${INVITATIONS_OPEN_MAX}.`,
   }),
 });
 
-const CreatedInvitation = answerObject("CreatedInvitation", "A new invitation. Only this answer contains its link.", {
+const CreatedInvitation = t.answerObject("CreatedInvitation", "A new invitation. Only this answer contains its link.", {
   ...invitationMembers,
-  link: url("The link to join. It is not stored and never shown again.", "https://outgate.example.com/join/3f9a0c"),
-  mailed: yesNo("Whether a mail with the link is sent.", true),
+  link: t.url("The link to join. It is not stored and never shown again.", "https://outgate.example.com/join/3f9a0c"),
+  mailed: t.yesNo("Whether a mail with the link is sent.", true),
 });
 
 /** Checks the form that changes a role. Throws `validation_error`. */
 export const checkRole = bodyCheck(ChangePerson);
 
-function serializePerson({ personId, email, role, joinedAt, lastSeenAt }: TeamMember): PersonJson {
-  return {
-    id: personId,
-    email,
-    role,
-    joined_at: joinedAt.toISOString(),
-    last_seen_at: lastSeenAt?.toISOString() ?? null,
-  };
-}
+const personJson = serializer(PersonJson);
 
-function serializeInvitation(row: Invitation) {
-  return {
-    id: row.id,
-    email: row.email,
-    role: row.role,
-    created_at: row.createdAt.toISOString(),
-    created_by: row.createdBy,
-    expires_at: row.expiresAt.toISOString(),
-  };
-}
+const serializePerson = ({ personId: id, ...member }: TeamMember) => personJson({ ...member, id });
 
-interface TeamRouteDeps {
-  readonly teamService: TeamService;
-}
+const invitationJson = serializer(InvitationJson);
+
+const createdInvitationJson = serializer(CreatedInvitation);
 
 /** The person in the path of a route. */
 export const PersonParams = pathParams(Type.Object({ id: PersonId }), "There is no such person in this account.");
@@ -117,8 +86,8 @@ export const PersonParams = pathParams(Type.Object({ id: PersonId }), "There is 
 export const InvitationParams = pathParams(Type.Object({ id: InvitationId }), "There is no such invitation.");
 
 /** The people of the caller's account and its invitations, for owners. */
-export function teamRoutes({ teamService }: TeamRouteDeps) {
-  const people = createApiRoutes()
+export function teamRoutes({ teamService }: { readonly teamService: TeamService }) {
+  return createApiRoutes()
     .get(
       "/v1/people",
       async ({ caller }) => jsonOf({ data: (await teamService.list(caller)).map(serializePerson) }),
@@ -132,9 +101,8 @@ export function teamRoutes({ teamService }: TeamRouteDeps) {
     )
     .patch(
       "/v1/people/:id",
-      async ({ caller, params: { id }, body: { role } }) => {
-        return jsonOf(serializePerson(await teamService.changeRole(caller, id, role)));
-      },
+      async ({ caller, params, body }) =>
+        jsonOf(serializePerson(await teamService.changeRole(caller, params.id, body.role))),
       operation({
         operationId: "changePerson",
         permission: "manage",
@@ -164,36 +132,23 @@ export function teamRoutes({ teamService }: TeamRouteDeps) {
         answers: { 204: { description: "The person is removed.", schema: null } },
         errors: ["last_owner"],
       }),
-    );
-  return [people, invitationRoutes({ teamService })] as const;
-}
-
-const LIST_NOTES = [
-  "Their links are never shown again.",
-  "An invitation is void while whoever made it may not manage the account: only `created_by` lists those too.",
-] as const;
-
-const INVITE_NOTES = [
-  "It works once, for this address, for seven days.",
-  "Where mail is configured, the link is also mailed.",
-  "Inviting an address again makes its earlier link void.",
-] as const;
-
-function invitationRoutes({ teamService }: TeamRouteDeps) {
-  return createApiRoutes()
+    )
     .get(
       "/v1/invitations",
       async ({ caller, query: { created_by: createdBy = null } }) => {
         const all = await teamService.invitations(caller, createdBy);
         const shown = createdBy === null ? all.filter(({ isVoid }) => !isVoid) : all;
-        return jsonOf({ data: shown.map((row) => ({ ...serializeInvitation(row), void: row.isVoid })) });
+        return jsonOf({ data: shown.map((row) => invitationJson({ ...row, void: row.isVoid })) });
       },
       operation({
         operationId: "listInvitations",
         permission: "manage",
         summary: "List the open invitations of the account",
         description: "Lists open invitations, newest first.",
-        notes: LIST_NOTES,
+        notes: [
+          "Their links are never shown again.",
+          "An invitation is void while whoever made it may not manage the account: only `created_by` lists those too.",
+        ],
         query: MadeByQuery,
         answers: { 200: { description: "The invitations.", schema: InvitationList } },
       }),
@@ -202,7 +157,7 @@ function invitationRoutes({ teamService }: TeamRouteDeps) {
       "/v1/invitations",
       async ({ caller, body: { email, role } }) => {
         const { invitation, link, isMailed } = await teamService.invite(caller, email, role);
-        const created = { ...serializeInvitation(invitation), link, mailed: isMailed };
+        const created = createdInvitationJson({ ...invitation, link, mailed: isMailed });
         return jsonOf(created, 201, { "cache-control": "no-store" });
       },
       operation({
@@ -210,7 +165,11 @@ function invitationRoutes({ teamService }: TeamRouteDeps) {
         permission: "manage",
         summary: "Invite somebody to the account; the link is shown once",
         description: "Invites a person. Only this response shows the link.",
-        notes: INVITE_NOTES,
+        notes: [
+          "It works once, for this address, for seven days.",
+          "Where mail is configured, the link is also mailed.",
+          "Inviting an address again makes its earlier link void.",
+        ],
         body: jsonBody(CreateInvitation),
         answers: {
           201: { description: "The new invitation.", schema: CreatedInvitation, headers: ["Cache-Control"] },

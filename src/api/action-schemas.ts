@@ -21,34 +21,11 @@ import {
   WAIT_SECONDS_DEFAULT,
   WAIT_SECONDS_MAX,
 } from "../core/limits.ts";
-import {
-  anyObject,
-  dateTime,
-  emailSchema,
-  describedOnly,
-  key,
-  nullable,
-  ONE_LINE,
-  plainText,
-  reason,
-  run,
-  stringMap,
-  targetUrl,
-  url,
-  quantity,
-  choice,
-  yesNo,
-  idSchema,
-  requestObject,
-  answerObject,
-  closedObject,
-  integer,
-  positive,
-} from "./schema-helpers.ts";
+import * as t from "./schema-helpers.ts";
 import { retryMembers } from "./retry-settings.ts";
 
 // `title` becomes the name of the schema in the API description.
-export const ActionId = idSchema("act", "Id of an action.", "ActionId");
+export const ActionId = t.idSchema("act", "Id of an action.", "ActionId");
 
 /** Lower case and ASCII only, so that no two names look alike. */
 export const credentialNameSchema = Type.String({
@@ -58,7 +35,7 @@ export const credentialNameSchema = Type.String({
   examples: ["stripe-live"],
 });
 
-export const CredentialKindName = choice(
+export const CredentialKindName = t.choice(
   CREDENTIAL_KINDS,
   "bearer: `Authorization: Bearer <secret>`; header: a header of your choice; basic: a user name and a password; hmac: a signature of each request.",
   "bearer",
@@ -90,7 +67,7 @@ const retries = (extra: { default?: number }) =>
 
 const switchedOff = (description: string) => Type.Boolean({ default: false, description, examples: [true] });
 
-const callHeaders = stringMap(
+const callHeaders = t.stringMap(
   [
     "Headers of the call.",
     [
@@ -100,7 +77,7 @@ const callHeaders = stringMap(
       "- Refused for a key with the role agent are headers by which a proxy tells a target who somebody is, such as x-remote-user, x-authentik-* or cf-access-* (but cf-access-client-id and cf-access-client-secret, which log a client in).",
     ].join("\n"),
   ].join("\n\n"),
-  describedOnly({
+  t.describedOnly({
     maxProperties: HEADERS_MAX,
     propertyNames: { pattern: HEADER_NAME_PATTERN },
     additionalProperties: { type: "string", maxLength: HEADER_VALUE_BYTES_MAX, pattern: HEADER_VALUE_PATTERN },
@@ -120,9 +97,9 @@ const formSchema = (description: string) =>
   });
 
 const metadataSchema = (description: string) =>
-  stringMap(description, {
+  t.stringMap(description, {
     examples: [{ order: "4711" }],
-    ...describedOnly({
+    ...t.describedOnly({
       maxProperties: METADATA_NAMES_MAX,
       propertyNames: { pattern: METADATA_NAME_PATTERN },
       additionalProperties: { type: "string", maxLength: METADATA_VALUE_CHARS_MAX },
@@ -130,17 +107,17 @@ const metadataSchema = (description: string) =>
   });
 
 /** The body of a create. `null` counts as absent (but for `json`), which the schema does not show. */
-export const CreateAction = requestObject(
+export const CreateAction = t.requestObject(
   "CreateAction",
   `The call to make. A member that is null counts as absent, but for json. The whole request has at most ` +
     `${REQUEST_BODY_BYTES_MAX} bytes, a depth of ${JSON_DEPTH_MAX} and ${JSON_MEMBERS_MAX} object members.`,
   {
-    url: targetUrl(
+    url: t.targetUrl(
       "Where the call goes: http or https, without user name and password, to a host and port that are allowed; a path " +
         "does not begin with //.",
     ),
     method: Type.Optional(methods({ default: "POST", description: "HTTP method of the call." })),
-    body: Type.Optional(anyObject("JSON body of the call, sent as written. Not with GET.")),
+    body: Type.Optional(t.anyObject("JSON body of the call, sent as written. Not with GET.")),
     json: Type.Optional(
       // Every type, since clients that make forms of a schema need one.
       Type.Unsafe<unknown>({
@@ -151,7 +128,7 @@ export const CreateAction = requestObject(
     ),
     form: Type.Optional(formSchema("Instead of body: fields of a form; a list sends its name several times.")),
     text: Type.Optional(
-      plainText(
+      t.plainText(
         "Instead of body: a text, with your content-type header, default text/plain; charset=utf-8.",
         "a,b\n1,2\n",
       ),
@@ -161,11 +138,11 @@ export const CreateAction = requestObject(
         description:
           "Instead of body: bytes in base64, with your content-type header, default application/octet-stream.",
         examples: ["AAEC/w=="],
-        ...describedOnly({ pattern: BASE64 }),
+        ...t.describedOnly({ pattern: BASE64 }),
       }),
     ),
     headers: Type.Optional(callHeaders),
-    dedupe: Type.Optional(key("Actions of one account with the same value within 24 hours are the same action.")),
+    dedupe: Type.Optional(t.key("Actions of one account with the same value within 24 hours are the same action.")),
     retries: Type.Optional(retries({ default: RETRIES_DEFAULT })),
     on_unknown: Type.Optional(
       Type.Enum(["retry", "stop"], {
@@ -184,7 +161,7 @@ export const CreateAction = requestObject(
     notify: Type.Optional(
       Type.Object(
         {
-          email: emailSchema(
+          email: t.emailSchema(
             "Who is asked for approval: one address, of a person of the account or one that APPROVERS allows. An owner key without a hold may name anyone while APPROVERS is empty.",
           ),
         },
@@ -192,14 +169,14 @@ export const CreateAction = requestObject(
       ),
     ),
     callback: Type.Optional(
-      targetUrl(
+      t.targetUrl(
         "Receives the events of this action. Must be a target that url may name; for a key with a hold or a limit, on a listed host.",
         "https://app.example.com/outgate",
       ),
     ),
-    run_at: Type.Optional(dateTime("Not sent before this time, a year ahead at most.")),
-    delay_seconds: Type.Optional(integer(1, DELAY_SECONDS_MAX, "In place of run_at: seconds from now.", 3_600)),
-    expires_at: Type.Optional(dateTime("Cancelled if it was not sent before this time.")),
+    run_at: Type.Optional(t.dateTime("Not sent before this time, a year ahead at most.")),
+    delay_seconds: Type.Optional(t.integer(1, DELAY_SECONDS_MAX, "In place of run_at: seconds from now.", 3_600)),
+    expires_at: Type.Optional(t.dateTime("Cancelled if it was not sent before this time.")),
     ...retryMembers,
     credential: Type.Optional(
       Type.String({
@@ -212,14 +189,14 @@ export const CreateAction = requestObject(
       Type.String({
         minLength: 1,
         maxLength: TITLE_CHARS_MAX,
-        pattern: ONE_LINE,
+        pattern: t.ONE_LINE,
         description: "What the call does, in one line, for the person who decides.",
         examples: ["Refund 12.00 EUR to customer 4711"],
       }),
     ),
     metadata: Type.Optional(metadataSchema("Names with a string each, to find it by.")),
     reason: Type.Optional(
-      reason(
+      t.reason(
         "Why you request the call; shown to approvers and in the timeline. Required from an agent's key if a person rejected the same request within the last 24 hours.",
       ),
     ),
@@ -232,7 +209,7 @@ export type CreateAction = Static<typeof CreateAction>;
 const lastError = "The target answered with status 503.";
 
 export const responseCode = (example: number) =>
-  nullable(Type.Integer({ description: "HTTP status of the target; null: it gave none.", examples: [example] }));
+  t.nullable(Type.Integer({ description: "HTTP status of the target; null: it gave none.", examples: [example] }));
 
 export const responseBody = (example: unknown) =>
   Type.Unknown({
@@ -240,55 +217,55 @@ export const responseBody = (example: unknown) =>
     examples: [example],
   });
 
-const ActionError = answerObject("ActionError", "Why the action failed. Present only if it failed.", {
-  source: choice(
+const ActionError = t.answerObject("ActionError", "Why the action failed. Present only if it failed.", {
+  source: t.choice(
     ["target", "dispatch"],
     "target: it answered with a status other than 2xx; dispatch: no whole answer arrived.",
     "target",
   ),
-  message: plainText("The same text as last_error.", lastError),
+  message: t.plainText("The same text as last_error.", lastError),
   response_code: responseCode(503),
   response_body: responseBody("Service Unavailable"),
 });
 
-const LateResultJson = answerObject(
+const LateResultJson = t.answerObject(
   "LateResult",
   "What the target answered to an attempt after Outgate had closed it as unknown. The status of the action stays as it " +
     "is; with a 2xx response_code the target has done what it asks for. Absent otherwise.",
   {
-    run: run("The run of the attempt."),
-    attempt: positive("The attempt in its run.", 1),
+    run: t.run("The run of the attempt."),
+    attempt: t.positive("The attempt in its run.", 1),
     response_code: Type.Integer({ description: "HTTP status of the target.", examples: [200] }),
     response_body: responseBody({ ok: true }),
-    at: dateTime("When it became known."),
+    at: t.dateTime("When it became known."),
   },
 );
 
-const ActionCreator = answerObject("ActionCreator", "Who created it.", {
-  id: nullable(
-    plainText(
+const ActionCreator = t.answerObject("ActionCreator", "Who created it.", {
+  id: t.nullable(
+    t.plainText(
       "Id of the key; null: a person on the pages, the agent of `outgate mcp`, or not recorded.",
       "key_01kjwa5v00e7v8c9x2m4n6p8qr",
     ),
   ),
-  name: plainText("Name of the key at that time, or the person's address.", "ci"),
+  name: t.plainText("Name of the key at that time, or the person's address.", "ci"),
 });
 
-const ActionPolicyJson = answerObject(
+const ActionPolicyJson = t.answerObject(
   "ActionPolicy",
   "Why it was held, or which rule or grant let it pass. Absent if nothing held it and no rule applies.",
   {
-    effect: choice(["allow", "hold"], "What became of the request.", "hold"),
-    by: choice(
+    effect: t.choice(["allow", "hold"], "What became of the request.", "hold"),
+    by: t.choice(
       POLICY_SOURCES,
       "key: the hold of its key; caller: its own `approve`; rule: a rule of the account; grant: what a person allowed before.",
       "rule",
     ),
-    id: nullable(plainText("Id of the rule or grant.", "rul_01kjwa5v00e7v8c9x2m4n6p8qr")),
-    name: nullable(plainText("Its name at that time.", "Payments above 1,000")),
-    version: nullable(positive("The version of the rule.", 3)),
-    reason: nullable(
-      plainText(
+    id: t.nullable(t.plainText("Id of the rule or grant.", "rul_01kjwa5v00e7v8c9x2m4n6p8qr")),
+    name: t.nullable(t.plainText("Its name at that time.", "Payments above 1,000")),
+    version: t.nullable(t.positive("The version of the rule.", 3)),
+    reason: t.nullable(
+      t.plainText(
         "What an owner has written about the rule, or why it could not be decided.",
         "A person checks large payments.",
       ),
@@ -296,44 +273,44 @@ const ActionPolicyJson = answerObject(
   },
 );
 
-export const pauseIdSchema = idSchema("pau", "Id of a pause.", "PauseId");
+export const pauseIdSchema = t.idSchema("pau", "Id of a pause.", "PauseId");
 
-export const pauseKind = choice(
+export const pauseKind = t.choice(
   PAUSE_KINDS,
   "account: the whole account; key: the actions of one key; host: the calls to one host; sign_up: the whole account, until an owner of the first account of the service allows it.",
   "key",
 );
 
-export const pauseReason = nullable(plainText("The reason that was given; null: none.", "It loops."));
+export const pauseReason = t.nullable(t.plainText("The reason that was given; null: none.", "It loops."));
 
-const ActionPauseJson = answerObject(
+const ActionPauseJson = t.answerObject(
   "ActionPause",
   "The pause that keeps it from being sent. Present if `paused` is.",
-  { id: pauseIdSchema, kind: pauseKind, reason: pauseReason, created_at: dateTime("When it was paused.") },
+  { id: pauseIdSchema, kind: pauseKind, reason: pauseReason, created_at: t.dateTime("When it was paused.") },
 );
 
 /** An action in answers, as `serialize.ts` writes it. */
-export const ActionJson = answerObject("Action", "One HTTP call: its request, state and result.", {
+export const ActionJson = t.answerObject("Action", "One HTTP call: its request, state and result.", {
   id: ActionId,
   status: Status,
-  url: url("The target."),
+  url: t.url("The target."),
   method: Method,
-  body: nullable(anyObject("JSON body sent to the target. Null also where another member has the body.")),
+  body: t.nullable(t.anyObject("JSON body sent to the target. Null also where another member has the body.")),
   json: Type.Optional(Type.Unknown({ description: "JSON value sent to the target.", examples: [[1, 2]] })),
   form: Type.Optional(formSchema("Form sent to the target. A list of one value is shown as the value.")),
-  text: Type.Optional(plainText("Text sent to the target.", "a,b\n1,2\n")),
-  base64: Type.Optional(plainText("Bytes sent to the target, in base64.", "AAEC/w==")),
-  headers: nullable(stringMap("Headers of the call.")),
-  dedupe: nullable(plainText("Semantic key of deduplication.", "order-7")),
-  run: run("The present run: 1, and one more with each retry. Attempts are counted per run."),
-  attempts: quantity("Delivery attempts used in this run.", 1),
+  text: Type.Optional(t.plainText("Text sent to the target.", "a,b\n1,2\n")),
+  base64: Type.Optional(t.plainText("Bytes sent to the target, in base64.", "AAEC/w==")),
+  headers: t.nullable(t.stringMap("Headers of the call.")),
+  dedupe: t.nullable(t.plainText("Semantic key of deduplication.", "order-7")),
+  run: t.run("The present run: 1, and one more with each retry. Attempts are counted per run."),
+  attempts: t.quantity("Delivery attempts used in this run.", 1),
   retries: retries({}),
-  created_at: dateTime("When it was created."),
+  created_at: t.dateTime("When it was created."),
   created_by: ActionCreator,
-  started_at: nullable(dateTime("The first attempt of this run.")),
-  finished_at: nullable(dateTime("When it ended.")),
-  next_retry_at: nullable(dateTime("The next attempt, between two attempts.")),
-  last_error: nullable(plainText("How the last attempt failed.", lastError)),
+  started_at: t.nullable(t.dateTime("The first attempt of this run.")),
+  finished_at: t.nullable(t.dateTime("When it ended.")),
+  next_retry_at: t.nullable(t.dateTime("The next attempt, between two attempts.")),
+  last_error: t.nullable(t.plainText("How the last attempt failed.", lastError)),
   response_code: responseCode(200),
   response_body: responseBody({ ok: true }),
   response_truncated: Type.Optional(
@@ -343,33 +320,35 @@ export const ActionJson = answerObject("Action", "One HTTP call: its request, st
     }),
   ),
   late_result: Type.Optional(LateResultJson),
-  duration_ms: nullable(quantity("How long the last attempt took.", 41)),
-  approve: yesNo("Whether the action was held for approval.", false),
-  approved_at: nullable(dateTime("When it was approved.")),
-  approved_by: nullable(plainText("Who approved it.", "key:ann")),
+  duration_ms: t.nullable(t.quantity("How long the last attempt took.", 41)),
+  approve: t.yesNo("Whether the action was held for approval.", false),
+  approved_at: t.nullable(t.dateTime("When it was approved.")),
+  approved_by: t.nullable(t.plainText("Who approved it.", "key:ann")),
   policy: Type.Optional(ActionPolicyJson),
   credential: Type.Optional(
-    answerObject("ActionCredential", "The credential that it is sent with. Absent: none.", {
+    t.answerObject("ActionCredential", "The credential that it is sent with. Absent: none.", {
       name: credentialNameSchema,
       kind: CredentialKindName,
     }),
   ),
-  callback: nullable(url("Receives the events of this action.", "https://app.example.com/outgate")),
-  idempotency_key: nullable(plainText("Idempotency-Key of its creation.", "order-4711")),
-  title: Type.Optional(plainText("What the call does, in the requester's words.", "Refund 12.00 EUR to customer 4711")),
-  reason: Type.Optional(plainText("Why it was requested, in the requester's words.", "The parcel was lost.")),
-  metadata: Type.Optional(stringMap("What the requester noted.", { examples: [{ order: "4711" }] })),
-  run_at: Type.Optional(dateTime("It is not sent before this time. Present if the create said so.")),
-  expires_at: Type.Optional(dateTime("No attempt begins from this time on. Present if the create said so.")),
+  callback: t.nullable(t.url("Receives the events of this action.", "https://app.example.com/outgate")),
+  idempotency_key: t.nullable(t.plainText("Idempotency-Key of its creation.", "order-4711")),
+  title: Type.Optional(
+    t.plainText("What the call does, in the requester's words.", "Refund 12.00 EUR to customer 4711"),
+  ),
+  reason: Type.Optional(t.plainText("Why it was requested, in the requester's words.", "The parcel was lost.")),
+  metadata: Type.Optional(t.stringMap("What the requester noted.", { examples: [{ order: "4711" }] })),
+  run_at: Type.Optional(t.dateTime("It is not sent before this time. Present if the create said so.")),
+  expires_at: Type.Optional(t.dateTime("No attempt begins from this time on. Present if the create said so.")),
   ...retryMembers,
   extras: Type.Optional(
-    anyObject(
+    t.anyObject(
       "What another version of Outgate stored with the action and this one doesn't use. It is kept. Absent if there is nothing.",
       { priority: 7 },
     ),
   ),
   hidden_values: Type.Optional(
-    positive("Number of values of the request that are masked for this key. Absent if none is.", 2),
+    t.positive("Number of values of the request that are masked for this key. Absent if none is.", 2),
   ),
   on_unknown: Type.Optional(
     Type.Literal("stop", {
@@ -377,8 +356,8 @@ export const ActionJson = answerObject("Action", "One HTTP call: its request, st
       examples: ["stop"],
     }),
   ),
-  retries_remaining: Type.Optional(quantity("Attempts left in this run, once one was made.", 2)),
-  next_retry_in_seconds: Type.Optional(quantity("Seconds until next_retry_at.", 2)),
+  retries_remaining: Type.Optional(t.quantity("Attempts left in this run, once one was made.", 2)),
+  next_retry_in_seconds: Type.Optional(t.quantity("Seconds until next_retry_at.", 2)),
   paused: Type.Optional(
     Type.Literal(true, {
       description: "It is not sent until its pause ends. Absent otherwise, and in events and callbacks.",
@@ -391,7 +370,7 @@ export const ActionJson = answerObject("Action", "One HTTP call: its request, st
     examples: [["cancel"]],
   }),
   error: Type.Optional(ActionError),
-  receipt_url: nullable(
+  receipt_url: t.nullable(
     Type.String({
       format: "uri-reference",
       description:
@@ -418,19 +397,19 @@ export const ActionJson = answerObject("Action", "One HTTP call: its request, st
 export type ActionJson = Static<typeof ActionJson>;
 
 /** The optional body of approve and cancel. */
-export const DecisionBody = requestObject("Decision", "Optional details of a decision.", {
-  reason: Type.Optional(reason("Why; shown in the timeline.")),
+export const DecisionBody = t.requestObject("Decision", "Optional details of a decision.", {
+  reason: Type.Optional(t.reason("Why; shown in the timeline.")),
   run: Type.Optional(
-    run("The run that the decision is for; it is refused if the action is in another one. Default: the present run."),
+    t.run("The run that the decision is for; it is refused if the action is in another one. Default: the present run."),
   ),
 });
 
 export type DecisionBody = Static<typeof DecisionBody>;
 
 /** The optional body of retry. */
-export const Retry = requestObject("Retry", "Optional details of a retry.", {
+export const Retry = t.requestObject("Retry", "Optional details of a retry.", {
   reason: Type.Optional(
-    reason(
+    t.reason(
       "Why you retry; shown in the timeline. Required from an agent's key if a person rejected the request within the last 24 hours.",
     ),
   ),
@@ -446,7 +425,7 @@ export const WaitSeconds = seconds({
 });
 
 /** How long a create with `sync` waits for the end of its action. */
-export const WaitQuery = closedObject({
+export const WaitQuery = t.closedObject({
   wait: seconds({
     default: WAIT_SECONDS_DEFAULT,
     description: "Seconds to wait for the end of the action. Ignored without sync.",
@@ -454,7 +433,7 @@ export const WaitQuery = closedObject({
 });
 
 /** No default: generated clients send defaults, and each of their reads would wait. */
-export const ReadQuery = closedObject({
+export const ReadQuery = t.closedObject({
   wait: seconds({
     description: "Seconds to wait for the end of the action. Default: answer at once.",
   }),

@@ -14,25 +14,8 @@ import {
 import { isStorableText } from "../core/json.ts";
 import { normalHost } from "../core/target.ts";
 import { ActionId, ActionJson, Status } from "./action-schemas.ts";
-import {
-  checkListQuery,
-  dateTime,
-  encodeCursor,
-  describedOnly,
-  hostSchema,
-  key,
-  nullable,
-  plainText,
-  RESPONSE_CODE,
-  idSchema,
-  quantity,
-  choice,
-  yesNo,
-  pageLimit,
-  closedObject,
-  answerObject,
-  shortText,
-} from "./schema-helpers.ts";
+import * as t from "./schema-helpers.ts";
+import { checkListQuery, encodeCursor, RESPONSE_CODE } from "./schema-helpers.ts";
 import { TIMELINE_EVENT_TYPES } from "../core/timeline.ts";
 
 const CURSOR_EXAMPLE = "YWN0XzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
@@ -40,7 +23,7 @@ const CURSOR_EXAMPLE = "YWN0XzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
 /** Text that is searched for; printable or not, but nothing that no stored text can hold. */
 const searched = (description: string, example: string, maxLength: number = SEARCH_CHARS_MAX) =>
   Type.Refine(
-    shortText(maxLength, description, example),
+    t.shortText(maxLength, description, example),
     isStorableText,
     () => "Must be well-formed Unicode without NUL.",
   );
@@ -71,13 +54,13 @@ export const FILTERS = {
       examples: [["pending", "active"]],
     }),
   ),
-  method: Type.Optional(choice(HTTP_METHODS, "HTTP method of the call.", "POST")),
-  host: Type.Optional(hostSchema("Host name, with a port or for any port.")),
+  method: Type.Optional(t.choice(HTTP_METHODS, "HTTP method of the call.", "POST")),
+  host: Type.Optional(t.hostSchema("Host name, with a port or for any port.")),
   path: Type.Optional(searched("The start of the target's path.", "/v1/refunds")),
-  dedupe: Type.Optional(key("The dedupe key of the create.")),
-  created_by: Type.Optional(idSchema("key", "Id of the key that created it.")),
-  created_after: Type.Optional(dateTime("Created later than this.")),
-  created_before: Type.Optional(dateTime("Created earlier than this.")),
+  dedupe: Type.Optional(t.key("The dedupe key of the create.")),
+  created_by: Type.Optional(t.idSchema("key", "Id of the key that created it.")),
+  created_after: Type.Optional(t.dateTime("Created later than this.")),
+  created_before: Type.Optional(t.dateTime("Created earlier than this.")),
   response_code: Type.Optional(
     Type.Array(Type.String({ pattern: RESPONSE_CODE }), {
       maxItems: SEARCH_VALUES_MAX,
@@ -85,8 +68,8 @@ export const FILTERS = {
       examples: [["422", "5xx"]],
     }),
   ),
-  outcome: Type.Optional(choice(OUTCOMES, "How the newest attempt ended, as in the timeline.", "unknown")),
-  error: Type.Optional(choice(ERROR_KINDS, "Kind of the newest attempt's failure.", "timed_out")),
+  outcome: Type.Optional(t.choice(OUTCOMES, "How the newest attempt ended, as in the timeline.", "unknown")),
+  error: Type.Optional(t.choice(ERROR_KINDS, "Kind of the newest attempt's failure.", "timed_out")),
   title: Type.Optional(searched("Text in the title. Case doesn't count.", "Refund")),
   reason: Type.Optional(searched("Text in the requester's reason. Case doesn't count.", "duplicate")),
   metadata: Type.Optional(
@@ -105,12 +88,12 @@ export const FILTERS = {
   ),
 };
 
-export const FilterQuery = closedObject(FILTERS);
+export const FilterQuery = t.closedObject(FILTERS);
 
 export type FilterQuery = Static<typeof FilterQuery>;
 
 /** The filters of an export, and its form. */
-export const ExportQuery = closedObject({
+export const ExportQuery = t.closedObject({
   ...FILTERS,
   format: Type.Optional(
     Type.Enum(["ndjson", "csv"], {
@@ -122,25 +105,25 @@ export const ExportQuery = closedObject({
   ),
 });
 
-export const ListQuery = closedObject({
+export const ListQuery = t.closedObject({
   ...FILTERS,
-  limit: Type.Optional(pageLimit("Most actions of a page; large ones make it shorter.")),
+  limit: Type.Optional(t.pageLimit("Most actions of a page; large ones make it shorter.")),
   cursor: Type.Optional(
     Type.String({
       description: "The next_cursor of the page before, as it was given.",
       examples: [CURSOR_EXAMPLE],
-      ...describedOnly({ pattern: "^[A-Za-z0-9_-]+$" }),
+      ...t.describedOnly({ pattern: "^[A-Za-z0-9_-]+$" }),
     }),
   ),
 });
 
 export type ListQuery = Static<typeof ListQuery>;
 
-export const ActionPageJson = answerObject("ActionPage", "One page of a list.", {
+export const ActionPageJson = t.answerObject("ActionPage", "One page of a list.", {
   data: Type.Array(ActionJson, { description: "The actions, newest first." }),
-  next_cursor: nullable(plainText("Asks for the next page; null: there is none.", CURSOR_EXAMPLE)),
+  next_cursor: t.nullable(t.plainText("Asks for the next page; null: there is none.", CURSOR_EXAMPLE)),
   searched_until: Type.Optional(
-    dateTime(
+    t.dateTime(
       "The page stopped early, at an action that was created then: it looks at a bounded number. next_cursor goes on from there.",
     ),
   ),
@@ -196,17 +179,17 @@ export interface StatusCounts {
   readonly countedUntil: Date | null;
 }
 
-export const ActionCounts = answerObject("ActionCounts", "How many actions match, by status.", {
+export const ActionCounts = t.answerObject("ActionCounts", "How many actions match, by status.", {
   data: Type.Array(
-    answerObject("ActionCount", "How many actions have a status.", {
+    t.answerObject("ActionCount", "How many actions have a status.", {
       status: Status,
-      count: quantity("How many were counted.", 17),
-      is_more: yesNo("Whether there may be more.", false),
+      count: t.quantity("How many were counted.", 17),
+      is_more: t.yesNo("Whether there may be more.", false),
     }),
     { description: "One for each status, or for each that the query names." },
   ),
-  counted_until: nullable(
-    dateTime("Counting stopped early, at an action that was created then; null: everything was counted."),
+  counted_until: t.nullable(
+    t.dateTime("Counting stopped early, at an action that was created then; null: everything was counted."),
   ),
 });
 
@@ -223,18 +206,18 @@ const count = (minimum: number, description: string, example: number) =>
   Type.Integer({ minimum, description, examples: [example] });
 
 /** One entry of a timeline. Its members depend on `type`. */
-export const TimelineItem = answerObject("TimelineItem", "One thing that happened to an action.", {
+export const TimelineItem = t.answerObject("TimelineItem", "One thing that happened to an action.", {
   seq: count(
     0,
     "Position in the event stream: increasing, with gaps. An entry of a pause has the number of the entry before it.",
     7,
   ),
-  at: dateTime("When it happened."),
+  at: t.dateTime("When it happened."),
   run: count(1, "A manual retry begins the next run.", 1),
-  type: choice(TIMELINE_EVENT_TYPES, "What happened.", "attempt"),
+  type: t.choice(TIMELINE_EVENT_TYPES, "What happened.", "attempt"),
   status: Status,
-  actor: Type.Optional(plainText("Who decided.", "key:ann")),
-  reason: Type.Optional(nullable(plainText("The reason that was given; null: none.", "Agreed with Ann."))),
+  actor: Type.Optional(t.plainText("Who decided.", "key:ann")),
+  reason: Type.Optional(t.nullable(t.plainText("The reason that was given; null: none.", "Agreed with Ann."))),
   via: Type.Optional(
     Type.Literal("elicitation", {
       description: "The actor's MCP client says that it asked its person for the decision.",
@@ -243,18 +226,20 @@ export const TimelineItem = answerObject("TimelineItem", "One thing that happene
   ),
   attempt: Type.Optional(count(1, "Number of the attempt in its run.", 1)),
   outcome: Type.Optional(
-    choice(
+    t.choice(
       ["answered", "not_sent", "unknown"],
       "answered: the target answered with a status; not_sent: the target received nothing; unknown: it may have received the call.",
       "answered",
     ),
   ),
-  response_code: Type.Optional(nullable(Type.Integer({ description: "HTTP status of the target.", examples: [503] }))),
-  error: Type.Optional(nullable(plainText("Why it failed.", "The target answered with status 503."))),
-  duration_ms: Type.Optional(nullable(count(0, "How long the attempt took.", 41))),
-  next_retry_at: Type.Optional(nullable(dateTime("When the next attempt is due."))),
+  response_code: Type.Optional(
+    t.nullable(Type.Integer({ description: "HTTP status of the target.", examples: [503] })),
+  ),
+  error: Type.Optional(t.nullable(t.plainText("Why it failed.", "The target answered with status 503."))),
+  duration_ms: Type.Optional(t.nullable(count(0, "How long the attempt took.", 41))),
+  next_retry_at: Type.Optional(t.nullable(t.dateTime("When the next attempt is due."))),
   location: Type.Optional(
-    nullable(plainText("Target of a redirect. Redirects are never followed.", "https://api.example.com/moved")),
+    t.nullable(t.plainText("Target of a redirect. Redirects are never followed.", "https://api.example.com/moved")),
   ),
   late: Type.Optional(
     Type.Literal(true, {
@@ -263,17 +248,17 @@ export const TimelineItem = answerObject("TimelineItem", "One thing that happene
       examples: [true],
     }),
   ),
-  event: Type.Optional(plainText("What the mail, callback or message was about.", "action.completed")),
-  channel: Type.Optional(plainText("The name of the channel that it was for.", "ops")),
-  delivered: Type.Optional(yesNo("Whether the mail, callback or message was delivered.", true)),
+  event: Type.Optional(t.plainText("What the mail, callback or message was about.", "action.completed")),
+  channel: Type.Optional(t.plainText("The name of the channel that it was for.", "ops")),
+  delivered: Type.Optional(t.yesNo("Whether the mail, callback or message was delivered.", true)),
   attempts: Type.Optional(count(0, "How often delivery was attempted.", 1)),
 });
 
-export const Timeline = answerObject("Timeline", "Everything that happened to an action.", {
+export const Timeline = t.answerObject("Timeline", "Everything that happened to an action.", {
   data: Type.Array(TimelineItem, { description: "What happened, oldest first." }),
 });
 
-export const EventText = plainText(
+export const EventText = t.plainText(
   "Server-sent events, one for each change of an action's status. `id` is the position for Last-Event-ID; `event` is " +
     "`action.<status>`; `data` is `{ type, timestamp, data }`, where `data` is the Action at that time (without the " +
     "response body if a later attempt has replaced it). Lines that begin with a colon are heartbeats.",

@@ -90,7 +90,7 @@ export function createHttp(services: HttpServices, settings: HttpSettings, optio
     accountsRoutes(services),
     firstStepRoutes(services),
     serverRoutes({ ...services, ...settings }),
-    ...teamRoutes(services),
+    teamRoutes(services),
     pauseRoutes(services),
     hostRoutes(services),
     grantRoutes(services),

@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import { nullable, plainText, choice } from "../api/schema-helpers.ts";
+import * as t from "../api/schema-helpers.ts";
 import { json } from "./response.ts";
 import { createRoutes, operation } from "./operation.ts";
 import { DomainError } from "../core/domain-error.ts";
@@ -20,10 +20,10 @@ interface SystemRouteDeps extends MetricsDeps, ReadinessDeps {
 /** The response of /health and /ready. */
 export const Health = Type.Object(
   {
-    status: choice(["ok", "unavailable"], "Status of the service.", "ok"),
-    version: plainText("Version of the service.", "0.2.0"),
-    commit: nullable(
-      plainText(
+    status: t.choice(["ok", "unavailable"], "Status of the service.", "ok"),
+    version: t.plainText("Version of the service.", "0.2.0"),
+    commit: t.nullable(
+      t.plainText(
         "The commit that the service was built of; null: not known.",
         "4f1c9d2e7a6b35088e1d0c9b7a5f3e2d1c0b9a87",
       ),
@@ -115,7 +115,7 @@ const GET_METRICS = operation({
   answers: {
     200: {
       description: "The metrics.",
-      schema: plainText("Prometheus text.", "outgate_actions_created_total 7\n"),
+      schema: t.plainText("Prometheus text.", "outgate_actions_created_total 7\n"),
       mediaType: "text/plain; version=0.0.4; charset=utf-8",
     },
   },
