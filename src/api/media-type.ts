@@ -1,5 +1,33 @@
 import type { BodyMember } from "../core/body.ts";
 
+/** A parsed `Content-Type` (RFC 9110, 8.3). */
+interface MediaType {
+  /** `type/subtype` in lower case, with any blanks before the first semicolon. */
+  readonly essence: string;
+  /** Every value of the parameter `charset`, in lower case and unquoted, in order. */
+  readonly charsets: readonly string[];
+}
+
+/**
+ * Parses a media type in one pass: a regular expression with optional blanks takes cubic time on a header full of blanks.
+ * Never throws; a malformed header becomes a value that no caller accepts.
+ */
+export function readMediaType(header: string): MediaType {
+  const [essence = "", ...parameters] = partsOf(header);
+  const charsets: string[] = [];
+  for (const parameter of parameters) {
+    const equals = parameter.indexOf("=");
+    const name = (equals === -1 ? parameter : parameter.slice(0, equals)).trim().toLowerCase();
+    if (name === "charset")
+      charsets.push(unquote(equals === -1 ? "" : parameter.slice(equals + 1).trim()).toLowerCase());
+  }
+  return { essence: essence.toLowerCase(), charsets };
+}
+
+function unquote(value: string): string {
+  return value.length >= 2 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1).trim() : value;
+}
+
 /** A media type (RFC 9110, 8.3.1), in lower case. */
 interface WrittenType {
   readonly essence: string;
@@ -20,13 +48,14 @@ const ESSENCE = /^[!#$%&'*+.^_`|~0-9a-z-]+\/[!#$%&'*+.^_`|~0-9a-z-]+$/;
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 
-/** Split at semicolons, but not at those in quotes. */
+/** Split at semicolons, but not at those in quotes, where a backslash escapes. */
 function partsOf(header: string): readonly string[] {
   const parts: string[] = [];
   let from = 0;
   let isQuoted = false;
   for (let at = 0; at < header.length; at += 1) {
-    if (header[at] === '"') isQuoted = !isQuoted;
+    if (isQuoted && header[at] === "\\") at += 1;
+    else if (header[at] === '"') isQuoted = !isQuoted;
     else if (header[at] === ";" && !isQuoted) {
       parts.push(header.slice(from, at));
       from = at + 1;

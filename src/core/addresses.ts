@@ -43,6 +43,21 @@ export function parseAddress(text: string): Address | null {
   return isIPv6(text) && !text.includes("%") ? ipaddr.IPv6.parse(text) : null;
 }
 
+/** An address as it is always written, IPv4 also where it came mapped into IPv6; null for anything else. */
+export function canonicalAddress(text: string): string | null {
+  return parseAddress(text) === null ? null : ipaddr.process(text).toString();
+}
+
+/** A canonical IPv4 address as it is, of IPv6 the first four groups. */
+export function networkOf(text: string): string {
+  const address = parseAddress(text);
+  if (address === null || !("parts" in address)) return text;
+  return address.parts
+    .slice(0, 4)
+    .map((group) => group.toString(16))
+    .join(":");
+}
+
 /** The address of a host in a URL, where IPv6 is in brackets; null for a name. */
 export function addressOfHost(host: string): Address | null {
   return parseAddress(host.replace(/^\[(.*)\]$/, "$1"));

@@ -1,4 +1,4 @@
-import { isIP, isIPv4 } from "node:net";
+import { isIPv4 } from "node:net";
 import {
   FORWARDED_ADDRESSES_MAX,
   FORWARDED_CHARS_MAX,
@@ -15,6 +15,8 @@ import type { Server } from "bun";
 import { type Caller, unauthorized } from "../core/roles.ts";
 import { DomainError, type ErrorCode, type Issue } from "../core/domain-error.ts";
 import type { QueryCheck } from "../api/schema-helpers.ts";
+import { readMediaType } from "../api/media-type.ts";
+import { canonicalAddress, networkOf } from "../core/addresses.ts";
 import { compactJson, type JsonScan, type ParsedJson, scanJson, withoutLists } from "../core/json.ts";
 import type { RequestKind } from "../observability/metrics.ts";
 import { maskText } from "../receipts/masking.ts";
@@ -99,18 +101,13 @@ export function noTarget(): DomainError {
   );
 }
 
+/** Without a fragment, which isn't part of them. */
 function split(url: string): RequestTarget {
-  const start = Math.max(0, url.indexOf("/", url.indexOf("://") + 3));
-  const end = endOf(url, start);
-  const question = url.indexOf("?", start);
-  if (question === -1 || question > end) return { path: url.slice(start, end), search: "" };
-  return { path: url.slice(start, question), search: url.slice(question + 1, end) };
-}
-
-/** Where path and query end: a fragment isn't part of them. */
-function endOf(url: string, start: number): number {
-  const hash = url.indexOf("#", start);
-  return hash === -1 ? url.length : hash;
+  const [whole = ""] = url.split("#", 1);
+  const start = Math.max(0, whole.indexOf("/", whole.indexOf("://") + 3));
+  const question = whole.indexOf("?", start);
+  if (question === -1) return { path: whole.slice(start), search: "" };
+  return { path: whole.slice(start, question), search: whole.slice(question + 1) };
 }
 
 export function hasBody({ headers }: Request): boolean {
@@ -134,16 +131,12 @@ const ACCEPTED_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 const ENVELOPE_ID = /^req_[A-Za-z0-9_-]+$/;
 
 export function nameRequest(given: string | null, ids: Pick<Ids, "request">): RequestName {
-  if (given === null || !ACCEPTED_ID.test(given)) return named(ids.request());
-  const logId = maskText(given, "public");
-  if (logId === given && ENVELOPE_ID.test(given)) return named(given);
-  // Made on demand, since only errors need it, and once: envelope and log line must show the same id.
-  let second: string | null = null;
-  return { id: given, logId, envelopeId: () => (second ??= ids.request()) };
-}
-
-function named(id: string): RequestName {
-  return { id, logId: id, envelopeId: () => id };
+  const isAccepted = given !== null && ACCEPTED_ID.test(given);
+  const id = isAccepted ? given : ids.request();
+  const logId = isAccepted ? maskText(id, "public") : id;
+  // Made on demand, since only errors need another one, and once: envelope and log line must show the same id.
+  let envelopeId = logId === id && ENVELOPE_ID.test(id) ? id : null;
+  return { id, logId, envelopeId: () => (envelopeId ??= ids.request()) };
 }
 
 /**
@@ -151,39 +144,21 @@ function named(id: string): RequestName {
  * repeated ones, values out of range, integers that are not plain decimal digits.
  */
 export function readQuery<T>(search: string, check: QueryCheck<T>): T {
-  const given = search === "" ? EMPTY : collect(search, check);
-  const value: unknown = given.value;
-  if (given.repeated.length === 0 && check.accepts(value)) return value;
-  const issues: Issue[] = given.repeated.map((field) => ({ field, message: "Is given more than once." }));
-  throw new DomainError("invalid_query", "The query is not valid.", [...issues, ...check.issues(value)]);
+  const given = Map.groupBy(new URLSearchParams(search), ([name]) => name);
+  const repeated: Issue[] = [];
+  const values = [...given].map(([name, pairs]) => {
+    const [text = "", ...more] = pairs.map(([, one]) => one);
+    const kind = check.kindOf(name);
+    if (kind === "array") return [name, [text, ...more]];
+    if (more.length > 0) repeated.push({ field: name, message: "Is given more than once." });
+    return [name, kind === "integer" && DIGITS.test(text) ? Number(text) : text];
+  });
+  const value: unknown = Object.fromEntries(values);
+  if (repeated.length === 0 && check.accepts(value)) return value;
+  throw new DomainError("invalid_query", "The query is not valid.", [...repeated, ...check.issues(value)]);
 }
-
-interface Given {
-  readonly value: object;
-  readonly repeated: readonly string[];
-}
-
-const EMPTY: Given = { value: {}, repeated: [] };
 
 const DIGITS = /^\d{1,15}$/;
-
-function collect(search: string, check: QueryCheck<unknown>): Given {
-  const texts = new Map<string, string[]>();
-  for (const [name, text] of new URLSearchParams(search)) {
-    const before = texts.get(name);
-    if (before === undefined) texts.set(name, [text]);
-    else before.push(text);
-  }
-  const value = [...texts].map(([name, all]) => [name, valueOf(check.kindOf(name), all)] as const);
-  const repeated = [...texts].filter(([name, all]) => all.length > 1 && check.kindOf(name) !== "array");
-  return { value: Object.fromEntries(value), repeated: repeated.map(([name]) => name) };
-}
-
-function valueOf(kind: "integer" | "array" | "text", all: readonly string[]): unknown {
-  if (kind === "array") return all;
-  const text = all[0] ?? "";
-  return kind === "integer" && DIGITS.test(text) ? Number(text) : text;
-}
 
 /**
  * Reads the JSON body of a request. Checks its content type, then its size, then the JSON. Throws `missing_body`,
@@ -245,52 +220,6 @@ const TOO_MANY_CHUNKS = `The body came in too many chunks: ${BODY_CHUNKS_MAX} at
 
 function tooLarge(bytesMax: number): DomainError {
   return new DomainError("payload_too_large", `The body may have ${bytesMax} bytes at most.`);
-}
-
-/** A parsed `Content-Type` (RFC 9110, 8.3). */
-interface MediaType {
-  /** `type/subtype` in lower case, with any blanks before the first semicolon. */
-  readonly essence: string;
-  /** Every value of the parameter `charset`, in lower case and unquoted, in order. */
-  readonly charsets: readonly string[];
-}
-
-/**
- * Parses a media type in one pass: a regular expression with optional blanks takes cubic time on a header full of blanks.
- * Never throws; a malformed header becomes a value that no caller accepts.
- */
-export function readMediaType(header: string): MediaType {
-  const [essence = "", ...parameters] = splitOutsideQuotes(header);
-  const charsets: string[] = [];
-  for (const parameter of parameters) {
-    const equals = parameter.indexOf("=");
-    const name = (equals === -1 ? parameter : parameter.slice(0, equals)).trim().toLowerCase();
-    if (name === "charset")
-      charsets.push(unquote(equals === -1 ? "" : parameter.slice(equals + 1).trim()).toLowerCase());
-  }
-  return { essence: essence.toLowerCase(), charsets };
-}
-
-/** Splits at semicolons outside quoted strings. */
-function splitOutsideQuotes(header: string): readonly string[] {
-  const parts: string[] = [];
-  let from = 0;
-  let isQuoted = false;
-  for (let at = 0; at < header.length; at += 1) {
-    const char = header[at];
-    if (isQuoted && char === "\\") at += 1;
-    else if (char === '"') isQuoted = !isQuoted;
-    else if (char === ";" && !isQuoted) {
-      parts.push(header.slice(from, at));
-      from = at + 1;
-    }
-  }
-  parts.push(header.slice(from));
-  return parts;
-}
-
-function unquote(value: string): string {
-  return value.length >= 2 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1).trim() : value;
 }
 
 /** Throws on bytes that are not UTF-8 instead of replacing them. Drops a byte-order mark. */
@@ -387,15 +316,10 @@ export function withoutEmpty(search: string): string {
   return new URLSearchParams([...new URLSearchParams(search)].filter(([, value]) => value !== "")).toString();
 }
 
-const GROUPS = 8;
-
-/** A /64: one client can use any address in it. */
-const GROUPS_OF_CLIENT = 4;
-
 /** Whether an address is listed in `TRUSTED_PROXIES`. */
 export type IsTrustedProxy = (address: string) => boolean;
 
-/** The client for counting requests: its IPv4 address, or the /64 of its IPv6 address. */
+/** The client for counting requests: its IPv4 address, or the /64 of its IPv6 address, any address of which it can use. */
 export function clientOf({ client }: Pick<RequestContext, "client">): string {
   return networkOf(client);
 }
@@ -432,23 +356,5 @@ function addressIn(text: string): string | null {
   if (isIPv4(text)) return text;
   const trimmed = text.trim();
   const bare = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(trimmed)?.[1] ?? /^([\d.]+):\d{1,5}$/.exec(trimmed)?.[1] ?? trimmed;
-  const address = bare.split("%", 1)[0] ?? "";
-  if (isIP(address) !== 6) return isIP(address) === 4 ? address : null;
-  const spelled = new URL(`http://[${address}]/`).hostname.slice(1, -1);
-  return mappedIn(spelled) ?? spelled;
-}
-
-/** The IPv4 address in a mapped one such as `::ffff:c000:207`; null for others. */
-function mappedIn(spelled: string): string | null {
-  const [, high, low] = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(spelled) ?? [];
-  if (high === undefined || low === undefined) return null;
-  return [high, low].flatMap((group) => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 0xff]).join(".");
-}
-
-/** An IPv4 address as it is, or the first four groups of an IPv6 address. */
-export function networkOf(address: string): string {
-  if (address.includes(".")) return address.slice(address.lastIndexOf(":") + 1);
-  const [front = [], back = []] = address.split("::").map((part) => part.split(":").filter((group) => group !== ""));
-  const zeros = Array.from({ length: Math.max(0, GROUPS - front.length - back.length) }, () => "0");
-  return address === "" ? "" : [...front, ...zeros, ...back].slice(0, GROUPS_OF_CLIENT).join(":");
+  return canonicalAddress(bare.split("%", 1)[0] ?? "");
 }

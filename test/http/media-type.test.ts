@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readMediaType } from "../../src/http/request.ts";
+import { readMediaType } from "../../src/api/media-type.ts";
 
 describe("a media type is read", () => {
   test.each<[string, string, readonly string[]]>([
