@@ -26,7 +26,6 @@ import { createOwnHostOnly, createOwnHostPages, type Guard } from "../http/own-o
 import { createHttpServer, type Http } from "../http/server.ts";
 import { oauthClientRoutes } from "../oauth/account-clients.ts";
 import { mcpChallenge, oauthRoutes } from "../oauth/routes.ts";
-import { createReaderOf } from "../http/session.ts";
 import { systemRoutes } from "../http/system-routes.ts";
 import { GUIDE_GROUPS } from "../pages/docs/guides.ts";
 import type { PageNeeds } from "../pages/needs.ts";
@@ -116,7 +115,7 @@ export function createHttp(services: HttpServices, settings: HttpSettings, optio
       ...settings,
       authenticate,
       arrivalSeconds,
-      readerOf: createReaderOf(pages.sessionOf),
+      sessionOf: pages.sessionOf,
       mcpChallenge: services.oauth === null ? null : mcpChallenge(baseUrl),
     },
     modules,

@@ -101,8 +101,8 @@ function hmac(key: Uint8Array, text: string): Buffer {
   return new Bun.CryptoHasher("sha256", key).update(text).digest();
 }
 
-/** Compares the texts, so that no second spelling of a token is accepted. */
-function isSame(given: string, right: string): boolean {
+/** Compares texts in constant time, and not what they decode to: no second spelling of a token is accepted. */
+export function isSame(given: string, right: string): boolean {
   const [one, other] = [Buffer.from(given), Buffer.from(right)];
   return one.length === other.length && timingSafeEqual(one, other);
 }

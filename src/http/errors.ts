@@ -47,22 +47,19 @@ function hasLeft({ signal }: Request, error: unknown): boolean {
   return signal.aborted && error instanceof Error && error.name === "AbortError";
 }
 
-interface RefuseDeps {
+export interface RefuseDeps {
   readonly log: Log;
   /** `WWW-Authenticate` of /mcp; null: clients need a key. */
   readonly mcpChallenge: string | null;
-  /** Who is logged in, for the navigation of the page; null: nobody, or it can't be read now. */
-  readonly readerOf: ReaderOf;
+  /** Who is logged in, for the navigation of the page; null: nobody. */
+  readonly sessionOf: (context: RequestContext) => Promise<PageUser | null>;
 }
-
-/** Never rejects, and leaves the context as it is. */
-export type ReaderOf = (context: RequestContext) => Promise<PageUser | null>;
 
 /** Any error as an envelope, or as a page for people. An unexpected one is logged; the caller sees only `internal_error`. */
 export async function refuse(
   context: RequestContext,
   error: unknown,
-  { log, readerOf, mcpChallenge }: RefuseDeps,
+  { log, sessionOf, mcpChallenge }: RefuseDeps,
 ): Promise<Response> {
   if (hasLeft(context.request, error)) return new Response(null, { status: CLIENT_GONE });
   if (error instanceof EarlyAnswer) return error.answer;
@@ -95,12 +92,16 @@ export async function refuse(
   if (kind === null || prefersJson(context.request)) return json(errorText(failure, requestId), status, headers);
   // With a Host that isn't ours no asset would be served to the page.
   const isStandalone = kind !== "own" || isMisdirected;
+  const { caller } = context;
+  // An error of the store must not hide the error to report.
+  const user = isStandalone ? null : await sessionOf(context).catch(() => null);
+  context.caller = caller;
   const html = problemPage({
     status,
     code: failure.code,
     message: failure.message,
     requestId: context.name.id,
-    user: isStandalone ? null : await readerOf(context),
+    user,
     isStandalone,
     isLink: kind !== "own",
     canRetry: method === "GET",

@@ -18,17 +18,14 @@ import {
 } from "./request.ts";
 import type { Guard } from "./own-origin.ts";
 import { MethodNotAllowed } from "../api/errors.ts";
-import { CLIENT_GONE, pathNotFound, type ReaderOf, refuse, isMcpPath } from "./errors.ts";
+import { CLIENT_GONE, isMcpPath, pathNotFound, refuse, type RefuseDeps } from "./errors.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { chunkedBodyOf, dropBody } from "./body.ts";
 import { createRateLimit } from "./rate-limit.ts";
 
-export interface HandlerDeps extends Pick<AppContext, "clock" | "ids" | "log" | "metrics"> {
+export interface HandlerDeps extends Pick<AppContext, "clock" | "ids" | "log" | "metrics">, RefuseDeps {
   readonly authenticate: Authenticate;
   readonly isTrustedProxy: IsTrustedProxy;
-  readonly readerOf: ReaderOf;
-  /** `WWW-Authenticate` of /mcp where clients may log in; null: they need a key. */
-  readonly mcpChallenge: string | null;
   /** Checks the Host of a request for a page. */
   readonly pagesGuard: Guard;
   /** Checks Host and Origin of a request for /mcp, which needs a key too. */
@@ -47,9 +44,25 @@ export function createHandler(deps: HandlerDeps, modules: readonly AnyElysia[]):
   const { clock } = deps;
   const rate = createRateLimit(clock, deps.limits.rateLimitPerSecond);
   const authenticate = createAuthenticateRequest(deps, rate);
-  const app = createApp(authenticate, deps);
+  // `standardHostname: false`, or a short host name would shift the path (elysia#748).
+  const app = new Elysia({ normalize: false, handler: { standardHostname: false } })
+    // Before routing, so that every path under /v1 needs a key, also one that doesn't exist.
+    .onRequest(({ request }) => authenticate(contextOf(request)))
+    .onError(({ error, request }) => refuse(contextOf(request), error, deps));
   for (const module of modules) app.use(module);
-  addOtherMethods(app);
+  // OPTIONS is answered with 204, and every method that a path doesn't have with 405.
+  for (const [path, same] of Map.groupBy(app.routes, (route) => route.path)) {
+    const methods = same.map(({ method }) => method);
+    const allow = [...new Set(methods.includes("GET") ? [...methods, "HEAD"] : methods)].toSorted().join(", ");
+    const answer = ({ request }: { readonly request: Request }) => {
+      const context = contextOf(request);
+      // Elysia takes an empty segment for a parameter.
+      if (context.path.includes("//")) throw pathNotFound();
+      if (context.request.method === "OPTIONS") return new Response(null, { status: 204, headers: { allow } });
+      throw new MethodNotAllowed(allow);
+    };
+    app.all(path, answer, { parse: "none" });
+  }
 
   return async (request, server, known) => {
     const context = begin(request, server, known ?? null, deps);
@@ -70,21 +83,6 @@ export function createHandler(deps: HandlerDeps, modules: readonly AnyElysia[]):
     logRequest(context, response.status, deps);
     return response;
   };
-}
-
-type App = ReturnType<typeof createApp>;
-
-function createApp(
-  authenticate: (context: RequestContext) => Promise<void>,
-  deps: Pick<HandlerDeps, "log" | "readerOf" | "mcpChallenge">,
-) {
-  // `standardHostname: false`, or a short host name would shift the path (elysia#748).
-  return (
-    new Elysia({ normalize: false, handler: { standardHostname: false } })
-      // Before routing, so that every path under /v1 needs a key, also one that doesn't exist.
-      .onRequest(({ request }) => authenticate(contextOf(request)))
-      .onError(({ error, request }) => refuse(contextOf(request), error, deps))
-  );
 }
 
 function createAuthenticateRequest(
@@ -111,22 +109,6 @@ function createAuthenticateRequest(
 
 /** Probes may use any Host: load balancers often address the machine by its IP address. */
 const PROBE_PATH = /^\/(health|ready|metrics|openapi\.json)\/?$/;
-
-/** Answers OPTIONS with 204 and every method that a path doesn't have with 405. Call it after all routes were added. */
-function addOtherMethods(app: App): void {
-  for (const [path, same] of Map.groupBy(app.routes, (route) => route.path)) {
-    const methods = same.map(({ method }) => method);
-    const allow = [...new Set(methods.includes("GET") ? [...methods, "HEAD"] : methods)].toSorted().join(", ");
-    const answer = ({ request }: { readonly request: Request }) => {
-      const context = contextOf(request);
-      // Elysia takes an empty segment for a parameter.
-      if (context.path.includes("//")) throw pathNotFound();
-      if (context.request.method === "OPTIONS") return new Response(null, { status: 204, headers: { allow } });
-      throw new MethodNotAllowed(allow);
-    };
-    app.all(path, answer, { parse: "none" });
-  }
-}
 
 /**
  * The request that Elysia routes. HEAD is routed as GET, because Elysia would read a whole response to know its length;

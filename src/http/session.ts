@@ -5,8 +5,8 @@ import { accountStopped } from "../core/roles.ts";
 import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import { CONFIRM_PASSWORD_FIELD, FORM_TOKEN_FIELD, SESSION_SECRET_FIELD } from "../ui/form.tsx";
 import { clientOf, type Form, readForm, type RequestContext } from "./request.ts";
-import type { OwnOrigin } from "./own-origin.ts";
-import { EarlyAnswer, type ReaderOf } from "./errors.ts";
+import { createOwnOrigin } from "./own-origin.ts";
+import { EarlyAnswer } from "./errors.ts";
 import { page, seeOther } from "./response.ts";
 import {
   BROWSER_CHARS_MAX,
@@ -19,6 +19,7 @@ import {
 } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Secrets } from "../crypto/secrets.ts";
+import { isSame } from "../crypto/tokens.ts";
 import { createPageRoutes } from "./operation.ts";
 
 export type { Person };
@@ -38,61 +39,30 @@ export type WatchOf = (context: RequestContext) => Promise<SessionWatch | null>;
 export type FormOf = (context: RequestContext, person: Person) => Promise<Form>;
 
 interface SessionDeps {
-  readonly resume: Sessions["resume"];
-  readonly cookie: OwnCookie;
-  readonly deviceCookie: OwnCookie;
-  readonly ownOrigin: OwnOrigin;
-  readonly peopleService: { readonly sessionSecret: SessionSecret };
+  readonly peopleService: Sessions & { readonly sessionSecret: SessionSecret };
   readonly baseUrl: string;
   /** Whether an account is stopped: its people can read, but not change anything. */
   readonly isStopped: (accountId: string) => boolean;
 }
 
-/** Sets `context.caller` too, for the log line. */
-export function createPersonOf({ resume, cookie }: Pick<SessionDeps, "resume" | "cookie">): PersonOf {
-  return async (context) => {
-    const token = cookie.read(context.request.headers);
-    const resumed = token === null ? null : await resume(token);
-    if (resumed === null) return null;
-    const person = { ...resumed, caller: { ...resumed.caller, client: clientOf(context) } };
-    context.caller = person.caller;
-    return person;
-  };
-}
+/** Sessions and CSRF checks, which every page for people needs. */
+export function createSessions({ peopleService, baseUrl, isStopped }: SessionDeps) {
+  const { sessionSecret } = peopleService;
+  const ownOrigin = createOwnOrigin({ baseUrl });
+  const cookie = createSessionCookie(baseUrl);
+  /** Marks a browser in which somebody has logged in before, for the log-in throttle. It authenticates nobody. */
+  const deviceCookie = createOwnCookie({ baseUrl, name: "outgate_device", form: DEVICE, lastsMs: DEVICE_MS_MAX });
+  const isHttps = baseUrl.startsWith("https:");
 
-/** For error pages: an error of the store must not hide the error to report. */
-export function createReaderOf(personOf: PersonOf): ReaderOf {
-  return async (context) => {
-    const { caller } = context;
-    const person = await personOf(context).catch(() => null);
-    context.caller = caller;
-    return person;
+  /** With the CSRF checks alone: for forms that ask for the password themselves. */
+  const tokenFormOf: FormOf = async (context, person) => {
+    ownOrigin.require(context.request.headers);
+    const form = await readForm(context);
+    checkFormToken(form, person);
+    return form;
   };
-}
-
-export function createWatchOf({
-  watchSession,
-  cookie,
-}: Pick<Sessions, "watchSession"> & Pick<SessionDeps, "cookie">): WatchOf {
-  return async (context) => {
-    const token = cookie.read(context.request.headers);
-    const watched = token === null ? null : await watchSession(token);
-    if (watched !== null) context.caller = watched.caller;
-    return watched;
-  };
-}
-
-export function createFormOf(
-  deps: Pick<SessionDeps, "ownOrigin" | "peopleService" | "deviceCookie" | "baseUrl" | "isStopped">,
-): FormOf {
-  const { sessionSecret } = deps.peopleService;
-  const tokenFormOf = createTokenFormOf(deps);
-  const isHttps = deps.baseUrl.startsWith("https:");
-  return async (context, person) => {
-    const form = await tokenFormOf(context, person);
-    const { accountId } = person.caller;
-    if (deps.isStopped(accountId)) throw accountStopped(accountId);
-    const source = sourceOf(context, deps, form);
+  const confirmed = async (context: RequestContext, person: Person, form: Form): Promise<Form> => {
+    const source = sourceOf(context, { deviceCookie }, form);
     if (isHttps || sessionSecret.isRight(person, source.sessionSecret)) return form;
     const password = form.get(CONFIRM_PASSWORD_FIELD);
     if (password === undefined) throw askForPassword(context, person, form, null);
@@ -102,15 +72,42 @@ export function createFormOf(
     });
     return form;
   };
-}
-
-/** The same with the CSRF checks alone: for forms that ask for the password themselves. */
-export function createTokenFormOf({ ownOrigin }: Pick<SessionDeps, "ownOrigin">): FormOf {
-  return async (context, person) => {
-    ownOrigin.require(context.request.headers);
-    const form = await readForm(context);
-    checkFormToken(form, person);
-    return form;
+  return {
+    ownOrigin,
+    cookie,
+    deviceCookie,
+    /** Sets `context.caller` too, for the log line. */
+    personOf: async (context: RequestContext): Promise<Person | null> => {
+      const token = cookie.read(context.request.headers);
+      const resumed = token === null ? null : await peopleService.resume(token);
+      if (resumed === null) return null;
+      const person = { ...resumed, caller: { ...resumed.caller, client: clientOf(context) } };
+      context.caller = person.caller;
+      return person;
+    },
+    watchOf: async (context: RequestContext): Promise<SessionWatch | null> => {
+      const token = cookie.read(context.request.headers);
+      const watched = token === null ? null : await peopleService.watchSession(token);
+      if (watched !== null) context.caller = watched.caller;
+      return watched;
+    },
+    formOf: async (context: RequestContext, person: Person): Promise<Form> => {
+      const form = await tokenFormOf(context, person);
+      const { accountId } = person.caller;
+      if (isStopped(accountId)) throw accountStopped(accountId);
+      return confirmed(context, person, form);
+    },
+    /** Also where the account is stopped: for what concerns the person alone. */
+    ownFormOf: async (context: RequestContext, person: Person): Promise<Form> =>
+      confirmed(context, person, await tokenFormOf(context, person)),
+    tokenFormOf,
+    /** Adds the cookies of a new session to an answer; the log line says who entered. */
+    startSession: (context: RequestContext, entered: StartedSession, answer: Response): Response => {
+      context.caller = entered.person.caller;
+      answer.headers.append("set-cookie", cookie.set(entered.sessionToken));
+      answer.headers.append("set-cookie", deviceCookie.set(entered.deviceToken));
+      return answer;
+    },
   };
 }
 
@@ -142,7 +139,7 @@ const NOT_KEPT: ReadonlySet<string> = new Set([
 /** Who tries to log in, for throttling. `form` is what a page sent; null for JSON. */
 export function sourceOf(
   context: RequestContext,
-  { deviceCookie }: Pick<SessionDeps, "deviceCookie">,
+  { deviceCookie }: { readonly deviceCookie: OwnCookie },
   form: Form | null,
 ): RequestSource {
   return {
@@ -150,21 +147,6 @@ export function sourceOf(
     deviceToken: deviceCookie.read(context.request.headers),
     sessionSecret: form === null ? null : secretIn(form),
     browser: browserOf(context.request.headers),
-  };
-}
-
-/** Adds the cookies of a new session to an answer; the log line says who entered. */
-export type StartSession = (context: RequestContext, entered: StartedSession, answer: Response) => Response;
-
-export function createStartSession({
-  cookie,
-  deviceCookie,
-}: Pick<SessionDeps, "cookie" | "deviceCookie">): StartSession {
-  return (context, entered, answer) => {
-    context.caller = entered.person.caller;
-    answer.headers.append("set-cookie", cookie.set(entered.sessionToken));
-    answer.headers.append("set-cookie", deviceCookie.set(entered.deviceToken));
-    return answer;
   };
 }
 
@@ -213,13 +195,6 @@ function logInPath(next: string): string {
   return `/login?${new URLSearchParams({ next }).toString()}`;
 }
 
-/** Compares in constant time. */
-function isSame(given: string, right: string): boolean {
-  let difference = given.length ^ right.length;
-  for (let at = 0; at < right.length; at += 1) difference |= given.charCodeAt(at) ^ right.charCodeAt(at);
-  return difference === 0;
-}
-
 export interface OwnCookie {
   /** The value in a request; null where it is missing or malformed. */
   read(headers: Headers): string | null;
@@ -235,11 +210,6 @@ const DEVICE = /^[A-Za-z0-9_.-]{1,256}$/;
 
 export function createSessionCookie(baseUrl: string): OwnCookie {
   return createOwnCookie({ baseUrl, name: "outgate_session", form: SESSION, lastsMs: SESSION_MS_MAX });
-}
-
-/** Marks a browser in which somebody has logged in before, for the log-in throttle. It authenticates nobody. */
-export function createDeviceCookie(baseUrl: string): OwnCookie {
-  return createOwnCookie({ baseUrl, name: "outgate_device", form: DEVICE, lastsMs: DEVICE_MS_MAX });
 }
 
 interface CookieProps {

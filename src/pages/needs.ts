@@ -39,8 +39,7 @@ import type { OAuthClientService } from "../oauth/account-clients.ts";
 import type { OAuthService } from "../oauth/service.ts";
 import type { Oidc } from "./oidc-routes.ts";
 import type { ReadReceipt } from "./receipt-routes.ts";
-import type { Flash, FormOf, OwnCookie, PersonOf, StartSession, WatchOf } from "../http/session.ts";
-import type { OwnOrigin } from "../http/own-origin.ts";
+import type { createSessions, Flash, PersonOf } from "../http/session.ts";
 
 /** What the rest of the service gives to pages. */
 export interface PageNeeds extends CreateRules {
@@ -100,19 +99,8 @@ export interface PageNeeds extends CreateRules {
 }
 
 /** What pages are made with. */
-export interface PageDeps extends PageNeeds {
-  readonly cookie: OwnCookie;
-  readonly deviceCookie: OwnCookie;
-  readonly ownOrigin: OwnOrigin;
-  readonly startSession: StartSession;
+export interface PageDeps extends PageNeeds, ReturnType<typeof createSessions> {
   /** Without the numbers of the navigation. */
   readonly sessionOf: PersonOf;
-  readonly personOf: PersonOf;
-  readonly watchOf: WatchOf;
-  readonly formOf: FormOf;
-  /** Also where the account is stopped: for what concerns the person alone. */
-  readonly ownFormOf: FormOf;
-  /** For forms that ask for the password themselves. */
-  readonly tokenFormOf: FormOf;
   readonly flash: Flash;
 }

@@ -1,18 +1,8 @@
 import { PAGE_STREAM_HEARTBEATS_MAX } from "../core/limits.ts";
 import { createStreamEvents, credentialRequestsEvent, pageEventRoutes, pageEventsOf } from "../events/stream.ts";
 import { createRoutes } from "../http/operation.ts";
-import { createOwnOrigin } from "../http/own-origin.ts";
 import { acceptsGzip } from "../http/response.ts";
-import {
-  createDeviceCookie,
-  createFlash,
-  createFormOf,
-  createPersonOf,
-  createSessionCookie,
-  createStartSession,
-  createTokenFormOf,
-  createWatchOf,
-} from "../http/session.ts";
+import { createFlash, createSessions } from "../http/session.ts";
 import { ASSETS } from "../ui/assets.ts";
 import { actionPageRoutes } from "./action-routes.ts";
 import { actionListRoutes } from "./actions.tsx";
@@ -52,7 +42,9 @@ import type { PageDeps, PageNeeds } from "./needs.ts";
 /** Everything that people open in a browser: pages and their forms, the links of mails, receipts, and the files that pages load. */
 export function createPages(needs: PageNeeds) {
   const sessions = createSessions(needs);
-  const deps: PageDeps = { ...needs, ...sessions };
+  const sessionOf = withStop(sessions.personOf, needs);
+  const personOf = withNavigation(sessionOf, needs);
+  const deps: PageDeps = { ...needs, ...sessions, sessionOf, personOf, flash: createFlash(needs) };
   const streamEvents = createStreamEvents({
     ...needs,
     serialize: pageEventsOf,
@@ -97,30 +89,7 @@ export function createPages(needs: PageNeeds) {
     docsPages(deps),
     assetRoutes(),
   ] as const;
-  return { routes, sessionOf: sessions.sessionOf };
-}
-
-/** Sessions and CSRF checks, which every page for people needs. */
-function createSessions(needs: PageNeeds) {
-  const { peopleService, baseUrl, isStopped } = needs;
-  const cookie = createSessionCookie(baseUrl);
-  const deviceCookie = createDeviceCookie(baseUrl);
-  const ownOrigin = createOwnOrigin(needs);
-  const sessionOf = withStop(createPersonOf({ resume: peopleService.resume, cookie }), needs);
-  const forms = { peopleService, baseUrl, deviceCookie, ownOrigin };
-  return {
-    cookie,
-    deviceCookie,
-    ownOrigin,
-    startSession: createStartSession({ cookie, deviceCookie }),
-    sessionOf,
-    personOf: withNavigation(sessionOf, needs),
-    watchOf: createWatchOf({ watchSession: peopleService.watchSession, cookie }),
-    formOf: createFormOf({ ...forms, isStopped }),
-    ownFormOf: createFormOf({ ...forms, isStopped: () => false }),
-    tokenFormOf: createTokenFormOf({ ownOrigin }),
-    flash: createFlash(needs),
-  };
+  return { routes, sessionOf };
 }
 
 /**

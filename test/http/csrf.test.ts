@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createSessionCookie, createPersonOf, createTokenFormOf } from "../../src/http/session.ts";
+import { createSessions } from "../../src/http/session.ts";
 import { createOwnOrigin } from "../../src/http/own-origin.ts";
 import { createPageRoutes } from "../../src/http/operation.ts";
 import { ann, codeOf, openPeopleServer, type PeopleServer } from "./people-server.ts";
@@ -128,14 +128,17 @@ describe("own origins", () => {
 describe("a change by cookie", () => {
   /** A page of ours that changes something, as others are built. */
   async function withChange() {
-    const ownOrigin = createOwnOrigin({ baseUrl: OWN_ORIGIN });
     const changes: string[] = [];
     let server: PeopleServer | null = null;
-    const personOf = createPersonOf({
-      resume: async (token) => (await server?.resume(token)) ?? null,
-      cookie: createSessionCookie(OWN_ORIGIN),
+    const { personOf, tokenFormOf: formOf } = createSessions({
+      baseUrl: OWN_ORIGIN,
+      isStopped: () => false,
+      peopleService: {
+        resume: async (token) => (await server?.resume(token)) ?? null,
+        watchSession: async () => null,
+        sessionSecret: { isRight: () => false, confirm: async () => {} },
+      },
     });
-    const formOf = createTokenFormOf({ ownOrigin });
     const routes = createPageRoutes("own")
       .post("/change", async ({ context }) => {
         const person = await personOf(context);
