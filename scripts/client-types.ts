@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import openapiTypescript, { astToString } from "openapi-typescript";
-import { at, DOCUMENT, type Node, OPERATIONS } from "../test/support/openapi.ts";
+import { at, DOCUMENT, type Node } from "../test/support/openapi.ts";
 import { ROOT } from "./build/bundle.ts";
 
-/** The types that the client and the npm package have, in the form that openapi-typescript gives the API description. */
+/** The types of client and command line, as openapi-typescript makes them of the API description. */
 export const CLIENT_TYPES = join(ROOT, "src/client/openapi.ts");
 
 /** Queries of operations: the description lists their parameters one by one, a method of the client takes all. */
@@ -23,46 +23,98 @@ const QUERIES = {
 /** The client doesn't log in as pages do, and its methods take or return these in another form. */
 const NOT_OF_CLIENT = new Set(["AddCallbackHost", "Credentials", "LoggedIn", "SignedUp", "StartedBulk"]);
 
-/** The text of that file. */
-export async function clientTypes(): Promise<string> {
+/** Types that have all members of another one. The description repeats the members. */
+const BASES: Readonly<Record<string, string>> = {
+  BulkFilter: "FilterQuery",
+  CreateRule: "RuleDefinition",
+  ExportQuery: "FilterQuery",
+  HostSettings: "PutHostSettings",
+  ListQuery: "FilterQuery",
+  NewOAuthClient: "OAuthClient",
+  OverviewAgent: "OverviewOthers",
+  OverviewHost: "OverviewOthers",
+  PutHostSettings: "PutDefaults",
+  Rule: "RuleDefinition",
+  Settings: "PutDefaults",
+  TimelineItem: "ReceiptItem",
+};
+
+/** Lists of values that the description repeats, by the first place of each. */
+const REPEATED = new Map(
+  [["ActionStatus"], ["HttpMethod"], ["AuditEntry", "properties", "kind"]].map((path) => {
+    const schema = at(DOCUMENT, "components", "schemas", ...path);
+    return [JSON.stringify(schema["enum"]), { schema, $ref: `#/components/schemas/${path.join("/")}` }] as const;
+  }),
+);
+
+/** The text of that file; `described`: with the sentences of the API description, as the npm package has it. */
+export async function clientTypes(style: "plain" | "described"): Promise<string> {
   const named = Object.entries(at(DOCUMENT, "components", "schemas")).filter(([name]) => !NOT_OF_CLIENT.has(name));
   const queries = Object.entries(QUERIES).map(([name, operation]) => [name, queryOf(operation)] as const);
+  const schemas = [...named, ...queries].map(([name, schema]) => [name, at(typed(schema, style))] as const);
+  const byName = new Map(schemas);
+  const types = schemas.map(([name, schema]) => {
+    const base = BASES[name];
+    return [name, base === undefined ? schema : extension(schema, base, byName.get(base))] as const;
+  });
   const document = {
     openapi: "3.1.0",
     info: { title: "Outgate", version: "1" },
-    components: { schemas: Object.fromEntries([...named, ...queries].map(([name, one]) => [name, withoutNotes(one)])) },
+    components: { schemas: Object.fromEntries(types) },
   };
   const printed = astToString(await openapiTypescript(JSON.stringify(document), { defaultNonNullable: false }));
   const members = /\n {4}schemas: \{\n([\s\S]*?)\n {4}\};\n/.exec(printed)?.[1] ?? "";
-  const types = members
+  const text = members
     .replaceAll(/^ {8}/gm, "")
     .replaceAll(/^(\w+): /gm, "export type $1 = ")
     .replaceAll(/components\["schemas"\]\["(\w+)"\]/g, "$1")
     .replaceAll(/^ *\* @(?:enum|constant).*\n/gm, "")
     .replaceAll(/\/\*\*\n *\* @description (.*)\n *\*\//g, "/** $1 */")
     .replaceAll("* @description ", "* ")
-    .replaceAll(/^ *\/\*\* @(?:enum|constant).*\n/gm, "");
-  return formatted(`// Written by \`npm run client-types\` from the API description.\n\n${types}\n`);
+    .replaceAll(/^ *\/\*\* @(?:enum|constant).*\n/gm, "")
+    // Without this line break the formatter writes an object on one line where it fits.
+    .replaceAll(/\{\n *(?=[\w[])/g, "{ ");
+  return formatted(`// Written by \`npm run client-types\` from the API description.\n\n${text}\n`);
 }
 
 function queryOf(id: string): Node {
-  const parameters = OPERATIONS.find((one) => one.id === id)?.node["parameters"];
+  const operations = Object.values(at(DOCUMENT, "paths")).flatMap((methods) => Object.values(at(methods)));
+  const { parameters } = at(operations.find((one) => at(one)["operationId"] === id));
   if (!Array.isArray(parameters)) throw new Error(`The API has no operation ${id} with a query.`);
   const inQuery = parameters.map((one) => at(one)).filter((one) => one["in"] === "query");
   const properties = Object.fromEntries(inQuery.map((one) => [String(one["name"]), one["schema"]]));
   return { type: "object", properties, required: inQuery.filter((one) => one["required"]).map((one) => one["name"]) };
 }
 
-/** A schema without what is no type of TypeScript, but for its description. */
-function withoutNotes(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(withoutNotes);
+/** A schema as TypeScript has it: without notes and with references to what is in `REPEATED`. */
+function typed(schema: unknown, style: "plain" | "described"): unknown {
+  if (Array.isArray(schema)) return schema.map((one) => typed(one, style));
   if (typeof schema !== "object" || schema === null) return schema;
-  const { title: _title, examples: _examples, default: _default, format: _format, ...rest } = at(schema);
-  const { properties } = rest;
-  const inner = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, withoutNotes(value)]));
-  if (properties === undefined) return inner;
-  const members = Object.entries(at(properties)).map(([name, member]) => [name, withoutNotes(member)]);
-  return { ...inner, properties: Object.fromEntries(members) };
+  const { title: _title, examples: _examples, default: _default, format: _format, description, ...rest } = at(schema);
+  const repeated = REPEATED.get(JSON.stringify(rest["enum"]));
+  const isReference = repeated !== undefined && repeated.schema !== schema;
+  const { properties, ...inner } = isReference ? { $ref: repeated.$ref } : rest;
+  return {
+    ...(style === "described" && { description }),
+    ...Object.fromEntries(Object.entries(inner).map(([key, value]) => [key, typed(value, style)])),
+    ...(properties !== undefined && {
+      properties: Object.fromEntries(
+        Object.entries(at(properties)).map(([name, member]) => [name, typed(member, style)]),
+      ),
+    }),
+  };
+}
+
+/** The schema as that of its base and the members that only it has. */
+function extension({ description, properties, ...rest }: Node, name: string, base: Node = {}): Node {
+  const inherited = Object.keys(at(base, "properties"));
+  if (!inherited.every((member) => Bun.deepEquals(at(properties, member), at(base, "properties", member)))) {
+    throw new Error(`A type that extends ${name} has not all of its members.`);
+  }
+  const own = Object.entries(at(properties)).filter(([member]) => !inherited.includes(member));
+  const reference = { $ref: `#/components/schemas/${name}` };
+  if (own.length === 0) return { description, ...reference };
+  return { description, allOf: [reference, { ...rest, properties: Object.fromEntries(own) }] };
 }
 
 async function formatted(text: string): Promise<string> {
@@ -74,4 +126,4 @@ async function formatted(text: string): Promise<string> {
   return new Response(formatter.stdout).text();
 }
 
-if (import.meta.main) await Bun.write(CLIENT_TYPES, await clientTypes());
+if (import.meta.main) await Bun.write(CLIENT_TYPES, await clientTypes("plain"));

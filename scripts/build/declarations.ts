@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { clientTypes } from "../client-types.ts";
 import { ROOT } from "./bundle.ts";
 
 const CLIENT = `
@@ -29,10 +30,12 @@ export declare class OutgateError extends Error implements OutgateErrorFacts {
 `;
 
 /** The declarations of the npm package: they need no other package. */
-export function declarations(): string {
-  const [api, own] = ["openapi", "types"].map((name) => readFileSync(join(ROOT, `src/client/${name}.ts`), "utf8"));
+export async function declarations(): Promise<string> {
+  const api = await clientTypes("described");
+  const own = readFileSync(join(ROOT, "src/client/types.ts"), "utf8");
   const text = `${api}${own}`
-    .replaceAll(/^import type \{[^}]*\} from "\.\/openapi\.ts";\n/gm, "")
+    .replaceAll(/^import type .* from "\.\/openapi\.ts";\n/gm, "")
+    .replaceAll("Api.", "")
     .replaceAll(/^\/\/.*\n/gm, "");
   if (/^import/m.test(text)) throw new Error("src/client/types.ts imports more than the types of the API.");
   return `${text.trim()}\n${CLIENT}`;

@@ -32,7 +32,7 @@ export async function buildPackage(folder = DIST): Promise<string> {
     splitting: true,
   });
   chmodSync(join(root, "outgate.js"), 0o755);
-  writeFileSync(join(root, "client.d.ts"), declarations());
+  writeFileSync(join(root, "client.d.ts"), await declarations());
   copyFileSync(join(ROOT, "src/client/README.md"), join(root, "README.md"));
   writeFileSync(join(root, "package.json"), `${JSON.stringify(packageManifest(), null, 2)}\n`);
   return root;

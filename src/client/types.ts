@@ -1,102 +1,6 @@
-import type {
-  Account,
-  AccountList,
-  Action,
-  ActionCounts,
-  ActionPage,
-  AttemptList,
-  Approval,
-  AuditLog,
-  AuditQuery,
-  BulkDryRun,
-  BulkJob,
-  BulkJobList,
-  BulkQuery,
-  BulkResultList,
-  BulkResultQuery,
-  CallbackHost,
-  CallbackHostList,
-  CallbackTest,
-  ChangeAccount,
-  ChangeChannel,
-  ChangeFirstSteps,
-  ChangePerson,
-  ChangeRule,
-  Channel,
-  ChannelList,
-  ChannelTest,
-  CreateAction,
-  CreateChannel,
-  CreateInvitation,
-  CreateKey,
-  CreatePause,
-  AskCredential,
-  ChangeCredential,
-  CreateCredential,
-  CreateOAuthClient,
-  NewOAuthClient,
-  OAuthClientList,
-  CreateRule,
-  Credential,
-  CredentialList,
-  CredentialRequest,
-  CredentialRequestPage,
-  CredentialRequestQuery,
-  DeclineCredential,
-  CredentialTest,
-  TestCredential,
-  CreatedInvitation,
-  CreatedKey,
-  DecideRequests,
-  Decision,
-  DecisionFacts,
-  DryRun,
-  DryRunRules,
-  ErrorEnvelope,
-  ExportQuery,
-  FilterQuery,
-  FirstSteps,
-  GrantList,
-  Health,
-  HostSettings,
-  HostSettingsList,
-  InvitationList,
-  KeyList,
-  ListQuery,
-  NotificationList,
-  NotificationQuery,
-  Overview,
-  OverviewQuery,
-  Pause,
-  PauseList,
-  Person,
-  PersonList,
-  PutDefaults,
-  PutHostSettings,
-  Receipt,
-  ReorderRules,
-  ReplaceRules,
-  RequestDecisions,
-  Retry,
-  RevokedKey,
-  Rotation,
-  Rule,
-  RuleList,
-  Server,
-  Settings,
-  SignatureCheck,
-  SigningOriginList,
-  SigningSecret,
-  SigningSecretQuery,
-  StartBulk,
-  TestCallback,
-  TestMail,
-  TestMailResult,
-  Timeline,
-  VerifySignature,
-} from "./openapi.ts";
+import type * as Api from "./openapi.ts";
 
-// The text of this file, without its imports, is part of the declarations of the npm package: it declares types only.
+// The text of this file, without `Api.`, is part of the declarations of the npm package: it declares types only.
 
 export interface ClientSettings {
   /** Address of the service, such as `http://127.0.0.1:3000`. */
@@ -146,12 +50,12 @@ export interface MadeByOptions extends CallOptions {
 
 export interface OverviewOptions extends CallOptions {
   /** How far back; default: 24h. */
-  readonly range?: OverviewQuery["range"];
+  readonly range?: Api.OverviewQuery["range"];
 }
 
 export interface SigningSecretOptions extends CallOptions {
   /** What the secret signs; default: calls. Callbacks have a separate secret. */
-  readonly for?: SigningSecretQuery["for"];
+  readonly for?: Api.SigningSecretQuery["for"];
 }
 
 export interface RotateOptions extends SigningSecretOptions {
@@ -167,7 +71,7 @@ export interface OutgateEvent {
   readonly type: string;
   readonly timestamp: string;
   /** The action at that time. */
-  readonly data: Action;
+  readonly data: Api.Action;
 }
 
 export interface FollowOptions {
@@ -186,7 +90,7 @@ export interface FollowOptions {
  * something else answers at the address, or `invalid_signature` from `verify`.
  */
 export type OutgateErrorCode =
-  | ErrorEnvelope["error"]["code"]
+  | Api.ErrorEnvelope["error"]["code"]
   | "unreachable"
   | "tls_failed"
   | "timed_out"
@@ -201,7 +105,7 @@ export interface OutgateErrorFacts {
   /** Identifies the request in the service's log. */
   readonly requestId: string | null;
   /** Every problem of the request, by field. */
-  readonly details: NonNullable<ErrorEnvelope["error"]["details"]>;
+  readonly details: NonNullable<Api.ErrorEnvelope["error"]["details"]>;
   /** From `Retry-After`; null without one. */
   readonly retryAfterMs: number | null;
 }
@@ -230,155 +134,170 @@ export interface OutgateClient {
    * `createAction` with an idempotency key, a random one by default: the client repeats it while the service can't be
    * reached, and one action comes of it. Give a key of your own where your program may run twice.
    */
-  readonly create: (action: CreateAction, options?: CreateActionOptions) => Promise<Action>;
+  readonly create: (action: Api.CreateAction, options?: CreateActionOptions) => Promise<Api.Action>;
   /**
    * Waits until the action has completed, failed or been cancelled, also while it awaits approval. Rejects with `timed_out`
    * after `timeoutSeconds`: the action goes on without the program.
    */
-  readonly waitFor: (id: string, options?: WaitForOptions) => Promise<Action>;
+  readonly waitFor: (id: string, options?: WaitForOptions) => Promise<Api.Action>;
   /** All actions that match, newest first, page by page. */
-  readonly actions: (query?: ListQuery, options?: CallOptions) => AsyncGenerator<Action>;
-  readonly createAction: (action: CreateAction, options?: CreateActionOptions) => Promise<Action>;
-  readonly listActions: (query?: ListQuery, options?: CallOptions) => Promise<ActionPage>;
+  readonly actions: (query?: Api.ListQuery, options?: CallOptions) => AsyncGenerator<Api.Action>;
+  readonly createAction: (action: Api.CreateAction, options?: CreateActionOptions) => Promise<Api.Action>;
+  readonly listActions: (query?: Api.ListQuery, options?: CallOptions) => Promise<Api.ActionPage>;
   /** How many actions match, by status. */
-  readonly countActions: (query?: FilterQuery, options?: CallOptions) => Promise<ActionCounts>;
-  readonly getAction: (id: string, options?: WaitOptions) => Promise<Action>;
-  readonly getTimeline: (id: string, options?: CallOptions) => Promise<Timeline>;
+  readonly countActions: (query?: Api.FilterQuery, options?: CallOptions) => Promise<Api.ActionCounts>;
+  readonly getAction: (id: string, options?: WaitOptions) => Promise<Api.Action>;
+  readonly getTimeline: (id: string, options?: CallOptions) => Promise<Api.Timeline>;
   /** What came back of the newest attempts. */
-  readonly getAttempts: (id: string, options?: CallOptions) => Promise<AttemptList>;
+  readonly getAttempts: (id: string, options?: CallOptions) => Promise<Api.AttemptList>;
   /** What a person is shown before deciding on the action. */
-  readonly getDecisionFacts: (id: string, options?: CallOptions) => Promise<DecisionFacts>;
-  readonly approveAction: (id: string, approval?: Approval, options?: CallOptions) => Promise<Action>;
-  readonly cancelAction: (id: string, decision?: Decision, options?: CallOptions) => Promise<Action>;
-  readonly retryAction: (id: string, retry?: Retry, options?: CallOptions) => Promise<Action>;
+  readonly getDecisionFacts: (id: string, options?: CallOptions) => Promise<Api.DecisionFacts>;
+  readonly approveAction: (id: string, approval?: Api.Approval, options?: CallOptions) => Promise<Api.Action>;
+  readonly cancelAction: (id: string, decision?: Api.Decision, options?: CallOptions) => Promise<Api.Action>;
+  readonly retryAction: (id: string, retry?: Api.Retry, options?: CallOptions) => Promise<Api.Action>;
   /** One decision on up to 50 held requests, exactly as they were shown; a result for each. */
-  readonly decideRequests: (decision: DecideRequests, options?: CallOptions) => Promise<RequestDecisions>;
+  readonly decideRequests: (decision: Api.DecideRequests, options?: CallOptions) => Promise<Api.RequestDecisions>;
   /** Everything that matches, as NDJSON or CSV, in pieces as they arrive. It is read as fast as you take them. */
-  readonly exportActions: (query?: ExportQuery, options?: CallOptions) => AsyncGenerator<Uint8Array>;
+  readonly exportActions: (query?: Api.ExportQuery, options?: CallOptions) => AsyncGenerator<Uint8Array>;
   /** Begins to retry or cancel all actions that match; with `dry_run` it only says what would be covered. */
   readonly startBulk: {
-    (bulk: StartBulk & { readonly dry_run: true }, options?: CallOptions): Promise<BulkDryRun>;
-    (bulk: StartBulk & { readonly dry_run?: false }, options?: CallOptions): Promise<BulkJob>;
+    (bulk: Api.StartBulk & { readonly dry_run: true }, options?: CallOptions): Promise<Api.BulkDryRun>;
+    (bulk: Api.StartBulk & { readonly dry_run?: false }, options?: CallOptions): Promise<Api.BulkJob>;
   };
-  readonly listBulk: (query?: BulkQuery, options?: CallOptions) => Promise<BulkJobList>;
-  readonly getBulk: (id: string, options?: CallOptions) => Promise<BulkJob>;
-  readonly listBulkResults: (id: string, query?: BulkResultQuery, options?: CallOptions) => Promise<BulkResultList>;
+  readonly listBulk: (query?: Api.BulkQuery, options?: CallOptions) => Promise<Api.BulkJobList>;
+  readonly getBulk: (id: string, options?: CallOptions) => Promise<Api.BulkJob>;
+  readonly listBulkResults: (
+    id: string,
+    query?: Api.BulkResultQuery,
+    options?: CallOptions,
+  ) => Promise<Api.BulkResultList>;
   readonly stopBulk: (id: string, options?: CallOptions) => Promise<undefined>;
   /** The figures of the page Overview, of the last 24 hours unless it names another range. */
-  readonly getOverview: (options?: OverviewOptions) => Promise<Overview>;
-  readonly listNotifications: (query?: NotificationQuery, options?: CallOptions) => Promise<NotificationList>;
+  readonly getOverview: (options?: OverviewOptions) => Promise<Api.Overview>;
+  readonly listNotifications: (query?: Api.NotificationQuery, options?: CallOptions) => Promise<Api.NotificationList>;
   /** Sends an action now that waits for its `run_at` or for its next attempt. */
-  readonly sendActionNow: (id: string, retry?: Retry, options?: CallOptions) => Promise<Action>;
+  readonly sendActionNow: (id: string, retry?: Api.Retry, options?: CallOptions) => Promise<Api.Action>;
   /** Every change of status as it happens. Reconnects by itself, without gaps and repeats. */
   readonly streamEvents: (options?: FollowOptions) => AsyncGenerator<OutgateEvent>;
   /** By the `receipt_url` of an action, or its token. Needs no key. */
-  readonly getReceipt: (receipt: string, options?: CallOptions) => Promise<Receipt>;
-  readonly listKeys: (options?: MadeByOptions) => Promise<KeyList>;
-  readonly createKey: (key: CreateKey, options?: CallOptions) => Promise<CreatedKey>;
-  readonly revokeKey: (id: string, options?: RevokeOptions) => Promise<RevokedKey>;
+  readonly getReceipt: (receipt: string, options?: CallOptions) => Promise<Api.Receipt>;
+  readonly listKeys: (options?: MadeByOptions) => Promise<Api.KeyList>;
+  readonly createKey: (key: Api.CreateKey, options?: CallOptions) => Promise<Api.CreatedKey>;
+  readonly revokeKey: (id: string, options?: RevokeOptions) => Promise<Api.RevokedKey>;
   /** Without `key_id` and `host` it pauses the whole account. Where a pause is in force, returns that one. */
-  readonly createPause: (pause: CreatePause, options?: CallOptions) => Promise<Pause>;
-  readonly listPauses: (options?: CallOptions) => Promise<PauseList>;
+  readonly createPause: (pause: Api.CreatePause, options?: CallOptions) => Promise<Api.Pause>;
+  readonly listPauses: (options?: CallOptions) => Promise<Api.PauseList>;
   readonly endPause: (id: string, options?: CallOptions) => Promise<undefined>;
-  readonly listChannels: (options?: CallOptions) => Promise<ChannelList>;
+  readonly listChannels: (options?: CallOptions) => Promise<Api.ChannelList>;
   /** It gets a message for every action that begins to await approval from now on. */
-  readonly createChannel: (channel: CreateChannel, options?: CallOptions) => Promise<Channel>;
-  readonly changeChannel: (id: string, change: ChangeChannel, options?: CallOptions) => Promise<Channel>;
+  readonly createChannel: (channel: Api.CreateChannel, options?: CallOptions) => Promise<Api.Channel>;
+  readonly changeChannel: (id: string, change: Api.ChangeChannel, options?: CallOptions) => Promise<Api.Channel>;
   readonly removeChannel: (id: string, options?: CallOptions) => Promise<undefined>;
   /** Sends a test message at once. */
-  readonly testChannel: (id: string, options?: CallOptions) => Promise<ChannelTest>;
+  readonly testChannel: (id: string, options?: CallOptions) => Promise<Api.ChannelTest>;
   /** What is set for hosts, and for the account. */
-  readonly listHosts: (options?: CallOptions) => Promise<HostSettingsList>;
+  readonly listHosts: (options?: CallOptions) => Promise<Api.HostSettingsList>;
   /** Replaces all settings of the host. */
-  readonly putHost: (host: string, settings: PutHostSettings, options?: CallOptions) => Promise<HostSettings>;
+  readonly putHost: (host: string, settings: Api.PutHostSettings, options?: CallOptions) => Promise<Api.HostSettings>;
   readonly removeHost: (host: string, options?: CallOptions) => Promise<undefined>;
   /** Replaces what applies to all hosts of the account. */
-  readonly putDefaults: (settings: PutDefaults, options?: CallOptions) => Promise<Settings>;
-  /** In the order in which they are asked. */
-  readonly listGrants: (options?: CallOptions) => Promise<GrantList>;
+  readonly putDefaults: (settings: Api.PutDefaults, options?: CallOptions) => Promise<Api.Settings>;
+  readonly listGrants: (options?: CallOptions) => Promise<Api.GrantList>;
   readonly endGrant: (id: string, options?: CallOptions) => Promise<undefined>;
   /** Those that the key may know, without their secrets. */
-  readonly listCredentials: (options?: CallOptions) => Promise<CredentialList>;
-  readonly createCredential: (credential: CreateCredential, options?: CallOptions) => Promise<Credential>;
-  readonly getCredential: (name: string, options?: CallOptions) => Promise<Credential>;
+  readonly listCredentials: (options?: CallOptions) => Promise<Api.CredentialList>;
+  readonly createCredential: (credential: Api.CreateCredential, options?: CallOptions) => Promise<Api.Credential>;
+  readonly getCredential: (name: string, options?: CallOptions) => Promise<Api.Credential>;
   /** Replaces its secret, changes its bounds, or disables it. */
-  readonly changeCredential: (name: string, change: ChangeCredential, options?: CallOptions) => Promise<Credential>;
-  /** A GET that is sent at once. */
-  readonly testCredential: (name: string, test: TestCredential, options?: CallOptions) => Promise<CredentialTest>;
-  /** Asks the owners for a credential. Asking again for the same host returns the open request. */
-  readonly askCredential: (asked: AskCredential, options?: CallOptions) => Promise<CredentialRequest>;
-  readonly listCredentialRequests: (
-    query?: CredentialRequestQuery,
+  readonly changeCredential: (
+    name: string,
+    change: Api.ChangeCredential,
     options?: CallOptions,
-  ) => Promise<CredentialRequestPage>;
-  readonly getCredentialRequest: (id: string, options?: CallOptions) => Promise<CredentialRequest>;
+  ) => Promise<Api.Credential>;
+  /** A GET that is sent at once. */
+  readonly testCredential: (
+    name: string,
+    test: Api.TestCredential,
+    options?: CallOptions,
+  ) => Promise<Api.CredentialTest>;
+  /** Asks the owners for a credential. Asking again for the same host returns the open request. */
+  readonly askCredential: (asked: Api.AskCredential, options?: CallOptions) => Promise<Api.CredentialRequest>;
+  readonly listCredentialRequests: (
+    query?: Api.CredentialRequestQuery,
+    options?: CallOptions,
+  ) => Promise<Api.CredentialRequestPage>;
+  readonly getCredentialRequest: (id: string, options?: CallOptions) => Promise<Api.CredentialRequest>;
   /** Adds a credential that the asking key may use. */
   readonly grantCredentialRequest: (
     id: string,
-    credential: CreateCredential,
+    credential: Api.CreateCredential,
     options?: CallOptions,
-  ) => Promise<CredentialRequest>;
+  ) => Promise<Api.CredentialRequest>;
   readonly declineCredentialRequest: (
     id: string,
-    why?: DeclineCredential,
+    why?: Api.DeclineCredential,
     options?: CallOptions,
-  ) => Promise<CredentialRequest>;
+  ) => Promise<Api.CredentialRequest>;
   readonly removeCredential: (name: string, options?: CallOptions) => Promise<undefined>;
   /** Those that owners have added. */
-  readonly listOAuthClients: (options?: CallOptions) => Promise<OAuthClientList>;
+  readonly listOAuthClients: (options?: CallOptions) => Promise<Api.OAuthClientList>;
   /** With its secret, which is shown once. */
-  readonly createOAuthClient: (client: CreateOAuthClient, options?: CallOptions) => Promise<NewOAuthClient>;
+  readonly createOAuthClient: (client: Api.CreateOAuthClient, options?: CallOptions) => Promise<Api.NewOAuthClient>;
   /** With its new secret, which is shown once. Never retried: a second secret would replace the first. */
-  readonly replaceOAuthClientSecret: (id: string, options?: CallOptions) => Promise<NewOAuthClient>;
+  readonly replaceOAuthClientSecret: (id: string, options?: CallOptions) => Promise<Api.NewOAuthClient>;
   /** Ends its connections. */
   readonly removeOAuthClient: (id: string, options?: CallOptions) => Promise<undefined>;
-  readonly listRules: (options?: CallOptions) => Promise<RuleList>;
+  /** In the order in which they are asked. */
+  readonly listRules: (options?: CallOptions) => Promise<Api.RuleList>;
   /** Behind all other rules, or `before` one of them. */
-  readonly createRule: (rule: CreateRule, options?: CallOptions) => Promise<Rule>;
+  readonly createRule: (rule: Api.CreateRule, options?: CallOptions) => Promise<Api.Rule>;
   /** Puts these rules in force in place of all others. One of the same name as before keeps its id. */
-  readonly replaceRules: (rules: ReplaceRules, options?: CallOptions) => Promise<RuleList>;
-  readonly reorderRules: (order: ReorderRules, options?: CallOptions) => Promise<RuleList>;
+  readonly replaceRules: (rules: Api.ReplaceRules, options?: CallOptions) => Promise<Api.RuleList>;
+  readonly reorderRules: (order: Api.ReorderRules, options?: CallOptions) => Promise<Api.RuleList>;
   /** What rules would have done with the newest actions; without `rules`: those in force. It changes nothing. */
-  readonly dryRunRules: (rules: DryRunRules, options?: CallOptions) => Promise<DryRun>;
-  readonly changeRule: (id: string, change: ChangeRule, options?: CallOptions) => Promise<Rule>;
+  readonly dryRunRules: (rules: Api.DryRunRules, options?: CallOptions) => Promise<Api.DryRun>;
+  readonly changeRule: (id: string, change: Api.ChangeRule, options?: CallOptions) => Promise<Api.Rule>;
   readonly removeRule: (id: string, options?: CallOptions) => Promise<undefined>;
-  readonly listAudit: (query?: AuditQuery, options?: CallOptions) => Promise<AuditLog>;
-  readonly listCallbackHosts: (options?: CallOptions) => Promise<CallbackHostList>;
-  readonly addCallbackHost: (host: string, options?: CallOptions) => Promise<CallbackHost>;
+  readonly listAudit: (query?: Api.AuditQuery, options?: CallOptions) => Promise<Api.AuditLog>;
+  readonly listCallbackHosts: (options?: CallOptions) => Promise<Api.CallbackHostList>;
+  readonly addCallbackHost: (host: string, options?: CallOptions) => Promise<Api.CallbackHost>;
   readonly removeCallbackHost: (host: string, options?: CallOptions) => Promise<undefined>;
   /** Never retried: the receiver would get it twice. */
-  readonly testCallback: (test: TestCallback, options?: CallOptions) => Promise<CallbackTest>;
+  readonly testCallback: (test: Api.TestCallback, options?: CallOptions) => Promise<Api.CallbackTest>;
   /** Where calls and callbacks went, the last used first. */
-  readonly listSigningOrigins: (options?: CallOptions) => Promise<SigningOriginList>;
-  readonly getSigningSecret: (origin: string, options?: SigningSecretOptions) => Promise<SigningSecret>;
+  readonly listSigningOrigins: (options?: CallOptions) => Promise<Api.SigningOriginList>;
+  readonly getSigningSecret: (origin: string, options?: SigningSecretOptions) => Promise<Api.SigningSecret>;
   /** Why a receiver can't verify what it got. */
   readonly verifySignature: (
     origin: string,
-    message: VerifySignature,
+    message: Api.VerifySignature,
     options?: SigningSecretOptions,
-  ) => Promise<SignatureCheck>;
+  ) => Promise<Api.SignatureCheck>;
   /** Never retried: a second rotation would end the previous secret at once. */
-  readonly rotateSigningSecret: (options?: RotateOptions) => Promise<Rotation>;
+  readonly rotateSigningSecret: (options?: RotateOptions) => Promise<Api.Rotation>;
   /** What a new account does to begin. */
-  readonly getFirstSteps: (options?: CallOptions) => Promise<FirstSteps>;
-  readonly changeFirstSteps: (change: ChangeFirstSteps, options?: CallOptions) => Promise<FirstSteps>;
+  readonly getFirstSteps: (options?: CallOptions) => Promise<Api.FirstSteps>;
+  readonly changeFirstSteps: (change: Api.ChangeFirstSteps, options?: CallOptions) => Promise<Api.FirstSteps>;
   /** What is in force on the server. */
-  readonly getServer: (options?: CallOptions) => Promise<Server>;
+  readonly getServer: (options?: CallOptions) => Promise<Api.Server>;
   /** Never retried: it would be sent twice. */
-  readonly sendTestMail: (mail: TestMail, options?: CallOptions) => Promise<TestMailResult>;
-  readonly listAccounts: (options?: CallOptions) => Promise<AccountList>;
+  readonly sendTestMail: (mail: Api.TestMail, options?: CallOptions) => Promise<Api.TestMailResult>;
+  readonly listAccounts: (options?: CallOptions) => Promise<Api.AccountList>;
   readonly allowAccount: (id: string, options?: CallOptions) => Promise<undefined>;
-  readonly listPeople: (options?: CallOptions) => Promise<PersonList>;
-  readonly changePerson: (id: string, change: ChangePerson, options?: CallOptions) => Promise<Person>;
+  readonly listPeople: (options?: CallOptions) => Promise<Api.PersonList>;
+  readonly changePerson: (id: string, change: Api.ChangePerson, options?: CallOptions) => Promise<Api.Person>;
   readonly removePerson: (id: string, options?: CallOptions) => Promise<undefined>;
-  readonly listInvitations: (options?: MadeByOptions) => Promise<InvitationList>;
+  readonly listInvitations: (options?: MadeByOptions) => Promise<Api.InvitationList>;
   /** Never retried: a second invitation of the address would make the first link void. */
-  readonly createInvitation: (invitation: CreateInvitation, options?: CallOptions) => Promise<CreatedInvitation>;
+  readonly createInvitation: (
+    invitation: Api.CreateInvitation,
+    options?: CallOptions,
+  ) => Promise<Api.CreatedInvitation>;
   readonly withdrawInvitation: (id: string, options?: CallOptions) => Promise<undefined>;
-  readonly getAccount: (options?: CallOptions) => Promise<Account>;
-  readonly changeAccount: (change: ChangeAccount, options?: CallOptions) => Promise<Account>;
-  readonly getHealth: (options?: CallOptions) => Promise<Health>;
-  readonly getReady: (options?: CallOptions) => Promise<Health>;
+  readonly getAccount: (options?: CallOptions) => Promise<Api.Account>;
+  readonly changeAccount: (change: Api.ChangeAccount, options?: CallOptions) => Promise<Api.Account>;
+  readonly getHealth: (options?: CallOptions) => Promise<Api.Health>;
+  readonly getReady: (options?: CallOptions) => Promise<Api.Health>;
   readonly getMetrics: (options?: CallOptions) => Promise<string>;
   readonly getOpenApi: (options?: CallOptions) => Promise<object>;
 }
