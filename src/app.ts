@@ -1,4 +1,4 @@
-import { firstKeysNotice, type StartOutput } from "./accounts/first-start.ts";
+import type { StartOutput } from "./accounts/first-start.ts";
 import { listenAtStart } from "./app/listen.ts";
 import type { AppDeps } from "./app/open.ts";
 import {
@@ -73,8 +73,7 @@ export async function serve(
   const app = await starting.catch(refuse);
   // The signal that stopped the start ends the process.
   if (app === null) return new Promise<never>(() => {});
-  const left = firstKeysNotice(config.database);
-  announceStart(app, left === null ? app.notices : [...app.notices, left], { log, say, terminal });
+  announceStart(app, { log, say, terminal });
   const lineOf: StartOutput["lineOf"] = terminal.isText
     ? null
     : (level, event, fields) => jsonLine({ at: systemClock.now(), level, event, fields });
@@ -95,7 +94,7 @@ async function startApp(settings: Config, deps: AppDeps): Promise<App | null> {
     const own = { nodeId: deps.ids.node(), onWaiting: createWaitingLog(deps.log) };
     const parts = { config, policy: targetPolicyOf(config), listening, ...own };
     const onAway = ({ reason }: StoreUnavailable) => own.onWaiting(reason);
-    // Imported when the port is open: /health answers 0.3 s earlier.
+    // Imported when the port is open: /health answers half a second earlier.
     const { openApp } = await import("./app/open.ts");
     const app = await repeatWhileAway(() => openApp(parts, deps), { ...deps, onAway });
     if (app === null) await listening.stop(true);

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { InvalidSettings, listeningOn, readConfig } from "../src/config/config.ts";
-import { settingNames, EnvironmentSettings, descriptionOf } from "../src/config/settings.ts";
+import { settingNames, SETTINGS } from "../src/config/settings.ts";
 
 type Env = Readonly<Record<string, string>>;
 
@@ -546,7 +546,7 @@ describe(".env", () => {
     const [, ...paragraphs] = (await Bun.file(join(import.meta.dir, "../.env.example")).text()).trimEnd().split("\n\n");
     const defaults = readDefaults();
     const expected = settingNames().map((name) => {
-      const { description, allowed } = descriptionOf(EnvironmentSettings.properties[name]);
+      const { description, allowed } = SETTINGS[name];
       return `# ${description} Allowed: ${allowed}.\n#${name}=${defaults[name]}`;
     });
     expect(paragraphs).toEqual(expected);
@@ -565,8 +565,7 @@ describe(".env", () => {
 function readDefaults(): Readonly<Record<string, string>> {
   return Object.fromEntries(
     settingNames().map((name) => {
-      const schema: Readonly<Record<string, unknown>> = { ...EnvironmentSettings.properties[name] };
-      const value = schema["default"];
+      const value: unknown = SETTINGS[name].default;
       return [name, typeof value === "string" || typeof value === "number" ? String(value) : ""];
     }),
   );

@@ -1,5 +1,5 @@
 import type { Server } from "bun";
-import { forgetFirstKeys } from "../accounts/first-start.ts";
+import { firstKeysNotice, forgetFirstKeys } from "../accounts/first-start.ts";
 import type { Config } from "../config/config.ts";
 import { describeTargetPolicy, publicPolicy, type TargetPolicy } from "../config/target-policy.ts";
 import { createBus } from "../core/bus.ts";
@@ -105,6 +105,7 @@ async function openServices(
   const stopJobs = startJobs(housekeeping(app, services), { ...app, ...(node !== null && { leases: node.jobs }) });
   const stopReads = node === null ? null : keepFresh(SHARED_READ_EVERY_MS, sharedReads(services), app);
 
+  const keysNotice = firstKeysNotice(config.database);
   return {
     config,
     nodeId: node?.id ?? null,
@@ -113,7 +114,13 @@ async function openServices(
     answerAgent: (request) =>
       request.headers.has("authorization") ? http.handle(request) : http.handleAs(agent, request),
     answerAs: (caller, request) => http.handleAs(caller, request),
-    notices: [...config.warnings, ...warnings, describeTargetPolicy(policy), ...begun.notices],
+    notices: [
+      ...config.warnings,
+      ...warnings,
+      describeTargetPolicy(policy),
+      ...begun.notices,
+      ...(keysNotice === null ? [] : [keysNotice]),
+    ],
     async stop() {
       draining.abort();
       const limitMs = DRAIN_MS_MAX;

@@ -1,5 +1,5 @@
 import { isatty } from "node:tty";
-import { type FirstKeys, printFirstKeys, type StartOutput } from "../accounts/first-start.ts";
+import type { FirstKeys, StartOutput } from "../accounts/first-start.ts";
 import { type Config, readConfig, RELEASE, releaseText } from "../config/config.ts";
 import { localUrl, databasePlace } from "../config/values.ts";
 import type { Caller } from "../core/roles.ts";
@@ -71,8 +71,8 @@ interface Announced {
 }
 
 /** Tells that the service runs, and what the operator should know. */
-export function announceStart(app: App, notices: readonly string[], { log, say, terminal }: Announced): void {
-  const { config, nodeId } = app;
+export function announceStart(app: App, { log, say, terminal }: Announced): void {
+  const { config, nodeId, notices } = app;
   const { baseUrl, metricsPort, host } = config;
   if (terminal.isText) {
     log.flush();
@@ -115,6 +115,7 @@ export async function announceFirstKeys(
     output.say(output.lineOf === null ? text : output.lineOf("info", "service.notice", { message }));
     return;
   }
+  const { printFirstKeys } = await import("../accounts/first-start.ts");
   if (!printFirstKeys(app.config, keys, output)) return;
   // If the store is unavailable, the next start shows them again.
   await app.forgetFirstKeys().catch(() => {});

@@ -1,5 +1,5 @@
 import type { Config } from "./config.ts";
-import { descriptionOf, type SettingName, EnvironmentSettings, settingNames } from "./settings.ts";
+import { type SettingName, settingNames, SETTINGS } from "./settings.ts";
 
 /** A setting of the server as its operator sees it. */
 export interface ServerSetting {
@@ -65,7 +65,7 @@ export function serverSettings(config: Config): readonly ServerSetting[] {
       value: value === null ? null : String(value),
       isSet: config.given.has(name),
       isSecret: read === "secret",
-      description: descriptionOf(EnvironmentSettings.properties[name]).description,
+      description: SETTINGS[name].description,
     };
   });
 }

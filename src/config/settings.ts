@@ -1,4 +1,3 @@
-import Type, { type Static, type TSchema } from "typebox";
 import {
   ATTEMPT_TIMEOUT_MS_DEFAULT,
   MCP_SESSIONS_PER_ACCOUNT_DEFAULT,
@@ -26,53 +25,47 @@ import {
   LOG_LEVELS,
   LOG_FORMATS,
 } from "./values.ts";
-import Value from "typebox/value";
 
-const VISIBLE = { pattern: /^[!-~]+$/, allowed: "visible ASCII characters" };
+const VISIBLE = { faultOf: matching(/^[!-~]+$/), allowed: "visible ASCII characters" };
+
+const NO_ENTRY = "has an entry that is none";
 
 /** Every setting by the name of its environment variable, in the order of `.env.example`. */
-export const EnvironmentSettings = Type.Object({
+export const SETTINGS = {
   PORT: wholeNumber(0, PORT_MAX, { default: 3_000, description: "Port to listen on; 0: any free one." }),
-  HOST: textSetting(hostFault, {
+  HOST: text(hostFault, {
     default: "127.0.0.1",
     description: "Address to listen on.",
     allowed: "an IP address (IPv6 without brackets) or a host name",
   }),
-  BASE_URL: Type.Optional(
-    textSetting(originFault, {
-      description:
-        "Where people and agents reach the service, and what receipt_url begins with; unset: HOST and PORT, and receipt_url is a path.",
-      allowed: "http:// or https:// and a host, without a path, like https://outgate.example.com",
-    }),
-  ),
-  DATABASE_URL: textSetting(databaseFault, {
+  BASE_URL: text(originFault, {
+    description:
+      "Where people and agents reach the service, and what receipt_url begins with; unset: HOST and PORT, and receipt_url is a path.",
+    allowed: "http:// or https:// and a host, without a path, like https://outgate.example.com",
+  }),
+  DATABASE_URL: text(databaseFault, {
     default: "file:./data/outgate.db",
     description: "Where everything is kept.",
     allowed:
       "file:<path>, postgres://<user>:<password>@<host>/<database>, or libsql://<host> (https:// and http:// too)",
   }),
-  DATABASE_AUTH_TOKEN: Type.Optional(
-    textSetting(matching(VISIBLE.pattern), { description: "Token of a libsql:// database.", allowed: VISIBLE.allowed }),
-  ),
-  SECRET_KEY: Type.Optional(
-    textSetting((value) => (readKey(value) === null ? "has the wrong form" : null), {
-      description:
-        "Key under which secrets are sealed, the same on all nodes; unset: made once and kept beside the database file.",
-      allowed: KEY_FORMS,
-    }),
-  ),
-  BOOTSTRAP_API_KEY: Type.Optional(
-    textSetting(matching(/^[!-~]{20,200}$/), {
-      description: "Owner key of the first account, for scripts; unset: made and shown at the first start.",
-      allowed: "20 to 200 visible ASCII characters",
-    }),
-  ),
-  SIGNUPS: Type.Optional(
-    oneOf(["open", "closed"], {
-      description:
-        "Whether strangers may sign up; unset: closed, but on loopback open until a key of the first account has a hold, or APPROVERS or AGENT_APPROVAL=off is set.",
-    }),
-  ),
+  DATABASE_AUTH_TOKEN: text(VISIBLE.faultOf, {
+    description: "Token of a libsql:// database.",
+    allowed: VISIBLE.allowed,
+  }),
+  SECRET_KEY: text((value) => (readKey(value) === null ? "has the wrong form" : null), {
+    description:
+      "Key under which secrets are sealed, the same on all nodes; unset: made once and kept beside the database file.",
+    allowed: KEY_FORMS,
+  }),
+  BOOTSTRAP_API_KEY: text(matching(/^[!-~]{20,200}$/), {
+    description: "Owner key of the first account, for scripts; unset: made and shown at the first start.",
+    allowed: "20 to 200 visible ASCII characters",
+  }),
+  SIGNUPS: oneOf(["open", "closed"], {
+    description:
+      "Whether strangers may sign up; unset: closed, but on loopback open until a key of the first account has a hold, or APPROVERS or AGENT_APPROVAL=off is set.",
+  }),
   TRUSTED_PROXIES: list(proxyFault, {
     description: "Proxies whose X-Forwarded-For tells a client's address; unset: none.",
     allowed: "addresses and address ranges with commas between them, like 127.0.0.1,10.0.0.0/8",
@@ -109,12 +102,10 @@ export const EnvironmentSettings = Type.Object({
     default: "on",
     description: "Whether connections to targets stay open for a moment, for further POST and PATCH calls.",
   }),
-  RETENTION_DAYS: Type.Optional(
-    wholeNumber(1, RETENTION_SETTING_DAYS_MAX, {
-      description: "Days after which a finished action is deleted; unset: never.",
-    }),
-  ),
-  ALLOWED_PRIVATE_TARGETS: list(/^\S+$/, {
+  RETENTION_DAYS: wholeNumber(1, RETENTION_SETTING_DAYS_MAX, {
+    description: "Days after which a finished action is deleted; unset: never.",
+  }),
+  ALLOWED_PRIVATE_TARGETS: list(matching(/^\S+$/, NO_ENTRY), {
     description: "Private addresses and names that may be called.",
     allowed: "address ranges and host names with commas between them, like 10.0.0.0/8,billing.internal",
   }),
@@ -122,95 +113,75 @@ export const EnvironmentSettings = Type.Object({
     default: "confirm",
     description: "Whether the link in an approval mail asks first or decides when it is opened.",
   }),
-  APPROVERS: list(/^[!-?A-~]*@[!-?A-~]+$/, {
+  APPROVERS: list(matching(/^[!-?A-~]*@[!-?A-~]+$/, NO_ENTRY), {
     description:
       "Who may be asked for approval by mail, beside people of the account; unset: anyone by an owner key without a hold, else those people alone.",
     allowed: "addresses and @domains with commas between them, like ann@example.com,@example.org",
   }),
-  APPROVAL_TTL_HOURS: Type.Optional(
-    wholeNumber(1, APPROVAL_TTL_SETTING_HOURS_MAX, {
-      description: "Hours after which an action still awaiting approval is cancelled; unset: never.",
-    }),
-  ),
-  AGENT_APPROVAL: Type.Optional(
-    oneOf(["elicit", "off"], {
-      description: "Whether an agent's client may put an approval to its person; unset: elicit on loopback, else off.",
-    }),
-  ),
-  MAILGUN_API_KEY: Type.Optional(
-    textSetting(matching(VISIBLE.pattern), {
-      description: "Mailgun's key; unset: no mail is sent, and approvals are given on the pages.",
-      allowed: VISIBLE.allowed,
-    }),
-  ),
-  MAILGUN_DOMAIN: Type.Optional(
-    textSetting(matching(/^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/), {
-      description: "The domain at Mailgun from which mail is sent.",
-      allowed: "a domain name, like mg.example.com",
-    }),
-  ),
-  MAILGUN_FROM: Type.Optional(
-    textSetting(matching(/^[^\p{Cc}@]*[^\p{Cc}\s@<>]@[^\p{Cc}\s@<>]+>?$/u), {
-      description: "Who mail comes from; unset: Outgate <outgate@MAILGUN_DOMAIN>.",
-      allowed: "an address, or a name and an address, like Outgate <outgate@example.com>",
-    }),
-  ),
-  MAILGUN_URL: textSetting(originFault, {
+  APPROVAL_TTL_HOURS: wholeNumber(1, APPROVAL_TTL_SETTING_HOURS_MAX, {
+    description: "Hours after which an action still awaiting approval is cancelled; unset: never.",
+  }),
+  AGENT_APPROVAL: oneOf(["elicit", "off"], {
+    description: "Whether an agent's client may put an approval to its person; unset: elicit on loopback, else off.",
+  }),
+  MAILGUN_API_KEY: text(VISIBLE.faultOf, {
+    description: "Mailgun's key; unset: no mail is sent, and approvals are given on the pages.",
+    allowed: VISIBLE.allowed,
+  }),
+  MAILGUN_DOMAIN: text(matching(/^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/), {
+    description: "The domain at Mailgun from which mail is sent.",
+    allowed: "a domain name, like mg.example.com",
+  }),
+  MAILGUN_FROM: text(matching(/^[^\p{Cc}@]*[^\p{Cc}\s@<>]@[^\p{Cc}\s@<>]+>?$/u), {
+    description: "Who mail comes from; unset: Outgate <outgate@MAILGUN_DOMAIN>.",
+    allowed: "an address, or a name and an address, like Outgate <outgate@example.com>",
+  }),
+  MAILGUN_URL: text(originFault, {
     default: "https://api.mailgun.net",
     description: "Mailgun's address; in Europe https://api.eu.mailgun.net.",
     allowed: "http:// or https:// and a host, without a path",
   }),
-  OIDC_ISSUER: Type.Optional(
-    textSetting(issuerFault, {
-      description: "Issuer of the OpenID provider by which people may log in; unset: by password only.",
-      allowed: "https:// and a host, with the path that the provider names, like https://accounts.google.com",
-    }),
-  ),
-  OIDC_CLIENT_ID: Type.Optional(
-    textSetting(matching(VISIBLE.pattern), {
-      description:
-        "The client that this service is at the provider, with the redirect URI BASE_URL/auth/oidc/callback.",
-      allowed: VISIBLE.allowed,
-    }),
-  ),
-  OIDC_CLIENT_SECRET: Type.Optional(
-    textSetting(matching(VISIBLE.pattern), { description: "The secret of that client.", allowed: VISIBLE.allowed }),
-  ),
-  OIDC_ALLOWED_DOMAINS: list(/^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/, {
+  OIDC_ISSUER: text(issuerFault, {
+    description: "Issuer of the OpenID provider by which people may log in; unset: by password only.",
+    allowed: "https:// and a host, with the path that the provider names, like https://accounts.google.com",
+  }),
+  OIDC_CLIENT_ID: text(VISIBLE.faultOf, {
+    description: "The client that this service is at the provider, with the redirect URI BASE_URL/auth/oidc/callback.",
+    allowed: VISIBLE.allowed,
+  }),
+  OIDC_CLIENT_SECRET: text(VISIBLE.faultOf, { description: "The secret of that client.", allowed: VISIBLE.allowed }),
+  OIDC_ALLOWED_DOMAINS: list(matching(/^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/, NO_ENTRY), {
     description: "Whose addresses may log in by the provider.",
     allowed: "domain names with commas between them, like example.com,example.org",
   }),
-  OAUTH: Type.Optional(
-    oneOf(["on", "off"], {
-      description:
-        "Whether clients of /mcp may log a person in instead of sending a key, as claude.ai does; unset: on where BASE_URL is https, else off.",
-    }),
-  ),
+  OAUTH: oneOf(["on", "off"], {
+    description:
+      "Whether clients of /mcp may log a person in instead of sending a key, as claude.ai does; unset: on where BASE_URL is https, else off.",
+  }),
   OAUTH_REGISTRATION: oneOf(["on", "off"], {
     default: "off",
     description: "Whether clients that have no metadata document may register themselves.",
   }),
-  METRICS_TOKEN: Type.Optional(
-    textSetting(matching(/^[!-~]{16,200}$/), {
-      description: "Bearer token that /metrics asks for; unset: none.",
-      allowed: "16 to 200 visible ASCII characters",
-    }),
-  ),
-  METRICS_PORT: Type.Optional(
-    wholeNumber(1, PORT_MAX, {
-      description: "Port of HOST that serves /metrics and nothing else; unset: it is served at PORT.",
-    }),
-  ),
+  METRICS_TOKEN: text(matching(/^[!-~]{16,200}$/), {
+    description: "Bearer token that /metrics asks for; unset: none.",
+    allowed: "16 to 200 visible ASCII characters",
+  }),
+  METRICS_PORT: wholeNumber(1, PORT_MAX, {
+    description: "Port of HOST that serves /metrics and nothing else; unset: it is served at PORT.",
+  }),
   LOG_LEVEL: oneOf(LOG_LEVELS, { default: "info", description: "The least important lines that are logged." }),
   LOG_FORMAT: oneOf(LOG_FORMATS, {
     default: "auto",
     description: "What the log looks like; auto: text on a terminal, else JSON, one object a line.",
   }),
-});
+};
 
-export type EnvironmentSettings = Static<typeof EnvironmentSettings>;
+export type SettingName = keyof typeof SETTINGS;
 
-export type SettingName = keyof EnvironmentSettings;
+/** The values of the settings; undefined: it is not set and has no default. */
+export type EnvironmentSettings = { readonly [Name in SettingName]: ValueOf<(typeof SETTINGS)[Name]> };
+
+type ValueOf<One> = One extends Setting<infer Value, infer Default> ? Value | Default : never;
 
 /** The texts of the settings that are set. */
 export type Texts = Readonly<Partial<Record<SettingName, string>>>;
@@ -218,89 +189,94 @@ export type Texts = Readonly<Partial<Record<SettingName, string>>>;
 /** The settings in the environment, trimmed; empty texts count as unset. */
 export function textsOf(env: Readonly<Record<string, string | undefined>>): Texts {
   const given = settingNames().map((name) => [name, env[name]?.trim() ?? ""] as const);
-  return Object.fromEntries(given.filter(([, text]) => text !== ""));
+  return Object.fromEntries(given.filter(([, one]) => one !== ""));
 }
 
-/** The parsed settings with defaults, or a sentence for each invalid one. */
+/** The parsed settings with defaults, or a sentence for each invalid one, which never contains the value: it may be a secret. */
 export function readSettings(texts: Texts): { settings: EnvironmentSettings } | { problems: readonly string[] } {
-  const given = settingNames().map((name) => [name, valueOf(name, texts[name])] as const);
-  const values = Value.Default(
-    EnvironmentSettings,
-    Object.fromEntries(given.filter(([, value]) => value !== undefined)),
-  );
-  if (Value.Check(EnvironmentSettings, values)) return { settings: values };
-  return { problems: given.flatMap(([name, value]) => problemsOf(name, value)) };
+  const problems: string[] = [];
+  const values = settingNames().map((name) => {
+    const { [name]: given } = texts;
+    const { default: value, allowed, faultOf, parse } = SETTINGS[name];
+    if (given === undefined) return [name, value] as const;
+    const fault = faultOf(given);
+    if (fault !== null) problems.push(`${name} ${fault}. Allowed: ${allowed}.`);
+    return [name, parse(given)] as const;
+  });
+  if (problems.length > 0) return { problems };
+  // Safe: each has the value that its own entry of the table has.
+  return { settings: Object.fromEntries(values) as EnvironmentSettings };
 }
 
 export function settingNames(): readonly SettingName[] {
   // Safe: the keys of an object literal that nothing adds to.
-  return Object.keys(EnvironmentSettings.properties) as SettingName[];
+  return Object.keys(SETTINGS) as SettingName[];
 }
 
-/** Not TypeBox's conversion, which turns "0x10" into 16 and "true" into 1. */
-function valueOf(name: SettingName, text: string | undefined): unknown {
-  const schema = EnvironmentSettings.properties[name];
-  if (text === undefined) return undefined;
-  if (Type.IsInteger(schema)) return /^\d{1,15}$/.test(text) ? Number(text) : text;
-  if (Type.IsArray(schema)) return text.split(",").map((entry) => entry.trim());
-  return text;
-}
-
-/** Called for each setting, because TypeBox stops after eight errors. Never contains the value, which may be a secret. */
-function problemsOf(name: SettingName, value: unknown): readonly string[] {
-  const schema = EnvironmentSettings.properties[name];
-  const [error] = value === undefined ? [] : Value.Errors(schema, value);
-  if (error === undefined) return [];
-  return [`${name} ${FAULTS[error.keyword] ?? error.message}. Allowed: ${descriptionOf(schema).allowed}.`];
-}
-
-/** Faults by schema keyword; a refinement has its own message. */
-const FAULTS: Readonly<Record<string, string>> = {
-  type: "is no whole number",
-  minimum: "is too small",
-  maximum: "is too large",
-  enum: "is none of the words that it may be",
-};
-
-/** The texts about a setting, for errors and `.env.example`. */
-interface Description {
+/** What is said of a setting, in errors and in `.env.example`, and its default; without one it may be unset. */
+interface Words<Default> {
   /** One sentence: what it is, and what it means to leave it unset. */
   readonly description: string;
-  /** The allowed values; follows "Allowed:". */
-  readonly allowed: string;
+  readonly default?: Default;
 }
 
-export function descriptionOf(schema: TSchema): Description {
-  const words: Readonly<Record<string, unknown>> = { ...schema };
-  return { description: String(words["description"]), allowed: String(words["allowed"]) };
+interface Setting<Value, Default> extends Words<Default> {
+  /** The allowed values; follows "Allowed:". */
+  readonly allowed: string;
+  readonly faultOf: FaultOf;
+  /** The value of a text without a fault. */
+  readonly parse: (text: string) => Value;
 }
 
 /** A whole number in plain decimal digits. */
-function wholeNumber(minimum: number, maximum: number, rest: { description: string; default?: number }) {
-  return Type.Integer({ minimum, maximum, allowed: `a whole number from ${minimum} to ${maximum}`, ...rest });
+function wholeNumber<Default extends number | undefined = undefined>(
+  minimum: number,
+  maximum: number,
+  words: Words<Default>,
+): Setting<number, Default> {
+  const faultOf = (digits: string) => {
+    if (!/^\d{1,15}$/.test(digits)) return "is no whole number";
+    if (Number(digits) < minimum) return "is too small";
+    return Number(digits) > maximum ? "is too large" : null;
+  };
+  return { ...words, allowed: `a whole number from ${minimum} to ${maximum}`, faultOf, parse: Number };
 }
 
 /** One of a fixed list of words. */
-function oneOf<Values extends string[]>(
-  values: readonly [...Values],
-  rest: { description: string; default?: Values[number] },
-) {
-  return Type.Enum(values, { allowed: values.join(", "), ...rest });
+function oneOf<const Word extends string, Default extends Word | undefined = undefined>(
+  values: readonly Word[],
+  words: Words<Default>,
+): Setting<Word, Default> {
+  return {
+    ...words,
+    allowed: values.join(", "),
+    faultOf: (word) => (values.some((one) => one === word) ? null : "is none of the words that it may be"),
+    // Safe: it has no fault.
+    parse: (word) => word as Word,
+  };
 }
 
 /** A text that `faultOf` checks. */
-function textSetting(faultOf: FaultOf, rest: Description & { default?: string }) {
-  return Type.Refine(
-    Type.String({ ...rest }),
-    (value) => faultOf(value) === null,
-    (value) => faultOf(value) ?? "",
-  );
+function text<Default extends string | undefined = undefined>(
+  faultOf: FaultOf,
+  words: Words<Default> & { readonly allowed: string },
+): Setting<string, Default> {
+  return { ...words, faultOf, parse: String };
 }
 
 /** A list of texts, separated by commas; default: empty. */
-function list(form: RegExp | FaultOf, rest: Description) {
-  const faultOf = form instanceof RegExp ? matching(form, "has an entry that is none") : form;
-  return Type.Array(textSetting(faultOf, rest), { default: [], ...rest });
+function list(
+  faultOf: FaultOf,
+  words: Words<readonly string[]> & { readonly allowed: string },
+): Setting<readonly string[], readonly string[]> {
+  const parse = (entries: string) => entries.split(",").map((entry) => entry.trim());
+  const faults = (entries: string) => parse(entries).map(faultOf);
+  return {
+    ...words,
+    default: [],
+    faultOf: (entries) => faults(entries).find((fault) => fault !== null) ?? null,
+    parse,
+  };
 }
 
 /** A check by a pattern. */

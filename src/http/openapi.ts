@@ -2,7 +2,8 @@ import type { TSchema } from "typebox";
 import { ERROR_CODES, type ErrorCode } from "../core/domain-error.ts";
 import { ANSWER_HEADERS, REQUEST_HEADERS, type AnswerHeader, ERROR_HEADERS } from "../api/headers.ts";
 import { type AlternativeBody, type OperationInfo, patternOf, type ResponseInfo } from "./operation.ts";
-import { ERROR_MEANING, ErrorEnvelope, HTTP_STATUS } from "../api/errors.ts";
+import { ErrorEnvelope } from "../api/error-schema.ts";
+import { ERROR_MEANING, HTTP_STATUS } from "../api/errors.ts";
 import { DESCRIBED_ONLY } from "../api/schema-helpers.ts";
 
 /** Version of the API, independent of the version of the service. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { compile } from "../../src/api/schema-helpers.ts";
-import { ErrorEnvelope, errorJson, HTTP_STATUS } from "../../src/api/errors.ts";
+import { ErrorEnvelope } from "../../src/api/error-schema.ts";
+import { errorJson, HTTP_STATUS } from "../../src/api/errors.ts";
 import { OPERATIONS } from "../support/operations.ts";
 import { ERROR_CODES } from "../../src/core/domain-error.ts";
 

@@ -1,11 +1,12 @@
 import { expect, test } from "bun:test";
-import { dirname, join, resolve } from "node:path";
+import { join } from "node:path";
 import { UNREADABLE } from "../../db/libsql/inspect.ts";
 import { codeOf } from "../../db/sql/errors.ts";
 import type { Sql, Statement } from "../../db/sql/sql.ts";
 import { openThreaded } from "../../db/libsql/threaded.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { eventually } from "../support/eventually.ts";
+import { librariesOf } from "../support/libraries.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { maxGapMs } from "./event-loop.ts";
 
@@ -137,17 +138,6 @@ async function openNotes(): Promise<AsyncDisposable & { readonly sql: Sql }> {
 }
 
 test("the thread loads no library beside those of the database but one: schemas alone would triple its start", async () => {
-  const transpiler = new Bun.Transpiler({ loader: "ts" });
-  const seen = new Set<string>();
-  const libraries = new Set<string>();
-  const visit = async (path: string): Promise<void> => {
-    if (seen.has(path) || path.endsWith(".sql")) return;
-    seen.add(path);
-    for (const { path: target } of transpiler.scanImports(await Bun.file(path).text())) {
-      if (target.startsWith(".")) await visit(resolve(dirname(path), target));
-      else if (!/^(bun|node):/.test(target)) libraries.add(target);
-    }
-  };
-  await visit(resolve(import.meta.dir, "../../db/libsql/worker.ts"));
-  expect([...libraries].filter((name) => !name.startsWith("drizzle-orm"))).toEqual(["ipaddr.js"]);
+  const libraries = await librariesOf(join(import.meta.dir, "../../db/libsql/worker.ts"), { isLazyToo: true });
+  expect(libraries.filter((name) => !name.startsWith("drizzle-orm"))).toEqual(["ipaddr.js"]);
 });

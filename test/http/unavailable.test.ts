@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
+import { join } from "node:path";
 import { openStartServer } from "../../src/http/listen.ts";
 import { systemIds } from "../../src/core/ids.ts";
+import { librariesOf } from "../support/libraries.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
 const BROWSER = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };
@@ -61,4 +63,9 @@ test.each([
   const response = await ask(path, BROWSER);
   expect(response.status).toBe(status);
   expect(await response.json()).toEqual(answer);
+});
+
+test("the service listens before it loads a library, but the one of addresses: schemas and routes take most of the start", async () => {
+  const libraries = await librariesOf(join(import.meta.dir, "../../src/app.ts"), { isLazyToo: false });
+  expect(libraries).toEqual(["ipaddr.js"]);
 });
