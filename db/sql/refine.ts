@@ -12,7 +12,8 @@ import {
   type Search,
 } from "../../src/core/search.ts";
 import { SEARCH_NEAR_BYTES, SEARCH_STEP_BYTES, SEARCH_STEP_ROWS } from "../../src/core/limits.ts";
-import { NO_EXTRAS, parseExtras } from "../../src/core/extras.ts";
+import { NO_EXTRAS } from "../../src/core/extras.ts";
+import { parseExtras } from "../../src/core/extras-schema.ts";
 import type { Tables } from "../commands/command.ts";
 import { bytesOfAction } from "./dialect.ts";
 import { read, type Reader } from "./read.ts";

@@ -20,7 +20,8 @@ import {
   type TimelineEvent,
   type TimelineEventType,
 } from "../../src/core/timeline.ts";
-import { extrasText, NO_EXTRAS, parseExtras } from "../../src/core/extras.ts";
+import { extrasText, NO_EXTRAS } from "../../src/core/extras.ts";
+import { parseExtras } from "../../src/core/extras-schema.ts";
 import type { Secrets } from "../../src/crypto/secrets.ts";
 import type { NewNotification, Notification, NotificationKind } from "../../src/core/notification.ts";
 import type { OutboxEntry } from "../../src/core/store.ts";

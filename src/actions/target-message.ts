@@ -1,4 +1,3 @@
-import { isJsonObject } from "../api/schema-helpers.ts";
 import { TARGET_MESSAGE_BODY_CHARS_MAX, TARGET_MESSAGE_CHARS_MAX } from "../core/limits.ts";
 
 /** Where answers of APIs say what went wrong, the usual ones first (Stripe, GitHub, RFC 9457, OAuth). */
@@ -40,9 +39,11 @@ function messageIn(value: unknown, depth: number): string | null {
   if (typeof value === "string") return lineOf(value);
   if (depth === 0) return null;
   if (Array.isArray(value)) return messageIn(value[0], depth - 1);
-  if (!isJsonObject(value) || value["encoding"] === "base64") return null;
+  if (typeof value !== "object" || value === null) return null;
+  const members = new Map<string, unknown>(Object.entries(value));
+  if (members.get("encoding") === "base64") return null;
   for (const name of MEMBERS) {
-    const message = Object.hasOwn(value, name) ? messageIn(value[name], depth - 1) : null;
+    const message = messageIn(members.get(name), depth - 1);
     if (message !== null) return message;
   }
   return null;

@@ -1,80 +1,17 @@
-import { type RetrySettings, STATUS_CLASSES } from "./retry-settings.ts";
-import { CREDENTIAL_KINDS } from "./credential.ts";
-import Type, { type Static } from "typebox";
-import { Compile } from "typebox/compile";
-import {
-  METADATA_NAME_PATTERN,
-  METADATA_NAMES_MAX,
-  METADATA_VALUE_CHARS_MAX,
-  GIVE_UP_ON_MAX,
-  REASON_CHARS_MAX,
-} from "./limits.ts";
+import type { Static } from "typebox";
+import type { ExtrasSchema } from "./extras-schema.ts";
+import type { RetrySettings } from "./retry-settings.ts";
 
 /** How a body was given, where not as `body`. The column `body` has the JSON, the encoded form, the text or the base64. */
 export const BODY_KINDS = ["json", "form", "text", "base64"] as const;
 
 export type BodyKind = (typeof BODY_KINDS)[number];
 
-/** The last millisecond of `Date` (ECMA-262, 21.4.1.1). */
-const DATE_MS_MAX = 8_640_000_000_000_000;
-
-const texts = Type.Array(Type.String());
-
-/** See `RequestedCredential`. */
-const CREDENTIAL = Type.Object(
-  {
-    id: Type.String({ minLength: 1 }),
-    name: Type.String({ minLength: 1 }),
-    kind: Type.Enum([...CREDENTIAL_KINDS]),
-    hint: Type.Optional(Type.String()),
-    hosts: texts,
-    paths: Type.Optional(texts),
-    methods: Type.Optional(texts),
-  },
-  { additionalProperties: false },
-);
-
-const ExtrasSchema = Type.Object(
-  {
-    bodyKind: Type.Optional(Type.Enum([...BODY_KINDS])),
-    /** Why the call is requested. */
-    reason: Type.Optional(Type.String({ maxLength: REASON_CHARS_MAX })),
-    metadata: Type.Optional(
-      Type.Record(
-        Type.String({ pattern: METADATA_NAME_PATTERN }),
-        Type.String({ maxLength: METADATA_VALUE_CHARS_MAX }),
-        {
-          additionalProperties: false,
-          minProperties: 1,
-          maxProperties: METADATA_NAMES_MAX,
-        },
-      ),
-    ),
-    timeoutMs: Type.Optional(Type.Integer({ minimum: 1 })),
-    backoff: Type.Optional(
-      Type.Object(
-        { baseMs: Type.Integer({ minimum: 1 }), capMs: Type.Integer({ minimum: 1 }) },
-        { additionalProperties: false },
-      ),
-    ),
-    giveUpOn: Type.Optional(
-      Type.Array(Type.Union([Type.Integer(), Type.Enum([...STATUS_CLASSES])]), { maxItems: GIVE_UP_ON_MAX }),
-    ),
-    /** Not sent before this time, in milliseconds. */
-    runAt: Type.Optional(Type.Integer({ minimum: -DATE_MS_MAX, maximum: DATE_MS_MAX })),
-    /** How `runAt` was given, if as a delay from the create. */
-    delaySeconds: Type.Optional(Type.Integer({ minimum: 1 })),
-    /** The credential that is added when it is sent, and its bounds as they were when it was requested. */
-    credential: Type.Optional(CREDENTIAL),
-  },
-  { additionalProperties: true },
-);
-
 /**
  * What each member is. A text is in the requester's words: nobody without an account sees it, and requests that look alike may
  * differ in it.
  */
-const MEMBERS: Readonly<Record<keyof typeof ExtrasSchema.properties, "text" | "setting">> = {
+const MEMBERS: Readonly<Record<keyof (typeof ExtrasSchema)["properties"], "text" | "setting">> = {
   bodyKind: "setting",
   reason: "text",
   metadata: "text",
@@ -156,20 +93,8 @@ export function ownRetrySettings({ timeoutMs, backoff, giveUpOn }: Extras): Retr
   return { timeoutMs: timeoutMs ?? null, backoff: backoff ?? null, giveUpOn: giveUpOn ?? null };
 }
 
-const EXTRAS = Compile(ExtrasSchema);
-
 /** The column of these extras. */
 export function extrasText(extras: Extras): string | null {
   const text = extras === NO_EXTRAS ? "{}" : JSON.stringify(extras);
   return text === "{}" ? null : text;
-}
-
-/** The extras in a column that is not null; null: it was altered, since the service writes nothing else than `extrasText`. */
-export function parseExtras(text: string): Extras | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return EXTRAS.Check(value) && extrasText(value) === text ? value : null;
-  } catch {
-    return null;
-  }
 }

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { createProgram, runCommandLine } from "../../src/cli/program.ts";
 import { addServerCommands } from "../../src/cli/server-commands.ts";
 import { RELEASE, releaseText } from "../../src/config/config.ts";
+import { librariesOf } from "../support/libraries.ts";
 
 const NOWHERE = { env: {}, out: () => {}, err: () => {}, isTty: false };
 
@@ -91,4 +93,9 @@ describe("the command line", () => {
     expect(code).toBe(0);
     expect(out).toContain(`outgate ${name}`);
   });
+});
+
+test("no command waits for libraries of the service: schemas alone take a tenth of a second", async () => {
+  const libraries = await librariesOf(join(import.meta.dir, "../../src/cli/binary-main.ts"), { isLazyToo: false });
+  expect(libraries.toSorted()).toEqual(["@bomb.sh/tab", "commander", "ipaddr.js", "ky"]);
 });

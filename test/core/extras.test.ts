@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type Extras, extrasText, NO_EXTRAS, parseExtras, unknownExtras } from "../../src/core/extras.ts";
+import { type Extras, extrasText, NO_EXTRAS, unknownExtras } from "../../src/core/extras.ts";
+import { parseExtras } from "../../src/core/extras-schema.ts";
 
 describe("extras in their column", () => {
   test.each<[Extras]>([

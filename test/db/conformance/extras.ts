@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Action } from "../../../src/core/action.ts";
-import { parseExtras } from "../../../src/core/extras.ts";
+import { parseExtras } from "../../../src/core/extras-schema.ts";
 import { METADATA_NAMES_MAX, METADATA_VALUE_CHARS_MAX } from "../../../src/core/limits.ts";
 import { ACCOUNT, anAction, answered, aQuery, creationOf, later, NOON } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
