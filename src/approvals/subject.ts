@@ -8,17 +8,14 @@ import {
 import { visibleText, withoutLinks } from "../receipts/visible-text.ts";
 
 /**
- * `Approve? api.stripe.com · POST /v1/refunds · "Refund order 5999" · qqpjmk`, of a masked action. The end of the id comes last:
- * clients put mails of one subject into one conversation, where a decision could meet the wrong one of two equal requests.
+ * `Approve? api.stripe.com · POST /v1/refunds · "Refund order 5999" · qqpjmk`, of a masked action and one of its runs. The end of
+ * the id comes last: clients put mails of one subject into one conversation, where a decision could meet the wrong one of two
+ * equal requests.
  */
-export function subjectOf({
-  id,
-  run,
-  method,
-  host,
-  url,
-  title,
-}: Pick<Action, "id" | "run" | "method" | "host" | "url" | "title">): string {
+export function subjectOf(
+  { id, run: latest, method, host, url, title }: Pick<Action, "id" | "run" | "method" | "host" | "url" | "title">,
+  run = latest,
+): string {
   // Without the query.
   const [path = ""] = url.slice(url.indexOf("//") + 2 + host.length).split(/[?#]/, 1);
   const quoted =

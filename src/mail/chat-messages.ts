@@ -99,10 +99,7 @@ export function slackQuestion({ ask, action, history, baseUrl }: Question): stri
     ...(hidden === null ? [] : [quiet(`${hidden}. To see hidden values, open it in Outgate.`)]),
     ...(words.length === 0 ? [] : [linesSection(WORDS_HEADING, words.map(wordsText))]),
     ...factSections(details),
-    {
-      type: "section",
-      text: { type: "mrkdwn", text: `<${escaped(actionPageUrl(baseUrl, action.id))}|Open it in Outgate to decide>` },
-    },
+    linkSection(actionPageUrl(baseUrl, action.id), "Open it in Outgate to decide"),
     quiet(`Secrets are masked. ${BROKEN_LINKS} To decide, log in.`),
   ]);
 }
@@ -112,6 +109,12 @@ const RISK_SIGNS = { danger: "⛔", warning: "⚠" } as const;
 function section(text: string): object {
   return { type: "section", text: plain(text) };
 }
+
+function linkSection(url: string, label: string): object {
+  return { type: "section", text: { type: "mrkdwn", text: `<${escaped(url)}|${label}>` } };
+}
+
+const OPEN = "Open it in Outgate";
 
 /** Small and grey. */
 function quiet(text: string): object {
@@ -152,7 +155,7 @@ export const BROKEN_LINKS = "In the requester's texts, [.] stands for a dot, so 
 /** The body of a test message to Slack. */
 export function slackTest(name: string): string {
   const text = `Test from Outgate: the channel ${name} works.`;
-  return slackJson(text, [{ type: "section", text: plain(text) }]);
+  return slackJson(text, [section(text)]);
 }
 
 /** What a channel is told of the end of a credential. */
@@ -165,8 +168,7 @@ interface Ending extends CredentialAlert {
 
 export function slackAlert({ credential, baseUrl, ...alert }: Ending): string {
   const text = credentialSentence(credential, alert);
-  const link = `<${escaped(credentialPageUrl(baseUrl, credential.name))}|Open it in Outgate>`;
-  return slackJson(text, [section(text), { type: "section", text: { type: "mrkdwn", text: link } }]);
+  return slackJson(text, [section(text), linkSection(credentialPageUrl(baseUrl, credential.name), OPEN)]);
 }
 
 export function webhookAlert({ credential: { name, hosts }, stage, expiresAt, at, baseUrl }: Ending): string {
@@ -183,8 +185,7 @@ interface Requested extends Pick<Ending, "at" | "baseUrl"> {
 export function slackRequest({ request: { id, host, createdBy }, baseUrl }: Requested): string {
   const agent = withoutLinks(visibleText(actorText(maskedActor(createdBy, "public"))));
   const text = `${agent} asks for a credential for ${withoutLinks(visibleText(host))}. Only owners can answer.`;
-  const link = `<${escaped(credentialRequestUrl(baseUrl, id))}|Open it in Outgate>`;
-  return slackJson(text, [section(text), { type: "section", text: { type: "mrkdwn", text: link } }]);
+  return slackJson(text, [section(text), linkSection(credentialRequestUrl(baseUrl, id), OPEN)]);
 }
 
 export function webhookRequest({ request: { id, host, createdBy, expiresAt }, baseUrl, at }: Requested): string {

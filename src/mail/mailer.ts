@@ -14,12 +14,12 @@ import {
   credentialMessage,
   credentialRequestMessage,
   decisionMessage,
-  type EmailContent,
   invitationMessage,
   type OutgoingMail,
   passwordMessage,
   testMessage,
 } from "./messages.ts";
+import type { EmailContent } from "./templates.tsx";
 
 /** Sends a mail once. Failures are deliveries, not exceptions. */
 export interface Mailer {

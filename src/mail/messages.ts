@@ -1,28 +1,29 @@
-import { maskedActor } from "../receipts/masked-action.ts";
+import { asSent, maskedActor } from "../receipts/masked-action.ts";
 import { actorText, ADDRESS_FACTS, type DecisionHistory, maskedFacts, utcMinute } from "../approvals/facts.ts";
 import { maskText } from "../receipts/masking.ts";
 import { visibleText, withoutLinks } from "../receipts/visible-text.ts";
 import {
-  approvalMailHtml,
   type Asked,
-  channelMailHtml,
-  decisionMailHtml,
-  linkMailHtml,
-  type MailPart,
-  type MailRequest,
-  mailRequest,
-  testMailHtml,
+  buttons,
+  call,
+  details,
+  email,
+  type EmailContent,
+  footnote,
+  opening,
+  paragraph,
+  question,
+  receiptLink,
+  type Row,
+  table,
+  terms,
 } from "./templates.tsx";
 import {
   actionPageUrl,
-  BROKEN_LINKS,
   credentialPageUrl,
   credentialRequestUrl,
   credentialSentence,
   groupedFacts,
-  NO_BODY,
-  WORDS_HEADING,
-  wordsText,
 } from "./chat-messages.ts";
 import type { AskKind } from "../core/channel.ts";
 import { waitingText } from "../ui/text.ts";
@@ -36,87 +37,34 @@ import type { CredentialRequest } from "../core/credential-request.ts";
 import type { Invitation } from "../core/team-store.ts";
 import { endOfHost, subjectOf } from "../approvals/subject.ts";
 
-/** A mail as it is sent. */
-export interface EmailContent {
-  readonly subject: string;
-  readonly text: string;
-  readonly html: string;
-}
-
 /** `confirm`: a link opens a page with a button. `one_click`: opening it decides. */
 type LinkKind = "confirm" | "one_click";
 
 /** The approval mail: the masked request and two links. */
 export function approvalMessage(mail: ApprovalMail<MaskedAction>, linkKind: LinkKind): EmailContent {
   const { action, run, links, receiptUrl, history, baseUrl } = mail;
-  const request = mailRequest(action);
   const asked = askedFor(action, history, baseUrl);
-  const subject = subjectOf({ ...request, run });
-  const waiting = waitingText(action);
-  const url = actionPageUrl(baseUrl, action.id);
-  const terms = `${TERMS[linkKind]} They work until ${utcMinute(links.expiresAt)}, for one decision.`;
-  const text = [
-    `Send this request? ${waiting}`,
-    ...askedText(request, asked),
-    `Approve:\n${links.approve}`,
-    `Reject:\n${links.reject}`,
-    terms,
-    `Details:\n${detailsText(asked)}`,
-    `Open in Outgate, after you log in:\n${url}`,
-    `Receipt:\n${receiptUrl}`,
-    QUOTED,
-    "Anyone who has this email can decide. Don't forward it.",
-  ].join("\n\n");
-  const html = approvalMailHtml({ subject, waiting, request, ...asked, links, url, receiptUrl, terms });
-  return { subject, text, html };
+  const sent = asSent(action);
+  return email(subjectOf(sent, run), [
+    ...question(sent, waitingText(action), asked),
+    buttons(
+      { label: "Approve", href: links.approve, look: "filled" },
+      { label: "Reject", href: links.reject, look: "outline" },
+    ),
+    terms(`${TERMS[linkKind]} They work until ${utcMinute(links.expiresAt)}, for one decision.`),
+    details(asked.details),
+    buttons({ ...OPEN, href: actionPageUrl(baseUrl, action.id), look: "quiet" }),
+    receiptLink(receiptUrl),
+    footnote("Anyone who has this email can decide. Don't forward it."),
+  ]);
 }
 
-/** How the text part separates what others wrote from what we write. */
-const QUOTED = `Lines that start with | are quoted from the request. Secrets are masked as ••••. ${BROKEN_LINKS}`;
+const TERMS: Readonly<Record<LinkKind, string>> = {
+  confirm: "Both links open a page that shows the request and asks you to confirm.",
+  one_click: "Opening either link decides immediately.",
+};
 
-/** The parts of a request that come before the decision, in the order in which every place of decision shows them. */
-function askedText(request: MailRequest, { risks, words, hidden }: Asked): readonly string[] {
-  const { method, url, headers, body, bodyKind } = request;
-  return [
-    `${method} ${visibleText(url)}`,
-    ...(risks.length === 0
-      ? []
-      : [risks.map(({ level, text }) => `${level === "note" ? "" : "! "}${visibleText(text)}`).join("\n")]),
-    body === null ? NO_BODY : `Body (${bodyKind}):\n${quoted(body)}`,
-    ...(headers === null ? [] : [`Headers:\n${quoted(headers)}`]),
-    ...(hidden === null ? [] : [hidden]),
-    ...(words.length === 0 ? [] : [`${WORDS_HEADING}:\n${quoted({ lines: words.map(wordsText), note: null })}`]),
-  ];
-}
-
-function detailsText({ details }: Asked): string {
-  return rowsText(details.map(({ label, value }) => [label, visibleText(value)]));
-}
-
-const DECIDED = "You don't need to do anything. The links in the earlier email now open the receipt.";
-
-const DECISION_WORDS = { approved: "Approved", rejected: "Rejected", withdrawn: "Withdrawn" } as const;
-
-/** The mail that says how somebody else decided, or that nobody has to any more. */
-export function decisionMessage(mail: DecidedMail<MaskedAction>): EmailContent {
-  const { action, run, decision, actor, reason, at, receiptUrl } = mail;
-  const request = mailRequest(action);
-  const subject = `Re: ${subjectOf({ ...request, run })}`;
-  const actorName = visibleText(actorText(maskedActor(actor, "mail")));
-  const sentence = `${DECISION_WORDS[decision]} by ${actorName}`;
-  const facts = [
-    ["At", utcMinute(at)],
-    ...(reason === null ? [] : [["Reason", withoutLinks(visibleText(maskText(reason, "mail")))] as const]),
-    ["Action", action.id],
-  ] as const;
-  const text = [
-    `${sentence}. ${DECIDED}`,
-    `${request.method} ${visibleText(request.url)}`,
-    rowsText(facts),
-    `Receipt:\n${receiptUrl}`,
-  ].join("\n\n");
-  return { subject, text, html: decisionMailHtml({ subject, sentence, terms: DECIDED, request, facts, receiptUrl }) };
-}
+const OPEN = { label: "Open in Outgate", above: "Open in Outgate, after you log in" } as const;
 
 /** The facts without anything that a client could make a link, but for the URLs that are facts themselves. */
 function askedFor(action: MaskedAction, history: DecisionHistory, baseUrl: string): Asked {
@@ -125,135 +73,80 @@ function askedFor(action: MaskedAction, history: DecisionHistory, baseUrl: strin
     ADDRESS_FACTS.has(fact.name) ? fact : { ...fact, value: withoutLinks(fact.value) },
   );
   const { hidden, words, details: rest } = groupedFacts(shown);
-  // Its page is behind the button; the subject has the end of the id.
-  const details = [...rest, { name: "action", label: "Action", value: action.id } as const];
   return {
     risks,
     words,
-    details,
+    // Its page is behind the button; the subject has the end of the id.
+    details: [...rest, { name: "action", label: "Action", value: action.id }],
     hidden: hidden === null ? null : `${hidden}. To see hidden values, open it in Outgate.`,
   };
 }
 
 /** The mail of a channel: the masked request, and a link to the page where people decide after a sign-in. */
-export function channelMessage({
-  event,
-  action,
-  run,
-  history,
-  baseUrl,
-  channel,
-}: ChannelMail<MaskedAction>): EmailContent {
-  const request = mailRequest(action);
+export function channelMessage(mail: ChannelMail<MaskedAction>): EmailContent {
+  const { event, action, run, history, baseUrl, channel } = mail;
   const asked = askedFor(action, history, baseUrl);
+  const sent = asSent(action);
   const isReminder = event === "reminded";
-  const subject = `${isReminder ? "Reminder: " : ""}${subjectOf({ ...request, run })}`;
-  const waiting = isReminder ? `Nobody has decided yet. ${waitingText(action)}` : waitingText(action);
-  const url = actionPageUrl(baseUrl, action.id);
-  const terms = `You get this email because your address is in the channel ${visibleText(channel)}. To decide, log in.`;
-  const text = [
-    `Send this request? ${waiting}`,
-    ...askedText(request, asked),
-    `Decide in Outgate, after you log in:\n${url}`,
-    `Details:\n${detailsText(asked)}`,
-    QUOTED,
-    terms,
-  ].join("\n\n");
-  return { subject, text, html: channelMailHtml({ subject, waiting, request, ...asked, url, terms }) };
+  const waiting = `${isReminder ? "Nobody has decided yet. " : ""}${waitingText(action)}`;
+  const open = { label: "Open in Outgate to decide", above: "Decide in Outgate, after you log in" };
+  return email(`${isReminder ? "Reminder: " : ""}${subjectOf(sent, run)}`, [
+    ...question(sent, waiting, asked),
+    buttons({ ...open, href: actionPageUrl(baseUrl, action.id), look: "filled" }),
+    details(asked.details),
+    footnote(`You get this email because your address is in the channel ${visibleText(channel)}. To decide, log in.`),
+  ]);
 }
+
+/** The mail that says how somebody else decided, or that nobody has to any more. */
+export function decisionMessage(mail: DecidedMail<MaskedAction>): EmailContent {
+  const { action, run, decision, actor, reason, at, receiptUrl } = mail;
+  const sent = asSent(action);
+  const sentence = `${DECISION_WORDS[decision]} by ${visibleText(actorText(maskedActor(actor, "mail")))}`;
+  return email(`Re: ${subjectOf(sent, run)}`, [
+    opening(sentence, DECIDED, `${sentence}. ${DECIDED}`),
+    call(sent),
+    table([
+      ["At", utcMinute(at)],
+      ...(reason === null ? [] : [["Reason", withoutLinks(visibleText(maskText(reason, "mail")))] as const]),
+      ["Action", action.id],
+    ]),
+    receiptLink(receiptUrl),
+  ]);
+}
+
+const DECIDED = "You don't need to do anything. The links in the earlier email now open the receipt.";
+
+const DECISION_WORDS = { approved: "Approved", rejected: "Rejected", withdrawn: "Withdrawn" } as const;
 
 /** The mail that shows that a channel, or mail at all, works. */
 export function testMessage({ channel }: Pick<TestMail, "channel">): EmailContent {
-  const subject = "Test email from Outgate";
-  const sentence =
-    channel === null
-      ? "Outgate can send email to this address."
-      : `The channel ${visibleText(channel)} works. Outgate will ask for approvals at this address.`;
-  return { subject, text: sentence, html: testMailHtml({ subject, sentence }) };
+  const works = `The channel ${visibleText(channel ?? "")} works. Outgate will ask for approvals at this address.`;
+  const sentence = channel === null ? "Outgate can send email to this address." : works;
+  return email("Test email from Outgate", [paragraph(sentence)]);
 }
 
 /** The mail with the link of an invitation. Who invites chose their own name: it is quoted. */
 export function invitationMessage({ invitation, link, account }: InvitedMail): EmailContent {
   const { role, expiresAt, createdBy } = invitation;
   const { host } = new URL(link);
-  const subject = `Invitation to Outgate at ${endOfHost(host)}`;
-  const facts = [
-    ["Invited by", visibleText(actorText(createdBy))],
-    ...accountFacts(account),
-    ["Role", ROLE_TERMS[role]],
-    ["Service", host],
-  ] as const;
-  const sentence =
-    "You are invited to join an account on Outgate, which holds the HTTP calls of agents until a person approves them.";
-  const terms = `The link works once, until ${utcMinute(expiresAt)}, and only for this address. ${NOT_EXPECTED}`;
-  const title = "Join an account on Outgate";
-  const text = [sentence, rowsText(facts), `Join:\n${link}`, terms].join("\n\n");
-  return { subject, text, html: linkMailHtml({ subject, title, sentence, facts, link, label: "Join", terms }) };
-}
-
-/** The mail with a link that sets the first password of somebody who logs in by the identity provider. */
-export function passwordMessage({ link, expiresAt }: Pick<PasswordMail, "link" | "expiresAt">): EmailContent {
-  const subject = `Set a password for Outgate at ${endOfHost(new URL(link).host)}`;
-  const sentence = "You asked for a link to set a password for your login.";
-  const terms = `The link works once, until ${utcMinute(expiresAt)}. Using it logs you out everywhere else. ${NOT_ASKED}`;
-  const title = "Set a password";
-  const text = [sentence, `${title}:\n${link}`, terms].join("\n\n");
-  return { subject, text, html: linkMailHtml({ subject, title, sentence, facts: [], link, label: title, terms }) };
-}
-
-/** The mail that tells an owner of what an agent asks for. Its link shows the request and decides nothing: the answer is a secret. */
-export function credentialRequestMessage({ request, baseUrl }: CredentialRequestMail): EmailContent {
-  const { id, host, reason, name, createdBy, expiresAt } = request;
-  const subject = `Credential for ${endOfHost(host)}`;
-  const says = (text: string) => `“${withoutLinks(visibleText(maskText(text, "mail").replaceAll(/\s+/g, " ")))}”`;
-  const facts = [
-    ["Host", visibleText(host)],
-    ["Asked by", visibleText(actorText(maskedActor(createdBy, "mail")))],
-    ["Why", says(reason)],
-    ...(name === null ? [] : [["Suggested name", says(name)] as const]),
-    ["Expires", utcMinute(expiresAt)],
-  ] as const;
-  const sentence = "An agent asks for a credential: a secret that its calls are sent with, and that it never sees.";
-  const link = credentialRequestUrl(baseUrl, id);
-  const terms = "Only owners can answer, after they log in. Never send a secret by email.";
-  const text = [sentence, rowsText(facts), `Open in Outgate, after you log in:\n${link}`, terms].join("\n\n");
-  const html = linkMailHtml({ subject, title: subject, sentence, facts, link, label: "Open in Outgate", terms });
-  return { subject, text, html };
-}
-
-/** The mail that says that a credential ends or has ended. Its name and hosts could be made links: they are broken. */
-export function credentialMessage({ credential, stage, expiresAt, account, baseUrl }: CredentialMail): EmailContent {
-  const { name, hosts } = credential;
-  const { host } = new URL(baseUrl);
-  const link = credentialPageUrl(baseUrl, name);
-  const shown = withoutLinks(visibleText(name));
-  const isOver = stage === "expired";
-  const subject = `Credential ${shown} ${isOver ? "has expired" : "expires soon"} at ${endOfHost(host)}`;
-  const sentence = credentialSentence(credential, { stage, expiresAt });
-  const facts = [
-    ["Credential", shown],
-    ["May go to", withoutLinks(visibleText(hosts.join(", ")))],
-    [isOver ? "Expired" : "Expires", utcMinute(expiresAt)],
-    ...accountFacts(account),
-    ["Service", host],
-  ] as const;
-  const terms = "Change its time there, or delete it. You get this email because you own the account.";
-  const label = "Open the credential";
-  const text = [sentence, rowsText(facts), `${label}:\n${link}`, terms].join("\n\n");
-  const html = linkMailHtml({ subject, title: subject, sentence, facts, link, label, terms });
-  return { subject, text, html };
-}
-
-function accountFacts({ name, email }: AccountLabel): readonly (readonly [name: string, value: string])[] {
-  return [
-    ...(name === null ? [] : [["Account", `“${withoutLinks(visibleText(name))}”`] as const]),
-    ...(email === null ? [] : [["Account of", visibleText(email)] as const]),
-  ];
+  return email(`Invitation to Outgate at ${endOfHost(host)}`, [
+    opening(
+      "Join an account on Outgate",
+      "You are invited to join an account on Outgate, which holds the HTTP calls of agents until a person approves them.",
+    ),
+    table([
+      ["Invited by", visibleText(actorText(createdBy))],
+      ...accountFacts(account),
+      ["Role", ROLE_TERMS[role]],
+      ["Service", host],
+    ]),
+    buttons({ label: "Join", href: link, look: "filled" }),
+    terms(`The link works once, until ${utcMinute(expiresAt)}, and only for this address. ${NOT_EXPECTED}`),
+  ]);
 }
 
 const NOT_EXPECTED = "If you didn't expect this email, ignore it. Don't forward it.";
-
-const NOT_ASKED = "If you didn't ask for it, ignore this email and check your sessions in Outgate. Don't forward it.";
 
 const ROLE_TERMS: Readonly<Record<Invitation["role"], string>> = {
   owner: "Owner (can do everything)",
@@ -261,19 +154,61 @@ const ROLE_TERMS: Readonly<Record<Invitation["role"], string>> = {
   reader: "Reader (can read)",
 };
 
-const TERMS: Readonly<Record<LinkKind, string>> = {
-  confirm: "Both links open a page that shows the request and asks you to confirm.",
-  one_click: "Opening either link decides immediately.",
-};
-
-/** Marks each untrusted line, so that none can look like ours. */
-function quoted({ lines, note }: MailPart): string {
-  const marked = lines.map((line) => `| ${visibleText(line)}`);
-  return [...marked, ...(note === null ? [] : [note])].join("\n");
+/** The mail with a link that sets the first password of somebody who logs in by the identity provider. */
+export function passwordMessage({ link, expiresAt }: Pick<PasswordMail, "link" | "expiresAt">): EmailContent {
+  const until = `The link works once, until ${utcMinute(expiresAt)}. Using it logs you out everywhere else.`;
+  return email(`Set a password for Outgate at ${endOfHost(new URL(link).host)}`, [
+    opening("Set a password", "You asked for a link to set a password for your login."),
+    buttons({ label: "Set a password", href: link, look: "filled" }),
+    terms(`${until} If you didn't ask for it, ignore this email and check your sessions in Outgate. Don't forward it.`),
+  ]);
 }
 
-function rowsText(rows: readonly (readonly [name: string, value: string])[]): string {
-  return rows.map(([name, value]) => `${name}: ${value}`).join("\n");
+/** The mail that tells an owner of what an agent asks for. Its link shows the request and decides nothing: the answer is a secret. */
+export function credentialRequestMessage({ request, baseUrl }: CredentialRequestMail): EmailContent {
+  const { id, host, reason, name, createdBy, expiresAt } = request;
+  const subject = `Credential for ${endOfHost(host)}`;
+  const says = (text: string) => `“${withoutLinks(visibleText(maskText(text, "mail").replaceAll(/\s+/g, " ")))}”`;
+  return email(subject, [
+    opening(subject, "An agent asks for a credential: a secret that its calls are sent with, and that it never sees."),
+    table([
+      ["Host", visibleText(host)],
+      ["Asked by", visibleText(actorText(maskedActor(createdBy, "mail")))],
+      ["Why", says(reason)],
+      ...(name === null ? [] : [["Suggested name", says(name)] as const]),
+      ["Expires", utcMinute(expiresAt)],
+    ]),
+    buttons({ ...OPEN, href: credentialRequestUrl(baseUrl, id), look: "filled" }),
+    terms("Only owners can answer, after they log in. Never send a secret by email."),
+  ]);
+}
+
+/** The mail that says that a credential ends or has ended. Its name and hosts could be made links: they are broken. */
+export function credentialMessage({ credential, stage, expiresAt, account, baseUrl }: CredentialMail): EmailContent {
+  const { name, hosts } = credential;
+  const { host } = new URL(baseUrl);
+  const shown = withoutLinks(visibleText(name));
+  const isOver = stage === "expired";
+  const subject = `Credential ${shown} ${isOver ? "has expired" : "expires soon"} at ${endOfHost(host)}`;
+  return email(subject, [
+    opening(subject, credentialSentence(credential, { stage, expiresAt })),
+    table([
+      ["Credential", shown],
+      ["May go to", withoutLinks(visibleText(hosts.join(", ")))],
+      [isOver ? "Expired" : "Expires", utcMinute(expiresAt)],
+      ...accountFacts(account),
+      ["Service", host],
+    ]),
+    buttons({ label: "Open the credential", href: credentialPageUrl(baseUrl, name), look: "filled" }),
+    terms("Change its time there, or delete it. You get this email because you own the account."),
+  ]);
+}
+
+function accountFacts({ name, email: address }: AccountLabel): readonly Row[] {
+  return [
+    ...(name === null ? [] : [["Account", `“${withoutLinks(visibleText(name))}”`] as const]),
+    ...(address === null ? [] : [["Account of", visibleText(address)] as const]),
+  ];
 }
 
 interface AboutAction<Shown> {
@@ -363,9 +298,6 @@ interface PasswordMail {
   readonly expiresAt: Date;
 }
 
-/** Mails that are about no action and no invitation. */
-type OwnMailMessage = TestMail | PasswordMail;
-
 export type OutgoingMail =
   | ApprovalMail
   | DecidedMail
@@ -373,4 +305,5 @@ export type OutgoingMail =
   | CredentialMail
   | CredentialRequestMail
   | ChannelMail
-  | OwnMailMessage;
+  | TestMail
+  | PasswordMail;

@@ -4,16 +4,203 @@ import type { Child } from "hono/jsx";
 import type { DecisionFacts, Fact } from "../approvals/facts.ts";
 import { BROKEN_LINKS, type GroupedFacts, NO_BODY, WORDS_HEADING, wordsText } from "./chat-messages.ts";
 import { normalTarget } from "../core/target.ts";
-import { withoutLinks } from "../receipts/visible-text.ts";
+import { visibleText, withoutLinks } from "../receipts/visible-text.ts";
 import { UntrustedText } from "../ui/parts.tsx";
 import { render } from "../ui/layout.tsx";
-import type { HttpMethod } from "../core/action.ts";
 import { MAIL_PART_BYTES_MAX } from "../core/limits.ts";
 import { cutAt } from "../ui/text.ts";
-import { bodyLines, type ShownBody, shownBody } from "../ui/body-view.tsx";
-import { asSent } from "../receipts/masked-action.ts";
+import { bodyLines, shownBody } from "../ui/body-view.tsx";
 import type { MaskedAction } from "../receipts/seen-action.ts";
 import { bodyKindText } from "../receipts/mask-body.ts";
+
+/** A mail as it is sent. */
+export interface EmailContent {
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string;
+}
+
+/** A part of a mail, in both of its forms. */
+interface Part {
+  readonly text: string;
+  readonly html: Child;
+}
+
+/** A mail of these parts, one below the other. */
+export function email(subject: string, parts: readonly Part[]): EmailContent {
+  const html = render(<MailFrame subject={subject}>{parts.map((part) => part.html)}</MailFrame>);
+  return { subject, text: parts.map(({ text }) => text).join("\n\n"), html };
+}
+
+/** The heading of a mail and a sentence below it; `text` stands for both in the text part. */
+export function opening(title: string, sentence: string, text = sentence): Part {
+  return {
+    text,
+    html: (
+      <>
+        <h1 style={TITLE}>
+          <UntrustedText text={title} />
+        </h1>
+        {paragraph(sentence).html}
+      </>
+    ),
+  };
+}
+
+export function paragraph(text: string): Part {
+  return {
+    text,
+    html: (
+      <p style={TEXT}>
+        <UntrustedText text={text} />
+      </p>
+    ),
+  };
+}
+
+/** Until when links work, and for whom. */
+export function terms(text: string): Part {
+  return { text, html: <p style={SMALL}>{text}</p> };
+}
+
+/** Why the mail came, or who may read it, below texts of others. */
+export function footnote(why: string): Part {
+  return {
+    text: `Lines that start with | are quoted from the request. Secrets are masked as ••••. ${BROKEN_LINKS}\n\n${why}`,
+    html: (
+      <p class="quiet" style={`${QUIET};margin-top:16px`}>
+        <UntrustedText text={why} /> Secrets are masked as ••••; the request is sent with the real values.{" "}
+        {BROKEN_LINKS}
+      </p>
+    ),
+  };
+}
+
+interface ButtonProps {
+  readonly href: string;
+  readonly label: string;
+  readonly look: keyof typeof LOOKS;
+  /** What stands above the link in the text part; default: the label. */
+  readonly above?: string;
+}
+
+/** Links that look like buttons, in a row. */
+export function buttons(...links: readonly ButtonProps[]): Part {
+  const isQuiet = links.every(({ look }) => look === "quiet");
+  return {
+    text: links.map(({ label, above = label, href }) => `${above}:\n${href}`).join("\n\n"),
+    html: (
+      <table
+        role="presentation"
+        width={isQuiet ? undefined : "100%"}
+        cellpadding="0"
+        cellspacing="0"
+        style={isQuiet ? "margin:16px 0" : "margin:24px 0 16px"}
+      >
+        <tr>
+          {links.map(({ href, label, look }, at) => (
+            <>
+              {at === 0 ? null : <td width="4%"></td>}
+              <td
+                width={isQuiet ? undefined : "48%"}
+                align="center"
+                style={look === "filled" ? FILLED_CELL : undefined}
+              >
+                <a class={`${look}-button`} href={href} style={LOOKS[look]}>
+                  {label}
+                </a>
+              </td>
+            </>
+          ))}
+        </tr>
+      </table>
+    ),
+  };
+}
+
+/** Some clients draw no background of a link, and white on white would be no button. */
+const FILLED_CELL = "background:#3b5bdb;border-radius:6px";
+
+const BUTTON = "display:block;border-radius:6px;line-height:1.25;font-weight:600;text-decoration:none";
+
+/** Borders in all of them, so that they are of one size. */
+const LOOKS = {
+  filled: `${BUTTON};padding:13px 8px;font-size:16px;color:#ffffff;background:#3b5bdb;border:2px solid #3b5bdb`,
+  outline: `${BUTTON};padding:13px 8px;font-size:16px;color:#c92a2a;border:2px solid #c92a2a`,
+  quiet: `${BUTTON};padding:12px 16px;font-size:15px;color:#16181d;border:1px solid #c9ccd1`,
+} as const;
+
+export function receiptLink(href: string): Part {
+  return {
+    text: `Receipt:\n${href}`,
+    html: (
+      <p style={`${SMALL};margin-top:16px`}>
+        <a class="link" href={href} style={LINK}>
+          Receipt
+        </a>
+      </p>
+    ),
+  };
+}
+
+export type Row = readonly [name: string, value: string];
+
+/** Names and values, one of each a line. */
+export function table(rows: readonly Row[]): Part {
+  return {
+    text: rows.map(([name, value]) => `${name}: ${value}`).join("\n"),
+    html: <Rows rows={rows.map(([name, value]) => [name, <UntrustedText text={value} />])} above={16} />,
+  };
+}
+
+/** The facts about a request below the decision. */
+export function details(facts: readonly Fact[]): Part {
+  const rows = facts.map(({ name, label, value }) => {
+    const isUrl = name === "callback" && normalTarget(value) !== null;
+    return [label, isUrl ? <Address url={value} /> : <UntrustedText text={value} />] as const;
+  });
+  return {
+    text: `Details:\n${facts.map(({ label, value }) => `${label}: ${visibleText(value)}`).join("\n")}`,
+    html: (
+      <>
+        <p class="quiet" style={`${HEAD};margin-bottom:0`}>
+          Details
+        </p>
+        <Rows rows={rows} above={4} />
+      </>
+    ),
+  };
+}
+
+interface RowsProps {
+  readonly rows: readonly (readonly [name: string, value: Child])[];
+  /** Pixels. */
+  readonly above: number;
+}
+
+function Rows({ rows, above }: RowsProps) {
+  return (
+    <table
+      role="presentation"
+      cellpadding="0"
+      cellspacing="0"
+      style={`margin:${above}px 0 0;width:100%;table-layout:fixed`}
+    >
+      {rows.map(([name, value]) => (
+        <tr>
+          <td class="quiet" valign="top" style={`${FACT};width:108px;color:#5b606b`}>
+            {name}
+          </td>
+          <td valign="top" style={FACT}>
+            {value}
+          </td>
+        </tr>
+      ))}
+    </table>
+  );
+}
+
+const FACT = "padding:2px 8px 2px 0;font-size:14px;line-height:1.5;overflow-wrap:anywhere";
 
 /** What a mail says of a request besides the request itself. */
 export interface Asked extends Omit<GroupedFacts, "hidden"> {
@@ -22,191 +209,167 @@ export interface Asked extends Omit<GroupedFacts, "hidden"> {
   readonly hidden: string | null;
 }
 
-interface AskingMailProps extends Asked {
-  readonly subject: string;
-  /** The sentence about its state. */
-  readonly waiting: string;
-  readonly request: MailRequest;
-  /** The page of the action, which asks for a log-in. */
-  readonly url: string;
-}
-
-interface ApprovalMailProps extends AskingMailProps {
-  readonly links: { readonly approve: string; readonly reject: string };
-  readonly receiptUrl: string;
-  /** What the links do, and until when they work. */
-  readonly terms: string;
-}
-
-/** The HTML part of an approval mail. */
-export function approvalMailHtml(props: ApprovalMailProps): string {
-  const { subject, details, links, url, receiptUrl, terms } = props;
-  return render(
-    <MailFrame subject={subject}>
-      <AskedFor {...props} />
-      <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:24px 0 16px">
-        <tr>
-          <Button href={links.approve} label="Approve" look="filled" />
-          <td width="4%"></td>
-          <Button href={links.reject} label="Reject" look="outline" />
-        </tr>
-      </table>
-      <p style={SMALL}>{terms}</p>
-      <Details facts={details} />
-      <table role="presentation" cellpadding="0" cellspacing="0" style="margin:16px 0">
-        <tr>
-          <Button href={url} label="Open in Outgate" look="quiet" />
-        </tr>
-      </table>
-      <ReceiptLink href={receiptUrl} style={SMALL} />
-      <p class="quiet" style={QUIET}>
-        Anyone who has this email can decide. Don’t forward it. {MASKED}
-      </p>
-    </MailFrame>,
-  );
-}
-
-const MASKED = `Secrets are masked as ••••; the request is sent with the real values. ${BROKEN_LINKS}`;
-
-interface ChannelMailProps extends AskingMailProps {
-  /** Why it came, and how to decide. */
-  readonly terms: string;
-}
-
-/** The HTML part of a channel's mail. */
-export function channelMailHtml(props: ChannelMailProps): string {
-  const { subject, details, url, terms } = props;
-  return render(
-    <MailFrame subject={subject}>
-      <AskedFor {...props} />
-      <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:24px 0 16px">
-        <tr>
-          <Button href={url} label="Open in Outgate to decide" look="filled" />
-        </tr>
-      </table>
-      <Details facts={details} />
-      <p class="quiet" style={`${QUIET};margin-top:16px`}>
-        <UntrustedText text={terms} /> {MASKED}
-      </p>
-    </MailFrame>,
-  );
-}
-
-/** What comes before the decision, in the order of every place of decision. */
-function AskedFor({ waiting, request, risks, words, hidden }: AskingMailProps) {
-  return (
-    <>
-      <h1 style={TITLE}>Send this request?</h1>
-      <p class="quiet" style={QUIET}>
-        {waiting}
-      </p>
-      <Call request={request} />
-      <Risks risks={risks} />
-      {request.body === null ? (
-        <p style={`${SMALL};margin-top:16px`}>{NO_BODY}</p>
-      ) : (
-        <Part title={`Body (${request.bodyKind})`} part={request.body} />
-      )}
-      {request.headers === null ? null : <Part title="Headers" part={request.headers} />}
-      {hidden === null ? null : (
-        <p class="quiet" style={`${QUIET};margin-top:8px`}>
-          {hidden}
-        </p>
-      )}
-      {words.length === 0 ? null : (
+/** What comes before the decision, in the order of every place of decision. `waiting`: the sentence about its state. */
+export function question(sent: MaskedAction, waiting: string, { risks, hidden, words }: Asked): readonly Part[] {
+  const headers = Object.entries(sent.headers ?? {}).map(([name, value]) => `${name}: ${value}`);
+  return [
+    {
+      text: `Send this request? ${waiting}`,
+      html: (
         <>
-          <p class="quiet" style={HEAD}>
-            {WORDS_HEADING}
+          <h1 style={TITLE}>Send this request?</h1>
+          <p class="quiet" style={QUIET}>
+            {waiting}
           </p>
-          <div class="words" style={WORDS}>
-            {words.map((fact) => (
-              <p style="margin:0 0 4px">
-                <UntrustedText text={wordsText(fact)} />
+        </>
+      ),
+    },
+    call(sent),
+    ...(risks.length === 0 ? [] : [warnings(risks)]),
+    bodyPart(sent),
+    ...(headers.length === 0 ? [] : [quoted("Headers", beginningOf(headers.join("\n")))]),
+    ...(hidden === null ? [] : [{ text: hidden, html: note(hidden, "margin-top:8px") }]),
+    ...(words.length === 0 ? [] : [requesterSays(words.map(wordsText))]),
+  ];
+}
+
+/** Method and host large, then the whole URL. */
+export function call({ method, host, url }: Pick<MaskedAction, "method" | "host" | "url">): Part {
+  return {
+    text: `${method} ${visibleText(url)}`,
+    html: (
+      <div class="card" style={BOX}>
+        <p style="margin:0 0 6px;font-size:16px">
+          <b>{method}</b>{" "}
+          <b style={MONO}>
+            <UntrustedText text={host} />
+          </b>
+        </p>
+        <Address url={url} />
+      </div>
+    ),
+  };
+}
+
+/** An untrusted URL with its host in bold. Never a link of ours. */
+function Address({ url }: { readonly url: string }) {
+  const host = normalTarget(url)?.host ?? "";
+  const start = url.indexOf("//") + "//".length;
+  // Keeps the host on one line if possible.
+  return (
+    <span dir="ltr" style={`${MONO};font-size:13px;word-break:break-all`}>
+      <UntrustedText text={url.slice(0, start)} />
+      <b style="display:inline-block;max-width:100%">
+        <UntrustedText text={url.slice(start, start + host.length)} />
+      </b>
+      <UntrustedText text={url.slice(start + host.length)} />
+    </span>
+  );
+}
+
+/** Warnings in a box; notes quietly below it. */
+function warnings(risks: DecisionFacts["risks"]): Part {
+  const [notes, others] = [risks.filter(isNote), risks.filter((risk) => !isNote(risk))];
+  return {
+    text: risks.map((risk) => `${isNote(risk) ? "" : "! "}${visibleText(risk.text)}`).join("\n"),
+    html: (
+      <>
+        {others.length === 0 ? null : (
+          <div class="risk" style={RISK}>
+            {others.map(({ level, text }) => (
+              <p class={level === "danger" ? "danger" : undefined} style={level === "danger" ? DANGER : "margin:4px 0"}>
+                <UntrustedText text={text} />
               </p>
             ))}
           </div>
-        </>
-      )}
-    </>
-  );
+        )}
+        {notes.map(({ text }) => note(<UntrustedText text={text} />, "margin:8px 0 0"))}
+      </>
+    ),
+  };
 }
 
-function Details({ facts }: { readonly facts: readonly Fact[] }) {
+const isNote = ({ level }: DecisionFacts["risks"][number]) => level === "note";
+
+function bodyPart(sent: MaskedAction): Part {
+  const body = shownBody(sent);
+  if (body === null) return { text: NO_BODY, html: <p style={`${SMALL};margin-top:16px`}>{NO_BODY}</p> };
+  const { lines, missing } = beginningOf(bodyLines(body));
+  const rest = body.rest === null ? null : `Not shown: ${body.rest}.`;
+  return quoted(`Body (${bodyKindText(sent)})`, { lines, missing: missing ?? rest });
+}
+
+/** Lines of a request, and a sentence on what is missing; null: nothing is. */
+interface Quoted {
+  readonly lines: readonly string[];
+  readonly missing: string | null;
+}
+
+function quoted(title: string, { lines, missing }: Quoted): Part {
+  return {
+    text: [`${title}:`, ...lines.map(markedLine), ...(missing === null ? [] : [missing])].join("\n"),
+    html: (
+      <>
+        <p class="quiet" style={HEAD}>
+          {title}
+        </p>
+        <div class="card" dir="ltr" style={`${BOX};${MONO};font-size:13px;line-height:1.5;white-space:pre-wrap`}>
+          {lines.map((line, at) => (
+            <>
+              {at === 0 ? null : <br />}
+              <UntrustedText text={line} />
+            </>
+          ))}
+        </div>
+        {missing === null ? null : note(missing, "margin-top:6px")}
+      </>
+    ),
+  };
+}
+
+function note(text: Child, margin: string) {
   return (
-    <>
-      <p class="quiet" style={`${HEAD};margin-bottom:0`}>
-        Details
-      </p>
-      <Facts rows={facts.map((fact) => [fact.label, valueOf(fact)])} above={4} />
-    </>
+    <p class="quiet" style={`${QUIET};${margin}`}>
+      {text}
+    </p>
   );
 }
 
-/** The HTML part of a channel's test. */
-export function testMailHtml({ subject, sentence }: { readonly subject: string; readonly sentence: string }): string {
-  return render(
-    <MailFrame subject={subject}>
-      <p style={TEXT}>
-        <UntrustedText text={sentence} />
-      </p>
-    </MailFrame>,
-  );
+function requesterSays(lines: readonly string[]): Part {
+  return {
+    text: [`${WORDS_HEADING}:`, ...lines.map(markedLine)].join("\n"),
+    html: (
+      <>
+        <p class="quiet" style={HEAD}>
+          {WORDS_HEADING}
+        </p>
+        <div class="words" style={WORDS}>
+          {lines.map((line) => (
+            <p style="margin:0 0 4px">
+              <UntrustedText text={line} />
+            </p>
+          ))}
+        </div>
+      </>
+    ),
+  };
 }
 
-interface DecisionMailProps {
-  readonly subject: string;
-  /** "Approved by ann, over the API" */
-  readonly sentence: string;
-  /** What it means for whoever was asked. */
-  readonly terms: string;
-  readonly request: Pick<MailRequest, "method" | "host" | "url">;
-  readonly facts: readonly (readonly [name: string, value: string])[];
-  readonly receiptUrl: string;
+/** Marks an untrusted line, so that none can look like ours. */
+function markedLine(line: string): string {
+  return `| ${visibleText(line)}`;
 }
 
-/** The HTML part of a decision mail. */
-export function decisionMailHtml({ subject, sentence, terms, request, facts, receiptUrl }: DecisionMailProps): string {
-  return render(
-    <MailFrame subject={subject}>
-      <h1 style={TITLE}>
-        <UntrustedText text={sentence} />
-      </h1>
-      <p style={TEXT}>{terms}</p>
-      <Call request={request} />
-      <Facts rows={facts.map(([name, value]) => [name, <UntrustedText text={value} />])} />
-      <ReceiptLink href={receiptUrl} style={`${SMALL};margin-top:16px`} />
-    </MailFrame>,
-  );
-}
-
-/** `terms`: until when the link works, and for whom. */
-interface LinkMailProps extends Omit<DecisionMailProps, "request" | "receiptUrl"> {
-  readonly title: string;
-  readonly link: string;
-  readonly label: string;
-}
-
-/** The HTML part of a mail that leads to a page: of an invitation, a password, a credential or a request for one. */
-export function linkMailHtml({ subject, title, sentence, facts, link, label, terms }: LinkMailProps): string {
-  return render(
-    <MailFrame subject={subject}>
-      <h1 style={TITLE}>
-        <UntrustedText text={title} />
-      </h1>
-      <p style={TEXT}>
-        <UntrustedText text={sentence} />
-      </p>
-      {facts.length === 0 ? null : (
-        <Facts rows={facts.map(([name, value]) => [name, <UntrustedText text={value} />])} />
-      )}
-      <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:24px 0 16px">
-        <tr>
-          <Button href={link} label={label} look="filled" />
-        </tr>
-      </table>
-      <p style={SMALL}>{terms}</p>
-    </MailFrame>,
-  );
+function beginningOf(text: string): Quoted {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= MAIL_PART_BYTES_MAX) return { lines: withoutLinks(text).split("\n"), missing: null };
+  // The streaming decoder drops a character that is cut.
+  const start = new TextDecoder().decode(bytes.subarray(0, MAIL_PART_BYTES_MAX), { stream: true });
+  const { beginning, rest } = cutAt(text, start.length);
+  return {
+    lines: withoutLinks(beginning).split("\n"),
+    missing: `Cut after 2 kB. Not shown: ${rest}. Open the request to see all of it.`,
+  };
 }
 
 /**
@@ -290,212 +453,3 @@ const PAPER = "padding:20px 16px;background:#ffffff;border:1px solid #e6e7ea;bor
 
 /** Fixed layout, so that a long line doesn't widen the column. */
 const FRAME = "max-width:600px;table-layout:fixed";
-
-function Risks({ risks }: Pick<Asked, "risks">) {
-  const warnings = risks.filter(({ level }) => level !== "note");
-  return (
-    <>
-      {warnings.length === 0 ? null : (
-        <div class="risk" style={RISK}>
-          {warnings.map(({ level, text }) => (
-            <p class={level === "danger" ? "danger" : undefined} style={level === "danger" ? DANGER : "margin:4px 0"}>
-              <UntrustedText text={text} />
-            </p>
-          ))}
-        </div>
-      )}
-      {risks.map(({ level, text }) =>
-        level === "note" ? (
-          <p class="quiet" style={`${QUIET};margin:8px 0 0`}>
-            <UntrustedText text={text} />
-          </p>
-        ) : null,
-      )}
-    </>
-  );
-}
-
-/** Method and host large, then the whole URL. */
-function Call({ request: { method, host, url } }: { readonly request: Pick<MailRequest, "method" | "host" | "url"> }) {
-  return (
-    <div class="card" style={BOX}>
-      <p style="margin:0 0 6px;font-size:16px">
-        <b>{method}</b>{" "}
-        <b style={MONO}>
-          <UntrustedText text={host} />
-        </b>
-      </p>
-      <Address url={url} />
-    </div>
-  );
-}
-
-function ReceiptLink({ href, style }: { readonly href: string; readonly style: string }) {
-  return (
-    <p style={style}>
-      <a class="link" href={href} style={LINK}>
-        Receipt
-      </a>
-    </p>
-  );
-}
-
-interface FactsProps {
-  readonly rows: readonly (readonly [name: string, value: Child])[];
-  /** Pixels. */
-  readonly above?: number;
-}
-
-function Facts({ rows, above = 16 }: FactsProps) {
-  return (
-    <table
-      role="presentation"
-      cellpadding="0"
-      cellspacing="0"
-      style={`margin:${above}px 0 0;width:100%;table-layout:fixed`}
-    >
-      {rows.map(([name, value]) => (
-        <tr>
-          <td class="quiet" valign="top" style={`${FACT};width:108px;color:#5b606b`}>
-            {name}
-          </td>
-          <td valign="top" style={FACT}>
-            {value}
-          </td>
-        </tr>
-      ))}
-    </table>
-  );
-}
-
-/** A URL with a bold host, or text. */
-function valueOf({ name, value }: Fact): Child {
-  return name === "callback" && normalTarget(value) !== null ? <Address url={value} /> : <UntrustedText text={value} />;
-}
-
-/** An untrusted URL with its host in bold. Never a link of ours. */
-function Address({ url }: { readonly url: string }) {
-  const host = normalTarget(url)?.host ?? "";
-  const start = url.indexOf("//") + "//".length;
-  // Keeps the host on one line if possible.
-  return (
-    <span dir="ltr" style={`${MONO};font-size:13px;word-break:break-all`}>
-      <UntrustedText text={url.slice(0, start)} />
-      <b style="display:inline-block;max-width:100%">
-        <UntrustedText text={url.slice(start, start + host.length)} />
-      </b>
-      <UntrustedText text={url.slice(start + host.length)} />
-    </span>
-  );
-}
-
-const FACT = "padding:2px 8px 2px 0;font-size:14px;line-height:1.5;overflow-wrap:anywhere";
-
-function Part({ title, part: { lines, note } }: { readonly title: string; readonly part: MailPart }) {
-  return (
-    <>
-      <p class="quiet" style={HEAD}>
-        {title}
-      </p>
-      <div class="card" dir="ltr" style={`${BOX};${MONO};font-size:13px;line-height:1.5;white-space:pre-wrap`}>
-        {lines.map((line, at) => (
-          <>
-            {at === 0 ? null : <br />}
-            <UntrustedText text={line} />
-          </>
-        ))}
-      </div>
-      {note === null ? null : (
-        <p class="quiet" style={`${QUIET};margin-top:6px`}>
-          {note}
-        </p>
-      )}
-    </>
-  );
-}
-
-interface ButtonProps {
-  readonly href: string;
-  readonly label: string;
-  readonly look: keyof typeof LOOKS;
-}
-
-/** A cell with a link that looks like a button; two of them share a row. */
-function Button({ href, label, look }: ButtonProps) {
-  return (
-    <td width={look === "quiet" ? undefined : "48%"} align="center" style={look === "filled" ? FILLED_CELL : undefined}>
-      <a class={`${look}-button`} href={href} style={LOOKS[look]}>
-        {label}
-      </a>
-    </td>
-  );
-}
-
-/** Some clients draw no background of a link, and white on white would be no button. */
-const FILLED_CELL = "background:#3b5bdb;border-radius:6px";
-
-const BUTTON = "display:block;border-radius:6px;line-height:1.25;font-weight:600;text-decoration:none";
-
-/** Borders in all of them, so that they are of one size. */
-const LOOKS = {
-  filled: `${BUTTON};padding:13px 8px;font-size:16px;color:#ffffff;background:#3b5bdb;border:2px solid #3b5bdb`,
-  outline: `${BUTTON};padding:13px 8px;font-size:16px;color:#c92a2a;border:2px solid #c92a2a`,
-  quiet: `${BUTTON};padding:12px 16px;font-size:15px;color:#16181d;border:1px solid #c9ccd1`,
-} as const;
-
-/** A part of a request as a mail shows it. */
-export interface MailPart {
-  readonly lines: readonly string[];
-  /** What is missing; null if it is complete. */
-  readonly note: string | null;
-}
-
-/** The masked request for a mail, each part bounded. All of it except the method is untrusted. */
-export interface MailRequest {
-  readonly method: HttpMethod;
-  /** In its ASCII form. */
-  readonly host: string;
-  /** As it is sent, whole. */
-  readonly url: string;
-  readonly id: string;
-  readonly title: string | null;
-  /** One a line; null: there are none. */
-  readonly headers: MailPart | null;
-  readonly body: MailPart | null;
-  /** Type and size of the body. */
-  readonly bodyKind: string;
-}
-
-export function mailRequest(masked: MaskedAction): MailRequest {
-  const action = asSent(masked);
-  const { method, host, url, id, title, headers } = action;
-  const body = shownBody(action);
-  const lines = Object.entries(headers ?? {}).map(([name, value]) => `${name}: ${value}`);
-  return {
-    method,
-    host,
-    url,
-    id,
-    title,
-    headers: lines.length === 0 ? null : partOf(lines.join("\n")),
-    body: body === null ? null : bodyPart(body),
-    bodyKind: bodyKindText(action),
-  };
-}
-
-function bodyPart(body: ShownBody): MailPart {
-  const { lines, note } = partOf(bodyLines(body));
-  return { lines, note: note ?? (body.rest === null ? null : `Not shown: ${body.rest}.`) };
-}
-
-function partOf(text: string): MailPart {
-  const bytes = Buffer.from(text);
-  if (bytes.length <= MAIL_PART_BYTES_MAX) return { lines: withoutLinks(text).split("\n"), note: null };
-  // The streaming decoder drops a character that is cut.
-  const start = new TextDecoder().decode(bytes.subarray(0, MAIL_PART_BYTES_MAX), { stream: true });
-  const { beginning, rest } = cutAt(text, start.length);
-  return {
-    lines: withoutLinks(beginning).split("\n"),
-    note: `Cut after 2 kB. Not shown: ${rest}. Open the request to see all of it.`,
-  };
-}
