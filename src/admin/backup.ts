@@ -12,7 +12,8 @@ import {
   loadMasterKey,
   fingerprint,
 } from "../crypto/master-key.ts";
-import { textsOf, type SettingName } from "../config/settings.ts";
+import { isSecretSetting } from "../config/server-settings.ts";
+import { settingNames, textsOf } from "../config/settings.ts";
 import { maskText } from "../receipts/masking.ts";
 import { describeTargetPolicy } from "../config/target-policy.ts";
 
@@ -62,28 +63,19 @@ interface SettingsReport {
   readonly problems: readonly string[];
 }
 
-const SECRETS: ReadonlySet<SettingName> = new Set([
-  "SECRET_KEY",
-  "BOOTSTRAP_API_KEY",
-  "DATABASE_AUTH_TOKEN",
-  "MAILGUN_API_KEY",
-  "METRICS_TOKEN",
-]);
-
 /** Validates the settings as a start would. */
 export function reportSettings(env: Readonly<Record<string, string | undefined>>): SettingsReport {
-  const texts: Readonly<Record<string, string>> = textsOf(env);
-  const secret: ReadonlySet<string> = SECRETS;
-  const given = Object.fromEntries(
-    Object.entries(texts).map(([name, text]) => [name, secret.has(name) ? "••••" : maskText(text, "public")]),
-  );
+  const texts = textsOf(env);
+  const shown = settingNames().flatMap((name) => {
+    const { [name]: text } = texts;
+    return text === undefined ? [] : [[name, isSecretSetting(name) ? "••••" : maskText(text, "public")] as const];
+  });
+  const given = Object.fromEntries(shown);
   try {
     const config = readConfig(env);
     return { given, notes: [...config.warnings, describeTargetPolicy(targetPolicyOf(config))], problems: [] };
   } catch (error) {
-    if (error instanceof InvalidSettings || error instanceof Error) {
-      return { given, notes: [], problems: error.message.split("\n- ").slice(1) };
-    }
-    throw error;
+    if (!(error instanceof InvalidSettings)) throw error;
+    return { given, notes: [], problems: error.message.split("\n- ").slice(1) };
   }
 }

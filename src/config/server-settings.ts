@@ -55,6 +55,11 @@ const VALUES: Readonly<Record<SettingName, ((config: Config) => string | number 
   LOG_FORMAT: ({ logFormat }) => logFormat,
 };
 
+/** Whether the value of a setting is shown nowhere. */
+export function isSecretSetting(name: SettingName): boolean {
+  return VALUES[name] === "secret";
+}
+
 /** Every setting in the order of `.env.example`, without secrets. */
 export function serverSettings(config: Config): readonly ServerSetting[] {
   return settingNames().map((name) => {

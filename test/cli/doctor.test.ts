@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { readConfig } from "../../src/config/config.ts";
+import { serverSettings } from "../../src/config/server-settings.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { outgate } from "./outgate.ts";
 
@@ -77,12 +79,11 @@ test("a command without OUTGATE_URL talks to the service at PORT of this machine
 });
 
 test("outgate doctor shows no secret of the settings, and all that is wrong with them", async () => {
+  const secrets = serverSettings(readConfig({})).filter(({ isSecret }) => isSecret);
   const env = {
     OUTGATE_URL: url,
     OUTGATE_API_KEY: OWNER_KEY,
-    SECRET_KEY: "canary-secret-key",
-    BOOTSTRAP_API_KEY: "canary-bootstrap-api-key",
-    MAILGUN_API_KEY: "canary-mailgun",
+    ...Object.fromEntries(secrets.map(({ name }) => [name, `canary ${name}`])),
     PORT: "many",
   };
   const { code, out, found } = await examine(env);
@@ -90,7 +91,7 @@ test("outgate doctor shows no secret of the settings, and all that is wrong with
   expect(out).not.toContain("canary");
   expect(out).not.toContain(OWNER_KEY);
   expect(found("PORT")?.found).toBe("many");
-  expect(found("SECRET_KEY")?.found).toBe("••••");
+  for (const { name } of secrets) expect(found(name)?.found).toBe("••••");
   expect(found("settings")?.state).toBe("wrong");
   for (const name of ["PORT", "SECRET_KEY", "MAILGUN_DOMAIN"]) expect(found("settings")?.found).toContain(`${name} `);
 });
