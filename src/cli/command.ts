@@ -1,12 +1,23 @@
 import { Command, type CommandOptions, type ErrorOptions, Option, type OptionValues } from "commander";
 import { EXIT, type Io, readValue, UsageError } from "./io.ts";
-import { type Session, withSession } from "./session.ts";
+import {
+  type ListColumn,
+  type ListOptions,
+  type Page,
+  printLines,
+  printList,
+  type Session,
+  withSession,
+} from "./session.ts";
+import type { OutgateClient } from "../client/types.ts";
 
 /** The option of every command that prints a result. */
 export const JSON_OPTION = ["--json", "print JSON also on a terminal"] as const;
 
 /** What a command does that needs the service. It resolves with an exit code other than 0. */
 type Work<Options> = (session: Session, options: Options, ...args: string[]) => Promise<number | void>;
+
+type Read<Result, Options> = (client: OutgateClient, options: Options, ...args: string[]) => Promise<Result>;
 
 /** A command of `outgate`: it has an exit code, and words its own errors about arguments. */
 export class CliCommand extends Command {
@@ -71,6 +82,24 @@ export class CliCommand extends Command {
   /** The same for a command that prints a result, as JSON with `--json`. */
   prints<Options extends object>(work: Work<Options>): this {
     return this.option(...JSON_OPTION).calls(work);
+  }
+
+  /** The same for one that prints what `read` finds as a table; see `printList`. */
+  lists<Row, Options extends object>(
+    read: Read<Page<Row>, Options>,
+    columns: readonly ListColumn<Row>[],
+    more: ListOptions = {},
+  ): this {
+    return this.prints<Options>(async (session, options, ...args) =>
+      printList(session, await read(session.client, options, ...args), columns, more),
+    );
+  }
+
+  /** The same for a short list: a line for each row, or `empty`. */
+  lines<Row>(read: Read<Page<Row>, object>, lineOf: (row: Row) => string, empty: string): this {
+    return this.prints(async (session, options) =>
+      printLines(session, await read(session.client, options), lineOf, empty),
+    );
   }
 
   /** An option whose words shells complete. `parse` decides what is accepted: by default any text, which the service checks. */

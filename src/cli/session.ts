@@ -157,7 +157,13 @@ export type ListColumn<Row> = readonly [
   fit?: Omit<Column, "heading">,
 ];
 
-interface ListOptions {
+/** A page of a list, or all of a short one. */
+export interface Page<Row> {
+  readonly data: readonly Row[];
+  readonly next_cursor?: string | null;
+}
+
+export interface ListOptions {
   /** Printed in place of an empty table. */
   readonly empty?: string;
   /** The command that continues with a cursor. */
@@ -170,7 +176,7 @@ interface ListOptions {
  */
 export function printList<Row>(
   session: Session,
-  page: { readonly data: readonly Row[]; readonly next_cursor?: string | null },
+  page: Page<Row>,
   columns: readonly ListColumn<Row>[],
   { empty, command }: ListOptions = {},
 ): void {
@@ -202,7 +208,7 @@ export function listTable<Row>(
 /** Prints a short list: a line for each row, or a sentence where there is none. */
 export function printLines<Row>(
   { print }: Session,
-  { data }: { readonly data: readonly Row[] },
+  { data }: Page<Row>,
   lineOf: (row: Row) => string,
   empty: string,
 ): void {

@@ -27,7 +27,7 @@ function addKeyCommands(program: CliCommand): void {
   keys
     .service("list", "list the keys, live ones first", { isDefault: true })
     .option("--created-by <id>", "only those that this person or key created")
-    .prints(listKeys);
+    .lists((client, { createdBy }: Pick<MadeByOptions, "createdBy">) => client.listKeys({ createdBy }), KEY_COLUMNS);
   keys
     .service("create <name>", "create a key and print it, only this once")
     .choice("--role <role>", "what it may do", ROLES)
@@ -78,10 +78,6 @@ const KEY_COLUMNS: readonly ListColumn<KeyList["data"][number]>[] = [
 
 function lastUsed({ revoked_at: revoked, last_used_at: used }: KeyList["data"][number], now: Date): Cell {
   return revoked === null ? ago(used, now) : { text: "revoked", color: "red" };
-}
-
-async function listKeys(session: Session, { createdBy }: Pick<MadeByOptions, "createdBy">): Promise<void> {
-  printList(session, await session.client.listKeys({ createdBy }), KEY_COLUMNS);
 }
 
 function limitsText({ hosts = [], methods = [], expires_at: end }: KeyList["data"][number]): string {
@@ -157,11 +153,12 @@ function addCallbackHostCommands(program: CliCommand): void {
     .service("list", "list the hosts to which callbacks of keys with a hold or a limit may go", {
       isDefault: true,
     })
-    .prints(async (session) =>
-      printList(session, await session.client.listCallbackHosts(), [
+    .lists(
+      (client) => client.listCallbackHosts(),
+      [
         ["HOST", ({ host }) => visible(host)],
         ["LISTED", ({ created_at: at }, now) => ago(at, now)],
-      ]),
+      ],
     );
   hosts
     .service(
@@ -225,35 +222,31 @@ function addPauseCommands(program: CliCommand): void {
     .service("resume", "end a pause (owner key)")
     .argument("<pause id>")
     .calls(({ client, done }, _options, id) => done(client.endPause(id), `Pause ${id} has ended.`));
-  program.service("pauses", "list the pauses in force (owner key)").prints(async (session) =>
-    printList(
-      session,
-      await session.client.listPauses(),
-      [
-        ["ID", ({ id }) => id],
-        ["WHAT", ({ key_id: keyId, host }) => visible(keyId ?? host ?? "the whole account"), { min: 14 }],
-        ["SINCE", ({ created_at: at }) => at, { leaves: 1 }],
-        ["BY", ({ created_by: by }) => visible(by), { min: 12, leaves: 2 }],
-        ["REASON", ({ reason }) => visible(reason ?? ""), { min: 14 }],
-      ],
-      { empty: "No pauses." },
-    ),
+  program.service("pauses", "list the pauses in force (owner key)").lists(
+    (client) => client.listPauses(),
+    [
+      ["ID", ({ id }) => id],
+      ["WHAT", ({ key_id: keyId, host }) => visible(keyId ?? host ?? "the whole account"), { min: 14 }],
+      ["SINCE", ({ created_at: at }) => at, { leaves: 1 }],
+      ["BY", ({ created_by: by }) => visible(by), { min: 12, leaves: 2 }],
+      ["REASON", ({ reason }) => visible(reason ?? ""), { min: 14 }],
+    ],
+    { empty: "No pauses." },
   );
 }
 
 function addAccountsCommands(program: CliCommand): void {
   const summary = "list the accounts of the service, or allow a stopped one (owner key of the first account)";
   const accounts = program.service("accounts", summary).usage("[list] [--json] | accounts allow <id>");
-  accounts
-    .service("list", "list the accounts of the service, stopped ones first", { isDefault: true })
-    .prints(async (session) =>
-      printList(session, await session.client.listAccounts(), [
-        ["ID", ({ id }) => id],
-        ["STATE", stateOf],
-        ["CREATED", ({ created_at: at }) => at, { leaves: 1 }],
-        ["EMAIL", ({ email }) => visible(email ?? ""), { min: 24 }],
-      ]),
-    );
+  accounts.service("list", "list the accounts of the service, stopped ones first", { isDefault: true }).lists(
+    (client) => client.listAccounts(),
+    [
+      ["ID", ({ id }) => id],
+      ["STATE", stateOf],
+      ["CREATED", ({ created_at: at }) => at, { leaves: 1 }],
+      ["EMAIL", ({ email }) => visible(email ?? ""), { min: 24 }],
+    ],
+  );
   accounts
     .service("allow", "allow a stopped account: its keys work again, and its waiting actions are sent")
     .argument("<account id>")

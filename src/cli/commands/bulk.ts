@@ -161,7 +161,19 @@ interface ResultOptions {
 
 export function addBulkCommands(program: CliCommand): void {
   const bulk = program.command("bulk").description("bulk jobs: what became of them, and to stop one");
-  bulk.service("list", "list bulk jobs, newest first").prints(listJobs);
+  bulk.service("list", "list bulk jobs, newest first").lists(
+    (client) => client.listBulk(),
+    [
+      ["ID", ({ id }) => id],
+      ["JOB", ({ operation }) => operation],
+      ["STATUS", ({ status }) => status],
+      ["DONE", ({ done }) => `${done}`],
+      ["REFUSED", ({ failed }) => `${failed}`],
+      ["OF", ({ matching }) => `${matching}`],
+      ["BY", ({ created_by: by }) => visible(by)],
+    ],
+    { empty: "No bulk jobs.", command: "outgate bulk list" },
+  );
   bulk
     .service("get <id>", "show a bulk job and how far it is")
     .option("--wait <seconds>", "wait up to this long for its end", wholeNumber("wait"))
@@ -189,23 +201,6 @@ export function addExport(program: CliCommand): void {
     .choice("--status <status>", "may be given several times", [...Object.keys(STATUS_COLOR), "held"], statuses)
     .choice("--format <format>", "default: ndjson", ["ndjson", "csv"])
     .calls(exportActions);
-}
-
-async function listJobs(session: Session): Promise<void> {
-  printList(
-    session,
-    await session.client.listBulk(),
-    [
-      ["ID", ({ id }) => id],
-      ["JOB", ({ operation }) => operation],
-      ["STATUS", ({ status }) => status],
-      ["DONE", ({ done }) => `${done}`],
-      ["REFUSED", ({ failed }) => `${failed}`],
-      ["OF", ({ matching }) => `${matching}`],
-      ["BY", ({ created_by: by }) => visible(by)],
-    ],
-    { empty: "No bulk jobs.", command: "outgate bulk list" },
-  );
 }
 
 async function listResults(session: Session, query: ResultOptions, id: string): Promise<void> {

@@ -3,7 +3,7 @@ import { type CliCommand, given, wholeNumber } from "../command.ts";
 import { REMIND_MINUTES_MAX, REMIND_MINUTES_MIN } from "../../core/limits.ts";
 import { EXIT, UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
-import { printLines, type Session } from "../session.ts";
+import type { Session } from "../session.ts";
 
 const REMIND = `repeat the question once, ${REMIND_MINUTES_MIN} to ${REMIND_MINUTES_MAX}`;
 
@@ -14,7 +14,9 @@ export function addChannelCommands(program: CliCommand): void {
     .usage(
       "[list] | channels add <name> [options] | channels set <id> [options] | channels remove <id> | channels test <id>",
     );
-  channels.service("list", "show the channels", { isDefault: true }).prints(listChannels);
+  channels
+    .service("list", "show the channels", { isDefault: true })
+    .lines((client) => client.listChannels(), channelText, "There are no channels.");
   channels
     .service("add <name>", "add a channel: by --mail, --slack or --webhook")
     .option("--mail <addresses>", "addresses, separated by commas")
@@ -35,10 +37,6 @@ export function addChannelCommands(program: CliCommand): void {
     .service("remove <id>", "remove a channel")
     .calls(({ client, done }, _options, id) => done(client.removeChannel(id), `${id} is removed.`));
   channels.service("test <id>", "send a test message").prints(testChannel);
-}
-
-async function listChannels(session: Session): Promise<void> {
-  printLines(session, await session.client.listChannels(), channelText, "There are no channels.");
 }
 
 interface AddOptions {

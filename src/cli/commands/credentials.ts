@@ -2,7 +2,7 @@ import type { Credential, CreateCredential, CredentialRequest } from "../../clie
 import { type CliCommand, given, oneOf, several } from "../command.ts";
 import { EXIT, type Io, readValue, UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
-import { printLines, type Session } from "../session.ts";
+import type { Session } from "../session.ts";
 
 const KINDS = ["bearer", "header", "basic", "hmac"] as const;
 
@@ -15,7 +15,9 @@ export function addCredentialCommands(program: CliCommand): void {
     .usage(
       "[list] | credentials add <name> --kind <kind> --host <host> [options] | credentials replace <name> | credentials disable <name> | credentials enable <name> | credentials test <name> <url> | credentials remove <name> | credentials requests | credentials decline <id>",
     );
-  credentials.service("list", "show those that your key may know", { isDefault: true }).prints(listCredentials);
+  credentials
+    .service("list", "show those that your key may know", { isDefault: true })
+    .lines((client) => client.listCredentials(), credentialText, "There are no credentials that this key may use.");
   credentials
     .service("add <name>", "store a secret, and where it may go")
     .choice("--kind <kind>", "how it is sent", KINDS, oneOf("kind", KINDS))
@@ -50,7 +52,12 @@ export function addCredentialCommands(program: CliCommand): void {
   credentials
     .service("test <name> <url>", "send a GET with it at once, and show the answer without secrets")
     .prints(testCredential);
-  credentials.service("requests", "show what agents ask for; add --request grants one").prints(listRequests);
+  credentials.service("requests", "show what agents ask for; add --request grants one").lines(
+    // Those that wait for an answer, oldest first.
+    (client) => client.listCredentialRequests({ status: "pending" }),
+    requestText,
+    "No agent waits for a credential.",
+  );
   credentials
     .service("decline <id>", "decline what an agent asks for")
     .option("--reason <text>", "why; the agent reads it")
@@ -58,16 +65,6 @@ export function addCredentialCommands(program: CliCommand): void {
   credentials
     .service("remove <name>", "delete a credential; what waits with it fails")
     .calls(({ client, done }, _options, name) => done(client.removeCredential(name), `${name} is deleted.`));
-}
-
-/** Those that wait for an answer, oldest first. */
-async function listRequests(session: Session): Promise<void> {
-  printLines(
-    session,
-    await session.client.listCredentialRequests({ status: "pending" }),
-    requestText,
-    "No agent waits for a credential.",
-  );
 }
 
 function requestText({ id, host, reason, created_by: by, name, paths, methods }: CredentialRequest): string {
@@ -83,15 +80,6 @@ async function declineRequest(
 ): Promise<void> {
   const declined = await client.declineCredentialRequest(id, given({ reason }));
   print(declined, () => `${visible(id)} is declined.`);
-}
-
-async function listCredentials(session: Session): Promise<void> {
-  printLines(
-    session,
-    await session.client.listCredentials(),
-    credentialText,
-    "There are no credentials that this key may use.",
-  );
 }
 
 interface SecretOptions {

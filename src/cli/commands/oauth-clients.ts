@@ -2,7 +2,7 @@ import type { NewOAuthClient } from "../../client/openapi.ts";
 import { visible } from "../../observability/terminal.ts";
 import { type CliCommand, several } from "../command.ts";
 import { UsageError } from "../io.ts";
-import { printList, type Session } from "../session.ts";
+import type { Session } from "../session.ts";
 
 /** The commands about the OAuth clients that owners add. */
 export function addOAuthClientCommands(program: CliCommand): void {
@@ -11,7 +11,17 @@ export function addOAuthClientCommands(program: CliCommand): void {
     .usage(
       "[list] | oauth-clients add <name> --redirect <uri> [--public] | oauth-clients new-secret <id> | oauth-clients remove <id>",
     );
-  clients.service("list", "list the clients that owners have added", { isDefault: true }).prints(listClients);
+  clients.service("list", "list the clients that owners have added", { isDefault: true }).lists(
+    (client) => client.listOAuthClients(),
+    [
+      ["ID", ({ id }) => id],
+      ["TYPE", ({ type }) => type],
+      ["CONNECTIONS", ({ connections }) => String(connections), { leaves: 1 }],
+      ["NAME", ({ name }) => visible(name)],
+      ["REDIRECTS", ({ redirect_uris: redirects }) => visible(redirects.join(" ")), { min: 24 }],
+    ],
+    { empty: "No clients. Clients with a metadata document, such as claude.ai, need none." },
+  );
   clients
     .service("add <name>", "add a client and print its id and secret, only this once")
     .option("--redirect <uri>", "where its answers may go, exactly; several: repeat it", several)
@@ -25,21 +35,6 @@ export function addOAuthClientCommands(program: CliCommand): void {
     .calls(({ client, done }, _options, id) =>
       done(client.removeOAuthClient(id), `${id} is deleted, and the keys of its connections are revoked.`),
     );
-}
-
-async function listClients(session: Session): Promise<void> {
-  printList(
-    session,
-    await session.client.listOAuthClients(),
-    [
-      ["ID", ({ id }) => id],
-      ["TYPE", ({ type }) => type],
-      ["CONNECTIONS", ({ connections }) => String(connections), { leaves: 1 }],
-      ["NAME", ({ name }) => visible(name)],
-      ["REDIRECTS", ({ redirect_uris: redirects }) => visible(redirects.join(" ")), { min: 24 }],
-    ],
-    { empty: "No clients. Clients with a metadata document, such as claude.ai, need none." },
-  );
 }
 
 interface AddOptions {

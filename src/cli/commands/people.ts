@@ -3,7 +3,7 @@ import { ago } from "../action-text.ts";
 import type { CliCommand } from "../command.ts";
 import { UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
-import { printList, type Session } from "../session.ts";
+import type { Session } from "../session.ts";
 
 /** The commands about the people of an account and its invitations. */
 export function addPeopleCommands(program: CliCommand): void {
@@ -12,12 +12,31 @@ export function addPeopleCommands(program: CliCommand): void {
     .usage(
       "[list] | people invite <email> --role <role> | people invitations | people withdraw <invitation id> | people role <id> <role> | people remove <id>",
     );
-  people.service("list", "list the people, with their roles", { isDefault: true }).prints(listPeople);
+  people.service("list", "list the people, with their roles", { isDefault: true }).lists(
+    (client) => client.listPeople(),
+    [
+      ["ID", ({ id }) => id],
+      ["ROLE", ({ role }) => role],
+      ["LAST SEEN", ({ last_seen_at: seen }, now) => ago(seen, now), { leaves: 1 }],
+      ["EMAIL", ({ email }) => visible(email), { min: 24 }],
+    ],
+    { empty: "Nobody. `outgate welcome-link` invites the first person." },
+  );
   people
     .service("invite <email>", "invite somebody and print the link for them, only this once")
     .choice("--role <role>", "what they may do", MEMBER_ROLES)
     .prints(invite);
-  people.service("invitations", "list the open invitations").prints(listInvitations);
+  people.service("invitations", "list the open invitations").lists(
+    (client) => client.listInvitations(),
+    [
+      ["ID", ({ id }) => id],
+      ["ROLE", ({ role }) => role],
+      ["ENDS", ({ expires_at: end }) => end, { leaves: 2 }],
+      ["BY", ({ created_by: by }) => visible(by), { leaves: 1 }],
+      ["EMAIL", ({ email }) => visible(email), { min: 24 }],
+    ],
+    { empty: "No invitation is open." },
+  );
   people
     .service("withdraw <invitation-id>", "withdraw an invitation: its link works no more")
     .calls(({ client, done }, _options, id) => done(client.withdrawInvitation(id), `${id} is withdrawn.`));
@@ -29,35 +48,6 @@ export function addPeopleCommands(program: CliCommand): void {
       io.err(`${visible(id)} is removed. Keys that they know still work: revoke those.\n`);
       io.err(`\`outgate keys --created-by ${visible(id)}\` lists those that they made.\n`);
     });
-}
-
-async function listPeople(session: Session): Promise<void> {
-  printList(
-    session,
-    await session.client.listPeople(),
-    [
-      ["ID", ({ id }) => id],
-      ["ROLE", ({ role }) => role],
-      ["LAST SEEN", ({ last_seen_at: seen }, now) => ago(seen, now), { leaves: 1 }],
-      ["EMAIL", ({ email }) => visible(email), { min: 24 }],
-    ],
-    { empty: "Nobody. `outgate welcome-link` invites the first person." },
-  );
-}
-
-async function listInvitations(session: Session): Promise<void> {
-  printList(
-    session,
-    await session.client.listInvitations(),
-    [
-      ["ID", ({ id }) => id],
-      ["ROLE", ({ role }) => role],
-      ["ENDS", ({ expires_at: end }) => end, { leaves: 2 }],
-      ["BY", ({ created_by: by }) => visible(by), { leaves: 1 }],
-      ["EMAIL", ({ email }) => visible(email), { min: 24 }],
-    ],
-    { empty: "No invitation is open." },
-  );
 }
 
 async function invite(session: Session, { role }: { readonly role?: MemberRole }, email: string): Promise<void> {

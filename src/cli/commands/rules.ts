@@ -3,7 +3,7 @@ import { type CliCommand, given, several, wholeNumber } from "../command.ts";
 import { readValue, UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
 import { jsonText, parseObject } from "../output.ts";
-import { printLines, type Session } from "../session.ts";
+import type { Session } from "../session.ts";
 
 type Definition = ReplaceRules["rules"][number];
 
@@ -14,7 +14,9 @@ export function addRuleCommands(program: CliCommand): void {
     .usage(
       "[list] | rules add <name> --effect <effect> [options] | rules remove <id> | rules export | rules test <file> | rules apply <file> [--dry-run]",
     );
-  rules.service("list", "show the rules in the order in which they are asked", { isDefault: true }).prints(listRules);
+  rules
+    .service("list", "show the rules in the order in which they are asked", { isDefault: true })
+    .lines((client) => client.listRules(), ruleText, "There are no rules.");
   rules
     .service("add <name>", "add a rule behind all others, or --before one of them")
     .choice("--effect <effect>", "hold: a person decides; refuse: nothing is created; allow: no later rule is asked", [
@@ -72,10 +74,6 @@ export function addRuleCommands(program: CliCommand): void {
     .service("apply <file>", "put the rules of a file in force in place of all others; - reads standard input")
     .option("--dry-run", "print what would change, and change nothing")
     .prints(applyRules);
-}
-
-async function listRules(session: Session): Promise<void> {
-  printLines(session, await session.client.listRules(), ruleText, "There are no rules.");
 }
 
 interface AddOptions extends Pick<CreateRule, "effect" | "path" | "message" | "explain" | "before"> {

@@ -2,7 +2,7 @@ import type { NotificationList, NotificationQuery, Overview, OverviewQuery, Serv
 import { type Color, visible } from "../../observability/terminal.ts";
 import { type CliCommand, given, wholeNumber } from "../command.ts";
 import { EXIT } from "../io.ts";
-import { type ListColumn, listTable, printList, type Session } from "../session.ts";
+import { type ListColumn, listTable, type Session } from "../session.ts";
 import { table } from "../table.ts";
 
 export function addOverview(program: CliCommand): void {
@@ -18,7 +18,10 @@ export function addNotificationsAndServer(program: CliCommand): void {
     .service("notifications", "list callbacks, mails and messages, newest first (owner key)")
     .option("--limit <n>", "1 to 100; default 20", wholeNumber("limit"))
     .option("--cursor <cursor>", "the next page, by the cursor that the last page printed")
-    .prints(listNotifications);
+    .lists((client, query: NotificationQuery) => client.listNotifications(query), NOTIFICATION_COLUMNS, {
+      empty: "No notifications yet.",
+      command: "outgate notifications",
+    });
   const server = program
     .service("server", "show the settings of the server, or test its mail (owner key)")
     .usage("[show] | server test-mail <address>");
@@ -65,13 +68,6 @@ const STATE_COLOR: Readonly<Record<NotificationItem["status"], Color>> = {
   given_up: "red",
   dropped: "grey",
 };
-
-async function listNotifications(session: Session, query: NotificationQuery): Promise<void> {
-  printList(session, await session.client.listNotifications(query), NOTIFICATION_COLUMNS, {
-    empty: "No notifications yet.",
-    command: "outgate notifications",
-  });
-}
 
 const NOTIFICATION_COLUMNS: readonly ListColumn<NotificationItem>[] = [
   ["AT", ({ created_at: at }) => at],

@@ -3,16 +3,23 @@ import { visible } from "../../observability/terminal.ts";
 import { ago } from "../action-text.ts";
 import { type CliCommand, given, several, headersIn } from "../command.ts";
 import { EXIT, readValue, UsageError } from "../io.ts";
-import { printList, type Session } from "../session.ts";
+import type { Session } from "../session.ts";
 
 /** The commands about signing secrets. */
 export function addSigningCommands(program: CliCommand): void {
   const signing = program
     .service("signing", "show, rotate and check signing secrets (owner key)")
     .usage("[list] | signing secret <origin> | signing rotate <origin> | signing verify <origin> [options]");
-  signing
-    .service("list", "list where calls and callbacks went; shows no secret", { isDefault: true })
-    .prints(listOrigins);
+  signing.service("list", "list where calls and callbacks went; shows no secret", { isDefault: true }).lists(
+    (client) => client.listSigningOrigins(),
+    [
+      ["ORIGIN", ({ origin }) => visible(origin), { min: 20 }],
+      ["SIGNS", ({ for: use }) => use],
+      ["LAST USED", ({ last_used_at: used }, now) => ago(used, now, "not lately")],
+      ["ROTATED", ({ rotated_at: rotated }, now) => ago(rotated, now)],
+    ],
+    { empty: "No calls yet." },
+  );
   signing
     .service("secret <origin>", "print the secret of an origin, such as https://api.example.com")
     .option(...CALLBACKS)
@@ -46,20 +53,6 @@ interface UseOptions {
 
 function useOf({ callbacks }: UseOptions): Pick<SigningSecretQuery, "for"> {
   return callbacks === true ? { for: "callbacks" } : {};
-}
-
-async function listOrigins(session: Session): Promise<void> {
-  printList(
-    session,
-    await session.client.listSigningOrigins(),
-    [
-      ["ORIGIN", ({ origin }) => visible(origin), { min: 20 }],
-      ["SIGNS", ({ for: use }) => use],
-      ["LAST USED", ({ last_used_at: used }, now) => ago(used, now, "not lately")],
-      ["ROTATED", ({ rotated_at: rotated }, now) => ago(rotated, now)],
-    ],
-    { empty: "No calls yet." },
-  );
 }
 
 async function showSecret({ client, print, io }: Session, options: UseOptions, origin: string): Promise<void> {
