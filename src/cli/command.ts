@@ -84,6 +84,14 @@ export class CliCommand extends Command {
     return this.option(...JSON_OPTION).calls(work);
   }
 
+  /** The options of a list that comes in pages. */
+  pages(): this {
+    return this.option("--limit <n>", "1 to 100; default 20", wholeNumber("limit")).option(
+      "--cursor <cursor>",
+      "the next page, by the cursor that the last page printed",
+    );
+  }
+
   /** The same for one that prints what `read` finds as a table; see `printList`. */
   lists<Row, Options extends object>(
     read: Read<Page<Row>, Options>,

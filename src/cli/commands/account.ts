@@ -267,8 +267,7 @@ function addAudit(program: CliCommand): void {
     .option("--actor <actor>", "such as user:ann@example.com")
     .option("--since <time>", "at this time or later, such as 2026-03-04T12:00:00Z")
     .option("--until <time>", "earlier than this")
-    .option("--limit <n>", "1 to 100; default 20", wholeNumber("limit"))
-    .option("--cursor <cursor>", "the next page, by the cursor that the last page printed")
+    .pages()
     .option("--all", "print all entries as lines of JSON")
     .prints(showAudit);
 }

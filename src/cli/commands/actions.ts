@@ -63,8 +63,7 @@ const STATUSES = [...Object.keys(STATUS_COLOR), "held"];
 function addList(program: CliCommand): void {
   addFilterOptions(program.service("list", "list actions, newest first"))
     .choice("--status <status>", "may be given several times", STATUSES, statuses)
-    .option("--limit <n>", "1 to 100; default 20", wholeNumber("limit"))
-    .option("--cursor <cursor>", "the next page, by the cursor that the last page printed")
+    .pages()
     .option("--count", "how many there are of each status, instead of the actions")
     .prints(listActions);
 }

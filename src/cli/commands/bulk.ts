@@ -1,4 +1,4 @@
-import type { BulkDryRun, BulkJob, ExportQuery, StartBulk } from "../../client/openapi.ts";
+import type { BulkDryRun, BulkJob, BulkQuery, BulkResultQuery, ExportQuery, StartBulk } from "../../client/openapi.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import { ACTION_COLUMNS } from "../action-list.ts";
 import { STATUS_COLOR } from "../action-text.ts";
@@ -153,27 +153,24 @@ function jobText({ id, operation, status, matching, done, failed }: BulkJob): st
   return `${id}  ${operation} ${status}: ${done} of ${matching} done, ${failed} refused`;
 }
 
-interface ResultOptions {
-  readonly status?: "waiting" | "done" | "failed";
-  readonly limit?: number;
-  readonly cursor?: string;
-}
-
 export function addBulkCommands(program: CliCommand): void {
   const bulk = program.command("bulk").description("bulk jobs: what became of them, and to stop one");
-  bulk.service("list", "list bulk jobs, newest first").lists(
-    (client) => client.listBulk(),
-    [
-      ["ID", ({ id }) => id],
-      ["JOB", ({ operation }) => operation],
-      ["STATUS", ({ status }) => status],
-      ["DONE", ({ done }) => `${done}`],
-      ["REFUSED", ({ failed }) => `${failed}`],
-      ["OF", ({ matching }) => `${matching}`],
-      ["BY", ({ created_by: by }) => visible(by)],
-    ],
-    { empty: "No bulk jobs.", command: "outgate bulk list" },
-  );
+  bulk
+    .service("list", "list bulk jobs, newest first")
+    .pages()
+    .lists(
+      (client, query: BulkQuery) => client.listBulk(query),
+      [
+        ["ID", ({ id }) => id],
+        ["JOB", ({ operation }) => operation],
+        ["STATUS", ({ status }) => status],
+        ["DONE", ({ done }) => `${done}`],
+        ["REFUSED", ({ failed }) => `${failed}`],
+        ["OF", ({ matching }) => `${matching}`],
+        ["BY", ({ created_by: by }) => visible(by)],
+      ],
+      { empty: "No bulk jobs.", command: "outgate bulk list" },
+    );
   bulk
     .service("get <id>", "show a bulk job and how far it is")
     .option("--wait <seconds>", "wait up to this long for its end", wholeNumber("wait"))
@@ -185,8 +182,7 @@ export function addBulkCommands(program: CliCommand): void {
   bulk
     .service("results <id>", "list what became of each action of a bulk job")
     .choice("--status <status>", "only these", ["waiting", "done", "failed"])
-    .option("--limit <n>", "1 to 100; default 20", wholeNumber("limit"))
-    .option("--cursor <cursor>", "the next page, by the cursor that the last page printed")
+    .pages()
     .prints(listResults);
   bulk
     .service("stop <id>", "stop a bulk job; what is done stays done")
@@ -203,7 +199,7 @@ export function addExport(program: CliCommand): void {
     .calls(exportActions);
 }
 
-async function listResults(session: Session, query: ResultOptions, id: string): Promise<void> {
+async function listResults(session: Session, query: BulkResultQuery, id: string): Promise<void> {
   printList(
     session,
     await session.client.listBulkResults(id, query),

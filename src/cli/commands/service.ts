@@ -1,6 +1,6 @@
 import type { NotificationList, NotificationQuery, Overview, OverviewQuery, Server } from "../../client/openapi.ts";
 import { type Color, visible } from "../../observability/terminal.ts";
-import { type CliCommand, given, wholeNumber } from "../command.ts";
+import { type CliCommand, given } from "../command.ts";
 import { EXIT } from "../io.ts";
 import { type ListColumn, listTable, type Session } from "../session.ts";
 import { table } from "../table.ts";
@@ -16,8 +16,7 @@ export function addOverview(program: CliCommand): void {
 export function addNotificationsAndServer(program: CliCommand): void {
   program
     .service("notifications", "list callbacks, mails and messages, newest first (owner key)")
-    .option("--limit <n>", "1 to 100; default 20", wholeNumber("limit"))
-    .option("--cursor <cursor>", "the next page, by the cursor that the last page printed")
+    .pages()
     .lists((client, query: NotificationQuery) => client.listNotifications(query), NOTIFICATION_COLUMNS, {
       empty: "No notifications yet.",
       command: "outgate notifications",
