@@ -119,19 +119,50 @@ export class Metrics {
   }
 }
 
-/** Creates counters. The series in `known` exist from the start, so that a rate sees their first increment. */
-function counterIn(registry: Registry) {
-  return (name: string, help: string, labelNames: string[], known: readonly Record<string, string>[] = []) => {
-    const counter = new Counter({ name, help, labelNames, registers: [registry] });
-    for (const labels of known) counter.inc(labels, 0);
-    return counter;
-  };
+/** Series that exist from the start, so that a rate sees their first increment: each value of the one label with each of the other. */
+function series(one: string, ones: readonly string[], other: string, others: readonly string[]) {
+  return ones.flatMap((value) => others.map((next) => ({ [one]: value, [other]: next })));
 }
 
 function createCounters(registry: Registry) {
-  const counter = counterIn(registry);
+  const counter = (name: string, help: string, labelNames: string[], known: readonly Record<string, string>[] = []) => {
+    const made = new Counter({ name, help, labelNames, registers: [registry] });
+    for (const labels of known) made.inc(labels, 0);
+    return made;
+  };
+  const rows = [{ of: "action" }, { of: "callback" }, { of: "mail" }, { of: "message" }];
   return {
-    ...createDeliveryCounters(counter),
+    attempts: counter(
+      "outgate_attempts_total",
+      "Attempts, by outcome and what came next.",
+      ["outcome", "next"],
+      series("outcome", ["answered", "not_sent", "unknown"], "next", ["completed", "retry", "failed"]),
+    ),
+    notifications: counter(
+      "outgate_notifications_total",
+      "Attempts of callbacks, mails and messages to channels, by what came next.",
+      ["kind", "next"],
+      series("kind", ["callback", "mail", "message"], "next", ["delivered", "retry", "given_up"]),
+    ),
+    credentialEchoes: counter(
+      "outgate_credential_echoes_total",
+      "Credentials masked in answers of targets that had sent them back.",
+      [],
+    ),
+    rescued: counter("outgate_rescued_total", "Actions taken over from a process that died.", []),
+    fenced: counter("outgate_fenced_total", "Results dropped because another change came first.", []),
+    unclaimed: counter(
+      "outgate_claims_returned_total",
+      "Attempts that were claimed and never began; nothing was sent and none was counted.",
+      ["of"],
+      rows,
+    ),
+    setAside: counter(
+      "outgate_rows_set_aside_total",
+      "Rows that were altered by hand, and ended for it.",
+      ["of"],
+      rows,
+    ),
     creates: counter(
       "outgate_creates_total",
       "Creates answered, by what they found.",
@@ -154,47 +185,6 @@ function createCounters(registry: Registry) {
       "outgate_mcp_calls_total",
       "Calls of MCP tools, by tool and outcome (ok, asked, refused or failed).",
       ["tool", "outcome"],
-    ),
-  };
-}
-
-function createDeliveryCounters(counter: ReturnType<typeof counterIn>) {
-  const pairs = (one: string, ones: readonly string[], other: string, others: readonly string[]) =>
-    ones.flatMap((value) => others.map((next) => ({ [one]: value, [other]: next })));
-  const outcomes = pairs("outcome", ["answered", "not_sent", "unknown"], "next", ["completed", "retry", "failed"]);
-  const notified = pairs("kind", ["callback", "mail", "message"], "next", ["delivered", "retry", "given_up"]);
-  const rows = [{ of: "action" }, { of: "callback" }, { of: "mail" }, { of: "message" }];
-  return {
-    attempts: counter(
-      "outgate_attempts_total",
-      "Attempts, by outcome and what came next.",
-      ["outcome", "next"],
-      outcomes,
-    ),
-    notifications: counter(
-      "outgate_notifications_total",
-      "Attempts of callbacks, mails and messages to channels, by what came next.",
-      ["kind", "next"],
-      notified,
-    ),
-    credentialEchoes: counter(
-      "outgate_credential_echoes_total",
-      "Credentials masked in answers of targets that had sent them back.",
-      [],
-    ),
-    rescued: counter("outgate_rescued_total", "Actions taken over from a process that died.", []),
-    fenced: counter("outgate_fenced_total", "Results dropped because another change came first.", []),
-    unclaimed: counter(
-      "outgate_claims_returned_total",
-      "Attempts that were claimed and never began; nothing was sent and none was counted.",
-      ["of"],
-      rows,
-    ),
-    setAside: counter(
-      "outgate_rows_set_aside_total",
-      "Rows that were altered by hand, and ended for it.",
-      ["of"],
-      rows,
     ),
   };
 }
