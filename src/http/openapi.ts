@@ -55,7 +55,96 @@ function isDescribed(detail: object | undefined): detail is OperationInfo {
 
 /** The API as an OpenAPI 3.1 document, as JSON. `baseUrl` is its server. */
 export function openApiJson(operations: readonly ApiOperation[], baseUrl: string): string {
-  const schemas = createSchemaPrinter();
+  const { print, components } = createSchemaPrinter();
+  const contentOf = ({ mediaType, schema }: AlternativeBody): Json => ({ [mediaType]: { schema: print(schema) } });
+
+  /** The description stands beside the schema: that is where tools look for a parameter's. */
+  const describedOf = (schema: TSchema): Json => ({
+    description: asJson(schema)["description"],
+    schema: print(schema),
+  });
+
+  /** Headers by name; every response has X-Request-Id. Not references: openapi-generator gives up its clean-up at one. */
+  const headersOf = (names: Iterable<AnswerHeader>): Json => {
+    const all = ["X-Request-Id", ...names] as const;
+    return Object.fromEntries(
+      all.map((name) => {
+        const { description, schema } = describedOf(ANSWER_HEADERS[name]);
+        return [name, { description, required: true, schema }];
+      }),
+    );
+  };
+
+  const answerOf = (info: ResponseInfo): Json => {
+    const { description, schema, mediaType = "application/json", alsoAs, onRequestAs, headers = [] } = info;
+    const own = schema === null ? undefined : { mediaType, schema };
+    const forms = [own, alsoAs, onRequestAs].filter((form) => form !== undefined);
+    const content = forms.length === 0 ? {} : { content: Object.assign({}, ...forms.map(contentOf)) as Json };
+    return { description, headers: headersOf(headers), ...content };
+  };
+
+  /** The error response of one status, for any of these codes. `alsoAs`: a second media type, by `Accept`. */
+  const errorResponse = (codes: readonly ErrorCode[], alsoAs?: AlternativeBody): Json => {
+    const negotiated: readonly AnswerHeader[] = alsoAs === undefined ? [] : ["Vary"];
+    const headers = new Set([...negotiated, ...codes.flatMap((code) => ERROR_HEADERS[code] ?? [])]);
+    const isOne = codes.length === 1 && alsoAs === undefined;
+    const meanings = codes.map((code) => (isOne ? ERROR_MEANING[code] : `- \`${code}\`: ${ERROR_MEANING[code]}`));
+    return {
+      description: meanings.join("\n"),
+      headers: headersOf(headers),
+      content: {
+        "application/json": {
+          // The same for every code: of schemas narrowed in place generators make a type for each response.
+          schema: print(ErrorEnvelope),
+          examples: Object.fromEntries(codes.map((code) => [code, { value: exampleOf(code) }])),
+        },
+        ...(alsoAs && contentOf(alsoAs)),
+      },
+    };
+  };
+
+  /**
+   * An error that is the only one of its status refers to a component. A status with several codes, or with a second media
+   * type, is written out.
+   */
+  const errorResponses = ({ errors, answers }: ApiOperation): Json => {
+    const alsoAs = Object.values(answers).find((answer) => answer.alsoAs !== undefined)?.alsoAs;
+    const byStatus = Map.groupBy(new Set([...errors, "method_not_allowed" as const]), (code) => HTTP_STATUS[code]);
+    return Object.fromEntries(
+      [...byStatus].map(([status, codes]) => {
+        const isShared = codes.length === 1 && alsoAs === undefined;
+        return [status, isShared ? { $ref: `#/components/responses/${codes[0]}` } : errorResponse(codes, alsoAs)];
+      }),
+    );
+  };
+
+  const parametersOf = ({ params, query, headers = [] }: ApiOperation): readonly Json[] => [
+    ...Object.entries(params?.schema.properties ?? {}).map(([name, schema]) => {
+      return { name, in: "path", required: true, ...describedOf(schema) };
+    }),
+    ...Object.entries(query?.properties ?? {}).map(([name, schema]) => {
+      return { name, in: "query", required: query?.required?.includes(name) ?? false, ...describedOf(schema) };
+    }),
+    ...[...headers, "X-Request-Id"].map((name) => ({ $ref: `#/components/parameters/${name}` })),
+  ];
+
+  const operationOf = (operation: ApiOperation): Json => {
+    const { operationId, tag, summary, description, notes = [], permission, takesMetricsToken, body } = operation;
+    const security = takesMetricsToken === true ? [{}, { metricsToken: [] }] : [];
+    const content = body && contentOf({ mediaType: "application/json", schema: body.schema });
+    return {
+      operationId,
+      tags: [tag],
+      summary,
+      // CommonMark, as OpenAPI has it: a paragraph, and a list of the notes.
+      description: [description, ...(notes.length === 0 ? [] : ["", ...notes.map((note) => `- ${note}`)])].join("\n"),
+      ...(permission === null && { security }),
+      parameters: parametersOf(operation),
+      ...(body && { requestBody: { required: body.isRequired, content } }),
+      responses: { ...errorResponses(operation), ...mapValues(operation.answers, answerOf) },
+    };
+  };
+
   const paths = Map.groupBy(operations, ({ path }) => path);
   const document = {
     openapi: "3.1.1",
@@ -66,148 +155,28 @@ export function openApiJson(operations: readonly ApiOperation[], baseUrl: string
     paths: Object.fromEntries(
       [...paths].map(([path, same]) => [
         path,
-        Object.fromEntries(same.map((one) => [one.method.toLowerCase(), operationOf(one, schemas)])),
+        Object.fromEntries(same.map((one) => [one.method.toLowerCase(), operationOf(one)])),
       ]),
     ),
   };
-  return JSON.stringify({ ...document, components: componentsOf(schemas, JSON.stringify(document)) });
-}
-
-function operationOf(operation: ApiOperation, schemas: SchemaPrinter): Json {
-  const { operationId, tag, summary, permission, errors, takesMetricsToken, body } = operation;
-  const answers = Object.entries(operation.answers).map(([status, info]) => [status, answerOf(info, schemas)] as const);
-  return {
-    operationId,
-    tags: [tag],
-    summary,
-    description: descriptionOf(operation),
-    ...(permission === null ? { security: takesMetricsToken === true ? [{}, { metricsToken: [] }] : [] } : {}),
-    parameters: parametersOf(operation, schemas),
-    ...(body === undefined ? {} : { requestBody: bodyOf(body, schemas) }),
-    responses: {
-      ...errorResponses([...errors, "method_not_allowed"], schemas, otherFormOf(operation)),
-      ...Object.fromEntries(answers),
-    },
-  };
-}
-
-/** CommonMark, as OpenAPI has it: a paragraph, and a list of the notes. */
-function descriptionOf({ description, notes = [] }: ApiOperation): string {
-  return notes.length === 0 ? description : `${description}\n\n${notes.map((note) => `- ${note}`).join("\n")}`;
-}
-
-function bodyOf({ schema, isRequired }: NonNullable<OperationInfo["body"]>, schemas: SchemaPrinter): Json {
-  return { required: isRequired, content: { "application/json": { schema: schemas.print(schema) } } };
-}
-
-function answerOf(
-  { description, schema, mediaType = "application/json", alsoAs, onRequestAs, headers = [] }: ResponseInfo,
-  schemas: SchemaPrinter,
-) {
-  const own = schema === null ? {} : { [mediaType]: { schema: schemas.print(schema) } };
-  const content = { ...own, ...contentOf(alsoAs, schemas), ...contentOf(onRequestAs, schemas) };
-  return {
-    description,
-    headers: headersOf(headers, schemas),
-    ...(Object.keys(content).length === 0 ? {} : { content }),
-  };
-}
-
-function otherFormOf({ answers }: OperationInfo): AlternativeBody | undefined {
-  return Object.values(answers).find(({ alsoAs }) => alsoAs !== undefined)?.alsoAs;
-}
-
-function parametersOf({ params, query, headers = [] }: OperationInfo, schemas: SchemaPrinter): readonly Json[] {
-  const pathParameters = Object.entries(params?.schema.properties ?? {}).map(([name, schema]) =>
-    parameter({ name, in: "path", required: true }, schema, schemas),
-  );
-  const queryParameters = Object.entries(query?.properties ?? {}).map(([name, schema]) =>
-    parameter({ name, in: "query", required: query?.required?.includes(name) ?? false }, schema, schemas),
-  );
-  return [
-    ...pathParameters,
-    ...queryParameters,
-    ...[...headers, "X-Request-Id"].map((name) => ({ $ref: `#/components/parameters/${name}` })),
-  ];
-}
-
-/** The description stands beside the schema: that is where tools look for a parameter's. */
-function parameter(head: Json, schema: TSchema, schemas: SchemaPrinter): Json {
-  const { description } = schema as { description?: string };
-  return { ...head, description, schema: schemas.print(schema) };
-}
-
-/** The components that `document` refers to, among them the errors that have a component of their own. */
-function componentsOf(schemas: SchemaPrinter, document: string): Json {
-  const codes = ERROR_CODES.filter((code) => document.includes(`"#/components/responses/${code}"`));
-  const responses = codes.map((code) => [code, errorResponse([code], schemas)] as const);
-  const parts = {
-    securitySchemes: {
-      apiKey: { type: "http", scheme: "bearer", description: "An API key (og_…) of the account." },
-      metricsToken: { type: "http", scheme: "bearer", description: "METRICS_TOKEN, where the service has one." },
-    },
-    parameters: Object.fromEntries(
-      Object.entries(REQUEST_HEADERS).map(([name, schema]) => [
-        name,
-        parameter({ name, in: "header", required: false }, schema, schemas),
-      ]),
-    ),
-    responses: Object.fromEntries(responses),
-  };
-  return { ...parts, schemas: schemas.components() };
-}
-
-/** Headers by name; every response has X-Request-Id. Not references: openapi-generator gives up its clean-up at one. */
-function headersOf(names: readonly AnswerHeader[], schemas: SchemaPrinter): Json {
-  const all: readonly AnswerHeader[] = ["X-Request-Id", ...names];
-  return Object.fromEntries(all.map((name) => [name, headerOf(ANSWER_HEADERS[name], schemas)]));
-}
-
-function headerOf(schema: TSchema, schemas: SchemaPrinter): Json {
-  const { description } = schema as { description?: string };
-  return { description, required: true, schema: schemas.print(schema) };
-}
-
-/** The other media type of a body, where there is one. */
-function contentOf(form: AlternativeBody | undefined, schemas: SchemaPrinter): Json {
-  return form === undefined ? {} : { [form.mediaType]: { schema: schemas.print(form.schema) } };
-}
-
-/**
- * An error that is the only one of its status refers to a component. A status with several codes, or with a second media
- * type, is written out.
- */
-function errorResponses(codes: readonly ErrorCode[], schemas: SchemaPrinter, alsoAs?: AlternativeBody): Json {
-  const byStatus = Map.groupBy(new Set(codes), (code) => HTTP_STATUS[code]);
-  return Object.fromEntries(
-    [...byStatus].map(([status, [first, ...more]]) => [
-      status,
-      first === undefined || more.length > 0 || alsoAs !== undefined
-        ? errorResponse(byStatus.get(status) ?? [], schemas, alsoAs)
-        : { $ref: `#/components/responses/${first}` },
-    ]),
-  );
-}
-
-/** The error response of one status, for any of these codes. */
-function errorResponse(codes: readonly ErrorCode[], schemas: SchemaPrinter, alsoAs?: AlternativeBody): Json {
-  const negotiated: readonly AnswerHeader[] = alsoAs === undefined ? [] : ["Vary"];
-  const headers = new Set([...negotiated, ...codes.flatMap((code) => ERROR_HEADERS[code] ?? [])]);
-  const meanings = codes.map((code) =>
-    codes.length === 1 && alsoAs === undefined ? ERROR_MEANING[code] : `- \`${code}\`: ${ERROR_MEANING[code]}`,
-  );
-  return {
-    description: meanings.join("\n"),
-    headers: headersOf([...headers], schemas),
-    content: {
-      "application/json": {
-        // The same for every code: of schemas narrowed in place generators make a type for each response.
-        schema: schemas.print(ErrorEnvelope),
-        examples: Object.fromEntries(codes.map((code) => [code, { value: exampleOf(code) }])),
+  const written = JSON.stringify(document);
+  const shared = ERROR_CODES.filter((code) => written.includes(`"#/components/responses/${code}"`));
+  return JSON.stringify({
+    ...document,
+    components: {
+      securitySchemes: {
+        apiKey: { type: "http", scheme: "bearer", description: "An API key (og_…) of the account." },
+        metricsToken: { type: "http", scheme: "bearer", description: "METRICS_TOKEN, where the service has one." },
       },
-      ...contentOf(alsoAs, schemas),
+      parameters: Object.fromEntries(
+        Object.entries(REQUEST_HEADERS).map(([name, schema]) => {
+          return [name, { name, in: "header", required: false, ...describedOf(schema) }];
+        }),
+      ),
+      responses: Object.fromEntries(shared.map((code) => [code, errorResponse([code])])),
+      schemas: components(),
     },
-  };
+  });
 }
 
 function exampleOf(code: ErrorCode): Json {
@@ -218,15 +187,11 @@ function exampleOf(code: ErrorCode): Json {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Prints schemas. A schema with a title becomes a component, and its uses become references. */
-interface SchemaPrinter {
-  print(schema: TSchema): Json;
-  /** The components printed so far, sorted by name. */
-  components(): Json;
-}
-
-/** Throws on two different schemas of one title. */
-export function createSchemaPrinter(): SchemaPrinter {
+/**
+ * Prints schemas. A schema with a title becomes a component, and its uses become references. Throws on two different schemas
+ * of one title.
+ */
+export function createSchemaPrinter() {
   const named = new Map<string, Json>();
   const name = (title: string, body: Json): Json => {
     const before = named.get(title);
@@ -253,8 +218,9 @@ export function createSchemaPrinter(): SchemaPrinter {
   };
   return {
     // Copied through JSON, which drops typebox's own hidden members.
-    print: (schema) => print(JSON.parse(JSON.stringify(schema))),
-    components: () => Object.fromEntries([...named].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+    print: (schema: TSchema): Json => print(JSON.parse(JSON.stringify(schema))),
+    /** The components printed so far, sorted by name. */
+    components: (): Json => Object.fromEntries([...named].toSorted(([a], [b]) => (a < b ? -1 : 1))),
   };
 }
 
@@ -276,7 +242,7 @@ function readable(schema: Json): Json {
   return { anyOf: [own, none], ...told, ...rest };
 }
 
-function mapValues(object: Json, change: (value: unknown) => unknown): Json {
+function mapValues<Value>(object: Readonly<Record<string, Value>>, change: (value: Value) => unknown): Json {
   return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]));
 }
 
