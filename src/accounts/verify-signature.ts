@@ -57,10 +57,12 @@ const SIGNATURE_PROBLEMS = [
 
 const SIGNATURE_WARNINGS = ["old_timestamp", "future_timestamp", "previous_secret", "ended_secret"] as const;
 
-interface Finding<Code> {
+interface Finding<Code extends string> {
   readonly code: Code;
   readonly message: string;
 }
+
+const finding = <const Code extends string>(code: Code, message: string): Finding<Code> => ({ code, message });
 
 type SignatureProblem = Finding<(typeof SIGNATURE_PROBLEMS)[number]>;
 
@@ -88,77 +90,57 @@ interface SignatureSecrets {
  */
 export function checkSignature(message: ReceivedMessage, secrets: SignatureSecrets, now: Date): SignatureCheck {
   const { headers, bodies } = message;
+  const failed = (problems: readonly SignatureProblem[], warnings: readonly SignatureWarning[]) => {
+    return { secret: null, problems, warnings };
+  };
   const missing = SIGNATURE_HEADERS.filter((name) => (headers[name] ?? "").trim() === "").map((name) =>
-    problem("missing_header", `The header ${name} is missing. A proxy or framework may have dropped it.`),
+    finding("missing_header", `The header ${name} is missing. A proxy or framework may have dropped it.`),
   );
   const seconds = secondsIn((headers["webhook-timestamp"] ?? "").trim());
   const { signatures, problems } = signaturesIn(headers["webhook-signature"] ?? "");
-  const malformed = [
-    ...missing,
-    ...(typeof seconds === "object" && headers["webhook-timestamp"] !== null ? [seconds] : []),
-    ...(signatures.length === 0 ? problems : []),
-  ];
-  if (missing.length > 0 || typeof seconds === "object" || signatures.length === 0) return failed(malformed, []);
+  if (missing.length > 0 || typeof seconds === "object" || signatures.length === 0) {
+    const badTimes = typeof seconds === "object" && headers["webhook-timestamp"] !== null ? [seconds] : [];
+    return failed([...missing, ...badTimes, ...(signatures.length === 0 ? problems : [])], []);
+  }
 
   const id = (headers["webhook-id"] ?? "").trim();
-  const isOf = (secret: string, body: Uint8Array) =>
-    isSignedBy(secret, { id, timestampSeconds: seconds, body }, signatures);
+  const isSigned = (secret: string, some: readonly Uint8Array[]) =>
+    some.some((body) => isSignedBy(secret, { id, timestampSeconds: seconds, body }, signatures));
   const warnings = timeWarnings(seconds, now);
-  const made = secrets.own.find(({ secret }) => bodies.some((body) => isOf(secret, body)));
+  const made = secrets.own.find(({ secret }) => isSigned(secret, bodies));
   if (made !== undefined) return { secret: made.name, problems: [], warnings: [...warnings, ...endOf(made, now)] };
-  if (secrets.ofOtherUse.some((secret) => bodies.some((body) => isOf(secret, body)))) {
-    return failed([OTHER_USE], warnings);
-  }
+  if (secrets.ofOtherUse.some((secret) => isSigned(secret, bodies))) return failed([OTHER_USE], warnings);
   const change = bodies
-    .flatMap(likelyOriginals)
-    .find(({ body }) => secrets.own.some(({ secret }) => isOf(secret, body)));
-  if (change !== undefined) return failed([problem("body_changed", change.message)], warnings);
+    .flatMap(likelyChanges)
+    .find(({ signed }) => secrets.own.some(({ secret }) => isSigned(secret, [signed])));
+  if (change !== undefined) return failed([finding("body_changed", change.message)], warnings);
   return failed([NO_MATCH, ...problems], warnings);
 }
 
-const OTHER_USE = problem(
+const OTHER_USE = finding(
   "other_use",
   "It was signed with the other secret of this origin: calls and callbacks have separate ones. Check it as the other kind, and let the receiver use that secret.",
 );
 
-const NO_MATCH = problem(
+const RAW = "Verify the raw bytes of the body, before any parser.";
+
+const NO_MATCH = finding(
   "no_match",
-  "No secret of this origin made this signature: the body, the id or the timestamp is not what was signed, or the origin is another one. Verify the raw bytes of the body, before any parser.",
+  `No secret of this origin made this signature: the body, the id or the timestamp is not what was signed, or the origin is another one. ${RAW}`,
 );
-
-function problem(code: SignatureProblem["code"], message: string): SignatureProblem {
-  return { code, message };
-}
-
-function failed(problems: readonly SignatureProblem[], warnings: readonly SignatureWarning[]): SignatureCheck {
-  return { secret: null, problems, warnings };
-}
-
-const SECONDS = /^(?:0|[1-9]\d{0,10})$/;
-
-const MILLISECONDS = /^[1-9]\d{12}$/;
 
 /** Whole seconds since 1970, or what is wrong. */
 function secondsIn(text: string): number | SignatureProblem {
-  if (SECONDS.test(text)) return Number(text);
-  const what = MILLISECONDS.test(text)
-    ? "It looks like milliseconds."
-    : "Outgate writes digits only, such as 1772625600.";
-  return problem("bad_timestamp", `The header webhook-timestamp must be whole seconds since 1970. ${what}`);
-}
-
-interface ParsedSignatures {
-  readonly signatures: readonly Uint8Array[];
-  readonly problems: readonly SignatureProblem[];
+  if (/^(?:0|[1-9]\d{0,10})$/.test(text)) return Number(text);
+  const isMilliseconds = /^[1-9]\d{12}$/.test(text);
+  const what = isMilliseconds ? "It looks like milliseconds." : "Outgate writes digits only, such as 1772625600.";
+  return finding("bad_timestamp", `The header webhook-timestamp must be whole seconds since 1970. ${what}`);
 }
 
 /** The `v1` signatures of a header, and what is wrong with the others. */
-function signaturesIn(header: string): ParsedSignatures {
-  const parsed = header
-    .split(/\s/)
-    .filter((part) => part !== "")
-    .slice(0, SIGNATURES_CHECKED_MAX)
-    .map(signatureIn);
+function signaturesIn(header: string) {
+  const parts = header.split(/\s/).filter((part) => part !== "");
+  const parsed = parts.slice(0, SIGNATURES_CHECKED_MAX).map(signatureIn);
   return {
     signatures: parsed.filter((one) => one instanceof Uint8Array),
     problems: parsed.filter((one): one is SignatureProblem => !(one instanceof Uint8Array)),
@@ -168,81 +150,62 @@ function signaturesIn(header: string): ParsedSignatures {
 function signatureIn(part: string): Uint8Array | SignatureProblem {
   const comma = part.indexOf(",");
   if (comma === -1) {
-    return problem("bad_signature", "A signature has no version: the header must have `v1,` before the base64.");
+    return finding("bad_signature", "A signature has no version: the header must have `v1,` before the base64.");
   }
   if (part.slice(0, comma) !== "v1") {
-    return problem("unknown_version", "A signature has an unknown version: Outgate signs with `v1` (HMAC-SHA256).");
+    return finding("unknown_version", "A signature has an unknown version: Outgate signs with `v1` (HMAC-SHA256).");
   }
   const base64 = part.slice(comma + 1);
   const bytes = Buffer.from(base64, "base64");
   if (bytes.length !== SIGNATURE_BYTES) {
     const size = `A signature has ${bytes.length} bytes after decoding its base64, and must have ${SIGNATURE_BYTES}`;
-    return problem("wrong_length", `${size}: it was cut or is not HMAC-SHA256.`);
+    return finding("wrong_length", `${size}: it was cut or is not HMAC-SHA256.`);
   }
   // The decoder skips unknown characters and takes base64url, which other decoders refuse.
   if (bytes.toString("base64") === base64) return bytes;
-  return problem("bad_signature", "A signature is not standard base64 with padding.");
+  return finding("bad_signature", "A signature is not standard base64 with padding.");
 }
 
 function timeWarnings(seconds: number, now: Date): readonly SignatureWarning[] {
   const ageMs = now.getTime() - seconds * 1_000;
   const minutes = `${SIGNATURE_TOLERANCE_MS / 60_000} minutes`;
-  if (ageMs > SIGNATURE_TOLERANCE_MS) {
-    const message = `It was signed more than ${minutes} ago. A receiver should refuse it by now, as a repeat.`;
-    return [{ code: "old_timestamp", message }];
-  }
-  if (ageMs < -SIGNATURE_TOLERANCE_MS) {
-    const message = `Its timestamp is more than ${minutes} ahead of this server’s clock. A receiver should refuse it.`;
-    return [{ code: "future_timestamp", message }];
-  }
-  return [];
+  if (Math.abs(ageMs) <= SIGNATURE_TOLERANCE_MS) return [];
+  const old = `It was signed more than ${minutes} ago. A receiver should refuse it by now, as a repeat.`;
+  const early = `Its timestamp is more than ${minutes} ahead of this server’s clock. A receiver should refuse it.`;
+  return [ageMs > 0 ? finding("old_timestamp", old) : finding("future_timestamp", early)];
 }
 
 function endOf({ name, endsAt }: SigningCandidate, now: Date): readonly SignatureWarning[] {
   if (name === "current" || endsAt === null) return [];
   const end = endsAt.toISOString();
-  if (now >= endsAt) {
-    const message = `It was made with the previous secret, which signs no more since ${end}. Give the receiver the current one.`;
-    return [{ code: "ended_secret", message }];
-  }
-  const message = `It was made with the previous secret, which signs until ${end}. Give the receiver the current one too.`;
-  return [{ code: "previous_secret", message }];
+  const ended = `It was made with the previous secret, which signs no more since ${end}. Give the receiver the current one.`;
+  const ends = `It was made with the previous secret, which signs until ${end}. Give the receiver the current one too.`;
+  return [now >= endsAt ? finding("ended_secret", ended) : finding("previous_secret", ends)];
 }
 
-interface LikelyOriginal {
-  readonly body: Uint8Array;
-  /** What happened to it, if this is what was signed. */
-  readonly message: string;
-}
-
-const RAW = "Verify the raw bytes of the body, before any parser.";
-
-/** What may have been signed, where a body was changed in a way that is common. */
-function likelyOriginals(body: Uint8Array): readonly LikelyOriginal[] {
+/** What may have been signed, where a body was changed in a way that is common, and what happened to it then. */
+function likelyChanges(body: Uint8Array) {
   if (body.length > SIGNATURE_HINT_BYTES_MAX) return [];
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(body);
-  const compact = compactOf(text);
-  const changed: readonly (readonly [string | null, string])[] = [
+  const changes = [
     ["", "The signature is that of a message without a body, and a body was given."],
     [text.replace(/\r?\n$/, ""), `The body has a line break at its end that was not signed. ${RAW}`],
     [`${text}\n`, `The line break at the end of the body is missing. ${RAW}`],
     [text.replaceAll("\r\n", "\n"), `The body has CR LF where LF was signed. ${RAW}`],
-    [
-      text.startsWith("\uFEFF") ? text.slice(1) : null,
-      `The body begins with a byte-order mark that was not signed. ${RAW}`,
-    ],
-    [compact, `The JSON was written again, with other white space than what was signed. ${RAW}`],
-  ];
-  return changed.flatMap(([original, message]) =>
-    original === null || original === text ? [] : [{ body: Buffer.from(original), message }],
-  );
+    [text.replace(/^\uFEFF/, ""), `The body begins with a byte-order mark that was not signed. ${RAW}`],
+    [compactOf(text), `The JSON was written again, with other white space than what was signed. ${RAW}`],
+  ] as const;
+  return changes
+    .filter(([signed]) => signed !== text)
+    .map(([signed, message]) => ({ signed: Buffer.from(signed), message }));
 }
 
-function compactOf(text: string): string | null {
+/** As it is, where it is no JSON. */
+function compactOf(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text));
   } catch {
-    return null;
+    return text;
   }
 }
 
@@ -260,8 +223,7 @@ export function createVerifyService({ signingSecrets, actions, firstSteps, clock
     const other = use === "calls" ? "callbacks" : "calls";
     // An unreadable secret of the other kind only means that there is one hint less.
     const others = await signingSecrets.find(accountId, origin, now, other).catch(nullIfUnreadable);
-    const ofOtherUse =
-      others === null ? [] : [others.secret, ...(others.previous === null ? [] : [others.previous.secret])];
+    const ofOtherUse = [others?.secret, others?.previous?.secret].filter((one) => one !== undefined);
     const own: SigningCandidate[] = [{ name: "current", secret, endsAt: null }];
     if (previous !== null) own.push({ name: "previous", secret: previous.secret, endsAt: previous.expiresAt });
     // Callbacks may still be signed with the secrets of calls too.
@@ -280,17 +242,17 @@ export function createVerifyService({ signingSecrets, actions, firstSteps, clock
     const id = (headers["webhook-id"] ?? "").trim();
     if (!ACTION_ID.test(id)) {
       const message = "The id is none of a call, which begins with act_. Is it a callback, or of another sender?";
-      return [{ code: "unknown_id", message }];
+      return [finding("unknown_id", message)];
     }
     const action = await actions.find(accountId, id);
     if (action === null) {
       const message = "No action of this account has this id: another account or another Outgate may have signed.";
-      return [{ code: "unknown_id", message }];
+      return [finding("unknown_id", message)];
     }
     const sentTo = normalTarget(action.url)?.origin ?? null;
     if (sentTo !== null && sentTo !== origin) {
       const message = `This call went to ${sentTo}, so that origin’s secret signed it. Behind a proxy, use the origin that Outgate calls.`;
-      return [{ code: "other_origin", message }];
+      return [finding("other_origin", message)];
     }
     return bodyProblems(Buffer.from(sentBody(action) ?? ""), bodies);
   };
@@ -322,21 +284,14 @@ function bodyProblems(sent: Uint8Array, bodies: readonly Uint8Array[]): readonly
   if (bodies.some((body) => Buffer.compare(body, sent) === 0)) {
     const message =
       "The body is the one that was sent. So the timestamp, the id or the signature is of another attempt or was changed: take all three headers of one request.";
-    return [{ code: "no_match", message }];
+    return [finding("no_match", message)];
   }
   const [body = new Uint8Array()] = bodies;
   const at = sent.findIndex((byte, index) => body[index] !== byte);
   const first = at === -1 ? sent.length : at;
   const message = `The body is not the one that was sent: ${body.length} bytes instead of ${sent.length}; byte ${first + 1} is the first that differs. Verify the raw bytes, before any parser.`;
-  return [{ code: "body_changed", message }];
+  return [finding("body_changed", message)];
 }
-
-const text = (description: string) =>
-  Type.Refine(
-    t.plainText(description, '{"order":7}'),
-    (value) => value.isWellFormed(),
-    () => "Must be well-formed Unicode: give other bytes as base64.",
-  );
 
 /** What was received, as the API takes it. */
 const VerifySignatureBody = t.requestObject("VerifySignature", "A call or callback as it was received.", {
@@ -352,13 +307,19 @@ const VerifySignatureBody = t.requestObject("VerifySignature", "A call or callba
       ],
     },
   ),
-  text: Type.Optional(text("The raw body, where it is UTF-8. Leave out both where there is none.")),
+  text: Type.Optional(
+    Type.Refine(
+      t.plainText("The raw body, where it is UTF-8. Leave out both where there is none.", '{"order":7}'),
+      (text) => text.isWellFormed(),
+      () => "Must be well-formed Unicode: give other bytes as base64.",
+    ),
+  ),
   base64: Type.Optional(t.plainText("Instead of text: the raw body in standard base64.", "eyJvcmRlciI6N30=")),
 });
 
 type VerifySignatureBody = Static<typeof VerifySignatureBody>;
 
-const finding = <Code extends string>(codes: readonly Code[], title: string, description: string) =>
+const findingSchema = <Code extends string>(codes: readonly Code[], title: string, description: string) =>
   t.answerObject(title, description, {
     code: t.choice(codes, "What it is.", codes[0] ?? ""),
     message: t.plainText(
@@ -378,11 +339,15 @@ const SignatureCheckJson = t.answerObject(
       description: "The secret that made it; null: none.",
       examples: ["current"],
     }),
-    problems: Type.Array(finding(SIGNATURE_PROBLEMS, "SignatureProblem", "A reason why it doesn't match."), {
+    problems: Type.Array(findingSchema(SIGNATURE_PROBLEMS, "SignatureProblem", "A reason why it doesn't match."), {
       description: "Why it doesn't match, the most likely reason first; empty if it does.",
     }),
     warnings: Type.Array(
-      finding(SIGNATURE_WARNINGS, "SignatureWarning", "A reason why a receiver may refuse a signature that matches."),
+      findingSchema(
+        SIGNATURE_WARNINGS,
+        "SignatureWarning",
+        "A reason why a receiver may refuse a signature that matches.",
+      ),
       { description: "Why a receiver may refuse it all the same." },
     ),
   },
@@ -398,27 +363,17 @@ function receivedIn({ headers, text: plain, base64 }: VerifySignatureBody): Rece
   }
   const bytes = Buffer.from(base64 ?? plain ?? "", base64 === undefined ? "utf8" : "base64");
   if (base64 !== undefined && bytes.toString("base64") !== base64) {
-    issues.push({
-      field: "base64",
-      message: "Must be base64 with padding, without white space (RFC 4648, section 4).",
-    });
+    const message = "Must be base64 with padding, without white space (RFC 4648, section 4).";
+    issues.push({ field: "base64", message });
   }
-  const given = readHeaders(headers);
-  for (const name of given.repeated) issues.push({ field: `headers.${name}`, message: "Is given in two spellings." });
+  const received = SIGNATURE_HEADERS.map((name) => {
+    const values = Object.entries(headers).filter(([one]) => one.toLowerCase() === name);
+    if (values.length > 1) issues.push({ field: `headers.${name}`, message: "Is given in two spellings." });
+    return [name, values[0]?.[1] ?? null] as const;
+  });
   if (issues.length > 0) throw invalidFields(issues);
-  return { headers: given.headers, bodies: [bytes] };
-}
-
-function readHeaders(given: Readonly<Record<string, string>>) {
-  const found = SIGNATURE_HEADERS.map(
-    (name) => [name, Object.entries(given).filter(([one]) => one.toLowerCase() === name)] as const,
-  );
-  const entries = found.map(([name, all]) => [name, all[0]?.[1] ?? null] as const);
-  return {
-    // Safe: it has every header.
-    headers: Object.fromEntries(entries) as ReceivedMessage["headers"],
-    repeated: found.filter(([, all]) => all.length > 1).map(([name]) => name),
-  };
+  // Safe: it has every header.
+  return { headers: Object.fromEntries(received) as ReceivedMessage["headers"], bodies: [bytes] };
 }
 
 /** Checks signatures that somebody received. */
