@@ -30,13 +30,6 @@ export interface SigningSecret extends OriginSecrets {
   readonly origin: string;
 }
 
-interface Rotation {
-  /** Null: all origins. */
-  readonly origin: string | null;
-  readonly rotatedAt: Date;
-  readonly previousExpiresAt: Date;
-}
-
 /** All use cases of signing secrets, for owners. Takes origins that `checkOrigin` returned. */
 export type SigningService = ReturnType<typeof createSigningService>;
 
@@ -76,7 +69,7 @@ export function createSigningService({ signing, audit, signingSecrets, secrets, 
      * secret of calls, and for all origins also that of callbacks. New secrets come from new random bytes, so that old
      * secrets reveal nothing about them.
      */
-    async rotate(caller: Caller, origin: string | null, use: SigningUse | null = null): Promise<Rotation> {
+    async rotate(caller: Caller, origin: string | null, use: SigningUse | null = null) {
       authorize(caller, "manage");
       const rotatedAt = clock.now();
       const { accountId } = caller;
@@ -130,11 +123,66 @@ export type SigningSecrets = ReturnType<typeof createSigningSecrets>;
  * Derives signing secrets and caches them, since every attempt signs. A rotation drops them at once in this process; another
  * process notices it within `freshMs`, and until then the previous secret verifies what it signs.
  */
-export function createSigningSecrets(deps: SecretsDeps) {
-  const { freshMs = SIGNING_SECRETS_FRESH_MS } = deps;
+export function createSigningSecrets({
+  accounts,
+  signing,
+  secrets,
+  log,
+  freshMs = SIGNING_SECRETS_FRESH_MS,
+}: SecretsDeps) {
   const cached = new Map<string, FoundSecrets & { readonly readAtMs: number }>();
+  /** By account; they never change. */
+  const rootSecrets = new Map<string, Uint8Array>();
   let forgotten = 0;
-  const read = createReadSecrets(deps);
+
+  const open = (accountId: string, sealed: string, place: SealedPlace): Uint8Array => {
+    try {
+      return secrets.open(sealed, place);
+    } catch (cause) {
+      // The error that callers get does not name the row.
+      log.error("signing.unreadable", { account_id: accountId, table: place.table, row: place.row });
+      throw new UnreadableSecret(`The sealed ${place.column} of ${place.table} ${place.row} can't be opened.`, {
+        cause,
+      });
+    }
+  };
+
+  const rootSecretOf = async (accountId: string): Promise<Uint8Array> => {
+    const known = rootSecrets.get(accountId);
+    if (known !== undefined) return known;
+    const account = await accounts.find(accountId);
+    if (account === null) throw new Error(`Account ${accountId} has no row.`);
+    const place = { table: "accounts", row: accountId, column: "sealed_root_secret" };
+    const secret = open(accountId, account.sealedRootSecret, place);
+    if (rootSecrets.size >= CACHED_MAX) rootSecrets.clear();
+    rootSecrets.set(accountId, secret);
+    return secret;
+  };
+
+  /** Derives a secret from a seed, or without one from the root secret of the account. Throws `UnreadableSecret`. */
+  const derive = async (accountId: string, origin: string, use: SigningUse, seed?: SigningSeed): Promise<string> => {
+    const from =
+      seed === undefined ? await rootSecretOf(accountId) : open(accountId, seed.sealedSeed, seedPlace(seed.id));
+    return secrets.signingSecret(from, origin, use);
+  };
+
+  const readOwn = async (accountId: string, origin: string, use: SigningUse): Promise<OriginSecrets> => {
+    const [newest, before] = await signing.seeds(accountId, origin, use);
+    const secret = await derive(accountId, origin, use, newest);
+    if (newest === undefined) return { secret, previous: null };
+    const previous = await derive(accountId, origin, use, before).catch(nullIfUnreadable);
+    if (previous === null) return { secret, previous };
+    return { secret, previous: { secret: previous, expiresAt: overlapEnd(newest.rotatedAt) } };
+  };
+
+  const read = async (accountId: string, origin: string, use: SigningUse, now: Date): Promise<FoundSecrets> => {
+    const own = await readOwn(accountId, origin, use);
+    const callsUntil = use === "callbacks" ? await signing.callbackOverlap(accountId, origin) : null;
+    if (callsUntil === null || now >= callsUntil) return { ...own, callsUntil: null };
+    const calls = await readOwn(accountId, origin, "calls").catch(nullIfUnreadable);
+    if (own.previous !== null || calls === null) return { ...own, callsUntil };
+    return { ...own, previous: { secret: calls.secret, expiresAt: callsUntil }, callsUntil };
+  };
 
   /**
    * The secrets of an account for an origin in the form of `URL.origin`. Throws `UnreadableSecret` if the newest can't be
@@ -183,63 +231,6 @@ export function createSigningSecrets(deps: SecretsDeps) {
       const prefix = origin === null ? `${accountId} ` : `${accountId} ${origin} `;
       for (const name of cached.keys()) if (name.startsWith(prefix)) cached.delete(name);
     },
-  };
-}
-
-/** Reads an origin's secrets from the store, without a cache. */
-function createReadSecrets(deps: SecretsDeps) {
-  const { signing } = deps;
-  const derive = createDerive(deps);
-  const readOwn = async (accountId: string, origin: string, use: SigningUse): Promise<OriginSecrets> => {
-    const [newest, before] = await signing.seeds(accountId, origin, use);
-    const secret = await derive(accountId, origin, use, newest);
-    if (newest === undefined) return { secret, previous: null };
-    const previous = await derive(accountId, origin, use, before).catch(nullIfUnreadable);
-    if (previous === null) return { secret, previous };
-    return { secret, previous: { secret: previous, expiresAt: overlapEnd(newest.rotatedAt) } };
-  };
-
-  return async (accountId: string, origin: string, use: SigningUse, now: Date): Promise<FoundSecrets> => {
-    const own = await readOwn(accountId, origin, use);
-    const callsUntil = use === "callbacks" ? await signing.callbackOverlap(accountId, origin) : null;
-    if (callsUntil === null || now >= callsUntil) return { ...own, callsUntil: null };
-    const calls = await readOwn(accountId, origin, "calls").catch(nullIfUnreadable);
-    if (own.previous !== null || calls === null) return { ...own, callsUntil };
-    return { ...own, previous: { secret: calls.secret, expiresAt: callsUntil }, callsUntil };
-  };
-}
-
-/** Derives a secret from a seed, or without one from the root secret of the account. Throws `UnreadableSecret`. */
-function createDerive({ accounts, secrets, log }: SecretsDeps) {
-  /** By account; they never change. */
-  const rootSecrets = new Map<string, Uint8Array>();
-
-  const open = (accountId: string, sealed: string, place: SealedPlace): Uint8Array => {
-    try {
-      return secrets.open(sealed, place);
-    } catch (cause) {
-      // The error that callers get does not name the row.
-      log.error("signing.unreadable", { account_id: accountId, table: place.table, row: place.row });
-      throw new UnreadableSecret(`The sealed ${place.column} of ${place.table} ${place.row} can't be opened.`, {
-        cause,
-      });
-    }
-  };
-  const rootSecretOf = async (accountId: string): Promise<Uint8Array> => {
-    const known = rootSecrets.get(accountId);
-    if (known !== undefined) return known;
-    const account = await accounts.find(accountId);
-    if (account === null) throw new Error(`Account ${accountId} has no row.`);
-    const place = { table: "accounts", row: accountId, column: "sealed_root_secret" };
-    const secret = open(accountId, account.sealedRootSecret, place);
-    if (rootSecrets.size >= CACHED_MAX) rootSecrets.clear();
-    rootSecrets.set(accountId, secret);
-    return secret;
-  };
-  return async (accountId: string, origin: string, use: SigningUse, seed: SigningSeed | undefined): Promise<string> => {
-    const from =
-      seed === undefined ? await rootSecretOf(accountId) : open(accountId, seed.sealedSeed, seedPlace(seed.id));
-    return secrets.signingSecret(from, origin, use);
   };
 }
 
@@ -327,29 +318,23 @@ export interface KnownOrigin {
 
 /** The origins that calls and callbacks used and those that were rotated, the last used first. */
 export function knownOriginsOf(used: UsedOrigins, now: Date): readonly KnownOrigin[] {
-  return SIGNING_USES.flatMap((use) => originsOf(used, use, now)).toSorted(lastUsedFirst);
-}
-
-function originsOf(used: UsedOrigins, use: SigningUse, now: Date): readonly KnownOrigin[] {
-  const uses = new Map(used[use].map(({ origin, lastUsedAt }) => [origin, lastUsedAt]));
-  const own = used.rotations.filter((rotation) => rotation.use === use && rotation.origin !== null);
-  const all = used.rotations.filter(({ origin, use: of }) => origin === null && (of === null || of === use));
-  const origins = new Set([...uses.keys(), ...own.flatMap(({ origin }) => origin ?? [])]);
-  return [...origins].slice(0, KNOWN_ORIGINS_MAX).map((origin) => {
-    const times = [...all, ...own.filter((rotation) => rotation.origin === origin)].map(({ rotatedAt }) => rotatedAt);
-    const rotatedAt = times.toSorted((one, other) => one.getTime() - other.getTime()).at(-1) ?? null;
-    return { origin, use, lastUsedAt: uses.get(origin) ?? null, rotatedAt, overlapEndsAt: overlapOf(rotatedAt, now) };
+  const known = SIGNING_USES.flatMap((use) => {
+    const uses = new Map(used[use].map(({ origin, lastUsedAt }) => [origin, lastUsedAt]));
+    const own = used.rotations.filter((rotation) => rotation.use === use && rotation.origin !== null);
+    const all = used.rotations.filter(({ origin, use: of }) => origin === null && (of === null || of === use));
+    const origins = new Set([...uses.keys(), ...own.flatMap(({ origin }) => origin ?? [])]);
+    return [...origins].slice(0, KNOWN_ORIGINS_MAX).map((origin) => {
+      const times = [...all, ...own.filter((rotation) => rotation.origin === origin)].map(({ rotatedAt }) => rotatedAt);
+      const rotatedAt = times.toSorted((one, other) => one.getTime() - other.getTime()).at(-1) ?? null;
+      const end = rotatedAt && overlapEnd(rotatedAt);
+      const overlapEndsAt = end !== null && end > now ? end : null;
+      return { origin, use, lastUsedAt: uses.get(origin) ?? null, rotatedAt, overlapEndsAt };
+    });
   });
-}
-
-function overlapOf(rotatedAt: Date | null, now: Date): Date | null {
-  const end = rotatedAt === null ? null : new Date(rotatedAt.getTime() + SIGNING_OVERLAP_MS);
-  return end !== null && end > now ? end : null;
-}
-
-function lastUsedFirst(one: KnownOrigin, other: KnownOrigin): number {
-  const byTime = (other.lastUsedAt?.getTime() ?? 0) - (one.lastUsedAt?.getTime() ?? 0);
-  return byTime === 0 ? one.origin.localeCompare(other.origin) : byTime;
+  return known.toSorted((one, other) => {
+    const byTime = (other.lastUsedAt?.getTime() ?? 0) - (one.lastUsedAt?.getTime() ?? 0);
+    return byTime === 0 ? one.origin.localeCompare(other.origin) : byTime;
+  });
 }
 
 const SigningOriginJson = t.answerObject("SigningOrigin", "An origin that has a signing secret in use.", {

@@ -47,38 +47,27 @@ export function createLogInThrottle(clock: Pick<Clock, "monotonicMs">): (attempt
   };
 }
 
-/** Counts a sign-up of a client; returns a function that takes it back. Throws `RetryLater` after `SIGN_UPS_PER_CLIENT_MAX`. */
-export function createSignUpThrottle(clock: Pick<Clock, "monotonicMs">): (client: string) => () => void {
-  const clients = new WindowCounter(clock, SIGN_UPS_PER_CLIENT_MAX);
-  return (client) => {
-    refuseFor(clients.waitMs(client), "sign-ups");
+/** Counts what a client does; returns a function that takes the count back. Throws `RetryLater` after `countMax`. */
+function createClientThrottle(clock: Pick<Clock, "monotonicMs">, countMax: number, what: string) {
+  const clients = new WindowCounter(clock, countMax);
+  return (client: string): (() => void) => {
+    refuseFor(clients.waitMs(client), what);
     return clients.count(client);
   };
 }
 
-/** Counts a step of a sign-in by an identity provider. Throws `RetryLater` after `OIDC_PER_CLIENT_MAX` of a client. */
-export function createOidcThrottle(clock: Pick<Clock, "monotonicMs">): (client: string) => void {
-  const clients = new WindowCounter(clock, OIDC_PER_CLIENT_MAX);
-  return (client) => {
-    refuseFor(clients.waitMs(client), "sign-ins");
-    clients.count(client);
-  };
-}
+export const createSignUpThrottle = (clock: Pick<Clock, "monotonicMs">) =>
+  createClientThrottle(clock, SIGN_UPS_PER_CLIENT_MAX, "sign-ups");
 
-/** Counts requests of clients of OAuth. Each throws `RetryLater` after too many from one network address. */
-export function createOAuthThrottle(clock: Pick<Clock, "monotonicMs">) {
-  const counted = (countMax: number, what: string) => {
-    const clients = new WindowCounter(clock, countMax);
-    return (client: string): void => {
-      refuseFor(clients.waitMs(client), what);
-      clients.count(client);
-    };
-  };
-  return {
-    tokens: counted(OAUTH_TOKEN_REQUESTS_PER_CLIENT_MAX, "requests for tokens"),
-    registrations: counted(OAUTH_REGISTRATIONS_PER_CLIENT_MAX, "registrations"),
-  };
-}
+/** Of steps of a sign-in by an identity provider. */
+export const createOidcThrottle = (clock: Pick<Clock, "monotonicMs">) =>
+  createClientThrottle(clock, OIDC_PER_CLIENT_MAX, "sign-ins");
+
+/** Of requests of clients of OAuth. */
+export const createOAuthThrottle = (clock: Pick<Clock, "monotonicMs">) => ({
+  tokens: createClientThrottle(clock, OAUTH_TOKEN_REQUESTS_PER_CLIENT_MAX, "requests for tokens"),
+  registrations: createClientThrottle(clock, OAUTH_REGISTRATIONS_PER_CLIENT_MAX, "registrations"),
+});
 
 function refuseFor(waitMs: number, what: string): void {
   if (waitMs <= 0) return;
