@@ -101,6 +101,12 @@ describe("the same request, for the count of rejections", () => {
     ["fields in another order", form({ a: "1", b: "2" }), form({ b: "2", a: "1" })],
     ["a text as base64", text("a=ä"), bytes("a=ä")],
     [
+      "its address in another spelling",
+      { url: "http://127.0.0.1:90/pay" },
+      { url: "HTTP://0x7f.1.:090/x/%2e%2E/p%61y#a" },
+    ],
+    ["other headers and attempts", text("a"), { ...text("a"), headers: { "X-Try": "1" }, retries: 7, dedupe: "x" }],
+    [
       "other words",
       text("a"),
       { ...text("a"), title: "x", extras: { bodyKind: "text" as const, metadata: { a: "b" } } },
