@@ -25,7 +25,7 @@ const TIMINGS = "--timings=test/timings.json";
 const GUARDS = [
   ...["attacks-people", "attacks-rest", "cluster", "faults", "migrate", "nodes", "nodes-waits"].map(inE2e),
   ...["remote", "rotate-key", "start", "stop"].map(inE2e),
-  ...["callback-crash", "large-rows", "one-approval", "slow-account"].map((name) => `test/delivery/${name}.test.ts`),
+  ...["callback-crash", "large-rows", "slow-account"].map((name) => `test/delivery/${name}.test.ts`),
   ...["generated", "hostile-lengths", "held-bodies", "loop-gaps", "login-throttle", "memory"].map(inHttp),
   ...["receipt-load", "slow-readers", "small-chunks", "unproved"].map(inHttp),
   ...["lane-growth", "pages-under-writes", "postgres-connection", "postgres-nodes", "postgres-races"].map(inDb),
@@ -44,6 +44,10 @@ const GUARDS = [
   "test/runtime/prune.test.ts",
 ];
 
+/** Runs with the guards too, which have the time for more seeds. */
+const SIMULATION = "test/simulation.test.ts";
+const GUARD_SEEDS = "300";
+
 const PREFIX = "test-";
 /** What a run that was killed has left goes after this long. */
 const LEFT_MS_MAX = 3_600_000;
@@ -59,8 +63,10 @@ process.on("SIGINT", () => {});
 const folder = mkdtempSync(join(DIST, PREFIX));
 try {
   await buildTestPrograms(folder);
-  const tests = Bun.spawn([process.execPath, "test", ...TIMEOUT, ...chosen(process.argv.slice(2))], {
-    env: { ...process.env, TEST_PROGRAMS: folder },
+  const asked = process.argv.slice(2);
+  const seeds = asked[0] === "guards" ? { SEEDS: GUARD_SEEDS } : {};
+  const tests = Bun.spawn([process.execPath, "test", ...TIMEOUT, ...chosen(asked)], {
+    env: { ...seeds, ...process.env, TEST_PROGRAMS: folder },
     stdio: ["inherit", "inherit", "inherit"],
   });
   process.on("SIGTERM", () => tests.kill());
@@ -84,7 +90,7 @@ function inHttp(name: string): string {
 /** What `bun test` runs: what was named, the guards, or all the others. */
 function chosen(asked: readonly string[]): readonly string[] {
   const [first, ...others] = asked;
-  if (first === "guards") return [...GUARDS.map((path) => `./${path}`), ...others];
+  if (first === "guards") return [...[...GUARDS, SIMULATION].map((path) => `./${path}`), ...others];
   const workers = `--parallel=${WORKERS}`;
   if (asked.some((name) => name.startsWith("test/"))) return [workers, SHARED, ...asked];
   return [workers, SHARED, TIMINGS, ...GUARDS.map((path) => `--path-ignore-patterns=${path}`), ...asked];

@@ -160,9 +160,12 @@ export class Clients {
 
   async #decide(decision: Decision, id: string, run: number): Promise<void> {
     const expected = { run, isHeld: decision === "approve" };
-    if (decision === "approve") this.#approved.add(`${id} ${run}`);
-    const answer = await this.#ask(`asks to ${decision} ${this.#world.nameOf(id)} run ${run}`, ({ actionService }) =>
-      actionService[decision](this.#world.caller("owner"), id, null, expected),
+    // An agent may approve nothing, and change only what its own key created.
+    const key = this.#random.chance(0.15) ? "agent" : "owner";
+    if (decision === "approve" && key === "owner") this.#approved.add(`${id} ${run}`);
+    const what = `asks as ${key} to ${decision} ${this.#world.nameOf(id)} run ${run}`;
+    const answer = await this.#ask(what, ({ actionService }) =>
+      actionService[decision](this.#world.caller(key), id, null, expected),
     );
     if (answer.kind !== "answered") return;
     this.decided.push({ id, run: answer.value.run, events: EVENTS[decision] });

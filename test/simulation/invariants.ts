@@ -61,11 +61,14 @@ function checkClaims(world: World, { action, entries }: Past): void {
   }
 }
 
-/** Each claim follows an approval where one is needed, ends before the next begins, and none follows a success. */
+const ENDS: ReadonlySet<string> = new Set(["completed", "failed", "cancelled", "rejected"]);
+
+/** Each claim follows an approval where one is needed, ends before the next begins, and none follows a success or the end. */
 function checkRun(world: World, name: string, { approve, retries }: Action, entries: readonly TimelineEntry[]): void {
-  let [claims, isOpen, isDone, isApproved] = [0, false, false, !approve];
+  let [claims, isOpen, isDone, isApproved, isOver] = [0, false, false, !approve, false];
   for (const { event } of entries) {
     if (event.type === "approved") isApproved = true;
+    isOver ||= ENDS.has(event.type);
     if (event.type === "not_started") [claims, isOpen] = [claims - 1, false];
     if (event.type === "attempt" && event.late === undefined) isOpen = false;
     if (event.type === "attempt") isDone ||= event.response_code === 200;
@@ -73,6 +76,7 @@ function checkRun(world: World, name: string, { approve, retries }: Action, entr
     if (!isApproved) world.violate("nothing is claimed unapproved", name);
     if (isOpen) world.violate("possible doubles are marked", `${name}: a claim has no end`);
     if (isDone) world.violate("nothing is sent after a success", name);
+    if (isOver) world.violate("nothing is claimed after its end", name);
     [claims, isOpen] = [claims + 1, true];
   }
   if (claims > retries) world.violate("no more sends than allowed", `${name}: ${claims}`);
