@@ -82,20 +82,6 @@ describe("over REST a request that was rejected", () => {
     }
     expect((await post(`/v1/actions/${id}/retry`, {}, "owner")).json).toMatchObject({ run: 3 });
   });
-
-  test.each(["/v1/actions", "retry"])("takes a reason of 1,000 characters to %s, and no more", async (path) => {
-    const request = fresh();
-    const id = await create(request);
-    await post(`/v1/actions/${id}/cancel`, {}, "approver");
-    const send = (reason: unknown) =>
-      path === "retry" ? post(`/v1/actions/${id}/retry`, { reason }) : post(path, { ...request, reason });
-    for (const reason of ["a".repeat(1_001), 7, "nul \0"]) {
-      const { status, json } = await send(reason);
-      expect({ status, code: json.error.code }).toEqual({ status: 400, code: "validation_error" });
-      expect(json.error.details).toMatchObject([{ field: "reason" }]);
-    }
-    expect((await send("😀".repeat(1_000))).status).toBeLessThan(300);
-  });
 });
 
 describe("an approval or a rejection of run 1", () => {
@@ -184,12 +170,5 @@ describe("what was said before", () => {
       { name: "rejections", value: "1" },
       { name: "rejected", value: said },
     ]);
-  });
-
-  test("stands in the timeline and in the action", async () => {
-    const { json } = await post("/v1/actions", { ...fresh(), reason: "The invoice is due." });
-    const timeline = await server.call("GET", `/v1/actions/${json.id}/timeline`);
-    expect(timeline.json.data[0]).toMatchObject({ type: "created", reason: "The invoice is due." });
-    expect(json).toMatchObject({ run: 1, reason: "The invoice is due." });
   });
 });

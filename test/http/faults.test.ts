@@ -81,17 +81,6 @@ describe("a fault of ours", () => {
   });
 });
 
-test.each([
-  ["not_approvable", 409],
-  ["not_cancellable", 409],
-  ["not_retryable", 409],
-  ["not_found", 404],
-] as const)("what the service refuses as %s is %i", async (code, status) => {
-  const response = await serverThatThrows(new DomainError(code, "No.")).ask(GET);
-  expect(response.status).toBe(status);
-  expect(await response.json()).toMatchObject({ error: { code, message: "No." } });
-});
-
 describe("readiness", () => {
   test("follows the store; health does not", async () => {
     const app = openStubServer();
@@ -208,29 +197,5 @@ describe("the log", () => {
       expect((await app.ask(GET)).status).toBe(500);
       expect(app.lines.map(({ event }) => event)).toEqual(["http.failed", "http.requested"]);
     });
-  });
-});
-
-describe("the rate of an account", () => {
-  test("B28 counts whatever it asked for, refused or not; one more is 429 with Retry-After", async () => {
-    const seconds = { now: 0 };
-    const app = openStubServer({
-      limits: { rateLimitPerSecond: 5, mcpSessionsPerAccount: 20 },
-      clock: { now: () => new Date(), monotonicMs: () => seconds.now, after: () => () => {} },
-    });
-    open.push(app);
-    const asks = ["/v1/actions", "/v1/nothing", "/v1/actions?x=1", GET, "/v1/actions/act_nobody"];
-    for (const path of asks) expect((await app.ask(path)).status).not.toBe(429);
-    const other = { headers: { authorization: `Bearer ${KEYS.agent}` } };
-    for (const init of [{}, other]) {
-      const refused = await app.ask("/v1/actions", init);
-      expect({ status: refused.status, wait: refused.headers.get("retry-after") }).toEqual({ status: 429, wait: "1" });
-      expect(await refused.json()).toMatchObject({ error: { code: "rate_limited" } });
-    }
-    // Neither strangers nor the system's own routes count.
-    expect((await fetch(`${app.url}/v1/actions`)).status).toBe(401);
-    expect((await fetch(`${app.url}/health`)).status).toBe(200);
-    seconds.now = 1_000;
-    expect((await app.ask("/v1/actions")).status).toBe(200);
   });
 });
