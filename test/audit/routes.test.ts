@@ -178,16 +178,6 @@ describe("GET /v1/audit", () => {
     expect(await steps.next().catch((error: unknown) => String(error))).toContain("Send an API key");
   });
 
-  test("is a page for people", async () => {
-    const ann = await signedIn(app);
-    const html = await ann.pageOf("/audit?kind=signed_up");
-    expect(html).toContain("ann</bdi></b></a> signed up with a link.");
-    expect(html).toContain(`user:${ANN}`);
-    expect(html).toContain("127.0.0.1");
-    expect(await ann.pageOf("/audit?kind=paused")).toContain("No entries match");
-    expect((await fetch(`${app.url}/audit`, { redirect: "manual" })).status).toBe(303);
-  });
-
   test("the page is filtered by person and kind over all of the log, page by page", async () => {
     const ann = await signedIn(app);
     const { audit } = app.engine.store;

@@ -197,17 +197,6 @@ describe("the page of an action", () => {
 });
 
 describe("a decision on it", () => {
-  test.each([
-    ["approve", "approved"],
-    ["reject", "rejected"],
-  ] as const)("%s is the person's, with a reason", async (decision, type) => {
-    const id = await created({ approve: true });
-    const response = await say(id, { decision, reason: "Seen by Ann." });
-    expect([response.status, response.headers.get("location")]).toEqual([303, `/actions/${id}`]);
-    const told = (await app.engine.events(id)).find((event) => event.type === type);
-    expect(told).toEqual({ type, actor: `user:${ANN}`, reason: "Seen by Ann." });
-  });
-
   test("cancel and retry are, too", async () => {
     await using target = new Target(500);
     const id = await created({ url: target.url });
@@ -301,27 +290,6 @@ describe("send again as new", () => {
     });
     const keys = target.received.map((received) => received.headers.get("idempotency-key"));
     expect(keys).toEqual(["theirs", copy]);
-  });
-
-  test("makes the same of any body, with its title and metadata", async () => {
-    await using target = new Target(200);
-    const bodies = [
-      { form: { b: ["2", "1"], a: "ä" } },
-      { json: [1, null] },
-      { text: "a,b", headers: { "Content-Type": "text/csv" } },
-      { base64: "AAEC/w==" },
-    ];
-    for (const body of bodies) {
-      const id = await ended({ url: target.url, ...body, title: "A title", metadata: { a: "b" } }, "completed");
-      const location = (await say(id, {}, "/again")).headers.get("location") ?? "";
-      const copy = await app.engine.saw(location.replace("/actions/", ""), { status: "completed" });
-      const old = await actionOf(id);
-      const extras = { ...old.extras, metadata: { a: "b", copy_of: id } };
-      expect([copy.body, copy.title, copy.extras]).toEqual([old.body, old.title, extras]);
-      const [sent, again] = target.received.slice(-2);
-      expect(again?.body).toBe(sent?.body ?? "");
-      expect(again?.headers.get("content-type")).toBe(sent?.headers.get("content-type") ?? "");
-    }
   });
 
   test("is held again if it was held", async () => {
@@ -454,18 +422,5 @@ describe("edit and resend", () => {
     // With values of one's own it may go elsewhere.
     const own = await resend(id, { ...fields, url: "http://127.0.0.1:10/", headers: "", body: '{"order":9}' });
     expect(own.status).toBe(303);
-  });
-
-  test("is held again if it was held, and asks first where the outcome is unknown", async () => {
-    const held = await created({ approve: true });
-    await say(held, { decision: "reject" });
-    const { copy } = await resend(held, { ...(await fieldsOf(held)), method: "DELETE" });
-    expect(await actionOf(copy)).toMatchObject({ status: "awaiting_approval", method: "DELETE" });
-    const silent = closeWithAnswer();
-    const id = await ended({ url: `http://127.0.0.1:${silent.port}/` }, "failed");
-    silent.stop(true);
-    const fields = await fieldsOf(id);
-    expect((await resend(id, fields)).html).toContain("Tick the box");
-    expect((await resend(id, { ...fields, sure: "yes" })).status).toBe(303);
   });
 });

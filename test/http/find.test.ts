@@ -220,23 +220,6 @@ describe("POST /v1/approvals", () => {
   });
 });
 
-test("GET /v1/overview has the figures of the page", async () => {
-  await using server = await openRealServer({ starts: false });
-  await created(server);
-  await created(server, { approve: false });
-  const { json } = await server.call("GET", "/v1/overview", undefined, as(KEYS.reader));
-  const overview = json as never as { slots: { created: number }[]; latency: unknown; retries: object };
-  expect(overview.slots.reduce((sum, slot) => sum + slot.created, 0)).toBe(2);
-  expect(overview.latency).toBeNull();
-  expect(overview.retries).toMatchObject({
-    scheduled: 0,
-    due: 1,
-    due_since: expect.any(String),
-    is_more: false,
-    hosts: [],
-  });
-});
-
 test("GET /v1/notifications has what the page of the settings has, in pages, masked", async () => {
   await using server = await openRealServer({ starts: false });
   const callback = `https://hooks.example.com/x?token=${SECRET}`;

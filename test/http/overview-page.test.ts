@@ -105,12 +105,3 @@ test("the overview shows a reader no more than the page of an action does, and a
     expect(shown?.name.includes("rose33")).toBe(role === "approver");
   }
 });
-
-test("the overview is the account's of whoever is logged in", async () => {
-  const response = await fetch(`${app.url}/overview`, { redirect: "manual" });
-  expect(response.headers.get("location")).toBe("/login?next=%2Foverview");
-  await using server = await openRealServer();
-  const bob = await signedIn(server);
-  await bob.send("/overview/first-steps", await bob.hiddenOf("/overview"));
-  expect(textOf(await bob.pageOf("/overview"))).toContain("Created 0");
-});

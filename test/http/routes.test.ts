@@ -1,7 +1,15 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { sucrose } from "elysia/sucrose";
 import { createRoutes, operation } from "../../src/http/operation.ts";
-import { KNOWN_ID, openStubServer, KEYS } from "./stub-server.ts";
+import {
+  KEYS,
+  KNOWN_BULK_ID,
+  KNOWN_CREDENTIAL_REQUEST_ID,
+  KNOWN_ID,
+  KNOWN_KEY_ID,
+  KNOWN_RULE_ID,
+  openStubServer,
+} from "./stub-server.ts";
 
 const app = openStubServer();
 
@@ -55,6 +63,33 @@ describe("a route of another module", () => {
     await using other = openStubServer({ routes: [open] });
     expect((await other.ask("/elsewhere")).status).toBe(401);
   });
+});
+
+/** What anybody may read; all other pages are for people who are logged in. */
+const PUBLIC =
+  /^\/(?:v1|r|a|auth|login|signup|welcome|join|docs|llms|events|assets|health|ready|openapi|metrics)\b|^\/$/;
+
+const IDS = [KNOWN_ID, KNOWN_BULK_ID, KNOWN_KEY_ID, KNOWN_RULE_ID, KNOWN_CREDENTIAL_REQUEST_ID, "grt_1", "ocl_1"];
+
+test("whoever is not logged in is led from every page of people to the log-in and back, with a key too", async () => {
+  const patterns = app.http.routes.flatMap(({ method, path }) =>
+    method === "GET" && !PUBLIC.test(path) ? [path] : [],
+  );
+  expect(patterns.length).toBeGreaterThan(50);
+  for (const pattern of [...patterns, "/actions?status=failed"]) {
+    const led = [];
+    // Of a place whose id is of another kind nobody is told that it needs a log-in.
+    for (const id of pattern.includes(":") ? IDS : [""]) {
+      const path = pattern.replaceAll(/:\w+/g, id);
+      const { status, headers } = await app.ask(path, { redirect: "manual" });
+      if (status === 404) continue;
+      led.push(path);
+      const to = `/login?${new URLSearchParams({ next: path }).toString()}`;
+      expect({ path, status, to: headers.get("location") }).toEqual({ path, status: 303, to });
+    }
+    expect({ pattern, isLed: led.length > 0 }).toEqual({ pattern, isLed: true });
+  }
+  expect((await app.ask("/", { redirect: "manual" })).headers.get("location")).toBe("/login");
 });
 
 test("a pattern is text but for its parameters", async () => {

@@ -82,25 +82,6 @@ describe("signing secrets on the settings page", () => {
     expect(JSON.stringify(app.lines)).not.toContain(secret);
   });
 
-  test("of what is no origin are asked for again", async () => {
-    for (const origin of [
-      "",
-      "api.example.com",
-      `${ORIGIN}/path`,
-      "ftp://a.example",
-      "https://a@b.example",
-      "x".repeat(9_999),
-    ]) {
-      const { status, html } = await send("/settings/signing-secret", { origin });
-      expect({ origin, status, asks: html.includes('id="origin-problem"') }).toEqual({
-        origin,
-        status: 400,
-        asks: true,
-      });
-      if (origin !== "") expect((await send("/settings/rotation", { origin })).status).toBe(400);
-    }
-  });
-
   test("of one origin are rotated after a question; both are shown while both sign", async () => {
     const origin = "https://one.example";
     const before = await apiSecret(origin);

@@ -425,14 +425,6 @@ describe("a person of several accounts", () => {
     expect((await bob.get("/keys")).status).toBe(200);
     expect((await bob.send("/settings/login/account", { account: shared })).status).toBe(404);
   });
-
-  test("has streams that end when their session goes elsewhere", async () => {
-    const { own, bob } = await bobOfBoth();
-    await using stream = await Listener.open(`${app.url}/events`, { cookie: bob.cookie });
-    await stream.heard((heard) => heard.others.length > 0);
-    await bob.send("/settings/login/account", { account: own });
-    expect(await stream.over()).toBe("closed");
-  });
 });
 
 describe("the sessions of a person", () => {

@@ -58,28 +58,6 @@ describe("the welcome of the first account", () => {
   });
 });
 
-test.each([
-  ["letters", "abc"],
-  ["nothing", ""],
-  ["a token of another form", "../../etc"],
-  ["what can't be read", "%zz"],
-  ["NUL", "%00"],
-  ["a quote", "'--"],
-])("a path of %s is no welcome", async (_what, token) => {
-  await using app = await openPeopleServer();
-  expect((await app.get(`/welcome/${token}`)).status).toBe(404);
-});
-
-test("a welcome is neither looked up by search engines nor told to other sites", async () => {
-  await using app = await openPeopleServer();
-  const { headers } = await app.get(await offered(app));
-  expect(headers.get("x-robots-tag")).toBe("noindex, nofollow, noarchive");
-  expect(headers.get("referrer-policy")).toBe("same-origin");
-  expect(headers.get("cache-control")).toBe("private, no-store");
-  expect(JSON.stringify(app.lines)).toContain("/welcome/{token}");
-  expect(JSON.stringify(app.lines)).not.toMatch(/welcome\/[0-9a-f]/);
-});
-
 test("a welcome lasts seven days, and the next one voids it", async () => {
   await using app = await openPeopleServer();
   const first = await offered(app);
