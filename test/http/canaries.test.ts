@@ -82,6 +82,8 @@ const get = (role: Role, path: (server: TestServer) => string) => (server: TestS
 
 const one = ({ id }: TestServer) => `/v1/actions/${id}`;
 
+const waited = ({ id }: TestServer) => `/v1/actions/${id}?wait=1`;
+
 const list = () => "/v1/actions";
 
 const exported = (format: string) => () => `/v1/actions/export?format=${format}`;
@@ -99,6 +101,7 @@ const REST: readonly Place[] = (["owner", "agent", "approver", "reader"] as cons
     place(`${role}: the action while it is held`, "held", parts(REQUEST), get(role, one)),
     place(`${role}: what is told to whoever decides`, "held", [], get(role, facts)),
     place(`${role}: the action`, "over", parts(ACTION), get(role, one)),
+    place(`${role}: the action, waited for`, "over", parts(ACTION), get(role, waited)),
     place(`${role}: the list`, "over", parts(ACTION), get(role, list)),
     place(`${role}: the export`, "over", parts(ACTION), get(role, exported("ndjson"))),
     place(`${role}: the export as CSV`, "over", parts(["url", "actor", ...SAID]), get(role, exported("csv"))),
