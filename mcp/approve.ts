@@ -65,7 +65,7 @@ export async function askForApproval(deps: AgentDeps, call: ToolCall): Promise<T
   }
   requireHeld(action);
   const [history, seen] = await Promise.all([actionService.historyOf(action), see(action, "decider")]);
-  const form = formOf(seen, maskedFacts(seen, history, deps.baseUrl));
+  const form = formOf(seen, maskedFacts(seen, history, deps.config.baseUrl));
   if (Buffer.byteLength(form.message) > QUESTION_BYTES_MAX) return refuse(deps, call, tooLong(deps));
   if (elicitation.era === "modern") return { form, state: stateOf(deps, caller, action) };
   return settle(deps, call, action, await elicitation.ask(form));
@@ -75,16 +75,16 @@ export async function askForApproval(deps: AgentDeps, call: ToolCall): Promise<T
  * Whether this call may approve, or ask a person to. Throws `forbidden` for a role that never may. Checked before the
  * look-up, so that a refusal doesn't reveal what exists.
  */
-function mayApprove({ agentApproval }: AgentDeps, { caller, elicitation }: ToolCall): boolean {
+function mayApprove({ config }: AgentDeps, { caller, elicitation }: ToolCall): boolean {
   if (mayDo(caller.role, "approve") || !mayApproveWhenAsked(caller.role)) {
     authorize(caller, "approve");
     return true;
   }
   authorize(caller, "read");
-  return elicitation !== null && agentApproval === "elicit";
+  return elicitation !== null && config.agentApproval === "elicit";
 }
 
-function notAllowed({ baseUrl }: AgentDeps): DomainError {
+function notAllowed({ config: { baseUrl } }: AgentDeps): DomainError {
   return new DomainError(
     "forbidden",
     "An agent's key may not approve this. A person decides: by the link in the approval mail, in the inbox at " +
@@ -92,7 +92,7 @@ function notAllowed({ baseUrl }: AgentDeps): DomainError {
   );
 }
 
-function notAskable({ baseUrl }: AgentDeps): DomainError {
+function notAskable({ config: { baseUrl } }: AgentDeps): DomainError {
   return new DomainError(
     "forbidden",
     "This service runs on several nodes, where only clients of MCP revision 2026-07-28 can ask their person. A person " +
@@ -101,7 +101,7 @@ function notAskable({ baseUrl }: AgentDeps): DomainError {
 }
 
 /** A question shows where a call goes in full, or nobody is asked. */
-function tooLong({ baseUrl }: AgentDeps): DomainError {
+function tooLong({ config: { baseUrl } }: AgentDeps): DomainError {
   return new DomainError(
     "forbidden",
     "The URL and the callback of this action are too long for a question. A person decides: by the link in the approval mail, or in the " +

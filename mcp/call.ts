@@ -12,40 +12,28 @@ import type { CredentialService } from "../src/credentials/service.ts";
 import { DomainError } from "../src/core/domain-error.ts";
 import { isJsonObject } from "../src/api/schema-helpers.ts";
 import { QUESTION_MS, QUESTIONS_OPEN_MAX } from "../src/core/limits.ts";
+import type { Config } from "../src/config/config.ts";
+import type { AppContext } from "../src/runtime/app-context.ts";
 import type { Secrets } from "../src/crypto/secrets.ts";
 import type { Bus } from "../src/core/bus.ts";
 import type { McpRequest } from "../src/http/mcp-routes.ts";
 import { memberText, orderedMemberText } from "../src/core/json.ts";
-import type { Log } from "../src/observability/log.ts";
 import type { Metrics } from "../src/observability/metrics.ts";
 import type { PauseOf } from "../src/core/pause.ts";
-import type { Clock } from "../src/core/clock.ts";
-import type { Ids } from "../src/core/ids.ts";
 
 /** What tools, resources and prompts use. */
-export interface AgentDeps extends CreateRules {
+export interface AgentDeps extends CreateRules, Pick<AppContext, "clock" | "ids" | "log"> {
   readonly actionService: ActionService;
   readonly credentialService: Pick<CredentialService, "list">;
   readonly credentialRequests: Pick<CredentialRequestService, "ask" | "own">;
   readonly bus: Pick<Bus, "watch">;
-  readonly clock: Clock;
-  readonly ids: Pick<Ids, "request" | "bytes">;
-  readonly log: Log;
   readonly metrics: Pick<Metrics, "toolCalled">;
+  readonly config: Pick<Config, "baseUrl" | "agentApproval" | "mcpSessionsPerAccount">;
   readonly secrets: Pick<Secrets, "questionToken" | "isQuestionToken" | "sessionToken" | "isSessionToken">;
   readonly pauseOf: PauseOf;
   readonly receiptUrl: (actionId: string) => string;
-  /** Of the service, without a trailing slash. */
-  readonly baseUrl: string;
-  /** The setting AGENT_APPROVAL: whether an agent's key may ask the person at its client for approval. */
-  readonly agentApproval: "elicit" | "off";
-  readonly version: string;
   /** Aborted when the service stops: waiting calls are answered at once, idle streams closed. */
   readonly draining: AbortSignal;
-  /** `MCP_SESSIONS_PER_ACCOUNT` */
-  readonly sessionsPerAccount: number;
-  /** Whether the requests of one client may reach different processes. */
-  readonly hasOtherNodes: boolean;
 }
 
 /** What a session of a 2025 client adds to each of its requests. */

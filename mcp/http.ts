@@ -10,11 +10,15 @@ import { DomainError } from "../src/core/domain-error.ts";
 import { isJsonObject } from "../src/api/schema-helpers.ts";
 import { KEEP_ALIVE_MS, SESSION_IDLE_MS, SESSION_SWEEP_MS, NODE_SESSION_MS_MAX } from "../src/core/limits.ts";
 import { countByHolder, holderToEvict } from "../src/runtime/fair-share.ts";
+import type { Store } from "../src/core/store.ts";
 import type { McpRequest } from "../src/http/mcp-routes.ts";
 import { type AgentDeps, canAsk, Exchange, type SessionState } from "./call.ts";
 
-interface HandlerDeps
-  extends SessionIdDeps, Pick<AgentDeps, "clock" | "ids" | "draining" | "sessionsPerAccount" | "hasOtherNodes"> {}
+interface HandlerDeps extends SessionIdDeps, Pick<AgentDeps, "draining"> {
+  readonly config: Pick<AgentDeps["config"], "mcpSessionsPerAccount">;
+  /** With a cluster the requests of one client may reach different processes. */
+  readonly store: Pick<Store, "cluster">;
+}
 
 /**
  * MCP over Streamable HTTP: revision 2026-07-28 without state, and sessions for clients of 2025, which can be asked
@@ -25,9 +29,8 @@ export function createAgentHandler(newServer: () => McpServer, deps: HandlerDeps
   const stateless = createMcpHandler(newServer, { legacy: "stateless", keepAliveMs: KEEP_ALIVE_MS });
   const answerStateless = (call: McpRequest, session: SessionState | null) =>
     stateless.fetch(call.request, optionsOf(call, session));
-  const answer = deps.hasOtherNodes
-    ? forAnyNode(answerStateless, deps)
-    : forOneProcess(answerStateless, newServer, deps);
+  const answer =
+    deps.store.cluster !== null ? forAnyNode(answerStateless, deps) : forOneProcess(answerStateless, newServer, deps);
   // The actor of tools, for the timeline.
   return (received: McpRequest): Promise<Response> =>
     answer({ ...received, caller: { ...received.caller, actor: `mcp:${received.caller.keyName}` as const } });
@@ -196,9 +199,9 @@ class Sessions {
   }
 
   #makeRoom(accountId: string, holder: string): void {
-    const { sessionsPerAccount } = this.#deps;
+    const { mcpSessionsPerAccount: sessionsMax } = this.#deps.config;
     const all = [...this.#sessions.values()].filter(({ caller }) => caller.accountId === accountId);
-    if (all.length < sessionsPerAccount) return;
+    if (all.length < sessionsMax) return;
     const held = countByHolder(all);
     const most = holderToEvict(held, holder);
     const own = held.get(holder) ?? 0;
@@ -211,7 +214,7 @@ class Sessions {
     if (victim === undefined) {
       throw new DomainError(
         "rate_limited",
-        `This account has reached its limit of ${sessionsPerAccount} MCP sessions, and those that this key could replace are in use. Close one of them, or raise MCP_SESSIONS_PER_ACCOUNT.`,
+        `This account has reached its limit of ${sessionsMax} MCP sessions, and those that this key could replace are in use. Close one of them, or raise MCP_SESSIONS_PER_ACCOUNT.`,
       );
     }
     this.close(victim);

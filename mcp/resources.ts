@@ -89,7 +89,7 @@ export const PROMPTS: readonly Prompt[] = [
   },
 ];
 
-const review = ({ agentApproval, baseUrl }: AgentDeps) => `Review with me what awaits approval in Outgate.
+const review = ({ config: { agentApproval, baseUrl } }: AgentDeps) => `Review with me what awaits approval in Outgate.
 1. Call list with status ["awaiting_approval"]; take the oldest first, and go on while there is a next_cursor.
 2. For each action tell me in one line the method, the host, the path and what the body would change, and whether you see a risk.
 3. ${

@@ -137,7 +137,7 @@ export function loggedFailure(error: unknown, tool: string, { log, ids }: Pick<A
 
 type ViewDeps = Pick<AgentDeps, "clock" | "receiptUrl" | "pauseOf">;
 
-interface DescribeDeps extends ViewDeps, Pick<AgentDeps, "baseUrl" | "agentApproval"> {
+interface DescribeDeps extends ViewDeps, Pick<AgentDeps, "config"> {
   readonly actionService: Pick<ActionService, "timeline">;
 }
 
@@ -363,7 +363,7 @@ function nextStep(
   action: Action,
   decision: ToolDecision["decision"] | null,
 ): string | null {
-  const { baseUrl } = deps;
+  const { baseUrl } = deps.config;
   if (action.status === "awaiting_approval") {
     const elsewhere = `at ${baseUrl}/approvals or by the link in the approval mail`;
     if (decision === "declined") {
@@ -407,9 +407,9 @@ function nextStep(
 }
 
 /** Whether the model can ask its person about the action with the tool approve. */
-function mayAsk({ agentApproval }: DescribeDeps, { caller, elicitation }: Reader, action: Action): boolean {
+function mayAsk({ config }: DescribeDeps, { caller, elicitation }: Reader, action: Action): boolean {
   return (
-    agentApproval === "elicit" &&
+    config.agentApproval === "elicit" &&
     mayApproveWhenAsked(caller.role) &&
     mayApproveIt(caller.role, action) &&
     mayChange(caller, action) &&

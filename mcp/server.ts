@@ -1,4 +1,5 @@
 import { McpServer } from "@modelcontextprotocol/server";
+import { VERSION } from "../src/config/config.ts";
 import { type AgentDeps, callExchange } from "./call.ts";
 import { listResources, promptOf, PROMPTS, readResource, RESOURCE_TEMPLATES } from "./resources.ts";
 import { createCallTool, listedTools } from "./tools.ts";
@@ -12,7 +13,7 @@ const CACHED = { ttlMs: 300_000, cacheScope: "private" } as const;
  */
 export function createAgentServer(deps: AgentDeps): () => McpServer {
   const callTool = createCallTool(deps);
-  const tools = listedTools(deps.agentApproval);
+  const tools = listedTools(deps.config.agentApproval);
   const options = {
     instructions: instructionsOf(deps),
     cacheHints: {
@@ -25,7 +26,7 @@ export function createAgentServer(deps: AgentDeps): () => McpServer {
     inputRequired: { legacyShim: false },
   };
   return () => {
-    const mcp = new McpServer({ name: "outgate", title: "Outgate", version: deps.version }, options);
+    const mcp = new McpServer({ name: "outgate", title: "Outgate", version: VERSION }, options);
     const { server } = mcp;
     // Without `false` clients of 2026 would keep a stream open for changes that never come.
     server.registerCapabilities({
@@ -47,7 +48,7 @@ export function createAgentServer(deps: AgentDeps): () => McpServer {
 }
 
 /** The server's instructions, which clients give their model. */
-function instructionsOf({ baseUrl, agentApproval }: AgentDeps): string {
+function instructionsOf({ config: { baseUrl, agentApproval } }: AgentDeps): string {
   const whoIsAsked =
     agentApproval === "elicit"
       ? "The approve tool asks that person, unless the hold of a key or a rule of the account holds the action; it is never your decision."

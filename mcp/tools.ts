@@ -188,7 +188,7 @@ export const TOOLS = {
 export type ToolName = keyof typeof TOOLS;
 
 /** The tools as clients see them, with short output schemas: every character costs tokens in every conversation. */
-export function listedTools(agentApproval: AgentDeps["agentApproval"]): ListedTool[] {
+export function listedTools(agentApproval: AgentDeps["config"]["agentApproval"]): ListedTool[] {
   return Object.entries<Tool>(TOOLS).map(([name, tool]) => ({
     name,
     title: tool.title,
@@ -283,7 +283,7 @@ async function credentials(
 const readAsked = compileArguments(AskCredentialBody);
 
 async function requestCredential(
-  { credentialRequests, clock, baseUrl }: AgentDeps,
+  { credentialRequests, clock, config }: AgentDeps,
   call: ToolCall,
 ): Promise<ToolAnswer> {
   const { caller } = call;
@@ -292,7 +292,7 @@ async function requestCredential(
   const next =
     seen.status === "declined"
       ? "A person has said no: do not ask again unless they tell you to."
-      : `An owner of the account fills it in at ${baseUrl}/approvals/credentials/${request.id}: tell your person, and ` +
+      : `An owner of the account fills it in at ${config.baseUrl}/approvals/credentials/${request.id}: tell your person, and ` +
         "continue with something else. credentials shows when it is granted; then name it in create.";
   return { json: JSON.stringify({ ...seen, next_step: next }) };
 }

@@ -15,7 +15,7 @@ import { actionRoutes } from "../actions/routes.ts";
 import { auditRoutes } from "../audit/audit.ts";
 import { bulkRoutes } from "../bulk/routes.ts";
 import { channelRoutes } from "../channels/channels.ts";
-import { type Config, RELEASE, VERSION } from "../config/config.ts";
+import { type Config, RELEASE } from "../config/config.ts";
 import { isLoopbackAddress, isLoopbackUrl, trustedProxiesOf } from "../config/values.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import { overviewRoutes } from "../events/overview-routes.ts";
@@ -149,24 +149,14 @@ export function httpSettings({ config, metrics, store, clock, ids, log }: AppCon
 
 /** The routes of /mcp, over the same services as REST. `draining` is aborted when the service stops: whoever waits is answered. */
 export function agentRoutes(app: AppContext, services: Services, draining: AbortSignal): AnyElysia {
-  const { config, store } = app;
-  const agentDeps = {
-    ...app,
-    ...services,
-    agentApproval: config.agentApproval,
-    baseUrl: config.baseUrl,
-    version: VERSION,
-    draining,
-    sessionsPerAccount: config.mcpSessionsPerAccount,
-    hasOtherNodes: store.cluster !== null,
-  };
+  const deps = { ...app, ...services, draining };
   // Imported by the first request: the SDK of MCP is a tenth of what a start loads.
   const make = async () => {
     const [{ createAgentHandler }, { createAgentServer }] = await Promise.all([
       import("../../mcp/http.ts"),
       import("../../mcp/server.ts"),
     ]);
-    return createAgentHandler(createAgentServer(agentDeps), agentDeps);
+    return createAgentHandler(createAgentServer(deps), deps);
   };
   let handler: ReturnType<typeof make> | null = null;
   return mcpRoutes({ answerAgent: async (call) => (await (handler ??= make()))(call) });

@@ -14,8 +14,7 @@ const deps = {
   receiptUrl: (id: string) => `/r/${id}`,
   pauseOf: () => null,
   actionService: { timeline: () => Promise.resolve([]) },
-  baseUrl: "https://outgate.example.com",
-  agentApproval: "elicit",
+  config: { baseUrl: "https://outgate.example.com", agentApproval: "elicit", mcpSessionsPerAccount: 20 },
 } as const;
 
 const callerOf = (role: Role): Caller => ({

@@ -48,12 +48,13 @@ export async function openServer(options: TestServerOptions = {}) {
         pauseOf: engine.pauseOf,
         credentialService: engine.services.credentialService,
         credentialRequests: engine.services.credentialRequests,
-        agentApproval: options.agentApproval ?? "elicit",
-        baseUrl: BASE_URL,
-        version: "0.0.0-test",
+        config: {
+          agentApproval: options.agentApproval ?? "elicit",
+          baseUrl: BASE_URL,
+          mcpSessionsPerAccount: options.sessionsPerAccount ?? 20,
+        },
+        store: engine.store,
         draining: stop.signal,
-        sessionsPerAccount: options.sessionsPerAccount ?? 20,
-        hasOtherNodes: engine.store.cluster !== null,
         metrics: { toolCalled: (tool: string, outcome: string) => void called.push(`${tool} ${outcome}`) },
       } as const;
       const answer = createAgentHandler(createAgentServer(deps), deps);

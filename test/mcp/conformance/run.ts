@@ -19,8 +19,8 @@ export function openConformance() {
     ids: systemIds,
     secrets: testSecrets,
     draining: draining.signal,
-    sessionsPerAccount: 20,
-    hasOtherNodes: false,
+    config: { mcpSessionsPerAccount: 20 },
+    store: { cluster: null },
   };
   const app = openStubServer({
     mcpGuard: createOwnHostOnly({ ownHostname: null, takesAnyHost: false, isLoopback: isLoopbackUrl }),
