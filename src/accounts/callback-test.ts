@@ -1,3 +1,4 @@
+import { USER_AGENT } from "../config/config.ts";
 import type { Store } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { isListedHost } from "../core/policy.ts";
@@ -23,8 +24,6 @@ interface CallbackTestDeps
   extends Pick<Store, "callbackHosts" | "firstSteps" | "audit">, Pick<AppContext, "clock" | "ids"> {
   readonly sender: Sender;
   readonly signedHeaders: SignedHeaders;
-  /** `Outgate/<version>`. */
-  readonly userAgent: string;
   readonly checkTarget: (url: string) => { readonly refused: string } | object;
 }
 
@@ -50,7 +49,7 @@ export interface CallbackTest {
 export type CallbackTestService = ReturnType<typeof createCallbackTestService>;
 
 export function createCallbackTestService(deps: CallbackTestDeps) {
-  const { callbackHosts, firstSteps, audit, sender, signedHeaders, userAgent, clock, ids, checkTarget } = deps;
+  const { callbackHosts, firstSteps, audit, sender, signedHeaders, clock, ids, checkTarget } = deps;
   const count = createMessageLimit(clock, "This account has just tested callbacks.");
 
   const send = async (accountId: string, url: string, alter: (headers: readonly Header[]) => readonly Header[]) => {
@@ -59,7 +58,7 @@ export function createCallbackTestService(deps: CallbackTestDeps) {
     const signed = await signedHeaders({ accountId, url, id: `test_${ids.row(now)}`, body }, now).catch(faultOf);
     if (typeof signed === "string") return tryOf({ kind: "not_sent", fault: signed }, 0);
     const own: readonly Header[] = [
-      ["User-Agent", userAgent],
+      ["User-Agent", USER_AGENT],
       ["Content-Type", "application/json"],
     ];
     const request = { url, method: "POST", headers: [...own, ...alter(signed)], body } as const;

@@ -6,14 +6,7 @@ import { withPauses } from "../core/pause.ts";
 import type { TimelineEntry, TimelineEvent } from "../core/timeline.ts";
 import { maskedActor, searchedAs } from "../receipts/masked-action.ts";
 import { see } from "../receipts/see.ts";
-import {
-  type Action,
-  ACTION_STATUSES,
-  type ActionRequest,
-  firstDueAt,
-  firstState,
-  largeBytesOf,
-} from "../core/action.ts";
+import { type Action, ACTION_STATUSES, type ActionRequest, firstDueAt, firstState } from "../core/action.ts";
 import { type PastAttempt, pastAttempts } from "../core/attempts.ts";
 import { budgetOf } from "../core/key-limits.ts";
 import { authorize, type Caller, viewerOf, viewOf } from "../core/roles.ts";
@@ -29,13 +22,13 @@ import { type AuditEntry, auditOf } from "../core/audit.ts";
 import { countedOf, type RuleCount } from "../core/rule-count.ts";
 import type { Judge, Judgement } from "../core/judge.ts";
 import type { CredentialUse } from "../credentials/use.ts";
-import type { Dispatcher } from "../delivery/attempt.ts";
+import type { Delivery } from "../delivery/delivery.ts";
 import type { ActionRows, ActionQuery, FilterValues, OutboxEntry, OutboxStore, Store } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 
 interface ActionServiceDeps
   extends DecideDeps, HistoryDeps, WaitDeps, Pick<Store, "actions" | "pauses">, Pick<AppContext, "ids" | "metrics"> {
-  readonly dispatcher: Pick<Dispatcher, "reserve">;
+  readonly reserve: Delivery["reserve"];
   readonly recipients: Recipients;
   readonly rules: Judge;
   readonly grants: FindGrant;
@@ -66,7 +59,7 @@ export function createActionService(deps: ActionServiceDeps) {
     bus,
     metrics,
     enqueue,
-    dispatcher,
+    reserve,
     recipients,
     hashOf,
     rules,
@@ -238,7 +231,7 @@ export function createActionService(deps: ActionServiceDeps) {
     };
     const isDue = action.dueAt !== null && action.dueAt <= now;
     const isRefused = ruling?.effect === "refuse";
-    const reservation = isDue && !isRefused ? dispatcher.reserve(action, largeBytesOf(action)) : null;
+    const reservation = isDue && !isRefused ? reserve(action) : null;
     const events = firstEvents(action, reason);
     const budget = budgetOf(caller, now);
     const creation = {
@@ -272,12 +265,10 @@ export function createActionService(deps: ActionServiceDeps) {
       reservation?.release();
       return { action: created.action, differs: await differencesFor(caller, created.action, action) };
     }
-    if (reservation !== null && created.claimed !== null) {
-      reservation.commit(action, created.claimed);
-      return { action };
-    }
-    reservation?.release();
+    const { claimed } = created;
+    if (claimed === null) reservation?.release();
     bus.publish(action);
+    if (claimed !== null) reservation?.commit(claimed);
     if (approve) logHeld(log, action);
     return { action };
   };

@@ -24,14 +24,15 @@ import { createCredentialService } from "../credentials/service.ts";
 import { createCredentialTestService } from "../credentials/try.ts";
 import { createCredentialUse } from "../credentials/use.ts";
 import { createChannelService } from "../channels/channels.ts";
-import { createEffectiveSettings, VERSION } from "../config/config.ts";
+import { createEffectiveSettings } from "../config/config.ts";
 import { checkTarget, providerPolicy, type TargetPolicy } from "../config/target-policy.ts";
 import { SHARED_FRESH_MS } from "../core/limits.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import type { Passwords } from "../crypto/passwords.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import { createSignedHeaders } from "../delivery/attempt.ts";
-import { createDelivery, type DeliveryNode } from "../delivery/delivery.ts";
+import { createDelivery } from "../delivery/delivery.ts";
+import type { DeliveryNode } from "../delivery/scheduler.ts";
 import { KnownChannels } from "../core/channel.ts";
 import { createFeed } from "../events/feed.ts";
 import { NodeFeed } from "../events/node-feed.ts";
@@ -151,7 +152,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     metrics,
     log,
     enqueue,
-    dispatcher: delivery.dispatcher,
+    reserve: delivery.reserve,
     recipients,
     hashOf,
     rules,
@@ -216,7 +217,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
           sender: publicSender,
         });
   const signedHeaders = createSignedHeaders({ secrets, signingSecrets }, "callbacks");
-  const posting = { sender, signedHeaders, userAgent: `Outgate/${VERSION}`, clock, ids, audit, checkTarget: checkUrl };
+  const posting = { sender, signedHeaders, clock, ids, audit, checkTarget: checkUrl };
 
   const told = { team, channelsOf: channels.of, sendsMail: config.mail !== null, onWaiting: delivery.waits };
 

@@ -19,13 +19,11 @@ import { describeOutcome } from "../core/outcome.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import type { Store } from "../core/store.ts";
 import { normalTarget } from "../core/target.ts";
-import { type PostDeps, postRequest } from "../delivery/channels.ts";
-import { deliveryOf, faultOf } from "../delivery/deliver.ts";
+import { deliveryOf, faultOf, type PostDeps, postRequest } from "../delivery/deliver.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import { slackTest, webhookTest } from "../mail/chat-messages.ts";
 import { type Mailer, messageError, NO_MAILER } from "../mail/mailer.ts";
-import type { Sender } from "../outbound/deadline.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { createMessageLimit } from "../runtime/message-limit.ts";
 
@@ -95,7 +93,6 @@ type ChangeChannelBody = Static<typeof ChangeChannelBody>;
 interface ChannelServiceDeps extends PostDeps, Pick<Store, "channels" | "audit">, Pick<AppContext, "clock" | "ids"> {
   readonly known: Pick<KnownChannels, "refresh">;
   readonly recipients: Pick<Recipients, "mayMail">;
-  readonly sender: Sender;
   /** Null: no mail provider is configured. */
   readonly mailer: Mailer | null;
   /** Whether calls may go to a URL; `refused` says why not. */

@@ -206,6 +206,9 @@ export const RELEASE = { version: VERSION, commit: COMMIT } as const;
 
 export type Release = typeof RELEASE;
 
+/** What every call says in `User-Agent`. */
+export const USER_AGENT = `Outgate/${VERSION}`;
+
 /** "0.2.0 (1a2b3c4d5e6f)"; without a commit where that isn't known. */
 export function releaseText({ version, commit }: Release): string {
   return commit === null ? version : `${version} (${commit.slice(0, COMMIT_CHARS_SHOWN)})`;

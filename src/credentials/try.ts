@@ -1,5 +1,6 @@
 import Type, { type Static } from "typebox";
 import * as t from "../api/schema-helpers.ts";
+import { USER_AGENT } from "../config/config.ts";
 import { DomainError, invalidField } from "../core/domain-error.ts";
 import { NO_EXTRAS } from "../core/extras.ts";
 import { limitRefusal } from "../core/key-limits.ts";
@@ -45,15 +46,13 @@ interface CredentialTestDeps extends Pick<AppContext, "clock"> {
   readonly sender: Sender;
   readonly paused: Pick<ActivePauses, "isPaused">;
   readonly checkTarget: (url: string) => { readonly refused: string } | { readonly host: string };
-  /** `Outgate/<version>`. */
-  readonly userAgent: string;
 }
 
 /** Tries of credentials, for owners. */
 export type CredentialTestService = ReturnType<typeof createCredentialTestService>;
 
 export function createCredentialTestService(deps: CredentialTestDeps) {
-  const { credentialUse, sender, paused, checkTarget, userAgent, clock } = deps;
+  const { credentialUse, sender, paused, checkTarget, clock } = deps;
   const count = createMessageLimit(clock, "This account has just tried credentials.");
   return {
     /**
@@ -75,7 +74,7 @@ export function createCredentialTestService(deps: CredentialTestDeps) {
         url,
         method: "GET",
         headers: [
-          ["User-Agent", userAgent],
+          ["User-Agent", USER_AGENT],
           ["Accept", "*/*"],
         ],
         body: null,

@@ -1,59 +1,22 @@
+import { USER_AGENT } from "../config/config.ts";
 import type { SigningUse } from "../core/account-store.ts";
 import { type Action, isExpired, largeBytesOf } from "../core/action.ts";
-import type { EffectiveRetrySettings } from "../core/retry-settings.ts";
 import type { Ruling } from "../core/action-policy.ts";
-import type { Judge } from "../core/judge.ts";
 import { bodyMemberOf, DEFAULT_TYPES, sentBody } from "../core/body.ts";
-import type { Bus } from "../core/bus.ts";
-import { type LaneName, StoreUnavailable } from "../core/store.ts";
-import type { Due, Reservation, Scheduler } from "./scheduler.ts";
-import type { NotStartedReason } from "../core/settle.ts";
-import { attemptMs, type Fault, isLeaseTooShort, mayUseKept } from "../core/outcome.ts";
 import { type HashOf, matchesApproval } from "../core/dedupe.ts";
-import type { Clock } from "../core/clock.ts";
-import type { AttemptCredential, CredentialUse } from "../credentials/use.ts";
-import type { OutboundRequest, Route, Sender } from "../outbound/deadline.ts";
-import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
-import type { Attempt } from "./runs.ts";
-import type { Settlement } from "./settlement.ts";
+import type { KnownHostSettings } from "../core/host-settings.ts";
+import type { Judge } from "../core/judge.ts";
+import { attemptMs, type Fault, isLeaseTooShort, mayUseKept } from "../core/outcome.ts";
+import type { NotStartedReason } from "../core/settle.ts";
+import { type LaneName, StoreUnavailable } from "../core/store.ts";
 import { originOf } from "../core/target.ts";
-
-/** A slot for an action that is about to be stored: the commit that creates it claims it too. */
-export interface ActionReservation extends Omit<Reservation<Action>, "commit"> {
-  /** The action was stored and claimed: publishes both changes and sends it. */
-  commit(created: Action, claimed: Action): void;
-}
-
-/** What the action service needs of the delivery. */
-export interface Dispatcher {
-  /**
-   * Reserves a slot for this action. Null when other rows of its lane come first, nothing is free, the action is large, or
-   * nothing is being claimed now.
-   */
-  reserve(action: Action, largeBytes: number | undefined): ActionReservation | null;
-}
-
-export function createDispatcher(
-  scheduler: Pick<Scheduler<Action>, "reserve">,
-  bus: Pick<Bus, "publish">,
-  retrySettingsOf: (action: Action) => EffectiveRetrySettings,
-): Dispatcher {
-  return {
-    reserve(action, largeBytes) {
-      // Large actions are claimed one small batch at a time, never at create.
-      const reservation =
-        largeBytes === undefined ? scheduler.reserve(action, retrySettingsOf(action).timeoutMs) : null;
-      if (reservation === null) return null;
-      return {
-        ...reservation,
-        commit(created, claimed) {
-          bus.publish(created);
-          reservation.commit(claimed);
-        },
-      };
-    },
-  };
-}
+import type { AttemptCredential, CredentialUse } from "../credentials/use.ts";
+import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
+import type { OutboundRequest, Route, Sender } from "../outbound/deadline.ts";
+import type { AppContext } from "../runtime/app-context.ts";
+import type { Attempt } from "./runs.ts";
+import type { Due } from "./scheduler.ts";
+import type { Settlement } from "./settlement.ts";
 
 /** The row that a change of an action has stored in the queue of actions, if it is pending now. */
 export function dueAction(action: Action): readonly Due[] {
@@ -63,82 +26,103 @@ export function dueAction(action: Action): readonly Due[] {
 }
 
 /** Shared: most changes leave nothing due. */
-const NOTHING_DUE: readonly Due[] = [];
+export const NOTHING_DUE: readonly Due[] = [];
 
-interface AttemptDeps {
-  readonly bus: Pick<Bus, "publish">;
+interface AttemptNeeds {
   readonly sender: Sender;
-  readonly clock: Clock;
-  readonly requestOf: (action: Action, now: Date) => Promise<OutboundRequest>;
-  readonly settlement: Pick<Settlement, "settle" | "unclaim" | "withhold" | "extendLease">;
+  readonly signedHeaders: SignedHeaders;
+  readonly settlement: Settlement;
   readonly credentials: Pick<CredentialUse, "forAttempt">;
-  /** What the rules of its account say of an action. */
-  readonly judgeAtSend: Judge["judgeAtSend"];
+  readonly rules: Pick<Judge, "judgeAtSend">;
   readonly hashOf: HashOf;
-  /** How attempts of an action are made, as it is now. */
-  readonly retrySettingsOf: (action: Action) => EffectiveRetrySettings;
+  readonly hosts: Pick<KnownHostSettings, "retrySettingsOf">;
   /** Whether no attempt of this lane may begin now. */
   readonly isPaused: (lane: LaneName) => boolean;
-  /** That of the server: a claim lasts at least so long, unless the action's own is longer. */
-  readonly attemptTimeoutMs: number;
+}
+
+/** What is sent, and how long it may take. */
+interface Prepared {
+  /** Its lease may have been lengthened. */
+  readonly action: Action;
+  readonly request: OutboundRequest;
+  readonly wantedMs: number;
 }
 
 /**
  * Prepare, send, settle. The claim is committed before this runs, and the outcome is committed before it resolves. When
  * no byte can have left, the claim is returned and the attempt does not count.
  */
-export function createAttempt(deps: AttemptDeps): Attempt<Action> {
-  const { bus, sender, clock, requestOf, settlement, hashOf, retrySettingsOf, attemptTimeoutMs: claimTimeoutMs } = deps;
+export function createAttempt({ bus, clock, config }: AppContext, needs: AttemptNeeds): Attempt<Action> {
+  const { sender, signedHeaders, settlement, credentials, rules, hashOf, hosts, isPaused } = needs;
+
+  /**
+   * What the rules that are in force now have against an attempt; null: nothing. One that refuses the call ends it before any attempt,
+   * whoever approved it; one that holds it is asked before the first send of what no person has decided on. Changes of other nodes are
+   * known here within seconds; creates are decided by what is in force at their commit.
+   */
+  const stricterRuling = async (action: Action): Promise<Ruling | null> => {
+    const ruling = await rules.judgeAtSend(action, clock.now());
+    if (ruling === null || ruling.effect === "allow") return null;
+    const isBegun = action.run > 1 || action.attempts > 1;
+    const isDecided = action.approvedAt !== null || action.policy?.by === "grant";
+    return ruling.effect === "hold" && (isBegun || isDecided) ? null : ruling;
+  };
+
+  /** Null: the claim has ended otherwise. Rejects when the store is away. */
+  const prepare = async (action: Action, releaseSlot: () => void): Promise<Prepared | null> => {
+    const refuse = async (fault: Fault, cause?: unknown): Promise<null> => {
+      releaseSlot();
+      await settlement.settle(action, { outcome: { kind: "not_sent", fault }, durationMs: 0, cause });
+      return null;
+    };
+    if (!matchesApproval(action, hashOf)) return refuse("altered");
+    const stricter = await stricterRuling(action);
+    if (stricter !== null) {
+      releaseSlot();
+      await settlement.withhold(action, stricter);
+      return null;
+    }
+    const request = await requestOf(action, signedHeaders, clock.now()).catch((error: unknown) => {
+      if (error instanceof StoreUnavailable) throw error;
+      // A secret that can't be read can be replaced by a rotation, so a later attempt may succeed. Any other error
+      // means that the row was altered (an invalid URL, an account that is gone): retrying would not help.
+      return refuse(error instanceof UnreadableSecret ? "unsignable" : "altered", error);
+    });
+    if (request === null) return null;
+    const wantedMs = hosts.retrySettingsOf(action).timeoutMs;
+    // A claim lasts as long as the server's timeout asks.
+    if (wantedMs <= config.attemptTimeoutMs || !isLeaseTooShort(action, clock.now(), wantedMs))
+      return { action, request, wantedMs };
+    const extended = await settlement.extendLease(action, wantedMs);
+    // Another process has taken it over.
+    if (extended === null) releaseSlot();
+    return extended === null ? null : { action: extended, request, wantedMs };
+  };
 
   return async (claimed, { stop, releaseSlot }) => {
-    let action = claimed;
     // The claim has made it active.
-    bus.publish(action);
-    const refuse = (fault: Fault, cause?: unknown) => {
-      releaseSlot();
-      return settlement.settle(action, { outcome: { kind: "not_sent", fault }, durationMs: 0, cause });
-    };
-    const giveBack = (why: NotStartedReason) => {
+    bus.publish(claimed);
+    const giveBack = (action: Action, why: NotStartedReason) => {
       releaseSlot();
       return settlement.unclaim(action, why);
     };
-    if (!matchesApproval(action, hashOf)) return refuse("altered");
-    const stricter = await stricterRuling(action, deps).catch(async (error: unknown) => {
-      if (error instanceof StoreUnavailable) await giveBack("store_away");
+    const prepared = await prepare(claimed, releaseSlot).catch(async (error: unknown) => {
+      if (error instanceof StoreUnavailable) await giveBack(claimed, "store_away");
       throw error;
     });
-    if (stricter !== null) {
-      releaseSlot();
-      return settlement.withhold(action, stricter);
-    }
-    const request = await requestOf(action, clock.now()).catch(async (error: unknown) => {
-      if (error instanceof StoreUnavailable) {
-        await giveBack("store_away");
-        throw error;
-      }
-      // A secret that can't be read can be replaced by a rotation, so a later attempt may succeed. Any other error
-      // means that the row was altered (an invalid URL, an account that is gone): retrying would not help.
-      await refuse(error instanceof UnreadableSecret ? "unsignable" : "altered", error);
-      return null;
-    });
-    if (request === null) return;
-    const wantedMs = retrySettingsOf(action).timeoutMs;
-    if (wantedMs > claimTimeoutMs && isLeaseTooShort(action, clock.now(), wantedMs)) {
-      const extended = await settlement.extendLease(action, wantedMs).catch(async (error: unknown) => {
-        if (error instanceof StoreUnavailable) await giveBack("store_away");
-        throw error;
-      });
-      // Another process has taken it over.
-      if (extended === null) return releaseSlot();
-      action = extended;
-    }
-    const hindrance = () => hindranceOf(action, deps);
+    if (prepared === null) return;
+    const { action, request, wantedMs } = prepared;
+    /** Why nothing of it may be sent now; null: it may. */
+    const hindrance = (): NotStartedReason | null => {
+      if (isExpired(action, clock.now())) return "expired";
+      return isPaused(action) ? "paused" : null;
+    };
     let hindered = hindrance();
-    if (hindered !== null) return giveBack(hindered);
+    if (hindered !== null) return giveBack(action, hindered);
     const timeoutMs = attemptMs(action, clock.now(), wantedMs);
-    if (timeoutMs === 0) return giveBack("late");
+    if (timeoutMs === 0) return giveBack(action, "late");
     const startedMs = clock.monotonicMs();
-    const credential = deps.credentials.forAttempt(action);
+    const credential = credentials.forAttempt(action);
     const stopped: { by?: StoreUnavailable } = {};
     const complete = (of: AttemptCredential) => async (route: Route) => {
       const completed = await of.complete(request, route).catch((error: unknown) => {
@@ -159,7 +143,7 @@ export function createAttempt(deps: AttemptDeps): Attempt<Action> {
     });
     const durationMs = Math.round(clock.monotonicMs() - startedMs);
     if (outcome.kind === "stopped") {
-      await giveBack(stopped.by === undefined ? (hindered ?? "stopping") : "store_away");
+      await giveBack(action, stopped.by === undefined ? (hindered ?? "stopping") : "store_away");
       if (stopped.by !== undefined) throw stopped.by;
       return;
     }
@@ -170,70 +154,36 @@ export function createAttempt(deps: AttemptDeps): Attempt<Action> {
 }
 
 /**
- * What the rules that are in force now have against an attempt; null: nothing. One that refuses the call ends it before any attempt,
- * whoever approved it; one that holds it is asked before the first send of what no person has decided on. Changes of other nodes are
- * known here within seconds; creates are decided by what is in force at their commit.
- */
-async function stricterRuling(
-  action: Action,
-  { judgeAtSend, clock }: Pick<AttemptDeps, "clock" | "judgeAtSend">,
-): Promise<Ruling | null> {
-  const ruling = await judgeAtSend(action, clock.now());
-  if (ruling === null || ruling.effect === "allow") return null;
-  const isBegun = action.run > 1 || action.attempts > 1;
-  const isDecided = action.approvedAt !== null || action.policy?.by === "grant";
-  return ruling.effect === "hold" && (isBegun || isDecided) ? null : ruling;
-}
-
-/** Why nothing of it may be sent now that was claimed before; null: it may. */
-function hindranceOf(action: Action, deps: Pick<AttemptDeps, "clock" | "isPaused">): NotStartedReason | null {
-  if (isExpired(action, deps.clock.now())) return "expired";
-  return deps.isPaused(action) ? "paused" : null;
-}
-
-interface RequestDeps {
-  readonly signedHeaders: SignedHeaders;
-  /** `Outgate/<version>`. */
-  readonly userAgent: string;
-}
-
-/**
  * The exact bytes and headers of one attempt: the approved request plus our own headers. It is signed (Standard
  * Webhooks) with the secret of the account and the target's origin. `webhook-id` and `Idempotency-Key` are the same for
  * all attempts, so that the target can detect a repeat.
  */
-export function createRequestOf({ signedHeaders, userAgent }: RequestDeps) {
-  return async (action: Action, now: Date): Promise<OutboundRequest> => {
-    const { id, accountId, url } = action;
-    const body = sentBody(action);
-    const signed = await signedHeaders({ accountId, url, id, body: body ?? "" }, now);
-    const ownHeaders: readonly Header[] = [...signed, ["X-Outgate-Attempt", String(action.attempts)]];
-    const requestHeaders = action.headers === null ? [] : headersOf(action.headers, ownHeaders, userAgent);
-    const names = new Set(requestHeaders.map(([name]) => name.toLowerCase()));
-    const member = bodyMemberOf(action);
-    const headers: Header[] = [];
-    if (!names.has("user-agent")) headers.push(["User-Agent", userAgent]);
-    if (!names.has("accept")) headers.push(["Accept", "*/*"]);
-    if (!names.has("idempotency-key")) headers.push(["Idempotency-Key", id]);
-    if (member !== null && !names.has("content-type")) headers.push(["Content-Type", DEFAULT_TYPES[member]]);
-    headers.push(...requestHeaders, ...ownHeaders);
-    return { url: action.url, method: action.method, headers, body };
-  };
+async function requestOf(action: Action, signedHeaders: SignedHeaders, now: Date): Promise<OutboundRequest> {
+  const { id, accountId, url } = action;
+  const body = sentBody(action);
+  const signed = await signedHeaders({ accountId, url, id, body: body ?? "" }, now);
+  const ownHeaders: readonly Header[] = [...signed, ["X-Outgate-Attempt", String(action.attempts)]];
+  const requestHeaders = action.headers === null ? [] : headersOf(action.headers, ownHeaders);
+  const names = new Set(requestHeaders.map(([name]) => name.toLowerCase()));
+  const member = bodyMemberOf(action);
+  const headers: Header[] = [];
+  if (!names.has("user-agent")) headers.push(["User-Agent", USER_AGENT]);
+  if (!names.has("accept")) headers.push(["Accept", "*/*"]);
+  if (!names.has("idempotency-key")) headers.push(["Idempotency-Key", id]);
+  if (member !== null && !names.has("content-type")) headers.push(["Content-Type", DEFAULT_TYPES[member]]);
+  headers.push(...requestHeaders, ...ownHeaders);
+  return { url: action.url, method: action.method, headers, body };
 }
 
 /**
  * The headers of a request beside our own. The API refuses our names: one in an altered row would give the target two values
  * of the same header.
  */
-function headersOf(
-  given: Readonly<Record<string, string>>,
-  ownHeaders: readonly Header[],
-  userAgent: string,
-): readonly Header[] {
+function headersOf(given: Readonly<Record<string, string>>, ownHeaders: readonly Header[]): readonly Header[] {
   const reserved = new Set(ownHeaders.map(([name]) => name.toLowerCase()));
   return Object.entries(given)
     .filter(([name]) => !reserved.has(name.toLowerCase()))
-    .map(([name, value]) => [name, name.toLowerCase() === "user-agent" ? `${value} ${userAgent}` : value]);
+    .map(([name, value]) => [name, name.toLowerCase() === "user-agent" ? `${value} ${USER_AGENT}` : value]);
 }
 
 export interface SigningDeps {

@@ -1,44 +1,30 @@
-import { VERSION } from "../config/config.ts";
 import type { DecisionHistory } from "../approvals/facts.ts";
-import { createLinksOf } from "../approvals/links.ts";
 import type { Recipients } from "../approvals/recipients.ts";
-import type { Action } from "../core/action.ts";
+import { type Action, largeBytesOf } from "../core/action.ts";
+import type { KnownChannels } from "../core/channel.ts";
+import type { KnownHostSettings } from "../core/host-settings.ts";
+import type { Judge } from "../core/judge.ts";
 import {
   ACTION_BYTES_IN_FLIGHT_MAX,
-  ATTEMPT_TIMEOUT_SET_MS_MAX,
   CALLBACK_BYTES_IN_FLIGHT_MAX,
   CALLBACKS_PER_HOST_MAX,
-  COLLECTED_HEAP_BYTES_MAX,
-  LEASE_GRACE_MS,
   MAILS_AT_ONCE_MAX,
   MESSAGES_IN_FLIGHT_MAX,
   MESSAGES_PER_CHANNEL_MAX,
 } from "../core/limits.ts";
 import type { LaneName } from "../core/store.ts";
+import type { CredentialUse } from "../credentials/use.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { KnownHostSettings } from "../core/host-settings.ts";
 import type { Mailer } from "../mail/mailer.ts";
-import { collectLargeTexts } from "../observability/runtime.ts";
 import type { Sender } from "../outbound/deadline.ts";
 import type { ActivePauses } from "../pauses/pauses.ts";
 import type { Enqueue } from "../receipts/serialize.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import type { Node } from "../runtime/node.ts";
-import {
-  createAttempt,
-  createDispatcher,
-  createRequestOf,
-  createSignedHeaders,
-  dueAction,
-  type SigningDeps,
-} from "./attempt.ts";
+import { createAttempt, createSignedHeaders, dueAction, type SigningDeps } from "./attempt.ts";
 import { createMessage } from "./channels.ts";
 import { createCallback, createMail } from "./deliver.ts";
-import type { KnownChannels } from "../core/channel.ts";
-import type { CredentialUse } from "../credentials/use.ts";
 import { createNotificationScheduler } from "./notifications.ts";
-import { Scheduler } from "./scheduler.ts";
-import type { Judge } from "../core/judge.ts";
+import { type DeliveryNode, type Reservation, Scheduler } from "./scheduler.ts";
 import { Settlement, UnwrittenResults } from "./settlement.ts";
 
 interface DeliveryNeeds {
@@ -63,56 +49,18 @@ interface DeliveryNeeds {
   readonly receiptPath: (actionId: string) => string;
 }
 
-/** What the delivery needs of a node among several. */
-export type DeliveryNode = Pick<Node, "id" | "share" | "recoveryLease"> & {
-  readonly membership: Pick<Node["membership"], "onChange">;
-};
-
 export type Delivery = ReturnType<typeof createDelivery>;
 
 /** Sends actions, callbacks, mails and messages to channels: a loop for each, over its own queue of the store. */
-export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
-  const { clock, ids, log, metrics, config, store, bus } = app;
-  const { secrets, sender, mailer, node, signingSecrets, recipients, historyOf, enqueue } = needs;
-  const { hosts, channels, paused, rules, grants, credentials, credentialUse, receiptPath } = needs;
-  const { attemptTimeoutMs, baseUrl } = config;
-  const { actions, outbox } = store;
-  const userAgent = `Outgate/${VERSION}`;
-  const hashOf = (text: string) => secrets.hash(text);
+export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
+  const { secrets, sender, node, hosts, channels, paused, rules, grants, credentials } = needs;
+  const { clock, log, metrics, config, store } = context;
   const kept = new UnwrittenResults(clock);
-  const shared = {
-    store,
-    bus,
-    clock,
-    log,
-    metrics,
-    kept,
-    attemptTimeoutMs,
-    ...(node !== null && { nodeId: node.id, share: node.share }),
-  };
-  const collectGarbage = () => collectLargeTexts(COLLECTED_HEAP_BYTES_MAX);
-  const recoveryLease = (name: string, leaseMs: number) =>
-    node === null ? null : node.recoveryLease(name, leaseMs + LEASE_GRACE_MS);
-
-  const { retrySettingsOf } = hosts;
-  const settlement = new Settlement({
-    actions,
-    kept,
-    clock,
-    ids,
-    bus,
-    log,
-    metrics,
-    enqueue,
-    retrySettingsOf,
-    attemptTimeoutMs,
-  });
-  const signedCalls = createSignedHeaders({ secrets, signingSecrets }, "calls");
-  const actionLoop = new Scheduler<Action>({
-    ...shared,
+  const app = { ...context, kept, node };
+  const settlement = new Settlement(app, needs);
+  const actionLoop = new Scheduler<Action>(app, {
     name: "actions",
-    queue: actions,
-    recoveryLease: recoveryLease("actions", Math.max(attemptTimeoutMs, ATTEMPT_TIMEOUT_SET_MS_MAX)),
+    queue: store.actions,
     dueOf: dueAction,
     isPaused: paused.isPaused,
     // Before anything is claimed: how it is sent, and whom its next change tells.
@@ -120,18 +68,15 @@ export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
       void (await Promise.all([hosts, channels, rules, grants, credentials].map((known) => known.reload()))),
     limitsOf: hosts.limitsOf,
     timeoutOf: hosts.timeoutOf,
-    attempt: createAttempt({
-      bus,
+    attempt: createAttempt(app, {
       sender,
-      clock,
-      requestOf: createRequestOf({ signedHeaders: signedCalls, userAgent }),
+      signedHeaders: createSignedHeaders(needs, "calls"),
       settlement,
-      hashOf,
-      retrySettingsOf,
-      credentials: credentialUse,
-      judgeAtSend: (action, now) => rules.judgeAtSend(action, now),
+      hashOf: (text) => secrets.hash(text),
+      hosts,
+      credentials: needs.credentialUse,
+      rules,
       isPaused: paused.isPaused,
-      attemptTimeoutMs,
     }),
     ends: {
       // What a dead process had in flight ends as `unknown`: the target may have received it.
@@ -148,69 +93,30 @@ export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
       perHost: config.dispatchPerHost,
       largeBytes: ACTION_BYTES_IN_FLIGHT_MAX,
     },
-    collectGarbage,
   });
 
-  const signedHeaders = createSignedHeaders({ secrets, signingSecrets }, "callbacks");
-  const isStopped = ({ accountId }: LaneName) => paused.isStopped(accountId);
-  const notifying = { ...shared, ids, outbox, channels, isPaused: isStopped };
-  const callbacks = createNotificationScheduler({
+  const posting = { ...needs, signedHeaders: createSignedHeaders(needs, "callbacks") };
+  const notifying = { channels, isPaused: ({ accountId }: LaneName) => paused.isStopped(accountId) };
+  const callbacks = createNotificationScheduler(app, {
     ...notifying,
     kind: "callback",
-    queue: outbox.callbacks,
-    recoveryLease: recoveryLease("callbacks", attemptTimeoutMs),
-    deliver: createCallback({ outbox, recipients, sender, clock, signedHeaders, userAgent, attemptTimeoutMs }),
+    deliver: createCallback(app, posting),
     limits: {
       total: config.callbackConcurrency,
       perHost: CALLBACKS_PER_HOST_MAX,
       largeBytes: CALLBACK_BYTES_IN_FLIGHT_MAX,
     },
-    collectGarbage,
   });
-  const mails = createNotificationScheduler({
+  const mails = createNotificationScheduler(app, {
     ...notifying,
     kind: "mail",
-    queue: outbox.mails,
-    recoveryLease: recoveryLease("mails", attemptTimeoutMs),
-    deliver: createMail({
-      channels: store.channels,
-      actions,
-      outbox,
-      clock,
-      mailer,
-      linksOf: createLinksOf({ links: store.links, secrets, baseUrl }),
-      approvalTtlHours: config.approvalTtlHours,
-      receiptLink: (actionId) => baseUrl + receiptPath(actionId),
-      historyOf,
-      baseUrl,
-      attemptTimeoutMs,
-      recipients,
-      team: store.team,
-      credentials: store.credentials,
-      people: store.people,
-      credentialRequests: store.credentialRequests,
-      secrets,
-    }),
+    deliver: createMail(app, needs),
     limits: { total: config.mailConcurrency, perHost: MAILS_AT_ONCE_MAX, largeBytes: 0 },
   });
-  const messages = createNotificationScheduler({
+  const messages = createNotificationScheduler(app, {
     ...notifying,
     kind: "message",
-    queue: outbox.messages,
-    recoveryLease: recoveryLease("messages", attemptTimeoutMs),
-    deliver: createMessage({
-      actions,
-      channels: store.channels,
-      credentials: store.credentials,
-      credentialRequests: store.credentialRequests,
-      sender,
-      clock,
-      signedHeaders,
-      userAgent,
-      historyOf,
-      baseUrl,
-      attemptTimeoutMs,
-    }),
+    deliver: createMessage(app, posting),
     limits: { total: MESSAGES_IN_FLIGHT_MAX, perHost: MESSAGES_PER_CHANNEL_MAX, largeBytes: 0 },
   });
 
@@ -224,7 +130,12 @@ export function createDelivery(app: AppContext, needs: DeliveryNeeds) {
   });
 
   return {
-    dispatcher: createDispatcher(actionLoop, bus, retrySettingsOf),
+    /**
+     * Takes a slot for an action that is about to be stored: the commit that creates it claims it too. Null when other rows of
+     * its lane come first, nothing is free, or nothing is being claimed now; large ones are claimed a few at a time, never at create.
+     */
+    reserve: (action: Action): Reservation<Action> | null =>
+      largeBytesOf(action) === undefined ? actionLoop.reserve(action, hosts.retrySettingsOf(action).timeoutMs) : null,
     /** Results of attempts that are known and could not be written yet. */
     kept,
     /** Of actions. */

@@ -1,7 +1,7 @@
 import { RATE_BURST_MS, HOST_RESERVE_SHARE, LANES_MAX, LARGE_ROW_BYTES } from "../core/limits.ts";
 import type { LaneHead, LaneName, NextRow } from "../core/store.ts";
 import { type NodeShare, WHOLE_SHARE } from "../runtime/shares.ts";
-import { Alarms } from "./timers.ts";
+import { Alarms } from "./alarms.ts";
 import type { HostLimits } from "../core/host-settings.ts";
 
 /** How much may be in flight. */

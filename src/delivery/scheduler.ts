@@ -1,38 +1,53 @@
-import type { RecoveryLease } from "../runtime/job-leases.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action } from "../core/action.ts";
-import type { Claimed } from "../core/settle.ts";
+import type { HostLimits } from "../core/host-settings.ts";
 import {
-  CLAIM_RETRY_MS,
+  ATTEMPT_TIMEOUT_SET_MS_MAX,
   CLAIM_BYTES_MAX,
+  CLAIM_RETRY_MS,
   CLAIM_ROWS_MAX,
   CLAIMS_AT_ONCE_MAX,
+  CLOCK_TOLERANCE_MS,
+  COLLECTED_HEAP_BYTES_MAX,
   LARGE_GARBAGE_BYTES_MAX,
+  LEASE_GRACE_MS,
   NODE_LOOK_LANES_MAX,
   NODE_LOOK_MS_MIN,
   RECOVERY_INTERVAL_MS,
+  RESCHEDULE_ROWS_MAX,
   SLEEP_MS_MAX,
 } from "../core/limits.ts";
-import type { Bus } from "../core/bus.ts";
-import type { Clock } from "../core/clock.ts";
-import type { Log } from "../observability/log.ts";
-import type { Metrics } from "../observability/metrics.ts";
+import type { Claimed } from "../core/settle.ts";
 import {
   type ClaimedRows,
   type LaneHead,
   type LaneName,
   type Queue,
-  type Store,
   StoreBusy,
   StoreUnavailable,
 } from "../core/store.ts";
-import type { HostLimits } from "../core/host-settings.ts";
-import { type LaneClaim, type Lane, Lanes, nameOf, type SlotLimits } from "./lanes.ts";
-import { ClockWatch, Leases, StorePause, Recovery, reschedule, type RowEnds } from "./recovery.ts";
+import { errorName } from "../observability/log.ts";
+import { collectLargeTexts } from "../observability/runtime.ts";
+import type { AppContext } from "../runtime/app-context.ts";
+import type { RecoveryLease } from "../runtime/job-leases.ts";
+import type { Node } from "../runtime/node.ts";
+import { type NodeShare, WHOLE_SHARE } from "../runtime/shares.ts";
+import { type Lane, type LaneClaim, Lanes, nameOf, type SlotLimits } from "./lanes.ts";
+import { Leases, rescue, type RowEnds } from "./recovery.ts";
 import { type Attempt, RunsInFlight } from "./runs.ts";
 import type { UnwrittenResults } from "./settlement.ts";
-import { type NodeShare, WHOLE_SHARE } from "../runtime/shares.ts";
-import { Timers } from "./timers.ts";
+
+/** What the delivery needs of a node among several. */
+export type DeliveryNode = Pick<Node, "id" | "share" | "recoveryLease"> & {
+  readonly membership: Pick<Node["membership"], "onChange">;
+};
+
+/** What every loop of the delivery is made with. */
+export interface LoopContext extends AppContext {
+  readonly kept: UnwrittenResults;
+  /** Null: this is the only process of the store. */
+  readonly node: DeliveryNode | null;
+}
 
 /** What every scheduler needs of a row. */
 export interface QueueRow extends LaneName {
@@ -48,38 +63,23 @@ export interface Due {
   readonly isLarge: boolean;
 }
 
-export interface SchedulerDeps<Row extends QueueRow> {
+export interface SchedulerOptions<Row extends QueueRow> {
   /** What is delivered, for the log. */
   readonly name: "actions" | "callbacks" | "mails" | "messages";
-  readonly store: Pick<Store, "probe" | "isOnlyProcess">;
   readonly queue: Queue<Row>;
-  readonly bus: Pick<Bus, "subscribe">;
   /** The rows of this queue that a change of an action has stored, at most one for each lane. */
   readonly dueOf: (action: Action) => readonly Due[];
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: Pick<Metrics, "taskFailed">;
   readonly attempt: Attempt<Row>;
   readonly ends: RowEnds<Row>;
-  readonly kept: UnwrittenResults;
   readonly limits: SlotLimits;
   /** Whether nothing of the lane may be sent now. Call `pauseChanged` when that changes. */
-  readonly isPaused?: (lane: LaneName) => boolean;
+  readonly isPaused: (lane: LaneName) => boolean;
   /** What the account of a lane sets for its host. Call `limitsChanged` when that changes. */
   readonly limitsOf?: (lane: LaneName) => HostLimits;
   /** How long attempts of a lane may take, as far as their rows don't say. By default as long as `attemptTimeoutMs`. */
   readonly timeoutOf?: (lane: LaneName) => number;
   /** Reads what must be known before anything is claimed. Rejects when the store is away. */
   readonly prepare?: () => Promise<void>;
-  /** Called when enough bytes of large rows were released to be worth a garbage collection. */
-  readonly collectGarbage?: () => void;
-  readonly attemptTimeoutMs: number;
-  /** The name of this process among several nodes. */
-  readonly nodeId?: string;
-  /** What this process may do beside other nodes. Call `sharesChanged` when that changes. */
-  readonly share?: NodeShare;
-  /** Takes the right to end rows of dead processes: null for the only process of a store. */
-  readonly recoveryLease?: RecoveryLease | null;
 }
 
 /** A slot for a row that is about to be stored: the commit that creates it claims it too. */
@@ -110,6 +110,9 @@ interface LaneSearch {
 /** Lanes per step of the sweep, and the pause between two steps. */
 const [SWEEP_LANES, SWEEP_REST_MS] = [128, 5];
 
+/** How often a store that is away is tried. */
+const PROBE_EVERY_MS = 1_000;
+
 /**
  * The scheduler of one kind of row: it learns which lanes have due rows, claims as many as its slots allow and starts an
  * attempt for each. One timer waits for the earliest row that is not yet due; a sweep over the store finds what memory
@@ -118,18 +121,21 @@ const [SWEEP_LANES, SWEEP_REST_MS] = [128, 5];
  * new -> `start` -> running <-> paused (the store is away: nothing is claimed that could not be recorded) -> `drain`.
  */
 export class Scheduler<Row extends QueueRow> {
-  readonly #deps: SchedulerDeps<Row>;
+  readonly #app: LoopContext;
+  readonly #options: SchedulerOptions<Row>;
   readonly #share: NodeShare;
   readonly #lanes: Lanes;
   readonly #runs: RunsInFlight<Row>;
-  readonly #recovery: Recovery<Row>;
+  /** Takes the right to end rows of dead processes: null for the only process of a store. */
+  readonly #recoveryLease: RecoveryLease | null;
   readonly #leases: Leases;
-  readonly #timers: Timers<TimerName>;
-  readonly #watch: ClockWatch;
-  readonly #pause: StorePause;
+  /** How to cancel each timer that is set. */
+  readonly #timers = new Map<TimerName, () => void>();
   #unsubscribe: () => void = () => {};
   #alarmAtMs = Number.POSITIVE_INFINITY;
   #tokenAlarmAtMs = Number.POSITIVE_INFINITY;
+  /** Wall clock minus monotonic clock. */
+  #aheadMs: number;
   /** How far the wall clock was set back, as far as rows are not rescheduled for it yet. */
   #setBackMs = 0;
   /** The last attempt to reschedule failed. */
@@ -142,6 +148,8 @@ export class Scheduler<Row extends QueueRow> {
   #isTickDue = false;
   #garbageBytes = 0;
   #isRunning = false;
+  /** The store is away. `Outage` tells the operator of it, once for all schedulers. */
+  #isPaused = false;
   /** Whether the rescue at the start is done. */
   #hasBegun = false;
   /** A look for rows of other nodes runs or is set; where the next one begins. */
@@ -149,24 +157,21 @@ export class Scheduler<Row extends QueueRow> {
   #looksAfter: LaneName | null = null;
   #lookedMs = Number.NEGATIVE_INFINITY;
 
-  constructor(deps: SchedulerDeps<Row>) {
-    this.#deps = deps;
-    this.#share = deps.share ?? WHOLE_SHARE;
-    const { limits, isPaused, limitsOf, clock } = deps;
+  constructor(app: LoopContext, options: SchedulerOptions<Row>) {
+    const { clock, config, kept, node } = app;
+    const { name, limits, isPaused, limitsOf, timeoutOf, attempt } = options;
+    const { attemptTimeoutMs } = config;
+    this.#app = app;
+    this.#options = options;
+    this.#share = node?.share ?? WHOLE_SHARE;
     this.#lanes = new Lanes(limits, { isPaused, limitsOf, share: this.#share, monotonicMs: () => clock.monotonicMs() });
-    this.#runs = new RunsInFlight(deps.clock, deps.attempt);
-    this.#recovery = new Recovery(deps);
-    this.#leases = new Leases(deps);
-    this.#timers = new Timers(deps.clock);
-    this.#watch = new ClockWatch(deps);
-    this.#pause = new StorePause({
-      ...deps,
-      later: (delayMs, run) => this.#run("probe", delayMs, run),
-      keep: (work) => this.#runs.keep(work),
-      resume: () => this.#begin(),
-      onError: (error) => this.#onError("start", error),
-    });
-    deps.kept.onRoom(() => this.#tick());
+    this.#runs = new RunsInFlight(clock, attempt);
+    const longestMs =
+      timeoutOf === undefined ? attemptTimeoutMs : Math.max(attemptTimeoutMs, ATTEMPT_TIMEOUT_SET_MS_MAX);
+    this.#recoveryLease = node?.recoveryLease(name, longestMs + LEASE_GRACE_MS) ?? null;
+    this.#leases = new Leases({ clock, attemptTimeoutMs, nodeId: node?.id });
+    this.#aheadMs = this.#clockAheadMs();
+    kept.onRoom(() => this.#tick());
   }
 
   /** Attempts in flight, for the metrics. */
@@ -176,7 +181,7 @@ export class Scheduler<Row extends QueueRow> {
 
   /** Whether nothing is claimed because the store is away, for the metrics. */
   get isPaused(): boolean {
-    return this.#pause.isOn;
+    return this.#isPaused;
   }
 
   /**
@@ -185,16 +190,16 @@ export class Scheduler<Row extends QueueRow> {
    */
   async start(): Promise<void> {
     this.#isRunning = true;
-    this.#unsubscribe = this.#deps.bus.subscribe((action) => {
+    this.#unsubscribe = this.#app.bus.subscribe((action) => {
       if (this.#reserved.has(action.id)) return;
-      for (const due of this.#deps.dueOf(action)) this.add(due);
+      for (const due of this.#options.dueOf(action)) this.add(due);
     });
     try {
-      await this.#deps.store.probe();
+      await this.#app.store.probe();
       await this.#begin();
     } catch (error) {
       this.#onError("start", error);
-      this.#pause.begin("it could not begin");
+      this.#pause("it could not begin");
     }
     this.#rescueLater();
   }
@@ -206,7 +211,7 @@ export class Scheduler<Row extends QueueRow> {
   async drain(limitMs: number): Promise<void> {
     this.#unsubscribe();
     this.#isRunning = false;
-    this.#timers.clear();
+    for (const cancel of this.#timers.values()) cancel();
     await this.#runs.drain(limitMs);
   }
 
@@ -219,22 +224,24 @@ export class Scheduler<Row extends QueueRow> {
   /** Re-evaluates the account's lanes after a pause began or ended, and looks for its rows in the store. */
   pauseChanged(accountId: string): void {
     this.#lanes.pauseChanged(accountId);
-    this.#tick();
-    if (this.#isRunning && this.#hasBegun) this.#runs.keep(this.#sweepAccount(accountId));
+    this.#afterChange(() => this.#sweepAccount(accountId));
   }
 
   /** Applies the limits that an account has set for its hosts, and looks for its rows in the store. */
   limitsChanged(accountId: string): void {
     this.#lanes.limitsChanged(accountId);
-    this.#tick();
-    if (this.#isRunning && this.#hasBegun) this.#runs.keep(this.#sweepAccount(accountId));
+    this.#afterChange(() => this.#sweepAccount(accountId));
   }
 
   /** Divides the slots anew after nodes came or went, and looks in the store for what is this one's now. */
   sharesChanged(): void {
     this.#lanes.sharesChanged();
+    this.#afterChange(() => this.#sweep(null));
+  }
+
+  #afterChange(sweep: () => Promise<void>): void {
     this.#tick();
-    if (this.#isRunning && this.#hasBegun) this.#runs.keep(this.#sweep(null));
+    if (this.#isRunning && this.#hasBegun) this.#runs.keep(sweep());
   }
 
   /**
@@ -291,7 +298,7 @@ export class Scheduler<Row extends QueueRow> {
    */
   #start(row: Row, lane: Lane, largeBytes: number): void {
     if (!this.#lanes.begin(lane)) {
-      const giveBack = this.#runTask("claim", () => this.#deps.ends.unclaim(row, "busy"));
+      const giveBack = this.#runTask("claim", () => this.#options.ends.unclaim(row, "busy"));
       this.#runs.keep(giveBack.then(() => this.#lanes.returned(lane)));
       return;
     }
@@ -308,13 +315,13 @@ export class Scheduler<Row extends QueueRow> {
     this.#garbageBytes += bytes;
     if (this.#garbageBytes >= LARGE_GARBAGE_BYTES_MAX) {
       this.#garbageBytes = 0;
-      this.#deps.collectGarbage?.();
+      collectLargeTexts(COLLECTED_HEAP_BYTES_MAX);
     }
     this.#tick();
   }
 
   #mayClaim(): boolean {
-    const isReady = this.#isRunning && this.#hasBegun && !this.#pause.isOn && !this.#deps.kept.isFull;
+    const isReady = this.#isRunning && this.#hasBegun && !this.#isPaused && !this.#app.kept.isFull;
     return isReady && this.#share.mayClaim();
   }
 
@@ -359,11 +366,11 @@ export class Scheduler<Row extends QueueRow> {
 
   async #claim(taken: readonly LaneClaim[], takesLarge: boolean): Promise<void> {
     this.#claims += 1;
-    const { timeoutOf } = this.#deps;
+    const { queue, timeoutOf } = this.#options;
     const at = this.#leases.begin(timeoutOf === undefined ? 0 : Math.max(...taken.map(({ lane }) => timeoutOf(lane))));
     const lanes = taken.map(({ lane: { accountId, host, keyId }, limit }) => ({ accountId, host, keyId, limit }));
     try {
-      const claimed = await this.#deps.queue.claimDue({ lanes, bytesMax: CLAIM_BYTES_MAX, takesLarge, at });
+      const claimed = await queue.claimDue({ lanes, bytesMax: CLAIM_BYTES_MAX, takesLarge, at });
       this.#claimed(taken, claimed, at);
       this.#leases.end(at);
     } catch (error) {
@@ -397,7 +404,7 @@ export class Scheduler<Row extends QueueRow> {
 
   /** Returns the claims that were committed although their response was lost: nothing of them was sent. */
   #returnLostClaims(): Promise<void> {
-    const { queue, ends } = this.#deps;
+    const { queue, ends } = this.#options;
     return this.#leases.resolveLost(async (lost) => {
       const rows = (await queue.claimed(lost.accountIds, lost.at)).filter(({ id }) => !this.#runs.has(id));
       for (const row of rows) this.#runs.keep(this.#runTask("claim", () => ends.unclaim(row, "in_doubt")));
@@ -414,7 +421,7 @@ export class Scheduler<Row extends QueueRow> {
     for (let seen = 0; seen < most && goesOn(); seen += SWEEP_LANES) {
       // A file is read in this thread: others get their turn between two pages.
       if (seen > 0) await nextTurn();
-      const heads = await this.#deps.queue.lanes(last, SWEEP_LANES);
+      const heads = await this.#options.queue.lanes(last, SWEEP_LANES);
       const ofAccount = accountId === undefined ? heads : heads.filter((head) => head.accountId === accountId);
       const nowMs = this.#nowMs();
       for (const head of ofAccount) if (isWanted(head)) this.#lanes.found(head, nowMs);
@@ -445,14 +452,14 @@ export class Scheduler<Row extends QueueRow> {
   lookElsewhere(): void {
     if (this.#isLooking || !this.#isRunning) return;
     this.#isLooking = true;
-    const delayMs = this.#lookedMs + NODE_LOOK_MS_MIN - this.#deps.clock.monotonicMs();
+    const delayMs = this.#lookedMs + NODE_LOOK_MS_MIN - this.#app.clock.monotonicMs();
     this.#run("look", Math.max(0, delayMs), () => this.#runs.keep(this.#look()));
   }
 
   /** Reads a bounded number of lanes; only those that are due, since the others are left to the nodes that know them. */
   async #look(): Promise<void> {
     let next: LaneName | null = null;
-    this.#lookedMs = this.#deps.clock.monotonicMs();
+    this.#lookedMs = this.#app.clock.monotonicMs();
     await this.#runTask("look", async () => {
       const isWanted = ({ dueAt }: LaneHead) => dueAt.getTime() <= this.#nowMs();
       const goesOn = () => this.#mayClaim() && this.#lanes.hasFreeSlot;
@@ -466,30 +473,74 @@ export class Scheduler<Row extends QueueRow> {
 
   /** Runs at the start, and whenever the store is back. */
   async #begin(): Promise<void> {
-    await this.#deps.prepare?.();
+    await this.#options.prepare?.();
     if (this.#hasBegun) await this.#returnLostClaims();
-    else await this.#recovery.rescue({ everything: this.#deps.store.isOnlyProcess, isOurs: () => false });
+    else await this.#rescue(this.#app.store.isOnlyProcess);
     this.#hasBegun = true;
     this.#runs.keep(this.#reschedule());
   }
 
-  #checkClock(): void {
-    let byMs = 0;
+  /** Claims nothing until the store can be written, since no result could be recorded; `reason` is for the log. */
+  #pause(reason: string): void {
+    if (this.#isPaused) return;
+    this.#isPaused = true;
+    this.#probeLater();
+    this.#app.log.debug("dispatch.paused", { of: this.#options.name, reason });
+  }
+
+  #probeLater(): void {
+    this.#run("probe", PROBE_EVERY_MS, () => this.#runs.keep(this.#probe()));
+  }
+
+  async #probe(): Promise<void> {
     try {
-      byMs = this.#watch.setBackMs();
+      await this.#app.store.probe();
+    } catch {
+      return this.#probeLater();
+    }
+    this.#isPaused = false;
+    try {
+      this.#app.log.debug("dispatch.resumed", { of: this.#options.name });
+      await this.#begin();
+    } catch (error) {
+      this.#onError("start", error);
+      this.#pause("it could not go on");
+    }
+  }
+
+  #clockAheadMs(): number {
+    const { clock } = this.#app;
+    return clock.now().getTime() - clock.monotonicMs();
+  }
+
+  /**
+   * Detects that the wall clock was set back. Due times are wall-clock times, since they outlive the process: everything would
+   * wait longer. A clock set forward or a suspended machine only makes rows due earlier, which needs nothing.
+   */
+  #checkClock(): void {
+    try {
+      const aheadMs = this.#clockAheadMs();
+      const byMs = Math.round(this.#aheadMs - aheadMs);
+      // Not forgotten: small steps add up.
+      if (byMs > 0 && byMs <= CLOCK_TOLERANCE_MS) return;
+      this.#aheadMs = aheadMs;
+      if (byMs <= 0) return;
+      this.#setBackMs += byMs;
+      this.#runs.keep(this.#reschedule());
+      this.#app.log.warn("clock.set_back", { of: this.#options.name, by_ms: byMs });
     } catch (error) {
       this.#onError("clock", error);
     }
-    if (byMs === 0) return;
-    this.#setBackMs += byMs;
-    this.#runs.keep(this.#reschedule());
   }
 
-  /** Moves due times after the clock was set back, then sweeps. */
+  /** Moves the due times of rows that were scheduled before the clock was set back, then sweeps. */
   async #reschedule(): Promise<void> {
+    const { clock } = this.#app;
     const byMs = this.#setBackMs;
     try {
-      await reschedule(this.#deps.queue, this.#deps.clock, byMs, () => this.#isRunning);
+      for (let count = RESCHEDULE_ROWS_MAX; this.#isRunning && count === RESCHEDULE_ROWS_MAX;) {
+        count = await this.#options.queue.reschedule({ now: clock.now(), byMs }, RESCHEDULE_ROWS_MAX);
+      }
       this.#setBackMs = Math.max(0, this.#setBackMs - byMs);
       this.#isRescheduleDue = false;
     } catch (error) {
@@ -510,9 +561,14 @@ export class Scheduler<Row extends QueueRow> {
     this.#checkClock();
     if (this.#isRescheduleDue) this.#runs.keep(this.#reschedule());
     await this.#runTask("rescue", () => this.#returnLostClaims());
-    await this.#runTask("rescue", () =>
-      this.#recovery.rescue({ everything: false, isOurs: (row) => this.#isOurs(row) }),
-    );
+    await this.#runTask("rescue", () => this.#rescue(false));
+  }
+
+  /** Ends what dead processes left active; `everything`: whatever its lease. */
+  #rescue(everything: boolean): Promise<void> {
+    const [{ clock, log }, { name, queue, ends }] = [this.#app, this.#options];
+    const isOurs = (row: Row) => this.#isOurs(row);
+    return rescue({ name, log, queue, clock, ends, isOurs, lease: this.#recoveryLease }, everything);
   }
 
   /** Whether this process works on the row, or may hold a claim on it. */
@@ -531,16 +587,17 @@ export class Scheduler<Row extends QueueRow> {
 
   /** Pauses the scheduler if the store is away; logs any other error. Never throws, so that the task runs again. */
   #onError(task: TaskName, error: unknown, id?: string): void {
-    const { log, metrics, name } = this.#deps;
+    const { log, metrics } = this.#app;
+    const { name } = this.#options;
     // The store works; the caller tries again.
     if (error instanceof StoreBusy) return;
     try {
       if (error instanceof StoreUnavailable) {
-        if (this.#isRunning) this.#pause.begin("the store cannot be used");
+        if (this.#isRunning) this.#pause("the store cannot be used");
         return;
       }
       metrics.taskFailed(`${name}.${task}`);
-      log.error("dispatch.failed", { of: name, task, id, error: error instanceof Error ? error.name : "unknown" });
+      log.error("dispatch.failed", { of: name, task, id, error: errorName(error) });
     } catch {
       // Even if it can't be logged, the scheduler goes on.
     }
@@ -551,12 +608,7 @@ export class Scheduler<Row extends QueueRow> {
     const atMs = this.#lanes.earliestMs;
     if (atMs === null || atMs === this.#alarmAtMs) return;
     this.#alarmAtMs = atMs;
-    const delayMs = Math.min(SLEEP_MS_MAX, Math.max(1, atMs - this.#nowMs()));
-    this.#run("alarm", delayMs, () => {
-      // First, before anything that may fail: while it is set, no other timer is set for that time.
-      this.#alarmAtMs = Number.POSITIVE_INFINITY;
-      this.#tick();
-    });
+    this.#ring("alarm", atMs - this.#nowMs(), () => (this.#alarmAtMs = Number.POSITIVE_INFINITY));
   }
 
   /** For the next call to a host with a rate, by the monotonic clock. */
@@ -564,18 +616,26 @@ export class Scheduler<Row extends QueueRow> {
     const atMs = this.#lanes.nextTokenMs;
     if (atMs === null || atMs === this.#tokenAlarmAtMs) return;
     this.#tokenAlarmAtMs = atMs;
-    const delayMs = Math.ceil(atMs - this.#deps.clock.monotonicMs());
-    this.#run("tokens", Math.min(SLEEP_MS_MAX, Math.max(1, delayMs)), () => {
-      this.#tokenAlarmAtMs = Number.POSITIVE_INFINITY;
+    const delayMs = Math.ceil(atMs - this.#app.clock.monotonicMs());
+    this.#ring("tokens", delayMs, () => (this.#tokenAlarmAtMs = Number.POSITIVE_INFINITY));
+  }
+
+  #ring(name: "alarm" | "tokens", delayMs: number, forget: () => void): void {
+    this.#run(name, Math.min(SLEEP_MS_MAX, Math.max(1, delayMs)), () => {
+      // First, before anything that may fail: while it is set, no other timer is set for that time.
+      forget();
       this.#tick();
     });
   }
 
+  /** Runs it once after the delay, unless the scheduler has stopped; a timer of that name is set anew. */
   #run(name: TimerName, delayMs: number, run: () => void): void {
-    if (this.#isRunning) this.#timers.set(name, delayMs, run);
+    if (!this.#isRunning) return;
+    this.#timers.get(name)?.();
+    this.#timers.set(name, this.#app.clock.after(delayMs, run));
   }
 
   #nowMs(): number {
-    return this.#deps.clock.now().getTime();
+    return this.#app.clock.now().getTime();
   }
 }

@@ -1,47 +1,35 @@
 import { type Action, lateSuccessIn } from "../core/action.ts";
-import type { EffectiveRetrySettings } from "../core/retry-settings.ts";
 import type { Ruling } from "../core/action-policy.ts";
 import type { Change } from "../core/changes.ts";
+import type { Clock } from "../core/clock.ts";
+import type { KnownHostSettings } from "../core/host-settings.ts";
+import {
+  DECIDE_TRIES_MAX,
+  LEASE_GRACE_MS,
+  RESULT_RETRY_MS,
+  RESULT_RETRY_MS_MAX,
+  UNWRITTEN_RESULT_BYTES,
+  UNWRITTEN_RESULTS_BYTES_MAX,
+} from "../core/limits.ts";
+import type { Outcome } from "../core/outcome.ts";
 import {
   type AttemptEnd,
   describeNotStarted,
+  nextStep,
   type NotStartedReason,
   releaseClaim,
-  nextStep,
   settle,
   settleLate,
   withhold,
 } from "../core/settle.ts";
-import type { Outcome } from "../core/outcome.ts";
-import type { TimelineEvent } from "../core/timeline.ts";
-import type { Bus } from "../core/bus.ts";
-import type { Clock } from "../core/clock.ts";
-import type { Ids } from "../core/ids.ts";
-import type { Log } from "../observability/log.ts";
-import type { Metrics } from "../observability/metrics.ts";
-import { type ActionStore, type ChangeWrite, type OutboxRow, StoreBusy } from "../core/store.ts";
-import { errorName } from "./recovery.ts";
-import {
-  DECIDE_TRIES_MAX,
-  LEASE_GRACE_MS,
-  UNWRITTEN_RESULT_BYTES,
-  UNWRITTEN_RESULTS_BYTES_MAX,
-  RESULT_RETRY_MS,
-  RESULT_RETRY_MS_MAX,
-} from "../core/limits.ts";
+import { type ChangeWrite, StoreBusy } from "../core/store.ts";
+import { errorName } from "../observability/log.ts";
+import type { Enqueue } from "../receipts/serialize.ts";
+import type { LoopContext } from "./scheduler.ts";
 
-export interface SettlementDeps {
-  readonly actions: Pick<ActionStore, "apply" | "isApplied" | "extendLease" | "findById">;
-  readonly kept: UnwrittenResults;
-  readonly clock: Clock;
-  readonly ids: Pick<Ids, "random">;
-  readonly bus: Bus;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly enqueue: (action: Action, at: Date, events: readonly TimelineEvent[]) => readonly OutboxRow[];
-  /** How attempts of an action are repeated, as it is now. */
-  readonly retrySettingsOf: (action: Action) => EffectiveRetrySettings;
-  readonly attemptTimeoutMs: number;
+interface SettlementNeeds {
+  readonly enqueue: Enqueue;
+  readonly hosts: Pick<KnownHostSettings, "retrySettingsOf">;
 }
 
 /** How an attempt ended and how long it took; null where that was not measured. */
@@ -63,10 +51,12 @@ type Redecide = (stored: Action) => Change | null;
  * what becomes of the result: it is never dropped.
  */
 export class Settlement {
-  readonly #deps: SettlementDeps;
+  readonly #app: LoopContext;
+  readonly #needs: SettlementNeeds;
 
-  constructor(deps: SettlementDeps) {
-    this.#deps = deps;
+  constructor(app: LoopContext, needs: SettlementNeeds) {
+    this.#app = app;
+    this.#needs = needs;
   }
 
   /**
@@ -91,7 +81,8 @@ export class Settlement {
    * lost. Rejects when the store is away.
    */
   async extendLease(action: Action, timeoutMs: number): Promise<Action | null> {
-    const { actions, clock } = this.#deps;
+    const { clock } = this.#app;
+    const { actions } = this.#app.store;
     const leaseUntil = new Date(clock.now().getTime() + timeoutMs + LEASE_GRACE_MS);
     if (await actions.extendLease(action, leaseUntil)) return { ...action, leaseUntil };
     const stored = await actions.findById(action.id);
@@ -107,53 +98,41 @@ export class Settlement {
 
   /** For a claim whose attempt never began; the same. */
   async unclaim(action: Action, why: NotStartedReason): Promise<void> {
-    const { clock, metrics, log, bus } = this.#deps;
-    const now = clock.now();
-    const write = this.#writeOf(releaseClaim(action, why, now), now);
-    const written = await this.#untilWritten(write, null, (stored) =>
-      isSameClaim(stored, action) ? releaseClaim(stored, why, clock.now()) : null,
-    );
-    if (written === null) return;
-    metrics.unclaimed("action");
+    if (!(await this.#endClaim(action, (stored, now) => releaseClaim(stored, why, now)))) return;
     // Nothing that an operator could mend: it waits its turn now.
     const level = why === "busy" ? "info" : "warn";
-    log[level]("action.not_started", { action_id: action.id, host: action.host, message: describeNotStarted(why) });
-    bus.publish(written.change.after);
+    const message = describeNotStarted(why);
+    this.#app.log[level]("action.not_started", { action_id: action.id, host: action.host, message });
   }
 
   /** For a claim that a rule has stopped; the same. */
   async withhold(action: Action, ruling: Ruling): Promise<void> {
-    const { clock, metrics, log, bus } = this.#deps;
+    if (!(await this.#endClaim(action, (stored, now) => withhold(stored, ruling, now)))) return;
+    const { rule, effect } = ruling;
+    this.#app.log.info("action.withheld", { action_id: action.id, rule_id: rule.id, effect });
+  }
+
+  /** False: the claim was lost, or the process ended before. */
+  async #endClaim(action: Action, changeOf: (stored: Action, now: Date) => Change): Promise<boolean> {
+    const { clock, metrics, bus } = this.#app;
     const now = clock.now();
-    const written = await this.#untilWritten(this.#writeOf(withhold(action, ruling, now), now), null, (stored) =>
-      isSameClaim(stored, action) ? withhold(stored, ruling, clock.now()) : null,
+    const written = await this.#untilWritten(this.#writeOf(changeOf(action, now), now), null, (stored) =>
+      isSameClaim(stored, action) ? changeOf(stored, clock.now()) : null,
     );
-    if (written === null) return;
+    if (written === null) return false;
     metrics.unclaimed("action");
-    log.info("action.withheld", { action_id: action.id, rule_id: ruling.rule.id, effect: ruling.effect });
     bus.publish(written.change.after);
+    return true;
   }
 
   /** For an attempt of a dead process. False: another change came first. Rejects when the store is away. */
   async recover(action: Action): Promise<boolean> {
     const ended: Ended = { outcome: { kind: "unknown", fault: "interrupted" }, durationMs: null };
     const write = this.#resultWrite(action, ended);
-    if (!(await this.#deps.actions.apply(write))) return false;
+    if (!(await this.#app.store.actions.apply(write))) return false;
     this.#logAttempt(write, ended);
     this.#report(write.change, ended);
     return true;
-  }
-
-  /** Logged once per row with its id: the operator has to look at the database. */
-  #reportSetAside({ id, accountId }: Action, cause: unknown): void {
-    const { metrics, log } = this.#deps;
-    metrics.setAside("action");
-    log.error("action.set_aside", {
-      action_id: id,
-      account_id: accountId,
-      error: cause === null ? undefined : errorName(cause),
-      message: "Its row was altered where it is stored. It has failed, and nothing of it is sent any more.",
-    });
   }
 
   #resultWrite(action: Action, ended: Ended): ChangeWrite {
@@ -161,14 +140,14 @@ export class Settlement {
     return this.#writeOf(settle(action, end), end.now);
   }
 
-  #endOf(action: Action, { outcome, durationMs, timeoutMs = this.#deps.attemptTimeoutMs }: Ended): AttemptEnd {
-    const { clock, ids, retrySettingsOf } = this.#deps;
-    const { backoff, giveUpOn } = retrySettingsOf(action);
+  #endOf(action: Action, { outcome, durationMs, timeoutMs = this.#app.config.attemptTimeoutMs }: Ended): AttemptEnd {
+    const { clock, ids } = this.#app;
+    const { backoff, giveUpOn } = this.#needs.hosts.retrySettingsOf(action);
     return { outcome, now: clock.now(), durationMs, timeoutMs, backoff, giveUpOn, chance: ids.random() };
   }
 
   #writeOf(change: Change, at: Date): ChangeWrite {
-    return { change, at, outbox: this.#deps.enqueue(change.after, at, change.events) };
+    return { change, at, outbox: this.#needs.enqueue(change.after, at, change.events) };
   }
 
   /**
@@ -176,7 +155,8 @@ export class Settlement {
    * needless, or the process ended before.
    */
   async #untilWritten(first: ChangeWrite, ended: Ended | null, redecide: Redecide): Promise<ChangeWrite | null> {
-    const { actions, kept, clock, metrics, log } = this.#deps;
+    const { store, kept, clock, metrics, log } = this.#app;
+    const { actions } = store;
     const { id, run, attempts: attempt } = first.change.before;
     const names = { action_id: id, run, attempt };
     // Writes that the store may have done although it did not say so, or may still do.
@@ -223,7 +203,7 @@ export class Settlement {
   /** Before the first write, so that a result is in the log even where the store never takes it. */
   #logAttempt({ change, at }: ChangeWrite, ended: Ended): void {
     const { before, after } = change;
-    this.#deps.log.info("action.attempted", {
+    this.#app.log.info("action.attempted", {
       action_id: before.id,
       account_id: before.accountId,
       method: before.method,
@@ -238,18 +218,26 @@ export class Settlement {
     });
   }
 
-  #report(change: Change, { outcome, durationMs, cause = null }: Ended): void {
-    const { metrics, bus } = this.#deps;
+  #report(change: Change, { outcome, durationMs, cause }: Ended): void {
+    const { metrics, bus, log } = this.#app;
     const { before, after } = change;
     metrics.attempted(outcome.kind, nextStep(change), durationMs);
-    const isAltered = before.isAltered === true || (outcome.kind === "not_sent" && outcome.fault === "altered");
-    if (isAltered) this.#reportSetAside(before, cause);
+    if (before.isAltered === true || (outcome.kind === "not_sent" && outcome.fault === "altered")) {
+      metrics.setAside("action");
+      // Once per row, with its id: the operator has to look at the database.
+      log.error("action.set_aside", {
+        action_id: before.id,
+        account_id: before.accountId,
+        error: cause === undefined ? undefined : errorName(cause),
+        message: "Its row was altered where it is stored. It has failed, and nothing of it is sent any more.",
+      });
+    }
     bus.publish(after);
   }
 
   /** The attempt itself was counted when it was closed as unknown. */
   #reportLate({ before, after }: Change, late: LateEffect, attempt: number): void {
-    const { log, bus } = this.#deps;
+    const { log, bus } = this.#app;
     log.info("action.late_result", { action_id: after.id, attempt, effect: late, status: after.status });
     if (after !== before) bus.publish(after);
   }
@@ -300,7 +288,7 @@ interface KnownResult {
 }
 
 /** `no`: another write came first. `never`: the process ended before it was written. */
-export type Written = "yes" | "no" | "never";
+type Written = "yes" | "no" | "never";
 
 /**
  * Results that are known and not written yet. An unrecorded result would make the action be sent again, so each write
@@ -338,15 +326,24 @@ export class UnwrittenResults {
   }
 
   /** Resolves when the result is written, when another write came first, or when the process ends. Never rejects. */
-  async write(result: KnownResult): Promise<Written> {
-    const heldBytes = result.bytes + UNWRITTEN_RESULT_BYTES;
-    this.#add(heldBytes);
-    let written = await tryWrite(result, true);
-    for (let pauseMs = RESULT_RETRY_MS; written === "kept"; pauseMs = Math.min(RESULT_RETRY_MS_MAX, 2 * pauseMs)) {
-      written = (await this.#pause(pauseMs)) ? await tryWrite(result, false) : "never";
+  async write({ bytes, write, onKept }: KnownResult): Promise<Written> {
+    const heldBytes = bytes + UNWRITTEN_RESULT_BYTES;
+    this.#count += 1;
+    this.#bytes += heldBytes;
+    let isRepeat = false;
+    try {
+      for (let pauseMs = RESULT_RETRY_MS; ; pauseMs = Math.min(RESULT_RETRY_MS_MAX, 2 * pauseMs)) {
+        const isWritten = await write(isRepeat).catch((error: unknown) => {
+          if (!isRepeat) onKept(error);
+          return null;
+        });
+        if (isWritten !== null) return isWritten ? "yes" : "no";
+        isRepeat = true;
+        if (!(await this.#pause(pauseMs))) return "never";
+      }
+    } finally {
+      this.#remove(heldBytes);
     }
-    this.#remove(heldBytes);
-    return written;
   }
 
   /** Gives up all pending writes, because the process ends. */
@@ -367,24 +364,10 @@ export class UnwrittenResults {
     return !this.#isClosed;
   }
 
-  #add(bytes: number): void {
-    this.#count += 1;
-    this.#bytes += bytes;
-  }
-
   #remove(bytes: number): void {
     const wasFull = this.isFull;
     this.#count -= 1;
     this.#bytes -= bytes;
     if (wasFull && !this.isFull) for (const run of this.#onRoom) run();
-  }
-}
-
-async function tryWrite({ write, onKept }: KnownResult, isFirst: boolean): Promise<Written | "kept"> {
-  try {
-    return (await write(!isFirst)) ? "yes" : "no";
-  } catch (error) {
-    if (isFirst) onKept(error);
-    return "kept";
   }
 }

@@ -1,7 +1,7 @@
 import type { Interfaces, MailgunMessageData } from "mailgun.js/definitions";
 import { type Answered, describeOutcome, isPolicyRefusal, type Outcome } from "../core/outcome.ts";
 import { retryAfterMs } from "../core/retry-settings.ts";
-import { type Config, VERSION } from "../config/config.ts";
+import { type Config, USER_AGENT } from "../config/config.ts";
 import type { Delivery } from "../core/notification.ts";
 import type { OutboundRequest, Sender, SendLimits, Stopped } from "../outbound/deadline.ts";
 import { providerPolicy } from "../config/target-policy.ts";
@@ -31,7 +31,7 @@ export interface Mailer {
 export async function createMailer({ mail: settings, approvalLinks }: Config, clock: Clock): Promise<Mailer | null> {
   if (settings === null) return null;
   const sender = createSender(providerPolicy(settings.url, "MAILGUN_URL"));
-  const sendMessage = await createMailgun(settings, sender, `Outgate/${VERSION}`);
+  const sendMessage = await createMailgun(settings, sender, USER_AGENT);
   return {
     async send(mail, limits) {
       const about = await aboutOf(mail, approvalLinks);

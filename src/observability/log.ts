@@ -112,6 +112,11 @@ function isFull(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "EAGAIN";
 }
 
+/** The name of an error, for the log: its message may hold what was sent. */
+export function errorName(error: unknown): string {
+  return error instanceof Error ? error.name : "unknown";
+}
+
 /** Name and stack of an unexpected error, for the log. Only the engine's own messages are kept: others may quote user data. */
 export function traceOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;

@@ -1,25 +1,3 @@
-import type { Clock } from "../core/clock.ts";
-
-/** Named timers: setting a name again replaces its timer. */
-export class Timers<Name extends string> {
-  readonly #clock: Clock;
-  readonly #cancels = new Map<Name, () => void>();
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  set(name: Name, delayMs: number, run: () => void): void {
-    this.#cancels.get(name)?.();
-    this.#cancels.set(name, this.#clock.after(delayMs, run));
-  }
-
-  clear(): void {
-    for (const cancel of this.#cancels.values()) cancel();
-    this.#cancels.clear();
-  }
-}
-
 interface Alarm {
   readonly atMs: number;
   readonly name: string;
