@@ -1,6 +1,6 @@
-import { createDecideMany, createDecisions, type DecideDeps } from "../approvals/decide.ts";
-import { createWait, type WaitDeps } from "./wait.ts";
-import { type HistoryDeps, createHeld, logHeld } from "../approvals/held.ts";
+import { createDecisions, type DecisionNeeds } from "../approvals/decide.ts";
+import { createWait } from "./wait.ts";
+import { type Held, logHeld } from "../approvals/held.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { withPauses } from "../core/pause.ts";
 import type { TimelineEntry, TimelineEvent } from "../core/timeline.ts";
@@ -16,23 +16,21 @@ import type { StatusCounts } from "../api/list-schemas.ts";
 import { creatorOf, creatorOfCopy, decide, NO_FACTS, refusalOf, rulesChange } from "../core/policy.ts";
 import type { Recipients } from "../approvals/recipients.ts";
 import { entryOfRequest } from "../core/rejections.ts";
-import type { FindGrant, Granted } from "../core/grant.ts";
+import type { FindGrant } from "../core/grant.ts";
 import { heldBy, type Ruling } from "../core/action-policy.ts";
 import { type AuditEntry, auditOf } from "../core/audit.ts";
 import { countedOf, type RuleCount } from "../core/rule-count.ts";
-import type { Judge, Judgement } from "../core/judge.ts";
 import type { CredentialUse } from "../credentials/use.ts";
 import type { Delivery } from "../delivery/delivery.ts";
-import type { ActionRows, ActionQuery, FilterValues, OutboxEntry, OutboxStore, Store } from "../core/store.ts";
+import type { ActionQuery, ActionRows, FilterValues, OutboxEntry, OutboxStore } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 
-interface ActionServiceDeps
-  extends DecideDeps, HistoryDeps, WaitDeps, Pick<Store, "actions" | "pauses">, Pick<AppContext, "ids" | "metrics"> {
+interface ActionNeeds extends DecisionNeeds {
   readonly reserve: Delivery["reserve"];
   readonly recipients: Recipients;
-  readonly rules: Judge;
   readonly grants: FindGrant;
-  readonly credentials: Pick<CredentialUse, "withCredential" | "stateOf" | "refusalToRepeat">;
+  readonly credentials: Pick<CredentialUse, "withCredential" | "refusalToRepeat">;
+  readonly held: Held;
 }
 
 interface ActionHistory {
@@ -50,24 +48,10 @@ export type ListFilter = Omit<ActionQuery, "accountId">;
 
 export type CountFilter = Omit<ListFilter, "before" | "limit">;
 
-export function createActionService(deps: ActionServiceDeps) {
-  const {
-    actions,
-    pauses,
-    clock,
-    ids,
-    bus,
-    metrics,
-    enqueue,
-    reserve,
-    recipients,
-    hashOf,
-    rules,
-    grants,
-    log,
-    credentials,
-  } = deps;
-  const decisions = createDecisions(deps);
+export function createActionService(app: AppContext, needs: ActionNeeds) {
+  const { clock, ids, log, metrics, store, bus } = app;
+  const { enqueue, reserve, recipients, hashOf, rules, grants, credentials, held } = needs;
+  const { actions, pauses } = store;
 
   /** Throws `not_found`, also for actions of other accounts. */
   const get = async (caller: Caller, id: string): Promise<Action> => {
@@ -157,7 +141,7 @@ export function createActionService(deps: ActionServiceDeps) {
    */
   const create = async (caller: Caller, given: ActionRequest, options: CreateOptions = {}): Promise<CreateAnswer> => {
     authorize(caller, "create");
-    const { credential = null, copyOf } = options;
+    const { credential = null, copyOf, reason = null, sync = false } = options;
     // A copy without one stays without: the host's default would be nothing that its person has seen.
     const isPlainCopy = credential === null && copyOf !== undefined;
     const requested = isPlainCopy
@@ -169,108 +153,89 @@ export function createActionService(deps: ActionServiceDeps) {
           if (same === undefined || same.name !== credential) throw error;
           return { ...given, extras: { ...given.extras, credential: same } };
         });
+    // A copy is a person's, and has no key: what bound the creator of the original goes on.
+    const own = copyOf === undefined ? creatorOf(caller) : creatorOfCopy(await recipients.creatorOf(copyOf));
     const over = new Set<string>();
     const beyond: RuleCount[] = [];
+    // By rules, counts and a grant that may be others when it is committed.
     for (let tries = 1; ; tries += 1) {
       const judgement = rules.judge(caller, requested, clock.now(), beyond);
-      // A copy is a person's, and has no key.
-      const granted = options.copyOf === undefined ? await grants.find(caller, requested, over) : null;
-      const answer = await createBy({ judgement, granted }, caller, requested, options);
-      if (typeof answer !== "string" && "action" in answer) return answer;
+      const { ruling, counts: added, reached, version: rulesVersion, isRuled } = judgement;
+      const granted = copyOf === undefined ? await grants.find(caller, requested, over) : null;
+      // Rules judge calls: a callback of an agent must not go where none of them has looked.
+      const creator = isRuled && own.role === "agent" ? { ...own, isLimited: true } : own;
+      // Most requests name nobody, and need not wait.
+      const isPlain = requested.callback === null && requested.notifyEmail === null;
+      const account = isPlain ? NO_FACTS : await recipients.factsFor(caller.accountId, creator, requested);
+      const asked = { request: requested, caller, creator, account, sync, ruling, grant: granted?.grant ?? null };
+      const facts = { operation: "create", ...asked } as const;
+      const decision = decide(facts);
+      if (decision.kind === "refuse") throw decision.error;
+
+      const now = clock.now();
+      const approve = decision.kind === "hold";
+      const action: Action = {
+        ...requested,
+        ...firstState(approve, now, firstDueAt(requested, now)),
+        approve,
+        id: ids.action(now),
+        accountId: caller.accountId,
+        revision: 1,
+        createdAt: now,
+        createdBy: caller.actor,
+        keyId: caller.keyId ?? "",
+        creator: { role: creator.role, hold: creator.hold },
+        policy: decision.policy,
+        counted: added.map(countedOf),
+      };
+      const isDue = action.dueAt !== null && action.dueAt <= now;
+      const isRefused = ruling?.effect === "refuse";
+      const reservation = isDue && !isRefused ? reserve(action) : null;
+      const events = firstEvents(action, reason);
+      const budget = budgetOf(caller, now);
+      const isBeyond = reached !== null && approve;
+      const creation = {
+        action,
+        events,
+        outbox: enqueue(action, now, events),
+        claim: reservation?.claim ?? null,
+        rejection: entryOfRequest(action, { caller, reason }, hashOf),
+        ...(budget === null ? {} : { budget }),
+        rulesVersion,
+        grant: decision.policy?.by === "grant" ? (granted?.use ?? null) : null,
+        ...(isRefused ? { isRefused } : {}),
+        counts: added,
+        beyond: isBeyond ? { count: reached, audit: beyondEntry(caller, requested, ruling, now) } : null,
+      };
+      const created = await actions.create(creation).catch((error: unknown) => {
+        reservation?.fail();
+        throw error;
+      });
+      if (created.kind === "created") {
+        metrics.created("created");
+        const { claimed } = created;
+        if (claimed === null) reservation?.release();
+        bus.publish(action);
+        if (claimed !== null) reservation?.commit(claimed);
+        if (approve) logHeld(log, action);
+        return { action };
+      }
+      reservation?.release();
+      if (created.kind === "matched") {
+        metrics.created("matched");
+        return { action: created.action, differs: await differencesFor(caller, created.action, action) };
+      }
       // Each names counts that are none of the former.
-      if (typeof answer !== "string") beyond.push(...answer.beyond);
-      else if (answer === "grant_over" && granted !== null) over.add(granted.grant.id);
-      else if (tries >= RULE_TRIES_MAX) throw rulesChange();
-      else await rules.reloadOf(caller.accountId);
+      if (created.kind === "beyond") beyond.push(...created.counts);
+      else if (created.kind === "grant_over" && granted !== null) over.add(granted.grant.id);
+      else {
+        const isRecorded = created.kind !== "refused" || (await rules.recordRefusal(caller, requested, judgement, now));
+        const isStale = created.kind === "rules_changed" || created.kind === "grant_over" || !isRecorded;
+        if (!isStale) throw refusalOf(created, facts, now) ?? new Error(`The store refused a create: ${created.kind}.`);
+        if (tries >= RULE_TRIES_MAX) throw rulesChange();
+        await rules.reloadOf(caller.accountId);
+      }
     }
-  };
-
-  /** The same by rules, counts and a grant that may be others when it is committed. */
-  const createBy = async (
-    { judgement, granted }: { readonly judgement: Judgement; readonly granted: Granted | null },
-    caller: Caller,
-    requested: ActionRequest,
-    { copyOf, reason = null, sync = false }: CreateOptions,
-  ): Promise<CreateAnswer | "rules_changed" | "grant_over" | { readonly beyond: readonly RuleCount[] }> => {
-    const { ruling, counts: added, reached, version: rulesVersion, isRuled } = judgement;
-    const own = copyOf === undefined ? creatorOf(caller) : creatorOfCopy(await recipients.creatorOf(copyOf));
-    // Rules judge calls: a callback of an agent must not go where none of them has looked.
-    const creator = isRuled && own.role === "agent" ? { ...own, isLimited: true } : own;
-    const { callback, notifyEmail } = requested;
-    // Most requests name nobody, and need not wait.
-    const isPlain = callback === null && notifyEmail === null;
-    const account = isPlain ? NO_FACTS : await recipients.factsFor(caller.accountId, creator, requested);
-    const facts = {
-      operation: "create",
-      request: requested,
-      caller,
-      creator,
-      account,
-      sync,
-      ruling,
-      grant: granted?.grant ?? null,
-    } as const;
-    const decision = decide(facts);
-    if (decision.kind === "refuse") throw decision.error;
-
-    const now = clock.now();
-    const approve = decision.kind === "hold";
-    const action: Action = {
-      ...requested,
-      ...firstState(approve, now, firstDueAt(requested, now)),
-      approve,
-      id: ids.action(now),
-      accountId: caller.accountId,
-      revision: 1,
-      createdAt: now,
-      createdBy: caller.actor,
-      keyId: caller.keyId ?? "",
-      creator: { role: creator.role, hold: creator.hold },
-      policy: decision.policy,
-      counted: added.map(countedOf),
-    };
-    const isDue = action.dueAt !== null && action.dueAt <= now;
-    const isRefused = ruling?.effect === "refuse";
-    const reservation = isDue && !isRefused ? reserve(action) : null;
-    const events = firstEvents(action, reason);
-    const budget = budgetOf(caller, now);
-    const creation = {
-      action,
-      events,
-      outbox: enqueue(action, now, events),
-      claim: reservation?.claim ?? null,
-      rejection: entryOfRequest(action, { caller, reason }, hashOf),
-      ...(budget === null ? {} : { budget }),
-      rulesVersion,
-      grant: decision.policy?.by === "grant" ? (granted?.use ?? null) : null,
-      ...(isRefused ? { isRefused } : {}),
-      counts: added,
-      beyond:
-        reached === null || !approve ? null : { count: reached, audit: beyondEntry(caller, requested, ruling, now) },
-    };
-    const created = await actions.create(creation).catch((error: unknown) => {
-      reservation?.fail();
-      throw error;
-    });
-    if (created.kind !== "created" && created.kind !== "matched") {
-      reservation?.release();
-      if (created.kind === "rules_changed" || created.kind === "grant_over") return created.kind;
-      if (created.kind === "beyond") return { beyond: created.counts };
-      const isRecorded = created.kind !== "refused" || (await rules.recordRefusal(caller, requested, judgement, now));
-      if (!isRecorded) return "rules_changed";
-      throw refusalOf(created, facts, now) ?? new Error(`The store refused a create: ${created.kind}.`);
-    }
-    metrics.created(created.kind);
-    if (created.kind === "matched") {
-      reservation?.release();
-      return { action: created.action, differs: await differencesFor(caller, created.action, action) };
-    }
-    const { claimed } = created;
-    if (claimed === null) reservation?.release();
-    bus.publish(action);
-    if (claimed !== null) reservation?.commit(claimed);
-    if (approve) logHeld(log, action);
-    return { action };
   };
 
   return {
@@ -281,12 +246,11 @@ export function createActionService(deps: ActionServiceDeps) {
     list,
     counts,
     filterValues,
-    wait: createWait(deps),
-    ...decisions,
-    decideMany: createDecideMany(decisions),
+    wait: createWait(app),
+    ...createDecisions(app, needs),
     /** Identifies what an approver is shown; only for those who may approve, since it covers masked values. */
     digestOf: (action: Action) => requestDigest(action, hashOf),
-    ...createHeld(deps),
+    ...held,
   };
 }
 

@@ -1,12 +1,9 @@
-import type { Store } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { type Action, isTerminal } from "../core/action.ts";
 import { authorize, type Caller, holderIdOf } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { WAITERS_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import { countByHolder, holderToEvict } from "../runtime/fair-share.ts";
-
-export type WaitDeps = Pick<Store, "actions"> & Pick<AppContext, "clock" | "bus">;
 
 interface WaitOptions {
   readonly waitMs: number;
@@ -20,7 +17,7 @@ interface WaitOptions {
  * the key with the most waits, or answers at once if that is the caller's key. Throws `not_found`, and `unauthorized` as
  * soon as the caller's key is revoked.
  */
-export function createWait({ actions, clock, bus }: WaitDeps) {
+export function createWait({ clock, bus, store: { actions } }: AppContext) {
   const waiting = new Map<string, Set<Waiter>>();
 
   return async (caller: Caller, id: string, { waitMs, stop }: WaitOptions): Promise<Action> => {

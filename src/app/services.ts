@@ -77,11 +77,10 @@ export type Services = ReturnType<typeof createServices>;
 
 /** Every service, in the order in which they need each other. None begins to work before `start`. */
 export function createServices(app: AppContext, needs: ServiceNeeds) {
-  const { clock, ids, config, store, log, metrics, bus } = app;
+  const { clock, ids, config, store, log, metrics } = app;
   const { secrets, policy, sender, publicSender, mailer, passwords, node } = needs;
   const { baseUrl } = config;
-  const { accounts, actions, audit, callbackHosts, firstSteps, links, outbox, pauses, people, rejections, team } =
-    store;
+  const { accounts, actions, audit, callbackHosts, firstSteps, pauses, people, team } = store;
   const hashOf = (text: string) => secrets.hash(text);
   const checkUrl = (url: string) => checkTarget(policy, url);
   const { receiptPath, receiptUrl } = receiptLinks(app, secrets);
@@ -116,8 +115,8 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   });
   const fresh = node === null ? {} : { freshMs: SHARED_FRESH_MS };
   const signingSecrets = createSigningSecrets({ accounts, signing: store.signing, secrets, log, ...fresh });
-  const recipients = createRecipients({ accounts, callbackHosts, people, approvers: config.approvers });
-  const { historyOf } = createHeld({ actions, accounts, rejections, clock, hashOf, credentials: credentialUse });
+  const recipients = createRecipients(app);
+  const held = createHeld(app, { hashOf, credentials: credentialUse });
   const enqueue = createEnqueue({ ids, receiptUrl, channelsOf: channels.of });
 
   const delivery = createDelivery(app, {
@@ -127,7 +126,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     node,
     signingSecrets,
     recipients,
-    historyOf,
+    historyOf: held.historyOf,
     enqueue,
     hosts,
     channels,
@@ -141,16 +140,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const feed = createFeed({ actions });
   const nodeFeed = listenToChanges(app, feed, delivery.lookElsewhere);
 
-  const actionService = createActionService({
-    actions,
-    accounts,
-    pauses,
-    rejections,
-    clock,
-    ids,
-    bus,
-    metrics,
-    log,
+  const actionService = createActionService(app, {
     enqueue,
     reserve: delivery.reserve,
     recipients,
@@ -159,6 +149,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     grants,
     grantService,
     credentials: credentialUse,
+    held,
   });
   const pauseService = createPauseService({ pauses, paused, cancel: actionService.cancel, clock, ids, log });
   const signUpGate = createSignUpGate({ accounts, paused, signUps: config.signUps, clock, log });
@@ -273,9 +264,9 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     signingService: createSigningService({ signing: store.signing, audit, clock, ids, secrets, signingSecrets }),
     verifyService: createVerifyService({ actions, firstSteps, clock, signingSecrets }),
     callbackHosts: createCallbackHostService({ callbackHosts, clock }),
-    followLink: createFollowLink({ links, actions, secrets, clock, actionService, recipients, historyOf }),
+    followLink: createFollowLink(app, { secrets, actionService, recipients, historyOf: held.historyOf }),
     readReceipt: createReadReceipt({ actions, secrets }),
-    listNotifications: createListNotifications(outbox),
+    listNotifications: createListNotifications(store.outbox),
     checkTarget: checkUrl,
     receiptUrl,
     receiptPath,

@@ -1,19 +1,11 @@
-import {
-  type Store,
-  type ActionStore,
-  StoreUnavailable,
-  type ExpiredAction,
-  type HeldAction,
-  type UpkeepStore,
-} from "../core/store.ts";
-import type { AppContext } from "../runtime/app-context.ts";
-import type { Action, Operation, ActionStatus, Decision } from "../core/action.ts";
+import type { Action, Decision, Operation } from "../core/action.ts";
 import { type Audited, auditOf, auditOfSystem } from "../core/audit.ts";
-import { authorize, type Caller, isWithdrawal, mayDo, requireMayChange } from "../core/roles.ts";
+import type { Bus } from "../core/bus.ts";
 import {
   approve,
   cancel,
   type Change,
+  type Decide,
   type DecisionInput,
   expire,
   expireUnsent,
@@ -21,10 +13,12 @@ import {
   retry,
   sendNow,
   staleDecision,
-  type Decide,
 } from "../core/changes.ts";
+import { type HashOf, requestDigest } from "../core/dedupe.ts";
+import { DomainError, notFound } from "../core/domain-error.ts";
+import type { Grant } from "../core/grant.ts";
+import { type Judge, judgeAgain } from "../core/judge.ts";
 import { budgetOf } from "../core/key-limits.ts";
-import { DomainError, type ErrorCode, notFound } from "../core/domain-error.ts";
 import {
   DECIDE_TRIES_MAX,
   EXPIRE_PARALLEL_MAX,
@@ -32,25 +26,23 @@ import {
   EXPIRED_ROWS_MAX,
   HOUR_MS,
 } from "../core/limits.ts";
-import { keptRetryAfter } from "../receipts/response-headers.ts";
-import { maskText } from "../receipts/masking.ts";
-import { entryOfDecision, entryOfRequest } from "../core/rejections.ts";
-import { type HashOf, requestDigest } from "../core/dedupe.ts";
-import type { Bus } from "../core/bus.ts";
-import type { Metrics } from "../observability/metrics.ts";
-import type { Enqueue } from "../receipts/serialize.ts";
-import { logHeld } from "./held.ts";
-import type { CredentialUse } from "../credentials/use.ts";
-import type { Grant } from "../core/grant.ts";
-import type { GrantService } from "../grants/service.ts";
-import { type Judge, judgeAgain } from "../core/judge.ts";
 import { creatorOf, decide, mayApproveIt, needsListedCallback, NO_COUNTS, ruleRefusal } from "../core/policy.ts";
+import { entryOfDecision, entryOfRequest } from "../core/rejections.ts";
+import { authorize, type Caller, isWithdrawal, mayDo, requireMayChange } from "../core/roles.ts";
 import { countedOf, type RuleCount } from "../core/rule-count.ts";
+import { type ExpiredAction, type HeldAction, type Store, StoreUnavailable } from "../core/store.ts";
+import type { CredentialUse } from "../credentials/use.ts";
+import type { GrantService } from "../grants/service.ts";
+import { errorName, type Log } from "../observability/log.ts";
+import type { Metrics } from "../observability/metrics.ts";
+import { maskText } from "../receipts/masking.ts";
+import { keptRetryAfter } from "../receipts/response-headers.ts";
+import type { Enqueue } from "../receipts/serialize.ts";
+import type { AppContext } from "../runtime/app-context.ts";
+import { logHeld } from "./held.ts";
 import type { Recipients } from "./recipients.ts";
-import type { Log } from "../observability/log.ts";
 
-export interface DecideDeps
-  extends Pick<Store, "actions" | "rejections">, Pick<AppContext, "clock" | "bus" | "metrics" | "log"> {
+export interface DecisionNeeds {
   readonly enqueue: Enqueue;
   readonly recipients: Pick<Recipients, "factsFor">;
   readonly hashOf: HashOf;
@@ -76,20 +68,10 @@ type Verdict = (action: Action, input: DecisionInput, caller: Caller) => Decided
  * - retry throws `not_retryable` (another status, another action has taken its `dedupe` key, an agent's key comes before the time
  *   that the target asked for) and what the policy refuses.
  */
-export function createDecisions({
-  actions,
-  clock,
-  bus,
-  metrics,
-  enqueue,
-  rejections,
-  recipients,
-  hashOf,
-  rules,
-  grantService,
-  credentials,
-  log,
-}: DecideDeps): Readonly<Record<Operation | "sendNow", Decide>> {
+export function createDecisions({ clock, bus, metrics, log, store }: AppContext, needs: DecisionNeeds) {
+  const { enqueue, recipients, hashOf, rules, grantService, credentials } = needs;
+  const { actions, rejections } = store;
+
   /** Read for what another key created, if the callbacks of this one are bound; else null. */
   const callbackHostsFor = async (action: Action, caller: Caller): Promise<readonly string[] | null> => {
     if (action.callback === null) return null;
@@ -98,11 +80,8 @@ export function createDecisions({
     const isRuled = own.role === "agent" && rules.judge(caller, action, clock.now()).isRuled;
     const creator = isRuled ? { ...own, isLimited: true } : own;
     if ((action.keyId === caller.keyId && !isRuled) || !needsListedCallback(creator)) return null;
-    const facts = await recipients.factsFor(action.accountId, creator, {
-      callback: action.callback,
-      notifyEmail: null,
-    });
-    return facts.callbackHosts;
+    const { accountId, callback } = action;
+    return (await recipients.factsFor(accountId, creator, { callback, notifyEmail: null })).callbackHosts;
   };
 
   const countsFor = async (action: Action, { reason, now }: DecisionInput, caller: Caller) => {
@@ -115,9 +94,6 @@ export function createDecisions({
     };
   };
 
-  /** What is sent now was counted when it was created. */
-  const judgeSent = (action: Action, caller: Caller, now: Date) => judgeAgain(rules, action, caller, now);
-
   /** What rules say of a further run, by what they have counted; the commit counts it. */
   const judgeRun = async (action: Action, caller: Caller, now: Date) => {
     const beyond: RuleCount[] = [];
@@ -127,6 +103,11 @@ export function createDecisions({
       if (more.length === 0) return judged;
       beyond.push(...more);
     }
+  };
+
+  const lastAttemptAt = async ({ accountId, id, run: ofRun }: Action): Promise<Date | undefined> => {
+    const entries = await actions.timeline(accountId, id);
+    return entries.findLast(({ run, event }) => run === ofRun && event.type === "attempt")?.at;
   };
 
   /** The change that starts a new run, or sends what waits, if the policy and the action's `dedupe` key allow it. */
@@ -143,15 +124,15 @@ export function createDecisions({
     const refused = await credentials.refusalToRepeat(caller, action);
     if (refused !== null) return refused;
     const retryAfter = retryAfterOf(action);
-    const { ruling, counts } = await (isRetry ? judgeRun : judgeSent)(action, caller, now);
+    // What is sent now was counted when it was created.
+    const { ruling, counts } = await (isRetry ? judgeRun(action, caller, now) : judgeAgain(rules, action, caller, now));
     const decision = decide({
       operation,
       request: action,
       caller,
       callbackHosts: await callbackHostsFor(action, caller),
       retryAfter,
-      endedAt: isRetry && retryAfter !== null ? ((await lastAttemptAt(actions, action)) ?? now) : now,
-      // What is sent now was counted when it was created.
+      endedAt: isRetry && retryAfter !== null ? ((await lastAttemptAt(action)) ?? now) : now,
       counts: isRetry ? await countsFor(action, input, caller) : NO_COUNTS,
       ruling,
       reason,
@@ -221,12 +202,41 @@ export function createDecisions({
       throw new DomainError("unavailable", `Action ${id} is changing too fast to decide on it; try again.`);
     };
   };
-  return {
+  const decided = {
     approve: decideOn("approve"),
     cancel: decideOn("cancel"),
     retry: decideOn("retry"),
     sendNow: decideOn("sendNow"),
   };
+  return {
+    ...decided,
+    /** Decides on several held requests at once: exactly on those that were shown, each by itself. */
+    async decideMany(
+      caller: Caller,
+      { decision, reason }: { readonly decision: Decision; readonly reason: string | null },
+      requests: readonly ShownRequest[],
+    ) {
+      authorize(caller, "approve");
+      const verb = decided[decision === "approve" ? "approve" : "cancel"];
+      const one = async ({ id, run, digest }: ShownRequest) => {
+        try {
+          return { id, status: (await verb(caller, id, reason, { run, isHeld: true, digest })).status };
+        } catch (error) {
+          if (!(error instanceof DomainError)) throw error;
+          return { id, error: { code: error.code, message: error.message } };
+        }
+      };
+      // Concurrently, so that they share commits.
+      return Promise.all(requests.map(one));
+    },
+  };
+}
+
+/** A held request, as it was shown. */
+export interface ShownRequest {
+  readonly id: string;
+  readonly run: number;
+  readonly digest: string;
 }
 
 /** Whether a decision was refused because another one came first. */
@@ -273,127 +283,89 @@ export function retryAfterOf({ run, result, lateResult }: Action): string | null
   return keptRetryAfter(late) ?? keptRetryAfter(result?.responseHeaders ?? null);
 }
 
-async function lastAttemptAt(actions: Pick<ActionStore, "timeline">, action: Action): Promise<Date | undefined> {
-  const entries = await actions.timeline(action.accountId, action.id);
-  return entries.findLast(({ run, event }) => run === action.run && event.type === "attempt")?.at;
-}
-
 interface ExpireDeps {
-  readonly actions: Pick<ActionStore, "find" | "apply">;
-  readonly upkeep: Pick<UpkeepStore, "held">;
+  readonly actions: Pick<Store["actions"], "find" | "apply">;
+  readonly upkeep: Store["upkeep"];
   readonly bus: Pick<Bus, "publish">;
   readonly log: Pick<Log, "info" | "error">;
   readonly metrics: Pick<Metrics, "decided">;
   readonly enqueue: Enqueue;
 }
 
-/** Cancels the held actions that have waited too long. Ends early if `stop` is aborted. */
+/** Cancels what has expired, in steps; such a cancellation is a change like any other, with callbacks and events. */
 type Expire = (now: Date, stop: AbortSignal) => Promise<void>;
 
-/** Enforces `APPROVAL_TTL_HOURS`. Such a cancellation is a change like any other, with callbacks and events. */
+/** Enforces `APPROVAL_TTL_HOURS`. */
 export function createExpire(deps: ExpireDeps, hoursMax: number): Expire {
-  const { upkeep, log } = deps;
-  return async (now, stop) => {
-    const until = new Date(now.getTime() - hoursMax * HOUR_MS);
-    let expired = 0;
-    for (let after = ""; !stop.aborted;) {
-      const page = await upkeep.held(until, after, EXPIRE_SCAN_ROWS_MAX);
-      const late = page.filter(({ heldAt }) => heldAt <= until);
-      for (let at = 0; at < late.length && !stop.aborted; at += EXPIRE_PARALLEL_MAX) {
-        const some = late.slice(at, at + EXPIRE_PARALLEL_MAX);
-        const ended = await Promise.all(
-          some.map((held) => endExpired(deps, held, (action) => expire(action, { ...held, hoursMax }, now), now)),
-        );
-        expired += ended.filter(Boolean).length;
-      }
-      if (page.length < EXPIRE_SCAN_ROWS_MAX) break;
-      after = page.at(-1)?.id ?? "";
-    }
-    if (expired > 0) log.info("approvals.expired", { count: expired });
-  };
+  const untilOf = (now: Date) => new Date(now.getTime() - hoursMax * HOUR_MS);
+  return expiry<HeldAction>(deps, {
+    event: "approvals.expired",
+    pageMax: EXPIRE_SCAN_ROWS_MAX,
+    find: (now, after, limit) => deps.upkeep.held(untilOf(now), after?.id ?? "", limit),
+    isOver: ({ heldAt }, now) => heldAt <= untilOf(now),
+    change: (action, held, now) => expire(action, { ...held, hoursMax }, now),
+  });
 }
 
-/** Cancels what has expired and waits, in steps. Nothing of it is claimed meanwhile. Ends early if `stop` is aborted. */
-export function createExpireUnsent(
-  deps: Omit<ExpireDeps, "upkeep"> & { readonly upkeep: Pick<UpkeepStore, "expired"> },
+/** Of actions with an `expires_at`, which wait and are not claimed meanwhile. */
+export function createExpireUnsent(deps: ExpireDeps): Expire {
+  return expiry<ExpiredAction>(deps, {
+    event: "actions.expired",
+    pageMax: EXPIRED_ROWS_MAX,
+    find: (now, after, limit) => deps.upkeep.expired(now, after, limit),
+    isOver: () => true,
+    change: (action, _row, now) => expireUnsent(action, now),
+  });
+}
+
+interface Expiry<Row> {
+  /** For the log. */
+  readonly event: string;
+  readonly pageMax: number;
+  readonly find: (now: Date, after: Row | null, limit: number) => Promise<readonly Row[]>;
+  readonly isOver: (row: Row, now: Date) => boolean;
+  /** Null: somebody has decided meanwhile. */
+  readonly change: (action: Action, row: Row, now: Date) => Change | null;
+}
+
+/** Ends early if `stop` is aborted. */
+function expiry<Row extends Pick<HeldAction, "id" | "accountId">>(
+  { actions, bus, log, metrics, enqueue }: ExpireDeps,
+  { event, pageMax, find, isOver, change: changeOf }: Expiry<Row>,
 ): Expire {
-  const { upkeep, log } = deps;
+  /** False: somebody else decided first, or the row was altered. The next run finds what is still there. */
+  const end = async (row: Row, now: Date): Promise<boolean> => {
+    try {
+      const action = await actions.find(row.accountId, row.id);
+      const change = action === null ? null : changeOf(action, row, now);
+      if (change === null) return false;
+      const outbox = enqueue(change.after, now, change.events);
+      const { id, accountId, method, host, run } = change.after;
+      const audited = { kind: "cancelled", subject: id, detail: { method, host, run } } as const;
+      const audit = auditOfSystem(accountId, audited, now);
+      if (!(await actions.apply({ change, at: now, outbox, audit }))) return false;
+      metrics.decided("cancel");
+      bus.publish(change.after);
+      return true;
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw error;
+      // It must not stop the others; the next run tries it again.
+      log.error("action.not_expired", { action_id: row.id, error: errorName(error) });
+      return false;
+    }
+  };
   return async (now, stop) => {
     let expired = 0;
-    for (let after: ExpiredAction | null = null; !stop.aborted;) {
-      const page: readonly ExpiredAction[] = await upkeep.expired(now, after, EXPIRED_ROWS_MAX);
-      for (let at = 0; at < page.length && !stop.aborted; at += EXPIRE_PARALLEL_MAX) {
-        const some = page.slice(at, at + EXPIRE_PARALLEL_MAX);
-        const ended = await Promise.all(
-          some.map((one) => endExpired(deps, one, (action) => expireUnsent(action, now), now)),
-        );
+    for (let after: Row | null = null; !stop.aborted;) {
+      const page: readonly Row[] = await find(now, after, pageMax);
+      const over = page.filter((row) => isOver(row, now));
+      for (let at = 0; at < over.length && !stop.aborted; at += EXPIRE_PARALLEL_MAX) {
+        const ended = await Promise.all(over.slice(at, at + EXPIRE_PARALLEL_MAX).map((row) => end(row, now)));
         expired += ended.filter(Boolean).length;
       }
-      if (page.length < EXPIRED_ROWS_MAX) break;
+      if (page.length < pageMax) break;
       after = page.at(-1) ?? null;
     }
-    if (expired > 0) log.info("actions.expired", { count: expired });
-  };
-}
-
-/** False: somebody else decided first, or the row was altered. The next run finds what is still held. */
-async function endExpired(
-  { actions, bus, log, metrics, enqueue }: Omit<ExpireDeps, "upkeep">,
-  of: Pick<HeldAction, "id" | "accountId">,
-  changeOf: (action: Action) => Change | null,
-  now: Date,
-): Promise<boolean> {
-  try {
-    const action = await actions.find(of.accountId, of.id);
-    const change = action === null ? null : changeOf(action);
-    if (change === null) return false;
-    const outbox = enqueue(change.after, now, change.events);
-    const { id, accountId, method, host, run } = change.after;
-    const audited = { kind: "cancelled", subject: id, detail: { method, host, run } } as const;
-    const audit = auditOfSystem(accountId, audited, now);
-    if (!(await actions.apply({ change, at: now, outbox, audit }))) return false;
-    metrics.decided("cancel");
-    bus.publish(change.after);
-    return true;
-  } catch (error) {
-    if (error instanceof StoreUnavailable) throw error;
-    // It must not stop the others; the next run tries it again.
-    log.error("action.not_expired", { action_id: of.id, error: error instanceof Error ? error.name : "unknown" });
-    return false;
-  }
-}
-
-/** A held request, as it was shown. */
-export interface ShownRequest {
-  readonly id: string;
-  readonly run: number;
-  readonly digest: string;
-}
-
-type ManyDecided =
-  | { readonly id: string; readonly status: ActionStatus }
-  | { readonly id: string; readonly error: { readonly code: ErrorCode; readonly message: string } };
-
-/** Decides on several held requests at once: exactly on those that were shown, each by itself. */
-type DecideMany = (
-  caller: Caller,
-  decision: { readonly decision: Decision; readonly reason: string | null },
-  requests: readonly ShownRequest[],
-) => Promise<readonly ManyDecided[]>;
-
-export function createDecideMany(decisions: Readonly<Record<"approve" | "cancel", Decide>>): DecideMany {
-  return async (caller, { decision, reason }, requests) => {
-    authorize(caller, "approve");
-    const verb = decisions[decision === "approve" ? "approve" : "cancel"];
-    const one = async ({ id, run, digest }: ShownRequest): Promise<ManyDecided> => {
-      try {
-        return { id, status: (await verb(caller, id, reason, { run, isHeld: true, digest })).status };
-      } catch (error) {
-        if (!(error instanceof DomainError)) throw error;
-        return { id, error: { code: error.code, message: error.message } };
-      }
-    };
-    // Concurrently, so that they share commits.
-    return Promise.all(requests.map(one));
+    if (expired > 0) log.info(event, { count: expired });
   };
 }

@@ -1,11 +1,4 @@
-import {
-  type Store,
-  type HeldFilter,
-  type HeldPage,
-  type Requester,
-  type WaitingHost,
-  hostOfKey,
-} from "../core/store.ts";
+import { type HeldFilter, type HeldPage, hostOfKey, type Requester, type WaitingHost } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { Action } from "../core/action.ts";
 import { authorize, type Caller } from "../core/roles.ts";
@@ -38,7 +31,7 @@ export interface Inbox extends HeldPage {
   readonly matching: number;
 }
 
-export interface HistoryDeps extends Pick<Store, "actions" | "accounts" | "rejections">, Pick<AppContext, "clock"> {
+interface HeldNeeds {
   readonly hashOf: HashOf;
   readonly credentials: { readonly stateOf: (action: Action) => CredentialState | null };
 }
@@ -46,8 +39,11 @@ export interface HistoryDeps extends Pick<Store, "actions" | "accounts" | "rejec
 /** Reads the history of one action. It does not authorize: the caller has to. */
 export type HistoryOf = (action: Action) => Promise<DecisionHistory>;
 
+export type Held = ReturnType<typeof createHeld>;
+
 /** Reads held actions with their histories. */
-export function createHeld({ actions, accounts, rejections, clock, hashOf, credentials }: HistoryDeps) {
+export function createHeld({ clock, store }: AppContext, { hashOf, credentials }: HeldNeeds) {
+  const { actions, accounts, rejections } = store;
   const historiesOf = async (accountId: string, some: readonly Action[]): Promise<Histories> => {
     const now = clock.now();
     const requestOf = async (action: Action) => {

@@ -1,4 +1,4 @@
-import type { Store, LinkStore } from "../core/store.ts";
+import type { LinkStore } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { type Action, type ApprovalLink, DECISIONS, type Decision } from "../core/action.ts";
 import { APPROVAL_LINK_MS } from "../core/limits.ts";
@@ -11,19 +11,6 @@ import { isAlreadyDecided } from "./decide.ts";
 import type { HistoryOf } from "./held.ts";
 import type { Recipients } from "./recipients.ts";
 
-/** The two links of an approval mail, as whole URLs, and when they expire. */
-interface ApprovalLinks {
-  readonly approve: string;
-  readonly reject: string;
-  readonly expiresAt: Date;
-}
-
-/**
- * Creates the links of the action's present run. Called again, after a crash before the mail was sent, it returns the same
- * links with the same expiry. Durable when it resolves; the store keeps only their hashes.
- */
-type LinksOf = (action: Action, now: Date) => Promise<ApprovalLinks>;
-
 interface ApprovalLinkDeps {
   readonly links: LinkStore;
   readonly secrets: Pick<Secrets, "approvalToken" | "hash">;
@@ -31,8 +18,12 @@ interface ApprovalLinkDeps {
   readonly baseUrl: string;
 }
 
-export function createLinksOf({ links, secrets, baseUrl }: ApprovalLinkDeps): LinksOf {
-  return async ({ id: actionId, run }, now) => {
+/**
+ * Creates the two links of the action's present run, as whole URLs, and says when they expire. Called again, after a crash before
+ * the mail was sent, it returns the same links with the same expiry. Durable when it resolves; the store keeps only their hashes.
+ */
+export function createLinksOf({ links, secrets, baseUrl }: ApprovalLinkDeps) {
+  return async ({ id: actionId, run }: Action, now: Date) => {
     const tokenOf = (decision: ApprovalLink["decision"]) => secrets.approvalToken({ actionId, run, decision });
     const kept = DECISIONS.map((decision) => ({ actionId, run, decision, hash: secrets.hash(tokenOf(decision)) }));
     const expiresAt = await links.keep(kept, new Date(now.getTime() + APPROVAL_LINK_MS));
@@ -40,7 +31,7 @@ export function createLinksOf({ links, secrets, baseUrl }: ApprovalLinkDeps): Li
   };
 }
 
-interface FollowLinkDeps extends Pick<Store, "links" | "actions">, Pick<AppContext, "clock"> {
+interface FollowLinkNeeds {
   readonly secrets: Pick<Secrets, "readApprovalToken" | "isOfHash" | "hash" | "requestToken">;
   readonly actionService: { readonly approve: Decide; readonly cancel: Decide };
   readonly recipients: Pick<Recipients, "mayMail">;
@@ -83,8 +74,9 @@ export type FollowLink = ReturnType<typeof createFollowLink>;
  * The links of approval mails. The token is the only credential: its holder decides in the name of the address that the
  * mail went to, with the same `approve` and `cancel` as REST and pages.
  */
-export function createFollowLink(deps: FollowLinkDeps) {
-  const { links, actions, secrets, clock, actionService, recipients, historyOf } = deps;
+export function createFollowLink({ clock, store }: AppContext, needs: FollowLinkNeeds) {
+  const { secrets, actionService, recipients, historyOf } = needs;
+  const { actions, links } = store;
   const digestOf = (action: Action) => requestDigest(action, (text) => secrets.hash(text));
   const open = async (token: string): Promise<OpenedLink | null> => {
     const claimed = secrets.readApprovalToken(token);

@@ -1,12 +1,7 @@
-import type { Store } from "../core/store.ts";
 import type { Action, ActionRequest, Creator, LimitedCreator } from "../core/action.ts";
 import { isLimited } from "../core/key-limits.ts";
 import { type AccountFacts, mayCallBack, mayMail, needsListedCallback, needsMember } from "../core/policy.ts";
-
-interface RecipientDeps extends Pick<Store, "accounts" | "callbackHosts" | "people"> {
-  /** Addresses and `@domain`s that may be asked for approval; empty: none are set. */
-  readonly approvers: readonly string[];
-}
+import type { AppContext } from "../runtime/app-context.ts";
 
 /**
  * Where callbacks and mails of an action may go, by the role, hold and limits of its creator and by the present lists. The policy
@@ -14,7 +9,8 @@ interface RecipientDeps extends Pick<Store, "accounts" | "callbackHosts" | "peop
  */
 export type Recipients = ReturnType<typeof createRecipients>;
 
-export function createRecipients({ accounts, callbackHosts, people, approvers }: RecipientDeps) {
+export function createRecipients({ config: { approvers }, store }: AppContext) {
+  const { accounts, callbackHosts, people } = store;
   /** Reads only what the rules need for this request: mostly nothing. */
   const factsFor = async (
     accountId: string,
