@@ -99,8 +99,17 @@ describe("a JSON text without white space", () => {
     ["[-0, 1e5, 1E+5, 0.10e-1]", "[-0,1e5,1E+5,0.10e-1]"],
     ["{ }", "{}"],
     [`{"a":1.0,"b":2,"\\u0061": 3.0}`, `{"a":3.0,"b":2}`],
+    [`{"a":{"b":1.0},"a":{"b": 2.0}}`, `{"a":{"b":2.0}}`],
+    [`[{"a":[1.50,{"b":1, "b":-0.0e-1}]},12345678901234567890]`, `[{"a":[1.50,{"b":-0.0e-1}]},12345678901234567890]`],
+    [`{"2":1.0,"1":2.0}`, `{"2":1.0,"1":2.0}`],
+    [`{"a\\"1":{"1.0": 2.50},"\\\\":[1e400]}`, `{"a\\"1":{"1.0":2.50},"\\\\":[1e400]}`],
   ])("of %j is %j", (text, expected) => {
     expect(compact(text)).toBe(expected);
+  });
+
+  test("of objects so deep, in each of which a name comes twice, has the last values", () => {
+    const twice = (depth: number): string => (depth === 0 ? "1.0" : `{"a": 0,"\\u0061":${twice(depth - 1)}}`);
+    expect(compact(twice(60))).toBe(`${'{"a":'.repeat(60)}1.0${"}".repeat(60)}`);
   });
 
   test.each(NONE)("of %j is none: it is no JSON", (text) => {
