@@ -1,5 +1,6 @@
 import { ATTEMPT_BODY_BYTES_MAX, ATTEMPTS_KEPT } from "./limits.ts";
 import type { Action, Result } from "./action.ts";
+import { BASE64_START } from "./body.ts";
 import type { Change } from "./changes.ts";
 import type { TimelineEntry, TimelineEvent } from "./timeline.ts";
 
@@ -100,10 +101,13 @@ type Body = Pick<Result, "responseBody" | "responseTruncated">;
 function shortened({ responseBody: json, responseTruncated }: Body): Body {
   if (json === null || Buffer.byteLength(json) <= ATTEMPT_BODY_BYTES_MAX)
     return { responseBody: json, responseTruncated };
-  if (json.startsWith(BYTES)) {
-    const data = json.slice(BYTES.length, ATTEMPT_BODY_BYTES_MAX);
+  if (json.startsWith(BASE64_START)) {
+    const data = json.slice(BASE64_START.length, ATTEMPT_BODY_BYTES_MAX);
     // Whole groups of four characters.
-    return { responseBody: `${BYTES}${data.slice(0, data.length - (data.length % 4))}"}`, responseTruncated: true };
+    return {
+      responseBody: `${BASE64_START}${data.slice(0, data.length - (data.length % 4))}"}`,
+      responseTruncated: true,
+    };
   }
   let text = textIn(json).slice(0, ATTEMPT_BODY_BYTES_MAX);
   // Escapes and characters of several bytes make it longer: at most six times.
@@ -115,9 +119,6 @@ function shortened({ responseBody: json, responseTruncated }: Body): Body {
 
 /** Each step leaves so much of a text that is still too long. */
 const SHRINK = 0.8;
-
-/** The start of a stored body that is not text. */
-const BYTES = '{"encoding":"base64","data":"';
 
 function textIn(json: string): string {
   const value: unknown = json.startsWith('"') ? JSON.parse(json) : json;

@@ -51,6 +51,9 @@ export function sentBytes(request: Sent): number {
   return typeof sent === "string" ? Buffer.byteLength(sent) : sent.byteLength;
 }
 
+/** The start of a stored answer that is no text. */
+export const BASE64_START = '{"encoding":"base64","data":"';
+
 export type FormPair = readonly [name: string, value: string];
 
 /** A form as it is sent: `application/x-www-form-urlencoded`, in the order of the pairs. */

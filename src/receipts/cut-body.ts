@@ -1,6 +1,6 @@
 import { isJsonObject } from "../api/schema-helpers.ts";
 import type { ActionRequest } from "../core/action.ts";
-import { bodyMemberOf, isJsonMember } from "../core/body.ts";
+import { BASE64_START, bodyMemberOf, isJsonMember } from "../core/body.ts";
 
 type Sent = Pick<ActionRequest, "body" | "extras">;
 
@@ -29,16 +29,13 @@ interface Cut {
   readonly bytes: number | null;
 }
 
-/** How stored strings and stored binary bodies begin. */
-const [TEXT, BYTES] = ['"', '{"encoding":"base64","data":"'] as const;
-
 /** A long body becomes a string with the beginning of its text; a binary one stays base64. */
 export function cutJson(json: string, bytesMax: number): Cut {
   const bytes = Buffer.byteLength(json);
   // Inside JSON strings line breaks are escaped, so that these stand only between tokens.
   if (bytes <= bytesMax) return { json: json.replaceAll(/[\r\n]+/g, " "), bytes: null };
   // Other JSON is cut as text: parsing a megabyte would block the event loop.
-  const value: unknown = json.startsWith(TEXT) || json.startsWith(BYTES) ? JSON.parse(json) : json;
+  const value: unknown = json.startsWith('"') || json.startsWith(BASE64_START) ? JSON.parse(json) : json;
   if (isBytes(value)) {
     // The limit is a multiple of four, so that the rest can be decoded.
     const data = value.data.slice(0, bytesMax);

@@ -23,11 +23,11 @@ const SECRET_CHARS_MIN = 14;
  * an approver.
  */
 function byStructure(text: string, runs: Runs): readonly FoundSecret[] {
-  const jwtsIn = text.includes("eyJ") ? jwts(text, runs) : NONE;
+  const jwts = secretsAt(text, "eyJ", jwtAt, runs);
   const named = BLANK.test(text) && SCHEMES.some((scheme) => scheme.test(text)) ? credentials(text) : NONE;
   const long = text.length < LONG_CHARS_MIN ? NONE : byLongStructure(text, runs);
-  if (jwtsIn.length + named.length + long.length === 0) return NONE;
-  return [...jwtsIn, ...named, ...long];
+  if (jwts.length + named.length + long.length === 0) return NONE;
+  return [...jwts, ...named, ...long];
 }
 
 /** Most strings of JSON are shorter, and are not searched for what is longer. */
@@ -35,14 +35,29 @@ const LONG_CHARS_MIN = 40;
 
 function byLongStructure(text: string, runs: Runs): readonly FoundSecret[] {
   return [
-    ...(text.includes(BEGIN) ? pemBlocks(text) : NONE),
-    ...(text.includes(PUTTY_LINES) ? puttyKeys(text) : NONE),
-    ...(text.includes(TELEGRAM_SIGN) ? telegramTokens(text, runs) : NONE),
-    ...(text.includes(".") ? discordTokens(text, runs) : NONE),
-    ...(text.includes(ADYEN) ? adyenKeys(text, runs) : NONE),
+    ...secretsAt(text, BEGIN, pemBlockAt, runs),
+    ...secretsAt(text, PUTTY_LINES, puttyKeyAt, runs),
+    ...secretsAt(text, ":AA", telegramTokenAt, runs),
+    ...secretsAt(text, ".", discordTokenAt, runs),
+    ...secretsAt(text, "AQE", adyenKeyAt, runs),
     ...bitcoinKeys(text),
     ...(text.includes(DIGEST_RESPONSE) ? digestResponses(text) : NONE),
   ];
+}
+
+/** The secret of which a sign stands here; null: none. */
+type SecretAt = (text: string, at: number, runs: Runs) => FoundSecret | null;
+
+/** What `read` finds where a sign stands, but not inside of what it has found. */
+function secretsAt(text: string, sign: string, read: SecretAt, runs: Runs): readonly FoundSecret[] {
+  let at = text.indexOf(sign);
+  if (at === -1) return NONE;
+  const found: FoundSecret[] = [];
+  for (; at !== -1; at = text.indexOf(sign, Math.max(at + 1, found.at(-1)?.end ?? 0))) {
+    const secret = read(text, at, runs);
+    if (secret !== null) found.push(secret);
+  }
+  return found;
 }
 
 /** Longer first parts are no JWT headers; decoding them at each `eyJ` would take quadratic time. */
@@ -54,19 +69,15 @@ const JWT_HEADER_CHARS_MIN = 15;
 const JWT_PAYLOAD_CHARS_MIN = 8;
 
 /** Header and payload, with a signature or without (RFC 7519). */
-function jwts(text: string, runs: Runs): readonly FoundSecret[] {
-  const found: FoundSecret[] = [];
-  for (let at = text.indexOf("eyJ"); at !== -1; at = text.indexOf("eyJ", Math.max(at + 1, found.at(-1)?.end ?? 0))) {
-    const headerEnd = runs.endOf(at, "base64url");
-    const isHeader = text[headerEnd] === "." && headerEnd - at <= JWT_HEADER_CHARS_MAX;
-    if (!isHeader || !isJoseHeader(text.slice(at, headerEnd))) continue;
-    let end = runs.endOf(headerEnd + 1, "base64url");
-    if (end - headerEnd - 1 < JWT_PAYLOAD_CHARS_MIN) continue;
-    // A signature; five parts where the token is encrypted (RFC 7516).
-    for (let part = 0; part < 3 && text[end] === "."; part += 1) end = runs.endOf(end + 1, "base64url");
-    found.push({ start: at, end, name: "JWT" });
-  }
-  return found;
+function jwtAt(text: string, start: number, runs: Runs): FoundSecret | null {
+  const headerEnd = runs.endOf(start, "base64url");
+  const isHeader = text[headerEnd] === "." && headerEnd - start <= JWT_HEADER_CHARS_MAX;
+  if (!isHeader || !isJoseHeader(text.slice(start, headerEnd))) return null;
+  let end = runs.endOf(headerEnd + 1, "base64url");
+  if (end - headerEnd - 1 < JWT_PAYLOAD_CHARS_MIN) return null;
+  // A signature; five parts where the token is encrypted (RFC 7516).
+  for (let part = 0; part < 3 && text[end] === "."; part += 1) end = runs.endOf(end + 1, "base64url");
+  return { start, end, name: "JWT" };
 }
 
 /** Checked as text: parsing 80,000 parts that look like headers would take 0.1 s. */
@@ -93,23 +104,19 @@ const NOT_PEM_BODY = /[^A-Za-z0-9+/=\s\\]/g;
 const PEM_CHARS_MIN = 40;
 
 /** RFC 7468. In an answer that was cut, a block may reach to the end of the text. */
-function pemBlocks(text: string): readonly FoundSecret[] {
-  const found: FoundSecret[] = [];
-  for (let at = text.indexOf(BEGIN); at !== -1; at = text.indexOf(BEGIN, Math.max(at + 1, found.at(-1)?.end ?? 0))) {
-    LABEL.lastIndex = at + BEGIN.length;
-    const label = LABEL.exec(text)?.[0];
-    if (label === undefined) continue;
-    const from = afterHeaders(text, at + BEGIN.length + label.length);
-    NOT_PEM_BODY.lastIndex = from;
-    const bodyEnd = NOT_PEM_BODY.exec(text)?.index ?? text.length;
-    const isClosed = text.startsWith(END + label, bodyEnd);
-    const isCut =
-      !isClosed && text.length - bodyEnd < END.length + label.length && (END + label).startsWith(text.slice(bodyEnd));
-    if ((!isClosed && !isCut) || !holdsKey(text.slice(from, Math.min(bodyEnd, from + PEM_CHARS_MAX)), label, isClosed))
-      continue;
-    found.push({ start: at, end: isClosed ? bodyEnd + END.length + label.length : text.length, name: "PEM block" });
-  }
-  return found;
+function pemBlockAt(text: string, start: number): FoundSecret | null {
+  LABEL.lastIndex = start + BEGIN.length;
+  const label = LABEL.exec(text)?.[0];
+  if (label === undefined) return null;
+  const from = afterHeaders(text, start + BEGIN.length + label.length);
+  NOT_PEM_BODY.lastIndex = from;
+  const bodyEnd = NOT_PEM_BODY.exec(text)?.index ?? text.length;
+  const isClosed = text.startsWith(END + label, bodyEnd);
+  const isCut =
+    !isClosed && text.length - bodyEnd < END.length + label.length && (END + label).startsWith(text.slice(bodyEnd));
+  const body = text.slice(from, Math.min(bodyEnd, from + PEM_CHARS_MAX));
+  if ((!isClosed && !isCut) || !holdsKey(body, label, isClosed)) return null;
+  return { start, end: isClosed ? bodyEnd + END.length + label.length : text.length, name: "PEM block" };
 }
 
 function afterHeaders(text: string, from: number): number {
@@ -157,35 +164,24 @@ const PUTTY_LINES = "Private-Lines: ";
 const PUTTY_KEY = /\d{1,4}(?:\\r)?(?:\\n|\r?\n)([A-Za-z0-9+/=\s\\]{40,16384})Private-(?:MAC|Hash): ?[0-9a-f]{40,64}/y;
 
 /** Only lines that look random: an approver must not miss what somebody wrote. */
-function puttyKeys(text: string): readonly FoundSecret[] {
-  const found: FoundSecret[] = [];
-  for (let at = text.indexOf(PUTTY_LINES); at !== -1; at = text.indexOf(PUTTY_LINES, at + 1)) {
-    PUTTY_KEY.lastIndex = at + PUTTY_LINES.length;
-    const [whole = "", lines = ""] = PUTTY_KEY.exec(text) ?? [];
-    const written = lines.split(LINE_END).filter((line) => line !== "");
-    const isKey = written.length > 0 && written.every((line, n) => n === written.length - 1 || looksGenerated(line));
-    if (!isKey) continue;
-    const start = at + PUTTY_LINES.length + whole.indexOf(lines);
-    found.push({ start, end: start + lines.trimEnd().length, name: "PuTTY key" });
-  }
-  return found;
+function puttyKeyAt(text: string, at: number): FoundSecret | null {
+  PUTTY_KEY.lastIndex = at + PUTTY_LINES.length;
+  const [whole = "", lines = ""] = PUTTY_KEY.exec(text) ?? [];
+  const written = lines.split(LINE_END).filter((line) => line !== "");
+  const isKey = written.length > 0 && written.every((line, n) => n === written.length - 1 || looksGenerated(line));
+  const start = at + PUTTY_LINES.length + whole.indexOf(lines);
+  return isKey ? { start, end: start + lines.trimEnd().length, name: "PuTTY key" } : null;
 }
-
-const TELEGRAM_SIGN = ":AA";
 
 const TELEGRAM_CHARS = 35;
 
 /** The number of a bot, a colon and 35 characters. */
-function telegramTokens(text: string, runs: Runs): readonly FoundSecret[] {
-  const found: FoundSecret[] = [];
-  for (let at = text.indexOf(TELEGRAM_SIGN); at !== -1; at = text.indexOf(TELEGRAM_SIGN, at + 1)) {
-    let start = at;
-    while (at - start <= 10 && caseOf(text.charCodeAt(start - 1)) === DIGIT) start -= 1;
-    const end = runs.endOf(at + 1, "base64url");
-    const isToken = at - start >= 8 && at - start <= 10 && end - at - 1 === TELEGRAM_CHARS;
-    if (isToken && runs.lookRandom(at + 1, end)) found.push({ start, end, name: "Telegram bot token" });
-  }
-  return found;
+function telegramTokenAt(text: string, colon: number, runs: Runs): FoundSecret | null {
+  let start = colon;
+  while (colon - start <= 10 && caseOf(text.charCodeAt(start - 1)) === DIGIT) start -= 1;
+  const end = runs.endOf(colon + 1, "base64url");
+  const isToken = colon - start >= 8 && colon - start <= 10 && end - colon - 1 === TELEGRAM_CHARS;
+  return isToken && runs.lookRandom(colon + 1, end) ? { start, end, name: "Telegram bot token" } : null;
 }
 
 /** The characters between the two dots: a time. */
@@ -194,41 +190,31 @@ const DISCORD_TIME_CHARS = 6;
 const DISCORD_USER_CHARS_MAX = 28;
 
 /** The number of a user in base64, a time and a signature, with dots between. */
-function discordTokens(text: string, runs: Runs): readonly FoundSecret[] {
-  const found: FoundSecret[] = [];
-  for (let at = text.indexOf("."); at !== -1; at = text.indexOf(".", at + 1)) {
-    const second = at + 1 + DISCORD_TIME_CHARS;
-    if (text[second] !== "." || runs.endOf(at + 1, "base64url") !== second) continue;
-    let start = at;
-    while (at - start <= DISCORD_USER_CHARS_MAX && isBase64Url(text.charCodeAt(start - 1))) start -= 1;
-    const end = runs.endOf(second + 1, "base64url");
-    if (end - second <= 27 || !/^[MNO]/.test(text[start] ?? "")) continue;
-    const user = Buffer.from(text.slice(start, at), "base64url").toString("latin1");
-    if (/^\d{17,20}$/.test(user)) found.push({ start, end, name: "Discord bot token" });
-  }
-  return found;
+function discordTokenAt(text: string, first: number, runs: Runs): FoundSecret | null {
+  const second = first + 1 + DISCORD_TIME_CHARS;
+  if (text[second] !== "." || runs.endOf(first + 1, "base64url") !== second) return null;
+  let start = first;
+  while (first - start <= DISCORD_USER_CHARS_MAX && isBase64Url(text.charCodeAt(start - 1))) start -= 1;
+  const end = runs.endOf(second + 1, "base64url");
+  if (end - second <= 27 || !/^[MNO]/.test(text[start] ?? "")) return null;
+  const user = Buffer.from(text.slice(start, first), "base64url").toString("latin1");
+  return /^\d{17,20}$/.test(user) ? { start, end, name: "Discord bot token" } : null;
 }
 
 function isBase64Url(code: number): boolean {
   return caseOf(code) !== 0 || code === 0x2d || code === 0x5f;
 }
 
-const ADYEN = "AQE";
-
 const ADYEN_END = /-[^\s"'<>&\\]{8,32}/y;
 
 /** Two texts in base64 and one of any signs, with hyphens between; images have the first part alone. */
-function adyenKeys(text: string, runs: Runs): readonly FoundSecret[] {
-  const found: FoundSecret[] = [];
-  for (let at = text.indexOf(ADYEN); at !== -1; at = text.indexOf(ADYEN, Math.max(at + 1, found.at(-1)?.end ?? 0))) {
-    const first = runs.endOf(at, "base64");
-    if (first - at < 40 || text[first] !== "-") continue;
-    const second = runs.endOf(first + 1, "base64");
-    if (second - first <= 30) continue;
-    ADYEN_END.lastIndex = second;
-    found.push({ start: at, end: ADYEN_END.test(text) ? ADYEN_END.lastIndex : second, name: "Adyen API key" });
-  }
-  return found;
+function adyenKeyAt(text: string, start: number, runs: Runs): FoundSecret | null {
+  const first = runs.endOf(start, "base64");
+  if (first - start < 40 || text[first] !== "-") return null;
+  const second = runs.endOf(first + 1, "base64");
+  if (second - first <= 30) return null;
+  ADYEN_END.lastIndex = second;
+  return { start, end: ADYEN_END.test(text) ? ADYEN_END.lastIndex : second, name: "Adyen API key" };
 }
 
 /** A Bitcoin key in the format of wallets (WIF): base58 of exactly that length. */

@@ -3,7 +3,7 @@ import { type Action, formatSize } from "../core/action.ts";
 import { bodyMemberOf, contentTypeOf, encodeForm, formPairs, sentBody, sentBytes } from "../core/body.ts";
 import { isReadAsUtf8 } from "../api/media-type.ts";
 import { BYTES_SHOWN_MAX } from "../core/limits.ts";
-import { maskJsonText, maskText } from "./masking.ts";
+import { maskJsonText, maskPair, maskText } from "./masking.ts";
 import { type SeenAction, type SeenBytes, storedOf } from "./seen-action.ts";
 
 interface MaskedBody {
@@ -29,12 +29,7 @@ function maskWritten(text: string, masking: Masking): string {
 
 /** Each value by its name, as in a query, and by its format. */
 function maskForm(encoded: string, masking: Masking): string {
-  const pairs = formPairs(encoded).map(([name, value]) => {
-    const kind = parameterKind(name);
-    const maskParts = (text: string) => maskText(text, masking);
-    return [maskParts(name), kind === null ? maskParts(value) : masking.hideNamed(value, kind, maskParts)] as const;
-  });
-  return encodeForm(pairs);
+  return encodeForm(formPairs(encoded).map((pair) => maskPair(pair, parameterKind(pair[0]), masking)));
 }
 
 /**

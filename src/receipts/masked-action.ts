@@ -7,7 +7,15 @@ import type { EarlierRejection } from "../core/rejections.ts";
 import { sentUrl } from "../core/target.ts";
 import { bytesOf, maskedBody } from "./mask-body.ts";
 import { Masking, secretKind } from "./mask-rules.ts";
-import { maskHeaders, maskJsonText, maskResponseHeaders, maskResponseText, maskText, maskUrl } from "./masking.ts";
+import {
+  maskHeaders,
+  maskJsonText,
+  maskPair,
+  maskResponseHeaders,
+  maskResponseText,
+  maskText,
+  maskUrl,
+} from "./masking.ts";
 import { type MaskedAction, markMasked, type SeenAction, type SeenBytes, seenWith, storedOf } from "./seen-action.ts";
 import type { Pause } from "../core/pause.ts";
 
@@ -173,7 +181,13 @@ function maskedExtras(extras: Extras, masking: Masking): Extras {
   return { ...known, ...(JSON.parse(maskJsonText(JSON.stringify(unknown), masking)) as object) };
 }
 
-function maskedTexts(viewer: Viewer): MaskedTexts {
+/**
+ * How a search of the caller sees actions; null: whole. For an agent that sees only its own actions whole, all of them are
+ * searched as it sees those of others.
+ */
+export function searchedAs(caller: Pick<Caller, "role" | "scope">): MaskedTexts | null {
+  if (caller.role === "owner" || (hasScope(caller.role) && caller.scope === "account")) return null;
+  const viewer = viewerOf(caller.role);
   return {
     url: (url) => maskUrl(url, viewer),
     text: (text) => maskText(text, viewer),
@@ -181,22 +195,8 @@ function maskedTexts(viewer: Viewer): MaskedTexts {
   };
 }
 
-/**
- * How a search of the caller sees actions; null: whole. For an agent that sees only its own actions whole, all of them are
- * searched as it sees those of others.
- */
-export function searchedAs(caller: Pick<Caller, "role" | "scope">): MaskedTexts | null {
-  if (caller.role === "owner" || (hasScope(caller.role) && caller.scope === "account")) return null;
-  return maskedTexts(viewerOf(caller.role));
-}
-
 function maskedMetadata(metadata: Readonly<Record<string, string>>, masking: Masking) {
-  const entries = Object.entries(metadata).map(([name, value]) => {
-    const kind = secretKind(name);
-    const maskParts = (text: string) => maskText(text, masking);
-    return [maskParts(name), kind === null ? maskParts(value) : masking.hideNamed(value, kind, maskParts)] as const;
-  });
-  return Object.fromEntries(entries);
+  return Object.fromEntries(Object.entries(metadata).map((pair) => maskPair(pair, secretKind(pair[0]), masking)));
 }
 
 /** What of the bytes of an action may be seen: all of it where the action is not masked. */
@@ -214,7 +214,7 @@ export function maskedEarlier(entries: readonly EarlierRejection[], viewer: View
   return entries.map((entry) => ({
     ...entry,
     by: maskedActor(entry.by, viewer),
-    reason: unlessNull(entry.reason, (reason) => maskText(reason, viewer)),
+    reason: entry.reason === null ? null : maskText(entry.reason, viewer),
   }));
 }
 
@@ -262,8 +262,4 @@ export function maskedActor<Name extends string>(actor: Name, viewer: Viewer | M
   const name = actor.indexOf(":") + 1;
   // Safe: the part before the colon, the only one that the type fixes, is unchanged.
   return (actor.slice(0, name) + maskText(actor.slice(name), viewer)) as Name;
-}
-
-function unlessNull(text: string | null, mask: (text: string) => string): string | null {
-  return text === null ? null : mask(text);
 }

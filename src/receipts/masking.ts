@@ -1,4 +1,5 @@
 import type { Viewer } from "../core/roles.ts";
+import { BASE64_START, type FormPair } from "../core/body.ts";
 import { endOfString } from "../core/json-walk.ts";
 import { ECHO_CHARS_MIN, ECHOES_MAX } from "../core/limits.ts";
 import { readHeaders } from "./response-headers.ts";
@@ -28,11 +29,14 @@ export function maskJsonText(json: string, viewer: For): string {
 
 /** Masks a stored answer of a target: like `maskJsonText`, but binary data is hidden entirely. */
 export function maskResponseText(json: string, viewer: For): string {
-  return json.startsWith(BYTES) ? `${BYTES}${MASK}"}` : maskJsonText(json, viewer);
+  return json.startsWith(BASE64_START) ? `${BASE64_START}${MASK}"}` : maskJsonText(json, viewer);
 }
 
-/** The start of a stored answer that is not text. */
-const BYTES = '{"encoding":"base64","data":"';
+/** Masks a name, and its value by the kind of secret that the name means; null: none. */
+export function maskPair([name, value]: FormPair, kind: string | null, masking: Masking): FormPair {
+  const maskParts = (text: string) => maskText(text, masking);
+  return [maskParts(name), kind === null ? maskParts(value) : masking.hideNamed(value, kind, maskParts)];
+}
 
 /** Masks a form body, or an absolute or relative URL. Spaces belong to it. */
 export function maskUrl(url: string, viewer: For): string {
