@@ -33,12 +33,9 @@ import { compile, isJsonObject, onePerField, withoutNulls } from "../api/schema-
 
 type AllowedTarget = Pick<ActionRequest, "hostname" | "host">;
 
-/** An allowed target, or the sentence that says why calls may not go there. */
-type CheckedTarget = AllowedTarget | { readonly refused: string };
-
 export interface CreateRules {
   /** Checks a URL against the target policy, without resolving its name. */
-  readonly checkTarget: (url: string) => CheckedTarget;
+  readonly checkTarget: (url: string) => AllowedTarget | { readonly refused: string };
 }
 
 /** A create before validation. */
@@ -71,38 +68,36 @@ const CREATE = compile(CreateAction);
  * `invalid_url`, `invalid_sync`, `validation_error`.
  */
 export function createCheckCreate({ checkTarget }: CreateRules) {
-  return ({
-    value,
-    textOf,
-    idempotencyKey,
-    role,
-    now,
-    waitSeconds = WAIT_SECONDS_DEFAULT,
-  }: CreateInput): CheckedCreate => {
+  return (input: CreateInput): CheckedCreate => {
+    const { value, textOf, idempotencyKey, role, now, waitSeconds = WAIT_SECONDS_DEFAULT } = input;
     const given = withoutNulls(value, NULL_IS_ABSENT);
     const fields = isJsonObject(given) ? given : {};
-    const checkUrl = (url: unknown) => (typeof url === "string" ? checkTarget(url) : null);
-    const target = checkUrl(fields["url"]);
-    const form = isJsonObject(fields["form"]) ? readFormBody(textOf("form")) : null;
-    const key = idempotencyKey === null ? { key: null } : readIdempotencyKey(idempotencyKey);
-    const times = readTimes(fields, now);
     // What a schema can't express. Each rule checks only fields of the right type; the schema reports the others.
-    const broken = [
-      ...refusedBy("url", target),
-      ...refusedBy("callback", checkUrl(fields["callback"])),
-      ...syncIssues(fields, times, now.getTime() + waitSeconds * 1_000),
-      ...times.issues,
-      ...objectIssues(fields),
-      ...bodyIssues(fields),
-      ...(form !== null && "issues" in form ? form.issues : []),
-      ...textIssues(fields),
-      ...metadataIssues(fields),
-      ...headersIssues(fields, role),
-      ...("issue" in key ? [key.issue] : []),
-    ];
-    if (broken.length === 0 && CREATE.accepts(given) && target !== null && "host" in target && "key" in key) {
+    const broken: Issue[] = [];
+    const note: Note = (field, message) => void broken.push({ field, message });
+    const checkUrl = (field: "url" | "callback"): AllowedTarget | null => {
+      const url = fields[field];
+      const checked = typeof url === "string" ? checkTarget(url) : null;
+      if (checked === null || "host" in checked) return checked;
+      note(field, checked.refused);
+      return null;
+    };
+    const target = checkUrl("url");
+    checkUrl("callback");
+    const times = readTimes(fields, now);
+    checkSync(fields, times, now.getTime() + waitSeconds * 1_000, note);
+    broken.push(...times.issues);
+    checkBodies(fields, note);
+    const form = isJsonObject(fields["form"]) ? readFormBody(textOf("form")) : null;
+    if (form !== null && "issues" in form) broken.push(...form.issues);
+    checkTexts(fields, note);
+    checkMetadata(fields, note);
+    checkHeaders(fields, role, broken);
+    const key = idempotencyKey === null ? null : keyIn(idempotencyKey);
+    if (key === undefined) note("Idempotency-Key", `Must be 1 to ${KEY_CHARS_MAX} printable ASCII characters.`);
+    if (broken.length === 0 && CREATE.accepts(given) && target !== null && key !== undefined) {
       const encoded = form !== null && "encoded" in form ? form.encoded : null;
-      const request = requestOf(given, target, { ...bodyOf(given, encoded, textOf), times, key: key.key });
+      const request = requestOf(given, target, { ...bodyOf(given, encoded, textOf), times, key });
       return { request, sync: given.sync ?? false, reason: given.reason ?? null, credential: given.credential ?? null };
     }
     const issues = onePerField([...CREATE.issues(withoutChecked(given)), ...broken]);
@@ -112,6 +107,8 @@ export function createCheckCreate({ checkTarget }: CreateRules) {
 }
 
 type Fields = Readonly<Record<string, unknown>>;
+
+type Note = (field: string, message: string) => void;
 
 /** `json: null` is the value null. */
 const { json: _json, ...NULL_IS_ABSENT } = CreateAction.properties;
@@ -124,76 +121,55 @@ function withoutChecked(given: unknown): unknown {
   return checked.length === 0 ? given : { ...given, ...Object.fromEntries(checked.map((name) => [name, {}])) };
 }
 
-function refusedBy(field: string, checked: CheckedTarget | null): readonly Issue[] {
-  return checked !== null && "refused" in checked ? [{ field, message: checked.refused }] : [];
-}
-
 /** `untilMs`: when the answer comes at the latest. Whether the caller's key has the request held is for the policy. */
-function syncIssues(given: Fields, { runAt }: CreateTimes, untilMs: number): readonly Issue[] {
-  if (given["sync"] !== true) return [];
-  if (runAt !== null && runAt.getTime() > untilMs) return [{ field: "sync", message: SYNC_TOO_LATE }];
-  return given["approve"] === true ? [{ field: "sync", message: SYNC_WITH_APPROVE }] : [];
+function checkSync(given: Fields, { runAt }: CreateTimes, untilMs: number, note: Note): void {
+  if (given["sync"] !== true) return;
+  if (runAt !== null && runAt.getTime() > untilMs) {
+    note("sync", "Can't be true: the action is not sent before the end of the wait.");
+  } else if (given["approve"] === true) note("sync", "Can't be true together with approve: true.");
 }
-
-const SYNC_WITH_APPROVE = "Can't be true together with approve: true.";
-
-const SYNC_TOO_LATE = "Can't be true: the action is not sent before the end of the wait.";
 
 /** The members that hold a body, of which a call has one. */
 function bodiesIn(given: Fields): readonly BodyMember[] {
   return BODY_MEMBERS.filter((member) => given[member] !== undefined);
 }
 
-/** A text or list as `body` is the usual slip: say where it belongs. */
-function objectIssues({ body }: Fields): readonly Issue[] {
-  if (body === undefined || isJsonObject(body)) return [];
-  return [{ field: "body", message: NOT_AN_OBJECT }];
-}
-
-const NOT_AN_OBJECT = "Must be a JSON object. Give a text as text, and any other JSON value as json.";
-
-function bodyIssues(given: Fields): readonly Issue[] {
-  const [first, ...others] = bodiesIn(given);
-  if (first === undefined) return [];
-  if (given["method"] === "GET") {
-    return [first, ...others].map((field) => ({
-      field,
-      message: "Can't go with GET, to which HTTP gives no meaning for a body.",
-    }));
+function checkBodies(given: Fields, note: Note): void {
+  const { body, method } = given;
+  // A text or list as `body` is the usual slip: say where it belongs.
+  if (body !== undefined && !isJsonObject(body)) {
+    note("body", "Must be a JSON object. Give a text as text, and any other JSON value as json.");
   }
-  return others.map((field) => ({ field, message: `Can't go with ${first}: a call has one body.` }));
+  const [first, ...others] = bodiesIn(given);
+  if (first !== undefined && method === "GET") {
+    for (const field of [first, ...others]) {
+      note(field, "Can't go with GET, to which HTTP gives no meaning for a body.");
+    }
+  } else for (const field of others) note(field, `Can't go with ${first}: a call has one body.`);
 }
 
 /** The texts that are stored as they are. */
-function textIssues({ text, base64, title }: Fields): readonly Issue[] {
-  const issues: Issue[] = [];
+function checkTexts({ text, base64, title }: Fields, note: Note): void {
   if (typeof text === "string" && !isStorableText(text)) {
-    issues.push({ field: "text", message: "Must be well-formed Unicode without NUL: give other bytes as base64." });
+    note("text", "Must be well-formed Unicode without NUL: give other bytes as base64.");
   }
   if (typeof base64 === "string" && Buffer.from(base64, "base64").toString("base64") !== base64) {
-    issues.push({
-      field: "base64",
-      message: "Must be base64 with padding, without white space (RFC 4648, section 4).",
-    });
+    note("base64", "Must be base64 with padding, without white space (RFC 4648, section 4).");
   }
-  if (typeof title === "string" && !isStorableText(title)) {
-    issues.push({ field: "title", message: "Must be well-formed Unicode without NUL." });
-  }
-  return issues;
+  if (typeof title === "string" && !isStorableText(title)) note("title", "Must be well-formed Unicode without NUL.");
 }
 
 /** `METADATA_NAME_PATTERN`, written out because the linter checks patterns without following imports. */
 const METADATA_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 
-function metadataIssues({ metadata }: Fields): readonly Issue[] {
-  if (!isJsonObject(metadata)) return [];
+function checkMetadata({ metadata }: Fields, note: Note): void {
+  if (!isJsonObject(metadata)) return;
   const entries = Object.entries(metadata);
-  const issues = entries.flatMap(([name, value]) => {
-    const message = metadataProblem(name, value);
-    return message === null ? [] : [{ field: `metadata.${name}`, message }];
-  });
-  if (entries.length <= METADATA_NAMES_MAX) return issues;
-  return [...issues, { field: "metadata", message: `Has more than ${METADATA_NAMES_MAX} names.` }];
+  for (const [name, value] of entries) {
+    const problem = metadataProblem(name, value);
+    if (problem !== null) note(`metadata.${name}`, problem);
+  }
+  if (entries.length > METADATA_NAMES_MAX) note("metadata", `Has more than ${METADATA_NAMES_MAX} names.`);
 }
 
 function metadataProblem(name: string, value: unknown): string | null {
@@ -203,17 +179,16 @@ function metadataProblem(name: string, value: unknown): string | null {
   return isStorableText(value) ? null : "Must be well-formed Unicode without NUL.";
 }
 
-function headersIssues(given: Fields, role: Role): readonly Issue[] {
-  const headers = given["headers"];
-  if (!isJsonObject(headers)) return [];
+function checkHeaders(given: Fields, role: Role, issues: Issue[]): void {
+  const { headers } = given;
+  if (!isJsonObject(headers)) return;
   const entries = Object.entries(headers);
-  const wrong = entries.filter(([, value]) => typeof value !== "string");
+  for (const [name, value] of entries) {
+    if (typeof value !== "string") issues.push({ field: `headers.${name}`, message: "Must be a string." });
+  }
   // What is no text is taken for an empty one.
   const texts = entries.map(([name, value]) => [name, typeof value === "string" ? value : ""] as const);
-  return [
-    ...wrong.map(([name]) => ({ field: `headers.${name}`, message: "Must be a string." })),
-    ...headerIssues(Object.fromEntries(texts), bodiesIn(given)[0] ?? null, role),
-  ];
+  issues.push(...headerIssues(Object.fromEntries(texts), bodiesIn(given)[0] ?? null, role));
 }
 
 type Code = Extract<ErrorCode, "missing_field" | "invalid_url" | "invalid_sync" | "validation_error">;
@@ -323,13 +298,11 @@ const PRINTABLE = /^[ -~]+$/;
 /** The form of the Idempotency-Key draft: a structured-field string (RFC 9651, 3.3.3). */
 const QUOTED = /^"((?:[^"\\]|\\["\\])*)"$/;
 
-/** The key of an `Idempotency-Key` header, without quotes, or what is wrong with it. */
-function readIdempotencyKey(header: string): { readonly key: string } | { readonly issue: Issue } {
+/** The key of an `Idempotency-Key` header, without quotes; undefined: it is none. */
+function keyIn(header: string): string | undefined {
   const quoted = QUOTED.exec(header)?.[1];
   const key = quoted === undefined ? header : quoted.replaceAll(/\\(["\\])/g, "$1");
-  if (key.length <= KEY_CHARS_MAX && PRINTABLE.test(key)) return { key };
-  const message = `Must be 1 to ${KEY_CHARS_MAX} printable ASCII characters.`;
-  return { issue: { field: "Idempotency-Key", message } };
+  return key.length <= KEY_CHARS_MAX && PRINTABLE.test(key) ? key : undefined;
 }
 
 /** When a create lets its action be sent, and what is wrong with what it says about that. */

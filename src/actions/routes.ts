@@ -169,7 +169,32 @@ function mainRoutes(deps: ActionRouteDeps) {
         if (differs !== undefined) return json(serialize(caller, seen, differs));
         return json(serialize(caller, seen), 201, { location: `/v1/actions/${action.id}` });
       },
-      CREATE_ACTION,
+      operation({
+        operationId: "createAction",
+        permission: "create",
+        tag: "Actions",
+        summary: "Create an action",
+        description: "Stores the call durably, then sends it.",
+        notes: [
+          "An earlier action with the same `Idempotency-Key`, or else the same `dedupe`, is returned with 200. For an agent's key it is masked if another key created it, and `differs` compares the masked values.",
+          "A key with a hold creates held actions, whatever `approve` says.",
+          "With `sync` the response comes when the action has ended, or shows its current state after `wait` seconds.",
+          "Where a person has rejected the same request within 24 hours, an agent's key must give a `reason` (else 400), and may repeat it twice (then 403).",
+        ],
+        query: WaitQuery,
+        headers: ["Idempotency-Key"],
+        // Checked together with the header, so that an error lists the issues of both.
+        body: uncheckedBody(CreateAction),
+        answers: {
+          201: { description: "The new action.", schema: ActionJson, headers: ["Location"] },
+          200: {
+            description:
+              "The earlier action with the same dedupe or Idempotency-Key, with `deduplicated` and `differs`.",
+            schema: ActionJson,
+          },
+        },
+        errors: ["missing_field", "invalid_url", "invalid_sync", "too_many_held"],
+      }),
     )
     .get(
       "/v1/actions",
@@ -178,7 +203,20 @@ function mainRoutes(deps: ActionRouteDeps) {
         const shown = (await seeAll(found.actions, caller)).map((action) => serialize(caller, action));
         return json(pageJson(shown, found));
       },
-      LIST_ACTIONS,
+      operation({
+        operationId: "listActions",
+        permission: "read",
+        tag: "Actions",
+        summary: "List actions, newest first",
+        description: "Returns a page of the account's actions that match every parameter, newest first.",
+        notes: [
+          "Only `id`, `status`, `response_code` and `metadata` may be repeated.",
+          "For the next page, pass `next_cursor` as `cursor`, with the same parameters. There is no total.",
+          "For what no index serves, a page looks at 10,000 actions at most. Where it stops early it has `searched_until`, and `next_cursor` goes on from there, also if `data` is empty.",
+        ],
+        query: ListQuery,
+        answers: { 200: { description: "A page of actions.", schema: ActionPageJson } },
+      }),
     )
     .get(
       "/v1/actions/:id",
@@ -189,7 +227,20 @@ function mainRoutes(deps: ActionRouteDeps) {
         const shown = isOver ? action : await waitFor(context, caller, id, wait);
         return respond(caller, shown);
       },
-      GET_ACTION,
+      operation({
+        operationId: "getAction",
+        permission: "read",
+        tag: "Actions",
+        summary: "Get an action, or wait for its end",
+        description: "Returns the current state of the action.",
+        notes: [
+          "With `wait`, the response comes as soon as the action has ended, or after that many seconds.",
+          "People see it at `receipt_url`.",
+        ],
+        params: ActionParams,
+        query: ReadQuery,
+        answers: { 200: { description: "The action.", schema: ActionJson } },
+      }),
     );
 }
 
@@ -199,13 +250,46 @@ function findRoutes({ actionService, exportActions }: ActionRouteDeps) {
     .get(
       "/v1/actions/counts",
       async ({ caller, query }) => jsonOf(serializeCounts(await actionService.counts(caller, checkFilters(query)))),
-      COUNT_ACTIONS,
+      operation({
+        operationId: "countActions",
+        permission: "read",
+        tag: "Actions",
+        summary: "Count actions by status",
+        description: "Counts the actions that match every parameter, by status, up to 1,000 each.",
+        notes: ["It looks at the newest 10,000 actions at most; `counted_until` says where it stopped."],
+        query: FilterQuery,
+        answers: { 200: { description: "The counts.", schema: ActionCounts } },
+      }),
     )
     .get(
       "/v1/actions/export",
       ({ context, caller, query: { format = "ndjson", ...filter } }) =>
         exportActions(context, caller, { format, filter: checkFilters(filter) }),
-      EXPORT_ACTIONS,
+      operation({
+        operationId: "exportActions",
+        permission: "read",
+        tag: "Actions",
+        summary: "Export actions",
+        description: "Streams every action that matches, newest first, as far as it existed at the start.",
+        notes: [
+          "A cell of CSV that a spreadsheet would take for a formula begins with an apostrophe.",
+          "An export that breaks off ends without the end of the chunked body.",
+          "An account may have 10 open; further ones get 429.",
+        ],
+        query: ExportQuery,
+        answers: {
+          200: {
+            description: "The actions.",
+            schema: Type.String({ description: "Actions as JSON, one a line.", examples: [NDJSON_EXAMPLE] }),
+            mediaType: "application/x-ndjson",
+            onRequestAs: {
+              mediaType: "text/csv",
+              schema: Type.String({ description: "Actions as CSV, with a header.", examples: [CSV_EXAMPLE] }),
+            },
+            headers: ["Cache-Control", "Content-Disposition"],
+          },
+        },
+      }),
     );
 }
 
@@ -225,7 +309,18 @@ function viewRoutes(deps: ActionRouteDeps) {
         const digest = mayDo(caller.role, "approve") ? { digest: actionService.digestOf(action) } : {};
         return jsonOf({ ...maskedFacts(seen, history, baseUrl), run: action.run, ...digest });
       },
-      GET_DECISION_FACTS,
+      operation({
+        operationId: "getDecisionFacts",
+        permission: "read",
+        tag: "Actions",
+        summary: "Get what a person is shown before deciding on an action",
+        description: "Returns the facts and risks that a person sees before a decision, masked and in order.",
+        notes: [
+          "For programs that ask a person themselves: the approval mail, the pages, MCP clients and the command line show the same.",
+        ],
+        params: ActionParams,
+        answers: { 200: { description: "Facts and risks.", schema: DecisionFacts } },
+      }),
     )
     .get(
       "/v1/actions/:id/timeline",
@@ -237,7 +332,16 @@ function viewRoutes(deps: ActionRouteDeps) {
         ]);
         return json(serializeTimeline(caller, action, entries));
       },
-      GET_TIMELINE,
+      operation({
+        operationId: "getTimeline",
+        permission: "read",
+        tag: "Actions",
+        summary: "Get the timeline of an action",
+        description: "Returns every change of status, attempt and notification of all runs, oldest first.",
+        notes: ["Beyond 2,000 entries the oldest are left out."],
+        params: ActionParams,
+        answers: { 200: { description: "Its timeline.", schema: Timeline } },
+      }),
     )
     .get(
       "/v1/actions/:id/attempts",
@@ -245,9 +349,44 @@ function viewRoutes(deps: ActionRouteDeps) {
         const { action, attempts } = await actionService.history(caller, actionIdOf(context, params));
         return json(await serializeAttempts(caller, action, attempts));
       },
-      GET_ATTEMPTS,
+      operation({
+        operationId: "getAttempts",
+        permission: "read",
+        tag: "Actions",
+        summary: "Get what came back of the newest attempts of an action",
+        description: "Returns the newest 5 attempts that have ended, of all runs, oldest first.",
+        notes: [
+          "Each has the status, headers and body of its own answer. Of a body 16 KiB are kept.",
+          "Values of headers that may be secret are never stored.",
+        ],
+        params: ActionParams,
+        answers: { 200: { description: "Its attempts.", schema: AttemptList } },
+      }),
     )
-    .get("/v1/events", ({ context, caller }) => streamEvents(context, caller), STREAM_EVENTS);
+    .get(
+      "/v1/events",
+      ({ context, caller }) => streamEvents(context, caller),
+      operation({
+        operationId: "streamEvents",
+        permission: "read",
+        tag: "Actions",
+        summary: "Stream every change of status as server-sent events",
+        description: "Stays open and sends every change of status of the account's actions as it happens.",
+        notes: [
+          "`Last-Event-ID` continues after an event that was received.",
+          "An account may have 100 open streams; further ones get 429.",
+        ],
+        headers: ["Last-Event-ID"],
+        answers: {
+          200: {
+            description: "The events, until the client disconnects.",
+            schema: EventText,
+            mediaType: "text/event-stream",
+            headers: ["Cache-Control", "X-Accel-Buffering"],
+          },
+        },
+      }),
+    );
 }
 
 interface DecisionCall {
@@ -275,80 +414,90 @@ function decisionRoutes(deps: ActionRouteDeps) {
     .post(
       "/v1/actions/:id/approve",
       ({ context, caller, params, body }) => decide(actionService.approve, { context, caller, params, body }),
-      APPROVE_ACTION,
+      operation({
+        operationId: "approveAction",
+        permission: "approve",
+        tag: "Actions",
+        summary: "Approve a held action",
+        description: "Approves one run of an action that is `awaiting_approval`, which becomes `pending`.",
+        notes: [
+          "Of several decisions the first wins; the others get 409.",
+          "A request for another run than the current one gets 409 too.",
+        ],
+        params: ActionParams,
+        body: optionalBody(Approval),
+        answers: { 200: { description: "The action, approved.", schema: ActionJson } },
+        errors: ["not_approvable"],
+      }),
     )
     .post(
       "/v1/actions/:id/cancel",
       ({ context, caller, params, body }) => decide(actionService.cancel, { context, caller, params, body }),
-      CANCEL_ACTION,
+      operation({
+        operationId: "cancelAction",
+        permission: "cancel",
+        tag: "Actions",
+        summary: "Cancel an action, or reject it",
+        description: "Cancels an action that is `pending`, or rejects one that is `awaiting_approval`.",
+        notes: [
+          "An action that is `active` or has ended gets 409, and so does a request for another run than the current one.",
+          "An agent's key cancels only actions that it created (else 403), unless its scope is `account`.",
+        ],
+        params: ActionParams,
+        body: optionalBody(DecisionBody),
+        answers: { 200: { description: "The action, cancelled.", schema: ActionJson } },
+        errors: ["not_cancellable"],
+      }),
     )
     .post(
       "/v1/actions/:id/send-now",
       async ({ context, caller, params, body: { reason = null } }) => {
         return respond(caller, await actionService.sendNow(caller, actionIdOf(context, params), reason));
       },
-      SEND_ACTION_NOW,
+      operation({
+        operationId: "sendActionNow",
+        permission: "retry",
+        tag: "Actions",
+        summary: "Send a waiting action now",
+        description: "Makes a `pending` action due now that waits for its `run_at` or for its next attempt.",
+        notes: [
+          "A `Retry-After` of the target no longer counts, and it is one of the attempts of the run.",
+          "An agent's key gets 409 before the `run_at` of an approved action, and before a `Retry-After` of the target.",
+          "Any other action gets 409.",
+          "An agent's key brings forward only actions that it created (else 403), unless its scope is `account`.",
+        ],
+        params: ActionParams,
+        body: optionalBody(Retry),
+        answers: { 200: { description: "The action, due now.", schema: ActionJson } },
+        errors: ["not_retryable"],
+      }),
     )
     .post(
       "/v1/actions/:id/retry",
       async ({ context, caller, params, body: { reason = null } }) => {
         return respond(caller, await actionService.retry(caller, actionIdOf(context, params), reason));
       },
-      RETRY_ACTION,
+      operation({
+        operationId: "retryAction",
+        permission: "retry",
+        tag: "Actions",
+        summary: "Send a failed or cancelled action again",
+        description: "Begins a new run of an action that is `failed` or `cancelled`.",
+        notes: [
+          "Attempts are counted from 0, and the target sees the same `Idempotency-Key`.",
+          "If it needed approval, it needs it again.",
+          "It gets 409 also where another action has its `dedupe` key by now, and for an agent's key before a `Retry-After` of the target.",
+          "An agent's key retries only actions that it created (else 403), unless its scope is `account`.",
+          "It counts as a create against the daily limit of the key that calls it (then 403), in a bulk job too.",
+          "Where a person has rejected the request within 24 hours, an agent's key must give a `reason` (else 400), and may repeat it twice (then 409).",
+        ],
+        params: ActionParams,
+        body: optionalBody(Retry),
+        answers: { 200: { description: "The action, pending or awaiting approval again.", schema: ActionJson } },
+        errors: ["not_retryable"],
+      }),
     );
 }
-
-const CREATE_ACTION = operation({
-  operationId: "createAction",
-  permission: "create",
-  tag: "Actions",
-  summary: "Create an action",
-  description: "Stores the call durably, then sends it.",
-  notes: [
-    "An earlier action with the same `Idempotency-Key`, or else the same `dedupe`, is returned with 200. For an agent's key it is masked if another key created it, and `differs` compares the masked values.",
-    "A key with a hold creates held actions, whatever `approve` says.",
-    "With `sync` the response comes when the action has ended, or shows its current state after `wait` seconds.",
-    "Where a person has rejected the same request within 24 hours, an agent's key must give a `reason` (else 400), and may repeat it twice (then 403).",
-  ],
-  query: WaitQuery,
-  headers: ["Idempotency-Key"],
-  // Checked together with the header, so that an error lists the issues of both.
-  body: uncheckedBody(CreateAction),
-  answers: {
-    201: { description: "The new action.", schema: ActionJson, headers: ["Location"] },
-    200: {
-      description: "The earlier action with the same dedupe or Idempotency-Key, with `deduplicated` and `differs`.",
-      schema: ActionJson,
-    },
-  },
-  errors: ["missing_field", "invalid_url", "invalid_sync", "too_many_held"],
-});
-
-const LIST_ACTIONS = operation({
-  operationId: "listActions",
-  permission: "read",
-  tag: "Actions",
-  summary: "List actions, newest first",
-  description: "Returns a page of the account's actions that match every parameter, newest first.",
-  notes: [
-    "Only `id`, `status`, `response_code` and `metadata` may be repeated.",
-    "For the next page, pass `next_cursor` as `cursor`, with the same parameters. There is no total.",
-    "For what no index serves, a page looks at 10,000 actions at most. Where it stops early it has `searched_until`, and `next_cursor` goes on from there, also if `data` is empty.",
-  ],
-  query: ListQuery,
-  answers: { 200: { description: "A page of actions.", schema: ActionPageJson } },
-});
-
-const COUNT_ACTIONS = operation({
-  operationId: "countActions",
-  permission: "read",
-  tag: "Actions",
-  summary: "Count actions by status",
-  description: "Counts the actions that match every parameter, by status, up to 1,000 each.",
-  notes: ["It looks at the newest 10,000 actions at most; `counted_until` says where it stopped."],
-  query: FilterQuery,
-  answers: { 200: { description: "The counts.", schema: ActionCounts } },
-});
 
 /** The beginnings of lines: a whole action is long. */
 const NDJSON_EXAMPLE = `{"id":"act_01kjwa5v00e7v8c9x2m4n6p8qr","status":"completed","method":"POST", …}
@@ -358,173 +507,3 @@ const NDJSON_EXAMPLE = `{"id":"act_01kjwa5v00e7v8c9x2m4n6p8qr","status":"complet
 const CSV_EXAMPLE = `id,status,title,method,host, …
 act_01kjwa5v00e7v8c9x2m4n6p8qr,completed,Refund 12.00 EUR,POST,api.example.com, …
 `;
-
-const EXPORT_ACTIONS = operation({
-  operationId: "exportActions",
-  permission: "read",
-  tag: "Actions",
-  summary: "Export actions",
-  description: "Streams every action that matches, newest first, as far as it existed at the start.",
-  notes: [
-    "A cell of CSV that a spreadsheet would take for a formula begins with an apostrophe.",
-    "An export that breaks off ends without the end of the chunked body.",
-    "An account may have 10 open; further ones get 429.",
-  ],
-  query: ExportQuery,
-  answers: {
-    200: {
-      description: "The actions.",
-      schema: Type.String({ description: "Actions as JSON, one a line.", examples: [NDJSON_EXAMPLE] }),
-      mediaType: "application/x-ndjson",
-      onRequestAs: {
-        mediaType: "text/csv",
-        schema: Type.String({ description: "Actions as CSV, with a header.", examples: [CSV_EXAMPLE] }),
-      },
-      headers: ["Cache-Control", "Content-Disposition"],
-    },
-  },
-});
-
-const GET_ACTION = operation({
-  operationId: "getAction",
-  permission: "read",
-  tag: "Actions",
-  summary: "Get an action, or wait for its end",
-  description: "Returns the current state of the action.",
-  notes: [
-    "With `wait`, the response comes as soon as the action has ended, or after that many seconds.",
-    "People see it at `receipt_url`.",
-  ],
-  params: ActionParams,
-  query: ReadQuery,
-  answers: { 200: { description: "The action.", schema: ActionJson } },
-});
-
-const GET_DECISION_FACTS = operation({
-  operationId: "getDecisionFacts",
-  permission: "read",
-  tag: "Actions",
-  summary: "Get what a person is shown before deciding on an action",
-  description: "Returns the facts and risks that a person sees before a decision, masked and in order.",
-  notes: [
-    "For programs that ask a person themselves: the approval mail, the pages, MCP clients and the command line show the same.",
-  ],
-  params: ActionParams,
-  answers: { 200: { description: "Facts and risks.", schema: DecisionFacts } },
-});
-
-const GET_TIMELINE = operation({
-  operationId: "getTimeline",
-  permission: "read",
-  tag: "Actions",
-  summary: "Get the timeline of an action",
-  description: "Returns every change of status, attempt and notification of all runs, oldest first.",
-  notes: ["Beyond 2,000 entries the oldest are left out."],
-  params: ActionParams,
-  answers: { 200: { description: "Its timeline.", schema: Timeline } },
-});
-
-const GET_ATTEMPTS = operation({
-  operationId: "getAttempts",
-  permission: "read",
-  tag: "Actions",
-  summary: "Get what came back of the newest attempts of an action",
-  description: "Returns the newest 5 attempts that have ended, of all runs, oldest first.",
-  notes: [
-    "Each has the status, headers and body of its own answer. Of a body 16 KiB are kept.",
-    "Values of headers that may be secret are never stored.",
-  ],
-  params: ActionParams,
-  answers: { 200: { description: "Its attempts.", schema: AttemptList } },
-});
-
-const APPROVE_ACTION = operation({
-  operationId: "approveAction",
-  permission: "approve",
-  tag: "Actions",
-  summary: "Approve a held action",
-  description: "Approves one run of an action that is `awaiting_approval`, which becomes `pending`.",
-  notes: [
-    "Of several decisions the first wins; the others get 409.",
-    "A request for another run than the current one gets 409 too.",
-  ],
-  params: ActionParams,
-  body: optionalBody(Approval),
-  answers: { 200: { description: "The action, approved.", schema: ActionJson } },
-  errors: ["not_approvable"],
-});
-
-const CANCEL_ACTION = operation({
-  operationId: "cancelAction",
-  permission: "cancel",
-  tag: "Actions",
-  summary: "Cancel an action, or reject it",
-  description: "Cancels an action that is `pending`, or rejects one that is `awaiting_approval`.",
-  notes: [
-    "An action that is `active` or has ended gets 409, and so does a request for another run than the current one.",
-    "An agent's key cancels only actions that it created (else 403), unless its scope is `account`.",
-  ],
-  params: ActionParams,
-  body: optionalBody(DecisionBody),
-  answers: { 200: { description: "The action, cancelled.", schema: ActionJson } },
-  errors: ["not_cancellable"],
-});
-
-const RETRY_ACTION = operation({
-  operationId: "retryAction",
-  permission: "retry",
-  tag: "Actions",
-  summary: "Send a failed or cancelled action again",
-  description: "Begins a new run of an action that is `failed` or `cancelled`.",
-  notes: [
-    "Attempts are counted from 0, and the target sees the same `Idempotency-Key`.",
-    "If it needed approval, it needs it again.",
-    "It gets 409 also where another action has its `dedupe` key by now, and for an agent's key before a `Retry-After` of the target.",
-    "An agent's key retries only actions that it created (else 403), unless its scope is `account`.",
-    "It counts as a create against the daily limit of the key that calls it (then 403), in a bulk job too.",
-    "Where a person has rejected the request within 24 hours, an agent's key must give a `reason` (else 400), and may repeat it twice (then 409).",
-  ],
-  params: ActionParams,
-  body: optionalBody(Retry),
-  answers: { 200: { description: "The action, pending or awaiting approval again.", schema: ActionJson } },
-  errors: ["not_retryable"],
-});
-
-const SEND_ACTION_NOW = operation({
-  operationId: "sendActionNow",
-  permission: "retry",
-  tag: "Actions",
-  summary: "Send a waiting action now",
-  description: "Makes a `pending` action due now that waits for its `run_at` or for its next attempt.",
-  notes: [
-    "A `Retry-After` of the target no longer counts, and it is one of the attempts of the run.",
-    "An agent's key gets 409 before the `run_at` of an approved action, and before a `Retry-After` of the target.",
-    "Any other action gets 409.",
-    "An agent's key brings forward only actions that it created (else 403), unless its scope is `account`.",
-  ],
-  params: ActionParams,
-  body: optionalBody(Retry),
-  answers: { 200: { description: "The action, due now.", schema: ActionJson } },
-  errors: ["not_retryable"],
-});
-
-const STREAM_EVENTS = operation({
-  operationId: "streamEvents",
-  permission: "read",
-  tag: "Actions",
-  summary: "Stream every change of status as server-sent events",
-  description: "Stays open and sends every change of status of the account's actions as it happens.",
-  notes: [
-    "`Last-Event-ID` continues after an event that was received.",
-    "An account may have 100 open streams; further ones get 429.",
-  ],
-  headers: ["Last-Event-ID"],
-  answers: {
-    200: {
-      description: "The events, until the client disconnects.",
-      schema: EventText,
-      mediaType: "text/event-stream",
-      headers: ["Cache-Control", "X-Accel-Buffering"],
-    },
-  },
-});
