@@ -46,7 +46,8 @@ export class AccountCache<Row extends { readonly accountId: string }, View> {
       // Before the rows: a change behind it is read again the next time.
       const version = await this.#store.version();
       if (version === this.#version) return;
-      const views = this.#viewsOf(await this.#store.list(null));
+      const rows = Map.groupBy(await this.#store.list(null), ({ accountId }) => accountId);
+      const views = new Map([...rows].map(([accountId, own]) => [accountId, this.#viewOf(own)]));
       const accounts = new Set([...this.#views.keys(), ...views.keys()]);
       this.#views = views;
       this.#version = version;
@@ -72,11 +73,6 @@ export class AccountCache<Row extends { readonly accountId: string }, View> {
   /** Undefined: the account has no rows. */
   protected viewOf(accountId: string): View | undefined {
     return this.#views.get(accountId);
-  }
-
-  #viewsOf(rows: readonly Row[]): Map<string, View> {
-    const byAccount = Map.groupBy(rows, ({ accountId }) => accountId);
-    return new Map([...byAccount].map(([accountId, own]) => [accountId, this.#viewOf(own)]));
   }
 
   /** One read after the other, so that none overwrites newer rows. */

@@ -56,7 +56,7 @@ export function pastAttempts(
   return made.slice(-ATTEMPTS_KEPT).map((past) => {
     const { attempt } = past.made;
     const own = kept.find((one) => one.run === past.run && one.attempt === attempt);
-    return { ...past, attempt, ...responseOf(responseTo(action, past, own)) };
+    return { ...(responseTo(action, past, own) ?? NO_RESPONSE), ...past, attempt };
   });
 }
 
@@ -90,10 +90,7 @@ export function wholeAttempt(action: Action, past: PastAttempt): PastAttempt {
   return { ...past, responseBody: whole.responseBody, responseTruncated: whole.responseTruncated };
 }
 
-function responseOf(response: KeptResponse | null) {
-  const { responseHeaders = null, responseBody = null, responseTruncated = false } = response ?? {};
-  return { responseHeaders, responseBody, responseTruncated };
-}
+const NO_RESPONSE = { responseHeaders: null, responseBody: null, responseTruncated: false };
 
 type Body = Pick<Result, "responseBody" | "responseTruncated">;
 

@@ -8,8 +8,11 @@ interface Watched {
   revision: number;
 }
 
+/** Announces changes of actions after their commit. In memory only: a missed change is still in the store. */
+export type Bus = ReturnType<typeof createBus>;
+
 /** The bus of one process. A listener must not throw and must return quickly: `publish` calls it synchronously. */
-export function createBus(): Bus {
+export function createBus() {
   const all = new Set<Listener>();
   const byAction = new Map<string, Watched>();
 
@@ -19,27 +22,36 @@ export function createBus(): Bus {
     watched.revision = Math.max(watched.revision, action.revision);
     for (const listener of watched.listeners) listener(action);
   };
+  /** Whether somebody watches the action and has not heard of this revision or a later one. */
   const isNews = (actionId: string, revision: number) => (byAction.get(actionId)?.revision ?? revision) < revision;
 
   return {
-    publish(action) {
+    publish(action: Action): void {
       for (const listener of all) listener(action);
       tellWatchers(action);
     },
-    relay(action) {
+    /**
+     * Tells only those who watch the action, and only if it is newer than what they have heard: for changes that another
+     * process made, read from the store.
+     */
+    relay(action: Action): void {
       if (isNews(action.id, action.revision)) tellWatchers(action);
     },
     isNews,
-    saw(actionId, revision) {
+    /** Those who watch the action need not hear of this revision: the store was read, and it changes nothing for them. */
+    saw(actionId: string, revision: number): void {
       const watched = byAction.get(actionId);
       if (watched !== undefined) watched.revision = Math.max(watched.revision, revision);
     },
-    watched: () => byAction.keys(),
-    subscribe(listener) {
+    /** The ids of all actions that somebody watches. */
+    watched: (): Iterable<string> => byAction.keys(),
+    /** Calls the listener for every change; returns how to unsubscribe. */
+    subscribe(listener: Listener): () => void {
       all.add(listener);
       return () => void all.delete(listener);
     },
-    watch(actionId, listener) {
+    /** Calls the listener for changes of one action; returns how to unsubscribe. */
+    watch(actionId: string, listener: Listener): () => void {
       const watched = byAction.get(actionId) ?? { listeners: new Set<Listener>(), revision: 0 };
       byAction.set(actionId, watched);
       watched.listeners.add(listener);
@@ -49,24 +61,4 @@ export function createBus(): Bus {
       };
     },
   };
-}
-
-/** Announces changes of actions after their commit. In memory only: a missed change is still in the store. */
-export interface Bus {
-  publish(action: Action): void;
-  /**
-   * Tells only those who watch the action, and only if it is newer than what they have heard: for changes that another
-   * process made, read from the store.
-   */
-  relay(action: Action): void;
-  /** Whether somebody watches the action and has not heard of this revision or a later one. */
-  isNews(actionId: string, revision: number): boolean;
-  /** Those who watch the action need not hear of this revision: the store was read, and it changes nothing for them. */
-  saw(actionId: string, revision: number): void;
-  /** The ids of all actions that somebody watches. */
-  watched(): Iterable<string>;
-  /** Calls the listener for every change; returns how to unsubscribe. */
-  subscribe(listener: (action: Action) => void): () => void;
-  /** Calls the listener for changes of one action; returns how to unsubscribe. */
-  watch(actionId: string, listener: (action: Action) => void): () => void;
 }

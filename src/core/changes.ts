@@ -120,17 +120,13 @@ export function operationsOf(action: Action, now: Date): readonly Operation[] {
 export function sendNow(action: Action, input: DecisionInput): Change | DomainError {
   const { status, dueAt } = action;
   const { now } = input;
-  if (status !== "pending" || dueAt === null || dueAt <= now) return notWaiting(action);
+  if (status !== "pending" || dueAt === null || dueAt <= now) {
+    const why = status === "pending" ? "is due already" : `is ${status}`;
+    const message = `Action ${action.id} ${why}; only a pending action that waits for its time can be sent now.`;
+    return new DomainError("not_retryable", message);
+  }
   if (isExpired(action, now)) return expired("retry", action);
   return step(action, { dueAt: now }, [{ type: "sent_now", ...eventOf(input) }]);
-}
-
-function notWaiting({ id, status }: Action): DomainError {
-  const now = status === "pending" ? "is due already" : `is ${status}`;
-  return new DomainError(
-    "not_retryable",
-    `Action ${id} ${now}; only a pending action that waits for its time can be sent now.`,
-  );
 }
 
 function expired(operation: "approve" | "retry", { id, expiresAt }: Action): DomainError {
@@ -169,12 +165,9 @@ function notAllowed(operation: Operation, { id, status }: Action): DomainError {
   );
 }
 
-/** Cancels what has expired while it waited, in the name of the service. Null: it doesn't wait, or has not expired. */
+/** Cancels what has expired while it waited. Null: it doesn't wait, or has not expired. */
 export function expireUnsent(action: Action, now: Date): Change | null {
-  const status = nextStatus(action.status, "cancel");
-  if (status === null || !isExpired(action, now)) return null;
-  const event = { type: "cancelled", actor: SYSTEM, reason: EXPIRED } as const;
-  return step(action, { status, dueAt: null, finishedAt: now }, [event]);
+  return isExpired(action, now) ? cancelBySystem(action, EXPIRED, now) : null;
 }
 
 /** A held run and how long it may wait. */
@@ -184,17 +177,17 @@ interface HeldRun {
   readonly hoursMax: number;
 }
 
-/**
- * Cancels a run that has awaited approval for too long, in the name of the service: a cancellation and no rejection. Null:
- * the run is no longer held, or its time is not over.
- */
+/** Cancels a run that has awaited approval for too long. Null: the run is no longer held, or its time is not over. */
 export function expire(action: Action, { run, heldAt, hoursMax }: HeldRun, now: Date): Change | null {
+  if (!isHeldIn(action, run) || now.getTime() < heldAt.getTime() + hoursMax * HOUR_MS) return null;
+  return cancelBySystem(action, `Nobody decided within ${hoursMax === 1 ? "an hour" : `${hoursMax} hours`}.`, now);
+}
+
+/** A cancellation in the name of the service, and no rejection. */
+function cancelBySystem(action: Action, reason: string, now: Date): Change | null {
   const status = nextStatus(action.status, "cancel");
-  if (status === null || !isHeldIn(action, run)) return null;
-  if (now.getTime() < heldAt.getTime() + hoursMax * HOUR_MS) return null;
-  const reason = `Nobody decided within ${hoursMax === 1 ? "an hour" : `${hoursMax} hours`}.`;
-  const event = { type: "cancelled", actor: SYSTEM, reason } as const;
-  return step(action, { status, dueAt: null, finishedAt: now }, [event]);
+  if (status === null) return null;
+  return step(action, { status, dueAt: null, finishedAt: now }, [{ type: "cancelled", actor: SYSTEM, reason }]);
 }
 
 /**

@@ -76,13 +76,8 @@ export type AskKind = (typeof ASKS)[number];
  */
 export type AskEvent = `${AskKind}:${string}`;
 
-interface Ask {
-  readonly kind: AskKind;
-  readonly channelId: string;
-}
-
 /** What an event asks; null: it is not for a channel. */
-export function askOf(event: string): Ask | null {
+export function askOf(event: string): { readonly kind: AskKind; readonly channelId: string } | null {
   const [word, channelId = ""] = event.split(":");
   const kind = ASKS.find((ask) => ask === word);
   return kind === undefined || channelId === "" ? null : { kind, channelId };
@@ -97,20 +92,18 @@ interface DueAsk {
 /** The notifications that channels get when an action begins to await approval: each is asked at once, and perhaps later again. */
 export function asksFor({ status }: Pick<Action, "status">, channels: readonly Channel[]): readonly DueAsk[] {
   if (status !== "awaiting_approval" || channels.length === 0) return NO_ASKS;
-  return channels.filter(({ enabled }) => enabled).flatMap(asksOf);
+  return channels
+    .filter(({ enabled }) => enabled)
+    .flatMap((channel) => {
+      const { remindAfterMinutes: minutes } = channel;
+      const first = messagesTo(channel, "requested", 0);
+      return minutes === null ? first : [...first, ...messagesTo(channel, "reminded", minutes * 60_000)];
+    });
 }
 
 const NO_ASKS: readonly DueAsk[] = [];
 
-function asksOf(channel: Channel): readonly DueAsk[] {
-  const { remindAfterMinutes } = channel;
-  const first = messagesTo(channel, "requested").map((message) => ({ message, afterMs: 0 }));
-  if (remindAfterMinutes === null) return first;
-  const afterMs = remindAfterMinutes * 60_000;
-  return [...first, ...messagesTo(channel, "reminded").map((message) => ({ message, afterMs }))];
-}
-
-function messagesTo({ id, kind, to }: Channel, ask: AskKind): readonly NewNotification[] {
-  if (kind !== "mail") return [{ kind: "message", event: `${ask}:${id}`, target: id }];
-  return to.map((target, at) => ({ kind: "mail", event: `${ask}:${id}:${at}`, target }));
+function messagesTo({ id, kind, to }: Channel, ask: AskKind, afterMs: number): readonly DueAsk[] {
+  if (kind !== "mail") return [{ message: { kind: "message", event: `${ask}:${id}`, target: id }, afterMs }];
+  return to.map((target, at) => ({ message: { kind: "mail", event: `${ask}:${id}:${at}`, target }, afterMs }));
 }

@@ -63,7 +63,6 @@ function nodeOf(text: string, budget: number): Made {
 function objectOf(text: string, budget: number): Made {
   const all = [...membersIn(text)];
   const shown = all.slice(0, Math.max(budget, 0));
-  const rest = all.slice(shown.length).map(([name, value]) => `${JSON.stringify(name)}:${value}`);
   const made = new Map<string, JsonNode>();
   let used = shown.length;
   for (const [name, value] of shown.toSorted(([, a], [, b]) => a.length - b.length)) {
@@ -76,24 +75,25 @@ function objectOf(text: string, budget: number): Made {
     const node = made.get(name);
     return node === undefined ? [] : [[name, node]];
   });
-  return { node: { kind: "object", text, members, rest: restOf(rest, "{", "}") }, used };
+  const rest = shown.length === all.length ? null : restOf(partsIn(text).slice(shown.length), "{", "}");
+  return { node: { kind: "object", text, members, rest }, used };
 }
 
 /** The first elements whole, as far as the nodes reach. */
 function listOf(text: string, budget: number): Made {
   const elements: JsonNode[] = [];
-  const rest: string[] = [];
+  let rest: JsonRest | null = null;
   let used = 0;
   for (const value of elementsIn(text)) {
     if (used >= budget) {
-      rest.push(value);
-      continue;
+      rest = restOf(partsIn(text).slice(elements.length), "[", "]");
+      break;
     }
     const child = nodeOf(value, budget - used - 1);
     elements.push(child.node);
     used += 1 + child.used;
   }
-  return { node: { kind: "list", text, elements, rest: restOf(rest, "[", "]") }, used };
+  return { node: { kind: "list", text, elements, rest }, used };
 }
 
 /**
@@ -103,31 +103,28 @@ function listOf(text: string, budget: number): Made {
 export function restInside(json: string, path: readonly number[], from: number): JsonRest | null {
   let text = json;
   for (const at of path) {
-    const inside = nth(valuesIn(text), at);
-    if (inside === null) return null;
-    text = inside;
+    const part = partsIn(text)[at];
+    if (part === undefined) return null;
+    text = part.value;
   }
-  if (text.startsWith("[")) return restOf([...elementsIn(text)].slice(from), "[", "]");
-  if (!text.startsWith("{")) return null;
-  const members = [...membersIn(text)].slice(from).map(([name, value]) => `${JSON.stringify(name)}:${value}`);
-  return restOf(members, "{", "}");
+  const rest = partsIn(text).slice(from);
+  return text.startsWith("[") ? restOf(rest, "[", "]") : restOf(rest, "{", "}");
 }
 
-/** The values of an object or list; none of what is neither. */
-function* valuesIn(text: string): Generator<string> {
-  if (text.startsWith("[")) yield* elementsIn(text);
-  if (text.startsWith("{")) for (const [, value] of membersIn(text)) yield value;
+interface Part {
+  /** As it stands in its object or list. */
+  readonly written: string;
+  readonly value: string;
 }
 
-function nth(values: Iterable<string>, at: number): string | null {
-  let place = 0;
-  for (const value of values) {
-    if (place === at) return value;
-    place += 1;
-  }
-  return null;
+/** The members of an object, or the elements of a list; none of what is neither. */
+function partsIn(text: string): readonly Part[] {
+  if (text.startsWith("[")) return Array.from(elementsIn(text), (value) => ({ written: value, value }));
+  if (!text.startsWith("{")) return [];
+  return Array.from(membersIn(text), ([name, value]) => ({ written: `${JSON.stringify(name)}:${value}`, value }));
 }
 
-function restOf(parts: readonly string[], open: string, close: string): JsonRest | null {
-  return parts.length === 0 ? null : { count: parts.length, text: `${open}${parts.join(",")}${close}` };
+function restOf(parts: readonly Part[], open: string, close: string): JsonRest | null {
+  if (parts.length === 0) return null;
+  return { count: parts.length, text: `${open}${parts.map(({ written }) => written).join(",")}${close}` };
 }

@@ -71,45 +71,44 @@ interface DeliveryEnd {
 
 /** Decides what follows an attempt: delivered, retried or given up. See docs/events.md. */
 export function settleNotification(before: Notification, end: DeliveryEnd): NotificationChange {
-  const { event, ...settled } = settleUnnamed(before, end);
-  const isNamed = event !== null && "delivered" in event && typeof end.channel === "string";
-  return { ...settled, event: isNamed ? { ...event, channel: end.channel } : event };
+  const { delivery, channel = null } = end;
+  const next = nextOf(before.attempts, end);
+  const isMade = delivery.kind !== "not_started" && delivery.kind !== "withheld";
+  const made = isMade ? before.attempts : Math.max(0, before.attempts - 1);
+  const settled = { before, ...next, attempts: delivery.kind === "not_started" ? made : before.attempts };
+  const { kind: type, event: name } = before.message;
+  if (next.status === "dropped" || !isAboutAction(name)) return { ...settled, event: null };
+  const event = {
+    type,
+    event: eventName(name),
+    delivered: next.status === "delivered",
+    attempts: made,
+    error: next.lastError,
+    next_retry_at: next.dueAt?.toISOString() ?? null,
+    ...(channel !== null && { channel }),
+  };
+  return { ...settled, event };
 }
 
-function settleUnnamed(before: Notification, { delivery, now, chance }: DeliveryEnd): NotificationChange {
-  const { attempts } = before;
-  if (delivery.kind === "delivered") return change(before, { status: "delivered", dueAt: null, error: null, attempts });
-  if (delivery.kind === "needless") {
-    return { before, status: "dropped", attempts, dueAt: null, lastError: null, event: null };
-  }
+function nextOf(
+  attempts: number,
+  { delivery, now, chance }: DeliveryEnd,
+): Pick<NotificationChange, "status" | "dueAt" | "lastError"> {
+  const over = { dueAt: null, lastError: null };
+  if (delivery.kind === "delivered") return { ...over, status: "delivered" };
+  if (delivery.kind === "needless") return { ...over, status: "dropped" };
   if (delivery.kind === "not_started") {
-    const error = describeNotStarted(delivery.why);
-    const made = Math.max(0, attempts - 1);
-    return { ...change(before, { status: "pending", dueAt: now, error, attempts: made }), attempts: made };
+    return { status: "pending", dueAt: now, lastError: describeNotStarted(delivery.why) };
   }
-  if (delivery.kind === "withheld") {
-    return change(before, {
-      status: "given_up",
-      dueAt: null,
-      error: delivery.error,
-      attempts: Math.max(0, attempts - 1),
-    });
-  }
-  return failed(before, delivery, now, chance);
+  const { error } = delivery;
+  if (delivery.kind === "withheld") return { ...over, status: "given_up", lastError: error };
+  const delayMs = delayBefore(attempts, delivery, chance);
+  if (delayMs !== null) return { status: "pending", dueAt: new Date(now.getTime() + delayMs), lastError: error };
+  const made = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
+  return { ...over, status: "given_up", lastError: `${error} Given up after ${made}.` };
 }
 
 type Failure = Extract<Delivery, { readonly kind: "failed" | "refused" | "interrupted" }>;
-
-function failed(before: Notification, failure: Failure, now: Date, chance: number): NotificationChange {
-  const { attempts } = before;
-  const delayMs = delayBefore(attempts, failure, chance);
-  if (delayMs !== null) {
-    const dueAt = new Date(now.getTime() + delayMs);
-    return change(before, { status: "pending", dueAt, error: failure.error, attempts });
-  }
-  const error = `${failure.error} Given up after ${attempts === 1 ? "1 attempt" : `${attempts} attempts`}.`;
-  return change(before, { status: "given_up", dueAt: null, error, attempts });
-}
 
 /** Milliseconds until the next attempt; null when there is none. */
 function delayBefore(attempts: number, failure: Failure, chance: number): number | null {
@@ -120,25 +119,6 @@ function delayBefore(attempts: number, failure: Failure, chance: number): number
   // The later of the two: otherwise a receiver that always answers "retry in a second" would use up all attempts in
   // seconds.
   return Math.max(delayMs, failure.notBeforeMs ?? 0);
-}
-
-interface Ended {
-  readonly status: NotificationChange["status"];
-  readonly dueAt: Date | null;
-  readonly error: string | null;
-  /** Attempts that were really made, for the timeline. */
-  readonly attempts: number;
-}
-
-function change(before: Notification, { status, dueAt, error, attempts }: Ended): NotificationChange {
-  const { kind: type, event } = before.message;
-  const next_retry_at = dueAt?.toISOString() ?? null;
-  const end = { before, status, attempts: before.attempts, dueAt, lastError: error };
-  if (!isAboutAction(event)) return { ...end, event: null };
-  return {
-    ...end,
-    event: { type, event: eventName(event), delivered: status === "delivered", attempts, error, next_retry_at },
-  };
 }
 
 /** Events that callbacks report. See docs/events.md. */

@@ -3,7 +3,7 @@ import { CERTIFICATE_REASONS } from "./tls.ts";
 import { ATTEMPT_MS_MIN, LEASE_WRITE_MS } from "./limits.ts";
 
 /** Why no answer arrived. Each has a fixed sentence; messages of libraries are never shown. */
-export type Fault = "timed_out" | keyof typeof SENTENCES;
+export type Fault = "timed_out" | keyof typeof FAULTS;
 
 /** The target answered with a status. `brokenBy`: its body did not arrive whole. */
 export interface Answered {
@@ -100,44 +100,10 @@ function isBrokenSuccess(outcome: Answered): boolean {
 
 function sentenceOf(fault: Fault, timeoutMs: number): string {
   if (fault === "timed_out") return `${TIMED_OUT}${seconds(timeoutMs)}.`;
-  return SENTENCES[fault];
+  return FAULTS[fault][1];
 }
 
 const TIMED_OUT = "The target did not answer within ";
-
-const SENTENCES = {
-  name_not_resolved: "The target's name could not be resolved.",
-  refused: "The target refused the connection.",
-  unreachable: "The target could not be reached.",
-  certificate: certificateSentence("certificate"),
-  certificate_untrusted: certificateSentence("untrusted"),
-  certificate_expired: certificateSentence("expired"),
-  certificate_not_yet_valid: certificateSentence("not_yet_valid"),
-  certificate_misnamed: certificateSentence("misnamed"),
-  tls_handshake: "The TLS handshake with the target failed.",
-  closed: "The target closed the connection before the whole answer came.",
-  not_http: "The target's answer was not valid HTTP.",
-  headers_too_large: "The headers of the target's answer were too large.",
-  address_never: "The target's address is not allowed.",
-  address_private: "The target's address is not allowed (see ALLOWED_PRIVATE_TARGETS).",
-  altered: "The request was altered after it was created or approved, so it was not sent.",
-  unsignable: "The call could not be signed, so it was not sent; the log of the service says why.",
-  interrupted: "The attempt was interrupted; the target may have received it.",
-  credential_deleted:
-    "The credential of this call was deleted, so nothing was sent: ask an owner of the account, and request the call with another one.",
-  credential_disabled:
-    "The credential of this call is disabled, so nothing was sent: ask an owner of the account to enable it, then retry.",
-  credential_expired:
-    "The credential of this call has expired, so nothing was sent: ask an owner of the account to renew it, then retry.",
-  credential_bounds:
-    "The call lies outside of where its credential may go now, so nothing was sent: ask an owner of the account.",
-  credential_key:
-    "The key that requested this call may no longer use its credential, so nothing was sent: ask an owner of the account.",
-  credential_plain:
-    "A credential goes without TLS only to loopback and private addresses, so nothing was sent: use HTTPS.",
-  credential_unreadable:
-    "The credential of this call could not be read, so nothing was sent; the log of the service says why.",
-} as const;
 
 /** Kinds of failures, as lists filter by them. */
 export const ERROR_KINDS = [
@@ -155,37 +121,58 @@ export const ERROR_KINDS = [
 
 export type ErrorKind = (typeof ERROR_KINDS)[number];
 
-const KIND_OF_FAULT: Readonly<Record<keyof typeof SENTENCES, Exclude<ErrorKind, "target" | "timed_out">>> = {
-  name_not_resolved: "dns",
-  refused: "refused",
-  unreachable: "unreachable",
-  certificate: "certificate",
-  certificate_untrusted: "certificate",
-  certificate_expired: "certificate",
-  certificate_not_yet_valid: "certificate",
-  certificate_misnamed: "certificate",
-  tls_handshake: "other",
-  closed: "closed",
-  not_http: "other",
-  headers_too_large: "other",
-  address_never: "not_allowed",
-  address_private: "not_allowed",
-  altered: "other",
-  unsignable: "other",
-  interrupted: "interrupted",
-  credential_deleted: "not_allowed",
-  credential_disabled: "not_allowed",
-  credential_expired: "not_allowed",
-  credential_bounds: "not_allowed",
-  credential_key: "not_allowed",
-  credential_plain: "not_allowed",
-  credential_unreadable: "other",
-};
+/** Each fault: its kind, and its sentence. */
+const FAULTS = {
+  name_not_resolved: ["dns", "The target's name could not be resolved."],
+  refused: ["refused", "The target refused the connection."],
+  unreachable: ["unreachable", "The target could not be reached."],
+  certificate: ["certificate", certificateSentence("certificate")],
+  certificate_untrusted: ["certificate", certificateSentence("untrusted")],
+  certificate_expired: ["certificate", certificateSentence("expired")],
+  certificate_not_yet_valid: ["certificate", certificateSentence("not_yet_valid")],
+  certificate_misnamed: ["certificate", certificateSentence("misnamed")],
+  tls_handshake: ["other", "The TLS handshake with the target failed."],
+  closed: ["closed", "The target closed the connection before the whole answer came."],
+  not_http: ["other", "The target's answer was not valid HTTP."],
+  headers_too_large: ["other", "The headers of the target's answer were too large."],
+  address_never: ["not_allowed", "The target's address is not allowed."],
+  address_private: ["not_allowed", "The target's address is not allowed (see ALLOWED_PRIVATE_TARGETS)."],
+  altered: ["other", "The request was altered after it was created or approved, so it was not sent."],
+  unsignable: ["other", "The call could not be signed, so it was not sent; the log of the service says why."],
+  interrupted: ["interrupted", "The attempt was interrupted; the target may have received it."],
+  credential_deleted: [
+    "not_allowed",
+    "The credential of this call was deleted, so nothing was sent: ask an owner of the account, and request the call with another one.",
+  ],
+  credential_disabled: [
+    "not_allowed",
+    "The credential of this call is disabled, so nothing was sent: ask an owner of the account to enable it, then retry.",
+  ],
+  credential_expired: [
+    "not_allowed",
+    "The credential of this call has expired, so nothing was sent: ask an owner of the account to renew it, then retry.",
+  ],
+  credential_bounds: [
+    "not_allowed",
+    "The call lies outside of where its credential may go now, so nothing was sent: ask an owner of the account.",
+  ],
+  credential_key: [
+    "not_allowed",
+    "The key that requested this call may no longer use its credential, so nothing was sent: ask an owner of the account.",
+  ],
+  credential_plain: [
+    "not_allowed",
+    "A credential goes without TLS only to loopback and private addresses, so nothing was sent: use HTTPS.",
+  ],
+  credential_unreadable: [
+    "other",
+    "The credential of this call could not be read, so nothing was sent; the log of the service says why.",
+  ],
+} as const satisfies Readonly<Record<string, readonly [kind: ErrorKind, sentence: string]>>;
 
 /** By its sentence, which is all that is stored of a fault. */
 const KIND_OF_SENTENCE: ReadonlyMap<string, ErrorKind> = new Map(
-  // Safe: the keys of a literal.
-  (Object.keys(SENTENCES) as (keyof typeof SENTENCES)[]).map((fault) => [SENTENCES[fault], KIND_OF_FAULT[fault]]),
+  Object.values(FAULTS).map(([kind, sentence]) => [sentence, kind]),
 );
 
 /** The kind of the failure that a result is; null: it is none. */

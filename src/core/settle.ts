@@ -2,7 +2,7 @@ import { type Action, type Result, isLateSuccess, type LateResult, lateSuccessIn
 import { type Backoff, backoffMs, retryAfterMs, isOneOfStatuses, type StatusPattern } from "./retry-settings.ts";
 import { heldBy, policyOfRuling, refusedBy, type Ruling } from "./action-policy.ts";
 import { type Change, step } from "./changes.ts";
-import { type Answered, describeOutcome, errorSourceOf, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
+import { describeOutcome, errorSourceOf, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
 import { RESPONSE_HEADER_CHARS_MAX } from "./limits.ts";
 import { SYSTEM } from "./roles.ts";
 import type { TimelineEvent } from "./timeline.ts";
@@ -40,7 +40,9 @@ export function settle(action: Action, end: AttemptEnd): Change {
   if (action.attempts >= action.retries || isFinal(action, end)) {
     return step(action, { ...ended, status: "failed" }, [attempt(null), { type: "failed" }]);
   }
-  const dueAt = new Date(now.getTime() + delayMs(action, end));
+  const retryAfter = outcome.kind === "answered" ? retryAfterMs(outcome.retryAfter, now) : null;
+  const delayMs = retryAfter ?? backoffMs(action.attempts, end.backoff, end.chance);
+  const dueAt = new Date(now.getTime() + delayMs);
   return step(action, { ...ended, status: "pending", dueAt, finishedAt: null }, [attempt(dueAt)]);
 }
 
@@ -61,13 +63,22 @@ export function settleLate(action: Action, end: LateEnd): Change {
   if (isSameRun && action.attempts === attempt) {
     // The claim holds: only another late result came in between.
     if (status === "active") return settle(action, end);
-    if (status === "pending" && outcome.kind !== "unknown") return undoRescue(action, end);
+    if (status === "pending" && outcome.kind !== "unknown") {
+      // It waits for its next attempt, since this one was closed as unknown: it ends now as it would have ended.
+      const change = settle(action, end);
+      const events = change.events.map((event) =>
+        "attempt" in event ? { ...event, late: "settled" as const } : event,
+      );
+      return { ...change, events };
+    }
   }
   const made = attemptMade(attempt, end, resultOf(action, end), null);
   const beside = besideOf({ run, attempts: attempt }, end);
   const noted: Change = { before: action, after: action, events: [{ ...made, run, late: "noted" }], ...beside };
   if (outcome.kind !== "answered") return noted;
-  const late = lateResultOf(end, outcome);
+  const { code: responseCode, body, truncated, headers } = outcome;
+  const response = { responseBody: body, responseTruncated: truncated, responseHeaders: headers };
+  const late = { run, attempt, responseCode, ...response, durationMs: end.durationMs, at: now };
   const isSuccessful = isSuccess(outcome, action.method);
   // Nothing of a later run changes; whoever decides about it sees what an earlier one was answered.
   if (!isSameRun) {
@@ -95,15 +106,6 @@ function besideOf(
   };
 }
 
-/** The action waits for its next attempt, since this one was closed as unknown: it ends now as it would have ended. */
-function undoRescue(action: Action, end: LateEnd): Change {
-  const change = settle(action, end);
-  return {
-    ...change,
-    events: change.events.map((event) => ("attempt" in event ? { ...event, late: "settled" } : event)),
-  };
-}
-
 /** Of a run a success is never replaced, and by nothing but a success is another answer; a later run has its own. */
 function isNewer(late: LateResult, { lateResult }: Action): boolean {
   if (lateResult === null || lateResult.run < late.run) return true;
@@ -121,14 +123,6 @@ function completeLate(action: Action, late: LateResult, now: Date, first: Timeli
   ]);
 }
 
-function lateResultOf(
-  { run, attempt, now, durationMs }: LateEnd,
-  { code, body, truncated, headers }: Answered,
-): LateResult {
-  const response = { responseBody: body, responseTruncated: truncated, responseHeaders: headers, durationMs };
-  return { run, attempt, responseCode: code, ...response, at: now };
-}
-
 /** What follows an attempt, as logs and metrics name it. */
 export function nextStep({ after }: Change): "completed" | "retry" | "failed" {
   if (after.status === "pending") return "retry";
@@ -143,15 +137,13 @@ function isFinal(action: Action, { outcome, giveUpOn = [] }: AttemptEnd): boolea
   return isPolicyRefusal(outcome) || (outcome.kind === "unknown" && action.onUnknown === "stop");
 }
 
-function delayMs(action: Action, { outcome, now, backoff, chance }: AttemptEnd): number {
-  const retryAfter = outcome.kind === "answered" ? retryAfterMs(outcome.retryAfter, now) : null;
-  return retryAfter ?? backoffMs(action.attempts, backoff, chance);
-}
-
 function resultOf(action: Action, { outcome, durationMs, timeoutMs }: Measured): Result {
   const succeeded = isSuccess(outcome, action.method);
   const answered = outcome.kind === "answered" ? outcome : null;
   const source = succeeded ? null : errorSourceOf(outcome);
+  const retryAfter = answered?.retryAfter?.slice(0, RESPONSE_HEADER_CHARS_MAX);
+  // As headers are kept.
+  const retryAfterAlone = retryAfter === undefined ? null : JSON.stringify([["retry-after", retryAfter]]);
   return {
     lastError: succeeded ? null : describeOutcome(outcome, timeoutMs),
     errorSource: source,
@@ -160,14 +152,8 @@ function resultOf(action: Action, { outcome, durationMs, timeoutMs }: Measured):
     responseBody: source === "dispatch" ? null : (answered?.body ?? null),
     responseTruncated: source !== "dispatch" && (answered?.truncated ?? false),
     durationMs,
-    responseHeaders: source === "dispatch" ? retryAfterAlone(answered) : (answered?.headers ?? null),
+    responseHeaders: source === "dispatch" ? retryAfterAlone : (answered?.headers ?? null),
   };
-}
-
-/** `Retry-After` as headers are kept; null: there is none. */
-function retryAfterAlone(answered: Answered | null): string | null {
-  const value = answered?.retryAfter ?? null;
-  return value === null ? null : JSON.stringify([["retry-after", value.slice(0, RESPONSE_HEADER_CHARS_MAX)]]);
 }
 
 function attemptMade(
@@ -212,20 +198,37 @@ export function startAttempt(action: Action, { now, leaseUntil }: Claimed): Acti
 
 /** A claim whose attempt a rule keeps from beginning, since it became stricter: a person decides, or it ends. */
 export function withhold(action: Action, ruling: Ruling, now: Date): Change {
-  const isRefused = ruling.effect === "refuse";
+  const { late, state, notStarted } = unclaimed(action, "ruled", now);
+  if (late !== null) return late;
   const policy = policyOfRuling(ruling);
-  const notStarted: TimelineEvent = { type: "not_started", reason: describeNotStarted("ruled") };
+  const isRefused = ruling.effect === "refuse";
   const next: TimelineEvent = isRefused
     ? { type: "cancelled", actor: SYSTEM, reason: refusedBy(ruling) }
     : { type: "held", ...heldBy(policy) };
-  const attempts = Math.max(0, action.attempts - 1);
-  const late = lateSuccessIn(action.run, action.lateResult);
-  if (late !== null) return completeLate({ ...action, attempts }, late, now, notStarted);
   const status = statusAfter(action, isRefused ? "refuse" : "withhold");
-  const startedAt = attempts === 0 ? null : action.startedAt;
-  const state = { status, attempts, dueAt: null, leaseUntil: null, startedAt };
-  const change = step(action, { ...state, finishedAt: isRefused ? now : null }, [notStarted, next]);
+  const change = step(action, { ...state, status, dueAt: null, finishedAt: isRefused ? now : null }, [
+    notStarted,
+    next,
+  ]);
   return { ...change, after: { ...change.after, approve: true, policy } };
+}
+
+/** Returns a claim whose attempt never began: due at once, and the attempt does not count. */
+export function releaseClaim(action: Action, why: NotStartedReason, now: Date): Change {
+  const { late, state, notStarted } = unclaimed(action, why, now);
+  return late ?? step(action, { ...state, status: statusAfter(action, "unclaim"), dueAt: now }, [notStarted]);
+}
+
+/** An action without an attempt that never began. `late`: an earlier one has been answered meanwhile, which completes it. */
+function unclaimed(action: Action, why: NotStartedReason, now: Date) {
+  const attempts = Math.max(0, action.attempts - 1);
+  const notStarted: TimelineEvent = { type: "not_started", reason: describeNotStarted(why) };
+  const answered = lateSuccessIn(action.run, action.lateResult);
+  return {
+    notStarted,
+    late: answered === null ? null : completeLate({ ...action, attempts }, answered, now, notStarted),
+    state: { attempts, leaseUntil: null, startedAt: attempts === 0 ? null : action.startedAt },
+  };
 }
 
 /** Why a claimed attempt did not begin. No byte of it was sent. */
@@ -250,15 +253,4 @@ const NOT_STARTED = {
 
 export function describeNotStarted(why: NotStartedReason): string {
   return NOT_STARTED[why];
-}
-
-/** Returns a claim whose attempt never began: due at once, and the attempt does not count. */
-export function releaseClaim(action: Action, why: NotStartedReason, now: Date): Change {
-  const notStarted: TimelineEvent = { type: "not_started", reason: describeNotStarted(why) };
-  const attempts = Math.max(0, action.attempts - 1);
-  const late = lateSuccessIn(action.run, action.lateResult);
-  if (late !== null) return completeLate({ ...action, attempts }, late, now, notStarted);
-  const status = statusAfter(action, "unclaim");
-  const startedAt = attempts === 0 ? null : action.startedAt;
-  return step(action, { status, attempts, dueAt: now, leaseUntil: null, startedAt }, [notStarted]);
 }

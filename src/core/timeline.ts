@@ -151,13 +151,11 @@ function endingIn(events: readonly TimelineEvent[]): LatestDecision | null {
 
 type Decided = Extract<TimelineEvent, { readonly actor: Actor }>;
 
-type Ending = Decided & { readonly type: "rejected" | "cancelled" };
-
 function isApproval(event: TimelineEvent): event is Decided {
   return event.type === "approved";
 }
 
-function isEnding(event: TimelineEvent): event is Ending {
+function isEnding(event: TimelineEvent): event is Decided & { readonly type: "rejected" | "cancelled" } {
   return event.type === "rejected" || event.type === "cancelled";
 }
 
@@ -223,15 +221,16 @@ function applyEvent(before: ReplayedState, { at, event }: TimelineEntry): Replay
   if (type === "sent_now") return { ...before, dueAt: at };
   if (type === "approved") return { ...before, dueAt: at, approvedAt: at, approvedBy: event.actor };
   if (type === "started") return { ...before, attempts: before.attempts + 1, startedAt: before.startedAt ?? at };
-  if (type === "not_started") return stateBeforeClaim(before, at);
-  if (type === "attempt") return { ...before, dueAt: dateOf(event.next_retry_at), result: resultOf(event) };
+  if (type === "not_started") {
+    const attempts = Math.max(0, before.attempts - 1);
+    return { ...before, attempts, dueAt: at, startedAt: attempts === 0 ? null : before.startedAt };
+  }
+  if (type === "attempt") {
+    const { next_retry_at: next } = event;
+    return { ...before, dueAt: next === null ? null : new Date(next), result: resultOf(event) };
+  }
   // The other events change only the status, or are about notifications.
   return before;
-}
-
-function stateBeforeClaim(before: ReplayedState, at: Date): ReplayedState {
-  const attempts = Math.max(0, before.attempts - 1);
-  return { ...before, attempts, dueAt: at, startedAt: attempts === 0 ? null : before.startedAt };
 }
 
 function resultOf(made: Extract<TimelineEvent, { readonly type: "attempt" }>): Result {
@@ -248,8 +247,4 @@ function resultOf(made: Extract<TimelineEvent, { readonly type: "attempt" }>): R
     durationMs,
     responseHeaders: null,
   };
-}
-
-function dateOf(text: string | null): Date | null {
-  return text === null ? null : new Date(text);
 }

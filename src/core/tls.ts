@@ -24,8 +24,9 @@ export const CERTIFICATE_REASONS: Readonly<Record<Exclude<TlsFailure, "handshake
 export function tlsFailureOf(error: unknown): TlsFailure | null {
   let link: unknown = error;
   for (let depth = 0; depth < CAUSES_MAX && typeof link === "object" && link !== null; depth += 1) {
-    const failure = "code" in link && typeof link.code === "string" ? failureOf(link.code) : null;
-    if (failure !== null) return failure;
+    const code = "code" in link && typeof link.code === "string" ? link.code : "";
+    const failure = FAILURES.get(code) ?? (code.startsWith("ERR_SSL_") ? "handshake" : undefined);
+    if (failure !== undefined) return failure;
     link = "cause" in link ? link.cause : null;
   }
   return null;
@@ -37,10 +38,6 @@ export function describeTlsFailure(failure: TlsFailure, where: string): string {
   return `The TLS certificate of Outgate at ${where} was not accepted${CERTIFICATE_REASONS[failure]}.`;
 }
 
-function failureOf(code: string): TlsFailure | null {
-  return FAILURES.get(code) ?? (code.startsWith("ERR_SSL_") ? "handshake" : null);
-}
-
 /** Causes of causes to look at: libraries wrap errors a few times at most. */
 const CAUSES_MAX = 5;
 
@@ -49,40 +46,22 @@ const FAILURES: ReadonlyMap<string, TlsFailure> = new Map<string, TlsFailure>([
   ["EPROTO", "handshake"],
   ["CERT_HAS_EXPIRED", "expired"],
   ["CERT_NOT_YET_VALID", "not_yet_valid"],
-  ...all("misnamed", ["ERR_TLS_CERT_ALTNAME_INVALID", "HOSTNAME_MISMATCH", "IP_ADDRESS_MISMATCH"]),
-  ...all("untrusted", [
-    "CERT_UNTRUSTED",
-    "DEPTH_ZERO_SELF_SIGNED_CERT",
-    "SELF_SIGNED_CERT_IN_CHAIN",
-    "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-    "UNABLE_TO_GET_ISSUER_CERT",
-    "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
-  ]),
-  ...all("certificate", [
-    "CERT_REVOKED",
-    "CERT_REJECTED",
-    "CERT_CHAIN_TOO_LONG",
-    "CERT_SIGNATURE_FAILURE",
-    "UNABLE_TO_DECODE_ISSUER_PUBLIC_KEY",
-    "UNABLE_TO_DECRYPT_CERT_SIGNATURE",
-    "ERROR_IN_CERT_NOT_BEFORE_FIELD",
-    "ERROR_IN_CERT_NOT_AFTER_FIELD",
-    "INVALID_CA",
-    "INVALID_NON_CA",
-    "INVALID_PURPOSE",
-    "INVALID_EXTENSION",
-    "PATH_LENGTH_EXCEEDED",
-    "KEYUSAGE_NO_CERTSIGN",
-    "SUBJECT_ISSUER_MISMATCH",
-    "UNHANDLED_CRITICAL_EXTENSION",
-    "PERMITTED_VIOLATION",
-    "EXCLUDED_VIOLATION",
-    "UNSUPPORTED_NAME_SYNTAX",
-    "NAME_CONSTRAINTS_WITHOUT_SANS",
-    "UNKNOWN_CERTIFICATE_VERIFICATION_ERROR",
-  ]),
+  ...all("misnamed", "ERR_TLS_CERT_ALTNAME_INVALID HOSTNAME_MISMATCH IP_ADDRESS_MISMATCH"),
+  ...all(
+    "untrusted",
+    `CERT_UNTRUSTED DEPTH_ZERO_SELF_SIGNED_CERT SELF_SIGNED_CERT_IN_CHAIN UNABLE_TO_VERIFY_LEAF_SIGNATURE
+    UNABLE_TO_GET_ISSUER_CERT UNABLE_TO_GET_ISSUER_CERT_LOCALLY`,
+  ),
+  ...all(
+    "certificate",
+    `CERT_REVOKED CERT_REJECTED CERT_CHAIN_TOO_LONG CERT_SIGNATURE_FAILURE UNABLE_TO_DECODE_ISSUER_PUBLIC_KEY
+    UNABLE_TO_DECRYPT_CERT_SIGNATURE ERROR_IN_CERT_NOT_BEFORE_FIELD ERROR_IN_CERT_NOT_AFTER_FIELD INVALID_CA INVALID_NON_CA
+    INVALID_PURPOSE INVALID_EXTENSION PATH_LENGTH_EXCEEDED KEYUSAGE_NO_CERTSIGN SUBJECT_ISSUER_MISMATCH
+    UNHANDLED_CRITICAL_EXTENSION PERMITTED_VIOLATION EXCLUDED_VIOLATION UNSUPPORTED_NAME_SYNTAX NAME_CONSTRAINTS_WITHOUT_SANS
+    UNKNOWN_CERTIFICATE_VERIFICATION_ERROR`,
+  ),
 ]);
 
-function all(failure: TlsFailure, codes: readonly string[]): readonly (readonly [string, TlsFailure])[] {
-  return codes.map((code) => [code, failure]);
+function all(failure: TlsFailure, codes: string): readonly (readonly [string, TlsFailure])[] {
+  return codes.split(/\s+/).map((code) => [code, failure]);
 }
