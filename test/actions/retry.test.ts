@@ -185,13 +185,15 @@ describe("a retry while its dedupe key", () => {
     await engine.loop.drain(1_000);
     const ends = await Promise.all(
       failed.map(async ({ id, dedupe }, at) => {
-        const retrying = async () => refusalOf(actionService.retry(owner, id, null));
-        // The retry looks twice before it writes: only with a start can it be first.
-        const creating = async () => {
-          for (let turns = 0; turns < at % 10; turns += 1) await turn();
-          return actionService.create(owner, requestFor({ dedupe }));
+        const later = async (turns: number) => {
+          for (let waited = 0; waited < turns; waited += 1) await turn();
         };
-        const [refusal, created] = await Promise.all([retrying(), creating()]);
+        // In one commit the retry holds the key: only with a start is the create first.
+        const isRetryLater = at % 2 === 0;
+        const [refusal, created] = await Promise.all([
+          later(isRetryLater ? at : 0).then(() => refusalOf(actionService.retry(owner, id, null))),
+          later(isRetryLater ? 0 : at % 10).then(() => actionService.create(owner, requestFor({ dedupe }))),
+        ]);
         if (refusal === null) {
           expect(created).toMatchObject({ action: { id }, differs: ["retries"] });
           return "retried";
