@@ -12,7 +12,7 @@ import type { Ids } from "../core/ids.ts";
 import type { KnownDevice } from "../crypto/tokens.ts";
 import type { Passwords, HashLane } from "../crypto/passwords.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import { type Account, type AccountLabel, type Member, type PersonRow, emailKey } from "../core/account-store.ts";
+import { type Account, type AccountLabel, type Member, emailKey } from "../core/account-store.ts";
 import { keyCreated, keyRow } from "./keys.ts";
 import { authorize, type Caller, SYSTEM } from "../core/roles.ts";
 import { createSessionRegistry, newSession } from "./sessions.ts";
@@ -81,6 +81,9 @@ export function createPeopleService(deps: PeopleDeps) {
   const throttleLogIn = createLogInThrottle(clock);
   const throttleSignUp = createSignUpThrottle(clock);
   const auditRefused = createSignInAudit(deps);
+  /** Hashes the password of somebody whose link was checked. */
+  const hashPassword = (password: string, accountId: string) =>
+    passwords.hash(password, { lane: accountId, isKnown: true, email: null });
 
   /**
    * Creates an account with its first person and an owner key, which is shown only once. Throws `forbidden` if sign-ups are
@@ -106,10 +109,8 @@ export function createPeopleService(deps: PeopleDeps) {
     const createdBy = { createdBy: `user:${email}`, createdById: person.id } as const;
     const key = keyRow(deps, { accountId: account.id, key: apiKey, name: "owner", role: "owner", now, ...createdBy });
     const { row, started } = newSession(secrets, { person, accountId: account.id, role: "owner" }, source, now);
-    const caller = { ...started.person.caller, client: source.client };
-    const audit = [{ kind: "signed_up", subject: email } as const, keyCreated(key)].map((entry) =>
-      auditOf(caller, entry, now),
-    );
+    const entries = [{ kind: "signed_up", subject: email } as const, keyCreated(key)];
+    const audit = entries.map((entry) => auditOf(started.person.caller, entry, now));
     const { signUps } = signUpGate;
     // With SIGNUPS=open the account stays allowed when sign-ups close later.
     const rules = signUps === "open" ? { allowedBy: SYSTEM } : { untilHold: signUps === "until_hold" };
@@ -121,16 +122,12 @@ export function createPeopleService(deps: PeopleDeps) {
     return { ...started, apiKey };
   };
 
-  /**
-   * Starts a session. Throws `invalid_credentials`, with the same text and after the same time whether the address is unknown
-   * or the password is wrong, and `RetryLater` after too many failures.
-   */
+  /** Starts a session. Throws as `verifyPassword`. */
   const logIn = async (credentials: Credentials, source: RequestSource): Promise<StartedSession> => {
     const member = await verifyPassword(credentials, source, null);
-    if (member === null) throw invalidCredentials();
     const { row, started } = newSession(secrets, member, source, clock.now());
     const { caller, email } = started.person;
-    const audit = auditOf({ ...caller, client: source.client }, { kind: "signed_in", subject: email }, row.createdAt);
+    const audit = auditOf(caller, { kind: "signed_in", subject: email }, row.createdAt);
     // The password may have been changed while this one was checked.
     if (!(await people.addSession(row, member.person.passwordHash, audit))) throw invalidCredentials();
     // Above `SESSIONS_PER_PERSON_MAX` the new session ended the oldest.
@@ -149,8 +146,9 @@ export function createPeopleService(deps: PeopleDeps) {
     source: RequestSource,
   ): Promise<StartedSession> => {
     const { caller, email } = who;
-    const { person } = await checkCurrentPassword(who, current, source);
-    const passwordHash = await passwords.hash(next, laneOf(source, email, caller.personId ?? null));
+    const personId = caller.personId ?? "";
+    const { person } = await verifyPassword({ email, password: current }, source, personId);
+    const passwordHash = await passwords.hash(next, laneOf(source, email, personId));
     const owner = { person, accountId: caller.accountId, role: who.role };
     const { row, started } = newSession(secrets, owner, source, clock.now());
     const entry = { kind: "password_changed", subject: email } as const;
@@ -162,39 +160,27 @@ export function createPeopleService(deps: PeopleDeps) {
   };
 
   /**
-   * Checks the password of a person who is logged in. Throws `invalid_credentials` if it is wrong, `RetryLater` after too many
-   * failures.
-   */
-  const checkCurrentPassword = async (
-    { caller, email }: Person,
-    password: string,
-    source: RequestSource,
-  ): Promise<Member> => {
-    const member = await verifyPassword({ email, password }, source, caller.personId ?? null);
-    if (member === null) throw wrongPassword();
-    return member;
-  };
-
-  /**
-   * The person with this address and password; null: the password is wrong, or after the same time, the address unknown.
-   * `personId`: the person is logged in already. Counts and audits failures; throws `RetryLater` after too many.
+   * The person with this address and password. `personId`: the person is logged in already. Throws `invalid_credentials`,
+   * after the same time whether the address is unknown or the password is wrong, and `RetryLater` after too many failures,
+   * which are counted and audited.
    */
   const verifyPassword = async (
     { email, password }: Credentials,
     source: RequestSource,
     personId: string | null,
-  ): Promise<Member | null> => {
+  ): Promise<Member> => {
     const { client } = source;
     const known = await recognize(email, source);
-    const uncount = throttle({ email, client, device: known?.device.deviceId ?? null });
+    let uncount = () => {};
     try {
+      uncount = throttleLogIn({ email, client, device: known?.device.deviceId ?? null });
       const member = known?.member ?? (await people.find(email));
       const lane = laneOf(source, email, personId ?? known?.device.personId ?? null);
       // No schema has bounded the password of a form that confirms a session; that of a log-in it has.
       const isTooLong = personId !== null && password.length > PASSWORD_CHARS_MAX;
-      const isRight =
-        !isTooLong && (await passwords.verify(password, member === null ? null : passwordOf(member.person), lane));
-      if (isRight && member !== null) {
+      // Without a hash every password is wrong, after the same time.
+      const hash = member === null || member.person.passwordHash === NO_PASSWORD ? null : member.person.passwordHash;
+      if (!isTooLong && (await passwords.verify(password, hash, lane)) && member !== null) {
         uncount();
         return member;
       }
@@ -205,17 +191,7 @@ export function createPeopleService(deps: PeopleDeps) {
       throw error;
     }
     auditRefused("sign_in_failed", email, client);
-    return null;
-  };
-
-  /** Counts an attempt; returns a function that takes the count back. Throws `RetryLater`, with an audit entry. */
-  const throttle = (attempt: Parameters<typeof throttleLogIn>[0]): (() => void) => {
-    try {
-      return throttleLogIn(attempt);
-    } catch (error) {
-      auditRefused("sign_in_throttled", attempt.email, attempt.client);
-      throw error;
-    }
+    throw personId === null ? new DomainError("invalid_credentials", "Incorrect email or password.") : wrongPassword();
   };
 
   /** The device if the person of this address has logged in on it before; null: unknown device. */
@@ -243,17 +219,13 @@ export function createPeopleService(deps: PeopleDeps) {
     if (link === null) throw linkGone();
     const { personId, accountId } = link;
     if (personId === null && (await people.find(credentials.email)) !== null) throw emailTaken();
-    const passwordHash = await passwords.hash(credentials.password, { lane: accountId, isKnown: true, email: null });
+    const passwordHash = await hashPassword(credentials.password, accountId);
     const now = clock.now();
     const email = link.email ?? credentials.email;
     const person = { id: personId ?? ids.person(), email, passwordHash, createdAt: now };
     const { row, started } = newSession(secrets, { person, accountId, role: link.role ?? "owner" }, source, now);
     const kind = personId === null ? "signed_up" : "password_changed";
-    const audit = auditOf(
-      { ...started.person.caller, client: source.client },
-      { kind, subject: email, detail: { by: "link" } },
-      now,
-    );
+    const audit = auditOf(started.person.caller, { kind, subject: email, detail: { by: "link" } }, now);
     if (personId === null) {
       const result = await people.welcome(linkHash, person, row, audit);
       if (result === "email_taken") throw emailTaken();
@@ -297,14 +269,9 @@ export function createPeopleService(deps: PeopleDeps) {
     /** Closes open streams of a person that their sessions, accounts or roles don't allow any more. */
     recheckPerson: (personId: string) => sessions.recheck(personId),
     /** The person with this address and password. Throws `invalid_credentials`, or `RetryLater` after too many failures. */
-    async authenticate(credentials: Credentials, source: RequestSource): Promise<Member> {
-      const member = await verifyPassword(credentials, source, null);
-      if (member === null) throw invalidCredentials();
-      return member;
-    },
-    /** Hashes the password of somebody whose link was checked. */
-    hashPassword: (password: string, accountId: string) =>
-      passwords.hash(password, { lane: accountId, isKnown: true, email: null }),
+    authenticate: (credentials: Credentials, source: RequestSource): Promise<Member> =>
+      verifyPassword(credentials, source, null),
+    hashPassword,
     /** Closes open streams of sessions that another process has ended. */
     recheckSessions: () => sessions.recheckAll(),
     changePassword,
@@ -321,10 +288,11 @@ export function createPeopleService(deps: PeopleDeps) {
        * `invalid_credentials` or `RetryLater`.
        */
       async confirm(person: Person, password: string, source: RequestSource): Promise<void> {
-        const member = await checkCurrentPassword(person, password, source);
+        const { email, caller, sessionHash } = person;
+        const member = await verifyPassword({ email, password }, source, caller.personId ?? "");
         if (source.sessionSecret === null) return;
         const secretHash = secrets.hash(source.sessionSecret);
-        await people.renewSessionSecret(person.sessionHash, secretHash, member.person.passwordHash);
+        await people.renewSessionSecret(sessionHash, secretHash, member.person.passwordHash);
       },
     },
     /**
@@ -359,11 +327,6 @@ export function newAccount({ secrets, ids }: NewAccountDeps, now: Date): Account
 function laneOf({ client }: RequestSource, email: string, personId: string | null): HashLane {
   if (personId !== null) return { lane: personId, isKnown: true, email: null };
   return { lane: client, isKnown: false, email: emailKey(email) };
-}
-
-/** Null: they have none, and every password is wrong, after the same time. */
-function passwordOf({ passwordHash }: PersonRow): string | null {
-  return passwordHash === NO_PASSWORD ? null : passwordHash;
 }
 
 function invalidCredentials(): DomainError {

@@ -14,38 +14,38 @@ interface SessionOwner {
 /** 128 bits. */
 const DEVICE_ID_CHARS = 32;
 
-/** Creates a session that lasts `SESSION_MS_MAX`: its row, and what the person gets. */
+/**
+ * Creates a session that lasts `SESSION_MS_MAX`: its row, and what the person gets. Its caller has the client that the audit
+ * log names.
+ */
 export function newSession(
   secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken">,
-  { person, accountId, role }: SessionOwner,
+  { person: { id: personId, email }, accountId, role }: SessionOwner,
   { sessionSecret: secret, client, browser }: SessionSource,
   now: Date,
 ): { readonly row: SessionRow; readonly started: StartedSession } {
   const sessionToken = secrets.newToken();
-  const expiresAt = new Date(now.getTime() + SESSION_MS_MAX);
   const secretHash = secret === null ? null : secrets.hash(secret);
+  const owner = { person: { id: personId, email }, accountId, role, secretHash };
+  const { caller, ...person } = personOfSession(sessionToken, owner, secrets);
   const deviceToken = secrets.deviceToken({
-    personId: person.id,
+    personId,
     deviceId: secrets.newToken().slice(0, DEVICE_ID_CHARS),
     expiresAt: new Date(now.getTime() + DEVICE_MS_MAX),
   });
   return {
     row: {
-      hash: secrets.hash(sessionToken),
-      personId: person.id,
+      hash: person.sessionHash,
+      personId,
       accountId,
       createdAt: now,
-      expiresAt,
+      expiresAt: new Date(now.getTime() + SESSION_MS_MAX),
       secretHash,
       client: client === "" ? null : client,
       browser,
       lastSeenAt: null,
     },
-    started: {
-      person: personOfSession(sessionToken, { person, accountId, role, secretHash }, secrets),
-      sessionToken,
-      deviceToken,
-    },
+    started: { person: { ...person, caller: { ...caller, client } }, sessionToken, deviceToken },
   };
 }
 

@@ -12,10 +12,11 @@ import {
 } from "../core/limits.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import { hostOf } from "../core/notification.ts";
-import { type AccountLabel, type SessionRow, emailKey } from "../core/account-store.ts";
+import { type AccountLabel, type PersonRow, type SessionRow, emailKey } from "../core/account-store.ts";
 import {
   type Identity,
   type Invitation,
+  type Joining,
   type MemberChange,
   type StoredInvitation,
   type TeamMember,
@@ -96,19 +97,21 @@ export function createTeamService(deps: TeamDeps) {
     return invitation;
   };
 
-  /** Accepts an invitation as a new person. */
-  const joinAnew = async (
+  /** Accepts an invitation in a new session. */
+  const enter = async (
     invitation: StoredInvitation,
-    { passwordHash, source, ...joiner }: Joiner,
+    { source, ...joiner }: Pick<Joining, "person" | "isNew" | "identity"> & { readonly source: SessionSource },
   ): Promise<StartedSession> => {
-    const { email, accountId, role } = invitation;
+    const { accountId, role } = invitation;
     const at = clock.now();
-    const person = { id: ids.person(), email, passwordHash, createdAt: at };
-    const { row, started } = newSession(secrets, { person, accountId, role }, source, at);
-    const audit = [auditOf({ ...started.person.caller, client: source.client }, joinedBy(invitation), at)];
-    if (!(await team.join({ invitation, person, isNew: true, session: row, at, audit, ...joiner })))
-      throw invitationGone();
-    return { ...started, isJoined: true };
+    const { row: session, started } = newSession(secrets, { person: joiner.person, accountId, role }, source, at);
+    const audit = [auditOf(started.person.caller, joinedBy(invitation), at)];
+    if (!(await team.join({ invitation, session, at, audit, ...joiner }))) throw invitationGone();
+    return joiner.isNew ? { ...started, isJoined: true } : started;
+  };
+
+  const newPerson = ({ email }: StoredInvitation, passwordHash: string): PersonRow => {
+    return { id: ids.person(), email, passwordHash, createdAt: clock.now() };
   };
 
   const removed = async (caller: Caller, personId: string, kind: "member_left" | "member_removed") => {
@@ -214,17 +217,13 @@ export function createTeamService(deps: TeamDeps) {
     /** Accepts an invitation by a password: of the person with its address, or the first one of a new person. */
     async joinByPassword(token: string, password: string, source: RequestSource): Promise<StartedSession> {
       const invitation = await openInvitation(token);
-      const { email, accountId, role } = invitation;
+      const { email, accountId } = invitation;
       if ((await people.find(email)) === null) {
-        const passwordHash = await peopleService.hashPassword(password, accountId);
-        return joinAnew(invitation, { passwordHash, source });
+        const person = newPerson(invitation, await peopleService.hashPassword(password, accountId));
+        return enter(invitation, { person, isNew: true, source });
       }
       const { person } = await peopleService.authenticate({ email, password }, source);
-      const at = clock.now();
-      const { row, started } = newSession(secrets, { person, accountId, role }, source, at);
-      const audit = [auditOf({ ...started.person.caller, client: source.client }, joinedBy(invitation), at)];
-      if (!(await team.join({ invitation, person, isNew: false, session: row, at, audit }))) throw invitationGone();
-      return started;
+      return enter(invitation, { person, isNew: false, source });
     },
 
     /** The same for somebody who is logged in, whose session goes to the account. Throws `forbidden` for another address. */
@@ -260,7 +259,7 @@ export function createTeamService(deps: TeamDeps) {
       const some = isTheirs ? [meant] : await team.invitationsOf(email, now, INVITATIONS_OF_ADDRESS_READ_MAX);
       const invitation = await firstValid(some, now);
       if (invitation === null || (await people.find(email)) !== null) return null;
-      return joinAnew(invitation, { passwordHash: NO_PASSWORD, source, identity });
+      return enter(invitation, { person: newPerson(invitation, NO_PASSWORD), isNew: true, source, identity });
     },
 
     /** The accounts of a person, the one used last first. */
@@ -317,12 +316,6 @@ const MESSAGES = {
   member: "Somebody with this address is in the account already. Change their role instead.",
   full: `This account has ${INVITATIONS_OPEN_MAX} open invitations. Withdraw one first.`,
 } as const;
-
-interface Joiner {
-  readonly passwordHash: string;
-  readonly source: SessionSource;
-  readonly identity?: Identity;
-}
 
 function joinedBy({ id, email, role, createdBy }: StoredInvitation): Audited {
   return { kind: "member_joined", subject: email, detail: { role, invitation: id, invited_by: createdBy } };

@@ -71,7 +71,7 @@ async function begin(
   const device = source.deviceToken === null ? null : secrets.readDeviceToken(source.deviceToken);
   const isKnown = device?.personId === person.id && device.expiresAt > at;
   const dropsPassword = isNew && !isKnown && person.passwordHash !== NO_PASSWORD;
-  const caller = { ...started.person.caller, client: source.client };
+  const { caller } = started.person;
   const { issuer } = identity;
   const linked = {
     kind: "identity_linked",
