@@ -113,18 +113,8 @@ export function createKeyService(deps: KeyDeps) {
       const hold = request.hold ?? before?.hold ?? "none";
       const scope = hasScope(role) ? (request.scope ?? before?.scope ?? "own") : "own";
       const createdBy = { createdBy: caller.actor, createdById: holderIdOf(caller) };
-      const row = keyRow(deps, {
-        accountId,
-        key,
-        name,
-        role,
-        hold,
-        scope,
-        replaces,
-        now,
-        ...createdBy,
-        ...limits.limits,
-      });
+      const asked = { accountId, key, name, role, hold, scope, replaces };
+      const row = keyRow(deps, { ...asked, ...limits.limits, ...createdBy, now });
       const stop = await signUpGate.stopFor(caller, hold, row.id);
       // Before the key itself: nobody has it yet, and with it there is nothing that it lacks.
       if (toUse.ids.length > 0) {
@@ -190,23 +180,19 @@ function credentialsFor(
   before: ApiKey | null,
   all: readonly Credential[],
 ): { readonly ids: readonly string[]; readonly names: readonly string[]; readonly issues: readonly Issue[] } {
+  const issues: Issue[] = [];
+  if (role !== "agent") {
+    const message = `Only keys with the role agent need it; leave it out with the role ${role}.`;
+    if (given !== undefined && given.length > 0) issues.push({ field: "credentials", message });
+    return { ids: [], names: [], issues };
+  }
   const own = before === null || inherits === false ? [] : all.filter(({ keys }) => keys.includes(before.id));
-  const chosen = given === undefined ? own : all.filter(({ name }) => given.includes(name));
-  const some = role === "agent" ? chosen : [];
-  const wrong =
-    role === "agent" || given === undefined || given.length === 0
-      ? (given ?? []).flatMap((name, at) =>
-          all.some((one) => one.name === name)
-            ? []
-            : [{ field: `credentials.${at}`, message: "This account has no credential of this name." }],
-        )
-      : [
-          {
-            field: "credentials",
-            message: `Only keys with the role agent need it; leave it out with the role ${role}.`,
-          },
-        ];
-  return { ids: some.map(({ id }) => id), names: some.map(({ name }) => name), issues: wrong };
+  const some = given === undefined ? own : all.filter(({ name }) => given.includes(name));
+  for (const [at, name] of (given ?? []).entries()) {
+    if (all.some((one) => one.name === name)) continue;
+    issues.push({ field: `credentials.${at}`, message: "This account has no credential of this name." });
+  }
+  return { ids: some.map(({ id }) => id), names: some.map(({ name }) => name), issues };
 }
 
 /** The limits of a new key in normal form, and what is wrong with them. `before`: the key whose limits it inherits; null: none. */
@@ -254,20 +240,21 @@ export function keyCreated(
   { id, name, role, hold, scope, replaces, last4, ...limits }: ApiKey,
   credentials: readonly string[] = [],
 ): Audited {
+  const { hosts, methods, dailyActions, expiresAt } = limits;
   const more = {
-    ...(credentials.length === 0 ? {} : { credentials: credentials.join(" ").slice(0, AUDITED_HOSTS_CHARS_MAX) }),
-    ...(hasScope(role) ? { scope } : {}),
-    ...(replaces === null ? {} : { replaces }),
-    ...(limits.hosts === null ? {} : { hosts: limits.hosts.join(" ").slice(0, AUDITED_HOSTS_CHARS_MAX) }),
-    ...(limits.methods === null ? {} : { methods: limits.methods.join(" ") }),
-    ...(limits.dailyActions === null ? {} : { daily_actions: limits.dailyActions }),
-    ...(limits.expiresAt === null ? {} : { expires_at: limits.expiresAt.toISOString() }),
+    ...(credentials.length > 0 && { credentials: credentials.join(" ").slice(0, AUDITED_LIST_CHARS_MAX) }),
+    ...(hasScope(role) && { scope }),
+    ...(replaces !== null && { replaces }),
+    ...(hosts !== null && { hosts: hosts.join(" ").slice(0, AUDITED_LIST_CHARS_MAX) }),
+    ...(methods !== null && { methods: methods.join(" ") }),
+    ...(dailyActions !== null && { daily_actions: dailyActions }),
+    ...(expiresAt !== null && { expires_at: expiresAt.toISOString() }),
   };
   return { kind: "key_created", subject: id, detail: { name, role, hold, ...more, last4 } };
 }
 
 /** A detail of an entry is one line. */
-const AUDITED_HOSTS_CHARS_MAX = 1_000;
+const AUDITED_LIST_CHARS_MAX = 1_000;
 
 interface NewKeyRow
   extends
