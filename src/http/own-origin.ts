@@ -1,25 +1,11 @@
 import { DomainError } from "../core/domain-error.ts";
 import { normalTarget } from "../core/target.ts";
 
-interface OwnAddress {
-  /** Public address of the service. */
-  readonly baseUrl: string;
-}
-
 /** CSRF checks by the headers `Origin` and `Sec-Fetch-Site`. See docs/security.md. */
-export interface OwnOrigin {
-  /** Throws `forbidden` unless one of our pages sent the request; programs, which send neither header, are refused. */
-  require(headers: Headers): void;
-  /**
-   * Throws `forbidden` where either header names another site, but accepts `Origin: null`: browsers send that with forms
-   * of a page that has the referrer policy `no-referrer`, such as the approval page.
-   */
-  refuseOtherSitesButNull(headers: Headers): void;
-  /** Throws `forbidden` for requests that another site's page sent; programs, which send neither header, pass. */
-  refuseOtherSites(headers: Headers): void;
-}
+export type OwnOrigin = ReturnType<typeof createOwnOrigin>;
 
-export function createOwnOrigin({ baseUrl }: OwnAddress): OwnOrigin {
+/** `baseUrl`: the public address of the service. */
+export function createOwnOrigin({ baseUrl }: { readonly baseUrl: string }) {
   // `URL` leaves out the scheme's default port, as browsers do.
   const own = new URL(baseUrl).origin;
   const isOwn = (headers: Headers): boolean | null => {
@@ -36,13 +22,19 @@ export function createOwnOrigin({ baseUrl }: OwnAddress): OwnOrigin {
     );
   };
   return {
-    require: (headers) => (isOwn(headers) === true ? undefined : refuse()),
-    refuseOtherSitesButNull(headers) {
+    /** Throws `forbidden` unless one of our pages sent the request; programs, which send neither header, are refused. */
+    require: (headers: Headers) => (isOwn(headers) === true ? undefined : refuse()),
+    /**
+     * Throws `forbidden` where either header names another site, but accepts `Origin: null`: browsers send that with forms
+     * of a page that has the referrer policy `no-referrer`, such as the approval page.
+     */
+    refuseOtherSitesButNull(headers: Headers): void {
       const origin = headers.get("origin");
       const isForeign = origin !== null && origin !== "null" && origin !== own;
       if (isForeign || (headers.get("sec-fetch-site") ?? "same-origin") !== "same-origin") refuse();
     },
-    refuseOtherSites: (headers) => (isOwn(headers) === false ? refuse() : undefined),
+    /** Throws `forbidden` for requests that another site's page sent; programs, which send neither header, pass. */
+    refuseOtherSites: (headers: Headers) => (isOwn(headers) === false ? refuse() : undefined),
   };
 }
 

@@ -7,23 +7,9 @@ import {
   REFUSAL_HELD_MS,
 } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
+import type { Caller } from "../core/roles.ts";
 
-/** A key of an account. */
-interface Requester {
-  readonly accountId: string;
-  readonly keyId: string | null;
-}
-
-/** Requests per second of an account, and how its keys share them. */
-interface RateLimit {
-  /** Counts requests of a key; throws `rate_limited` where they are too many. Refused requests count too. */
-  count(requester: Requester, requests: number): void;
-  /**
-   * Resolves when a 429 may be sent: at once, or after about a second for a key that was refused more than the account's
-   * limit within this second. That slows down a client which waits for each response before its next request.
-   */
-  slowDown(requester: Requester): Promise<void>;
-}
+type Requester = Pick<Caller, "accountId" | "keyId">;
 
 interface KeyCount {
   requested: number;
@@ -38,17 +24,18 @@ interface AccountCount {
 const NO_KEYS: ReadonlyMap<string, KeyCount> = new Map();
 
 /**
- * Counts in windows of one second, in this process only; `perSecond` 0 turns it off. A key alone may use the account's
+ * Limits the requests per second of an account, in windows of one second, in this process only; `perSecond` 0 turns it off. A key alone may use the account's
  * whole limit. While several keys send requests, each gets an equal share, and beyond it what the others don't use; they
  * are expected to send as many as in the second before. A key that starts while another one floods gets its share at
  * once: in that second the account may exceed its limit by up to `RATE_OVERSHOOT_MAX`.
  */
-export function createRateLimit(clock: Clock, perSecond: number): RateLimit {
+export function createRateLimit(clock: Clock, perSecond: number) {
   const windows = new Windows(clock);
   let delayed = 0;
   let delayedTotal = 0;
   return {
-    count({ accountId, keyId }, requests) {
+    /** Counts requests of a key; throws `rate_limited` where they are too many. Refused requests count too. */
+    count({ accountId, keyId }: Requester, requests: number): void {
       if (perSecond === 0 || requests === 0) return;
       const { account, before } = windows.of(accountId);
       const name = keyId ?? "";
@@ -62,7 +49,11 @@ export function createRateLimit(clock: Clock, perSecond: number): RateLimit {
       own.refused += 1;
       throw new DomainError("rate_limited", `This account may make ${perSecond} requests per second. Wait a second.`);
     },
-    async slowDown({ accountId, keyId }) {
+    /**
+     * Resolves when a 429 may be sent: at once, or after about a second for a key that was refused more than the account's
+     * limit within this second. That slows down a client which waits for each response before its next request.
+     */
+    async slowDown({ accountId, keyId }: Requester): Promise<void> {
       const refused = windows.countsOf(accountId)?.keys.get(keyId ?? "")?.refused ?? 0;
       if (refused <= perSecond || delayed >= REFUSALS_HELD_MAX) return;
       delayed += 1;

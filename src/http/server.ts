@@ -7,20 +7,7 @@ import { createHandler, type HandlerDeps } from "./handler.ts";
 import { type Answer, listenApart, listenOn, type ListenOptions, type OwnPortDeps, refused } from "./listen.ts";
 import { answerMetrics, type MetricsDeps } from "./system-routes.ts";
 
-export interface Http {
-  /** Every route, with its description where it is an operation of the API. */
-  readonly routes: AnyElysia["routes"];
-  /** Answers one request without a socket. */
-  handle(request: Request): Promise<Response>;
-  /** Answers a request of a caller who needs no key: the agent on the standard input of this process. */
-  handleAs(caller: Caller, request: Request): Promise<Response>;
-  /** Starts to listen. Port 0 takes any free one. */
-  listen(port: number, host: string): { readonly port: number; readonly host: string };
-  /** Answers on a socket that is open already, in place of its handler. */
-  serveOn(listening: Server<unknown>, host: string): void;
-  /** Accepts no new connection, waits up to `graceMs` for open requests, then closes what is left. */
-  stop(graceMs?: number): Promise<void>;
-}
+export type Http = ReturnType<typeof createHttpServer>;
 
 /**
  * Where BASE_URL says `localhost`, a browser may mean 127.0.0.1 or ::1, and whoever listens on the other one would get the
@@ -47,7 +34,7 @@ interface HttpServerDeps extends HandlerDeps {
 }
 
 /** The HTTP server of these routes. */
-export function createHttpServer(deps: HttpServerDeps, modules: readonly AnyElysia[]): Http {
+export function createHttpServer(deps: HttpServerDeps, modules: readonly AnyElysia[]) {
   const { clock, baseUrl, arrivalSeconds } = deps;
   const handler = createHandler(deps, modules);
   let server: Server<unknown> | null = null;
@@ -58,21 +45,27 @@ export function createHttpServer(deps: HttpServerDeps, modules: readonly AnyElys
   };
 
   return {
+    /** Every route, with its description where it is an operation of the API. */
     routes: modules.flatMap((module) => module.routes),
-    handle: (request) => handler(request, null),
-    handleAs: (caller, request) => handler(request, null, caller),
-    listen(port, host) {
+    /** Answers one request without a socket. */
+    handle: (request: Request): Promise<Response> => handler(request, null),
+    /** Answers a request of a caller who needs no key: the agent on the standard input of this process. */
+    handleAs: (caller: Caller, request: Request): Promise<Response> => handler(request, null, caller),
+    /** Starts to listen. Port 0 takes any free one. */
+    listen(port: number, host: string) {
       server = listenOn({ port, host, arrivalSeconds }, answer);
       const place = { port: server.port ?? port, host };
       listenOnOther(place);
       return place;
     },
-    serveOn(listening, host) {
+    /** Answers on a socket that is open already, in place of its handler. */
+    serveOn(listening: Server<unknown>, host: string): void {
       listening.reload({ fetch: answer });
       server = listening;
       listenOnOther({ port: listening.port ?? 0, host });
     },
-    async stop(graceMs = DRAIN_MS_MAX) {
+    /** Accepts no new connection, waits up to `graceMs` for open requests, then closes what is left. */
+    async stop(graceMs: number = DRAIN_MS_MAX): Promise<void> {
       if (server === null) return;
       const isOver = Promise.withResolvers<void>();
       const cancelTimer = clock.after(graceMs, isOver.resolve);

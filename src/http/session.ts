@@ -195,13 +195,7 @@ function logInPath(next: string): string {
   return `/login?${new URLSearchParams({ next }).toString()}`;
 }
 
-export interface OwnCookie {
-  /** The value in a request; null where it is missing or malformed. */
-  read(headers: Headers): string | null;
-  /** Values of `Set-Cookie`. */
-  set(value: string): string;
-  clear(): string;
-}
+export type OwnCookie = ReturnType<typeof createOwnCookie>;
 
 /** 256 bits as hex. */
 const SESSION = /^[0-9a-f]{64}$/;
@@ -220,16 +214,18 @@ interface CookieProps {
 }
 
 /** On https the cookie is never sent in clear, and the prefix `__Host-` keeps other hosts of the domain from setting it. */
-export function createOwnCookie({ baseUrl, name: bare, form, lastsMs }: CookieProps): OwnCookie {
+export function createOwnCookie({ baseUrl, name: bare, form, lastsMs }: CookieProps) {
   const isSecure = baseUrl.startsWith("https:");
   const name = isSecure ? `__Host-${bare}` : bare;
   const ending = `; Path=/; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
   return {
-    read(headers) {
+    /** The value in a request; null where it is missing or malformed. */
+    read(headers: Headers): string | null {
       const value = cookieIn(headers, name) ?? "";
       return form.test(value) ? value : null;
     },
-    set: (value) => `${name}=${value}${ending}; Max-Age=${lastsMs / 1_000}`,
+    /** Values of `Set-Cookie`. */
+    set: (value: string) => `${name}=${value}${ending}; Max-Age=${lastsMs / 1_000}`,
     clear: () => `${name}=${ending}; Max-Age=0`,
   };
 }
@@ -246,27 +242,6 @@ interface FlashDeps {
   readonly baseUrl: string;
 }
 
-/**
- * Passes the result of a form to the page that the browser is redirected to, so that a reload repeats nothing and no
- * secret stands in a URL. The value is kept in cookies, encrypted for one path and one session, for `FLASH_MS_MAX`.
- */
-export interface Flash {
-  /** A redirect to a path of this service, which can `read` the value. Throws `FlashTooLarge`. */
-  redirect(person: Pick<Person, "formToken">, path: string, value: object): Response;
-  /**
-   * The same for a secret. On plain http any server on another port of the host gets our cookies, so there `show` puts it
-   * into the response to the form itself.
-   */
-  showSecretOnce(
-    person: Pick<Person, "formToken">,
-    path: string,
-    value: object,
-    show: () => Response | Promise<Response>,
-  ): Promise<Response>;
-  /** The value for this page; null where there is none, it has expired, or it is another session's. */
-  read(context: RequestContext, person: Pick<Person, "formToken">): unknown;
-}
-
 /** The value doesn't fit into `FLASH_COOKIES_MAX` cookies. */
 export class FlashTooLarge extends Error {
   override readonly name = "FlashTooLarge";
@@ -274,14 +249,23 @@ export class FlashTooLarge extends Error {
 
 const NAME = "outgate_flash";
 
-export function createFlash({ secrets, clock, baseUrl }: FlashDeps): Flash {
+export type Flash = ReturnType<typeof createFlash>;
+
+/** The session that a value is for. */
+type FlashPerson = Pick<Person, "formToken">;
+
+/**
+ * Passes the result of a form to the page that the browser is redirected to, so that a reload repeats nothing and no
+ * secret stands in a URL. The value is kept in cookies, encrypted for one path and one session, for `FLASH_MS_MAX`.
+ */
+export function createFlash({ secrets, clock, baseUrl }: FlashDeps) {
   const isSecure = baseUrl.startsWith("https:");
   // `__Host-` allows no Path but "/".
   const nameOf = (at: number) => `${isSecure ? "__Secure-" : ""}${NAME}_${at}`;
-  const placeOf = (path: string, { formToken }: Pick<Person, "formToken">) => {
-    return { table: "flash", row: path, column: formToken };
-  };
-  const redirect: Flash["redirect"] = (person, path, value) => {
+  const placeOf = (path: string, { formToken }: FlashPerson) => ({ table: "flash", row: path, column: formToken });
+
+  /** A redirect to a path of this service, which can `read` the value. Throws `FlashTooLarge`. */
+  const redirect = (person: FlashPerson, path: string, value: object): Response => {
     const plain = Bun.deflateSync(JSON.stringify({ expiresMs: clock.now().getTime() + FLASH_MS_MAX, value }));
     const parts = partsOf(secrets.seal(plain, placeOf(path, person)));
     const ending = `; Path=${path}; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}; Max-Age=${FLASH_MS_MAX / 1_000}`;
@@ -291,8 +275,18 @@ export function createFlash({ secrets, clock, baseUrl }: FlashDeps): Flash {
   };
   return {
     redirect,
-    showSecretOnce: async (person, path, value, show) => (isSecure ? redirect(person, path, value) : show()),
-    read({ request, path }, person) {
+    /**
+     * The same for a secret. On plain http any server on another port of the host gets our cookies, so there `show` puts it
+     * into the response to the form itself.
+     */
+    showSecretOnce: async (
+      person: FlashPerson,
+      path: string,
+      value: object,
+      show: () => Response | Promise<Response>,
+    ): Promise<Response> => (isSecure ? redirect(person, path, value) : show()),
+    /** The value for this page; null where there is none, it has expired, or it is another session's. */
+    read({ request, path }: Pick<RequestContext, "request" | "path">, person: FlashPerson): unknown {
       const [count = "", first = ""] = (cookieIn(request.headers, nameOf(0)) ?? "").split("-");
       if (!/^[1-9]$/.test(count) || Number(count) > FLASH_COOKIES_MAX) return null;
       const rest = Array.from(
