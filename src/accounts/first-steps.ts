@@ -18,15 +18,6 @@ export interface FirstSteps {
   readonly isNew: boolean;
 }
 
-interface FirstStepState {
-  /** Those that were done, with the time; null: just now, and not counted yet. */
-  readonly times: ReadonlyMap<FirstStepName, Date | null>;
-  /** By this person, or for everybody. */
-  readonly isHidden: boolean;
-  /** All are done, or the account has many actions. */
-  readonly isOver: boolean;
-}
-
 export type FirstStepService = ReturnType<typeof createFirstStepService>;
 
 /**
@@ -35,7 +26,11 @@ export type FirstStepService = ReturnType<typeof createFirstStepService>;
  * so that it shows at once.
  */
 export function createFirstStepService({ firstSteps, clock }: Pick<Store, "firstSteps"> & Pick<AppContext, "clock">) {
-  const stateOf = async ({ accountId, personId = "" }: Caller): Promise<FirstStepState> => {
+  /**
+   * `times`: of those that were done; null: just now, and not counted yet. `isHidden`: by this person, or for everybody.
+   * `isOver`: all are done, or the account has many actions.
+   */
+  const stateOf = async ({ accountId, personId = "" }: Caller) => {
     const [stored, newest] = await Promise.all([firstSteps.done(accountId, personId), firstSteps.newest(accountId)]);
     const times = new Map<FirstStepName, Date | null>(stored.map(({ step, at }) => [step, at]));
     const doneLately = {
@@ -59,7 +54,7 @@ export function createFirstStepService({ firstSteps, clock }: Pick<Store, "first
     },
 
     /** What is known of them, also when nobody needs them any more. */
-    async state(caller: Caller): Promise<FirstStepState> {
+    async state(caller: Caller) {
       authorize(caller, "read");
       return stateOf(caller);
     },

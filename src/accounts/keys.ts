@@ -27,30 +27,12 @@ interface KeyDeps extends Pick<Store, "accounts" | "actions" | "pauses" | "team"
   readonly forget: Authenticate["forget"];
 }
 
-/** A new key: its row, and the key in clear text, which is shown only once. */
-interface NewKey {
-  readonly row: ApiKey;
-  readonly key: string;
-  /** It is the first key with a hold in the first account, which closes sign-ups. */
-  readonly closesSignUps: boolean;
-}
-
-/** A key with what it has done, and the names of the credentials that it may use. */
-interface UsedKey extends ApiKey, KeyUse {
-  readonly credentials: readonly string[];
-}
-
 /** What a key has left to do. */
 export interface Unfinished {
   /** Held and pending actions, up to `UNFINISHED_COUNTED_MAX`. */
   readonly unfinishedCount: number;
   /** Those of them that await approval, up to `HELD_PER_KEY_MAX`. */
   readonly heldCount: number;
-}
-
-export interface KeyAfterRevocation extends ApiKey, Unfinished {
-  /** Live keys that it made. */
-  readonly madeCount: number;
 }
 
 /** All use cases of keys, for owners; REST and pages call it. */
@@ -75,7 +57,7 @@ export function createKeyService(deps: KeyDeps) {
     },
 
     /** The same with what each has done. `createdBy`: only those that this person or key created; null: all. */
-    async listWithUse(caller: Caller, createdBy: string | null = null): Promise<readonly UsedKey[]> {
+    async listWithUse(caller: Caller, createdBy: string | null = null) {
       authorize(caller, "manage");
       const [keys, use, all] = await Promise.all([
         accounts.keys(caller.accountId, KEYS_LISTED_MAX),
@@ -89,9 +71,11 @@ export function createKeyService(deps: KeyDeps) {
 
     /**
      * Creates a key. A key that replaces another acts on the actions of that one too; these are found by following
-     * `replaces` from key to key. It has the limits of that one where the request names none. Throws `validation_error`, and `too_many_keys` if the account has `LIVE_KEYS_MAX` live keys.
+     * `replaces` from key to key. It has the limits of that one where the request names none. Only this answer has `key` in
+     * clear text. `closesSignUps`: it is the first key with a hold in the first account. Throws `validation_error`, and
+     * `too_many_keys` if the account has `LIVE_KEYS_MAX` live keys.
      */
-    async create(caller: Caller, request: CreateKey): Promise<NewKey> {
+    async create(caller: Caller, request: CreateKey) {
       authorize(caller, "manage");
       const { accountId } = caller;
       const { name, role, replaces = null } = request;
@@ -130,9 +114,9 @@ export function createKeyService(deps: KeyDeps) {
      * Revokes a key of the caller's account for good. Idempotent. Throws `not_found`. Callers may revoke their own key and
      * the account's last one, so that a leaked key can always be revoked; `outgate new-owner-key` or a new
      * `BOOTSTRAP_API_KEY` gives access again. `unfinished` decides on the key's actions: with `pause` and `cancel` none is
-     * claimed after this resolves. With each, approvers see of its held actions that the key was revoked.
+     * claimed after this resolves. With each, approvers see of its held actions that the key was revoked. `madeCount`: live keys that it made.
      */
-    async revoke(caller: Caller, id: string, unfinished: UnfinishedOnRevoke = "keep"): Promise<KeyAfterRevocation> {
+    async revoke(caller: Caller, id: string, unfinished: UnfinishedOnRevoke = "keep") {
       authorize(caller, "manage");
       const now = clock.now();
       const audit = auditOf(caller, { kind: "key_revoked", subject: id, detail: { unfinished } }, now);

@@ -1,35 +1,28 @@
-import type { Person } from "../core/session.ts";
 import type { PeopleStore } from "../core/account-store.ts";
-import type { TeamStore } from "../core/team-store.ts";
 import { auditOf, type AuditStore } from "../core/audit.ts";
-import { DomainError, invalidFields } from "../core/domain-error.ts";
-import { MESSAGE_TIMEOUT_MS, PASSWORD_LINK_MS_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
-import type { Secrets } from "../crypto/secrets.ts";
-import type { Delivery } from "../core/notification.ts";
-import { createMessageLimit } from "../runtime/message-limit.ts";
-import { type Mailer, messageError, NO_MAILER } from "../mail/mailer.ts";
 import type { Clock } from "../core/clock.ts";
+import { DomainError, invalidFields } from "../core/domain-error.ts";
 import type { Ids } from "../core/ids.ts";
-import { NO_PASSWORD } from "./people.ts";
+import { MESSAGE_TIMEOUT_MS, PASSWORD_LINK_MS_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
+import type { Delivery } from "../core/notification.ts";
 import { authorize, type Caller } from "../core/roles.ts";
+import type { Person } from "../core/session.ts";
+import type { TeamStore } from "../core/team-store.ts";
+import type { Secrets } from "../crypto/secrets.ts";
+import { type Mailer, messageError, NO_MAILER } from "../mail/mailer.ts";
+import { createMessageLimit } from "../runtime/message-limit.ts";
+import { NO_PASSWORD } from "./people.ts";
 
 interface OwnMailDeps {
-  /** Null: no mail provider is configured. */
-  readonly mailer: Pick<Mailer, "send"> | null;
   readonly people: Pick<PeopleStore, "find" | "offer">;
   readonly team: Pick<TeamStore, "members">;
   readonly audit: Pick<AuditStore, "record">;
-  readonly secrets: Pick<Secrets, "hash" | "newToken">;
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
   readonly ids: Pick<Ids, "row">;
+  /** Null: no mail provider is configured. */
+  readonly mailer: Pick<Mailer, "send"> | null;
+  readonly secrets: Pick<Secrets, "hash" | "newToken">;
   readonly baseUrl: string;
-}
-
-/** How a mail fared. */
-interface OwnMail {
-  readonly delivered: boolean;
-  /** Why it was not; null: it was. */
-  readonly error: string | null;
 }
 
 /** Mails to people of the account that somebody asks for, sent at once and limited: a test, and a link that sets a password. */
@@ -39,11 +32,12 @@ export function createOwnMailService(deps: OwnMailDeps) {
   const { mailer, people, team, audit, secrets, clock, ids, baseUrl } = deps;
   const count = createMessageLimit(clock, "You have just sent a mail to yourself.");
   const countOfKeys = createMessageLimit(clock, "This account has just sent a test mail.");
-  const fare = (delivery: Delivery): OwnMail => {
+  /** Why a mail was not delivered; null: it was. */
+  const fare = (delivery: Delivery) => {
     const error = messageError(delivery);
     return { delivered: error === null, error };
   };
-  const sendTest = async (sender: Pick<Mailer, "send">, to: string): Promise<OwnMail> => {
+  const sendTest = async (sender: Pick<Mailer, "send">, to: string) => {
     const id = `test_${ids.row(clock.now())}`;
     return fare(await sender.send({ event: "tested", to, id, channel: null }, { timeoutMs: MESSAGE_TIMEOUT_MS }));
   };
@@ -60,7 +54,7 @@ export function createOwnMailService(deps: OwnMailDeps) {
     hasPassword: async (person: Person): Promise<boolean> => (await hashOf(person)) !== NO_PASSWORD,
 
     /** Sends a test mail to the person. Throws `RetryLater` where they do it too often. */
-    async test(person: Person): Promise<OwnMail> {
+    async test(person: Person) {
       if (mailer === null) return NOT_CONFIGURED;
       count(personIdOf(person));
       return sendTest(mailer, person.email);
@@ -70,7 +64,7 @@ export function createOwnMailService(deps: OwnMailDeps) {
      * The same for a key, to a person of its account: a key has no address. Throws `validation_error` for any other
      * address, and `RetryLater` where the account does it too often.
      */
-    async testTo(caller: Caller, email: string): Promise<OwnMail> {
+    async testTo(caller: Caller, email: string) {
       authorize(caller, "manage");
       const { accountId } = caller;
       const members = await team.members(accountId, PEOPLE_PER_ACCOUNT_MAX);
@@ -87,7 +81,7 @@ export function createOwnMailService(deps: OwnMailDeps) {
      * Mails somebody who has no password a link that sets one; it voids earlier links. Throws `validation_error` where they
      * have one, which they can change themselves, and `RetryLater`.
      */
-    async sendPasswordLink(person: Person): Promise<OwnMail> {
+    async sendPasswordLink(person: Person) {
       if (mailer === null) return NOT_CONFIGURED;
       if ((await hashOf(person)) !== NO_PASSWORD) {
         throw new DomainError("validation_error", "You have a password already. Change it with the one that you have.");
@@ -112,4 +106,4 @@ function personIdOf({ caller: { personId } }: Person): string {
   return personId;
 }
 
-const NOT_CONFIGURED: OwnMail = { delivered: false, error: NO_MAILER.error };
+const NOT_CONFIGURED = { delivered: false, error: NO_MAILER.error };

@@ -8,7 +8,6 @@ import { auditOf } from "../core/audit.ts";
 import { DomainError, RetryLater } from "../core/domain-error.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../core/limits.ts";
 import { isStorableText } from "../core/json.ts";
-import type { Ids } from "../core/ids.ts";
 import type { KnownDevice } from "../crypto/tokens.ts";
 import type { Passwords, HashLane } from "../crypto/passwords.ts";
 import type { Secrets } from "../crypto/secrets.ts";
@@ -311,13 +310,8 @@ export function createPeopleService(deps: PeopleDeps) {
 /** The hash of somebody who signs in by OpenID Connect alone. */
 export const NO_PASSWORD = "";
 
-interface NewAccountDeps {
-  readonly secrets: Pick<Secrets, "newRootSecret" | "seal">;
-  readonly ids: Pick<Ids, "account">;
-}
-
 /** The row of a new account with a new root secret. */
-export function newAccount({ secrets, ids }: NewAccountDeps, now: Date): Account {
+export function newAccount({ secrets, ids }: Pick<PeopleDeps, "secrets" | "ids">, now: Date): Account {
   const id = ids.account();
   const place = { table: "accounts", row: id, column: "sealed_root_secret" };
   return { id, sealedRootSecret: secrets.seal(secrets.newRootSecret(), place), createdAt: now };

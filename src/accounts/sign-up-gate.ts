@@ -1,20 +1,17 @@
+import type { Store } from "../core/store.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 import type { SignUpsClosedBy, SignUps } from "../config/values.ts";
 import { auditOf } from "../core/audit.ts";
 import { authorize, type Caller, type Hold } from "../core/roles.ts";
 import { DomainError, notFound } from "../core/domain-error.ts";
 import { ACCOUNTS_LISTED_MAX } from "../core/limits.ts";
 import type { AccountStore, HoldStop, ListedAccount } from "../core/account-store.ts";
-import type { Clock } from "../core/clock.ts";
 import type { ActivePauses } from "../pauses/pauses.ts";
-import type { Log } from "../observability/log.ts";
 
-interface SignUpGateDeps {
-  readonly accounts: Pick<AccountStore, "allow" | "first" | "hasHold" | "list" | "stopOthers">;
+interface SignUpGateDeps extends Pick<Store, "accounts">, Pick<AppContext, "clock" | "log"> {
   /** The cached pauses; a stopped account has one of the kind `sign_up`. */
   readonly paused: Pick<ActivePauses, "load" | "refresh">;
   readonly signUps: SignUps;
-  readonly clock: Pick<Clock, "now">;
-  readonly log: Pick<Log, "warn">;
 }
 
 /** Decides whether anybody may sign up, and stops accounts that did once sign-ups are closed. */

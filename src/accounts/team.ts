@@ -38,20 +38,6 @@ interface TeamDeps extends Pick<Store, "team" | "people">, Pick<AppContext, "ids
   readonly onMail: ((accountId: string, host: string) => void) | null;
 }
 
-/** A new invitation, and its link, which is shown only once. */
-interface NewInvitation {
-  readonly invitation: Invitation;
-  readonly link: string;
-  /** A mail with the link is on its way. */
-  readonly isMailed: boolean;
-}
-
-/** An invitation in the list of its account. */
-export interface ListedInvitation extends Invitation {
-  /** Whoever made it may no longer manage the account: its link lets nobody in. */
-  readonly isVoid: boolean;
-}
-
 /** An open invitation, for whoever has its link. */
 export interface OpenInvitation {
   readonly email: string;
@@ -153,15 +139,18 @@ export function createTeamService(deps: TeamDeps) {
     /** The person leaves the account of their session, which ends. Throws `last_owner`. */
     leave: ({ caller }: Person): Promise<void> => removed(caller, caller.personId ?? "", "member_left"),
 
-    /** Invites an address; for owners. Throws `validation_error` if it is in the account, or too many invitations are open. */
-    async invite(caller: Caller, email: string, role: MemberRole): Promise<NewInvitation> {
+    /**
+     * Invites an address; for owners. The link is shown only once. Throws `validation_error` if it is in the account, or too
+     * many invitations are open.
+     */
+    async invite(caller: Caller, email: string, role: MemberRole) {
       authorize(caller, "manage");
       const now = clock.now();
       const { accountId } = caller;
       const id = ids.invitation();
       const token = secrets.invitationToken(id);
       const expiresAt = new Date(now.getTime() + INVITATION_MS_MAX);
-      const invitation = {
+      const invitation: Invitation = {
         id,
         accountId,
         email,
@@ -184,7 +173,7 @@ export function createTeamService(deps: TeamDeps) {
      * Open invitations, newest first, without their links; for owners. An invitation is void while whoever made it may not
      * manage the account. `createdBy`: only those of this person or key; null: all.
      */
-    async invitations(caller: Caller, createdBy: string | null = null): Promise<readonly ListedInvitation[]> {
+    async invitations(caller: Caller, createdBy: string | null = null) {
       authorize(caller, "manage");
       const now = clock.now();
       const [rows, managers] = await Promise.all([

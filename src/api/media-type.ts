@@ -1,18 +1,11 @@
 import type { BodyMember } from "../core/body.ts";
 
-/** A parsed `Content-Type` (RFC 9110, 8.3). */
-interface MediaType {
-  /** `type/subtype` in lower case, with any blanks before the first semicolon. */
-  readonly essence: string;
-  /** Every value of the parameter `charset`, in lower case and unquoted, in order. */
-  readonly charsets: readonly string[];
-}
-
 /**
  * Parses a media type in one pass: a regular expression with optional blanks takes cubic time on a header full of blanks.
- * Never throws; a malformed header becomes a value that no caller accepts.
+ * Never throws; a malformed header becomes a value that no caller accepts. `essence`: `type/subtype` in lower case, with any
+ * blanks before the first semicolon; `charsets`: every value of that parameter, in lower case and unquoted, in order.
  */
-export function readMediaType(header: string): MediaType {
+export function readMediaType(header: string): { readonly essence: string; readonly charsets: readonly string[] } {
   const [essence = "", ...parameters] = partsOf(header);
   const charsets: string[] = [];
   for (const parameter of parameters) {
@@ -28,14 +21,8 @@ function unquote(value: string): string {
   return value.length >= 2 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1).trim() : value;
 }
 
-/** A media type (RFC 9110, 8.3.1), in lower case. */
-interface WrittenType {
-  readonly essence: string;
-  readonly parameters: readonly (readonly [name: string, value: string])[];
-}
-
-/** Null unless it is one well-formed media type: what targets make of anything else differs. */
-function writtenType(header: string): WrittenType | null {
+/** A media type (RFC 9110, 8.3.1) in lower case; null unless it is one well-formed one: what targets make of anything else differs. */
+function writtenType(header: string) {
   const [essence = "", ...rest] = partsOf(header.toLowerCase());
   if (!ESSENCE.test(essence.trim())) return null;
   const parameters = rest.map((part) => parameterOf(part.trim()));

@@ -7,8 +7,8 @@ import { auditOf } from "../core/audit.ts";
 import type { BulkJob, BulkOperation, BulkResult, BulkResultFilter } from "../core/bulk-job.ts";
 import { DomainError, invalidFields, notFound } from "../core/domain-error.ts";
 import { BULK_ACTIONS_MAX, BULK_GROUPS_SHOWN_MAX, BULK_RUNNING_MAX, BULK_SCAN_ROWS_MAX } from "../core/limits.ts";
-import { authorize, type Caller, hasScope, mayChange, type Viewer, viewerOf } from "../core/roles.ts";
-import type { MatchedAction, MatchedActions } from "../core/store.ts";
+import { authorize, type Caller, hasScope, mayChange, viewerOf } from "../core/roles.ts";
+import type { MatchedActions } from "../core/store.ts";
 import { searchedAs } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { AppContext } from "../runtime/app-context.ts";
@@ -21,28 +21,11 @@ export interface BulkRequest {
   readonly reason: string | null;
 }
 
-export interface BulkPreview {
-  readonly matching: number;
-  /** There are more than one job covers. */
-  readonly isMore: boolean;
-  /** How many of them the target may have carried out already. */
-  readonly unknownOutcomes: number;
-  /** How many the target has carried out: it answered 2xx, but too late for their status. */
-  readonly lateSuccesses: number;
-  /** Those that match by host and newest status, the largest first: `BULK_GROUPS_SHOWN_MAX` at most. */
-  readonly groups: readonly BulkGroup[];
-}
-
-interface BulkGroup {
-  /** Masked as the caller sees hosts. */
-  readonly host: string;
-  /** Null: no answer came. */
-  readonly responseCode: number | null;
-  readonly count: number;
-}
-
 /** Every use case of bulk jobs. */
 export type BulkService = ReturnType<typeof createBulkService>;
+
+/** What a job would do. */
+export type BulkPreview = Awaited<ReturnType<BulkService["dryRun"]>>;
 
 function createBulkService({ store: { bulk, actions }, clock, ids }: AppContext, runner: BulkRunner) {
   /** The actions that a job would cover. */
@@ -72,16 +55,23 @@ function createBulkService({ store: { bulk, actions }, clock, ids }: AppContext,
 
   return {
     /** What a job would cover. Changes nothing. */
-    async dryRun(caller: Caller, request: BulkRequest): Promise<BulkPreview> {
+    async dryRun(caller: Caller, request: BulkRequest) {
       const found = await matching(caller, request);
       const matched = found.actions.map(({ id }) => id);
       const [unknown, late] = await Promise.all([actions.withUnknown(matched), actions.withLateSuccess(matched)]);
+      const viewer = viewerOf(caller.role);
+      const byAnswer = Map.groupBy(found.actions, ({ host, responseCode }) => `${responseCode} ${host}`);
+      const largest = [...byAnswer.values()].toSorted((one, other) => other.length - one.length);
       return {
         matching: found.actions.length,
         isMore: found.isMore,
         unknownOutcomes: unknown.size,
         lateSuccesses: late.size,
-        groups: groupsOf(found.actions, viewerOf(caller.role)),
+        groups: largest.slice(0, BULK_GROUPS_SHOWN_MAX).flatMap((same) => {
+          const [first] = same;
+          if (first === undefined) return [];
+          return { host: maskText(first.host, viewer), responseCode: first.responseCode, count: same.length };
+        }),
       };
     },
 
@@ -149,17 +139,6 @@ function createBulkService({ store: { bulk, actions }, clock, ids }: AppContext,
       await bulk.end(id, { status: "stopped", at, by: caller.actor }, auditOf(caller, audited, at));
     },
   };
-}
-
-function groupsOf(actions: readonly MatchedAction[], viewer: Viewer): readonly BulkGroup[] {
-  const groups = new Map<string, BulkGroup>();
-  for (const { host, responseCode } of actions) {
-    const name = `${responseCode} ${host}`;
-    const { count = 0 } = groups.get(name) ?? {};
-    groups.set(name, { host, responseCode, count: count + 1 });
-  }
-  const largest = [...groups.values()].toSorted((one, other) => other.count - one.count);
-  return largest.slice(0, BULK_GROUPS_SHOWN_MAX).map((group) => ({ ...group, host: maskText(group.host, viewer) }));
 }
 
 /** The statuses that a job takes: of those in the filter, or by default, the ones that its operation is for. */

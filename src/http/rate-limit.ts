@@ -37,12 +37,13 @@ export function createRateLimit(clock: Clock, perSecond: number) {
     /** Counts requests of a key; throws `rate_limited` where they are too many. Refused requests count too. */
     count({ accountId, keyId }: Requester, requests: number): void {
       if (perSecond === 0 || requests === 0) return;
-      const { account, before } = windows.of(accountId);
+      const window = windows.of(accountId);
+      const { account } = window;
       const name = keyId ?? "";
       const own = account.keys.get(name) ?? { requested: 0, refused: 0 };
       account.keys.set(name, own);
       own.requested += requests;
-      if (isAllowed({ name, requests, account, before }, perSecond)) {
+      if (isAllowed(name, requests, window, perSecond)) {
         account.admitted += requests;
         return;
       }
@@ -96,16 +97,13 @@ class Windows {
   }
 }
 
-interface NewRequests {
-  /** The key. */
-  readonly name: string;
-  /** How many; already part of the key's `requested`. */
-  readonly requests: number;
-  readonly account: AccountCount;
-  readonly before: ReadonlyMap<string, KeyCount>;
-}
-
-function isAllowed({ name, requests, account, before }: NewRequests, perSecond: number): boolean {
+/** Whether a key may make some requests, which are part of its `requested` already. */
+function isAllowed(
+  name: string,
+  requests: number,
+  { account, before }: ReturnType<Windows["of"]>,
+  perSecond: number,
+): boolean {
   const { keys } = account;
   const requested = keys.get(name)?.requested ?? 0;
   const keyCount = new Set([...keys.keys(), ...before.keys()]).size;

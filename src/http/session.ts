@@ -236,12 +236,6 @@ function cookieIn(headers: Headers, name: string): string | null {
   return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? null;
 }
 
-interface FlashDeps {
-  readonly secrets: Pick<Secrets, "open" | "seal">;
-  readonly clock: Pick<Clock, "now">;
-  readonly baseUrl: string;
-}
-
 /** The value doesn't fit into `FLASH_COOKIES_MAX` cookies. */
 export class FlashTooLarge extends Error {
   override readonly name = "FlashTooLarge";
@@ -258,7 +252,14 @@ type FlashPerson = Pick<Person, "formToken">;
  * Passes the result of a form to the page that the browser is redirected to, so that a reload repeats nothing and no
  * secret stands in a URL. The value is kept in cookies, encrypted for one path and one session, for `FLASH_MS_MAX`.
  */
-export function createFlash({ secrets, clock, baseUrl }: FlashDeps) {
+export function createFlash({
+  secrets,
+  clock,
+  baseUrl,
+}: Pick<SessionDeps, "baseUrl"> & {
+  readonly secrets: Pick<Secrets, "open" | "seal">;
+  readonly clock: Pick<Clock, "now">;
+}) {
   const isSecure = baseUrl.startsWith("https:");
   // `__Host-` allows no Path but "/".
   const nameOf = (at: number) => `${isSecure ? "__Secure-" : ""}${NAME}_${at}`;

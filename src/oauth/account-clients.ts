@@ -56,12 +56,6 @@ export interface AccountClient {
   readonly createdBy: Actor;
 }
 
-interface NewAccountClient {
-  readonly client: AccountClient;
-  /** In plain text, shown once; null: the client is public. */
-  readonly secret: string | null;
-}
-
 /** What is sealed: what the library reads of a client, and who added it, which it ignores. */
 interface StoredClient extends ClientMetadata {
   readonly client_name: string;
@@ -124,8 +118,8 @@ export function createOAuthClientService({ store, secrets, clock, ids, forget }:
     /** The account's clients, oldest first, without their secrets. */
     list,
 
-    /** Throws `validation_error`, also beyond `OAUTH_CLIENTS_PER_ACCOUNT_MAX`. */
-    async add(caller: Caller, { name, redirect_uris, type }: CreateOAuthClient): Promise<NewAccountClient> {
+    /** The secret is shown once; null: the client is public. Throws `validation_error`, also beyond `OAUTH_CLIENTS_PER_ACCOUNT_MAX`. */
+    async add(caller: Caller, { name, redirect_uris, type }: CreateOAuthClient) {
       authorize(caller, "manage");
       const issues = redirect_uris.flatMap((uri, at) =>
         isUsableRedirect(uri) ? [] : [{ field: `redirect_uris.${at}`, message: BAD_REDIRECT }],
@@ -166,7 +160,7 @@ export function createOAuthClientService({ store, secrets, clock, ids, forget }:
      * Gives a confidential client a new secret. The old one is refused at once; access tokens stay valid until they expire. Throws
      * `not_found`, and `validation_error` for a public client.
      */
-    async replaceSecret(caller: Caller, clientId: string): Promise<NewAccountClient> {
+    async replaceSecret(caller: Caller, clientId: string) {
       authorize(caller, "manage");
       const id = artifactId(secrets, "Client", clientId);
       const artifact = (await store.clients(caller.accountId)).find((one) => one.id === id);
@@ -241,7 +235,10 @@ const OAuthClientListJson = t.answerObject("OAuthClientList", "The clients that 
 
 const serialize = serializer(OAuthClientJson);
 
-const serializeNew = ({ client, secret }: NewAccountClient) => ({ ...serialize(client), secret });
+const serializeNew = ({ client, secret }: Awaited<ReturnType<OAuthClientService["add"]>>) => ({
+  ...serialize(client),
+  secret,
+});
 
 export const OAuthClientParams = pathParams(Type.Object({ id: OAuthClientId }), "There is no such client.");
 

@@ -29,14 +29,14 @@ export function mcpChallenge(baseUrl: string): string {
   return `Bearer resource_metadata="${baseUrl}${RESOURCE_METADATA_PATH}/mcp"`;
 }
 
-interface OAuthRouteDeps {
-  /** Null: off. */
+/** What clients of OAuth call themselves; null: off. Errors are the protocol's (RFC 6749, 5.2). */
+export function oauthRoutes({
+  oauth,
+  clock,
+}: {
   readonly oauth: OAuthService | null;
   readonly clock: Pick<Clock, "monotonicMs">;
-}
-
-/** What clients of OAuth call themselves. Errors are the protocol's (RFC 6749, 5.2). */
-export function oauthRoutes({ oauth, clock }: OAuthRouteDeps) {
+}) {
   const routes = createRoutes();
   if (oauth === null) return routes;
   const unparsed = { parse: "none" } as const;
