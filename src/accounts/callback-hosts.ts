@@ -86,8 +86,8 @@ export function callbackHostRoutes({ callbackHosts }: { readonly callbackHosts: 
         operationId: "listCallbackHosts",
         permission: "manage",
         summary: "List the hosts for callbacks of keys with a hold or a limit",
-        description: "Lists the hosts that keys with a hold or a limit can use in `callback`.",
-        notes: ["Callbacks of keys without a hold and without limits may go to other hosts too."],
+        description:
+          "Lists the hosts that keys with a hold or a limit can use in `callback`. Callbacks of keys without a hold and without limits may go to other hosts too.",
         answers: { 200: { description: "The hosts.", schema: CallbackHostListJson } },
       }),
     )
@@ -114,8 +114,8 @@ export function callbackHostRoutes({ callbackHosts }: { readonly callbackHosts: 
         operationId: "removeCallbackHost",
         permission: "manage",
         summary: "Remove a host from the list for callbacks of keys with a hold or a limit",
-        description: "Removes a host at once.",
-        notes: ["Waiting callbacks to it are given up at their next attempt, and the timeline says so."],
+        description:
+          "Removes a host at once. Waiting callbacks to it are given up at their next attempt, and the timeline says so.",
         query: t.closedObject({ host: entry.host }),
         answers: { 204: { description: "The host was removed from the list.", schema: null } },
         errors: ["not_found"],

@@ -104,8 +104,8 @@ export function credentialRoutes({ credentialService, credentialTests }: Credent
         operationId: "listCredentials",
         permission: "read",
         summary: "List the credentials that calls can be made with",
-        description: "Lists credentials by name, without their secrets.",
-        notes: ["An agent's key sees those that it may use: their names, kinds and bounds."],
+        description:
+          "Lists credentials by name, without their secrets. An agent's key sees those that it may use: their names, kinds and bounds.",
         answers: { 200: { description: "The credentials.", schema: CredentialListJson } },
       }),
     )
@@ -159,8 +159,8 @@ export function credentialRoutes({ credentialService, credentialTests }: Credent
         operationId: "removeCredential",
         permission: "manage",
         summary: "Delete a credential",
-        description: "Deletes a credential with its secret.",
-        notes: ["What waits with it fails when it is to be sent, also if another one gets the same name."],
+        description:
+          "Deletes a credential with its secret. What waits with it fails when it is to be sent, also if another one gets the same name.",
         params: CredentialParams,
         answers: { 204: { description: "The credential is gone.", schema: null } },
       }),

@@ -152,8 +152,8 @@ export function hostRoutes({ hostService }: { readonly hostService: HostService 
         operationId: "listHosts",
         permission: "read",
         summary: "List what is set for hosts, and for the account",
-        description: "Lists the settings of hosts, and the defaults.",
-        notes: ["For what an action doesn't say, the settings of its host count, then `defaults`, then the server's."],
+        description:
+          "For what an action doesn't say, the settings of its host count, then `defaults`, then the server's.",
         answers: { 200: { description: "The settings.", schema: HostSettingsListJson } },
       }),
     )
@@ -182,8 +182,7 @@ export function hostRoutes({ hostService }: { readonly hostService: HostService 
         operationId: "removeHost",
         permission: "manage",
         summary: "Remove the settings of one host",
-        description: "Removes the settings of a host.",
-        notes: ["Those of the account and of the server apply then."],
+        description: "The settings of the account and of the server apply then.",
         params: HostParams,
         answers: { 204: { description: "The host has no settings.", schema: null } },
       }),
@@ -198,8 +197,8 @@ export function hostRoutes({ hostService }: { readonly hostService: HostService 
         operationId: "putDefaults",
         permission: "manage",
         summary: "Set what applies to calls of the account to every host",
-        description: "Replaces all settings for hosts of the account.",
-        notes: ["They apply where neither the action nor the settings of its host say something."],
+        description:
+          "Replaces all settings for hosts of the account. They apply where neither the action nor the settings of its host say something.",
         body: jsonBody(PutDefaults),
         answers: { 200: { description: "The settings of the account.", schema: SettingsJson } },
       }),

@@ -59,8 +59,7 @@ const GET_HEALTH = operation({
   permission: null,
   tag: "System",
   summary: "Check whether the process runs",
-  description: "For supervisors: answers while the process runs.",
-  notes: ["Doesn't check the database."],
+  description: "For supervisors: answers while the process runs. Doesn't check the database.",
   answers: { 200: { description: "The process runs.", schema: Health } },
   errors: [],
 });

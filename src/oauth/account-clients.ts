@@ -252,8 +252,8 @@ export function oauthClientRoutes({ oauthClients }: { readonly oauthClients: OAu
         operationId: "listOAuthClients",
         permission: "manage",
         summary: "List the OAuth clients of the account",
-        description: "Lists the clients that owners have added, without their secrets.",
-        notes: ["Clients with a metadata document, or that registered themselves, belong to no account."],
+        description:
+          "Lists the clients that owners have added, without their secrets. Clients with a metadata document, or that registered themselves, belong to no account.",
         answers: { 200: { description: "The clients.", schema: OAuthClientListJson } },
       }),
     )
@@ -264,8 +264,8 @@ export function oauthClientRoutes({ oauthClients }: { readonly oauthClients: OAu
         operationId: "createOAuthClient",
         permission: "manage",
         summary: "Add an OAuth client",
-        description: "Adds a client for software that has no metadata document. People of the account connect it.",
-        notes: ["The answer shows the secret of a confidential client once."],
+        description:
+          "Adds a client for software that has no metadata document. People of the account connect it. The answer shows the secret of a confidential client once.",
         body: jsonBody(CreateOAuthClient),
         answers: { 201: { description: "The client, with its secret.", schema: NewOAuthClientJson } },
       }),
@@ -303,8 +303,8 @@ export function oauthClientRoutes({ oauthClients }: { readonly oauthClients: OAu
         operationId: "removeOAuthClient",
         permission: "manage",
         summary: "Delete an OAuth client",
-        description: "Deletes a client and ends its connections: their keys are revoked.",
-        notes: ["What its connections have left unfinished stays."],
+        description:
+          "Deletes a client and ends its connections: their keys are revoked. What its connections have left unfinished stays.",
         params: OAuthClientParams,
         answers: { 204: { description: "The client is gone.", schema: null } },
       }),

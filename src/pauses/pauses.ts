@@ -353,8 +353,7 @@ export function pauseRoutes({
         operationId: "listPauses",
         permission: "manage",
         summary: "List the pauses in force",
-        description: "Lists the pauses in force, oldest first.",
-        notes: ["The audit log has earlier pauses."],
+        description: "Lists the pauses in force, oldest first. The audit log has earlier pauses.",
         answers: { 200: { description: "The pauses in force.", schema: PauseListJson } },
       }),
     )
@@ -389,8 +388,8 @@ export function pauseRoutes({
         operationId: "endPause",
         permission: "manage",
         summary: "End a pause",
-        description: "Ends a pause. Waiting actions that are due are sent at once.",
-        notes: ["Ending an ended pause returns 204 again."],
+        description:
+          "Ends a pause. Waiting actions that are due are sent at once. Ending an ended pause returns 204 again.",
         params: PauseParams,
         answers: { 204: { description: "The pause has ended.", schema: null } },
       }),
