@@ -82,8 +82,15 @@ export async function forgetFirstKeys(facts: Pick<FactStore, "writeAll">): Promi
 async function unshownKeys(deps: BootstrapDeps): Promise<FirstKeys | null> {
   const { accounts, people, facts, secrets, clock } = deps;
   const sealed = await facts.read(FIRST_KEYS_FACT);
-  const keys = sealed === null ? null : openKeys(secrets, sealed);
-  if (keys === null) return null;
+  if (sealed === null) return null;
+  let keys: FirstKeys;
+  try {
+    // Safe: `bootstrap` sealed it, and nothing else uses this place.
+    keys = JSON.parse(secrets.open(sealed, FIRST_KEYS_PLACE).toString()) as FirstKeys;
+  } catch {
+    // The row was altered. `outgate new-owner-key` creates another key.
+    return null;
+  }
   const { ownerKey, agentKey, welcomeToken } = keys;
   const isLive = async (key: string) => (await accounts.keyByHash(secrets.hash(key)))?.revokedAt === null;
   const live = await Promise.all([ownerKey, agentKey].filter((key) => key !== null).map(isLive));
@@ -96,29 +103,21 @@ async function unshownKeys(deps: BootstrapDeps): Promise<FirstKeys | null> {
   return { ownerKey, agentKey, welcomeToken: isTokenLive ? welcomeToken : await createWelcomeLink(deps) };
 }
 
-/** Null: the row was altered. `outgate new-owner-key` creates another key. */
-function openKeys(secrets: Pick<Secrets, "open">, sealed: string): FirstKeys | null {
-  try {
-    // Safe: `bootstrap` sealed it, and nothing else uses this place.
-    return JSON.parse(secrets.open(sealed, FIRST_KEYS_PLACE).toString()) as FirstKeys;
-  } catch {
-    return null;
-  }
-}
-
-interface WelcomeLinkDeps {
-  readonly accounts: Pick<AccountStore, "first">;
-  readonly people: Pick<PeopleStore, "offer">;
-  readonly secrets: Pick<Secrets, "hash" | "newToken">;
-  readonly clock: Pick<Clock, "now">;
-}
-
 /**
  * Creates the link whose visitor becomes the first person of the first account, and voids the one before it. Returns its
  * token, which is not stored; null: the account has a person already, or there is no account yet.
  */
-export async function createWelcomeLink(deps: WelcomeLinkDeps): Promise<string | null> {
-  const { accounts, people, secrets, clock } = deps;
+export async function createWelcomeLink({
+  accounts,
+  people,
+  secrets,
+  clock,
+}: {
+  readonly accounts: Pick<AccountStore, "first">;
+  readonly people: Pick<PeopleStore, "offer">;
+  readonly secrets: Pick<Secrets, "hash" | "newToken">;
+  readonly clock: Pick<Clock, "now">;
+}): Promise<string | null> {
   const account = await accounts.first();
   if (account === null) return null;
   const token = secrets.newToken();
@@ -148,13 +147,19 @@ export function printFirstKeys(
   keys: FirstKeys,
   { say, lineOf, isLogged, paint }: StartOutput,
 ): boolean {
-  const { baseUrl } = config;
+  const { baseUrl: url } = config;
+  const print = (text: string, level: LogLevel, event: string, fields: LogFields) =>
+    say(lineOf === null ? text : lineOf(level, event, fields));
   if (!isLogged) {
-    return say(
-      lineOf === null
-        ? firstKeysText(config, keys, paint)
-        : lineOf("info", "service.first_keys", firstKeysFields(config, keys)),
-    );
+    const { ownerKey, agentKey, welcomeToken } = keys;
+    return print(firstKeysText(config, keys, paint), "info", "service.first_keys", {
+      message:
+        "These are shown once. owner_key is for you, agent_key for your agent; open welcome_url in a browser and choose a password.",
+      url,
+      owner_key: ownerKey ?? undefined,
+      agent_key: agentKey,
+      welcome_url: welcomeToken === null ? undefined : welcomeUrl(config, welcomeToken),
+    });
   }
   const file = firstKeysFileOf(config.database);
   try {
@@ -162,36 +167,14 @@ export function printFirstKeys(
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     const message = `${why} Make its folder writable and start again, or start once in a terminal: that prints them.`;
-    say(lineOf === null ? `\n${message}\n\n` : lineOf("error", "service.first_keys_not_written", { message }));
+    print(`\n${message}\n\n`, "error", "service.first_keys_not_written", { message });
     return false;
   }
-  const message =
-    "The first owner key, the first agent key and the link for you are in this file, which only this user can read. Read it, then delete it: nothing else shows them.";
-  say(
-    lineOf === null
-      ? `
-Outgate listens on ${baseUrl}. The first owner key, the first agent key and the link for you are in
-
-  ${file}
-
-which only this user can read. Read it, then delete it: nothing else shows them.
-
-`
-      : lineOf("info", "service.first_keys", { message, url: baseUrl, file }),
-  );
+  const what = "The first owner key, the first agent key and the link for you are in";
+  const advice = "which only this user can read. Read it, then delete it: nothing else shows them.";
+  const text = `\nOutgate listens on ${url}. ${what}\n\n  ${file}\n\n${advice}\n\n`;
+  print(text, "info", "service.first_keys", { message: `${what} this file, ${advice}`, url, file });
   return true;
-}
-
-/** The keys for a line of JSON, for a program that starts the service. */
-function firstKeysFields(config: Pick<Config, "baseUrl">, { ownerKey, agentKey, welcomeToken }: FirstKeys): LogFields {
-  return {
-    message:
-      "These are shown once. owner_key is for you, agent_key for your agent; open welcome_url in a browser and choose a password.",
-    url: config.baseUrl,
-    owner_key: ownerKey ?? undefined,
-    agent_key: agentKey,
-    welcome_url: welcomeToken === null ? undefined : welcomeUrl(config, welcomeToken),
-  };
 }
 
 /** A notice for the operator while the file of the first keys exists; else null. */
@@ -234,8 +217,17 @@ export function firstKeysText(
   const { baseUrl } = config;
   const owner = ownerKey ?? "(the one in BOOTSTRAP_API_KEY)";
   const steps = [
-    ...(welcomeToken === null ? [] : [LINK.replace("{url}", () => welcomeUrl(config, welcomeToken))]),
-    ...(ownerKey === null ? [] : [LOGIN]),
+    welcomeToken !== null &&
+      `To decide in a browser, open this once and choose a password. It works for
+   7 days, and \`npm run outgate -- welcome-link\` makes another:
+
+   ${welcomeUrl(config, welcomeToken)}
+`,
+    ownerKey !== null &&
+      `To use the command line, keep the owner key there; it asks for it:
+
+   npm run outgate -- login
+`,
     `Send a first action (bash, zsh). After the first line paste the agent key and press Enter:
 
 ${ENTER_KEY}
@@ -258,7 +250,10 @@ Outgate listens on ${baseUrl}. These keys are shown once:
 
 Next
 
-${steps.map((step, at) => `${at + 1}. ${step}`).join("\n")}
+${steps
+  .filter((step) => step !== false)
+  .map((step, at) => `${at + 1}. ${step}`)
+  .join("\n")}
 `;
 }
 
@@ -273,14 +268,3 @@ in the same folder; \`outgate new-owner-key\` makes a key for you. Neither is fo
 
 `;
 }
-
-const LINK = `To decide in a browser, open this once and choose a password. It works for
-   7 days, and \`npm run outgate -- welcome-link\` makes another:
-
-   {url}
-`;
-
-const LOGIN = `To use the command line, keep the owner key there; it asks for it:
-
-   npm run outgate -- login
-`;
