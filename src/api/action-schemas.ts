@@ -84,8 +84,6 @@ const callHeaders = t.stringMap(
   }),
 );
 
-const JSON_BODY = "Instead of body: any JSON value, null too. Give one of body, json, form, text, base64.";
-
 const BASE64 = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
 
 const formSchema = (description: string) =>
@@ -94,16 +92,6 @@ const formSchema = (description: string) =>
     additionalProperties: { anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }] },
     description,
     examples: [{ amount: "1200", "expand[]": ["charge", "customer"] }],
-  });
-
-const metadataSchema = (description: string) =>
-  t.stringMap(description, {
-    examples: [{ order: "4711" }],
-    ...t.describedOnly({
-      maxProperties: METADATA_NAMES_MAX,
-      propertyNames: { pattern: METADATA_NAME_PATTERN },
-      additionalProperties: { type: "string", maxLength: METADATA_VALUE_CHARS_MAX },
-    }),
   });
 
 /** The body of a create. `null` counts as absent (but for `json`), which the schema does not show. */
@@ -122,7 +110,7 @@ export const CreateAction = t.requestObject(
       // Every type, since clients that make forms of a schema need one.
       Type.Unsafe<unknown>({
         type: ["object", "array", "string", "number", "boolean", "null"],
-        description: JSON_BODY,
+        description: "Instead of body: any JSON value, null too. Give one of body, json, form, text, base64.",
         examples: [[{ op: "remove", path: "/a" }]],
       }),
     ),
@@ -194,7 +182,16 @@ export const CreateAction = t.requestObject(
         examples: ["Refund 12.00 EUR to customer 4711"],
       }),
     ),
-    metadata: Type.Optional(metadataSchema("Names with a string each, to find it by.")),
+    metadata: Type.Optional(
+      t.stringMap("Names with a string each, to find it by.", {
+        examples: [{ order: "4711" }],
+        ...t.describedOnly({
+          maxProperties: METADATA_NAMES_MAX,
+          propertyNames: { pattern: METADATA_NAME_PATTERN },
+          additionalProperties: { type: "string", maxLength: METADATA_VALUE_CHARS_MAX },
+        }),
+      }),
+    ),
     reason: Type.Optional(
       t.reason(
         "Why you request the call; shown to approvers and in the timeline. Required from an agent's key if a person rejected the same request within the last 24 hours.",

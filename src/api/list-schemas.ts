@@ -202,18 +202,14 @@ export function serializeCounts({ counts, countedUntil }: StatusCounts): ActionC
   };
 }
 
-const count = (minimum: number, description: string, example: number) =>
-  Type.Integer({ minimum, description, examples: [example] });
-
 /** One entry of a timeline. Its members depend on `type`. */
 export const TimelineItem = t.answerObject("TimelineItem", "One thing that happened to an action.", {
-  seq: count(
-    0,
+  seq: t.quantity(
     "Position in the event stream: increasing, with gaps. An entry of a pause has the number of the entry before it.",
     7,
   ),
   at: t.dateTime("When it happened."),
-  run: count(1, "A manual retry begins the next run.", 1),
+  run: t.positive("A manual retry begins the next run.", 1),
   type: t.choice(TIMELINE_EVENT_TYPES, "What happened.", "attempt"),
   status: Status,
   actor: Type.Optional(t.plainText("Who decided.", "key:ann")),
@@ -224,7 +220,7 @@ export const TimelineItem = t.answerObject("TimelineItem", "One thing that happe
       examples: ["elicitation"],
     }),
   ),
-  attempt: Type.Optional(count(1, "Number of the attempt in its run.", 1)),
+  attempt: Type.Optional(t.positive("Number of the attempt in its run.", 1)),
   outcome: Type.Optional(
     t.choice(
       ["answered", "not_sent", "unknown"],
@@ -236,7 +232,7 @@ export const TimelineItem = t.answerObject("TimelineItem", "One thing that happe
     t.nullable(Type.Integer({ description: "HTTP status of the target.", examples: [503] })),
   ),
   error: Type.Optional(t.nullable(t.plainText("Why it failed.", "The target answered with status 503."))),
-  duration_ms: Type.Optional(t.nullable(count(0, "How long the attempt took.", 41))),
+  duration_ms: Type.Optional(t.nullable(t.quantity("How long the attempt took.", 41))),
   next_retry_at: Type.Optional(t.nullable(t.dateTime("When the next attempt is due."))),
   location: Type.Optional(
     t.nullable(t.plainText("Target of a redirect. Redirects are never followed.", "https://api.example.com/moved")),
@@ -251,7 +247,7 @@ export const TimelineItem = t.answerObject("TimelineItem", "One thing that happe
   event: Type.Optional(t.plainText("What the mail, callback or message was about.", "action.completed")),
   channel: Type.Optional(t.plainText("The name of the channel that it was for.", "ops")),
   delivered: Type.Optional(t.yesNo("Whether the mail, callback or message was delivered.", true)),
-  attempts: Type.Optional(count(0, "How often delivery was attempted.", 1)),
+  attempts: Type.Optional(t.quantity("How often delivery was attempted.", 1)),
 });
 
 export const Timeline = t.answerObject("Timeline", "Everything that happened to an action.", {
