@@ -90,7 +90,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const hosts = new KnownHostSettings(store.hostSettings, { timeoutMs, backoff: { baseMs, capMs }, giveUpOn: [] });
   const channels = new KnownChannels(store.channels);
   const paused = new ActivePauses(pauses);
-  const rules = new KnownRules(store.rules, clock, hashOf, accounts);
+  const rules = new KnownRules(store, clock, hashOf);
   const grants = new KnownGrants({ grants: store.grants, accounts, team, clock, hashOf });
   const grantService = createGrantService({ grants: store.grants, known: grants, accounts, clock, ids, hashOf });
   const credentials = new KnownCredentials(store.credentials);

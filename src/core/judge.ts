@@ -57,7 +57,10 @@ export interface Judge {
   judge(requester: Requester, request: ActionRequest, now: Date, beyond?: readonly RuleCount[]): Judgement;
   /** Whoever made an action, with the keys that theirs replaced where a rule asks for them. */
   requesterOf(action: Action): Promise<Requester>;
-  /** What they say of an action that is about to be sent for the first time; null also if its create was decided by the same rules. */
+  /**
+   * What the rules in force have against an attempt; null: nothing. One that refuses the call ends it before any attempt, whoever
+   * approved it. One that holds it is asked before the first send of what nobody has decided on who may.
+   */
   judgeAtSend(action: Action, now: Date): Promise<Ruling | null>;
   /** Reads the rules of an account if they have changed. Rejects when the store is away. */
   reloadOf(accountId: string): Promise<void>;

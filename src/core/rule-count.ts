@@ -42,7 +42,7 @@ export function givesBack({
 }: Change): { counted: readonly Counted[]; unlessSent: boolean } | null {
   const { counted, attempts } = after;
   if (counted.length === 0 || after.run !== before.run || after.status === before.status) return null;
-  if (after.status === "cancelled") return attempts === 0 ? { counted, unlessSent: false } : null;
+  if (after.status === "cancelled") return { counted, unlessSent: attempts > 0 };
   const isNotSent = events.some((event) => event.type === "attempt" && event.outcome === "not_sent");
   return after.status === "failed" && isNotSent ? { counted, unlessSent: attempts > 1 } : null;
 }

@@ -7,7 +7,7 @@ import {
   type LateResult,
 } from "./action.ts";
 import { type Actor, SYSTEM } from "./roles.ts";
-import type { OutcomeKind } from "./outcome.ts";
+import { describeOutcome, type OutcomeKind } from "./outcome.ts";
 
 interface Decision {
   readonly actor: Actor;
@@ -101,6 +101,14 @@ export interface TimelineEntry {
   readonly status: ActionStatus;
   readonly event: TimelineEvent;
 }
+
+/** Whether the entry is a call of that run that was sent. Of one that a crash interrupted, nobody knows whether it had begun. */
+export function isSend({ run: ofEntry, event }: TimelineEntry, run: number): boolean {
+  if (event.type !== "attempt" || (event.run ?? ofEntry) !== run) return false;
+  return event.outcome !== "not_sent" && event.error !== INTERRUPTED;
+}
+
+const INTERRUPTED = describeOutcome({ kind: "unknown", fault: "interrupted" }, 0);
 
 /** How the newest run of an action was decided. */
 export interface LatestDecision {

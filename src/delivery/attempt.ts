@@ -1,7 +1,6 @@
 import { USER_AGENT } from "../config/config.ts";
 import type { SigningUse } from "../core/account-store.ts";
 import { type Action, isExpired, largeBytesOf } from "../core/action.ts";
-import type { Ruling } from "../core/action-policy.ts";
 import { bodyMemberOf, DEFAULT_TYPES, sentBody } from "../core/body.ts";
 import { type HashOf, matchesApproval } from "../core/dedupe.ts";
 import type { KnownHostSettings } from "../core/host-settings.ts";
@@ -55,19 +54,6 @@ interface Prepared {
 export function createAttempt({ bus, clock, config }: AppContext, needs: AttemptNeeds): Attempt<Action> {
   const { sender, signedHeaders, settlement, credentials, rules, hashOf, hosts, isPaused } = needs;
 
-  /**
-   * What the rules that are in force now have against an attempt; null: nothing. One that refuses the call ends it before any attempt,
-   * whoever approved it; one that holds it is asked before the first send of what no person has decided on. Changes of other nodes are
-   * known here within seconds; creates are decided by what is in force at their commit.
-   */
-  const stricterRuling = async (action: Action): Promise<Ruling | null> => {
-    const ruling = await rules.judgeAtSend(action, clock.now());
-    if (ruling === null || ruling.effect === "allow") return null;
-    const isBegun = action.run > 1 || action.attempts > 1;
-    const isDecided = action.approvedAt !== null || action.policy?.by === "grant";
-    return ruling.effect === "hold" && (isBegun || isDecided) ? null : ruling;
-  };
-
   /** Null: the claim has ended otherwise. Rejects when the store is away. */
   const prepare = async (action: Action, releaseSlot: () => void): Promise<Prepared | null> => {
     const refuse = async (fault: Fault, cause?: unknown): Promise<null> => {
@@ -76,7 +62,7 @@ export function createAttempt({ bus, clock, config }: AppContext, needs: Attempt
       return null;
     };
     if (!matchesApproval(action, hashOf)) return refuse("altered");
-    const stricter = await stricterRuling(action);
+    const stricter = await rules.judgeAtSend(action, clock.now());
     if (stricter !== null) {
       releaseSlot();
       await settlement.withhold(action, stricter);

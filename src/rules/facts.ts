@@ -183,7 +183,7 @@ interface Named {
 }
 
 /** What `make` gives or throws, made once. */
-function once<Value>(make: () => Value): () => Value {
+export function once<Value>(make: () => Value): () => Value {
   let made: { readonly value: Value } | { readonly error: unknown } | null = null;
   return () => {
     if (made === null) {

@@ -1,16 +1,17 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { AccountStore } from "../core/account-store.ts";
-import type { RuleRow, RuleStore } from "../core/account-rules.ts";
 import type { Ruling } from "../core/action-policy.ts";
 import type { Action, ActionRequest } from "../core/action.ts";
 import type { Clock } from "../core/clock.ts";
 import { auditOf } from "../core/audit.ts";
 import { type Judge, type Judgement, type Requester, requesterOf } from "../core/judge.ts";
-import type { Caller } from "../core/roles.ts";
+import { KEYS_LISTED_MAX } from "../core/limits.ts";
+import { type Caller, describeActor, mayDo } from "../core/roles.ts";
 import type { RuleCount } from "../core/rule-count.ts";
-import { factsOf } from "./facts.ts";
+import type { Store } from "../core/store.ts";
+import { isSend } from "../core/timeline.ts";
+import { factsOf, once } from "./facts.ts";
 import { beyond as beyondText, comparedBy } from "./counting.ts";
-import { askRules, decideByWalks, type CompiledRule, type RuleDecision, storedRule, type Walk } from "./rule.ts";
+import { askRules, type CompiledRule, decideByWalks, type RuleDecision, storedRule, type Walk } from "./rule.ts";
 
 /** No version of the store: what is committed by it is decided again. */
 const UNREAD = "unread";
@@ -21,30 +22,21 @@ const NO_VERSION = "";
 /** A create that began later than this behind a change of the rules is decided by them: its commit has checked that. */
 const CREATE_MS_MAX = 60_000;
 
+/** What is sent within this time of its create goes by what its commit has checked, also where other nodes write rules. */
+const SENT_AT_ONCE_MS = 1_000;
+
 /** The rules of an account as they were read. */
-class AccountRules {
+interface AccountRules {
   readonly version: string;
   /** When this process first knew them. */
   readonly knownSince: Date;
-  readonly #rows: readonly RuleRow[];
-  #compiled: readonly CompiledRule[] | null = null;
+  /** Compiled at their first use: a node has the rules of accounts for which it calls nobody. */
+  readonly rules: () => readonly CompiledRule[];
+}
 
-  constructor(version: string, rows: readonly RuleRow[], knownSince: Date) {
-    this.version = version;
-    this.#rows = rows;
-    this.knownSince = knownSince;
-  }
-
-  /** Compiled at its first use: a node has the rules of accounts for which it calls nobody. */
-  get rules(): readonly CompiledRule[] {
-    this.#compiled ??= this.#rows.map(({ id, version, definition }) => storedRule(definition, id, version));
-    return this.#compiled;
-  }
-
-  /** See `Judgement`. */
-  get isRuled(): boolean {
-    return this.rules.some(limits);
-  }
+/** The read of the rules of an account that is under way, and the one that follows it. */
+interface Reading {
+  next: Promise<void> | null;
 }
 
 /**
@@ -52,37 +44,33 @@ class AccountRules {
  * that other nodes write are seen by `reload`, which reads only the version while nothing has changed.
  */
 export class KnownRules implements Judge {
-  readonly #store: RuleStore;
+  readonly #store: Pick<Store, "rules" | "accounts" | "actions" | "cluster">;
   readonly #clock: Pick<Clock, "now">;
   readonly #hashOf: (text: string) => string;
-  readonly #replacedBy: AccountStore["replacedBy"];
   readonly #accounts = new Map<string, AccountRules>();
   /** Of all accounts, before they were read; null: nothing was read. */
   #version: string | null = null;
-  /** The last read of each account that is being read. */
-  readonly #reads = new Map<string, Promise<void>>();
+  readonly #reading = new Map<string, Reading & { readonly done: Promise<void> }>();
 
   /** `hashOf`: a keyed digest. */
   constructor(
-    store: RuleStore,
+    store: Pick<Store, "rules" | "accounts" | "actions" | "cluster">,
     clock: Pick<Clock, "now">,
     hashOf: (text: string) => string,
-    { replacedBy }: Pick<AccountStore, "replacedBy">,
   ) {
     this.#store = store;
     this.#clock = clock;
     this.#hashOf = hashOf;
-    this.#replacedBy = replacedBy;
   }
 
   /** Reads the rules of the accounts that have written some: before anything is claimed, and periodically. Rejects when the store is away. */
   async reload(): Promise<void> {
+    const { rules } = this.#store;
     // Before the rules: a change behind it is read again the next time.
-    const version = await this.#store.version();
+    const version = await rules.version();
     if (version === this.#version) return;
-    const versions = await this.#store.versions();
-    const accountIds = new Set([...versions.keys(), ...this.#accounts.keys()]);
-    for (const accountId of accountIds) {
+    const versions = await rules.versions();
+    for (const accountId of new Set([...versions.keys(), ...this.#accounts.keys()])) {
       if (versions.get(accountId) === this.#accounts.get(accountId)?.version) continue;
       await this.reloadOf(accountId);
       // A file is read in this thread: others get their turn between two accounts.
@@ -91,23 +79,31 @@ export class KnownRules implements Judge {
     this.#version = version;
   }
 
-  async reloadOf(accountId: string): Promise<void> {
-    const read = this.#readAfter(this.#reads.get(accountId), accountId);
-    this.#reads.set(accountId, read);
-    try {
-      await read;
-    } finally {
-      if (this.#reads.get(accountId) === read) this.#reads.delete(accountId);
-    }
+  /** One read after the other, so that none overwrites newer rules. All that wait at once share one that began after they asked. */
+  reloadOf(accountId: string): Promise<void> {
+    const reading = this.#reading.get(accountId);
+    if (reading === undefined) return this.#read(accountId);
+    reading.next ??= reading.done.catch(() => {}).then(() => this.#read(accountId));
+    return reading.next;
   }
 
-  /** One read after the other, so that none overwrites newer rules; those behind a change find that they are known by then. */
-  async #readAfter(last: Promise<void> | undefined, accountId: string): Promise<void> {
-    await last?.catch(() => {});
-    const version = await this.#store.versionOf(accountId);
+  #read(accountId: string): Promise<void> {
+    const reading = { next: null, done: this.#readNow(accountId) };
+    this.#reading.set(accountId, reading);
+    const end = () => {
+      if (reading.next === null) this.#reading.delete(accountId);
+    };
+    reading.done.then(end, end);
+    return reading.done;
+  }
+
+  async #readNow(accountId: string): Promise<void> {
+    const { rules } = this.#store;
+    const version = await rules.versionOf(accountId);
     if (version === this.#accounts.get(accountId)?.version) return;
-    const rows = await this.#store.list(accountId);
-    this.#accounts.set(accountId, new AccountRules(version, rows, this.#clock.now()));
+    const rows = await rules.list(accountId);
+    const compiled = once(() => rows.map((row) => storedRule(row.definition, row.id, row.version)));
+    this.#accounts.set(accountId, { version, knownSince: this.#clock.now(), rules: compiled });
   }
 
   readonly judge = (
@@ -123,14 +119,16 @@ export class KnownRules implements Judge {
     }
     const isBeyond = ({ ruleId, subject }: RuleCount) =>
       beyond.some((one) => one.ruleId === ruleId && one.subject === subject);
-    const { decision, counts } = decideByWalks(walksFor(known.rules, requester, request, now, this.#hashOf), isBeyond);
+    const rules = known.rules();
+    const { decision, counts } = decideByWalks(this.walksFor(requester, request, now, rules), isBeyond);
     const ruling = decision === null ? null : rulingOf(decision);
-    return { ruling, counts, reached: decision?.beyond?.count ?? null, version: known.version, isRuled: known.isRuled };
+    const reached = decision?.beyond?.count ?? null;
+    return { ruling, counts, reached, version: known.version, isRuled: rules.some(limits) };
   };
 
   /** The rules of an account as this process knows them. */
   rulesOf(accountId: string): readonly CompiledRule[] {
-    return this.#accounts.get(accountId)?.rules ?? [];
+    return this.#accounts.get(accountId)?.rules() ?? [];
   }
 
   /** What rules, or those in force, say of a request, with the counts that it has to fit in. */
@@ -144,10 +142,32 @@ export class KnownRules implements Judge {
   }
 
   readonly judgeAtSend = async (action: Action, now: Date): Promise<Ruling | null> => {
-    const known = this.#accounts.get(action.accountId);
-    if (known === undefined || action.createdAt.getTime() - known.knownSince.getTime() > CREATE_MS_MAX) return null;
-    return this.judge(await this.requesterOf(action), action, now).ruling;
+    const { accountId, createdAt } = action;
+    const ageMs = now.getTime() - createdAt.getTime();
+    if (ageMs > SENT_AT_ONCE_MS && this.#store.cluster !== null) await this.reloadOf(accountId);
+    const known = this.#accounts.get(accountId);
+    const knownMs = known === undefined ? 0 : createdAt.getTime() - known.knownSince.getTime();
+    // Older ones are judged again all the same: rules may be about the time.
+    if (known === undefined || (knownMs > CREATE_MS_MAX && ageMs < CREATE_MS_MAX)) return null;
+    const { ruling } = this.judge(await this.requesterOf(action), action, now);
+    if (ruling === null || ruling.effect === "allow") return null;
+    return ruling.effect === "hold" && (await this.#isBegun(action)) ? null : ruling;
   };
+
+  /** Whether somebody who may approve has decided on this run, or something of it was sent. */
+  async #isBegun({ accountId, id, run, attempts, approvedAt, policy }: Action): Promise<boolean> {
+    if (approvedAt !== null || policy?.by === "grant") return true;
+    if (run === 1 && attempts <= 1) return false;
+    const timeline = await this.#store.actions.timeline(accountId, id);
+    if (timeline.some((entry) => isSend(entry, run))) return true;
+    const retried = timeline.find((entry) => entry.run === run && entry.event.type === "retried")?.event;
+    if (retried?.type !== "retried") return false;
+    // No person retries who may not approve.
+    if (retried.actor.startsWith("user:")) return true;
+    const { name: keyName } = describeActor(retried.actor);
+    const keys = (await this.#store.accounts.keys(accountId, KEYS_LISTED_MAX)).filter(({ name }) => name === keyName);
+    return keys.length > 0 && keys.every(({ role }) => mayDo(role, "approve"));
+  }
 
   /** Of the rules in force, or of others. */
   async requesterOf(
@@ -157,7 +177,7 @@ export class KnownRules implements Judge {
     const requester = requesterOf(action);
     const { keyId, role } = requester;
     if (keyId === null || role !== "agent" || !rules.some(asksForKeys)) return requester;
-    return { ...requester, replaced: new Set(await this.#replacedBy(keyId)) };
+    return { ...requester, replaced: new Set(await this.#store.accounts.replacedBy(keyId)) };
   }
 
   recordRefusal(
@@ -167,8 +187,8 @@ export class KnownRules implements Judge {
     now: Date,
   ): Promise<boolean> {
     const { id: subject = "", name = "" } = ruling?.rule ?? {};
-    const detail = { method, host, name };
-    return this.#store.recordRefusal(version, auditOf(caller, { kind: "refused_by_rule", subject, detail }, now));
+    const audited = { kind: "refused_by_rule", subject, detail: { method, host, name } } as const;
+    return this.#store.rules.recordRefusal(version, auditOf(caller, audited, now));
   }
 }
 

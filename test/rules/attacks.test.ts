@@ -1,13 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Caller } from "../../src/core/roles.ts";
+import { answering } from "../actions/senders.ts";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { eventually } from "../support/eventually.ts";
+import { answered } from "../support/factory.ts";
 
 let app: RealServer;
 
 beforeEach(async () => {
-  app = await openRealServer({ starts: false });
+  app = await openRealServer({ starts: false, sender: answering(answered(503)) });
 });
 
 afterEach(() => app[Symbol.asyncDispose]());
@@ -127,7 +129,6 @@ describe("a call under way", () => {
   ] as const)("that a rule comes to %s is %s after its next attempt", async (effect, status, attempts) => {
     const { engine } = app;
     await engine.start();
-    // Its name leads nowhere here.
     const id = String((await created()).json["id"]);
     await ended(id, "pending", 1);
     await rule({ effect });

@@ -7,10 +7,10 @@ import { openFileStore } from "../support/store.ts";
 
 test("a change of one account's rules has those of no other account read again, on this node and on others", async () => {
   await using db = await openFileStore();
-  const { rules, accounts } = db.store;
+  const { rules } = db.store;
   const listed: string[] = [];
   const counted: RuleStore = { ...rules, list: (accountId) => (listed.push(accountId), rules.list(accountId)) };
-  const known = new KnownRules(counted, new FakeClock(), (text) => text, accounts);
+  const known = new KnownRules({ ...db.store, rules: counted }, new FakeClock(), (text) => text);
   const write = async (accountId: string, ids: readonly string[]) => {
     const expected = await rules.versionOf(accountId);
     const rows = ids.map((id) => aRule(id, { accountId }));

@@ -111,23 +111,32 @@ export function testRuleCounts(open: OpenTestStore): void {
     });
 
     test.each([
-      ["not sent", [NOT_SENT], 0],
-      ["twice not sent", [NOT_SENT, NOT_SENT], 0],
-      ["answered and then not sent", [answered(500), NOT_SENT], 5],
-      ["unknown and then not sent", [{ kind: "unknown", fault: "timed_out" }, NOT_SENT], 5],
-      ["answered", [answered(500)], 5],
-    ] as const)("of a call that was %s", async (_, outcomes, left) => {
+      ["not sent", [NOT_SENT], 0, "failed"],
+      ["twice not sent", [NOT_SENT, NOT_SENT], 0, "failed"],
+      ["answered and then not sent", [answered(500), NOT_SENT], 5, "failed"],
+      ["unknown and then not sent", [{ kind: "unknown", fault: "timed_out" }, NOT_SENT], 5, "failed"],
+      ["answered", [answered(500)], 5, "failed"],
+      ["not sent and then cancelled", [NOT_SENT], 0, "cancelled"],
+      ["answered and then cancelled", [answered(500)], 5, "cancelled"],
+    ] as const)("of a call that was %s", async (_, outcomes, left, status) => {
       await using db = await open();
       const count = aRuleCount({ amount: "5", limit: "100" });
-      const creation = { ...counting([count], { retries: outcomes.length }), claim: LEASE };
+      const retries = outcomes.length + (status === "cancelled" ? 1 : 0);
+      const creation = { ...counting([count], { retries }), claim: LEASE };
       await db.actions.create(creation);
       let action = startAttempt(creation.action, LEASE);
       for (const [n, outcome] of outcomes.entries()) {
         const write = settled(action, outcome);
         expect(await db.actions.apply(write)).toBe(true);
-        if (n + 1 < outcomes.length) action = await claimed(db.actions, write.change.after);
-        else expect(write.change.after.status).toBe("failed");
+        action = write.change.after;
+        if (n + 1 < outcomes.length) action = await claimed(db.actions, action);
       }
+      if (status === "cancelled") {
+        const write = writeOf(cancel(action, aDecision()));
+        expect(await db.actions.apply(write)).toBe(true);
+        action = write.change.after;
+      }
+      expect(action.status).toBe(status);
       expect(await spent(db, count)).toBe(left);
     });
 

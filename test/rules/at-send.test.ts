@@ -1,0 +1,139 @@
+import { expect, test } from "bun:test";
+import type { Action, ActionRequest } from "../../src/core/action.ts";
+import { NO_EXTRAS } from "../../src/core/extras.ts";
+import type { Outcome } from "../../src/core/outcome.ts";
+import type { Caller } from "../../src/core/roles.ts";
+import type { Store } from "../../src/core/store.ts";
+import type { RuleDefinition } from "../../src/rules/rule.ts";
+import { answering } from "../actions/senders.ts";
+import { FakeClock } from "../support/clock.ts";
+import { openEngine, requestFor } from "../support/engine.ts";
+import { answered } from "../support/factory.ts";
+import { NODES_ENV, SharedStore } from "../support/nodes.ts";
+import { temporaryFolder } from "../support/store.ts";
+
+type Engine = Awaited<ReturnType<typeof openEngine>>;
+
+const MINUTE_MS = 60_000;
+
+const NOT_SENT: Outcome = { kind: "not_sent", fault: "refused" };
+
+const agentOf = (engine: Engine): Caller => ({
+  ...engine.owner,
+  keyId: "key_agent",
+  keyName: "agent",
+  role: "agent",
+  actor: "key:agent",
+});
+
+/** An action that a key with the role agent creates, due in so many minutes. */
+async function delayed(engine: Engine, minutes = 1, request: Partial<ActionRequest> = {}): Promise<Action> {
+  const runAt = engine.clock.now().getTime() + minutes * MINUTE_MS;
+  const asked = requestFor({ extras: { ...NO_EXTRAS, runAt }, ...request });
+  return (await engine.actionService.create(agentOf(engine), asked)).action;
+}
+
+const rule = (engine: Engine, definition: Partial<RuleDefinition> = {}) =>
+  engine.services.ruleService.add(engine.owner, { name: "R", effect: "hold", ...definition }, null);
+
+/** The store, whose writes that have an action held again are never done: the process dies in the middle. */
+function losingHolds(onLost: () => void) {
+  return (store: Store): Store => ({
+    ...store,
+    actions: {
+      ...store.actions,
+      apply(write) {
+        if (write.change.after.status !== "awaiting_approval") return store.actions.apply(write);
+        onLost();
+        return new Promise(() => {});
+      },
+    },
+  });
+}
+
+test("an attempt that a crash ended before its hold was written is held the next time", async () => {
+  await using folder = await temporaryFolder();
+  const lost = Promise.withResolvers<void>();
+  const dead = answering(answered(200));
+  const before = await openEngine({ folder: folder.path, sender: dead, wrapStore: losingHolds(lost.resolve) });
+  const { id } = await delayed(before);
+  await rule(before);
+  before.clock.advance(MINUTE_MS);
+  await lost.promise;
+  await before.abandon();
+
+  const sender = answering(answered(200));
+  await using after = await openEngine({ folder: folder.path, sender, clock: before.clock });
+  after.clock.advance(MINUTE_MS);
+  const held = await after.saw(id, { status: "awaiting_approval" });
+  expect(held).toMatchObject({ attempts: 1, policy: { effect: "hold", by: "rule", name: "R" } });
+  expect([dead.sent, sender.sent]).toEqual([[], []]);
+  await after.actionService.approve(after.owner, id, null);
+  await after.saw(id, { status: "completed", attempts: 2 });
+});
+
+test("what was not sent by its first attempts is held before the first that would be", async () => {
+  await using engine = await openEngine({ sender: answering(NOT_SENT) });
+  const { id } = await delayed(engine);
+  engine.clock.advance(MINUTE_MS);
+  await engine.saw(id, { status: "pending", attempts: 1 });
+  await rule(engine);
+  engine.clock.advance(MINUTE_MS);
+  await engine.saw(id, { status: "awaiting_approval", attempts: 1 });
+});
+
+test("what a target may have received is not held between two attempts", async () => {
+  for (const outcome of [answered(503), { kind: "unknown", fault: "closed" }] satisfies Outcome[]) {
+    await using engine = await openEngine({ sender: answering(outcome) });
+    const { id } = await delayed(engine);
+    engine.clock.advance(MINUTE_MS);
+    await engine.saw(id, { status: "pending", attempts: 1 });
+    await rule(engine);
+    engine.clock.advance(MINUTE_MS);
+    await engine.saw(id, { status: "pending", attempts: 2 });
+  }
+});
+
+test("a rule about the time of day is asked when a delayed call is sent, also where it was written long before", async () => {
+  await using engine = await openEngine({ sender: answering(answered(200)) });
+  // It is midnight.
+  await rule(engine, { between: { from: "18:00", to: "24:00", timezone: "UTC" } });
+  engine.clock.advance(2 * MINUTE_MS);
+  const [byDay, byNight] = [await delayed(engine, 60), await delayed(engine, 18 * 60)];
+  expect([byDay.status, byNight.status]).toEqual(["pending", "pending"]);
+  engine.clock.advance(60 * MINUTE_MS);
+  await engine.saw(byDay.id, { status: "completed" });
+  engine.clock.advance(17 * 60 * MINUTE_MS);
+  await engine.saw(byNight.id, { status: "awaiting_approval", attempts: 0 });
+});
+
+test("a run that an agent has begun again is held before its first send, and not one of whoever may approve it", async () => {
+  await using engine = await openEngine({ sender: answering(answered(200)), starts: false });
+  const { actionService } = engine;
+  const [first, second] = [await delayed(engine), await delayed(engine)];
+  for (const [{ id }, caller] of [
+    [first, agentOf(engine)],
+    [second, engine.owner],
+  ] as const) {
+    await actionService.cancel(caller, id, null);
+    await actionService.retry(caller, id, null);
+  }
+  await rule(engine);
+  await engine.start();
+  await engine.saw(second.id, { status: "completed", run: 2 });
+  await engine.saw(first.id, { status: "awaiting_approval", run: 2, attempts: 0 });
+});
+
+test("a rule that another node has just written holds a delayed call", async () => {
+  await using folder = await temporaryFolder();
+  const shared = new SharedStore(folder.path);
+  const options = { env: NODES_ENV, clock: new FakeClock() };
+  const sender = answering(answered(200));
+  await using one = await openEngine({ ...options, folder: folder.path, wrapStore: shared.of(0), starts: false });
+  const { id } = await delayed(one);
+  await using other = await openEngine({ ...options, sender, wrapStore: shared.of(1) });
+  await rule(one);
+  options.clock.advance(MINUTE_MS);
+  await other.saw(id, { status: "awaiting_approval", attempts: 0 });
+  expect(sender.sent).toEqual([]);
+});
