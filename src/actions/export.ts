@@ -3,9 +3,11 @@ import type { Caller } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { EXPORT_PAGE_ACTIONS, EXPORTS_PER_ACCOUNT_MAX, IDLE_EXPORT_SECONDS } from "../core/limits.ts";
 import type { RequestContext } from "../http/request.ts";
+import { streamOf } from "../http/response.ts";
 import { seeAll } from "../receipts/see.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 import { nextRetryAt } from "../core/action.ts";
+import { OpenPerAccount } from "../runtime/open-per-account.ts";
 import type { ActionSerializer } from "../receipts/serialize.ts";
 import type { ActionService, CountFilter } from "./service.ts";
 
@@ -28,15 +30,13 @@ interface ExportRequest {
 /** Streams every action that a filter finds, newest first, masked for the caller as a list is. */
 export type ExportActions = (context: RequestContext, caller: Caller, request: ExportRequest) => Promise<Response>;
 
-const UTF_8 = new TextEncoder();
-
 /**
- * A page is read when the client has taken the one before, so that memory holds two at most. What was stored at its start
- * and matches all the time comes once; what is created later may be left out. A client that leaves ends it; an error, a
- * revoked key or a stop of the service breaks the connection off, which a client sees.
+ * What was stored at its start and matches all the time comes once; what is created later may be left out. A client that leaves ends
+ * it; an error, a revoked key or a stop of the service breaks the connection off, which a client sees.
  */
 export function createExportActions({ actionService, serialize, draining }: ExportDeps): ExportActions {
-  const open = new OpenExports();
+  const refusal = `The account has ${EXPORTS_PER_ACCOUNT_MAX} exports open. Wait for one to end.`;
+  const open = new OpenPerAccount(EXPORTS_PER_ACCOUNT_MAX, refusal);
 
   /** Throws as the list does, also while it runs. */
   async function* pagesOf(caller: Caller, { format, filter }: ExportRequest): AsyncGenerator<string> {
@@ -59,71 +59,12 @@ export function createExportActions({ actionService, serialize, draining }: Expo
   }
 
   return async (context, caller, request) => {
-    const end = open.begin(caller.accountId);
-    const pages = pagesOf(caller, request);
     // A search may take longer than an idle connection is kept.
     context.server?.timeout(context.request, IDLE_EXPORT_SECONDS);
-    try {
-      // What is refused is refused with a status.
-      const first = await pages.next();
-      context.kind = "stream";
-      return new Response(streamOf(first, pages, end), { headers: headersFor(request.format) });
-    } catch (error) {
-      end();
-      throw error;
-    }
+    const stream = await streamOf(open.during(caller.accountId, pagesOf(caller, request)));
+    context.kind = "stream";
+    return new Response(stream, { headers: headersFor(request.format) });
   };
-}
-
-/** The exports of each account that are open. */
-class OpenExports {
-  readonly #counts = new Map<string, number>();
-
-  /** Returns a function that ends the export, however often it is called. Throws `rate_limited`. */
-  begin(accountId: string): () => void {
-    const count = this.#counts.get(accountId) ?? 0;
-    if (count >= EXPORTS_PER_ACCOUNT_MAX) {
-      const message = `The account has ${EXPORTS_PER_ACCOUNT_MAX} exports open. Wait for one to end.`;
-      throw new DomainError("rate_limited", message);
-    }
-    this.#counts.set(accountId, count + 1);
-    let isOpen = true;
-    return () => {
-      if (!isOpen) return;
-      isOpen = false;
-      const left = (this.#counts.get(accountId) ?? 1) - 1;
-      if (left === 0) this.#counts.delete(accountId);
-      else this.#counts.set(accountId, left);
-    };
-  }
-}
-
-type Step = IteratorResult<string, unknown>;
-
-/** Reads the next page only when the one before was taken. `end` is called however it ends. */
-function streamOf(first: Step, pages: AsyncGenerator<string>, end: () => void): ReadableStream<Uint8Array> {
-  let next: Step | null = first;
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          const step: Step = next ?? (await pages.next());
-          next = null;
-          if (step.done !== true) return controller.enqueue(UTF_8.encode(step.value));
-          end();
-          controller.close();
-        } catch (error) {
-          end();
-          controller.error(error);
-        }
-      },
-      async cancel() {
-        end();
-        await pages.return(undefined);
-      },
-    },
-    { highWaterMark: 0 },
-  );
 }
 
 function headersFor(format: ExportFormat): Readonly<Record<string, string>> {

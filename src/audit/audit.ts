@@ -22,7 +22,7 @@ import {
 } from "../core/limits.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { createApiRoutes, operation } from "../http/operation.ts";
-import { jsonOf, prefersNdjson } from "../http/response.ts";
+import { jsonOf, prefersNdjson, streamOf } from "../http/response.ts";
 
 /** `limit` null: the default of a page, or everything for an export. */
 type AuditRequest = Omit<AuditFilter, "accountId" | "limit"> & { readonly limit: number | null };
@@ -142,8 +142,6 @@ const serialize = ({ client, ...row }: AuditRow) => auditEntryJson({ ...row, cli
 
 const UNCACHED = { "cache-control": "no-store", vary: "Accept" } as const;
 
-const UTF_8 = new TextEncoder();
-
 /** A page of the log as JSON, or all of it as newline-delimited JSON. */
 export function auditRoutes({ auditService }: { readonly auditService: AuditService }) {
   return createApiRoutes().get(
@@ -151,7 +149,7 @@ export function auditRoutes({ auditService }: { readonly auditService: AuditServ
     async ({ context, caller, query }) => {
       const asked = checkAudit(query);
       if (prefersNdjson(context.request)) {
-        return new Response(streamOf(auditService.export(caller, asked)), {
+        return new Response(await streamOf(linesOf(auditService.export(caller, asked))), {
           headers: { "content-type": "application/x-ndjson", ...UNCACHED },
         });
       }
@@ -187,21 +185,10 @@ export function auditRoutes({ auditService }: { readonly auditService: AuditServ
   );
 }
 
-/** Reads a batch when the client has taken the one before, so that memory holds two at most. */
-function streamOf(steps: AsyncGenerator<readonly AuditRow[]>): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      // A database in this thread would otherwise block the event loop for the whole export.
-      await nextTurn();
-      const step: IteratorResult<readonly AuditRow[], unknown> = await steps.next();
-      if (step.done === true) controller.close();
-      else {
-        const lines = step.value.map((row) => `${JSON.stringify(serialize(row))}\n`);
-        controller.enqueue(UTF_8.encode(lines.join("")));
-      }
-    },
-    async cancel() {
-      await steps.return(undefined);
-    },
-  });
+async function* linesOf(batches: AsyncGenerator<readonly AuditRow[]>): AsyncGenerator<string> {
+  for await (const rows of batches) {
+    yield rows.map((row) => `${JSON.stringify(serialize(row))}\n`).join("");
+    // A database in this thread would otherwise block the event loop for the whole export.
+    await nextTurn();
+  }
 }

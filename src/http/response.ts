@@ -12,6 +12,32 @@ export function jsonOf(value: unknown, status = 200, headers?: Readonly<Record<s
   return json(JSON.stringify(value), status, headers);
 }
 
+const UTF_8 = new TextEncoder();
+
+/**
+ * Texts, each made when the client has taken the one before, so that memory holds two at most; a client that leaves ends them. The
+ * first is made before the answer: what is refused is refused with a status. An error later breaks the connection off.
+ */
+export async function streamOf(texts: AsyncGenerator<string>): Promise<ReadableStream<Uint8Array>> {
+  let first: IteratorResult<string, unknown> | null = await texts.next();
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const step = first ?? (await texts.next());
+          first = null;
+          if (step.done === true) controller.close();
+          else controller.enqueue(UTF_8.encode(step.value));
+        } catch (error) {
+          controller.error(error);
+        }
+      },
+      cancel: async () => void (await texts.return(undefined)),
+    },
+    { highWaterMark: 0 },
+  );
+}
+
 /** The response to what has no result, once it is done. */
 export async function noContent(work: Promise<unknown>): Promise<Response> {
   await work;

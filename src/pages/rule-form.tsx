@@ -3,8 +3,14 @@ import type { KeyView } from "../accounts/key-routes.ts";
 import { HTTP_METHODS } from "../core/action.ts";
 import { NAME_CHARS_MAX } from "../core/limits.ts";
 import type { Form } from "../http/request.ts";
-import { type RuleDefinition, RULE_EFFECTS, RULED_BODIES, type RuleEffect } from "../rules/rule.ts";
-import { CreateRule, LOOP_BRAKE } from "../rules/schemas.ts";
+import {
+  CreateRule,
+  LOOP_BRAKE,
+  RULE_EFFECTS,
+  RULED_BODIES,
+  type RuleDefinition,
+  type RuleEffect,
+} from "../rules/schemas.ts";
 import { type Period, PERIODS, WEEKDAYS, type Weekday } from "../rules/zones.ts";
 import { Button, PostForm } from "../ui/form.tsx";
 import { LinkButton, Notice, Problem } from "../ui/parts.tsx";

@@ -1,23 +1,22 @@
 /** @jsxImportSource hono/jsx */
 import type { Differing, RulesDryRun } from "../rules/dry-run.ts";
+import type { RuleEffect } from "../rules/schemas.ts";
 import { actionPath } from "../ui/layout.tsx";
 import { Ago, Card, Dot, Name, sentence, type Tone, UntrustedText } from "../ui/parts.tsx";
 import { counted, number } from "../ui/text.ts";
 import { RequestTitle } from "./outcome.tsx";
 import { List } from "./settings-frame.tsx";
 
-type Effect = Differing["tried"];
+const FATES: Readonly<Record<RuleEffect, string>> = { allow: "Sent", hold: "Held", refuse: "Refused" };
 
-const FATES: Readonly<Record<Effect, string>> = { allow: "Sent", hold: "Held", refuse: "Refused" };
-
-const TONES: Readonly<Record<Effect, Tone>> = { allow: "good", hold: "wait", refuse: "bad" };
+export const EFFECT_TONES: Readonly<Record<RuleEffect, Tone>> = { allow: "good", hold: "wait", refuse: "bad" };
 
 /** More are counted. */
 const ROWS_MAX = 8;
 
 /** What the rules would have done with one of them added or changed, beside its form. */
 export function TriedRule({ result, now }: { readonly result: RulesDryRun; readonly now: Date }) {
-  const { lookedAt, from, effects, held, undecidable, unknown, uncertain, differing, shown } = result;
+  const { looked_at: lookedAt, from, allowed, held, refused, undecidable, unknown, uncertain, differing } = result;
   if (from === null) {
     return (
       <Card id="tried" title="On the newest requests">
@@ -25,24 +24,22 @@ export function TriedRule({ result, now }: { readonly result: RulesDryRun; reado
       </Card>
     );
   }
-  const rows = shown.slice(0, ROWS_MAX);
+  const rows = result.shown.slice(0, ROWS_MAX);
+  const notes = [
+    undecidable > 0 && `Held because a rule can't be decided: ${number(undecidable)}. They lack what it names.`,
+    uncertain > 0 &&
+      `Not certain: ${counted(uncertain, "request")} under a budget or count, to which older requests, retries and failed calls may have added.`,
+    unknown > 0 && `Not known: ${counted(unknown, "request")} that a rule refused then. Nothing of them is stored.`,
+  ];
   return (
     <Card id="tried" title={`On the newest ${counted(lookedAt, "request")}`}>
       <p>
-        {sentence`With this rule, ${number(effects.allow)} would have been sent, ${number(effects.hold)} held and ${number(effects.refuse)} refused. The oldest is from ${(
+        {sentence`With this rule, ${number(allowed)} would have been sent, ${number(held)} held and ${number(refused)} refused. The oldest is from ${(
           <Ago at={from} now={now} />
         )}.`}
-        {effects.hold === 0 ? null : ` ${decidedText(held)}`}
+        {held === 0 ? null : ` ${decidedText(result)}`}
       </p>
-      {undecidable === 0 ? null : (
-        <p class="quiet">{`Held because a rule can't be decided: ${number(undecidable)}. They lack what it names.`}</p>
-      )}
-      {uncertain === 0 ? null : (
-        <p class="quiet">{`Not certain: ${counted(uncertain, "request")} within a budget or count, to which older requests may have added.`}</p>
-      )}
-      {unknown === 0 ? null : (
-        <p class="quiet">{`Not known: ${counted(unknown, "request")} that a rule refused then. Nothing of them is stored.`}</p>
-      )}
+      {notes.map((note) => (note === false ? null : <p class="quiet">{note}</p>))}
       {differing === 0 ? (
         <p>Nothing differs from the rules that are in force.</p>
       ) : (
@@ -64,18 +61,17 @@ export function TriedRule({ result, now }: { readonly result: RulesDryRun; reado
 }
 
 /** "Of those held, people had approved 9 and rejected 2, and 1 had no decision." Most of these were sent without one. */
-function decidedText({ approved, rejected, undecided }: RulesDryRun["held"]): string {
+function decidedText({ held_approved: approved, held_rejected: rejected, held_undecided: undecided }: RulesDryRun) {
   const open = undecided === 0 ? "" : `, and ${number(undecided)} had no decision`;
   return `Of those held, people had approved ${number(approved)} and rejected ${number(rejected)}${open}.`;
 }
 
 /** "Held, not sent": the rules in force would send it. */
 function fateCell({ inForce, tried }: Differing) {
-  return <Dot tone={TONES[tried]}>{`${FATES[tried]}, not ${FATES[inForce].toLowerCase()}`}</Dot>;
+  return <Dot tone={EFFECT_TONES[tried]}>{`${FATES[tried]}, not ${FATES[inForce].toLowerCase()}`}</Dot>;
 }
 
 function requestCell({ action, ruling }: Differing, now: Date) {
-  const reason = ruling?.isUndecidable === true ? ruling.reason : null;
   return (
     <div>
       <a href={actionPath(action.id)}>
@@ -84,11 +80,11 @@ function requestCell({ action, ruling }: Differing, now: Date) {
       <span class="says">
         <UntrustedText text={action.host} /> · <Ago at={action.createdAt} now={now} />
       </span>
-      {reason === null ? null : (
+      {ruling?.isUndecidable === true && ruling.reason !== null ? (
         <span class="says">
-          <UntrustedText text={reason} />
+          <UntrustedText text={ruling.reason} />
         </span>
-      )}
+      ) : null}
     </div>
   );
 }

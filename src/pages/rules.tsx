@@ -2,18 +2,17 @@
 import type { Child } from "hono/jsx";
 import type { KeyView } from "../accounts/key-routes.ts";
 import type { RuleRow } from "../core/account-rules.ts";
-import { invalidField, notFound } from "../core/domain-error.ts";
+import type { AuditRow } from "../core/audit.ts";
+import { notFound } from "../core/domain-error.ts";
 import { RULE_HITS_MS, RULES_MAX } from "../core/limits.ts";
 import { authorize, describeActor, mayDo } from "../core/roles.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
 import type { RulesDryRun } from "../rules/dry-run.ts";
-import type { RuleDefinition, RuleEffect } from "../rules/rule.ts";
 import { RuleParams } from "../rules/routes.ts";
 import type { RuleHits } from "../rules/hits.ts";
-import { type ChangeRule, definitionOf, type RuleJson, serializeRules } from "../rules/schemas.ts";
-import type { LastChange } from "../rules/undo.ts";
+import { definitionOf, type RuleDefinition, type RuleEffect, type RuleJson, serializeRules } from "../rules/schemas.ts";
 import { PostForm, Submit } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import {
@@ -25,7 +24,6 @@ import {
   Name,
   Problem,
   sentence,
-  type Tone,
   UntrustedBlock,
   UntrustedText,
 } from "../ui/parts.tsx";
@@ -44,14 +42,12 @@ import {
   TRY_FIELD,
   VERSION_FIELD,
 } from "./rule-form.tsx";
-import { TriedRule } from "./rule-try.tsx";
+import { EFFECT_TONES, TriedRule } from "./rule-try.tsx";
 import { List, OfRow, RowAction, RowLink, RowMenu, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 
 const RULES_PATH = SETTINGS_PATHS.rules;
 
 const BACK = { href: RULES_PATH, name: "Rules" } as const;
-
-const EFFECT_TONES: Readonly<Record<RuleEffect, Tone>> = { allow: "good", hold: "wait", refuse: "bad" };
 
 /** The rules in their order: owners change them, approvers read them, readers see names, effects and messages. */
 async function rulesPage(deps: RulePageDeps, user: Person, problem: string | null = null): Promise<string> {
@@ -115,8 +111,9 @@ async function rulesPage(deps: RulePageDeps, user: Person, problem: string | nul
 }
 
 /** "Ann removed “Payments” just now. Undo" */
-function Undo({ user, last, now }: { readonly user: PageUser; readonly last: LastChange; readonly now: Date }) {
-  const { seq, at, actor, change, name } = last;
+function Undo({ user, last, now }: { readonly user: PageUser; readonly last: AuditRow; readonly now: Date }) {
+  const { seq, at, actor, detail } = last;
+  const [change, name] = [String(detail["change"]), String(detail["name"])];
   return (
     <div class="row-between" id="undo">
       <p class="quiet">
@@ -413,10 +410,7 @@ export function rulePages(deps: RulePageDeps) {
     async ({ person, params: { id }, form }) => {
       const row = await ruleOf(person, id);
       if (form.get(TRY_FIELD) !== undefined) return tried(person, form, row);
-      const { definition } = ruleIn(form);
-      if (form.get(VERSION_FIELD) !== String(row.version)) throw invalidField(VERSION_FIELD, changedMeanwhile(row));
-      const patch = changeTo(definition, definitionOf(row));
-      if (Object.keys(patch).length > 0) await ruleService.change(person.caller, id, patch);
+      await ruleService.replace(person.caller, id, ruleIn(form).definition, Number(form.get(VERSION_FIELD)));
       return `${RULES_PATH}#${id}`;
     },
     async ({ person, params: { id } }, typed) => ruleFormPage(deps, person, { typed, row: await ruleOf(person, id) }),
@@ -486,25 +480,4 @@ export function rulePages(deps: RulePageDeps) {
       .get(`${RULES_PATH}/:id/move`, () => seeOther("own", RULES_PATH), hooks)
       .post(`${RULES_PATH}/:id/move`, move, hooks)
   );
-}
-
-function changedMeanwhile({ changedBy, version }: RuleRow): string {
-  const { name } = describeActor(changedBy);
-  return `${name} has changed this rule since you opened it: it has version ${version} now. Save again to replace that one.`;
-}
-
-/** What a change has to say, so that the audit log names no more. */
-function changeTo(wanted: RuleDefinition, stored: RuleDefinition): ChangeRule {
-  const members = Object.entries(wanted);
-  const known = new Map<string, unknown>(Object.entries(stored));
-  const unset = [...known.keys()].filter((name) => !members.some(([member]) => member === name));
-  const patch = Object.fromEntries(members.filter(([name, value]) => !isSame(known.get(name), value)));
-  // Safe: members of definitions; name and effect, which can't be unset, are in each.
-  return { ...patch, ...(unset.length > 0 && { unset }) } as ChangeRule;
-}
-
-/** Lists of rules have no order. */
-function isSame(one: unknown, other: unknown): boolean {
-  if (!Array.isArray(one) || !Array.isArray(other)) return Bun.deepEquals(one, other);
-  return Bun.deepEquals(new Set(one), new Set(other));
 }

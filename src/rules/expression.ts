@@ -15,6 +15,7 @@ import {
   KeyFacts,
   type MemberNames,
   numberFact,
+  PLAIN_NUMBER,
   shown,
   Undecidable,
 } from "./facts.ts";
@@ -50,10 +51,10 @@ export function compileExpression(
       throw new Refused(`Is longer than ${RULE_EXPRESSION_BYTES_MAX} bytes. Split it into two rules.`, 0);
     }
     const parsed = environment.parse(text);
-    const names = new Map<string, string>();
-    // Before the types: `matches` has them right.
-    check(parsed.ast, { names, patterns: new Map(), loop: null });
     const { valid, type, error } = parsed.check();
+    const names = new Map<string, string>();
+    // What it refuses has the clearer reason: `matches` has the right types.
+    prepare(parsed.ast, { names, patterns: new Map(), loop: null });
     if (!valid) throw error ?? new Refused("Can't be checked.", 0);
     if (type !== "bool" && type !== "dyn") {
       throw new Refused(
@@ -61,7 +62,6 @@ export function compileExpression(
         0,
       );
     }
-    meter(parsed.ast);
     return { expression: { text, names: [...names], run: parsed, comparisons: comparisonsIn(parsed.ast) } };
   } catch (error) {
     return { error: located(text, error) };
@@ -94,43 +94,43 @@ interface Comparison {
   readonly isFalse: (value: unknown) => boolean;
 }
 
+type Literal = bigint | string;
+
+const HOLDS = {
+  "==": (one, other) => one === other,
+  "!=": (one, other) => one !== other,
+  "<": (one, other) => one < other,
+  "<=": (one, other) => one <= other,
+  ">": (one, other) => one > other,
+  ">=": (one, other) => one >= other,
+} satisfies Record<string, (one: Literal, other: Literal) => boolean>;
+
 /** The comparison that the expression is, or those that it joins by `&&`. */
 function comparisonsIn(node: ASTNode): readonly Comparison[] {
   if (node.op === "&&") return node.args.flatMap(comparisonsIn);
   if (!isComparing(node)) return [];
-  const [left, right] = node.args;
-  const {
-    root,
-    path: [member = "", ...path],
-  } = pathIn(left);
-  if (root !== "action" || !isActionMember(member) || right.op !== "value") return [];
-  const literal: unknown = right.args;
-  if (typeof literal === "bigint") return [{ member, path, isFalse: FALSE_OF_INTEGERS[node.op](literal) }];
-  if (typeof literal !== "string" || (node.op !== "==" && node.op !== "!=")) return [];
-  const isFalseIfSame = node.op === "!=";
-  return [{ member, path, isFalse: (value) => typeof value === "string" && (value === literal) === isFalseIfSame }];
+  const [left, { op, args }] = node.args;
+  const [root, member = "", ...path] = namesIn(left);
+  const literal: unknown = op === "value" ? args : null;
+  // The order of texts is another one in CEL.
+  const isComparable = typeof literal === "bigint" || (typeof literal === "string" && /[!=]=/.test(node.op));
+  if (root !== "action" || !isActionMember(member) || !isComparable) return [];
+  const holds = HOLDS[node.op];
+  const isFalse = (value: unknown) =>
+    typeof literal === "bigint"
+      ? typeof value === "bigint" && !holds(value, literal)
+      : typeof value === "string" && !holds(value, literal);
+  return [{ member, path, isFalse }];
 }
 
-type OfInteger = (literal: bigint) => (value: unknown) => boolean;
-
-const FALSE_OF_INTEGERS = {
-  "==": (literal) => (value) => typeof value === "bigint" && value !== literal,
-  "!=": (literal) => (value) => value === literal,
-  "<": (literal) => (value) => typeof value === "bigint" && value >= literal,
-  "<=": (literal) => (value) => typeof value === "bigint" && value > literal,
-  ">": (literal) => (value) => typeof value === "bigint" && value <= literal,
-  ">=": (literal) => (value) => typeof value === "bigint" && value < literal,
-} satisfies Record<string, OfInteger>;
-
-function isComparing(node: ASTNode): node is ASTNode & { readonly op: keyof typeof FALSE_OF_INTEGERS } {
-  return Object.hasOwn(FALSE_OF_INTEGERS, node.op);
+function isComparing(node: ASTNode): node is ASTNode & { readonly op: keyof typeof HOLDS } {
+  return Object.hasOwn(HOLDS, node.op);
 }
 
-/** `action.body.to` as `action`, and `body` and `to`. */
-function pathIn(node: ASTNode): { readonly root: string | null; readonly path: readonly string[] } {
-  if (node.op !== ".") return { root: node.op === "id" ? node.args : null, path: [] };
-  const { root, path } = pathIn(node.args[0]);
-  return { root, path: [...path, node.args[1]] };
+/** `action.body.to` as its three names; of what is no such path, the first is empty. */
+function namesIn(node: ASTNode): readonly string[] {
+  if (node.op === ".") return [...namesIn(node.args[0]), node.args[1]];
+  return [node.op === "id" ? node.args : ""];
 }
 
 /** Whether a comparison is false. Where that can't be told, such as of a body that can't be read, cel-js says what is so. */
@@ -173,41 +173,29 @@ const environment = new Environment({
   homogeneousAggregateLiterals: false,
   limits: { maxDepth: 64, maxAstNodes: 2_000 },
 })
-  .registerType("Action", {
-    ctor: ActionFacts,
-    fields: ACTION_MEMBERS,
-  })
+  .registerType("Action", { ctor: ActionFacts, fields: ACTION_MEMBERS })
   .registerType("Key", { ctor: KeyFacts, fields: { id: "string", name: "string", role: "string" } })
   .registerVariable("action", "Action")
   .registerVariable("key", "Key")
-  .registerVariable("now", "google.protobuf.Timestamp")
-  .registerFunction("like(string, string): bool", notMetered, { async: false })
-  .registerFunction("number(dyn): dyn", numberIn, { async: false })
-  .registerFunction(
-    "google.protobuf.Timestamp.hour(string): int",
-    (at: Date, zone: string) => BigInt(wallTime(at, zone).hour),
-    { async: false },
-  )
-  .registerFunction(
-    "google.protobuf.Timestamp.minute(string): int",
-    (at: Date, zone: string) => BigInt(wallTime(at, zone).minute),
-    { async: false },
-  )
-  .registerFunction(
-    "google.protobuf.Timestamp.weekday(string): string",
-    (at: Date, zone: string) => wallTime(at, zone).weekday,
-    { async: false },
-  );
+  .registerVariable("now", "google.protobuf.Timestamp");
+
+for (const [signature, run] of Object.entries({
+  "like(string, string): bool": notCompiled,
+  "number(dyn): dyn": numberIn,
+  "google.protobuf.Timestamp.hour(string): int": (at: Date, zone: string) => BigInt(wallTime(at, zone).hour),
+  "google.protobuf.Timestamp.minute(string): int": (at: Date, zone: string) => BigInt(wallTime(at, zone).minute),
+  "google.protobuf.Timestamp.weekday(string): string": (at: Date, zone: string) => wallTime(at, zone).weekday,
+})) {
+  environment.registerFunction(signature, run, { async: false });
+}
 
 /** CEL has no operators of an integer and a double, and a member's type is known only when it is read. */
-const MIXED = {
+for (const [sign, compute] of Object.entries({
   "+": (a: number, b: number) => a + b,
   "-": (a: number, b: number) => a - b,
   "*": (a: number, b: number) => a * b,
   "/": (a: number, b: number) => a / b,
-};
-
-for (const [sign, compute] of Object.entries(MIXED)) {
+})) {
   environment.registerOperator(`int ${sign} double: double`, (a: bigint, b: number) => compute(double(a), b));
   environment.registerOperator(`double ${sign} int: double`, (a: number, b: bigint) => compute(a, double(b)));
 }
@@ -219,69 +207,52 @@ function double(value: bigint): number {
 
 /** The number that a text says, as in a field of a form. */
 function numberIn(value: unknown): number | bigint {
-  if (typeof value === "number" || typeof value === "bigint") return value;
-  if (typeof value === "string") {
-    const number = NUMBER.test(value) ? numberFact(value) : null;
-    if (typeof number === "number" || typeof number === "bigint") return number;
-  }
+  const number = typeof value === "string" && PLAIN_NUMBER.test(value) ? numberFact(value) : value;
+  if (typeof number === "number" || typeof number === "bigint") return number;
   throw new Undecidable("It uses number() on what is no number.");
 }
 
-/** As JSON has them; targets differ in how they read `1e3`, `0x10`, `1,000` and spaces. */
-const NUMBER = /^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/;
-
-/** `meter` puts the compiled pattern in its place. */
-function notMetered(): never {
+/** `prepare` puts the compiled pattern in its place. */
+function notCompiled(): never {
   throw new Undecidable("Its pattern was not compiled.");
 }
 
 // What may stand in an expression
 
 /** Every function that an expression may call: what is not here may be slow, or reads texts more loosely than targets do. */
-const FUNCTIONS: ReadonlySet<string> = new Set(["has", "size", "string", "number", "like", "timestamp", "duration"]);
-
-const MACROS: ReadonlySet<string> = new Set(["all", "exists", "exists_one", "filter", "map"]);
-
-const METHODS: ReadonlySet<string> = new Set([
-  ...MACROS,
-  "size",
-  "contains",
-  "startsWith",
-  "endsWith",
-  "lowerAscii",
-  "upperAscii",
-  "trim",
-  "hour",
-  "minute",
-  "weekday",
-]);
-
-const VARIABLES: ReadonlySet<string> = new Set(["action", "key", "now"]);
+const FUNCTIONS = new Set(["has", "size", "string", "number", "like", "timestamp", "duration"]);
+const MACROS = new Set(["all", "exists", "exists_one", "filter", "map"]);
+const ZONED = new Set(["hour", "minute", "weekday"]);
+const OF_TEXTS = ["size", "contains", "startsWith", "endsWith", "lowerAscii", "upperAscii", "trim"];
+const METHODS = new Set([...MACROS, ...OF_TEXTS, ...ZONED]);
+const VARIABLES = new Set(["action", "key", "now"]);
+const COMPUTES = new Set(["+", "-", "*", "/", "%"]);
+const COMPARES = new Set(["==", "!=", "in"]);
 
 /** What to write in place of what CEL has elsewhere. */
-const INSTEAD: ReadonlyMap<string, string> = new Map([
-  ["matches", "Write like(text, 'pattern'), which takes the same patterns and is never slow."],
-  ...["int", "uint", "double"].map((name): [string, string] => [name, "Write number(text) for a number in a text."]),
-  ...["getHours", "getMinutes", "getDayOfWeek", "getDate", "getMonth", "getFullYear"].map((name): [string, string] => [
-    name,
+const INSTEAD: readonly (readonly [names: RegExp, instead: string])[] = [
+  [/^matches$/, "Write like(text, 'pattern'), which takes the same patterns and is never slow."],
+  [/^(int|uint|double)$/, "Write number(text) for a number in a text."],
+  [
+    /^get(Hours|Minutes|DayOfWeek|Date|Month|FullYear)$/,
     "Write now.hour('Europe/Berlin'), now.minute('Europe/Berlin') or now.weekday('Europe/Berlin').",
-  ]),
-]);
+  ],
+];
 
 /** The texts in quotes that these take. A time without a zone would be one of the server's. */
-const LITERALS: ReadonlyMap<string, { readonly form: RegExp; readonly example: string }> = new Map([
+const LITERALS: ReadonlyMap<string, readonly [form: RegExp, example: string]> = new Map([
   [
     "timestamp",
-    {
-      form: /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,3})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/,
-      example: "2026-01-31T09:00:00Z",
-    },
+    [
+      /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,3})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/,
+      "2026-01-31T09:00:00Z",
+    ],
   ],
-  ["duration", { form: /^-?(\d{1,6}h)?(\d{1,6}m)?(\d{1,9}s)?(?<=[hms])$/, example: "1h30m" }],
+  ["duration", [/^-?(\d{1,6}h)?(\d{1,6}m)?(\d{1,9}s)?(?<=[hms])$/, "1h30m"]],
 ]);
-const ZONED: ReadonlySet<string> = new Set(["hour", "minute", "weekday"]);
 
 interface Scope {
+  /** Of members, by their folded form. */
   readonly names: Map<string, string>;
   /** Those of `like`, by their text: how many instructions they compile to. */
   readonly patterns: Map<string, number>;
@@ -289,31 +260,59 @@ interface Scope {
   readonly loop: string | null;
 }
 
-/** Throws for what is not allowed, and notes the names of members. */
-function check(node: ASTNode, scope: Scope): void {
-  if (node.op === "value") checkLiteral(node);
-  else if (node.op === "id") checkName(node.args, node.start, scope);
-  else if (node.op === "call") checkCall(node.args[0], null, node.args[1], node, scope);
-  else if (node.op === "rcall") checkCall(node.args[0], node.args[1], node.args[2], node, scope);
-  else {
-    if (node.op === "." && !isVariable(node.args[0])) noteName(scope, node.args[1]);
-    if (node.op === "[]" && node.args[1].op === "value") noteName(scope, node.args[1].args);
-    if (node.op === "in" && node.args[0].op === "value") noteName(scope, node.args[0].args);
-    for (const child of childrenOf(node)) check(child, scope);
+/**
+ * The inside of a node of cel-js, which its types leave out: `evaluate` computes it, `handle` is what the checker chose to compute it
+ * from its parts, and `meta.alternate` the loop that a macro stands for. The package is pinned; a test says when an update changes this.
+ */
+interface CheckedNode {
+  handle?: Handle;
+  evaluate: (evaluator: unknown, node: unknown, context: { getValue(name: "action"): ActionFacts }) => unknown;
+  readonly meta: { readonly alternate?: CheckedNode };
+}
+
+type Handle = (...parts: readonly unknown[]) => unknown;
+
+/** The handle that counts what another one costs. */
+type Meter = (handle: Handle) => Handle;
+
+/** Throws for what is not allowed, notes the names of members, and makes each part of an expression count what it costs. */
+function prepare(node: ASTNode, scope: Scope): void {
+  const meter = meterOf(node, scope);
+  // Safe: see the type.
+  const own = node as unknown as CheckedNode;
+  const checked = own.meta.alternate ?? own;
+  if (meter !== null && checked.handle !== undefined) checked.handle = meter(checked.handle);
+  if (node.op === "." && node.args[0].op === "id" && node.args[0].args === "action") {
+    const name = node.args[1];
+    // Without the checks of cel-js, which take longer than all else: members are of the types that the environment says.
+    if (isActionMember(name)) own.evaluate = (_evaluator, _node, context) => context.getValue("action")[name];
   }
 }
 
-/** What follows is a name of ours: `action.host`. */
-function isVariable(node: ASTNode): boolean {
-  return node.op === "id" && VARIABLES.has(node.args);
+function isActionMember(name: string): name is keyof typeof ACTION_MEMBERS {
+  return Object.hasOwn(ACTION_MEMBERS, name);
+}
+
+/** Null: it is cheap whatever it is given. */
+function meterOf(node: ASTNode, scope: Scope): Meter | null {
+  if (node.op === "call") return call(node.args[0], null, node.args[1], node, scope);
+  if (node.op === "rcall") return call(node.args[0], node.args[1], node.args[2], node, scope);
+  if (node.op === "value") checkLiteral(node);
+  if (node.op === "id") checkName(node.args, node.start, scope);
+  // What follows a variable is a name of ours: `action.host`.
+  if (node.op === "." && !(node.args[0].op === "id" && VARIABLES.has(node.args[0].args))) noteName(scope, node.args[1]);
+  if (node.op === "[]" && node.args[1].op === "value") noteName(scope, node.args[1].args);
+  if (node.op === "in" && node.args[0].op === "value") noteName(scope, node.args[0].args);
+  for (const child of childrenOf(node)) prepare(child, scope);
+  if (COMPUTES.has(node.op)) return computed;
+  return COMPARES.has(node.op) ? compared(node.op) : null;
 }
 
 function noteName({ names }: Scope, name: unknown): void {
   if (typeof name === "string") names.set(foldName(name), name);
 }
 
-function checkLiteral(node: ASTNode & { readonly op: "value" }): void {
-  const { args, input, start, end } = node;
+function checkLiteral({ args, input, start, end }: ASTNode & { readonly op: "value" }): void {
   if (typeof args === "number" && !isExact(input.slice(start, end).trim(), args)) {
     throw new Refused("The number has more digits than can be compared. Write at most 15 digits.", start);
   }
@@ -327,32 +326,33 @@ function checkName(name: string, offset: number, { loop }: Scope): void {
   throw new Refused(`There is no "${name}". ${instead ?? `There are ${[...VARIABLES].join(", ")}.`}`, offset);
 }
 
-function checkCall(
+/** The meter of a call of a function, or of a method of a receiver. */
+function call(
   name: string,
   receiver: ASTNode | null,
   args: readonly ASTNode[],
   { start }: ASTNode,
   scope: Scope,
-): void {
+): Meter {
   const known = receiver === null ? FUNCTIONS : METHODS;
   const offset = receiver === null ? start : receiver.end;
   if (!known.has(name)) {
-    const instead = INSTEAD.get(name) ?? `There are ${[...known].join(", ")}.`;
-    throw new Refused(`"${name}" can't be used. ${instead}`, offset);
+    const [, instead] = INSTEAD.find(([names]) => names.test(name)) ?? [];
+    throw new Refused(`"${name}" can't be used. ${instead ?? `There are ${[...known].join(", ")}.`}`, offset);
   }
   const [first, second] = args;
-  if (name === "like") checkPattern(second, scope.patterns);
-  const literal = LITERALS.get(name);
-  if (literal !== undefined) {
-    const refusal = `${name}() takes a text in quotes, such as '${literal.example}'.`;
-    if (!literal.form.test(textIn(first, refusal, start))) throw new Refused(refusal, start);
+  const [form, example] = LITERALS.get(name) ?? [];
+  if (form !== undefined) {
+    const refusal = `${name}() takes a text in quotes, such as '${example}'.`;
+    if (!form.test(textIn(first, refusal, start))) throw new Refused(refusal, start);
   }
+  const like = name === "like" ? search(second, scope.patterns) : null;
   if (ZONED.has(name)) checkZone(first, offset);
-  if (receiver !== null) check(receiver, scope);
+  if (receiver !== null) prepare(receiver, scope);
   const isMacro = receiver !== null && MACROS.has(name) && args.length > 1;
   if (!isMacro) {
-    for (const arg of args) check(arg, scope);
-    return;
+    for (const arg of args) prepare(arg, scope);
+    return like ?? costly;
   }
   if (scope.loop !== null) {
     throw new Refused(
@@ -361,25 +361,10 @@ function checkCall(
     );
   }
   // Whatever else the first is, cel-js has refused it.
-  const variable = first?.op === "id" ? first.args : "";
-  if (VARIABLES.has(variable)) throw new Refused(`"${variable}" is taken. Use another name.`, first?.start ?? offset);
-  for (const arg of args.slice(1)) check(arg, { ...scope, loop: variable });
-}
-
-/** Compiles it once more than `meter`, which does so for expressions without errors. */
-function checkPattern(node: ASTNode | undefined, patterns: Map<string, number>): void {
-  const offset = node?.start ?? 0;
-  const pattern = textIn(node, "The pattern of like() is a text in quotes.", offset);
-  if (pattern.length > RULE_PATTERN_CHARS_MAX) {
-    throw new Refused(`The pattern is longer than ${RULE_PATTERN_CHARS_MAX} characters.`, offset);
-  }
-  try {
-    patterns.set(pattern, RE2JS.compile(pattern).programSize());
-  } catch (error) {
-    throw new Refused(`The pattern can't be read: ${error instanceof Error ? error.message : "unknown"}.`, offset);
-  }
-  const size = patterns.values().reduce((sum, one) => sum + one, 0);
-  if (size > RULE_PATTERN_SIZE_MAX) throw new Refused("The patterns are too large. Repeat less in them.", offset);
+  const loop = first?.op === "id" ? first.args : "";
+  if (VARIABLES.has(loop)) throw new Refused(`"${loop}" is taken. Use another name.`, first?.start ?? offset);
+  for (const arg of args.slice(1)) prepare(arg, { ...scope, loop });
+  return iterating(args.reduce((sum, arg) => sum + nodesIn(arg), 0));
 }
 
 function checkZone(node: ASTNode | undefined, offset: number): void {
@@ -401,6 +386,10 @@ function childrenOf(node: ASTNode): readonly ASTNode[] {
   return node.op === "!_" || node.op === "-_" ? [node.args] : node.args;
 }
 
+function nodesIn(node: ASTNode): number {
+  return childrenOf(node).reduce((sum, child) => sum + nodesIn(child), 1);
+}
+
 // What an expression may cost
 
 /** Of the expression that runs: it runs to its end before another begins. */
@@ -411,65 +400,23 @@ function spend(steps: number): void {
   if (stepsLeft < 0) throw new Undecidable("It would take too long for this request.");
 }
 
-/**
- * The inside of a node of cel-js, which its types leave out: `evaluate` computes it, `handle` is what the checker chose to compute it
- * from its parts, and `meta.alternate` the loop that a macro stands for. The package is pinned; a test says when an update changes this.
- */
-interface CheckedNode {
-  handle?: (...parts: readonly unknown[]) => unknown;
-  evaluate: (evaluator: unknown, node: unknown, context: { getValue(name: "action"): ActionFacts }) => unknown;
-  readonly meta: { readonly alternate?: CheckedNode };
-}
-
-/** Makes each part of a checked expression count what it costs. Only what is cheap whatever it is given stays as it is. */
-function meter(node: ASTNode): void {
-  // Safe: see the type.
-  const own = node as unknown as CheckedNode;
-  const checked = own.meta.alternate ?? own;
-  const { handle } = checked;
-  if (handle !== undefined) checked.handle = meteredHandle(node, handle);
-  if (node.op === "." && node.args[0].op === "id" && node.args[0].args === "action") {
-    const name = node.args[1];
-    // Without the checks of cel-js, which take longer than all else: members are of the types that the environment says.
-    if (isActionMember(name)) own.evaluate = (_evaluator, _node, context) => context.getValue("action")[name];
-  }
-  for (const child of childrenOf(node)) meter(child);
-}
-
-function isActionMember(name: string): name is keyof typeof ACTION_MEMBERS {
-  return Object.hasOwn(ACTION_MEMBERS, name);
-}
-
-type Handle = NonNullable<CheckedNode["handle"]>;
-
-function meteredHandle(node: ASTNode, handle: Handle): Handle {
-  if (node.op === "call") return node.args[0] === "like" ? search(node.args[1]) : costly(handle);
-  if (node.op === "rcall") return MACROS.has(node.args[0]) ? iterating(node, handle) : costly(handle);
-  if (COMPUTES.has(node.op)) return computed(node.op, handle);
-  return COMPARES.has(node.op) ? compared(node.op, handle) : handle;
-}
-
-const COMPUTES: ReadonlySet<string> = new Set(["+", "-", "*", "/", "%"]);
-const COMPARES: ReadonlySet<string> = new Set(["==", "!=", "in"]);
-
 /** A comparison with what is no number would be false whatever it is compared with. */
-function computed(op: string, handle: Handle): Handle {
-  return (left, right, ...rest) => {
+const computed: Meter =
+  (handle) =>
+  (left, right, ...rest) => {
     spend(1 + sizeOf(left) + sizeOf(right));
-    if (op === "/" && right === 0) throw new Undecidable("It divides by zero.");
     const result = handle(left, right, ...rest);
-    if (typeof result === "number" && !Number.isFinite(result))
-      throw new Undecidable("A number in it grows too large.");
-    return result;
+    if (typeof result !== "number" || Number.isFinite(result)) return result;
+    throw new Undecidable(right === 0 ? "It divides by zero." : "A number in it grows too large.");
   };
-}
 
-function compared(op: string, handle: Handle): Handle {
-  return (left, right, ...rest) => {
-    spend(1 + sizeOf(left) + sizeOf(right));
-    if (isCollection(left) && isCollection(right)) spendAll(op === "in" ? right : left);
-    return handle(left, right, ...rest);
-  };
+function compared(op: string): Meter {
+  return (handle) =>
+    (left, right, ...rest) => {
+      spend(1 + sizeOf(left) + sizeOf(right));
+      if (isCollection(left) && isCollection(right)) spendAll(op === "in" ? right : left);
+      return handle(left, right, ...rest);
+    };
 }
 
 /** Lists in lists are compared to the bottom. Macros can put one list into another many times over, so each place counts. */
@@ -486,39 +433,53 @@ function isLiteralMap(value: object): boolean {
 }
 
 /** Of a function that reads its texts: a search may compare the one with each place of the other. */
-function costly(handle: Handle): Handle {
-  return (args, ...rest) => {
+const costly: Meter =
+  (handle) =>
+  (args, ...rest) => {
     // `size` of a text counts its characters one by one.
     if (Array.isArray(args)) spend(1 + textSize(args[0]) * (args.length === 1 ? 10 : 1 + textSize(args[1])));
     return handle(args, ...rest);
   };
+
+/** `weight`: of what a macro does for each member. */
+function iterating(weight: number): Meter {
+  return (handle) =>
+    (items, ...rest) => {
+      const size = membersOf(items);
+      if (size > RULE_LIST_MEMBERS_MAX) {
+        throw new Undecidable(`A list in it has more than ${RULE_LIST_MEMBERS_MAX} members.`);
+      }
+      spend(size * weight);
+      return handle(items, ...rest);
+    };
 }
 
-function iterating(node: ASTNode & { readonly op: "rcall" }, handle: Handle): Handle {
-  const weight = node.args[2].reduce((sum, arg) => sum + nodesIn(arg), 0);
-  return (items, ...rest) => {
-    const size = membersOf(items);
-    if (size > RULE_LIST_MEMBERS_MAX) {
-      throw new Undecidable(`A list in it has more than ${RULE_LIST_MEMBERS_MAX} members.`);
-    }
-    spend(size * weight);
-    return handle(items, ...rest);
-  };
-}
-
-function nodesIn(node: ASTNode): number {
-  return childrenOf(node).reduce((sum, child) => sum + nodesIn(child), 1);
-}
-
-function search([, pattern]: readonly ASTNode[]): Handle {
-  const compiled = RE2JS.compile(textIn(pattern, "The pattern of like() is a text in quotes.", 0));
+/** Notes the size of a pattern too. */
+function search(node: ASTNode | undefined, patterns: Map<string, number>): Meter {
+  const offset = node?.start ?? 0;
+  const pattern = textIn(node, "The pattern of like() is a text in quotes.", offset);
+  if (pattern.length > RULE_PATTERN_CHARS_MAX) {
+    throw new Refused(`The pattern is longer than ${RULE_PATTERN_CHARS_MAX} characters.`, offset);
+  }
+  const compiled = compiledPattern(pattern, offset);
+  patterns.set(pattern, compiled.programSize());
+  const size = patterns.values().reduce((sum, one) => sum + one, 0);
+  if (size > RULE_PATTERN_SIZE_MAX) throw new Refused("The patterns are too large. Repeat less in them.", offset);
   const weight = 1 + compiled.programSize() / 25;
-  return (args) => {
+  return () => (args) => {
     const text: unknown = Array.isArray(args) ? args[0] : null;
     if (typeof text !== "string") throw new Undecidable("It uses like() on what is no text.");
     spend(1 + text.length * weight);
     return compiled.matcher(text).find();
   };
+}
+
+function compiledPattern(pattern: string, offset: number): RE2JS {
+  try {
+    return RE2JS.compile(pattern);
+  } catch (error) {
+    throw new Refused(`The pattern can't be read: ${error instanceof Error ? error.message : "unknown"}.`, offset);
+  }
 }
 
 /** In steps. */
@@ -542,14 +503,12 @@ function isCollection(value: unknown): boolean {
 // What is said of errors
 
 function located(text: string, error: unknown): ExpressionError {
-  const offset = error instanceof Refused ? error.offset : (rangeOf(error)?.start ?? 0);
+  const isRefused = error instanceof Refused;
+  const isOfCel = error instanceof ParseError || error instanceof CheckError;
+  const offset = isRefused ? error.offset : ((isOfCel ? error.range?.start : null) ?? 0);
   const before = text.slice(0, offset).split("\n");
-  const message = error instanceof Refused ? error.message : celMessage(error);
+  const message = isRefused ? error.message : celMessage(error);
   return { message, line: before.length, column: (before.at(-1) ?? "").length + 1, offset };
-}
-
-function rangeOf(error: unknown): { readonly start: number } | undefined {
-  return error instanceof ParseError || error instanceof CheckError ? error.range : undefined;
 }
 
 /** Tokens as cel-js names them. */
@@ -571,14 +530,9 @@ function celMessage(error: unknown): string {
     return "Takes another argument: has(action.body.amount), or a name and a condition as in list.exists(x, x > 5).";
   }
   const text = error.summary.replaceAll(/\b[A-Z]{3,}\b/g, (token) => TOKENS[token] ?? token);
-  const sentence = text.endsWith(".") ? text : `${text}.`;
-  return error.code === "no_such_overload" || error.code === "no_matching_overload"
-    ? `${capital(sentence)} Compare values of one type, such as a number with a number.`
-    : capital(sentence);
-}
-
-function capital(text: string): string {
-  return text.slice(0, 1).toUpperCase() + text.slice(1);
+  const sentence = `${text.slice(0, 1).toUpperCase()}${text.slice(1).replace(/\.$/, "")}.`;
+  const isOfTypes = error.code === "no_such_overload" || error.code === "no_matching_overload";
+  return isOfTypes ? `${sentence} Compare values of one type, such as a number with a number.` : sentence;
 }
 
 /** Of an error while it runs. */

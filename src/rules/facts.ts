@@ -1,10 +1,10 @@
 import type { ActionRequest } from "../core/action.ts";
-import { type BodyMember, bodyMemberOf, formPairs, isJsonMember, sentBody, sentBytes } from "../core/body.ts";
+import { bodyMemberOf, formPairs, isJsonMember, sentBody, sentBytes } from "../core/body.ts";
 import { endOfToken, skipSpace } from "../core/json-walk.ts";
 import { RULE_BODY_CHARS_MAX, RULE_BODY_DEPTH_MAX, RULES_STEPS_MAX } from "../core/limits.ts";
 import { OTHER_METHOD, plainHeaderName } from "../core/method-overrides.ts";
-import { type SentTarget, sentTarget } from "../core/sent-target.ts";
 import type { Role } from "../core/roles.ts";
+import { type SentTarget, sentTarget } from "../core/sent-target.ts";
 import { maskText } from "../receipts/masking.ts";
 
 /** Why an expression can't be decided: a sentence. */
@@ -48,22 +48,19 @@ function unreadable(why: string): Unreadable {
 /** `action` of expressions: each part is read when one asks for it, once for all rules of a request. */
 export class ActionFacts {
   readonly title: string;
-  readonly #request: RuledRequest;
-  #target: (() => SentTarget | null) | null = null;
-  #lowerPath: string | null = null;
-  #bytes: number | null = null;
-  #query: (() => Named) | null = null;
-  #headers: (() => FactMap) | null = null;
-  #body: (() => Named) | null = null;
-  /** Of the expression that is checked now. */
-  names: MemberNames = [];
-  /** Of the expression for which their names were compared with its own last. */
-  #queryFor: MemberNames | null = null;
-  #bodyFor: MemberNames | null = null;
-  /** What expressions may still cost for this request. */
-  stepsLeft = RULES_STEPS_MAX;
   /** The one that the request counts as now: of a request that names others, each in turn. */
   countsAs: string;
+  /** What expressions may still cost for this request. */
+  stepsLeft = RULES_STEPS_MAX;
+  /** Of the expression that is checked now. */
+  names: MemberNames = [];
+  readonly #request: RuledRequest;
+  readonly #target = once(() => sentTarget(this.#request.url));
+  readonly #lowerPath = once(() => this.#sent.path.toLowerCase());
+  readonly #bytes = once(() => sentBytes(this.#request));
+  readonly #query = once(() => queryOf(this.#sent.query));
+  readonly #headers = once(() => headersOf(this.#request.headers ?? {}));
+  readonly #body = once(() => bodyOf(this.#request));
 
   constructor(request: RuledRequest) {
     this.#request = request;
@@ -73,19 +70,18 @@ export class ActionFacts {
 
   /** Null: the URL was altered in the database. */
   get target(): SentTarget | null {
-    this.#target ??= once(() => sentTarget(this.#request.url));
     return this.#target();
   }
 
   /** Of a URL that can be read. */
   get lowerPath(): string {
-    this.#lowerPath ??= this.#sent.path.toLowerCase();
-    return this.#lowerPath;
+    return this.#lowerPath();
   }
 
   get #sent(): SentTarget {
-    if (this.target === null) throw new Undecidable("Its URL can't be read.");
-    return this.target;
+    const target = this.#target();
+    if (target === null) throw new Undecidable("Its URL can't be read.");
+    return target;
   }
 
   get method(): string {
@@ -103,29 +99,19 @@ export class ActionFacts {
   }
 
   get query(): FactValue {
-    this.#query ??= once(() => queryOf(this.#sent.query));
-    const query = this.#query();
-    if (this.#queryFor !== this.names) checkNames(query, this.names, "The query");
-    this.#queryFor = this.names;
-    return query.value;
+    return valueFor(this.names, this.#query(), "The query");
   }
 
   get headers(): FactMap {
-    this.#headers ??= once(() => headersOf(this.#request.headers ?? {}));
     return this.#headers();
   }
 
   get body(): FactValue {
-    this.#body ??= once(() => bodyOf(this.#request));
-    const body = this.#body();
-    if (this.#bodyFor !== this.names) checkNames(body, this.names, "The body");
-    this.#bodyFor = this.names;
-    return body.value;
+    return valueFor(this.names, this.#body(), "The body");
   }
 
   get bodyBytes(): number {
-    this.#bytes ??= sentBytes(this.#request);
-    return this.#bytes;
+    return this.#bytes();
   }
 
   /** The name of the credential that it is made with; empty: none. */
@@ -164,7 +150,7 @@ export interface CallFacts {
   readonly now: Date;
 }
 
-/** What rules know of a request. Nothing is parsed before a rule reads it. */
+/** Nothing is parsed before a rule reads it. */
 export function factsOf(request: RuledRequest, key: RuledKey | null, now: Date): CallFacts {
   return { request, action: new ActionFacts(request), key: new KeyFacts(key), now };
 }
@@ -175,12 +161,6 @@ export function foldName(name: string): string {
 }
 
 const ASCII = /^[ -~]*$/;
-
-/** A value, and the names in it by their folded form. */
-interface Named {
-  readonly value: FactValue;
-  readonly names: ReadonlyMap<string, string>;
-}
 
 /** What `make` gives or throws, made once. */
 export function once<Value>(make: () => Value): () => Value {
@@ -198,16 +178,27 @@ export function once<Value>(make: () => Value): () => Value {
   };
 }
 
+/** A value, and the names in it by their folded form. */
+interface Named {
+  readonly value: FactValue;
+  readonly names: ReadonlyMap<string, string>;
+  /** The names of the expression that they were compared with last. */
+  comparedWith?: MemberNames;
+}
+
 /** A target that ignores case would read `Amount` as the `amount` of the expression: throws then. */
-function checkNames({ names }: Named, read: MemberNames, what: string): void {
+function valueFor(read: MemberNames, named: Named, what: string): FactValue {
+  if (named.comparedWith === read) return named.value;
   for (const [folded, name] of read) {
-    const given = names.get(folded);
+    const given = named.names.get(folded);
     if (given !== undefined && given !== name) {
       const isCase = foldName(given) === folded;
       const why = isCase ? `differs from "${shown(name)}" only by case` : `some targets read as "${shown(name)}"`;
       throw new Undecidable(`${what} has "${shown(given)}", which ${why}.`);
     }
   }
+  named.comparedWith = read;
+  return named.value;
 }
 
 /** A name that a requester wrote, for sentences that are stored and told to all: a secret may stand in its place. */
@@ -216,8 +207,11 @@ export function shown(name: string): string {
   return masked.length > 40 ? `${masked.slice(0, 40)}…` : masked;
 }
 
+const NAME_CHARS_MAX = 1_000;
+
 /** Throws where two names are equal but for case, or as some targets read them: of those, they take either. */
 function noteMember(name: string, names: Map<string, string>, what: string, readAs = name): void {
+  if (names.get(readAs) === name) return;
   const folded = foldName(readAs);
   const known = names.get(folded);
   if (known !== undefined && known !== name) {
@@ -226,8 +220,6 @@ function noteMember(name: string, names: Map<string, string>, what: string, read
   }
   names.set(folded, name);
 }
-
-const NAME_CHARS_MAX = 1_000;
 
 function twice(name: string, what: string): Undecidable {
   return new Undecidable(`${what} has the name "${shown(name)}" twice.`);
@@ -281,44 +273,38 @@ function headersOf(headers: Readonly<Record<string, string>>): FactMap {
 function bodyOf(request: RuledRequest): Named {
   const { body } = request;
   const member = bodyMemberOf(request);
-  if (body === null || member === null) return { value: null, names: new Map() };
-  const wanted = wantedType(member);
-  const types = Object.entries(request.headers ?? {}).filter(([name]) => plainHeaderName(name) === "content-type");
+  if (body === null || member === null) return NO_BODY;
+  const isJson = isJsonMember(member);
+  const wanted = member === "form" ? FORM_TYPE : JSON_TYPE;
+  const isReadable = isJson || member === "form";
   // Each: targets differ in which of two they take, and in what they take for the name.
-  if (types.some(([, type]) => (wanted === null ? READABLE_TYPE.test(type) : !wanted.test(type)))) {
+  const types = Object.entries(request.headers ?? {}).filter(([name]) => plainHeaderName(name) === "content-type");
+  if (types.some(([, type]) => (isReadable ? !wanted.test(type) : READABLE_TYPE.test(type)))) {
     throw new Undecidable(`The body is given as "${member}", and its Content-Type says something else.`);
   }
-  if (wanted === null) {
-    if (looksLikeJson(sentBody(request) ?? ""))
+  if (!isReadable) {
+    const sent = sentBody(request) ?? "";
+    // Many targets read JSON whatever the Content-Type says.
+    if (JSON_BEGINS.test(typeof sent === "string" ? sent : Buffer.from(sent).toString("latin1")))
       throw new Undecidable(`The body is given as "${member}", and looks like JSON.`);
-    return { value: null, names: new Map() };
+    return NO_BODY;
   }
   if (body.length > RULE_BODY_CHARS_MAX) {
     throw new Undecidable(`The body is longer than ${RULE_BODY_CHARS_MAX} characters.`);
   }
-  return wanted === FORM_TYPE ? ofPairs(formPairs(body), "The body") : jsonValue(body);
+  return isJson ? jsonValue(body) : ofPairs(formPairs(body), "The body");
 }
 
-/** Many targets read JSON whatever the Content-Type says. In UTF-16 or UTF-32 too, hence the marks and NULs in front. */
-function looksLikeJson(body: string | Uint8Array): boolean {
-  const text =
-    typeof body === "string" ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1");
-  return JSON_BEGINS.test(text);
-}
+const NO_BODY: Named = { value: null, names: new Map() };
 
+/** In UTF-16 or UTF-32 too, hence the marks and NULs in front. */
 const JSON_BEGINS = /^[\s\0\ufeff\xef\xbb\xbf\xfe\xff]*[{[]/;
-
-function wantedType(member: BodyMember): RegExp | null {
-  if (isJsonMember(member)) return JSON_TYPE;
-  return member === "form" ? FORM_TYPE : null;
-}
 
 /** Without a second type behind a comma, or a word of another kind in a parameter. */
 const JSON_TYPE = /^\s*[\w.-]+\/([\w.-]+\+)?json\s*(;\s*charset="?[\w-]+"?\s*)?$/i;
 const FORM_TYPE = /^\s*application\/x-www-form-urlencoded\s*(;\s*charset="?[\w-]+"?\s*)?$/i;
 const READABLE_TYPE = /json|form/i;
 
-/** JSON with numbers as they are written, and objects as Maps. A reviver of `JSON.parse` takes five times as long. */
 function jsonValue(json: string): Named {
   try {
     JSON.parse(json);
@@ -330,102 +316,68 @@ function jsonValue(json: string): Named {
   return { value: reader.value(), names: reader.names };
 }
 
-/** Reads a text that is valid JSON. */
+/** Reads a text that is valid JSON: numbers as they are written, and objects as Maps. A reviver of `JSON.parse` takes five times as long. */
 class JsonReader {
   readonly names = new Map<string, string>();
   readonly #json: string;
-  readonly #seen = new Set<string>();
   #at = 0;
 
   constructor(json: string) {
     this.#json = json;
   }
 
-  value(): FactValue {
-    return this.#value(0);
-  }
-
-  #value(depth: number): FactValue {
-    const first = this.#next();
-    if (first === "{" || first === "[") {
+  /** The value that begins with this token. */
+  value(token = this.#token(), depth = 0): FactValue {
+    if (token === "{" || token === "[") {
       if (depth === RULE_BODY_DEPTH_MAX)
         throw new Undecidable(`The body is nested more than ${RULE_BODY_DEPTH_MAX} deep.`);
-      return first === "{" ? this.#object(depth + 1) : this.#list(depth + 1);
+      return token === "{" ? this.#object(depth + 1) : this.#list(depth + 1);
     }
-    if (first === '"') return this.#text();
-    const token = this.#token();
+    if (token.startsWith('"')) return textIn(token);
     if (token === "null") return null;
     return token === "true" || token === "false" ? token === "true" : numberFact(token);
   }
 
-  /** Skips white space. */
-  #next(): string | undefined {
-    this.#at = skipSpace(this.#json, this.#at);
-    return this.#json[this.#at];
-  }
-
-  #token(): string {
-    const from = this.#at;
-    this.#at = endOfToken(this.#json, from);
-    return this.#json.slice(from, this.#at);
-  }
-
-  #text(): string {
-    const written = this.#token();
-    return written.includes("\\") ? String(JSON.parse(written)) : written.slice(1, -1);
-  }
-
   #list(depth: number): FactValue[] {
     const list: FactValue[] = [];
-    for (let end = this.#step(); end !== "]"; end = this.#end()) list.push(this.#value(depth));
+    for (let token = this.#token(); token !== "]"; token = this.#token()) {
+      if (token !== ",") list.push(this.value(token, depth));
+    }
     return list;
   }
 
   #object(depth: number): FactMap {
     const object: FactMap = new Map();
-    for (let end = this.#step(); end !== "}"; end = this.#end()) {
-      this.#next();
-      const name = this.#text();
+    for (let token = this.#token(); token !== "}"; token = this.#token()) {
+      if (token === ",") continue;
+      const name = textIn(token);
       if (object.has(name)) throw twice(name, "The body");
-      if (!this.#seen.has(name)) {
-        this.#seen.add(name);
-        noteMember(name, this.names, "The body");
-      }
-      this.#next();
+      noteMember(name, this.names, "The body");
       // The colon.
-      this.#at += 1;
-      object.set(name, this.#value(depth));
+      this.#token();
+      object.set(name, this.value(this.#token(), depth));
     }
     return object;
   }
 
-  /** Past the opening bracket. The closing bracket, if it follows, is read. */
-  #step(): string | undefined {
-    this.#at += 1;
-    const next = this.#next();
-    if (next === "]" || next === "}") this.#at += 1;
-    return next;
+  #token(): string {
+    const from = skipSpace(this.#json, this.#at);
+    this.#at = endOfToken(this.#json, from);
+    return this.#json.slice(from, this.#at);
   }
+}
 
-  /** Past a comma or the closing bracket. */
-  #end(): string | undefined {
-    const sign = this.#next();
-    this.#at += 1;
-    return sign;
-  }
+function textIn(written: string): string {
+  return written.includes("\\") ? String(JSON.parse(written)) : written.slice(1, -1);
 }
 
 /** A number as it is written: an integer of 64 bits, or a double that stands for the same decimal. */
 export function numberFact(text: string): bigint | number | Unreadable {
   if (INTEGER.test(text)) {
-    if (text.length <= INT64_CHARS_MAX) {
-      const value = BigInt(text);
-      if (BigInt.asIntN(64, value) === value) return value;
-    }
-    return unreadable("A number in it has more digits than can be compared.");
-  }
-  const value = Number(text);
-  return isExact(text, value) ? value : unreadable("A number in it has more digits than can be compared.");
+    const value = text.length <= INT64_CHARS_MAX ? BigInt(text) : null;
+    if (value !== null && BigInt.asIntN(64, value) === value) return value;
+  } else if (isExact(text, Number(text))) return Number(text);
+  return unreadable("A number in it has more digits than can be compared.");
 }
 
 const INTEGER = /^-?\d+$/;
@@ -433,23 +385,32 @@ const INTEGER = /^-?\d+$/;
 /** A sign and 19 digits. */
 const INT64_CHARS_MAX = 20;
 
+/** A number that a text says as JSON would; targets differ in how they read `1e3`, `0x10`, `1,000` and spaces. */
+export const PLAIN_NUMBER = /^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/;
+
 /** Whether a double prints as the decimal that was written: two texts that differ then are never the same double. */
 export function isExact(text: string, value: number): boolean {
   if (text.length <= SHORT_CHARS_MAX && SHORT.test(text)) return true;
-  return Number.isFinite(value) && decimalOf(text) === decimalOf(String(value));
+  return Number.isFinite(value) && Bun.deepEquals(decimalIn(text), decimalIn(String(value)));
 }
 
 /** At most 15 digits, which a double always prints again (C, DBL_DIG). */
 const SHORT_CHARS_MAX = 16;
 const SHORT = /^-?\d+\.\d+$/;
 
-/** Digits without zeros at either end, and their exponent: equal for equal numbers. */
-function decimalOf(text: string): string {
+/** A decimal: its digits without zeros at either end, as a whole number that stands before so many zeros. Equal for equal numbers. */
+interface Decimal {
+  readonly sign: string;
+  readonly digits: string;
+  readonly zeros: number;
+}
+
+export function decimalIn(text: string): Decimal {
   const [, sign = "", whole = "", part = "", exponent = "0"] = DECIMAL.exec(text) ?? [];
-  const digits = (whole + part).replace(/^0+/, "");
-  const plain = digits.replace(ZEROS_AT_END, "");
-  if (plain === "") return "0";
-  return `${sign}${plain}e${Number(exponent) - part.length + digits.length - plain.length}`;
+  const written = (whole + part).replace(/^0+/, "");
+  const digits = written.replace(ZEROS_AT_END, "");
+  if (digits === "") return { sign: "", digits, zeros: 0 };
+  return { sign, digits, zeros: Number(exponent) - part.length + written.length - digits.length };
 }
 
 const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i;

@@ -1,29 +1,23 @@
 import type { ActionPolicy } from "../core/action-policy.ts";
 import type { AuditStore } from "../core/audit.ts";
 import { DRY_RUN_PAGE_ACTIONS, RULE_HITS_MAX } from "../core/limits.ts";
+import type { RuleEffect } from "./schemas.ts";
 
-/** What a rule did to calls. */
-interface Hits {
-  readonly hold: number;
-  readonly refuse: number;
-  readonly allow: number;
-}
-
+/** What rules did to calls. */
 export interface RuleHits {
-  /** By the id of the rule. */
-  readonly counts: ReadonlyMap<string, Hits>;
+  /** By the id of the rule, how many calls it held, refused or let pass. */
+  readonly counts: ReadonlyMap<string, Readonly<Record<RuleEffect, number>>>;
   /** Whether every call is counted, and not only the newest ones. */
   readonly isWhole: boolean;
 }
 
-const NONE: Hits = { hold: 0, refuse: 0, allow: 0 };
-
 /** `ruled`: why calls were held or let pass; `refused`: the rules that refused calls. */
 export function hitsOf(ruled: readonly ActionPolicy[], refused: Refusals): RuleHits {
-  const counts = new Map<string, Hits>();
-  const count = (id: string, effect: keyof Hits) => {
-    const before = counts.get(id) ?? NONE;
-    counts.set(id, { ...before, [effect]: before[effect] + 1 });
+  const counts = new Map<string, Record<RuleEffect, number>>();
+  const count = (id: string, effect: RuleEffect) => {
+    const hits = counts.get(id) ?? { hold: 0, refuse: 0, allow: 0 };
+    hits[effect] += 1;
+    counts.set(id, hits);
   };
   for (const { by, id, effect } of ruled) if (by === "rule" && id !== null) count(id, effect);
   for (const id of refused.ruleIds) count(id, "refuse");

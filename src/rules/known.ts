@@ -10,8 +10,8 @@ import type { RuleCount } from "../core/rule-count.ts";
 import type { Store } from "../core/store.ts";
 import { isSend } from "../core/timeline.ts";
 import { factsOf, once } from "./facts.ts";
-import { beyond as beyondText, comparedBy } from "./counting.ts";
-import { askRules, type CompiledRule, decideByWalks, type RuleDecision, storedRule, type Walk } from "./rule.ts";
+import { deadRules } from "./warnings.ts";
+import { askRules, type CompiledRule, decideByWalks, storedRule, type Walk } from "./rule.ts";
 
 /** No version of the store: what is committed by it is decided again. */
 const UNREAD = "unread";
@@ -32,6 +32,7 @@ interface AccountRules {
   readonly knownSince: Date;
   /** Compiled at their first use: a node has the rules of accounts for which it calls nobody. */
   readonly rules: () => readonly CompiledRule[];
+  readonly dead: () => ReturnType<typeof deadRules>;
 }
 
 /** The read of the rules of an account that is under way, and the one that follows it. */
@@ -102,8 +103,9 @@ export class KnownRules implements Judge {
     const version = await rules.versionOf(accountId);
     if (version === this.#accounts.get(accountId)?.version) return;
     const rows = await rules.list(accountId);
-    const compiled = once(() => rows.map((row) => storedRule(row.definition, row.id, row.version)));
-    this.#accounts.set(accountId, { version, knownSince: this.#clock.now(), rules: compiled });
+    const compiled = once(() => rows.map(storedRule));
+    const dead = once(() => deadRules(compiled()));
+    this.#accounts.set(accountId, { version, knownSince: this.#clock.now(), rules: compiled, dead });
   }
 
   readonly judge = (
@@ -120,10 +122,8 @@ export class KnownRules implements Judge {
     const isBeyond = ({ ruleId, subject }: RuleCount) =>
       beyond.some((one) => one.ruleId === ruleId && one.subject === subject);
     const rules = known.rules();
-    const { decision, counts } = decideByWalks(this.walksFor(requester, request, now, rules), isBeyond);
-    const ruling = decision === null ? null : rulingOf(decision);
-    const reached = decision?.beyond?.count ?? null;
-    return { ruling, counts, reached, version: known.version, isRuled: rules.some(limits) };
+    const decided = decideByWalks(this.walksFor(requester, request, now, rules), isBeyond);
+    return { ...decided, version: known.version, isRuled: rules.some(limits) };
   };
 
   /** The rules of an account as this process knows them. */
@@ -131,14 +131,20 @@ export class KnownRules implements Judge {
     return this.#accounts.get(accountId)?.rules() ?? [];
   }
 
-  /** What rules, or those in force, say of a request, with the counts that it has to fit in. */
+  /** Those that an earlier one keeps from applying: see `deadRules`. */
+  deadOf(accountId: string): ReadonlyMap<string, string> {
+    return this.#accounts.get(accountId)?.dead() ?? new Map<string, string>();
+  }
+
+  /** What rules, or those in force, say of a request that is made at that time, with the counts that it has to fit in. */
   walksFor(
-    requester: Requester,
+    { accountId, keyId, keyName, role, replaced }: Requester,
     request: ActionRequest,
     now: Date,
-    rules: readonly CompiledRule[] = this.rulesOf(requester.accountId),
+    rules: readonly CompiledRule[] = this.rulesOf(accountId),
   ): readonly Walk[] {
-    return walksFor(rules, requester, request, now, this.#hashOf);
+    const key = keyId === null ? null : { id: keyId, name: keyName, role, replaced };
+    return askRules(rules, factsOf(request, key, now), this.#hashOf);
   }
 
   readonly judgeAtSend = async (action: Action, now: Date): Promise<Ruling | null> => {
@@ -194,41 +200,10 @@ export class KnownRules implements Judge {
 
 /** A loop brake alone doesn't say where calls may go, so that callbacks need no bounds because of it. */
 function limits({ counters: [counter, ...more] }: CompiledRule): boolean {
-  return more.length > 0 || counter?.kind !== "calls" || counter.same !== "request";
+  return more.length > 0 || counter?.same !== "request";
 }
 
 /** Whether a rule is about a key and those that replaced it, or counts them as one. */
-function asksForKeys({ keys, counters }: CompiledRule): boolean {
-  return keys !== null || counters.some(({ same }) => same === "key" || same === "request");
-}
-
-/** What rules say of a request that is made at that time. */
-export function walksFor(
-  rules: readonly CompiledRule[],
-  { keyId, keyName, role, replaced }: Requester,
-  request: ActionRequest,
-  now: Date,
-  hashOf: (text: string) => string,
-): readonly Walk[] {
-  const key = keyId === null ? null : { id: keyId, name: keyName, role, replaced };
-  return askRules(rules, factsOf(request, key, now), hashOf);
-}
-
-/** What agents are told of a decision: the words of an owner, and what the rule compares only where it says so. */
-export function rulingOf({ rule, effect, undecidable, beyond }: RuleDecision): Ruling {
-  const { id, name, version, message, explain, when } = rule;
-  const compared = [
-    ...(when === null ? [] : [`It compares ${when.text}`]),
-    ...(beyond === null ? [] : [comparedBy(beyond.counter)]),
-  ];
-  const goesBeyond = beyond === null ? null : beyondText(beyond.counter);
-  const said = [undecidable, goesBeyond, message, ...(explain ? compared : [])].filter((text) => text !== null);
-  const reason =
-    said.length === 0 ? null : said.map((text, at) => (at + 1 < said.length ? ended(text) : text)).join(" ");
-  return { effect, rule: { id, name, version }, reason, isUndecidable: undecidable !== null };
-}
-
-/** A sentence that another one can follow: owners write messages without a full stop, too. */
-function ended(text: string): string {
-  return /[.!?…]$/.test(text) ? text : `${text}.`;
+function asksForKeys({ definition, counters }: CompiledRule): boolean {
+  return definition.keys !== undefined || counters.some(({ same }) => same === "key" || same === "request");
 }

@@ -1,8 +1,7 @@
 import Type from "typebox";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
-import { jsonOf, noContent, prefersNdjson } from "../http/response.ts";
+import { jsonOf, noContent, prefersNdjson, streamOf } from "../http/response.ts";
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
-import type { RequestContext } from "../http/request.ts";
 import type { RuleRow } from "../core/account-rules.ts";
 import { DomainError } from "../core/domain-error.ts";
 import type { Caller } from "../core/roles.ts";
@@ -17,11 +16,10 @@ import {
   ruleIdSchema,
   RuleJson,
   RuleListJson,
-  serializeDryRun,
   serializeRule,
   serializeRules,
 } from "./schemas.ts";
-import type { DryRunStep } from "./dry-run.ts";
+import { type DryRunStep, serializeDryRun } from "./dry-run.ts";
 import type { RuleService } from "./service.ts";
 
 export const RuleParams = pathParams(Type.Object({ id: ruleIdSchema }), "There is no such rule.");
@@ -31,6 +29,8 @@ const FORCE =
 
 const TRIED =
   "It is saved as it is, and tried on the newest 100 requests: `warnings` say what is probably wrong with it.";
+
+const NDJSON = { "content-type": "application/x-ndjson", "cache-control": "no-store" } as const;
 
 interface RuleRouteDeps extends WaitingDeps {
   readonly ruleService: RuleService;
@@ -102,20 +102,18 @@ export function ruleRoutes(deps: RuleRouteDeps) {
     .post(
       "/v1/rules/dry-run",
       async ({ context, caller, body: { rules = null, last = DRY_RUN_ACTIONS_DEFAULT, since } }) => {
-        const steps = await ruleService.dryRun(caller, rules, {
-          last,
-          since: since === undefined ? null : new Date(since),
-        });
-        // What is refused is refused with a status.
-        const first = await steps.next();
-        if (prefersNdjson(context.request)) return linesOf(context, first, steps, deps.draining);
+        const range = { last, since: since === undefined ? null : new Date(since) };
+        const steps = await ruleService.dryRun(caller, rules, range);
+        if (prefersNdjson(context.request)) {
+          context.server?.timeout(context.request, IDLE_EXPORT_SECONDS);
+          const lines = await streamOf(linesOf(steps, deps.draining));
+          context.kind = "stream";
+          return new Response(lines, { headers: NDJSON });
+        }
         return whileWaiting(context, deps, async (stop) => {
-          try {
-            for (let step = first; step.done !== true && !stop.aborted; step = await steps.next()) {
-              if ("effects" in step.value) return jsonOf(serializeDryRun(step.value));
-            }
-          } finally {
-            await steps.return(undefined);
+          for await (const step of steps) {
+            if ("shown" in step) return jsonOf(serializeDryRun(step));
+            if (stop.aborted) break;
           }
           throw new DomainError("unavailable", "The service is stopping. Try the rules again.");
         });
@@ -167,36 +165,9 @@ export function ruleRoutes(deps: RuleRouteDeps) {
     );
 }
 
-const UTF_8 = new TextEncoder();
-
-/** A line for each step. The next page of actions is read when the client has taken the line before it; a client that leaves ends it. */
-function linesOf(
-  context: RequestContext,
-  first: IteratorResult<DryRunStep>,
-  steps: AsyncGenerator<DryRunStep>,
-  draining: AbortSignal,
-): Response {
-  context.server?.timeout(context.request, IDLE_EXPORT_SECONDS);
-  context.kind = "stream";
-  let next: IteratorResult<DryRunStep> | null = first;
-  const lines = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          if (draining.aborted) throw new DomainError("unavailable", "The service is stopping.");
-          const step: IteratorResult<DryRunStep> = next ?? (await steps.next());
-          next = null;
-          if (step.done === true) return controller.close();
-          const line = "effects" in step.value ? serializeDryRun(step.value) : { looked_at: step.value.lookedAt };
-          controller.enqueue(UTF_8.encode(`${JSON.stringify(line)}\n`));
-        } catch (error) {
-          await steps.return(undefined);
-          controller.error(error);
-        }
-      },
-      cancel: async () => void (await steps.return(undefined)),
-    },
-    { highWaterMark: 0 },
-  );
-  return new Response(lines, { headers: { "content-type": "application/x-ndjson", "cache-control": "no-store" } });
+async function* linesOf(steps: AsyncGenerator<DryRunStep>, draining: AbortSignal): AsyncGenerator<string> {
+  for await (const step of steps) {
+    if (draining.aborted) throw new DomainError("unavailable", "The service is stopping.");
+    yield `${JSON.stringify("shown" in step ? serializeDryRun(step) : step)}\n`;
+  }
 }

@@ -1,24 +1,201 @@
-import Type, { type Static } from "typebox";
+import Type, { type Static, type TProperties } from "typebox";
+import { credentialNameSchema } from "../api/action-schemas.ts";
 import {
+  answerObject,
   choice,
   dateTime,
   idSchema,
+  integer,
+  isJsonObject,
+  keyIdSchema,
+  nameSchema,
   nullable,
   plainText,
+  positive,
   quantity,
   requestObject,
-  answerObject,
   shortList,
-  positive,
+  shortText,
+  yesNo,
 } from "../api/schema-helpers.ts";
 import { HTTP_METHODS } from "../core/action.ts";
 import type { RuleRow } from "../core/account-rules.ts";
-import { DRY_RUN_ACTIONS_DEFAULT, DRY_RUN_ACTIONS_MAX, DRY_RUN_SHOWN_MAX, RULES_MAX } from "../core/limits.ts";
+import { isStorableText } from "../core/json.ts";
+import {
+  BUDGET_COUNT_MAX,
+  BUDGET_MEMBER_CHARS_MAX,
+  BUDGET_MINUTES_MAX,
+  DRY_RUN_ACTIONS_DEFAULT,
+  DRY_RUN_ACTIONS_MAX,
+  DRY_RUN_SHOWN_MAX,
+  REQUEST_BODY_BYTES_MAX,
+  RULE_EXPRESSION_BYTES_MAX,
+  RULE_LIST_MAX,
+  RULE_MESSAGE_CHARS_MAX,
+  RULE_PATH_CHARS_MAX,
+  RULES_MAX,
+} from "../core/limits.ts";
 import { mayDo, type Role } from "../core/roles.ts";
-import type { RulesDryRun } from "./dry-run.ts";
-import { RULE_EFFECTS, RuleDefinition } from "./rule.ts";
+import { PERIODS, WEEKDAYS } from "./zones.ts";
 
 export const ruleIdSchema = idSchema("rul", "Id of a rule.", "RuleId");
+
+export const RULE_EFFECTS = ["allow", "hold", "refuse"] as const;
+
+export type RuleEffect = (typeof RULE_EFFECTS)[number];
+
+/** What a body is, as a rule names it: `json` is also one that was given as `body`. */
+export const RULED_BODIES = ["none", "json", "form", "text", "base64"] as const;
+
+/** A condition of several members, which may all be left out. */
+const condition = <Members extends TProperties>(description: string, example: object, members: Members) =>
+  Type.Optional(Type.Object(members, { additionalProperties: false, description, examples: [example] }));
+
+const time = (description: string, example: string) =>
+  Type.String({ pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$|^24:00$", description, examples: [example] });
+
+const zone = shortText(64, "Name in the time zone database.", "Europe/Berlin");
+
+const same = (words: string, example: string, more = "") =>
+  Type.Optional(
+    Type.String({
+      pattern: `^(${words}|metadata\\..{1,${BUDGET_MEMBER_CHARS_MAX}})$`,
+      description: `What calls have in common that are counted together: their key, their host, or a value of metadata, by its name. Default: all calls that the other conditions hold for are counted together.${more}`,
+      examples: [example, "metadata.customer"],
+    }),
+  );
+
+const conditions = {
+  when: Type.Optional(
+    shortText(
+      RULE_EXPRESSION_BYTES_MAX,
+      "A condition in CEL over action (method, host, path, query, headers, body, title, metadata, credential), key (id, name, role) and now.",
+      "action.body.amount > 5000",
+    ),
+  ),
+  keys: Type.Optional(
+    Type.Array(keyIdSchema, { minItems: 1, maxItems: RULE_LIST_MAX, description: "Keys whose calls it is about." }),
+  ),
+  methods: Type.Optional(
+    shortList(
+      Type.Enum([...HTTP_METHODS]),
+      HTTP_METHODS.length,
+      "Methods. A request that names another method, as by X-HTTP-Method-Override, counts as each of them.",
+      ["POST", "DELETE"],
+    ),
+  ),
+  hosts: Type.Optional(
+    shortList(
+      Type.String({ minLength: 1, maxLength: 260 }),
+      RULE_LIST_MAX,
+      "Hosts, or *.example.com for all that end so. Without a port: at each.",
+      ["api.example.com", "*.example.org"],
+    ),
+  ),
+  path: Type.Optional(
+    shortText(
+      RULE_PATH_CHARS_MAX,
+      "Beginning of the path as it is sent, in whole segments: /pay is about /pay/1 and not about /payments. * stands for one segment.",
+      "/v1/users/*/keys",
+    ),
+  ),
+  credentials: Type.Optional(
+    shortList(
+      Type.String({ ...credentialNameSchema, title: "RuleCredential" }),
+      RULE_LIST_MAX,
+      "Names of credentials that the call is made with.",
+      ["stripe-live"],
+    ),
+  ),
+  body_kind: Type.Optional(choice(RULED_BODIES, "What the body is.", "json")),
+  body_bytes: condition(
+    "Size of the body.",
+    { over: 10_000 },
+    {
+      over: integer(0, REQUEST_BODY_BYTES_MAX, "The body has more bytes.", 10_000),
+    },
+  ),
+  between: condition(
+    "Time of day.",
+    { from: "18:00", to: "08:00", timezone: "Europe/Berlin" },
+    {
+      from: time("Begins, by the clocks of the zone.", "18:00"),
+      to: time("Ends. Where it is before `from`, on the next day.", "08:00"),
+      days: Type.Optional(
+        shortList(Type.Enum([...WEEKDAYS]), WEEKDAYS.length, "Days on which it begins; without it each.", [
+          "mon",
+          "tue",
+        ]),
+      ),
+      timezone: zone,
+    },
+  ),
+  more_than: condition(
+    "The rule applies only to the call that is one more than these. Each create and retry counts unless a rule holds it for being one more.",
+    { count: 20, minutes: 5, same: "request" },
+    {
+      count: integer(1, BUDGET_COUNT_MAX, "So many calls pass.", 20),
+      minutes: integer(1, BUDGET_MINUTES_MAX, "Within so many minutes.", 5),
+      same: same(
+        "key|host|request",
+        "request",
+        " request: key, method, host, path and body, where UUIDs and runs of six or more digits may differ.",
+      ),
+    },
+  ),
+  sum: condition(
+    "A budget: the rule applies only to the call with which the sum would be more than the limit, and that call is not added.",
+    { member: "body.amount", per: "day", timezone: "Europe/Berlin", limit: 10_000 },
+    {
+      member: Type.String({
+        minLength: 1,
+        maxLength: BUDGET_MEMBER_CHARS_MAX,
+        description:
+          "The number in the body that is added up, by its path. A call where it is missing, negative or no number is held.",
+        examples: ["body.amount", "body.items[0].price"],
+      }),
+      per: choice(PERIODS, "From when to when, by the calendar and the clocks of the zone.", "day"),
+      timezone: zone,
+      limit: Type.Number({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: "The most that passes, with at most 9 decimals.",
+        examples: [10_000],
+      }),
+      same: same("key|host", "key"),
+    },
+  ),
+  message: Type.Optional(
+    Type.Refine(
+      shortText(
+        RULE_MESSAGE_CHARS_MAX,
+        "What the agent is told whose call is held or refused.",
+        "Ask the finance team first.",
+      ),
+      isStorableText,
+      () => "Must be well-formed Unicode without NUL.",
+    ),
+  ),
+  explain: Type.Optional(yesNo("Agents are told why, with what the rule compares.", false)),
+};
+
+/** What a rule says, on the wire and in its row. */
+export const RuleDefinition = requestObject(
+  "RuleDefinition",
+  "A rule. It applies where all of its conditions hold; without a condition always.",
+  {
+    name: nameSchema("What people and agents know the rule by."),
+    effect: choice(
+      RULE_EFFECTS,
+      "allow: no later rule is asked; hold: a person decides; refuse: nothing is created.",
+      "hold",
+    ),
+    ...conditions,
+  },
+  { examples: [{ name: "Big payments", effect: "hold", path: "/payments", when: "action.body.amount > 5000" }] },
+);
+
+export type RuleDefinition = Static<typeof RuleDefinition>;
 
 const { properties } = RuleDefinition;
 
@@ -27,18 +204,13 @@ export const CreateRule = requestObject("CreateRule", "A rule of the account.", 
   before: Type.Optional(idSchema("rul", "The rule that it is put before. Default: behind all others.")),
 });
 
-/** The members that a rule need not have. */
-const CONDITIONS = [
-  ...(["when", "keys", "methods", "hosts", "path", "credentials", "body_kind", "body_bytes", "between"] as const),
-  ...(["more_than", "sum", "message", "explain"] as const),
-] as const satisfies readonly (keyof RuleDefinition)[];
+// Safe: these are its members.
+const CONDITIONS = Object.keys(conditions) as (keyof typeof conditions)[];
 
 export const ChangeRule = Type.Partial(
   Type.Object({
     ...properties,
-    unset: shortList(Type.Enum([...CONDITIONS]), CONDITIONS.length, "Conditions that the rule has no longer.", [
-      "path",
-    ]),
+    unset: shortList(Type.Enum(CONDITIONS), CONDITIONS.length, "Conditions that the rule has no longer.", ["path"]),
   }),
   {
     title: "ChangeRule",
@@ -132,50 +304,14 @@ export const DryRunJson = answerObject("DryRun", "What rules would have done wit
   undecidable: quantity("They would be held because a rule can't be decided.", 0),
   unknown: quantity("Refused by a rule in that time: nothing is stored that rules could be tried on.", 0),
   uncertain: quantity(
-    "They fit into budgets and counts as far as is known: older calls than those looked at may count too.",
+    "Budgets and counts may say otherwise of them: older calls than those looked at, retries and failed calls may count too.",
     0,
   ),
   differing: quantity("The rules in force say something else of them.", 15),
   differences: Type.Array(DifferingJson, { description: `The newest ${DRY_RUN_SHOWN_MAX} of these.` }),
 });
 
-export function serializeDryRun({
-  lookedAt,
-  from,
-  effects,
-  held,
-  shown,
-  ...rest
-}: RulesDryRun): Static<typeof DryRunJson> {
-  const { undecidable, unknown, uncertain, differing } = rest;
-  return {
-    looked_at: lookedAt,
-    from: from?.toISOString() ?? null,
-    allowed: effects.allow,
-    held: effects.hold,
-    refused: effects.refuse,
-    held_approved: held.approved,
-    held_rejected: held.rejected,
-    held_undecided: held.undecided,
-    undecidable,
-    unknown,
-    uncertain,
-    differing,
-    differences: shown.map(({ action, inForce, tried, ruling }) => ({
-      id: action.id,
-      method: action.method,
-      url: action.url,
-      ...(action.title !== null && { title: action.title }),
-      status: action.status,
-      created_at: action.createdAt.toISOString(),
-      created_by: action.createdBy,
-      in_force: inForce,
-      tried,
-      rule: ruling?.rule.name ?? null,
-      reason: ruling?.reason ?? null,
-    })),
-  };
-}
+export type DryRunJson = Static<typeof DryRunJson>;
 
 /** What holds an agent that makes the same write again and again. */
 export const LOOP_BRAKE: RuleDefinition = {
@@ -189,7 +325,7 @@ const MEMBERS = Object.keys(properties);
 
 /** A definition as it is stored: equal ones have the same text. */
 export function ruleText(definition: RuleDefinition): string {
-  return JSON.stringify(definition, (_name, value: unknown) => (isObject(value) ? inOrder(value) : value));
+  return JSON.stringify(definition, (_name, value: unknown) => (isJsonObject(value) ? inOrder(value) : value));
 }
 
 /** Members in the order of the schema, or else of their names. */
@@ -198,32 +334,18 @@ function inOrder(value: Readonly<Record<string, unknown>>): Readonly<Record<stri
   return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (place(one) < place(other) ? -1 : 1)));
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
+export const UNREADABLE: RuleDefinition = { name: "A rule that can't be read", effect: "hold" };
 
 /** What a stored rule says. Of a row that was altered in the database: that it holds everything, as it then does. */
 export function definitionOf({ definition }: Pick<RuleRow, "definition">): RuleDefinition {
   try {
     // Safe: `ruleText` wrote it, or it is altered.
     const stored = JSON.parse(definition) as RuleDefinition;
-    if (isObject(stored) && typeof stored.name === "string") return stored;
+    if (isJsonObject(stored) && typeof stored.name === "string") return stored;
   } catch {
     // The same.
   }
-  return { name: "A rule that can't be read", effect: "hold" };
-}
-
-/** Rules as JSON: whoever may approve sees all of them, others what they are told anyway. */
-export function serializeRules(
-  rows: readonly RuleRow[],
-  role: Role,
-  warnings: ReadonlyMap<string, string>,
-): readonly RuleJson[] {
-  return rows.map((row, position) => {
-    const warning = warnings.get(row.id);
-    return serializeRule({ row, position, warnings: warning === undefined ? [] : [warning] }, role);
-  });
+  return UNREADABLE;
 }
 
 /** A rule, its place among the others from 0, and what is probably wrong with it. */
@@ -233,6 +355,7 @@ export interface PlacedRule {
   readonly warnings: readonly string[];
 }
 
+/** A rule as JSON: whoever may approve sees all of it, others what they are told anyway. */
 export function serializeRule({ row, position, warnings }: PlacedRule, role: Role): RuleJson {
   const { id, version, createdAt, createdBy, changedAt, changedBy } = row;
   const definition = definitionOf(row);
@@ -242,4 +365,15 @@ export function serializeRule({ row, position, warnings }: PlacedRule, role: Rol
   const times = { created_at: createdAt.toISOString(), created_by: createdBy, changed_at: changedAt.toISOString() };
   const warned = warnings.length > 0 && { warnings: [...warnings] };
   return { id, position, version, ...definition, ...times, changed_by: changedBy, ...warned };
+}
+
+export function serializeRules(
+  rows: readonly RuleRow[],
+  role: Role,
+  warnings: ReadonlyMap<string, string>,
+): readonly RuleJson[] {
+  return rows.map((row, position) => {
+    const warning = warnings.get(row.id);
+    return serializeRule({ row, position, warnings: warning === undefined ? [] : [warning] }, role);
+  });
 }

@@ -1,36 +1,44 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RuleRow, RuleStore } from "../core/account-rules.ts";
 import { auditOf, type AuditRow } from "../core/audit.ts";
-import { DomainError, invalidField, invalidFields, type Issue, notFound, accountFull } from "../core/domain-error.ts";
+import { accountFull, DomainError, invalidField, invalidFields, type Issue, notFound } from "../core/domain-error.ts";
+import { requesterOf } from "../core/judge.ts";
 import {
   DRY_RUN_ACTIONS_DEFAULT,
   DRY_RUN_PAGE_ACTIONS,
+  RULE_DRAFT_ACTIONS,
   RULE_HITS_MAX,
   RULE_HITS_MS,
-  RULE_DRAFT_ACTIONS,
   RULE_LIST_MAX,
   RULE_TRIES_MAX,
   RULE_UNDO_MS_MAX,
   RULES_MAX,
 } from "../core/limits.ts";
 import { rulesChange } from "../core/policy.ts";
-import { authorize, type Caller } from "../core/roles.ts";
+import { authorize, type Caller, describeActor } from "../core/roles.ts";
 import type { Store } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { createDryRun, type RulesDryRun, type DryRunRange, type DryRunStep, pagesOf } from "./dry-run.ts";
+import { createDryRun, type DryRunRange, type DryRunStep, pagesOf, type RulesDryRun } from "./dry-run.ts";
+import { added, changed, type Edited, type EditedAt, removed, undone } from "./edits.ts";
 import { hitsOf, refusalsSince, type RuleHits } from "./hits.ts";
 import type { KnownRules } from "./known.ts";
-import { type CompiledRule, type RuleDefinition, ruleFrom } from "./rule.ts";
-import { type ChangeRule, definitionOf, LOOP_BRAKE, type PlacedRule, ruleText } from "./schemas.ts";
-import { type Edited, type LastChange, lastChangeOf, pastOf, undone } from "./undo.ts";
-import { deadRules, undecidableOn } from "./warnings.ts";
+import { type CompiledRule, ruleFrom } from "./rule.ts";
+import {
+  type ChangeRule,
+  definitionOf,
+  LOOP_BRAKE,
+  type PlacedRule,
+  type RuleDefinition,
+  ruleText,
+} from "./schemas.ts";
 
 interface RuleServiceDeps extends Pick<AppContext, "clock" | "ids">, Pick<Store, "actions" | "audit"> {
   readonly rules: RuleStore;
-  readonly known: Pick<KnownRules, "requesterOf" | "reloadOf" | "walksFor" | "rulesOf">;
+  readonly known: Pick<KnownRules, "requesterOf" | "reloadOf" | "walksFor" | "rulesOf" | "deadOf">;
 }
 
-/** A change of the rules of an account, computed from those that are stored. */
-type Edit = (rows: readonly RuleRow[], at: Pick<RuleRow, "changedAt" | "changedBy">) => Edited;
+/** A change of the rules of an account, computed from those that are stored; null: nothing changes. */
+type Edit = (rows: readonly RuleRow[], at: EditedAt) => Edited | null;
 
 /** Where a rule is tried: in place of that one, or before that one; both null: behind all others. */
 interface RulePlace {
@@ -51,24 +59,24 @@ export function createRuleService(deps: RuleServiceDeps) {
     const { accountId, actor: changedBy } = caller;
     for (let tries = 0; tries < RULE_TRIES_MAX; tries += 1) {
       const expected = await rules.versionOf(accountId);
+      const stored = await rules.list(accountId);
       const changedAt = clock.now();
-      const edited = edit(await rules.list(accountId), { changedAt, changedBy });
-      if (edited.rows.length > RULES_MAX) {
-        throw accountFull(RULES_MAX, "rules");
-      }
-      const { subject, detail } = edited;
+      const edited = edit(stored, { changedAt, changedBy });
+      if (edited === null) return stored;
+      const { rows, subject, detail } = edited;
+      if (rows.length > RULES_MAX) throw accountFull(RULES_MAX, "rules");
       const audit = auditOf(caller, { kind: "rules_changed", subject, detail }, changedAt);
-      if (await rules.replace({ accountId, rules: edited.rows, expected, audit })) {
+      if (await rules.replace({ accountId, rules: rows, expected, audit })) {
         await known.reloadOf(accountId);
-        return edited.rows;
+        return rows;
       }
     }
     throw rulesChange();
   };
 
-  const newRow = (caller: Caller, definition: string, at: Pick<RuleRow, "changedAt" | "changedBy">): RuleRow => {
+  const newRow = ({ accountId }: Caller, definition: string, at: EditedAt): RuleRow => {
     const { changedAt: createdAt, changedBy: createdBy } = at;
-    return { id: ids.rule(), accountId: caller.accountId, version: 1, definition, createdAt, createdBy, ...at };
+    return { id: ids.rule(), accountId, version: 1, definition, createdAt, createdBy, ...at };
   };
 
   const lastEntry = async ({ accountId }: Caller): Promise<AuditRow | undefined> => {
@@ -77,33 +85,42 @@ export function createRuleService(deps: RuleServiceDeps) {
     return (await deps.audit.page({ ...filter, before: null, limit: 1 })).rows[0];
   };
 
-  /** Of rules as they are known: until they change, it is computed once. */
-  const dead = new WeakMap<readonly CompiledRule[], ReadonlyMap<string, string>>();
-  const deadOf = (all: readonly CompiledRule[]): ReadonlyMap<string, string> => {
-    const found = dead.get(all) ?? deadRules(all);
-    dead.set(all, found);
-    return found;
+  /**
+   * That a rule can't be decided on some of the newest requests, which it would hold: of a draft that names a member of another body,
+   * on most of them. Null: it can be decided on each.
+   */
+  const undecidableOn = async (accountId: string, rule: CompiledRule): Promise<string | null> => {
+    const reasons: string[] = [];
+    let tried = 0;
+    for await (const page of pagesOf(actions, accountId, { last: RULE_DRAFT_ACTIONS, since: null })) {
+      for (const action of page) {
+        // A large body takes milliseconds.
+        if (tried % TURN_ACTIONS === 0) await nextTurn();
+        tried += 1;
+        const [walk] = known.walksFor(requesterOf(action), action, action.createdAt, [rule]);
+        if (walk?.ruling?.isUndecidable === true) reasons.push(walk.ruling.reason ?? "");
+      }
+    }
+    const [most] = [...Map.groupBy(reasons, String).values()].toSorted((one, other) => other.length - one.length);
+    if (most === undefined) return null;
+    return `Undecidable on ${reasons.length} of the newest ${tried} requests, which it would hold: ${most[0]}`;
   };
 
   /** What is probably wrong with a rule that was just written: it is tried on what was requested. */
-  const placed = async ({ accountId }: Caller, rows: readonly RuleRow[], row: RuleRow | null): Promise<PlacedRule> => {
-    if (row === null) throw notFound("rule");
-    const { id, version } = row;
-    const compiled = ruleFrom(definitionOf(row), id, version);
-    const neverApplies = deadOf(known.rulesOf(accountId)).get(id);
-    let undecidable: string | null = null;
-    for await (const page of pagesOf(actions, accountId, { last: RULE_DRAFT_ACTIONS, since: null })) {
-      undecidable = await undecidableOn(compiled, page);
-    }
-    const warnings = [neverApplies, undecidable].filter((text) => typeof text === "string");
-    return { row, position: rows.indexOf(row), warnings };
+  const placed = async ({ accountId }: Caller, rows: readonly RuleRow[], id: string): Promise<PlacedRule> => {
+    const position = rows.findIndex((one) => one.id === id);
+    const row = rows[position];
+    if (row === undefined) throw notFound("rule");
+    // Without what its owner says to agents, every reason is about the request.
+    const { message: _message, explain: _explain, ...conditions } = definitionOf(row);
+    const undecidable = await undecidableOn(accountId, ruleFrom(conditions, id, row.version));
+    const warnings = [known.deadOf(accountId).get(id), undecidable];
+    return { row, position, warnings: warnings.filter((text) => typeof text === "string") };
   };
 
   return {
     /** Of rules, by their ids, what is probably wrong with them. */
-    warnings({ accountId }: Caller): ReadonlyMap<string, string> {
-      return deadOf(known.rulesOf(accountId));
-    },
+    warnings: ({ accountId }: Caller): ReadonlyMap<string, string> => known.deadOf(accountId),
 
     /** In the order in which they are asked. */
     async list(caller: Caller): Promise<readonly RuleRow[]> {
@@ -129,58 +146,62 @@ export function createRuleService(deps: RuleServiceDeps) {
       const stored = await rules.list(caller.accountId);
       const at = stored.findIndex((row) => row.id === (id ?? before));
       const others = stored.map(definitionOf);
-      const place = at === -1 ? others.length : at;
-      const tried = others.toSpliced(place, id === null || at === -1 ? 0 : 1, definition);
+      const tried = at === -1 ? [...others, definition] : others.toSpliced(at, id === null ? 0 : 1, definition);
       for await (const step of tryOn(caller, rulesFrom(tried), { last: DRY_RUN_ACTIONS_DEFAULT, since: null })) {
-        if ("effects" in step) return step;
+        if ("shown" in step) return step;
       }
       throw new Error("A dry run ended without a result.");
     },
 
     /** Adds a rule at the end, or before another one. Throws `validation_error`. */
     async add(caller: Caller, definition: RuleDefinition, before: string | null): Promise<PlacedRule> {
-      authorize(caller, "manage");
-      const text = checked(definition);
-      let added: RuleRow | null = null;
+      let id = "";
       const rows = await write(caller, (stored, at) => {
-        const place = before === null ? stored.length : stored.findIndex(({ id }) => id === before);
+        const place = before === null ? stored.length : stored.findIndex((row) => row.id === before);
+        const row = newRow(caller, checked(definition), at);
         if (place === -1) throw invalidField("before", "There is no such rule.");
-        added = newRow(caller, text, at);
-        const detail = { change: "added", name: definition.name, effect: definition.effect };
-        return { rows: stored.toSpliced(place, 0, added), subject: added.id, detail };
+        ({ id } = row);
+        return added(stored, place, row);
       });
-      return placed(caller, rows, added);
+      return placed(caller, rows, id);
     },
 
     /** Replaces what is given of a rule. Throws `not_found`, `validation_error`. */
     async change(caller: Caller, id: string, { unset = [], ...patch }: ChangeRule): Promise<PlacedRule> {
-      authorize(caller, "manage");
+      const gone: readonly string[] = unset;
       const rows = await write(caller, (stored, at) => {
-        const row = stored.find((one) => one.id === id);
-        if (row === undefined) throw notFound("rule");
-        const members = Object.entries({ ...definitionOf(row), ...patch }).filter(
-          ([name]) => !unset.some((one) => one === name),
-        );
-        const changed = { ...row, ...at, version: row.version + 1, definition: checked(Object.fromEntries(members)) };
-        const { name } = definitionOf(changed);
-        const named = [...Object.keys(patch), ...unset].join(", ");
-        const detail = { change: "changed", name, changed: named, ...pastOf(row) };
-        return { rows: stored.map((one) => (one.id === id ? changed : one)), subject: id, detail };
+        const row = rowIn(stored, id);
+        const members = Object.entries({ ...definitionOf(row), ...patch }).filter(([name]) => !gone.includes(name));
+        const names = [...Object.keys(patch), ...unset].join(", ");
+        return changed(stored, row, checked(Object.fromEntries(members)), at, names);
       });
-      return placed(caller, rows, rows.find((one) => one.id === id) ?? null);
+      return placed(caller, rows, id);
+    },
+
+    /** Replaces a rule that has this version, unless it is equal. Throws `not_found`, and `validation_error` for another version too. */
+    async replace(caller: Caller, id: string, definition: RuleDefinition, version: number): Promise<void> {
+      await write(caller, (stored, at) => {
+        const row = rowIn(stored, id);
+        if (row.version !== version) {
+          const { name } = describeActor(row.changedBy);
+          const message = `${name} has changed this rule since you opened it: it has version ${row.version} now. Save again to replace that one.`;
+          throw invalidField("version", message);
+        }
+        const before = new Map<string, unknown>(Object.entries(definitionOf(row)));
+        const wanted = new Map<string, unknown>(Object.entries(definition));
+        const names = [...new Set([...wanted.keys(), ...before.keys()])];
+        const differing = names.filter((name) => !isSame(before.get(name), wanted.get(name)));
+        if (differing.length === 0) return null;
+        // The audit log names no more, and nothing else is written in another order.
+        const members = names.map((name) => [name, (differing.includes(name) ? wanted : before).get(name)] as const);
+        const text = checked(Object.fromEntries(members.filter(([, value]) => value !== undefined)));
+        return changed(stored, row, text, at, differing.join(", "));
+      });
     },
 
     /** Throws `not_found`. */
     async remove(caller: Caller, id: string): Promise<void> {
-      await write(caller, (stored) => {
-        const row = stored.find((one) => one.id === id);
-        if (row === undefined) throw notFound("rule");
-        return {
-          rows: stored.filter((one) => one !== row),
-          subject: id,
-          detail: { change: "removed", name: definitionOf(row).name, position: stored.indexOf(row), ...pastOf(row) },
-        };
-      });
+      await write(caller, (stored) => removed(stored, rowIn(stored, id)));
     },
 
     /**
@@ -189,23 +210,12 @@ export function createRuleService(deps: RuleServiceDeps) {
      */
     async brakeLoops(caller: Caller, keyId: string): Promise<void> {
       await write(caller, (stored, at) => {
-        const detail = { change: "changed", name: LOOP_BRAKE.name, changed: "keys" };
         const brake = stored.find((row) => isLoopBrake(definitionOf(row)));
-        if (brake !== undefined) {
-          const definition = definitionOf(brake);
-          const text = checked({ ...definition, keys: [...(definition.keys ?? []), keyId] });
-          const changed = { ...brake, ...at, version: brake.version + 1, definition: text };
-          return {
-            rows: stored.map((row) => (row === brake ? changed : row)),
-            subject: brake.id,
-            detail: { ...detail, ...pastOf(brake) },
-          };
-        }
-        const added = newRow(caller, checked({ ...LOOP_BRAKE, keys: [keyId] }), at);
+        const keys = brake === undefined ? [] : (definitionOf(brake).keys ?? []);
+        const text = checked({ ...LOOP_BRAKE, keys: [...keys, keyId] });
+        if (brake !== undefined) return changed(stored, brake, text, at, "keys");
         const place = stored.findIndex((row) => definitionOf(row).effect !== "refuse");
-        const rows = stored.toSpliced(place === -1 ? stored.length : place, 0, added);
-        const { name, effect } = LOOP_BRAKE;
-        return { rows, subject: added.id, detail: { change: "added", name, effect } };
+        return added(stored, place === -1 ? stored.length : place, newRow(caller, text, at));
       });
     },
 
@@ -221,10 +231,13 @@ export function createRuleService(deps: RuleServiceDeps) {
       return hitsOf(ruled, refused);
     },
 
-    /** The last change of the rules if it is one of a single rule and not older than `RULE_UNDO_MS_MAX`; null: there is none to undo. */
-    async lastChange(caller: Caller): Promise<LastChange | null> {
+    /** The entry of the last change of the rules if `undo` can undo it: it is one of a single rule, and not older than `RULE_UNDO_MS_MAX`. */
+    async lastChange(caller: Caller): Promise<AuditRow | null> {
       authorize(caller, "manage");
-      return lastChangeOf(await lastEntry(caller), await rules.list(caller.accountId));
+      const entry = await lastEntry(caller);
+      if (entry === undefined) return null;
+      const at = { changedAt: entry.at, changedBy: "system" } as const;
+      return undone(entry, await rules.list(caller.accountId), at) === null ? null : entry;
     },
 
     /** Undoes the last change, which is the entry of the audit log with that number. Throws `not_found` if it is another one by now. */
@@ -251,12 +264,13 @@ export function createRuleService(deps: RuleServiceDeps) {
 
     /** Replaces all rules of the account. One of the same name as before keeps its id, and its version if it is equal. */
     replaceAll(caller: Caller, definitions: readonly RuleDefinition[]): Promise<readonly RuleRow[]> {
-      const texts = checkedAll(definitions).map((text, n) => ({ name: definitions[n]?.name ?? "", text }));
       return write(caller, (stored, at) => {
+        rulesFrom(definitions);
         const left = new Map(stored.map((row) => [definitionOf(row).name, row]));
-        const rows = texts.map(({ name, text }) => {
-          const row = left.get(name);
-          left.delete(name);
+        const rows = definitions.map((definition) => {
+          const text = ruleText(definition);
+          const row = left.get(definition.name);
+          left.delete(definition.name);
           if (row === undefined) return newRow(caller, text, at);
           return row.definition === text ? row : { ...row, ...at, version: row.version + 1, definition: text };
         });
@@ -266,14 +280,23 @@ export function createRuleService(deps: RuleServiceDeps) {
   };
 }
 
+const TURN_ACTIONS = 5;
+
+function rowIn(rows: readonly RuleRow[], id: string): RuleRow {
+  const row = rows.find((one) => one.id === id);
+  if (row === undefined) throw notFound("rule");
+  return row;
+}
+
+/** Lists of rules have no order. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (!Array.isArray(one) || !Array.isArray(other)) return Bun.deepEquals(one, other);
+  return Bun.deepEquals(new Set(one), new Set(other));
+}
+
 /** Whether it is one of the form for new keys that can have one key more. */
 function isLoopBrake({ keys, ...definition }: RuleDefinition): boolean {
   return keys !== undefined && keys.length < RULE_LIST_MAX && ruleText(definition) === ruleText(LOOP_BRAKE);
-}
-
-/** The rules that definitions make, named by their places. Throws `validation_error`. */
-function rulesFrom(definitions: readonly RuleDefinition[]): readonly CompiledRule[] {
-  return checkedAll(definitions).map((text, n) => ruleFrom(JSON.parse(text), `rul_draft${n}`, 1));
 }
 
 /** The text of a definition that can be a rule. Throws `validation_error`. */
@@ -284,18 +307,18 @@ function checked(given: unknown): string {
   return ruleText(given as RuleDefinition);
 }
 
-/** The same of a list, with the place of whatever is wrong. */
-function checkedAll(given: readonly unknown[]): readonly string[] {
+/** The rules that definitions make, named by their places. Throws `validation_error` with the place of whatever is wrong. */
+function rulesFrom(definitions: readonly RuleDefinition[]): readonly CompiledRule[] {
   const issues: Issue[] = [];
-  const texts = given.map((one, n) => {
+  const rules = definitions.flatMap((one, n) => {
     try {
-      return checked(one);
+      return ruleFrom(one, `rul_draft${n}`, 1);
     } catch (error) {
       if (!(error instanceof DomainError)) throw error;
       issues.push(...error.issues.map(({ field, message }) => ({ field: `rules.${n}.${field}`, message })));
-      return "";
+      return [];
     }
   });
   if (issues.length > 0) throw invalidFields(issues);
-  return texts;
+  return rules;
 }

@@ -1,28 +1,25 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Action } from "../core/action.ts";
-import { requesterOf } from "../core/judge.ts";
 import { RULE_WARNING_STEPS_MAX } from "../core/limits.ts";
 import { isUnder } from "../core/sent-target.ts";
-import { walksFor } from "./known.ts";
-import type { HostPattern, CompiledRule } from "./rule.ts";
+import { type CompiledRule, isHost } from "./rule.ts";
+import type { RuleDefinition } from "./schemas.ts";
 
 /** Rules that an earlier one keeps from applying, by their ids, and what to say of them. Of very many with long lists, the first. */
 export function deadRules(rules: readonly CompiledRule[]): ReadonlyMap<string, string> {
   const dead = new Map<string, string>();
-  const earlier: (readonly [CompiledRule, Hosts | null])[] = [];
+  const earlier: CompiledRule[] = [];
   let stepsLeft = RULE_WARNING_STEPS_MAX;
   for (const rule of rules) {
-    const before = earlier.find(([other, hosts]) => {
+    const before = earlier.find((other) => {
       stepsLeft -= 1;
-      if (stepsLeft < 0 || !coversFields(other, rule)) return false;
-      if (hosts === null) return true;
-      stepsLeft -= rule.hosts?.length ?? 0;
-      return rule.hosts?.every((host) => coversHost(hosts, host)) === true;
+      if (stepsLeft < 0 || !coversFields(other.definition, rule.definition)) return false;
+      const [hosts, wanted] = [other.definition.hosts, rule.definition.hosts];
+      stepsLeft -= (hosts?.length ?? 0) * (wanted?.length ?? 0);
+      return stepsLeft >= 0 && coversList(hosts, wanted, coversHost);
     });
     if (stepsLeft < 0) break;
-    if (before !== undefined) dead.set(rule.id, deadBehind(before[0], rule));
+    if (before !== undefined) dead.set(rule.id, deadBehind(before, rule));
     // One that counts lets others decide until its limit is reached.
-    else if (rule.counters.length === 0) earlier.push([rule, rule.hosts === null ? null : hostsOf(rule.hosts)]);
+    else if (rule.counters.length === 0) earlier.push(rule);
   }
   return dead;
 }
@@ -35,62 +32,31 @@ function deadBehind(before: CompiledRule, rule: CompiledRule): string {
     : `Never applies: ${name} before it decides on all calls that it is about.`;
 }
 
-/** Whether the first rule holds for each request for which the other one does, as far as its fields but hosts say. */
-function coversFields(one: CompiledRule, other: CompiledRule): boolean {
+/** Whether the first rule holds for each request for which the other one does, as far as its members but hosts say. */
+function coversFields(one: RuleDefinition, other: RuleDefinition): boolean {
   return (
-    (one.when === null || one.when.text === other.when?.text) &&
-    (one.keys === null || other.keys?.isSubsetOf(one.keys) === true) &&
-    (one.methods === null || other.methods?.isSubsetOf(one.methods) === true) &&
-    (one.path === null ||
-      (other.path !== null && isUnder({ path: other.path.prefix, isAmbiguous: false }, one.path.prefix))) &&
-    (one.bodyKind === null || one.bodyKind === other.bodyKind) &&
-    (one.bodyOver === null || (other.bodyOver !== null && one.bodyOver <= other.bodyOver)) &&
-    (one.between === null || Bun.deepEquals(one.between, other.between))
+    (one.when === undefined || one.when === other.when) &&
+    coversList(one.keys, other.keys) &&
+    coversList(one.methods, other.methods) &&
+    coversList(one.credentials, other.credentials) &&
+    (one.path === undefined ||
+      (other.path !== undefined && isUnder({ path: other.path, isAmbiguous: false }, one.path))) &&
+    (one.body_kind === undefined || one.body_kind === other.body_kind) &&
+    (one.body_bytes === undefined ||
+      (other.body_bytes !== undefined && one.body_bytes.over <= other.body_bytes.over)) &&
+    (one.between === undefined || Bun.deepEquals(one.between, other.between))
   );
 }
 
-interface Hosts {
-  readonly exact: ReadonlySet<string>;
-  /** All that end so behind a dot. */
-  readonly parents: ReadonlySet<string>;
+function coversList<Item>(
+  one: readonly Item[] | undefined,
+  other: readonly Item[] | undefined,
+  isSame = (item: Item, of: Item) => item === of,
+): boolean {
+  return one === undefined || other?.every((item) => one.some((of) => isSame(of, item))) === true;
 }
 
-function hostsOf(patterns: readonly HostPattern[]): Hosts {
-  const named = (isSubdomains: boolean) =>
-    new Set(patterns.flatMap((one) => (one.isSubdomains === isSubdomains ? [one.host] : [])));
-  return { exact: named(false), parents: named(true) };
+/** With a port, a host is also one without it. */
+function coversHost(one: string, other: string): boolean {
+  return isHost(one, other) || isHost(one, other.replace(/:\d+$/, ""));
 }
-
-function coversHost({ exact, parents }: Hosts, { host, isSubdomains }: HostPattern): boolean {
-  const names = host.includes(":") ? [host, host.slice(0, host.lastIndexOf(":"))] : [host];
-  if (!isSubdomains && names.some((name) => exact.has(name))) return true;
-  return parents.size > 0 && names.some((name) => isBehind(isSubdomains ? `*.${name}` : name, parents));
-}
-
-function isBehind(name: string, parents: ReadonlySet<string>): boolean {
-  const dot = name.indexOf(".");
-  if (dot === -1) return false;
-  const parent = name.slice(dot + 1);
-  return parents.has(parent) || isBehind(parent, parents);
-}
-
-/**
- * That a rule can't be decided on some of the newest requests, which it would hold: of a draft that names a member of another body, on
- * most of them. Null: it can be decided on each.
- */
-export async function undecidableOn(rule: CompiledRule, actions: readonly Action[]): Promise<string | null> {
-  const reasons = new Map<string, number>();
-  for (const [n, action] of actions.entries()) {
-    // A large body takes milliseconds.
-    if (n % TURN_ACTIONS === 0) await nextTurn();
-    const [walk] = walksFor([rule], requesterOf(action), action, action.createdAt, String);
-    const why = walk?.decision?.undecidable ?? null;
-    if (why !== null) reasons.set(why, (reasons.get(why) ?? 0) + 1);
-  }
-  const [most] = [...reasons].toSorted(([, one], [, other]) => other - one);
-  if (most === undefined) return null;
-  const count = reasons.values().reduce((sum, one) => sum + one, 0);
-  return `Undecidable on ${count} of the newest ${actions.length} requests, which it would hold: ${most[0]}`;
-}
-
-const TURN_ACTIONS = 5;

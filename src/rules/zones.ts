@@ -24,17 +24,19 @@ export function isZone(name: string): boolean {
   }
 }
 
+export const NO_ZONE = "Must be a name in the time zone database, like Europe/Berlin.";
+
 const NAME = /^[A-Za-z][A-Za-z0-9_+\-/]{0,63}$/;
 
 /** What clocks show in a zone at a time. Throws a RangeError if there is no such zone. */
-export function wallTime(at: Date, zone: string): WallTime {
-  const known = zoneOf(zone);
+export function wallTime(at: Date, name: string): WallTime {
+  const zone = zoneOf(name);
   const minute = Math.floor(at.getTime() / MINUTE_MS);
-  if (known.minute !== minute) {
-    known.minute = minute;
-    known.shown = shownAt(at, known.format);
+  if (zone.minute !== minute) {
+    zone.minute = minute;
+    zone.shown = shownAt(at, zone.format);
   }
-  return known.shown;
+  return zone.shown;
 }
 
 export const PERIODS = ["hour", "day", "month"] as const;
@@ -52,15 +54,10 @@ export function periodOf(at: Date, per: Period, zone: string): number {
 }
 
 function shownAt(at: Date, format: Intl.DateTimeFormat): WallTime {
-  const parts = new Map(format.formatToParts(at).map(({ type, value }) => [type, value]));
-  const weekday = parts.get("weekday")?.toLowerCase();
-  const number = (name: Intl.DateTimeFormatPartTypes) => Number(parts.get(name));
-  return {
-    weekday: WEEKDAYS.find((one) => one === weekday) ?? "mon",
-    hour: number("hour"),
-    minute: number("minute"),
-    date: new Date(Date.UTC(number("year"), number("month") - 1, number("day"))),
-  };
+  const numbers = format.formatToParts(at).filter(({ type }) => type !== "literal");
+  const [month = 1, day = 1, year = 0, hour = 0, minute = 0] = numbers.map(({ value }) => Number(value));
+  const date = new Date(Date.UTC(year, month - 1, day));
+  return { weekday: WEEKDAYS.at(date.getUTCDay() - 1) ?? "mon", hour, minute, date };
 }
 
 interface Zone {
@@ -70,24 +67,17 @@ interface Zone {
   shown: WallTime;
 }
 
-/** By name; the time zone database has some 600. */
+/** By name in lower case; the time zone database has some 600. */
 const zones = new Map<string, Zone>();
 
 function zoneOf(name: string): Zone {
-  let zone = zones.get(name);
-  if (zone === undefined) {
-    const format = new Intl.DateTimeFormat("en-US", {
-      timeZone: name,
-      weekday: "short",
-      year: "numeric",
-      month: "2-digit",
-      day: "2-digit",
-      hour: "2-digit",
-      minute: "2-digit",
-      hourCycle: "h23",
-    });
-    zone = { format, minute: Number.NaN, shown: { weekday: "mon", hour: 0, minute: 0, date: new Date(0) } };
-    zones.set(name, zone);
-  }
+  const known = zones.get(name.toLowerCase());
+  if (known !== undefined) return known;
+  const [numeric, twoDigits] = ["numeric", "2-digit"] as const;
+  const date = { year: numeric, month: twoDigits, day: twoDigits };
+  const time = { hour: twoDigits, minute: twoDigits, hourCycle: "h23" } as const;
+  const format = new Intl.DateTimeFormat("en-US", { timeZone: name, ...date, ...time });
+  const zone = { format, minute: Number.NaN, shown: shownAt(new Date(0), format) };
+  zones.set(name.toLowerCase(), zone);
   return zone;
 }

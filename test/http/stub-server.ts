@@ -308,15 +308,19 @@ function stubHostService(calls: string[]): HostService {
 }
 
 const DRY_RUN: RulesDryRun = {
-  lookedAt: 0,
+  looked_at: 0,
   from: null,
   undecidable: 0,
   unknown: 0,
   uncertain: 0,
   differing: 0,
   shown: [],
-  effects: { allow: 0, hold: 0, refuse: 0 },
-  held: { approved: 0, rejected: 0, undecided: 0 },
+  allowed: 0,
+  held: 0,
+  refused: 0,
+  held_approved: 0,
+  held_rejected: 0,
+  held_undecided: 0,
 };
 
 async function* oneDryRun(): AsyncGenerator<DryRunStep> {
@@ -416,6 +420,7 @@ function stubRuleService(calls: string[]): RuleService {
     },
     add: () => placed("add"),
     change: (_caller, id) => placed(`change ${id}`),
+    replace: async (_caller, id) => void (await placed(`change ${id}`)),
     remove(_caller, id) {
       calls.push(`remove rule ${id}`);
       return Promise.resolve();

@@ -4,7 +4,7 @@ import { NO_EXTRAS } from "../../src/core/extras.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
 import type { Caller } from "../../src/core/roles.ts";
 import type { Store } from "../../src/core/store.ts";
-import type { RuleDefinition } from "../../src/rules/rule.ts";
+import type { RuleDefinition } from "../../src/rules/schemas.ts";
 import { answering } from "../actions/senders.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine, requestFor } from "../support/engine.ts";

@@ -3,7 +3,8 @@ import { DomainError } from "../../src/core/domain-error.ts";
 import type { RuleCount } from "../../src/core/rule-count.ts";
 import { folded, pathIn, unitsIn } from "../../src/rules/counting.ts";
 import { factsOf, type RuledRequest } from "../../src/rules/facts.ts";
-import { askRules, decideByWalks, type RuleDefinition, ruleFrom } from "../../src/rules/rule.ts";
+import { askRules, decideByWalks, ruleFrom } from "../../src/rules/rule.ts";
+import type { RuleDefinition } from "../../src/rules/schemas.ts";
 import { periodOf } from "../../src/rules/zones.ts";
 
 const REQUEST: RuledRequest = {
@@ -65,12 +66,12 @@ describe("a budget", () => {
     ["[5]", null],
     ["{}", null],
   ])("adds up %s exactly or holds it", (written, units) => {
-    const { decision, counts } = asked([rule({ sum: SUM })], { request: body(`{"amount":${written}}`) });
+    const { ruling, counts } = asked([rule({ sum: SUM })], { request: body(`{"amount":${written}}`) });
     if (units === null) {
-      expect([decision?.effect, counts]).toEqual(["hold", []]);
-      expect(decision?.undecidable).toStartWith("It can't be decided, so a person decides. ");
+      expect([ruling?.effect, counts]).toEqual(["hold", []]);
+      expect(ruling?.reason).toStartWith("It can't be decided, so a person decides. ");
     } else {
-      expect(decision).toBeNull();
+      expect(ruling).toBeNull();
       expect(counts).toMatchObject([{ amount: units, limit: "10000000000000" }]);
     }
   });
@@ -81,17 +82,17 @@ describe("a budget", () => {
 
   test("holds a call whose number is missing, or has a name that targets may take for it", () => {
     for (const text of ["{}", "[]", '"amount"', '{"Amount":1}', '{"amount":1,"AMOUNT":9}', '{"amount":1,"amount":9}']) {
-      const { decision } = asked([rule({ sum: SUM })], { request: body(text) });
-      expect([text, decision?.effect, decision?.undecidable === null]).toEqual([text, "hold", false]);
+      const { ruling } = asked([rule({ sum: SUM })], { request: body(text) });
+      expect([text, ruling?.effect, ruling?.isUndecidable]).toEqual([text, "hold", true]);
     }
-    const { decision } = asked([rule({ sum: SUM })], { request: { body: null } });
-    expect(decision?.undecidable).toEndWith('The request has no "amount".');
+    const { ruling } = asked([rule({ sum: SUM })], { request: { body: null } });
+    expect(ruling?.reason).toEndWith('The request has no "amount".');
   });
 
   test("reads numbers of forms and in lists", () => {
     const form = asked([rule({ sum: SUM })], { request: body("amount=12.50", "form") });
     expect(form.counts[0]?.amount).toBe(String(unitsIn("12.5")));
-    expect(asked([rule({ sum: SUM })], { request: body("amount=1e3", "form") }).decision?.effect).toBe("hold");
+    expect(asked([rule({ sum: SUM })], { request: body("amount=1e3", "form") }).ruling?.effect).toBe("hold");
     const listed = rule({ sum: { ...SUM, member: 'body.items[1]["unit price"]' } });
     const { counts } = asked([listed], { request: body('{"items":[{},{"unit price":3}]}') });
     expect(counts[0]?.amount).toBe(String(unitsIn("3")));
@@ -100,9 +101,9 @@ describe("a budget", () => {
   test("applies to the call that goes beyond, and what it does not hold goes on to later rules", () => {
     const rules = [rule({ sum: SUM, effect: "refuse" }), rule({ methods: ["POST"] }, "rul_2")];
     const first = asked(rules);
-    expect([first.decision?.rule.id, first.counts.length]).toEqual(["rul_2", 1]);
+    expect([first.ruling?.rule.id, first.counts.length]).toEqual(["rul_2", 1]);
     const second = asked(rules, { beyond: first.counts });
-    expect([second.decision?.rule.id, second.decision?.effect, second.counts]).toEqual(["rul_1", "refuse", []]);
+    expect([second.ruling?.rule.id, second.ruling?.effect, second.counts]).toEqual(["rul_1", "refuse", []]);
     expect(asked(rules, { request: { method: "GET" } }).counts).toHaveLength(1);
     expect(asked([rule({ sum: SUM, methods: ["PUT"] })]).counts).toEqual([]);
   });
@@ -173,7 +174,7 @@ describe("a count of calls", () => {
     );
     expect(subject({}, "key_b")).not.toBe(subject({}));
     expect(subject({ method: "PUT" })).not.toBe(subject({}));
-    expect(asked(rules, { request: { url: "https://api.example.com/a%2fb" } }).decision).toBeNull();
+    expect(asked(rules, { request: { url: "https://api.example.com/a%2fb" } }).ruling).toBeNull();
     expect(folded("a 123456 b 12345 c")).toBe("a # b 12345 c");
   });
 

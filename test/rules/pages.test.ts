@@ -288,6 +288,14 @@ describe("for people, without script, pages of rules", () => {
     expect((await rules())[0]).toMatchObject({ effect: "hold", message: "Mine", version: 3 });
   });
 
+  test("save one of two changes of a rule that come at once, and ask again about the other", async () => {
+    const path = `${PAGE}/${await rule(ALL)}`;
+    const both = ["Mine", "Theirs"].map((message) => send(path, { ...FIELDS, message, version: "1" }));
+    const statuses = (await Promise.all(both)).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([303, 400]));
+    expect((await rules())[0]).toMatchObject({ message: statuses[0] === 303 ? "Mine" : "Theirs", version: 2 });
+  });
+
   test("put a new rule before another, move rules up and down, and remove one after a question", async () => {
     const [one, two] = [await rule({ name: "One" }), await rule({ name: "Two" })];
     await send(PAGE, { name: "Three", effect: "allow", before: two });
@@ -383,5 +391,6 @@ test("templates and examples are rules that can be saved as they are", async () 
     expect({ name, ...ruleIn(ruleFields(definition).values) }).toEqual({ name, definition, before: null });
     expect(ruleFrom(definition, "", 1).name).toBe(definition.name);
   }
-  for (const [when] of EXAMPLES) expect(ruleFrom({ name: "x", effect: "hold", when }, "", 1).when?.text).toBe(when);
+  for (const [when] of EXAMPLES)
+    expect(ruleFrom({ name: "x", effect: "hold", when }, "", 1).definition.when).toBe(when);
 });

@@ -1,19 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { type CallFacts, factsOf, type RuledKey, type RuledRequest } from "../../src/rules/facts.ts";
-import {
-  askRules,
-  decideByWalks,
-  type CompiledRule,
-  type RuleDefinition,
-  ruleFrom,
-  storedRule,
-} from "../../src/rules/rule.ts";
+import { askRules, decideByWalks, type CompiledRule, ruleFrom, storedRule } from "../../src/rules/rule.ts";
+import type { RuleDefinition } from "../../src/rules/schemas.ts";
 
 type Definition = Partial<RuleDefinition>;
 
 const decideByRules = (rules: readonly CompiledRule[], facts: CallFacts) =>
-  decideByWalks(askRules(rules, facts, String), () => false).decision;
+  decideByWalks(askRules(rules, facts, String), () => false).ruling;
 
 const REQUEST: RuledRequest = {
   method: "POST",
@@ -61,10 +55,10 @@ describe("the first rule that applies decides", () => {
 
   test("and says why", () => {
     const facts = factsOf(REQUEST, KEY, new Date());
-    expect(decideByRules([rule({ when: "action.body.nope > 1" })], facts)?.undecidable).toBe(
+    expect(decideByRules([rule({ when: "action.body.nope > 1" })], facts)?.reason).toBe(
       'It can\'t be decided, so a person decides. The request has no "nope".',
     );
-    expect(decideByRules([rule({ effect: "refuse" })], facts)?.undecidable).toBeNull();
+    expect(decideByRules([rule({ effect: "refuse" })], facts)?.isUndecidable).toBe(false);
   });
 
   test("a condition that fails decides before one that can't be decided", () => {
@@ -228,7 +222,7 @@ test("500 rules together are bounded", () => {
   const body = `{"l":[${Array.from({ length: 1_000 }, (_, at) => at).join(",")}]}`;
   const rules = Array.from({ length: 500 }, (_, at) => rule({ when }, at));
   const from = performance.now();
-  expect(decideByRules(rules, factsOf({ ...REQUEST, body }, KEY, new Date()))?.undecidable).toContain(
+  expect(decideByRules(rules, factsOf({ ...REQUEST, body }, KEY, new Date()))?.reason).toContain(
     "It would take too long",
   );
   expect(performance.now() - from).toBeLessThan(1_000);
@@ -280,7 +274,9 @@ describe("a definition", () => {
 
   test("in a row that was altered holds every call", () => {
     const good = JSON.stringify({ name: "a", effect: "allow", when: "true" });
-    expect(decideByRules([storedRule(good, "rul_1", 3)], factsOf(REQUEST, KEY, new Date()))).toMatchObject({
+    expect(
+      decideByRules([storedRule({ definition: good, id: "rul_1", version: 3 })], factsOf(REQUEST, KEY, new Date())),
+    ).toMatchObject({
       effect: "allow",
       rule: { id: "rul_1", version: 3, name: "a" },
     });
@@ -292,7 +288,10 @@ describe("a definition", () => {
       good.replace("true", "true ||"),
       good.replace("name", "nam"),
     ]) {
-      const decided = decideByRules([storedRule(text, "rul_1", 3)], factsOf(REQUEST, KEY, new Date()));
+      const decided = decideByRules(
+        [storedRule({ definition: text, id: "rul_1", version: 3 })],
+        factsOf(REQUEST, KEY, new Date()),
+      );
       expect(decided).toMatchObject({ effect: "hold", rule: { id: "rul_1", version: 3 } });
     }
   });

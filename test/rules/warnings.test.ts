@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { type RuleDefinition, ruleFrom } from "../../src/rules/rule.ts";
+import { ruleFrom } from "../../src/rules/rule.ts";
+import type { RuleDefinition } from "../../src/rules/schemas.ts";
 import { deadRules } from "../../src/rules/warnings.ts";
 
 type Definition = Partial<RuleDefinition>;
