@@ -40,25 +40,31 @@ const scope = t.choice(
 );
 
 const limitMembers = {
-  hosts: t.shortList(
-    t.shortText(URL_CHARS_MAX, "A host.", "api.stripe.com"),
-    KEY_HOSTS_MAX,
-    "Where its calls may go: host names or addresses, with a port or for any; *.example.com is every name below, not the name itself. Left out: anywhere.",
-    ["api.stripe.com", "*.internal.example"],
+  hosts: Type.Optional(
+    t.shortList(
+      t.shortText(URL_CHARS_MAX, "A host.", "api.stripe.com"),
+      KEY_HOSTS_MAX,
+      "Where its calls may go: host names or addresses, with a port or for any; *.example.com is every name below, not the name itself. Left out: anywhere.",
+      ["api.stripe.com", "*.internal.example"],
+    ),
   ),
-  methods: t.shortList(
-    Type.Enum([...HTTP_METHODS], { type: "string" }),
-    HTTP_METHODS.length,
-    "Which methods its calls may use. Left out: any.",
-    ["GET", "POST"],
+  methods: Type.Optional(
+    t.shortList(
+      Type.Enum([...HTTP_METHODS], { type: "string" }),
+      HTTP_METHODS.length,
+      "Which methods its calls may use. Left out: any.",
+      ["GET", "POST"],
+    ),
   ),
-  daily_actions: t.integer(
-    1,
-    KEY_DAILY_ACTIONS_MAX,
-    "How many actions it may create a day (UTC). Its retries count too; a create that finds an older action doesn't.",
-    200,
+  daily_actions: Type.Optional(
+    t.integer(
+      1,
+      KEY_DAILY_ACTIONS_MAX,
+      "How many actions it may create a day (UTC). Its retries count too; a create that finds an older action doesn't.",
+      200,
+    ),
   ),
-  expires_at: t.dateTime("From then on it is refused (401)."),
+  expires_at: Type.Optional(t.dateTime("From then on it is refused (401).")),
 };
 
 /** The body of a new key. `role` is required, so that nobody gets an owner key by omission. */
@@ -73,10 +79,7 @@ export const CreateKey = t.requestObject("CreateKey", "A new key.", {
       "Id of the key that it replaces: it also acts on the actions of that one. The replaced key stays live until it is revoked.",
     ),
   ),
-  hosts: Type.Optional(limitMembers.hosts),
-  methods: Type.Optional(limitMembers.methods),
-  daily_actions: Type.Optional(limitMembers.daily_actions),
-  expires_at: Type.Optional(limitMembers.expires_at),
+  ...limitMembers,
   credentials: Type.Optional(
     Type.Array(credentialNameSchema, {
       maxItems: CREDENTIALS_MAX,
@@ -119,10 +122,7 @@ const keyMembers = {
   created_by: t.nullable(t.plainText("Who created it; null: that is not known.", "user:ann@example.com")),
   revoked_at: t.nullable(t.dateTime("When it was revoked; null: it is live.")),
   revoked_by: t.nullable(t.plainText("Who revoked it; null: nobody, or that is not known.", "user:ann@example.com")),
-  hosts: Type.Optional(limitMembers.hosts),
-  methods: Type.Optional(limitMembers.methods),
-  daily_actions: Type.Optional(limitMembers.daily_actions),
-  expires_at: Type.Optional(limitMembers.expires_at),
+  ...limitMembers,
 };
 
 const KeyJson = t.answerObject("Key", "A key, without the key itself.", keyMembers);

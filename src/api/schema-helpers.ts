@@ -131,6 +131,12 @@ export const shortList = <Item extends TSchema>(
 export const pageLimit = (description: string) =>
   Type.Integer({ minimum: 1, maximum: LIST_LIMIT_MAX, default: LIST_LIMIT_DEFAULT, description, examples: [50] });
 
+/** Which page of a list, in its query. */
+export const pageParameters = (cursorExample: string) => ({
+  limit: Type.Optional(pageLimit("Most entries of a page.")),
+  cursor: Type.Optional(plainText("The next_cursor of the page before.", cursorExample)),
+});
+
 /** The id of a thing, which its prefix tells. With a title it is a schema of its own in the API description. */
 export const idSchema = (prefix: string, description: string, title?: string) =>
   Type.String({

@@ -132,15 +132,6 @@ const BulkResultListJson = t.answerObject("BulkResultList", "One page of the res
   next_cursor: t.nullable(t.plainText("Asks for the next page; null: there is none.", CURSOR_EXAMPLE)),
 });
 
-/** A page of jobs or of results. */
-const BulkParameters = t.closedObject({
-  limit: Type.Optional(t.pageLimit("Most entries of a page.")),
-  cursor: Type.Optional(t.plainText("The next_cursor of the page before.", CURSOR_EXAMPLE)),
-});
-
-/** A page of results. */
-const BulkResultParameters = t.closedObject({ status: Type.Optional(ResultStatus), ...BulkParameters.properties });
-
 const jobJson = serializer(BulkJobJson);
 
 /** A job as a caller may see it: filter and reason are texts of whoever began it. */
@@ -225,7 +216,7 @@ export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService 
         tag: "Actions",
         summary: "List bulk jobs, newest first",
         description: "Jobs are kept for 30 days after their end.",
-        query: BulkParameters,
+        query: t.closedObject(t.pageParameters(CURSOR_EXAMPLE)),
         answers: { 200: { description: "A page of jobs.", schema: BulkJobListJson } },
       }),
     )
@@ -271,7 +262,7 @@ export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService 
         summary: "List what became of each action of a bulk job",
         description: "Lists what became of each action of the job, the newest actions first.",
         params: BulkParams,
-        query: BulkResultParameters,
+        query: t.closedObject({ status: Type.Optional(ResultStatus), ...t.pageParameters(CURSOR_EXAMPLE) }),
         answers: { 200: { description: "A page of results.", schema: BulkResultListJson } },
       }),
     );

@@ -42,14 +42,20 @@ import type { CredentialService } from "./service.ts";
 
 const CredentialRequestId = t.idSchema("crq", "Id of a request for a credential.", "CredentialRequestId");
 
-const suggestedPaths = t.shortList(
-  t.shortText(CREDENTIAL_REQUEST_PATH_CHARS_MAX, "A path.", "/v1/charges"),
-  CREDENTIAL_REQUEST_PATHS_MAX,
-  "Where the paths of your calls begin, by whole segments. A suggestion, as name, kind and methods are.",
-  ["/v1/charges"],
-);
-
-const { methods } = CreateCredential.properties;
+/** What the asking key may suggest. */
+const suggested = {
+  name: Type.Optional(credentialNameSchema),
+  kind: Type.Optional(CredentialKindName),
+  paths: Type.Optional(
+    t.shortList(
+      t.shortText(CREDENTIAL_REQUEST_PATH_CHARS_MAX, "A path.", "/v1/charges"),
+      CREDENTIAL_REQUEST_PATHS_MAX,
+      "Where the paths of your calls begin, by whole segments. A suggestion, as name, kind and methods are.",
+      ["/v1/charges"],
+    ),
+  ),
+  methods: CreateCredential.properties.methods,
+};
 
 export const AskCredentialBody = t.requestObject(
   "AskCredential",
@@ -61,10 +67,7 @@ export const AskCredentialBody = t.requestObject(
       (text) => text.trim() !== "",
       () => "Must say what the credential is for.",
     ),
-    name: Type.Optional(credentialNameSchema),
-    kind: Type.Optional(CredentialKindName),
-    paths: Type.Optional(suggestedPaths),
-    methods,
+    ...suggested,
   },
   { examples: [{ host: "api.stripe.com", reason: "To refund order 4711.", name: "stripe-live" }] },
 );
@@ -282,10 +285,7 @@ export const CredentialRequestJson = t.answerObject(
     ),
     host: t.plainText("The host.", "api.stripe.com"),
     reason: t.plainText("In the words of whoever asked.", "To refund order 4711."),
-    name: Type.Optional(credentialNameSchema),
-    kind: Type.Optional(CredentialKindName),
-    paths: Type.Optional(suggestedPaths),
-    methods,
+    ...suggested,
     credential: t.nullable(t.plainText("The name of the credential that the key may use now.", "stripe-live")),
     key_id: t.plainText("The key that asked.", "key_01kjwa5v00e7v8c9x2m4n6p8qr"),
     created_by: t.plainText("Who asked.", "key:agent"),
@@ -314,8 +314,7 @@ const CredentialRequestParameters = t.closedObject({
       "pending",
     ),
   ),
-  limit: Type.Optional(t.pageLimit("Most entries of a page.")),
-  cursor: Type.Optional(t.plainText("The next_cursor of the page before.", CURSOR_EXAMPLE)),
+  ...t.pageParameters(CURSOR_EXAMPLE),
 });
 
 const requestJson = serializer(CredentialRequestJson);
