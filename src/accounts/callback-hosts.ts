@@ -1,4 +1,3 @@
-import type { Store } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { ListedHost } from "../core/account-store.ts";
 import { auditOf } from "../core/audit.ts";
@@ -12,12 +11,10 @@ import { serializer } from "../api/serializer.ts";
 import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 
-type CallbackHostDeps = Pick<Store, "callbackHosts"> & Pick<AppContext, "clock">;
-
 /** Manages the hosts to which keys with a hold or a limit may send callbacks; for owners. Takes normalized hosts. */
 export type CallbackHostService = ReturnType<typeof createCallbackHostService>;
 
-export function createCallbackHostService({ callbackHosts, clock }: CallbackHostDeps) {
+export function createCallbackHostService({ store: { callbackHosts }, clock }: AppContext) {
   const changeOf = (caller: Caller, host: string, change: "added" | "removed", at: Date) =>
     auditOf(caller, { kind: "callback_hosts_changed", subject: host, detail: { change } }, at);
   return {

@@ -1,5 +1,4 @@
 import { USER_AGENT } from "../config/config.ts";
-import type { Store } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { isListedHost } from "../core/policy.ts";
 import Type from "typebox";
@@ -20,8 +19,7 @@ import { NO_EXTRAS } from "../core/extras.ts";
 import { limitRefusal } from "../core/key-limits.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 
-interface CallbackTestDeps
-  extends Pick<Store, "callbackHosts" | "firstSteps" | "audit">, Pick<AppContext, "clock" | "ids"> {
+interface CallbackTestNeeds {
   readonly sender: Sender;
   readonly signedHeaders: SignedHeaders;
   readonly checkTarget: (url: string) => { readonly refused: string } | object;
@@ -48,8 +46,9 @@ export interface CallbackTest {
 /** Tests of receivers of callbacks, for owners. */
 export type CallbackTestService = ReturnType<typeof createCallbackTestService>;
 
-export function createCallbackTestService(deps: CallbackTestDeps) {
-  const { callbackHosts, firstSteps, audit, sender, signedHeaders, clock, ids, checkTarget } = deps;
+export function createCallbackTestService(app: AppContext, { sender, signedHeaders, checkTarget }: CallbackTestNeeds) {
+  const { clock, ids } = app;
+  const { callbackHosts, firstSteps, audit } = app.store;
   const count = createMessageLimit(clock, "This account has just tested callbacks.");
 
   const send = async (accountId: string, url: string, alter: (headers: readonly Header[]) => readonly Header[]) => {

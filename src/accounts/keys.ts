@@ -1,4 +1,3 @@
-import type { Store } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { Authenticate } from "../core/session.ts";
 import type { Ids } from "../core/ids.ts";
@@ -6,7 +5,7 @@ import type { Secrets } from "../crypto/secrets.ts";
 import type { ApiKey, KeyUse, Revocation } from "../core/account-store.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 import { type Audited, auditOf } from "../core/audit.ts";
-import type { Credential, CredentialStore } from "../core/credential.ts";
+import type { Credential } from "../core/credential.ts";
 import type { KnownCredentials } from "../credentials/known.ts";
 import { expiryIssues, inheritedExpiryIssues, readHosts } from "../core/key-limits.ts";
 import { hasEnded, keysOfFormer } from "../core/makers.ts";
@@ -17,11 +16,10 @@ import { LIVE_KEYS_MAX, KEYS_LISTED_MAX, UNFINISHED_COUNTED_MAX } from "../core/
 import type { UnfinishedOnRevoke } from "../core/pause.ts";
 import type { PauseService } from "../pauses/pauses.ts";
 
-interface KeyDeps extends Pick<Store, "accounts" | "actions" | "pauses" | "team">, Pick<AppContext, "ids" | "clock"> {
+interface KeyNeeds {
   readonly secrets: Pick<Secrets, "hash" | "newApiKey">;
   readonly pauseService: Pick<PauseService, "pauseRevoked">;
   readonly signUpGate: Pick<SignUpGate, "closed" | "stopFor">;
-  readonly credentials: Pick<CredentialStore, "list" | "allow">;
   readonly knownCredentials: Pick<KnownCredentials, "refresh">;
   /** Drops a revoked key from the cache and ends its open streams and waits. */
   readonly forget: Authenticate["forget"];
@@ -38,8 +36,9 @@ export interface Unfinished {
 /** All use cases of keys, for owners; REST and pages call it. */
 export type KeyService = ReturnType<typeof createKeyService>;
 
-export function createKeyService(deps: KeyDeps) {
-  const { accounts, secrets, clock, pauseService, signUpGate, actions, pauses, credentials } = deps;
+export function createKeyService({ store, clock, ids: newIds }: AppContext, needs: KeyNeeds) {
+  const { accounts, actions, pauses, credentials, team } = store;
+  const { secrets, pauseService, signUpGate } = needs;
 
   const countUnfinished = async ({ accountId, id }: Pick<ApiKey, "accountId" | "id">): Promise<Unfinished> => {
     const [{ ids }, heldCount] = await Promise.all([
@@ -98,12 +97,12 @@ export function createKeyService(deps: KeyDeps) {
       const scope = hasScope(role) ? (request.scope ?? before?.scope ?? "own") : "own";
       const createdBy = { createdBy: caller.actor, createdById: holderIdOf(caller) };
       const asked = { accountId, key, name, role, hold, scope, replaces };
-      const row = keyRow(deps, { ...asked, ...limits.limits, ...createdBy, now });
+      const row = keyRow({ secrets, ids: newIds }, { ...asked, ...limits.limits, ...createdBy, now });
       const stop = await signUpGate.stopFor(caller, hold, row.id);
       // Before the key itself: nobody has it yet, and with it there is nothing that it lacks.
       if (toUse.ids.length > 0) {
         await credentials.allow(accountId, row.id, toUse.ids);
-        await deps.knownCredentials.refresh(accountId);
+        await needs.knownCredentials.refresh(accountId);
       }
       await accounts.addKey(row, auditOf(caller, keyCreated(row, toUse.names), row.createdAt), stop ?? undefined);
       if (stop !== null) await signUpGate.closed();
@@ -128,7 +127,7 @@ export function createKeyService(deps: KeyDeps) {
         : pauseService.pauseRevoked(caller, id, unfinished === "cancel", write));
       if (revoked === null) throw notFound("key");
       // After the write, so that a read that starts now finds the key revoked.
-      deps.forget(revoked.hash);
+      needs.forget(revoked.hash);
       const [left, keys] = await Promise.all([
         countUnfinished(revoked),
         accounts.keys(caller.accountId, KEYS_LISTED_MAX),
@@ -149,7 +148,7 @@ export function createKeyService(deps: KeyDeps) {
       const now = clock.now();
       const [keys, managers] = await Promise.all([
         accounts.keys(caller.accountId, KEYS_LISTED_MAX),
-        deps.team.managers(caller.accountId, now),
+        team.managers(caller.accountId, now),
       ]);
       return keysOfFormer(keys, managers, now);
     },

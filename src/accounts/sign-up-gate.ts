@@ -1,6 +1,5 @@
-import type { Store } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import type { SignUpsClosedBy, SignUps } from "../config/values.ts";
+import type { SignUpsClosedBy } from "../config/values.ts";
 import { auditOf } from "../core/audit.ts";
 import { authorize, type Caller, type Hold } from "../core/roles.ts";
 import { DomainError, notFound } from "../core/domain-error.ts";
@@ -8,16 +7,14 @@ import { ACCOUNTS_LISTED_MAX } from "../core/limits.ts";
 import type { AccountStore, HoldStop, ListedAccount } from "../core/account-store.ts";
 import type { ActivePauses } from "../pauses/pauses.ts";
 
-interface SignUpGateDeps extends Pick<Store, "accounts">, Pick<AppContext, "clock" | "log"> {
-  /** The cached pauses; a stopped account has one of the kind `sign_up`. */
-  readonly paused: Pick<ActivePauses, "load" | "refresh">;
-  readonly signUps: SignUps;
-}
-
 /** Decides whether anybody may sign up, and stops accounts that did once sign-ups are closed. */
 export type SignUpGate = ReturnType<typeof createSignUpGate>;
 
-export function createSignUpGate({ accounts, paused, signUps, clock, log }: SignUpGateDeps) {
+/** `paused`: the cached pauses; a stopped account has one of the kind `sign_up`. */
+export function createSignUpGate(
+  { store: { accounts }, config: { signUps }, clock, log }: AppContext,
+  paused: Pick<ActivePauses, "load" | "refresh">,
+) {
   /** Why sign-ups are closed; null: they are open. */
   const closedBy = async (): Promise<SignUpsClosedBy | null> => {
     if (signUps === "open") return null;

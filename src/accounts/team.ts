@@ -1,4 +1,3 @@
-import type { Store } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { Person, StartedSession, RequestSource, SessionSource } from "../core/session.ts";
 import { type Audited, auditOf } from "../core/audit.ts";
@@ -27,11 +26,9 @@ import { NO_PASSWORD, type PeopleService } from "./people.ts";
 import { authorize, type Caller, type MemberRole, holderIdOf } from "../core/roles.ts";
 import { newSession } from "./sessions.ts";
 
-interface TeamDeps extends Pick<Store, "team" | "people">, Pick<AppContext, "ids" | "clock"> {
+interface TeamNeeds {
   readonly peopleService: Pick<PeopleService, "authenticate" | "hashPassword" | "recheckPerson">;
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "invitationToken" | "newToken">;
-  /** Where people reach the pages, without a trailing slash. */
-  readonly baseUrl: string;
   /** Applies at once that keys were revoked: those of the connections of somebody who may make none any more. */
   readonly recheckKeys: () => Promise<void>;
   /** Called when a mail waits for this address; null: no mail is sent. */
@@ -57,8 +54,9 @@ export interface ListedSession extends Pick<SessionRow, "createdAt" | "lastSeenA
 /** All use cases of the people of an account, their invitations, and of a person's accounts and sessions. */
 export type TeamService = ReturnType<typeof createTeamService>;
 
-export function createTeamService(deps: TeamDeps) {
-  const { team, people, peopleService, secrets, ids, clock, baseUrl, onMail, recheckKeys } = deps;
+export function createTeamService(app: AppContext, { peopleService, secrets, onMail, recheckKeys }: TeamNeeds) {
+  const { clock, ids, config } = app;
+  const { team, people } = app.store;
   const sessionId = ({ hash }: Pick<SessionRow, "hash">) => secrets.hash(`session ${hash}`).slice(0, SESSION_ID_CHARS);
 
   const memberOf = async ({ accountId }: Caller, personId: string) => {
@@ -166,7 +164,7 @@ export function createTeamService(deps: TeamDeps) {
       const invited = await team.invite({ ...invitation, hash: secrets.hash(token) }, mail, audit);
       if (invited !== "done") throw invalidField("email", MESSAGES[invited]);
       onMail?.(accountId, host);
-      return { invitation, link: invitationLink(baseUrl, token), isMailed: mail !== null };
+      return { invitation, link: invitationLink(config.baseUrl, token), isMailed: mail !== null };
     },
 
     /**

@@ -1,4 +1,3 @@
-import type { Store } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { SIGNING_USES, type SigningUse } from "../core/account-store.ts";
 import Type, { type Static } from "typebox";
@@ -209,14 +208,13 @@ function compactOf(text: string): string {
   }
 }
 
-interface VerifyDeps extends Pick<Store, "actions" | "firstSteps">, Pick<AppContext, "clock"> {
-  readonly signingSecrets: Pick<SigningSecrets, "find">;
-}
-
 /** Answers owners why a receiver can't verify what it got. It reveals no secret and makes no signature. */
 export type VerifyService = ReturnType<typeof createVerifyService>;
 
-export function createVerifyService({ signingSecrets, actions, firstSteps, clock }: VerifyDeps) {
+export function createVerifyService(
+  { store: { actions, firstSteps }, clock }: AppContext,
+  signingSecrets: Pick<SigningSecrets, "find">,
+) {
   const secretsOf = async (accountId: string, origin: string, use: SigningUse, now: Date) => {
     const found = await signingSecrets.find(accountId, origin, now, use).catch(throwExplained);
     const { secret, previous, callsUntil } = found;

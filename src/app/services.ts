@@ -77,10 +77,10 @@ export type Services = ReturnType<typeof createServices>;
 
 /** Every service, in the order in which they need each other. None begins to work before `start`. */
 export function createServices(app: AppContext, needs: ServiceNeeds) {
-  const { clock, ids, config, store, log, metrics } = app;
+  const { clock, ids, config, store, log } = app;
   const { secrets, policy, sender, publicSender, mailer, passwords, node } = needs;
   const { baseUrl } = config;
-  const { accounts, actions, audit, callbackHosts, firstSteps, pauses, people, team } = store;
+  const { accounts, actions, audit, firstSteps, pauses, people, team } = store;
   const hashOf = (text: string) => secrets.hash(text);
   const checkUrl = (url: string) => checkTarget(policy, url);
   const { receiptPath, receiptUrl } = receiptLinks(app, secrets);
@@ -94,25 +94,8 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const grants = new KnownGrants({ grants: store.grants, accounts, team, clock, hashOf });
   const grantService = createGrantService({ grants: store.grants, known: grants, accounts, clock, ids, hashOf });
   const credentials = new KnownCredentials(store.credentials);
-  const credentialUse = createCredentialUse({
-    credentials: store.credentials,
-    known: credentials,
-    hosts,
-    secrets,
-    policy,
-    clock,
-    metrics,
-    log,
-  });
-  const credentialService = createCredentialService({
-    credentials: store.credentials,
-    known: credentials,
-    accounts,
-    audit,
-    secrets,
-    clock,
-    ids,
-  });
+  const credentialUse = createCredentialUse(app, { known: credentials, hosts, secrets, policy });
+  const credentialService = createCredentialService(app, credentials, secrets);
   const fresh = node === null ? {} : { freshMs: SHARED_FRESH_MS };
   const signingSecrets = createSigningSecrets({ accounts, signing: store.signing, secrets, log, ...fresh });
   const recipients = createRecipients(app);
@@ -151,8 +134,8 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     credentials: credentialUse,
     held,
   });
-  const pauseService = createPauseService({ pauses, paused, cancel: actionService.cancel, clock, ids, log });
-  const signUpGate = createSignUpGate({ accounts, paused, signUps: config.signUps, clock, log });
+  const pauseService = createPauseService(app, { paused, cancel: actionService.cancel });
+  const signUpGate = createSignUpGate(app, paused);
   const { isStopped } = paused;
   const { bulkService, bulkRunner } = createBulk(app, { actionService, isStopped, leases: node?.jobs });
   const authenticate = createAuthenticate({
@@ -168,49 +151,22 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const peopleService = createPeopleService({ clock, ids, people, audit, passwords, secrets, signUpGate });
   const onMail =
     config.mail === null ? null : (accountId: string, host: string) => delivery.waits("mail", accountId, host);
-  const teamService = createTeamService({
-    team,
-    people,
-    clock,
-    ids,
-    peopleService,
-    secrets,
-    baseUrl,
-    onMail,
-    recheckKeys: authenticate.recheck,
-  });
-  const keyStores = { accounts, actions, pauses, team };
-  const keyService = createKeyService({
-    ...keyStores,
-    credentials: store.credentials,
-    knownCredentials: credentials,
-    ids,
-    clock,
+  const teamService = createTeamService(app, { peopleService, secrets, onMail, recheckKeys: authenticate.recheck });
+  const keyService = createKeyService(app, {
     secrets,
     pauseService,
     signUpGate,
+    knownCredentials: credentials,
     forget,
   });
   const oauth =
     config.oauth === null
       ? null
-      : createOAuth({
-          ...config.oauth,
-          store: store.oauth,
-          accounts,
-          secrets,
-          clock,
-          log,
-          baseUrl,
-          isStopped,
-          forget,
-          keyService,
-          sender: publicSender,
-        });
+      : createOAuth(app, { ...config.oauth, secrets, isStopped, forget, keyService, sender: publicSender });
   const signedHeaders = createSignedHeaders({ secrets, signingSecrets }, "callbacks");
-  const posting = { sender, signedHeaders, clock, ids, audit, checkTarget: checkUrl };
+  const posting = { sender, signedHeaders, checkTarget: checkUrl };
 
-  const told = { team, channelsOf: channels.of, sendsMail: config.mail !== null, onWaiting: delivery.waits };
+  const told = { channelsOf: channels.of, onWaiting: delivery.waits };
 
   return {
     secrets,
@@ -226,28 +182,15 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     pauseService,
     pauseOf: paused.pauseOf,
     isStopped,
-    hostService: createHostService({
-      hostSettings: store.hostSettings,
-      known: hosts,
-      credentials: store.credentials,
-      clock,
-      perHost: config.dispatchPerHost,
-    }),
+    hostService: createHostService(app, hosts),
     grantService,
     credentialService,
-    credentialRequests: createCredentialRequestService({
-      ...told,
-      requests: store.credentialRequests,
-      credentialService,
-      onChanged: feed.ask,
-      clock,
-      ids,
-    }),
-    credentialAlerts: createCredentialAlerts({ ...told, credentials: store.credentials, ids }),
-    credentialTests: createCredentialTestService({ ...posting, credentialUse, paused }),
+    credentialRequests: createCredentialRequestService(app, { ...told, credentialService, onChanged: feed.ask }),
+    credentialAlerts: createCredentialAlerts(app, told),
+    credentialTests: createCredentialTestService(app, { ...posting, credentialUse, paused }),
     ruleService: createRuleService({ rules: store.rules, known: rules, actions, audit, clock, ids }),
-    channelService: createChannelService({ ...posting, channels: store.channels, known: channels, recipients, mailer }),
-    callbackTests: createCallbackTestService({ ...posting, callbackHosts, firstSteps }),
+    channelService: createChannelService(app, { ...posting, known: channels, recipients, mailer }),
+    callbackTests: createCallbackTestService(app, posting),
     auditService: createAuditService(audit, clock),
     feed,
     overviewService: createOverview({
@@ -260,10 +203,10 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     firstSteps: createFirstStepService({ firstSteps, clock }),
     keyService,
     oauth,
-    oauthClients: createOAuthClientService({ store: store.oauth, secrets, clock, ids, forget }),
+    oauthClients: createOAuthClientService(app, { secrets, forget }),
     signingService: createSigningService({ signing: store.signing, audit, clock, ids, secrets, signingSecrets }),
-    verifyService: createVerifyService({ actions, firstSteps, clock, signingSecrets }),
-    callbackHosts: createCallbackHostService({ callbackHosts, clock }),
+    verifyService: createVerifyService(app, signingSecrets),
+    callbackHosts: createCallbackHostService(app),
     followLink: createFollowLink(app, { secrets, actionService, recipients, historyOf: held.historyOf }),
     readReceipt: createReadReceipt({ actions, secrets }),
     listNotifications: createListNotifications(store.outbox),

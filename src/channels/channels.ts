@@ -17,7 +17,6 @@ import {
 import type { Delivery } from "../core/notification.ts";
 import { describeOutcome } from "../core/outcome.ts";
 import { authorize, type Caller } from "../core/roles.ts";
-import type { Store } from "../core/store.ts";
 import { normalTarget } from "../core/target.ts";
 import { deliveryOf, faultOf, type PostDeps, postRequest } from "../delivery/deliver.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
@@ -90,7 +89,7 @@ export const ChangeChannelBody = Type.Partial(
 
 type ChangeChannelBody = Static<typeof ChangeChannelBody>;
 
-interface ChannelServiceDeps extends PostDeps, Pick<Store, "channels" | "audit">, Pick<AppContext, "clock" | "ids"> {
+interface ChannelNeeds extends PostDeps {
   readonly known: Pick<KnownChannels, "refresh">;
   readonly recipients: Pick<Recipients, "mayMail">;
   /** Null: no mail provider is configured. */
@@ -102,8 +101,10 @@ interface ChannelServiceDeps extends PostDeps, Pick<Store, "channels" | "audit">
 /** Every use case of channels; for owners. */
 export type ChannelService = ReturnType<typeof createChannelService>;
 
-export function createChannelService(deps: ChannelServiceDeps) {
-  const { channels, known, audit, recipients, sender, mailer, clock, ids, checkTarget } = deps;
+export function createChannelService(app: AppContext, needs: ChannelNeeds) {
+  const { clock, ids } = app;
+  const { channels, audit } = app.store;
+  const { known, recipients, sender, mailer, checkTarget } = needs;
   const countTest = createMessageLimit(clock, "This account has just tested channels.");
   const find = async (caller: Caller, id: string): Promise<Channel> => {
     authorize(caller, "manage");
@@ -134,7 +135,7 @@ export function createChannelService(deps: ChannelServiceDeps) {
     if (url === null) return { kind: "withheld", error: "Where the channel goes can't be read. Set its URL again." };
     const now = clock.now();
     const body = kind === "slack" ? slackTest(name) : webhookTest(channel, now);
-    const request = await postRequest(deps, { channel, url, id: `test_${ids.row(now)}`, body }, now).catch(faultOf);
+    const request = await postRequest(needs, { channel, url, id: `test_${ids.row(now)}`, body }, now).catch(faultOf);
     if (typeof request === "string") return deliveryOf({ kind: "not_sent", fault: request }, now, MESSAGE_TIMEOUT_MS);
     const outcome = await sender.send(request, { timeoutMs: MESSAGE_TIMEOUT_MS });
     return outcome.kind === "stopped" ? INTERRUPTED : deliveryOf(outcome, now, MESSAGE_TIMEOUT_MS);

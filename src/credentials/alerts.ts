@@ -1,31 +1,23 @@
 import type { Channel } from "../core/channel.ts";
-import type { CredentialStore } from "../core/credential.ts";
 import { alertDue, alertEvent } from "../core/credential-alert.ts";
 import { PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import { hostOf, type NewNotification } from "../core/notification.ts";
-import type { TeamStore } from "../core/team-store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 
 /** Who is told about credentials, and how they are sent what waits for them. */
-export interface ToldDeps {
-  readonly team: Pick<TeamStore, "members">;
+export interface ToldNeeds {
   readonly channelsOf: (accountId: string) => readonly Channel[];
-  /** Whether a mail provider is configured. */
-  readonly sendsMail: boolean;
   /** Called when notifications wait. */
   readonly onWaiting: (kind: Recipient["kind"], accountId: string, host: string) => void;
 }
 
-interface AlertDeps extends ToldDeps, Pick<AppContext, "ids"> {
-  readonly credentials: Pick<CredentialStore, "list" | "tell" | "pruneAlerts">;
-}
-
 /** Owners by mail, and channels that are no mail: channels of mail may have others. */
 export async function recipientsOf(
-  { team, channelsOf, sendsMail }: ToldDeps,
+  { store, config }: AppContext,
+  { channelsOf }: Pick<ToldNeeds, "channelsOf">,
   accountId: string,
 ): Promise<readonly Recipient[]> {
-  const members = sendsMail ? await team.members(accountId, PEOPLE_PER_ACCOUNT_MAX) : [];
+  const members = config.mail === null ? [] : await store.team.members(accountId, PEOPLE_PER_ACCOUNT_MAX);
   const owners = members.filter(({ role }) => role === "owner");
   const channels = channelsOf(accountId).filter(({ kind, enabled }) => kind !== "mail" && enabled);
   return [
@@ -37,8 +29,9 @@ export async function recipientsOf(
 /** Tells the owners of accounts, and their channels that are no mail, that credentials end. */
 export type CredentialAlerts = ReturnType<typeof createCredentialAlerts>;
 
-export function createCredentialAlerts(deps: AlertDeps) {
-  const { ids, credentials, onWaiting } = deps;
+export function createCredentialAlerts(app: AppContext, needs: ToldNeeds) {
+  const { ids } = app;
+  const { credentials } = app.store;
   /** Tells each end once, however many processes run this. */
   const run = async (now: Date, stop: AbortSignal): Promise<void> => {
     for (const credential of await credentials.list(null)) {
@@ -46,10 +39,13 @@ export function createCredentialAlerts(deps: AlertDeps) {
       const due = alertDue(credential, now);
       if (due === null) continue;
       const { accountId, id } = credential;
-      const messages = (await recipientsOf(deps, accountId)).map((one, at) => ({ ...one, event: alertEvent(due, at) }));
+      const messages = (await recipientsOf(app, needs, accountId)).map((one, at) => ({
+        ...one,
+        event: alertEvent(due, at),
+      }));
       const rows = messages.map((message) => ({ id: ids.row(now), host: hostOf(message), message }));
       if (await credentials.tell({ accountId, id, expiresAt: due.expiresAt }, rows, now)) {
-        for (const { host, message } of rows) onWaiting(message.kind, accountId, host);
+        for (const { host, message } of rows) needs.onWaiting(message.kind, accountId, host);
       }
     }
     while (!stop.aborted && (await credentials.pruneAlerts(now)));

@@ -9,7 +9,6 @@ import {
   type AskedCredential,
   CREDENTIAL_REQUEST_STATUSES,
   type CredentialRequest,
-  type CredentialRequestStore,
   type ListedCredentialRequest,
   type ListedRequests,
   type RequestNotice,
@@ -35,7 +34,7 @@ import { jsonOf } from "../http/response.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { recipientsOf, type ToldDeps } from "./alerts.ts";
+import { recipientsOf, type ToldNeeds } from "./alerts.ts";
 import { boundsFrom } from "./bounds.ts";
 import { CreateCredential } from "./schemas.ts";
 import type { CredentialService } from "./service.ts";
@@ -78,8 +77,7 @@ export const DeclineCredential = t.requestObject("DeclineCredential", "Optional 
   reason: Type.Optional(t.reason("Why; whoever asked reads it.")),
 });
 
-interface CredentialRequestDeps extends ToldDeps, Pick<AppContext, "clock" | "ids"> {
-  readonly requests: CredentialRequestStore;
+interface CredentialRequestNeeds extends ToldNeeds {
   readonly credentialService: Pick<CredentialService, "add">;
   /** Called when one was asked for or answered. */
   readonly onChanged: (accountId: string) => void;
@@ -88,12 +86,14 @@ interface CredentialRequestDeps extends ToldDeps, Pick<AppContext, "clock" | "id
 /** Every use case of requests for credentials: agents ask, owners fill in the secret or decline, and nobody else decides. */
 export type CredentialRequestService = ReturnType<typeof createCredentialRequestService>;
 
-export function createCredentialRequestService(deps: CredentialRequestDeps) {
-  const { requests, credentialService, onWaiting, onChanged, clock, ids } = deps;
+export function createCredentialRequestService(app: AppContext, needs: CredentialRequestNeeds) {
+  const { clock, ids } = app;
+  const { credentialRequests: requests } = app.store;
+  const { credentialService, onWaiting, onChanged } = needs;
 
   /** To the owners, who alone may answer, and to channels. */
   const noticesOf = async (accountId: string, now: Date): Promise<readonly RequestNotice[]> => {
-    const told = (await recipientsOf(deps, accountId)).slice(0, CREDENTIAL_REQUEST_TOLD_MAX);
+    const told = (await recipientsOf(app, needs, accountId)).slice(0, CREDENTIAL_REQUEST_TOLD_MAX);
     return told.map((one, at) => ({
       id: ids.row(now),
       host: hostOf(one),

@@ -1,4 +1,4 @@
-import { type AuditCounts, type AuditStore, auditOf } from "../core/audit.ts";
+import { type AuditCounts, auditOf } from "../core/audit.ts";
 import {
   type Credential,
   type CredentialKind,
@@ -7,7 +7,7 @@ import {
   type SealedCredential,
 } from "../core/credential.ts";
 import { DomainError, invalidField, invalidFields, type Issue, notFound, accountFull } from "../core/domain-error.ts";
-import type { AccountStore, SealedPlace } from "../core/account-store.ts";
+import type { SealedPlace } from "../core/account-store.ts";
 import { CREDENTIAL_HINT_FROM_CHARS, CREDENTIAL_USE_DAYS, CREDENTIALS_MAX, KEYS_LISTED_MAX } from "../core/limits.ts";
 import { expiryIssues } from "../core/key-limits.ts";
 import { authorize, type Caller } from "../core/roles.ts";
@@ -18,22 +18,17 @@ import { boundsFrom } from "./bounds.ts";
 import { type ChangeCredential, type CreateCredential, settingsFrom } from "./schemas.ts";
 import { secretProblem } from "./kinds.ts";
 
-interface CredentialServiceDeps extends Pick<AppContext, "clock" | "ids"> {
-  readonly credentials: CredentialStore;
-  readonly known: Pick<KnownCredentials, "refresh">;
-  readonly accounts: Pick<AccountStore, "keys">;
-  readonly audit: Pick<AuditStore, "count">;
-  readonly secrets: Pick<Secrets, "seal">;
-}
-
 /** Changes of one credential that race with others are tried so often. */
 const TRIES_MAX = 5;
 
 /** Every use case of credentials: owners write them, nobody reads a secret back. */
 export type CredentialService = ReturnType<typeof createCredentialService>;
 
-export function createCredentialService(deps: CredentialServiceDeps) {
-  const { credentials, known, accounts, audit, secrets, clock, ids } = deps;
+export function createCredentialService(
+  { store: { credentials, accounts, audit }, clock, ids }: AppContext,
+  known: Pick<KnownCredentials, "refresh">,
+  secrets: Pick<Secrets, "seal">,
+) {
   /** What the caller may know, by name. Throws nothing for agents without any. */
   const list = async (caller: Caller): Promise<readonly Credential[]> => {
     authorize(caller, "read");

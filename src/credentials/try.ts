@@ -41,7 +41,7 @@ export const CredentialTest = t.answerObject("CredentialTest", "The answer to a 
 
 export type CredentialTest = Static<typeof CredentialTest>;
 
-interface CredentialTestDeps extends Pick<AppContext, "clock"> {
+interface CredentialTestNeeds {
   readonly credentialUse: Pick<CredentialUse, "forTry">;
   readonly sender: Sender;
   readonly paused: Pick<ActivePauses, "isPaused">;
@@ -51,8 +51,8 @@ interface CredentialTestDeps extends Pick<AppContext, "clock"> {
 /** Tries of credentials, for owners. */
 export type CredentialTestService = ReturnType<typeof createCredentialTestService>;
 
-export function createCredentialTestService(deps: CredentialTestDeps) {
-  const { credentialUse, sender, paused, checkTarget, clock } = deps;
+export function createCredentialTestService({ clock }: AppContext, needs: CredentialTestNeeds) {
+  const { credentialUse, sender, paused, checkTarget } = needs;
   const count = createMessageLimit(clock, "This account has just tried credentials.");
   return {
     /**

@@ -1,7 +1,6 @@
 import type { Action, ActionRequest } from "../core/action.ts";
 import { type AuditDetail, type AuditEntry, auditOf, auditOfSystem } from "../core/audit.ts";
-import type { Clock } from "../core/clock.ts";
-import type { Credential, CredentialBounds, CredentialStore, RequestedCredential } from "../core/credential.ts";
+import type { Credential, CredentialBounds, RequestedCredential } from "../core/credential.ts";
 import { DomainError, invalidField, notFound } from "../core/domain-error.ts";
 import type { KnownHostSettings } from "../core/host-settings.ts";
 import type { SentRequest } from "../core/method-overrides.ts";
@@ -10,24 +9,19 @@ import type { Caller } from "../core/roles.ts";
 import { parseTarget } from "../core/target.ts";
 import { isPrivateAddress, mayGoPlain, type TargetPolicy } from "../config/target-policy.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { Log } from "../observability/log.ts";
-import type { Metrics } from "../observability/metrics.ts";
 import type { OutboundRequest, Route } from "../outbound/deadline.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 import { describeBounds, outOfBounds } from "./bounds.ts";
 import { Echo } from "./echo.ts";
 import { applyCredential, clashingHeader } from "./kinds.ts";
 import { hasExpired, type KnownCredentials, mayUse } from "./known.ts";
 import { credentialPlace } from "./service.ts";
 
-interface CredentialUseDeps {
-  readonly credentials: Pick<CredentialStore, "find" | "use" | "noteEcho">;
+interface CredentialUseNeeds {
   readonly known: Pick<KnownCredentials, "find" | "of" | "refresh">;
   readonly hosts: Pick<KnownHostSettings, "defaultCredentialOf">;
   readonly secrets: Pick<Secrets, "open">;
   readonly policy: TargetPolicy;
-  readonly clock: Pick<Clock, "now">;
-  readonly metrics: Pick<Metrics, "credentialEchoed">;
-  readonly log: Pick<Log, "error">;
 }
 
 /** A request as it is sent, and what its answer may not show. */
@@ -44,8 +38,9 @@ const TRIES_MAX = 5;
 /** How calls are made with credentials: checked when they are requested, and opened in the last step of a send. */
 export type CredentialUse = ReturnType<typeof createCredentialUse>;
 
-export function createCredentialUse(deps: CredentialUseDeps) {
-  const { credentials, known, hosts, secrets, policy, clock, metrics, log } = deps;
+export function createCredentialUse(app: AppContext, { known, hosts, secrets, policy }: CredentialUseNeeds) {
+  const { clock, metrics, log } = app;
+  const { credentials } = app.store;
   /** Also one that was added on another node a moment ago. Null: there is none that the caller may use. */
   const usable = async (caller: Caller, name: string): Promise<Credential | null> => {
     const mine = () => {

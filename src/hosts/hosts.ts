@@ -3,14 +3,11 @@ import { hostSettingsFrom, hostSettingsJson, PutDefaults, PutHostSettings } from
 import * as t from "../api/schema-helpers.ts";
 import { serializer } from "../api/serializer.ts";
 import { type AuditDetail, auditOf } from "../core/audit.ts";
-import type { Clock } from "../core/clock.ts";
-import type { CredentialStore } from "../core/credential.ts";
 import { DomainError, invalidField } from "../core/domain-error.ts";
 import {
   ALL_HOSTS,
   type HostSettings,
   type HostSettingsRow,
-  type HostSettingsStore,
   type KnownHostSettings,
   NO_HOST_SETTINGS,
 } from "../core/host-settings.ts";
@@ -20,20 +17,15 @@ import { checkHost } from "../core/target.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
-
-interface HostServiceDeps {
-  readonly hostSettings: HostSettingsStore;
-  readonly known: Pick<KnownHostSettings, "refresh">;
-  readonly clock: Pick<Clock, "now">;
-  readonly credentials: Pick<CredentialStore, "list">;
-  /** The server's own limit of calls at a time (`DISPATCH_PER_HOST`). */
-  readonly perHost: number;
-}
+import type { AppContext } from "../runtime/app-context.ts";
 
 /** Every use case of the settings of hosts. Takes normalized hosts. */
 export type HostService = ReturnType<typeof createHostService>;
 
-export function createHostService({ hostSettings, known, credentials, clock, perHost }: HostServiceDeps) {
+export function createHostService(
+  { store: { hostSettings, credentials }, clock, config: { dispatchPerHost: perHost } }: AppContext,
+  known: Pick<KnownHostSettings, "refresh">,
+) {
   const put = async (caller: Caller, host: string, settings: HostSettings): Promise<HostSettingsRow> => {
     authorize(caller, "manage");
     const { accountId, actor: updatedBy } = caller;

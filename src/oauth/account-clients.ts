@@ -4,7 +4,7 @@ import { serializer } from "../api/serializer.ts";
 import { auditOf } from "../core/audit.ts";
 import { accountFull, DomainError, invalidFields, notFound } from "../core/domain-error.ts";
 import { OAUTH_CLIENTS_PER_ACCOUNT_MAX, OAUTH_REDIRECTS_MAX, URL_CHARS_MAX } from "../core/limits.ts";
-import type { OAuthArtifact, OAuthStore } from "../core/oauth-store.ts";
+import type { OAuthArtifact } from "../core/oauth-store.ts";
 import { type Actor, authorize, type Caller } from "../core/roles.ts";
 import type { Authenticate } from "../core/session.ts";
 import type { Secrets } from "../crypto/secrets.ts";
@@ -68,8 +68,7 @@ type ConnectionsByClient = ReadonlyMap<unknown, readonly OAuthArtifact[]>;
 /** A client of an account stays until it is deleted. */
 const NEVER = new Date("9999-12-31T00:00:00Z");
 
-interface AccountClientDeps extends Pick<AppContext, "clock" | "ids"> {
-  readonly store: OAuthStore;
+interface AccountClientNeeds {
   readonly secrets: Pick<Secrets, "hash" | "newToken" | "open" | "seal">;
   /** Applies at once that a key was revoked. */
   readonly forget: Authenticate["forget"];
@@ -78,7 +77,9 @@ interface AccountClientDeps extends Pick<AppContext, "clock" | "ids"> {
 export type OAuthClientService = ReturnType<typeof createOAuthClientService>;
 
 /** Clients that owners add, for software that has no metadata document. Also while OAuth is off, when none can log in. */
-export function createOAuthClientService({ store, secrets, clock, ids, forget }: AccountClientDeps) {
+export function createOAuthClientService(app: AppContext, { secrets, forget }: AccountClientNeeds) {
+  const { clock, ids } = app;
+  const { oauth: store } = app.store;
   const connectionsByClient = async (accountId: string): Promise<ConnectionsByClient> =>
     Map.groupBy(await store.connections(accountId, clock.now()), (grant) => payloadOf(secrets, grant)["clientId"]);
 

@@ -2,11 +2,11 @@ import { type Adapter, errors, type Payload } from "oidc-provider";
 import Type from "typebox";
 import { compile } from "../api/schema-helpers.ts";
 import { auditOfSystem } from "../core/audit.ts";
-import type { Clock } from "../core/clock.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { OAUTH_UNUSED_CLIENT_MS } from "../core/limits.ts";
-import { OAUTH_KINDS, type OAuthArtifact, type OAuthStore } from "../core/oauth-store.ts";
+import { OAUTH_KINDS, type OAuthArtifact } from "../core/oauth-store.ts";
 import type { Secrets } from "../crypto/secrets.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 import { type ClientMetadata, isDocumentAddress, UnusableDocument } from "./clients.ts";
 import { artifactId, keyOfSubject, payloadOf, artifactPlace } from "./names.ts";
 
@@ -19,10 +19,8 @@ export interface CurrentPerson {
   readonly onBegun?: (id: string) => Promise<void>;
 }
 
-export interface AdapterDeps {
-  readonly store: OAuthStore;
+export interface AdapterNeeds {
   readonly secrets: Pick<Secrets, "hash" | "open" | "seal">;
-  readonly clock: Pick<Clock, "now">;
   readonly readDocument: (clientId: string) => Promise<ClientMetadata>;
   /** Applies at once that a key was revoked. */
   readonly forget: (keyHash: string) => void;
@@ -39,8 +37,10 @@ const CONSENTED = compile(
 );
 
 /** One of the library's models over our store. Payloads are sealed, and each is found by a hash of the secret that names it. */
-export function createAdapter(deps: AdapterDeps, name: string): Adapter {
-  const { store, secrets, clock, readDocument, forget, currentPerson } = deps;
+export function createAdapter(app: AppContext, needs: AdapterNeeds, name: string): Adapter {
+  const { clock } = app;
+  const { oauth: store } = app.store;
+  const { secrets, readDocument, forget, currentPerson } = needs;
   const kind = OAUTH_KINDS.find((one) => one === name);
   // Sessions, and what features store that are off.
   if (kind === undefined) return NOTHING;

@@ -1,5 +1,4 @@
 import Provider, { errors } from "oidc-provider";
-import type { AccountStore } from "../core/account-store.ts";
 import {
   OAUTH_ACCESS_TOKEN_MS_MAX,
   OAUTH_ASSERTION_MS_MAX,
@@ -8,8 +7,8 @@ import {
   OAUTH_CONSENT_MS_MAX,
 } from "../core/limits.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { Log } from "../observability/log.ts";
-import { type AdapterDeps, createAdapter } from "./adapter.ts";
+import type { AppContext } from "../runtime/app-context.ts";
+import { type AdapterNeeds, createAdapter } from "./adapter.ts";
 import { SIGNING_ALGORITHMS } from "./clients.ts";
 import {
   AUTH_METHODS,
@@ -23,26 +22,24 @@ import {
   TOKEN_PATH,
 } from "./names.ts";
 
-export interface ProviderDeps extends AdapterDeps {
-  readonly accounts: Pick<AccountStore, "findKey">;
-  readonly secrets: AdapterDeps["secrets"] & Pick<Secrets, "oauthKeys">;
-  readonly log: Log;
-  /** Where clients reach the service, without a trailing slash. */
-  readonly baseUrl: string;
+export interface ProviderNeeds extends AdapterNeeds {
+  readonly secrets: AdapterNeeds["secrets"] & Pick<Secrets, "oauthKeys">;
   readonly registration: boolean;
   readonly isStopped: (accountId: string) => boolean;
 }
 
 /** The library as we use it. */
-export function createProvider(deps: ProviderDeps): Provider {
-  const { secrets, baseUrl, registration, accounts, isStopped, clock, log } = deps;
+export function createProvider(app: AppContext, needs: ProviderNeeds): Provider {
+  const { clock, log, store } = app;
+  const { baseUrl } = app.config;
+  const { secrets, registration, isStopped } = needs;
   const keys = secrets.oauthKeys();
   const resource = `${baseUrl}/mcp`;
   const isHttps = baseUrl.startsWith("https:");
   const seconds = (ms: number) => () => Math.floor(ms / 1_000);
   const cookie = { signed: true, httpOnly: true, sameSite: "lax", secure: isHttps, overwrite: true } as const;
   const provider = new Provider(baseUrl, {
-    adapter: (kind: string) => createAdapter(deps, kind),
+    adapter: (kind: string) => createAdapter(app, needs, kind),
     jwks: { keys: [{ ...keys.signing, alg: "EdDSA", use: "sig" }] },
     clientDefaults: { id_token_signed_response_alg: "EdDSA" },
     // Those of OpenID Connect: our one is of the resource.
@@ -105,7 +102,7 @@ export function createProvider(deps: ProviderDeps): Provider {
       RefreshToken: seconds(OAUTH_CONNECTION_MS_MAX),
       IdToken: seconds(OAUTH_CODE_MS_MAX),
       Grant: () => {
-        const until = deps.currentPerson()?.until?.getTime() ?? Number.POSITIVE_INFINITY;
+        const until = needs.currentPerson()?.until?.getTime() ?? Number.POSITIVE_INFINITY;
         const leftMs = Math.min(until - clock.now().getTime(), OAUTH_CONNECTION_MS_MAX);
         return Math.max(1, Math.floor(leftMs / 1_000));
       },
@@ -116,7 +113,7 @@ export function createProvider(deps: ProviderDeps): Provider {
     },
     async findAccount(_: unknown, subject: string) {
       const of = keyOfSubject(subject);
-      const key = of === null ? null : await accounts.findKey(of.accountId, of.keyId);
+      const key = of === null ? null : await store.accounts.findKey(of.accountId, of.keyId);
       if (key === null || key.revokedAt !== null || isStopped(key.accountId)) return undefined;
       if (key.expiresAt !== null && key.expiresAt <= clock.now()) return undefined;
       return { accountId: subject, claims: () => ({ sub: subject }) };

@@ -23,11 +23,10 @@ import {
   TOKEN_PATH,
 } from "./names.ts";
 import type { CurrentPerson } from "./adapter.ts";
-import type { ProviderDeps } from "./provider.ts";
-import type { Clock } from "../core/clock.ts";
+import type { ProviderNeeds } from "./provider.ts";
+import type { AppContext } from "../runtime/app-context.ts";
 
-interface OAuthDeps extends Omit<ProviderDeps, "readDocument" | "currentPerson" | "clock"> {
-  readonly clock: Pick<Clock, "monotonicMs" | "now">;
+interface OAuthNeeds extends Omit<ProviderNeeds, "readDocument" | "currentPerson"> {
   readonly keyService: Pick<KeyService, "create" | "revoke">;
   /** Reads the documents of clients: public addresses alone. */
   readonly sender: Sender;
@@ -62,12 +61,15 @@ export type OAuthService = ReturnType<typeof createOAuth>;
  * OAuth 2.1 for /mcp. The library does the protocol; consent is given on our pages, and a connection is an agent's key, so that
  * everything that holds for keys holds for it.
  */
-export function createOAuth(deps: OAuthDeps) {
-  const { store, secrets, clock, baseUrl, registration, keyService } = deps;
+export function createOAuth(app: AppContext, needs: OAuthNeeds) {
+  const { clock } = app;
+  const { oauth: store } = app.store;
+  const { baseUrl } = app.config;
+  const { secrets, registration, keyService } = needs;
   const person = new AsyncLocalStorage<CurrentPerson>();
   /** The account for which documents are read while a client or a browser without a session asks; null: they have shown nothing of it. */
   const shownOf = new AsyncLocalStorage<string | null>();
-  const readDocument = createClientDocuments(deps);
+  const readDocument = createClientDocuments({ sender: needs.sender, clock });
   const countBegun = createBegunCount(store);
   let making: Promise<Provider> | null = null;
 
@@ -75,8 +77,8 @@ export function createOAuth(deps: OAuthDeps) {
   const provider = () =>
     (making ??= quietly(async () => {
       const { createProvider } = await import("./provider.ts");
-      return createProvider({
-        ...deps,
+      return createProvider(app, {
+        ...needs,
         readDocument: (id) => readDocument(id, person.getStore()?.accountId ?? shownOf.getStore() ?? null),
         currentPerson: () => person.getStore(),
       });

@@ -9,14 +9,14 @@ import { DomainError, invalidField, notFound } from "../core/domain-error.ts";
 import { CANCEL_BATCH_MAX, PAUSES_MAX } from "../core/limits.ts";
 import type { Pause, PauseScope, PauseStore } from "../core/pause.ts";
 import { accountStopped, authorize, type Caller, SYSTEM } from "../core/roles.ts";
-import { type Store, StoreUnavailable } from "../core/store.ts";
+import { StoreUnavailable } from "../core/store.ts";
 import { checkHost } from "../core/target.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 
-interface PauseDeps extends Pick<Store, "pauses">, Pick<AppContext, "clock" | "ids" | "log"> {
+interface PauseNeeds {
   readonly paused: ActivePauses;
   readonly cancel: Decide;
 }
@@ -32,9 +32,11 @@ interface PauseRequest {
 /** Every use case of pauses, all of them for owners. */
 export type PauseService = ReturnType<typeof createPauseService>;
 
-export function createPauseService(deps: PauseDeps) {
-  const { pauses, paused, clock, ids } = deps;
-  const canceller = createCanceller(deps);
+export function createPauseService(app: AppContext, needs: PauseNeeds) {
+  const { store, clock, ids } = app;
+  const { pauses } = store;
+  const { paused } = needs;
+  const canceller = createCanceller(app, needs);
 
   return {
     /**
@@ -131,7 +133,7 @@ function auditDetail({ kind, subject }: Pause): AuditDetail {
  * Cancels the unfinished actions of revoked keys in batches. The key stays paused until none is left, so that an action
  * whose attempt fails meanwhile is not sent again. It goes on after a restart.
  */
-function createCanceller({ pauses, paused, cancel, clock, log }: PauseDeps) {
+function createCanceller({ store: { pauses }, clock, log }: AppContext, { paused, cancel }: PauseNeeds) {
   const stopped = new AbortController();
   let last = Promise.resolve();
 
