@@ -9,7 +9,7 @@ import { openFile } from "./libsql/file.ts";
 import { DatabaseUnreadable, inspectFile, lockFile, singlePathOf, UNREADABLE, unreadable } from "./libsql/inspect.ts";
 import { checkMigrated, migrate } from "./libsql/migrate.ts";
 import { createPeopleStore } from "./commands/people.ts";
-import type { HeaderSeal } from "./sql/rows.ts";
+import type { HeaderSeal, OnUnreadable } from "./sql/rows.ts";
 import { LOCK_TIMES, type LockTimes, ServiceLock } from "./libsql/service-lock.ts";
 import type { Sql } from "./sql/sql.ts";
 import { createStore } from "./sql/store.ts";
@@ -29,6 +29,7 @@ export interface StoreSettings {
    */
   readonly onFatal: (cause: unknown) => void;
   readonly onAway?: OnAway;
+  readonly onUnreadable?: OnUnreadable;
   /**
    * Called when another service holds the remote database, or held it when it was killed; opening waits for its lock.
    */
@@ -55,7 +56,7 @@ export async function openStore(settings: StoreSettings): Promise<Store> {
 }
 
 async function open(settings: StoreSettings, path: string | null): Promise<Store> {
-  const { seal, now, onFatal, onAway = () => {} } = settings;
+  const { seal, now, onFatal, onAway = () => {}, onUnreadable = () => {} } = settings;
   if (isPostgres(settings.url)) {
     // The clients of databases behind a URL are imported where one is opened: a service with a file starts without them.
     const { openPostgresStore } = await import("./postgres/store.ts");
@@ -76,6 +77,7 @@ async function open(settings: StoreSettings, path: string | null): Promise<Store
     isOnlyProcess: path !== null,
     onFatal,
     onAway,
+    onUnreadable,
     release,
   });
 }
@@ -150,8 +152,8 @@ export async function openAdminStore(url: string, authToken: string | null): Pro
   // The caller gets the error of a write that was not durable; nothing is written after it here.
   const writer = new Writer(sql, () => {});
   return {
-    accounts: createAccountStore({ sql, writer }),
-    people: createPeopleStore({ sql, writer }),
+    accounts: createAccountStore({ reader: sql, writer }),
+    people: createPeopleStore({ reader: sql, writer }),
     async close() {
       await writer.drain();
       await sql.close();

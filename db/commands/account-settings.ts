@@ -1,13 +1,15 @@
-import { and, eq, ne } from "drizzle-orm";
+import { and, asc, eq, ne } from "drizzle-orm";
 import type { CallbackHostStore } from "../../src/core/account-store.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
-import type { HostSettingsStore } from "../../src/core/host-settings.ts";
+import type { HostSettings, HostSettingsRow, HostSettingsStore } from "../../src/core/host-settings.ts";
 import { CALLBACK_HOSTS_MAX, HOST_SETTINGS_MAX } from "../../src/core/limits.ts";
+import type { Connection } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { accountLock } from "../sql/locks.ts";
+import { all } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, type Tables } from "./command.ts";
-import { HOST_SETTINGS_VERSION, renewVersion } from "./facts.ts";
+import { HOST_SETTINGS_VERSION, readFact, renewVersion } from "./facts.ts";
 
 /** What accounts set for hosts: each kind has a table, and a write counts its rows and is audited. */
 
@@ -54,3 +56,42 @@ export const removeHostSettings = command<HostSettingsStore["remove"]>(async (tx
   if (removed.length > 0) await renewVersion(tx, HOST_SETTINGS_VERSION);
   return addIfWritten(tx, removed, audit);
 });
+
+/** Hosts that callbacks of keys with a hold or a limit may go to. */
+export function createCallbackHostStore({ reader, writer }: Connection): CallbackHostStore {
+  const { db, tables } = reader.dialect;
+  const { callbackHosts } = tables;
+  return {
+    ...writer.methods({ put: putCallbackHost, remove: removeCallbackHost }),
+    list(accountId) {
+      const ofAccount = db.select().from(callbackHosts).where(eq(callbackHosts.accountId, accountId));
+      return all(reader, ofAccount.orderBy(asc(callbackHosts.host)));
+    },
+  };
+}
+
+/** How settings are stored. An argument: the schemas that it needs would slow the start of the writer thread. */
+interface HostSettingsText {
+  readonly text: (settings: HostSettings) => string;
+  readonly parse: (text: string) => HostSettings;
+}
+
+/** The settings of calls to hosts. */
+export function createHostSettingsStore(
+  { reader, writer }: Connection,
+  { text, parse }: HostSettingsText,
+): HostSettingsStore {
+  const { db, tables } = reader.dialect;
+  const { hostSettings } = tables;
+  const { accountId: owner, host } = hostSettings;
+  return {
+    ...writer.methods({ remove: removeHostSettings }),
+    version: async () => (await readFact(reader, HOST_SETTINGS_VERSION)) ?? "",
+    async list(accountId) {
+      const isOfAccount = accountId === null ? undefined : eq(owner, accountId);
+      const rows = await all(reader, db.select().from(hostSettings).where(isOfAccount).orderBy(owner, host));
+      return rows.map(({ settings, ...row }): HostSettingsRow => ({ ...row, settings: parse(settings) }));
+    },
+    put: ({ settings, ...row }, audit) => writer.run(putHostSettings, { ...row, settings: text(settings) }, audit),
+  };
+}

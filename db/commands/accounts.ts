@@ -1,5 +1,5 @@
-import { and, desc, eq, gt, gte, isNotNull, isNull, ne, type Placeholder, sql } from "drizzle-orm";
-import type { AccountStop, AccountStore, ApiKey, HoldStop } from "../../src/core/account-store.ts";
+import { and, desc, eq, gt, gte, isNotNull, isNull, ne, sql } from "drizzle-orm";
+import type { Account, AccountStop, AccountStore, ApiKey, HoldStop } from "../../src/core/account-store.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import type { Pause } from "../../src/core/pause.ts";
 import { rejectionWindowStart } from "../../src/core/rejection-count.ts";
@@ -7,10 +7,10 @@ import type { Actor } from "../../src/core/roles.ts";
 import { firstActionId } from "../../src/core/ids.ts";
 import { dayOf, type KeyBudget } from "../../src/core/store.ts";
 import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX, REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
-import { type Dialect, hasValues } from "../sql/dialect.ts";
+import { hasValues } from "../sql/dialect.ts";
 import { firstStartLock, holdLock, pauseLock, stopLock } from "../sql/locks.ts";
-import { read, type Reader } from "../sql/read.ts";
-import type { StoreContext } from "../sql/context.ts";
+import { all, get, prepare, type Reader } from "../sql/read.ts";
+import type { Connection } from "../sql/context.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, hasRow, type Tables, type Tx } from "./command.ts";
 import { setFact } from "./facts.ts";
@@ -147,88 +147,28 @@ export const allow = command<AccountStore["allow"]>(async (tx, id, { at, by, aud
 });
 
 /** The columns of `Account`; only lists show whether it was allowed. */
-export const accountColumns = ({ accounts: { id, sealedRootSecret, createdAt } }: Tables) => {
+const accountColumns = ({ accounts: { id, sealedRootSecret, createdAt } }: Tables) => {
   return { id, sealedRootSecret, createdAt };
 };
 
-/** Not by time: after a clock was set back, a later sign-up could look older. */
-export const FIRST = read({}, ({ db, tables, addedOrder }) =>
-  db.select(accountColumns(tables)).from(tables.accounts).orderBy(addedOrder).limit(1),
-);
-
-/** The id of the account that the first start created. No account is ever deleted, so it stays the same. */
-export async function readFirstId(reader: Reader): Promise<string | null> {
-  return (await FIRST.get(reader, {}))?.id ?? null;
-}
-
-const FIND = read({ id: "text" }, ({ db, tables }, arg) =>
+const FIND = prepare({ id: "text" }, ({ db, tables }, arg) =>
   db.select(accountColumns(tables)).from(tables.accounts).where(eq(tables.accounts.id, arg.id)),
 );
 
-const FIND_KEY = read({ id: "text", accountId: "text" }, ({ db, tables: { apiKeys } }, arg) =>
-  db.select().from(apiKeys).where(hasValues(apiKeys, arg)),
-);
-
-const KEY_BY_HASH = read({ hash: "text" }, ({ db, tables: { apiKeys } }, arg) =>
+const KEY_BY_HASH = prepare({ hash: "text" }, ({ db, tables: { apiKeys } }, arg) =>
   db.select().from(apiKeys).where(eq(apiKeys.hash, arg.hash)),
 );
 
-const REVOKED_AMONG = read({ hashes: "list" }, ({ db, tables: { apiKeys }, isOneOf }, arg) => {
-  const isRevoked = and(isOneOf(apiKeys.hash, arg.hashes), isNotNull(apiKeys.revokedAt));
-  return db.select({ hash: apiKeys.hash }).from(apiKeys).where(isRevoked);
-});
+/** The account that the first start created. Not by time: after a clock was set back, a later sign-up could look older. */
+function findFirst(reader: Reader): Promise<Account | null> {
+  const { db, tables, addedOrder } = reader.dialect;
+  return get(reader, db.select(accountColumns(tables)).from(tables.accounts).orderBy(addedOrder).limit(1));
+}
 
-const KEYS = read({ accountId: "text", limit: "number" }, ({ db, tables: { apiKeys } }, arg) => {
-  const ofAccount = db.select().from(apiKeys).where(eq(apiKeys.accountId, arg.accountId));
-  return ofAccount.orderBy(sql`${apiKeys.revokedAt} nulls first`, apiKeys.createdAt, apiKeys.id).limit(arg.limit);
-});
-
-/** Follows `replaces` by the primary key; bounded, even if rows were altered into a cycle. The builder has no recursion. */
-const REPLACED = read({ id: "text", max: "number" }, ({ tables: { apiKeys } }, arg) => {
-  const { id, replaces } = apiKeys;
-  return sql<{ readonly id: string; readonly depth: number }>`with recursive replaced (id, depth) as (
-      select ${replaces}, 1 from ${apiKeys} where ${id} = ${arg.id} and ${replaces} is not null
-      union all
-      select ${replaces}, replaced.depth + 1 from replaced join ${apiKeys} on ${id} = replaced.id
-      where ${replaces} is not null and replaced.depth < ${arg.max})
-    select id, depth from replaced`;
-});
-
-/** The id of the account that the first start made. */
-const firstId = ({ tables: { accounts }, addedOrder }: Dialect) =>
-  sql`(select ${sql.identifier("id")} from ${accounts} order by ${addedOrder} limit 1)`;
-
-/** The keys of the first account that have, or had, a hold. */
-const HOLDS = read({}, (dialect) => {
-  const { apiKeys } = dialect.tables;
-  return dialect.db
-    .select({ id: apiKeys.id })
-    .from(apiKeys)
-    .where(and(sql`${apiKeys.accountId} = ${firstId(dialect)}`, ne(apiKeys.hold, "none")))
-    .limit(1);
-});
-
-/** Stopped accounts first, then the newest. */
-const LIST = read({ limit: "number" }, (dialect, arg) => {
-  const { db, tables, addedOrder } = dialect;
-  const { people, members, accounts } = tables;
-  const emails = db.select({ email: people.email }).from(members).innerJoin(people, eq(people.id, members.personId));
-  const isMember = sql`${members.accountId} = ${accounts.id}`;
-  const email = emails.where(isMember).orderBy(members.joinedAt, members.personId).limit(1);
-  const isStoppedNow = sql<boolean>`${isStopped(dialect, accounts.id)}`.mapWith(Boolean).as("is_stopped");
-  return db
-    .select({
-      id: accounts.id,
-      email: sql<string | null>`${email}`.as("email"),
-      createdAt: accounts.createdAt,
-      isFirst: sql<boolean>`${accounts.id} = ${firstId(dialect)}`.mapWith(Boolean).as("is_first"),
-      isStopped: isStoppedNow,
-      allowedAt: accounts.allowedAt,
-    })
-    .from(accounts)
-    .orderBy(desc(isStoppedNow), sql`${accounts}.${addedOrder} desc`)
-    .limit(arg.limit);
-});
+/** Its id. No account is ever deleted, so it stays the same. */
+export async function readFirstId(reader: Reader): Promise<string | null> {
+  return (await findFirst(reader))?.id ?? null;
+}
 
 /** See `ActionStore.hasBudgetLeft`. */
 export async function hasBudgetLeft(reader: Reader, { keyId, day, limit }: KeyBudget): Promise<boolean> {
@@ -236,77 +176,114 @@ export async function hasBudgetLeft(reader: Reader, { keyId, day, limit }: KeyBu
   return found === null || found.created < limit;
 }
 
-const USE = read(
-  { accountId: "text", day: "number", since: "text", sinceDayAgo: "text" },
-  ({ db, tables: { actions, keyDays, apiKeys } }, arg) => {
-    // As the index by key is declared.
-    const isOfKey = and(eq(actions.accountId, apiKeys.accountId), eq(actions.keyId, apiKeys.id), ne(actions.keyId, ""));
-    const newest = db.select({ id: actions.id }).from(actions).where(isOfKey).orderBy(desc(actions.id)).limit(1);
-    const isToday = and(eq(keyDays.keyId, apiKeys.id), eq(keyDays.day, arg.day));
-    const today = db.select({ created: keyDays.created }).from(keyDays).where(isToday);
-    const recent = (since: Placeholder) => {
-      const isRecent = and(isOfKey, gte(actions.id, since));
-      const rows = db.select({ id: actions.id }).from(actions).where(isRecent);
-      return db.$count(rows.limit(KEY_ACTIONS_COUNTED_MAX).as("counted"));
-    };
-    return db
-      .select({
-        id: apiKeys.id,
-        lastActionId: sql<string | null>`${newest}`.as("last_action_id"),
-        actionsToday: sql<number>`case when ${apiKeys.dailyActions} is null then ${recent(arg.since)}
-          else coalesce(${today}, 0) end`.as("actions_today"),
-        actionsLastDay: sql<number>`${recent(arg.sinceDayAgo)}`.as("actions_last_day"),
-      })
-      .from(apiKeys)
-      .where(eq(apiKeys.accountId, arg.accountId))
-      .limit(KEYS_LISTED_MAX);
-  },
-);
-
-const CALLS = read({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) => {
-  const { id, createdAt, method, url, status, responseCode } = actions;
-  return db.select({ id, createdAt, method, url, status, responseCode }).from(actions).where(isOneOf(id, arg.ids));
-});
-
-export function createAccountStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): AccountStore {
+export function createAccountStore({ reader, writer }: Connection): AccountStore {
+  const { db, tables, isOneOf, addedOrder } = reader.dialect;
+  const { accounts, actions, apiKeys, keyDays, members, people } = tables;
   const stopArgs = async () => ({
     firstAccountId: await readFirstId(reader),
     idPrefix: `pau_${crypto.randomUUID().slice(0, 8)}`,
   });
   return {
-    findKey: (accountId, id) => FIND_KEY.get(reader, { accountId, id }),
-    first: () => FIRST.get(reader, {}),
+    ...writer.methods({ create, keyUsed, revokeKey, allow }),
+    findKey: (accountId, id) => get(reader, db.select().from(apiKeys).where(hasValues(apiKeys, { accountId, id }))),
+    first: () => findFirst(reader),
     find: (id) => FIND.get(reader, { id }),
-    create: writer.method(create),
     addKey: async (key, audit, stop) =>
       writer.run(addKey, key, audit, stop === undefined ? stop : { ...stop, ...(await stopArgs()) }),
-    async replacedBy(id) {
-      const keys = await REPLACED.all(reader, { id, max: REPLACED_KEYS_MAX });
+    /** Follows `replaces` by the primary key; bounded, even if rows were altered into a cycle. The builder has no recursion. */
+    async replacedBy(keyId) {
+      const { id, replaces } = apiKeys;
+      const keys = await all(
+        reader,
+        sql<{ readonly id: string; readonly depth: number }>`with recursive replaced (id, depth) as (
+          select ${replaces}, 1 from ${apiKeys} where ${id} = ${keyId} and ${replaces} is not null
+          union all
+          select ${replaces}, replaced.depth + 1 from replaced join ${apiKeys} on ${id} = replaced.id
+          where ${replaces} is not null and replaced.depth < ${REPLACED_KEYS_MAX})
+        select id, depth from replaced`,
+      );
       return keys.toSorted((one, other) => one.depth - other.depth).map((key) => key.id);
     },
     keyByHash: (hash) => KEY_BY_HASH.get(reader, { hash }),
-    revokedAmong: async (hashes) => (await REVOKED_AMONG.all(reader, { hashes })).map(({ hash }) => hash),
-    keyUsed: writer.method(keyUsed),
+    async revokedAmong(hashes) {
+      const isRevoked = and(isOneOf(apiKeys.hash, hashes), isNotNull(apiKeys.revokedAt));
+      const revoked = await all(reader, db.select({ hash: apiKeys.hash }).from(apiKeys).where(isRevoked));
+      return revoked.map(({ hash }) => hash);
+    },
     async keyUse(accountId, now) {
       const day = dayOf(now);
-      const dayAgo = new Date(now.getTime() - DAY_MS);
-      const since = { since: firstActionId(new Date(day * DAY_MS)), sinceDayAgo: firstActionId(dayAgo) };
-      const rows = await USE.all(reader, { accountId, day, ...since });
+      // As the index by key is declared.
+      const isOfKey = and(
+        eq(actions.accountId, apiKeys.accountId),
+        eq(actions.keyId, apiKeys.id),
+        ne(actions.keyId, ""),
+      );
+      const newest = db.select({ id: actions.id }).from(actions).where(isOfKey).orderBy(desc(actions.id)).limit(1);
+      const isToday = and(eq(keyDays.keyId, apiKeys.id), eq(keyDays.day, day));
+      const counted = db.select({ created: keyDays.created }).from(keyDays).where(isToday);
+      const since = (from: Date) => {
+        const isRecent = and(isOfKey, gte(actions.id, firstActionId(from)));
+        const rows = db.select({ id: actions.id }).from(actions).where(isRecent);
+        return db.$count(rows.limit(KEY_ACTIONS_COUNTED_MAX).as("counted"));
+      };
+      const rows = await all(
+        reader,
+        db
+          .select({
+            id: apiKeys.id,
+            lastActionId: sql<string | null>`${newest}`.as("last_action_id"),
+            actionsToday: sql<number>`case when ${apiKeys.dailyActions} is null then ${since(new Date(day * DAY_MS))}
+              else coalesce(${counted}, 0) end`.as("actions_today"),
+            actionsLastDay: sql<number>`${since(new Date(now.getTime() - DAY_MS))}`.as("actions_last_day"),
+          })
+          .from(apiKeys)
+          .where(eq(apiKeys.accountId, accountId))
+          .limit(KEYS_LISTED_MAX),
+      );
       const ids = rows.flatMap(({ lastActionId }) => lastActionId ?? []);
-      const found = ids.length === 0 ? [] : await CALLS.all(reader, { ids });
+      const { id, createdAt, method, url, status, responseCode } = actions;
+      const last = db.select({ id, createdAt, method, url, status, responseCode }).from(actions);
+      const found = ids.length === 0 ? [] : await all(reader, last.where(isOneOf(id, ids)));
       const calls = new Map(found.map((call) => [call.id, call]));
       return new Map(
-        rows.map(({ id, lastActionId, ...counts }) => [
-          id,
+        rows.map(({ id: keyId, lastActionId, ...counts }) => [
+          keyId,
           { ...counts, lastCall: lastActionId === null ? null : (calls.get(lastActionId) ?? null) },
         ]),
       );
     },
-    keys: (accountId, limit) => KEYS.all(reader, { accountId, limit }),
-    revokeKey: writer.method(revokeKey),
-    hasHold: async () => (await HOLDS.all(reader, {})).length > 0,
+    keys(accountId, limit) {
+      const ofAccount = db.select().from(apiKeys).where(eq(apiKeys.accountId, accountId));
+      const inOrder = ofAccount.orderBy(sql`${apiKeys.revokedAt} nulls first`, apiKeys.createdAt, apiKeys.id);
+      return all(reader, inOrder.limit(limit));
+    },
+    async hasHold() {
+      const isHold = and(eq(apiKeys.accountId, (await readFirstId(reader)) ?? ""), ne(apiKeys.hold, "none"));
+      return (await get(reader, db.select({ id: apiKeys.id }).from(apiKeys).where(isHold).limit(1))) !== null;
+    },
     stopOthers: async (stop) => writer.run(stopOthers, stop, await stopArgs()),
-    list: (limit) => LIST.all(reader, { limit }),
-    allow: writer.method(allow),
+    /** Stopped accounts first, then the newest. */
+    async list(limit) {
+      const firstId = (await readFirstId(reader)) ?? "";
+      const emails = db
+        .select({ email: people.email })
+        .from(members)
+        .innerJoin(people, eq(people.id, members.personId));
+      const isMember = sql`${members.accountId} = ${accounts.id}`;
+      const email = emails.where(isMember).orderBy(members.joinedAt, members.personId).limit(1);
+      const isStoppedNow = sql<boolean>`${isStopped(reader.dialect, accounts.id)}`.mapWith(Boolean).as("is_stopped");
+      const listed = db
+        .select({
+          id: accounts.id,
+          email: sql<string | null>`${email}`.as("email"),
+          createdAt: accounts.createdAt,
+          isStopped: isStoppedNow,
+          allowedAt: accounts.allowedAt,
+        })
+        .from(accounts)
+        .orderBy(desc(isStoppedNow), sql`${accounts}.${addedOrder} desc`)
+        .limit(limit);
+      return (await all(reader, listed)).map((row) => ({ ...row, isFirst: row.id === firstId }));
+    },
   };
 }

@@ -22,7 +22,7 @@ import { addGrants, type GrantCounts, readGrants, type UsedGrant } from "./grant
 import type { Counted, RuleCount } from "../../src/core/rule-count.ts";
 import { type GoesBeyond, placeOf, readCounts, type RuleCounts } from "./rule-counts.ts";
 import { readRulesVersions } from "./rules.ts";
-import { type Args, read } from "../sql/read.ts";
+import { type Args, prepare } from "../sql/read.ts";
 import { COUNT_OF_KEY, REJECTED, REPEATED, rejectionCount } from "./rejections.ts";
 
 /**
@@ -359,19 +359,19 @@ export function isHolder({ actionKeys, actions }: Tables, { windowStart, ...key 
   return and(isKey, isLive);
 }
 
-const HOLDER = read(KEY_ARGS, ({ db, tables }, arg) => {
+const HOLDER = prepare(KEY_ARGS, ({ db, tables }, arg) => {
   const { actionKeys, actions } = tables;
   const keys = db.select({ id: actions.id }).from(actionKeys);
   return keys.innerJoin(actions, eq(actions.id, actionKeys.actionId)).where(isHolder(tables, arg));
 });
 
-const HELD = read({ accountId: "text", keyId: "text" }, ({ db, tables: { actions } }, { accountId, keyId }) => {
+const HELD = prepare({ accountId: "text", keyId: "text" }, ({ db, tables: { actions } }, { accountId, keyId }) => {
   const isHeld = hasValues(actions, { accountId, keyId, status: "awaiting_approval" });
   const held = db.select({ id: actions.id }).from(actions).where(isHeld).limit(HELD_PER_KEY_MAX).as("held");
   return db.select({ held: count().as("held") }).from(held);
 });
 
-export const SPENT_ON_DAY = read({ keyId: "text", day: "number" }, ({ db, tables: { keyDays } }, { keyId, day }) =>
+export const SPENT_ON_DAY = prepare({ keyId: "text", day: "number" }, ({ db, tables: { keyDays } }, { keyId, day }) =>
   db.select({ created: keyDays.created }).from(keyDays).where(hasValues(keyDays, { keyId, day })),
 );
 
@@ -577,7 +577,7 @@ export const apply = listCommand(
   },
 );
 
-const ATTEMPTS_OF_RUN = read({ id: "text", run: "number" }, ({ db, tables: { timeline } }, { id, run }) => {
+const ATTEMPTS_OF_RUN = prepare({ id: "text", run: "number" }, ({ db, tables: { timeline } }, { id, run }) => {
   const isOfRun = and(hasValues(timeline, { actionId: id, run }), inArray(timeline.type, [...ATTEMPT_ROWS]));
   return db.select({ detail: timeline.detail }).from(timeline).where(isOfRun);
 });

@@ -8,7 +8,6 @@ import {
   gt,
   gte,
   inArray,
-  isNull,
   lt,
   lte,
   max,
@@ -18,12 +17,12 @@ import {
 } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
 import type { ActivityGroup, ActivityRow } from "../../src/core/activity.ts";
-import type { ActivityStore, FirstStepStore, HostSlot } from "../../src/core/activity-store.ts";
+import type { ActivitySpan, ActivityStore, FirstStepStore, HostSlot } from "../../src/core/activity-store.ts";
 import { histogramText, mergeHistogramTexts, parseHistogram } from "../../src/core/histogram.ts";
 import { ACTIVITY_PRUNE_ROWS, FIRST_ACTIONS_READ_MAX } from "../../src/core/limits.ts";
-import type { StoreContext } from "../sql/context.ts";
+import type { Connection } from "../sql/context.ts";
 import { type Dialect, hasValues } from "../sql/dialect.ts";
-import { type Args, read, type Reader } from "../sql/read.ts";
+import { all, get, prepare, type Reader } from "../sql/read.ts";
 import { command, isOneOfRows, type Tables } from "./command.ts";
 import { readFact } from "./facts.ts";
 import { insertList, type Values, valuesOf } from "./lists.ts";
@@ -89,7 +88,7 @@ export const removeStep = command<FirstStepStore["remove"]>(
   },
 );
 
-const NEWEST_POSITION = read({}, ({ db, tables: { timeline }, isSettled }) =>
+const NEWEST_POSITION = prepare({}, ({ db, tables: { timeline }, isSettled }) =>
   db
     .select({ seq: max(timeline.seq).as("seq") })
     .from(timeline)
@@ -101,101 +100,100 @@ export async function readPosition(reader: Reader): Promise<number> {
   return (await NEWEST_POSITION.get(reader, {}))?.seq ?? 0;
 }
 
-/** The last row of a stretch of the timeline. Numbers have gaps, so rows are counted. */
-export const STRETCH_END = read({ after: "number", skipped: "number" }, ({ db, tables: { timeline } }, arg) => {
-  const { seq, at } = timeline;
-  const after = db.select({ seq, at }).from(timeline).where(gt(seq, arg.after)).orderBy(asc(seq));
-  return after.limit(1).offset(arg.skipped);
-});
+/** The last row of a stretch of so many rows of the timeline; null: there are fewer. Numbers have gaps, so rows are counted. */
+export function findStretchEnd(reader: Reader, after: number, rows: number) {
+  const { db, tables } = reader.dialect;
+  const { seq, at } = tables.timeline;
+  const behind = db.select({ seq, at }).from(tables.timeline).where(gt(seq, after)).orderBy(asc(seq));
+  return get(reader, behind.limit(1).offset(rows - 1));
+}
 
 const MINUTE_MS = 60_000;
+
+interface Stretch {
+  readonly after: number;
+  readonly until: number;
+  readonly since: Date;
+  /** Null: all. */
+  readonly accountId: string | null;
+}
 
 /**
  * What happened on a stretch of the timeline, found by its primary key as the event stream finds it: an index by account
  * would slow all writes. A detail that was altered to invalid JSON counts as empty: it would fail the whole page.
  */
-const GROUPS = read(
-  { after: "number", until: "number", since: "time", accountId: "text?" },
-  ({ db, tables: { timeline, actions }, jsonField, greatest, valueOfMax }, arg) => {
-    const isOfAccount = or(isNull(arg.accountId), eq(timeline.accountId, arg.accountId));
-    const types = inArray(timeline.type, ["created", "attempt", "approved", "rejected"]);
-    const { actionId, accountId, at, run, type, status, detail } = timeline;
-    const t = db
-      .select({ actionId, accountId, at, run, type, status, detail })
-      .from(timeline)
-      .where(and(gt(timeline.seq, arg.after), lte(timeline.seq, arg.until), isOfAccount, types))
-      .as("t");
-    const begun = alias(timeline, "begun");
-    // A run begins with the row that holds it.
-    const heldAt = db
-      .select({ at: sql`min(${begun.at})`.as("held_at") })
-      .from(begun)
-      .where(and(sql`${begun.actionId} = ${t.actionId}`, sql`${begun.run} = ${t.run}`));
-    const c = db
-      .select({
-        accountId: t.accountId,
-        at: sql`${t.at}`.as("happened_at"),
-        minute: sql<number>`${t.at} / ${MINUTE_MS}`.as("minute"),
-        host: actions.host,
-        createdBy: actions.createdBy,
-        keyId: actions.keyId,
-        kind: sql<string>`case when ${t.type} <> 'attempt' then ${t.type}
+function groupsIn(
+  { db, tables: { timeline, actions }, jsonField, greatest, valueOfMax }: Dialect,
+  { after, until, since, accountId: owner }: Stretch,
+) {
+  const isOfAccount = owner === null ? undefined : eq(timeline.accountId, owner);
+  const types = inArray(timeline.type, ["created", "attempt", "approved", "rejected"]);
+  const { actionId, accountId, at, run, type, status, detail } = timeline;
+  const t = db
+    .select({ actionId, accountId, at, run, type, status, detail })
+    .from(timeline)
+    .where(and(gt(timeline.seq, after), lte(timeline.seq, until), isOfAccount, types))
+    .as("t");
+  const begun = alias(timeline, "begun");
+  // A run begins with the row that holds it.
+  const heldAt = db
+    .select({ at: sql`min(${begun.at})`.as("held_at") })
+    .from(begun)
+    .where(and(sql`${begun.actionId} = ${t.actionId}`, sql`${begun.run} = ${t.run}`));
+  const c = db
+    .select({
+      accountId: t.accountId,
+      at: sql`${t.at}`.as("happened_at"),
+      minute: sql<number>`${t.at} / ${sql.raw(String(MINUTE_MS))}`.as("minute"),
+      host: actions.host,
+      createdBy: actions.createdBy,
+      keyId: actions.keyId,
+      kind: sql<string>`case when ${t.type} <> 'attempt' then ${t.type}
           when ${t.status} in ('completed', 'failed') then ${t.status} else 'retry' end`.as("group_kind"),
-        ms: sql<
-          number | null
-        >`case when ${t.type} = 'attempt' then cast(cast(${jsonField(t.detail, "duration_ms")} as numeric) as bigint)
+      ms: sql<
+        number | null
+      >`case when ${t.type} = 'attempt' then cast(cast(${jsonField(t.detail, "duration_ms")} as numeric) as bigint)
           when ${t.type} <> 'created' then ${greatest(sql`0`, sql`${t.at} - ${heldAt}`)} end`.as("ms"),
-        error: sql<string | null>`case when ${t.type} = 'attempt' then ${jsonField(t.detail, "error")} end`.as("error"),
-      })
-      .from(t)
-      .crossJoin(actions)
-      .where(and(eq(actions.id, t.actionId), gte(t.at, arg.since)))
-      .as("c");
-    // Durations to two digits, so that a page has a bounded number of them.
-    const rounded = sql`case when ${c.ms} < 100 then ${c.ms} when ${c.ms} < 1000 then ${c.ms} / 10 * 10
+      error: sql<string | null>`case when ${t.type} = 'attempt' then ${jsonField(t.detail, "error")} end`.as("error"),
+    })
+    .from(t)
+    .crossJoin(actions)
+    .where(and(eq(actions.id, t.actionId), gte(t.at, since)))
+    .as("c");
+  // Durations to two digits, so that a page has a bounded number of them.
+  const rounded = sql`case when ${c.ms} < 100 then ${c.ms} when ${c.ms} < 1000 then ${c.ms} / 10 * 10
       when ${c.ms} < 10000 then ${c.ms} / 100 * 100 else ${c.ms} / 1000 * 1000 end`;
-    return db
-      .select({
-        accountId: c.accountId,
-        minute: c.minute,
-        host: c.host,
-        keyId: c.keyId,
-        kind: c.kind,
-        ms: sql<number | null>`round(avg(${c.ms}))`.as("mean_ms"),
-        count: count().as("count"),
-        byMcp: sql<number>`count(*) filter (where ${c.kind} = 'created' and ${c.createdBy} like 'mcp:%')`.as("by_mcp"),
-        failedAttempts: count(c.error).as("failed"),
-        lastError: sql<string | null>`${valueOfMax(c.error, c.at)}`.as("last_error"),
-        lastFailedAt: sql<Date | null>`max(case when ${c.error} is not null then ${c.at} end)`
-          .mapWith(timeline.at)
-          .as("last_failed_at"),
-      })
-      .from(c)
-      .groupBy(sql`${c.accountId}`, sql`${c.minute}`, sql`${c.host}`, sql`${c.keyId}`, sql`${c.kind}`, rounded);
-  },
-);
+  return db
+    .select({
+      accountId: c.accountId,
+      minute: c.minute,
+      host: c.host,
+      keyId: c.keyId,
+      kind: c.kind,
+      ms: sql<number | null>`round(avg(${c.ms}))`.as("mean_ms"),
+      count: count().as("count"),
+      byMcp: sql<number>`count(*) filter (where ${c.kind} = 'created' and ${c.createdBy} like 'mcp:%')`.as("by_mcp"),
+      failedAttempts: count(c.error).as("failed"),
+      lastError: sql<string | null>`${valueOfMax(c.error, c.at)}`.as("last_error"),
+      lastFailedAt: sql<Date | null>`max(case when ${c.error} is not null then ${c.at} end)`
+        .mapWith(timeline.at)
+        .as("last_failed_at"),
+    })
+    .from(c)
+    .groupBy(sql`${c.accountId}`, sql`${c.minute}`, sql`${c.host}`, sql`${c.keyId}`, sql`${c.kind}`, rounded);
+}
 
 const KINDS = ["created", "completed", "failed", "retry", "approved", "rejected"] as const;
 
-const STORED = read({ slots: "list" }, ({ db, tables: { activity }, itemsOf, placeIn }, arg) => {
-  const { accountId, slotMinutes, at } = activity;
-  const isSlot = sql`${accountId} = ${placeIn(0)} and ${slotMinutes} = cast(${placeIn(1)} as bigint)
-    and ${at} = cast(${placeIn(2)} as bigint)`;
-  return db.select(getTableColumns(activity)).from(itemsOf(arg.slots)).crossJoin(activity).where(isSlot);
-});
-
-const SPAN = { accountId: "text", slotMinutes: "number", since: "time", until: "time" } as const;
-
-function isOfSpan({ activity: { accountId, slotMinutes, at } }: Tables, arg: Args<keyof typeof SPAN>) {
-  const isAccount = and(eq(accountId, arg.accountId), eq(slotMinutes, arg.slotMinutes));
-  return and(isAccount, gte(at, arg.since), lt(at, arg.until));
+function isOfSpan({ activity }: Tables, { accountId, slotMinutes, since, until }: ActivitySpan) {
+  return and(hasValues(activity, { accountId, slotMinutes }), gte(activity.at, since), lt(activity.at, until));
 }
 
 const SUMMED = ["created", "completed", "failed", "attempts", "failedAttempts"] as const;
 
 type Stored = Tables["activity"]["$inferSelect"];
 
-/** A row of `OF_SPAN`; without rows of a span, the position alone. */
+/** A row of `rowsOfSpan`; without rows of a span, the position alone. */
 type SpanRow =
   | { readonly counted: string; readonly accountId: null }
   | (Omit<Stored, "at" | "lastFailedAt"> & {
@@ -208,7 +206,7 @@ type SpanRow =
  * The slots of all, and what each host and key did in all of them: a few hundred rows for thousands. Their latencies are
  * not among it: the busier an account is, the longer these texts are, and an overview shows those of twenty names.
  */
-const OF_SPAN = read(SPAN, ({ tables, valueOfMax }, arg) => {
+function rowsOfSpan({ tables, valueOfMax }: Dialect, span: ActivitySpan) {
   const { activity, facts } = tables;
   const { accountId, slotMinutes, kind, name, lastError, lastFailedAt } = activity;
   const named = (values: Readonly<Record<string, SQLWrapper>>) =>
@@ -230,65 +228,12 @@ const OF_SPAN = read(SPAN, ({ tables, valueOfMax }, arg) => {
     lastFailedAt: max(lastFailedAt),
   };
   return sql<SpanRow>`select ${facts.value} as counted, found.* from ${facts} left join (
-      select ${named(slot)} from ${activity} where ${isOfSpan(tables, arg)} and ${kind} = 'all'
+      select ${named(slot)} from ${activity} where ${isOfSpan(tables, span)} and ${kind} = 'all'
       union all
-      select ${named(ofName)} from ${activity} where ${isOfSpan(tables, arg)} and ${kind} <> 'all'
+      select ${named(ofName)} from ${activity} where ${isOfSpan(tables, span)} and ${kind} <> 'all'
       group by ${accountId}, ${slotMinutes}, ${kind}, ${name}) found on true
-    where ${facts.name} = ${sql.raw(`'${POSITION_FACT}'`)}`;
-});
-
-const NAMED = { ...SPAN, names: "list" } as const;
-
-/** The rows of some hosts and keys, which are chosen from the entries of the index. */
-function ofNames({ db, tables, itemsOf, placeIn }: Dialect, arg: Args<keyof typeof NAMED>) {
-  const { kind, name } = tables.activity;
-  const isNamed = sql`(${kind}, ${name}) in (select ${placeIn(0)}, ${placeIn(1)} from ${itemsOf(arg.names)})`;
-  return db
-    .select(getTableColumns(tables.activity))
-    .from(tables.activity)
-    .where(and(isOfSpan(tables, arg), isNamed))
-    .as("found");
+    where ${facts.name} = ${POSITION_FACT}`;
 }
-
-const LATENCIES = read(NAMED, (dialect, arg) => {
-  const { facts } = dialect.tables;
-  const found = ofNames(dialect, arg);
-  return dialect.db
-    .select({ counted: facts.value, kind: found.kind, name: found.name, latency: found.latency })
-    .from(facts)
-    .leftJoin(found, sql`true`)
-    .where(eq(facts.name, POSITION_FACT));
-});
-
-const HOST_SLOTS = read(NAMED, (dialect, arg) => {
-  const { facts } = dialect.tables;
-  const found = ofNames(dialect, arg);
-  const { name, at, created, completed, failed, attempts, failedAttempts } = found;
-  return dialect.db
-    .select({ counted: facts.value, host: name, at, created, completed, failed, attempts, failedAttempts })
-    .from(facts)
-    .leftJoin(found, sql`true`)
-    .where(eq(facts.name, POSITION_FACT));
-});
-
-const NEWEST_ACTIONS = read({ accountId: "text" }, ({ db, tables: { actions } }, arg) =>
-  db
-    .select({ createdBy: actions.createdBy, approvedBy: actions.approvedBy })
-    .from(actions)
-    .where(eq(actions.accountId, arg.accountId))
-    .orderBy(desc(actions.id))
-    .limit(FIRST_ACTIONS_READ_MAX),
-);
-
-/** At most one row for each step, and one more of the person. */
-const OF_PERSON = read({ accountId: "text", personId: "text" }, ({ db, tables: { firstSteps } }, arg) => {
-  const { accountId, personId, step, at } = firstSteps;
-  const isOfPerson = or(eq(personId, ""), eq(personId, arg.personId));
-  return db
-    .select({ step, at })
-    .from(firstSteps)
-    .where(and(eq(accountId, arg.accountId), isOfPerson));
-});
 
 function activityRowOf({ latency, waits, ...row }: Stored): ActivityRow {
   return { ...row, latency: parseHistogram(latency), waits: parseHistogram(waits) };
@@ -298,16 +243,25 @@ function positionIn(rows: readonly { readonly counted: string }[]): number {
   return Number(rows[0]?.counted ?? 0);
 }
 
-export function createActivityStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): ActivityStore {
+export function createActivityStore({ reader, writer }: Connection): ActivityStore {
+  const { db, tables, itemsOf, placeIn } = reader.dialect;
+  const { activity, facts } = tables;
+  const { kind: ofKind, name: named } = activity;
+  /** Holds for the slots of some hosts and keys, which are chosen from the entries of the index. */
+  const isOfNames = (span: ActivitySpan, names: readonly (readonly string[])[]) => {
+    const isNamed = sql`(${ofKind}, ${named}) in (select ${placeIn(0)}, ${placeIn(1)} from ${itemsOf(names)})`;
+    return and(isOfSpan(tables, span), isNamed);
+  };
   return {
+    ...writer.methods({ prune }),
     position: async () => Number((await readFact(reader, POSITION_FACT)) ?? 0),
 
     async groups(after, { accountId, since, limit }) {
       const newest = await readPosition(reader);
       if (newest <= after) return { groups: [], position: after, at: null, isLast: true };
-      const end = await STRETCH_END.get(reader, { after, skipped: limit - 1 });
+      const end = await findStretchEnd(reader, after, limit);
       const until = end === null ? newest : Math.min(newest, end.seq);
-      const rows = await GROUPS.all(reader, { after, until, since, accountId });
+      const rows = await all(reader, groupsIn(reader.dialect, { after, until, since, accountId }));
       const groups = rows.map(({ minute, kind, ...figures }): ActivityGroup => {
         return { ...figures, at: new Date(minute * MINUTE_MS), kind: KINDS.find((one) => one === kind) ?? "retry" };
       });
@@ -317,11 +271,14 @@ export function createActivityStore({ sql: reader, writer }: Pick<StoreContext, 
     async stored(slots) {
       if (slots.length === 0) return [];
       const items = slots.map(({ accountId, slotMinutes, at }) => [accountId, slotMinutes, at.getTime()]);
-      return (await STORED.all(reader, { slots: items })).map(activityRowOf);
+      const isSlot = sql`${activity.accountId} = ${placeIn(0)} and
+        ${activity.slotMinutes} = cast(${placeIn(1)} as bigint) and ${activity.at} = cast(${placeIn(2)} as bigint)`;
+      const stored = db.select(getTableColumns(activity)).from(itemsOf(items)).crossJoin(activity).where(isSlot);
+      return (await all(reader, stored)).map(activityRowOf);
     },
 
     async read(span) {
-      const rows = await OF_SPAN.all(reader, span);
+      const rows = await all(reader, rowsOfSpan(reader.dialect, span));
       const found = rows.flatMap((row): readonly ActivityRow[] => {
         if (row.accountId === null) return [];
         const { counted: _, at, lastFailedAt, ...figures } = row;
@@ -337,17 +294,41 @@ export function createActivityStore({ sql: reader, writer }: Pick<StoreContext, 
     },
 
     async latencies(span, names) {
-      const rows = await LATENCIES.all(reader, { ...span, names: names.map(({ kind, name }) => [kind, name]) });
+      const isOf = isOfNames(
+        span,
+        names.map(({ kind, name }) => [kind, name]),
+      );
+      const { latency } = activity;
+      const rows = await all(
+        reader,
+        db
+          .select({ counted: facts.value, kind: ofKind, name: named, latency })
+          .from(facts)
+          .leftJoin(activity, isOf)
+          .where(eq(facts.name, POSITION_FACT)),
+      );
       const texts = Map.groupBy(rows, ({ kind, name }) => `${kind} ${name}`);
       const latencies = names.flatMap(({ kind, name }) => {
-        const found = texts.get(`${kind} ${name}`)?.map(({ latency }) => latency ?? "");
+        const found = texts.get(`${kind} ${name}`)?.map((row) => row.latency ?? "");
         return found === undefined ? [] : [{ kind, name, latency: mergeHistogramTexts(found) }];
       });
       return { position: positionIn(rows), latencies };
     },
 
     async hostSlots(span, hosts) {
-      const rows = await HOST_SLOTS.all(reader, { ...span, names: hosts.map((host) => ["host", host]) });
+      const isOf = isOfNames(
+        span,
+        hosts.map((host) => ["host", host]),
+      );
+      const { at, created, completed, failed, attempts, failedAttempts } = activity;
+      const rows = await all(
+        reader,
+        db
+          .select({ counted: facts.value, host: named, at, created, completed, failed, attempts, failedAttempts })
+          .from(facts)
+          .leftJoin(activity, isOf)
+          .where(eq(facts.name, POSITION_FACT)),
+      );
       // Without slots, the position alone.
       const found = rows.filter((row): row is typeof row & HostSlot => row.host !== null);
       const slots = found.map((row): HostSlot => {
@@ -363,17 +344,26 @@ export function createActivityStore({ sql: reader, writer }: Pick<StoreContext, 
       );
       return writer.run(put, { from, to, rows: stored, steps: steps.map((step) => ({ ...step, personId: "" })) });
     },
-
-    prune: writer.method(prune),
   };
 }
 
 /** What accounts did for the first time; a step that is stored keeps its time. */
-export function createFirstStepStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): FirstStepStore {
+export function createFirstStepStore({ reader, writer }: Connection): FirstStepStore {
+  const { db, tables } = reader.dialect;
+  const { actions, firstSteps } = tables;
   return {
-    done: (accountId, personId) => OF_PERSON.all(reader, { accountId, personId }),
-    newest: (accountId) => NEWEST_ACTIONS.all(reader, { accountId }),
-    add: writer.method(addStep),
-    remove: writer.method(removeStep),
+    ...writer.methods({ add: addStep, remove: removeStep }),
+    /** At most one row for each step, and one more of the person. */
+    done(accountId, personId) {
+      const { step, at } = firstSteps;
+      const isOfPerson = or(eq(firstSteps.personId, ""), eq(firstSteps.personId, personId));
+      const done = db.select({ step, at }).from(firstSteps);
+      return all(reader, done.where(and(eq(firstSteps.accountId, accountId), isOfPerson)));
+    },
+    newest(accountId) {
+      const { createdBy, approvedBy } = actions;
+      const ofAccount = db.select({ createdBy, approvedBy }).from(actions).where(eq(actions.accountId, accountId));
+      return all(reader, ofAccount.orderBy(desc(actions.id)).limit(FIRST_ACTIONS_READ_MAX));
+    },
   };
 }

@@ -17,7 +17,6 @@ import * as outbox from "./outbox.ts";
 import * as pauses from "./pauses.ts";
 import * as people from "./people.ts";
 import * as rejections from "./rejections.ts";
-import * as reschedule from "./reschedule.ts";
 import * as rules from "./rules.ts";
 import * as secrets from "./secrets.ts";
 import * as signing from "./signing.ts";
@@ -43,7 +42,6 @@ const SUBJECTS = {
   pauses,
   people,
   rejections,
-  reschedule,
   rules,
   secrets,
   signing,

@@ -1,8 +1,8 @@
-import { and, count, desc, eq, gt, gte, isNull, lt, lte, max, min, or, sql } from "drizzle-orm";
+import { and, count, desc, eq, gt, gte, lt, lte, max, min, sql } from "drizzle-orm";
 import type { AuditEntry, AuditStore } from "../../src/core/audit.ts";
 import { AUDIT_SCAN_ROWS_MAX, DAY_MS } from "../../src/core/limits.ts";
-import type { StoreContext } from "../sql/context.ts";
-import { read } from "../sql/read.ts";
+import type { Connection } from "../sql/context.ts";
+import { all, get } from "../sql/read.ts";
 import { command, PRUNE_ROWS, type Tx } from "./command.ts";
 
 /** Adds an entry to the audit log; none if it is undefined. */
@@ -32,85 +32,66 @@ export const prune = command<AuditStore["prune"]>(async ({ db, tables: { audit }
   return (await db.delete(audit).where(isOld).returning({ seq: audit.seq })).length === PRUNE_ROWS;
 });
 
-const LAST_SCANNED = read({ accountId: "text", before: "number" }, ({ db, tables: { audit } }, arg) => {
-  const before = and(eq(audit.accountId, arg.accountId), lt(audit.seq, arg.before));
-  const scanned = db.select({ seq: audit.seq, at: audit.at }).from(audit).where(before).orderBy(desc(audit.seq));
-  return scanned.limit(1).offset(AUDIT_SCAN_ROWS_MAX - 1);
-});
-
-const PAGE = read(
-  {
-    ...({ accountId: "text", before: "number", from: "number", limit: "number" } as const),
-    ...({ kinds: "list?", actors: "list?", since: "time?", until: "time?" } as const),
-  },
-  ({ db, tables: { audit }, isOneOf }, arg) =>
-    db
-      .select()
-      .from(audit)
-      .where(
-        and(
-          eq(audit.accountId, arg.accountId),
-          lt(audit.seq, arg.before),
-          gte(audit.seq, arg.from),
-          or(isNull(arg.kinds), isOneOf(audit.kind, arg.kinds)),
-          or(isNull(arg.actors), isOneOf(audit.actor, arg.actors)),
-          or(isNull(arg.since), gte(audit.at, arg.since)),
-          or(isNull(arg.until), lt(audit.at, arg.until)),
-        ),
-      )
-      .orderBy(desc(audit.seq))
-      .limit(arg.limit),
-);
-
-const COUNTS = read(
-  {
-    ...({ accountId: "text", from: "number", kinds: "list" } as const),
-    ...({ since: "time", until: "time" } as const),
-  },
-  ({ db, tables: { audit }, isOneOf }, { accountId, from, kinds, since, until }) => {
-    // libSQL's client binds a whole number as one that has fractions.
-    const daysAgo = sql<number>`(cast(${until} as bigint) - ${audit.at}) / ${sql.raw(String(DAY_MS))}`;
-    return db
-      .select({ subject: audit.subject, daysAgo: daysAgo.as("days_ago"), count: count().as("entries") })
-      .from(audit)
-      .where(
-        and(
-          eq(audit.accountId, accountId),
-          gte(audit.seq, from),
-          gt(audit.at, since),
-          lte(audit.at, until),
-          isOneOf(audit.kind, kinds),
-        ),
-      )
-      .groupBy(audit.subject, sql`days_ago`);
-  },
-);
-
 /** The audit log. Rows are never changed, and only `prune` deletes them. */
-export function createAuditStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): AuditStore {
+export function createAuditStore({ reader, writer }: Connection): AuditStore {
+  const { db, tables, isOneOf } = reader.dialect;
+  const { audit } = tables;
+  /**
+   * The last row of a page's scan, which it bounds. An index by actor or kind would be written with every entry, for pages that
+   * one read of this many rows of the account's own index fills nearly always.
+   */
+  const lastScanned = (accountId: string, before: number) => {
+    const isBefore = and(eq(audit.accountId, accountId), lt(audit.seq, before));
+    const scanned = db.select({ seq: audit.seq, at: audit.at }).from(audit).where(isBefore).orderBy(desc(audit.seq));
+    return get(reader, scanned.limit(1).offset(AUDIT_SCAN_ROWS_MAX - 1));
+  };
   return {
-    record: writer.method(record),
+    ...writer.methods({ record, prune }),
     async page({ accountId, kinds, actors, since, until, limit, ...page }) {
       const before = page.before ?? Number.MAX_SAFE_INTEGER;
-      // Bounds the scan of this page. An index by actor or kind would be written with every entry, for pages that one read
-      // of this many rows of the account's own index fills nearly always.
-      const last = await LAST_SCANNED.get(reader, { accountId, before });
-      const filter = { since, until, kinds: anyIfEmpty(kinds), actors: anyIfEmpty(actors) };
-      const range = { accountId, before, from: last?.seq ?? 0, limit: limit + 1 };
-      const found = await PAGE.all(reader, { ...range, ...filter });
+      const last = await lastScanned(accountId, before);
+      const isOfPage = and(
+        eq(audit.accountId, accountId),
+        lt(audit.seq, before),
+        gte(audit.seq, last?.seq ?? 0),
+        kinds.length === 0 ? undefined : isOneOf(audit.kind, kinds),
+        actors.length === 0 ? undefined : isOneOf(audit.actor, actors),
+        since === null ? undefined : gte(audit.at, since),
+        until === null ? undefined : lt(audit.at, until),
+      );
+      const found = await all(
+        reader,
+        db
+          .select()
+          .from(audit)
+          .where(isOfPage)
+          .orderBy(desc(audit.seq))
+          .limit(limit + 1),
+      );
       const rows = found.slice(0, limit);
       return { rows, before: found.length > limit ? (rows.at(-1)?.seq ?? null) : (last?.seq ?? null) };
     },
     async count({ accountId, kinds, until, days }) {
-      const last = await LAST_SCANNED.get(reader, { accountId, before: Number.MAX_SAFE_INTEGER });
+      const last = await lastScanned(accountId, Number.MAX_SAFE_INTEGER);
       const since = new Date(until.getTime() - days * DAY_MS);
-      const counts = await COUNTS.all(reader, { accountId, kinds, from: last?.seq ?? 0, since, until });
+      // libSQL's client binds a whole number as one that has fractions.
+      const daysAgo = sql<number>`(cast(${until} as bigint) - ${audit.at}) / ${sql.raw(String(DAY_MS))}`;
+      const isCounted = and(
+        eq(audit.accountId, accountId),
+        gte(audit.seq, last?.seq ?? 0),
+        gt(audit.at, since),
+        lte(audit.at, until),
+        isOneOf(audit.kind, kinds),
+      );
+      const counts = await all(
+        reader,
+        db
+          .select({ subject: audit.subject, daysAgo: daysAgo.as("days_ago"), count: count().as("entries") })
+          .from(audit)
+          .where(isCounted)
+          .groupBy(audit.subject, sql`days_ago`),
+      );
       return { counts, isWhole: last === null || last.at <= since };
     },
-    prune: writer.method(prune),
   };
-}
-
-function anyIfEmpty(values: readonly string[]): readonly string[] | null {
-  return values.length === 0 ? null : values;
 }

@@ -1,10 +1,10 @@
-import { and, desc, eq, inArray, isNotNull, lt, lte } from "drizzle-orm";
+import { and, desc, eq, inArray, isNotNull, lt, lte, sql } from "drizzle-orm";
 import type { BulkEnd, BulkStore } from "../../src/core/bulk-job.ts";
 import { BULK_JOBS_MAX, BULK_RUNNING_MAX } from "../../src/core/limits.ts";
-import type { StoreContext } from "../sql/context.ts";
+import type { Connection } from "../sql/context.ts";
 import { AFTER_ALL_IDS, hasValues } from "../sql/dialect.ts";
 import { accountLock } from "../sql/locks.ts";
-import { read } from "../sql/read.ts";
+import { all, get } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, hasRow, PRUNE_ROWS } from "./command.ts";
 import { insertList, updateList } from "./lists.ts";
@@ -77,61 +77,43 @@ export const prune = command<BulkStore["prune"]>(async (tx, until) => {
   return true;
 });
 
-const FIND = read({ accountId: "text", id: "text" }, ({ db, tables: { bulkJobs } }, arg) =>
-  db.select().from(bulkJobs).where(hasValues(bulkJobs, arg)),
-);
-
-const LIST = read({ accountId: "text", before: "text", limit: "number" }, ({ db, tables: { bulkJobs } }, arg) => {
-  const earlier = and(eq(bulkJobs.accountId, arg.accountId), lt(bulkJobs.id, arg.before));
-  return db.select().from(bulkJobs).where(earlier).orderBy(desc(bulkJobs.id)).limit(arg.limit);
-});
-
-const RUNNING = read({ limit: "number" }, ({ db, tables: { bulkJobs } }, arg) =>
-  db.select().from(bulkJobs).where(eq(bulkJobs.status, "running")).orderBy(bulkJobs.id).limit(arg.limit),
-);
-
-const results = (by: "any" | "status") =>
-  read({ jobId: "text", status: "text?", before: "text", limit: "number" }, ({ db, tables: { bulkResults } }, arg) => {
-    const { jobId, actionId, run, status, actionStatus, code, message } = bulkResults;
-    const isStatus = by === "any" ? undefined : eq(status, arg.status);
-    return db
-      .select({ id: actionId, run, status, actionStatus, code, message })
-      .from(bulkResults)
-      .where(and(eq(jobId, arg.jobId), lt(actionId, arg.before), isStatus))
-      .orderBy(desc(actionId))
-      .limit(arg.limit);
-  });
-
-const RESULTS = { any: results("any"), status: results("status") };
-
-const WAITING = read({ jobId: "text", limit: "number" }, ({ db, tables: { bulkResults } }, { jobId, limit }) => {
-  const waiting = db.select({ id: bulkResults.actionId, run: bulkResults.run }).from(bulkResults);
-  const isWaiting = hasValues(bulkResults, { jobId, status: "waiting" });
-  return waiting.where(isWaiting).orderBy(desc(bulkResults.actionId)).limit(limit);
-});
-
-const MEMBER = read({ accountId: "text", personId: "text" }, ({ db, tables: { people, members } }, arg) =>
-  db
-    .select({ email: people.email, role: members.role })
-    .from(members)
-    .innerJoin(people, eq(people.id, members.personId))
-    .where(hasValues(members, arg)),
-);
-
-export function createBulkStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): BulkStore {
+export function createBulkStore({ reader, writer }: Connection): BulkStore {
+  const { db, tables } = reader.dialect;
+  const { bulkJobs, bulkResults, members, people } = tables;
+  const { jobId: ofJob, actionId, run, status: stored, actionStatus, code, message } = bulkResults;
   return {
-    add: writer.method(add),
-    find: (accountId, id) => FIND.get(reader, { accountId, id }),
-    list: (accountId, before, limit) => LIST.all(reader, { accountId, before: before ?? AFTER_ALL_IDS, limit }),
-    results(jobId, { status, before, limit }) {
-      const by = status === null ? "any" : "status";
-      return RESULTS[by].all(reader, { jobId, status, before: before ?? AFTER_ALL_IDS, limit });
+    ...writer.methods({ add, settle, end, prune }),
+    find: (accountId, id) => get(reader, db.select().from(bulkJobs).where(hasValues(bulkJobs, { accountId, id }))),
+    list(accountId, before, limit) {
+      const isEarlier = and(eq(bulkJobs.accountId, accountId), lt(bulkJobs.id, before ?? AFTER_ALL_IDS));
+      return all(reader, db.select().from(bulkJobs).where(isEarlier).orderBy(desc(bulkJobs.id)).limit(limit));
     },
-    running: (limit) => RUNNING.all(reader, { limit }),
-    waiting: (jobId, limit) => WAITING.all(reader, { jobId, limit }),
-    settle: writer.method(settle),
-    end: writer.method(end),
-    member: (accountId, personId) => MEMBER.get(reader, { accountId, personId }),
-    prune: writer.method(prune),
+    results(jobId, { status, before, limit }) {
+      const isOfPage = and(eq(ofJob, jobId), lt(actionId, before ?? AFTER_ALL_IDS));
+      const results = db
+        .select({ id: actionId, run, status: stored, actionStatus, code, message })
+        .from(bulkResults)
+        .where(and(isOfPage, status === null ? undefined : eq(stored, status)));
+      return all(reader, results.orderBy(desc(actionId)).limit(limit));
+    },
+    running(limit) {
+      // The words of the partial index.
+      const isRunning = sql`${bulkJobs.status} = 'running'`;
+      return all(reader, db.select().from(bulkJobs).where(isRunning).orderBy(bulkJobs.id).limit(limit));
+    },
+    waiting(jobId, limit) {
+      const isWaiting = hasValues(bulkResults, { jobId, status: "waiting" });
+      const waiting = db.select({ id: actionId, run }).from(bulkResults).where(isWaiting);
+      return all(reader, waiting.orderBy(desc(actionId)).limit(limit));
+    },
+    member: (accountId, personId) =>
+      get(
+        reader,
+        db
+          .select({ email: people.email, role: members.role })
+          .from(members)
+          .innerJoin(people, eq(people.id, members.personId))
+          .where(hasValues(members, { accountId, personId })),
+      ),
   };
 }

@@ -5,7 +5,7 @@ import { CHANNELS_MAX } from "../../src/core/limits.ts";
 import type { StoreContext } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { accountLock } from "../sql/locks.ts";
-import { read, readByAccount } from "../sql/read.ts";
+import { all, get } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, type Tables } from "./command.ts";
 import { CHANNELS_VERSION, readFact, renewVersion } from "./facts.ts";
@@ -48,21 +48,10 @@ export const remove = command<ChannelStore["remove"]>(async (tx, accountId, id, 
   return addIfWritten(tx, removed, audit);
 });
 
-const list = readByAccount(({ db, tables: { channels } }, isOf) => {
-  const { accountId, createdAt, id } = channels;
-  return db.select().from(channels).where(isOf(accountId)).orderBy(accountId, createdAt, id);
-});
-
-const FIND = read({ accountId: "text", id: "text" }, ({ db, tables: { channels } }, arg) =>
-  db.select().from(channels).where(hasValues(channels, arg)),
-);
-
 /** Where accounts ask for approval. */
-export function createChannelStore({
-  sql: reader,
-  writer,
-  seal,
-}: Pick<StoreContext, "sql" | "writer" | "seal">): ChannelStore {
+export function createChannelStore({ reader, writer, seal }: Omit<StoreContext, "written">): ChannelStore {
+  const { db, tables } = reader.dialect;
+  const { channels } = tables;
   const channelOf = ({ sealedConfig, kind, ...row }: Row): Channel => {
     // An altered kind leaves nowhere to send to.
     const known = CHANNEL_KINDS.find((one) => one === kind);
@@ -72,12 +61,16 @@ export function createChannelStore({
   const sealed = (id: string, { to, url }: ChannelTarget) =>
     seal.seal(JSON.stringify({ to, url }), { ...PLACE, row: id });
   const find = async (accountId: string, id: string): Promise<Channel | null> => {
-    const row = await FIND.get(reader, { accountId, id });
+    const row = await get(reader, db.select().from(channels).where(hasValues(channels, { accountId, id })));
     return row === null ? null : channelOf(row);
   };
   return {
     version: async () => (await readFact(reader, CHANNELS_VERSION)) ?? "",
-    list: async (accountId) => (await list(reader, accountId)).map(channelOf),
+    async list(accountId) {
+      const isOfAccount = accountId === null ? undefined : eq(channels.accountId, accountId);
+      const listed = db.select().from(channels).where(isOfAccount);
+      return (await all(reader, listed.orderBy(channels.accountId, channels.createdAt, channels.id))).map(channelOf);
+    },
     find,
     put: ({ to, url, ...row }, audit) => writer.run(add, { ...row, sealedConfig: sealed(row.id, { to, url }) }, audit),
     async change(accountId, id, { target, ...members }, audit) {
@@ -85,7 +78,7 @@ export function createChannelStore({
       if (Object.values(patch).every((value) => value === undefined)) return (await find(accountId, id)) !== null;
       return writer.run(change, accountId, id, patch, audit);
     },
-    remove: writer.method(remove),
+    ...writer.methods({ remove }),
   };
 }
 

@@ -1,19 +1,4 @@
-import {
-  and,
-  desc,
-  eq,
-  getTableColumns,
-  gt,
-  isNull,
-  lt,
-  lte,
-  ne,
-  notExists,
-  or,
-  type Placeholder,
-  type SQL,
-  sql,
-} from "drizzle-orm";
+import { and, desc, eq, getTableColumns, gt, isNull, lt, lte, ne, notExists, or, type SQL, sql } from "drizzle-orm";
 import {
   type CredentialRequest,
   type CredentialRequestStatus,
@@ -27,10 +12,10 @@ import {
   CREDENTIAL_REQUESTS_PER_KEY_MAX,
   DAY_MS,
 } from "../../src/core/limits.ts";
-import type { StoreContext } from "../sql/context.ts";
+import type { Connection } from "../sql/context.ts";
 import { AFTER_ALL_IDS, hasValues } from "../sql/dialect.ts";
 import { accountLock } from "../sql/locks.ts";
-import { read } from "../sql/read.ts";
+import { all, get } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, deleteSome, type Tables, type Tx } from "./command.ts";
 import { addNotifications } from "./outbox.ts";
@@ -87,11 +72,7 @@ async function openOf({ db, tables }: Tx, accountId: string, now: Date): Promise
 }
 
 /** Nobody has decided, it has not expired, and its key has not ended. */
-function isOpen(
-  { apiKeys, credentialRequests: requests }: Tables,
-  accountId: string | Placeholder,
-  now: Date | Placeholder,
-): SQL | undefined {
+function isOpen({ apiKeys, credentialRequests: requests }: Tables, accountId: string, now: Date): SQL | undefined {
   return and(
     eq(requests.accountId, accountId),
     isNull(requests.decision),
@@ -105,7 +86,7 @@ function isOpen(
 function hasStatus(
   tables: Tables,
   status: CredentialRequestStatus,
-  { accountId, now }: Readonly<Record<"accountId" | "now", Placeholder>>,
+  { accountId, now }: { readonly accountId: string; readonly now: Date },
 ): SQL | undefined {
   const { apiKeys, credentialRequests: requests } = tables;
   const keyEnds = [apiKeys.revokedAt, apiKeys.expiresAt];
@@ -185,59 +166,25 @@ function listed({ db, tables: { apiKeys, credentialRequests: requests } }: Selec
     .leftJoin(apiKeys, eq(apiKeys.id, requests.keyId));
 }
 
-const FIND = read({ accountId: "text", id: "text" }, (dialect, arg) =>
-  listed(dialect).where(hasValues(dialect.tables.credentialRequests, arg)),
-);
-
-const list = (of: "account" | "key", status: CredentialRequestStatus | null) =>
-  read({ accountId: "text", keyId: "text?", now: "time", before: "text", limit: "number" }, (dialect, arg) => {
-    const { credentialRequests: requests } = dialect.tables;
-    const isOf = of === "key" ? eq(requests.keyId, arg.keyId) : undefined;
-    const isIn = status === null ? undefined : hasStatus(dialect.tables, status, arg);
-    return listed(dialect)
-      .where(and(eq(requests.accountId, arg.accountId), isOf, isIn, lt(requests.id, arg.before)))
-      .orderBy(desc(requests.id))
-      .limit(arg.limit);
-  });
-
-const lists = (of: "account" | "key") => ({
-  all: list(of, null),
-  pending: list(of, "pending"),
-  granted: list(of, "granted"),
-  declined: list(of, "declined"),
-  expired: list(of, "expired"),
-  cancelled: list(of, "cancelled"),
-});
-
-const LISTS = { account: lists("account"), key: lists("key") };
-
-const PENDING = read({ accountId: "text", now: "time", limit: "number" }, (dialect, arg) => {
-  const { credentialRequests: requests } = dialect.tables;
-  return listed(dialect)
-    .where(isOpen(dialect.tables, arg.accountId, arg.now))
-    .orderBy(requests.expiresAt, requests.id)
-    .limit(arg.limit);
-});
-
 /** Requests of keys for credentials that somebody else fills in. */
-export function createCredentialRequestStore({
-  sql: reader,
-  writer,
-}: Pick<StoreContext, "sql" | "writer">): CredentialRequestStore {
+export function createCredentialRequestStore({ reader, writer }: Connection): CredentialRequestStore {
+  const { dialect } = reader;
+  const { credentialRequests: requests } = dialect.tables;
   return {
-    ask: writer.method(ask),
-    find: (accountId, id) => FIND.get(reader, { accountId, id }),
-    list: (accountId, { keyId, status, now, before, limit }) =>
-      LISTS[keyId === null ? "account" : "key"][status ?? "all"].all(reader, {
-        accountId,
-        keyId,
-        now,
-        before: before ?? AFTER_ALL_IDS,
-        limit,
-      }),
-    pending: (accountId, now) => PENDING.all(reader, { accountId, now, limit: CREDENTIAL_REQUESTS_PENDING_MAX }),
-    grant: writer.method(grant),
-    decline: writer.method(decline),
-    prune: writer.method(prune),
+    ...writer.methods({ ask, grant, decline, prune }),
+    find: (accountId, id) => get(reader, listed(dialect).where(hasValues(requests, { accountId, id }))),
+    list(accountId, { keyId, status, now, before, limit }) {
+      const isOfPage = and(
+        eq(requests.accountId, accountId),
+        keyId === null ? undefined : eq(requests.keyId, keyId),
+        status === null ? undefined : hasStatus(dialect.tables, status, { accountId, now }),
+        lt(requests.id, before ?? AFTER_ALL_IDS),
+      );
+      return all(reader, listed(dialect).where(isOfPage).orderBy(desc(requests.id)).limit(limit));
+    },
+    pending(accountId, now) {
+      const open = listed(dialect).where(isOpen(dialect.tables, accountId, now));
+      return all(reader, open.orderBy(requests.expiresAt, requests.id).limit(CREDENTIAL_REQUESTS_PENDING_MAX));
+    },
   };
 }

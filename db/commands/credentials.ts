@@ -7,10 +7,10 @@ import {
   CREDENTIAL_KEYS_MAX,
   CREDENTIALS_MAX,
 } from "../../src/core/limits.ts";
-import type { StoreContext } from "../sql/context.ts";
+import type { Connection } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { accountLock } from "../sql/locks.ts";
-import { read, readByAccount } from "../sql/read.ts";
+import { all, get } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, deleteSome, hasRow, type Tables, type Tx } from "./command.ts";
 import { addNotifications } from "./outbox.ts";
@@ -130,29 +130,20 @@ export const noteEcho = command<CredentialStore["noteEcho"]>(
   (accountId) => [accountLock(accountId)],
 );
 
-const list = readByAccount(({ db, tables: { credentials } }, isOf) => {
-  const { accountId, name } = credentials;
-  return db.select().from(credentials).where(isOf(accountId)).orderBy(accountId, name);
-});
-
-const FIND = read({ accountId: "text", id: "text" }, ({ db, tables: { credentials } }, arg) =>
-  db.select().from(credentials).where(hasValues(credentials, arg)),
-);
-
 /** Credentials that agents name and never see. Only `find` reads what is sealed. */
-export function createCredentialStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): CredentialStore {
-  const unsealed = ({ sealedSecret: _sealed, ...credential }: Row): Credential => credential;
+export function createCredentialStore({ reader, writer }: Connection): CredentialStore {
+  const { db, tables } = reader.dialect;
+  const { credentials } = tables;
+  const { accountId: owner, name } = credentials;
   return {
+    ...writer.methods({ add, change, remove, allow, use, tell, pruneAlerts, noteEcho }),
     version: async () => (await readFact(reader, CREDENTIALS_VERSION)) ?? "",
-    list: async (accountId) => (await list(reader, accountId)).map(unsealed),
-    find: (accountId, id): Promise<SealedCredential | null> => FIND.get(reader, { accountId, id }),
-    add: writer.method(add),
-    change: writer.method(change),
-    remove: writer.method(remove),
-    allow: writer.method(allow),
-    use: writer.method(use),
-    tell: writer.method(tell),
-    pruneAlerts: writer.method(pruneAlerts),
-    noteEcho: writer.method(noteEcho),
+    async list(accountId) {
+      const isOfAccount = accountId === null ? undefined : eq(owner, accountId);
+      const rows = await all(reader, db.select().from(credentials).where(isOfAccount).orderBy(owner, name));
+      return rows.map(({ sealedSecret: _sealed, ...credential }): Credential => credential);
+    },
+    find: (accountId, id): Promise<SealedCredential | null> =>
+      get(reader, db.select().from(credentials).where(hasValues(credentials, { accountId, id }))),
   };
 }

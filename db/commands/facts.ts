@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import type { FactStore } from "../../src/core/store.ts";
-import type { StoreContext } from "../sql/context.ts";
-import { read, type Reader } from "../sql/read.ts";
+import type { Connection } from "../sql/context.ts";
+import { prepare, type Reader } from "../sql/read.ts";
 import { command, type Tx } from "./command.ts";
 
 /** Facts that change with every write of a table, for nodes that cache its rows. */
@@ -35,7 +35,7 @@ export const writeAll = command<FactStore["writeAll"]>(async (tx, values) => {
 });
 
 /** One fact by its name. */
-export const FACT = read({ name: "text" }, ({ db, tables: { facts } }, arg) =>
+export const FACT = prepare({ name: "text" }, ({ db, tables: { facts } }, arg) =>
   db.select().from(facts).where(eq(facts.name, arg.name)),
 );
 
@@ -43,10 +43,10 @@ export async function readFact(reader: Reader, name: string): Promise<string | n
   return (await FACT.get(reader, { name }))?.value ?? null;
 }
 
-export function createFactStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): FactStore {
+export function createFactStore({ reader, writer }: Connection): FactStore {
   return {
     read: (name) => readFact(reader, name),
     write: (name, value) => writer.run(writeAll, { [name]: value }),
-    writeAll: writer.method(writeAll),
+    ...writer.methods({ writeAll }),
   };
 }

@@ -1,10 +1,9 @@
-import { and, desc, eq, gt, inArray, isNull, lt, type Placeholder } from "drizzle-orm";
+import { and, desc, eq, gt, inArray, isNull, lt } from "drizzle-orm";
 import type { AuditDetail, AuditEntry } from "../../src/core/audit.ts";
 import type { Grant, GrantStore } from "../../src/core/grant.ts";
 import { grantLock } from "../sql/locks.ts";
-import type { StoreContext } from "../sql/context.ts";
-import type { Dialect } from "../sql/dialect.ts";
-import { read } from "../sql/read.ts";
+import type { Connection } from "../sql/context.ts";
+import { all } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
 import { command, type Tx } from "./command.ts";
 import { GRANTS_VERSION, readFact, renewVersion } from "./facts.ts";
@@ -99,26 +98,18 @@ export async function readGrants({ db, tables: { grants } }: Tx, uses: readonly 
   return new GrantCounts(rows);
 }
 
-const inForce = ({ tables: { grants } }: Dialect, now: Placeholder) =>
-  and(isNull(grants.endedAt), gt(grants.expiresAt, now), lt(grants.used, grants.calls));
-
-const ALL = read({ now: "time" }, (dialect, { now }) => {
-  const { grants } = dialect.tables;
-  return dialect.db.select().from(grants).where(inForce(dialect, now)).orderBy(desc(grants.createdAt), grants.id);
-});
-
-const OF_ACCOUNT = read({ accountId: "text", now: "time" }, (dialect, { accountId, now }) => {
-  const { grants } = dialect.tables;
-  const isOfAccount = and(eq(grants.accountId, accountId), inForce(dialect, now));
-  return dialect.db.select().from(grants).where(isOfAccount).orderBy(desc(grants.createdAt), grants.id);
-});
-
 /** What people allow agents for a while. */
-export function createGrantStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): GrantStore {
+export function createGrantStore({ reader, writer }: Connection): GrantStore {
+  const { db, tables } = reader.dialect;
+  const { grants } = tables;
   return {
+    ...writer.methods({ end }),
     version: async () => (await readFact(reader, GRANTS_VERSION)) ?? "",
-    list: (accountId, now) =>
-      accountId === null ? ALL.all(reader, { now }) : OF_ACCOUNT.all(reader, { accountId, now }),
-    end: writer.method(end),
+    list(accountId, now) {
+      const isOfAccount = accountId === null ? undefined : eq(grants.accountId, accountId);
+      const isInForce = and(isNull(grants.endedAt), gt(grants.expiresAt, now), lt(grants.used, grants.calls));
+      const listed = db.select().from(grants).where(and(isOfAccount, isInForce));
+      return all(reader, listed.orderBy(desc(grants.createdAt), grants.id));
+    },
   };
 }

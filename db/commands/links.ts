@@ -1,7 +1,7 @@
 import type { LinkStore } from "../../src/core/store.ts";
-import type { StoreContext } from "../sql/context.ts";
+import type { Connection } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
-import { read } from "../sql/read.ts";
+import { get } from "../sql/read.ts";
 import { command } from "./command.ts";
 
 /**
@@ -27,14 +27,12 @@ export const forgetAll = command<LinkStore["forgetAll"]>(async ({ db, tables: { 
   await db.delete(approvalLinks);
 });
 
-const FIND = read({ actionId: "text", run: "number", decision: "text" }, ({ db, tables: { approvalLinks } }, arg) =>
-  db.select().from(approvalLinks).where(hasValues(approvalLinks, arg)),
-);
-
-export function createLinkStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): LinkStore {
+export function createLinkStore({ reader, writer }: Connection): LinkStore {
+  const { db, tables } = reader.dialect;
+  const { approvalLinks } = tables;
   return {
-    keep: writer.method(keep),
-    forgetAll: writer.method(forgetAll),
-    find: ({ actionId, run, decision }) => FIND.get(reader, { actionId, run, decision }),
+    ...writer.methods({ keep, forgetAll }),
+    find: ({ actionId, run, decision }) =>
+      get(reader, db.select().from(approvalLinks).where(hasValues(approvalLinks, { actionId, run, decision }))),
   };
 }

@@ -1,7 +1,7 @@
 import { Column, getTableColumns, getTableName, is } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { tables } from "../libsql/schema.ts";
-import type { Read } from "../sql/read.ts";
+import type { Prepared } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
 import type { Tables } from "./command.ts";
 
@@ -11,7 +11,10 @@ import type { Tables } from "./command.ts";
  */
 export interface Lists {
   /** The rows that the query finds for each of the arguments, in their order. */
-  find<Args extends Named, Row>(query: Read<Args, Row>, args: readonly Args[]): Promise<readonly (readonly Row[])[]>;
+  find<Args extends Named, Row>(
+    query: Prepared<Args, Row>,
+    args: readonly Args[],
+  ): Promise<readonly (readonly Row[])[]>;
   /** Where it is refused, the command fails with it; PostgreSQL may say so with a later statement. */
   insert(into: InsertList, rows: readonly Values[]): Promise<void>;
   /** Whether each row was found and written; `rows` have the values to set and then those to find it by. */
@@ -64,12 +67,14 @@ export function updateList<Name extends TableName>(
 
 /** The columns of a table by the names of its members. */
 export function columnsOf(of: Tables, table: TableName, names: readonly string[]): readonly Column[] {
+  return names.map((name) => columnOf(of, table, name));
+}
+
+export function columnOf(of: Tables, table: TableName, name: string): Column {
   const columns: Readonly<Record<string, unknown>> = getTableColumns<SQLiteTable>(of[table]);
-  return names.map((name) => {
-    const column = columns[name];
-    if (!is(column, Column)) throw new Error(`The table ${table} has no column ${name}.`);
-    return column;
-  });
+  const column = columns[name];
+  if (!is(column, Column)) throw new Error(`The table ${table} has no column ${name}.`);
+  return column;
 }
 
 /** The name of a table as SQL. */

@@ -10,10 +10,10 @@ import {
   OAUTH_UNUSED_CLIENT_MS,
 } from "../../src/core/limits.ts";
 import type { OAuthArtifact, OAuthKind, OAuthStore } from "../../src/core/oauth-store.ts";
-import type { StoreContext } from "../sql/context.ts";
+import type { Connection } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { oauthLock, accountLock } from "../sql/locks.ts";
-import { read } from "../sql/read.ts";
+import { all, get, prepare } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
 
@@ -221,11 +221,7 @@ export const prune = command<OAuthStore["prune"]>(async (tx, now) => {
   return over.length === PRUNE_ROWS;
 });
 
-const FIND = read({ id: "text" }, ({ db, tables: { oauthArtifacts } }, arg) =>
-  db.select().from(oauthArtifacts).where(eq(oauthArtifacts.id, arg.id)),
-);
-
-const KEY_BY_TOKEN = read({ id: "text", now: "time" }, ({ db, tables: { apiKeys, oauthArtifacts } }, arg) => {
+const KEY_BY_TOKEN = prepare({ id: "text", now: "time" }, ({ db, tables: { apiKeys, oauthArtifacts } }, arg) => {
   const isToken = and(eq(oauthArtifacts.id, arg.id), eq(oauthArtifacts.kind, "AccessToken"));
   const until = sql<Date>`${oauthArtifacts.expiresAt}`.mapWith(oauthArtifacts.expiresAt).as("token_expires_at");
   return db
@@ -235,41 +231,31 @@ const KEY_BY_TOKEN = read({ id: "text", now: "time" }, ({ db, tables: { apiKeys,
     .where(and(isToken, gt(oauthArtifacts.expiresAt, arg.now)));
 });
 
-const CONNECTIONS = read({ accountId: "text", now: "time" }, ({ db, tables: { apiKeys, oauthArtifacts } }, arg) => {
-  const isGrant = and(eq(oauthArtifacts.accountId, arg.accountId), eq(oauthArtifacts.kind, "Grant"));
-  const isLive = and(isGrant, isNull(apiKeys.revokedAt), gt(oauthArtifacts.expiresAt, arg.now));
-  return db
-    .select(getTableColumns(oauthArtifacts))
-    .from(oauthArtifacts)
-    .innerJoin(apiKeys, eq(apiKeys.id, oauthArtifacts.keyId))
-    .where(isLive)
-    .orderBy(desc(oauthArtifacts.createdAt));
-});
-
-const CLIENTS = read({ accountId: "text" }, ({ db, tables: { oauthArtifacts } }, arg) => {
-  const isClient = and(eq(oauthArtifacts.accountId, arg.accountId), eq(oauthArtifacts.kind, "Client"));
-  return db.select().from(oauthArtifacts).where(isClient).orderBy(asc(oauthArtifacts.createdAt));
-});
-
 /** What the authorization server stores. */
-export function createOAuthStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): OAuthStore {
+export function createOAuthStore({ reader, writer }: Connection): OAuthStore {
+  const { db, tables } = reader.dialect;
+  const { apiKeys, oauthArtifacts } = tables;
   return {
-    put: writer.method(put),
-    find: (id) => FIND.get(reader, { id }),
-    consume: writer.method(consume),
-    remove: writer.method(remove),
-    endGrant: writer.method(endGrant),
+    ...writer.methods({ put, consume, remove, endGrant, addClient, changeClient, removeClient, prune }),
+    find: (id) => get(reader, db.select().from(oauthArtifacts).where(eq(oauthArtifacts.id, id))),
     async keyByToken(id, now) {
       const found = await KEY_BY_TOKEN.get(reader, { id, now });
       if (found === null) return null;
       const { until, ...key } = found;
       return { key, expiresAt: until };
     },
-    connections: (accountId, now) => CONNECTIONS.all(reader, { accountId, now }),
-    addClient: writer.method(addClient),
-    changeClient: writer.method(changeClient),
-    clients: (accountId) => CLIENTS.all(reader, { accountId }),
-    removeClient: writer.method(removeClient),
-    prune: writer.method(prune),
+    connections(accountId, now) {
+      const isGrant = hasValues(oauthArtifacts, { accountId, kind: "Grant" });
+      const live = db
+        .select(getTableColumns(oauthArtifacts))
+        .from(oauthArtifacts)
+        .innerJoin(apiKeys, eq(apiKeys.id, oauthArtifacts.keyId))
+        .where(and(isGrant, isNull(apiKeys.revokedAt), gt(oauthArtifacts.expiresAt, now)));
+      return all(reader, live.orderBy(desc(oauthArtifacts.createdAt)));
+    },
+    clients(accountId) {
+      const isClient = hasValues(oauthArtifacts, { accountId, kind: "Client" });
+      return all(reader, db.select().from(oauthArtifacts).where(isClient).orderBy(asc(oauthArtifacts.createdAt)));
+    },
   };
 }

@@ -4,7 +4,7 @@ import type { Notification } from "../../src/core/notification.ts";
 import type { OutboxRow, OutboxStore } from "../../src/core/store.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { mailLocks } from "../sql/locks.ts";
-import { read } from "../sql/read.ts";
+import { prepare } from "../sql/read.ts";
 import { EVENTS } from "./actions.ts";
 import { command, listCommand, type Tx } from "./command.ts";
 import { updateList, type Values } from "./lists.ts";
@@ -67,7 +67,7 @@ export const settle = listCommand(
   { locks: () => [], size: ({ event }) => ({ rows: 2, bytes: 200 + (event?.detail.length ?? 0) }) },
 );
 
-const TOLD = read({ id: "text" }, ({ db, tables: { actions, outbox } }, { id }) => {
+const TOLD = prepare({ id: "text" }, ({ db, tables: { actions, outbox } }, { id }) => {
   const { actionId, accountId, run, revision } = outbox;
   return db
     .select({ actionId, accountId, run, revision, status: actions.status })
@@ -83,8 +83,9 @@ export async function addNotifications(
   rows: readonly Pick<OutboxRow, "id" | "host" | "message">[],
   now: Date,
 ): Promise<void> {
-  const due = { run: 1, revision: 1, status: "pending", attempts: 0, dueAt: now, scheduledAt: now, createdAt: now };
-  for (const { message, ...row } of rows) await db.insert(outbox).values({ ...row, ...message, ...about, ...due });
+  const due = { run: 1, revision: 1, attempts: 0, dueAt: now, scheduledAt: now, createdAt: now };
+  for (const { message, ...row } of rows)
+    await db.insert(outbox).values({ ...row, ...message, ...about, ...due, status: "pending" });
 }
 
 export const permitMail = command<OutboxStore["permitMail"]>(

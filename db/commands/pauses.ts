@@ -3,10 +3,10 @@ import type { Action } from "../../src/core/action.ts";
 import { PAUSES_MAX, TIMELINE_PAUSES_MAX } from "../../src/core/limits.ts";
 import type { Pause, PauseStore } from "../../src/core/pause.ts";
 import type { LaneName, Queue } from "../../src/core/store.ts";
-import type { StoreContext } from "../sql/context.ts";
+import type { Connection } from "../sql/context.ts";
 import { type Dialect, hasValues, type LaneSql } from "../sql/dialect.ts";
 import { pauseLock } from "../sql/locks.ts";
-import { read, type Reader } from "../sql/read.ts";
+import { all, get, prepare, type Reader } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, deleteSome, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
 import type { Lists } from "./lists.ts";
@@ -22,7 +22,7 @@ export async function findInForce(
   return (await db.select().from(pauses).where(isOpen))[0];
 }
 
-const PAUSE_OF = read({ accountId: "text", kind: "text", subject: "text" }, ({ db, tables: { pauses } }, arg) => {
+const PAUSE_OF = prepare({ accountId: "text", kind: "text", subject: "text" }, ({ db, tables: { pauses } }, arg) => {
   const isOpen = and(hasValues(pauses, arg), isNull(pauses.endedAt));
   return db.select({ id: pauses.id }).from(pauses).where(isOpen);
 });
@@ -115,87 +115,68 @@ export function isPaused(dialect: Dialect, { accountId, host, keyId }: LaneSql):
   return sql`(${ofAccount} or ${ofKey} or ${ofHost} or ${isStopped(dialect, accountId)})`;
 }
 
-const FIND = read({ id: "text", accountId: "text" }, ({ db, tables: { pauses } }, arg) =>
-  db.select().from(pauses).where(hasValues(pauses, arg)),
-);
-
-const IN_FORCE = read({}, ({ db, tables: { pauses } }) => db.select().from(pauses).where(isNull(pauses.endedAt)));
-
-const OF_ACCOUNT_IN_FORCE = read({ accountId: "text" }, ({ db, tables: { pauses }, indexedBy }, arg) => {
-  const { id, accountId, endedAt } = pauses;
-  // Else the planner may choose the index by subject, which has the pauses that have ended too.
-  const inForce = sql`(select ${id} from ${indexedBy(pauses, "pauses_in_force")}
-    where ${and(eq(accountId, arg.accountId), isNull(endedAt))})`;
-  return db.select().from(pauses).where(inArray(id, inForce));
-});
-
-/** The newest pauses of one subject, ended or not: of an action's account, key or host. */
-const ofSubject = (kind: Pause["kind"]) =>
-  read({ accountId: "text", actionId: "text" }, ({ db, tables: { actions, pauses } }, arg) => {
-    const { accountId } = arg;
-    const isAction = hasValues(actions, { id: arg.actionId, accountId });
-    const subject = {
-      account: "",
-      sign_up: accountId,
-      key: db.select({ keyId: actions.keyId }).from(actions).where(isAction),
-      host: db.select({ host: actions.host }).from(actions).where(isAction),
-    }[kind];
-    const isOfSubject = and(hasValues(pauses, { accountId, kind }), eq(pauses.subject, subject));
-    return db.select().from(pauses).where(isOfSubject).orderBy(desc(pauses.createdAt)).limit(TIMELINE_PAUSES_MAX);
-  });
-
-const OF_ACTION = (["account", "key", "host", "sign_up"] as const).map(ofSubject);
-
-/** Ids of the actions of a key. */
-const ofKey = (status: "awaiting_approval" | "active") =>
-  read({ accountId: "text", keyId: "text", limit: "number" }, ({ db, tables: { actions } }, arg) => {
-    const { accountId, keyId, limit } = arg;
-    const isOfKey = hasValues(actions, { status, accountId, keyId });
-    return db.select({ id: actions.id }).from(actions).where(isOfKey).limit(limit);
-  });
-
-const HELD = ofKey("awaiting_approval");
-const SENDING = ofKey("active");
-
-const PENDING_OF_LANE = read(
-  { accountId: "text", host: "text", keyId: "text", limit: "number" },
-  ({ db, tables: { actions } }, arg) => {
-    const { limit, ...lane } = arg;
-    const isPending = hasValues(actions, { ...lane, status: "pending" });
-    return db.select({ id: actions.id }).from(actions).where(isPending).orderBy(actions.dueAt).limit(limit);
-  },
-);
-
 /** Ids of the earliest pending actions of a lane. */
-export async function findPendingIds(reader: Reader, lane: LaneName, limit: number): Promise<readonly string[]> {
-  return (await PENDING_OF_LANE.all(reader, { ...lane, limit })).map(({ id }) => id);
+export async function findPendingIds(
+  reader: Reader,
+  { accountId, host, keyId }: LaneName,
+  limit: number,
+): Promise<readonly string[]> {
+  const { db, tables } = reader.dialect;
+  const { actions } = tables;
+  const isOfLane = hasValues(actions, { accountId, host, keyId });
+  const pending = db
+    .select({ id: actions.id })
+    .from(actions)
+    .where(and(sql`${actions.status} = 'pending'`, isOfLane));
+  return (await all(reader, pending.orderBy(actions.dueAt).limit(limit))).map(({ id }) => id);
 }
 
 /** Lanes per read. */
 const LANES = 128;
 
 /** `lanes` are those of the pending actions. */
-export function createPauseStore(
-  { sql: reader, writer }: Pick<StoreContext, "sql" | "writer">,
-  lanes: Queue<Action>["lanes"],
-): PauseStore {
+export function createPauseStore({ reader, writer }: Connection, lanes: Queue<Action>["lanes"]): PauseStore {
+  const { db, tables, indexedBy } = reader.dialect;
+  const { actions, pauses } = tables;
+  /** Ids of the actions of a key. */
+  const idsOf = async (isStatus: SQL, { accountId, keyId }: Omit<LaneName, "host">, limit: number) => {
+    const ofKey = db.select({ id: actions.id }).from(actions);
+    const found = ofKey.where(and(isStatus, hasValues(actions, { accountId, keyId }))).limit(limit);
+    return (await all(reader, found)).map(({ id }) => id);
+  };
   return {
-    find: (accountId, id) => FIND.get(reader, { accountId, id }),
-    pause: writer.method(add),
-    end: writer.method(end),
+    ...writer.methods({ pause: add, end, prune }),
+    find: (accountId, id) => get(reader, db.select().from(pauses).where(hasValues(pauses, { id, accountId }))),
     async inForce(accountId) {
-      const found = accountId === null ? IN_FORCE.all(reader, {}) : OF_ACCOUNT_IN_FORCE.all(reader, { accountId });
-      return oldestFirst(await found);
+      const { id, endedAt } = pauses;
+      // Else the planner may choose the index by subject, which has the pauses that have ended too.
+      const ofAccount = sql`(select ${id} from ${indexedBy(pauses, "pauses_in_force")}
+        where ${pauses.accountId} = ${accountId} and ${endedAt} is null)`;
+      const isOpen = accountId === null ? isNull(endedAt) : inArray(id, ofAccount);
+      return oldestFirst(await all(reader, db.select().from(pauses).where(isOpen)));
     },
     async ofAction(accountId, actionId) {
-      const all = OF_ACTION.map((each) => each.all(reader, { accountId, actionId }));
-      return oldestFirst((await Promise.all(all)).flat()).slice(-TIMELINE_PAUSES_MAX);
+      const isAction = hasValues(actions, { id: actionId, accountId });
+      const subjects = {
+        account: "",
+        key: db.select({ keyId: actions.keyId }).from(actions).where(isAction),
+        host: db.select({ host: actions.host }).from(actions).where(isAction),
+        sign_up: accountId,
+      };
+      // The newest pauses of each, ended or not.
+      const found = (["account", "key", "host", "sign_up"] as const).map((kind) => {
+        const isOfSubject = and(hasValues(pauses, { accountId, kind }), eq(pauses.subject, subjects[kind]));
+        const newestFirst = db.select().from(pauses).where(isOfSubject).orderBy(desc(pauses.createdAt));
+        return all(reader, newestFirst.limit(TIMELINE_PAUSES_MAX));
+      });
+      return oldestFirst((await Promise.all(found)).flat()).slice(-TIMELINE_PAUSES_MAX);
     },
     // By lanes, since no index of pending actions begins with the key: every action would pay for it.
     async unfinished(accountId, keyId, limit) {
+      const key = { accountId, keyId };
       // Read first: an action that becomes pending again meanwhile is found below.
-      const sending = await SENDING.all(reader, { accountId, keyId, limit: 1 });
-      const ids = (await HELD.all(reader, { accountId, keyId, limit })).map(({ id }) => id);
+      const sending = await idsOf(sql`${actions.status} = 'active'`, key, 1);
+      const ids = await idsOf(sql`${actions.status} = 'awaiting_approval'`, key, limit);
       let after = { accountId, host: "", keyId: "" };
       while (ids.length < limit) {
         const heads = (await lanes(after, LANES)).filter((head) => head.accountId === accountId);
@@ -209,7 +190,6 @@ export function createPauseStore(
       }
       return { ids, isSending: sending.length > 0 };
     },
-    prune: writer.method(prune),
   };
 }
 

@@ -1,4 +1,4 @@
-import { and, desc, eq, exists, gt, inArray, isNull, lte, ne, sql } from "drizzle-orm";
+import { and, desc, eq, exists, gt, inArray, isNull, lte, ne, type SQL, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
 import {
   emailKey,
@@ -10,10 +10,10 @@ import {
 } from "../../src/core/account-store.ts";
 import { SESSIONS_PER_PERSON_MAX } from "../../src/core/limits.ts";
 import { mayDo } from "../../src/core/roles.ts";
-import type { StoreContext } from "../sql/context.ts";
-import { type Dialect, hasValues } from "../sql/dialect.ts";
+import type { Connection } from "../sql/context.ts";
+import { hasValues } from "../sql/dialect.ts";
 import { accountLock, personLock, signUpLock } from "../sql/locks.ts";
-import { read } from "../sql/read.ts";
+import { all, get, prepare } from "../sql/read.ts";
 import { readFirstId } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, deleteSome, hasRow, type Tables, type Tx } from "./command.ts";
@@ -233,41 +233,13 @@ export function memberOf(row: PersonRow & Omit<Member, "person">): Member {
   return { person: { id, email, passwordHash, createdAt }, accountId, role };
 }
 
-/** People with their accounts. */
-const joined = ({ db, tables }: Dialect) =>
-  db
-    .select(memberColumns(tables))
-    .from(tables.people)
-    .innerJoin(tables.members, eq(tables.members.personId, tables.people.id));
-
 /** The account that somebody used last, else the one that they joined first, comes first. */
 export function lastUsedFirst({ members: { lastSeenAt, joinedAt, accountId } }: Tables) {
   return [desc(sql`coalesce(${lastSeenAt}, 0)`), joinedAt, accountId];
 }
 
-const FIND = read({ emailKey: "text" }, (dialect, arg) =>
-  joined(dialect)
-    .where(eq(dialect.tables.people.emailKey, arg.emailKey))
-    .orderBy(...lastUsedFirst(dialect.tables))
-    .limit(1),
-);
-
-const IS_IN = read({ emailKey: "text", accountId: "text" }, (dialect, arg) => {
-  const { people, members } = dialect.tables;
-  return joined(dialect).where(and(eq(people.emailKey, arg.emailKey), eq(members.accountId, arg.accountId)));
-});
-
-const ACCOUNT_NAME = read({ accountId: "text" }, ({ db, tables: { accounts } }, arg) =>
-  db.select({ name: accounts.name }).from(accounts).where(eq(accounts.id, arg.accountId)),
-);
-
-const FIRST_EMAIL = read({ accountId: "text" }, (dialect, arg) => {
-  const { accountId, joinedAt, personId } = dialect.tables.members;
-  return joined(dialect).where(eq(accountId, arg.accountId)).orderBy(joinedAt, personId).limit(1);
-});
-
-/** The join ends a session of someone who left the account. */
-const SESSION = read({ hash: "text", now: "time" }, ({ db, tables }, arg) => {
+/** Asked with each page. The join ends a session of someone who left the account. */
+const SESSION = prepare({ hash: "text", now: "time" }, ({ db, tables }, arg) => {
   const { members, sessions, people } = tables;
   const isMember = and(eq(members.accountId, sessions.accountId), eq(members.personId, sessions.personId));
   const other = alias(members, "other");
@@ -282,63 +254,66 @@ const SESSION = read({ hash: "text", now: "time" }, ({ db, tables }, arg) => {
     .where(and(eq(sessions.hash, arg.hash), gt(sessions.expiresAt, arg.now)));
 });
 
-const LIVE_LINK = read({ hash: "text", now: "time" }, ({ db, tables: { welcomeLinks, people, members } }, arg) => {
-  const { personId, accountId, expiresAt, hash } = welcomeLinks;
-  return db
-    .select({ personId, accountId, email: people.email, role: members.role })
-    .from(welcomeLinks)
-    .leftJoin(people, eq(people.id, personId))
-    .leftJoin(members, and(eq(members.accountId, accountId), eq(members.personId, personId)))
-    .where(and(eq(hash, arg.hash), gt(expiresAt, arg.now)));
-});
-
-const SESSIONS = read({ personId: "text", now: "time" }, ({ db, tables: { sessions } }, arg) => {
-  const isLive = and(eq(sessions.personId, arg.personId), gt(sessions.expiresAt, arg.now));
-  const live = db.select().from(sessions).where(isLive);
-  return live.orderBy(desc(sessions.createdAt), desc(sessions.hash)).limit(SESSIONS_PER_PERSON_MAX);
-});
-
 /** People, their sessions and welcome links. */
-export function createPeopleStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): PeopleStore {
+export function createPeopleStore({ reader, writer }: Connection): PeopleStore {
+  const { db, tables } = reader.dialect;
+  const { accounts, members, people, sessions, welcomeLinks } = tables;
+  /** People with their accounts. */
+  const joined = (condition: SQL | undefined) =>
+    db
+      .select(memberColumns(tables))
+      .from(people)
+      .innerJoin(members, eq(members.personId, people.id))
+      .where(condition)
+      .limit(1);
   return {
+    ...writer.methods({ renameAccount, addSession, renewSessionSecret, endSession, endSessions, sessionSeen }),
+    ...writer.methods({ switchAccount, offer, welcome, renewPassword, changePassword, prune }),
     async find(email) {
-      const member = await FIND.get(reader, { emailKey: emailKey(email) });
+      const ofPerson = joined(eq(people.emailKey, emailKey(email))).orderBy(...lastUsedFirst(tables));
+      const member = await get(reader, ofPerson);
       return member === null ? null : memberOf(member);
     },
     async labelOf(accountId) {
+      const firstJoined = joined(eq(members.accountId, accountId)).orderBy(members.joinedAt, members.personId);
       const [named, first] = await Promise.all([
-        ACCOUNT_NAME.get(reader, { accountId }),
-        FIRST_EMAIL.get(reader, { accountId }),
+        get(reader, db.select({ name: accounts.name }).from(accounts).where(eq(accounts.id, accountId))),
+        get(reader, firstJoined),
       ]);
       return { name: named?.name ?? null, email: first?.email ?? null };
     },
-    renameAccount: writer.method(renameAccount),
     async mayApprove(accountId, email) {
-      const member = await IS_IN.get(reader, { accountId, emailKey: emailKey(email) });
+      const isIn = and(eq(people.emailKey, emailKey(email)), eq(members.accountId, accountId));
+      const member = await get(reader, joined(isIn));
       return member !== null && mayDo(member.role, "approve");
     },
-    async signUp(all) {
-      const firstAccountId = all.untilHold === true ? await readFirstId(reader) : null;
-      return writer.run(signUp, all, firstAccountId);
+    async signUp(wanted) {
+      const firstAccountId = wanted.untilHold === true ? await readFirstId(reader) : null;
+      return writer.run(signUp, wanted, firstAccountId);
     },
-    addSession: writer.method(addSession),
     async session(hash, now) {
       const found = await SESSION.get(reader, { hash, now });
       if (found === null) return null;
       const { secretHash, lastSeenAt, hasOthers } = found;
       return { ...memberOf(found), secretHash, lastSeenAt, hasOthers };
     },
-    renewSessionSecret: writer.method(renewSessionSecret),
-    endSession: writer.method(endSession),
-    sessionsOf: (personId, now) => SESSIONS.all(reader, { personId, now }),
-    endSessions: writer.method(endSessions),
-    sessionSeen: writer.method(sessionSeen),
-    switchAccount: writer.method(switchAccount),
-    offer: writer.method(offer),
-    link: (hash, now) => LIVE_LINK.get(reader, { hash, now }),
-    welcome: writer.method(welcome),
-    renewPassword: writer.method(renewPassword),
-    changePassword: writer.method(changePassword),
-    prune: writer.method(prune),
+    sessionsOf(personId, now) {
+      const live = db
+        .select()
+        .from(sessions)
+        .where(and(eq(sessions.personId, personId), gt(sessions.expiresAt, now)));
+      const newestFirst = live.orderBy(desc(sessions.createdAt), desc(sessions.hash));
+      return all(reader, newestFirst.limit(SESSIONS_PER_PERSON_MAX));
+    },
+    link(hash, now) {
+      const { personId, accountId, expiresAt } = welcomeLinks;
+      const live = db
+        .select({ personId, accountId, email: people.email, role: members.role })
+        .from(welcomeLinks)
+        .leftJoin(people, eq(people.id, personId))
+        .leftJoin(members, and(eq(members.accountId, accountId), eq(members.personId, personId)))
+        .where(and(eq(welcomeLinks.hash, hash), gt(expiresAt, now)));
+      return get(reader, live);
+    },
   };
 }

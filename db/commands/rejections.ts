@@ -1,9 +1,15 @@
-import { and, count, desc, gt, inArray, lte, sql } from "drizzle-orm";
-import { REJECTIONS_PER_KEY_MAX, REPEATS_PER_REJECTION_MAX } from "../../src/core/limits.ts";
+import { and, count, desc, eq, gt, inArray, lte, ne, sql } from "drizzle-orm";
+import {
+  EARLIER_REJECTIONS_SHOWN_MAX,
+  REJECTIONS_PER_KEY_MAX,
+  REPEATS_PER_REJECTION_MAX,
+  SIMILAR_REJECTIONS_COUNTED_MAX,
+} from "../../src/core/limits.ts";
 import { type RejectionCount, rejectionWindowStart } from "../../src/core/rejection-count.ts";
 import type { RejectionStore } from "../../src/core/rejections.ts";
-import { hasValues } from "../sql/dialect.ts";
-import { type Args, read } from "../sql/read.ts";
+import type { Connection } from "../sql/context.ts";
+import { hasValues, memberIn } from "../sql/dialect.ts";
+import { all, type Args, get, prepare } from "../sql/read.ts";
 import { command, PRUNE_ROWS, type Tables } from "./command.ts";
 
 /** Requests that people rejected within the last day, and how they are counted. */
@@ -12,16 +18,16 @@ import { command, PRUNE_ROWS, type Tables } from "./command.ts";
 const KEY = { accountId: "text", keyId: "text", rejectedAfter: "number" } as const;
 
 /** A request of it. */
-export const REQUEST = { ...KEY, digest: "text" } as const;
+const REQUEST = { ...KEY, digest: "text" } as const;
 
 /** The entries of a key that count. */
-export function isOfKey({ rejections }: Tables, { accountId, keyId, rejectedAfter }: Args<keyof typeof KEY>) {
+function isOfKey({ rejections }: Tables, { accountId, keyId, rejectedAfter }: Args<keyof typeof KEY>) {
   return and(hasValues(rejections, { accountId, keyId }), gt(rejections.at, rejectedAfter));
 }
 
 /** The newest of a request. */
 const ofRequest = (kind: "rejected" | "asked", limit: number) =>
-  read(REQUEST, ({ db, tables }, arg) => {
+  prepare(REQUEST, ({ db, tables }, arg) => {
     const { rejections } = tables;
     const isRequest = and(hasValues(rejections, { digest: arg.digest, kind }), isOfKey(tables, arg));
     return db.select({ at: rejections.at }).from(rejections).where(isRequest).orderBy(desc(rejections.at)).limit(limit);
@@ -31,7 +37,7 @@ export const REJECTED = ofRequest("rejected", 1);
 export const REPEATED = ofRequest("asked", REPEATS_PER_REJECTION_MAX);
 
 /** Of the entries of a key up to the limit, the oldest first. */
-export const COUNT_OF_KEY = read(KEY, ({ db, tables }, arg) => {
+export const COUNT_OF_KEY = prepare(KEY, ({ db, tables }, arg) => {
   const { rejections } = tables;
   const ofKey = db.select({ at: rejections.at }).from(rejections).where(isOfKey(tables, arg));
   const counted = ofKey.orderBy(rejections.at).limit(REJECTIONS_PER_KEY_MAX).as("counted");
@@ -64,3 +70,46 @@ export const prune = command<RejectionStore["prune"]>(async ({ db, tables: { rej
   const pruned = await db.delete(rejections).where(inArray(rejections.seq, some)).returning({ seq: rejections.seq });
   return pruned.length === PRUNE_ROWS;
 });
+
+export function createRejectionStore({ reader, writer }: Connection): RejectionStore {
+  const { db, tables } = reader.dialect;
+  const { rejections, timeline } = tables;
+  const ofKey = (accountId: string, keyId: string, now: Date) =>
+    and(hasValues(rejections, { accountId, keyId }), gt(rejections.at, rejectionWindowStart(now)));
+  return {
+    ...writer.methods({ prune }),
+    async count({ accountId, keyId, digest }, now) {
+      const request = { accountId, keyId, digest, rejectedAfter: rejectionWindowStart(now).getTime() };
+      const reads = [REJECTED.all(reader, request), REPEATED.all(reader, request)] as const;
+      return rejectionCount(...(await Promise.all([...reads, COUNT_OF_KEY.all(reader, request)])));
+    },
+    async earlier({ id, run, accountId, keyId }, digest, now) {
+      const { kind, at, actor: by, reason, actionId } = rejections;
+      const entries = db
+        .select({ kind, at, by, reason, actionId, run: rejections.run })
+        .from(rejections)
+        .where(and(eq(rejections.digest, digest), ofKey(accountId, keyId, now)));
+      const isFirst = and(hasValues(timeline, { actionId: id, run }), inArray(timeline.type, ["created", "retried"]));
+      const first = db.select({ detail: timeline.detail }).from(timeline).where(isFirst);
+      const [rows, event] = await Promise.all([
+        all(reader, entries.orderBy(desc(at)).limit(EARLIER_REJECTIONS_SHOWN_MAX + 1)),
+        get(reader, first.orderBy(desc(timeline.revision)).limit(1)),
+      ]);
+      const newest = rows
+        .filter((row) => row.actionId !== id || row.run !== run)
+        .slice(0, EARLIER_REJECTIONS_SHOWN_MAX);
+      const shown = newest.map(({ actionId: _id, run: _run, ...rejection }) => rejection);
+      const given = memberIn(event?.detail, "reason");
+      return { reason: typeof given === "string" ? given : null, rejections: shown.toReversed() };
+    },
+    async similar({ accountId, keyId, digest, similar }, now) {
+      const isSimilar = and(hasValues(rejections, { similar, kind: "rejected" }), ofKey(accountId, keyId, now));
+      const others = db
+        .select({ at: rejections.at })
+        .from(rejections)
+        .where(and(isSimilar, ne(rejections.digest, digest)));
+      const counted = others.limit(SIMILAR_REJECTIONS_COUNTED_MAX).as("counted");
+      return (await get(reader, db.select({ count: count().as("count") }).from(counted)))?.count ?? 0;
+    },
+  };
+}

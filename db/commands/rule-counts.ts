@@ -1,12 +1,12 @@
 import { and, gte, inArray, lt, lte } from "drizzle-orm";
 import type { Counted, RuleCount } from "../../src/core/rule-count.ts";
 import { hasValues } from "../sql/dialect.ts";
-import { read, type Reader } from "../sql/read.ts";
+import { prepare, type Reader } from "../sql/read.ts";
 import { PRUNE_ROWS, type Tx } from "./command.ts";
 import { insertList, type Lists, type Values } from "./lists.ts";
 
 /** The rows of one count in a part of time. */
-export const COUNT_ROWS = read(
+const COUNT_ROWS = prepare(
   { ruleId: "text", subject: "text", from: "number", to: "number" },
   ({ db, tables: { ruleCounts } }, { from, to, ...count }) => {
     const { start, amount, told, until } = ruleCounts;

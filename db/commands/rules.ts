@@ -1,9 +1,12 @@
-import { eq } from "drizzle-orm";
+import { and, desc, eq, getTableColumns, gte, isNotNull, sql } from "drizzle-orm";
 import type { RuleStore } from "../../src/core/account-rules.ts";
+import type { ActionPolicy } from "../../src/core/action-policy.ts";
+import type { Connection } from "../sql/context.ts";
 import { rulesLock } from "../sql/locks.ts";
+import { all } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
 import { command, type Tx } from "./command.ts";
-import { FACT, RULES_VERSION, renewVersion, rulesVersionOf } from "./facts.ts";
+import { FACT, readFact, RULES_VERSION, renewVersion, rulesVersionOf } from "./facts.ts";
 
 /** The version of each account's rules: a create is decided by those that are in force when it is committed. */
 export async function readRulesVersions(
@@ -41,3 +44,35 @@ export const recordRefusal = command<RuleStore["recordRefusal"]>(async (tx, expe
   await addToAudit(tx, audit);
   return true;
 });
+
+/** The rules of accounts. `parse` reads the text of a policy: an argument, as its schema would slow the start of the writer thread. */
+export function createRuleStore(
+  { reader, writer }: Connection,
+  parse: (text: string) => ActionPolicy | undefined,
+): RuleStore {
+  const { db, tables } = reader.dialect;
+  const { actions, facts, rules } = tables;
+  return {
+    ...writer.methods({ replace, recordRefusal }),
+    version: async () => (await readFact(reader, RULES_VERSION)) ?? "",
+    async versions() {
+      const ruled = db.select({ accountId: rules.accountId }).from(rules).groupBy(rules.accountId).as("ruled");
+      const isOfAccount = eq(facts.name, sql`${sql.raw(`'${rulesVersionOf("")}'`)} || ${ruled.accountId}`);
+      const { accountId } = ruled;
+      const found = db.select({ accountId, version: facts.value }).from(ruled).leftJoin(facts, isOfAccount);
+      return new Map((await all(reader, found)).map((row) => [row.accountId, row.version ?? ""]));
+    },
+    versionOf: async (accountId) => (await readFact(reader, rulesVersionOf(accountId))) ?? "",
+    list(accountId) {
+      const { position, ...columns } = getTableColumns(rules);
+      return all(reader, db.select(columns).from(rules).where(eq(rules.accountId, accountId)).orderBy(position));
+    },
+    async ruled(accountId, since, limit) {
+      const { createdAt, policy } = actions;
+      const isRuled = and(eq(actions.accountId, accountId), isNotNull(policy), gte(createdAt, since));
+      const ruled = db.select({ policy }).from(actions).where(isRuled).orderBy(desc(createdAt)).limit(limit);
+      const rows = await all(reader, ruled);
+      return rows.flatMap((row) => (row.policy === null ? [] : (parse(row.policy) ?? [])));
+    },
+  };
+}

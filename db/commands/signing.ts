@@ -2,9 +2,9 @@ import { and, desc, eq, lt, sql } from "drizzle-orm";
 import type { OriginUse, SigningSeed, SigningStore, SigningUse } from "../../src/core/account-store.ts";
 import { CALLBACKS_SCANNED_MAX, KNOWN_ORIGINS_MAX, SEEDS_LISTED_MAX } from "../../src/core/limits.ts";
 import { normalTarget } from "../../src/core/target.ts";
-import type { StoreContext } from "../sql/context.ts";
+import type { Connection } from "../sql/context.ts";
 import { eachValue, hasValues } from "../sql/dialect.ts";
-import { read } from "../sql/read.ts";
+import { all, prepare } from "../sql/read.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import { addToAudit } from "./audit.ts";
 import { command, type Tables } from "./command.ts";
@@ -25,12 +25,12 @@ export const rotate = command(async (tx, seed: Seed, audit: AuditEntry | undefin
   await tx.db.delete(signingSeeds).where(and(isOfOrigin, lt(signingSeeds.seq, kept.at(-1)?.seq ?? 0)));
 });
 
-const SEEDS = read({ accountId: "text", origin: "text" }, ({ db, tables: { signingSeeds } }, arg) => {
+const SEEDS = prepare({ accountId: "text", origin: "text" }, ({ db, tables: { signingSeeds } }, arg) => {
   const seeds = db.select().from(signingSeeds).where(hasValues(signingSeeds, arg));
   return seeds.orderBy(desc(signingSeeds.seq)).limit(SEEDS_KEPT);
 });
 
-const OVERLAP = read({ accountId: "text", origin: "text" }, ({ db, tables: { callbackOverlaps } }, arg) =>
+const OVERLAP = prepare({ accountId: "text", origin: "text" }, ({ db, tables: { callbackOverlaps } }, arg) =>
   db.select({ until: callbackOverlaps.until }).from(callbackOverlaps).where(hasValues(callbackOverlaps, arg)),
 );
 
@@ -55,42 +55,6 @@ function originAndUse(place: string): Pick<SigningSeed, "origin" | "use"> {
   return { origin: place, use: "calls" };
 }
 
-// Where an account's calls and callbacks went. Everything is bounded, and none of it grows with the table.
-
-/** The newest action of each host name. */
-const NEWEST_OF_HOSTS = read({ accountId: "text", limit: "number" }, ({ db, tables: { actions } }, arg) => {
-  const { accountId, hostname, id } = actions;
-  const isOfAccount = eq(accountId, arg.accountId);
-  const ofHost = db
-    .select({ id })
-    .from(actions)
-    .where(and(isOfAccount, sql`${hostname} = found.value`));
-  return sql<{ readonly id: string }>`${eachValue(hostname, isOfAccount)}
-    select ${ofHost.orderBy(desc(id)).limit(1)} as id from found where value is not null limit ${arg.limit}`;
-});
-
-const TARGETS = read({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) =>
-  db.select({ url: actions.url, at: actions.createdAt }).from(actions).where(isOneOf(actions.id, arg.ids)),
-);
-
-const CALLBACKS = read({ accountId: "text", limit: "number" }, ({ db, tables: { outbox } }, arg) =>
-  db
-    .select({ url: outbox.target, at: outbox.createdAt, kind: outbox.kind })
-    .from(outbox)
-    .where(eq(outbox.accountId, arg.accountId))
-    .orderBy(desc(outbox.id))
-    .limit(arg.limit),
-);
-
-const ROTATED = read({ accountId: "text", limit: "number" }, ({ db, tables: { signingSeeds } }, arg) =>
-  db
-    .select({ place: signingSeeds.origin, at: signingSeeds.rotatedAt })
-    .from(signingSeeds)
-    .where(eq(signingSeeds.accountId, arg.accountId))
-    .orderBy(signingSeeds.origin, signingSeeds.seq)
-    .limit(arg.limit),
-);
-
 /** Each origin once, with its newest use. A URL that was altered in the database has none. */
 function usesOf(rows: readonly { readonly url: string; readonly at: Date }[]): readonly OriginUse[] {
   const newest = new Map<string, Date>();
@@ -104,7 +68,9 @@ function usesOf(rows: readonly { readonly url: string; readonly at: Date }[]): r
 }
 
 /** Seeds of signing secrets. A rotation is one commit. */
-export function createSigningStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): SigningStore {
+export function createSigningStore({ reader, writer }: Connection): SigningStore {
+  const { db, tables, isOneOf } = reader.dialect;
+  const { actions, outbox, signingSeeds } = tables;
   return {
     rotate: ({ use, ...seed }, audit) => writer.run(rotate, { ...seed, origin: placeOf(seed.origin, use) }, audit),
     async seeds(accountId, origin, use) {
@@ -115,19 +81,36 @@ export function createSigningStore({ sql: reader, writer }: Pick<StoreContext, "
         return { id, accountId, ...originAndUse(place), sealedSeed, rotatedAt };
       });
     },
+    // Everything is bounded, and none of it grows with the table.
     async origins(accountId) {
-      const [hosts, callbacks, rotations] = await Promise.all([
-        NEWEST_OF_HOSTS.all(reader, { accountId, limit: KNOWN_ORIGINS_MAX }),
-        CALLBACKS.all(reader, { accountId, limit: CALLBACKS_SCANNED_MAX }),
-        ROTATED.all(reader, { accountId, limit: SEEDS_LISTED_MAX }),
+      const { hostname, id, url, createdAt } = actions;
+      const isOfAccount = eq(actions.accountId, accountId);
+      const ofHost = db
+        .select({ id })
+        .from(actions)
+        .where(and(isOfAccount, sql`${hostname} = found.value`));
+      const newestOfHosts = sql<{ readonly id: string }>`${eachValue(hostname, isOfAccount)}
+        select ${ofHost.orderBy(desc(id)).limit(1)} as id from found where value is not null limit ${KNOWN_ORIGINS_MAX}`;
+      const callbacks = db
+        .select({ url: outbox.target, at: outbox.createdAt, kind: outbox.kind })
+        .from(outbox)
+        .where(eq(outbox.accountId, accountId));
+      const rotated = db
+        .select({ place: signingSeeds.origin, at: signingSeeds.rotatedAt })
+        .from(signingSeeds)
+        .where(eq(signingSeeds.accountId, accountId));
+      const [hosts, sent, rotations] = await Promise.all([
+        all(reader, newestOfHosts),
+        all(reader, callbacks.orderBy(desc(outbox.id)).limit(CALLBACKS_SCANNED_MAX)),
+        all(reader, rotated.orderBy(signingSeeds.origin, signingSeeds.seq).limit(SEEDS_LISTED_MAX)),
       ]);
-      const targets = hosts.length === 0 ? [] : await TARGETS.all(reader, { ids: hosts.map(({ id }) => id) });
-      const sent = callbacks.filter(({ kind }) => kind === "callback");
+      const ids = hosts.map((host) => host.id);
+      const called = db.select({ url, at: createdAt }).from(actions).where(isOneOf(id, ids));
       // The newest of a place comes last.
       const newest = new Map(rotations.map(({ place, at }) => [place, at]));
       return {
-        calls: usesOf(targets),
-        callbacks: usesOf(sent).slice(0, KNOWN_ORIGINS_MAX),
+        calls: ids.length === 0 ? [] : usesOf(await all(reader, called)),
+        callbacks: usesOf(sent.filter(({ kind }) => kind === "callback")).slice(0, KNOWN_ORIGINS_MAX),
         rotations: [...newest].map(([place, rotatedAt]) => ({ ...originAndUse(place), rotatedAt })),
       };
     },

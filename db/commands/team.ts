@@ -1,27 +1,13 @@
-import {
-  and,
-  desc,
-  eq,
-  getTableColumns,
-  gt,
-  isNull,
-  lte,
-  ne,
-  notExists,
-  or,
-  type Placeholder,
-  type SQL,
-  sql,
-} from "drizzle-orm";
+import { and, desc, eq, getTableColumns, gt, isNull, lte, ne, notExists, or, type SQL, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
 import { emailKey } from "../../src/core/account-store.ts";
 import { INVITATIONS_OPEN_MAX, PEOPLE_PER_ACCOUNT_MAX } from "../../src/core/limits.ts";
 import { mayDo } from "../../src/core/roles.ts";
 import type { Invitation, Joining, TeamStore } from "../../src/core/team-store.ts";
-import type { StoreContext } from "../sql/context.ts";
-import { type Dialect, hasValues } from "../sql/dialect.ts";
+import type { Connection } from "../sql/context.ts";
+import { hasValues } from "../sql/dialect.ts";
 import { personLock, accountLock } from "../sql/locks.ts";
-import { read } from "../sql/read.ts";
+import { all, get } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, deleteSome, hasRow, type Tables, type Tx } from "./command.ts";
 import { addNotifications } from "./outbox.ts";
@@ -30,13 +16,9 @@ import { revokeConnections } from "./oauth.ts";
 import { addPerson, endOldest, endOthers, lastUsedFirst, memberColumns, memberOf, switchSession } from "./people.ts";
 
 /** See `TeamStore.managers`. The builder has no recursion; `union` ends it, even if rows were altered into a cycle. */
-function managersOf(
-  { apiKeys, members }: Pick<Tables, "apiKeys" | "members">,
-  accountId: string | Placeholder,
-  now: Date | Placeholder,
-): SQL<{ readonly id: string }> {
+function managersOf({ apiKeys, members }: Tables, accountId: string, now: Date): SQL<{ readonly id: string }> {
   const { id, replaces } = apiKeys;
-  const isOwner = and(sql`${apiKeys.accountId} = ${accountId}`, eq(apiKeys.role, "owner"));
+  const isOwner = and(sql`${apiKeys.accountId} = ${accountId}`, sql`${apiKeys.role} = 'owner'`);
   const isLive = and(isNull(apiKeys.revokedAt), or(isNull(apiKeys.expiresAt), gt(apiKeys.expiresAt, now)));
   return sql`with recursive managers (id) as (
       select ${id} from ${apiKeys} where ${and(isOwner, isLive)}
@@ -201,114 +183,71 @@ export const prune = command<TeamStore["prune"]>(async (tx, now) => {
   return pruned + (await deleteSome(tx, outbox.id, isOver)) > 0;
 });
 
-const listed = ({ db, tables: { members, people } }: Dialect) => {
-  const { personId, role, joinedAt, lastSeenAt } = members;
-  return db
-    .select({ personId, email: people.email, role, joinedAt, lastSeenAt })
-    .from(members)
-    .innerJoin(people, eq(people.id, personId));
-};
-
-const MEMBERS = read({ accountId: "text", limit: "number" }, (dialect, arg) => {
-  const { accountId, joinedAt, personId } = dialect.tables.members;
-  return listed(dialect).where(eq(accountId, arg.accountId)).orderBy(joinedAt, personId).limit(arg.limit);
-});
-
-const ONE = read({ accountId: "text", personId: "text" }, (dialect, arg) => {
-  return listed(dialect).where(hasValues(dialect.tables.members, arg));
-});
-
-const ACCOUNTS = read({ personId: "text", limit: "number" }, ({ db, tables }, arg) => {
-  const { members, people, accounts } = tables;
-  const first = alias(members, "first_members");
-  const emails = db.select({ email: people.email }).from(first).innerJoin(people, eq(people.id, first.personId));
-  const email = emails.where(eq(first.accountId, members.accountId)).orderBy(first.joinedAt, first.personId).limit(1);
-  return db
-    .select({
-      accountId: members.accountId,
-      role: members.role,
-      email: sql<string | null>`${email}`.as("first_email"),
-      name: accounts.name,
-    })
-    .from(members)
-    .leftJoin(accounts, eq(accounts.id, members.accountId))
-    .where(eq(members.personId, arg.personId))
-    .orderBy(...lastUsedFirst(tables))
-    .limit(arg.limit);
-});
-
-/** Invitations that have not expired, the newest first. */
-function live({ db, tables: { invitations } }: Dialect, condition: SQL, now: Placeholder) {
-  const { emailKey: _, ...columns } = getTableColumns(invitations);
-  return db
-    .select(columns)
-    .from(invitations)
-    .where(and(condition, gt(invitations.expiresAt, now)))
-    .orderBy(desc(invitations.createdAt), invitations.id);
-}
-
-const INVITATIONS = read({ accountId: "text", now: "time", limit: "number" }, (dialect, arg) =>
-  live(dialect, eq(dialect.tables.invitations.accountId, arg.accountId), arg.now).limit(arg.limit),
-);
-
-const BY_HASH = read({ hash: "text", now: "time" }, (dialect, arg) =>
-  live(dialect, eq(dialect.tables.invitations.hash, arg.hash), arg.now),
-);
-
-const BY_ID = read({ id: "text", now: "time" }, (dialect, arg) =>
-  live(dialect, eq(dialect.tables.invitations.id, arg.id), arg.now),
-);
-
-const OF_ADDRESS = read({ emailKey: "text", now: "time", limit: "number" }, (dialect, arg) =>
-  live(dialect, eq(dialect.tables.invitations.emailKey, arg.emailKey), arg.now).limit(arg.limit),
-);
-
-const MANAGERS = read({ accountId: "text", now: "time" }, ({ tables }, arg) =>
-  managersOf(tables, arg.accountId, arg.now),
-);
-
-const IDENTIFIED = read({ issuer: "text", subject: "text" }, ({ db, tables }, arg) => {
-  const { identities, people, members } = tables;
-  return db
-    .select(memberColumns(tables))
-    .from(identities)
-    .innerJoin(people, eq(people.id, identities.personId))
-    .innerJoin(members, eq(members.personId, people.id))
-    .where(hasValues(identities, arg))
-    .orderBy(...lastUsedFirst(tables))
-    .limit(1);
-});
-
 /** The people of accounts, their invitations and identities. */
-export function createTeamStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): TeamStore {
+export function createTeamStore({ reader, writer }: Connection): TeamStore {
+  const { db, tables } = reader.dialect;
+  const { accounts, identities, invitations, members, people } = tables;
+  const membersWhere = (condition: SQL | undefined) => {
+    const { personId, role, joinedAt, lastSeenAt } = members;
+    return db
+      .select({ personId, email: people.email, role, joinedAt, lastSeenAt })
+      .from(members)
+      .innerJoin(people, eq(people.id, personId))
+      .where(condition);
+  };
+  /** Invitations that have not expired, the newest first. */
+  const liveWhere = (condition: SQL, now: Date) => {
+    const { emailKey: _, ...columns } = getTableColumns(invitations);
+    return db
+      .select(columns)
+      .from(invitations)
+      .where(and(condition, gt(invitations.expiresAt, now)))
+      .orderBy(desc(invitations.createdAt), invitations.id);
+  };
   return {
-    members: (accountId, limit) => MEMBERS.all(reader, { accountId, limit }),
-    member: (accountId, personId) => ONE.get(reader, { accountId, personId }),
-    async managers(accountId, now) {
-      return new Set((await MANAGERS.all(reader, { accountId, now })).map(({ id }) => id));
+    ...writer.methods({ changeRole, remove, invite, withdraw, join, signIn, prune }),
+    members(accountId, limit) {
+      const ofAccount = membersWhere(eq(members.accountId, accountId));
+      return all(reader, ofAccount.orderBy(members.joinedAt, members.personId).limit(limit));
     },
-    accountsOf: (personId, limit) => ACCOUNTS.all(reader, { personId, limit }),
-    changeRole: writer.method(changeRole),
-    remove: writer.method(remove),
-    invite: writer.method(invite),
+    member: (accountId, personId) => get(reader, membersWhere(hasValues(members, { accountId, personId }))),
+    async managers(accountId, now) {
+      return new Set((await all(reader, managersOf(tables, accountId, now))).map(({ id }) => id));
+    },
+    accountsOf(personId, limit) {
+      const first = alias(members, "first_members");
+      const emails = db.select({ email: people.email }).from(first).innerJoin(people, eq(people.id, first.personId));
+      const ofAccount = emails.where(eq(first.accountId, members.accountId)).orderBy(first.joinedAt, first.personId);
+      const email = sql<string | null>`${ofAccount.limit(1)}`.as("first_email");
+      const ofPerson = db
+        .select({ accountId: members.accountId, role: members.role, email, name: accounts.name })
+        .from(members)
+        .leftJoin(accounts, eq(accounts.id, members.accountId))
+        .where(eq(members.personId, personId));
+      return all(reader, ofPerson.orderBy(...lastUsedFirst(tables)).limit(limit));
+    },
     async invitations(accountId, now, limit) {
-      const stored = await INVITATIONS.all(reader, { accountId, now, limit });
+      const stored = await all(reader, liveWhere(eq(invitations.accountId, accountId), now).limit(limit));
       return stored.map((row): Invitation => {
         const { hash: _, ...invitation } = row;
         return invitation;
       });
     },
-    withdraw: writer.method(withdraw),
-    async invitation(by, now) {
-      return "hash" in by ? BY_HASH.get(reader, { hash: by.hash, now }) : BY_ID.get(reader, { id: by.id, now });
+    invitation(by, now) {
+      const isIt = "hash" in by ? eq(invitations.hash, by.hash) : eq(invitations.id, by.id);
+      return get(reader, liveWhere(isIt, now));
     },
-    invitationsOf: (email, now, limit) => OF_ADDRESS.all(reader, { emailKey: emailKey(email), now, limit }),
-    join: writer.method(join),
-    async identified(identity) {
-      const found = await IDENTIFIED.get(reader, identity);
+    invitationsOf: (email, now, limit) =>
+      all(reader, liveWhere(eq(invitations.emailKey, emailKey(email)), now).limit(limit)),
+    async identified({ issuer, subject }) {
+      const ofPerson = db
+        .select(memberColumns(tables))
+        .from(identities)
+        .innerJoin(people, eq(people.id, identities.personId))
+        .innerJoin(members, eq(members.personId, people.id))
+        .where(hasValues(identities, { issuer, subject }));
+      const found = await get(reader, ofPerson.orderBy(...lastUsedFirst(tables)).limit(1));
       return found === null ? null : memberOf(found);
     },
-    signIn: writer.method(signIn),
-    prune: writer.method(prune),
   };
 }

@@ -1,30 +1,27 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { and, eq, gt, inArray, lt, lte, max, type Placeholder, type SQL, sql } from "drizzle-orm";
+import { and, eq, gt, gte, inArray, lt, lte, max, or, type SQL, sql } from "drizzle-orm";
 import { firstActionId } from "../../src/core/ids.ts";
 import { DEDUPE_WINDOW_MS, PRUNE_BYTES_MAX, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
 import type { PruneStep, PruneTimes, UpkeepStore } from "../../src/core/store.ts";
-import type { StoreContext } from "../sql/context.ts";
-import { bytesOf, bytesOfAction, hasValues } from "../sql/dialect.ts";
-import { type Args, read } from "../sql/read.ts";
+import type { Connection } from "../sql/context.ts";
+import { bytesOf, bytesOfAction, type Dialect, hasValues } from "../sql/dialect.ts";
+import { all } from "../sql/read.ts";
 import { isWaitingToExpire } from "../tables.ts";
 import { keyWindowStart } from "./actions.ts";
 import { pruneCounts } from "./rule-counts.ts";
 import { command, isOneOfRows, PRUNE_ROWS, type Tables, type Tx } from "./command.ts";
 
-interface Until<Time = Date> {
-  readonly finishedUntil: Time;
+interface Until {
+  readonly finishedUntil: Date;
   /** An Idempotency-Key may name a later action that it matched by `dedupe`. */
-  readonly boundUntil: Time;
+  readonly boundUntil: Date;
 }
 
 /**
  * Holds for actions that may be deleted. A pending notification keeps an action, and so does an Idempotency-Key that may
  * name it; which keys do is not looked up, since every create would pay for that index.
  */
-function isDeletable(
-  { actions, outbox }: Pick<Tables, "actions" | "outbox">,
-  { finishedUntil, boundUntil }: Until<Date | Placeholder>,
-): SQL {
+function isDeletable({ actions, outbox }: Tables, { finishedUntil, boundUntil }: Until): SQL {
   const isUnsent = sql`${outbox.actionId} = ${actions.id} and ${outbox.status} in ('pending', 'active')`;
   return sql`${lte(actions.finishedAt, finishedUntil)}
     and (${actions.dedupe} is null or ${lte(actions.createdAt, boundUntil)})
@@ -131,76 +128,42 @@ function firstIdAfter(until: Date): string {
   return firstActionId(new Date(until.getTime() + ID_AHEAD_MS));
 }
 
-const isBetween = ({ id }: Tables["actions"], arg: Args<"after" | "before">) =>
-  and(gt(id, arg.after), lt(id, arg.before));
-
-/** A run is held when it begins: the first at the create, others at their retry. */
-const HELD = read({ after: "text", before: "text", limit: "number" }, ({ db, tables: { timeline, actions } }, arg) => {
-  const isOfRun = sql`${timeline.actionId} = ${actions.id} and ${timeline.run} = ${actions.run}`;
-  const last = db
-    .select({ at: max(timeline.at) })
-    .from(timeline)
-    .where(and(isOfRun, eq(timeline.type, "held")));
-  const heldAt = sql<Date>`coalesce(${last}, ${actions.createdAt})`.mapWith(actions.createdAt).as("held_at");
-  return db
-    .select({ id: actions.id, accountId: actions.accountId, run: actions.run, heldAt })
-    .from(actions)
-    .where(and(eq(actions.status, "awaiting_approval"), isBetween(actions, arg)))
-    .orderBy(actions.id)
-    .limit(arg.limit);
-});
-
-const EXPIRED = read(
-  { until: "time", afterAt: "time", afterId: "text", limit: "number" },
-  ({ db, tables: { actions } }, arg) => {
-    const { id, accountId, expiresAt } = actions;
-    // By its parts: the comparison of a pair uses the index for its first part only.
-    const isAfter = sql`${expiresAt} >= ${arg.afterAt} and (${expiresAt} > ${arg.afterAt} or ${id} > ${arg.afterId})`;
-    return db
-      .select({ id, accountId, expiresAt })
-      .from(actions)
-      .where(sql`${isWaitingToExpire(actions)} and ${expiresAt} <= ${arg.until} and ${isAfter}`)
-      .orderBy(expiresAt, id)
-      .limit(arg.limit);
-  },
-);
-
 /** How long an Idempotency-Key may name an action that it matched by `dedupe` at the end of that key's window. */
 const BOUND_MS_MAX = 2 * DEDUPE_WINDOW_MS;
 
 /** With the rows of the timeline, counted up to the bound; null for actions that must stay. */
-const SCAN = read(
-  { finishedUntil: "time", boundUntil: "time", after: "text", before: "text" },
-  ({ db, tables: { timeline, actions, attempts, outbox } }, arg) => {
-    const rows = db.select({ seq: timeline.seq }).from(timeline).where(eq(timeline.actionId, actions.id));
-    const count = db.$count(rows.limit(PRUNE_ROWS_MAX + 1).as("counted"));
-    const { id, revision, accountId, dedupe, idempotencyKey } = actions;
-    const kept = db
-      .select({ bytes: sql`sum(${bytesOf(attempts.responseBody)})` })
-      .from(attempts)
-      .where(eq(attempts.actionId, actions.id));
-    const bytes = sql<number>`${bytesOfAction(actions)} + coalesce(${kept}, 0)`.as("bytes");
-    const events = sql<number | null>`case when ${isDeletable({ actions, outbox }, arg)} then ${count} end`.as(
-      "events",
-    );
-    const scanned = db.select({ id, revision, accountId, dedupe, idempotencyKey, bytes, events }).from(actions);
-    return scanned.where(isBetween(actions, arg)).orderBy(id).limit(PRUNE_SCAN_ROWS_MAX);
-  },
-);
+function scanned({ db, tables }: Dialect, until: Until, after: string) {
+  const { timeline, actions, attempts } = tables;
+  const rows = db.select({ seq: timeline.seq }).from(timeline).where(eq(timeline.actionId, actions.id));
+  const count = db.$count(rows.limit(PRUNE_ROWS_MAX + 1).as("counted"));
+  const { id, revision, accountId, dedupe, idempotencyKey } = actions;
+  const kept = db
+    .select({ bytes: sql`sum(${bytesOf(attempts.responseBody)})` })
+    .from(attempts)
+    .where(eq(attempts.actionId, id));
+  const bytes = sql<number>`${bytesOfAction(actions)} + coalesce(${kept}, 0)`.as("bytes");
+  const events = sql<number | null>`case when ${isDeletable(tables, until)} then ${count} end`.as("events");
+  return db
+    .select({ id, revision, accountId, dedupe, idempotencyKey, bytes, events })
+    .from(actions)
+    .where(and(gt(id, after), lt(id, firstIdAfter(until.finishedUntil))))
+    .orderBy(id)
+    .limit(PRUNE_SCAN_ROWS_MAX);
+}
 
-type Scanned = NonNullable<Awaited<ReturnType<typeof SCAN.get>>>;
+type Scanned = ReturnType<typeof scanned>["_"]["result"][number];
 
 /**
  * Scans some actions by id and deletes those that may go, in one commit that is bounded in rows and bytes. It needs no
  * index by end, which every action would pay for.
  */
 async function pruneStep(
-  { sql: reader, writer }: Pick<StoreContext, "sql" | "writer">,
+  { reader, writer }: Connection,
   { now, finishedUntil }: PruneTimes,
   after: string,
 ): Promise<PruneStep> {
   const until = { finishedUntil, boundUntil: new Date(now.getTime() - BOUND_MS_MAX) };
-  const found = await SCAN.all(reader, { ...until, after, before: firstIdAfter(finishedUntil) });
+  const found = await all(reader, scanned(reader.dialect, until, after));
   const { deletable, last } = fitting(found);
   const [first] = deletable;
   if (first !== undefined && (first.events ?? 0) > PRUNE_ROWS_MAX) {
@@ -231,21 +194,42 @@ function fitting(found: readonly Scanned[]) {
 }
 
 /** Each step begins with a turn of the event loop, so that steps in a row don't block others. */
-export function createUpkeepStore({ sql: reader, writer }: Pick<StoreContext, "sql" | "writer">): UpkeepStore {
+export function createUpkeepStore(connection: Connection): UpkeepStore {
+  const { reader } = connection;
+  const { db, tables } = reader.dialect;
+  const { actions, timeline } = tables;
+  const { id, accountId, expiresAt } = actions;
   return {
+    /** A run is held when it begins: the first at the create, others at their retry. */
     async held(until, after, limit) {
       await nextTurn();
-      return HELD.all(reader, { after, before: firstIdAfter(until), limit });
+      const isOfRun = sql`${timeline.actionId} = ${id} and ${timeline.run} = ${actions.run}`;
+      const last = db
+        .select({ at: max(timeline.at) })
+        .from(timeline)
+        .where(and(isOfRun, eq(timeline.type, "held")));
+      const heldAt = sql<Date>`coalesce(${last}, ${actions.createdAt})`.mapWith(actions.createdAt).as("held_at");
+      const held = db
+        .select({ id, accountId, run: actions.run, heldAt })
+        .from(actions)
+        .where(and(sql`${actions.status} = 'awaiting_approval'`, gt(id, after), lt(id, firstIdAfter(until))));
+      return all(reader, held.orderBy(id).limit(limit));
     },
     async expired(until, after, limit) {
       await nextTurn();
-      const behind = { afterAt: after?.expiresAt ?? 0, afterId: after?.id ?? "" };
-      const rows = await EXPIRED.all(reader, { until, ...behind, limit });
-      return rows.flatMap(({ expiresAt, ...row }) => (expiresAt === null ? [] : [{ ...row, expiresAt }]));
+      const from = after?.expiresAt ?? new Date(0);
+      // By its parts: the comparison of a pair uses the index for its first part only.
+      const isBehind = and(gte(expiresAt, from), or(gt(expiresAt, from), gt(id, after?.id ?? "")));
+      const expired = db
+        .select({ id, accountId, expiresAt })
+        .from(actions)
+        .where(and(isWaitingToExpire(actions), lte(expiresAt, until), isBehind));
+      const rows = await all(reader, expired.orderBy(expiresAt, id).limit(limit));
+      return rows.flatMap(({ expiresAt: at, ...row }) => (at === null ? [] : [{ ...row, expiresAt: at }]));
     },
     async prune(times, after) {
       await nextTurn();
-      return pruneStep({ sql: reader, writer }, times, after);
+      return pruneStep(connection, times, after);
     },
   };
 }

@@ -4,7 +4,7 @@ import type { Claimed, ClaimOfQueue } from "../commands/claims.ts";
 import { findPaused, isHeldBack, pausesOf, stopsOf } from "../commands/pauses.ts";
 import { type Lists, updateList } from "../commands/lists.ts";
 import { bytesOf, hasValues } from "../sql/dialect.ts";
-import { read } from "../sql/read.ts";
+import { prepare } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
 
 const LANE = { accountId: "text", host: "text", keyId: "text", most: "number" } as const;
@@ -16,7 +16,7 @@ const bytesIn = (columns: readonly SQLWrapper[]) =>
   sql<number>`${sql.join(columns.map(bytesOf), sql` + `)}`.as("bytes");
 
 /** The earliest pending actions of a lane, due or not. */
-const ACTIONS = read({ ...LANE, now: "number" }, ({ db, tables: { actions } }, { now, most, ...lane }) => {
+const ACTIONS = prepare({ ...LANE, now: "number" }, ({ db, tables: { actions } }, { now, most, ...lane }) => {
   const isLive = or(isNull(actions.expiresAt), gt(actions.expiresAt, now));
   return db
     .select({
@@ -35,7 +35,7 @@ const ACTIONS = read({ ...LANE, now: "number" }, ({ db, tables: { actions } }, {
 });
 
 /** The same of a kind of notification. */
-const NOTIFICATIONS = read({ ...LANE, kind: "text" }, ({ db, tables: { outbox } }, { most, ...lane }) =>
+const NOTIFICATIONS = prepare({ ...LANE, kind: "text" }, ({ db, tables: { outbox } }, { most, ...lane }) =>
   db
     .select({
       id: outbox.id,

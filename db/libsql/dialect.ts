@@ -1,7 +1,9 @@
-import { type SQL, sql } from "drizzle-orm";
+import { Placeholder, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/sqlite-proxy";
-import type { Dialect } from "../sql/dialect.ts";
+import type { Dialect, ListSql } from "../sql/dialect.ts";
 import { tables } from "./schema.ts";
+
+const bound = (list: ListSql) => (list instanceof Placeholder ? list : JSON.stringify(list));
 
 /** Lists are JSON. */
 export const sqliteDialect: Dialect = {
@@ -9,8 +11,8 @@ export const sqliteDialect: Dialect = {
   tables,
   place: (number) => `?${number}`,
   list: (items) => JSON.stringify(items),
-  isOneOf: (column, list) => sql`${column} in (select j.value from json_each(${list}) j)`,
-  itemsOf: (list) => sql`json_each(${list}) j`,
+  isOneOf: (column, list) => sql`${column} in (select j.value from json_each(${bound(list)}) j)`,
+  itemsOf: (list) => sql`json_each(${bound(list)}) j`,
   placeIn: (at) => sql.raw(`json_extract(j.value, '$[${at}]')`),
   indexedBy: (table, index) => sql`${table} indexed by ${sql.raw(index)}`,
   // For a comparison of row values SQLite would use the index for the account only, and read all rows of the lane before.

@@ -11,7 +11,7 @@ import type { DatabaseSize, FileStore } from "../../src/core/store.ts";
 import type { Row, Sql } from "../sql/sql.ts";
 
 /** What only a database file has. */
-export function createFileStore({ sql }: { readonly sql: Pick<Sql, "read" | "batch"> }): FileStore {
+export function createFileStore(sql: Pick<Sql, "read" | "batch">): FileStore {
   return {
     size: (finishedUntil) => readSize(sql, finishedUntil),
     async shrink() {

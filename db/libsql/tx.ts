@@ -9,7 +9,7 @@ import {
   type UpdateList,
   type Values,
 } from "../commands/lists.ts";
-import { compile, once, type Read } from "../sql/read.ts";
+import { compile, once, type Prepared } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
 import { claimAll } from "./claim.ts";
 import { sqliteDialect } from "./dialect.ts";
@@ -41,7 +41,7 @@ export function openTx(execute: Execute): Tx & { end(): void } {
     return { rows: [...((method === "get" ? rows[0] : rows) ?? [])] };
   });
   const lists: Lists = {
-    async find<Args extends Named, Row>(query: Read<Args, Row>, args: readonly Args[]) {
+    async find<Args extends Named, Row>(query: Prepared<Args, Row>, args: readonly Args[]) {
       if (args.length === 0) return [];
       const { text, names, decode } = FIND(query);
       const found = await run(
@@ -66,7 +66,7 @@ export function openTx(execute: Execute): Tx & { end(): void } {
   return { db, tables, lists, claim: (claims) => claimAll(lists, claims), end: () => void (isOver = true) };
 }
 
-const FIND = once(({ build }: Pick<Read<never, unknown>, "build">) =>
+const FIND = once(({ build }: Pick<Prepared<never, unknown>, "build">) =>
   compile(build(sqliteDialect), (_, number) => `?${number}`),
 );
 

@@ -3,7 +3,7 @@ import { JOB_LEASE_MS_MAX } from "../../src/core/limits.ts";
 import type { ChangedPage, ClusterStore } from "../../src/core/store.ts";
 import { faultOf, unavailable } from "../sql/errors.ts";
 import type { Done, Sql, SqlValue } from "../sql/sql.ts";
-import { read, type Reader } from "../sql/read.ts";
+import { prepare, type Reader } from "../sql/read.ts";
 
 /** In milliseconds. It goes on within a transaction and a statement, unlike `now()`. */
 const CLOCK = "cast(extract(epoch from clock_timestamp()) * 1000 as bigint)";
@@ -64,7 +64,7 @@ export function createNodeStore(
   };
 }
 
-const ROWS_AFTER = read({ after: "number", limit: "number" }, ({ db, tables: { timeline }, isSettled }, arg) => {
+const ROWS_AFTER = prepare({ after: "number", limit: "number" }, ({ db, tables: { timeline }, isSettled }, arg) => {
   const { seq, actionId, accountId, revision } = timeline;
   // As a value: rows behind the first open transaction are read too.
   const settled = sql<number>`case when ${isSettled(seq) ?? sql`true`} then 1 else 0 end`.as("is_settled");
@@ -76,7 +76,7 @@ const ROWS_AFTER = read({ after: "number", limit: "number" }, ({ db, tables: { t
     .limit(arg.limit);
 });
 
-const REVISIONS = read({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) =>
+const REVISIONS = prepare({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) =>
   db.select({ id: actions.id, revision: actions.revision }).from(actions).where(isOneOf(actions.id, arg.ids)),
 );
 

@@ -1,6 +1,6 @@
-import { sql } from "drizzle-orm";
+import { Placeholder, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/pg-proxy";
-import type { Dialect } from "../sql/dialect.ts";
+import type { Dialect, ListSql } from "../sql/dialect.ts";
 import type { ArgType } from "../sql/read.ts";
 import { tables } from "./schema.ts";
 
@@ -10,10 +10,10 @@ export const postgresDialect: Dialect = {
   db: drizzle(() => Promise.reject(new Error("Run statements over a connection."))) as unknown as Dialect["db"],
   tables,
   // PostgreSQL takes an argument for text where it can't see the column that it is for.
-  place: (number, type) => `$${number}::${typeOf(type)}`,
-  list: (items) => `{${items.map(itemText).join(",")}}`,
-  isOneOf: (column, list) => sql`${column} = any(${list})`,
-  itemsOf: (list) => sql`unnest(${list}) as j(value)`,
+  place: (number, type) => (type === undefined ? `$${number}` : `$${number}::${typeOf(type)}`),
+  list: listText,
+  isOneOf: (column, list) => sql`${column} = any(${bound(list)})`,
+  itemsOf: (list) => sql`unnest(cast(${bound(list)} as text[])) as j(value)`,
   placeIn: (at) => sql.raw(`(cast(j.value as json) ->> ${at})`),
   indexedBy: (table) => sql`${table}`,
   joinNextLane: (table, condition, { accountId, host, keyId }) => sql`cross join lateral (
@@ -28,6 +28,14 @@ export const postgresDialect: Dialect = {
   // The function runs once, before the first row, and sees what the rows are read from.
   isSettled: (position) => sql`${position} < (select settled_position())`,
 };
+
+function bound(list: ListSql) {
+  return list instanceof Placeholder ? list : listText(list);
+}
+
+function listText(items: readonly unknown[]): string {
+  return `{${items.map(itemText).join(",")}}`;
+}
 
 function typeOf(type: ArgType): string {
   if (type.startsWith("list")) return "text[]";

@@ -1,5 +1,5 @@
 import { type OnAway, tellingAway } from "../sql/errors.ts";
-import type { HeaderSeal } from "../sql/rows.ts";
+import type { HeaderSeal, OnUnreadable } from "../sql/rows.ts";
 import type { Sql } from "../sql/sql.ts";
 import { createStore } from "../sql/store.ts";
 import type { Store } from "../../src/core/store.ts";
@@ -16,27 +16,28 @@ interface PostgresSettings {
   readonly seal: HeaderSeal;
   readonly now: Date;
   readonly onAway?: OnAway;
+  readonly onUnreadable?: OnUnreadable;
 }
 
 /**
  * Opens a database that many processes may use at the same time. It goes on by itself when the server was away. A server that
  * refuses its user or has no such database counts as away: it may be set up later than this starts.
  */
-export async function openPostgresStore({ url, nodeId, seal, now, onAway }: PostgresSettings): Promise<Store> {
-  const sql = openPostgres(url, { onCommit: createHintSender(nodeId) });
+export async function openPostgresStore({ url, now, ...settings }: PostgresSettings): Promise<Store> {
+  const sql = openPostgres(url, { onCommit: createHintSender(settings.nodeId) });
   try {
     await migratePostgres(sql, now);
   } catch (error) {
     await sql.close();
     throw error;
   }
-  return createPostgresStore(sql, { nodeId, seal, ...(onAway && { onAway }) });
+  return createPostgresStore(sql, settings);
 }
 
 /** The store over connections to tables of this version. */
 export function createPostgresStore(
   connection: PostgresSql,
-  { nodeId, seal, onAway = () => {} }: Pick<PostgresSettings, "nodeId" | "seal" | "onAway">,
+  { nodeId, seal, onAway = () => {}, onUnreadable = () => {} }: Omit<PostgresSettings, "url" | "now">,
 ): Store {
   const sql = { ...connection, ...tellingAway(connection, onAway) };
   return createStore({
@@ -46,6 +47,7 @@ export function createPostgresStore(
     isOnlyProcess: false,
     onFatal: unreachable,
     onAway,
+    onUnreadable,
     release: () => {},
   });
 }

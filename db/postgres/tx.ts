@@ -2,7 +2,7 @@ import type { QueryResult } from "pg";
 import { drizzle } from "drizzle-orm/pg-proxy";
 import type { Tx } from "../commands/command.ts";
 import { columnsOf, type InsertList, tableName, type Named, type UpdateList, type Values } from "../commands/lists.ts";
-import { compile, once, type Read } from "../sql/read.ts";
+import { compile, once, type Prepared } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
 import { claimAll } from "./claim.ts";
 import { postgresDialect } from "./dialect.ts";
@@ -32,7 +32,7 @@ export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]
     db: db as unknown as Tx["db"],
     tables,
     lists: {
-      async find<Args extends Named, Row>(query: Read<Args, Row>, args: readonly Args[]) {
+      async find<Args extends Named, Row>(query: Prepared<Args, Row>, args: readonly Args[]) {
         if (args.length === 0) return [];
         const { statement, names, decode } = FIND(query);
         const values = names.map((name) => args.map((arg) => textOf(arg[name] ?? null)));
@@ -69,7 +69,7 @@ function textOf(value: SqlValue): string | null {
   return value === null ? null : String(valueOf(value));
 }
 
-const FIND = once(({ types, build }: Pick<Read<never, unknown>, "types" | "build">) => {
+const FIND = once(({ types, build }: Pick<Prepared<never, unknown>, "types" | "build">) => {
   const { text, decode } = compile(build(postgresDialect), (name) => `arg."${name}"`);
   const names = Object.keys(types);
   const arrays = names.map((name, at) => `${postgresDialect.place(at + 1, types[name] ?? "text")}[]`);

@@ -1,4 +1,4 @@
-import { and, eq, gte } from "drizzle-orm";
+import { and, gte } from "drizzle-orm";
 import { type Action, lateResultText } from "../../src/core/action.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import { askOf } from "../../src/core/channel.ts";
@@ -42,7 +42,8 @@ import { GRANTS, type UsedGrant } from "../commands/grants.ts";
 import { type Values, valuesOf } from "../commands/lists.ts";
 import type { StoreContext } from "./context.ts";
 import { findActionById } from "./find.ts";
-import { read } from "./read.ts";
+import { hasValues } from "./dialect.ts";
+import { get } from "./read.ts";
 import { resultValues, rowTypeOf, scheduledAtOf, storedValues } from "./rows.ts";
 import { isConstraint } from "./errors.ts";
 
@@ -278,21 +279,18 @@ function grantRow({ vary, max, ...grant }: Grant): Values {
   return valuesOf(GRANTS.columns, { ...grant, vary: JSON.stringify(vary), max: JSON.stringify(max) });
 }
 
-const APPLIED = read(
-  { id: "text", from: "number", type: "text", at: "time", detail: "text" },
-  ({ db, tables: { timeline } }, arg) => {
-    const isAfter = and(eq(timeline.actionId, arg.id), gte(timeline.revision, arg.from));
-    const isEvent = and(eq(timeline.type, arg.type), eq(timeline.at, arg.at), eq(timeline.detail, arg.detail));
-    return db.select({ seq: timeline.seq }).from(timeline).where(and(isAfter, isEvent));
-  },
-);
-
 /** Known by the timeline row that only this change can have written. */
-export async function isApplied(db: Pick<StoreContext, "sql">, { change, at }: ChangeWrite): Promise<boolean> {
+export async function isApplied(
+  { reader }: Pick<StoreContext, "reader">,
+  { change, at }: ChangeWrite,
+): Promise<boolean> {
   const { after, events } = change;
   const [first] = events;
   if (first === undefined) return false;
   const { type: _, ...detail } = first;
-  const event = { type: rowTypeOf(first), at, detail: JSON.stringify(detail) };
-  return (await APPLIED.get(db.sql, { id: after.id, from: after.revision, ...event })) !== null;
+  const { db, tables } = reader.dialect;
+  const { timeline } = tables;
+  const event = { actionId: after.id, type: rowTypeOf(first), at, detail: JSON.stringify(detail) };
+  const isEvent = and(hasValues(timeline, event), gte(timeline.revision, after.revision));
+  return (await get(reader, db.select({ seq: timeline.seq }).from(timeline).where(isEvent))) !== null;
 }

@@ -1,14 +1,19 @@
-import type { HeaderSeal } from "./rows.ts";
-import type { Sql } from "./sql.ts";
+import type { Reader } from "./read.ts";
+import type { HeaderSeal, OnUnreadable } from "./rows.ts";
 import type { Writer } from "./writer.ts";
 import { type Action, largeBytesOf } from "../../src/core/action.ts";
 
-/** What the store's functions share: reads use `sql`, every write goes through `writer`. */
-export interface StoreContext {
-  readonly sql: Sql;
+/** What every part of the store has. */
+export interface Connection {
+  readonly reader: Reader;
   readonly writer: Writer;
+}
+
+/** What those of actions have besides. */
+export interface StoreContext extends Connection {
   readonly seal: HeaderSeal;
   readonly written: WrittenActions;
+  readonly onUnreadable: OnUnreadable;
 }
 
 /** 32 MiB at most: large actions are read again at the claim. */

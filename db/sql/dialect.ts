@@ -9,14 +9,14 @@ export interface Dialect {
   /** Only builds. Of PostgreSQL too: the builders have the same methods for a SELECT. */
   readonly db: Pick<SqliteRemoteDatabase, "select" | "$with" | "with" | "$count">;
   readonly tables: Tables;
-  /** How an argument stands in a text. */
-  readonly place: (number: number, type: ArgType) => string;
+  /** How an argument stands in a text; by its type where that is known. */
+  readonly place: (number: number, type?: ArgType) => string;
   /** A list as it is bound: the text of a statement stays the same, however many items there are. */
   readonly list: (items: readonly unknown[]) => string;
   /** Whether a column has one of the values of a list. */
-  readonly isOneOf: (column: SQLWrapper, list: Placeholder) => SQL;
+  readonly isOneOf: (column: SQLWrapper, list: ListSql) => SQL;
   /** The items of a list as rows of one column, `j.value`. */
-  readonly itemsOf: (list: Placeholder) => SQL;
+  readonly itemsOf: (list: ListSql) => SQL;
   /** A place of the list that an item of `itemsOf` is. */
   readonly placeIn: (at: number) => SQL;
   /** The table, read by this index. PostgreSQL chooses by itself. */
@@ -36,6 +36,9 @@ export interface Dialect {
    */
   readonly isSettled: (position: SQLWrapper) => SQL | undefined;
 }
+
+/** Items, or the place of a list that is bound. */
+export type ListSql = Placeholder | readonly unknown[];
 
 /** The lane of an action, as SQL. */
 export interface LaneSql {
@@ -68,6 +71,16 @@ export function eachValue(column: Column, condition: SQL | undefined): SQL {
       select ${first()}
       union all
       select ${first(sql`${column} > found.value`)} from found where found.value is not null)`;
+}
+
+/** A member of the JSON object in a text; undefined: it has none, or is no JSON object. */
+export function memberIn(text: string | null | undefined, name: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text ?? "");
+    return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether a row of the table has these values. */

@@ -3,12 +3,11 @@ import type { Action } from "../../src/core/action.ts";
 import { actionAsOf, type TimelineEntry } from "../../src/core/timeline.ts";
 import { EVENT_PAGE_BYTES_MAX, EVENT_PAGE_MAX, EVENT_SCAN_ROWS_MAX, TIMELINE_ROWS_MAX } from "../../src/core/limits.ts";
 import type { ActionChange, ActionStore } from "../../src/core/store.ts";
-import { readPosition, STRETCH_END } from "../commands/activity.ts";
-import type { StoreContext } from "./context.ts";
+import { findStretchEnd, readPosition } from "../commands/activity.ts";
 import { bytesOfAction } from "./dialect.ts";
-import { findAction } from "./find.ts";
-import { read, type Reader } from "./read.ts";
-import { timelineEntryOf } from "./rows.ts";
+import { type ActionReads, findAction } from "./find.ts";
+import { prepare, type Reader } from "./read.ts";
+import { readable, timelineEntryOf } from "./rows.ts";
 import type { Row } from "./sql.ts";
 
 /** Types of the first timeline row of a change: each change has exactly one of them. */
@@ -24,7 +23,7 @@ const CHANGES = [
   "late_result",
 ];
 
-const CHANGES_IN = read(
+const CHANGES_IN = prepare(
   { after: "number", until: "number", accountId: "text" },
   ({ db, tables: { timeline, actions } }, arg) => {
     const { seq, actionId, at, run, revision, type, status, detail } = timeline;
@@ -39,7 +38,7 @@ const CHANGES_IN = read(
   },
 );
 
-const POSITION = read({ position: "number" }, ({ db, tables: { timeline } }, arg) =>
+const POSITION = prepare({ position: "number" }, ({ db, tables: { timeline } }, arg) =>
   db.select({ seq: timeline.seq }).from(timeline).where(eq(timeline.seq, arg.position)),
 );
 
@@ -53,11 +52,7 @@ function pageOf(found: readonly Row[]): readonly Row[] {
   return found.slice(0, count === -1 ? found.length : Math.max(1, count));
 }
 
-async function changesOf(
-  db: Pick<StoreContext, "sql" | "seal">,
-  accountId: string,
-  rows: readonly Row[],
-): Promise<readonly ActionChange[]> {
+async function changesOf(db: ActionReads, accountId: string, rows: readonly Row[]): Promise<readonly ActionChange[]> {
   const known = new Map<string, Action | null>();
   const runs = new Map<string, readonly TimelineEntry[]>();
   const changes: ActionChange[] = [];
@@ -65,54 +60,53 @@ async function changesOf(
     const id = String(row["action_id"]);
     const action = known.get(id) ?? (await findAction(db, accountId, id));
     known.set(id, action);
+    const [entry] = readable([row], timelineEntryOf);
     // Null: it was pruned between the two reads.
-    if (action !== null) changes.push(await changeOf(db.sql, action, row, runs));
+    if (action === null || entry === undefined) continue;
+    const isLateResult = entry.event.type === "attempt" && entry.event.late === "result";
+    const change = { seq: entry.seq, at: entry.at, ...(isLateResult && { isLateResult }) };
+    const isNewest = Number(row["revision"]) === action.revision;
+    changes.push({ ...change, action: isNewest ? action : await actionThen(db.reader, action, entry, runs) });
   }
   return changes;
 }
 
-/** `runs`: complete timelines so far of runs on this page, by action and run. */
-async function changeOf(
+/** The action as an entry left it. `runs`: complete timelines so far of runs on this page, by action and run. */
+async function actionThen(
   reader: Reader,
   action: Action,
-  row: Row,
+  entry: TimelineEntry,
   runs: Map<string, readonly TimelineEntry[]>,
-): Promise<ActionChange> {
-  const entry = timelineEntryOf(row);
-  // An altered row says nothing about the state at that time.
-  if (entry === null) return { seq: Number(row["seq"]), at: action.createdAt, action };
-  const isLateResult = entry.event.type === "attempt" && entry.event.late === "result";
-  const change = { seq: entry.seq, at: entry.at, ...(isLateResult && { isLateResult }) };
-  if (Number(row["revision"]) === action.revision) return { ...change, action };
+): Promise<Action> {
   const key = `${action.id} ${entry.run}`;
   const isFirst = entry.event.type === "created" || entry.event.type === "retried";
   const before = isFirst ? [] : (runs.get(key) ?? (await runBefore(reader, action.id, entry)));
   const entries = [...before, entry];
   runs.set(key, entries);
-  return { ...change, action: actionAsOf(action, entries) };
+  return actionAsOf(action, entries);
 }
 
-const ENTRIES_BEFORE = read({ actionId: "text", run: "number", seq: "number" }, ({ db, tables: { timeline } }, arg) => {
-  const { actionId, seq, at, run, type, status, detail } = timeline;
-  return db
-    .select({ seq, at, run, type, status, detail })
-    .from(timeline)
-    .where(and(eq(actionId, arg.actionId), eq(run, arg.run), lt(seq, arg.seq)))
-    .orderBy(asc(seq))
-    .limit(TIMELINE_ROWS_MAX);
-});
+const ENTRIES_BEFORE = prepare(
+  { actionId: "text", run: "number", seq: "number" },
+  ({ db, tables: { timeline } }, arg) => {
+    const { actionId, seq, at, run, type, status, detail } = timeline;
+    return db
+      .select({ seq, at, run, type, status, detail })
+      .from(timeline)
+      .where(and(eq(actionId, arg.actionId), eq(run, arg.run), lt(seq, arg.seq)))
+      .orderBy(asc(seq))
+      .limit(TIMELINE_ROWS_MAX);
+  },
+);
 
 /** The run's timeline before the change. */
 async function runBefore(reader: Reader, id: string, entry: TimelineEntry): Promise<readonly TimelineEntry[]> {
-  const rows = await ENTRIES_BEFORE.raw(reader, { actionId: id, run: entry.run, seq: entry.seq });
-  return rows.map(timelineEntryOf).filter((earlier) => earlier !== null);
+  return readable(await ENTRIES_BEFORE.raw(reader, { actionId: id, run: entry.run, seq: entry.seq }), timelineEntryOf);
 }
 
 /** The stream of changes. See `ActionStore`. */
-export function createChangeReads(
-  db: Pick<StoreContext, "sql" | "seal">,
-): Pick<ActionStore, "changes" | "position" | "knowsPosition"> {
-  const { sql: reader } = db;
+export function createChangeReads(db: ActionReads): Pick<ActionStore, "changes" | "position" | "knowsPosition"> {
+  const { reader } = db;
   return {
     /**
      * The next changes of an account, found by scanning the timeline of all accounts: the one writer numbers rows in commit
@@ -124,7 +118,7 @@ export function createChangeReads(
       if (newest <= after) return { changes: [], position: after, isLast: true };
       // Numbers have gaps, so rows are counted.
       const isShort = newest - after <= EVENT_SCAN_ROWS_MAX;
-      const last = isShort ? null : await STRETCH_END.get(reader, { after, skipped: EVENT_SCAN_ROWS_MAX - 1 });
+      const last = isShort ? null : await findStretchEnd(reader, after, EVENT_SCAN_ROWS_MAX);
       const until = last === null ? newest : Math.min(newest, last.seq);
       const found = await CHANGES_IN.raw(reader, { after, until, accountId });
       const fitting = pageOf(found);

@@ -1,42 +1,59 @@
-import { and, desc, eq, getTableColumns, ne, sql } from "drizzle-orm";
+import { and, desc, eq, exists, getTableColumns, like, ne, sql } from "drizzle-orm";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action } from "../../src/core/action.ts";
-import { ATTEMPTS_KEPT, RECOVERY_BYTES_MAX, TIMELINE_ROWS_MAX } from "../../src/core/limits.ts";
+import { ATTEMPTS_KEPT, SEARCH_STEP_ROWS, TIMELINE_ROWS_MAX } from "../../src/core/limits.ts";
 import { type ActionStore, type FilterValues, hostOfKey } from "../../src/core/store.ts";
 import { isHolder, KEY_ARGS, keyWindowStart } from "../commands/actions.ts";
+import { LATE_SUCCESS } from "../tables.ts";
 import type { StoreContext } from "./context.ts";
-import { bytesOfAction, eachValue, hasValues } from "./dialect.ts";
-import { read, type Reader } from "./read.ts";
-import { actionColumns, actionOf, isJson, shownActionOf, timelineEntryOf } from "./rows.ts";
+import { eachValue, hasValues } from "./dialect.ts";
+import { all, prepare, type Reader } from "./read.ts";
+import { actionColumns, isJson, readable, shownActionOf, timelineEntryOf } from "./rows.ts";
 import type { Row } from "./sql.ts";
 
-const FIND_BY_ID = read({ id: "text" }, ({ db, tables: { actions } }, arg) =>
+const FIND_BY_ID = prepare({ id: "text" }, ({ db, tables: { actions } }, arg) =>
   db.select(actionColumns(actions)).from(actions).where(eq(actions.id, arg.id)),
 );
 
-const FIND = read({ id: "text", accountId: "text" }, ({ db, tables: { actions } }, arg) =>
+const FIND = prepare({ id: "text", accountId: "text" }, ({ db, tables: { actions } }, arg) =>
   db.select(actionColumns(actions)).from(actions).where(hasValues(actions, arg)),
 );
 
-export async function findAction(
-  { sql: reader, seal }: Pick<StoreContext, "sql" | "seal">,
-  accountId: string,
-  id: string,
-): Promise<Action | null> {
-  const [row] = await FIND.raw(reader, { id, accountId });
-  return row === undefined ? null : shownActionOf(row, seal);
-}
+const KEY_HOLDER = prepare(KEY_ARGS, ({ db, tables }, arg) => {
+  const { actionKeys, actions } = tables;
+  const keys = db.select(actionColumns(actions)).from(actionKeys);
+  return keys.innerJoin(actions, eq(actions.id, actionKeys.actionId)).where(isHolder(tables, arg));
+});
 
-export async function findActionById(
-  { sql: reader, seal }: Pick<StoreContext, "sql" | "seal">,
-  id: string,
-): Promise<Action | null> {
-  const [row] = await FIND_BY_ID.raw(reader, { id });
-  return row === undefined ? null : shownActionOf(row, seal);
-}
-
-const FIND_ALL = read({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) =>
+const FIND_ALL = prepare({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) =>
   db.select(actionColumns(actions)).from(actions).where(isOneOf(actions.id, arg.ids)),
 );
+
+const TIMELINE = prepare({ actionId: "text", accountId: "text" }, ({ db, tables: { timeline } }, arg) =>
+  db.select().from(timeline).where(hasValues(timeline, arg)).orderBy(desc(timeline.seq)).limit(TIMELINE_ROWS_MAX),
+);
+
+/** What actions are read with. */
+export type ActionReads = Omit<StoreContext, "writer" | "written">;
+
+/** An action as it is shown; null: there is none, or its row can't be read. */
+function shown(rows: readonly Row[], { seal, onUnreadable }: ActionReads): Action | null {
+  return (
+    readable(
+      rows.slice(0, 1),
+      (row) => shownActionOf(row, seal),
+      (row) => onUnreadable("action", row),
+    )[0] ?? null
+  );
+}
+
+export async function findAction(db: ActionReads, accountId: string, id: string): Promise<Action | null> {
+  return shown(await FIND.raw(db.reader, { id, accountId }), db);
+}
+
+export async function findActionById(db: ActionReads, id: string): Promise<Action | null> {
+  return shown(await FIND_BY_ID.raw(db.reader, { id }), db);
+}
 
 /** The rows of these actions, in this order. */
 export async function findRows(reader: Reader, ids: readonly string[]): Promise<readonly Row[]> {
@@ -44,6 +61,11 @@ export async function findRows(reader: Reader, ids: readonly string[]): Promise<
   const rows = await FIND_ALL.raw(reader, { ids });
   const byId = new Map(rows.map((row) => [row["id"], row]));
   return ids.map((id) => byId.get(id)).filter((row) => row !== undefined);
+}
+
+/** These actions in this order, as they are shown, without those that can't be read. */
+export async function findActions({ reader, seal }: ActionReads, ids: readonly string[]): Promise<readonly Action[]> {
+  return readable(await findRows(reader, ids), (row) => shownActionOf(row, seal));
 }
 
 /** Ids of the rows whose `bytes` fit together; at least one. */
@@ -58,126 +80,98 @@ export function idsWithin(bytesMax: number, found: readonly { readonly id: strin
   return ids;
 }
 
-const KEY_HOLDER = read(KEY_ARGS, ({ db, tables }, arg) => {
-  const { actionKeys, actions } = tables;
-  const keys = db.select(actionColumns(actions)).from(actionKeys);
-  return keys.innerJoin(actions, eq(actions.id, actionKeys.actionId)).where(isHolder(tables, arg));
-});
-
-const TIMELINE = read({ actionId: "text", accountId: "text" }, ({ db, tables: { timeline } }, arg) =>
-  db.select().from(timeline).where(hasValues(timeline, arg)).orderBy(desc(timeline.seq)).limit(TIMELINE_ROWS_MAX),
-);
-
-/** One look into an index for each pair of a key and a host (`j`). */
-const APPROVED = read(
-  { accountId: "text", pairs: "list" },
-  ({ tables: { actions }, placeIn, itemsOf, indexedBy }, arg) => {
-    const { accountId, hostname, keyId, status, approvedAt } = actions;
-    const isOfPair = sql`${keyId} = ${placeIn(0)} and ${hostname} = ${placeIn(1)}`;
-    const isApproved = sql`${status} = 'completed' and ${approvedAt} is not null`;
-    return sql<{ readonly pair: string }>`select j.value as pair from ${itemsOf(arg.pairs)} where exists (
-    select ${keyId} from ${indexedBy(actions, "actions_approved")}
-    where ${accountId} = ${arg.accountId} and ${isOfPair} and ${isApproved})`;
-  },
-);
-
-const ORPHANS = read(
-  { accountId: "text", id: "text", leaseBefore: "time?", limit: "number" },
-  ({ db, tables: { actions } }, arg) => {
-    const isAfter = sql`(${actions.accountId}, ${actions.id}) > (${arg.accountId}, ${arg.id})`;
-    const isOver = sql`(${arg.leaseBefore} is null or ${actions.leaseUntil} < ${arg.leaseBefore})`;
-    const orphans = db.select({ id: actions.id, bytes: bytesOfAction(actions).as("bytes") }).from(actions);
-    return orphans
-      .where(and(eq(actions.status, "active"), isAfter, isOver))
-      .orderBy(actions.accountId, actions.id)
-      .limit(arg.limit);
-  },
-);
-
-/** Active actions whose lease ended before this time, or all of them (null). See `Queue.orphans`. */
-export async function findOrphans(
-  { sql: reader, seal }: Pick<StoreContext, "sql" | "seal">,
-  leaseBefore: Date | null,
-  limit: number,
-  after: Action | null,
-): Promise<readonly Action[]> {
-  const from = { accountId: after?.accountId ?? "", id: after?.id ?? "" };
-  const found = await ORPHANS.all(reader, { ...from, leaseBefore, limit });
-  const rows = (await findRows(reader, idsWithin(RECOVERY_BYTES_MAX, found))).map((row) => actionOf(row, seal));
-  // Between the two reads one may have ended, or begun its next attempt.
-  const orphans = rows.filter(({ status, leaseUntil }) => {
-    return status === "active" && (leaseBefore === null || (leaseUntil !== null && leaseUntil < leaseBefore));
-  });
-  const last = rows.at(-1);
-  // Only an empty page is the last.
-  const isLast = orphans.length > 0 || last === undefined;
-  return isLast ? orphans : findOrphans({ sql: reader, seal }, leaseBefore, limit, last);
+/** SQLite reads on this thread: others get their turn between two steps. */
+async function inSteps(
+  ids: readonly string[],
+  find: (ids: readonly string[]) => Promise<readonly { readonly id: string }[]>,
+): Promise<ReadonlySet<string>> {
+  const found = new Set<string>();
+  for (let at = 0; at < ids.length; at += SEARCH_STEP_ROWS) {
+    if (at > 0) await nextTurn();
+    for (const { id } of await find(ids.slice(at, at + SEARCH_STEP_ROWS))) found.add(id);
+  }
+  return found;
 }
 
-const RESPONSES = read({ id: "text", accountId: "text" }, ({ db, tables: { attempts, actions } }, arg) => {
-  const { actionId: _, ...columns } = getTableColumns(attempts);
-  return db
-    .select(columns)
-    .from(attempts)
-    .innerJoin(actions, and(eq(actions.id, attempts.actionId), eq(actions.accountId, arg.accountId)))
-    .where(eq(attempts.actionId, arg.id))
-    .orderBy(desc(attempts.run), desc(attempts.attempt))
-    .limit(ATTEMPTS_KEPT);
-});
-
-const HOSTS = read({ accountId: "text", limit: "number" }, ({ tables: { actions } }, arg) => {
-  const found = eachValue(actions.hostname, eq(actions.accountId, arg.accountId));
-  return sql<{ readonly host: string }>`${found}
-    select value as host from found where value is not null limit ${arg.limit}`;
-});
-
-/** With the name on the newest action of each: a key may be gone. */
-const CREATORS = read({ accountId: "text", limit: "number" }, ({ db, tables: { actions } }, arg) => {
-  const { accountId, keyId, id, createdBy } = actions;
-  const isOfKey = and(eq(accountId, arg.accountId), ne(keyId, ""));
-  const newest = db
-    .select({ createdBy })
-    .from(actions)
-    .where(and(isOfKey, sql`${keyId} = found.value`));
-  return sql<FilterValues["creators"][number]>`${eachValue(keyId, isOfKey)}
-    select value as "keyId", ${newest.orderBy(desc(id)).limit(1)} as "createdBy"
-    from found where value is not null limit ${arg.limit}`;
-});
+type Finds =
+  | ("find" | "findById" | "holderOf" | "timeline" | "approvedHosts")
+  | ("responses" | "filterValues" | "withUnknown" | "withLateSuccess");
 
 /** Of one action, or of some that are known. See `ActionStore`. */
-export function createFinds(
-  db: Pick<StoreContext, "sql" | "seal">,
-): Pick<ActionStore, "find" | "findById" | "holderOf" | "timeline" | "approvedHosts" | "responses" | "filterValues"> {
-  const { sql: reader } = db;
+export function createFinds(reads: ActionReads): Pick<ActionStore, Finds> {
+  const { reader } = reads;
+  const { db, tables, isOneOf, itemsOf, placeIn, indexedBy } = reader.dialect;
+  const { actions, attempts, timeline } = tables;
   return {
-    find: (accountId, id) => findAction(db, accountId, id),
-    findById: (id) => findActionById(db, id),
+    find: (accountId, id) => findAction(reads, accountId, id),
+    findById: (id) => findActionById(reads, id),
     async holderOf(accountId, kind, key, now) {
-      const [row] = await KEY_HOLDER.raw(reader, { accountId, kind, key, windowStart: keyWindowStart(now).getTime() });
-      return row === undefined ? null : shownActionOf(row, db.seal);
+      const windowStart = keyWindowStart(now).getTime();
+      return shown(await KEY_HOLDER.raw(reader, { accountId, kind, key, windowStart }), reads);
     },
     async timeline(accountId, id) {
-      const rows = await TIMELINE.raw(reader, { actionId: id, accountId });
-      return rows.flatMap((row) => timelineEntryOf(row) ?? []).toReversed();
+      return readable(await TIMELINE.raw(reader, { actionId: id, accountId }), timelineEntryOf).toReversed();
     },
+    // One look into an index for each pair of a key and a host (`j`).
     async approvedHosts(accountId, asked) {
-      if (asked.length === 0) return new Set();
       const pairs = [...new Set(asked.map(hostOfKey))].map((pair): unknown => JSON.parse(pair));
-      return new Set((await APPROVED.all(reader, { accountId, pairs })).map(({ pair }) => pair));
+      const { hostname, keyId, status, approvedAt } = actions;
+      const isOfPair = sql`${keyId} = ${placeIn(0)} and ${hostname} = ${placeIn(1)}`;
+      const approved = sql<{ readonly pair: string }>`select j.value as pair from ${itemsOf(pairs)} where exists (
+        select ${keyId} from ${indexedBy(actions, "actions_approved")} where ${actions.accountId} = ${accountId}
+          and ${isOfPair} and ${status} = 'completed' and ${approvedAt} is not null)`;
+      return new Set((await all(reader, approved)).map(({ pair }) => pair));
     },
     async responses(accountId, id) {
-      const found = await RESPONSES.all(reader, { id, accountId });
-      return found.map((row) =>
-        isJson(row.responseBody) ? row : { ...row, responseBody: JSON.stringify(row.responseBody) },
-      );
+      const { actionId: _, ...columns } = getTableColumns(attempts);
+      const kept = db
+        .select(columns)
+        .from(attempts)
+        .innerJoin(actions, and(eq(actions.id, attempts.actionId), eq(actions.accountId, accountId)))
+        .where(eq(attempts.actionId, id));
+      const newest = await all(reader, kept.orderBy(desc(attempts.run), desc(attempts.attempt)).limit(ATTEMPTS_KEPT));
+      return newest.filter(({ responseBody }) => isJson(responseBody));
     },
     // Costs a look into an index for each value.
     async filterValues(accountId, limit) {
+      const { id, keyId, createdBy } = actions;
+      const isOfAccount = eq(actions.accountId, accountId);
+      const isOfKey = and(isOfAccount, ne(keyId, ""));
+      // With the name on the newest action of each: a key may be gone.
+      const newest = db
+        .select({ createdBy })
+        .from(actions)
+        .where(and(isOfKey, sql`${keyId} = found.value`));
       const [hosts, creators] = await Promise.all([
-        HOSTS.all(reader, { accountId, limit }),
-        CREATORS.all(reader, { accountId, limit }),
+        all(
+          reader,
+          sql<{ readonly host: string }>`${eachValue(actions.hostname, isOfAccount)}
+            select value as host from found where value is not null limit ${limit}`,
+        ),
+        all(
+          reader,
+          sql<FilterValues["creators"][number]>`${eachValue(keyId, isOfKey)}
+            select value as "keyId", ${newest.orderBy(desc(id)).limit(1)} as "createdBy"
+            from found where value is not null limit ${limit}`,
+        ),
       ]);
       return { hosts: hosts.map(({ host }) => host), creators };
     },
+    withUnknown(ids) {
+      // A detail is JSON of our own: its quotes can't be part of a text in it.
+      const isUnknown = and(eq(timeline.type, "attempt"), like(timeline.detail, '%"outcome":"unknown"%'));
+      const attempt = db
+        .select({ seq: timeline.seq })
+        .from(timeline)
+        .where(and(sql`${timeline.actionId} = j.value`, isUnknown));
+      return inSteps(ids, (some) =>
+        all(reader, sql<{ readonly id: string }>`select j.value as id from ${itemsOf(some)} where ${exists(attempt)}`),
+      );
+    },
+    withLateSuccess: (ids) =>
+      inSteps(ids, (some) => {
+        const isLate = and(isOneOf(actions.id, some), like(actions.lateResult, LATE_SUCCESS));
+        return all(reader, db.select({ id: actions.id }).from(actions).where(isLate));
+      }),
   };
 }

@@ -1,4 +1,4 @@
-import { and, eq, gt, lt, ne, type Placeholder, sql } from "drizzle-orm";
+import { and, eq, gt, lt, type SQL, sql } from "drizzle-orm";
 import { firstActionId } from "../../src/core/ids.ts";
 import {
   COUNTED_MAX,
@@ -12,56 +12,11 @@ import {
   LIST_BYTES_MAX,
 } from "../../src/core/limits.ts";
 import type { ActionStore, HeldFilter, WaitingHost } from "../../src/core/store.ts";
-import type { Tables } from "../commands/command.ts";
-import type { StoreContext } from "./context.ts";
-import { AFTER_ALL_IDS, bytesOfAction, eachValue, hasValues } from "./dialect.ts";
-import { idsWithin } from "./find.ts";
-import { actionsOf } from "./list.ts";
-import { read } from "./read.ts";
+import { AFTER_ALL_IDS, bytesOfAction, eachValue } from "./dialect.ts";
+import { type ActionReads, findActions, idsWithin } from "./find.ts";
+import { all, get } from "./read.ts";
 
 /** The actions that await approval. */
-
-const isHeld = (actions: Tables["actions"], accountId: Placeholder) =>
-  hasValues(actions, { accountId, status: "awaiting_approval" });
-
-/** Needless terms, which make SQLite use the partial index by status. */
-const isByStatus = ({ status }: Tables["actions"]) => and(ne(status, "completed"), ne(status, "active"));
-
-/** The held actions of a key, of all hosts or of one, each by an index that has them in the order of their ids. */
-const heldOf = (at: "everywhere" | "at host") => ({
-  keys: read({ accountId: "text", host: "text?", limit: "number" }, ({ tables: { actions } }, arg) => {
-    const isHost = at === "at host" ? eq(actions.host, arg.host) : undefined;
-    return sql<{ readonly keyId: string }>`${eachValue(actions.keyId, and(isHeld(actions, arg.accountId), isHost))}
-      select value as "keyId" from found where value is not null limit ${arg.limit}`;
-  }),
-  ids: read(
-    { accountId: "text", keyId: "text", host: "text?", after: "text", before: "text", limit: "number" },
-    ({ db, tables: { actions } }, arg) => {
-      const { id, keyId, host } = actions;
-      const isHost = at === "at host" ? eq(host, arg.host) : undefined;
-      const isOfKey = and(isHeld(actions, arg.accountId), isHost, eq(keyId, arg.keyId));
-      const isOfPage = and(isOfKey, lt(id, arg.before), gt(id, arg.after));
-      return db.select({ id }).from(actions).where(isOfPage).orderBy(id).limit(arg.limit);
-    },
-  ),
-});
-
-const HELD = { everywhere: heldOf("everywhere"), "at host": heldOf("at host") };
-
-const HELD_AMONG = read({ accountId: "text", ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) =>
-  db
-    .select({ id: actions.id, bytes: bytesOfAction(actions).as("bytes") })
-    .from(actions)
-    .where(and(isHeld(actions, arg.accountId), isOneOf(actions.id, arg.ids)))
-    .orderBy(actions.id),
-);
-
-const BYTES_OF = read({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) =>
-  db
-    .select({ id: actions.id, bytes: bytesOfAction(actions).as("bytes") })
-    .from(actions)
-    .where(isOneOf(actions.id, arg.ids)),
-);
 
 interface Held {
   readonly id: string;
@@ -118,171 +73,155 @@ function idBefore({ before }: Pick<HeldFilter, "before">): string {
   return before === null ? AFTER_ALL_IDS : firstActionId(before);
 }
 
-type Conditions = "none" | "key" | "host" | "host and key";
-
-/** The index of each: left alone, SQLite takes one of all actions for the sake of the id. */
-const INDEX_OF = {
-  none: "actions_by_status",
-  key: "actions_held_by_key",
-  host: "actions_held_by_host",
-  "host and key": "actions_held_by_host",
-} as const satisfies Record<Conditions, string>;
-
-/** Each reads entries of an index alone. */
-const countBy = (variant: Conditions) =>
-  read(
-    { accountId: "text", keyId: "text?", host: "text?", before: "text", limit: "number" },
-    ({ tables: { actions }, indexedBy }, arg) => {
-      const { id, keyId, host } = actions;
-      const isHost = variant.startsWith("host") ? eq(host, arg.host) : undefined;
-      const isKey = variant.endsWith("key") ? eq(keyId, arg.keyId) : undefined;
-      const isIndexed = variant === "none" ? isByStatus(actions) : undefined;
-      const condition = and(isHeld(actions, arg.accountId), isIndexed, isHost, isKey, lt(id, arg.before));
-      return sql<{ readonly count: number }>`select count(*) as count from (
-        select ${id} from ${indexedBy(actions, INDEX_OF[variant])} where ${condition} limit ${arg.limit}) held`;
-    },
-  );
-
-const COUNT_BY = {
-  none: countBy("none"),
-  key: countBy("key"),
-  host: countBy("host"),
-  "host and key": countBy("host and key"),
-};
-
 export const NO_FILTER: HeldFilter = { keyId: null, host: null, before: null };
-
-/** Ids begin with their time, so the first one is the oldest. */
-const OLDEST = read({ accountId: "text" }, ({ db, tables: { actions } }, arg) =>
-  db
-    .select({ createdAt: actions.createdAt })
-    .from(actions)
-    .where(and(isHeld(actions, arg.accountId), isByStatus(actions)))
-    .orderBy(actions.id)
-    .limit(1),
-);
-
-/** The keys with held actions, and the oldest of each: two looks into the index for each key. */
-const FIRST_BY_KEY = read({ accountId: "text", limit: "number" }, ({ db, tables: { actions } }, arg) => {
-  const { keyId, id } = actions;
-  const held = isHeld(actions, arg.accountId);
-  const ofKey = db
-    .select({ id })
-    .from(actions)
-    .where(and(held, sql`${keyId} = found.value`));
-  return sql<{ readonly keyId: string; readonly id: string | null }>`${eachValue(keyId, held)}
-    select value as "keyId", ${ofKey.orderBy(id).limit(1)} as id from found where value is not null limit ${arg.limit}`;
-});
-
-const COUNT_OF_KEYS = read(
-  { accountId: "text", keyIds: "list", limit: "number" },
-  ({ db, tables: { actions }, itemsOf }, arg) => {
-    const { keyId, id } = actions;
-    const isOfKey = and(isHeld(actions, arg.accountId), sql`${keyId} = j.value`);
-    const held = db.select({ id }).from(actions).where(isOfKey).limit(arg.limit).as("held");
-    return sql<{ readonly keyId: string; readonly count: number }>`select j.value as "keyId",
-      ${db.$count(held)} as count from ${itemsOf(arg.keyIds)}`;
-  },
-);
-
-const CREATORS_OF = read({ ids: "list" }, ({ db, tables: { actions }, isOneOf }, arg) =>
-  db.select({ id: actions.id, createdBy: actions.createdBy }).from(actions).where(isOneOf(actions.id, arg.ids)),
-);
-
-/** By the names of the hosts. */
-const HELD_HOSTS = read(
-  { accountId: "text", limit: "number", counted: "number" },
-  ({ db, tables: { actions } }, arg) => {
-    const { host, id } = actions;
-    const held = isHeld(actions, arg.accountId);
-    const atHost = db
-      .select({ id })
-      .from(actions)
-      .where(and(held, sql`${host} = found.value`));
-    return sql<WaitingHost>`${eachValue(host, held)} select value as host,
-      ${db.$count(atHost.limit(arg.counted).as("held"))} as count from found where value is not null limit ${arg.limit}`;
-  },
-);
 
 type HeldReads = ("held" | "heldTotal" | "heldHosts" | "heldAmong") | ("requesters" | "heldCount" | "waitingApprovals");
 
 /** See `ActionStore`. */
-export function createHeldReads(db: Pick<StoreContext, "sql" | "seal">): Pick<ActionStore, HeldReads> {
-  const { sql: reader } = db;
+export function createHeldReads(reads: ActionReads): Pick<ActionStore, HeldReads> {
+  const { reader } = reads;
+  const { db, tables, isOneOf, itemsOf, indexedBy } = reader.dialect;
+  const { actions } = tables;
+  const { id, keyId, host, status, createdAt, createdBy } = actions;
+  // A literal: SQLite uses a partial index only where it sees its condition.
+  const isHeld = (accountId: string) => and(eq(actions.accountId, accountId), sql`${status} = 'awaiting_approval'`);
+  const sized = (condition: SQL | undefined) =>
+    db
+      .select({ id, bytes: bytesOfAction(actions).as("bytes") })
+      .from(actions)
+      .where(condition);
   const heldTotal: ActionStore["heldTotal"] = async (accountId, filter, limit) => {
-    const { keyId, host } = filter;
-    const ofAccount = keyId === null ? "none" : "key";
-    const atHost = keyId === null ? "host" : "host and key";
-    const variant = host === null ? ofAccount : atHost;
-    const counted = await COUNT_BY[variant].get(reader, { accountId, keyId, host, before: idBefore(filter), limit });
+    const isKey = filter.keyId === null ? undefined : eq(keyId, filter.keyId);
+    const isHost = filter.host === null ? undefined : eq(host, filter.host);
+    // Entries of an index alone. Left alone, SQLite takes one of all actions for the sake of the id.
+    const ofAll = isKey === undefined ? "actions_by_status" : "actions_held_by_key";
+    const index = isHost === undefined ? ofAll : "actions_held_by_host";
+    const isIndexed =
+      index === "actions_by_status" ? sql`${status} <> 'completed' and ${status} <> 'active'` : undefined;
+    const isCounted = and(isHeld(accountId), isIndexed, isHost, isKey, lt(id, idBefore(filter)));
+    const counted = await get(
+      reader,
+      sql<{ readonly count: number }>`select count(*) as count from (
+        select ${id} from ${indexedBy(actions, index)} where ${isCounted} limit ${limit}) held`,
+    );
     return counted?.count ?? 0;
   };
   return {
     heldTotal,
-    heldCount: (accountId, keyId) => heldTotal(accountId, { ...NO_FILTER, keyId }, HELD_PER_KEY_MAX),
+    heldCount: (accountId, key) => heldTotal(accountId, { ...NO_FILTER, keyId: key }, HELD_PER_KEY_MAX),
 
-    // With several keys a page takes the oldest of each in turn, so that none buries the others.
+    // With several keys a page takes the oldest of each in turn, so that none buries the others. Each key by an index that has
+    // its held actions, of all hosts or of one, in the order of their ids.
     async held(accountId, after, limit, filter = NO_FILTER) {
-      const { keyId: wanted, host } = filter;
-      const { ids: heldIds, keys } = HELD[host === null ? "everywhere" : "at host"];
-      const holding = wanted === null ? await keys.all(reader, { accountId, host, limit: HELD_KEYS_MAX }) : [];
-      const keyIds = wanted === null ? holding.map(({ keyId }) => keyId) : [wanted];
+      const isAtHost = and(isHeld(accountId), filter.host === null ? undefined : eq(host, filter.host));
+      const keys = sql<{ readonly keyId: string }>`${eachValue(keyId, isAtHost)}
+        select value as "keyId" from found where value is not null limit ${HELD_KEYS_MAX}`;
+      const keyIds = filter.keyId === null ? (await all(reader, keys)).map((row) => row.keyId) : [filter.keyId];
       const place = after === null ? { isInTurns: keyIds.length > 1, id: "", later: NOWHERE } : placeFrom(after);
-      const values = { accountId, host, before: idBefore(filter), limit: limit + 1 };
-      const ofKeys = keyIds.map(async (keyId): Promise<readonly Held[]> => {
-        const rows = await heldIds.all(reader, { ...values, keyId, after: placeOf(place, keyId) });
-        return rows.map(({ id }, turn) => ({ id, keyId, turn: place.isInTurns ? turn : 0 }));
+      const ofKeys = keyIds.map(async (key): Promise<readonly Held[]> => {
+        const isOfPage = and(isAtHost, eq(keyId, key), lt(id, idBefore(filter)), gt(id, placeOf(place, key)));
+        const ids = db.select({ id }).from(actions).where(isOfPage).orderBy(id);
+        const rows = await all(reader, ids.limit(limit + 1));
+        return rows.map((row, turn) => ({ id: row.id, keyId: key, turn: place.isInTurns ? turn : 0 }));
       });
       const next = (await Promise.all(ofKeys))
         .flat()
         .toSorted((a, b) => a.turn - b.turn || (a.id < b.id ? -1 : 1))
         .slice(0, limit + 1);
       if (next.length === 0) return { actions: [], after: null };
-      const sizes = await BYTES_OF.all(reader, { ids: next.map(({ id }) => id) });
-      const byId = new Map(sizes.map((size) => [size.id, size]));
-      const ids = idsWithin(LIST_BYTES_MAX, next.flatMap(({ id }) => byId.get(id) ?? []).slice(0, limit));
-      const shown = next.slice(0, next.findLastIndex(({ id }) => id === ids.at(-1)) + 1);
+      const nextIds = next.map((one) => one.id);
+      const sizes = new Map((await all(reader, sized(isOneOf(id, nextIds)))).map((size) => [size.id, size]));
+      const ids = idsWithin(
+        LIST_BYTES_MAX,
+        nextIds.slice(0, limit).flatMap((one) => sizes.get(one) ?? []),
+      );
+      const shown = next.slice(0, next.findLastIndex((one) => one.id === ids.at(-1)) + 1);
       const isCut = next.length > shown.length;
-      return { actions: await actionsOf(db, ids.toSorted()), after: isCut ? textOf(behind(place, shown)) : null };
+      return { actions: await findActions(reads, ids.toSorted()), after: isCut ? textOf(behind(place, shown)) : null };
     },
 
-    async heldAmong(accountId, ids) {
-      return actionsOf(db, idsWithin(LIST_BYTES_MAX, await HELD_AMONG.all(reader, { accountId, ids })));
+    async heldAmong(accountId, among) {
+      const found = await all(reader, sized(and(isHeld(accountId), isOneOf(id, among))).orderBy(id));
+      return findActions(reads, idsWithin(LIST_BYTES_MAX, found));
     },
 
     async waitingApprovals(accountId, now) {
-      const count = await heldTotal(accountId, NO_FILTER, COUNTED_MAX);
-      const oldest = count === 0 ? null : await OLDEST.get(reader, { accountId });
-      const oldestAt = oldest?.createdAt ?? null;
+      const waiting = await heldTotal(accountId, NO_FILTER, COUNTED_MAX);
+      // Ids begin with their time, so the first one is the oldest.
+      const isByStatus = sql`${status} <> 'completed' and ${status} <> 'active'`;
+      const held = db
+        .select({ createdAt })
+        .from(actions)
+        .where(and(isHeld(accountId), isByStatus));
+      const oldestAt = (waiting === 0 ? null : await get(reader, held.orderBy(id).limit(1)))?.createdAt ?? null;
       const over = async (ms: number) => {
         const before = new Date(now.getTime() - ms);
         if (oldestAt === null || oldestAt >= before) return 0;
         return heldTotal(accountId, { ...NO_FILTER, before }, COUNTED_MAX);
       };
       const [overAnHour, overADay] = [await over(HOUR_MS), await over(DAY_MS)];
-      return { count, isCut: count === COUNTED_MAX, oldestAt, overAnHour, overADay };
+      return { count: waiting, isCut: waiting === COUNTED_MAX, oldestAt, overAnHour, overADay };
     },
 
+    // The keys with held actions, and the oldest of each: two looks into the index for each key.
     async requesters(accountId) {
-      const heads = await FIRST_BY_KEY.all(reader, { accountId, limit: HELD_KEYS_MAX });
-      const first = heads
-        .flatMap(({ keyId, id }) => (id === null ? [] : [{ keyId, id }]))
-        .toSorted((a, b) => (a.id < b.id ? -1 : 1))
-        .slice(0, HELD_REQUESTERS_SHOWN_MAX);
-      const keyIds = first.map(({ keyId }) => keyId);
+      const ofKey = db
+        .select({ id })
+        .from(actions)
+        .where(and(isHeld(accountId), sql`${keyId} = found.value`));
+      const heads = await all(
+        reader,
+        sql<{ readonly keyId: string; readonly id: string }>`${eachValue(keyId, isHeld(accountId))}
+          select value as "keyId", ${ofKey.orderBy(id).limit(1)} as id
+          from found where value is not null limit ${HELD_KEYS_MAX}`,
+      );
+      const first = heads.toSorted((a, b) => (a.id < b.id ? -1 : 1)).slice(0, HELD_REQUESTERS_SHOWN_MAX);
+      const firstKeys = first.map((head) => head.keyId);
+      const held = db
+        .select({ id })
+        .from(actions)
+        .where(and(isHeld(accountId), sql`${keyId} = j.value`));
       const [counts, creators] = await Promise.all([
-        COUNT_OF_KEYS.all(reader, { accountId, keyIds, limit: COUNTED_MAX }),
-        CREATORS_OF.all(reader, { ids: first.map(({ id }) => id) }),
+        all(
+          reader,
+          sql<{ readonly keyId: string; readonly count: number }>`select j.value as "keyId",
+            ${db.$count(held.limit(COUNTED_MAX).as("held"))} as count from ${itemsOf(firstKeys)}`,
+        ),
+        all(
+          reader,
+          db
+            .select({ id, createdBy })
+            .from(actions)
+            .where(
+              isOneOf(
+                id,
+                first.map((head) => head.id),
+              ),
+            ),
+        ),
       ]);
-      const countOfKey = new Map(counts.map(({ keyId, count }) => [keyId, count]));
-      const creatorOf = new Map(creators.map(({ id, createdBy }) => [id, createdBy]));
-      return first.flatMap(({ keyId, id }) => {
-        const createdBy = creatorOf.get(id);
-        return createdBy === undefined ? [] : [{ keyId, createdBy, count: countOfKey.get(keyId) ?? 0 }];
+      const countOfKey = new Map(counts.map((row) => [row.keyId, row.count]));
+      const creatorOf = new Map(creators.map((row) => [row.id, row.createdBy]));
+      return first.flatMap((head) => {
+        const creator = creatorOf.get(head.id);
+        return creator === undefined
+          ? []
+          : [{ keyId: head.keyId, createdBy: creator, count: countOfKey.get(head.keyId) ?? 0 }];
       });
     },
 
-    heldHosts: (accountId) =>
-      HELD_HOSTS.all(reader, { accountId, limit: HELD_HOSTS_SHOWN_MAX + 1, counted: COUNTED_MAX }),
+    // By the names of the hosts.
+    heldHosts(accountId) {
+      const atHost = db
+        .select({ id })
+        .from(actions)
+        .where(and(isHeld(accountId), sql`${host} = found.value`));
+      return all(
+        reader,
+        sql<WaitingHost>`${eachValue(host, isHeld(accountId))} select value as host,
+          ${db.$count(atHost.limit(COUNTED_MAX).as("held"))} as count
+          from found where value is not null limit ${HELD_HOSTS_SHOWN_MAX + 1}`,
+      );
+    },
   };
 }

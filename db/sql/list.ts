@@ -1,43 +1,37 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import {
-  and,
-  between,
-  count,
-  desc,
-  eq,
-  exists,
-  gte,
-  isNull,
-  lt,
-  ne,
-  or,
-  type Placeholder,
-  type SQL,
-  sql,
-} from "drizzle-orm";
+import { and, between, type Column, count, desc, eq, exists, gte, isNotNull, lt, or, type SQL, sql } from "drizzle-orm";
 import { unionAll } from "drizzle-orm/sqlite-core";
-import { type Action, ACTION_STATUSES } from "../../src/core/action.ts";
-import { codeRange, idPrefixIn, type MetadataFilter } from "../../src/core/search.ts";
-import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX, SEARCH_STEP_ROWS } from "../../src/core/limits.ts";
+import { ACTION_STATUSES } from "../../src/core/action.ts";
+import { NO_EXTRAS } from "../../src/core/extras.ts";
+import { parseExtras } from "../../src/core/extras-schema.ts";
 import { firstActionId } from "../../src/core/ids.ts";
+import {
+  LIST_BYTES_MAX,
+  LIST_SCAN_ROWS_MAX,
+  SEARCH_NEAR_BYTES,
+  SEARCH_STEP_BYTES,
+  SEARCH_STEP_ROWS,
+} from "../../src/core/limits.ts";
+import type { OutcomeKind } from "../../src/core/outcome.ts";
+import {
+  codeRange,
+  holdsText,
+  idPrefixIn,
+  matchesCode,
+  matchesPlace,
+  matchesResult,
+  type MetadataFilter,
+  pathOf,
+  type Search,
+} from "../../src/core/search.ts";
 import type { ActionQuery, ActionStore } from "../../src/core/store.ts";
-import type { StoreContext } from "./context.ts";
-import { AFTER_ALL_IDS, type Dialect } from "./dialect.ts";
-import { findRows, idsWithin } from "./find.ts";
-import { type Args, type ArgsOf, read } from "./read.ts";
-import { type Found, foundOf, foundColumns, needsRefining, needsTexts, refine } from "./refine.ts";
-import { shownActionOf } from "./rows.ts";
-
-type Searched = Pick<StoreContext, "sql" | "seal">;
-
-/** These actions in this order, as they are shown. */
-export async function actionsOf({ sql: reader, seal }: Searched, ids: readonly string[]): Promise<readonly Action[]> {
-  return (await findRows(reader, ids)).map((row) => shownActionOf(row, seal));
-}
-
-const CREATED_AT = read({ id: "text" }, ({ db, tables: { actions } }, arg) =>
-  db.select({ createdAt: actions.createdAt }).from(actions).where(eq(actions.id, arg.id)),
-);
+import type { Tables } from "../commands/command.ts";
+import { tables } from "../libsql/schema.ts";
+import { AFTER_ALL_IDS, bytesOfAction, type Dialect, memberIn } from "./dialect.ts";
+import { type ActionReads, findActions, idsWithin } from "./find.ts";
+import { all, get, raw, type Reader } from "./read.ts";
+import { Columns, readable } from "./rows.ts";
+import type { Row } from "./sql.ts";
 
 interface SearchStep {
   readonly found: readonly Found[];
@@ -49,24 +43,22 @@ interface SearchStep {
  * Looks through the rows of one index, newest first, until one more than `query.limit` matches or `rowsMax` rows were
  * looked at. SQLite reads on this thread: each step is short, and others get their turn between two.
  */
-async function* stepsOf(db: Searched, search: ActionQuery, rowsMax: number): AsyncGenerator<SearchStep> {
+async function* stepsOf(reader: Reader, query: ActionQuery, rowsMax: number): AsyncGenerator<SearchStep> {
   // A masked value can't be confirmed either.
-  if (search.search.metadata.some((one) => isHidden(one, search))) return;
-  const statements = scanBy(indexFor(search), needsTexts(search.search));
-  const values = valuesOfSearch(search);
-  let { before } = values;
-  const isRefined = needsRefining(search.search);
-  let left = search.limit + 1;
+  if (query.search.metadata.some((one) => isHidden(one, query))) return;
+  let { before } = rangeOf(query);
+  const isRefined = needsRefining(query.search);
+  let left = query.limit + 1;
   for (let looked = 0; looked < rowsMax && left > 0;) {
     if (looked > 0) await nextTurn();
     const rows = Math.min(SEARCH_STEP_ROWS, rowsMax - looked);
     // What is decided in code needs every candidate.
-    const stretch = await statements.page.raw(db.sql, { ...values, before, rows, limit: isRefined ? rows : left });
-    const candidates = stretch.filter(({ matches }) => matches === 1).map(foundOf);
+    const stretch = await raw(reader, pageOf(reader.dialect, query, before, rows).limit(isRefined ? rows : left));
     const end = stretch.find(({ is_end: isEnd }) => isEnd === 1);
-    const found = await refine(db.sql, search, candidates);
+    const candidates = stretch.filter(({ matches }) => matches === 1);
+    const found = await refine(reader, query, readable(candidates, foundOf));
     left -= found.length;
-    const last = left > 0 && end !== undefined ? foundOf(end).id : null;
+    const last = left > 0 && end !== undefined ? String(end["id"]) : null;
     yield { found, last };
     if (last === null) return;
     looked += rows;
@@ -78,209 +70,142 @@ function isHidden({ name, value }: MetadataFilter, { seenAs = null }: ActionQuer
   return seenAs !== null && value !== null && !seenAs.showsMetadata(name, value);
 }
 
-/** The index that a scan reads: of several conditions the most selective one, or the statuses, one after another. */
-type ScanIndex = "ids" | "dedupe" | "metadata" | "host" | "key" | "account" | `status ${string}`;
-
-function indexFor({ dedupe, host, createdBy, statuses, search }: ActionQuery): ScanIndex {
-  if (search.ids.length > 0) return "ids";
-  if (dedupe !== null) return "dedupe";
-  if (search.metadata.some(({ value }) => value !== null)) return "metadata";
-  if (host !== null) return "host";
-  if (statuses.length > 0 && !statuses.includes("completed")) return `status ${[...new Set(statuses)].join(" ")}`;
-  return createdBy === null ? "account" : "key";
+/**
+ * The rows of a step that match as far as SQL can tell, and the last row of a full step in any case: where the next one
+ * goes on. A statement of its own would find another last row when others have written in between, and the next step
+ * would repeat or skip rows.
+ */
+function pageOf(dialect: Dialect, query: ActionQuery, before: string, rows: number) {
+  const { db } = dialect;
+  const { actions } = dialect.tables;
+  const scanned = db.$with("s", { id: actions.id }).as(scanOf(dialect, query, before).limit(rows).getSQL());
+  const end = sql`(select case when count(*) = ${rows} then min(${scanned.id}) end from ${scanned})`;
+  const isEnd = sql`${scanned.id} = ${end}`;
+  const matches = filters(dialect, query) ?? sql`true`;
+  const ends = {
+    isEnd: sql`case when ${isEnd} then 1 else 0 end`.as("is_end"),
+    // The others match, or are not read.
+    matches: sql`case when ${isEnd} then case when ${matches} then 1 else 0 end else 1 end`.as("matches"),
+  };
+  return db
+    .with(scanned)
+    .select({ ...foundColumns(actions, needsTexts(query.search)), ...ends })
+    .from(scanned)
+    .crossJoin(actions)
+    .where(and(eq(actions.id, scanned.id), or(isEnd, matches)))
+    .orderBy(desc(scanned.id));
 }
 
-/** Whether the index alone says what matches: by status and times, without any other condition. */
-function isOnlyBy(index: ScanIndex, search: ActionQuery): index is `status ${string}` {
-  const { method, createdBy } = search;
-  const { responseCodes, error, metadata, q } = search.search;
-  const isPlain = method === null && createdBy === null && responseCodes.length === 0 && error === null;
-  return index.startsWith("status ") && isPlain && metadata.length === 0 && q === null && !needsRefining(search.search);
-}
-
-const SEARCH = {
-  accountId: "text",
-  ids: "list",
-  from: "text",
-  before: "text",
-  dedupe: "text?",
-  statuses: "list?",
-  method: "text?",
-  createdBy: "text?",
-  hostname: "text?",
-  host: "text?",
-  scheme: "text?",
-  codeFrom: "number?",
-  codeTo: "number?",
-  errorSource: "text?",
-  // Metadata conditions, in `METADATA_FILTERS_MAX` places: scalars, since a name or value is foreign text.
-  name0: "text?",
-  value0: "text?",
-  name1: "text?",
-  value1: "text?",
-  name2: "text?",
-  value2: "text?",
-  name3: "text?",
-  value3: "text?",
-} as const;
-
-type SearchArgs = Args<keyof typeof SEARCH>;
-
-/** The reads of a list by an index. */
-const readsBy = (index: ScanIndex, hasTexts: boolean) => ({
-  /**
-   * The rows of a step that match as far as SQL can tell, and the last row of a full step in any case: where the next one
-   * goes on. A statement of its own would find another last row when others have written in between, and the next step
-   * would repeat or skip rows.
-   */
-  page: read({ ...SEARCH, rows: "number", limit: "number" }, (dialect, arg) => {
-    const { db, tables } = dialect;
-    const { actions } = tables;
-    const scanned = db.$with("s", { id: actions.id }).as(scanOf(index, dialect, arg).limit(arg.rows).getSQL());
-    const end = sql`(select case when count(*) = ${arg.rows} then min(${scanned.id}) end from ${scanned})`;
-    const isEnd = sql`${scanned.id} = ${end}`;
-    const asNumber = (condition: SQL | undefined) => sql`case when ${condition} then 1 else 0 end`;
-    const ends = {
-      isEnd: asNumber(isEnd).as("is_end"),
-      // The others match, or are not read.
-      matches: sql`case when ${isEnd} then ${asNumber(filters(dialect, arg))} else 1 end`.as("matches"),
-    };
-    return db
-      .with(scanned)
-      .select({ ...foundColumns(actions, hasTexts), ...ends })
-      .from(scanned)
-      .crossJoin(actions)
-      .where(and(eq(actions.id, scanned.id), or(isEnd, filters(dialect, arg))))
-      .orderBy(desc(scanned.id))
-      .limit(arg.limit);
-  }),
-  /** How many rows there are, so many at most. */
-  entries: read({ ...SEARCH, rows: "number" }, (dialect, arg) => {
-    const scanned = scanOf(index, dialect, arg).limit(arg.rows).as("s");
-    return dialect.db.select({ count: count().as("count") }).from(scanned);
-  }),
-});
-
-/** There is one for each index and set of statuses that was asked for. */
-const READS = new Map<string, ReturnType<typeof readsBy>>();
-
-function scanBy(index: ScanIndex, hasTexts: boolean): ReturnType<typeof readsBy> {
-  const name = `${index} ${hasTexts}`;
-  const reads = READS.get(name) ?? readsBy(index, hasTexts);
-  READS.set(name, reads);
-  return reads;
-}
-
-/** The ids of an index. Each branch is ordered by it, so that SQLite merges them without sorting. */
-function scanOf(index: ScanIndex, dialect: Dialect, arg: SearchArgs) {
-  if (index === "metadata") return scanMetadata(dialect, arg);
-  const { db, tables } = dialect;
-  const { actions } = tables;
-  const { accountId, id } = actions;
-  const [first, ...others] = branchesOf(index, dialect, arg).map((condition) =>
+/** The ids of an index: of several conditions the most selective one, or the statuses, one after another. */
+function scanOf(dialect: Dialect, query: ActionQuery, before: string) {
+  const { db, isOneOf } = dialect;
+  const { actions, actionMetadata } = dialect.tables;
+  const { id, dedupe, hostname, keyId } = actions;
+  const { accountId, search, createdBy, host } = query;
+  const { from } = rangeOf(query);
+  const scan = (condition: SQL | undefined) =>
     db
       .select({ id })
       .from(actions)
-      .where(and(eq(accountId, arg.accountId), gte(id, arg.from), lt(id, arg.before), condition)),
-  );
-  if (first === undefined) throw new Error("A list has at least one condition.");
-  const [second, ...more] = others;
-  return (second === undefined ? first : unionAll(first, second, ...more)).orderBy(desc(id));
+      .where(and(eq(actions.accountId, accountId), gte(id, from), lt(id, before), condition));
+  if (search.ids.length > 0) return scan(isOneOf(id, search.ids)).orderBy(desc(id));
+  if (query.dedupe !== null) return scan(eq(dedupe, query.dedupe)).orderBy(desc(id));
+  const exact = search.metadata.find(({ value }) => value !== null);
+  if (exact !== undefined) {
+    // Ids begin with their time, so the rows of one value are in the order of creation.
+    const { actionId, name, value } = actionMetadata;
+    const isValue = and(eq(actionMetadata.accountId, accountId), eq(name, exact.name), eq(value, exact.value ?? ""));
+    return db
+      .select({ id: sql`${actionId}`.as("id") })
+      .from(actionMetadata)
+      .where(and(isValue, gte(actionId, from), lt(actionId, before)))
+      .orderBy(desc(actionId));
+  }
+  if (host !== null) return scan(eq(hostname, hostnameOf(host))).orderBy(desc(id));
+  if (isByStatus(query)) {
+    // Each branch is ordered by its index, so that SQLite merges them without sorting.
+    const [first, second, ...more] = ACTION_STATUSES.filter((one) => query.statuses.includes(one)).map((one) =>
+      scan(hasStatus(actions, one)),
+    );
+    if (first !== undefined) return (second === undefined ? first : unionAll(first, second, ...more)).orderBy(desc(id));
+  }
+  // The words of the partial index.
+  return scan(createdBy === null ? undefined : and(eq(keyId, createdBy), sql`${keyId} <> ''`)).orderBy(desc(id));
 }
 
-/** Ids begin with their time, so the rows of one value are in the order of creation. */
-function scanMetadata({ db, tables: { actionMetadata } }: Dialect, arg: SearchArgs) {
-  const { accountId, name, value, actionId } = actionMetadata;
-  const isValue = and(eq(accountId, arg.accountId), eq(name, arg.name0), eq(value, arg.value0));
-  return db
-    .select({ id: sql`${actionId}`.as("id") })
-    .from(actionMetadata)
-    .where(and(isValue, gte(actionId, arg.from), lt(actionId, arg.before)))
-    .orderBy(desc(actionId));
+/** Whether a list finds its rows by the index of their statuses. */
+function isByStatus({ dedupe, host, statuses, search }: ActionQuery): boolean {
+  const isByOther = search.ids.length > 0 || dedupe !== null || host !== null;
+  const isByMetadata = search.metadata.some(({ value }) => value !== null);
+  return !isByOther && !isByMetadata && statuses.length > 0 && !statuses.includes("completed");
 }
 
-/** One condition, or several that exclude each other. The terms that seem needless make SQLite use a partial index. */
-function branchesOf(index: ScanIndex, { tables: { actions }, isOneOf }: Dialect, arg: SearchArgs) {
-  const { id, dedupe, hostname, keyId, status } = actions;
-  if (index === "ids") return [isOneOf(id, arg.ids)];
-  if (index === "dedupe") return [eq(dedupe, arg.dedupe)];
-  if (index === "host") return [eq(hostname, arg.hostname)];
-  if (index === "key") return [and(eq(keyId, arg.createdBy), ne(keyId, ""))];
-  if (index === "account") return [undefined];
-  const statuses = index.split(" ");
-  return ACTION_STATUSES.filter((one) => statuses.includes(one)).map((one) =>
-    one === "active" ? eq(status, one) : and(eq(status, one), ne(status, "completed"), ne(status, "active")),
-  );
+/** As literals, and with terms that seem needless: SQLite uses a partial index only where it sees its condition. */
+function hasStatus({ status }: Tables["actions"], one: ActionQuery["statuses"][number]): SQL {
+  const is = sql`${status} = ${sql.raw(`'${one}'`)}`;
+  return one === "active" ? is : sql`${is} and ${status} <> 'completed' and ${status} <> 'active'`;
 }
 
-/** Each filter holds for everything when its argument is null. */
-function filters(dialect: Dialect, arg: SearchArgs): SQL | undefined {
-  const { status, method, keyId, hostname, host, url, responseCode, errorSource } = dialect.tables.actions;
-  // A name without a port means any port of it. A call to the port of its own scheme is stored without it.
-  const isHost = sql`(${arg.host} in (${hostname}, ${host}) or (${host} = ${hostname} and ${url} like ${arg.scheme} || ':%'))`;
+/** Whether the index of statuses alone says what matches: by status and times, without any other condition. */
+function isOnlyByStatus(query: ActionQuery): boolean {
+  const { method, createdBy } = query;
+  const { responseCodes, error, metadata, q } = query.search;
+  const isPlain = method === null && createdBy === null && responseCodes.length === 0 && error === null;
+  return isByStatus(query) && isPlain && metadata.length === 0 && q === null && !needsRefining(query.search);
+}
+
+/** What SQL can tell of whether a row matches; undefined: all do. */
+function filters({ db, tables: { actions, actionMetadata }, isOneOf }: Dialect, query: ActionQuery): SQL | undefined {
+  const { id, status, method, keyId, hostname, host, url, responseCode, errorSource } = actions;
+  const { responseCodes, outcome, error, metadata } = query.search;
+  const range = codeRange(responseCodes);
+  const isDispatch = outcome === "not_sent" || outcome === "unknown" || (error !== null && error !== "target");
   return and(
-    or(isNull(arg.statuses), dialect.isOneOf(status, arg.statuses)),
-    or(isNull(arg.method), eq(method, arg.method)),
-    or(isNull(arg.createdBy), eq(keyId, arg.createdBy)),
-    or(isNull(arg.host), and(eq(hostname, arg.hostname), isHost)),
-    or(isNull(arg.codeFrom), between(responseCode, arg.codeFrom, arg.codeTo)),
-    or(isNull(arg.errorSource), eq(errorSource, arg.errorSource)),
-    ...PLACES.map((at) => hasMetadata(dialect, arg[`name${at}`], arg[`value${at}`])),
+    query.statuses.length === 0 ? undefined : isOneOf(status, query.statuses),
+    query.method === null ? undefined : eq(method, query.method),
+    query.createdBy === null ? undefined : eq(keyId, query.createdBy),
+    query.host === null ? undefined : isHost(query.host),
+    range === null ? undefined : between(responseCode, range.from, range.to),
+    isDispatch ? eq(errorSource, "dispatch") : undefined,
+    error === "target" ? eq(errorSource, error) : undefined,
+    ...metadata.map(hasMetadata),
   );
+
+  /** A name without a port means any port of it. A call to the port of its own scheme is stored without it. */
+  function isHost(asked: string) {
+    const scheme = SCHEME_OF_PORT.get(/:(\d+)$/.exec(asked)?.[1] ?? "");
+    const isOfScheme = scheme === undefined ? undefined : sql`${host} = ${hostname} and ${url} like ${`${scheme}:%`}`;
+    return and(eq(hostname, hostnameOf(asked)), or(eq(hostname, asked), eq(host, asked), isOfScheme));
+  }
+
+  function hasMetadata({ name, value }: MetadataFilter) {
+    const isValue = value === null ? undefined : eq(actionMetadata.value, value);
+    const isOfAction = and(eq(actionMetadata.actionId, id), eq(actionMetadata.name, name), isValue);
+    return exists(db.select({ id: actionMetadata.actionId }).from(actionMetadata).where(isOfAction));
+  }
 }
 
-function hasMetadata({ db, tables: { actions, actionMetadata } }: Dialect, name: Placeholder, value: Placeholder) {
-  const isValue = or(isNull(value), eq(actionMetadata.value, value));
-  const found = db
-    .select({ id: actionMetadata.actionId })
-    .from(actionMetadata)
-    .where(and(eq(actionMetadata.actionId, actions.id), eq(actionMetadata.name, name), isValue));
-  return or(isNull(name), exists(found));
+function hostnameOf(host: string): string {
+  return host.replace(/:\d+$/, "");
 }
 
-const PLACES = [0, 1, 2, 3] as const;
+const SCHEME_OF_PORT: ReadonlyMap<string, "http" | "https"> = new Map([
+  ["80", "http"],
+  ["443", "https"],
+]);
 
-type MetadataName = `${"name" | "value"}${(typeof PLACES)[number]}`;
-
-/** Exact values first: the first one is looked up by its index. */
-function metadataValues(metadata: readonly MetadataFilter[]): Readonly<Record<MetadataName, string | null>> {
-  const sorted = metadata.toSorted((one, other) => Number(one.value === null) - Number(other.value === null));
-  const pairs = PLACES.flatMap((at) => [
-    [`name${at}`, sorted[at]?.name ?? null],
-    [`value${at}`, sorted[at]?.value ?? null],
-  ]);
-  // Safe: every place has both.
-  return Object.fromEntries(pairs) as Record<MetadataName, string | null>;
-}
-
-function valuesOfSearch(search: ActionQuery): ArgsOf<typeof SEARCH> {
-  const { accountId, statuses, method, dedupe, createdBy, createdAfter, createdBefore, before, host } = search;
-  const { ids, q, responseCodes, outcome, error } = search.search;
-  const prefix = idPrefixIn(q);
+/** The ids from which and before which a search looks. They begin with their time, so times need no index. */
+function rangeOf({ createdAfter, createdBefore, before, search }: ActionQuery) {
+  const prefix = idPrefixIn(search.q);
+  const starts = [createdAfter === null ? "" : firstIdAt(createdAfter.getTime() + 1), prefix ?? ""];
   const ends = [
     before,
     createdBefore === null ? null : firstIdAt(createdBefore.getTime()),
     prefix === null ? null : prefix + AFTER_ALL_IDS,
   ];
-  const range = codeRange(responseCodes);
-  const isDispatch = outcome === "not_sent" || outcome === "unknown" || (error !== null && error !== "target");
   return {
-    accountId,
-    method,
-    dedupe,
-    createdBy,
-    host,
-    statuses: statuses.length === 0 ? null : statuses,
-    ids,
-    hostname: host === null ? null : host.replace(/:\d+$/, ""),
-    scheme: host === null ? null : (SCHEME_OF_PORT.get(/:(\d+)$/.exec(host)?.[1] ?? "") ?? null),
-    // Ids begin with their time, so times need no index.
-    from: [createdAfter === null ? "" : firstIdAt(createdAfter.getTime() + 1), prefix ?? ""].toSorted()[1] ?? "",
+    from: starts.toSorted()[1] ?? "",
     before: ends.filter((id) => id !== null).toSorted()[0] ?? AFTER_ALL_IDS,
-    codeFrom: range?.from ?? null,
-    codeTo: range?.to ?? null,
-    errorSource: isDispatch ? "dispatch" : error,
-    ...metadataValues(search.search.metadata),
   };
 }
 
@@ -291,23 +216,170 @@ function firstIdAt(ms: number): string {
   return firstActionId(new Date(Math.min(ms, LAST_MS)));
 }
 
-const SCHEME_OF_PORT: ReadonlyMap<string, "http" | "https"> = new Map([
-  ["80", "http"],
-  ["443", "https"],
-]);
+/** The columns of a row that a search reads: only short ones, which stand before the long ones. */
+function foundColumns(actions: Tables["actions"], hasTexts: boolean) {
+  const { id, run, url, host, responseCode, errorSource, lastError } = actions;
+  const bytes = bytesOfAction(actions);
+  // Title and extras stand behind the long columns: here only where those are short.
+  const near = (column: Column) => sql`case when ${bytes} <= ${SEARCH_NEAR_BYTES} then ${column} end`.as(column.name);
+  const texts = hasTexts ? { title: near(actions.title), extras: near(actions.extras) } : {};
+  return { id, bytes: bytes.as("bytes"), run, url, host, responseCode, errorSource, lastError, ...texts };
+}
+
+interface Found {
+  readonly id: string;
+  readonly bytes: number;
+  readonly run: number;
+  readonly url: string;
+  readonly host: string;
+  readonly responseCode: number | null;
+  readonly errorSource: "target" | "dispatch" | null;
+  readonly lastError: string | null;
+  /** Null also where they were not read; `needsTexts`. */
+  readonly title: string | null;
+  readonly extras: string | null;
+}
+
+function foundOf(row: Row): Found {
+  const { actions } = tables;
+  const columns = new Columns(row);
+  const { error_source: source, title, extras } = row;
+  return {
+    id: columns.text(actions.id),
+    bytes: Number(row["bytes"]),
+    run: columns.number(actions.run),
+    url: columns.text(actions.url),
+    host: columns.text(actions.host),
+    responseCode: columns.numberOrNull(actions.responseCode),
+    errorSource: source === "target" || source === "dispatch" ? source : null,
+    lastError: columns.textOrNull(actions.lastError),
+    title: typeof title === "string" ? title : null,
+    extras: typeof extras === "string" ? extras : null,
+  };
+}
+
+/** Whether a search looks into titles or reasons. */
+function needsTexts({ q, title, reason }: Search): boolean {
+  return (q !== null && idPrefixIn(q) === null) || title !== null || reason !== null;
+}
+
+/** Whether SQL alone can't tell if a row matches. */
+function needsRefining(search: Search): boolean {
+  const { responseCodes, outcome, error, path } = search;
+  const isInSql = responseCodes.length <= 1 && (error === null || error === "target");
+  return needsTexts(search) || path !== null || outcome !== null || !isInSql;
+}
+
+/** Those of the rows that match, in their order. Texts are compared here: case in SQL is that of ASCII in SQLite. */
+async function refine(
+  reader: Reader,
+  { search, seenAs = null }: Pick<ActionQuery, "search" | "seenAs">,
+  rows: readonly Found[],
+): Promise<readonly Found[]> {
+  if (!needsRefining(search)) return rows;
+  const { q, path, outcome } = search;
+  // Masked only where the text itself matches: masking ten thousand texts would take seconds.
+  const isBoth = (text: string, mask: "url" | "text", matches: (seen: string) => boolean) =>
+    matches(text) && (seenAs === null || matches(seenAs[mask](text)));
+  const isAt = (row: Found) => path === null || isBoth(row.url, "url", (url) => pathOf(url).startsWith(path));
+  const near = rows.filter((row) => matchesResult(search, row) && isAt(row));
+  const isElsewhere = (row: Found) =>
+    q !== null &&
+    !matchesCode(q, row.responseCode) &&
+    !isBoth(row.url, "url", (url) => matchesPlace(q, { ...row, url }));
+  const holds = (text: string | null, searched: string) =>
+    text !== null && isBoth(text, "text", (seen) => holdsText(seen, searched));
+  const found = await withTexts(reader, search, near, isElsewhere, holds);
+  return outcome === null ? found : withOutcome(reader, outcome, found);
+}
+
+/**
+ * The rows whose title and reason match, and of those that the free text has to be looked for in, whose title has it.
+ * `holds`: whether a text holds another one for whoever searches.
+ */
+async function withTexts(
+  reader: Reader,
+  { q, title: titled, reason }: Search,
+  rows: readonly Found[],
+  isElsewhere: (row: Found) => boolean,
+  holds: (text: string | null, searched: string) => boolean,
+): Promise<readonly Found[]> {
+  const asked = rows.filter(
+    (row) => row.bytes > SEARCH_NEAR_BYTES && (titled !== null || reason !== null || isElsewhere(row)),
+  );
+  const texts = new Map<string, Pick<Found, "title" | "extras">>();
+  for (const some of chunksOf(asked)) {
+    for (const row of await textsOf(reader, some)) texts.set(row.id, row);
+    if (some.length < asked.length) await nextTurn();
+  }
+  return rows.filter((row) => {
+    const own = texts.get(row.id) ?? row;
+    if (titled !== null && !holds(own.title, titled)) return false;
+    const given = own.extras === null ? NO_EXTRAS : parseExtras(own.extras);
+    if (reason !== null && !holds(given?.reason ?? null, reason)) return false;
+    return q === null || !isElsewhere(row) || holds(own.title, q);
+  });
+}
+
+/** Of long rows. Those without both cost little: whether a column is null stands at the start of a row. */
+function textsOf(reader: Reader, rows: readonly Found[]) {
+  const { db, tables: own, isOneOf } = reader.dialect;
+  const { actions } = own;
+  const isOneOfThese = isOneOf(
+    actions.id,
+    rows.map((row) => row.id),
+  );
+  const hasText = or(isNotNull(actions.title), isNotNull(actions.extras));
+  const texts = db.select({ id: actions.id, title: actions.title, extras: actions.extras }).from(actions);
+  return all(reader, texts.where(and(isOneOfThese, hasText)));
+}
+
+/** In pieces whose long columns are passed in a moment. */
+function chunksOf(rows: readonly Found[]): readonly (readonly Found[])[] {
+  const chunks: Found[][] = [];
+  let bytes = Number.POSITIVE_INFINITY;
+  for (const row of rows) {
+    bytes += row.bytes;
+    if (bytes > SEARCH_STEP_BYTES) {
+      chunks.push([]);
+      bytes = row.bytes;
+    }
+    chunks.at(-1)?.push(row);
+  }
+  return chunks;
+}
+
+/** Where the row doesn't tell: no whole answer came, and the newest attempt says how far it got. */
+async function withOutcome(reader: Reader, outcome: OutcomeKind, rows: readonly Found[]): Promise<readonly Found[]> {
+  const { db, tables: own, itemsOf } = reader.dialect;
+  const { timeline } = own;
+  const isAnswered = (row: Found) => row.errorSource !== "dispatch" && row.responseCode !== null;
+  const ids = rows.filter((row) => row.errorSource === "dispatch").map((row) => row.id);
+  const isAttempt = and(sql`${timeline.actionId} = j.value`, eq(timeline.type, "attempt"));
+  const attempts = db.select({ detail: timeline.detail }).from(timeline).where(isAttempt);
+  const detail = sql`${attempts.orderBy(desc(timeline.revision)).limit(1)}`;
+  const ofEach = sql<{ readonly id: string; readonly detail: string | null }>`select j.value as id, ${detail} as detail
+    from ${itemsOf(ids)}`;
+  const last = ids.length === 0 ? [] : await all(reader, ofEach);
+  const outcomes = new Map(last.map((row) => [row.id, memberIn(row.detail, "outcome")]));
+  return rows.filter((row) => (isAnswered(row) ? "answered" : outcomes.get(row.id)) === outcome);
+}
 
 /** Lists and counts by a search. See `ActionStore`. */
-export function createLists(db: Searched): Pick<ActionStore, "list" | "count" | "matching"> {
-  /** Where a search stopped; null: it did not stop early. */
-  const createdAtOf = async (id: string | null) => {
-    const row = id === null ? null : await CREATED_AT.get(db.sql, { id });
-    return row?.createdAt ?? null;
+export function createLists(reads: ActionReads): Pick<ActionStore, "list" | "count" | "matching"> {
+  const { reader } = reads;
+  const { db, tables: own } = reader.dialect;
+  const { actions } = own;
+  /** When the row was created where a search stopped; null: it did not stop early. */
+  const createdAtOf = async (last: string | null) => {
+    const found = db.select({ createdAt: actions.createdAt }).from(actions);
+    return last === null ? null : ((await get(reader, found.where(eq(actions.id, last))))?.createdAt ?? null);
   };
   /** All that matches, and the last row that was looked at where more may follow. */
   const search = async (query: ActionQuery, rowsMax: number) => {
     const found: Found[] = [];
     let last: string | null = null;
-    for await (const step of stepsOf(db, query, rowsMax)) {
+    for await (const step of stepsOf(reader, query, rowsMax)) {
       found.push(...step.found);
       ({ last } = step);
     }
@@ -324,18 +396,20 @@ export function createLists(db: Searched): Pick<ActionStore, "list" | "count" | 
     async list(query) {
       const { found, last } = await search(query, LIST_SCAN_ROWS_MAX);
       const ids = idsWithin(query.bytesMax ?? LIST_BYTES_MAX, found.slice(0, query.limit));
-      const actions = await actionsOf(db, ids);
-      if (found.length > ids.length) return { actions, before: ids.at(-1) ?? null, searchedUntil: null };
-      return { actions, before: last, searchedUntil: await createdAtOf(last) };
+      const listed = await findActions(reads, ids);
+      if (found.length > ids.length) return { actions: listed, before: ids.at(-1) ?? null, searchedUntil: null };
+      return { actions: listed, before: last, searchedUntil: await createdAtOf(last) };
     },
 
     async count(query, rowsMax) {
       const { limit } = query;
-      const index = indexFor(query);
-      if (limit < rowsMax && isOnlyBy(index, query)) {
+      if (limit < rowsMax && isOnlyByStatus(query)) {
         // The entries of the index are the answer: no row has to be looked at.
-        const { entries } = scanBy(index, false);
-        const found = (await entries.get(db.sql, { ...valuesOfSearch(query), rows: limit + 1 }))?.count ?? 0;
+        const { before } = rangeOf(query);
+        const scanned = scanOf(reader.dialect, query, before)
+          .limit(limit + 1)
+          .as("s");
+        const found = (await get(reader, db.select({ count: count().as("count") }).from(scanned)))?.count ?? 0;
         return { count: Math.min(found, limit), isMore: found > limit, searchedUntil: null };
       }
       const { found, last } = await search(query, rowsMax);
@@ -347,7 +421,7 @@ export function createLists(db: Searched): Pick<ActionStore, "list" | "count" | 
       const { found, last } = await search(query, rowsMax);
       const matched = found.slice(0, query.limit);
       return {
-        actions: matched.map(({ id, run, host, responseCode }) => ({ id, run, host, responseCode })),
+        actions: matched.map((row) => ({ id: row.id, run: row.run, host: row.host, responseCode: row.responseCode })),
         isMore: last !== null || found.length > query.limit,
       };
     },

@@ -1,81 +1,43 @@
 import { and, desc, eq, isNotNull, isNull, lt, sql } from "drizzle-orm";
-import type { Notification, NotificationKind } from "../../src/core/notification.ts";
-import type { OutboxStore, Queue } from "../../src/core/store.ts";
+import type { Notification } from "../../src/core/notification.ts";
+import type { OutboxStore } from "../../src/core/store.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { valuesOf } from "../commands/lists.ts";
 import { permitMail, SETTLED, settle } from "../commands/outbox.ts";
-import * as reschedule from "../commands/reschedule.ts";
 import type { StoreContext } from "./context.ts";
 import { AFTER_ALL_IDS, hasValues } from "./dialect.ts";
-import { Columns, creatorIn, entryOf, notificationColumns, notificationOf } from "./rows.ts";
-import { countNotifications, createQueue } from "./queue.ts";
-import { read } from "./read.ts";
+import { countNotifications, createNotificationQueue } from "./queue.ts";
+import { get, prepare, raw } from "./read.ts";
+import { Columns, creatorOf, entryOf, notificationColumns, readable } from "./rows.ts";
 
-const PAYLOAD = read({ id: "text" }, ({ db, tables: { outbox } }, arg) =>
+const PAYLOAD = prepare({ id: "text" }, ({ db, tables: { outbox } }, arg) =>
   db.select({ payload: outbox.payload }).from(outbox).where(eq(outbox.id, arg.id)),
 );
 
-const IS_LIMITED = { name: "is_limited" };
-
-const CREATOR = read({ id: "text" }, ({ db, tables: { apiKeys, actions, outbox } }, arg) => {
+const CREATOR = prepare({ id: "text" }, ({ db, tables: { apiKeys, actions, outbox } }, arg) => {
   const { id, accountId, hosts, methods, dailyActions, expiresAt } = apiKeys;
   const hasNone = and(isNotNull(id), isNull(hosts), isNull(methods), isNull(dailyActions), isNull(expiresAt));
-  const isLimited = sql<number>`case when ${actions.keyId} = '' or (${hasNone}) then 0 else 1 end`.as(IS_LIMITED.name);
+  const isLimited = sql<number>`case when ${actions.keyId} = '' or (${hasNone}) then 0 else 1 end`.as("is_limited");
   const creators = db.select({ role: actions.keyRole, hold: actions.keyHold, isLimited }).from(outbox);
   const withAction = creators.innerJoin(actions, eq(actions.id, outbox.actionId));
   const isKey = and(eq(id, actions.keyId), eq(accountId, actions.accountId));
   return withAction.leftJoin(apiKeys, isKey).where(eq(outbox.id, arg.id));
 });
 
-const LIST = read({ accountId: "text", before: "text", limit: "number" }, ({ db, tables: { outbox } }, arg) => {
-  const listed = db
-    .select(notificationColumns(outbox))
-    .from(outbox)
-    .where(and(eq(outbox.accountId, arg.accountId), lt(outbox.id, arg.before)));
-  return listed.orderBy(desc(outbox.id)).limit(arg.limit);
-});
-
-const ORPHANS = read(
-  { kind: "text", leaseUntil: "time", id: "text", leaseBefore: "time?", limit: "number" },
-  ({ db, tables: { outbox } }, arg) => {
-    const isAfter = sql`(${outbox.leaseUntil}, ${outbox.id}) > (${arg.leaseUntil}, ${arg.id})`;
-    const isOver = sql`(${arg.leaseBefore} is null or ${outbox.leaseUntil} < ${arg.leaseBefore})`;
-    const orphans = db.select(notificationColumns(outbox)).from(outbox);
-    return orphans
-      .where(and(eq(outbox.status, "active"), eq(outbox.kind, arg.kind), isAfter, isOver))
-      .orderBy(outbox.leaseUntil, outbox.id)
-      .limit(arg.limit);
-  },
-);
-
 /** Identifies the claim that a timeline row belongs to. */
 function subjectOf({ id, attempts, leaseUntil }: Notification): string {
   return `${id} ${attempts} ${leaseUntil?.getTime() ?? ""}`;
 }
 
-const HAS_STATUS = read({ id: "text", status: "text", scheduledAt: "time" }, ({ db, tables: { outbox } }, arg) =>
-  db.select({ id: outbox.id }).from(outbox).where(hasValues(outbox, arg)),
-);
-
-const HAS_EVENT = read({ actionId: "text", subject: "text", at: "time" }, ({ db, tables: { timeline } }, arg) =>
-  db.select({ seq: timeline.seq }).from(timeline).where(hasValues(timeline, arg)),
-);
-
 /** Callbacks, mails and messages. A row's attempts, with its lease, are the fencing token. */
-export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer">): OutboxStore {
-  const { sql: reader, writer } = db;
-  const queue = (kind: NotificationKind): Queue<Notification> => ({
-    ...createQueue(kind, db, notificationOf),
-    async orphans(leaseBefore, limit, after) {
-      const from = { leaseUntil: after?.leaseUntil ?? Number.MIN_SAFE_INTEGER, id: after?.id ?? "" };
-      return (await ORPHANS.raw(reader, { kind, leaseBefore, limit, ...from })).map(notificationOf);
-    },
-    reschedule: (setBack, limit) => writer.run(reschedule.notifications, setBack, limit, kind),
-  });
+export function createOutboxStore(db: Omit<StoreContext, "seal" | "written">): OutboxStore {
+  const { reader, writer } = db;
+  const { outbox, timeline } = reader.dialect.tables;
   return {
-    callbacks: queue("callback"),
-    mails: queue("mail"),
-    messages: queue("message"),
+    ...writer.methods({ permitMail }),
+    callbacks: createNotificationQueue("callback", db),
+    mails: createNotificationQueue("mail", db),
+    messages: createNotificationQueue("message", db),
     async payload(id) {
       const [row] = await PAYLOAD.raw(reader, { id });
       const payload = row?.["payload"];
@@ -83,11 +45,9 @@ export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer">): Out
     },
     async creatorOf(id) {
       const [row] = await CREATOR.raw(reader, { id });
-      if (row === undefined) return null;
-      const columns = new Columns(row);
-      return { ...creatorIn(columns), isLimited: columns.flag(IS_LIMITED, true) };
+      const [creator] = row === undefined ? [] : readable([row], (one) => creatorOf(new Columns(one)));
+      return creator === undefined ? null : { ...creator, isLimited: row?.["is_limited"] !== 0 };
     },
-    permitMail: writer.method(permitMail),
     settle(change, at) {
       const { before, status, attempts, dueAt, lastError, event } = change;
       const eventOf = ({ type: _type, ...detail }: TimelineEvent) => {
@@ -105,13 +65,20 @@ export function createOutboxStore(db: Pick<StoreContext, "sql" | "writer">): Out
     // Known by the timeline row that only this result can have written, or, without one, by the row itself.
     async isSettled({ before, status, event }, at) {
       const { id, actionId } = before;
+      const { db: select } = reader.dialect;
+      const hasStatus = hasValues(outbox, { id, status, scheduledAt: at });
+      const hasEvent = hasValues(timeline, { actionId, subject: subjectOf(before), at });
       const found = await (event === null
-        ? HAS_STATUS.get(reader, { id, status, scheduledAt: at })
-        : HAS_EVENT.get(reader, { actionId, subject: subjectOf(before), at }));
+        ? get(reader, select.select({ id: outbox.id }).from(outbox).where(hasStatus))
+        : get(reader, select.select({ seq: timeline.seq }).from(timeline).where(hasEvent)));
       return found !== null;
     },
     async list(accountId, before, limit) {
-      return (await LIST.raw(reader, { accountId, before: before ?? AFTER_ALL_IDS, limit })).map(entryOf);
+      const listed = reader.dialect.db
+        .select(notificationColumns(outbox))
+        .from(outbox)
+        .where(and(eq(outbox.accountId, accountId), lt(outbox.id, before ?? AFTER_ALL_IDS)));
+      return readable(await raw(reader, listed.orderBy(desc(outbox.id)).limit(limit)), entryOf);
     },
     waiting: () => countNotifications(reader),
   };

@@ -1,34 +1,46 @@
-import { and, count, eq, sql, type SQL, type SQLWrapper } from "drizzle-orm";
+import { and, type Column, count, eq, gt, lt, lte, sql, type SQL, type SQLWrapper } from "drizzle-orm";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action, ActionStatus } from "../../src/core/action.ts";
 import { type Claimed, startAttempt } from "../../src/core/settle.ts";
 import {
   DUE_LANES_SCANNED_MAX,
   PENDING_SCAN_ROWS_MAX,
+  RECOVERY_BYTES_MAX,
   RETRY_HOSTS_SHOWN_MAX,
   SMALL_ROW_BYTES_MAX,
 } from "../../src/core/limits.ts";
-import type { NotificationKind } from "../../src/core/notification.ts";
-import type { ActionStore, Claim, LaneHead, Queue } from "../../src/core/store.ts";
-import type { Tables } from "../commands/command.ts";
-import { claim, endSetBack, type QueueName } from "../commands/claims.ts";
-import * as reschedule from "../commands/reschedule.ts";
-import type { StoreContext } from "./context.ts";
-import { bytesOf, type Dialect, type LaneSql } from "./dialect.ts";
-import { isConstraint } from "./errors.ts";
-import { findOrphans } from "./find.ts";
-import { actionOf, Columns, columnsButResult, notificationColumns } from "./rows.ts";
+import type { Notification, NotificationKind } from "../../src/core/notification.ts";
+import type { ActionStore, Claim, ClaimedRows, LaneHead, LaneName, Queue } from "../../src/core/store.ts";
+import * as commands from "../commands/claims.ts";
 import { findPendingIds, isPaused } from "../commands/pauses.ts";
-import { read, type Reader } from "./read.ts";
+import type { Tables } from "../commands/command.ts";
+import type { StoreContext } from "./context.ts";
+import { bytesOf, bytesOfAction, type Dialect, type LaneSql } from "./dialect.ts";
+import { isConstraint } from "./errors.ts";
+import { findRows, idsWithin } from "./find.ts";
+import { all, get, prepare, raw, type Reader } from "./read.ts";
+import {
+  actionOf,
+  columnsButResult,
+  notificationColumns,
+  notificationOf,
+  readable,
+  type UnreadableRow,
+} from "./rows.ts";
 import type { Row, SqlValue } from "./sql.ts";
 
+type QueueContext = Omit<StoreContext, "seal" | "written">;
+
 export function createActionQueue(db: StoreContext): Queue<Action> {
-  const { seal, written } = db;
+  const { reader, seal, written } = db;
+  const parse = (row: Row) => actionOf(row, seal);
   const claimedFrom: ClaimedFrom<Action> = (id, revision, at) => {
     const action = written.take(id, revision - 1);
     return action === null ? null : startAttempt(action, at);
   };
-  const queue = createQueue("action", db, (row) => actionOf(row, seal), claimedFrom);
+  const { actions } = reader.dialect.tables;
+  const { id, accountId, leaseUntil } = actions;
+  const queue = createQueue("action", db, parse, claimedFrom);
   return {
     ...queue,
     async claimDue(asked) {
@@ -37,35 +49,91 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
       } catch (error) {
         if (!isConstraint(error)) throw error;
         // The next claim takes the others.
-        const ids = await Promise.all(asked.lanes.map((lane) => findPendingIds(db.sql, lane, lane.limit)));
-        await db.writer.run(endSetBack, ids.flat(), asked.at.now);
+        const ids = await Promise.all(asked.lanes.map((lane) => findPendingIds(reader, lane, lane.limit)));
+        await db.writer.run(commands.endSetBack, ids.flat(), asked.at.now);
         throw error;
       }
     },
-    orphans: (leaseBefore, limit, after) => findOrphans(db, leaseBefore, limit, after),
-    reschedule: (setBack, limit) => db.writer.run(reschedule.actions, setBack, limit),
+    async orphans(leaseBefore, limit, after) {
+      // Only an empty page is the last, so one of rows that were ended is followed by the next.
+      for (let from = { accountId: after?.accountId ?? "", id: after?.id ?? "" }; ;) {
+        const isAfter = sql`(${accountId}, ${id}) > (${from.accountId}, ${from.id})`;
+        const orphans = reader.dialect.db
+          .select({ id, accountId, bytes: bytesOfAction(actions).as("bytes") })
+          .from(actions)
+          .where(and(waiting("action", reader.dialect.tables).active, isAfter, isOver(leaseUntil, leaseBefore)));
+        const found = await all(reader, orphans.orderBy(accountId, id).limit(limit));
+        const ids = idsWithin(RECOVERY_BYTES_MAX, found);
+        const last = found.find((row) => row.id === ids.at(-1));
+        const rows = await queue.readAll(await findRows(reader, ids));
+        // Between the two reads one may have ended, or begun its next attempt.
+        const left = rows.filter(({ status, leaseUntil: until }) => {
+          return status === "active" && (leaseBefore === null || (until !== null && until < leaseBefore));
+        });
+        if (left.length > 0 || last === undefined || last.id === from.id) return left;
+        from = last;
+      }
+    },
+    reschedule: (setBack, limit) => db.writer.run(commands.rescheduleActions, setBack, limit),
   };
+}
+
+/** Callbacks, mails or messages. */
+export function createNotificationQueue(kind: NotificationKind, db: QueueContext): Queue<Notification> {
+  const { reader, writer } = db;
+  const { outbox } = reader.dialect.tables;
+  const queue = createQueue(kind, db, notificationOf);
+  return {
+    ...queue,
+    async orphans(leaseBefore, limit, after) {
+      const { id, leaseUntil } = outbox;
+      const isAfter =
+        after === null ? undefined : sql`(${leaseUntil}, ${id}) > (${after.leaseUntil ?? 0}, ${after.id})`;
+      const orphans = reader.dialect.db
+        .select(notificationColumns(outbox))
+        .from(outbox)
+        .where(and(waiting(kind, reader.dialect.tables).active, isAfter, isOver(leaseUntil, leaseBefore)));
+      return queue.readAll(await raw(reader, orphans.orderBy(leaseUntil, id).limit(limit)));
+    },
+    reschedule: (setBack, limit) => writer.run(commands.rescheduleNotifications, setBack, limit, kind),
+  };
+}
+
+/** Holds for a lease that ended before this time; null: for all. */
+function isOver(leaseUntil: Column, leaseBefore: Date | null): SQL | undefined {
+  return leaseBefore === null ? undefined : lt(leaseUntil, leaseBefore);
 }
 
 /** A row as this claim leaves it, if memory has it; null: read it. `revision` is the one of after the claim. */
 type ClaimedFrom<T> = (id: string, revision: number, at: Claimed) => T | null;
 
 /** The part of a queue that is the same for actions and notifications. */
-export function createQueue<T>(
-  queue: QueueName,
-  { sql: reader, writer }: Pick<StoreContext, "sql" | "writer">,
+function createQueue<T extends object>(
+  queue: commands.QueueName,
+  { reader, writer, onUnreadable }: QueueContext,
   parse: (row: Row) => T,
   claimedFrom: ClaimedFrom<T> | null = null,
-): Pick<Queue<T>, "lanes" | "claimDue" | "claimed"> {
+) {
   const { lanes, claimedBy, claimedWith } = READS[queue];
+  /** What can be read of active rows. The others end, so that they hold up nothing. */
+  const readAll = async <Value extends object = T>(rows: readonly Row[], read: (row: Row) => Value) => {
+    const unreadable: UnreadableRow[] = [];
+    const values = readable(rows, read, (row) => unreadable.push(row));
+    if (unreadable.length === 0) return values;
+    const ids = unreadable.map(({ id }) => id);
+    const ended = new Set(await writer.run(commands.endUnreadable, queue, ids, new Date()));
+    for (const row of unreadable) if (ended.has(row.id)) onUnreadable(queue, row);
+    return values;
+  };
   return {
-    lanes: async (after, limit) => {
+    readAll: (rows: readonly Row[]) => readAll(rows, parse),
+    async lanes(after: LaneName | null, limit: number) {
       const { accountId, host, keyId } = after ?? { accountId: "", host: "", keyId: "" };
-      const heads = await lanes.raw(reader, { accountId, host, keyId, limit });
-      return heads.toSorted((one, other) => Number(one["n"]) - Number(other["n"])).map(headOf);
+      const heads = await lanes.all(reader, { accountId, host, keyId, limit });
+      return heads.toSorted((one, other) => one.n - other.n).map(headOf);
     },
-    async claimDue({ lanes: asked, bytesMax, takesLarge, at }) {
-      const { rows: won, next } = await writer.run(claim, {
+    async claimDue({ lanes: asked, bytesMax, takesLarge, at }: Claim): Promise<ClaimedRows<T>> {
+      const { rows: won, next } = await writer.run(commands.claim, {
         queue,
         lanes: lanesOf(asked),
         bytesMax,
@@ -78,7 +146,12 @@ export function createQueue<T>(
       const missing = won.flatMap(({ id }, n) => (known[n] === null ? [id] : []));
       const values = { ids: missing, leaseUntil: at.leaseUntil };
       const found = missing.length === 0 ? [] : await claimedWith.raw(reader, values);
-      const byId = new Map(found.map((row) => [row["id"], { row: parse(row), largeBytes: largeOf(row["bytes"]) }]));
+      const read = await readAll(found, (row) => ({
+        id: row["id"],
+        row: parse(row),
+        largeBytes: largeOf(row["bytes"]),
+      }));
+      const byId = new Map(read.map(({ id, ...claimed }) => [id, claimed]));
       return {
         rows: won.flatMap(({ id }, n) => {
           const row = known[n] ?? null;
@@ -89,14 +162,14 @@ export function createQueue<T>(
         }),
       };
     },
-    async claimed(accountIds, { leaseUntil, by = "" }) {
-      return (await claimedBy.raw(reader, { accountIds, leaseUntil, by })).map(parse);
+    async claimed(accountIds: readonly string[], { leaseUntil, by = "" }: Claimed) {
+      return readAll(await claimedBy.raw(reader, { accountIds, leaseUntil, by }), parse);
     },
   };
 }
 
 /** The rows of a table that wait in lanes. */
-function waiting(queue: QueueName, { actions, outbox }: Tables) {
+function waiting(queue: commands.QueueName, { actions, outbox }: Tables) {
   const isOfKind = queue === "action" ? "" : ` and kind = '${queue}'`;
   // The conditions of the partial indexes.
   const [pending, active] = [sql.raw(`status = 'pending'${isOfKind}`), sql.raw(`status = 'active'${isOfKind}`)];
@@ -114,7 +187,12 @@ const HEAD = { accountId: sql`head.account_id`, host: sql`head.host`, keyId: sql
  * The heads of the lanes behind one, as rows of `head` in the order of `n`: of the next key of the host, else the next host of the
  * account, else the next account.
  */
-function headsBehind(queue: QueueName, { tables, joinNextLane }: Dialect, from: LaneSql, limit: SQLWrapper): SQL {
+function headsBehind(
+  queue: commands.QueueName,
+  { tables, joinNextLane }: Dialect,
+  from: LaneSql,
+  limit: SQLWrapper,
+): SQL {
   const { table, pending } = waiting(queue, tables);
   const columns = sql`next.account_id, next.host, next.key_id, next.due_at`;
   return sql`with recursive head (account_id, host, key_id, due_at, n) as (
@@ -123,12 +201,18 @@ function headsBehind(queue: QueueName, { tables, joinNextLane }: Dialect, from: 
     select ${columns}, head.n + 1 from head ${joinNextLane(table, pending, HEAD)} where head.n < ${limit})`;
 }
 
-const readsOf = (queue: QueueName) => ({
-  lanes: read(
+/** As it is stored: what was altered must not keep the other lanes from being found. */
+interface Head extends Readonly<Record<"accountId" | "host" | "keyId" | "dueAt", SqlValue>> {
+  readonly n: number;
+}
+
+const readsOf = (queue: commands.QueueName) => ({
+  lanes: prepare(
     { accountId: "text", host: "text", keyId: "text", limit: "number" },
-    (dialect, arg) => sql`${headsBehind(queue, dialect, arg, arg.limit)} select * from head`,
+    (dialect, arg) => sql<Head>`${headsBehind(queue, dialect, arg, arg.limit)}
+      select account_id as "accountId", host, key_id as "keyId", due_at as "dueAt", n from head`,
   ),
-  claimedBy: read({ accountIds: "list", leaseUntil: "time", by: "text" }, ({ db, tables, isOneOf }, arg) => {
+  claimedBy: prepare({ accountIds: "list", leaseUntil: "time", by: "text" }, ({ db, tables, isOneOf }, arg) => {
     const { table, active, bytes, columns } = waiting(queue, tables);
     const isClaim = and(eq(table.claimedBy, arg.by), eq(table.leaseUntil, arg.leaseUntil));
     return db
@@ -136,7 +220,7 @@ const readsOf = (queue: QueueName) => ({
       .from(table)
       .where(and(active, isClaim, isOneOf(table.accountId, arg.accountIds)));
   }),
-  claimedWith: read({ ids: "list", leaseUntil: "time" }, ({ db, tables, isOneOf }, arg) => {
+  claimedWith: prepare({ ids: "list", leaseUntil: "time" }, ({ db, tables, isOneOf }, arg) => {
     const { table, active, bytes, columns } = waiting(queue, tables);
     return db
       .select({ ...columns, bytes: bytes.as("bytes") })
@@ -145,16 +229,16 @@ const readsOf = (queue: QueueName) => ({
   }),
 });
 
-const READS: Readonly<Record<QueueName, ReturnType<typeof readsOf>>> = {
+const READS: Readonly<Record<commands.QueueName, ReturnType<typeof readsOf>>> = {
   action: readsOf("action"),
   callback: readsOf("callback"),
   mail: readsOf("mail"),
   message: readsOf("message"),
 };
 
-function headOf(row: Row): LaneHead {
-  const [accountId, host, keyId] = [String(row["account_id"]), String(row["host"]), String(row["key_id"])];
-  return { accountId, host, keyId, dueAt: new Date(typeof row["due_at"] === "number" ? row["due_at"] : 0) };
+function headOf({ accountId, host, keyId, dueAt }: Head): LaneHead {
+  const lane = { accountId: String(accountId), host: String(host), keyId: String(keyId) };
+  return { ...lane, dueAt: new Date(typeof dueAt === "number" ? dueAt : 0) };
 }
 
 /** Each lane once: one that is named twice would give its rows twice. The store has well-formed text. */
@@ -176,98 +260,84 @@ function largeOf(bytes: unknown): number {
 /** Larger counts are reported as this number. */
 const COUNTED_MAX = 100_000;
 
-/** The statuses that are not final. Each has a partial index, so no other rows are read. */
-const STATUSES = ["pending", "active", "awaiting_approval"] as const satisfies readonly ActionStatus[];
-
-const KINDS = ["callback", "mail", "message"] as const satisfies readonly NotificationKind[];
-
 const FIRST_LANE = { accountId: sql`''`, host: sql`''`, keyId: sql`''` };
-
-const FIRST_DUE = read({ limit: "number" }, (dialect, arg) => {
-  return sql<{ readonly due_at: SqlValue }>`${headsBehind("action", dialect, FIRST_LANE, arg.limit)}
-    select min(head.due_at) as due_at from head where not ${isPaused(dialect, HEAD)}`;
-});
-
-const counted = (name: string, source: SQL) => ({
-  name,
-  rows: read(
-    { limit: "number" },
-    (_, arg) =>
-      sql<{ readonly n: number }>`select count(*) as n from (select 1 from ${source} limit ${arg.limit}) counted`,
-  ),
-});
-
-const COUNTED_ACTIONS = STATUSES.map((status) => counted(status, sql`actions where status = ${status}`));
-
-const COUNTED_NOTIFICATIONS = KINDS.flatMap((kind) =>
-  ["pending", "active"].map((status) => counted(kind, sql`outbox where status = ${status} and kind = ${kind}`)),
-);
 
 /** Number of notifications that are not final, by kind. */
 export async function countNotifications(reader: Reader): Promise<Readonly<Record<NotificationKind, number>>> {
-  const counts = await countEach(reader, COUNTED_NOTIFICATIONS);
-  return { callback: counts.get("callback") ?? 0, mail: counts.get("mail") ?? 0, message: counts.get("message") ?? 0 };
+  const unsent = async (kind: NotificationKind) =>
+    (await countOf(reader, `outbox where status = 'pending' and kind = '${kind}'`)) +
+    (await countOf(reader, `outbox where status = 'active' and kind = '${kind}'`));
+  return { callback: await unsent("callback"), mail: await unsent("mail"), message: await unsent("message") };
 }
 
-/** Counts the rows of each source, in a turn of the event loop each (5 ms at most), and adds up sources of one name. */
-async function countEach(reader: Reader, sources: readonly ReturnType<typeof counted>[]) {
-  const counts = new Map<string, number>();
-  for (const { name, rows } of sources) {
-    const found = await rows.get(reader, { limit: COUNTED_MAX });
-    counts.set(name, (counts.get(name) ?? 0) + (found?.n ?? 0));
-    await nextTurn();
-  }
-  return counts;
+/** Counts rows, in a turn of the event loop of its own: it takes 5 ms at most. */
+async function countOf(reader: Reader, source: string): Promise<number> {
+  await nextTurn();
+  const rows = sql`select 1 from ${sql.raw(source)} limit ${COUNTED_MAX}`;
+  const found = await get(reader, sql<{ readonly n: number }>`select count(*) as n from (${rows}) counted`);
+  return found?.n ?? 0;
 }
-
-/**
- * Covered by the index of the queues: otherwise bodies of a megabyte would be read to reach later columns. What is due
- * later is a retry or has a `run_at`.
- */
-const PENDING_BY_HOST = read({ accountId: "text", now: "time" }, ({ db, tables: { actions } }, arg) => {
-  const s = db
-    .select({ host: actions.host, dueAt: actions.dueAt })
-    .from(actions)
-    .where(and(eq(actions.status, "pending"), eq(actions.accountId, arg.accountId)))
-    .orderBy(actions.host)
-    .limit(PENDING_SCAN_ROWS_MAX)
-    .as("s");
-  const nextAt = sql`min(case when ${s.dueAt} > ${arg.now} then ${s.dueAt} end)`;
-  return db
-    .select({
-      host: s.host,
-      pending: count().as("pending"),
-      later: sql<number>`count(*) filter (where ${s.dueAt} > ${arg.now})`.as("later"),
-      dueSince: sql`min(case when ${s.dueAt} <= ${arg.now} then ${s.dueAt} end)`.as("due_since"),
-      nextAt: nextAt.as("next_at"),
-    })
-    .from(s)
-    .groupBy(s.host)
-    .orderBy(nextAt);
-});
 
 /** What waits in the queue. See `ActionStore`. */
 export function createQueueReads(reader: Reader): Pick<ActionStore, "firstDueAt" | "waiting" | "scheduledRetries"> {
+  const { dialect } = reader;
+  const { actions } = dialect.tables;
   return {
     async firstDueAt() {
-      const found = await FIRST_DUE.get(reader, { limit: DUE_LANES_SCANNED_MAX });
-      return typeof found?.due_at === "number" ? new Date(found.due_at) : null;
+      const found = await get(
+        reader,
+        sql<{ readonly dueAt: SqlValue }>`${headsBehind("action", dialect, FIRST_LANE, sql`${DUE_LANES_SCANNED_MAX}`)}
+          select min(head.due_at) as "dueAt" from head where not ${isPaused(dialect, HEAD)}`,
+      );
+      return typeof found?.dueAt === "number" ? new Date(found.dueAt) : null;
     },
     async waiting() {
-      const counts = await countEach(reader, COUNTED_ACTIONS);
-      return Object.fromEntries(STATUSES.map((status) => [status, counts.get(status) ?? 0]));
+      const counts: Partial<Record<ActionStatus, number>> = {};
+      // Each of them has a partial index, so no other rows are read.
+      for (const status of ["pending", "active", "awaiting_approval"] as const) {
+        counts[status] = await countOf(reader, `actions where status = '${status}'`);
+      }
+      return counts;
     },
+    /**
+     * Covered by the index of the queues: otherwise bodies of a megabyte would be read to reach later columns. What is due
+     * later is a retry or has a `run_at`.
+     */
     async scheduledRetries(accountId, now) {
-      const rows = await PENDING_BY_HOST.raw(reader, { accountId, now });
-      const total = (column: string) => rows.reduce((all, row) => all + Number(row[column]), 0);
+      const { host, dueAt, status } = actions;
+      const s = dialect.db
+        .select({ host, dueAt })
+        .from(actions)
+        .where(and(sql`${status} = 'pending'`, eq(actions.accountId, accountId)))
+        .orderBy(host)
+        .limit(PENDING_SCAN_ROWS_MAX)
+        .as("s");
+      const timeOf = (condition: SQL) =>
+        sql<Date | null>`min(case when ${condition} then ${s.dueAt} end)`.mapWith(dueAt);
+      const nextAt = timeOf(gt(s.dueAt, now));
+      const rows = await all(
+        reader,
+        dialect.db
+          .select({
+            host: s.host,
+            pending: count().as("pending"),
+            later: sql<number>`count(*) filter (where ${gt(s.dueAt, now)})`.as("later"),
+            dueSince: timeOf(lte(s.dueAt, now)).as("due_since"),
+            nextAt: nextAt.as("next_at"),
+          })
+          .from(s)
+          .groupBy(s.host)
+          .orderBy(nextAt),
+      );
+      const total = (member: "later" | "pending") => rows.reduce((sum, row) => sum + row[member], 0);
       const [later, pending] = [total("later"), total("pending")];
-      // Times that were altered can't be told.
-      const timeIn = (row: Row, name: string) => new Columns(row).timeOrNull({ name });
-      const dueSince = rows.flatMap((row) => timeIn(row, "due_since")?.getTime() ?? []);
-      const hosts = rows.flatMap((row) => {
-        const nextAt = timeIn(row, "next_at");
-        return nextAt === null ? [] : [{ host: String(row["host"]), count: Number(row["later"]), nextAt }];
-      });
+      const dueSince = rows.flatMap((row) => row.dueSince?.getTime() ?? []);
+      // A time that was altered can't be told.
+      const hosts = rows.flatMap((row) =>
+        row.nextAt === null || Number.isNaN(row.nextAt.getTime())
+          ? []
+          : [{ host: row.host, count: row.later, nextAt: row.nextAt }],
+      );
       return {
         count: later,
         due: pending - later,

@@ -1,4 +1,4 @@
-import { Column, eq, is, Param, Placeholder, SQL, sql, type SQLWrapper } from "drizzle-orm";
+import { Column, is, Param, Placeholder, SQL, sql, type SQLWrapper } from "drizzle-orm";
 import { CasingCache } from "drizzle-orm/casing";
 import type { Dialect } from "./dialect.ts";
 import type { Row, Sql, SqlValue } from "./sql.ts";
@@ -39,26 +39,44 @@ type RowOf<Built> = Built extends { readonly _: { readonly result: readonly (inf
 /** A connection that reads. */
 export type Reader = Pick<Sql, "read" | "dialect">;
 
-/** A SELECT, compiled once for each database: building one costs 40 us, filling in its arguments 0.35. */
-export interface Read<Values, Selected> {
+/** The rows of a SELECT of the builder, or of `sql`. Building it costs 40 us: one that runs often is prepared. */
+export async function all<Built extends SQLWrapper>(reader: Reader, built: Built): Promise<readonly RowOf<Built>[]> {
+  // Safe: as the types of the builder say.
+  return (await raw(reader, built)).map(decoderOf(built)) as RowOf<Built>[];
+}
+
+/** The first of them. */
+export async function get<Built extends SQLWrapper>(reader: Reader, built: Built): Promise<RowOf<Built> | null> {
+  return (await all(reader, built))[0] ?? null;
+}
+
+/** Rows as the database has them, for `rows.ts`. */
+export function raw(reader: Reader, built: SQLWrapper): Promise<readonly Row[]> {
+  const { sql: text, params } = textOf(built.getSQL(), (at) => reader.dialect.place(at + 1));
+  // Safe: columns encode their values, and other values are of these types.
+  return reader.read({ sql: text, args: (params as (SqlValue | Date)[]).map(encoded) });
+}
+
+/** A SELECT that is compiled once for each database: filling in its arguments costs 0.35 us. */
+export interface Prepared<Values, Selected> {
   readonly types: ArgTypes;
   readonly build: (dialect: Dialect) => SQLWrapper;
   all(reader: Reader, values: Values): Promise<readonly Selected[]>;
   /** The first row. */
   get(reader: Reader, values: Values): Promise<Selected | null>;
-  /** Rows as the database has them, for `Columns`. */
+  /** Rows as the database has them, for `rows.ts`. */
   raw(reader: Reader, values: Values): Promise<readonly Row[]>;
 }
 
 /**
  * A SELECT that runs often. `build` returns a query of Drizzle's builder, or `sql` for what the builder can't express, in which
  * an argument stands as `arg.name`. Other values become literals, as SQLite uses a partial index only where it sees the value
- * of its condition. Compiled when it first runs: all of them together take a tenth of a second.
+ * of its condition. Compiled when it first runs.
  */
-export function read<const Types extends ArgTypes, Built extends SQLWrapper>(
+export function prepare<const Types extends ArgTypes, Built extends SQLWrapper>(
   types: Types,
   build: (dialect: Dialect, arg: Args<keyof Types & string>) => Built,
-): Read<ArgsOf<Types>, RowOf<Built>> {
+): Prepared<ArgsOf<Types>, RowOf<Built>> {
   // Safe: it has a member of every name.
   const arg = Object.fromEntries(Object.keys(types).map((name) => [name, sql.placeholder(name)])) as Args<
     keyof Types & string
@@ -66,39 +84,31 @@ export function read<const Types extends ArgTypes, Built extends SQLWrapper>(
   const compiledFor = once((dialect: Dialect) =>
     compile(build(dialect, arg), (name, number) => dialect.place(number, types[name] ?? "text")),
   );
-  const raw = (reader: Reader, values: ArgsOf<ArgTypes>) => {
+  const read = (reader: Reader, values: ArgsOf<ArgTypes>) => {
     const { text, names } = compiledFor(reader.dialect);
     return reader.read({ sql: text, args: names.map((name) => valueOf(values[name], reader.dialect)) });
   };
   return {
     types,
     build: (dialect) => build(dialect, arg),
-    raw,
+    raw: read,
     // Safe: as the types of the builder say.
     all: async (reader, values) =>
-      (await raw(reader, values)).map(compiledFor(reader.dialect).decode) as RowOf<Built>[],
+      (await read(reader, values)).map(compiledFor(reader.dialect).decode) as RowOf<Built>[],
     async get(reader, values) {
-      const [row] = await raw(reader, values);
+      const [row] = await read(reader, values);
       return row === undefined ? null : (compiledFor(reader.dialect).decode(row) as RowOf<Built>);
     },
   };
 }
 
-/** Reads the rows of an account, or of all where it is null: two statements, so that the one finds its rows by an index. */
-export function readByAccount<Built extends SQLWrapper>(
-  build: (dialect: Dialect, isOf: (accountId: Column) => SQL | undefined) => Built,
-): (reader: Reader, accountId: string | null) => Promise<readonly RowOf<Built>[]> {
-  const all = read({}, (dialect) => build(dialect, () => undefined));
-  const ofAccount = read({ accountId: "text" }, (dialect, arg) =>
-    build(dialect, (column) => eq(column, arg.accountId)),
-  );
-  return (reader, accountId) => (accountId === null ? all.all(reader, {}) : ofAccount.all(reader, { accountId }));
+function valueOf(value: ArgValues[keyof ArgValues] | null | undefined, { list }: Dialect): SqlValue {
+  if (value === undefined) throw new Error("An argument of a query is missing.");
+  return typeof value === "object" && value !== null && !(value instanceof Date) ? list(value) : encoded(value);
 }
 
-function valueOf(value: ArgValues[keyof ArgValues] | null | undefined, { list }: Dialect): SqlValue {
-  if (typeof value === "string" || typeof value === "number" || value === null) return value;
-  if (value === undefined) throw new Error("An argument of a query is missing.");
-  return value instanceof Date ? value.getTime() : list(value);
+function encoded(value: SqlValue | Date): SqlValue {
+  return value instanceof Date ? value.getTime() : value;
 }
 
 interface Compiled {
@@ -108,23 +118,24 @@ interface Compiled {
   readonly decode: (row: Row | readonly unknown[]) => unknown;
 }
 
-/** Compiles what `Read.build` returns; `place` is how an argument stands in the text, by its name and number. */
+/** Compiles what `Prepared.build` returns; `place` is how an argument stands in the text, by its name and number. */
 export function compile(built: SQLWrapper, place: (name: string, number: number) => string): Compiled {
   const names: string[] = [];
-  const { sql: text } = built
-    .getSQL()
-    .inlineParams()
-    .toQuery({
-      casing: new CasingCache(),
-      escapeName: (name) => `"${name}"`,
-      escapeString: (value) => `'${value.replaceAll("'", "''")}'`,
-      escapeParam(_, param) {
-        const name = nameOf(param);
-        if (!names.includes(name)) names.push(name);
-        return place(name, names.indexOf(name) + 1);
-      },
-    });
+  const { sql: text } = textOf(built.getSQL().inlineParams(), (_, param) => {
+    const name = nameOf(param);
+    if (!names.includes(name)) names.push(name);
+    return place(name, names.indexOf(name) + 1);
+  });
   return { text, names, decode: decoderOf(built) };
+}
+
+function textOf(built: SQL, escapeParam: (at: number, param: unknown) => string) {
+  return built.toQuery({
+    casing: new CasingCache(),
+    escapeName: (name) => `"${name}"`,
+    escapeString: (value) => `'${value.replaceAll("'", "''")}'`,
+    escapeParam,
+  });
 }
 
 function nameOf(param: unknown): string {

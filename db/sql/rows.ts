@@ -1,4 +1,4 @@
-import { type Column, getTableColumns } from "drizzle-orm";
+import { type Column, getTableColumns, getTableName } from "drizzle-orm";
 import {
   type Action,
   ACTION_STATUSES,
@@ -10,9 +10,13 @@ import {
   parseLateResult,
   type Result,
 } from "../../src/core/action.ts";
-import { parseActionPolicy, actionPolicyText } from "../../src/core/action-policy.ts";
+import { actionPolicyText, parseActionPolicy } from "../../src/core/action-policy.ts";
+import { extrasText, NO_EXTRAS } from "../../src/core/extras.ts";
+import { parseExtras } from "../../src/core/extras-schema.ts";
+import type { NewNotification, Notification, NotificationKind } from "../../src/core/notification.ts";
 import { type Counted, countedText, parseCounted } from "../../src/core/rule-count.ts";
 import { type Actor, HOLDS, ROLES } from "../../src/core/roles.ts";
+import type { OutboxEntry } from "../../src/core/store.ts";
 import {
   isTooLate,
   TIMELINE_EVENT_TYPES,
@@ -20,17 +24,109 @@ import {
   type TimelineEvent,
   type TimelineEventType,
 } from "../../src/core/timeline.ts";
-import { extrasText, NO_EXTRAS } from "../../src/core/extras.ts";
-import { parseExtras } from "../../src/core/extras-schema.ts";
 import type { Secrets } from "../../src/crypto/secrets.ts";
-import type { NewNotification, Notification, NotificationKind } from "../../src/core/notification.ts";
-import type { OutboxEntry } from "../../src/core/store.ts";
 import { RESULT } from "../commands/actions.ts";
+import type { QueueName } from "../commands/claims.ts";
 import type { Tables } from "../commands/command.ts";
 import { tables } from "../libsql/schema.ts";
 import type { Row } from "./sql.ts";
 
 const { actions, outbox, timeline } = tables;
+
+/** A row with a value that the service never writes: a hand has altered it in the database. Nothing of it is ever sent. */
+export class UnreadableRow extends Error {
+  override readonly name = "UnreadableRow";
+  readonly id: string;
+
+  constructor(column: Column, row: Row, cause?: unknown) {
+    const id = String(row["id"]);
+    super(`The ${column.name} of ${id} in ${getTableName(column.table)} can't be read.`, { cause });
+    this.id = id;
+  }
+}
+
+/** Called with a row that can't be read, of the actions or a kind of notification. */
+export type OnUnreadable = (of: QueueName, row: UnreadableRow) => void;
+
+/** What can be read of rows. The others must not keep these from being listed, claimed or rescued: `onUnreadable` is called with them. */
+export function readable<Value extends object>(
+  rows: readonly Row[],
+  read: (row: Row) => Value,
+  onUnreadable: (row: UnreadableRow) => void = () => {},
+): readonly Value[] {
+  const values: Value[] = [];
+  for (const row of rows) {
+    try {
+      values.push(read(row));
+    } catch (error) {
+      if (!(error instanceof UnreadableRow)) throw error;
+      onUnreadable(error);
+    }
+  }
+  return values;
+}
+
+/** The last millisecond of `Date` (ECMA-262, 21.4.1.1). */
+const DATE_MS_MAX = 8_640_000_000_000_000;
+
+/** Reads columns of a row. Each throws `UnreadableRow` for a value that the service never writes. */
+export class Columns {
+  readonly #row: Row;
+
+  constructor(row: Row) {
+    this.#row = row;
+  }
+
+  text(column: Column): string {
+    const value = this.#row[column.name];
+    return typeof value === "string" ? value : this.unreadable(column);
+  }
+
+  textOrNull(column: Column): string | null {
+    return this.#isNull(column) ? null : this.text(column);
+  }
+
+  oneOf<Value extends string>(column: Column, values: readonly Value[]): Value {
+    const value = this.#row[column.name];
+    return values.find((one) => one === value) ?? this.unreadable(column);
+  }
+
+  number(column: Column): number {
+    const value = this.#row[column.name];
+    return typeof value === "number" && Number.isSafeInteger(value) ? value : this.unreadable(column);
+  }
+
+  numberOrNull(column: Column): number | null {
+    return this.#isNull(column) ? null : this.number(column);
+  }
+
+  flag(column: Column): boolean {
+    const value = this.#row[column.name];
+    return value === 0 || value === 1 ? value === 1 : this.unreadable(column);
+  }
+
+  time(column: Column): Date {
+    const ms = this.number(column);
+    return Math.abs(ms) <= DATE_MS_MAX ? new Date(ms) : this.unreadable(column);
+  }
+
+  timeOrNull(column: Column): Date | null {
+    return this.#isNull(column) ? null : this.time(column);
+  }
+
+  /** What a text says. */
+  parsed<Value>(column: Column, parse: (text: string) => Value | null | undefined, none: Value): Value {
+    return this.#isNull(column) ? none : (parse(this.text(column)) ?? this.unreadable(column));
+  }
+
+  unreadable(column: Column, cause?: unknown): never {
+    throw new UnreadableRow(column, this.#row, cause);
+  }
+
+  #isNull(column: Column): boolean {
+    return this.#row[column.name] === null;
+  }
+}
 
 /** Header values carry credentials: they are stored encrypted only. */
 export type HeaderSeal = Pick<Secrets, "seal" | "open">;
@@ -47,7 +143,7 @@ export function resultValues(result: Result | null): Readonly<Record<keyof Resul
   return result ?? (Object.fromEntries(RESULT.map((name) => [name, null])) as Record<keyof Result, null>);
 }
 
-export function without<Columns extends object, Name extends keyof Columns & string>(
+function without<Columns extends object, Name extends keyof Columns & string>(
   columns: Columns,
   names: readonly Name[],
 ) {
@@ -72,26 +168,25 @@ export function storedValues({ id, headers, creator, extras, policy, counted }: 
   return { sealedHeaders, keyRole, keyHold, ...texts };
 }
 
-/**
- * An action from a row; without the columns of its result that is null. Never throws: a row that was altered in the database becomes an action with `isAltered`.
- */
+const ON_UNKNOWN = ["retry", "stop"] as const satisfies readonly OnUnknown[];
+
+/** An action from a row; without the columns of its result that is null. */
 export function actionOf(row: Row, seal: HeaderSeal): Action {
   const columns = new Columns(row);
   const action: Action = {
     id: columns.text(actions.id),
     accountId: columns.text(actions.accountId),
-    retries: columns.count(actions.retries, 1),
+    retries: columns.number(actions.retries),
     url: columns.text(actions.url),
     hostname: columns.text(actions.hostname),
     host: columns.text(actions.host),
-    method: columns.oneOf(actions.method, HTTP_METHODS, "POST"),
+    method: columns.oneOf(actions.method, HTTP_METHODS),
     body: columns.textOrNull(actions.body),
-    ...headersOf(row, seal),
+    headers: headersOf(columns, seal),
     dedupe: columns.textOrNull(actions.dedupe),
     idempotencyKey: columns.textOrNull(actions.idempotencyKey),
-    onUnknown: columns.oneOf(actions.onUnknown, ON_UNKNOWN, "stop"),
-    // When in doubt held, not sent.
-    approve: columns.flag(actions.approve, true),
+    onUnknown: columns.oneOf(actions.onUnknown, ON_UNKNOWN),
+    approve: columns.flag(actions.approve),
     callback: columns.textOrNull(actions.callback),
     notifyEmail: columns.textOrNull(actions.notifyEmail),
     title: columns.textOrNull(actions.title),
@@ -101,11 +196,11 @@ export function actionOf(row: Row, seal: HeaderSeal): Action {
     // Safe: the actor is only shown.
     createdBy: columns.text(actions.createdBy) as Actor,
     keyId: columns.text(actions.keyId),
-    creator: creatorIn(columns),
-    revision: columns.count(actions.revision, 1),
-    status: columns.oneOf(actions.status, ACTION_STATUSES, "failed"),
-    run: columns.count(actions.run, 1),
-    attempts: columns.count(actions.attempts, 0),
+    creator: creatorOf(columns),
+    revision: columns.number(actions.revision),
+    status: columns.oneOf(actions.status, ACTION_STATUSES),
+    run: columns.number(actions.run),
+    attempts: columns.number(actions.attempts),
     dueAt: columns.timeOrNull(actions.dueAt),
     leaseUntil: columns.timeOrNull(actions.leaseUntil),
     startedAt: columns.timeOrNull(actions.startedAt),
@@ -118,28 +213,23 @@ export function actionOf(row: Row, seal: HeaderSeal): Action {
     policy: columns.parsed(actions.policy, parseActionPolicy, null),
     counted: columns.parsed(actions.counted, parseCounted, NOTHING_COUNTED),
   };
-  const hasNoBody = action.body === null && action.extras.bodyKind !== undefined;
-  return columns.isAltered || hasNoBody ? { ...action, isAltered: true } : action;
+  // A body is of some kind.
+  return action.body === null && action.extras.bodyKind !== undefined ? columns.unreadable(actions.body) : action;
 }
 
-/** The strictest rules if the values were altered. */
-export function creatorIn(columns: Columns): Creator {
-  return { role: columns.oneOf(actions.keyRole, ROLES, "agent"), hold: columns.oneOf(actions.keyHold, HOLDS, "all") };
+/** Whoever created an action. */
+export function creatorOf(columns: Columns): Creator {
+  return { role: columns.oneOf(actions.keyRole, ROLES), hold: columns.oneOf(actions.keyHold, HOLDS) };
 }
 
-/** The same to show it: JSON bodies are put into responses as they are, so one that is not JSON any more becomes a string. */
+/** The same to show it: its texts are put into answers as the JSON that they are. */
 export function shownActionOf(row: Row, seal: HeaderSeal): Action {
   const action = actionOf(row, seal);
-  const { body, result, extras } = action;
-  const responseBody = result?.responseBody ?? null;
-  const isText = extras.bodyKind !== undefined && extras.bodyKind !== "json";
-  if ((isText || isJson(body)) && isJson(responseBody)) return action;
-  const shown = result === null ? null : { ...result, responseBody: asJson(responseBody) };
-  return { ...action, body: isText ? body : asJson(body), result: shown, isAltered: true };
-}
-
-function asJson(text: string | null): string | null {
-  return isJson(text) ? text : JSON.stringify(text);
+  const columns = new Columns(row);
+  const { bodyKind = "json" } = action.extras;
+  if (bodyKind === "json" && !isJson(action.body)) columns.unreadable(actions.body);
+  if (!isJson(action.result?.responseBody ?? null)) columns.unreadable(actions.responseBody);
+  return action;
 }
 
 export function isJson(text: string | null): boolean {
@@ -152,16 +242,50 @@ export function isJson(text: string | null): boolean {
   }
 }
 
-/** Null: it was altered and can't be read. */
-export function timelineEntryOf(row: Row): TimelineEntry | null {
+const SOURCES = ["target", "dispatch"] as const satisfies readonly ErrorSource[];
+
+function resultOf(row: Row): Result | null {
+  const { response_code: code = null, error_source: source = null } = row;
+  if (code === null && source === null) return null;
   const columns = new Columns(row);
-  const [seq, at, run] = [columns.count(timeline.seq, 0), columns.time(timeline.at), columns.count(timeline.run, 1)];
-  const status = columns.oneOf(timeline.status, ACTION_STATUSES, "failed");
-  const type = columns.oneOf(timeline.type, ROW_TYPES, "failed");
-  const detail = detailOf(columns.text(timeline.detail));
-  if (columns.isAltered || detail === null) return null;
+  return {
+    lastError: columns.textOrNull(actions.lastError),
+    errorSource: source === null ? null : columns.oneOf(actions.errorSource, SOURCES),
+    responseCode: columns.numberOrNull(actions.responseCode),
+    responseBody: columns.textOrNull(actions.responseBody),
+    responseTruncated: row["response_truncated"] === 1,
+    durationMs: columns.numberOrNull(actions.durationMs),
+    responseHeaders: columns.textOrNull(actions.responseHeaders),
+  };
+}
+
+function headersOf(columns: Columns, seal: HeaderSeal): Action["headers"] {
+  const sealed = columns.textOrNull(actions.sealedHeaders);
+  if (sealed === null) return null;
+  try {
+    const text = seal.open(sealed, headersPlace(columns.text(actions.id))).toString("utf8");
+    return JSON.parse(text) as Record<string, string>;
+  } catch (error) {
+    return columns.unreadable(actions.sealedHeaders, error);
+  }
+}
+
+function headersPlace(actionId: string) {
+  return { table: "actions", row: actionId, column: "sealed_headers" };
+}
+
+/** One list, so that actions of which nothing counts share it. */
+const NOTHING_COUNTED: readonly Counted[] = [];
+
+export function timelineEntryOf(row: Row): TimelineEntry {
+  const columns = new Columns(row);
+  const type = columns.oneOf(timeline.type, ROW_TYPES);
+  const [seq, at, run] = [columns.number(timeline.seq), columns.time(timeline.at), columns.number(timeline.run)];
+  const status = columns.oneOf(timeline.status, ACTION_STATUSES);
+  const detail = columns.parsed(timeline.detail, detailOf, null);
   // Safe: `actions.ts` writes a type with its own fields.
-  return { seq, at, run, status, event: { ...detail, type: isLateRow(type) ? "attempt" : type } as TimelineEvent };
+  const event = { ...detail, type: type === "late_result" || type === "late" ? "attempt" : type } as TimelineEvent;
+  return { seq, at, run, status, event };
 }
 
 function detailOf(text: string): object | null {
@@ -173,10 +297,6 @@ function detailOf(text: string): object | null {
   }
 }
 
-const ON_UNKNOWN = ["retry", "stop"] as const satisfies readonly OnUnknown[];
-
-const SOURCES = ["target", "dispatch"] as const satisfies readonly ErrorSource[];
-
 /**
  * What came of an attempt too late to settle the action, which is no change of its status: under other names than the end of
  * an attempt, so that the event stream and the overview find rows by their type alone.
@@ -187,132 +307,10 @@ type RowType = TimelineEventType | (typeof LATE_ROWS)[number];
 
 const ROW_TYPES: readonly RowType[] = [...TIMELINE_EVENT_TYPES, ...LATE_ROWS];
 
-function isLateRow(type: RowType): type is (typeof LATE_ROWS)[number] {
-  return type === "late_result" || type === "late";
-}
-
 /** The type of an event's row. */
 export function rowTypeOf(event: TimelineEvent): RowType {
   if (!isTooLate(event)) return event.type;
   return "late" in event && event.late === "result" ? "late_result" : "late";
-}
-
-/** Responses are never sent, so an altered one is shown as far as it can be read. */
-function resultOf(row: Row): Result | null {
-  if (typeof row[actions.responseCode.name] !== "number" && typeof row[actions.errorSource.name] !== "string")
-    return null;
-  const columns = new Columns(row);
-  const code = row[actions.responseCode.name] ?? null;
-  const source = row[actions.errorSource.name] ?? null;
-  const durationMs = row[actions.durationMs.name] ?? null;
-  return {
-    lastError: columns.textOrNull(actions.lastError),
-    errorSource: source === null ? null : columns.oneOf(actions.errorSource, SOURCES, "dispatch"),
-    responseCode: code === null ? null : columns.count(actions.responseCode, 0),
-    responseBody: columns.textOrNull(actions.responseBody),
-    responseTruncated: row[actions.responseTruncated.name] === 1,
-    durationMs: durationMs === null ? null : columns.count(actions.durationMs, 0),
-    responseHeaders: columns.textOrNull(actions.responseHeaders),
-  };
-}
-
-/**
- * Headers that can't be decrypted set `isAltered`. An exception would keep every action of the same read from being
- * listed, claimed and rescued.
- */
-function headersOf(row: Row, seal: HeaderSeal): Pick<Action, "headers" | "isAltered"> {
-  const sealed = row[actions.sealedHeaders.name];
-  if (typeof sealed !== "string") return { headers: null };
-  try {
-    const text = seal.open(sealed, headersPlace(row[actions.id.name] as string)).toString("utf8");
-    return { headers: JSON.parse(text) as Record<string, string> };
-  } catch {
-    return { headers: null, isAltered: true };
-  }
-}
-
-function headersPlace(actionId: string) {
-  return { table: "actions", row: actionId, column: "sealed_headers" };
-}
-
-/** One list, so that actions of which nothing counts share it. */
-const NOTHING_COUNTED: readonly Counted[] = [];
-
-/** A column, or what a query names like one. */
-type Named = Pick<Column, "name">;
-
-/** The last millisecond of `Date` (ECMA-262, 21.4.1.1). */
-const DATE_MS_MAX = 8_640_000_000_000_000;
-
-/**
- * Reads columns of a row that may have been altered in the database. A value that the service never writes is replaced
- * by a legal one, and `isAltered` is set. An exception would keep every row of the same read from being listed, claimed
- * and rescued.
- */
-export class Columns {
-  readonly #row: Row;
-  #isAltered = false;
-
-  constructor(row: Row) {
-    this.#row = row;
-  }
-
-  /** Whether a value that was read so far was replaced. */
-  get isAltered(): boolean {
-    return this.#isAltered;
-  }
-
-  text(column: Named): string {
-    return this.textOrNull(column) ?? this.#altered("");
-  }
-
-  textOrNull(column: Named): string | null {
-    const value: unknown = this.#row[column.name];
-    if (value === null || typeof value === "string") return value;
-    // Drivers return blobs as one of these.
-    const isBlob = value instanceof Uint8Array || value instanceof ArrayBuffer;
-    const bytes = isBlob ? Buffer.from(new Uint8Array(value)).toString("utf8") : null;
-    return this.#altered(bytes ?? (typeof value === "number" ? String(value) : null));
-  }
-
-  /** What a text says. */
-  parsed<Value>(column: Named, parse: (text: string) => Value | null | undefined, otherwise: Value): Value {
-    const text = this.textOrNull(column);
-    return text === null ? otherwise : (parse(text) ?? this.#altered(otherwise));
-  }
-
-  oneOf<Value extends string>(column: Named, values: readonly Value[], otherwise: Value): Value {
-    const value = this.#row[column.name];
-    return values.find((one) => one === value) ?? this.#altered(otherwise);
-  }
-
-  /** A safe integer that is at least `least`. */
-  count(column: Named, least: number): number {
-    const value = this.#row[column.name];
-    return typeof value === "number" && Number.isSafeInteger(value) && value >= least ? value : this.#altered(least);
-  }
-
-  /** 0 or 1. */
-  flag(column: Named, otherwise: boolean): boolean {
-    const value = this.#row[column.name];
-    return value === 0 || value === 1 ? value === 1 : this.#altered(otherwise);
-  }
-
-  time(column: Named): Date {
-    return this.timeOrNull(column) ?? this.#altered(new Date(0));
-  }
-
-  timeOrNull(column: Named): Date | null {
-    const value = this.#row[column.name] ?? null;
-    if (value === null) return null;
-    const isTime = typeof value === "number" && Number.isInteger(value) && Math.abs(value) <= DATE_MS_MAX;
-    return isTime ? new Date(value) : this.#altered(null);
-  }
-
-  #altered<Value>(otherwise: Value): Value {
-    this.#isAltered = true;
-    return otherwise;
-  }
 }
 
 /** All that a notification is read from: its body is read when it is sent. */
@@ -323,35 +321,30 @@ const KINDS = ["callback", "mail", "message"] as const satisfies readonly Notifi
 
 const STATUSES = ["pending", "active", "delivered", "given_up", "dropped"] as const;
 
-/** Never throws: a row that was altered in the database becomes a notification with `isAltered`. */
 export function notificationOf(row: Row): Notification {
-  return readNotification(new Columns(row));
+  const columns = new Columns(row);
+  const kind = columns.oneOf(outbox.kind, KINDS);
+  return {
+    id: columns.text(outbox.id),
+    actionId: columns.text(outbox.actionId),
+    accountId: columns.text(outbox.accountId),
+    run: columns.number(outbox.run),
+    // Safe: `actions.ts` writes only events of the kind.
+    message: { kind, event: columns.text(outbox.event), target: columns.text(outbox.target) } as NewNotification,
+    host: columns.text(outbox.host),
+    keyId: columns.text(outbox.keyId),
+    attempts: columns.number(outbox.attempts),
+    leaseUntil: columns.timeOrNull(outbox.leaseUntil),
+  };
 }
 
 export function entryOf(row: Row): OutboxEntry {
   const columns = new Columns(row);
   return {
-    ...readNotification(columns),
-    status: columns.oneOf(outbox.status, STATUSES, "given_up"),
+    ...notificationOf(row),
+    status: columns.oneOf(outbox.status, STATUSES),
     dueAt: columns.timeOrNull(outbox.dueAt),
     createdAt: columns.time(outbox.createdAt),
     lastError: columns.textOrNull(outbox.lastError),
   };
-}
-
-function readNotification(columns: Columns): Notification {
-  const kind = columns.oneOf(outbox.kind, KINDS, "callback");
-  const notification: Notification = {
-    id: columns.text(outbox.id),
-    actionId: columns.text(outbox.actionId),
-    accountId: columns.text(outbox.accountId),
-    run: columns.count(outbox.run, 1),
-    // Safe: `actions.ts` writes only events of the kind; an altered one is only shown.
-    message: { kind, event: columns.text(outbox.event), target: columns.text(outbox.target) } as NewNotification,
-    host: columns.text(outbox.host),
-    keyId: columns.text(outbox.keyId),
-    attempts: columns.count(outbox.attempts, 0),
-    leaseUntil: columns.timeOrNull(outbox.leaseUntil),
-  };
-  return columns.isAltered ? { ...notification, isAltered: true } : notification;
 }

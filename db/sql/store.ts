@@ -1,15 +1,17 @@
+import { hostSettingsText, parseHostSettings } from "../../src/api/host-settings.ts";
 import type { Action } from "../../src/core/action.ts";
+import { parseActionPolicy } from "../../src/core/action-policy.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { type ActionStore, type ClusterStore, dayOf, type Queue, type Store } from "../../src/core/store.ts";
 import { createFinds } from "./find.ts";
 import { createActivityStore, createFirstStepStore } from "../commands/activity.ts";
 import type { OnAway } from "./errors.ts";
-import { createCallbackHostStore, createHostSettingsStore } from "./account-settings.ts";
+import { createCallbackHostStore, createHostSettingsStore } from "../commands/account-settings.ts";
 import { createAccountStore, hasBudgetLeft } from "../commands/accounts.ts";
 import { createChannelStore } from "../commands/channels.ts";
 import { extendLease } from "../commands/actions.ts";
 import { createLinkStore } from "../commands/links.ts";
-import { createRejectionStore } from "./rejections.ts";
+import { createRejectionStore } from "../commands/rejections.ts";
 import { createAuditStore } from "../commands/audit.ts";
 import { createBulkStore } from "../commands/bulk.ts";
 import { createChangeReads } from "./events.ts";
@@ -20,10 +22,9 @@ import { createHeldReads } from "./held.ts";
 import { createLists } from "./list.ts";
 import { createOutboxStore } from "./outbox.ts";
 import { createPauseStore } from "../commands/pauses.ts";
-import { createResultFinds } from "./refine.ts";
 import { createPeopleStore } from "../commands/people.ts";
-import type { HeaderSeal } from "./rows.ts";
-import { createRuleStore } from "./rules.ts";
+import type { HeaderSeal, OnUnreadable } from "./rows.ts";
+import { createRuleStore } from "../commands/rules.ts";
 import { beyondCounts } from "../commands/rule-counts.ts";
 import { createUpkeepStore, pruneKeys } from "../commands/upkeep.ts";
 import { createFileStore } from "../libsql/size.ts";
@@ -46,6 +47,8 @@ interface StoreParts {
   readonly onFatal: (cause: unknown) => void;
   /** Called with each commit that found the database away; `sql` tells of other calls by itself. */
   readonly onAway?: OnAway;
+  /** Called with rows that can't be read: they were altered in the database. */
+  readonly onUnreadable?: OnUnreadable;
   /** Measures how long a commit takes; by default the machine's own. */
   readonly clock?: Pick<Clock, "after">;
   /** Releases the file lock, after the connection is closed. */
@@ -53,9 +56,19 @@ interface StoreParts {
 }
 
 /** The `Store` over a connection. The tables must exist. */
-export function createStore({ sql, seal, cluster, isOnlyProcess, onFatal, onAway, clock, release }: StoreParts): Store {
+export function createStore({
+  sql,
+  seal,
+  cluster,
+  isOnlyProcess,
+  onFatal,
+  onAway,
+  onUnreadable = () => {},
+  clock,
+  release,
+}: StoreParts): Store {
   const writer = new Writer(sql, onFatal, { ...(onAway && { onAway }), ...(clock && { clock }) });
-  const db: StoreContext = { sql, writer, seal, written: new WrittenActions() };
+  const db: StoreContext = { reader: sql, writer, seal, written: new WrittenActions(), onUnreadable };
   const queue = createActionQueue(db);
   const actions = createActionStore(db, queue);
   let closing: Promise<void> | null = null;
@@ -69,8 +82,8 @@ export function createStore({ sql, seal, cluster, isOnlyProcess, onFatal, onAway
     outbox: createOutboxStore(db),
     accounts: createAccountStore(db),
     callbackHosts: createCallbackHostStore(db),
-    hostSettings: createHostSettingsStore(db),
-    rules: createRuleStore(db),
+    hostSettings: createHostSettingsStore(db, { text: hostSettingsText, parse: parseHostSettings }),
+    rules: createRuleStore(db, parseActionPolicy),
     grants: createGrantStore(db),
     credentials: createCredentialStore(db),
     credentialRequests: createCredentialRequestStore(db),
@@ -88,7 +101,7 @@ export function createStore({ sql, seal, cluster, isOnlyProcess, onFatal, onAway
     firstSteps: createFirstStepStore(db),
     sealed: createSealedStore(db),
     upkeep: createUpkeepStore(db),
-    file: isOnlyProcess ? createFileStore(db) : null,
+    file: isOnlyProcess ? createFileStore(sql) : null,
     facts: createFactStore(db),
     cluster,
     isOnlyProcess,
@@ -105,22 +118,21 @@ export function createStore({ sql, seal, cluster, isOnlyProcess, onFatal, onAway
 }
 
 function createActionStore(db: StoreContext, queue: Queue<Action>): ActionStore {
-  const { sql, writer } = db;
+  const { reader, writer } = db;
   return {
     ...queue,
-    ...createQueueReads(sql),
+    ...createQueueReads(reader),
     ...createFinds(db),
     ...createLists(db),
     ...createHeldReads(db),
-    ...createResultFinds(sql),
     ...createChangeReads(db),
     create: (creation) => createAction(db, creation),
     apply: (write) => applyChange(db, write),
     isApplied: (write) => isApplied(db, write),
     extendLease: ({ id, revision }, leaseUntil) =>
       writer.run(extendLease, { id, revision, leaseUntil: leaseUntil.getTime() }),
-    hasBudgetLeft: (budget) => hasBudgetLeft(sql, budget),
+    hasBudgetLeft: (budget) => hasBudgetLeft(reader, budget),
     pruneKeys: (now) => writer.run(pruneKeys, now, dayOf(now)),
-    beyondCounts: (counts) => beyondCounts(sql, counts),
+    beyondCounts: (counts) => beyondCounts(reader, counts),
   };
 }

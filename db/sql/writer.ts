@@ -8,7 +8,7 @@ import {
   WRITES_WAITING_MAX,
 } from "../../src/core/limits.ts";
 import { StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
-import type { Call, CallResult, Command } from "../commands/command.ts";
+import type { AnyCommand, Call, CallResult, Command } from "../commands/command.ts";
 import { faultOf, type OnAway, unavailable } from "./errors.ts";
 import type { Sql } from "./sql.ts";
 
@@ -30,6 +30,13 @@ interface WriterOptions {
   /** By default the machine's own. */
   readonly clock?: Pick<Clock, "after">;
 }
+
+/** Commands as a store offers them. */
+type Methods<Commands> = {
+  readonly [Name in keyof Commands]: Commands[Name] extends Command<infer Args, infer Result>
+    ? (...args: Args) => Promise<Result>
+    : never;
+};
 
 /**
  * Group commit: all writes of a turn of the event loop share one transaction, and so one fsync under
@@ -85,9 +92,13 @@ export class Writer {
     return promise as Promise<Result>;
   }
 
-  /** A command as a method of a store. */
-  method<Args extends readonly unknown[], Result>(command: Command<Args, Result>): (...args: Args) => Promise<Result> {
-    return (...args) => this.run(command, ...args);
+  /** Commands as methods of a store. */
+  methods<Commands extends Readonly<Record<string, AnyCommand>>>(commands: Commands): Methods<Commands> {
+    const methods = Object.entries(commands).map(([name, command]) => {
+      // Safe: a method has the arguments of its command.
+      return [name, (...args: readonly unknown[]) => this.run(command, ...(args as never))];
+    });
+    return Object.fromEntries(methods) as Methods<Commands>;
   }
 
   #add(write: Write): void {

@@ -1,4 +1,4 @@
-import { databaseExists, openStore } from "../../db/open.ts";
+import { databaseExists, openStore, type StoreSettings } from "../../db/open.ts";
 import type { Config } from "../config/config.ts";
 import { addressOf } from "../config/values.ts";
 import { checkMasterKey, keptLinkKey, keyFileOf, loadMasterKey } from "../crypto/master-key.ts";
@@ -24,6 +24,7 @@ interface EncryptedStoreDeps {
   readonly onFatal: (cause: unknown) => void;
   /** Called whenever a call found the store away. */
   readonly onAway?: (error: StoreUnavailable) => void;
+  readonly onUnreadable?: StoreSettings["onUnreadable"];
   /** Called while another service has the database locked, or was killed and left its lock. */
   readonly onWait?: () => void;
   /** The name of this process among those on the same database. */
@@ -38,7 +39,7 @@ export async function openEncryptedStore(
   { database, secretKey }: Config,
   deps: EncryptedStoreDeps,
 ): Promise<EncryptedStore> {
-  const { clock, ids, onFatal, onAway, onWait, nodeId = ids.node() } = deps;
+  const { clock, ids, onFatal, onAway, onUnreadable, onWait, nodeId = ids.node() } = deps;
   const { url, authToken } = addressOf(database);
   const random = (count: number) => ids.bytes(count);
   const masterKey = loadMasterKey({
@@ -56,6 +57,7 @@ export async function openEncryptedStore(
     onFatal,
     nodeId,
     ...(onAway && { onAway }),
+    ...(onUnreadable && { onUnreadable }),
     ...(onWait && { onWait }),
   });
   try {
@@ -70,7 +72,7 @@ export async function openEncryptedStore(
   }
 }
 
-export interface OpeningDeps extends Pick<EncryptedStoreDeps, "clock" | "ids" | "onAway"> {
+export interface OpeningDeps extends Pick<EncryptedStoreDeps, "clock" | "ids" | "onAway" | "onUnreadable"> {
   readonly log: Log;
   /** Called with why the start waits. */
   readonly onWaiting: (reason: string) => void;

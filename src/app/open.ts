@@ -12,6 +12,7 @@ import { type Http, listenForMetrics, type MetricsPortDeps } from "../http/serve
 import { createMailer } from "../mail/mailer.ts";
 import { Metrics } from "../observability/metrics.ts";
 import { LoopLag } from "../observability/runtime.ts";
+import { reportSetAside } from "../observability/set-aside.ts";
 import type { Sender } from "../outbound/deadline.ts";
 import { createSender } from "../outbound/send.ts";
 import type { AppContext } from "../runtime/app-context.ts";
@@ -25,7 +26,7 @@ import { portTaken } from "./listen.ts";
 import type { App } from "./process.ts";
 import { createServices, type Services } from "./services.ts";
 
-export interface AppDeps extends Omit<OpeningDeps, "nodeId" | "onWaiting" | "onAway"> {
+export interface AppDeps extends Omit<OpeningDeps, "nodeId" | "onWaiting" | "onAway" | "onUnreadable"> {
   /** Aborted when the service stops, also while it starts. */
   readonly stopping: AbortSignal;
   /** What makes the calls in place of the sender that is given. */
@@ -41,11 +42,15 @@ export interface StartParts extends Pick<OpeningDeps, "nodeId" | "onWaiting"> {
 
 /** One try. What it opened is closed when it rejects. */
 export async function openApp(parts: StartParts, deps: AppDeps): Promise<App> {
-  const outage = new Outage(deps);
-  const onAway = (error: StoreUnavailable) => outage.begin(error);
-  const opened = await openForService(parts.config, { ...deps, ...parts, onAway });
+  const [outage, metrics] = [new Outage(deps), new Metrics()];
+  const opened = await openForService(parts.config, {
+    ...deps,
+    ...parts,
+    onAway: (error: StoreUnavailable) => outage.begin(error),
+    onUnreadable: (of, { id, message: error }) => reportSetAside({ ...deps, metrics }, of, id, { error }),
+  });
   try {
-    return await openServices({ ...opened, ...parts, outage }, deps);
+    return await openServices({ ...opened, ...parts, outage, metrics }, deps);
   } catch (error) {
     outage.stop();
     await opened.node?.stop();
@@ -56,15 +61,16 @@ export async function openApp(parts: StartParts, deps: AppDeps): Promise<App> {
 
 interface AppParts extends Opened, StartParts {
   readonly outage: Outage;
+  readonly metrics: Metrics;
 }
 
 /** Makes every part, in the order in which they need each other, and begins to deliver and to serve. */
 async function openServices(
-  { config, policy, encryptedStore, node, firstKeys, listening, outage }: AppParts,
+  { config, policy, encryptedStore, node, firstKeys, listening, outage, metrics }: AppParts,
   given: AppDeps,
 ): Promise<App> {
   const { store, secrets, warnings } = encryptedStore;
-  const [metrics, draining] = [new Metrics(), new AbortController()];
+  const draining = new AbortController();
   const clock = catchTimerErrors(node?.clock ?? given.clock, (error) => {
     metrics.taskFailed("timer");
     given.log.error("timer.failed", { error: error instanceof Error ? error.name : "unknown" });

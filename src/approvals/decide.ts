@@ -160,8 +160,7 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
         const { ruling } = await judgeAgain(rules, action, caller, input.now);
         if (ruling !== null && ruling.effect !== "allow") return ruleRefusal(ruling) ?? beyondElicitation(action);
       }
-      // A row that was altered is never sent: no request has an empty digest.
-      return approve(action, { ...input, digest: action.isAltered === true ? "" : requestDigest(action, hashOf) });
+      return approve(action, { ...input, digest: requestDigest(action, hashOf) });
     },
     cancel,
     retry: (action, input, caller) => sendAgain("retry", action, input, caller),

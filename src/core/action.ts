@@ -108,8 +108,6 @@ export interface Action extends ActionRequest, ActionState {
   readonly policy: ActionPolicy | null;
   /** What this run has counted for rules; it stays when that was given back. */
   readonly counted: readonly Counted[];
-  /** Values of its row can't be read, so it was altered where it is stored. Shown without them and never sent. */
-  readonly isAltered?: true;
 }
 
 /** The initial state: held for approval, or due at once, or at a later time. */

@@ -151,7 +151,7 @@ export const ACTIONS_SHOWN_MAX = 50;
 export const FILTER_VALUES_MAX = 50;
 /** Ids of one filter: a page that somebody selected. They stand in URLs and in the row of a bulk job. */
 export const FILTER_IDS_MAX = 100;
-/** Metadata conditions of one search; `db/sql/list.ts` has as many places. */
+/** Metadata conditions of one search. */
 export const METADATA_FILTERS_MAX = 4;
 /** Rows of a timeline in one answer: enough for many runs of 100 attempts; beyond it the oldest are left out. */
 export const TIMELINE_ROWS_MAX = 2_000;

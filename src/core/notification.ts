@@ -27,8 +27,6 @@ export interface Notification {
   readonly attempts: number;
   /** Part of the fencing token: a returned claim is followed by one with the same number of attempts. */
   readonly leaseUntil: Date | null;
-  /** The row was altered in the database: nothing of it is sent. */
-  readonly isAltered?: true;
 }
 
 /** How one attempt to deliver a notification ended; a value, never an exception. */

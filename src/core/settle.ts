@@ -131,8 +131,6 @@ export function nextStep({ after }: Change): "completed" | "retry" | "failed" {
 
 /** Failures that end an action before its attempts are used up. */
 function isFinal(action: Action, { outcome, giveUpOn = [] }: AttemptEnd): boolean {
-  // Its row no longer is what the caller requested: nothing more of it is sent.
-  if (action.isAltered === true) return true;
   if (outcome.kind === "answered" && isOneOfStatuses(giveUpOn, outcome.code)) return true;
   return isPolicyRefusal(outcome) || (outcome.kind === "unknown" && action.onUnknown === "stop");
 }

@@ -44,29 +44,19 @@ export function createNotificationScheduler(app: LoopContext, needs: Notificatio
     const next = status === "pending" ? "retry" : status;
     if (delivery.kind === "not_started") metrics.unclaimed(kind);
     else metrics.notified(kind, next, durationMs);
-    if (delivery === ALTERED) {
-      metrics.setAside(kind);
-      // Once per row, with its id: the operator has to look at the database.
-      log.error("notification.set_aside", {
-        id,
-        action_id: actionId,
-        message: "Its row was altered where it is stored. It is given up, and nothing of it is sent any more.",
-      });
-    } else {
-      log[status === "given_up" ? "warn" : "info"](`${kind}.attempted`, {
-        id,
-        action_id: actionId,
-        account_id: accountId,
-        event: message.event,
-        host: kind === "callback" ? host : undefined,
-        attempt: attempts,
-        attempts_max: NOTIFY_DELAYS_MS.length + 1,
-        error: lastError,
-        duration_ms: durationMs,
-        next,
-        next_in_ms: dueAt === null ? undefined : dueAt.getTime() - now.getTime(),
-      });
-    }
+    log[status === "given_up" ? "warn" : "info"](`${kind}.attempted`, {
+      id,
+      action_id: actionId,
+      account_id: accountId,
+      event: message.event,
+      host: kind === "callback" ? host : undefined,
+      attempt: attempts,
+      attempts_max: NOTIFY_DELAYS_MS.length + 1,
+      error: lastError,
+      duration_ms: durationMs,
+      next,
+      next_in_ms: dueAt === null ? undefined : dueAt.getTime() - now.getTime(),
+    });
     if (dueAt !== null) scheduler.add({ lane: before, dueAt, isLarge: false });
   };
 
@@ -104,8 +94,7 @@ export function createNotificationScheduler(app: LoopContext, needs: Notificatio
     },
     attempt: async (notification, { stop, releaseSlot }) => {
       const startedMs = clock.monotonicMs();
-      const attempt = notification.isAltered === true ? Promise.resolve(ALTERED) : deliver(notification, stop);
-      const delivery = await attempt.catch(async (error: unknown) => {
+      const delivery = await deliver(notification, stop).catch(async (error: unknown) => {
         releaseSlot();
         if (error instanceof StoreUnavailable) await settle(notification, UNREAD, null);
         throw error;
@@ -117,10 +106,9 @@ export function createNotificationScheduler(app: LoopContext, needs: Notificatio
     ends: {
       async recover(notification) {
         const now = clock.now();
-        const delivery = notification.isAltered === true ? ALTERED : INTERRUPTED;
-        const change = changeOf(notification, delivery, now);
+        const change = changeOf(notification, INTERRUPTED, now);
         if (!(await outbox.settle(change, now))) return false;
-        report(change, delivery, now, null);
+        report(change, INTERRUPTED, now, null);
         return true;
       },
       unclaim: (notification, why) => settle(notification, { kind: "not_started", why }, null),
@@ -136,5 +124,3 @@ const INTERRUPTED: Delivery = {
   kind: "interrupted",
   error: describeOutcome({ kind: "unknown", fault: "interrupted" }, 0),
 };
-
-const ALTERED: Delivery = { kind: "withheld", error: describeOutcome({ kind: "not_sent", fault: "altered" }, 0) };

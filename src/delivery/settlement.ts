@@ -24,6 +24,7 @@ import {
 } from "../core/settle.ts";
 import { type ChangeWrite, StoreBusy } from "../core/store.ts";
 import { errorName } from "../observability/log.ts";
+import { reportSetAside } from "../observability/set-aside.ts";
 import type { Enqueue } from "../receipts/serialize.ts";
 import type { LoopContext } from "./scheduler.ts";
 
@@ -219,18 +220,12 @@ export class Settlement {
   }
 
   #report(change: Change, { outcome, durationMs, cause }: Ended): void {
-    const { metrics, bus, log } = this.#app;
+    const { metrics, bus } = this.#app;
     const { before, after } = change;
     metrics.attempted(outcome.kind, nextStep(change), durationMs);
-    if (before.isAltered === true || (outcome.kind === "not_sent" && outcome.fault === "altered")) {
-      metrics.setAside("action");
-      // Once per row, with its id: the operator has to look at the database.
-      log.error("action.set_aside", {
-        action_id: before.id,
-        account_id: before.accountId,
-        error: cause === undefined ? undefined : errorName(cause),
-        message: "Its row was altered where it is stored. It has failed, and nothing of it is sent any more.",
-      });
+    if (outcome.kind === "not_sent" && outcome.fault === "altered") {
+      const error = cause === undefined ? undefined : errorName(cause);
+      reportSetAside(this.#app, "action", before.id, { account_id: before.accountId, error });
     }
     bus.publish(after);
   }

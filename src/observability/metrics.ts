@@ -72,7 +72,7 @@ export class Metrics {
     this.#counters.unclaimed.inc({ of });
   }
 
-  /** A row that was altered in the database was ended. */
+  /** A row was found that was altered in the database. */
   setAside(of: "action" | NotificationKind): void {
     this.#counters.setAside.inc({ of });
   }
@@ -159,7 +159,7 @@ function createCounters(registry: Registry) {
     ),
     setAside: counter(
       "outgate_rows_set_aside_total",
-      "Rows that were altered by hand, and ended for it.",
+      "Rows that were altered by hand: nothing of them is sent any more.",
       ["of"],
       rows,
     ),

@@ -30,11 +30,9 @@ export function resendRoutes(
   type Original = Awaited<ReturnType<typeof originalOf>>;
 
   /** Throws `validation_error` where it can't be sent again now. */
-  const requireSendable = ({ action, isUnknown }: Original, form: Form) => {
+  const requireSendable = ({ isUnknown }: Original, form: Form) => {
     if (isUnknown && form.get("sure") !== "yes")
       throw refused("Tick the box below to confirm that you want to send it.");
-    if (action.isAltered === true)
-      throw refused("The stored request was altered, so it can't be sent again. Create a new action.");
   };
 
   /** Creates a request as a new action, with the checks of every create, and returns its path. */

@@ -69,7 +69,6 @@ const maskMembers = masksBy<Action, ActionMasking>({
   createdBy: maskedActor,
   keyId: AS_IS,
   creator: AS_IS,
-  isAltered: AS_IS,
   url: maskUrl,
   hostname: AS_IS,
   host: AS_IS,

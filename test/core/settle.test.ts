@@ -237,14 +237,6 @@ describe("what an attempt leaves behind", () => {
     });
   });
 
-  test("what is known to be altered is not tried again, whatever came of it", () => {
-    const altered = active({ method: "GET", onUnknown: "retry", isAltered: true });
-    for (const { outcome } of [...ANSWERED_NO, ...NOT_SENT, ...UNKNOWN]) {
-      expect(settle(altered, ended(outcome)).after).toMatchObject({ status: "failed", dueAt: null });
-    }
-    expect(settle(altered, ended(answer({ code: 200 }))).after.status).toBe("completed");
-  });
-
   test("the source is the target's only where it answered with something else than a success", () => {
     const sourceOf = ({ outcome }: Row) => settle(active({ method: "GET" }), ended(outcome)).after.result?.errorSource;
     expect(new Set(SUCCESSES.map(sourceOf))).toEqual(new Set([null]));

@@ -89,7 +89,7 @@ describe("migrations", () => {
   });
 });
 
-/** `dump.sql` is a database that version 0.1 wrote, and `contents.txt` what version 0.1 said about it. */
+/** `dump.sql` is a database that version 0.1 wrote, and `contents.txt` what version 0.1 said about it, but for two rows that were altered by hand. */
 describe("a database of version 0.1", () => {
   test("opens with all its contents, and goes on", async () => {
     await using folder = await temporaryFolder();

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { and, eq, sql } from "drizzle-orm";
 import { sqliteDialect } from "../../db/libsql/dialect.ts";
 import { postgresDialect } from "../../db/postgres/dialect.ts";
-import { read } from "../../db/sql/read.ts";
+import { prepare } from "../../db/sql/read.ts";
 import type { Row, Statement } from "../../db/sql/sql.ts";
 import { NOON } from "../support/factory.ts";
 
@@ -16,7 +16,7 @@ function reading(dialect: typeof sqliteDialect, rows: readonly Row[] = []) {
   return { reader: { dialect, read: answer }, asked };
 }
 
-const FIND = read(
+const FIND = prepare(
   { keys: "list", account: "text", before: "time", limit: "number?" },
   ({ db, tables: { apiKeys }, isOneOf }, arg) =>
     db
@@ -58,7 +58,7 @@ test("a read has the words of its database", async () => {
 });
 
 test.each([sqliteDialect, postgresDialect])("rows are as the types of the table say", async (dialect) => {
-  const list = read({}, ({ db, tables: { apiKeys } }) => {
+  const list = prepare({}, ({ db, tables: { apiKeys } }) => {
     const isNew = sql<boolean>`${apiKeys.lastUsedAt} is null`.mapWith(Boolean).as("is_new");
     return db.select({ at: apiKeys.createdAt, end: apiKeys.revokedAt, isNew }).from(apiKeys);
   });
@@ -70,7 +70,7 @@ test.each([sqliteDialect, postgresDialect])("rows are as the types of the table 
 });
 
 test("two columns of one name are refused: rows are objects", () => {
-  const twice = read({}, ({ db, tables: { apiKeys } }) =>
+  const twice = prepare({}, ({ db, tables: { apiKeys } }) =>
     db.select({ one: apiKeys.id, two: apiKeys.id }).from(apiKeys),
   );
   expect(() => twice.raw(reading(sqliteDialect).reader, {})).toThrow("Two columns have one name.");

@@ -18,6 +18,7 @@ import { Metrics } from "../../src/observability/metrics.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { parseTargetPolicy } from "../../src/config/target-policy.ts";
 import type { Log, LogFields } from "../../src/observability/log.ts";
+import { reportSetAside } from "../../src/observability/set-aside.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import type { Store } from "../../src/core/store.ts";
 import { keyFileOf, loadMasterKey } from "../../src/crypto/master-key.ts";
@@ -55,21 +56,22 @@ export async function openEngine(options: EngineOptions = {}) {
   const ids: Ids = { ...systemIds, random: () => 0.5 };
   if (options.folder === undefined && options.env?.["DATABASE_URL"] === undefined) await beginMigrated(config);
   const lines: { level: string; event: string; fields: LogFields }[] = [];
+  const [log, metrics] = [collect(lines), new Metrics()];
   const encryptedStore = await openEncryptedStore(config, {
     clock,
     ids,
     onFatal: (cause) => lines.push({ level: "error", event: String(cause), fields: {} }),
+    onUnreadable: (of, { id, message: error }) => reportSetAside({ log, metrics }, of, id, { error }),
   });
   const store = options.wrapStore?.(encryptedStore.store) ?? encryptedStore.store;
   const { accounts, people, facts } = store;
   await bootstrap({ accounts, people, facts, secrets: encryptedStore.secrets, ids, clock, givenOwnerKey: null });
   await forgetFirstKeys(facts);
   const account = await accounts.first();
-  const metrics = new Metrics();
   const app: AppContext = {
     clock: options.node?.clock ?? clock,
     ids,
-    log: collect(lines),
+    log,
     metrics,
     config,
     store,
