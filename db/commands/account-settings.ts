@@ -9,7 +9,7 @@ import { accountLock } from "../sql/locks.ts";
 import { all } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, type Tables } from "./command.ts";
-import { HOST_SETTINGS_VERSION, readFact, renewVersion } from "./facts.ts";
+import { HOST_SETTINGS_VERSION, readVersion, renewVersion } from "./facts.ts";
 
 /** What accounts set for hosts: each kind has a table, and a write counts its rows and is audited. */
 
@@ -29,7 +29,7 @@ export const putCallbackHost = command<CallbackHostStore["put"]>(
 export const removeCallbackHost = command<CallbackHostStore["remove"]>(async (tx, accountId, host, audit) => {
   const { callbackHosts } = tx.tables;
   const isHost = hasValues(callbackHosts, { accountId, host });
-  const removed = await tx.db.delete(callbackHosts).where(isHost).returning({ host: callbackHosts.host });
+  const removed = tx.db.delete(callbackHosts).where(isHost).returning();
   return addIfWritten(tx, removed, audit);
 });
 
@@ -52,9 +52,8 @@ export const putHostSettings = command(
 export const removeHostSettings = command<HostSettingsStore["remove"]>(async (tx, accountId, host, audit) => {
   const { hostSettings } = tx.tables;
   const isRow = hasValues(hostSettings, { accountId, host });
-  const removed = await tx.db.delete(hostSettings).where(isRow).returning({ host: hostSettings.host });
-  if (removed.length > 0) await renewVersion(tx, HOST_SETTINGS_VERSION);
-  return addIfWritten(tx, removed, audit);
+  const removed = tx.db.delete(hostSettings).where(isRow).returning();
+  return addIfWritten(tx, removed, audit, HOST_SETTINGS_VERSION);
 });
 
 /** Hosts that callbacks of keys with a hold or a limit may go to. */
@@ -86,7 +85,7 @@ export function createHostSettingsStore(
   const { accountId: owner, host } = hostSettings;
   return {
     ...writer.methods({ remove: removeHostSettings }),
-    version: async () => (await readFact(reader, HOST_SETTINGS_VERSION)) ?? "",
+    version: () => readVersion(reader, HOST_SETTINGS_VERSION),
     async list(accountId) {
       const isOfAccount = accountId === null ? undefined : eq(owner, accountId);
       const rows = await all(reader, db.select().from(hostSettings).where(isOfAccount).orderBy(owner, host));

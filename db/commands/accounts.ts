@@ -60,7 +60,7 @@ async function stopAll(tx: Tx, { at, reason }: AccountStop, { firstAccountId, id
     })
     .from(accounts)
     .where(and(isNull(accounts.allowedAt), ne(accounts.id, firstAccountId ?? "")));
-  const stopped = await tx.db.insert(pauses).select(others).onConflictDoNothing().returning({ id: pauses.id });
+  const stopped = await tx.db.insert(pauses).select(others).onConflictDoNothing().returning();
   return stopped.length;
 }
 
@@ -103,11 +103,11 @@ export const revokeKey = command<AccountStore["revokeKey"]>(
   async (tx, accountId, id, at, { by = null, audit, pause } = {}) => {
     const { apiKeys } = tx.tables;
     const isKey = hasValues(apiKeys, { id, accountId });
-    const revoked = await tx.db
+    const revoked = tx.db
       .update(apiKeys)
       .set({ revokedAt: at, revokedBy: by })
       .where(and(isKey, isNull(apiKeys.revokedAt)))
-      .returning({ id: apiKeys.id });
+      .returning();
     await addIfWritten(tx, revoked, audit);
     const [key] = await tx.db.select().from(apiKeys).where(isKey);
     if (key === undefined) return null;
@@ -135,15 +135,15 @@ export const keyUsed = command<AccountStore["keyUsed"]>(async ({ db, tables: { a
 
 export const allow = command<AccountStore["allow"]>(async (tx, id, { at, by, audit }) => {
   const { accounts, pauses } = tx.tables;
-  const allowed = await tx.db
+  const allowed = tx.db
     .update(accounts)
     .set({ allowedAt: at, allowedBy: by })
     .where(and(eq(accounts.id, id), isNull(accounts.allowedAt)))
-    .returning({ id: accounts.id });
-  await addIfWritten(tx, allowed, audit);
+    .returning();
+  const isAllowed = await addIfWritten(tx, allowed, audit);
   const stop = await findInForce(tx, { accountId: id, kind: "sign_up", subject: id });
   if (stop !== undefined) await tx.db.update(pauses).set({ endedAt: at, endedBy: by }).where(eq(pauses.id, stop.id));
-  return allowed.length > 0 || hasRow(tx, accounts, eq(accounts.id, id));
+  return isAllowed || hasRow(tx, accounts, eq(accounts.id, id));
 });
 
 /** The columns of `Account`; only lists show whether it was allowed. */

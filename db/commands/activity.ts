@@ -55,7 +55,7 @@ export const put = command(async ({ db, tables: { facts, firstSteps }, lists }, 
   await db.insert(facts).values({ name: POSITION_FACT, value: "0" }).onConflictDoNothing({ target: facts.name });
   const isNext = hasValues(facts, { name: POSITION_FACT, value: String(from) });
   const next = db.update(facts).set({ value: String(to) });
-  const moved = await next.where(isNext).returning({ name: facts.name });
+  const moved = await next.where(isNext).returning();
   if (moved.length === 0) return false;
   await lists.insert(PUT, rows);
   if (steps.length > 0)

@@ -7,7 +7,6 @@ import * as audit from "./audit.ts";
 import * as bulk from "./bulk.ts";
 import * as claims from "./claims.ts";
 import * as channels from "./channels.ts";
-import * as credentialRequests from "./credential-requests.ts";
 import * as credentials from "./credentials.ts";
 import * as grants from "./grants.ts";
 import * as facts from "./facts.ts";
@@ -20,7 +19,6 @@ import * as rejections from "./rejections.ts";
 import * as rules from "./rules.ts";
 import * as secrets from "./secrets.ts";
 import * as signing from "./signing.ts";
-import * as team from "./team.ts";
 import * as upkeep from "./upkeep.ts";
 
 const SUBJECTS = {
@@ -33,7 +31,6 @@ const SUBJECTS = {
   channels,
   claims,
   credentials,
-  credentialRequests,
   grants,
   facts,
   links,
@@ -45,7 +42,6 @@ const SUBJECTS = {
   rules,
   secrets,
   signing,
-  team,
   upkeep,
 };
 

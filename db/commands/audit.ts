@@ -4,16 +4,24 @@ import { AUDIT_SCAN_ROWS_MAX, DAY_MS } from "../../src/core/limits.ts";
 import type { Connection } from "../sql/context.ts";
 import { all, get } from "../sql/read.ts";
 import { command, PRUNE_ROWS, type Tx } from "./command.ts";
+import { renewVersion } from "./facts.ts";
 
 /** Adds an entry to the audit log; none if it is undefined. */
 export async function addToAudit({ db, tables: { audit } }: Tx, entry: AuditEntry | undefined): Promise<void> {
   if (entry !== undefined) await db.insert(audit).values(entry);
 }
 
-/** Adds the entry if any row was written; returns whether. */
-export async function addIfWritten(tx: Tx, rows: readonly unknown[], entry: AuditEntry | undefined): Promise<boolean> {
-  if (rows.length > 0) await addToAudit(tx, entry);
-  return rows.length > 0;
+/** Runs a write. If it has written any row, adds the entry and gives the version, if there is one, a new value. Returns whether. */
+export async function addIfWritten(
+  tx: Tx,
+  write: PromiseLike<readonly unknown[]>,
+  entry: AuditEntry | undefined,
+  version?: string,
+): Promise<boolean> {
+  const isWritten = (await write).length > 0;
+  if (isWritten) await addToAudit(tx, entry);
+  if (isWritten && version !== undefined) await renewVersion(tx, version);
+  return isWritten;
 }
 
 /** Adds an entry that belongs to no other write. */

@@ -52,11 +52,11 @@ export const settle = command<BulkStore["settle"]>(async (tx, jobId, ends) => {
 
 export const end = command<BulkStore["end"]>(async (tx, id, { status, at, by }, audit) => {
   const { bulkJobs } = tx.tables;
-  const ended = await tx.db
+  const ended = tx.db
     .update(bulkJobs)
     .set({ status, finishedAt: at, stoppedBy: by })
     .where(hasValues(bulkJobs, { id, status: "running" }))
-    .returning({ id: bulkJobs.id });
+    .returning();
   return addIfWritten(tx, ended, audit);
 });
 

@@ -8,7 +8,7 @@ import { accountLock } from "../sql/locks.ts";
 import { all, get } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, type Tables } from "./command.ts";
-import { CHANNELS_VERSION, readFact, renewVersion } from "./facts.ts";
+import { CHANNELS_VERSION, readVersion, renewVersion } from "./facts.ts";
 
 type Row = Tables["channels"]["$inferSelect"];
 
@@ -32,20 +32,15 @@ export const change = command(
   async (tx, accountId: string, id: string, patch: Change, audit: AuditEntry | undefined) => {
     const { channels } = tx.tables;
     const isChannel = hasValues(channels, { accountId, id });
-    const changed = await tx.db.update(channels).set(patch).where(isChannel).returning({ id: channels.id });
-    if (changed.length > 0) await renewVersion(tx, CHANNELS_VERSION);
-    return addIfWritten(tx, changed, audit);
+    const changed = tx.db.update(channels).set(patch).where(isChannel).returning();
+    return addIfWritten(tx, changed, audit, CHANNELS_VERSION);
   },
 );
 
 export const remove = command<ChannelStore["remove"]>(async (tx, accountId, id, audit) => {
   const { channels } = tx.tables;
-  const removed = await tx.db
-    .delete(channels)
-    .where(hasValues(channels, { accountId, id }))
-    .returning({ id: channels.id });
-  if (removed.length > 0) await renewVersion(tx, CHANNELS_VERSION);
-  return addIfWritten(tx, removed, audit);
+  const removed = tx.db.delete(channels).where(hasValues(channels, { accountId, id })).returning();
+  return addIfWritten(tx, removed, audit, CHANNELS_VERSION);
 });
 
 /** Where accounts ask for approval. */
@@ -65,7 +60,7 @@ export function createChannelStore({ reader, writer, seal }: Omit<StoreContext, 
     return row === null ? null : channelOf(row);
   };
   return {
-    version: async () => (await readFact(reader, CHANNELS_VERSION)) ?? "",
+    version: () => readVersion(reader, CHANNELS_VERSION),
     async list(accountId) {
       const isOfAccount = accountId === null ? undefined : eq(channels.accountId, accountId);
       const listed = db.select().from(channels).where(isOfAccount);

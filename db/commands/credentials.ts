@@ -1,20 +1,46 @@
-import { and, eq, inArray, isNull, lte, ne, sql } from "drizzle-orm";
+import {
+  and,
+  desc,
+  eq,
+  getTableColumns,
+  gt,
+  inArray,
+  isNull,
+  lt,
+  lte,
+  ne,
+  notExists,
+  or,
+  sql,
+  type SQL,
+} from "drizzle-orm";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import type { Credential, CredentialStore, SealedCredential } from "../../src/core/credential.ts";
 import {
   CREDENTIAL_ALERTS_KEPT_MS,
   CREDENTIAL_ECHOES_MAX,
   CREDENTIAL_KEYS_MAX,
+  CREDENTIAL_REQUESTS_PENDING_MAX,
+  CREDENTIAL_REQUESTS_PER_DAY_MAX,
+  CREDENTIAL_REQUESTS_PER_KEY_MAX,
   CREDENTIALS_MAX,
+  DAY_MS,
 } from "../../src/core/limits.ts";
 import type { Connection } from "../sql/context.ts";
-import { hasValues } from "../sql/dialect.ts";
+import { AFTER_ALL_IDS, hasValues } from "../sql/dialect.ts";
 import { accountLock } from "../sql/locks.ts";
 import { all, get } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, deleteSome, hasRow, type Tables, type Tx } from "./command.ts";
 import { addNotifications } from "./outbox.ts";
-import { CREDENTIALS_VERSION, readFact, renewVersion } from "./facts.ts";
+import { CREDENTIALS_VERSION, readVersion, renewVersion } from "./facts.ts";
+import {
+  type CredentialRequest,
+  type CredentialRequestStatus,
+  type CredentialRequestStore,
+  type DeclinedRequest,
+  statusOfRequest,
+} from "../../src/core/credential-request.ts";
 
 type Row = Tables["credentials"]["$inferSelect"];
 
@@ -35,25 +61,20 @@ export const add = command(addCredential, ({ accountId }) => [accountLock(accoun
 export const change = command<CredentialStore["change"]>(
   async (tx, { accountId, id, revision }, { secret, ...patch }, audit) => {
     const { credentials } = tx.tables;
-    const changed = await tx.db
+    const changed = tx.db
       .update(credentials)
       .set({ ...patch, ...secret, revision: revision + 1 })
       .where(hasValues(credentials, { accountId, id, revision }))
-      .returning({ id: credentials.id });
-    if (changed.length > 0) await renewVersion(tx, CREDENTIALS_VERSION);
-    return addIfWritten(tx, changed, audit);
+      .returning();
+    return addIfWritten(tx, changed, audit, CREDENTIALS_VERSION);
   },
   ({ accountId }) => [accountLock(accountId)],
 );
 
 export const remove = command<CredentialStore["remove"]>(async (tx, accountId, id, audit) => {
   const { credentials } = tx.tables;
-  const removed = await tx.db
-    .delete(credentials)
-    .where(hasValues(credentials, { accountId, id }))
-    .returning({ id: credentials.id });
-  if (removed.length > 0) await renewVersion(tx, CREDENTIALS_VERSION);
-  return addIfWritten(tx, removed, audit);
+  const removed = tx.db.delete(credentials).where(hasValues(credentials, { accountId, id })).returning();
+  return addIfWritten(tx, removed, audit, CREDENTIALS_VERSION);
 });
 
 /** Keys that were revoked leave a list that is full. */
@@ -84,11 +105,11 @@ async function liveOf({ db, tables: { apiKeys } }: Tx, keys: readonly string[]):
 
 export const use = command<CredentialStore["use"]>(async (tx, { accountId, id, revision }, at, audit) => {
   const { credentials } = tx.tables;
-  const used = await tx.db
+  const used = tx.db
     .update(credentials)
     .set({ lastUsedAt: at })
     .where(hasValues(credentials, { accountId, id, revision }))
-    .returning({ id: credentials.id });
+    .returning();
   return addIfWritten(tx, used, audit);
 });
 
@@ -137,7 +158,7 @@ export function createCredentialStore({ reader, writer }: Connection): Credentia
   const { accountId: owner, name } = credentials;
   return {
     ...writer.methods({ add, change, remove, allow, use, tell, pruneAlerts, noteEcho }),
-    version: async () => (await readFact(reader, CREDENTIALS_VERSION)) ?? "",
+    version: () => readVersion(reader, CREDENTIALS_VERSION),
     async list(accountId) {
       const isOfAccount = accountId === null ? undefined : eq(owner, accountId);
       const rows = await all(reader, db.select().from(credentials).where(isOfAccount).orderBy(owner, name));
@@ -145,5 +166,173 @@ export function createCredentialStore({ reader, writer }: Connection): Credentia
     },
     find: (accountId, id): Promise<SealedCredential | null> =>
       get(reader, db.select().from(credentials).where(hasValues(credentials, { accountId, id }))),
+  };
+}
+
+export const ask = command<CredentialRequestStore["ask"]>(
+  async (tx, row, declinedSince, notices, audit) => {
+    const { credentialRequests: requests } = tx.tables;
+    const { accountId, keyId, createdAt: now } = row;
+    const dayAgo = new Date(now.getTime() - DAY_MS);
+    const isRecent = or(
+      isNull(requests.decision),
+      gt(requests.decidedAt, declinedSince),
+      gt(requests.createdAt, dayAgo),
+    );
+    const own = await tx.db
+      .select()
+      .from(requests)
+      .where(and(eq(requests.keyId, keyId), eq(requests.accountId, accountId), isRecent))
+      .orderBy(desc(requests.id));
+    const open = own.filter(({ decision, expiresAt }) => decision === null && expiresAt > now);
+    const isDeclined = (one: CredentialRequest) =>
+      one.decision === "declined" && (one.decidedAt ?? one.createdAt) > declinedSince && asksSame(one, row);
+    const matched = open.find(({ host }) => host === row.host) ?? own.find(isDeclined);
+    if (matched !== undefined) return { kind: "matched", id: matched.id };
+    if (open.length >= CREDENTIAL_REQUESTS_PER_KEY_MAX) return { kind: "full", of: "key" };
+    const today = own.filter(({ createdAt }) => createdAt > dayAgo).map(({ createdAt }) => createdAt.getTime());
+    if (today.length >= CREDENTIAL_REQUESTS_PER_DAY_MAX)
+      return { kind: "daily", retryAt: new Date(Math.min(...today) + DAY_MS) };
+    if ((await openOf(tx, accountId, now)) >= CREDENTIAL_REQUESTS_PENDING_MAX) return { kind: "full", of: "account" };
+    await tx.db.insert(requests).values(row);
+    await addNotifications(tx, { actionId: row.id, accountId }, notices, now);
+    await addToAudit(tx, audit);
+    return { kind: "written" };
+  },
+  ({ accountId }) => [accountLock(accountId)],
+);
+
+/** Whether a request asks for what another one asked for, in whatever words. */
+function asksSame(one: CredentialRequest, other: CredentialRequest): boolean {
+  const asked = ({ host, paths, methods }: CredentialRequest) => JSON.stringify([host, paths, methods]);
+  return asked(one) === asked(other);
+}
+
+async function openOf({ db, tables }: Tx, accountId: string, now: Date): Promise<number> {
+  const { apiKeys, credentialRequests: requests } = tables;
+  const rows = await db
+    .select({ id: requests.id })
+    .from(requests)
+    .leftJoin(apiKeys, eq(apiKeys.id, requests.keyId))
+    .where(isOpen(tables, accountId, now))
+    .limit(CREDENTIAL_REQUESTS_PENDING_MAX);
+  return rows.length;
+}
+
+/** Nobody has decided, it has not expired, and its key has not ended. */
+function isOpen({ apiKeys, credentialRequests: requests }: Tables, accountId: string, now: Date): SQL | undefined {
+  return and(
+    eq(requests.accountId, accountId),
+    isNull(requests.decision),
+    gt(requests.expiresAt, now),
+    isNull(apiKeys.revokedAt),
+    or(isNull(apiKeys.expiresAt), gt(apiKeys.expiresAt, now)),
+  );
+}
+
+/** What `statusOfRequest` says. */
+function hasStatus(
+  tables: Tables,
+  status: CredentialRequestStatus,
+  { accountId, now }: { readonly accountId: string; readonly now: Date },
+): SQL | undefined {
+  const { apiKeys, credentialRequests: requests } = tables;
+  const keyEnds = [apiKeys.revokedAt, apiKeys.expiresAt];
+  if (status === "pending") return isOpen(tables, accountId, now);
+  if (status === "granted" || status === "declined") return eq(requests.decision, status);
+  if (status === "cancelled") {
+    const isKeyOver = or(...keyEnds.map((end) => and(lte(end, now), lte(end, requests.expiresAt))));
+    return and(isNull(requests.decision), isKeyOver);
+  }
+  const wasKeyIn = keyEnds.map((end) => or(isNull(end), gt(end, requests.expiresAt)));
+  return and(isNull(requests.decision), lte(requests.expiresAt, now), ...wasKeyIn);
+}
+
+/** `granted` is its entry of the audit log, beside that of the credential. */
+export const grant = command<CredentialRequestStore["grant"]>(
+  async (tx, id, credential, audit, granted) => {
+    const { credentialRequests: requests } = tx.tables;
+    const { accountId, name, createdAt: at, createdBy: by } = credential;
+    if (!(await isPending(tx, { accountId, id, at }))) return "gone";
+    const outcome = await addCredential(tx, credential, audit);
+    if (outcome !== "written") return outcome;
+    await tx.db
+      .update(requests)
+      .set({ decision: "granted", decidedAt: at, decidedBy: by, credential: name })
+      .where(eq(requests.id, id));
+    await addToAudit(tx, granted);
+    return outcome;
+  },
+  (_id, { accountId }) => [accountLock(accountId)],
+);
+
+export const decline = command<CredentialRequestStore["decline"]>(
+  async (tx, { accountId, id, at, by, reason }, audit) => {
+    const { credentialRequests: requests } = tx.tables;
+    if (!(await isPending(tx, { accountId, id, at }))) return false;
+    const declined = tx.db
+      .update(requests)
+      .set({ decision: "declined", decidedAt: at, decidedBy: by, decisionReason: reason })
+      .where(eq(requests.id, id))
+      .returning();
+    return addIfWritten(tx, declined, audit);
+  },
+  ({ accountId }) => [accountLock(accountId)],
+);
+
+async function isPending(tx: Tx, { accountId, id, at }: Pick<DeclinedRequest, "accountId" | "id" | "at">) {
+  const [row] = await listed(tx).where(hasValues(tx.tables.credentialRequests, { accountId, id }));
+  return row !== undefined && statusOfRequest(row, at) === "pending";
+}
+
+/** Their notifications go too; an attempt that is under way ends first. */
+export const pruneRequests = command<CredentialRequestStore["prune"]>(async (tx, until) => {
+  const { credentialRequests: requests, outbox } = tx.tables;
+  const pruned = await deleteSome(tx, requests.id, lte(requests.expiresAt, until));
+  const kept = tx.db.select({ id: requests.id }).from(requests).where(eq(requests.id, outbox.actionId));
+  const isRequest = sql`${outbox.actionId} >= 'crq_' and ${outbox.actionId} < 'crq\`'`;
+  const isOver = and(isRequest, ne(outbox.status, "active"), notExists(kept));
+  return pruned + (await deleteSome(tx, outbox.id, isOver)) > 0;
+});
+
+interface Selects extends Pick<Tx, "tables"> {
+  readonly db: Pick<Tx["db"], "select">;
+}
+
+/** Requests with their keys. */
+function listed({ db, tables: { apiKeys, credentialRequests: requests } }: Selects) {
+  const { role, revokedAt, expiresAt } = apiKeys;
+  const ofKey = {
+    keyRole: role,
+    keyRevokedAt: sql<Date | null>`${revokedAt}`.mapWith(revokedAt).as("key_revoked_at"),
+    // Another column has its name.
+    keyExpiresAt: sql<Date | null>`${expiresAt}`.mapWith(expiresAt).as("key_expires_at"),
+  };
+  return db
+    .select({ ...getTableColumns(requests), ...ofKey })
+    .from(requests)
+    .leftJoin(apiKeys, eq(apiKeys.id, requests.keyId));
+}
+
+/** Requests of keys for credentials that somebody else fills in. */
+export function createCredentialRequestStore({ reader, writer }: Connection): CredentialRequestStore {
+  const { dialect } = reader;
+  const { credentialRequests: requests } = dialect.tables;
+  return {
+    ...writer.methods({ ask, grant, decline, prune: pruneRequests }),
+    find: (accountId, id) => get(reader, listed(dialect).where(hasValues(requests, { accountId, id }))),
+    list(accountId, { keyId, status, now, before, limit }) {
+      const isOfPage = and(
+        eq(requests.accountId, accountId),
+        keyId === null ? undefined : eq(requests.keyId, keyId),
+        status === null ? undefined : hasStatus(dialect.tables, status, { accountId, now }),
+        lt(requests.id, before ?? AFTER_ALL_IDS),
+      );
+      return all(reader, listed(dialect).where(isOfPage).orderBy(desc(requests.id)).limit(limit));
+    },
+    pending(accountId, now) {
+      const open = listed(dialect).where(isOpen(dialect.tables, accountId, now));
+      return all(reader, open.orderBy(requests.expiresAt, requests.id).limit(CREDENTIAL_REQUESTS_PENDING_MAX));
+    },
   };
 }

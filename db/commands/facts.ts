@@ -43,6 +43,11 @@ export async function readFact(reader: Reader, name: string): Promise<string | n
   return (await FACT.get(reader, { name }))?.value ?? null;
 }
 
+/** The value of a fact that changes with every write of a table; empty: nothing was written. */
+export async function readVersion(reader: Reader, name: string): Promise<string> {
+  return (await readFact(reader, name)) ?? "";
+}
+
 export function createFactStore({ reader, writer }: Connection): FactStore {
   return {
     read: (name) => readFact(reader, name),

@@ -6,7 +6,7 @@ import type { Connection } from "../sql/context.ts";
 import { all } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
 import { command, type Tx } from "./command.ts";
-import { GRANTS_VERSION, readFact, renewVersion } from "./facts.ts";
+import { GRANTS_VERSION, readVersion, renewVersion } from "./facts.ts";
 import { insertList, updateList, type Values } from "./lists.ts";
 
 export const GRANTS = insertList("grants");
@@ -55,7 +55,7 @@ export async function endGrantsOf(
     .update(grants)
     .set({ endedAt: at, endedBy: by === "anonymous" ? null : by })
     .where(and(isOpen, eq(grants.createdById, makerId)))
-    .returning({ id: grants.id });
+    .returning();
   if (ended.length > 0) await renewVersion(tx, GRANTS_VERSION);
 }
 
@@ -104,7 +104,7 @@ export function createGrantStore({ reader, writer }: Connection): GrantStore {
   const { grants } = tables;
   return {
     ...writer.methods({ end }),
-    version: async () => (await readFact(reader, GRANTS_VERSION)) ?? "",
+    version: () => readVersion(reader, GRANTS_VERSION),
     list(accountId, now) {
       const isOfAccount = accountId === null ? undefined : eq(grants.accountId, accountId);
       const isInForce = and(isNull(grants.endedAt), gt(grants.expiresAt, now), lt(grants.used, grants.calls));

@@ -30,7 +30,7 @@ export const put = command<OAuthStore["put"]>(
     if (kind === "Client" && !(await hasRoom(tx, artifact))) return false;
     const insert = tx.db.insert(oauthArtifacts).values(artifact);
     if (kind === "ReplayDetection") {
-      const added = await insert.onConflictDoNothing().returning({ id: oauthArtifacts.id });
+      const added = await insert.onConflictDoNothing().returning();
       if (added.length === 0) return false;
     } else {
       await insert.onConflictDoUpdate({ target: oauthArtifacts.id, set: { sealedPayload, keyId, grantId, expiresAt } });
@@ -105,11 +105,7 @@ async function makeRoom(tx: Tx, { kind, accountId, grantId }: OAuthArtifact): Pr
 export const consume = command<OAuthStore["consume"]>(async (tx, id, at) => {
   const { oauthArtifacts } = tx.tables;
   const isUnused = and(eq(oauthArtifacts.id, id), isNull(oauthArtifacts.consumedAt));
-  const used = await tx.db
-    .update(oauthArtifacts)
-    .set({ consumedAt: at })
-    .where(isUnused)
-    .returning({ id: oauthArtifacts.id });
+  const used = await tx.db.update(oauthArtifacts).set({ consumedAt: at }).where(isUnused).returning();
   return used.length > 0;
 });
 
@@ -132,7 +128,7 @@ export const endGrant = command<OAuthStore["endGrant"]>(
       .update(apiKeys)
       .set({ revokedAt: at, revokedBy: by })
       .where(and(isKey, isNull(apiKeys.revokedAt)))
-      .returning({ id: apiKeys.id });
+      .returning();
     if (revoked.length > 0) await addToAudit(tx, audit);
     const [key] = await tx.db.select().from(apiKeys).where(isKey);
     return key ?? null;
@@ -154,20 +150,20 @@ export const addClient = command<OAuthStore["addClient"]>(
 
 export const changeClient = command<OAuthStore["changeClient"]>(async (tx, { id, accountId, sealedPayload }, audit) => {
   const { oauthArtifacts } = tx.tables;
-  const changed = await tx.db
+  const changed = tx.db
     .update(oauthArtifacts)
     .set({ sealedPayload })
     .where(hasValues(oauthArtifacts, { accountId, id, kind: "Client" }))
-    .returning({ id: oauthArtifacts.id });
+    .returning();
   return addIfWritten(tx, changed, audit);
 });
 
 export const removeClient = command<OAuthStore["removeClient"]>(async (tx, accountId, id, audit) => {
   const { oauthArtifacts } = tx.tables;
-  const removed = await tx.db
+  const removed = tx.db
     .delete(oauthArtifacts)
     .where(hasValues(oauthArtifacts, { accountId, id, kind: "Client" }))
-    .returning({ id: oauthArtifacts.id });
+    .returning();
   return addIfWritten(tx, removed, audit);
 });
 

@@ -77,11 +77,11 @@ export const add = command<PauseStore["pause"]>(
 export const end = command<PauseStore["end"]>(async (tx, accountId, id, { at, by, audit }) => {
   const { pauses } = tx.tables;
   const isPause = hasValues(pauses, { id, accountId });
-  const ended = await tx.db
+  const ended = tx.db
     .update(pauses)
     .set({ endedAt: at, endedBy: by })
     .where(and(isPause, isNull(pauses.endedAt)))
-    .returning({ id: pauses.id });
+    .returning();
   return (await addIfWritten(tx, ended, audit)) || hasRow(tx, pauses, isPause);
 });
 

@@ -6,7 +6,7 @@ import { rulesLock } from "../sql/locks.ts";
 import { all } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
 import { command, type Tx } from "./command.ts";
-import { FACT, readFact, RULES_VERSION, renewVersion, rulesVersionOf } from "./facts.ts";
+import { FACT, readVersion, RULES_VERSION, renewVersion, rulesVersionOf } from "./facts.ts";
 
 /** The version of each account's rules: a create is decided by those that are in force when it is committed. */
 export async function readRulesVersions(
@@ -54,7 +54,7 @@ export function createRuleStore(
   const { actions, facts, rules } = tables;
   return {
     ...writer.methods({ replace, recordRefusal }),
-    version: async () => (await readFact(reader, RULES_VERSION)) ?? "",
+    version: () => readVersion(reader, RULES_VERSION),
     async versions() {
       const ruled = db.select({ accountId: rules.accountId }).from(rules).groupBy(rules.accountId).as("ruled");
       const isOfAccount = eq(facts.name, sql`${sql.raw(`'${rulesVersionOf("")}'`)} || ${ruled.accountId}`);
@@ -62,7 +62,7 @@ export function createRuleStore(
       const found = db.select({ accountId, version: facts.value }).from(ruled).leftJoin(facts, isOfAccount);
       return new Map((await all(reader, found)).map((row) => [row.accountId, row.version ?? ""]));
     },
-    versionOf: async (accountId) => (await readFact(reader, rulesVersionOf(accountId))) ?? "",
+    versionOf: (accountId) => readVersion(reader, rulesVersionOf(accountId)),
     list(accountId) {
       const { position, ...columns } = getTableColumns(rules);
       return all(reader, db.select(columns).from(rules).where(eq(rules.accountId, accountId)).orderBy(position));

@@ -13,7 +13,7 @@ import {
 } from "../../src/core/limits.ts";
 import type { ActionStore, HeldFilter, WaitingHost } from "../../src/core/store.ts";
 import { AFTER_ALL_IDS, bytesOfAction, eachValue } from "./dialect.ts";
-import { type ActionReads, findActions, idsWithin } from "./find.ts";
+import { type ActionReads, findActions, fitting } from "./find.ts";
 import { all, get } from "./read.ts";
 
 /** The actions that await approval. */
@@ -85,7 +85,7 @@ export function createHeldReads(reads: ActionReads): Pick<ActionStore, HeldReads
   const { id, keyId, host, status, createdAt, createdBy } = actions;
   // A literal: SQLite uses a partial index only where it sees its condition.
   const isHeld = (accountId: string) => and(eq(actions.accountId, accountId), sql`${status} = 'awaiting_approval'`);
-  const sized = (condition: SQL | undefined) =>
+  const sizesOf = (condition: SQL | undefined) =>
     db
       .select({ id, bytes: bytesOfAction(actions).as("bytes") })
       .from(actions)
@@ -130,19 +130,20 @@ export function createHeldReads(reads: ActionReads): Pick<ActionStore, HeldReads
         .slice(0, limit + 1);
       if (next.length === 0) return { actions: [], after: null };
       const nextIds = next.map((one) => one.id);
-      const sizes = new Map((await all(reader, sized(isOneOf(id, nextIds)))).map((size) => [size.id, size]));
-      const ids = idsWithin(
-        LIST_BYTES_MAX,
-        nextIds.slice(0, limit).flatMap((one) => sizes.get(one) ?? []),
-      );
+      const sizes = new Map((await all(reader, sizesOf(isOneOf(id, nextIds)))).map((size) => [size.id, size]));
+      const sized = nextIds.slice(0, limit).flatMap((one) => sizes.get(one) ?? []);
+      const ids = fitting(LIST_BYTES_MAX, sized).map((one) => one.id);
       const shown = next.slice(0, next.findLastIndex((one) => one.id === ids.at(-1)) + 1);
       const isCut = next.length > shown.length;
       return { actions: await findActions(reads, ids.toSorted()), after: isCut ? textOf(behind(place, shown)) : null };
     },
 
     async heldAmong(accountId, among) {
-      const found = await all(reader, sized(and(isHeld(accountId), isOneOf(id, among))).orderBy(id));
-      return findActions(reads, idsWithin(LIST_BYTES_MAX, found));
+      const found = await all(reader, sizesOf(and(isHeld(accountId), isOneOf(id, among))).orderBy(id));
+      return findActions(
+        reads,
+        fitting(LIST_BYTES_MAX, found).map((one) => one.id),
+      );
     },
 
     async waitingApprovals(accountId, now) {

@@ -28,7 +28,7 @@ import type { ActionQuery, ActionStore } from "../../src/core/store.ts";
 import type { Tables } from "../commands/command.ts";
 import { tables } from "../libsql/schema.ts";
 import { AFTER_ALL_IDS, bytesOfAction, type Dialect, memberIn } from "./dialect.ts";
-import { type ActionReads, findActions, idsWithin } from "./find.ts";
+import { type ActionReads, findActions, fitting } from "./find.ts";
 import { all, get, raw, type Reader } from "./read.ts";
 import { Columns, readable } from "./rows.ts";
 import type { Row } from "./sql.ts";
@@ -395,7 +395,7 @@ export function createLists(reads: ActionReads): Pick<ActionStore, "list" | "cou
      */
     async list(query) {
       const { found, last } = await search(query, LIST_SCAN_ROWS_MAX);
-      const ids = idsWithin(query.bytesMax ?? LIST_BYTES_MAX, found.slice(0, query.limit));
+      const ids = fitting(query.bytesMax ?? LIST_BYTES_MAX, found.slice(0, query.limit)).map((row) => row.id);
       const listed = await findActions(reads, ids);
       if (found.length > ids.length) return { actions: listed, before: ids.at(-1) ?? null, searchedUntil: null };
       return { actions: listed, before: last, searchedUntil: await createdAtOf(last) };

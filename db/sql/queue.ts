@@ -1,4 +1,18 @@
-import { and, type Column, count, eq, gt, lt, lte, sql, type SQL, type SQLWrapper } from "drizzle-orm";
+import {
+  and,
+  type Column,
+  count,
+  desc,
+  eq,
+  gt,
+  isNotNull,
+  isNull,
+  lt,
+  lte,
+  sql,
+  type SQL,
+  type SQLWrapper,
+} from "drizzle-orm";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action, ActionStatus } from "../../src/core/action.ts";
 import { type Claimed, startAttempt } from "../../src/core/settle.ts";
@@ -10,24 +24,30 @@ import {
   SMALL_ROW_BYTES_MAX,
 } from "../../src/core/limits.ts";
 import type { Notification, NotificationKind } from "../../src/core/notification.ts";
-import type { ActionStore, Claim, ClaimedRows, LaneHead, LaneName, Queue } from "../../src/core/store.ts";
-import * as commands from "../commands/claims.ts";
+import type { ActionStore, Claim, ClaimedRows, LaneHead, LaneName, OutboxStore, Queue } from "../../src/core/store.ts";
 import { findPendingIds, isPaused } from "../commands/pauses.ts";
 import type { Tables } from "../commands/command.ts";
 import type { StoreContext } from "./context.ts";
-import { bytesOf, bytesOfAction, type Dialect, type LaneSql } from "./dialect.ts";
+import { AFTER_ALL_IDS, bytesOf, bytesOfAction, type Dialect, hasValues, type LaneSql } from "./dialect.ts";
 import { isConstraint } from "./errors.ts";
-import { findRows, idsWithin } from "./find.ts";
+import { findRows, fitting } from "./find.ts";
 import { all, get, prepare, raw, type Reader } from "./read.ts";
 import {
   actionOf,
+  Columns,
   columnsButResult,
+  creatorOf,
+  entryOf,
   notificationColumns,
   notificationOf,
   readable,
   type UnreadableRow,
 } from "./rows.ts";
 import type { Row, SqlValue } from "./sql.ts";
+import type { TimelineEvent } from "../../src/core/timeline.ts";
+import { valuesOf } from "../commands/lists.ts";
+import { permitMail, settle, SETTLED } from "../commands/outbox.ts";
+import * as commands from "../commands/claims.ts";
 
 type QueueContext = Omit<StoreContext, "seal" | "written">;
 
@@ -63,9 +83,14 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
           .from(actions)
           .where(and(waiting("action", reader.dialect.tables).active, isAfter, isOver(leaseUntil, leaseBefore)));
         const found = await all(reader, orphans.orderBy(accountId, id).limit(limit));
-        const ids = idsWithin(RECOVERY_BYTES_MAX, found);
-        const last = found.find((row) => row.id === ids.at(-1));
-        const rows = await queue.readAll(await findRows(reader, ids));
+        const page = fitting(RECOVERY_BYTES_MAX, found);
+        const last = page.at(-1);
+        const rows = await queue.readAll(
+          await findRows(
+            reader,
+            page.map((row) => row.id),
+          ),
+        );
         // Between the two reads one may have ended, or begun its next attempt.
         const left = rows.filter(({ status, leaseUntil: until }) => {
           return status === "active" && (leaseBefore === null || (until !== null && until < leaseBefore));
@@ -346,5 +371,79 @@ export function createQueueReads(reader: Reader): Pick<ActionStore, "firstDueAt"
         hosts: hosts.slice(0, RETRY_HOSTS_SHOWN_MAX),
       };
     },
+  };
+}
+
+const PAYLOAD = prepare({ id: "text" }, ({ db, tables: { outbox } }, arg) =>
+  db.select({ payload: outbox.payload }).from(outbox).where(eq(outbox.id, arg.id)),
+);
+
+const CREATOR = prepare({ id: "text" }, ({ db, tables: { apiKeys, actions, outbox } }, arg) => {
+  const { id, accountId, hosts, methods, dailyActions, expiresAt } = apiKeys;
+  const hasNone = and(isNotNull(id), isNull(hosts), isNull(methods), isNull(dailyActions), isNull(expiresAt));
+  const isLimited = sql<number>`case when ${actions.keyId} = '' or (${hasNone}) then 0 else 1 end`.as("is_limited");
+  const creators = db.select({ role: actions.keyRole, hold: actions.keyHold, isLimited }).from(outbox);
+  const withAction = creators.innerJoin(actions, eq(actions.id, outbox.actionId));
+  const isKey = and(eq(id, actions.keyId), eq(accountId, actions.accountId));
+  return withAction.leftJoin(apiKeys, isKey).where(eq(outbox.id, arg.id));
+});
+
+/** Identifies the claim that a timeline row belongs to. */
+function subjectOf({ id, attempts, leaseUntil }: Notification): string {
+  return `${id} ${attempts} ${leaseUntil?.getTime() ?? ""}`;
+}
+
+/** Callbacks, mails and messages. A row's attempts, with its lease, are the fencing token. */
+export function createOutboxStore(db: Omit<StoreContext, "seal" | "written">): OutboxStore {
+  const { reader, writer } = db;
+  const { outbox, timeline } = reader.dialect.tables;
+  return {
+    ...writer.methods({ permitMail }),
+    callbacks: createNotificationQueue("callback", db),
+    mails: createNotificationQueue("mail", db),
+    messages: createNotificationQueue("message", db),
+    async payload(id) {
+      const [row] = await PAYLOAD.raw(reader, { id });
+      const payload = row?.["payload"];
+      return typeof payload === "string" ? payload : null;
+    },
+    async creatorOf(id) {
+      const [row] = await CREATOR.raw(reader, { id });
+      const [creator] = row === undefined ? [] : readable([row], (one) => creatorOf(new Columns(one)));
+      return creator === undefined ? null : { ...creator, isLimited: row?.["is_limited"] !== 0 };
+    },
+    settle(change, at) {
+      const { before, status, attempts, dueAt, lastError, event } = change;
+      const eventOf = ({ type: _type, ...detail }: TimelineEvent) => {
+        const told = { at: at.getTime(), type: before.message.kind, subject: subjectOf(before) };
+        return { ...told, detail: JSON.stringify(detail) };
+      };
+      return writer.run(settle, {
+        id: before.id,
+        claim: [before.attempts, before.leaseUntil?.getTime() ?? null],
+        row: valuesOf(SETTLED, { status, attempts, dueAt, scheduledAt: at, leaseUntil: null, lastError }),
+        isDelivered: status === "delivered",
+        event: event === null ? null : eventOf(event),
+      });
+    },
+    // Known by the timeline row that only this result can have written, or, without one, by the row itself.
+    async isSettled({ before, status, event }, at) {
+      const { id, actionId } = before;
+      const { db: select } = reader.dialect;
+      const hasStatus = hasValues(outbox, { id, status, scheduledAt: at });
+      const hasEvent = hasValues(timeline, { actionId, subject: subjectOf(before), at });
+      const found = await (event === null
+        ? get(reader, select.select({ id: outbox.id }).from(outbox).where(hasStatus))
+        : get(reader, select.select({ seq: timeline.seq }).from(timeline).where(hasEvent)));
+      return found !== null;
+    },
+    async list(accountId, before, limit) {
+      const listed = reader.dialect.db
+        .select(notificationColumns(outbox))
+        .from(outbox)
+        .where(and(eq(outbox.accountId, accountId), lt(outbox.id, before ?? AFTER_ALL_IDS)));
+      return readable(await raw(reader, listed.orderBy(desc(outbox.id)).limit(limit)), entryOf);
+    },
+    waiting: () => countNotifications(reader),
   };
 }

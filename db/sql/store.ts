@@ -3,7 +3,6 @@ import type { Action } from "../../src/core/action.ts";
 import { parseActionPolicy } from "../../src/core/action-policy.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { type ActionStore, type ClusterStore, dayOf, type Queue, type Store } from "../../src/core/store.ts";
-import { createFinds } from "./find.ts";
 import { createActivityStore, createFirstStepStore } from "../commands/activity.ts";
 import type { OnAway } from "./errors.ts";
 import { createCallbackHostStore, createHostSettingsStore } from "../commands/account-settings.ts";
@@ -14,29 +13,26 @@ import { createLinkStore } from "../commands/links.ts";
 import { createRejectionStore } from "../commands/rejections.ts";
 import { createAuditStore } from "../commands/audit.ts";
 import { createBulkStore } from "../commands/bulk.ts";
-import { createChangeReads } from "./events.ts";
-import { createActionQueue, createQueueReads } from "./queue.ts";
+import { createFinds } from "./find.ts";
+import { createActionQueue, createOutboxStore, createQueueReads } from "./queue.ts";
 import { applyChange, createAction, isApplied } from "./actions.ts";
 import { type StoreContext, WrittenActions } from "./context.ts";
 import { createHeldReads } from "./held.ts";
 import { createLists } from "./list.ts";
-import { createOutboxStore } from "./outbox.ts";
 import { createPauseStore } from "../commands/pauses.ts";
-import { createPeopleStore } from "../commands/people.ts";
+import { createPeopleStore, createTeamStore } from "../commands/people.ts";
 import type { HeaderSeal, OnUnreadable } from "./rows.ts";
 import { createRuleStore } from "../commands/rules.ts";
 import { beyondCounts } from "../commands/rule-counts.ts";
 import { createUpkeepStore, pruneKeys } from "../commands/upkeep.ts";
 import { createFileStore } from "../libsql/size.ts";
-import { createCredentialRequestStore } from "../commands/credential-requests.ts";
-import { createCredentialStore } from "../commands/credentials.ts";
+import { createCredentialRequestStore, createCredentialStore } from "../commands/credentials.ts";
 import { createGrantStore } from "../commands/grants.ts";
 import { createOAuthStore } from "../commands/oauth.ts";
 import { createSealedStore } from "../commands/secrets.ts";
 import { createSigningStore } from "../commands/signing.ts";
 import { createFactStore, writeAll } from "../commands/facts.ts";
 import type { Sql } from "./sql.ts";
-import { createTeamStore } from "../commands/team.ts";
 import { Writer } from "./writer.ts";
 
 interface StoreParts {
@@ -125,7 +121,6 @@ function createActionStore(db: StoreContext, queue: Queue<Action>): ActionStore 
     ...createFinds(db),
     ...createLists(db),
     ...createHeldReads(db),
-    ...createChangeReads(db),
     create: (creation) => createAction(db, creation),
     apply: (write) => applyChange(db, write),
     isApplied: (write) => isApplied(db, write),

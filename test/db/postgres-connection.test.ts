@@ -7,7 +7,7 @@ import { command } from "../../db/commands/command.ts";
 import { openPostgres } from "../../db/postgres/connection.ts";
 import { createNodeStore } from "../../db/postgres/cluster.ts";
 import { faultIn, isConnectionSound } from "../../db/postgres/faults.ts";
-import { reasonOf } from "../../db/sql/reasons.ts";
+import { reasonOf } from "../../db/sql/errors.ts";
 import { createStore } from "../../db/sql/store.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { approve, cancel } from "../../src/core/changes.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { Client } from "pg";
 import { openStore } from "../../db/open.ts";
-import { reasonOf } from "../../db/sql/reasons.ts";
+import { reasonOf } from "../../db/sql/errors.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { NOON } from "../support/factory.ts";
 import { freePort } from "../support/free-port.ts";
