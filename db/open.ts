@@ -10,7 +10,7 @@ import { DatabaseUnreadable, inspectFile, lockFile, singlePathOf, UNREADABLE, un
 import { checkMigrated, migrate } from "./libsql/migrate.ts";
 import { createPeopleStore } from "./commands/people.ts";
 import type { HeaderSeal, OnUnreadable } from "./sql/rows.ts";
-import { LOCK_TIMES, type LockTimes, ServiceLock } from "./libsql/service-lock.ts";
+import { LOCK_TIMES, type LockTimes, takeDatabase } from "./libsql/service-lock.ts";
 import type { Sql } from "./sql/sql.ts";
 import { createStore } from "./sql/store.ts";
 import { readSize } from "./libsql/size.ts";
@@ -110,12 +110,16 @@ interface Opened {
 }
 
 async function openShared({ url, authToken, onFatal, onWait, lockTimes }: StoreSettings): Promise<Opened> {
-  const { FencedSql, openRemote } = await import("./libsql/remote.ts");
+  const { openRemote } = await import("./libsql/remote.ts");
   const sql = openRemote(url, authToken);
-  const holder = { id: crypto.randomUUID(), name: `process ${process.pid} on ${hostname()}` };
   try {
-    const lock = await ServiceLock.take(sql, holder, lockTimes ?? LOCK_TIMES, onWait ?? (() => {}));
-    return { sql: new FencedSql(sql, lock, onFatal), release: () => {} };
+    const shared = await takeDatabase(sql, {
+      holder: { id: crypto.randomUUID(), name: `process ${process.pid} on ${hostname()}` },
+      times: lockTimes ?? LOCK_TIMES,
+      onWait: onWait ?? (() => {}),
+      onLost: onFatal,
+    });
+    return { sql: shared, release: () => {} };
   } catch (error) {
     await sql.close();
     throw error;

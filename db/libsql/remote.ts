@@ -1,14 +1,11 @@
 import { type Client, createClient, type InStatement, type ResultSet } from "@libsql/client";
 import { REMOTE_CALL_MS_MAX } from "../../src/core/limits.ts";
 import { type Call, type CallResult, runCalls, runGroup } from "../commands/command.ts";
-import { faultOf, NoAnswer, unavailable, isAnswered } from "../sql/errors.ts";
+import { faultOf, NoAnswer, unavailable } from "../sql/errors.ts";
 import type { Done, Row, Sql, Statement } from "../sql/sql.ts";
-import { setTimeout as pause } from "node:timers/promises";
-import { StoreLost, StoreUnavailable } from "../../src/core/store.ts";
 import { sqliteDialect } from "./dialect.ts";
 import type { Values } from "../commands/lists.ts";
 import { type Answers, openTx, type Outcome } from "./tx.ts";
-import { isRefusedByLock, type ServiceLock } from "./service-lock.ts";
 
 /** A database behind a URL. */
 export interface RemoteSql extends Sql {
@@ -137,145 +134,4 @@ function outcomeOf({ columns, rows, rowsAffected }: ResultSet): Outcome {
 function rowsOf({ columns, rows }: ResultSet): readonly Row[] {
   // Safe: the schema has no blobs and no integers past 2^53, so that values are text, number or null.
   return rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, row[at]])) as Row);
-}
-
-/** How often a database that is away is probed. */
-const ASK_EVERY_MS = 250;
-
-/**
- * A remote database that one service writes. When it gives no answer, calls are refused at once and it is probed in the
- * background until it answers. A batch without an answer may still be committed late, so the first write afterwards
- * raises the fence, after which nothing older can be committed. A row read after that shows how its write ended.
- */
-export class FencedSql implements Sql {
-  readonly dialect = sqliteDialect;
-  readonly #sql: RemoteSql;
-  readonly #lock: ServiceLock;
-  readonly #onLost: (cause: StoreLost) => void;
-  readonly #closing = new AbortController();
-  #reconnecting: Promise<void> | null = null;
-  #isLost = false;
-  #renewedMs = performance.now();
-  readonly #renewing: Promise<void>;
-
-  /** `onLost` is called when another service has taken the database over: nothing can be written here any more. */
-  constructor(sql: RemoteSql, lock: ServiceLock, onLost: (cause: StoreLost) => void) {
-    this.#sql = sql;
-    this.#lock = lock;
-    this.#onLost = onLost;
-    this.#renewing = this.#renewRegularly();
-  }
-
-  async read(statement: Statement): Promise<readonly Row[]> {
-    this.#refuseWhileAway();
-    try {
-      return await this.#sql.read(statement);
-    } catch (error) {
-      if (!isAnswered(error)) this.#startReconnecting();
-      throw error;
-    }
-  }
-
-  async batch(statements: readonly Statement[]): Promise<readonly Done[]> {
-    return this.#whileOurs(async () => {
-      const [renewed, ...done] = await this.#sql.batch([this.#lock.renew(), ...statements]);
-      return { renewed, result: done };
-    });
-  }
-
-  async transact(calls: readonly Call[]): Promise<readonly CallResult[]> {
-    return this.#whileOurs(async () => {
-      const { results, done } = await this.#sql.transactThen(calls, [this.#lock.renew()]);
-      return { renewed: done[0], result: results };
-    });
-  }
-
-  /** Runs a write that renews the lock with it. */
-  async #whileOurs<Result>(write: () => Promise<Renewed<Result>>): Promise<Result> {
-    this.#refuseWhileAway();
-    const { fence } = this.#lock;
-    try {
-      return await this.#write(write);
-    } catch (error) {
-      if (isRefusedByLock(error)) {
-        // If the fence was raised meanwhile, this batch is not committed, but the lock is still ours.
-        if (fence === this.#lock.fence) this.#reportLost();
-        throw unavailable(error);
-      }
-      if (faultOf(error) === "unavailable" && !isAnswered(error)) this.#startReconnecting();
-      throw error;
-    }
-  }
-
-  async close(): Promise<void> {
-    this.#closing.abort();
-    await Promise.all([this.#renewing, this.#reconnecting]);
-    if (!this.#isLost) await this.#sql.batch([this.#lock.release()]).catch(ignore);
-    await this.#sql.close();
-  }
-
-  async #write<Result>(write: () => Promise<Renewed<Result>>): Promise<Result> {
-    const sentMs = performance.now();
-    const { renewed, result } = await write();
-    // The row was deleted: it is open who holds the database.
-    if (renewed?.changes !== 1) this.#reportLost();
-    this.#renewedMs = sentMs;
-    return result;
-  }
-
-  #refuseWhileAway(): void {
-    const isAway = this.#isLost || this.#reconnecting !== null;
-    if (isAway || this.#closing.signal.aborted)
-      throw new StoreUnavailable("The database gives no answer.", { reason: "it could not be reached" });
-  }
-
-  #startReconnecting(): void {
-    this.#reconnecting ??= this.#reconnect().finally(() => (this.#reconnecting = null));
-  }
-
-  async #reconnect(): Promise<void> {
-    while (!this.#closing.signal.aborted && !this.#isLost) {
-      try {
-        await this.#write(async () => {
-          const [renewed] = await this.#sql.batch([this.#lock.raiseFence()]);
-          return { renewed, result: null };
-        });
-        return;
-      } catch (error) {
-        if (isRefusedByLock(error)) this.#reportLost();
-      }
-      await this.#pause(ASK_EVERY_MS);
-    }
-  }
-
-  /** Renews the lock when no batch has. */
-  async #renewRegularly(): Promise<void> {
-    const { beatMs } = this.#lock;
-    while (!this.#closing.signal.aborted && !this.#isLost) {
-      const dueInMs = this.#renewedMs + beatMs - performance.now();
-      if (dueInMs > 0) await this.#pause(dueInMs);
-      else if (this.#reconnecting !== null) await this.#reconnecting;
-      else await this.batch([]).catch(() => this.#pause(ASK_EVERY_MS));
-    }
-  }
-
-  async #pause(ms: number): Promise<void> {
-    await pause(ms, undefined, { signal: this.#closing.signal, ref: false }).catch(() => {});
-  }
-
-  #reportLost(): void {
-    if (this.#isLost) return;
-    this.#isLost = true;
-    this.#onLost(new StoreLost("Another Outgate has taken the database over."));
-  }
-}
-
-/** What came of a write, and of the statement of the lock in it. */
-interface Renewed<Result> {
-  readonly renewed: Done | undefined;
-  readonly result: Result;
-}
-
-function ignore(): void {
-  // The database is away: the lock expires by itself.
 }

@@ -1,7 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { SERVICE_LOCK_BEAT_MS, SERVICE_LOCK_MS } from "../../src/core/limits.ts";
+import { StoreLost, StoreUnavailable } from "../../src/core/store.ts";
+import type { Call, CallResult } from "../commands/command.ts";
+import { faultOf, isAnswered, unavailable } from "../sql/errors.ts";
+import { type Done, type Row, type Sql, type Statement, toStatement } from "../sql/sql.ts";
+import { sqliteDialect } from "./dialect.ts";
 import { DatabaseInUse } from "./inspect.ts";
-import { type Row, type Sql, type Statement, toStatement } from "../sql/sql.ts";
+import type { RemoteSql } from "./remote.ts";
 
 /** How long a lock lasts after a renewal, and how often it is renewed. */
 export interface LockTimes {
@@ -13,12 +18,24 @@ export const LOCK_TIMES: LockTimes = { lastsMs: SERVICE_LOCK_MS, beatMs: SERVICE
 
 const LOOK_EVERY_MS = 500;
 
+/** How often a database that is away is probed. */
+const ASK_EVERY_MS = 250;
+
 /** Who holds the lock. */
 interface Holder {
   /** Unique to this opening of the database. */
   readonly id: string;
   /** Shown to the operator of another service that finds the lock taken. */
   readonly name: string;
+}
+
+interface LockSettings {
+  readonly holder: Holder;
+  readonly times: LockTimes;
+  /** Called once when the lock is taken, and has to be waited for. */
+  readonly onWait: () => void;
+  /** Called when another service has taken the database over: nothing can be written here any more. */
+  readonly onLost: (cause: StoreLost) => void;
 }
 
 // Times come from the database's clock, which all services share. Older versions lack `subsec`.
@@ -37,78 +54,175 @@ const LOOK = "SELECT holder, name, fence, expires_at FROM service_lock WHERE id 
 // NULL when the lock is not ours any more, which the column refuses: the whole batch is rolled back.
 const RENEW = `UPDATE service_lock SET expires_at = CASE WHEN holder = ? AND fence = ? THEN ${NOW} + ? END WHERE id = 1`;
 
+/** After its commit no batch that was sent earlier can be committed. It fails if the lock is another's. */
 const FENCE = `UPDATE service_lock SET expires_at = ${NOW} + ?,
   fence = CASE WHEN holder = ? AND fence < ? THEN ? END WHERE id = 1`;
 
 const RELEASE = "UPDATE service_lock SET holder = '', expires_at = 0 WHERE id = 1 AND holder = ?";
 
 /**
- * The right of one service to write a shared database: a row that it renews with every batch, and every few seconds.
- * After its time without renewal another service may take it, and this one can't write any more.
+ * Takes the lock of a remote database: the right of one service to write it, a row that it renews with every batch, and every few
+ * seconds. After its time without renewal another service may take it. If another service holds it, waits until that one renews
+ * it, and throws `DatabaseInUse`; or until the lock expires, since that service may have been killed.
  */
-export class ServiceLock {
-  readonly #holder: Holder;
-  readonly #times: LockTimes;
+export async function takeDatabase(sql: RemoteSql, settings: LockSettings): Promise<FencedSql> {
+  const { holder, times, onWait } = settings;
+  let seen: Row | null = null;
+  for (;;) {
+    const take = toStatement(TAKE, [holder.id, holder.name, times.lastsMs]);
+    const done = await sql.batch([toStatement(CREATE), toStatement(INSERT), take, toStatement(LOOK)]);
+    const row = done[3]?.rows[0] ?? {};
+    if (done[2]?.changes === 1) return new FencedSql(sql, settings, Number(row["fence"]));
+    if (seen !== null && seen["expires_at"] !== row["expires_at"]) {
+      throw new DatabaseInUse(
+        `Another Outgate (${String(row["name"])}) uses the database of DATABASE_URL, and a libSQL server serves one at a time. Stop the other one, or give this one a database of its own. Several at a time need PostgreSQL (postgres://).`,
+      );
+    }
+    if (seen === null) onWait();
+    seen = row;
+    await pause(Math.min(LOOK_EVERY_MS, times.beatMs));
+  }
+}
 
+/**
+ * A remote database that one service writes. When it gives no answer, calls are refused at once and it is probed in the
+ * background until it answers. A batch without an answer may still be committed late, so the first write afterwards
+ * raises the fence, after which nothing older can be committed. A row read after that shows how its write ended.
+ */
+export class FencedSql implements Sql {
+  readonly dialect = sqliteDialect;
+  readonly #sql: RemoteSql;
+  readonly #settings: LockSettings;
+  readonly #closing = new AbortController();
   /** Batches with a lower fence can't be committed. */
   #fence: number;
+  #reconnecting: Promise<void> | null = null;
+  #isLost = false;
+  #renewedMs = performance.now();
+  readonly #renewing: Promise<void>;
 
-  private constructor(holder: Holder, times: LockTimes, fence: number) {
-    this.#holder = holder;
-    this.#times = times;
+  constructor(sql: RemoteSql, settings: LockSettings, fence: number) {
+    this.#sql = sql;
+    this.#settings = settings;
     this.#fence = fence;
+    this.#renewing = this.#renewRegularly();
   }
 
-  /**
-   * Takes the lock. If another service holds it, waits until that one renews it, and throws `DatabaseInUse`; or until
-   * the lock expires, since that service may have been killed. `onWait` is called once when it has to wait.
-   */
-  static async take(sql: Sql, holder: Holder, times: LockTimes, onWait: () => void): Promise<ServiceLock> {
-    let seen: Row | null = null;
-    for (;;) {
-      const take = { sql: TAKE, args: [holder.id, holder.name, times.lastsMs] };
-      const done = await sql.batch([toStatement(CREATE), toStatement(INSERT), take, toStatement(LOOK)]);
-      const row = done[3]?.rows[0] ?? {};
-      if (done[2]?.changes === 1) return new ServiceLock(holder, times, Number(row["fence"]));
-      if (seen !== null && seen["expires_at"] !== row["expires_at"]) throw inUseError(String(row["name"]));
-      if (seen === null) onWait();
-      seen = row;
-      await pause(Math.min(LOOK_EVERY_MS, times.beatMs));
+  async read(statement: Statement): Promise<readonly Row[]> {
+    this.#refuseWhileAway();
+    try {
+      return await this.#sql.read(statement);
+    } catch (error) {
+      if (!isAnswered(error)) this.#startReconnecting();
+      throw error;
     }
   }
 
-  get fence(): number {
-    return this.#fence;
+  async batch(statements: readonly Statement[]): Promise<readonly Done[]> {
+    return this.#whileOurs(async (renew) => {
+      const [renewed, ...done] = await this.#sql.batch([renew, ...statements]);
+      return { renewed, result: done };
+    });
   }
 
-  get beatMs(): number {
-    return this.#times.beatMs;
+  async transact(calls: readonly Call[]): Promise<readonly CallResult[]> {
+    return this.#whileOurs(async (renew) => {
+      const { results, done } = await this.#sql.transactThen(calls, [renew]);
+      return { renewed: done[0], result: results };
+    });
   }
 
-  /** The first statement of every batch: the batch fails if the lock is another's or the fence was raised since. */
-  renew(): Statement {
-    return { sql: RENEW, args: [this.#holder.id, this.#fence, this.#times.lastsMs] };
-  }
-
-  /** After its commit no batch that was sent earlier can be committed. It fails if the lock is another's. */
-  raiseFence(): Statement {
-    this.#fence += 1;
-    return { sql: FENCE, args: [this.#times.lastsMs, this.#holder.id, this.#fence, this.#fence] };
+  /** Runs a write that renews the lock with it: it fails if the lock is another's or the fence was raised since. */
+  async #whileOurs<Result>(write: (renew: Statement) => Promise<Renewed<Result>>): Promise<Result> {
+    this.#refuseWhileAway();
+    const fence = this.#fence;
+    const { holder, times } = this.#settings;
+    try {
+      return await this.#write(() => write(toStatement(RENEW, [holder.id, fence, times.lastsMs])));
+    } catch (error) {
+      if (isRefusedByLock(error)) {
+        // If the fence was raised meanwhile, this batch is not committed, but the lock is still ours.
+        if (fence === this.#fence) this.#reportLost();
+        throw unavailable(error);
+      }
+      if (faultOf(error) === "unavailable" && !isAnswered(error)) this.#startReconnecting();
+      throw error;
+    }
   }
 
   /** Lets the next service start at once. */
-  release(): Statement {
-    return { sql: RELEASE, args: [this.#holder.id] };
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.all([this.#renewing, this.#reconnecting]);
+    // Where the database is away, the lock expires by itself.
+    if (!this.#isLost) await this.#sql.batch([toStatement(RELEASE, [this.#settings.holder.id])]).catch(() => {});
+    await this.#sql.close();
+  }
+
+  async #write<Result>(write: () => Promise<Renewed<Result>>): Promise<Result> {
+    const sentMs = performance.now();
+    const { renewed, result } = await write();
+    // The row was deleted: it is open who holds the database.
+    if (renewed?.changes !== 1) this.#reportLost();
+    this.#renewedMs = sentMs;
+    return result;
+  }
+
+  #refuseWhileAway(): void {
+    const isAway = this.#isLost || this.#reconnecting !== null;
+    if (isAway || this.#closing.signal.aborted)
+      throw new StoreUnavailable("The database gives no answer.", { reason: "it could not be reached" });
+  }
+
+  #startReconnecting(): void {
+    this.#reconnecting ??= this.#reconnect().finally(() => (this.#reconnecting = null));
+  }
+
+  async #reconnect(): Promise<void> {
+    const { holder, times } = this.#settings;
+    while (!this.#closing.signal.aborted && !this.#isLost) {
+      try {
+        await this.#write(async () => {
+          this.#fence += 1;
+          const raise = toStatement(FENCE, [times.lastsMs, holder.id, this.#fence, this.#fence]);
+          return { renewed: (await this.#sql.batch([raise]))[0], result: null };
+        });
+        return;
+      } catch (error) {
+        if (isRefusedByLock(error)) this.#reportLost();
+      }
+      await this.#pause(ASK_EVERY_MS);
+    }
+  }
+
+  /** Renews the lock when no batch has. */
+  async #renewRegularly(): Promise<void> {
+    while (!this.#closing.signal.aborted && !this.#isLost) {
+      const dueInMs = this.#renewedMs + this.#settings.times.beatMs - performance.now();
+      if (dueInMs > 0) await this.#pause(dueInMs);
+      else if (this.#reconnecting !== null) await this.#reconnecting;
+      else await this.batch([]).catch(() => this.#pause(ASK_EVERY_MS));
+    }
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await pause(ms, undefined, { signal: this.#closing.signal, ref: false }).catch(() => {});
+  }
+
+  #reportLost(): void {
+    if (this.#isLost) return;
+    this.#isLost = true;
+    this.#settings.onLost(new StoreLost("Another Outgate has taken the database over."));
   }
 }
 
-/** Whether a batch failed at `renew` or `raiseFence`. */
-export function isRefusedByLock(error: unknown): boolean {
-  return error instanceof Error && /NOT NULL[^:]*: service_lock\./.test(error.message);
+/** What came of a write, and of the statement of the lock in it. */
+interface Renewed<Result> {
+  readonly renewed: Done | undefined;
+  readonly result: Result;
 }
 
-function inUseError(name: string): DatabaseInUse {
-  return new DatabaseInUse(
-    `Another Outgate (${name}) uses the database of DATABASE_URL, and a libSQL server serves one at a time. Stop the other one, or give this one a database of its own. Several at a time need PostgreSQL (postgres://).`,
-  );
+/** Whether a batch failed at `RENEW` or `FENCE`. */
+function isRefusedByLock(error: unknown): boolean {
+  return error instanceof Error && /NOT NULL[^:]*: service_lock\./.test(error.message);
 }

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { NO_SEARCH } from "../../src/core/search.ts";
-import { FencedSql, openRemote } from "../../db/libsql/remote.ts";
+import { openRemote } from "../../db/libsql/remote.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
-import { LOCK_TIMES, ServiceLock } from "../../db/libsql/service-lock.ts";
+import { LOCK_TIMES, takeDatabase } from "../../db/libsql/service-lock.ts";
 import { createStore } from "../../db/sql/store.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { ACCOUNT, aCreation, NOON } from "../support/factory.ts";
@@ -96,9 +96,9 @@ async function failureOf(work: Promise<unknown>): Promise<unknown> {
 async function openOver(url: string) {
   const raw = openRemote(url, null, CALL_MS);
   const holder = { id: crypto.randomUUID(), name: "a test" };
-  const lock = await ServiceLock.take(raw, holder, LOCK_TIMES, () => {});
   const fatal: unknown[] = [];
-  const sql = new FencedSql(raw, lock, (cause) => fatal.push(cause));
+  const onLost = (cause: unknown) => fatal.push(cause);
+  const sql = await takeDatabase(raw, { holder, times: LOCK_TIMES, onWait: () => {}, onLost });
   await migrate(sql, NOON);
   const parts = {
     sql,
