@@ -5,32 +5,24 @@ import { findPaused, isHeldBack, pausesOf, stopsOf } from "../commands/pauses.ts
 import { type Lists, updateList } from "../commands/lists.ts";
 import { bytesOf, hasValues } from "../sql/dialect.ts";
 import { prepare } from "../sql/read.ts";
-import type { SqlValue } from "../sql/sql.ts";
 
 const LANE = { accountId: "text", host: "text", keyId: "text", most: "number" } as const;
 
-/** A value as it is: none may be what the service writes. */
-const asStored = (column: SQLWrapper | null, name: string) => sql<SqlValue>`${column ?? sql`null`}`.as(name);
+/** In milliseconds; of what was altered to no number, 0. */
+const timeIn = (column: SQLWrapper, name: string) => sql<number | null>`cast(${column} as integer)`.as(name);
 
 const bytesIn = (columns: readonly SQLWrapper[]) =>
   sql<number>`${sql.join(columns.map(bytesOf), sql` + `)}`.as("bytes");
 
 /** The earliest pending actions of a lane, due or not. */
 const ACTIONS = prepare({ ...LANE, now: "number" }, ({ db, tables: { actions } }, { now, most, ...lane }) => {
-  const isLive = or(isNull(actions.expiresAt), gt(actions.expiresAt, now));
+  const { id, revision, attempts, run, startedAt, dueAt, expiresAt, body, sealedHeaders, extras } = actions;
+  const times = { startedAt: timeIn(startedAt, "started"), dueAt: timeIn(dueAt, "due") };
   return db
-    .select({
-      id: actions.id,
-      fence: asStored(actions.revision, "fence"),
-      attempts: asStored(actions.attempts, "made"),
-      dueAt: asStored(actions.dueAt, "due"),
-      startedAt: asStored(actions.startedAt, "started"),
-      run: asStored(actions.run, "number"),
-      bytes: bytesIn([actions.body, actions.sealedHeaders, actions.extras]),
-    })
+    .select({ id, fence: revision, attempts, run, ...times, bytes: bytesIn([body, sealedHeaders, extras]) })
     .from(actions)
-    .where(and(hasValues(actions, { status: "pending", ...lane }), isLive))
-    .orderBy(actions.dueAt, sql`rowid`)
+    .where(and(hasValues(actions, { status: "pending", ...lane }), or(isNull(expiresAt), gt(expiresAt, now))))
+    .orderBy(dueAt, sql`rowid`)
     .limit(most);
 });
 
@@ -39,11 +31,8 @@ const NOTIFICATIONS = prepare({ ...LANE, kind: "text" }, ({ db, tables: { outbox
   db
     .select({
       id: outbox.id,
-      fence: asStored(outbox.attempts, "fence"),
-      attempts: asStored(null, "made"),
-      dueAt: asStored(outbox.dueAt, "due"),
-      startedAt: asStored(null, "started"),
-      run: asStored(null, "number"),
+      fence: outbox.attempts,
+      dueAt: timeIn(outbox.dueAt, "due"),
       bytes: bytesIn([outbox.payload]),
     })
     .from(outbox)
@@ -78,32 +67,47 @@ export async function claimAll(lists: Lists, claims: readonly ClaimOfQueue[]): P
 
 async function claimFrom(lists: Lists, claim: ClaimOfQueue): Promise<Claimed> {
   const { queue, now, leaseUntil, by } = claim;
-  const isAction = queue === "action";
-  // Of pauses only the stop of an account applies to notifications.
-  const holds = isAction ? pausesOf : stopsOf;
+  const holds = queue === "action" ? pausesOf : stopsOf;
   const paused = await findPaused(lists, claim.lanes.flatMap(holds));
   const lanes = claim.lanes.filter((lane) => !isHeldBack(paused, holds(lane)));
   const asked = lanes.map((lane) => ({ ...lane, now, kind: queue, most: lane.limit + 1 }));
-  const found = await (isAction ? lists.find(ACTIONS, asked) : lists.find(NOTIFICATIONS, asked));
-  const { taken, next } = take(claim, lanes, found);
-  const isWon = await lists.update(
-    isAction ? START : SEND,
+  if (queue !== "action") {
+    const { taken, next } = take(claim, lanes, await lists.find(NOTIFICATIONS, asked));
+    const sent = taken.map(({ row: { id, fence } }) => ["active", after(fence), null, leaseUntil, by, id, fence]);
+    const isSent = await lists.update(SEND, sent);
+    return { rows: taken.filter((_, turn) => isSent[turn]).map(claimedOf), next };
+  }
+  const { taken, next } = take(claim, lanes, await lists.find(ACTIONS, asked));
+  const isStarted = await lists.update(
+    START,
     taken.map(({ row: { id, fence, attempts, startedAt } }) => {
-      const active = ["active", after(fence), null, leaseUntil, by];
-      return [...active, ...(isAction ? [after(attempts), startedAt ?? now] : []), id, fence];
+      return ["active", after(fence), null, leaseUntil, by, after(attempts), startedAt ?? now, id, fence];
     }),
   );
-  const won = taken.filter((_, turn) => isWon[turn]);
-  const started = won.map(({ lane: { accountId }, row: { id, run, fence } }) => {
-    return [id, accountId, now, typeof run === "number" ? run : 1, after(fence), "started", "", "active", "{}"];
-  });
-  if (isAction) await lists.insert(EVENTS, started);
-  return { rows: won.map(({ row: { id, fence } }) => ({ id, fence: after(fence) })), next };
+  const started = taken.filter((_, turn) => isStarted[turn]);
+  await lists.insert(
+    EVENTS,
+    started.map(({ lane: { accountId }, row: { id, run, fence } }) => {
+      return [id, accountId, now, run, after(fence), "started", "", "active", "{}"];
+    }),
+  );
+  return { rows: started.map(claimedOf), next };
 }
 
 interface Found {
-  readonly dueAt: SqlValue;
+  readonly id: string;
+  readonly fence: number;
+  readonly dueAt: number | null;
   readonly bytes: number;
+}
+
+function claimedOf({ row: { id, fence } }: { readonly row: Found }): Claimed["rows"][number] {
+  return { id, fence: after(fence) };
+}
+
+/** The number after one of a row; of one that was altered to no whole number, the first. */
+function after(count: number): number {
+  return Number.isSafeInteger(count) ? count + 1 : 1;
 }
 
 /** Which of the rows of each lane a claim takes, in the order of their turns, and the first of each that it leaves. */
@@ -114,7 +118,7 @@ function take<Row extends Found>(
 ) {
   const inLanes = lanes.map((lane, at) => {
     const rows = found[at] ?? [];
-    const left = rows.findIndex(({ dueAt, bytes }) => dueTime(dueAt) > now || bytes > rowBytesMax);
+    const left = rows.findIndex(({ dueAt, bytes }) => (dueAt ?? 0) > now || bytes > rowBytesMax);
     return { lane, rows, mayTake: Math.min(lane.limit, left === -1 ? rows.length : left) };
   });
   const turns = Math.max(0, ...inLanes.map(({ mayTake }) => mayTake));
@@ -130,17 +134,7 @@ function take<Row extends Found>(
   const isTaken = new Set(taken.map(({ row }) => row));
   const next = inLanes.flatMap(({ lane: { accountId, host, keyId }, rows }) => {
     const row = rows.find((one) => !isTaken.has(one));
-    return row === undefined ? [] : [{ accountId, host, keyId, dueAt: dueTime(row.dueAt), bytes: row.bytes }];
+    return row === undefined ? [] : [{ accountId, host, keyId, dueAt: row.dueAt ?? 0, bytes: row.bytes }];
   });
   return { taken, next };
-}
-
-/** A time that was altered is due. */
-function dueTime(dueAt: SqlValue): number {
-  return typeof dueAt === "number" ? dueAt : 0;
-}
-
-/** The number after one of a row; of one that was altered to no whole number, the first. */
-function after(count: SqlValue): number {
-  return typeof count === "number" && Number.isSafeInteger(count) ? count + 1 : 1;
 }
