@@ -8,7 +8,7 @@ import { firstActionId } from "../../src/core/ids.ts";
 import { dayOf, type KeyBudget } from "../../src/core/store.ts";
 import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX, REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
 import { hasValues } from "../sql/dialect.ts";
-import { firstStartLock, holdLock, pauseLock, stopLock } from "../sql/locks.ts";
+import { firstStartLock, pauseLock, stopLock } from "../sql/locks.ts";
 import { all, get, prepare, type Reader } from "../sql/read.ts";
 import type { Connection } from "../sql/context.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
@@ -82,7 +82,7 @@ export const addKey = command(
     if (key.replaces !== null) await inheritRejections(tx, key, key.replaces);
   },
   // No claim of an account that is stopped may go on by what it saw before.
-  (_key, _audit, stop) => (stop === undefined ? [] : [stopLock, holdLock]),
+  (_key, _audit, stop) => (stop === undefined ? [] : [stopLock]),
 );
 
 /** Rows per statement: each value is an argument, and a statement may have 32,766. */

@@ -2,16 +2,7 @@ import { and, count, desc, eq, gt, inArray, like, ne, or, sql } from "drizzle-or
 import type { KeyKind } from "../../src/core/dedupe.ts";
 import { ATTEMPTS_KEPT, DEDUPE_WINDOW_MS, HELD_PER_KEY_MAX } from "../../src/core/limits.ts";
 import { hasValues } from "../sql/dialect.ts";
-import {
-  budgetLock,
-  countLock,
-  createLock,
-  grantLock,
-  heldLock,
-  keyLock,
-  pauseLocks,
-  rejectionLock,
-} from "../sql/locks.ts";
+import { countLock, createLock, grantLock, keyLock, pauseLocks, limitLock } from "../sql/locks.ts";
 import type { Lock } from "../sql/sql.ts";
 import { mayRepeat, type RejectionCount } from "../../src/core/rejection-count.ts";
 import { LATE_SUCCESS } from "../tables.ts";
@@ -235,9 +226,7 @@ export const create = listCommand(
         ...(grant === null ? [] : [grantLock(grant.id)]),
         ...countsIn(one).map(({ ruleId, subject }) => countLock(ruleId, subject)),
         ...keys.map(({ kind, key }) => keyLock(accountId, kind, key)),
-        ...(isHeld ? [heldLock(accountId, keyId)] : []),
-        ...(request === null ? [] : [rejectionLock(accountId, keyId)]),
-        ...(budget === null ? [] : [budgetLock(budget.keyId)]),
+        ...(isHeld || request !== null || budget !== null ? [limitLock(accountId, keyId)] : []),
         ...(claim === null ? [] : pauseLocks([accountId])),
       ];
     },
@@ -465,29 +454,23 @@ async function writeCounts(
   }
 }
 
-/** The columns that a change writes besides those of the state: none, a result, a result and a late one, why it is held, or what a new run counts. */
-export const WRITTEN = {
-  state: STATE,
-  result: [...STATE, ...RESULT],
-  late: [...STATE, ...RESULT, "lateResult"],
-  policy: [...STATE, "approve", "policy"],
-  run: [...STATE, ...RESULT, "counted"],
-} as const;
+const GUARD = ["id", "revision"] as const;
 
-/** By its id and revision: a change that was decided on an older state writes nothing. */
-const UPDATES = {
-  state: updateList("actions", WRITTEN.state, ["id", "revision"]),
-  result: updateList("actions", WRITTEN.result, ["id", "revision"]),
-  late: updateList("actions", WRITTEN.late, ["id", "revision"]),
-  policy: updateList("actions", WRITTEN.policy, ["id", "revision"]),
-  run: updateList("actions", WRITTEN.run, ["id", "revision"]),
-} as const;
+/**
+ * What a change writes: its state, a result, or everything that can change. By id and revision: one that was decided on an older
+ * state writes nothing.
+ */
+export const UPDATES = {
+  state: updateList("actions", STATE, GUARD),
+  result: updateList("actions", [...STATE, ...RESULT], GUARD),
+  all: updateList("actions", [...STATE, ...RESULT, "lateResult", "approve", "policy", "counted"], GUARD),
+};
 
 export interface ActionChange extends Owner, SideRows {
   readonly run: number;
   /** The revision that it was decided on. */
   readonly expected: number;
-  readonly written: keyof typeof WRITTEN;
+  readonly written: keyof typeof UPDATES;
   /** The values of those columns, then its id and that revision. */
   readonly row: Values;
   /** A dedupe key that names the action again, unless it names another live one, and since when it did. */
@@ -537,7 +520,7 @@ export const apply = listCommand(
       [...list.keys()].filter((at) => isAllowed[at] === true),
       (at) => list[at]?.id,
     )) {
-      for (const written of ["state", "result", "late", "policy", "run"] as const) {
+      for (const written of ["state", "result", "all"] as const) {
         const places = round.filter((at) => list[at]?.written === written);
         const done = await tx.lists.update(
           UPDATES[written],
@@ -567,8 +550,8 @@ export const apply = listCommand(
       ...added.map(({ ruleId, subject }) => countLock(ruleId, subject)),
       ...(givesBack?.counted ?? []).map(([ruleId, subject]) => countLock(ruleId, subject)),
       ...(retaken === null ? [] : [keyLock(accountId, "dedupe", retaken.key)]),
-      ...(request === null ? [] : [rejectionLock(accountId, keyId)]),
-      ...(budget === null ? [] : [budgetLock(budget.keyId)]),
+      ...(request === null ? [] : [limitLock(accountId, keyId)]),
+      ...(budget === null ? [] : [limitLock(accountId, budget.keyId)]),
     ],
     size: ({ row, events, notifications, response }) => ({
       rows: 2 + events.length + notifications.length,

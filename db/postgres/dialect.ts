@@ -38,8 +38,8 @@ function listText(items: readonly unknown[]): string {
 }
 
 function typeOf(type: ArgType): string {
-  if (type.startsWith("list")) return "text[]";
-  return type.startsWith("text") ? "text" : "bigint";
+  if (type === "list") return "text[]";
+  return type === "text" ? "text" : "bigint";
 }
 
 /** An item of an array, quoted; one that is a list itself stays JSON. */

@@ -36,7 +36,7 @@ import {
   NOTIFICATIONS,
   type RejectedBefore,
   type SideRows,
-  WRITTEN,
+  UPDATES,
 } from "../commands/actions.ts";
 import { GRANTS, type UsedGrant } from "../commands/grants.ts";
 import { type Values, valuesOf } from "../commands/lists.ts";
@@ -265,14 +265,13 @@ function writtenRow(
   const texts = { policy: actionPolicyText(after.policy), counted: countedText(after.counted) };
   const lateResult = lateResultText(after.lateResult);
   const values = { ...resultValues(after.result), ...texts, lateResult, scheduledAt: scheduledAtOf(after, at) };
-  return { written: kind, row: [...valuesOf(WRITTEN[kind], values, after), after.id, before.revision] };
+  return { written: kind, row: [...valuesOf(UPDATES[kind].set, values, after), after.id, before.revision] };
 }
 
 function writtenKind(before: Action, after: Action): ActionChange["written"] {
-  if (after.policy !== before.policy) return "policy";
-  if (after.counted !== before.counted) return "run";
-  if (after.lateResult !== before.lateResult) return "late";
-  return after.result === before.result ? "state" : "result";
+  const isSame = (name: keyof Action) => after[name] === before[name];
+  if (!isSame("lateResult") || !isSame("policy") || !isSame("counted")) return "all";
+  return isSame("result") ? "state" : "result";
 }
 
 function grantRow({ vary, max, ...grant }: Grant): Values {

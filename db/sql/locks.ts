@@ -12,14 +12,8 @@ const STOPS = "stops";
 /** Whoever takes or frees a dedupe or idempotency key. */
 export const keyLock = (accountId: string, kind: KeyKind, key: string) => exclusive(`${kind} ${accountId} ${key}`);
 
-/** Whoever adds to the held actions of a key, which are counted. */
-export const heldLock = (accountId: string, keyId: string) => exclusive(`held ${accountId} ${keyId}`);
-
-/** Whoever creates or retries with a key that has a daily limit: both are counted. */
-export const budgetLock = (keyId: string) => exclusive(`budget ${keyId}`);
-
-/** Whoever adds to the rejections and repeated requests of a key, which are counted. */
-export const rejectionLock = (accountId: string, keyId: string) => exclusive(`rejections ${accountId} ${keyId}`);
+/** Whoever adds to what is counted for a key: held actions, the actions of a day, rejections and repeated requests. */
+export const limitLock = (accountId: string, keyId: string) => exclusive(`limits ${accountId} ${keyId}`);
 
 /** Whoever sends a mail to a recipient, or of an account: those of the last hour are counted. */
 export const mailLocks = (recipient: string, accountId: string) => [
@@ -36,8 +30,11 @@ export const pauseLocks = (accountIds: Iterable<string>) => [
 /** Whoever pauses actions of an account. */
 export const pauseLock = (accountId: string) => exclusive(pauseName(accountId));
 
-/** Whoever stops accounts that were not allowed. */
+/** Whoever stops accounts that were not allowed, as by adding a key with a hold. */
 export const stopLock = exclusive(STOPS);
+
+/** Sign-ups that end with the first hold of a key share it. */
+export const signUpLock = shared(STOPS);
 
 /** Whoever changes what an account has and what is counted: people, settings, credentials, channels, bulk jobs. They are rare. */
 export const accountLock = (accountId: string) => exclusive(`account ${accountId}`);
@@ -64,12 +61,6 @@ export const personLock = (personId: string) => exclusive(`person ${personId}`);
 
 /** Whoever creates the first account. */
 export const firstStartLock = exclusive("first start");
-
-/** Sign-ups that end with the first hold of a key share it. */
-export const signUpLock = shared("holds");
-
-/** Whoever adds a key with a hold. */
-export const holdLock = exclusive("holds");
 
 function pauseName(accountId: string): string {
   return `pause ${accountId}`;

@@ -3,8 +3,8 @@ import { CasingCache } from "drizzle-orm/casing";
 import type { Dialect } from "./dialect.ts";
 import type { Row, Sql, SqlValue } from "./sql.ts";
 
-/** The type of an argument; with a question mark it may be null. */
-export type ArgType = keyof ArgValues | `${keyof ArgValues}?`;
+/** The type of an argument. */
+export type ArgType = keyof ArgValues;
 
 interface ArgValues {
   readonly text: string;
@@ -15,16 +15,10 @@ interface ArgValues {
   readonly list: readonly unknown[];
 }
 
-export type ArgTypes = Readonly<Record<string, ArgType>>;
+type ArgTypes = Readonly<Record<string, ArgType>>;
 
 /** The values of arguments. */
-export type ArgsOf<Types extends ArgTypes> = {
-  readonly [Name in keyof Types]: Types[Name] extends keyof ArgValues
-    ? ArgValues[Types[Name]]
-    : Types[Name] extends `${infer Type extends keyof ArgValues}?`
-      ? ArgValues[Type] | null
-      : never;
-};
+type ArgsOf<Types extends ArgTypes> = { readonly [Name in keyof Types]: ArgValues[Types[Name]] };
 
 /** The places of arguments in a statement. */
 export type Args<Name extends string> = { readonly [Each in Name]: Placeholder<Each> };
@@ -102,9 +96,9 @@ export function prepare<const Types extends ArgTypes, Built extends SQLWrapper>(
   };
 }
 
-function valueOf(value: ArgValues[keyof ArgValues] | null | undefined, { list }: Dialect): SqlValue {
+function valueOf(value: ArgValues[ArgType] | undefined, { list }: Dialect): SqlValue {
   if (value === undefined) throw new Error("An argument of a query is missing.");
-  return typeof value === "object" && value !== null && !(value instanceof Date) ? list(value) : encoded(value);
+  return typeof value === "object" && !(value instanceof Date) ? list(value) : encoded(value);
 }
 
 function encoded(value: SqlValue | Date): SqlValue {

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, lt, sql } from "drizzle-orm";
 import { sqliteDialect } from "../../db/libsql/dialect.ts";
 import { postgresDialect } from "../../db/postgres/dialect.ts";
-import { prepare } from "../../db/sql/read.ts";
+import { all, prepare } from "../../db/sql/read.ts";
 import type { Row, Statement } from "../../db/sql/sql.ts";
 import { NOON } from "../support/factory.ts";
 
@@ -17,7 +17,7 @@ function reading(dialect: typeof sqliteDialect, rows: readonly Row[] = []) {
 }
 
 const FIND = prepare(
-  { keys: "list", account: "text", before: "time", limit: "number?" },
+  { keys: "list", account: "text", before: "time", limit: "number" },
   ({ db, tables: { apiKeys }, isOneOf }, arg) =>
     db
       .select({ id: apiKeys.id })
@@ -33,7 +33,7 @@ const FIND = prepare(
       .limit(arg.limit),
 );
 
-const VALUES = { limit: null, account: "a", keys: ["k", 'a"b\\c', [1]], before: NOON };
+const VALUES = { limit: 9, account: "a", keys: ["k", 'a"b\\c', [1]], before: NOON };
 
 test("a read has its arguments in the order of their places, each once, and other values as literals", async () => {
   const sqlite = reading(sqliteDialect);
@@ -41,7 +41,7 @@ test("a read has its arguments in the order of their places, each once, and othe
   expect(sqlite.asked).toEqual([
     {
       sql: `select "id" from "api_keys" where ("api_keys"."account_id" = ?1 and "api_keys"."id" in (select j.value from json_each(?2) j) and "api_keys"."created_at" < ?3 and "api_keys"."account_id" <> ?1 and "api_keys"."name" = 'it''s') limit ?4`,
-      args: ["a", String.raw`["k","a\"b\\c",[1]]`, NOON.getTime(), null],
+      args: ["a", String.raw`["k","a\"b\\c",[1]]`, NOON.getTime(), 9],
     },
   ]);
 });
@@ -52,7 +52,7 @@ test("a read has the words of its database", async () => {
   expect(postgres.asked).toEqual([
     {
       sql: `select "id" from "api_keys" where ("api_keys"."account_id" = $1::text and "api_keys"."id" = any($2::text[]) and "api_keys"."created_at" < $3::bigint and "api_keys"."account_id" <> $1::text and "api_keys"."name" = 'it''s') limit $4::bigint`,
-      args: ["a", String.raw`{"k","a\"b\\c","[1]"}`, NOON.getTime(), null],
+      args: ["a", String.raw`{"k","a\"b\\c","[1]"}`, NOON.getTime(), 9],
     },
   ]);
 });
@@ -74,4 +74,18 @@ test("two columns of one name are refused: rows are objects", () => {
     db.select({ one: apiKeys.id, two: apiKeys.id }).from(apiKeys),
   );
   expect(() => twice.raw(reading(sqliteDialect).reader, {})).toThrow("Two columns have one name.");
+});
+
+test("a query of values has each in its place, as its column is stored", async () => {
+  const { reader, asked } = reading(postgresDialect);
+  const { db, tables, isOneOf } = postgresDialect;
+  const { apiKeys } = tables;
+  const isOne = and(isOneOf(apiKeys.id, ["k", 'a"b']), lt(apiKeys.createdAt, NOON), sql`${apiKeys.name} <> ${"it's"}`);
+  await all(reader, db.select({ id: apiKeys.id }).from(apiKeys).where(isOne).limit(7));
+  expect(asked).toEqual([
+    {
+      sql: `select "id" from "api_keys" where ("api_keys"."id" = any($1) and "api_keys"."created_at" < $2 and "api_keys"."name" <> $3) limit $4`,
+      args: [String.raw`{"k","a\"b"}`, NOON.getTime(), "it's", 7],
+    },
+  ]);
 });
