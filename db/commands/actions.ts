@@ -1,14 +1,14 @@
 import { and, count, desc, eq, gt, inArray, like, ne, or, sql } from "drizzle-orm";
 import type { KeyKind } from "../../src/core/dedupe.ts";
 import { ATTEMPTS_KEPT, DEDUPE_WINDOW_MS, HELD_PER_KEY_MAX } from "../../src/core/limits.ts";
-import { hasValues } from "../sql/dialect.ts";
+import { hasValues, memberIn } from "../sql/dialect.ts";
 import { countLock, createLock, grantLock, keyLock, pauseLocks, limitLock } from "../sql/locks.ts";
 import type { Lock } from "../sql/sql.ts";
 import { mayRepeat, type RejectionCount } from "../../src/core/rejection-count.ts";
 import { LATE_SUCCESS } from "../tables.ts";
 import { listCommand, type Tables, type Tx } from "./command.ts";
 import { findPaused, isHeldBack, pausesOf } from "./pauses.ts";
-import { type InsertList, insertList, updateList, type Values, valuesOf } from "./lists.ts";
+import { findEach, type InsertList, insertList, updateEach, updateList, type Values, valuesOf } from "./lists.ts";
 import { addGrants, type GrantCounts, readGrants, type UsedGrant } from "./grants.ts";
 import type { Counted, RuleCount } from "../../src/core/rule-count.ts";
 import { type GoesBeyond, placeOf, readCounts, type RuleCounts } from "./rule-counts.ts";
@@ -294,7 +294,7 @@ type Refusal = Extract<CreateOutcome, { readonly kind: "rejected_before" | "budg
 /** Why a request may not be made now; null: it may. */
 function refusalOf({ request, budget, ...one }: Limited, known: Known): Refusal | null {
   if (request?.kind === "asked") {
-    const before = known.rejections.get(requestName({ ...one, request })) ?? NEVER_REJECTED;
+    const before = known.rejections.get(requestName({ ...one, digest: request.digest })) ?? NEVER_REJECTED;
     if (!mayRepeat(before, request.saysWhy)) return { kind: "rejected_before", count: inMs(before) };
   }
   const spent = budget === null ? 0 : (known.spent.get(dayName(budget)) ?? 0);
@@ -304,7 +304,7 @@ function refusalOf({ request, budget, ...one }: Limited, known: Known): Refusal 
 /** A request counts for those that follow it in the list. */
 function countRequest({ request, budget, ...one }: Limited, known: Known): void {
   if (request?.kind === "asked") {
-    const name = requestName({ ...one, request });
+    const name = requestName({ ...one, digest: request.digest });
     const before = known.rejections.get(name) ?? NEVER_REJECTED;
     if (before.rejectedAt !== null) {
       known.rejections.set(name, { ...before, repeatedAt: [new Date(one.at), ...before.repeatedAt] });
@@ -366,55 +366,37 @@ export const SPENT_ON_DAY = prepare({ keyId: "text", day: "number" }, ({ db, tab
 
 /** Reads what the conditions of a list depend on, each once. */
 async function readKnown(
-  tx: Tx,
+  { lists }: Tx,
   list: readonly (Limited & Pick<NewAction, "keys" | "windowStart" | "host" | "claim" | "isHeld">)[],
 ): Promise<Known> {
-  const wanted = list.flatMap(({ accountId, keys, windowStart }) =>
-    keys.map((key) => ({ accountId, ...key, windowStart })),
+  const keys = list.flatMap(({ accountId, keys: own, windowStart }) =>
+    own.map(({ kind, key }) => ({ accountId, kind, key, windowStart })),
   );
-  const claiming = list.filter(({ claim }) => claim !== null);
-  const holding = unique(
-    list.filter(({ isHeld }) => isHeld),
-    keyName,
-  );
-  const [holders, paused, held, limits] = await Promise.all([
-    tx.lists.find(HOLDER, wanted),
-    findPaused(tx.lists, claiming.flatMap(pausesOf)),
-    tx.lists.find(HELD, holding),
-    readLimits(tx, list),
+  const holding = list.flatMap(({ accountId, keyId, isHeld }) => (isHeld ? [{ accountId, keyId }] : []));
+  const days = list.flatMap(({ budget }) => (budget === null ? [] : [{ keyId: budget.keyId, day: budget.day }]));
+  const asked = list.flatMap(({ accountId, keyId, request }) => {
+    if (request === null || request.kind === "approved") return [];
+    return [{ accountId, keyId, digest: request.digest, rejectedAfter: request.rejectedAfter }];
+  });
+  const [holders, paused, held, spent, rejected, repeated, ofKey] = await Promise.all([
+    findEach(lists, HOLDER, keys, (key) => nameOf(key, key)),
+    findPaused(lists, list.filter(({ claim }) => claim !== null).flatMap(pausesOf)),
+    findEach(lists, HELD, holding, keyName),
+    findEach(lists, SPENT_ON_DAY, days, dayName),
+    findEach(lists, REJECTED, asked, requestName),
+    findEach(lists, REPEATED, asked, requestName),
+    findEach(lists, COUNT_OF_KEY, asked, keyName),
   ]);
   return {
-    holders: new Map(wanted.flatMap((key, at) => (holders[at] ?? []).map(({ id }) => [nameOf(key, key), id] as const))),
+    holders: new Map([...holders].flatMap(([name, rows]) => rows.map(({ id }) => [name, id] as const))),
     paused,
-    held: new Map(holding.map((one, at) => [keyName(one), held[at]?.[0]?.held ?? 0])),
-    ...limits,
-  };
-}
-
-async function readLimits(tx: Tx, list: readonly Limited[]): Promise<Pick<Known, "spent" | "rejections">> {
-  const days = unique(
-    list.flatMap(({ budget }) => budget ?? []),
-    dayName,
-  );
-  const asked = unique(
-    list.flatMap(({ accountId, keyId, request }) =>
-      request === null || request.kind === "approved" ? [] : { accountId, keyId, request, ...request },
-    ),
-    requestName,
-  );
-  const [spent, rejected, repeated, ofKey] = await Promise.all([
-    tx.lists.find(SPENT_ON_DAY, days),
-    tx.lists.find(REJECTED, asked),
-    tx.lists.find(REPEATED, asked),
-    tx.lists.find(COUNT_OF_KEY, asked),
-  ]);
-  return {
-    spent: new Map(days.map((one, at) => [dayName(one), spent[at]?.[0]?.created ?? 0])),
+    held: new Map([...held].map(([name, [row]]) => [name, row?.held ?? 0])),
+    spent: new Map([...spent].map(([name, [row]]) => [name, row?.created ?? 0])),
     rejections: new Map(
-      asked.map((one, at) => [
-        requestName(one),
-        rejectionCount(rejected[at] ?? [], repeated[at] ?? [], ofKey[at] ?? []),
-      ]),
+      asked.map((one) => {
+        const [name, ofThisKey] = [requestName(one), ofKey.get(keyName(one)) ?? []];
+        return [name, rejectionCount(rejected.get(name) ?? [], repeated.get(name) ?? [], ofThisKey)];
+      }),
     ),
   };
 }
@@ -435,7 +417,7 @@ async function writeCounts(
   );
   const entries = list.flatMap(({ request, ...one }) => (request === null ? [] : { ...one, request }));
   const counted = entries.filter((one) => {
-    const known = rejections.get(requestName(one)) ?? NEVER_REJECTED;
+    const known = rejections.get(requestName({ ...one, digest: one.request.digest })) ?? NEVER_REJECTED;
     // A first request is not a repeated one: only after a rejection is it counted.
     return one.request.kind === "asked"
       ? known.rejectedAt !== null
@@ -506,7 +488,8 @@ export const apply = listCommand(
         list.flatMap(({ counts: added, givesBack }) => [...added, ...(givesBack?.counted ?? []).map(placeOf)]),
       ),
     ]);
-    const isAllowed = guarded.map((one) => {
+    const allowed = list.filter((_, at) => {
+      const one = guarded[at] ?? null;
       if (one === null) return true;
       const isTaken = one.keys.some((key) => (known.holders.get(nameOf(one, key)) ?? one.id) !== one.id);
       if (isTaken || refusalOf(one, known) !== null || ruleCounts.beyond(one.counts).length > 0) return false;
@@ -515,35 +498,19 @@ export const apply = listCommand(
       for (const key of one.keys) known.holders.set(nameOf(one, key), one.id);
       return true;
     });
-    const isWritten = list.map(() => false);
-    for (const round of roundsOf(
-      [...list.keys()].filter((at) => isAllowed[at] === true),
-      (at) => list[at]?.id,
-    )) {
-      for (const written of ["state", "result", "all"] as const) {
-        const places = round.filter((at) => list[at]?.written === written);
-        const done = await tx.lists.update(
-          UPDATES[written],
-          places.map((at) => list[at]?.row ?? []),
-        );
-        for (const [n, at] of places.entries()) isWritten[at] = done[n] === true;
+    const written = new Set<ActionChange>();
+    for (const round of roundsOf(allowed, ({ id }) => id)) {
+      for (const kind of ["state", "result", "all"] as const) {
+        const some = round.filter((one) => one.written === kind);
+        for (const one of await updateEach(tx.lists, UPDATES[kind], some, ({ row }) => row)) written.add(one);
       }
     }
-    for (const [at, one] of list.entries()) {
-      if (isWritten[at] !== true && isAllowed[at] === true) ruleCounts.takeBack(one.counts);
-    }
-    await giveBack(
-      tx,
-      list.filter((_, at) => isWritten[at]),
-      ruleCounts,
-    );
+    for (const one of allowed) if (!written.has(one)) ruleCounts.takeBack(one.counts);
+    const inOrder = list.filter((one) => written.has(one));
+    await giveBack(tx, inOrder, ruleCounts);
     await ruleCounts.write(tx);
-    await writeBeside(
-      tx,
-      list.filter((_, at) => isWritten[at]),
-      known,
-    );
-    return isWritten;
+    await writeBeside(tx, inOrder, known);
+    return list.map((one) => written.has(one));
   },
   {
     locks: ({ accountId, keyId, retaken, request, budget, counts: added, givesBack }): readonly Lock[] => [
@@ -574,19 +541,11 @@ async function giveBack(tx: Tx, list: readonly ActionChange[], ruleCounts: RuleC
     ATTEMPTS_OF_RUN,
     asked.map(({ id, run }) => ({ id, run })),
   );
-  const isSent = new Set(asked.filter((_, at) => (attempts[at] ?? []).some(({ detail }) => mayBeSent(detail))));
+  // An attempt whose row can't be read may have reached the target.
+  const isSent = ({ detail }: { readonly detail: string }) => memberIn(detail, "outcome") !== "not_sent";
+  const sent = new Set(asked.filter((_, at) => (attempts[at] ?? []).some(isSent)));
   for (const one of list) {
-    if (one.givesBack !== null && !isSent.has(one)) for (const each of one.givesBack.counted) ruleCounts.giveBack(each);
-  }
-}
-
-/** Whether the target may have received an attempt, by the detail of its row. One that can't be read may have been. */
-function mayBeSent(detail: string): boolean {
-  try {
-    const attempt: unknown = JSON.parse(detail);
-    return !(typeof attempt === "object" && attempt !== null && "outcome" in attempt && attempt.outcome === "not_sent");
-  } catch {
-    return true;
+    if (one.givesBack !== null && !sent.has(one)) for (const each of one.givesBack.counted) ruleCounts.giveBack(each);
   }
 }
 
@@ -665,11 +624,10 @@ function roundsOf<Item>(items: readonly Item[], name: (item: Item) => unknown): 
   return rounds;
 }
 
-function unique<Item>(items: readonly Item[], name: (item: Item) => string): readonly Item[] {
-  return [...new Map(items.map((item) => [name(item), item])).values()];
-}
-
-function nameOf({ accountId }: Pick<Owner, "accountId">, { kind, key }: KeyName): string {
+function nameOf(
+  { accountId }: Pick<Owner, "accountId">,
+  { kind, key }: Readonly<Record<"kind" | "key", string>>,
+): string {
   return `${accountId} ${kind} ${key}`;
 }
 
@@ -677,12 +635,12 @@ function keyName({ accountId, keyId }: Pick<Owner, "accountId" | "keyId">): stri
   return `${accountId} ${keyId}`;
 }
 
-function dayName({ keyId, day }: Budget): string {
+function dayName({ keyId, day }: Pick<Budget, "keyId" | "day">): string {
   return `${keyId} ${day}`;
 }
 
-function requestName(one: Pick<Owner, "accountId" | "keyId"> & { readonly request: CountedRequest }): string {
-  return `${keyName(one)} ${one.request.digest}`;
+function requestName(one: Pick<Owner, "accountId" | "keyId"> & Pick<CountedRequest, "digest">): string {
+  return `${keyName(one)} ${one.digest}`;
 }
 
 function bytesOf(rows: readonly Values[]): number {

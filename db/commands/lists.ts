@@ -21,6 +21,29 @@ export interface Lists {
   update(what: UpdateList, rows: readonly Values[]): Promise<readonly boolean[]>;
 }
 
+/** The rows of each of the arguments by its name; of several with one name the last is asked for. */
+export async function findEach<Args extends Named, Row>(
+  lists: Pick<Lists, "find">,
+  query: Prepared<Args, Row>,
+  args: readonly Args[],
+  name: (args: Args) => string,
+): Promise<ReadonlyMap<string, readonly Row[]>> {
+  const asked = new Map(args.map((one) => [name(one), one]));
+  const found = await lists.find(query, [...asked.values()]);
+  return new Map([...asked.keys()].map((key, at) => [key, found[at] ?? []]));
+}
+
+/** Updates a row for each item; returns those whose rows were found and written. */
+export async function updateEach<Item>(
+  lists: Pick<Lists, "update">,
+  what: UpdateList,
+  items: readonly Item[],
+  row: (item: Item) => Values,
+): Promise<readonly Item[]> {
+  const isWritten = await lists.update(what, items.map(row));
+  return items.filter((_, at) => isWritten[at] === true);
+}
+
 /** Arguments by their names. */
 export type Named = Readonly<Record<string, SqlValue>>;
 

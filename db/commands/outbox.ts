@@ -7,7 +7,7 @@ import { mailLocks } from "../sql/locks.ts";
 import { prepare } from "../sql/read.ts";
 import { EVENTS } from "./actions.ts";
 import { command, listCommand, type Tx } from "./command.ts";
-import { updateList, type Values } from "./lists.ts";
+import { updateEach, updateList, type Values } from "./lists.ts";
 
 /** What the end of an attempt writes. */
 export const SETTLED = ["status", "attempts", "dueAt", "scheduledAt", "leaseUntil", "lastError"] as const;
@@ -41,18 +41,14 @@ interface NotificationEnd {
 /** Writes how attempts ended; whether each was written: its claim still held. */
 export const settle = listCommand(
   async (tx, list: readonly NotificationEnd[]): Promise<readonly boolean[]> => {
-    const isWritten = list.map(() => false);
-    for (const isDelivered of [false, true]) {
-      const places = [...list.keys()].filter((at) => list[at]?.isDelivered === isDelivered);
-      const rows = places.map((at) => {
-        const { id = "", row = [], claim = [0, null] } = list[at] ?? {};
-        return [...row, ...(isDelivered ? [null] : []), id, ...claim, "active"];
-      });
-      const done = await tx.lists.update(isDelivered ? DELIVER : SETTLE, rows);
-      for (const [n, at] of places.entries()) isWritten[at] = done[n] === true;
-    }
-    const events = list.flatMap(({ id, event }, at) =>
-      event === null || isWritten[at] !== true ? [] : { ...event, id },
+    const claimOf = ({ id, claim }: NotificationEnd) => [id, ...claim, "active"];
+    const [delivered, others] = [list.filter((one) => one.isDelivered), list.filter((one) => !one.isDelivered)];
+    const written = new Set([
+      ...(await updateEach(tx.lists, SETTLE, others, (one) => [...one.row, ...claimOf(one)])),
+      ...(await updateEach(tx.lists, DELIVER, delivered, (one) => [...one.row, null, ...claimOf(one)])),
+    ]);
+    const events = list.flatMap((one) =>
+      one.event === null || !written.has(one) ? [] : [{ ...one.event, id: one.id }],
     );
     // Those of the actions that are still there.
     const found = await tx.lists.find(TOLD, events);
@@ -62,7 +58,7 @@ export const settle = listCommand(
       }),
     );
     await tx.lists.insert(EVENTS, rows.flat());
-    return isWritten;
+    return list.map((one) => written.has(one));
   },
   { locks: () => [], size: ({ event }) => ({ rows: 2, bytes: 200 + (event?.detail.length ?? 0) }) },
 );

@@ -9,7 +9,7 @@ import { pauseLock } from "../sql/locks.ts";
 import { all, get, prepare, type Reader } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, deleteSome, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
-import type { Lists } from "./lists.ts";
+import { findEach, type Lists } from "./lists.ts";
 
 type Subject = Pick<Pause, "accountId" | "kind" | "subject">;
 
@@ -44,9 +44,8 @@ export function stopsOf({ accountId }: Pick<Subject, "accountId">): readonly Sub
 
 /** Which of the subjects are paused, for `isPaused`. */
 export async function findPaused(lists: Lists, subjects: readonly Subject[]): Promise<ReadonlySet<string>> {
-  const asked = new Map(subjects.map((one) => [subjectName(one), one]));
-  const found = await lists.find(PAUSE_OF, [...asked.values()]);
-  return new Set([...asked.keys()].filter((_, at) => (found[at] ?? []).length > 0));
+  const found = await findEach(lists, PAUSE_OF, subjects, subjectName);
+  return new Set([...found].flatMap(([name, rows]) => (rows.length > 0 ? [name] : [])));
 }
 
 export function isHeldBack(paused: ReadonlySet<string>, subjects: readonly Subject[]): boolean {

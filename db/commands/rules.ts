@@ -6,6 +6,7 @@ import { rulesLock } from "../sql/locks.ts";
 import { all } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
 import { command, type Tx } from "./command.ts";
+import { findEach } from "./lists.ts";
 import { FACT, readVersion, RULES_VERSION, renewVersion, rulesVersionOf } from "./facts.ts";
 
 /** The version of each account's rules: a create is decided by those that are in force when it is committed. */
@@ -13,12 +14,9 @@ export async function readRulesVersions(
   { lists }: Pick<Tx, "lists">,
   accountIds: ReadonlySet<string>,
 ): Promise<ReadonlyMap<string, string>> {
-  const asked = [...accountIds];
-  const found = await lists.find(
-    FACT,
-    asked.map((accountId) => ({ name: rulesVersionOf(accountId) })),
-  );
-  return new Map(asked.map((accountId, n) => [accountId, found[n]?.[0]?.value ?? ""]));
+  const names = Array.from(accountIds, (accountId) => ({ name: rulesVersionOf(accountId) }));
+  const found = await findEach(lists, FACT, names, ({ name }) => name);
+  return new Map(Array.from(accountIds, (id) => [id, found.get(rulesVersionOf(id))?.[0]?.value ?? ""]));
 }
 
 async function isVersion(tx: Tx, accountId: string, expected: string): Promise<boolean> {

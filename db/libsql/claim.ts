@@ -2,7 +2,7 @@ import { and, gt, isNull, or, sql, type SQLWrapper } from "drizzle-orm";
 import { EVENTS } from "../commands/actions.ts";
 import type { Claimed, ClaimOfQueue } from "../commands/claims.ts";
 import { findPaused, isHeldBack, pausesOf, stopsOf } from "../commands/pauses.ts";
-import { type Lists, updateList } from "../commands/lists.ts";
+import { type Lists, updateEach, updateList } from "../commands/lists.ts";
 import { bytesOf, hasValues } from "../sql/dialect.ts";
 import { prepare } from "../sql/read.ts";
 
@@ -73,18 +73,15 @@ async function claimFrom(lists: Lists, claim: ClaimOfQueue): Promise<Claimed> {
   const asked = lanes.map((lane) => ({ ...lane, now, kind: queue, most: lane.limit + 1 }));
   if (queue !== "action") {
     const { taken, next } = take(claim, lanes, await lists.find(NOTIFICATIONS, asked));
-    const sent = taken.map(({ row: { id, fence } }) => ["active", after(fence), null, leaseUntil, by, id, fence]);
-    const isSent = await lists.update(SEND, sent);
-    return { rows: taken.filter((_, turn) => isSent[turn]).map(claimedOf), next };
+    const sent = await updateEach(lists, SEND, taken, ({ row: { id, fence } }) => {
+      return ["active", after(fence), null, leaseUntil, by, id, fence];
+    });
+    return { rows: sent.map(claimedOf), next };
   }
   const { taken, next } = take(claim, lanes, await lists.find(ACTIONS, asked));
-  const isStarted = await lists.update(
-    START,
-    taken.map(({ row: { id, fence, attempts, startedAt } }) => {
-      return ["active", after(fence), null, leaseUntil, by, after(attempts), startedAt ?? now, id, fence];
-    }),
-  );
-  const started = taken.filter((_, turn) => isStarted[turn]);
+  const started = await updateEach(lists, START, taken, ({ row: { id, fence, attempts, startedAt } }) => {
+    return ["active", after(fence), null, leaseUntil, by, after(attempts), startedAt ?? now, id, fence];
+  });
   await lists.insert(
     EVENTS,
     started.map(({ lane: { accountId }, row: { id, run, fence } }) => {

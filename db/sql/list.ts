@@ -1,5 +1,20 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { and, between, type Column, count, desc, eq, exists, gte, isNotNull, lt, or, type SQL, sql } from "drizzle-orm";
+import {
+  and,
+  between,
+  type Column,
+  count,
+  desc,
+  eq,
+  exists,
+  gte,
+  isNotNull,
+  lt,
+  or,
+  type Placeholder,
+  type SQL,
+  sql,
+} from "drizzle-orm";
 import { unionAll } from "drizzle-orm/sqlite-core";
 import { ACTION_STATUSES } from "../../src/core/action.ts";
 import { NO_EXTRAS } from "../../src/core/extras.ts";
@@ -29,7 +44,7 @@ import type { Tables } from "../commands/command.ts";
 import { tables } from "../libsql/schema.ts";
 import { AFTER_ALL_IDS, bytesOfAction, type Dialect, memberIn } from "./dialect.ts";
 import { type ActionReads, findActions, fitting } from "./find.ts";
-import { all, get, raw, type Reader } from "./read.ts";
+import { all, get, type Reader, repeatable } from "./read.ts";
 import { Columns, readable } from "./rows.ts";
 import type { Row } from "./sql.ts";
 
@@ -47,13 +62,14 @@ async function* stepsOf(reader: Reader, query: ActionQuery, rowsMax: number): As
   // A masked value can't be confirmed either.
   if (query.search.metadata.some((one) => isHidden(one, query))) return;
   let { before } = rangeOf(query);
+  const page = repeatable(reader, pageOf(reader.dialect, query));
   const isRefined = needsRefining(query.search);
   let left = query.limit + 1;
   for (let looked = 0; looked < rowsMax && left > 0;) {
     if (looked > 0) await nextTurn();
     const rows = Math.min(SEARCH_STEP_ROWS, rowsMax - looked);
     // What is decided in code needs every candidate.
-    const stretch = await raw(reader, pageOf(reader.dialect, query, before, rows).limit(isRefined ? rows : left));
+    const stretch = await page({ before, rows, limit: isRefined ? rows : left });
     const end = stretch.find(({ is_end: isEnd }) => isEnd === 1);
     const candidates = stretch.filter(({ matches }) => matches === 1);
     const found = await refine(reader, query, readable(candidates, foundOf));
@@ -75,9 +91,10 @@ function isHidden({ name, value }: MetadataFilter, { seenAs = null }: ActionQuer
  * goes on. A statement of its own would find another last row when others have written in between, and the next step
  * would repeat or skip rows.
  */
-function pageOf(dialect: Dialect, query: ActionQuery, before: string, rows: number) {
+function pageOf(dialect: Dialect, query: ActionQuery) {
   const { db } = dialect;
   const { actions } = dialect.tables;
+  const [before, rows] = [sql.placeholder("before"), sql.placeholder("rows")];
   const scanned = db.$with("s", { id: actions.id }).as(scanOf(dialect, query, before).limit(rows).getSQL());
   const end = sql`(select case when count(*) = ${rows} then min(${scanned.id}) end from ${scanned})`;
   const isEnd = sql`${scanned.id} = ${end}`;
@@ -93,11 +110,12 @@ function pageOf(dialect: Dialect, query: ActionQuery, before: string, rows: numb
     .from(scanned)
     .crossJoin(actions)
     .where(and(eq(actions.id, scanned.id), or(isEnd, matches)))
-    .orderBy(desc(scanned.id));
+    .orderBy(desc(scanned.id))
+    .limit(sql.placeholder("limit"));
 }
 
 /** The ids of an index: of several conditions the most selective one, or the statuses, one after another. */
-function scanOf(dialect: Dialect, query: ActionQuery, before: string) {
+function scanOf(dialect: Dialect, query: ActionQuery, before: string | Placeholder) {
   const { db, isOneOf } = dialect;
   const { actions, actionMetadata } = dialect.tables;
   const { id, dedupe, hostname, keyId } = actions;
