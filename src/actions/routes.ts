@@ -7,7 +7,7 @@ import { createStreamEvents, type EventsDeps } from "../events/stream.ts";
 import type { RequestContext } from "../http/request.ts";
 import { jsonOf, json } from "../http/response.ts";
 import { createApiRoutes, operation, optionalBody, pathParams, uncheckedBody } from "../http/operation.ts";
-import { GrantTermsJson } from "../grants/schemas.ts";
+import { GrantTermsJson } from "../grants/grants.ts";
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
 import { memberText, orderedMemberText } from "../core/json.ts";
 import { see, seeAll, maskedAttempts } from "../receipts/see.ts";

@@ -32,7 +32,7 @@ import type { PageNeeds } from "../pages/needs.ts";
 import { createPages } from "../pages/routes.ts";
 import { credentialRequestRoutes } from "../credentials/requests.ts";
 import { credentialRoutes } from "../credentials/routes.ts";
-import { grantRoutes } from "../grants/routes.ts";
+import { grantRoutes } from "../grants/grants.ts";
 import { pauseRoutes } from "../pauses/pauses.ts";
 import { ruleRoutes } from "../rules/routes.ts";
 import { createActionSerializer } from "../receipts/serialize.ts";

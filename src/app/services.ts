@@ -38,8 +38,7 @@ import { createFeed } from "../events/feed.ts";
 import { NodeFeed } from "../events/node-feed.ts";
 import { createOverview } from "../events/overview.ts";
 import { KnownHostSettings } from "../core/host-settings.ts";
-import { KnownGrants } from "../grants/known.ts";
-import { createGrantService } from "../grants/service.ts";
+import { createGrantService, KnownGrants } from "../grants/grants.ts";
 import { createHostService } from "../hosts/hosts.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import { createOAuthClientService } from "../oauth/account-clients.ts";
@@ -91,7 +90,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const channels = new KnownChannels(store.channels);
   const paused = new ActivePauses(pauses);
   const rules = new KnownRules(store, clock, hashOf);
-  const grants = new KnownGrants({ grants: store.grants, accounts, team, clock, hashOf });
+  const grants = new KnownGrants(store, clock, hashOf);
   const grantService = createGrantService({ grants: store.grants, known: grants, accounts, clock, ids, hashOf });
   const credentials = new KnownCredentials(store.credentials);
   const credentialUse = createCredentialUse(app, { known: credentials, hosts, secrets, policy });

@@ -32,7 +32,7 @@ import { authorize, type Caller, isWithdrawal, mayDo, requireMayChange } from ".
 import { countedOf, type RuleCount } from "../core/rule-count.ts";
 import { type ExpiredAction, type HeldAction, type Store, StoreUnavailable } from "../core/store.ts";
 import type { CredentialUse } from "../credentials/use.ts";
-import type { GrantService } from "../grants/service.ts";
+import type { GrantService } from "../grants/grants.ts";
 import { errorName, type Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { maskText } from "../receipts/masking.ts";

@@ -13,11 +13,15 @@ export interface Field {
 }
 
 /**
- * All of a request that has to be equal, as one text: the target as it is sent, method, headers, callback, when it is sent and how it
+ * A digest of all of a request that has to be equal: the target as it is sent, method, headers, callback, when it is sent and how it
  * is repeated, and the body without the members that may differ. What its requester says of it may be other words. Null: its
  * body can't be compared.
  */
-export function likenessOf(request: ActionRequest, vary: readonly string[]): string | null {
+export function likenessOf(
+  request: ActionRequest,
+  vary: readonly string[],
+  hashOf: (text: string) => string,
+): string | null {
   const { method, url, headers, callback, onUnknown, retries, extras } = request;
   const target = sentTarget(url);
   const body = bodyParts(request, new Set(vary));
@@ -25,22 +29,14 @@ export function likenessOf(request: ActionRequest, vary: readonly string[]): str
   const { hostname, host, path, query } = target;
   const pairs = Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value] as const);
   const sorted = pairs.toSorted(([one], [other]) => (one < other ? -1 : 1));
-  const {
-    bodyKind = null,
-    runAt = null,
-    delaySeconds = null,
-    timeoutMs = null,
-    backoff = null,
-    giveUpOn = null,
-    credential = null,
-  } = extras;
+  const { bodyKind, runAt, delaySeconds, timeoutMs, backoff, giveUpOn, credential } = extras;
   const repeating = [timeoutMs, onUnknown, retries, backoff, giveUpOn];
-  const sending = [delaySeconds === null ? runAt : null, delaySeconds, ...repeating, unknownExtras(extras)];
+  const sending = [delaySeconds === undefined ? runAt : null, delaySeconds, ...repeating, unknownExtras(extras)];
   const scheme = url.slice(0, url.indexOf(":")).toLowerCase();
   const sent = [method, scheme, hostname, host, path, query, sorted, bodyKind, contentTypeOf(request), body];
   // Not at all without one, so that grants of earlier versions stay alike.
-  const by = credential === null ? [] : [{ credential: credential.id }];
-  return JSON.stringify([...sent, callback, ...sending, ...by]);
+  const by = credential === undefined ? [] : [{ credential: credential.id }];
+  return hashOf(JSON.stringify([...sent, callback, ...sending, ...by]));
 }
 
 /** The value of a member that may differ, as it is written; null: there is none, or it is no plain value. */

@@ -1,7 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { describeActor } from "../core/roles.ts";
-import { GrantParams } from "../grants/routes.ts";
-import type { NamedGrant } from "../grants/service.ts";
+import { GrantParams, type NamedGrant } from "../grants/grants.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { page } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";

@@ -32,7 +32,7 @@ import type { PauseService } from "../pauses/pauses.ts";
 import type { CredentialService } from "../credentials/service.ts";
 import type { CredentialRequestService } from "../credentials/requests.ts";
 import type { CredentialTestService } from "../credentials/try.ts";
-import type { GrantService } from "../grants/service.ts";
+import type { GrantService } from "../grants/grants.ts";
 import type { RuleService } from "../rules/service.ts";
 import type { GuideGroup } from "./docs/guides.ts";
 import type { OAuthClientService } from "../oauth/account-clients.ts";

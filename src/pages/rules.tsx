@@ -11,7 +11,7 @@ import { page, seeOther } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
 import type { RulesDryRun } from "../rules/dry-run.ts";
 import { RuleParams } from "../rules/routes.ts";
-import type { RuleHits } from "../rules/hits.ts";
+import type { RuleHits } from "../rules/service.ts";
 import { definitionOf, type RuleDefinition, type RuleEffect, type RuleJson, serializeRules } from "../rules/schemas.ts";
 import { PostForm, Submit } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";

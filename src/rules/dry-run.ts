@@ -16,7 +16,6 @@ import type { ActionStore } from "../core/store.ts";
 import { OpenPerAccount } from "../runtime/open-per-account.ts";
 import { seeAll } from "../receipts/see.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
-import { refusalsSince } from "./hits.ts";
 import type { KnownRules } from "./known.ts";
 import { type CompiledRule, decideByWalks, type RuleCounter, type Walk } from "./rule.ts";
 import type { DryRunJson, RuleEffect } from "./schemas.ts";
@@ -159,6 +158,30 @@ const EVERYTHING = {
   createdBefore: null,
   search: NO_SEARCH,
 } as const;
+
+/** Calls that rules refused. */
+export interface Refusals {
+  /** The rule of each. */
+  readonly ruleIds: readonly string[];
+  readonly isWhole: boolean;
+}
+
+/** Reads at most so many pages of the audit log. */
+export async function refusalsSince(
+  audit: Pick<AuditStore, "page">,
+  { accountId, since, pagesMax }: { readonly accountId: string; readonly since: Date; readonly pagesMax: number },
+): Promise<Refusals> {
+  const ruleIds: string[] = [];
+  let before: number | null = null;
+  for (let pages = 0; pages < pagesMax; pages += 1) {
+    const filter = { accountId, kinds: ["refused_by_rule"] as const, actors: [], since, until: null };
+    const page = await audit.page({ ...filter, before, limit: DRY_RUN_PAGE_ACTIONS });
+    ruleIds.push(...page.rows.map(({ subject }) => subject));
+    ({ before } = page);
+    if (before === null) return { ruleIds, isWhole: true };
+  }
+  return { ruleIds, isWhole: false };
+}
 
 function entryOf(action: Action, inForce: readonly Walk[], tried: readonly Walk[]): Entry {
   const { id, status, approve, approvedAt, createdAt, policy, attempts, finishedAt, run, result } = action;

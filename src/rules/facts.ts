@@ -211,6 +211,7 @@ const NAME_CHARS_MAX = 1_000;
 
 /** Throws where two names are equal but for case, or as some targets read them: of those, they take either. */
 function noteMember(name: string, names: Map<string, string>, what: string, readAs = name): void {
+  // As it is written too, since a list has the same names many times.
   if (names.get(readAs) === name) return;
   const folded = foldName(readAs);
   const known = names.get(folded);
@@ -218,7 +219,7 @@ function noteMember(name: string, names: Map<string, string>, what: string, read
     const differ = foldName(known) === foldName(name) ? "differ only by case" : "some targets read as the same";
     throw new Undecidable(`${what} has the names "${shown(known)}" and "${shown(name)}", which ${differ}.`);
   }
-  names.set(folded, name);
+  names.set(folded, name).set(readAs, name);
 }
 
 function twice(name: string, what: string): Undecidable {

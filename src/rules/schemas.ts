@@ -1,23 +1,6 @@
 import Type, { type Static, type TProperties } from "typebox";
 import { credentialNameSchema } from "../api/action-schemas.ts";
-import {
-  answerObject,
-  choice,
-  dateTime,
-  idSchema,
-  integer,
-  isJsonObject,
-  keyIdSchema,
-  nameSchema,
-  nullable,
-  plainText,
-  positive,
-  quantity,
-  requestObject,
-  shortList,
-  shortText,
-  yesNo,
-} from "../api/schema-helpers.ts";
+import * as t from "../api/schema-helpers.ts";
 import { HTTP_METHODS } from "../core/action.ts";
 import type { RuleRow } from "../core/account-rules.ts";
 import { isStorableText } from "../core/json.ts";
@@ -38,7 +21,7 @@ import {
 import { mayDo, type Role } from "../core/roles.ts";
 import { PERIODS, WEEKDAYS } from "./zones.ts";
 
-export const ruleIdSchema = idSchema("rul", "Id of a rule.", "RuleId");
+export const ruleIdSchema = t.idSchema("rul", "Id of a rule.", "RuleId");
 
 export const RULE_EFFECTS = ["allow", "hold", "refuse"] as const;
 
@@ -54,7 +37,7 @@ const condition = <Members extends TProperties>(description: string, example: ob
 const time = (description: string, example: string) =>
   Type.String({ pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$|^24:00$", description, examples: [example] });
 
-const zone = shortText(64, "Name in the time zone database.", "Europe/Berlin");
+const zone = t.shortText(64, "Name in the time zone database.", "Europe/Berlin");
 
 const same = (words: string, example: string, more = "") =>
   Type.Optional(
@@ -67,17 +50,17 @@ const same = (words: string, example: string, more = "") =>
 
 const conditions = {
   when: Type.Optional(
-    shortText(
+    t.shortText(
       RULE_EXPRESSION_BYTES_MAX,
       "A condition in CEL over action (method, host, path, query, headers, body, title, metadata, credential), key (id, name, role) and now.",
       "action.body.amount > 5000",
     ),
   ),
   keys: Type.Optional(
-    Type.Array(keyIdSchema, { minItems: 1, maxItems: RULE_LIST_MAX, description: "Keys whose calls it is about." }),
+    Type.Array(t.keyIdSchema, { minItems: 1, maxItems: RULE_LIST_MAX, description: "Keys whose calls it is about." }),
   ),
   methods: Type.Optional(
-    shortList(
+    t.shortList(
       Type.Enum([...HTTP_METHODS]),
       HTTP_METHODS.length,
       "Methods. A request that names another method, as by X-HTTP-Method-Override, counts as each of them.",
@@ -85,7 +68,7 @@ const conditions = {
     ),
   ),
   hosts: Type.Optional(
-    shortList(
+    t.shortList(
       Type.String({ minLength: 1, maxLength: 260 }),
       RULE_LIST_MAX,
       "Hosts, or *.example.com for all that end so. Without a port: at each.",
@@ -93,26 +76,26 @@ const conditions = {
     ),
   ),
   path: Type.Optional(
-    shortText(
+    t.shortText(
       RULE_PATH_CHARS_MAX,
       "Beginning of the path as it is sent, in whole segments: /pay is about /pay/1 and not about /payments. * stands for one segment.",
       "/v1/users/*/keys",
     ),
   ),
   credentials: Type.Optional(
-    shortList(
+    t.shortList(
       Type.String({ ...credentialNameSchema, title: "RuleCredential" }),
       RULE_LIST_MAX,
       "Names of credentials that the call is made with.",
       ["stripe-live"],
     ),
   ),
-  body_kind: Type.Optional(choice(RULED_BODIES, "What the body is.", "json")),
+  body_kind: Type.Optional(t.choice(RULED_BODIES, "What the body is.", "json")),
   body_bytes: condition(
     "Size of the body.",
     { over: 10_000 },
     {
-      over: integer(0, REQUEST_BODY_BYTES_MAX, "The body has more bytes.", 10_000),
+      over: t.integer(0, REQUEST_BODY_BYTES_MAX, "The body has more bytes.", 10_000),
     },
   ),
   between: condition(
@@ -122,7 +105,7 @@ const conditions = {
       from: time("Begins, by the clocks of the zone.", "18:00"),
       to: time("Ends. Where it is before `from`, on the next day.", "08:00"),
       days: Type.Optional(
-        shortList(Type.Enum([...WEEKDAYS]), WEEKDAYS.length, "Days on which it begins; without it each.", [
+        t.shortList(Type.Enum([...WEEKDAYS]), WEEKDAYS.length, "Days on which it begins; without it each.", [
           "mon",
           "tue",
         ]),
@@ -134,8 +117,8 @@ const conditions = {
     "The rule applies only to the call that is one more than these. Each create and retry counts unless a rule holds it for being one more.",
     { count: 20, minutes: 5, same: "request" },
     {
-      count: integer(1, BUDGET_COUNT_MAX, "So many calls pass.", 20),
-      minutes: integer(1, BUDGET_MINUTES_MAX, "Within so many minutes.", 5),
+      count: t.integer(1, BUDGET_COUNT_MAX, "So many calls pass.", 20),
+      minutes: t.integer(1, BUDGET_MINUTES_MAX, "Within so many minutes.", 5),
       same: same(
         "key|host|request",
         "request",
@@ -154,7 +137,7 @@ const conditions = {
           "The number in the body that is added up, by its path. A call where it is missing, negative or no number is held.",
         examples: ["body.amount", "body.items[0].price"],
       }),
-      per: choice(PERIODS, "From when to when, by the calendar and the clocks of the zone.", "day"),
+      per: t.choice(PERIODS, "From when to when, by the calendar and the clocks of the zone.", "day"),
       timezone: zone,
       limit: Type.Number({
         minimum: 0,
@@ -167,7 +150,7 @@ const conditions = {
   ),
   message: Type.Optional(
     Type.Refine(
-      shortText(
+      t.shortText(
         RULE_MESSAGE_CHARS_MAX,
         "What the agent is told whose call is held or refused.",
         "Ask the finance team first.",
@@ -176,16 +159,16 @@ const conditions = {
       () => "Must be well-formed Unicode without NUL.",
     ),
   ),
-  explain: Type.Optional(yesNo("Agents are told why, with what the rule compares.", false)),
+  explain: Type.Optional(t.yesNo("Agents are told why, with what the rule compares.", false)),
 };
 
 /** What a rule says, on the wire and in its row. */
-export const RuleDefinition = requestObject(
+export const RuleDefinition = t.requestObject(
   "RuleDefinition",
   "A rule. It applies where all of its conditions hold; without a condition always.",
   {
-    name: nameSchema("What people and agents know the rule by."),
-    effect: choice(
+    name: t.nameSchema("What people and agents know the rule by."),
+    effect: t.choice(
       RULE_EFFECTS,
       "allow: no later rule is asked; hold: a person decides; refuse: nothing is created.",
       "hold",
@@ -199,9 +182,9 @@ export type RuleDefinition = Static<typeof RuleDefinition>;
 
 const { properties } = RuleDefinition;
 
-export const CreateRule = requestObject("CreateRule", "A rule of the account.", {
+export const CreateRule = t.requestObject("CreateRule", "A rule of the account.", {
   ...properties,
-  before: Type.Optional(idSchema("rul", "The rule that it is put before. Default: behind all others.")),
+  before: Type.Optional(t.idSchema("rul", "The rule that it is put before. Default: behind all others.")),
 });
 
 // Safe: these are its members.
@@ -210,7 +193,7 @@ const CONDITIONS = Object.keys(conditions) as (keyof typeof conditions)[];
 export const ChangeRule = Type.Partial(
   Type.Object({
     ...properties,
-    unset: shortList(Type.Enum(CONDITIONS), CONDITIONS.length, "Conditions that the rule has no longer.", ["path"]),
+    unset: t.shortList(Type.Enum(CONDITIONS), CONDITIONS.length, "Conditions that the rule has no longer.", ["path"]),
   }),
   {
     title: "ChangeRule",
@@ -226,26 +209,26 @@ export type ChangeRule = Static<typeof ChangeRule>;
 const rulesOf = (description: string) =>
   Type.Array(RuleDefinition, { maxItems: RULES_MAX, description, examples: [[{ name: "All", effect: "hold" }]] });
 
-export const ReplaceRulesBody = requestObject("ReplaceRules", "The rules that are in force from then on.", {
+export const ReplaceRulesBody = t.requestObject("ReplaceRules", "The rules that are in force from then on.", {
   rules: rulesOf("All rules of the account, in the order in which they are asked."),
 });
 
-export const ReorderRulesBody = requestObject("ReorderRules", "Another order of the same rules.", {
+export const ReorderRulesBody = t.requestObject("ReorderRules", "Another order of the same rules.", {
   ids: Type.Array(ruleIdSchema, { maxItems: RULES_MAX, description: "The ids of all rules in their new order." }),
 });
 
-export const RuleJson = answerObject(
+export const RuleJson = t.answerObject(
   "Rule",
   "A rule of the account. Agents and readers see its name, effect and message.",
   {
     id: ruleIdSchema,
-    position: quantity("Its place among the rules, from 0.", 0),
-    version: positive("One more with each change.", 1),
+    position: t.quantity("Its place among the rules, from 0.", 0),
+    version: t.positive("One more with each change.", 1),
     ...properties,
-    created_at: Type.Optional(dateTime("When it was created.")),
-    created_by: Type.Optional(plainText("Who created it.", "key:owner")),
-    changed_at: Type.Optional(dateTime("When it was last changed.")),
-    changed_by: Type.Optional(plainText("Who changed it last.", "user:ann@example.com")),
+    created_at: Type.Optional(t.dateTime("When it was created.")),
+    created_by: Type.Optional(t.plainText("Who created it.", "key:owner")),
+    changed_at: Type.Optional(t.dateTime("When it was last changed.")),
+    changed_by: Type.Optional(t.plainText("Who changed it last.", "user:ann@example.com")),
     warnings: Type.Optional(
       Type.Array(Type.String(), {
         examples: [['Never applies: "All" before it decides on all calls that it is about.']],
@@ -258,11 +241,11 @@ export const RuleJson = answerObject(
 
 export type RuleJson = Static<typeof RuleJson>;
 
-export const RuleListJson = answerObject("RuleList", "The rules of the account.", {
+export const RuleListJson = t.answerObject("RuleList", "The rules of the account.", {
   data: Type.Array(RuleJson, { description: "In the order in which they are asked." }),
 });
 
-export const DryRunRulesBody = requestObject("DryRunRules", "Rules to try, and what on.", {
+export const DryRunRulesBody = t.requestObject("DryRunRules", "Rules to try, and what on.", {
   rules: Type.Optional(rulesOf("The rules to try. Default: those in force.")),
   last: Type.Optional(
     Type.Integer({
@@ -273,41 +256,41 @@ export const DryRunRulesBody = requestObject("DryRunRules", "Rules to try, and w
       examples: [1000],
     }),
   ),
-  since: Type.Optional(dateTime("Only actions created at this time or later.")),
+  since: Type.Optional(t.dateTime("Only actions created at this time or later.")),
 });
 
-const Effect = (description: string) => choice(RULE_EFFECTS, description, "hold");
+const Effect = (description: string) => t.choice(RULE_EFFECTS, description, "hold");
 
-const DifferingJson = answerObject("DryRunDifference", "A request whose fate would be another one.", {
-  id: plainText("Id of the action.", "act_01kjwa5v00e7v8c9x2m4n6p8qr"),
-  method: plainText("Its method.", "POST"),
-  url: plainText("Its target, masked.", "https://api.example.com/pay"),
-  title: Type.Optional(plainText("What the call does, in the requester's words.", "Refund 12.00 EUR")),
-  status: plainText("Its status.", "completed"),
-  created_at: dateTime("When it was created."),
-  created_by: plainText("Who created it.", "key:agent"),
+const DifferingJson = t.answerObject("DryRunDifference", "A request whose fate would be another one.", {
+  id: t.plainText("Id of the action.", "act_01kjwa5v00e7v8c9x2m4n6p8qr"),
+  method: t.plainText("Its method.", "POST"),
+  url: t.plainText("Its target, masked.", "https://api.example.com/pay"),
+  title: Type.Optional(t.plainText("What the call does, in the requester's words.", "Refund 12.00 EUR")),
+  status: t.plainText("Its status.", "completed"),
+  created_at: t.dateTime("When it was created."),
+  created_by: t.plainText("Who created it.", "key:agent"),
   in_force: Effect("What the rules in force say of it."),
   tried: Effect("What these rules say."),
-  rule: nullable(plainText("The name of the rule that applies; null: none.", "Payments above 1,000")),
-  reason: nullable(plainText("Why, where the rule says so or can't be decided.", "Ask the finance team first.")),
+  rule: t.nullable(t.plainText("The name of the rule that applies; null: none.", "Payments above 1,000")),
+  reason: t.nullable(t.plainText("Why, where the rule says so or can't be decided.", "Ask the finance team first.")),
 });
 
-export const DryRunJson = answerObject("DryRun", "What rules would have done with what was requested.", {
-  looked_at: quantity("Actions that the rules were tried on.", 4031),
-  from: nullable(dateTime("When the oldest of them was created.")),
-  allowed: quantity("They would be sent without a person.", 4016),
-  held: quantity("They would be held, by a rule or as they were by their key or caller.", 12),
-  refused: quantity("They would be refused.", 3),
-  held_approved: quantity("Of those that would be held: a person approved them.", 9),
-  held_rejected: quantity("A person rejected them.", 2),
-  held_undecided: quantity("No person has decided on them.", 1),
-  undecidable: quantity("They would be held because a rule can't be decided.", 0),
-  unknown: quantity("Refused by a rule in that time: nothing is stored that rules could be tried on.", 0),
-  uncertain: quantity(
+export const DryRunJson = t.answerObject("DryRun", "What rules would have done with what was requested.", {
+  looked_at: t.quantity("Actions that the rules were tried on.", 4031),
+  from: t.nullable(t.dateTime("When the oldest of them was created.")),
+  allowed: t.quantity("They would be sent without a person.", 4016),
+  held: t.quantity("They would be held, by a rule or as they were by their key or caller.", 12),
+  refused: t.quantity("They would be refused.", 3),
+  held_approved: t.quantity("Of those that would be held: a person approved them.", 9),
+  held_rejected: t.quantity("A person rejected them.", 2),
+  held_undecided: t.quantity("No person has decided on them.", 1),
+  undecidable: t.quantity("They would be held because a rule can't be decided.", 0),
+  unknown: t.quantity("Refused by a rule in that time: nothing is stored that rules could be tried on.", 0),
+  uncertain: t.quantity(
     "Budgets and counts may say otherwise of them: older calls than those looked at, retries and failed calls may count too.",
     0,
   ),
-  differing: quantity("The rules in force say something else of them.", 15),
+  differing: t.quantity("The rules in force say something else of them.", 15),
   differences: Type.Array(DifferingJson, { description: `The newest ${DRY_RUN_SHOWN_MAX} of these.` }),
 });
 
@@ -325,7 +308,7 @@ const MEMBERS = Object.keys(properties);
 
 /** A definition as it is stored: equal ones have the same text. */
 export function ruleText(definition: RuleDefinition): string {
-  return JSON.stringify(definition, (_name, value: unknown) => (isJsonObject(value) ? inOrder(value) : value));
+  return JSON.stringify(definition, (_name, value: unknown) => (t.isJsonObject(value) ? inOrder(value) : value));
 }
 
 /** Members in the order of the schema, or else of their names. */
@@ -341,7 +324,7 @@ export function definitionOf({ definition }: Pick<RuleRow, "definition">): RuleD
   try {
     // Safe: `ruleText` wrote it, or it is altered.
     const stored = JSON.parse(definition) as RuleDefinition;
-    if (isJsonObject(stored) && typeof stored.name === "string") return stored;
+    if (t.isJsonObject(stored) && typeof stored.name === "string") return stored;
   } catch {
     // The same.
   }

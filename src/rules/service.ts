@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RuleRow, RuleStore } from "../core/account-rules.ts";
-import { auditOf, type AuditRow } from "../core/audit.ts";
+import type { ActionPolicy } from "../core/action-policy.ts";
+import { type AuditDetail, auditOf, type AuditRow } from "../core/audit.ts";
 import { accountFull, DomainError, invalidField, invalidFields, type Issue, notFound } from "../core/domain-error.ts";
 import { requesterOf } from "../core/judge.ts";
 import {
@@ -18,9 +19,15 @@ import { rulesChange } from "../core/policy.ts";
 import { authorize, type Caller, describeActor } from "../core/roles.ts";
 import type { Store } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { createDryRun, type DryRunRange, type DryRunStep, pagesOf, type RulesDryRun } from "./dry-run.ts";
-import { added, changed, type Edited, type EditedAt, removed, undone } from "./edits.ts";
-import { hitsOf, refusalsSince, type RuleHits } from "./hits.ts";
+import {
+  createDryRun,
+  type DryRunRange,
+  type DryRunStep,
+  pagesOf,
+  type Refusals,
+  refusalsSince,
+  type RulesDryRun,
+} from "./dry-run.ts";
 import type { KnownRules } from "./known.ts";
 import { type CompiledRule, ruleFrom } from "./rule.ts";
 import {
@@ -29,12 +36,32 @@ import {
   LOOP_BRAKE,
   type PlacedRule,
   type RuleDefinition,
+  type RuleEffect,
   ruleText,
 } from "./schemas.ts";
 
 interface RuleServiceDeps extends Pick<AppContext, "clock" | "ids">, Pick<Store, "actions" | "audit"> {
   readonly rules: RuleStore;
   readonly known: Pick<KnownRules, "requesterOf" | "reloadOf" | "walksFor" | "rulesOf" | "deadOf">;
+}
+
+/** A change of the rules of an account. */
+interface Edited {
+  readonly rows: readonly RuleRow[];
+  /** For the audit log: the rule, or none. */
+  readonly subject: string;
+  readonly detail: AuditDetail;
+}
+
+/** When rules are changed, and by whom. */
+type EditedAt = Pick<RuleRow, "changedAt" | "changedBy">;
+
+/** What rules did to calls. */
+export interface RuleHits {
+  /** By the id of the rule, how many calls it held, refused or let pass. */
+  readonly counts: ReadonlyMap<string, Readonly<Record<RuleEffect, number>>>;
+  /** Whether every call is counted, and not only the newest ones. */
+  readonly isWhole: boolean;
 }
 
 /** A change of the rules of an account, computed from those that are stored; null: nothing changes. */
@@ -321,4 +348,59 @@ function rulesFrom(definitions: readonly RuleDefinition[]): readonly CompiledRul
   });
   if (issues.length > 0) throw invalidFields(issues);
   return rules;
+}
+
+function added(rows: readonly RuleRow[], place: number, row: RuleRow): Edited {
+  const { name, effect } = definitionOf(row);
+  const version = row.version > 1 && { version: row.version };
+  return {
+    rows: rows.toSpliced(place, 0, row),
+    subject: row.id,
+    detail: { change: "added", name, effect, ...version },
+  };
+}
+
+/** `members`: those that change, for the audit log. */
+function changed(rows: readonly RuleRow[], row: RuleRow, definition: string, at: EditedAt, members?: string): Edited {
+  const next = { ...row, ...at, version: row.version + 1, definition };
+  const named = members !== undefined && { changed: members };
+  const detail = { change: "changed", name: definitionOf(next).name, ...named, ...pastOf(row) };
+  return { rows: rows.map((one) => (one === row ? next : one)), subject: row.id, detail };
+}
+
+function removed(rows: readonly RuleRow[], row: RuleRow): Edited {
+  const detail = { change: "removed", name: definitionOf(row).name, position: rows.indexOf(row), ...pastOf(row) };
+  return { rows: rows.filter((one) => one !== row), subject: row.id, detail };
+}
+
+/** What the audit log keeps of a rule that is changed or removed, so that this can be undone. */
+function pastOf({ version, definition }: RuleRow): AuditDetail {
+  return { version, before: definition };
+}
+
+/** The rules without the change that the entry is about; null: it is no change of a single rule, or that rule was changed since. */
+function undone({ accountId, subject, detail }: AuditRow, rows: readonly RuleRow[], at: EditedAt): Edited | null {
+  const { change, before } = detail;
+  const version = Number(detail["version"] ?? 1);
+  const row = rows.find(({ id }) => id === subject);
+  if (change === "added" && row?.version === version) return removed(rows, row);
+  if (typeof before !== "string") return null;
+  if (change === "changed" && row?.version === version + 1) return changed(rows, row, before, at);
+  if (change !== "removed" || row !== undefined) return null;
+  const { changedAt: createdAt, changedBy: createdBy } = at;
+  const back = { id: subject, accountId, version: version + 1, definition: before, createdAt, createdBy, ...at };
+  return added(rows, Number(detail["position"] ?? rows.length), back);
+}
+
+/** `ruled`: why calls were held or let pass; `refused`: the rules that refused calls. */
+function hitsOf(ruled: readonly ActionPolicy[], refused: Refusals): RuleHits {
+  const counts = new Map<string, Record<RuleEffect, number>>();
+  const count = (id: string, effect: RuleEffect) => {
+    const hits = counts.get(id) ?? { hold: 0, refuse: 0, allow: 0 };
+    hits[effect] += 1;
+    counts.set(id, hits);
+  };
+  for (const { by, id, effect } of ruled) if (by === "rule" && id !== null) count(id, effect);
+  for (const id of refused.ruleIds) count(id, "refuse");
+  return { counts, isWhole: ruled.length < RULE_HITS_MAX && refused.isWhole };
 }

@@ -1,0 +1,280 @@
+import Type from "typebox";
+import * as t from "../api/schema-helpers.ts";
+import { serializer } from "../api/serializer.ts";
+import { AccountCache } from "../core/account-settings.ts";
+import type { Action, ActionRequest } from "../core/action.ts";
+import { auditOf } from "../core/audit.ts";
+import type { Clock } from "../core/clock.ts";
+import { accountFull, DomainError, invalidFields, type Issue, notFound } from "../core/domain-error.ts";
+import { type FindGrant, type Grant, type Granted, type GrantTerms, isInForce } from "../core/grant.ts";
+import { GRANT_CALLS_MAX, GRANT_MINUTES_MAX, GRANT_VARY_MAX, GRANTS_MAX } from "../core/limits.ts";
+import { hasEnded } from "../core/makers.ts";
+import { authorize, type Caller, mayDo } from "../core/roles.ts";
+import type { Store } from "../core/store.ts";
+import { createApiRoutes, operation, pathParams } from "../http/operation.ts";
+import { jsonOf, noContent } from "../http/response.ts";
+import type { AppContext } from "../runtime/app-context.ts";
+import { fieldOf, likenessOf, numberOf } from "./likeness.ts";
+
+export const grantIdSchema = t.idSchema("grt", "Id of a grant.", "GrantId");
+
+const varies = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
+  maxItems: GRANT_VARY_MAX,
+  uniqueItems: true,
+  description: "Members of the JSON body that may differ, by their paths. All else has to be equal.",
+  examples: [["body.amount"]],
+});
+
+// Not `Type.Record`: generators of clients don't read its patterns.
+const maxima = Type.Unsafe<Readonly<Record<string, number>>>({
+  type: "object",
+  additionalProperties: { type: "number", minimum: 0, maximum: 999_999_999_999 },
+  maxProperties: GRANT_VARY_MAX,
+  description: "The most that a number among them may be.",
+  examples: [{ "body.amount": 5000 }],
+});
+
+/** What an approval lets pass besides its action. */
+export const GrantTermsJson = t.requestObject(
+  "GrantTerms",
+  "Allow more calls of the key like this one, for a while.",
+  {
+    minutes: t.integer(1, GRANT_MINUTES_MAX, "For how long.", 60),
+    calls: t.integer(1, GRANT_CALLS_MAX, "For how many calls.", 20),
+    vary: Type.Optional(varies),
+    max: Type.Optional(maxima),
+  },
+  { examples: [{ minutes: 60, calls: 20, vary: ["body.amount"], max: { "body.amount": 5000 } }] },
+);
+
+const GrantJson = t.answerObject(
+  "Grant",
+  "What a person allows an agent for a while: calls like one that they approved.",
+  {
+    id: grantIdSchema,
+    key_id: t.plainText("The key whose calls it lets pass.", "key_01kjwa5v00e7v8c9x2m4n6p8qr"),
+    action_id: t.plainText("The action that was approved.", "act_01kjwa5v00e7v8c9x2m4n6p8qr"),
+    vary: varies,
+    max: maxima,
+    calls: t.quantity("How many calls it lets pass.", 20),
+    used: t.quantity("How many it has let pass.", 3),
+    expires_at: t.dateTime("Nothing passes by it from this time on."),
+    created_at: t.dateTime("When it was made."),
+    created_by: t.plainText("Who made it. It ends where they may no longer approve.", "user:dana@example.com"),
+  },
+);
+
+export const GrantListJson = t.answerObject("GrantList", "The grants in force.", {
+  data: Type.Array(GrantJson, { description: "Newest first." }),
+});
+
+export const serializeGrant = serializer(GrantJson);
+
+/** A keyed digest. */
+type HashOf = (text: string) => string;
+
+/** The grants of all accounts that may be in force: the store counts their uses. */
+export class KnownGrants extends AccountCache<Grant, ReadonlyMap<string, readonly Grant[]>> implements FindGrant {
+  readonly #store: Pick<Store, "accounts" | "team">;
+  readonly #clock: Pick<Clock, "now">;
+  readonly #hashOf: HashOf;
+
+  constructor(store: Pick<Store, "grants" | "accounts" | "team">, clock: Pick<Clock, "now">, hashOf: HashOf) {
+    const { grants } = store;
+    const listed = { version: () => grants.version(), list: (id: string | null) => grants.list(id, clock.now()) };
+    super(listed, (rows) => Map.groupBy(rows, ({ keyId }) => keyId));
+    this.#store = store;
+    this.#clock = clock;
+    this.#hashOf = hashOf;
+  }
+
+  /** See `FindGrant`. Whoever made it must still be allowed to approve. */
+  async find(caller: Caller, request: ActionRequest, over: ReadonlySet<string>): Promise<Granted | null> {
+    const { accountId, keyId } = caller;
+    const own = keyId === null ? undefined : this.viewOf(accountId)?.get(keyId);
+    if (own === undefined) return null;
+    const now = this.#clock.now();
+    const likenesses = new Map<string, string | null>();
+    for (const grant of own) {
+      if (over.has(grant.id) || !isInForce(grant, now)) continue;
+      const { vary } = grant;
+      const name = JSON.stringify(vary);
+      const likeness = likenesses.get(name) ?? likenessOf(request, vary, this.#hashOf);
+      likenesses.set(name, likeness);
+      if (likeness !== grant.likeness || !isWithin(grant, request) || !(await this.#isByApprover(grant, now))) continue;
+      const detail = { grant: grant.id, calls: grant.calls, method: request.method, host: request.host };
+      return {
+        grant,
+        use: { id: grant.id, audit: auditOf(caller, { kind: "grant_used", subject: grant.id, detail }, now) },
+      };
+    }
+    return null;
+  }
+
+  async #isByApprover({ accountId, createdBy, createdById }: Grant, now: Date): Promise<boolean> {
+    if (createdBy.startsWith("user:")) {
+      const member = await this.#store.team.member(accountId, createdById);
+      return member !== null && mayDo(member.role, "approve");
+    }
+    const key = await this.#store.accounts.findKey(accountId, createdById);
+    return key !== null && !hasEnded(key, now) && mayDo(key.role, "approve");
+  }
+}
+
+/** Whether each number that may differ is one, and no more than its most. */
+function isWithin({ vary, max }: Grant, request: ActionRequest): boolean {
+  return vary.every((path) => {
+    const most = max[path];
+    if (most === undefined) return true;
+    const number = numberOf(fieldOf(request, path));
+    return number !== null && number <= most;
+  });
+}
+
+interface GrantServiceDeps extends Pick<AppContext, "clock" | "ids">, Pick<Store, "grants" | "accounts"> {
+  readonly known: Pick<KnownGrants, "refresh">;
+  readonly hashOf: HashOf;
+}
+
+/** A grant with the name of its key. */
+export interface NamedGrant extends Grant {
+  readonly keyName: string;
+}
+
+/** Every use case of grants: whoever may approve makes them with an approval, sees and ends them. */
+export type GrantService = ReturnType<typeof createGrantService>;
+
+export function createGrantService({ grants, known, accounts, clock, ids, hashOf }: GrantServiceDeps) {
+  const list = async (caller: Caller): Promise<readonly Grant[]> => {
+    authorize(caller, "approve");
+    return grants.list(caller.accountId, clock.now());
+  };
+  return {
+    /** Those in force, newest first. */
+    list,
+
+    /** The same with the names of their keys, which approvers can't list. */
+    async listNamed(caller: Caller): Promise<readonly NamedGrant[]> {
+      const found = await list(caller);
+      const keyIds = [...new Set(found.map(({ keyId }) => keyId))];
+      const keys = await Promise.all(keyIds.map((id) => accounts.findKey(caller.accountId, id)));
+      const names = new Map(keys.flatMap((key) => (key === null ? [] : [[key.id, key.name]])));
+      return found.map((grant) => ({ ...grant, keyName: names.get(grant.keyId) ?? grant.keyId }));
+    },
+
+    /** Nothing passes by it after this resolves. Throws `not_found`. */
+    async end(caller: Caller, id: string): Promise<void> {
+      authorize(caller, "approve");
+      const at = clock.now();
+      const { accountId, actor: by } = caller;
+      const audit = auditOf(caller, { kind: "grant_ended", subject: id }, at);
+      if ((await grants.end(accountId, id, { at, by, audit })) === null) throw notFound("grant in force");
+      await known.refresh(accountId);
+    },
+
+    /**
+     * The grant that comes with the approval of an action, which stores it. Throws `forbidden` for whoever only passes on an answer, and
+     * `validation_error` where the terms are not about the action, or it was held because its caller asked for it.
+     */
+    async make(caller: Caller, action: Action, terms: GrantTerms): Promise<Grant> {
+      authorize(caller, "approve");
+      const maker = caller.keyId ?? caller.personId;
+      // Links and clients of agents carry an answer on; nobody there has signed in.
+      if (maker === undefined || caller.via !== undefined) {
+        const who = "Only people who are signed in, and approver and owner keys";
+        throw new DomainError("forbidden", `${who}, can allow more calls like this.`);
+      }
+      const { minutes, calls, vary = [], max = {} } = terms;
+      const issues = issuesOf(action, terms);
+      if (issues.length > 0) throw invalidFields(issues);
+      const likeness = likenessOf(action, vary, hashOf);
+      if (likeness === null) {
+        const message = "The body of this action can't be compared with others: it is no JSON, or too large.";
+        throw invalidFields([{ field: "grant.vary", message }]);
+      }
+      const now = clock.now();
+      if ((await grants.list(action.accountId, now)).length >= GRANTS_MAX) {
+        throw accountFull(GRANTS_MAX, "grants in force", "End one first.");
+      }
+      return {
+        id: ids.grant(),
+        accountId: action.accountId,
+        keyId: action.keyId,
+        actionId: action.id,
+        likeness,
+        vary,
+        max,
+        calls,
+        used: 0,
+        expiresAt: new Date(now.getTime() + minutes * 60_000),
+        createdAt: now,
+        createdBy: caller.actor,
+        createdById: maker,
+        endedAt: null,
+        endedBy: null,
+      };
+    },
+
+    /** Reads the grants of the account again, after one was stored. */
+    stored: (accountId: string) => known.refresh(accountId),
+  };
+}
+
+function issuesOf(action: Action, { vary = [], max = {} }: GrantTerms): readonly Issue[] {
+  const { policy, keyId } = action;
+  if (keyId === "")
+    return [{ field: "grant", message: "A grant is for the calls of a key, and no key created this action." }];
+  if (policy?.by !== "key" && policy?.by !== "rule") {
+    const message = "Would change nothing: the requester itself asks for approval of these calls.";
+    return [{ field: "grant", message }];
+  }
+  return [
+    ...vary.flatMap((path, n) => {
+      const text = fieldOf(action, path);
+      const message =
+        "The body of this action has no plain value there. Paths look like body.amount or body.items[0].id.";
+      return text === null ? [{ field: `grant.vary.${n}`, message }] : [];
+    }),
+    ...Object.entries(max).flatMap(([path, most]): readonly Issue[] => {
+      const field = `grant.max.${path}`;
+      if (!vary.includes(path)) return [{ field, message: "Must be one of `vary`." }];
+      const number = numberOf(fieldOf(action, path));
+      if (number === null)
+        return [{ field, message: "Is not a number from 0 with at most 3 decimals in this action." }];
+      return number > most ? [{ field, message: `Must be at least ${number}, which this action has.` }] : [];
+    }),
+  ];
+}
+
+export const GrantParams = pathParams(Type.Object({ id: grantIdSchema }), "There is no such grant in force.");
+
+/** What people allow agents for a while: an approval makes a grant. */
+export function grantRoutes({ grantService }: { readonly grantService: Pick<GrantService, "list" | "end"> }) {
+  return createApiRoutes()
+    .get(
+      "/v1/grants",
+      async ({ caller }) => jsonOf({ data: (await grantService.list(caller)).map(serializeGrant) }),
+      operation({
+        operationId: "listGrants",
+        permission: "approve",
+        tag: "Auth",
+        summary: "List what people allow agents for a while",
+        description: "Lists the grants in force, newest first.",
+        notes: ["An approval with `grant` makes one. Each use of it is an entry of the audit log."],
+        answers: { 200: { description: "The grants.", schema: GrantListJson } },
+      }),
+    )
+    .delete(
+      "/v1/grants/:id",
+      ({ caller, params }) => noContent(grantService.end(caller, params.id)),
+      operation({
+        operationId: "endGrant",
+        permission: "approve",
+        tag: "Auth",
+        summary: "End a grant",
+        description: "Ends a grant: calls like that are held again, on every node.",
+        params: GrantParams,
+        answers: { 204: { description: "Nothing passes by it any more.", schema: null } },
+      }),
+    );
+}
