@@ -1,8 +1,7 @@
-import { USER_AGENT } from "../config/config.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { isListedHost } from "../core/policy.ts";
 import Type from "typebox";
-import { describeOutcome, type Fault, isSuccess, type Outcome } from "../core/outcome.ts";
+import { describeOutcome, isSuccess, type Outcome } from "../core/outcome.ts";
 import { DomainError, invalidFields } from "../core/domain-error.ts";
 import * as t from "../api/schema-helpers.ts";
 import { serializer } from "../api/serializer.ts";
@@ -11,7 +10,7 @@ import { jsonOf } from "../http/response.ts";
 import { auditOf } from "../core/audit.ts";
 import { MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
 import type { Header, SignedHeaders } from "../delivery/attempt.ts";
-import { faultOf } from "../delivery/deliver.ts";
+import { faultOf, postRequest } from "../delivery/deliver.ts";
 import { createMessageLimit } from "../runtime/message-limit.ts";
 import type { Sender } from "../outbound/deadline.ts";
 import { normalTarget } from "../core/target.ts";
@@ -53,16 +52,16 @@ export function createCallbackTestService(app: AppContext, { sender, signedHeade
 
   const send = async (accountId: string, url: string, alter: (headers: readonly Header[]) => readonly Header[]) => {
     const now = clock.now();
-    const body = testBody(now);
-    const signed = await signedHeaders({ accountId, url, id: `test_${ids.row(now)}`, body }, now).catch(faultOf);
-    if (typeof signed === "string") return tryOf({ kind: "not_sent", fault: signed }, 0);
-    const own: readonly Header[] = [
-      ["User-Agent", USER_AGENT],
-      ["Content-Type", "application/json"],
-    ];
-    const request = { url, method: "POST", headers: [...own, ...alter(signed)], body } as const;
+    const data = { message: "This is a test callback of Outgate. It is about no action." };
+    const body = JSON.stringify({ type: "callback.test", timestamp: now.toISOString(), data });
+    const post = { channel: { accountId, kind: "webhook" }, url, id: `test_${ids.row(now)}`, body } as const;
+    const request = await postRequest({ signedHeaders }, post, now).catch(faultOf);
+    if (typeof request === "string") return tryOf({ kind: "not_sent", fault: request }, 0);
     const startedMs = clock.monotonicMs();
-    const outcome = await sender.send(request, { timeoutMs: MESSAGE_TIMEOUT_MS, keepFor: null });
+    const outcome = await sender.send(
+      { ...request, headers: alter(request.headers) },
+      { timeoutMs: MESSAGE_TIMEOUT_MS, keepFor: null },
+    );
     const durationMs = Math.round(clock.monotonicMs() - startedMs);
     return tryOf(outcome.kind === "stopped" ? { kind: "unknown", fault: "interrupted" } : outcome, durationMs);
   };
@@ -111,27 +110,19 @@ function requireFree({ hold, limits }: Caller, url: string): void {
   if (refusal !== null) throw refusal;
 }
 
-function testBody(at: Date): string {
-  const data = { message: "This is a test callback of Outgate. It is about no action." };
-  return JSON.stringify({ type: "callback.test", timestamp: at.toISOString(), data });
-}
-
 /** Every digest with all its bits turned over: of the right form, and never valid. */
 function withWrongSignature(headers: readonly Header[]): readonly Header[] {
-  return headers.map(([name, value]) => (name === "webhook-signature" ? [name, wrongOf(value)] : [name, value]));
-}
-
-function wrongOf(signature: string): string {
-  const wrong = signature.split(" ").map((one) => {
-    const digest = Buffer.from(one.slice(one.indexOf(",") + 1), "base64");
-    return `v1,${Buffer.from(digest.map((byte) => 255 - byte)).toString("base64")}`;
+  return headers.map(([name, value]) => {
+    if (name !== "webhook-signature") return [name, value];
+    const wrong = value.split(" ").map((one) => {
+      const digest = Buffer.from(one.slice(one.indexOf(",") + 1), "base64");
+      return `v1,${Buffer.from(digest.map((byte) => 255 - byte)).toString("base64")}`;
+    });
+    return [name, wrong.join(" ")];
   });
-  return wrong.join(" ");
 }
 
-type Tried = Outcome | { readonly kind: "not_sent"; readonly fault: Fault };
-
-function tryOf(outcome: Tried, durationMs: number): Try {
+function tryOf(outcome: Outcome, durationMs: number): Try {
   const error = isSuccess(outcome, "POST") ? null : describeOutcome(outcome, MESSAGE_TIMEOUT_MS);
   return { code: outcome.kind === "answered" ? outcome.code : null, durationMs, error };
 }

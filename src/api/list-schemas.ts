@@ -16,6 +16,7 @@ import { normalHost } from "../core/target.ts";
 import { ActionId, ActionJson, Status } from "./action-schemas.ts";
 import * as t from "./schema-helpers.ts";
 import { checkListQuery, encodeCursor, RESPONSE_CODE } from "./schema-helpers.ts";
+import { serializer } from "./serializer.ts";
 import { TIMELINE_EVENT_TYPES } from "../core/timeline.ts";
 
 const CURSOR_EXAMPLE = "YWN0XzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
@@ -193,14 +194,9 @@ export const ActionCounts = t.answerObject("ActionCounts", "How many actions mat
   ),
 });
 
-export type ActionCounts = Static<typeof ActionCounts>;
+const countsJson = serializer(ActionCounts);
 
-export function serializeCounts({ counts, countedUntil }: StatusCounts): ActionCounts {
-  return {
-    data: counts.map(({ status, count: found, isMore }) => ({ status, count: found, is_more: isMore })),
-    counted_until: countedUntil?.toISOString() ?? null,
-  };
-}
+export const serializeCounts = ({ counts: data, countedUntil }: StatusCounts) => countsJson({ data, countedUntil });
 
 /** One entry of a timeline. Its members depend on `type`. */
 export const TimelineItem = t.answerObject("TimelineItem", "One thing that happened to an action.", {

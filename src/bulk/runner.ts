@@ -1,4 +1,4 @@
-import { type Store, StoreUnavailable } from "../core/store.ts";
+import { StoreUnavailable } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { Decide } from "../core/changes.ts";
 import type { Caller } from "../core/roles.ts";
@@ -10,7 +10,7 @@ import type { JobLeases } from "../runtime/job-leases.ts";
 import type { Log } from "../observability/log.ts";
 import type { BulkAction, BulkEnd, BulkJob } from "../core/bulk-job.ts";
 
-interface RunnerDeps extends Pick<Store, "bulk" | "actions">, Pick<AppContext, "clock" | "log"> {
+interface RunnerNeeds {
   readonly decide: Readonly<Record<BulkJob["operation"], Decide>>;
   /** Whoever began a job, with their rights of the moment; null: they may not act any more. */
   readonly callerOf: (job: BulkJob) => Promise<Caller | null>;
@@ -23,13 +23,15 @@ interface RunnerDeps extends Pick<Store, "bulk" | "actions">, Pick<AppContext, "
  * a restart; an action that was done, but not noted, is known by its timeline.
  */
 export class BulkRunner {
-  readonly #deps: RunnerDeps;
+  readonly #app: AppContext;
+  readonly #needs: RunnerNeeds;
   readonly #stopping = new AbortController();
   #running: Promise<void> | null = null;
   #isAskedAgain = false;
 
-  constructor(deps: RunnerDeps) {
-    this.#deps = deps;
+  constructor(app: AppContext, needs: RunnerNeeds) {
+    this.#app = app;
+    this.#needs = needs;
   }
 
   /** Goes on with all jobs, unless another node does. Resolves when none runs any more; never rejects. */
@@ -46,7 +48,7 @@ export class BulkRunner {
   }
 
   async #runAll(): Promise<void> {
-    const { leases, log } = this.#deps;
+    const { leases } = this.#needs;
     try {
       do {
         this.#isAskedAgain = false;
@@ -55,13 +57,13 @@ export class BulkRunner {
     } catch (error) {
       // The next run goes on. `Outage` logs that the store is away.
       if (!(error instanceof StoreUnavailable))
-        log.error("bulk.interrupted", { error: error instanceof Error ? error.name : "unknown" });
+        this.#app.log.error("bulk.interrupted", { error: error instanceof Error ? error.name : "unknown" });
     }
   }
 
   async #rounds(stop: AbortSignal): Promise<void> {
     for (;;) {
-      const jobs = await this.#deps.bulk.running(BULK_ROUND_JOBS_MAX);
+      const jobs = await this.#app.store.bulk.running(BULK_ROUND_JOBS_MAX);
       for (const job of jobs) {
         if (stop.aborted) return;
         await this.#step(job);
@@ -71,8 +73,9 @@ export class BulkRunner {
   }
 
   async #step(job: BulkJob): Promise<void> {
-    const { bulk, clock } = this.#deps;
-    const caller = await this.#deps.callerOf(job);
+    const { store, clock } = this.#app;
+    const { bulk } = store;
+    const caller = await this.#needs.callerOf(job);
     if (caller === null) return this.#giveUp(job);
     const waiting = await bulk.waiting(job.id, BULK_STEP_ACTIONS);
     if (waiting.length === 0) {
@@ -86,11 +89,11 @@ export class BulkRunner {
 
   async #carryOut(job: BulkJob, caller: Caller, { id, run }: BulkAction): Promise<BulkEnd> {
     try {
-      const done = await this.#deps.decide[job.operation](caller, id, job.reason, { run, isHeld: false });
+      const done = await this.#needs.decide[job.operation](caller, id, job.reason, { run, isHeld: false });
       return { id, status: "done", actionStatus: done.status };
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
-      const { code, message } = asRefusal(error, this.#deps.log);
+      const { code, message } = asRefusal(error, this.#app.log);
       if (REFUSED.has(code)) {
         const actionStatus = await this.#doneBefore(job, { id, run });
         if (actionStatus !== null) return { id, status: "done", actionStatus };
@@ -101,7 +104,7 @@ export class BulkRunner {
 
   /** The status after this job did it, if it did before the process ended; null: it did not. */
   async #doneBefore({ accountId, operation, createdBy, createdAt }: BulkJob, { id, run }: BulkAction) {
-    const entries = await this.#deps.actions.timeline(accountId, id);
+    const entries = await this.#app.store.actions.timeline(accountId, id);
     const doneRun = operation === "retry" ? run + 1 : run;
     const done = entries.findLast(({ run: inRun, at, event }) => {
       const isDone = operation === "retry" ? event.type === "retried" : CANCELLED.has(event.type);
@@ -111,10 +114,10 @@ export class BulkRunner {
   }
 
   async #giveUp(job: BulkJob): Promise<void> {
-    const at = this.#deps.clock.now();
+    const at = this.#app.clock.now();
     const audited = { kind: "bulk_stopped", subject: job.id, detail: { operation: job.operation } } as const;
     const audit = auditOfSystem(job.accountId, audited, at);
-    await this.#deps.bulk.end(job.id, { status: "stopped", at, by: SYSTEM }, audit);
+    await this.#app.store.bulk.end(job.id, { status: "stopped", at, by: SYSTEM }, audit);
   }
 }
 

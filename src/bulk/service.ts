@@ -170,8 +170,8 @@ interface BulkNeeds {
 
 /** The service of bulk jobs, and what carries them out. */
 export function createBulk(app: AppContext, { actionService, isStopped, leases = NO_JOB_LEASES }: BulkNeeds) {
-  const { store, clock, log } = app;
-  const { accounts, actions, bulk } = store;
+  const { store, clock } = app;
+  const { accounts, bulk } = store;
   /** Whoever began a job, with the rights that they have now; null: the key was revoked or has expired, or the person has left. */
   const callerOf = async ({ accountId, keyId, personId, createdBy, client }: BulkJob): Promise<Caller | null> => {
     if (isStopped(accountId)) return null;
@@ -188,6 +188,6 @@ export function createBulk(app: AppContext, { actionService, isStopped, leases =
     // It is read again before each step, so a revocation needs no signal.
     return { ...callerOfKey(key, replaced, new AbortController().signal), client };
   };
-  const bulkRunner = new BulkRunner({ clock, log, bulk, actions, decide: actionService, callerOf, leases });
+  const bulkRunner = new BulkRunner(app, { decide: actionService, callerOf, leases });
   return { bulkService: createBulkService(app, bulkRunner), bulkRunner };
 }

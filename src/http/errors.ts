@@ -5,7 +5,7 @@ import { type Log, traceOf } from "../observability/log.ts";
 import { problemPage } from "../ui/problem.tsx";
 import { json, isApiPath, acceptsHtml, prefersJson, page } from "./response.ts";
 import type { PageUser } from "../ui/text.ts";
-import type { RequestContext } from "./request.ts";
+import { pathAndQuery, type RequestContext } from "./request.ts";
 import { Misdirected } from "./own-origin.ts";
 
 /** Ends a request with this response: a log-in page, a form that asks for something first. */
@@ -39,14 +39,6 @@ const MISDIRECTED = 421;
 /** The client left before it was answered. Only the log shows this status, as nginx does. */
 export const CLIENT_GONE = 499;
 
-/**
- * Whether this error only says that the client has left: reading its body, or waiting for it, ends with an AbortError. Any
- * other error after the client has left is still reported.
- */
-function hasLeft({ signal }: Request, error: unknown): boolean {
-  return signal.aborted && error instanceof Error && error.name === "AbortError";
-}
-
 export interface RefuseDeps {
   readonly log: Log;
   /** `WWW-Authenticate` of /mcp; null: clients need a key. */
@@ -61,7 +53,9 @@ export async function refuse(
   error: unknown,
   { log, sessionOf, mcpChallenge }: RefuseDeps,
 ): Promise<Response> {
-  if (hasLeft(context.request, error)) return new Response(null, { status: CLIENT_GONE });
+  // Reading its body, or waiting for it, ends so. Any other error after the client has left is still reported.
+  const hasLeft = context.request.signal.aborted && error instanceof Error && error.name === "AbortError";
+  if (hasLeft) return new Response(null, { status: CLIENT_GONE });
   if (error instanceof EarlyAnswer) return error.answer;
   const failure = error instanceof NotFoundError ? pathNotFound() : asDomainError(error);
   const requestId = context.name.envelopeId();
@@ -77,19 +71,21 @@ export async function refuse(
   const isMisdirected = failure instanceof Misdirected;
   const { method } = context.request;
   if (isMisdirected && failure.insteadAt !== null && (method === "GET" || method === "HEAD")) {
-    const location = failure.insteadAt + context.path + (context.search === "" ? "" : `?${context.search}`);
-    return new Response(null, { status: 307, headers: { location, "cache-control": "no-store" } });
+    const headers = { location: failure.insteadAt + pathAndQuery(context), "cache-control": "no-store" };
+    return new Response(null, { status: 307, headers });
   }
   const status = isMisdirected ? MISDIRECTED : HTTP_STATUS[failure.code];
   const own =
     failure.code === "unauthorized" && isMcpPath(context.path)
       ? { "www-authenticate": challengeOf(context.request, mcpChallenge) }
       : headersOf(failure);
-  if (context.path === "" || isApiPath(context.path)) return json(errorText(failure, requestId), status, own);
+  const { code, message, issues } = failure;
+  const envelope = () => errorJson({ code, message, requestId, issues });
+  if (context.path === "" || isApiPath(context.path)) return json(envelope(), status, own);
   // The same request can get a page or an envelope: caches have to know.
   const headers = { ...own, vary: "Accept" };
   const kind = context.page ?? (acceptsHtml(context.request) ? "own" : null);
-  if (kind === null || prefersJson(context.request)) return json(errorText(failure, requestId), status, headers);
+  if (kind === null || prefersJson(context.request)) return json(envelope(), status, headers);
   // With a Host that isn't ours no asset would be served to the page.
   const isStandalone = kind !== "own" || isMisdirected;
   const { caller } = context;
@@ -98,8 +94,8 @@ export async function refuse(
   context.caller = caller;
   const html = problemPage({
     status,
-    code: failure.code,
-    message: failure.message,
+    code,
+    message,
     requestId: context.name.id,
     user,
     isStandalone,
@@ -113,10 +109,6 @@ export async function refuse(
 function challengeOf({ headers }: Request, mcpChallenge: string | null): string {
   if (mcpChallenge === null) return ASKS_FOR_KEY;
   return headers.has("authorization") ? `${mcpChallenge}, error="invalid_token"` : mcpChallenge;
-}
-
-function errorText({ code, message, issues }: DomainError, requestId: string): string {
-  return errorJson({ code, message, requestId, issues });
 }
 
 /** One error for every token that is malformed, unknown, expired or used, so that it reveals nothing about what exists. */

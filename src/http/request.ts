@@ -75,6 +75,11 @@ export function callerOf(context: RequestContext): Caller {
   throw unauthorized();
 }
 
+/** Path and query of a request, as a link within the service. */
+export function pathAndQuery({ path, search }: RequestTarget): string {
+  return search === "" ? path : `${path}?${search}`;
+}
+
 /** What a request line names: path and query. */
 interface RequestTarget {
   readonly path: string;

@@ -4,7 +4,7 @@ import { headersOf, HTTP_STATUS } from "../api/errors.ts";
 import { accountStopped } from "../core/roles.ts";
 import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import { CONFIRM_PASSWORD_FIELD, FORM_TOKEN_FIELD, SESSION_SECRET_FIELD } from "../ui/form.tsx";
-import { clientOf, type Form, readForm, type RequestContext } from "./request.ts";
+import { pathAndQuery, clientOf, type Form, readForm, type RequestContext } from "./request.ts";
 import { createOwnOrigin } from "./own-origin.ts";
 import { EarlyAnswer } from "./errors.ts";
 import { page, seeOther } from "./response.ts";
@@ -120,8 +120,7 @@ const ASKED_AGAIN: ReadonlySet<ErrorCode> = new Set(["invalid_credentials", "rat
 function askForPassword(context: RequestContext, user: Person, form: Form, problem: DomainError | null): EarlyAnswer {
   context.errorCode = problem?.code ?? "forbidden";
   const fields = [...form].filter(([name]) => !NOT_KEPT.has(name));
-  const path = context.path + (context.search === "" ? "" : `?${context.search}`);
-  const html = confirmPasswordPage({ user, path, fields, problem: problem?.message ?? null });
+  const html = confirmPasswordPage({ user, path: pathAndQuery(context), fields, problem: problem?.message ?? null });
   const headers = problem === null ? {} : headersOf(problem);
   return new EarlyAnswer(page("own", html, { status: HTTP_STATUS[context.errorCode], headers }));
 }
@@ -188,11 +187,6 @@ export function nextOf(text: string | null | undefined): string | null {
 /** The same from a query. */
 export function nextIn(search: string): string | null {
   return nextOf(new URLSearchParams(search).get("next"));
-}
-
-/** The log-in page, which leads back to `next`, a path of this service. */
-function logInPath(next: string): string {
-  return `/login?${new URLSearchParams({ next }).toString()}`;
 }
 
 export type OwnCookie = ReturnType<typeof createOwnCookie>;
@@ -332,7 +326,7 @@ export function createPersonRoutes(personOf: PersonOf) {
   return createPageRoutes("own").resolve(async ({ context }) => {
     const person = await personOf(context);
     if (person !== null) return { person };
-    const next = context.path + (context.search === "" ? "" : `?${context.search}`);
-    throw new EarlyAnswer(seeOther("own", logInPath(next)));
+    // The log-in page leads back.
+    throw new EarlyAnswer(seeOther("own", `/login?${new URLSearchParams({ next: pathAndQuery(context) }).toString()}`));
   });
 }
