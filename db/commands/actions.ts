@@ -1,5 +1,7 @@
 import { and, count, desc, eq, gt, inArray, like, ne, or, sql } from "drizzle-orm";
+import type { ActionPolicy } from "../../src/core/action-policy.ts";
 import type { KeyKind } from "../../src/core/dedupe.ts";
+import { atUse } from "../../src/core/grant.ts";
 import { ATTEMPTS_KEPT, DEDUPE_WINDOW_MS, HELD_PER_KEY_MAX } from "../../src/core/limits.ts";
 import { hasValues, memberIn } from "../sql/dialect.ts";
 import { countLock, createLock, grantLock, keyLock, pauseLocks, limitLock } from "../sql/locks.ts";
@@ -141,8 +143,8 @@ export interface RejectedBefore {
 }
 
 type CreateOutcome =
-  /** `isClaimed` is false where a pause covers it. */
-  | { readonly kind: "created"; readonly isClaimed: boolean }
+  /** `isClaimed` is false where a pause covers it. `uses`: of the grant that lets it pass. */
+  | { readonly kind: "created"; readonly isClaimed: boolean; readonly uses: number | null }
   | { readonly kind: "matched"; readonly by: KeyKind; readonly id: string }
   | { readonly kind: "too_many_held" | "refused" | "rules_changed" | "grant_over" }
   | { readonly kind: "budget_spent" }
@@ -167,12 +169,12 @@ export const create = listCommand(
     const known = { ...limits, rulesVersions, grants, ruleCounts };
     const used: Values[] = [];
     const first = new Set<NewAction>();
-    const created: { readonly one: NewAction; readonly isClaimed: boolean }[] = [];
+    const created: { readonly one: NewAction; readonly isClaimed: boolean; readonly row: Values }[] = [];
     const keys: Values[] = [];
     const outcomes = list.map((one): CreateOutcome => {
       const outcome = decide(one, known, used);
       const isCreated = outcome.kind === "created";
-      if (isCreated) created.push({ one, isClaimed: outcome.isClaimed });
+      if (isCreated) created.push({ one, isClaimed: outcome.isClaimed, row: rowOf(one, outcome) });
       if (isCreated && one.beyond !== null && ruleCounts.tell(one.beyond.count)) {
         first.add(one);
         used.push(one.beyond.audit);
@@ -189,7 +191,7 @@ export const create = listCommand(
     const { lists } = tx;
     await lists.insert(
       ACTIONS,
-      created.map(({ one, isClaimed }) => (isClaimed ? claimedRow(one) : one.row)),
+      created.map(({ row }) => row),
     );
     await lists.insert(KEYS, newestOf(keys, 3));
     await lists.insert(
@@ -274,8 +276,8 @@ function decide(one: NewAction, known: KnownOfCreates, used: Values[]): CreateOu
   if (one.isHeld && held >= HELD_PER_KEY_MAX) return { kind: "too_many_held" };
   const beyond = known.ruleCounts.beyond(one.counts);
   if (beyond.length > 0) return { kind: "beyond", counts: beyond };
+  const uses = one.grant === null ? null : known.grants.use(one.grant);
   if (one.grant !== null) {
-    const uses = known.grants.use(one.grant);
     if (uses === null) return { kind: "grant_over" };
     const { audit, detail } = one.grant;
     used.push([...audit, JSON.stringify({ ...detail, used: uses })]);
@@ -283,10 +285,7 @@ function decide(one: NewAction, known: KnownOfCreates, used: Values[]): CreateOu
   known.ruleCounts.add(one.counts);
   if (one.isHeld) known.held.set(keyName(one), held + 1);
   countRequest(one, known);
-  return {
-    kind: "created",
-    isClaimed: one.claim !== null && !isHeldBack(known.paused, pausesOf(one)),
-  };
+  return { kind: "created", isClaimed: one.claim !== null && !isHeldBack(known.paused, pausesOf(one)), uses };
 }
 
 type Refusal = Extract<CreateOutcome, { readonly kind: "rejected_before" | "budget_spent" }>;
@@ -604,11 +603,23 @@ async function trimResponses({ db, tables: { attempts } }: Tx, actionId: string)
   await db.delete(attempts).where(and(eq(attempts.actionId, actionId), isOlder));
 }
 
-function claimedRow({ row, claim }: NewAction): Values {
-  const claimed = [...row];
-  for (const [n, place] of CLAIMED_PLACES.entries()) claimed[place] = claim?.values[n] ?? null;
-  return claimed;
+/** With what its claim changes, and how often its grant was used. */
+function rowOf(
+  { row, claim, grant }: NewAction,
+  { isClaimed, uses }: Extract<CreateOutcome, { readonly kind: "created" }>,
+): Values {
+  if (!isClaimed && uses === null) return row;
+  const stored = [...row];
+  if (isClaimed) for (const [n, place] of CLAIMED_PLACES.entries()) stored[place] = claim?.values[n] ?? null;
+  if (uses !== null) {
+    // Safe: it is the text of a policy.
+    const policy = JSON.parse(String(row[POLICY_PLACE])) as ActionPolicy;
+    stored[POLICY_PLACE] = JSON.stringify(atUse(policy, uses, Number(grant?.detail["calls"])));
+  }
+  return stored;
 }
+
+const POLICY_PLACE = ACTIONS.columns.indexOf("policy");
 
 /** Of rows with the same first values the last one: a statement can't write a row twice. */
 function newestOf(rows: readonly Values[], values: number): readonly Values[] {

@@ -2,7 +2,7 @@ import { and, gte } from "drizzle-orm";
 import { type Action, lateResultText } from "../../src/core/action.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import { askOf } from "../../src/core/channel.ts";
-import type { Grant, GrantUse } from "../../src/core/grant.ts";
+import { atUse, type Grant, type GrantUse } from "../../src/core/grant.ts";
 import type { KeyKind } from "../../src/core/dedupe.ts";
 import { DECIDE_TRIES_MAX } from "../../src/core/limits.ts";
 import { rejectionWindowStart, saysWhy } from "../../src/core/rejection-count.ts";
@@ -56,9 +56,13 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
     const outcome = await writer.run(create, one);
     if (outcome.kind === "rejected_before") return { kind: "rejected_before", rejections: countOf(outcome.count) };
     if (outcome.kind === "created") {
-      const claimed = outcome.isClaimed && creation.claim !== null ? startAttempt(action, creation.claim) : null;
-      if (claimed === null) written.keep(action);
-      return { kind: "created", claimed };
+      const { isClaimed, uses } = outcome;
+      const calls = Number(creation.grant?.audit.detail["calls"]);
+      const policy = uses === null || action.policy === null ? action.policy : atUse(action.policy, uses, calls);
+      const stored = { ...action, policy };
+      const claimed = isClaimed && creation.claim !== null ? startAttempt(stored, creation.claim) : null;
+      if (claimed === null) written.keep(stored);
+      return { kind: "created", claimed, ...(uses !== null && { policy }) };
     }
     if (outcome.kind !== "matched") return outcome;
     const holder = await findActionById(db, outcome.id);

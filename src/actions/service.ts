@@ -213,12 +213,13 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
       });
       if (created.kind === "created") {
         metrics.created("created");
-        const { claimed } = created;
+        const { claimed, policy = action.policy } = created;
+        const stored = { ...action, policy };
         if (claimed === null) reservation?.release();
-        bus.publish(action);
+        bus.publish(stored);
         if (claimed !== null) reservation?.commit(claimed);
-        if (approve) logHeld(log, action);
-        return { action };
+        if (approve) logHeld(log, stored);
+        return { action: stored };
       }
       reservation?.release();
       if (created.kind === "matched") {

@@ -67,6 +67,15 @@ export interface GrantTerms {
   readonly max?: Readonly<Record<string, number>>;
 }
 
+/** The policy of an action that a grant lets pass, with how many calls it has let pass by then. */
+export function atUse<Policy extends { readonly reason: string | null }>(
+  policy: Policy,
+  used: number,
+  calls: number,
+): Policy {
+  return calls === 1 ? policy : { ...policy, reason: `${policy.reason ?? ""} This is ${used} of ${calls}.` };
+}
+
 /** Whether it may let a call pass; how often it was used is counted where the call is stored. */
 export function isInForce({ endedAt, expiresAt, used, calls }: Grant, now: Date): boolean {
   return endedAt === null && expiresAt > now && used < calls;

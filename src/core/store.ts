@@ -2,6 +2,7 @@ import { DAY_MS } from "./limits.ts";
 import type { Actor } from "./roles.ts";
 import type { Action, ActionStatus, HttpMethod, LimitedCreator, ApprovalLink } from "./action.ts";
 import type { KeptResponse } from "./attempts.ts";
+import type { ActionPolicy } from "./action-policy.ts";
 import type { AuditEntry, AuditStore } from "./audit.ts";
 import type { Change } from "./changes.ts";
 import type { Search, MaskedTexts } from "./search.ts";
@@ -98,9 +99,12 @@ export interface Creation {
   readonly beyond?: { readonly count: RuleCount; readonly audit: AuditEntry } | null;
 }
 
-/** Result of a create: a new row, claimed or not, or the older action that its key names. */
+/**
+ * Result of a create: a new row, claimed or not, or the older action that its key names. `policy`: where a grant lets it pass, with how
+ * often it was used.
+ */
 export type Created =
-  | { readonly kind: "created"; readonly claimed: Action | null }
+  | { readonly kind: "created"; readonly claimed: Action | null; readonly policy?: ActionPolicy | null }
   | { readonly kind: "matched"; readonly by: KeyKind; readonly action: Action }
   | CreateRefusal;
 

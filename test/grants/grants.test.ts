@@ -52,11 +52,15 @@ describe("a grant", () => {
     expect(await grants()).toMatchObject([{ calls: 2, used: 0, created_by: "key:approver", vary: ["body.amount"] }]);
     const first = await paid(4999.5, { title: "Other words", dedupe: "k1" });
     expect(first.json).toMatchObject({ status: "pending", approve: false, policy: { effect: "allow", by: "grant" } });
-    expect((first.json["policy"] as { reason: string }).reason).toStartWith("approver allowed 2 calls like this");
+    const { reason } = first.json["policy"] as { reason: string };
+    expect(reason).toStartWith("approver allowed 2 calls like this");
+    expect(reason).toEndWith(" This is 1 of 2.");
+    expect((await call("GET", `/v1/actions/${idOf(first)}`)).json["policy"]).toMatchObject({ reason });
     // A repeat is the same call.
     expect(idOf(await paid(4999.5, { title: "Other words", dedupe: "k1" }))).toBe(idOf(first));
     expect(await grants()).toMatchObject([{ used: 1 }]);
-    expect(await statusOf(paid(1))).toBe("pending");
+    const last = await paid(1);
+    expect(last.json).toMatchObject({ status: "pending", policy: { reason: expect.stringMatching(/ 2 of 2\.$/) } });
     expect(await statusOf(paid(1))).toBe("awaiting_approval");
     expect(await grants()).toEqual([]);
     expect((await call("GET", "/v1/audit?kind=grant_used")).json["data"]).toMatchObject([
