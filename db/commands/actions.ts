@@ -3,7 +3,7 @@ import type { ActionPolicy } from "../../src/core/action-policy.ts";
 import type { KeyKind } from "../../src/core/dedupe.ts";
 import { atUse } from "../../src/core/grant.ts";
 import { ATTEMPTS_KEPT, DEDUPE_WINDOW_MS, HELD_PER_KEY_MAX } from "../../src/core/limits.ts";
-import { hasValues, memberIn } from "../sql/dialect.ts";
+import { hasValues, membersIn } from "../sql/dialect.ts";
 import { countLock, createLock, grantLock, keyLock, pauseLocks, limitLock } from "../sql/locks.ts";
 import type { Lock } from "../sql/sql.ts";
 import { mayRepeat, type RejectionCount } from "../../src/core/rejection-count.ts";
@@ -541,7 +541,7 @@ async function giveBack(tx: Tx, list: readonly ActionChange[], ruleCounts: RuleC
     asked.map(({ id, run }) => ({ id, run })),
   );
   // An attempt whose row can't be read may have reached the target.
-  const isSent = ({ detail }: { readonly detail: string }) => memberIn(detail, "outcome") !== "not_sent";
+  const isSent = ({ detail }: { readonly detail: string }) => membersIn(detail)["outcome"] !== "not_sent";
   const sent = new Set(asked.filter((_, at) => (attempts[at] ?? []).some(isSent)));
   for (const one of list) {
     if (one.givesBack !== null && !sent.has(one)) for (const each of one.givesBack.counted) ruleCounts.giveBack(each);

@@ -1,7 +1,6 @@
 import {
   and,
   asc,
-  count,
   desc,
   eq,
   getTableColumns,
@@ -11,6 +10,7 @@ import {
   lt,
   lte,
   max,
+  min,
   or,
   sql,
   type SQLWrapper,
@@ -21,7 +21,7 @@ import type { ActivitySpan, ActivityStore, FirstStepStore, HostSlot } from "../.
 import { histogramText, mergeHistogramTexts, parseHistogram } from "../../src/core/histogram.ts";
 import { ACTIVITY_PRUNE_ROWS, FIRST_ACTIONS_READ_MAX } from "../../src/core/limits.ts";
 import type { Connection } from "../sql/context.ts";
-import { type Dialect, hasValues } from "../sql/dialect.ts";
+import { type Dialect, hasValues, membersIn } from "../sql/dialect.ts";
 import { all, get, prepare, type Reader } from "../sql/read.ts";
 import { command, isOneOfRows, type Tables } from "./command.ts";
 import { readFact } from "./facts.ts";
@@ -110,77 +110,54 @@ export function findStretchEnd(reader: Reader, after: number, rows: number) {
 
 const MINUTE_MS = 60_000;
 
-interface Stretch {
-  readonly after: number;
-  readonly until: number;
-  readonly since: Date;
-  /** Null: all. */
-  readonly accountId: string | null;
+interface Happened extends Readonly<
+  Record<"accountId" | "type" | "status" | "detail" | "host" | "keyId" | "createdBy", string>
+> {
+  readonly at: Date;
+  /** When the run of a decision began, which is with the row that holds it. */
+  readonly heldAt: Date | null;
 }
 
-/**
- * What happened on a stretch of the timeline, found by its primary key as the event stream finds it: an index by account
- * would slow all writes. A detail that was altered to invalid JSON counts as empty: it would fail the whole page.
- */
-function groupsIn(
-  { db, tables: { timeline, actions }, jsonField, greatest, valueOfMax }: Dialect,
-  { after, until, since, accountId: owner }: Stretch,
-) {
-  const isOfAccount = owner === null ? undefined : eq(timeline.accountId, owner);
-  const types = inArray(timeline.type, ["created", "attempt", "approved", "rejected"]);
-  const { actionId, accountId, at, run, type, status, detail } = timeline;
-  const t = db
-    .select({ actionId, accountId, at, run, type, status, detail })
-    .from(timeline)
-    .where(and(gt(timeline.seq, after), lte(timeline.seq, until), isOfAccount, types))
-    .as("t");
-  const begun = alias(timeline, "begun");
-  // A run begins with the row that holds it.
-  const heldAt = db
-    .select({ at: sql`min(${begun.at})`.as("held_at") })
-    .from(begun)
-    .where(and(sql`${begun.actionId} = ${t.actionId}`, sql`${begun.run} = ${t.run}`));
-  const c = db
-    .select({
-      accountId: t.accountId,
-      at: sql`${t.at}`.as("happened_at"),
-      minute: sql<number>`${t.at} / ${sql.raw(String(MINUTE_MS))}`.as("minute"),
-      host: actions.host,
-      createdBy: actions.createdBy,
-      keyId: actions.keyId,
-      kind: sql<string>`case when ${t.type} <> 'attempt' then ${t.type}
-          when ${t.status} in ('completed', 'failed') then ${t.status} else 'retry' end`.as("group_kind"),
-      ms: sql<
-        number | null
-      >`case when ${t.type} = 'attempt' then cast(cast(${jsonField(t.detail, "duration_ms")} as numeric) as bigint)
-          when ${t.type} <> 'created' then ${greatest(sql`0`, sql`${t.at} - ${heldAt}`)} end`.as("ms"),
-      error: sql<string | null>`case when ${t.type} = 'attempt' then ${jsonField(t.detail, "error")} end`.as("error"),
-    })
-    .from(t)
-    .crossJoin(actions)
-    .where(and(eq(actions.id, t.actionId), gte(t.at, since)))
-    .as("c");
-  // Durations to two digits, so that a page has a bounded number of them.
-  const rounded = sql`case when ${c.ms} < 100 then ${c.ms} when ${c.ms} < 1000 then ${c.ms} / 10 * 10
-      when ${c.ms} < 10000 then ${c.ms} / 100 * 100 else ${c.ms} / 1000 * 1000 end`;
-  return db
-    .select({
-      accountId: c.accountId,
-      minute: c.minute,
-      host: c.host,
-      keyId: c.keyId,
-      kind: c.kind,
-      ms: sql<number | null>`round(avg(${c.ms}))`.as("mean_ms"),
-      count: count().as("count"),
-      byMcp: sql<number>`count(*) filter (where ${c.kind} = 'created' and ${c.createdBy} like 'mcp:%')`.as("by_mcp"),
-      failedAttempts: count(c.error).as("failed"),
-      lastError: sql<string | null>`${valueOfMax(c.error, c.at)}`.as("last_error"),
-      lastFailedAt: sql<Date | null>`max(case when ${c.error} is not null then ${c.at} end)`
-        .mapWith(timeline.at)
-        .as("last_failed_at"),
-    })
-    .from(c)
-    .groupBy(sql`${c.accountId}`, sql`${c.minute}`, sql`${c.host}`, sql`${c.keyId}`, sql`${c.kind}`, rounded);
+type Group = { -readonly [Member in keyof ActivityGroup]: ActivityGroup[Member] };
+
+/** Counts together what differs in nothing but the time within a minute, and a little in its duration. */
+function groupsOf(rows: readonly Happened[]): readonly ActivityGroup[] {
+  const groups = new Map<string, { readonly group: Group; totalMs: number }>();
+  for (const { accountId, host, keyId, type, status, detail, createdBy, heldAt, at } of rows) {
+    const isAttempt = type === "attempt";
+    const { error, duration_ms: tookMs } = isAttempt ? membersIn(detail) : {};
+    const waitedMs = heldAt === null ? null : Math.max(0, at.getTime() - heldAt.getTime());
+    const ms = typeof tookMs === "number" ? Math.trunc(tookMs) : waitedMs;
+    const happened = isAttempt ? status : type;
+    // An attempt after which its action is not final.
+    const kind = KINDS.find((one) => one === happened) ?? "retry";
+    const minute = Math.floor(at.getTime() / MINUTE_MS);
+    const name = `${accountId} ${host} ${keyId} ${kind} ${minute} ${ms === null ? "" : rounded(ms)}`;
+    let one = groups.get(name);
+    if (one === undefined) {
+      const none = { count: 0, byMcp: 0, failedAttempts: 0, lastError: null, lastFailedAt: null };
+      one = { group: { accountId, host, keyId, kind, at: new Date(minute * MINUTE_MS), ms, ...none }, totalMs: 0 };
+      groups.set(name, one);
+    }
+    const { group } = one;
+    group.count += 1;
+    one.totalMs += ms ?? 0;
+    if (ms !== null) group.ms = Math.round(one.totalMs / group.count);
+    if (kind === "created" && createdBy.startsWith("mcp:")) group.byMcp += 1;
+    if (typeof error !== "string") continue;
+    group.failedAttempts += 1;
+    if (group.lastFailedAt !== null && group.lastFailedAt > at) continue;
+    [group.lastError, group.lastFailedAt] = [error, at];
+  }
+  return Array.from(groups.values(), ({ group }) => group);
+}
+
+const UNITS_MS = [1, 10, 100, 1_000];
+
+/** To two digits, so that a page has a bounded number of them. */
+function rounded(ms: number): number {
+  const unit = UNITS_MS.findLast((each) => ms >= 10 * each) ?? 1;
+  return Math.trunc(ms / unit) * unit;
 }
 
 const KINDS = ["created", "completed", "failed", "retry", "approved", "rejected"] as const;
@@ -245,7 +222,7 @@ function positionIn(rows: readonly { readonly counted: string }[]): number {
 
 export function createActivityStore({ reader, writer }: Connection): ActivityStore {
   const { db, tables, itemsOf, placeIn } = reader.dialect;
-  const { activity, facts } = tables;
+  const { actions, activity, facts, timeline } = tables;
   const { kind: ofKind, name: named } = activity;
   /** Holds for the slots of some hosts and keys, which are chosen from the entries of the index. */
   const isOfNames = (span: ActivitySpan, names: readonly (readonly string[])[]) => {
@@ -261,10 +238,27 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
       if (newest <= after) return { groups: [], position: after, at: null, isLast: true };
       const end = await findStretchEnd(reader, after, limit);
       const until = end === null ? newest : Math.min(newest, end.seq);
-      const rows = await all(reader, groupsIn(reader.dialect, { after, until, since, accountId }));
-      const groups = rows.map(({ minute, kind, ...figures }): ActivityGroup => {
-        return { ...figures, at: new Date(minute * MINUTE_MS), kind: KINDS.find((one) => one === kind) ?? "retry" };
-      });
+      // Found by its primary key as the event stream finds it: an index by account would slow all writes.
+      const isOfAccount = accountId === null ? undefined : eq(timeline.accountId, accountId);
+      const isOfStretch = and(gt(timeline.seq, after), lte(timeline.seq, until), gte(timeline.at, since));
+      const types = inArray(timeline.type, ["created", "attempt", "approved", "rejected"]);
+      const { at, type, status, detail } = timeline;
+      const begun = alias(timeline, "begun");
+      const heldAt = db
+        .select({ at: min(begun.at) })
+        .from(begun)
+        .where(and(eq(begun.actionId, timeline.actionId), eq(begun.run, timeline.run)));
+      const isDecision = sql`${type} in ('approved', 'rejected')`;
+      const happened = db
+        .select({
+          ...{ accountId: timeline.accountId, at, type, status, detail },
+          ...{ host: actions.host, keyId: actions.keyId, createdBy: actions.createdBy },
+          heldAt: sql<Date | null>`case when ${isDecision} then ${heldAt} end`.mapWith(at).as("held_at"),
+        })
+        .from(timeline)
+        .crossJoin(actions)
+        .where(and(isOfStretch, isOfAccount, types, eq(actions.id, timeline.actionId)));
+      const groups = groupsOf(await all(reader, happened));
       return { groups, position: until, at: end?.at ?? null, isLast: until === newest };
     },
 

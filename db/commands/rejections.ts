@@ -8,7 +8,7 @@ import {
 import { type RejectionCount, rejectionWindowStart } from "../../src/core/rejection-count.ts";
 import type { RejectionStore } from "../../src/core/rejections.ts";
 import type { Connection } from "../sql/context.ts";
-import { hasValues, memberIn } from "../sql/dialect.ts";
+import { hasValues, membersIn } from "../sql/dialect.ts";
 import { all, type Args, get, prepare } from "../sql/read.ts";
 import { command, PRUNE_ROWS, type Tables } from "./command.ts";
 
@@ -99,7 +99,7 @@ export function createRejectionStore({ reader, writer }: Connection): RejectionS
         .filter((row) => row.actionId !== id || row.run !== run)
         .slice(0, EARLIER_REJECTIONS_SHOWN_MAX);
       const shown = newest.map(({ actionId: _id, run: _run, ...rejection }) => rejection);
-      const given = memberIn(event?.detail, "reason");
+      const given = membersIn(event?.detail)["reason"];
       return { reason: typeof given === "string" ? given : null, rejections: shown.toReversed() };
     },
     async similar({ accountId, keyId, digest, similar }, now) {

@@ -25,9 +25,6 @@ export const sqliteDialect: Dialect = {
     return sql`join ${table} next on next.rowid = coalesce(${ofHost}, ${ofAccount}, ${ofOthers})`;
   },
   addedOrder: sql`rowid`,
-  greatest: (one, other) => sql`max(${one}, ${other})`,
-  jsonField: (json, name) =>
-    sql`case when json_valid(${json}) then json_extract(${json}, ${sql.raw(`'$.${name}'`)}) end`,
   // With one `max`, SQLite takes other columns from the row that has it.
   valueOfMax: (value) => sql`${value}`,
   isSettled: () => undefined,

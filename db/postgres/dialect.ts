@@ -21,9 +21,6 @@ export const postgresDialect: Dialect = {
     where b.${condition} and (b.account_id, b.host, b.key_id) > (${accountId}, ${host}, ${keyId})
     order by b.account_id, b.host, b.key_id, b.due_at limit 1) next`,
   addedOrder: sql`seq`,
-  greatest: (one, other) => sql`greatest(${one}, ${other})`,
-  // A function of the migrations.
-  jsonField: (json, name) => sql`json_field(${json}, ${sql.raw(`'${name}'`)})`,
   valueOfMax: (value, by) => sql`(array_agg(${value} order by ${by} desc) filter (where ${value} is not null))[1]`,
   // The function runs once, before the first row, and sees what the rows are read from.
   isSettled: (position) => sql`${position} < (select settled_position())`,

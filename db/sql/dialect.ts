@@ -25,9 +25,6 @@ export interface Dialect {
   readonly joinNextLane: (table: SQLWrapper, condition: SQLWrapper, lane: LaneSql) => SQL;
   /** The order in which the rows of `accounts` were added. */
   readonly addedOrder: SQL;
-  readonly greatest: (one: SQLWrapper, other: SQLWrapper) => SQL;
-  /** A member of the JSON object in a text as text; null if the text was altered to something else. */
-  readonly jsonField: (json: SQLWrapper, name: string) => SQL;
   /** In a group with `max(by)` over the rows where `value` is not null: the value of the row that has it. */
   readonly valueOfMax: (value: SQLWrapper, by: SQLWrapper) => SQL;
   /**
@@ -73,13 +70,14 @@ export function eachValue(column: Column, condition: SQL | undefined): SQL {
       select ${first(sql`${column} > found.value`)} from found where found.value is not null)`;
 }
 
-/** A member of the JSON object in a text; undefined: it has none, or is no JSON object. */
-export function memberIn(text: string | null | undefined, name: string): unknown {
+/** The members of the JSON object in a text; none if it was altered to something else. */
+export function membersIn(text: string | null | undefined): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text ?? "");
-    return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+    // Safe: its members are of any type.
+    return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
   } catch {
-    return undefined;
+    return {};
   }
 }
 

@@ -42,7 +42,7 @@ import {
 import type { ActionQuery, ActionStore } from "../../src/core/store.ts";
 import type { Tables } from "../commands/command.ts";
 import { tables } from "../libsql/schema.ts";
-import { AFTER_ALL_IDS, bytesOfAction, type Dialect, memberIn } from "./dialect.ts";
+import { AFTER_ALL_IDS, bytesOfAction, type Dialect, membersIn } from "./dialect.ts";
 import { type ActionReads, findActions, fitting } from "./find.ts";
 import { all, get, type Reader, repeatable } from "./read.ts";
 import { Columns, readable } from "./rows.ts";
@@ -379,7 +379,7 @@ async function withOutcome(reader: Reader, outcome: OutcomeKind, rows: readonly 
   const ofEach = sql<{ readonly id: string; readonly detail: string | null }>`select j.value as id, ${detail} as detail
     from ${itemsOf(ids)}`;
   const last = ids.length === 0 ? [] : await all(reader, ofEach);
-  const outcomes = new Map(last.map((row) => [row.id, memberIn(row.detail, "outcome")]));
+  const outcomes = new Map(last.map((row) => [row.id, membersIn(row.detail)["outcome"]]));
   return rows.filter((row) => (isAnswered(row) ? "answered" : outcomes.get(row.id)) === outcome);
 }
 
