@@ -56,7 +56,7 @@ export async function openStore(settings: StoreSettings): Promise<Store> {
 }
 
 async function open(settings: StoreSettings, path: string | null): Promise<Store> {
-  const { seal, now, onFatal, onAway = () => {}, onUnreadable = () => {} } = settings;
+  const { now, onFatal, onAway = () => {} } = settings;
   if (isPostgres(settings.url)) {
     // The clients of databases behind a URL are imported where one is opened: a service with a file starts without them.
     const { openPostgresStore } = await import("./postgres/store.ts");
@@ -71,13 +71,10 @@ async function open(settings: StoreSettings, path: string | null): Promise<Store
     throw error;
   }
   return createStore({
+    ...settings,
     sql: tellingAway(sql, onAway),
-    seal,
     cluster: null,
     isOnlyProcess: path !== null,
-    onFatal,
-    onAway,
-    onUnreadable,
     release,
   });
 }

@@ -251,8 +251,14 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
       const isDecision = sql`${type} in ('approved', 'rejected')`;
       const happened = db
         .select({
-          ...{ accountId: timeline.accountId, at, type, status, detail },
-          ...{ host: actions.host, keyId: actions.keyId, createdBy: actions.createdBy },
+          accountId: timeline.accountId,
+          at,
+          type,
+          status,
+          detail,
+          host: actions.host,
+          keyId: actions.keyId,
+          createdBy: actions.createdBy,
           heldAt: sql<Date | null>`case when ${isDecision} then ${heldAt} end`.mapWith(at).as("held_at"),
         })
         .from(timeline)

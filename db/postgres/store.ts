@@ -35,19 +35,15 @@ export async function openPostgresStore({ url, now, ...settings }: PostgresSetti
 }
 
 /** The store over connections to tables of this version. */
-export function createPostgresStore(
-  connection: PostgresSql,
-  { nodeId, seal, onAway = () => {}, onUnreadable = () => {} }: Omit<PostgresSettings, "url" | "now">,
-): Store {
+export function createPostgresStore(connection: PostgresSql, settings: Omit<PostgresSettings, "url" | "now">): Store {
+  const { nodeId, onAway = () => {} } = settings;
   const sql = { ...connection, ...tellingAway(connection, onAway) };
   return createStore({
+    ...settings,
     sql,
-    seal,
     cluster: { ...createNodeStore(sql), ...createChangeReader(sql), listen: createListen(sql.config, nodeId) },
     isOnlyProcess: false,
     onFatal: unreachable,
-    onAway,
-    onUnreadable,
     release: () => {},
   });
 }

@@ -52,18 +52,9 @@ interface StoreParts {
 }
 
 /** The `Store` over a connection. The tables must exist. */
-export function createStore({
-  sql,
-  seal,
-  cluster,
-  isOnlyProcess,
-  onFatal,
-  onAway,
-  onUnreadable = () => {},
-  clock,
-  release,
-}: StoreParts): Store {
-  const writer = new Writer(sql, onFatal, { ...(onAway && { onAway }), ...(clock && { clock }) });
+export function createStore(parts: StoreParts): Store {
+  const { sql, seal, cluster, isOnlyProcess, onUnreadable = () => {} } = parts;
+  const writer = new Writer(sql, parts.onFatal, parts);
   const db: StoreContext = { reader: sql, writer, seal, written: new WrittenActions(), onUnreadable };
   const queue = createActionQueue(db);
   const actions = createActionStore(db, queue);
@@ -71,7 +62,7 @@ export function createStore({
   const close = async () => {
     await writer.drain();
     await sql.close();
-    release();
+    parts.release();
   };
   return {
     actions,
