@@ -105,8 +105,8 @@ export function describeTables(dialect: typeof SQLITE) {
       },
       (row) => [
         primaryKey({ columns: [row.accountId, row.personId] }),
-        index("members_by_account").on(row.accountId, row.joinedAt, row.personId),
-        index("members_by_person").on(row.personId, row.joinedAt, row.accountId),
+        index("members_by_account").on(row.accountId, row.joinedAt, row.personId), // people of an account, the first first
+        index("members_by_person").on(row.personId, row.joinedAt, row.accountId), // accounts of a person, at a log-in
       ],
     ),
 
@@ -127,8 +127,8 @@ export function describeTables(dialect: typeof SQLITE) {
         lastSeenAt: time("last_seen_at"),
       },
       (row) => [
-        index("sessions_by_person").on(row.personId, row.createdAt, row.hash),
-        index("sessions_by_end").on(row.expiresAt),
+        index("sessions_by_person").on(row.personId, row.createdAt, row.hash), // sessions of a person
+        index("sessions_by_end").on(row.expiresAt), // to prune
       ],
     ),
 
@@ -143,8 +143,8 @@ export function describeTables(dialect: typeof SQLITE) {
         expiresAt: time("expires_at").notNull(),
       },
       (row) => [
-        index("welcome_links_by_account").on(row.accountId, row.personId),
-        index("welcome_links_by_end").on(row.expiresAt),
+        index("welcome_links_by_account").on(row.accountId, row.personId), // earlier links, which a new one voids
+        index("welcome_links_by_end").on(row.expiresAt), // to prune
       ],
     ),
 
@@ -167,9 +167,9 @@ export function describeTables(dialect: typeof SQLITE) {
         createdById: text("created_by_id"),
       },
       (row) => [
-        uniqueIndex("invitations_once").on(row.accountId, row.emailKey),
-        index("invitations_by_address").on(row.emailKey, row.expiresAt),
-        index("invitations_by_end").on(row.expiresAt),
+        uniqueIndex("invitations_once").on(row.accountId, row.emailKey), // those of an account, one for an address
+        index("invitations_by_address").on(row.emailKey, row.expiresAt), // those of whoever signs in
+        index("invitations_by_end").on(row.expiresAt), // to prune
       ],
     ),
 
@@ -184,7 +184,7 @@ export function describeTables(dialect: typeof SQLITE) {
       },
       (row) => [
         primaryKey({ columns: [row.issuer, row.subject] }),
-        uniqueIndex("identities_once").on(row.personId, row.issuer),
+        uniqueIndex("identities_once").on(row.personId, row.issuer), // whether a person has a subject
       ],
     ),
 
@@ -202,7 +202,7 @@ export function describeTables(dialect: typeof SQLITE) {
         sealedSeed: text("sealed_seed").notNull(),
         rotatedAt: time("rotated_at").notNull(),
       },
-      (row) => [index("signing_seeds_by_origin").on(row.accountId, row.origin, row.seq)],
+      (row) => [index("signing_seeds_by_origin").on(row.accountId, row.origin, row.seq)], // the two newest, at each signature
     ),
 
     /** Hosts that callbacks of keys with a hold may go to, as listed by an owner. */
@@ -244,7 +244,7 @@ export function describeTables(dialect: typeof SQLITE) {
         changedAt: time("changed_at").notNull(),
         changedBy: text("changed_by").$type<Actor>().notNull(),
       },
-      (row) => [uniqueIndex("rules_in_order").on(row.accountId, row.position)],
+      (row) => [uniqueIndex("rules_in_order").on(row.accountId, row.position)], // the rules of an account
     ),
 
     /** What was counted for rules with `sum` or `more_than` (`src/core/rule-count.ts`). */
@@ -263,7 +263,7 @@ export function describeTables(dialect: typeof SQLITE) {
       },
       (row) => [
         primaryKey({ columns: [row.ruleId, row.subject, row.start] }),
-        index("rule_counts_by_end").on(row.until),
+        index("rule_counts_by_end").on(row.until), // to prune
       ],
     ),
 
@@ -291,7 +291,7 @@ export function describeTables(dialect: typeof SQLITE) {
         index("grants_in_force")
           .on(row.accountId, row.expiresAt)
           .where(sql`${row.endedAt} is null`),
-        index("grants_by_end").on(row.expiresAt),
+        index("grants_by_end").on(row.expiresAt), // grants in force of all accounts
         check("grants_used", sql`${row.used} between 0 and ${row.calls}`),
       ],
     ),
@@ -319,7 +319,7 @@ export function describeTables(dialect: typeof SQLITE) {
         lastUsedAt: time("last_used_at"),
         echoes: json<readonly string[]>().notNull(),
       },
-      (row) => [uniqueIndex("credentials_by_name").on(row.accountId, row.name)],
+      (row) => [uniqueIndex("credentials_by_name").on(row.accountId, row.name)], // those of an account, and whether a name is taken
     ),
 
     credentialRequests: table(
@@ -344,12 +344,12 @@ export function describeTables(dialect: typeof SQLITE) {
         credential: text(),
       },
       (row) => [
-        index("credential_requests_by_account").on(row.accountId, row.id),
-        index("credential_requests_by_key").on(row.keyId, row.id),
+        index("credential_requests_by_account").on(row.accountId, row.id), // lists
+        index("credential_requests_by_key").on(row.keyId, row.id), // what a key has asked for
         index("credential_requests_open")
           .on(row.accountId, row.expiresAt, row.id)
           .where(sql`${row.decision} is null`),
-        index("credential_requests_by_end").on(row.expiresAt),
+        index("credential_requests_by_end").on(row.expiresAt), // to prune
       ],
     ),
 
@@ -381,8 +381,8 @@ export function describeTables(dialect: typeof SQLITE) {
         index("oauth_artifacts_by_grant")
           .on(row.grantId, row.createdAt)
           .where(sql`${row.grantId} is not null`),
-        index("oauth_artifacts_by_account").on(row.accountId, row.kind, row.createdAt),
-        index("oauth_artifacts_by_end").on(row.expiresAt),
+        index("oauth_artifacts_by_account").on(row.accountId, row.kind, row.createdAt), // connections and clients
+        index("oauth_artifacts_by_end").on(row.expiresAt), // to prune
       ],
     ),
 
@@ -400,7 +400,7 @@ export function describeTables(dialect: typeof SQLITE) {
         createdAt: time("created_at").notNull(),
         createdBy: text("created_by").$type<Actor>().notNull(),
       },
-      (row) => [index("channels_by_account").on(row.accountId, row.createdAt, row.id)],
+      (row) => [index("channels_by_account").on(row.accountId, row.createdAt, row.id)], // the channels of an account
     ),
 
     /** Origins that received callbacks signed with the secret of calls: it signs them too until this time. */
@@ -438,7 +438,7 @@ export function describeTables(dialect: typeof SQLITE) {
         uniqueIndex("pauses_in_force")
           .on(row.accountId, row.kind, row.subject)
           .where(sql`${row.endedAt} is null`),
-        index("pauses_by_subject").on(row.accountId, row.kind, row.subject, row.createdAt),
+        index("pauses_by_subject").on(row.accountId, row.kind, row.subject, row.createdAt), // pauses of an action, also ended ones
         index("pauses_by_end")
           .on(row.endedAt)
           .where(sql`${row.endedAt} is not null`),
@@ -467,10 +467,10 @@ export function describeTables(dialect: typeof SQLITE) {
         similar: text("similar_digest").notNull().default(""),
       },
       (row) => [
-        index("rejections_by_request").on(row.accountId, row.keyId, row.digest, row.at),
-        index("rejections_by_similar").on(row.accountId, row.keyId, row.similar, row.at),
-        index("rejections_by_key").on(row.accountId, row.keyId, row.at),
-        index("rejections_by_age").on(row.at),
+        index("rejections_by_request").on(row.accountId, row.keyId, row.digest, row.at), // how often a request was made
+        index("rejections_by_similar").on(row.accountId, row.keyId, row.similar, row.at), // how many like it were rejected
+        index("rejections_by_key").on(row.accountId, row.keyId, row.at), // whether a key may be rejected more
+        index("rejections_by_age").on(row.at), // to prune
       ],
     ),
 
@@ -629,7 +629,7 @@ export function describeTables(dialect: typeof SQLITE) {
       },
       (row) => [
         primaryKey({ columns: [row.accountId, row.kind, row.key] }),
-        index("action_keys_by_age").on(row.createdAt),
+        index("action_keys_by_age").on(row.createdAt), // to prune
       ],
     ),
 
@@ -644,7 +644,7 @@ export function describeTables(dialect: typeof SQLITE) {
       },
       (row) => [
         primaryKey({ columns: [row.actionId, row.name] }),
-        index("action_metadata_by_value").on(row.accountId, row.name, row.value, row.actionId),
+        index("action_metadata_by_value").on(row.accountId, row.name, row.value, row.actionId), // lists by metadata
       ],
     ),
 
@@ -692,7 +692,7 @@ export function describeTables(dialect: typeof SQLITE) {
         const isSentMail = sql`${row.kind} = 'mail' and ${row.sentAt} is not null`;
         return [
           uniqueIndex("outbox_once").on(row.actionId, row.revision, row.kind, row.event),
-          index("outbox_by_account").on(row.accountId, row.id),
+          index("outbox_by_account").on(row.accountId, row.id), // lists
           // For delivery: the queue of each lane, and expired leases.
           index("outbox_pending")
             .on(row.kind, row.accountId, row.host, row.keyId, row.dueAt, ...inOrder(row.id))
@@ -751,7 +751,7 @@ export function describeTables(dialect: typeof SQLITE) {
         client: text().notNull(),
         detail: json<AuditRow["detail"]>().notNull(),
       },
-      (row) => [index("audit_by_account").on(row.accountId, row.seq)],
+      (row) => [index("audit_by_account").on(row.accountId, row.seq)], // pages of the log
     ),
 
     /** Bulk jobs. Their ids are in the order of time. */
@@ -778,11 +778,11 @@ export function describeTables(dialect: typeof SQLITE) {
         stoppedBy: text("stopped_by").$type<Actor>(),
       },
       (row) => [
-        index("bulk_jobs_by_account").on(row.accountId, row.id),
+        index("bulk_jobs_by_account").on(row.accountId, row.id), // lists
         index("bulk_jobs_running")
           .on(row.id)
           .where(sql`${row.status} = 'running'`),
-        index("bulk_jobs_by_end").on(row.finishedAt),
+        index("bulk_jobs_by_end").on(row.finishedAt), // to prune
       ],
     ),
 
@@ -802,7 +802,7 @@ export function describeTables(dialect: typeof SQLITE) {
       },
       (row) => [
         primaryKey({ columns: [row.jobId, row.actionId] }),
-        index("bulk_results_by_status").on(row.jobId, row.status, row.actionId),
+        index("bulk_results_by_status").on(row.jobId, row.status, row.actionId), // failures, and what waits
       ],
     ),
 
@@ -834,7 +834,7 @@ export function describeTables(dialect: typeof SQLITE) {
       },
       (row) => [
         primaryKey({ columns: [row.accountId, row.slotMinutes, row.at, row.kind, row.name] }),
-        index("activity_by_age").on(row.slotMinutes, row.at),
+        index("activity_by_age").on(row.slotMinutes, row.at), // to prune
       ],
     ),
 

@@ -8,7 +8,6 @@ import {
   isNull,
   lt,
   lte,
-  ne,
   notExists,
   or,
   sql,
@@ -32,7 +31,7 @@ import { accountLock } from "../sql/locks.ts";
 import { all, get } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, deleteSome, hasRow, type Tables, type Tx } from "./command.ts";
-import { addNotifications } from "./outbox.ts";
+import { addNotifications, pruneNotifications } from "./outbox.ts";
 import { CREDENTIALS_VERSION, readVersion, renewVersion } from "./facts.ts";
 import {
   type CredentialRequest,
@@ -129,10 +128,8 @@ export const tell = command<CredentialStore["tell"]>(
 );
 
 export const pruneAlerts = command<CredentialStore["pruneAlerts"]>(async (tx, now) => {
-  const { outbox } = tx.tables;
-  const isAlert = sql`${outbox.actionId} >= 'crd_' and ${outbox.actionId} < 'crd\`'`;
-  const isOld = lte(outbox.createdAt, new Date(now.getTime() - CREDENTIAL_ALERTS_KEPT_MS));
-  return (await deleteSome(tx, outbox.id, and(isAlert, isOld, ne(outbox.status, "active")))) > 0;
+  const isOld = lte(tx.tables.outbox.createdAt, new Date(now.getTime() - CREDENTIAL_ALERTS_KEPT_MS));
+  return (await pruneNotifications(tx, "crd_", isOld)) > 0;
 });
 
 export const noteEcho = command<CredentialStore["noteEcho"]>(
@@ -290,9 +287,7 @@ export const pruneRequests = command<CredentialRequestStore["prune"]>(async (tx,
   const { credentialRequests: requests, outbox } = tx.tables;
   const pruned = await deleteSome(tx, requests.id, lte(requests.expiresAt, until));
   const kept = tx.db.select({ id: requests.id }).from(requests).where(eq(requests.id, outbox.actionId));
-  const isRequest = sql`${outbox.actionId} >= 'crq_' and ${outbox.actionId} < 'crq\`'`;
-  const isOver = and(isRequest, ne(outbox.status, "active"), notExists(kept));
-  return pruned + (await deleteSome(tx, outbox.id, isOver)) > 0;
+  return pruned + (await pruneNotifications(tx, "crq_", notExists(kept))) > 0;
 });
 
 interface Selects extends Pick<Tx, "tables"> {

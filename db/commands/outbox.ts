@@ -1,4 +1,4 @@
-import { and, count, eq, gt, ne, type SQL, sql } from "drizzle-orm";
+import { and, count, eq, gt, gte, lt, ne, type SQL, sql } from "drizzle-orm";
 import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/core/limits.ts";
 import type { Notification } from "../../src/core/notification.ts";
 import type { OutboxRow, OutboxStore } from "../../src/core/store.ts";
@@ -6,7 +6,7 @@ import { hasValues } from "../sql/dialect.ts";
 import { mailLocks } from "../sql/locks.ts";
 import { prepare } from "../sql/read.ts";
 import { EVENTS } from "./actions.ts";
-import { command, listCommand, type Tx } from "./command.ts";
+import { command, deleteSome, listCommand, type Tx } from "./command.ts";
 import { updateEach, updateList, type Values } from "./lists.ts";
 
 /** What the end of an attempt writes. */
@@ -82,6 +82,14 @@ export async function addNotifications(
   const due = { run: 1, revision: 1, attempts: 0, dueAt: now, scheduledAt: now, createdAt: now };
   for (const { message, ...row } of rows)
     await db.insert(outbox).values({ ...row, ...message, ...about, ...due, status: "pending" });
+}
+
+/** Deletes some notifications about what has ids that begin so, if this holds; returns how many. An attempt under way ends first. */
+export function pruneNotifications(tx: Tx, prefix: "inv_" | "crq_" | "crd_", isOver: SQL | undefined): Promise<number> {
+  const { outbox } = tx.tables;
+  // "`" follows "_".
+  const isAbout = and(gte(outbox.actionId, prefix), lt(outbox.actionId, prefix.replace("_", "`")));
+  return deleteSome(tx, outbox.id, and(isAbout, isOver, ne(outbox.status, "active")));
 }
 
 export const permitMail = command<OutboxStore["permitMail"]>(

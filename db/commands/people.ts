@@ -33,7 +33,7 @@ import { readFirstId } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, deleteSome, hasRow, type Tables, type Tx } from "./command.ts";
 import type { Invitation, Joining, TeamStore } from "../../src/core/team-store.ts";
-import { addNotifications } from "./outbox.ts";
+import { addNotifications, pruneNotifications } from "./outbox.ts";
 import { endGrantsOf } from "./grants.ts";
 import { revokeConnections } from "./oauth.ts";
 
@@ -500,9 +500,7 @@ export const pruneInvitations = command<TeamStore["prune"]>(async (tx, now) => {
   const { invitations, outbox } = tx.tables;
   const pruned = await deleteSome(tx, invitations.id, lte(invitations.expiresAt, now));
   const open = tx.db.select({ id: invitations.id }).from(invitations).where(eq(invitations.id, outbox.actionId));
-  const isInvitation = sql`${outbox.actionId} >= 'inv_' and ${outbox.actionId} < 'inv\`'`;
-  const isOver = and(isInvitation, ne(outbox.status, "active"), notExists(open));
-  return pruned + (await deleteSome(tx, outbox.id, isOver)) > 0;
+  return pruned + (await pruneNotifications(tx, "inv_", notExists(open))) > 0;
 });
 
 /** The people of accounts, their invitations and identities. */
