@@ -36,7 +36,7 @@ async function verifyTable(
 ): Promise<VerifiedTable> {
   const { name } = table;
   const of = source.counts[name] ?? 0;
-  const [here, there] = [new Bun.CryptoHasher("sha256"), new Bun.CryptoHasher("sha256")];
+  const hasher = new Bun.CryptoHasher("sha256");
   let rows = 0;
   let after: RowKey | null = null;
   for (;;) {
@@ -46,17 +46,13 @@ async function verifyTable(
     const found = await rowsBetween(sql, table, { after, until: last, limit: expected.length + 1 });
     compare(table, expected, found);
     if (last === null) break;
-    for (const row of expected) here.update(textOf(table, row));
-    for (const row of found) there.update(textOf(table, row));
+    for (const row of expected) hasher.update(textOf(table, row));
     rows += expected.length;
     after = last;
     onProgress({ phase: "verified", table: name, rows, of });
   }
-  const digest = here.digest("hex");
-  if (digest !== there.digest("hex") || rows !== of) {
-    throw new CopyDiffers(`The table ${name} differs from the file: it has ${rows} rows of ${of}, or other values.`);
-  }
-  return { name, rows, digest };
+  if (rows !== of) throw new CopyDiffers(`The table ${name} differs from the file: it has ${rows} rows of ${of}.`);
+  return { name, rows, digest: hasher.digest("hex") };
 }
 
 function keyOfLast(table: TransferTable, rows: readonly Row[]): RowKey | null {
