@@ -1,21 +1,22 @@
 import type { StartOutput } from "./accounts/first-start.ts";
-import { listenAtStart } from "./app/listen.ts";
-import type { AppDeps } from "./app/open.ts";
+import type { App, AppDeps } from "./app/open.ts";
 import {
   announceFirstKeys,
   announceStart,
-  type App,
   configIn,
   isLogged,
+  listenOr,
+  portTaken,
   refuseToStart,
   stopInOrder,
   stopOnSignal,
   terminalOf,
 } from "./app/process.ts";
-import { type Config, listeningOn, targetPolicyOf } from "./config/config.ts";
+import { type Config, listeningOn, RELEASE, targetPolicyOf } from "./config/config.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
 import { systemIds } from "./core/ids.ts";
 import { StoreLost, type StoreUnavailable } from "./core/store.ts";
+import { openStartServer } from "./http/listen.ts";
 import { createLogText } from "./observability/log-text.ts";
 import { createLog, jsonLine, writerTo } from "./observability/log.ts";
 import type { Sender } from "./outbound/deadline.ts";
@@ -87,9 +88,11 @@ export async function serve(
  * stopped before it served. Throws an error for the operator if settings, key or database can't be used.
  */
 async function startApp(settings: Config, deps: AppDeps): Promise<App | null> {
-  const listening = listenAtStart(settings, deps.ids);
+  const { port, host } = settings;
+  // From the first moment on, so that probes see a process that lives, however long the database takes.
+  const listening = listenOr(portTaken(settings), () => openStartServer(port, host, { ids: deps.ids, ...RELEASE }));
   try {
-    const config = settings.port === 0 ? listeningOn(settings, listening.port ?? 0) : settings;
+    const config = port === 0 ? listeningOn(settings, listening.port ?? 0) : settings;
     // One name for all tries: what a try took in the database and could not give back is this process's still.
     const own = { nodeId: deps.ids.node(), onWaiting: createWaitingLog(deps.log) };
     const parts = { config, policy: targetPolicyOf(config), listening, ...own };

@@ -6,7 +6,7 @@ import type { Clock } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
 import type { Store, StoreUnavailable } from "../core/store.ts";
 import { createSecrets, type Secrets } from "../crypto/secrets.ts";
-import { bootstrap, type FirstKeys } from "../accounts/first-start.ts";
+import { bootstrap } from "../accounts/first-start.ts";
 import { inTurn } from "../runtime/job-leases.ts";
 import { createNode, type Node } from "../runtime/node.ts";
 import type { Log } from "../observability/log.ts";
@@ -21,6 +21,10 @@ export interface EncryptedStore {
 interface EncryptedStoreDeps {
   readonly clock: Clock;
   readonly ids: Ids;
+  /**
+   * Called if a commit could not be made durable, or with `StoreLost` if another service has taken over the database. The
+   * process must end at once.
+   */
   readonly onFatal: (cause: unknown) => void;
   /** Called whenever a call found the store away. */
   readonly onAway?: (error: StoreUnavailable) => void;
@@ -72,33 +76,21 @@ export async function openEncryptedStore(
   }
 }
 
-export interface OpeningDeps extends Pick<EncryptedStoreDeps, "clock" | "ids" | "onAway" | "onUnreadable"> {
+export interface OpeningDeps extends EncryptedStoreDeps {
   readonly log: Log;
   /** Called with why the start waits. */
   readonly onWaiting: (reason: string) => void;
-  /** The name of this process among those on the same database. */
   readonly nodeId: string;
-  /**
-   * Called if a commit could not be made durable, or with `StoreLost` if another service has taken over the database. The
-   * process must end at once.
-   */
-  readonly onFatal: (cause: unknown) => void;
 }
 
 /** The opened store with its first account. */
-export interface Opened {
-  readonly encryptedStore: EncryptedStore;
-  /** Null: no other process may use the database at the same time. */
-  readonly node: Node | null;
-  /** Null also if another node shows them. */
-  readonly firstKeys: FirstKeys | null;
-}
+export type Opened = Awaited<ReturnType<typeof openForService>>;
 
 /**
  * Opens the store, and creates its first account in a new one. Rejects with `StoreUnavailable` while the store is
  * unreachable, locked or full, and with an error for the operator if waiting would not help; nothing is left open then.
  */
-export async function openForService(config: Config, deps: OpeningDeps): Promise<Opened> {
+export async function openForService(config: Config, deps: OpeningDeps) {
   const onWait = () => deps.onWaiting("another service holds the database, or did");
   const { nodeId } = deps;
   const encryptedStore = await openEncryptedStore(config, { ...deps, onWait, nodeId });
@@ -111,6 +103,7 @@ export async function openForService(config: Config, deps: OpeningDeps): Promise
     const givenOwnerKey = config.bootstrapApiKey;
     const begin = () => bootstrap({ ...deps, clock, accounts, people, facts, secrets, givenOwnerKey });
     const firstKeys = await (node === null ? begin() : node.showFirst(begin));
+    // No node: no other process may use the database at the same time. No keys also where another node shows them.
     return { encryptedStore, firstKeys, node };
   } catch (error) {
     node?.clock.stop();

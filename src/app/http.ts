@@ -39,87 +39,61 @@ import { createActionSerializer } from "../receipts/serialize.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { Services } from "./services.ts";
 
-/** The services that routes call. */
-export type HttpServices = Omit<PageNeeds, keyof HttpSettings | "exportActions" | "operations" | "draining"> &
-  Pick<Services, "receiptUrl">;
-
-export type HttpSettings = ReturnType<typeof httpSettings>;
-
-export interface HttpOptions {
-  /** Aborted when the service stops: waiting requests are answered at once. */
-  readonly draining: AbortSignal;
-  /** How long a request may take to arrive; default `IDLE_SECONDS`. */
-  readonly arrivalSeconds?: number | undefined;
-  /** Routes of other modules, such as /mcp. */
-  readonly routes?: readonly AnyElysia[];
-}
+export type HttpDeps = Omit<PageNeeds, "exportActions" | "operations"> &
+  ReturnType<typeof httpSettings> &
+  Pick<Services, "receiptUrl"> & {
+    /** How long a request may take to arrive; default `IDLE_SECONDS`. */
+    readonly arrivalSeconds?: number | undefined;
+    /** Routes of other modules, such as /mcp. */
+    readonly routes?: readonly AnyElysia[];
+  };
 
 /** The HTTP server with every route: of the API, of /mcp and of the pages. */
-export function createHttp(services: HttpServices, settings: HttpSettings, options: HttpOptions): Http {
-  const { actionService, checkTarget, feed, pauseOf, receiptUrl } = services;
-  const { clock, log, baseUrl } = settings;
-  const { draining, arrivalSeconds, routes: others = [] } = options;
+export function createHttp(given: HttpDeps): Http {
+  const { actionService, clock, receiptUrl, pauseOf, draining, baseUrl, routes: others = [] } = given;
   const serialize = createActionSerializer(clock, receiptUrl, pauseOf);
   // An event describes the past: it doesn't show a pause that is in force now.
   const serializeEvent = createActionSerializer(clock, receiptUrl, () => null);
   // One for the API and the pages: they share the limit of open exports.
   const exportActions = createExportActions({ actionService, serialize, draining });
-  const called = { actionService, checkTarget, feed };
-  const pages = createPages({ ...services, ...settings, draining, exportActions, operations: () => operations });
+  const deps = { ...given, serialize, serializeEvent, exportActions };
+  const pages = createPages({ ...deps, operations: () => operations });
   let described: string | null = null;
   const apiDescription = () => (described ??= openApiJson(operations, baseUrl));
   const modules: readonly AnyElysia[] = [
-    ...actionRoutes({
-      ...called,
-      exportActions,
-      clock,
-      log,
-      baseUrl,
-      draining,
-      arrivalSeconds,
-      serialize,
-      serializeEvent,
-    }),
-    accountRoutes({ ...services, ...settings }),
-    keyRoutes(services),
-    callbackHostRoutes(services),
-    callbackTestRoutes(services),
-    signingSecretRoutes(services),
-    verifyRoutes(services),
-    accountsRoutes(services),
-    firstStepRoutes(services),
-    serverRoutes({ ...services, ...settings }),
-    teamRoutes(services),
-    pauseRoutes(services),
-    hostRoutes(services),
-    grantRoutes(services),
-    credentialRoutes(services),
-    oauthClientRoutes(services),
-    credentialRequestRoutes({ ...services, clock }),
-    ruleRoutes({ ...services, clock, draining, arrivalSeconds }),
-    channelRoutes(services),
-    auditRoutes(services),
-    bulkRoutes(services),
-    approvalRoutes(services),
-    notificationRoutes(services),
-    overviewRoutes(services),
+    ...actionRoutes(deps),
+    accountRoutes(deps),
+    keyRoutes(deps),
+    callbackHostRoutes(deps),
+    callbackTestRoutes(deps),
+    signingSecretRoutes(deps),
+    verifyRoutes(deps),
+    accountsRoutes(deps),
+    firstStepRoutes(deps),
+    serverRoutes(deps),
+    teamRoutes(deps),
+    pauseRoutes(deps),
+    hostRoutes(deps),
+    grantRoutes(deps),
+    credentialRoutes(deps),
+    oauthClientRoutes(deps),
+    credentialRequestRoutes(deps),
+    ruleRoutes(deps),
+    channelRoutes(deps),
+    auditRoutes(deps),
+    bulkRoutes(deps),
+    approvalRoutes(deps),
+    notificationRoutes(deps),
+    overviewRoutes(deps),
     ...pages.routes,
-    oauthRoutes({ ...services, clock }),
-    systemRoutes({ ...settings, draining, apiDescription }),
+    oauthRoutes(deps),
+    systemRoutes({ ...deps, apiDescription }),
     ...others,
   ];
   const operations = apiOperations(modules.flatMap(({ routes }) => routes));
-  const { authenticate } = services;
-  return createHttpServer(
-    {
-      ...settings,
-      authenticate,
-      arrivalSeconds,
-      sessionOf: pages.sessionOf,
-      mcpChallenge: services.oauth === null ? null : mcpChallenge(baseUrl),
-    },
-    modules,
-  );
+  const { sessionOf } = pages;
+  const challenge = deps.oauth === null ? null : mcpChallenge(baseUrl);
+  return createHttpServer({ ...deps, sessionOf, mcpChallenge: challenge }, modules);
 }
 
 /** What the routes take besides services, from the settings. */

@@ -8,8 +8,9 @@ import { DRAIN_MS_MAX, SHARED_READ_EVERY_MS } from "../core/limits.ts";
 import type { Caller } from "../core/roles.ts";
 import type { StoreUnavailable } from "../core/store.ts";
 import { createPasswords } from "../crypto/passwords.ts";
-import { type Http, listenForMetrics, type MetricsPortDeps } from "../http/server.ts";
+import { listenForMetrics } from "../http/server.ts";
 import { createMailer } from "../mail/mailer.ts";
+import { errorName } from "../observability/log.ts";
 import { Metrics } from "../observability/metrics.ts";
 import { LoopLag } from "../observability/runtime.ts";
 import { reportSetAside } from "../observability/set-aside.ts";
@@ -21,9 +22,8 @@ import { Outage, repeatWhileAway } from "../runtime/store-away.ts";
 import { type Opened, openForService, type OpeningDeps } from "./encrypted-store.ts";
 import { addGauges } from "./gauges.ts";
 import { housekeeping, sharedReads } from "./housekeeping.ts";
-import { agentRoutes, createHttp, httpSettings, metricsTokenCheck } from "./http.ts";
-import { portTaken } from "./listen.ts";
-import type { App } from "./process.ts";
+import { agentRoutes, createHttp, httpSettings } from "./http.ts";
+import { listenOr, portTaken } from "./process.ts";
 import { createServices, type Services } from "./services.ts";
 
 export interface AppDeps extends Omit<OpeningDeps, "nodeId" | "onWaiting" | "onAway" | "onUnreadable"> {
@@ -39,6 +39,9 @@ export interface StartParts extends Pick<OpeningDeps, "nodeId" | "onWaiting"> {
   /** Answers 503 so far. */
   readonly listening: Server<unknown>;
 }
+
+/** The service as it runs. */
+export type App = Awaited<ReturnType<typeof openServices>>;
 
 /** One try. What it opened is closed when it rejects. */
 export async function openApp(parts: StartParts, deps: AppDeps): Promise<App> {
@@ -68,12 +71,12 @@ interface AppParts extends Opened, StartParts {
 async function openServices(
   { config, policy, encryptedStore, node, firstKeys, listening, outage, metrics }: AppParts,
   given: AppDeps,
-): Promise<App> {
+) {
   const { store, secrets, warnings } = encryptedStore;
   const draining = new AbortController();
   const clock = catchTimerErrors(node?.clock ?? given.clock, (error) => {
     metrics.taskFailed("timer");
-    given.log.error("timer.failed", { error: error instanceof Error ? error.name : "unknown" });
+    given.log.error("timer.failed", { error: errorName(error) });
   });
   const app: AppContext = { clock, ids: given.ids, log: given.log, metrics, config, store, bus: createBus() };
 
@@ -92,34 +95,51 @@ async function openServices(
     node,
   });
   const { delivery, feed, bulkRunner } = services;
+  const settings = httpSettings(app, secrets);
   const routes = [agentRoutes(app, services, draining.signal)];
-  const http = createHttp(services, httpSettings(app, secrets), { draining: draining.signal, routes });
+  const http = createHttp({ ...services, ...settings, draining: draining.signal, routes });
 
   addGauges(metrics, { store, delivery, feed, countNodes: () => node?.membership.nodes.length ?? 1, lag, clock });
-  const agent = localAgent((await store.accounts.first())?.id ?? "");
+  // The agent at standard input: it has no key, and the rights of an agent of the first account.
+  const accountId = (await store.accounts.first())?.id ?? "";
+  const agent: Caller = { accountId, keyId: null, keyName: "stdio", role: "agent", hold: "none", actor: "key:stdio" };
   outage.watch(() => store.probe());
   // Before it claims, so that the others share with it what targets may get at a time.
   await node?.membership.start();
   const begun = await beginDelivery(services, { ...given, clock });
-  await serveOn(listening, http, services, config);
-  const metricsServer = await openMetricsPort(config, http, services, {
-    renderMetrics: () => metrics.render(),
-    isMetricsToken: metricsTokenCheck(config.metricsToken, secrets),
-    ids: app.ids,
-  });
+  const { host, metricsPort } = config;
+  let metricsServer: Server<unknown> | null = null;
+  try {
+    // Answered 503 so far.
+    listenOr(portTaken(config), () => http.serveOn(listening, host));
+    if (metricsPort !== null) {
+      const taken = `METRICS_PORT ${metricsPort} of ${host} can't be listened on: it is taken or not allowed.`;
+      metricsServer = listenOr(taken, () => listenForMetrics(metricsPort, host, settings));
+    }
+  } catch (error) {
+    await Promise.all([http.stop(0), services.drain(0)]);
+    throw error;
+  }
   lag.start();
   const stopJobs = startJobs(housekeeping(app, services), { ...app, ...(node !== null && { leases: node.jobs }) });
   const stopReads = node === null ? null : keepFresh(SHARED_READ_EVERY_MS, sharedReads(services), app);
 
   const keysNotice = firstKeysNotice(config.database);
   return {
+    /** With the actual port. */
     config,
+    /** The name of this process among those on the same database; null: it is the only one. */
     nodeId: node?.id ?? null,
+    /** Null: they were shown, or another node shows them. */
     firstKeys,
+    /** Call it when they were shown, so that no later start shows them. */
     forgetFirstKeys: () => forgetFirstKeys(store.facts),
-    answerAgent: (request) =>
+    /** Answers an MCP request of the agent at standard input, which needs no key. */
+    answerAgent: (request: Request) =>
       request.headers.has("authorization") ? http.handle(request) : http.handleAs(agent, request),
-    answerAs: (caller, request) => http.handleAs(caller, request),
+    /** Answers a request of the API for this caller. */
+    answerAs: (caller: Caller, request: Request) => http.handleAs(caller, request),
+    /** For the operator. */
     notices: [
       ...config.warnings,
       ...warnings,
@@ -127,12 +147,15 @@ async function openServices(
       ...begun.notices,
       ...(keysNotice === null ? [] : [keysNotice]),
     ],
+    /**
+     * Stops claiming, answers waiting requests, finishes or interrupts attempts, and closes the store. Ends within
+     * `DRAIN_MS_MAX` and a second.
+     */
     async stop() {
       draining.abort();
-      const limitMs = DRAIN_MS_MAX;
       // What begins while it drains would go on.
-      const drain = async () => (await begun.isOver, services.drain(limitMs));
-      await Promise.all([stopJobs(), bulkRunner.stop(), stopReads?.(), http.stop(limitMs), drain()]);
+      const drain = async () => (await begun.isOver, services.drain(DRAIN_MS_MAX));
+      await Promise.all([stopJobs(), bulkRunner.stop(), stopReads?.(), http.stop(DRAIN_MS_MAX), drain()]);
       sender.close();
       publicSender.close();
       await metricsServer?.stop(true);
@@ -144,24 +167,12 @@ async function openServices(
   };
 }
 
-/** The agent at standard input: it has no key, and the rights of an agent. */
-function localAgent(accountId: string): Caller {
-  return { accountId, keyId: null, keyName: "stdio", role: "agent", hold: "none", actor: "key:stdio" };
-}
-
-interface Begun {
-  /** For the operator. */
-  readonly notices: readonly string[];
-  /** Settles when delivery has begun, or will not begin any more. */
-  readonly isOver: Promise<unknown>;
-}
-
 /**
  * Stops the accounts that may not send any more, then begins to deliver, which ends the attempts of a process that died. Where
  * the store can't be written, as on a full disk, it resolves at once and begins when the store can: what can be read is served
- * meanwhile.
+ * meanwhile. `isOver` settles when delivery has begun, or will not begin any more.
  */
-async function beginDelivery({ signUpGate, start }: Services, deps: AppDeps): Promise<Begun> {
+async function beginDelivery({ signUpGate, start }: Services, deps: AppDeps) {
   const { promise: isAway, resolve: onAway } = Promise.withResolvers<null>();
   const begin = async () => {
     // Before anything is claimed, so that no action of a stopped account is sent.
@@ -175,36 +186,4 @@ async function beginDelivery({ signUpGate, start }: Services, deps: AppDeps): Pr
   // An error that is no outage ends the process, as it does where nothing is away.
   const told = begun.then((late) => late !== null && deps.log.info("service.notice", { message: late }));
   return { notices: [], isOver: told };
-}
-
-interface Drained {
-  drain(limitMs: number): Promise<void>;
-}
-
-/** Takes over the server that has answered 503 so far. */
-export async function serveOn(listening: Server<unknown>, http: Http, engine: Drained, config: Config): Promise<void> {
-  try {
-    http.serveOn(listening, config.host);
-  } catch (cause) {
-    await engine.drain(0);
-    throw portTaken(config.port, config.host, cause);
-  }
-}
-
-/** Null: METRICS_PORT is not set. */
-export async function openMetricsPort(
-  { metricsPort, host }: Pick<Config, "metricsPort" | "host">,
-  http: Http,
-  engine: Drained,
-  deps: MetricsPortDeps,
-): Promise<Server<unknown> | null> {
-  if (metricsPort === null) return null;
-  try {
-    return listenForMetrics(metricsPort, host, deps);
-  } catch (cause) {
-    await Promise.all([http.stop(0), engine.drain(0)]);
-    throw new Error(`METRICS_PORT ${metricsPort} of ${host} can't be listened on: it is taken or not allowed.`, {
-      cause,
-    });
-  }
 }

@@ -2,12 +2,12 @@ import { isatty } from "node:tty";
 import type { FirstKeys, StartOutput } from "../accounts/first-start.ts";
 import { type Config, readConfig, RELEASE, releaseText } from "../config/config.ts";
 import { localUrl, databasePlace } from "../config/values.ts";
-import type { Caller } from "../core/roles.ts";
 import { systemClock } from "../core/clock.ts";
 import { DRAIN_MS_MAX, START_STEP_STOP_MS } from "../core/limits.ts";
 import { type LineLog, writerTo } from "../observability/log.ts";
 import { startText } from "../observability/start-text.ts";
-import { createPaint, type Paint } from "../observability/terminal.ts";
+import { createPaint } from "../observability/terminal.ts";
+import type { App } from "./open.ts";
 
 /** A stop may take the drain time and this much more; then the process exits anyway. */
 const STOP_GRACE_MS = 1_000;
@@ -15,48 +15,27 @@ const STOP_GRACE_MS = 1_000;
 /** A second signal within this time is no second request: `timeout` and others forward a signal that the group got already. */
 const SAME_SIGNAL_MS = 200;
 
-/** The service as it runs. */
-export interface App {
-  /** The settings with the actual port. */
-  readonly config: Config;
-  /** The name of this process among those on the same database; null: it is the only one. */
-  readonly nodeId: string | null;
-  /** Null: they were shown, or another node shows them. */
-  readonly firstKeys: FirstKeys | null;
-  /** Call it when they were shown, so that no later start shows them. */
-  forgetFirstKeys(): Promise<void>;
-  /** Notices for the operator. */
-  readonly notices: readonly string[];
-  /**
-   * Answers an MCP request of the agent at standard input. Without an `Authorization` header it acts as an agent of the first
-   * account.
-   */
-  answerAgent(request: Request): Promise<Response>;
-  /** Answers a request of the API for this caller. */
-  answerAs(caller: Caller, request: Request): Promise<Response>;
-  /**
-   * Stops claiming, answers waiting requests, finishes or interrupts attempts, and closes the store. Ends within
-   * `DRAIN_MS_MAX` and a second.
-   */
-  stop(): Promise<void>;
+export function portTaken({ port, host }: Config): string {
+  return `Port ${port} of ${host} can't be listened on: it is taken, not allowed, or HOST is no address of this machine.`;
 }
+
+/** Throws an error for the operator where the port can't be listened on. */
+export function listenOr<Listening>(message: string, listen: () => Listening): Listening {
+  try {
+    return listen();
+  } catch (cause) {
+    throw new Error(message, { cause });
+  }
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
 
 /** How the output looks. */
-export interface Terminal {
-  /** Text for people instead of lines of JSON. */
-  readonly isText: boolean;
-  readonly paint: Paint;
-  readonly columns: () => number | undefined;
-}
-
-export function terminalOf(
-  { logFormat }: Config,
-  env: Readonly<Record<string, string | undefined>>,
-  fd: 1 | 2,
-): Terminal {
+export function terminalOf({ logFormat }: Config, env: Env, fd: 1 | 2) {
   const isTty = isatty(fd);
   const stream = fd === 1 ? process.stdout : process.stderr;
   return {
+    /** Text for people instead of lines of JSON. */
     isText: logFormat === "text" || (logFormat === "auto" && isTty),
     paint: createPaint({ isTty, env }),
     // A terminal that doesn't know its width says 0.
@@ -64,14 +43,14 @@ export function terminalOf(
   };
 }
 
-interface Announced {
+interface Output {
   readonly log: LineLog;
   readonly say: (text: string) => boolean;
-  readonly terminal: Terminal;
+  readonly terminal: ReturnType<typeof terminalOf>;
 }
 
 /** Tells that the service runs, and what the operator should know. */
-export function announceStart(app: App, { log, say, terminal }: Announced): void {
+export function announceStart(app: App, { log, say, terminal }: Output): void {
   const { config, nodeId, notices } = app;
   const { baseUrl, metricsPort, host } = config;
   if (terminal.isText) {
@@ -122,11 +101,11 @@ export async function announceFirstKeys(
 }
 
 /** In production without a terminal, journald or a container stores the output. */
-export function isLogged(env: Readonly<Record<string, string | undefined>>, fd: 1 | 2): boolean {
+export function isLogged(env: Env, fd: 1 | 2): boolean {
   return env["NODE_ENV"] === "production" && !isatty(fd);
 }
 
-export function configIn(env: Readonly<Record<string, string | undefined>>, refuse: (error: unknown) => never): Config {
+export function configIn(env: Env, refuse: (error: unknown) => never): Config {
   try {
     return readConfig(env);
   } catch (error) {

@@ -82,7 +82,10 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const { accounts, actions, audit, firstSteps, pauses, people, team } = store;
   const hashOf = (text: string) => secrets.hash(text);
   const checkUrl = (url: string) => checkTarget(policy, url);
-  const { receiptPath, receiptUrl } = receiptLinks(app, secrets);
+  /** For our own pages, which may be open at another address than BASE_URL. */
+  const receiptPath = (actionId: string) => `/r/${secrets.receiptToken(actionId)}`;
+  /** For answers, events and callbacks: without BASE_URL only the path is known. */
+  const receiptUrl = (actionId: string) => (config.isBaseUrlSet ? baseUrl : "") + receiptPath(actionId);
 
   // What an attempt asks before it is made.
   const { attemptTimeoutMs: timeoutMs, retryBaseMs: baseMs, retryCapMs: capMs } = config;
@@ -221,7 +224,10 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     known: { hosts, channels, paused, rules, grants, credentials },
     /** Ends what a dead process left active, then begins to deliver. */
     start: async (): Promise<void> => {
-      await paused.load().catch(unlessUnavailable);
+      // Each claim checks the pauses in the store: without them only answers may miss one.
+      await paused.load().catch((error: unknown) => {
+        if (!(error instanceof StoreUnavailable)) throw error;
+      });
       await delivery.start();
       await nodeFeed?.start();
     },
@@ -233,11 +239,6 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   };
 }
 
-/** Not fatal: each claim checks the pauses in the store. Only answers may miss one. */
-function unlessUnavailable(error: unknown): void {
-  if (!(error instanceof StoreUnavailable)) throw error;
-}
-
 /** Wakes the event streams and the waits. Null: no other node changes anything. */
 function listenToChanges(app: AppContext, streams: ReturnType<typeof createFeed>, onRowsElsewhere: () => void) {
   const { cluster, actions } = app.store;
@@ -247,15 +248,6 @@ function listenToChanges(app: AppContext, streams: ReturnType<typeof createFeed>
   }
   // A change of this node may not be readable yet for streams, so that the feed of all changes wakes them for it too.
   return new NodeFeed({ ...app, cluster, actions, streams, onRowsElsewhere });
-}
-
-/** Path and URL of an action's receipt. */
-function receiptLinks({ config: { baseUrl, isBaseUrlSet } }: AppContext, secrets: Secrets) {
-  /** For our own pages, which may be open at another address than BASE_URL. */
-  const receiptPath = (actionId: string) => `/r/${secrets.receiptToken(actionId)}`;
-  /** For answers, events and callbacks: without BASE_URL only the path is known. */
-  const receiptUrl = (actionId: string) => (isBaseUrlSet ? baseUrl : "") + receiptPath(actionId);
-  return { receiptPath, receiptUrl };
 }
 
 /** Null: no identity provider is configured. */

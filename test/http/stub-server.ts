@@ -1,4 +1,4 @@
-import { createHttp, type HttpOptions, type HttpServices, type HttpSettings } from "../../src/app/http.ts";
+import { createHttp, type HttpDeps } from "../../src/app/http.ts";
 import { createAuditService } from "../../src/audit/audit.ts";
 import type { StartedSession } from "../../src/core/session.ts";
 import { type AuditStore } from "../../src/core/audit.ts";
@@ -89,11 +89,11 @@ export interface Line {
 }
 
 /** What a server of stubs is made of. */
-export type Stubs = HttpServices & HttpSettings & HttpOptions;
+export type Stubs = HttpDeps;
 
 /** The server of stubs. */
 export function stubHttp(stubs: Stubs) {
-  return createHttp(stubs, stubs, stubs);
+  return createHttp(stubs);
 }
 
 /** Services that know a single object each, and write down in `calls` what they are called for. */
@@ -544,7 +544,7 @@ function emptyAudit(): AuditStore {
 }
 
 /** Anybody may sign up, and nobody is stopped. */
-function stubSignUpGate(calls: string[]): HttpServices["signUpGate"] {
+function stubSignUpGate(calls: string[]): HttpDeps["signUpGate"] {
   return {
     closedBy: () => Promise.resolve(null),
     isOperator: () => Promise.resolve(true),
