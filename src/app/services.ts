@@ -122,7 +122,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     credentialUse,
     receiptPath,
   });
-  const feed = createFeed({ actions });
+  const feed = createFeed(actions);
   const nodeFeed = listenToChanges(app, feed, delivery.lookElsewhere);
 
   const actionService = createActionService(app, {

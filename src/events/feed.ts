@@ -5,10 +5,6 @@ import { EVENT_STREAMS_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import { countByHolder, holderToEvict } from "../runtime/fair-share.ts";
 import type { ActionStore, ChangePage, ActionChange } from "../core/store.ts";
 
-interface FeedDeps {
-  readonly actions: Pick<ActionStore, "changes" | "position" | "knowsPosition">;
-}
-
 /** The next changes of a stream. */
 interface FeedPage {
   /** In commit order; may be empty. Streams that get the same changes share the array. */
@@ -28,12 +24,14 @@ export type Feed = ReturnType<typeof createFeed>;
  * `changed` only says that something changed; the store says what, and in which order. So a call that is late, repeated
  * or missing changes nothing in the stream.
  */
-export function createFeed({ actions }: FeedDeps) {
+export function createFeed(actions: Pick<ActionStore, "changes" | "position" | "knowsPosition">) {
   const accounts = new Map<string, AccountStreams>();
 
   const startPosition = async (lastEventId: string | null): Promise<number> => {
     if (lastEventId === null) return actions.position();
-    const position = readPosition(lastEventId);
+    const digits = decodeCursor(lastEventId, /^\d{1,16}$/);
+    if (digits === null) throw unknownPosition("Is not the id of an event of this stream.");
+    const position = Number(digits);
     if (await actions.knowsPosition(position)) return position;
     throw unknownPosition("Is too old, or of another database: what came after it is not kept here.");
   };
@@ -55,7 +53,7 @@ export function createFeed({ actions }: FeedDeps) {
       const holder = holderIdOf(caller);
       if (account.streams.size >= EVENT_STREAMS_PER_ACCOUNT_MAX) makeRoom(account.streams, holder);
       const end = () => stream.end();
-      const stream = new Stream({ account, holder, from }, () => {
+      const stream = new Stream(account, holder, from, () => {
         account.streams.delete(stream);
         revoked?.removeEventListener("abort", end);
         if (account.streams.size === 0 && accounts.get(accountId) === account) accounts.delete(accountId);
@@ -78,29 +76,17 @@ export function createFeed({ actions }: FeedDeps) {
 
 function makeRoom(streams: ReadonlySet<Stream>, holder: string): void {
   const holderToEnd = holderToEvict(countByHolder(streams), holder);
-  if (holderToEnd === null) throw tooMany();
+  if (holderToEnd === null) {
+    const message = `This account has ${EVENT_STREAMS_PER_ACCOUNT_MAX} event streams open, and this key its share of them`;
+    throw new DomainError("rate_limited", `${message}; close one of them first.`);
+  }
   // The newest, since a flood consists of new ones. Its reader can continue later from the last event it saw.
   [...streams].findLast((stream) => stream.holder === holderToEnd)?.end();
-}
-
-function tooMany(): DomainError {
-  const max = EVENT_STREAMS_PER_ACCOUNT_MAX;
-  return new DomainError(
-    "rate_limited",
-    `This account has ${max} event streams open, and this key its share of them; close one of them first.`,
-  );
 }
 
 /** A position in the event stream as its readers get it: the id of an event. */
 export function positionText(position: number): string {
   return encodeCursor(String(position));
-}
-
-/** The position in a `Last-Event-ID`. Throws `invalid_query` if it is no id of this stream. */
-function readPosition(text: string): number {
-  const digits = decodeCursor(text, /^\d{1,16}$/);
-  if (digits === null) throw unknownPosition("Is not the id of an event of this stream.");
-  return Number(digits);
 }
 
 /** The stream can't continue after this `Last-Event-ID` without a gap. */
@@ -146,12 +132,6 @@ class AccountStreams {
 
 export type EventStream = Pick<Stream, "position" | "next" | "ask" | "end">;
 
-interface StreamStart {
-  readonly account: AccountStreams;
-  readonly holder: string;
-  readonly from: number;
-}
-
 /** One reader's position in the changes of its account: each is delivered once, in commit order, until `end`. */
 class Stream {
   /** Where it begins. */
@@ -166,7 +146,7 @@ class Stream {
   #isOver = false;
   #wake: () => void = () => {};
 
-  constructor({ account, holder, from }: StreamStart, ended: () => void) {
+  constructor(account: AccountStreams, holder: string, from: number, ended: () => void) {
     this.position = positionText(from);
     this.holder = holder;
     this.#account = account;

@@ -7,7 +7,7 @@ import {
   NODE_POLL_MS,
   NODE_READ_MS_MIN,
 } from "../core/limits.ts";
-import type { Log } from "../observability/log.ts";
+import { errorName, type Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type { Clock } from "../core/clock.ts";
 import { type ActionStore, type ChangedPage, type ClusterStore, StoreUnavailable } from "../core/store.ts";
@@ -69,8 +69,9 @@ export class NodeFeed {
       if (streams.hasStreams(accountId)) this.#readSoon();
     });
     this.#stopListening = await cluster.listen(
-      () => this.#onHint(),
-      () => this.#onGap(),
+      () => this.#onHint(this.#hasReaders()),
+      // Hints were lost, but no change: the next round reads them.
+      () => this.#onHint(true),
     );
     if (this.#round === null) this.#begin();
     await this.#round;
@@ -83,15 +84,9 @@ export class NodeFeed {
     await Promise.all([this.#stopListening?.(), this.#round]);
   }
 
-  #onHint(): void {
+  #onHint(reads: boolean): void {
     this.#deps.onRowsElsewhere();
-    if (this.#hasReaders()) this.#readSoon();
-  }
-
-  /** Hints were lost, but no change: the next round reads them. */
-  #onGap(): void {
-    this.#deps.onRowsElsewhere();
-    this.#readSoon();
+    if (reads) this.#readSoon();
   }
 
   #hasReaders(): boolean {
@@ -115,11 +110,11 @@ export class NodeFeed {
   }
 
   #begin(): void {
-    const nowMs = this.#deps.clock.monotonicMs();
-    this.#beganMs = nowMs;
+    const beganMs = this.#deps.clock.monotonicMs();
+    this.#beganMs = beganMs;
     this.#nextMs = Number.POSITIVE_INFINITY;
     this.#isStale = false;
-    this.#round = this.#runOne(nowMs);
+    this.#round = this.#runOne(beganMs);
   }
 
   async #runOne(beganMs: number): Promise<void> {
@@ -153,7 +148,8 @@ export class NodeFeed {
       this.#position = page.position;
       const isFull = page.changes.length >= NODE_CHANGES_MAX;
       if (page.isLast || !hasMoved || !isFull) {
-        this.#heldBack(page.isLast, hasMoved);
+        const waitMs = hasMoved ? NODE_READ_MS_MIN : Math.max(NODE_READ_MS_MIN, 2 * this.#heldBackMs);
+        this.#heldBackMs = page.isLast ? 0 : Math.min(NODE_POLL_MS, waitMs);
         // More is visible behind a position that doesn't move than one page shows.
         if (isFull && !hasMoved) await this.#checkWatched();
         return;
@@ -171,11 +167,6 @@ export class NodeFeed {
       if (seq <= position && streams.hasStreams(accountId)) readable.add(accountId);
     }
     for (const accountId of readable) streams.changed(accountId);
-  }
-
-  #heldBack(isLast: boolean, hasMoved: boolean): void {
-    const waitMs = hasMoved ? NODE_READ_MS_MIN : Math.max(NODE_READ_MS_MIN, 2 * this.#heldBackMs);
-    this.#heldBackMs = isLast ? 0 : Math.min(NODE_POLL_MS, waitMs);
   }
 
   /** Begins at the newest position. It is read first: what the other reads miss has a later one. */
@@ -226,6 +217,6 @@ export class NodeFeed {
     // What writes logs that the store is away.
     if (error instanceof StoreUnavailable) return;
     this.#deps.metrics.taskFailed("nodes.feed");
-    this.#deps.log.error("nodes.feed_failed", { error: error instanceof Error ? error.name : "unknown" });
+    this.#deps.log.error("nodes.feed_failed", { error: errorName(error) });
   }
 }

@@ -73,9 +73,7 @@ interface Decisions {
   readonly p95Ms: number | null;
 }
 
-const SUMMED = ["created", "completed", "failed", "attempts", "failedAttempts"] as const;
-
-type Summed = Pick<ActivityFigures, (typeof SUMMED)[number]>;
+type Summed = Pick<ActivityFigures, "created" | "completed" | "failed" | "attempts" | "failedAttempts">;
 
 /** What each host and key did, as it is stored and since then. */
 export function namesOf(stored: readonly NameTotals[], tail: readonly ActivityRow[]): readonly NameTotals[] {
@@ -84,25 +82,24 @@ export function namesOf(stored: readonly NameTotals[], tail: readonly ActivityRo
     if (kind === "all") continue;
     const place = placeOf({ kind, name: row.name });
     const known = found.get(place);
-    found.set(place, known === undefined ? { kind, ...row } : both(known, { kind, ...row }));
+    const { lastError, lastFailedAt } = (row.lastFailedAt ?? 0) >= (known?.lastFailedAt ?? 0) ? row : (known ?? row);
+    const counts = sumOf(known === undefined ? [row] : [known, row]);
+    found.set(place, { kind, name: row.name, ...counts, lastError, lastFailedAt });
   }
   return [...found.values()];
-}
-
-function both(one: NameTotals, other: NameTotals): NameTotals {
-  const isNewer = (other.lastFailedAt ?? 0) >= (one.lastFailedAt ?? 0);
-  const { lastError, lastFailedAt } = isNewer ? other : one;
-  return { kind: one.kind, name: one.name, ...sumOf([one, other]), lastError, lastFailedAt };
 }
 
 function placeOf({ kind, name }: ActivityName): string {
   return `${kind} ${name}`;
 }
 
+function countsBy(count: (name: keyof Summed) => number): Summed {
+  const [created, completed, failed] = [count("created"), count("completed"), count("failed")];
+  return { created, completed, failed, attempts: count("attempts"), failedAttempts: count("failedAttempts") };
+}
+
 function sumOf(all: readonly Summed[]): Summed {
-  const total = (name: keyof Summed) => all.reduce((sum, one) => sum + one[name], 0);
-  const [created, completed, failed] = [total("created"), total("completed"), total("failed")];
-  return { created, completed, failed, attempts: total("attempts"), failedAttempts: total("failedAttempts") };
+  return countsBy((name) => all.reduce((sum, one) => sum + one[name], 0));
 }
 
 /** The busiest hosts and keys: only of these a latency is needed. */
@@ -190,18 +187,9 @@ function breakdownOf(kind: "host" | "key", { names, shown, latencies, tail }: Co
 function without(all: Share, named: readonly Share[]): Share {
   const sum = sumOf(named);
   // Counts that were altered may take away more than there is.
-  const left = (name: keyof Summed) => Math.max(0, all[name] - sum[name]);
-  return {
-    created: left("created"),
-    completed: left("completed"),
-    failed: left("failed"),
-    attempts: left("attempts"),
-    failedAttempts: left("failedAttempts"),
-    latency: withoutHistograms(
-      all.latency,
-      named.map(({ latency }) => latency),
-    ),
-  };
+  const left = countsBy((name) => Math.max(0, all[name] - sum[name]));
+  const latencies = named.map(({ latency }) => latency);
+  return { ...left, latency: withoutHistograms(all.latency, latencies) };
 }
 
 /** An attempt that was retried with success is no failure; one that is still retried is, while nothing completes. */

@@ -172,12 +172,9 @@ function serializeOverview({ overview, retries, waiting, keyNames }: OverviewAns
     since: since.toISOString(),
     counted_until: countedUntil?.toISOString() ?? null,
     slot_seconds: OVERVIEW_RANGES[range].slotMinutes * 60,
-    slots: slots.map(({ at, p50Ms, p95Ms, ...counts }) => ({
-      at: at.toISOString(),
-      ...counts,
-      p50_ms: p50Ms,
-      p95_ms: p95Ms,
-    })),
+    slots: slots.map(({ at, p50Ms, p95Ms, ...counts }) => {
+      return { at: at.toISOString(), ...counts, p50_ms: p50Ms, p95_ms: p95Ms };
+    }),
     latency: latency === null ? null : { p50_ms: latency.p50Ms, p95_ms: latency.p95Ms, p99_ms: latency.p99Ms },
     hosts: overview.hosts.named.map(({ name, ...figures }) => ({
       host: maskText(name, viewer),
@@ -186,7 +183,7 @@ function serializeOverview({ overview, retries, waiting, keyNames }: OverviewAns
     other_hosts: othersJson(overview.hosts),
     agents: overview.keys.named.map(({ name, ...figures }) => ({
       key_id: name,
-      name: maskedName(keyNames.get(name), viewer),
+      name: keyNames.has(name) ? maskText(keyNames.get(name) ?? "", viewer) : null,
       ...shareJson(figures),
     })),
     other_agents: othersJson(overview.keys),
@@ -220,10 +217,6 @@ function serializeOverview({ overview, retries, waiting, keyNames }: OverviewAns
       })),
     },
   };
-}
-
-function maskedName(name: string | undefined, viewer: Viewer): string | null {
-  return name === undefined ? null : maskText(name, viewer);
 }
 
 function shareJson({ failedAttempts, p50Ms, p95Ms, ...counts }: Omit<NamedFigures, "name">) {

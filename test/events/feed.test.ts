@@ -183,7 +183,7 @@ function slowStore() {
     knowsPosition: async () => true,
   };
   const bus = createBus();
-  const feed = createFeed({ actions });
+  const feed = createFeed(actions);
   bus.subscribe(({ accountId }) => feed.changed(accountId));
   const action = anAction();
   return {
@@ -262,6 +262,6 @@ test("a stream whose store can't be read says so to whoever asks", async () => {
     position: async () => 0,
     knowsPosition: async () => true,
   };
-  const stream = await createFeed({ actions }).open(engine.owner, null);
+  const stream = await createFeed(actions).open(engine.owner, null);
   expect(await stream.next().catch(String)).toBe("Error: away");
 });
