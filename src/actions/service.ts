@@ -1,7 +1,7 @@
 import { createDecisions, type DecisionNeeds } from "../approvals/decide.ts";
 import { createWait } from "./wait.ts";
 import { type Held, logHeld } from "../approvals/held.ts";
-import { DomainError } from "../core/domain-error.ts";
+import { DomainError, notFound } from "../core/domain-error.ts";
 import { withPauses } from "../core/pause.ts";
 import type { TimelineEntry, TimelineEvent } from "../core/timeline.ts";
 import { maskedActor, searchedAs } from "../receipts/masked-action.ts";
@@ -22,7 +22,7 @@ import { type AuditEntry, auditOf } from "../core/audit.ts";
 import { countedOf, type RuleCount } from "../core/rule-count.ts";
 import type { CredentialUse } from "../credentials/use.ts";
 import type { Delivery } from "../delivery/delivery.ts";
-import type { ActionQuery, ActionRows, FilterValues, OutboxEntry, OutboxStore } from "../core/store.ts";
+import type { ActionQuery, ActionRows, FilterValues, OutboxStore } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 
 interface ActionNeeds extends DecisionNeeds {
@@ -57,7 +57,7 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
   const get = async (caller: Caller, id: string): Promise<Action> => {
     authorize(caller, "read");
     const action = await actions.find(caller.accountId, id);
-    if (action === null) throw new DomainError("not_found", "There is no such action.");
+    if (action === null) throw notFound("action");
     return action;
   };
 
@@ -102,7 +102,7 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
       pauses.ofAction(caller.accountId, id),
     ]);
     // Every action has the row of its creation.
-    if (entries.length === 0) throw new DomainError("not_found", "There is no such action.");
+    if (entries.length === 0) throw notFound("action");
     return withPauses(entries, covering);
   };
 
@@ -293,21 +293,15 @@ function firstEvents(action: Action, reason: string | null): readonly TimelineEv
   return action.approve ? [created, { type: "held", ...heldBy(action.policy) }] : [created];
 }
 
-interface NotificationPage {
-  /** Newest first. */
-  readonly entries: readonly OutboxEntry[];
-  /** Where the next page begins; null when there is none. */
-  readonly before: string | null;
-}
+export type ListNotifications = ReturnType<typeof createListNotifications>;
 
 /** The callbacks and mails of the caller's account, newest first, with the state of each; for owners. */
-export type ListNotifications = (caller: Caller, before: string | null, limit: number) => Promise<NotificationPage>;
-
-export function createListNotifications(outbox: Pick<OutboxStore, "list">): ListNotifications {
-  return async (caller, before, limit) => {
+export function createListNotifications(outbox: Pick<OutboxStore, "list">) {
+  return async (caller: Caller, before: string | null, limit: number) => {
     authorize(caller, "manage");
     const found = await outbox.list(caller.accountId, before, limit + 1);
     const entries = found.slice(0, limit);
+    // `before`: where the next page begins; null when there is none.
     return { entries, before: found.length > limit ? (entries.at(-1)?.id ?? null) : null };
   };
 }

@@ -21,18 +21,15 @@ const DEPTH_MAX = 4;
  */
 export function targetMessage(json: string | null): string | null {
   if (json === null || json.length > TARGET_MESSAGE_BODY_CHARS_MAX) return null;
-  const text = messageIn(parsed(json), DEPTH_MAX);
-  if (text === null) return null;
-  return text.length > TARGET_MESSAGE_CHARS_MAX ? `${text.slice(0, TARGET_MESSAGE_CHARS_MAX - 1)}…` : text;
-}
-
-/** Null: the row was altered and can't be read. */
-function parsed(json: string): unknown {
+  let text: string | null;
   try {
-    return JSON.parse(json);
+    text = messageIn(JSON.parse(json), DEPTH_MAX);
   } catch {
+    // The row was altered and can't be read.
     return null;
   }
+  if (text === null) return null;
+  return text.length > TARGET_MESSAGE_CHARS_MAX ? `${text.slice(0, TARGET_MESSAGE_CHARS_MAX - 1)}…` : text;
 }
 
 function messageIn(value: unknown, depth: number): string | null {

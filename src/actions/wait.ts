@@ -1,7 +1,7 @@
 import type { AppContext } from "../runtime/app-context.ts";
 import { type Action, isTerminal } from "../core/action.ts";
 import { authorize, type Caller, holderIdOf } from "../core/roles.ts";
-import { DomainError } from "../core/domain-error.ts";
+import { notFound } from "../core/domain-error.ts";
 import { WAITERS_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import { countByHolder, holderToEvict } from "../runtime/fair-share.ts";
 
@@ -25,7 +25,7 @@ export function createWait({ clock, bus, store: { actions } }: AppContext) {
     const { accountId } = caller;
     const read = async (): Promise<Action> => {
       const action = await actions.find(accountId, id);
-      if (action === null) throw new DomainError("not_found", "There is no such action.");
+      if (action === null) throw notFound("action");
       return action;
     };
     const waiters = waiting.get(accountId) ?? new Set();

@@ -179,7 +179,10 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
         const stale = expected === undefined ? null : staleDecision(operation, action, expected);
         if (expected?.digest !== undefined && expected.digest !== requestDigest(action, hashOf))
           throw stale ?? new OtherRequest(operation, action);
-        const decided = stale ?? (await decisions[name](action, inputOf(caller, reason, now), caller));
+        const { actor, via } = caller;
+        const own = { actor, reason, now, isWithdrawal: isWithdrawal(caller) };
+        const input = via === undefined ? own : { ...own, via };
+        const decided = stale ?? (await decisions[name](action, input, caller));
         if (decided instanceof DomainError) throw decided;
         const { counts = [], ...change } = decided;
         const { after } = change;
@@ -242,12 +245,6 @@ export interface ShownRequest {
 export function isAlreadyDecided(error: unknown): boolean {
   if (!(error instanceof DomainError) || error instanceof OtherRequest) return false;
   return error.code === "not_approvable" || error.code === "not_cancellable";
-}
-
-function inputOf(caller: Caller, reason: string | null, now: Date): DecisionInput {
-  const { actor, via } = caller;
-  const input = { actor, reason, now, isWithdrawal: isWithdrawal(caller) };
-  return via === undefined ? input : { ...input, via };
 }
 
 function auditedOf(

@@ -1,4 +1,4 @@
-import { type HeldFilter, type HeldPage, hostOfKey, type Requester, type WaitingHost } from "../core/store.ts";
+import { type HeldFilter, hostOfKey } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { Action } from "../core/action.ts";
 import { authorize, type Caller } from "../core/roles.ts";
@@ -18,19 +18,6 @@ export function logHeld(log: Pick<Log, "info">, { id, accountId, method, host, r
 /** Histories by action id. */
 type Histories = ReadonlyMap<string, DecisionHistory>;
 
-/** A page of the inbox. */
-export interface Inbox extends HeldPage {
-  readonly histories: Histories;
-  /** The keys with held actions. */
-  readonly requesters: readonly Requester[];
-  /** The hosts with held actions, those with the most first; `hasMoreHosts`: there are more. */
-  readonly hosts: readonly WaitingHost[];
-  readonly hasMoreHosts: boolean;
-  /** How many the account has, and how many of them the filter finds, each up to `HELD_COUNTED_MAX`. */
-  readonly total: number;
-  readonly matching: number;
-}
-
 interface HeldNeeds {
   readonly hashOf: HashOf;
   readonly credentials: { readonly stateOf: (action: Action) => CredentialState | null };
@@ -40,6 +27,9 @@ interface HeldNeeds {
 export type HistoryOf = (action: Action) => Promise<DecisionHistory>;
 
 export type Held = ReturnType<typeof createHeld>;
+
+/** A page of the inbox. */
+export type Inbox = Awaited<ReturnType<Held["held"]>>;
 
 /** Reads held actions with their histories. */
 export function createHeld({ clock, store }: AppContext, { hashOf, credentials }: HeldNeeds) {
@@ -83,7 +73,7 @@ export function createHeld({ clock, store }: AppContext, { hashOf, credentials }
      * One page of held actions, oldest first, so that new ones never move those that the reader is looking at. Several keys
      * take turns on a page.
      */
-    async held(caller: Caller, after: string | null, filter: HeldFilter): Promise<Inbox> {
+    async held(caller: Caller, after: string | null, filter: HeldFilter) {
       authorize(caller, "read");
       const { accountId } = caller;
       const isAll = filter.keyId === null && filter.host === null && filter.before === null;
@@ -96,9 +86,12 @@ export function createHeld({ clock, store }: AppContext, { hashOf, credentials }
       ]);
       return {
         ...page,
+        // Each up to `HELD_COUNTED_MAX`.
         total,
         matching: found ?? total,
+        /** The keys with held actions. */
         requesters,
+        /** Those with held actions, those with the most first. */
         hosts: hosts.slice(0, HELD_HOSTS_SHOWN_MAX).toSorted((a, b) => b.count - a.count),
         hasMoreHosts: hosts.length > HELD_HOSTS_SHOWN_MAX,
         histories: await historiesOf(accountId, page.actions),
@@ -106,7 +99,7 @@ export function createHeld({ clock, store }: AppContext, { hashOf, credentials }
     },
 
     /** Those of the requests that still wait, with their histories, oldest first. */
-    async heldAmong(caller: Caller, ids: readonly string[]): Promise<Pick<Inbox, "actions" | "histories">> {
+    async heldAmong(caller: Caller, ids: readonly string[]) {
       authorize(caller, "read");
       const found = await actions.heldAmong(caller.accountId, ids);
       return { actions: found, histories: await historiesOf(caller.accountId, found) };

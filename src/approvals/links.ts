@@ -59,8 +59,7 @@ export interface OpenedLink {
 }
 
 /** What the holder of a link decides. */
-interface LinkDecision {
-  readonly decision: Decision;
+interface LinkDecision extends Pick<OpenedLink, "decision"> {
   readonly reason: string | null;
   /** `digest` of the link as it was shown; null: it was not shown, since opening the link decides. */
   readonly shown: string | null;
@@ -105,19 +104,17 @@ export function createFollowLink({ clock, store }: AppContext, needs: FollowLink
       const { action } = opened;
       const operation = decision === "approve" ? "approve" : "cancel";
       if (shown !== null && shown !== opened.digest) throw new OtherRequest(operation, action);
+      const { accountId, notifyEmail } = action;
+      const email = notifyEmail ?? "";
+      const holder = { keyId: null, keyName: email, role: "approver", hold: "none", actor: `email:${email}` } as const;
+      const caller: Caller = { accountId, ...holder, client };
       const expected = { run: action.run, isHeld: true, digest: digestOf(action) };
       try {
-        await actionService[operation]({ ...callerOf(action), client }, action.id, reason, expected);
+        await actionService[operation](caller, action.id, reason, expected);
       } catch (error) {
         if (!isAlreadyDecided(error)) throw error;
       }
       return open(token);
     },
   };
-}
-
-/** The caller for the holder of a link: it may approve and reject only. */
-function callerOf({ accountId, notifyEmail }: Action): Caller {
-  const email = notifyEmail ?? "";
-  return { accountId, keyId: null, keyName: email, role: "approver", hold: "none", actor: `email:${email}` };
 }

@@ -28,20 +28,22 @@ export interface SeenRequest {
 /** Where a field of a request stands. */
 type FieldPlace = RequesterTextName | "expires" | "path" | "query" | "header" | "body";
 
-/** A field in which requests differ that otherwise look alike. */
-export interface DifferingField {
+interface Field {
   readonly place: FieldPlace;
   /** Untrusted. */
   readonly name: string;
+  /** Untrusted. */
+  readonly value: string;
+}
+
+/** A field in which requests differ that otherwise look alike. */
+export interface DifferingField extends Pick<Field, "place" | "name"> {
   /** One for each request, in their order. Untrusted. */
   readonly values: readonly string[];
 }
 
 /** A field of requests that look alike. */
-export interface GroupField {
-  readonly place: FieldPlace;
-  /** Untrusted. */
-  readonly name: string;
+export interface GroupField extends Pick<Field, "place" | "name"> {
   /** Untrusted; null: they differ in it. */
   readonly value: string | null;
 }
@@ -86,12 +88,6 @@ function looksEqual({ values }: DifferingField): boolean {
   return new Set(shown).size < new Set(values).size;
 }
 
-interface Field {
-  readonly place: FieldPlace;
-  readonly name: string;
-  readonly value: string;
-}
-
 interface Described {
   /** Equal for requests that look alike. */
   readonly shape: string;
@@ -105,19 +101,14 @@ function describe({ action, reason, risks, hasHistory }: SeenRequest): Described
   const body = bodyFields(action);
   if (hasHistory || body === null || !action.url.startsWith(action.host, start)) return null;
   const rest = action.url.slice(start + action.host.length);
-  const queryAt = rest.includes("?") ? rest.indexOf("?") : rest.length;
+  const [path = "", ...afterPath] = rest.split("?");
+  const query = afterPath.join("?");
   const { keyId, createdBy, method, host, callback, run, retries, onUnknown, extras, expiresAt } = action;
   const fields: readonly Field[] = [
     ...requesterTexts(action, reason).map(({ name, note, text }) => ({ place: name, name: note, value: text ?? "" })),
     { place: "expires", name: "", value: expiresAt === null ? "" : utcMinute(expiresAt) },
-    ...named(
-      "path",
-      rest
-        .slice(0, queryAt)
-        .split("/")
-        .map((segment, at) => [String(at), segment]),
-    ),
-    ...named("query", queryPairs(rest.slice(queryAt + 1))),
+    ...path.split("/").map((value, at): Field => ({ place: "path", name: String(at), value })),
+    ...named("query", queryPairs(query)),
     ...named("header", Object.entries(action.headers ?? {})),
     ...body,
   ];
@@ -125,29 +116,10 @@ function describe({ action, reason, risks, hasHistory }: SeenRequest): Described
   if (fields.some(({ value }) => value.length > LOOK_ALIKE_VALUE_CHARS_MAX)) return null;
   const names = fields.map((field) => [field.place, field.name, fixedPart(field)]);
   // `/a`, `/a?`, `/a?b` and `/a?b=` have fields that are written alike.
-  const marks = [
-    rest.includes("?"),
-    ...rest
-      .slice(queryAt)
-      .split("&")
-      .map((pair) => pair.includes("=")),
-  ];
-  const shape = [
-    keyId,
-    createdBy,
-    method,
-    host,
-    action.url.slice(0, start),
-    callback,
-    run,
-    retries,
-    onUnknown,
-    withoutTexts(extras),
-    risks,
-    marks,
-    names,
-  ];
-  return { shape: JSON.stringify(shape), fields };
+  const marks = [afterPath.length > 0, ...query.split("&").map((pair) => pair.includes("="))];
+  const scheme = action.url.slice(0, start);
+  const settings = [scheme, callback, run, retries, onUnknown, withoutTexts(extras)];
+  return { shape: JSON.stringify([keyId, createdBy, method, host, settings, risks, marks, names]), fields };
 }
 
 /** What of a value is equal in requests that look alike: a segment of the path that is no id, and whether some are given. */

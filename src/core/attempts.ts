@@ -106,7 +106,7 @@ function shortened({ responseBody: json, responseTruncated }: Body): Body {
       responseTruncated: true,
     };
   }
-  let text = textIn(json).slice(0, ATTEMPT_BODY_BYTES_MAX);
+  let text = (json.startsWith('"') ? String(JSON.parse(json)) : json).slice(0, ATTEMPT_BODY_BYTES_MAX);
   // Escapes and characters of several bytes make it longer: at most six times.
   while (Buffer.byteLength(JSON.stringify(text)) > ATTEMPT_BODY_BYTES_MAX) {
     text = text.slice(0, Math.floor(text.length * SHRINK));
@@ -116,8 +116,3 @@ function shortened({ responseBody: json, responseTruncated }: Body): Body {
 
 /** Each step leaves so much of a text that is still too long. */
 const SHRINK = 0.8;
-
-function textIn(json: string): string {
-  const value: unknown = json.startsWith('"') ? JSON.parse(json) : json;
-  return typeof value === "string" ? value : json;
-}

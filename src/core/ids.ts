@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 
 /** Ids from the system's random generator. A UUIDv7 begins with the milliseconds and counts within one. */
-export const systemIds: Ids = {
-  action: (at) => `act_${timeOrdered(at)}`,
-  bulk: (at) => `blk_${timeOrdered(at)}`,
+export const systemIds = {
+  action: (at: Date) => `act_${timeOrdered(at)}`,
+  bulk: (at: Date) => `blk_${timeOrdered(at)}`,
   request: () => `req_${random()}`,
   account: () => `acc_${random()}`,
   key: () => `key_${random()}`,
@@ -12,15 +12,22 @@ export const systemIds: Ids = {
   grant: () => `grt_${random()}`,
   credential: () => `crd_${random()}`,
   oauthClient: () => `ocl_${random()}`,
-  credentialRequest: (at) => `crq_${timeOrdered(at)}`,
+  credentialRequest: (at: Date) => `crq_${timeOrdered(at)}`,
   channel: () => `chn_${random()}`,
   person: () => `per_${random()}`,
   invitation: () => `inv_${random()}`,
+  /** Of a process, as long as it runs. */
   node: () => `nod_${random()}`,
+  /** Of a row of the outbox. */
   row: timeOrdered,
+  /** Uniform in [0, 1): jitter only, never a secret. */
   random: Math.random,
-  bytes: (count) => new Uint8Array(randomBytes(count)),
+  /** Cryptographically random, for secrets. */
+  bytes: (count: number) => new Uint8Array(randomBytes(count)),
 };
+
+/** Source of ids and randomness. Ids that are made of a time sort by it. */
+export type Ids = typeof systemIds;
 
 function timeOrdered(at: Date): string {
   return encodeId(Bun.randomUUIDv7("buffer", at.getTime()));
@@ -75,31 +82,4 @@ export function firstActionId(at: Date): string {
   // A UUIDv7 begins with 48 bits of milliseconds.
   new DataView(bytes.buffer).setBigUint64(0, BigInt(Math.max(0, at.getTime())) << 16n);
   return `act_${encodeId(bytes)}`;
-}
-
-/** Source of ids and randomness. Ids of actions sort by creation time. */
-export interface Ids {
-  action(at: Date): string;
-  /** Id of a bulk job. */
-  bulk(at: Date): string;
-  request(): string;
-  account(): string;
-  key(): string;
-  channel(): string;
-  person(): string;
-  invitation(): string;
-  pause(): string;
-  rule(): string;
-  grant(): string;
-  credential(): string;
-  oauthClient(): string;
-  credentialRequest(at: Date): string;
-  /** Id of a process, as long as it runs. */
-  node(): string;
-  /** Id of a row of the outbox. */
-  row(at: Date): string;
-  /** Uniform in [0, 1): jitter only, never a secret. */
-  random(): number;
-  /** Cryptographically random, for secrets. */
-  bytes(count: number): Uint8Array<ArrayBuffer>;
 }

@@ -156,7 +156,7 @@ export class Lanes {
     lane.waiting += 1;
     lane.addedCount += 1;
     // Only the first row changes whether the lane can run.
-    if (lane.waiting === 1) this.#update(lane);
+    if (lane.waiting === 1) this.#update(lane.sameHost);
   }
 
   /** Whether any slot is free. */
@@ -190,14 +190,14 @@ export class Lanes {
       const host = this.#hosts.get(name);
       if (host === undefined) continue;
       host.wakesAtMs = NEVER;
-      this.#updateHost(host);
+      this.#update(host);
     }
   }
 
   #open(lane: Lane): void {
     lane.waiting = Number.POSITIVE_INFINITY;
     lane.refreshCount += 1;
-    this.#update(lane);
+    this.#update(lane.sameHost);
   }
 
   /** Takes slots for small rows, at most so many. Each must be given back by `answered` or `failed`, and `release`. */
@@ -240,7 +240,7 @@ export class Lanes {
       // Behind the others of its host: where the host gets one call at a time, or one a second, they take turns.
       lane.sameHost.lanes.delete(lane);
       lane.sameHost.lanes.add(lane);
-      this.#update(lane);
+      this.#update(lane.sameHost);
     }
     return [...claims.values()];
   }
@@ -262,7 +262,7 @@ export class Lanes {
       if (isLater) this.#wakeAt(lane, next.dueAt.getTime());
     }
     this.#notBegun(lane, limit - got);
-    this.#update(lane);
+    this.#update(lane.sameHost);
   }
 
   /** A claim got nothing. Its rows are asked for again at this time; null: the sweep finds them. */
@@ -270,7 +270,7 @@ export class Lanes {
     if (lane.waiting === Number.POSITIVE_INFINITY) lane.waiting = 0;
     if (againAtMs !== null) this.#wakeAt(lane, againAtMs);
     this.#notBegun(lane, limit);
-    this.#update(lane);
+    this.#update(lane.sameHost);
   }
 
   /** Takes a slot for a row that is not stored yet; null when other rows of its lane come first or nothing is free. */
@@ -281,14 +281,14 @@ export class Lanes {
     const isReserved = this.#mayReserve(lane) && this.#leastWaiting(lane.sameHost, lane) >= lane.inFlight;
     if (isReserved) this.#take(lane);
     // Also when nothing was taken: an empty lane must be removed again.
-    this.#update(lane);
+    this.#update(lane.sameHost);
     return isReserved ? lane : null;
   }
 
   /** Gives back what was reserved for a row that is not sent. */
   unreserve(lane: Lane): void {
     this.#notBegun(lane, 1);
-    this.#update(lane);
+    this.#update(lane.sameHost);
   }
 
   /** Notes that a commit has stored or claimed rows of the lane, before they begin. */
@@ -327,19 +327,19 @@ export class Lanes {
   /** Gives back the slot of one row. */
   release(lane: Lane): void {
     this.#count(lane, -1);
-    this.#update(lane);
+    this.#update(lane.sameHost);
   }
 
   /** Counts the bytes of a large row from its claim until it is recorded (then negative). */
   holdLarge(lane: Lane, bytes: number): void {
     for (const held of [lane, lane.account]) held.largeBytes += bytes;
     this.#largeBytes += bytes;
-    this.#update(lane);
+    this.#update(lane.sameHost);
   }
 
   /** Re-evaluates the lanes of an account after a pause began or ended. */
   pauseChanged(accountId: string): void {
-    for (const lane of this.#accounts.get(accountId)?.lanes ?? []) this.#update(lane);
+    for (const lane of this.#accounts.get(accountId)?.lanes ?? []) this.#update(lane.sameHost);
   }
 
   /**
@@ -365,23 +365,19 @@ export class Lanes {
     const [lane] = host.lanes;
     if (lane === undefined) return;
     this.#setLimits(host, lane);
-    this.#updateHost(host);
+    this.#update(host);
   }
 
   /** Sets the slots and the rate that this process has for a host. */
   #setLimits(host: HostGroup, lane: LaneName): HostGroup {
     const { maxPerSecond, maxConcurrent } = this.#limitsOf(lane);
-    const slots = this.#slotsFor(maxConcurrent);
+    const slots = Math.min(this.#limits.perHost, maxConcurrent ?? this.#limits.perHost);
     host.slots = this.#share.slotsOf(host.name, slots);
     host.reserve = Math.floor(host.slots * HOST_RESERVE_SHARE);
     host.bucket = maxPerSecond === null ? null : this.#bucketOf(host.name, this.#share.rateOf(maxPerSecond, slots));
     if (host.bucket === null) this.#buckets.delete(host.name);
     host.mayExceed = maxPerSecond === null && maxConcurrent === null;
     return host;
-  }
-
-  #slotsFor(maxConcurrent: number | null): number {
-    return Math.min(this.#limits.perHost, maxConcurrent ?? this.#limits.perHost);
   }
 
   #bucketOf(name: string, perSecond: number): TokenBucket {
@@ -489,12 +485,8 @@ export class Lanes {
     return lane;
   }
 
-  /** Re-evaluates all lanes of the host, since their order depends on what each has in flight. */
-  #update({ sameHost }: Lane): void {
-    this.#updateHost(sameHost);
-  }
-
-  #updateHost(sameHost: HostGroup): void {
+  /** Re-evaluates all lanes of a host, since their order depends on what each has in flight. */
+  #update(sameHost: HostGroup): void {
     if (sameHost.slots === 0) for (const lane of sameHost.lanes) [lane.waiting, lane.wakesAtMs] = [0, NEVER];
     const least = this.#leastWaiting(sameHost);
     for (const lane of sameHost.lanes) {

@@ -32,7 +32,7 @@ export async function addressesOf(
     return checked(policy, target, loopbackAddresses(policy, hostname), hostname);
   }
   const found = await lookUp(hostname, deadline);
-  return isFound(found) ? checked(policy, target, found, hostname) : found;
+  return "kind" in found ? found : checked(policy, target, found, hostname);
 }
 
 /** One forbidden address refuses the whole host: whoever controls the name chose it. */
@@ -74,15 +74,11 @@ function lookUp(hostname: string, deadline: Deadline): Promise<readonly (Address
   });
 }
 
-function isFound<T extends readonly unknown[]>(found: T | NotSent | Stopped): found is T {
-  return Array.isArray(found);
-}
-
 const NOT_RESOLVED: NotSent = { kind: "not_sent", fault: "name_not_resolved" };
 
 const TIMED_OUT: NotSent = { kind: "not_sent", fault: "timed_out" };
 
-const STOPPED: Stopped = { kind: "stopped" };
+export const STOPPED: Stopped = { kind: "stopped" };
 
 const REFUSED = {
   never: { kind: "not_sent", fault: "address_never" },

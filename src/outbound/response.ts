@@ -126,7 +126,8 @@ const EMPTY: ReadBody = { bytes: new Uint8Array(0), truncated: false, isBroken: 
  * shown. Unless it is certain that nothing left, the outcome is `unknown`.
  */
 export function outcomeOf(error: unknown, endedBy: EarlyEnd): NotSent | Unknown {
-  const known = OUTCOMES.get(codeOf(error)) ?? tlsOutcome(error);
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const known = OUTCOMES.get(code) ?? tlsOutcome(error);
   if (known !== null) return known;
   return endedBy === null ? CLOSED : { kind: "unknown", fault: endedBy };
 }
@@ -144,10 +145,6 @@ function tlsOutcome(error: unknown): NotSent | Unknown | null {
   return { kind: "not_sent", fault: failure === "certificate" ? failure : `certificate_${failure}` };
 }
 
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
-}
-
 const CLOSED: Unknown = { kind: "unknown", fault: "closed" };
 
 /** No connection came about. `unreachable` unless every address refused. */
@@ -158,7 +155,7 @@ export const UNREACHABLE: NotSent = { kind: "not_sent", fault: "unreachable" };
 /** In TLS 1.3 the target may still abort the handshake after it has read the request. */
 const TLS_HANDSHAKE: Unknown = { kind: "unknown", fault: "tls_handshake" };
 
-const NOT_HTTP: Unknown = { kind: "unknown", fault: "not_http" };
+export const NOT_HTTP: Unknown = { kind: "unknown", fault: "not_http" };
 
 const HEADERS_TOO_LARGE: Unknown = { kind: "unknown", fault: "headers_too_large" };
 

@@ -1,5 +1,5 @@
 import { CONNECT_TIMEOUT_MS, LOCATION_CHARS_MAX } from "../core/limits.ts";
-import type { Answered, NotSent, Outcome, Unknown } from "../core/outcome.ts";
+import type { Answered, NotSent, Outcome } from "../core/outcome.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { type ConnectionState, Connections, poolOf } from "./connections.ts";
 import {
@@ -11,11 +11,12 @@ import {
   type Deadline,
   openDeadline,
 } from "./deadline.ts";
-import { type Address, urlHostOf } from "../core/addresses.ts";
-import { addressesOf, ConnectionProbe } from "./resolve.ts";
+import { urlHostOf } from "../core/addresses.ts";
+import { addressesOf, ConnectionProbe, STOPPED } from "./resolve.ts";
 import {
   isUnconnected,
   maskedJson,
+  NOT_HTTP,
   outcomeOf,
   REFUSED,
   UNREACHABLE,
@@ -88,7 +89,10 @@ export function createSender(policy: TargetPolicy, options: SenderOptions = {}):
         const connection = connections.take(pool);
         const whole = completed === null ? request : { ...request, headers: completed.headers };
         const init = initOf(whole, target, { ca, signal: deadline.signal, isKept: connection.pool !== null });
-        const send = () => connection.session.fetch(urlAt(target, address), init);
+        // The checked address in place of the name: Bun must never resolve anything itself.
+        const scheme = target.isHttps ? "https" : "http";
+        const url = `${scheme}://${urlHostOf(address)}:${target.port}${target.rest}`;
+        const send = () => connection.session.fetch(url, init);
         const called = await call(send, deadline, completed?.mask ?? null);
         connections.release(connection, called.state);
         return called.outcome;
@@ -113,11 +117,6 @@ export function createSender(policy: TargetPolicy, options: SenderOptions = {}):
     },
     close: () => connections.close(),
   };
-}
-
-/** The checked address in place of the name: Bun must never resolve anything itself. */
-function urlAt({ isHttps, port, rest }: ParsedTarget, address: Address): string {
-  return `${isHttps ? "https" : "http"}://${urlHostOf(address)}:${port}${rest}`;
 }
 
 function initOf(
@@ -184,10 +183,6 @@ async function answerOf(response: Response, deadline: Deadline, mask: AnswerMask
   };
   return { outcome, state: truncated || saysItCloses(headers) ? "unfit" : "open" };
 }
-
-const STOPPED: Stopped = { kind: "stopped" };
-
-const NOT_HTTP: Unknown = { kind: "unknown", fault: "not_http" };
 
 const NOT_ALLOWED: NotSent = { kind: "not_sent", fault: "address_never" };
 

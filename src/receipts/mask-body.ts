@@ -17,7 +17,11 @@ export function maskedBody(action: Action, masking: Masking): MaskedBody {
   const member = bodyMemberOf(action);
   if (body === null || member === null) return { body: null };
   if (member === "text") return { body: maskWritten(body, masking) };
-  if (member === "form") return { body: maskForm(body, masking) };
+  if (member === "form") {
+    // Each value by its name, as in a query, and by its format.
+    const pairs = formPairs(body).map((pair) => maskPair(pair, parameterKind(pair[0]), masking));
+    return { body: encodeForm(pairs) };
+  }
   if (member === "base64") return maskBytes(action, masking);
   return { body: maskJsonText(body, masking) };
 }
@@ -25,11 +29,6 @@ export function maskedBody(action: Action, masking: Masking): MaskedBody {
 /** A text of any kind, which may be XML. */
 function maskWritten(text: string, masking: Masking): string {
   return maskText(maskElements(text, masking), masking);
-}
-
-/** Each value by its name, as in a query, and by its format. */
-function maskForm(encoded: string, masking: Masking): string {
-  return encodeForm(formPairs(encoded).map((pair) => maskPair(pair, parameterKind(pair[0]), masking)));
 }
 
 /**

@@ -1,4 +1,8 @@
-import { RESPONSE_HEADER_CHARS_MAX, RESPONSE_HEADERS_BYTES_MAX, RESPONSE_HEADERS_MAX } from "../core/limits.ts";
+import {
+  RESPONSE_HEADER_CHARS_MAX as CHARS_MAX,
+  RESPONSE_HEADERS_BYTES_MAX,
+  RESPONSE_HEADERS_MAX,
+} from "../core/limits.ts";
 import { MASK } from "./mask-rules.ts";
 
 const RETRY_AFTER = "retry-after";
@@ -17,10 +21,12 @@ export function keptHeaders(headers: Iterable<ResponseHeader>): string | null {
   // First, so that it is kept whatever else there is: nobody is to be called before it.
   const [first, others] = [all.filter(([name]) => name === RETRY_AFTER), all.filter(([name]) => name !== RETRY_AFTER)];
   for (const [name, value] of [...first, ...others]) {
-    const pair = [name, isKept(name) ? cut(value) : MASK] as const;
+    const isKept = KEPT.has(name) || KEPT_FAMILIES.some((start) => name.startsWith(start));
+    const shortened = value.length <= CHARS_MAX ? value : `${value.slice(0, CHARS_MAX)}…`;
+    const pair = [name, isKept ? shortened : MASK] as const;
     bytes += Buffer.byteLength(name) + Buffer.byteLength(pair[1]);
     if (kept.length >= RESPONSE_HEADERS_MAX || bytes > RESPONSE_HEADERS_BYTES_MAX) break;
-    if (name.length <= RESPONSE_HEADER_CHARS_MAX) kept.push(pair);
+    if (name.length <= CHARS_MAX) kept.push(pair);
   }
   return kept.length === 0 ? null : JSON.stringify(kept);
 }
@@ -43,14 +49,6 @@ export function keptRetryAfter(text: string | null): string | null {
 
 function isHeader(value: unknown): value is ResponseHeader {
   return Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === "string");
-}
-
-function cut(value: string): string {
-  return value.length <= RESPONSE_HEADER_CHARS_MAX ? value : `${value.slice(0, RESPONSE_HEADER_CHARS_MAX)}…`;
-}
-
-function isKept(name: string): boolean {
-  return KEPT.has(name) || KEPT_FAMILIES.some((start) => name.startsWith(start));
 }
 
 /** Lower case, as the runtime has them. An allow list, since a list of secret headers would never be complete. */

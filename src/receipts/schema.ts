@@ -73,7 +73,10 @@ export function receiptJson(action: MaskedAction, timeline: readonly TimelineEnt
   const extras = withoutTexts(withoutUnknown(action.extras));
   const { action: cut, isCut } = cutBodies(seenWith(action, { callback: null, keyId: "", policy: null, extras }));
   const json = actionJson(cut, { now, receiptUrl: null, hidesHeaderValues: true });
-  const items = entries.map((entry) => withoutSeq(timelineItem(maskedEntry(entry, "public"))));
+  const items = entries.map((entry) => {
+    const { seq: _position, ...item } = timelineItem(maskedEntry(entry, "public"));
+    return item;
+  });
   const truncated = isCut ? `,"body_truncated":true` : "";
   return `${json.slice(0, -1)}${truncated},"timeline":${JSON.stringify(items)},"earlier_attempts":${earlierAttempts}}`;
 }
@@ -96,8 +99,4 @@ function cutBodies(action: SeenAction) {
         lateResult === null ? null : { ...lateResult, responseBody: cut(lateResult.responseBody)?.json ?? null },
     }),
   };
-}
-
-function withoutSeq({ seq: _position, ...item }: ReturnType<typeof timelineItem>) {
-  return item;
 }

@@ -11,7 +11,7 @@ import { NO_EXTRAS, ownRetrySettings, unknownExtras } from "../core/extras.ts";
 import { retrySettingsJson } from "../api/retry-settings.ts";
 import { operationsOf } from "../core/changes.ts";
 import { type Channel, asksFor } from "../core/channel.ts";
-import { type CallbackEvent, hostOf, notificationsFor } from "../core/notification.ts";
+import { type CallbackEvent, hostOf, type NewNotification, notificationsFor } from "../core/notification.ts";
 import type { Ids } from "../core/ids.ts";
 import type { OutboxRow } from "../core/store.ts";
 
@@ -63,7 +63,9 @@ export function actionJson(action: SeenAction, options: ViewOptions): string {
     unknownMembers(action) +
     (action.onUnknown === "stop" ? `,"on_unknown":"stop"` : "") +
     retriesRemaining(action) +
-    (next === null ? "" : `,"next_retry_in_seconds":${secondsUntil(next, now)}`) +
+    (next === null
+      ? ""
+      : `,"next_retry_in_seconds":${Math.max(0, Math.ceil((next.getTime() - now.getTime()) / 1_000))}`) +
     pauseMembers(action, options) +
     (options.hiddenValues === undefined || options.hiddenValues === 0
       ? ""
@@ -155,10 +157,6 @@ function retriesRemaining({ status, attempts, retries }: Action): string {
   return isUnderWay && attempts > 0 ? `,"retries_remaining":${retries - attempts}` : "";
 }
 
-function secondsUntil(at: Date, now: Date): number {
-  return Math.max(0, Math.ceil((at.getTime() - now.getTime()) / 1_000));
-}
-
 /** Present only if the action failed. */
 function errorMember({ status, result }: Action, { bodies }: ViewOptions): string {
   if (status !== "failed" || result === null) return "";
@@ -186,23 +184,20 @@ interface EnqueueDeps {
 
 /** Renders the body of a callback at the time of the change; a mail or message is rendered when it is sent. */
 export function createEnqueue({ ids, receiptUrl, channelsOf }: EnqueueDeps): Enqueue {
-  const asks = (action: Action, at: Date): readonly OutboxRow[] =>
-    asksFor(action, channelsOf(action.accountId)).map(({ message, afterMs }) => ({
-      id: ids.row(at),
-      message,
-      host: hostOf(message),
-      payload: null,
-      ...(afterMs > 0 && { dueAt: new Date(at.getTime() + afterMs) }),
-    }));
   return (action, at, events) => {
-    const rows = notificationsFor(action, events).map((message) => ({
+    const rowOf = (message: NewNotification): OutboxRow => ({
       id: ids.row(at),
       message,
       host: hostOf(message),
       payload: message.kind === "callback" ? callbackJson(message.event, action, at, receiptUrl(action.id)) : null,
+    });
+    const rows = notificationsFor(action, events).map(rowOf);
+    if (action.status !== "awaiting_approval" || events.some(isTooLate)) return rows;
+    const asks = asksFor(action, channelsOf(action.accountId)).map(({ message, afterMs }) => ({
+      ...rowOf(message),
+      ...(afterMs > 0 && { dueAt: new Date(at.getTime() + afterMs) }),
     }));
-    const begins = action.status === "awaiting_approval" && !events.some(isTooLate);
-    return begins ? [...rows, ...asks(action, at)] : rows;
+    return [...rows, ...asks];
   };
 }
 
@@ -248,12 +243,9 @@ export function timelineJson(entries: readonly TimelineEntry[]): string {
   return JSON.stringify({ data: entries.map(timelineItem) });
 }
 
-function isLate(event: TimelineEvent): boolean {
-  return event.type === "attempt" && event.late !== undefined;
-}
-
 /** An entry of a timeline as an object of the API. */
 export function timelineItem({ seq, at, run, status, event }: TimelineEntry) {
-  const { type, ...details } = isLate(event) ? { ...event, late: true } : event;
+  const isLate = event.type === "attempt" && event.late !== undefined;
+  const { type, ...details } = isLate ? { ...event, late: true } : event;
   return { seq, at: at.toISOString(), run, type, status, ...details };
 }
