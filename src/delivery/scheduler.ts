@@ -93,7 +93,7 @@ export interface Reservation<Row> {
   fail(): void;
 }
 
-type TimerName = "alarm" | "tokens" | "look" | "sweep" | "rescue" | "probe";
+type TimerName = "alarm" | "look" | "sweep" | "rescue" | "probe";
 
 /** Background tasks, for the log and the metrics. */
 type TaskName = TimerName | "attempt" | "claim" | "clock" | "start";
@@ -106,6 +106,8 @@ interface LaneSearch {
   /** Asked before each page. */
   readonly goesOn?: () => boolean;
 }
+
+const NEVER = Number.POSITIVE_INFINITY;
 
 /** Lanes per step of the sweep, and the pause between two steps. */
 const [SWEEP_LANES, SWEEP_REST_MS] = [128, 5];
@@ -132,8 +134,8 @@ export class Scheduler<Row extends QueueRow> {
   /** How to cancel each timer that is set. */
   readonly #timers = new Map<TimerName, () => void>();
   #unsubscribe: () => void = () => {};
-  #alarmAtMs = Number.POSITIVE_INFINITY;
-  #tokenAlarmAtMs = Number.POSITIVE_INFINITY;
+  /** By the monotonic clock. */
+  #alarmAtMs = NEVER;
   /** Wall clock minus monotonic clock. */
   #aheadMs: number;
   /** How far the wall clock was set back, as far as rows are not rescheduled for it yet. */
@@ -603,27 +605,18 @@ export class Scheduler<Row extends QueueRow> {
     }
   }
 
+  /** For the earliest row that is not yet due, and the next call to a host with a rate. */
   #setAlarm(): void {
-    this.#setTokenAlarm();
-    const atMs = this.#lanes.earliestMs;
-    if (atMs === null || atMs === this.#alarmAtMs) return;
-    this.#alarmAtMs = atMs;
-    this.#ring("alarm", atMs - this.#nowMs(), () => (this.#alarmAtMs = Number.POSITIVE_INFINITY));
-  }
-
-  /** For the next call to a host with a rate, by the monotonic clock. */
-  #setTokenAlarm(): void {
-    const atMs = this.#lanes.nextTokenMs;
-    if (atMs === null || atMs === this.#tokenAlarmAtMs) return;
-    this.#tokenAlarmAtMs = atMs;
-    const delayMs = Math.ceil(atMs - this.#app.clock.monotonicMs());
-    this.#ring("tokens", delayMs, () => (this.#tokenAlarmAtMs = Number.POSITIVE_INFINITY));
-  }
-
-  #ring(name: "alarm" | "tokens", delayMs: number, forget: () => void): void {
-    this.#run(name, Math.min(SLEEP_MS_MAX, Math.max(1, delayMs)), () => {
+    const monotonicMs = this.#app.clock.monotonicMs();
+    const { earliestMs, nextTokenMs } = this.#lanes;
+    const delayMs = Math.min((earliestMs ?? NEVER) - this.#nowMs(), (nextTokenMs ?? NEVER) - monotonicMs);
+    const sleepMs = Math.min(SLEEP_MS_MAX, Math.max(1, Math.ceil(delayMs)));
+    // One that rings earlier sets the next one.
+    if (delayMs === NEVER || monotonicMs + sleepMs >= this.#alarmAtMs) return;
+    this.#alarmAtMs = monotonicMs + sleepMs;
+    this.#run("alarm", sleepMs, () => {
       // First, before anything that may fail: while it is set, no other timer is set for that time.
-      forget();
+      this.#alarmAtMs = NEVER;
       this.#tick();
     });
   }

@@ -72,9 +72,13 @@ export class Settlement {
       return settleLate(stored, { ...this.#endOf(stored, ended), run, attempt });
     });
     if (written === null) return;
-    const late = lateOf(written.change);
-    if (late === undefined) this.#report(written.change, ended);
-    else this.#reportLate(written.change, late, attempt);
+    const { before, after, events } = written.change;
+    const effect = events.find((event) => event.type === "attempt")?.late;
+    if (effect === undefined) return this.#report(written.change, ended);
+    // It was counted when it was closed as unknown.
+    const { log, bus } = this.#app;
+    log.info("action.late_result", { action_id: after.id, attempt, effect, status: after.status });
+    if (after !== before) bus.publish(after);
   }
 
   /**
@@ -229,26 +233,12 @@ export class Settlement {
     }
     bus.publish(after);
   }
-
-  /** The attempt itself was counted when it was closed as unknown. */
-  #reportLate({ before, after }: Change, late: LateEffect, attempt: number): void {
-    const { log, bus } = this.#app;
-    log.info("action.late_result", { action_id: after.id, attempt, effect: late, status: after.status });
-    if (after !== before) bus.publish(after);
-  }
 }
 
 /** Whether the stored action is under the claim that this one was read with: a later claim has another lease. */
 function isSameClaim(stored: Action, { run, attempts, leaseUntil }: Action): boolean {
   const isSame = stored.status === "active" && stored.run === run && stored.attempts === attempts;
   return isSame && stored.leaseUntil?.getTime() === leaseUntil?.getTime();
-}
-
-type LateEffect = "settled" | "result" | "noted";
-
-/** What a late result did; undefined: it was in time. */
-function lateOf({ events }: Change): LateEffect | undefined {
-  return events.find((event) => event.type === "attempt")?.late;
 }
 
 function outcomeNames(ended: Ended | null) {
