@@ -149,8 +149,8 @@ export function accountRoutes({ peopleService, limits }: AccountRouteDeps) {
         operationId: "changeAccount",
         permission: "manage",
         summary: "Name the account",
-        description:
-          "Everyone in the account sees its name, and everyone who is invited. An account without a name is shown by the address of its first person.",
+        description: "Everyone in the account sees its name, and everyone who is invited.",
+        notes: ["An account without a name is shown by the address of its first person."],
         body: jsonBody(ChangeAccount),
         answers: { 200: { description: "The account with its name.", schema: AccountJson } },
       }),

@@ -83,8 +83,8 @@ export function callbackHostRoutes({ callbackHosts }: { readonly callbackHosts: 
         operationId: "listCallbackHosts",
         permission: "manage",
         summary: "List the hosts for callbacks of keys with a hold or a limit",
-        description:
-          "Lists the hosts that keys with a hold or a limit can use in `callback`. Callbacks of keys without a hold and without limits may go to other hosts too.",
+        description: "Lists the hosts that keys with a hold or a limit can use in `callback`.",
+        notes: ["Callbacks of keys without a hold and without limits may go to other hosts too."],
         answers: { 200: { description: "The hosts.", schema: CallbackHostListJson } },
       }),
     )

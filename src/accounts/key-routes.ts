@@ -244,8 +244,8 @@ export function keyRoutes({ keyService }: { readonly keyService: KeyService }) {
         operationId: "listKeys",
         permission: "manage",
         summary: "List the account's keys",
-        description:
-          "Lists live keys first, then revoked ones, with their limits and what they have done. The secret keys themselves are never shown.",
+        description: "Lists live keys first, then revoked ones, with their limits and what they have done.",
+        notes: ["The secret keys themselves are never shown."],
         query: MadeByQuery,
         answers: { 200: { description: "The keys.", schema: KeyListJson } },
       }),

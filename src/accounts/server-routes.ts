@@ -108,8 +108,8 @@ export function serverRoutes({ settingsFor, readSize, ownMails, version }: Serve
         permission: "manage",
         tag: "System",
         summary: "Get the settings in force on the server",
-        description:
-          "Returns the settings in force. Values of secrets are never shown. Keys of the first account see every setting, others what concerns them, without internal names.",
+        description: "Returns the settings in force. Values of secrets are never shown.",
+        notes: ["Keys of the first account see every setting, others what concerns them, without internal names."],
         answers: { 200: { description: "The settings.", schema: ServerJson } },
       }),
     )

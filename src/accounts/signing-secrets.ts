@@ -375,7 +375,8 @@ export function signingSecretRoutes({ signingService }: { readonly signingServic
         permission: "manage",
         summary: "List the origins whose signing secrets are in use",
         description:
-          "Lists where calls and callbacks of the account went, with the newest origin of each host name, and what was rotated. It shows no secret: read one with `getSigningSecret`.",
+          "Lists where calls and callbacks of the account went, with the newest origin of each host name, and what was rotated.",
+        notes: ["It shows no secret: read one with `getSigningSecret`."],
         answers: { 200: { description: "The origins.", schema: SigningOriginListJson } },
       }),
     )

@@ -107,8 +107,8 @@ export function teamRoutes({ teamService }: { readonly teamService: TeamService 
         operationId: "changePerson",
         permission: "manage",
         summary: "Change the role of a person",
-        description:
-          "Changes a person's role at once, also on open pages. The last owner can't be lowered: of two owners who lower each other at the same time, one stays.",
+        description: "Changes a person's role at once, also on open pages.",
+        notes: ["The last owner can't be lowered: of two owners who lower each other at the same time, one stays."],
         params: PersonParams,
         body: jsonBody(ChangePerson),
         answers: { 200: { description: "The person with the new role.", schema: PersonJson } },

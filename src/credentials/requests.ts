@@ -418,8 +418,8 @@ export function credentialRequestRoutes({
         operationId: "grantCredentialRequest",
         permission: "manage",
         summary: "Fill in a credential that a key asks for",
-        description:
-          "Adds a credential, as createCredential does, that the asking key may use at once. What the key has suggested counts for nothing: name the hosts, paths and methods that you allow.",
+        description: "Adds a credential, as createCredential does, that the asking key may use at once.",
+        notes: ["What the key has suggested counts for nothing: name the hosts, paths and methods that you allow."],
         params: CredentialRequestParams,
         body: jsonBody(CreateCredential),
         answers: {

@@ -189,8 +189,8 @@ export function hostRoutes({ hostService }: { readonly hostService: HostService 
         operationId: "putDefaults",
         permission: "manage",
         summary: "Set what applies to calls of the account to every host",
-        description:
-          "Replaces all settings for hosts of the account. They apply where neither the action nor the settings of its host say something.",
+        description: "Replaces all settings for hosts of the account.",
+        notes: ["They apply where neither the action nor the settings of its host say something."],
         body: jsonBody(PutDefaults),
         answers: { 200: { description: "The settings of the account.", schema: SettingsJson } },
       }),

@@ -253,8 +253,8 @@ export function oauthClientRoutes({ oauthClients }: { readonly oauthClients: OAu
         operationId: "listOAuthClients",
         permission: "manage",
         summary: "List the OAuth clients of the account",
-        description:
-          "Lists the clients that owners have added, without their secrets. Clients with a metadata document, or that registered themselves, belong to no account.",
+        description: "Lists the clients that owners have added, without their secrets.",
+        notes: ["Clients with a metadata document, or that registered themselves, belong to no account."],
         answers: { 200: { description: "The clients.", schema: OAuthClientListJson } },
       }),
     )
@@ -265,8 +265,8 @@ export function oauthClientRoutes({ oauthClients }: { readonly oauthClients: OAu
         operationId: "createOAuthClient",
         permission: "manage",
         summary: "Add an OAuth client",
-        description:
-          "Adds a client for software that has no metadata document. People of the account connect it. The answer shows the secret of a confidential client once.",
+        description: "Adds a client for software that has no metadata document. People of the account connect it.",
+        notes: ["The answer shows the secret of a confidential client once."],
         body: jsonBody(CreateOAuthClient),
         answers: { 201: { description: "The client, with its secret.", schema: NewOAuthClientJson } },
       }),
