@@ -1,7 +1,7 @@
 import type { Server } from "bun";
 import { errorJson, headersOf, HTTP_STATUS } from "../api/errors.ts";
 import type { Release } from "../config/config.ts";
-import type { DomainError } from "../core/domain-error.ts";
+import { DomainError } from "../core/domain-error.ts";
 import type { Ids } from "../core/ids.ts";
 import { nameRequest, noTarget, type RequestName, targetOf } from "./request.ts";
 import { acceptsHtml, isApiPath, json, jsonOf, page, prefersJson } from "./response.ts";
@@ -69,33 +69,18 @@ type AnswerApart = (request: Request, path: string, name: RequestName) => Respon
  */
 export function openStartServer(port: number, host: string, deps: OwnPortDeps & Release): Server<unknown> {
   const { version, commit } = deps;
-  return listenApart(port, host, deps, (request, path, name) => {
+  const status = HTTP_STATUS.unavailable;
+  const { code, message } = STARTING;
+  return listenApart(port, host, deps, async (request, path, name) => {
     if (path === "/health") return jsonOf({ status: "ok", version, commit });
-    if (path === "/ready") return jsonOf({ status: "unavailable", version, commit }, STATUS, RETRY_AFTER);
-    return unavailableResponse(request, path, name);
+    if (path === "/ready") return jsonOf({ status: "unavailable", version, commit }, status, headersOf(STARTING));
+    if (isApiPath(path) || !acceptsHtml(request) || prefersJson(request)) return refused(STARTING, name);
+    // People get a page without external assets, since no asset can be served here.
+    const { problemPage } = await import("../ui/problem.tsx");
+    const canRetry = request.method === "GET";
+    const html = problemPage({ status, code, message, requestId: name.id, isStandalone: true, canRetry });
+    return page("notice", html, { status, headers: { ...headersOf(STARTING), vary: "Accept" } });
   });
 }
 
-const STATUS = HTTP_STATUS.unavailable;
-
-const RETRY_AFTER = { "retry-after": "1" };
-
-const MESSAGE = "The service is starting, or waits for its database. Try again.";
-
-/** People get a page without external assets, since no asset can be served here. */
-async function unavailableResponse(request: Request, path: string, name: RequestName): Promise<Response> {
-  if (isApiPath(path) || !acceptsHtml(request) || prefersJson(request)) {
-    const text = errorJson({ code: "unavailable", message: MESSAGE, requestId: name.envelopeId(), issues: [] });
-    return json(text, STATUS, RETRY_AFTER);
-  }
-  const { problemPage } = await import("../ui/problem.tsx");
-  const html = problemPage({
-    status: STATUS,
-    code: "unavailable",
-    message: MESSAGE,
-    requestId: name.id,
-    isStandalone: true,
-    canRetry: request.method === "GET",
-  });
-  return page("notice", html, { status: STATUS, headers: { ...RETRY_AFTER, vary: "Accept" } });
-}
+const STARTING = new DomainError("unavailable", "The service is starting, or waits for its database. Try again.");
