@@ -1,4 +1,5 @@
 import { Client, type ClientConfig, type Notification } from "pg";
+import { setTimeout as pause } from "node:timers/promises";
 import { HINT_EVERY_MS, HINT_PING_MS, HINT_RETRY_MS, STORE_CALL_MS_MAX } from "../../src/core/limits.ts";
 import type { ClusterStore } from "../../src/core/store.ts";
 import type { Send } from "./connection.ts";
@@ -36,119 +37,82 @@ export function createHintSender(sender: string): (send: Send) => void {
   };
 }
 
-interface Listener {
-  readonly onHint: () => void;
-  readonly onGap: () => void;
-}
-
 /**
  * Hints of other nodes' commits, over a connection of their own. It is made again when it is lost, also when the server
  * stops answering without closing it. Null where hints would not come: behind a pooler, which lends a connection to
  * others after each transaction, or where the database has no LISTEN.
  */
 export function createListen(config: ClientConfig, sender: string, times = TIMES): ClusterStore["listen"] {
+  const { pingMs, retryMs, answerMs } = times;
+  // Its queries have a deadline, or a server that went silent would never be noticed. A pipeline would be awaited at the end.
+  const limits = { connectionTimeoutMillis: answerMs, query_timeout: answerMs };
+  const settings = { ...config, ...limits, pipeline: false, keepAlive: true };
   return async (onHint, onGap) => {
-    const listening = new HintConnection(config, sender, times, { onHint, onGap });
-    return (await listening.begin()) ? async () => listening.stop() : null;
+    const stopping = new AbortController();
+    const connect = () =>
+      listenOn(new Client(settings), (payload) => {
+        if (payload !== sender) onHint();
+      });
+    const first = await connect();
+    if (first === "no hints") return null;
+    const keepOn = async () => {
+      for (let state: Listening = first; state !== "no hints";) {
+        if (state !== "away") await untilLost(state, pingMs, stopping.signal);
+        await pause(retryMs, undefined, { signal: stopping.signal }).catch(() => {});
+        if (stopping.signal.aborted) return;
+        state = await connect();
+        if (typeof state === "object" && !stopping.signal.aborted) onGap();
+      }
+    };
+    // Each of its steps ends by itself, whatever happens.
+    keepOn().catch(() => {});
+    return async () => stopping.abort();
   };
 }
 
-/** What became of an attempt to listen. */
-type Attempt = "listening" | "away" | "no hints";
+/** A connection that listens; `lost` is aborted with its end. */
+interface Listener {
+  readonly client: Client;
+  readonly lost: AbortSignal;
+}
 
-class HintConnection {
-  readonly #config: ClientConfig;
-  readonly #sender: string;
-  readonly #times: HintTimes;
-  readonly #listener: Listener;
-  #client: Client | null = null;
-  #timer: Timer | undefined;
-  #isStopped = false;
+type Listening = Listener | "away" | "no hints";
 
-  constructor(config: ClientConfig, sender: string, times: HintTimes, listener: Listener) {
-    const { answerMs } = times;
-    // Its queries have a deadline, or a server that went silent would never be noticed. A pipeline would be awaited at the end.
-    const limits = { connectionTimeoutMillis: answerMs, query_timeout: answerMs };
-    this.#config = { ...config, ...limits, pipeline: false, keepAlive: true };
-    this.#sender = sender;
-    this.#times = times;
-    this.#listener = listener;
+async function listenOn(client: Client, onPayload: (payload: string | undefined) => void): Promise<Listening> {
+  const end = new AbortController();
+  client.on("error", () => end.abort());
+  client.on("end", () => end.abort());
+  client.on("notification", ({ payload }: Notification) => onPayload(payload));
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
+    // The server tells its process id when a connection begins; a pooler tells a number of its own.
+    const isDirect = rows[0]?.pid === Reflect.get(client, "processID");
+    if (isDirect) await client.query(`listen ${HINT_CHANNEL}`);
+    else drop(client);
+    return isDirect ? { client, lost: end.signal } : "no hints";
+  } catch (error) {
+    drop(client);
+    return isUnsupported(error) ? "no hints" : "away";
   }
+}
 
-  /** False: there are no hints here. Where the database is away it goes on trying. */
-  async begin(): Promise<boolean> {
-    const attempt = await this.#connect();
-    if (attempt === "away") this.#again();
-    return attempt !== "no hints";
-  }
-
-  stop(): void {
-    this.#isStopped = true;
-    clearTimeout(this.#timer);
-    this.#drop();
-  }
-
-  async #connect(): Promise<Attempt> {
-    const client = new Client(this.#config);
-    this.#client = client;
-    client.on("error", () => this.#lost(client));
-    client.on("end", () => this.#lost(client));
-    client.on("notification", ({ payload }: Notification) => {
-      if (payload !== this.#sender) this.#listener.onHint();
-    });
-    try {
-      await client.connect();
-      const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
-      // The server tells its process id when a connection begins; a pooler tells a number of its own.
-      const isDirect = rows[0]?.pid === Reflect.get(client, "processID");
-      if (isDirect) await client.query(`listen ${HINT_CHANNEL}`);
-      if (isDirect && this.#client === client) {
-        this.#ping(client);
-        return "listening";
-      }
-      this.#drop();
-      return isDirect ? "away" : "no hints";
-    } catch (error) {
-      this.#drop();
-      return isUnsupported(error) ? "no hints" : "away";
+/** Resolves when the connection is lost, its server is silent or nobody listens any more, and gives it up. */
+async function untilLost({ client, lost }: Listener, pingMs: number, stopping: AbortSignal): Promise<void> {
+  const over = AbortSignal.any([lost, stopping]);
+  try {
+    for (;;) {
+      await pause(pingMs, undefined, { signal: over });
+      await client.query("select 1");
     }
+  } catch {
+    drop(client);
   }
+}
 
-  /** Once for each connection that is no longer wanted or no longer works. */
-  #lost(client: Client): void {
-    if (this.#client !== client) return;
-    this.#drop();
-    clearTimeout(this.#timer);
-    this.#again();
-  }
-
-  #again(): void {
-    if (this.#isStopped) return;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#connectAgain(), this.#times.retryMs);
-  }
-
-  async #connectAgain(): Promise<void> {
-    const attempt = await this.#connect();
-    if (attempt === "away") this.#again();
-    if (attempt === "listening") this.#listener.onGap();
-  }
-
-  #ping(client: Client): void {
-    this.#timer = setTimeout(() => {
-      client.query("select 1").then(
-        () => this.#client === client && this.#ping(client),
-        () => this.#lost(client),
-      );
-    }, this.#times.pingMs);
-  }
-
-  /** Nobody waits for it: a server that went silent never confirms it. */
-  #drop(): void {
-    const client = this.#client;
-    this.#client = null;
-    client?.end().catch(() => {});
-  }
+/** Nobody waits for it: a server that went silent never confirms it. */
+function drop(client: Client): void {
+  client.end().catch(() => {});
 }
 
 /** Feature not supported, syntax error, or nothing of that name: the answers of engines without LISTEN. */
