@@ -58,25 +58,6 @@ export function createCredentialService(
     replacedAt: clock.now(),
   });
 
-  /** Applies an edit to the credential as it is stored now. */
-  const write = async (
-    caller: Caller,
-    name: string,
-    edit: (credential: Credential) => { readonly patch: CredentialPatch; readonly changed: readonly string[] },
-  ): Promise<Credential> => {
-    for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-      const credential = await find(caller, name);
-      const { patch, changed } = edit(credential);
-      const detail = { name, changed: changed.join(", ") };
-      const audited = { kind: "credential_changed", subject: credential.id, detail } as const;
-      if (await credentials.change(credential, patch, auditOf(caller, audited, clock.now()))) {
-        await known.refresh(caller.accountId);
-        return find(caller, name);
-      }
-    }
-    throw new DomainError("unavailable", "The credential is being changed by others. Try again.");
-  };
-
   return {
     list,
     find,
@@ -157,8 +138,11 @@ export function createCredentialService(
         ...(await keyIssues(caller.accountId, keys)),
       ];
       if (issues.length > 0) throw invalidFields(issues);
-      return write(caller, name, ({ id, accountId }) => ({
-        patch: {
+      const detail = { name, changed: [...given, ...unset].join(", ") };
+      for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+        const stored = await find(caller, name);
+        const { id, accountId } = stored;
+        const patch: CredentialPatch = {
           ...bounds,
           ...(unset.includes("paths") && { paths: null }),
           ...(unset.includes("methods") && { methods: null }),
@@ -167,9 +151,14 @@ export function createCredentialService(
           ...(enabled !== undefined && { enabled }),
           ...(expiresAt !== null && { expiresAt }),
           ...(secret !== undefined && { secret: seal(accountId, id, settings.kind, secret) }),
-        },
-        changed: [...given, ...unset],
-      }));
+        };
+        const audited = { kind: "credential_changed", subject: id, detail } as const;
+        if (await credentials.change(stored, patch, auditOf(caller, audited, clock.now()))) {
+          await known.refresh(accountId);
+          return find(caller, name);
+        }
+      }
+      throw new DomainError("unavailable", "The credential is being changed by others. Try again.");
     },
 
     /** Held and pending actions with it fail when they are to be sent. Throws `not_found`. */
