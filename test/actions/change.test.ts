@@ -8,7 +8,7 @@ import {
   nextRetryAt,
   type Operation,
 } from "../../src/core/action.ts";
-import { type ApprovalInput, approve, cancel, type Change, type DecisionInput, retry } from "../../src/core/changes.ts";
+import { type ApprovalInput, approve, cancel, type DecisionInput, retry } from "../../src/core/changes.ts";
 import { anAction, aDecision, later, NOON } from "../support/factory.ts";
 
 const RESULT = {
@@ -43,11 +43,6 @@ function worn(status: ActionStatus, overrides: Partial<Action> = {}): Action {
 }
 
 const LAWS = { approve, cancel, retry } as const satisfies Record<Operation, unknown>;
-
-function allowed(step: Change | DomainError): Change {
-  if (step instanceof DomainError) throw new Error(step.message);
-  return step;
-}
 
 describe("a new action", () => {
   test("is due at once, or held with nothing due", () => {
@@ -133,23 +128,6 @@ describe("a retry", () => {
       events: [{ type: "retried", actor: "key:boss", reason: null }, { type: "held" }],
     });
   });
-
-  test("of what was approved releases nothing: one yes, one run", () => {
-    let action = anAction({ approve: true });
-    for (const run of [1, 2, 3]) {
-      expect(action).toMatchObject({
-        status: "awaiting_approval",
-        run,
-        approvedAt: null,
-        approvedBy: null,
-        dueAt: null,
-      });
-      action = allowed(approve(action, aDecision())).after;
-      expect(action).toMatchObject({ status: "pending", run, approvedBy: "key:boss" });
-      action = allowed(cancel(action, aDecision())).after;
-      action = allowed(retry(action, aDecision())).after;
-    }
-  });
 });
 
 const NOT_ALLOWED = (["approve", "cancel", "retry"] as const).flatMap((operation) => {
@@ -178,15 +156,4 @@ describe("what is not allowed", () => {
       expect(refusal).toMatchObject({ code });
     },
   );
-
-  test("is refused alike when the action needs a yes", () => {
-    const action = worn("completed", { approve: true });
-    expect(retry(action, aDecision())).toMatchObject({ code: "not_retryable" });
-  });
-});
-
-test("a written change has the next revision and the request that was made", () => {
-  const held = worn("awaiting_approval", { body: '{"a":1}', headers: { "X-A": "b" } });
-  const change = allowed(approve(held, aDecision()));
-  expect(change.after).toEqual({ ...held, ...change.after, revision: 10 });
 });

@@ -1,22 +1,7 @@
 import { expect, test } from "bun:test";
-import type { Outcome } from "../../src/core/outcome.ts";
-import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
 import { openEngine } from "../support/engine.ts";
 import { Target } from "../support/target.ts";
-
-const UNKNOWN: Outcome = { kind: "unknown", fault: "timed_out" };
-
-/** A sender whose calls end as listed, the last one for ever; it keeps what it was asked to send. */
-function scripted(...outcomes: readonly Outcome[]): Sender & { readonly sent: OutboundRequest[] } {
-  const sent: OutboundRequest[] = [];
-  return {
-    sent,
-    send: async (request) => {
-      sent.push(request);
-      return outcomes[Math.min(sent.length, outcomes.length) - 1] ?? UNKNOWN;
-    },
-  };
-}
+import { answering } from "../actions/senders.ts";
 
 test("an action that fails twice is completed by its third attempt", async () => {
   await using target = new Target(500, 500, 200);
@@ -34,50 +19,8 @@ test("an action that fails twice is completed by its third attempt", async () =>
   expect(target.received).toHaveLength(3);
 });
 
-test("an action is never sent more often than `retries`, then it has failed", async () => {
-  await using target = new Target(503);
-  await using engine = await openEngine();
-  const { id } = await engine.create({ url: target.url, retries: 2 });
-  await engine.saw(id, { status: "pending", attempts: 1 });
-  engine.clock.advance(2_000);
-  const failed = await engine.saw(id, { status: "failed" });
-  expect(failed.attempts).toBe(2);
-  expect(failed.result).toMatchObject({ errorSource: "target", responseCode: 503 });
-  engine.clock.advance(3_600_000);
-  expect(target.received).toHaveLength(2);
-});
-
-test("Retry-After is obeyed exactly", async () => {
-  await using target = new Target(() => new Response(null, { status: 429, headers: { "Retry-After": "90" } }), 200);
-  await using engine = await openEngine();
-  const { id } = await engine.create({ url: target.url });
-  await engine.saw(id, { status: "pending", attempts: 1 });
-  engine.clock.advance(89_999);
-  expect(target.received).toHaveLength(1);
-  engine.clock.advance(1);
-  await engine.saw(id, { status: "completed" });
-});
-
-test("an unknown outcome is retried by default and is final with on_unknown: stop", async () => {
-  const sender = scripted(UNKNOWN);
-  await using engine = await openEngine({ sender });
-  const again = await engine.create({});
-  const once = await engine.create({ onUnknown: "stop" });
-  await engine.saw(again.id, { status: "pending", attempts: 1 });
-  const stopped = await engine.saw(once.id, { status: "failed", attempts: 1 });
-  expect(stopped.result?.lastError).toBe("The target did not answer within 30 seconds.");
-});
-
-test("a refusal by policy ends the action at once", async () => {
-  await using engine = await openEngine({ sender: scripted({ kind: "not_sent", fault: "address_private" }) });
-  const { id } = await engine.create({});
-  const failed = await engine.saw(id, { status: "failed", attempts: 1 });
-  expect(failed.result?.lastError).toBe("The target's address is not allowed (see ALLOWED_PRIVATE_TARGETS).");
-  expect(failed.result?.errorSource).toBe("dispatch");
-});
-
 test("every attempt carries the same ids, its own number and a signature over its own time", async () => {
-  const sender = scripted({ kind: "not_sent", fault: "refused" });
+  const sender = answering({ kind: "not_sent", fault: "refused" });
   await using engine = await openEngine({ sender });
   const { id } = await engine.create({ body: '{"a":1}', headers: { "user-agent": "Agent/1", "X-Plan": "b" } });
   await engine.saw(id, { status: "pending", attempts: 1 });
@@ -97,7 +40,7 @@ test("every attempt carries the same ids, its own number and a signature over it
 });
 
 test("the caller's own Idempotency-Key goes out instead of ours", async () => {
-  const sender = scripted({ kind: "not_sent", fault: "refused" });
+  const sender = answering({ kind: "not_sent", fault: "refused" });
   await using engine = await openEngine({ sender });
   const { id } = await engine.create({ headers: { "idempotency-key": "theirs" } });
   await engine.saw(id, { status: "pending", attempts: 1 });
@@ -107,7 +50,7 @@ test("the caller's own Idempotency-Key goes out instead of ours", async () => {
 
 test("ten thousand sleeping retries hold one timer each for alarm, sweep and rescue", async () => {
   await using engine = await openEngine({
-    sender: scripted({ kind: "not_sent", fault: "refused" }),
+    sender: answering({ kind: "not_sent", fault: "refused" }),
     env: { RATE_LIMIT_PER_SECOND: "0" },
   });
   const created = await Promise.all(Array.from({ length: 2_000 }, () => engine.create({})));
@@ -117,7 +60,7 @@ test("ten thousand sleeping retries hold one timer each for alarm, sweep and res
 });
 
 test("what is ours is set over whatever a caller sent under the same name", async () => {
-  const sender = scripted({ kind: "not_sent", fault: "refused" });
+  const sender = answering({ kind: "not_sent", fault: "refused" });
   await using engine = await openEngine({ sender });
   const headers = { "Webhook-Id": "forged", "webhook-signature": "v1,forged", "x-outgate-attempt": "9" };
   const { id } = await engine.create({ headers });
