@@ -4,7 +4,7 @@ import { createSigningService } from "../../src/accounts/signing-secrets.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import { anotherOwner } from "../actions/callers.ts";
 import { FakeClock } from "../support/clock.ts";
-import { openEngine, requestFor } from "../support/engine.ts";
+import { openEngine, requestFor, wrapping } from "../support/engine.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { type Received, Target } from "../support/target.ts";
 
@@ -159,16 +159,12 @@ describe("a rotation", () => {
     let reads = 0;
     await using engine = await openEngine({
       starts: false,
-      wrapStore: (store) => ({
-        ...store,
-        signing: {
-          ...store.signing,
-          seeds: (...place) => {
-            reads += 1;
-            return store.signing.seeds(...place);
-          },
+      wrapStore: wrapping("signing", (signing) => ({
+        seeds: (...place) => {
+          reads += 1;
+          return signing.seeds(...place);
         },
-      }),
+      })),
     });
     const { owner, clock } = engine;
     const read = async () => {

@@ -3,8 +3,7 @@ import { createExpire } from "../../src/approvals/decide.ts";
 import { EXPIRE_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
 import { Metrics } from "../../src/observability/metrics.ts";
 import type { LogFields } from "../../src/observability/log.ts";
-import type { Store } from "../../src/core/store.ts";
-import { openEngine } from "../support/engine.ts";
+import { openEngine, wrapping } from "../support/engine.ts";
 import { Target } from "../support/target.ts";
 import { refusalOf } from "../actions/callers.ts";
 
@@ -106,17 +105,13 @@ describe("an action that nobody decides about", () => {
   test("is found among many that wait, page by page, and the rest is left when the service stops", async () => {
     const stop = new AbortController();
     let pages = 0;
-    const counted = (store: Store): Store => ({
-      ...store,
-      upkeep: {
-        ...store.upkeep,
-        held: async (...place) => {
-          pages += 1;
-          if (pages === 3) stop.abort();
-          return store.upkeep.held(...place);
-        },
+    const counted = wrapping("upkeep", (upkeep) => ({
+      held: async (...place) => {
+        pages += 1;
+        if (pages === 3) stop.abort();
+        return upkeep.held(...place);
       },
-    });
+    }));
     await using engine = await openEngine({ starts: false, wrapStore: counted });
     const { clock } = engine;
     await Promise.all(Array.from({ length: EXPIRE_SCAN_ROWS_MAX + 3 }, () => engine.create({ approve: true })));

@@ -9,9 +9,9 @@ import {
 } from "../../src/core/limits.ts";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
 import { createNode } from "../../src/runtime/node.ts";
-import { type Claim, type Store, StoreUnavailable } from "../../src/core/store.ts";
+import { type Claim, StoreUnavailable } from "../../src/core/store.ts";
 import { FakeClock } from "../support/clock.ts";
-import { type EngineOptions, openEngine } from "../support/engine.ts";
+import { type EngineOptions, openEngine, wrapping } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { MemoryCluster } from "../support/memory-cluster.ts";
 import { NODES_ENV, SharedStore } from "../support/nodes.ts";
@@ -114,10 +114,9 @@ describe("a node that stands still past its lease", () => {
     async function cutOff(nodes: Awaited<ReturnType<typeof cluster>>, retries: number, sendsAgain: boolean) {
       let isAway = false;
       const away = () => Promise.reject(new StoreUnavailable("The database is away."));
-      const wrapStore = (store: Store): Store => ({
-        ...store,
-        actions: { ...store.actions, apply: (write) => (isAway ? away() : store.actions.apply(write)) },
-      });
+      const wrapStore = wrapping("actions", (actions) => ({
+        apply: (write) => (isAway ? away() : actions.apply(write)),
+      }));
       const [first, other] = [target(), target()];
       const callbacks: string[] = [];
       const taking = ({ sender }: ReturnType<typeof target>): Sender => ({
@@ -187,17 +186,13 @@ describe("a node that stands still past its lease", () => {
     await using nodes = await cluster();
     const [frozen, other] = [target(), target()];
     const held = Promise.withResolvers<void>();
-    const wrapStore = (store: Store): Store => ({
-      ...store,
-      actions: {
-        ...store.actions,
-        create: async (creation) => {
-          const created = await store.actions.create(creation);
-          await held.promise;
-          return created;
-        },
+    const wrapStore = wrapping("actions", (actions) => ({
+      create: async (creation) => {
+        const created = await actions.create(creation);
+        await held.promise;
+        return created;
       },
-    });
+    }));
     const { engine: a } = await nodes.start("a", { sender: frozen.sender, wrapStore });
     const creating = a.create({ retries: 2 });
     const { engine: b } = await nodes.start("b", { sender: other.sender });
@@ -306,17 +301,13 @@ test("a node whose claim was lost takes none from another node that claimed at t
   await using nodes = await cluster();
   const [one, two] = [target(), target()];
   let isLost = false;
-  const wrapStore = (store: Store): Store => ({
-    ...store,
-    actions: {
-      ...store.actions,
-      claimDue: async (claim: Claim) => {
-        if (!isLost) return store.actions.claimDue(claim);
-        isLost = false;
-        throw new StoreUnavailable("The answer was lost; nothing was claimed.");
-      },
+  const wrapStore = wrapping("actions", (actions) => ({
+    claimDue: async (claim: Claim) => {
+      if (!isLost) return actions.claimDue(claim);
+      isLost = false;
+      throw new StoreUnavailable("The answer was lost; nothing was claimed.");
     },
-  });
+  }));
   const env = { DISPATCH_PER_HOST: "2" };
   const { engine: a } = await nodes.start("a", { sender: one.sender, env, wrapStore });
   const { engine: b } = await nodes.start("b", { sender: two.sender, env });

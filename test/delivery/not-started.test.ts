@@ -6,7 +6,7 @@ import type { Sender, Stopped } from "../../src/outbound/deadline.ts";
 import { type Store, StoreUnavailable } from "../../src/core/store.ts";
 import { answering, type KeepingSender } from "../actions/senders.ts";
 import { FakeClock } from "../support/clock.ts";
-import { openEngine } from "../support/engine.ts";
+import { openEngine, wrapping } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { anApiKey, answered } from "../support/factory.ts";
 import { temporaryFolder } from "../support/store.ts";
@@ -164,21 +164,17 @@ describe("an attempt of one that never began is not counted, and is sent once", 
       lost += 1;
       throw new StoreUnavailable("The connection was lost.");
     };
-    const wrapStore = (store: Store): Store => ({
-      ...store,
-      actions: {
-        ...store.actions,
-        create: (creation) => {
-          const claim = write === "create" ? creation.claim : null;
-          const created = store.actions.create({ ...creation, claim });
-          return write === "create" && lost === 0 ? dies(created) : created;
-        },
-        claimDue: (claim) => {
-          const claimed = store.actions.claimDue(claim);
-          return write === "claim" && lost === 0 ? dies(claimed) : claimed;
-        },
+    const wrapStore = wrapping("actions", (actions) => ({
+      create: (creation) => {
+        const claim = write === "create" ? creation.claim : null;
+        const created = actions.create({ ...creation, claim });
+        return write === "create" && lost === 0 ? dies(created) : created;
       },
-    });
+      claimDue: (claim) => {
+        const claimed = actions.claimDue(claim);
+        return write === "claim" && lost === 0 ? dies(claimed) : claimed;
+      },
+    }));
     const sender = answering(answered(200));
     await using engine = await openEngine({ sender, wrapStore });
     const created = await engine.create({ retries: 1 }).catch((error: unknown) => error);

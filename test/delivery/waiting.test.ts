@@ -2,11 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { createExpireUnsent } from "../../src/approvals/decide.ts";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
 import { NO_HOST_SETTINGS } from "../../src/core/host-settings.ts";
-import type { Store } from "../../src/core/store.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { answering, holding } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
-import { openEngine } from "../support/engine.ts";
+import { openEngine, wrapping } from "../support/engine.ts";
 import { until } from "../support/until.ts";
 
 const [MINUTE, HOUR, YEAR] = [60_000, 3_600_000, 365 * 86_400_000];
@@ -194,18 +193,14 @@ describe("an action that expires", () => {
     const engine_: { now?: Engine } = {};
     await using engine = await openEngine({
       sender,
-      wrapStore: (store) => ({
-        ...store,
-        actions: {
-          ...store.actions,
-          // A slow commit.
-          async create(creation) {
-            const created = await store.actions.create(creation);
-            engine_.now?.clock.jump(2_000);
-            return created;
-          },
+      wrapStore: wrapping("actions", (actions) => ({
+        // A slow commit.
+        async create(creation) {
+          const created = await actions.create(creation);
+          engine_.now?.clock.jump(2_000);
+          return created;
         },
-      }),
+      })),
     });
     engine_.now = engine;
     const { id } = await engine.create({ expiresAt: new Date(inMs(engine, 1_000)) });
@@ -255,16 +250,12 @@ describe("how attempts are made", () => {
     let isLost = false;
     await using engine = await openEngine({
       sender,
-      wrapStore: (store) => ({
-        ...store,
-        actions: {
-          ...store.actions,
-          async extendLease(action, leaseUntil) {
-            leases.push(sender.sent.length);
-            return !isLost && store.actions.extendLease(action, leaseUntil);
-          },
+      wrapStore: wrapping("actions", (actions) => ({
+        async extendLease(action, leaseUntil) {
+          leases.push(sender.sent.length);
+          return !isLost && actions.extendLease(action, leaseUntil);
         },
-      }),
+      })),
     });
     const { clock, store, owner } = engine;
     // From the queue, where the claim doesn't know of it.
@@ -290,14 +281,10 @@ describe("how attempts are made", () => {
   test("with a longer timeout than the claim knows is given back while the store is away", async () => {
     const sender = timing();
     let isAway = true;
-    const away = (store: Store): Store => ({
-      ...store,
-      actions: {
-        ...store.actions,
-        extendLease: (action, leaseUntil) =>
-          isAway ? Promise.reject(new StoreUnavailable("away")) : store.actions.extendLease(action, leaseUntil),
-      },
-    });
+    const away = wrapping("actions", (actions) => ({
+      extendLease: (action, leaseUntil) =>
+        isAway ? Promise.reject(new StoreUnavailable("away")) : actions.extendLease(action, leaseUntil),
+    }));
     await using engine = await openEngine({ sender, wrapStore: away });
     const { id } = await delayed(engine, 1_000, { extras: { runAt: inMs(engine, 1_000), timeoutMs: 60_000 } });
     engine.clock.advance(1_000);
@@ -315,10 +302,9 @@ describe("how attempts are made", () => {
     let extended = 0;
     await using engine = await openEngine({
       sender,
-      wrapStore: (store) => ({
-        ...store,
-        actions: { ...store.actions, extendLease: (...of) => ((extended += 1), store.actions.extendLease(...of)) },
-      }),
+      wrapStore: wrapping("actions", (actions) => ({
+        extendLease: (...of) => ((extended += 1), actions.extendLease(...of)),
+      })),
     });
     const { hostService, owner, clock } = engine;
     await hostService.put(owner, HOST, { ...NO_HOST_SETTINGS, timeoutMs: 100_000 });

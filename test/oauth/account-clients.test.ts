@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { OAUTH_CLIENTS_PER_ACCOUNT_MAX } from "../../src/core/limits.ts";
-import type { Store } from "../../src/core/store.ts";
 import { anAccount, joined } from "../support/factory.ts";
 import { outgate } from "../cli/outgate.ts";
 import { KEYS } from "../http/stub-server.ts";
@@ -17,6 +16,7 @@ import {
   type Rig,
   type Tokens,
 } from "./rig.ts";
+import { wrapping } from "../support/engine.ts";
 
 const WORKFLOWS = { name: "Workflows", redirect_uris: [REDIRECT], type: "confidential" as const };
 
@@ -190,14 +190,10 @@ describe("a client that an owner adds", () => {
 
   test("that is deleted ends what was connected while it was", async () => {
     let isRemoved = true;
-    const wrapStore = (store: Store): Store => ({
-      ...store,
-      oauth: {
-        ...store.oauth,
-        connections: async (accountId, now) => (isRemoved ? store.oauth.connections(accountId, now) : []),
-        removeClient: async (...args) => store.oauth.removeClient(...args).finally(() => (isRemoved = true)),
-      },
-    });
+    const wrapStore = wrapping("oauth", (oauth) => ({
+      connections: async (accountId, now) => (isRemoved ? oauth.connections(accountId, now) : []),
+      removeClient: async (...args) => oauth.removeClient(...args).finally(() => (isRemoved = true)),
+    }));
     await using rig = await openRig({ wrapStore });
     const client = await added(rig);
     const { access_token } = await connected(rig, client);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { sharedReads } from "../../src/app/housekeeping.ts";
 import { SHARED_FRESH_MS } from "../../src/core/limits.ts";
 import type { Store } from "../../src/core/store.ts";
-import { openEngine } from "../support/engine.ts";
+import { openEngine, wrapping } from "../support/engine.ts";
 import { anAuditEntry, aPause } from "../support/factory.ts";
 import { dropDatabase, hasPostgres } from "../support/postgres.ts";
 import { createMigrated } from "../support/postgres-store.ts";
@@ -47,24 +47,20 @@ function meetingPoint() {
   let waiting: (() => void)[] | null = null;
   return {
     set: () => void (waiting = []),
-    wrapStore: (store: Store): Store => ({
-      ...store,
-      oauth: {
-        ...store.oauth,
-        async find(id) {
-          const found = await store.oauth.find(id);
-          if (found !== null || waiting === null) return found;
-          const met = Promise.withResolvers<void>();
-          waiting.push(met.resolve);
-          if (waiting.length === 2) {
-            for (const goOn of waiting) goOn();
-            waiting = null;
-          }
-          await met.promise;
-          return null;
-        },
+    wrapStore: wrapping("oauth", (oauth) => ({
+      async find(id) {
+        const found = await oauth.find(id);
+        if (found !== null || waiting === null) return found;
+        const met = Promise.withResolvers<void>();
+        waiting.push(met.resolve);
+        if (waiting.length === 2) {
+          for (const goOn of waiting) goOn();
+          waiting = null;
+        }
+        await met.promise;
+        return null;
       },
-    }),
+    })),
   };
 }
 

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { Caller } from "../../src/core/roles.ts";
 import { systemIds } from "../../src/core/ids.ts";
-import type { Store } from "../../src/core/store.ts";
 import { answering } from "../actions/senders.ts";
-import { openEngine, requestFor } from "../support/engine.ts";
+import { openEngine, requestFor, wrapping } from "../support/engine.ts";
 import { anApiKey, answered } from "../support/factory.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
@@ -74,20 +73,16 @@ describe("a pause", () => {
     const PAGES = 20;
     let pages = 0;
     let turnsBetween = 0;
-    const wrapStore = (store: Store): Store => ({
-      ...store,
-      actions: {
-        ...store.actions,
-        async lanes(after, limit) {
-          if (after?.accountId === undefined || pages === PAGES) return store.actions.lanes(after, limit);
-          const { accountId } = after;
-          pages += 1;
-          setImmediate(() => (turnsBetween += pages < PAGES ? 1 : 0));
-          const dueAt = new Date(8.64e15);
-          return Array.from({ length: limit }, (_, at) => ({ accountId, host: `h${pages}.${at}`, keyId: "k", dueAt }));
-        },
+    const wrapStore = wrapping("actions", (actions) => ({
+      async lanes(after, limit) {
+        if (after?.accountId === undefined || pages === PAGES) return actions.lanes(after, limit);
+        const { accountId } = after;
+        pages += 1;
+        setImmediate(() => (turnsBetween += pages < PAGES ? 1 : 0));
+        const dueAt = new Date(8.64e15);
+        return Array.from({ length: limit }, (_, at) => ({ accountId, host: `h${pages}.${at}`, keyId: "k", dueAt }));
       },
-    });
+    }));
     await using engine = await openEngine({ wrapStore });
     await engine.pauseService.pause(engine.owner, ALL);
     await until(() => pages === PAGES);
@@ -117,13 +112,9 @@ describe("a pause", () => {
     let isAway = false;
     await using engine = await openEngine({
       sender: answering(answered(200)),
-      wrapStore: (store) => ({
-        ...store,
-        pauses: {
-          ...store.pauses,
-          pause: (row, audit) => (isAway ? Promise.reject(new Error("away")) : store.pauses.pause(row, audit)),
-        },
-      }),
+      wrapStore: wrapping("pauses", (pauses) => ({
+        pause: (row, audit) => (isAway ? Promise.reject(new Error("away")) : pauses.pause(row, audit)),
+      })),
     });
     isAway = true;
     const failed = engine.pauseService.pause(engine.owner, ALL).then(

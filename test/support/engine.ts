@@ -153,6 +153,11 @@ export async function openEngine(options: EngineOptions = {}) {
   };
 }
 
+/** For `wrapStore`: the store, with some methods of one of its parts in place of its own. */
+export const wrapping =
+  <Part extends keyof Store>(part: Part, own: (inner: Store[Part]) => Partial<Store[Part]>) =>
+  (store: Store): Store => ({ ...store, [part]: { ...Object(store[part]), ...own(store[part]) } });
+
 /** Saves the engine the migration. The database has a key of its own, as a new one has. */
 async function beginMigrated({ database, secretKey }: Config): Promise<void> {
   if (database.kind !== "file") return;
