@@ -43,7 +43,6 @@ export interface CreateInput {
   readonly value: unknown;
   /** The JSON of one of its members as text: with numbers as written, and names in their order. */
   readonly textOf: (member: "body" | "json" | "form") => string;
-  /** The `Idempotency-Key` header. */
   readonly idempotencyKey: string | null;
   /** Whose headers they are: the caller's role, or that of the key whose request a person repeats. */
   readonly role: Role;

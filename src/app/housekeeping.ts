@@ -1,28 +1,22 @@
 import { BULK_KEPT_MS, CREDENTIAL_REQUESTS_KEPT_MS, DAY_MS, PRUNE_PAUSE_MS } from "../core/limits.ts";
 import { createCountActivity, createPruneActivity } from "../events/activity-job.ts";
 import { createExpireUnsent, createExpire } from "../approvals/decide.ts";
-import { type Job } from "../runtime/jobs.ts";
+import type { Job } from "../runtime/jobs.ts";
 import type { Log } from "../observability/log.ts";
 import type { Clock } from "../core/clock.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { Services } from "./services.ts";
 import type { FileStore, UpkeepStore } from "../core/store.ts";
 
-type Housekeepers = Pick<Services, "enqueue" | "credentialAlerts"> & {
-  readonly pauseService: Pick<Services["pauseService"], "reconcile">;
-  readonly bulkRunner: Pick<Services["bulkRunner"], "run">;
-};
-
 /** The periodic jobs of the service. Jobs of settings that are off are left out. */
-export function housekeeping(app: AppContext, services: Housekeepers): readonly Job[] {
+export function housekeeping(app: AppContext, services: Services): readonly Job[] {
   const { enqueue, pauseService, bulkRunner, credentialAlerts } = services;
-  const { config, store, bus, clock, log, metrics } = app;
+  const { config, store, clock, log } = app;
   const { approvalTtlHours, retentionDays } = config;
   const { actions, people, team, oauth, upkeep, audit, pauses, rejections, bulk, activity, credentialRequests } = store;
-  const expiring = { actions, upkeep, bus, log, metrics, enqueue };
   const jobs = [
     inSteps("keys whose 24 h are over", "17 * * * *", (now) => actions.pruneKeys(now)),
-    { name: "actions that have expired", pattern: "*/10 * * * * *", run: createExpireUnsent(expiring) },
+    { name: "actions that have expired", pattern: "*/10 * * * * *", run: createExpireUnsent(app, enqueue) },
     { name: "pauses", pattern: "* * * * *", run: () => pauseService.reconcile() },
     // It has a lease of its own: a node may begin a job while another one rests.
     { name: "bulk jobs", pattern: "* * * * *", run: () => bulkRunner.run() },
@@ -43,7 +37,7 @@ export function housekeeping(app: AppContext, services: Housekeepers): readonly 
     inSteps("invitations that ran out", "42 * * * *", (now) => team.prune(now)),
   ];
   if (approvalTtlHours !== null) {
-    const run = createExpire(expiring, approvalTtlHours);
+    const run = createExpire(app, enqueue, approvalTtlHours);
     jobs.push({ name: "approvals that nobody decided", pattern: "*/5 * * * *", run });
   }
   if (retentionDays !== null) {

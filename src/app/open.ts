@@ -137,7 +137,6 @@ async function openServices(
     /** Answers an MCP request of the agent at standard input, which needs no key. */
     answerAgent: (request: Request) =>
       request.headers.has("authorization") ? http.handle(request) : http.handleAs(agent, request),
-    /** Answers a request of the API for this caller. */
     answerAs: (caller: Caller, request: Request) => http.handleAs(caller, request),
     /** For the operator. */
     notices: [

@@ -1,6 +1,5 @@
 import type { Action, Decision, Operation } from "../core/action.ts";
 import { type Audited, auditOf, auditOfSystem } from "../core/audit.ts";
-import type { Bus } from "../core/bus.ts";
 import {
   approve,
   cancel,
@@ -30,11 +29,10 @@ import { creatorOf, decide, mayApproveIt, needsListedCallback, NO_COUNTS, ruleRe
 import { entryOfDecision, entryOfRequest } from "../core/rejections.ts";
 import { authorize, type Caller, isWithdrawal, mayDo, requireMayChange } from "../core/roles.ts";
 import { countedOf, type RuleCount } from "../core/rule-count.ts";
-import { type ExpiredAction, type HeldAction, type Store, StoreUnavailable } from "../core/store.ts";
+import { type ExpiredAction, type HeldAction, StoreUnavailable } from "../core/store.ts";
 import type { CredentialUse } from "../credentials/use.ts";
 import type { GrantService } from "../grants/grants.ts";
-import { errorName, type Log } from "../observability/log.ts";
-import type { Metrics } from "../observability/metrics.ts";
+import { errorName } from "../observability/log.ts";
 import { maskText } from "../receipts/masking.ts";
 import { keptRetryAfter } from "../receipts/response-headers.ts";
 import type { Enqueue } from "../receipts/serialize.ts";
@@ -279,36 +277,27 @@ export function retryAfterOf({ run, result, lateResult }: Action): string | null
   return keptRetryAfter(late) ?? keptRetryAfter(result?.responseHeaders ?? null);
 }
 
-interface ExpireDeps {
-  readonly actions: Pick<Store["actions"], "find" | "apply">;
-  readonly upkeep: Store["upkeep"];
-  readonly bus: Pick<Bus, "publish">;
-  readonly log: Pick<Log, "info" | "error">;
-  readonly metrics: Pick<Metrics, "decided">;
-  readonly enqueue: Enqueue;
-}
-
 /** Cancels what has expired, in steps; such a cancellation is a change like any other, with callbacks and events. */
 type Expire = (now: Date, stop: AbortSignal) => Promise<void>;
 
 /** Enforces `APPROVAL_TTL_HOURS`. */
-export function createExpire(deps: ExpireDeps, hoursMax: number): Expire {
+export function createExpire(app: AppContext, enqueue: Enqueue, hoursMax: number): Expire {
   const untilOf = (now: Date) => new Date(now.getTime() - hoursMax * HOUR_MS);
-  return expiry<HeldAction>(deps, {
+  return expiry<HeldAction>(app, enqueue, {
     event: "approvals.expired",
     pageMax: EXPIRE_SCAN_ROWS_MAX,
-    find: (now, after, limit) => deps.upkeep.held(untilOf(now), after?.id ?? "", limit),
+    find: (now, after, limit) => app.store.upkeep.held(untilOf(now), after?.id ?? "", limit),
     isOver: ({ heldAt }, now) => heldAt <= untilOf(now),
     change: (action, held, now) => expire(action, { ...held, hoursMax }, now),
   });
 }
 
 /** Of actions with an `expires_at`, which wait and are not claimed meanwhile. */
-export function createExpireUnsent(deps: ExpireDeps): Expire {
-  return expiry<ExpiredAction>(deps, {
+export function createExpireUnsent(app: AppContext, enqueue: Enqueue): Expire {
+  return expiry<ExpiredAction>(app, enqueue, {
     event: "actions.expired",
     pageMax: EXPIRED_ROWS_MAX,
-    find: (now, after, limit) => deps.upkeep.expired(now, after, limit),
+    find: (now, after, limit) => app.store.upkeep.expired(now, after, limit),
     isOver: () => true,
     change: (action, _row, now) => expireUnsent(action, now),
   });
@@ -326,7 +315,8 @@ interface Expiry<Row> {
 
 /** Ends early if `stop` is aborted. */
 function expiry<Row extends Pick<HeldAction, "id" | "accountId">>(
-  { actions, bus, log, metrics, enqueue }: ExpireDeps,
+  { store: { actions }, bus, log, metrics }: AppContext,
+  enqueue: Enqueue,
   { event, pageMax, find, isOver, change: changeOf }: Expiry<Row>,
 ): Expire {
   /** False: somebody else decided first, or the row was altered. The next run finds what is still there. */

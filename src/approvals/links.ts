@@ -38,7 +38,6 @@ interface FollowLinkNeeds {
   readonly historyOf: HistoryOf;
 }
 
-/** An opened link. */
 export interface OpenedLink {
   readonly action: Action;
   /** Which of the two links of the mail it is. */
@@ -58,7 +57,6 @@ export interface OpenedLink {
   readonly digest: string;
 }
 
-/** What the holder of a link decides. */
 interface LinkDecision extends Pick<OpenedLink, "decision"> {
   readonly reason: string | null;
   /** `digest` of the link as it was shown; null: it was not shown, since opening the link decides. */

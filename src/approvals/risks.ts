@@ -61,7 +61,6 @@ function credentialText({ credentialState, extras: { credential } }: Pick<RiskIn
   return `Its credential ${name} ${what}: nothing would be sent.`;
 }
 
-/** How the key of a request has ended. */
 export interface KeyEnd {
   readonly kind: "revoked" | "expired";
   /** Who revoked it, masked where it is shown; null: nobody, or it is not known. */

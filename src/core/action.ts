@@ -275,7 +275,6 @@ export function statusAfter(
   return status;
 }
 
-/** The statuses in which a trigger is allowed. */
 export function sources(trigger: Trigger): readonly ActionStatus[] {
   return ACTION_STATUSES.filter((status) => nextStatus(status, trigger) !== null);
 }

@@ -54,7 +54,6 @@ export interface NameLatency extends ActivityName {
   readonly latency: Histogram;
 }
 
-/** What a host did in a slot. */
 export interface HostSlot extends Pick<
   ActivityRow,
   "at" | "created" | "completed" | "failed" | "attempts" | "failedAttempts"
@@ -68,7 +67,6 @@ export interface ActivityStore {
   position(): Promise<number>;
   /** What happened after a position. */
   groups(after: number, query: ActivityQuery): Promise<ActivityPage>;
-  /** The rows of these slots. */
   stored(slots: readonly ActivitySlot[]): Promise<readonly ActivityRow[]>;
   read(span: ActivitySpan): Promise<CountedActivity>;
   /** The latencies of some hosts and keys, and the position up to which they are counted; of those without, none. */

@@ -1,7 +1,6 @@
 import { ACTIVITY_NAMES_MAX, OVERVIEW_RANGES } from "./limits.ts";
 import { addDuration, type Histogram } from "./histogram.ts";
 
-/** A range of the overview. */
 export type OverviewRange = keyof typeof OVERVIEW_RANGES;
 
 // Safe: the object has exactly these keys.
@@ -139,7 +138,6 @@ export class ActivityTally {
     return [...this.#rows.values()];
   }
 
-  /** The rows that `add` has changed. */
   get changed(): readonly ActivityRow[] {
     return [...this.#changed];
   }

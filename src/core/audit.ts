@@ -85,7 +85,6 @@ export interface Audited {
   readonly detail?: AuditDetail;
 }
 
-/** The entry of an operation by a caller. */
 export function auditOf(caller: Caller, { kind, subject, detail = {} }: Audited, at: Date): AuditEntry {
   const { accountId, actor, client = "" } = caller;
   return { at, accountId, actor, kind, subject, client, detail: { via: wayOf(caller), ...detail } };

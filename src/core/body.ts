@@ -45,7 +45,6 @@ export function sentBody(request: Sent): string | Uint8Array<ArrayBuffer> | null
   return body === null || request.extras.bodyKind !== "base64" ? body : Buffer.from(body, "base64");
 }
 
-/** How many bytes are sent. */
 export function sentBytes(request: Sent): number {
   const sent = sentBody(request) ?? "";
   return typeof sent === "string" ? Buffer.byteLength(sent) : sent.byteLength;

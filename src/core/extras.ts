@@ -82,7 +82,6 @@ export function requesterTexts({ title, extras }: Described, reason: string | nu
   ];
 }
 
-/** The extras without the texts of the requester. */
 export function withoutTexts(extras: Extras): Extras {
   return Object.fromEntries(Object.entries(extras).filter(([name]) => !TEXTS.has(name)));
 }

@@ -12,7 +12,6 @@ const BUCKET_BITS = 4;
 /** The longest duration that has a bucket of its own: a month. */
 const DURATION_MS_MAX = 2 ** 32 - 1;
 
-/** The number of the bucket of a duration. */
 function bucketOf(ms: number): number {
   const whole = Math.min(DURATION_MS_MAX, Math.max(0, Math.round(ms)));
   if (whole < BUCKETS) return whole;

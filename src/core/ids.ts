@@ -44,13 +44,10 @@ export const ACTION_ID = /^act_[A-Za-z0-9_-]{1,64}$/;
 /** Format of the id by which a form that is sent twice is known. */
 export const FORM_ID = /^req_[0-9a-z]{1,64}$/;
 
-/** Format of the id of a bulk job. */
 export const BULK_ID = /^blk_[A-Za-z0-9_-]{1,64}$/;
 
-/** Format of the id of a request for a credential. */
 export const CREDENTIAL_REQUEST_ID = /^crq_[A-Za-z0-9_-]{1,64}$/;
 
-/** Format of a key id. */
 export const KEY_ID = /^key_[A-Za-z0-9_-]{1,64}$/;
 
 /** Crockford's base 32 in lower case: as text it sorts like the bytes, which base64url does not. */

@@ -10,7 +10,6 @@ import { endOfString, endOfToken, endOfValue, skipSpace } from "./json-walk.ts";
 /** The result of a scan before parsing. `exact`: some number may change when it is parsed and printed. */
 export type JsonScan = "too_deep" | "too_many_members" | "plain" | "exact";
 
-/** A parsed JSON text. */
 export interface ParsedJson {
   readonly value: unknown;
   readonly text: string;

@@ -10,7 +10,6 @@ import type { Caller, KeyLimits } from "./roles.ts";
 const BY_OWNER =
   "An owner can create a key with other limits: on the page Keys, by `outgate keys create`, or by POST /v1/keys.";
 
-/** Whether a key has any limit. */
 export function isLimited({ hosts, methods, dailyActions, expiresAt }: KeyLimits): boolean {
   return hosts !== null || methods !== null || dailyActions !== null || expiresAt !== null;
 }

@@ -39,7 +39,6 @@ export type PauseScope = Pick<Action, "accountId" | "keyId" | "host">;
 /** The pause that stops an action of this lane now; null: none does. */
 export type PauseOf = (scope: PauseScope) => Pause | null;
 
-/** How a pause ends. */
 export interface PauseEnd {
   readonly at: Date;
   readonly by: Actor;

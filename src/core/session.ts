@@ -10,7 +10,6 @@ export interface Person {
   readonly hasOthers: boolean;
   /** The CSRF token of every form that changes something. */
   readonly formToken: string;
-  /** Hash of the session token. */
   readonly sessionHash: string;
   /** Hash of the session secret; null: none. */
   readonly secretHash: string | null;

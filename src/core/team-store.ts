@@ -115,7 +115,6 @@ export interface TeamStore {
   prune(now: Date): Promise<boolean>;
 }
 
-/** The whole link of an invitation. */
 export function invitationLink(baseUrl: string, token: string): string {
   return `${baseUrl}/join/${token}`;
 }

@@ -180,7 +180,6 @@ export interface SigningDeps {
   };
 }
 
-/** What is signed. */
 interface Signable {
   readonly accountId: string;
   readonly url: string;

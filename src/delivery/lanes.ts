@@ -13,7 +13,6 @@ export interface SlotLimits {
    * a database share them.
    */
   readonly perHost: number;
-  /** Bytes of large rows. */
   readonly largeBytes: number;
 }
 
@@ -159,7 +158,6 @@ export class Lanes {
     if (lane.waiting === 1) this.#update(lane.sameHost);
   }
 
-  /** Whether any slot is free. */
   get hasFreeSlot(): boolean {
     return this.#taken < this.#limits.total;
   }
@@ -619,7 +617,6 @@ interface Shares {
   readonly ofKey: number;
 }
 
-/** Whether the key may take one more. */
 function mayTake({ free, ofAccount, ofKey }: Shares): boolean {
   // A single free one is enough for whoever holds none, however small the total is.
   if (free <= 0) return false;

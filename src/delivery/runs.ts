@@ -9,7 +9,6 @@ export interface Run {
   readonly releaseSlot: () => void;
 }
 
-/** One attempt of a row that was claimed for it. */
 export type Attempt<Row> = (row: Row, run: Run) => Promise<void>;
 
 interface RunEvents {

@@ -62,7 +62,6 @@ export interface FailingHost extends Pick<NameTotals, "completed" | "failed" | "
   readonly lastFailedAt: Date;
 }
 
-/** What a host did in an hour. */
 export type HostHour = Omit<HostSlot, "host">;
 
 interface Decisions {
@@ -129,7 +128,6 @@ interface Counted {
   readonly tail: readonly ActivityRow[];
 }
 
-/** The figures of an overview. */
 export function figuresOf(counted: Counted): Omit<Overview, "range" | "since" | "countedUntil" | "hostHours"> {
   const { range, since, failing, tail } = counted;
   const ofAll = [...counted.slots, ...tail.filter(({ kind }) => kind === "all")];

@@ -50,7 +50,6 @@ function means(code: number, bits: number): boolean {
   return code < 128 && ((MEANINGS[code] ?? 0) & bits) !== 0;
 }
 
-/** What ends a word. */
 const WORD_END = SIGN | SLASHES | LIST_SIGN;
 
 /** What ends a name, looking backwards, but for `[`, as in `user[password]`. */

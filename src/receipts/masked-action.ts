@@ -203,12 +203,10 @@ export function seenBytes(action: SeenAction): SeenBytes {
   return action.bytes ?? bytesOf(action);
 }
 
-/** A pause with its reason masked. */
 export function maskedPause(pause: Pause | null, viewer: Viewer): Pause | null {
   return pause === null || pause.reason === null ? pause : { ...pause, reason: maskText(pause.reason, viewer) };
 }
 
-/** Earlier rejections with names and reasons masked. */
 export function maskedEarlier(entries: readonly EarlierRejection[], viewer: Viewer): readonly EarlierRejection[] {
   return entries.map((entry) => ({
     ...entry,
@@ -226,7 +224,6 @@ type NamesIn<Union> = Union extends unknown ? keyof Union : never;
 
 type ValueIn<Union, Name> = Union extends unknown ? (Name extends keyof Union ? Union[Name] : never) : never;
 
-/** The members of events of any type. */
 type EventMembers = { readonly [Name in NamesIn<TimelineEvent>]?: ValueIn<TimelineEvent, Name> };
 
 const maskEvent = masksBy<EventMembers>({

@@ -7,7 +7,6 @@ import { MASK } from "./mask-rules.ts";
 
 const RETRY_AFTER = "retry-after";
 
-/** A header of a response as it is kept. */
 export type ResponseHeader = readonly [name: string, value: string];
 
 /**

@@ -18,7 +18,6 @@ declare class Seen {
 /** An action as somebody may see it, whole or masked. What renders actions takes nothing else. */
 export type SeenAction = Action & Seen & Partial<Masked>;
 
-/** An action that is masked for a viewer. */
 export type MaskedAction = Action & Seen & Masked;
 
 /** What is said of a masked action. */

@@ -238,7 +238,6 @@ export function serializeTimeline(caller: Caller, action: Action, entries: reado
   return timelineJson(shown);
 }
 
-/** A timeline as JSON text. */
 export function timelineJson(entries: readonly TimelineEntry[]): string {
   return JSON.stringify({ data: entries.map(timelineItem) });
 }

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createExpire } from "../../src/approvals/decide.ts";
 import { EXPIRE_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
-import { Metrics } from "../../src/observability/metrics.ts";
 import type { LogFields } from "../../src/observability/log.ts";
 import { openEngine, wrapping } from "../support/engine.ts";
 import { Target } from "../support/target.ts";
@@ -14,12 +13,11 @@ const HOUR_MS = 3_600_000;
 const GO_ON = new AbortController().signal;
 
 /** The expiry job, with a limit of two hours, and what it logged. */
-function expireOf({ store, bus, enqueue }: Engine, hoursMax = 2) {
+function expireOf({ app, enqueue }: Engine, hoursMax = 2) {
   const logged: (LogFields | undefined)[] = [];
   const write = (_event: string, fields?: LogFields) => void logged.push(fields);
-  const log = { info: write, error: write };
-  const { actions, upkeep } = store;
-  const expire = createExpire({ actions, upkeep, bus, enqueue, log, metrics: new Metrics() }, hoursMax);
+  const log = { ...app.log, info: write, error: write };
+  const expire = createExpire({ ...app, log }, enqueue, hoursMax);
   return { expire, logged };
 }
 

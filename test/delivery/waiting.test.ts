@@ -20,12 +20,8 @@ const delayed = (engine: Engine, ms: number, more = {}) =>
   engine.create({ extras: { runAt: inMs(engine, ms) }, ...more });
 
 /** As the job of the service does it. */
-const expireNow = (engine: Engine) => {
-  const { store, bus, enqueue, clock } = engine;
-  const log = { info: () => {}, error: (event: string) => engine.lines.push({ level: "error", event, fields: {} }) };
-  const deps = { actions: store.actions, upkeep: store.upkeep, metrics: { decided: () => {} }, bus, enqueue, log };
-  return createExpireUnsent(deps)(clock.now(), new AbortController().signal);
-};
+const expireNow = ({ app, enqueue, clock }: Engine) =>
+  createExpireUnsent(app, enqueue)(clock.now(), new AbortController().signal);
 
 /** Time for what must not happen. */
 const rest = () => Bun.sleep(30);
