@@ -110,10 +110,10 @@ export function findStretchEnd(reader: Reader, after: number, rows: number) {
 
 const MINUTE_MS = 60_000;
 
-interface Happened extends Readonly<
-  Record<"accountId" | "type" | "status" | "detail" | "host" | "keyId" | "createdBy", string>
-> {
+interface Happened extends Readonly<Record<"accountId" | "type" | "status" | "detail" | "host" | "keyId", string>> {
   readonly at: Date;
+  /** Bytes, where the row was altered: the others are counted all the same. */
+  readonly createdBy: unknown;
   /** When the run of a decision began, which is with the row that holds it. */
   readonly heldAt: Date | null;
 }
@@ -143,7 +143,8 @@ function groupsOf(rows: readonly Happened[]): readonly ActivityGroup[] {
     group.count += 1;
     one.totalMs += ms ?? 0;
     if (ms !== null) group.ms = Math.round(one.totalMs / group.count);
-    if (kind === "created" && createdBy.startsWith("mcp:")) group.byMcp += 1;
+    const isByMcp = typeof createdBy === "string" && createdBy.startsWith("mcp:");
+    if (kind === "created" && isByMcp) group.byMcp += 1;
     if (typeof error !== "string") continue;
     group.failedAttempts += 1;
     if (group.lastFailedAt !== null && group.lastFailedAt > at) continue;
