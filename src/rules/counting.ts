@@ -39,20 +39,15 @@ export interface Counter {
   readonly compares: string;
 }
 
-/** What a request adds to a count; a sentence where it has no number that can be added up. `hashOf` digests what may be a whole body. */
+/** What a request adds to a count. `hashOf` digests what may be a whole body. Throws `Undecidable`. */
 export function countOf(
   { same, name, add }: Counter,
   ruleId: string,
   facts: CallFacts,
   hashOf: (text: string) => string,
-): RuleCount | { readonly undecidable: string } {
-  try {
-    const subject = hashOf(JSON.stringify([...name, same ?? null, groupOf(same, facts)]));
-    return { ruleId, subject, asksOnce: same === "request", ...add(facts) };
-  } catch (error) {
-    if (error instanceof Undecidable) return { undecidable: error.message };
-    throw error;
-  }
+): RuleCount {
+  const subject = hashOf(JSON.stringify([...name, same ?? null, groupOf(same, facts)]));
+  return { ruleId, subject, asksOnce: same === "request", ...add(facts) };
 }
 
 /** Calls within so many minutes. The window is counted in parts, and all of the part counts in which it begins: never more calls pass within it. */

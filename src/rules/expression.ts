@@ -13,7 +13,6 @@ import {
   foldName,
   isExact,
   KeyFacts,
-  type MemberNames,
   numberFact,
   PLAIN_NUMBER,
   shown,
@@ -21,40 +20,55 @@ import {
 } from "./facts.ts";
 import { isZone, wallTime } from "./zones.ts";
 
-/** A condition in CEL (cel.dev), compiled. */
-export interface Expression {
-  readonly text: string;
-  /** Members that it names. */
-  readonly names: MemberNames;
-  readonly run: (facts: Pick<CallFacts, "action" | "key" | "now">) => unknown;
-  /** It is false where one of them is, as for most requests: they cost a fifth of the whole. */
-  readonly comparisons: readonly Comparison[];
-}
-
 /** What is wrong with an expression and what to do, and where: lines and columns from 1, the offset in characters from 0. */
-export interface ExpressionError {
-  readonly message: string;
+export class ExpressionError extends Error {
+  readonly offset: number;
   readonly line: number;
   readonly column: number;
-  readonly offset: number;
+
+  constructor(message: string, text: string, offset: number) {
+    super(message);
+    const before = text.slice(0, offset).split("\n");
+    this.offset = offset;
+    this.line = before.length;
+    this.column = (before.at(-1) ?? "").length + 1;
+  }
 }
 
-/** The expression holds or does not, or a sentence that says why one can't tell. */
-export type Verdict = boolean | { readonly undecidable: string };
+/**
+ * A condition in CEL (cel.dev). What it returns throws `Undecidable` where nobody can tell whether it holds, and takes at most
+ * `RULE_STEPS_MAX` steps, with the others at most `RULES_STEPS_MAX`. Throws `ExpressionError` with the first thing that is wrong.
+ */
+export function compileExpression(text: string): (facts: CallFacts) => boolean {
+  const { names, run, comparisons } = checkedExpression(text);
+  return (facts) => {
+    const { action } = facts;
+    action.names = names;
+    if (hasFalse(comparisons, action)) return false;
+    const steps = Math.min(RULE_STEPS_MAX, action.stepsLeft);
+    stepsLeft = steps;
+    try {
+      const result: unknown = run(facts);
+      if (typeof result === "boolean") return result;
+    } catch (error) {
+      throw error instanceof Undecidable ? error : new Undecidable(sentenceOf(error));
+    } finally {
+      action.stepsLeft -= steps - Math.max(stepsLeft, 0);
+    }
+    throw new Undecidable("Its result is neither true nor false.");
+  };
+}
 
-/** The expression, or the first thing that is wrong with it. */
-export function compileExpression(
-  text: string,
-): { readonly expression: Expression } | { readonly error: ExpressionError } {
+function checkedExpression(text: string) {
   try {
     if (Buffer.byteLength(text) > RULE_EXPRESSION_BYTES_MAX) {
       throw new Refused(`Is longer than ${RULE_EXPRESSION_BYTES_MAX} bytes. Split it into two rules.`, 0);
     }
-    const parsed = environment.parse(text);
-    const { valid, type, error } = parsed.check();
+    const run = environment.parse(text);
+    const { valid, type, error } = run.check();
     const names = new Map<string, string>();
     // What it refuses has the clearer reason: `matches` has the right types.
-    prepare(parsed.ast, { names, patterns: new Map(), loop: null });
+    prepare(run.ast, { names, patterns: new Map(), loop: null });
     if (!valid) throw error ?? new Refused("Can't be checked.", 0);
     if (type !== "bool" && type !== "dyn") {
       throw new Refused(
@@ -62,26 +76,12 @@ export function compileExpression(
         0,
       );
     }
-    return { expression: { text, names: [...names], run: parsed, comparisons: comparisonsIn(parsed.ast) } };
+    // It is false where one of the comparisons is, as for most requests: they cost a fifth of the whole.
+    return { names: [...names], run, comparisons: comparisonsIn(run.ast) };
   } catch (error) {
-    return { error: located(text, error) };
-  }
-}
-
-/** Checks a request. It throws nothing, and takes at most `RULE_STEPS_MAX` steps, with the others at most `RULES_STEPS_MAX`. */
-export function evaluate({ names, run, comparisons }: Expression, facts: CallFacts): Verdict {
-  const { action } = facts;
-  action.names = names;
-  if (hasFalse(comparisons, action)) return false;
-  const steps = Math.min(RULE_STEPS_MAX, action.stepsLeft);
-  stepsLeft = steps;
-  try {
-    const result = run(facts);
-    return typeof result === "boolean" ? result : { undecidable: "Its result is neither true nor false." };
-  } catch (error) {
-    return { undecidable: sentenceOf(error) };
-  } finally {
-    action.stepsLeft -= steps - Math.max(stepsLeft, 0);
+    if (error instanceof Refused) throw new ExpressionError(error.message, text, error.offset);
+    const isOfCel = error instanceof ParseError || error instanceof CheckError;
+    throw new ExpressionError(celMessage(error), text, (isOfCel ? error.range?.start : null) ?? 0);
   }
 }
 
@@ -502,15 +502,6 @@ function isCollection(value: unknown): boolean {
 
 // What is said of errors
 
-function located(text: string, error: unknown): ExpressionError {
-  const isRefused = error instanceof Refused;
-  const isOfCel = error instanceof ParseError || error instanceof CheckError;
-  const offset = isRefused ? error.offset : ((isOfCel ? error.range?.start : null) ?? 0);
-  const before = text.slice(0, offset).split("\n");
-  const message = isRefused ? error.message : celMessage(error);
-  return { message, line: before.length, column: (before.at(-1) ?? "").length + 1, offset };
-}
-
 /** Tokens as cel-js names them. */
 const TOKENS: Readonly<Record<string, string>> = {
   EOF: "the end",
@@ -537,7 +528,6 @@ function celMessage(error: unknown): string {
 
 /** Of an error while it runs. */
 function sentenceOf(error: unknown): string {
-  if (error instanceof Undecidable) return error.message;
   const { code, summary } = error as { readonly code?: string; readonly summary?: string };
   const [, name] = /^No such key: (.*)$/s.exec(summary ?? "") ?? [];
   if (name !== undefined) return `The request has no "${shown(name)}".`;

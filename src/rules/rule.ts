@@ -4,13 +4,13 @@ import type { Ruling } from "../core/action-policy.ts";
 import { bodyMemberOf } from "../core/body.ts";
 import { DomainError, invalidFields, type Issue } from "../core/domain-error.ts";
 import type { Judgement } from "../core/judge.ts";
-import { methodsOf, OTHER_METHOD } from "../core/method-overrides.ts";
+import { methodsOf } from "../core/method-overrides.ts";
 import type { RuleCount } from "../core/rule-count.ts";
 import { isUnder, normalPrefix } from "../core/sent-target.ts";
 import { readHost } from "../core/target.ts";
 import { callCounter, type Counter, countOf, sumCounter } from "./counting.ts";
-import { compileExpression, evaluate, type Verdict } from "./expression.ts";
-import { AMBIGUOUS_PATH, type CallFacts } from "./facts.ts";
+import { compileExpression, ExpressionError } from "./expression.ts";
+import { AMBIGUOUS_PATH, type CallFacts, Undecidable } from "./facts.ts";
 import { definitionOf, RuleDefinition, UNREADABLE } from "./schemas.ts";
 import { isZone, NO_ZONE, wallTime, WEEKDAYS } from "./zones.ts";
 
@@ -21,13 +21,13 @@ export interface CompiledRule extends Readonly<Pick<RuleDefinition, "name" | "ef
   readonly version: number;
   /** With hosts and path in their normal form. */
   readonly definition: RuleDefinition;
-  /** It applies where all of them hold. */
-  readonly conditions: readonly Condition[];
+  readonly applies: Condition;
   /** Where there are some, it applies only to the call that goes beyond one of them. */
   readonly counters: readonly Counter[];
 }
 
-type Condition = (facts: CallFacts) => Verdict;
+/** Throws `Undecidable` where nobody can tell whether it holds. */
+type Condition = (facts: CallFacts) => boolean;
 
 const checkDefinition = bodyCheck(RuleDefinition);
 
@@ -49,9 +49,9 @@ export function ruleFrom(given: unknown, id: string, version: number): CompiledR
     const message = "Must be hold or refuse: a rule with `sum` or `more_than` is about the call that goes beyond.";
     issues.push({ field: "effect", message });
   }
-  const conditions = conditionsOf(definition, issues);
+  const applies = all(conditionsOf(definition, issues));
   if (issues.length > 0) throw invalidFields(issues);
-  return { id, version, name, effect, definition, conditions, counters };
+  return { id, version, name, effect, definition, applies, counters };
 }
 
 /** The rule in a row. One that was altered in the database holds every call, and says so. */
@@ -91,7 +91,7 @@ function conditionsOf(definition: RuleDefinition, issues: Issue[]): readonly Con
   }
   if (methods !== undefined) {
     const named: ReadonlySet<string> = new Set(methods);
-    conditions.push(({ action: { countsAs } }) => (countsAs === OTHER_METHOD ? UNKNOWN_METHOD : named.has(countsAs)));
+    conditions.push(({ action }) => named.has(action.method));
   }
   if (credentials !== undefined) conditions.push(({ action }) => credentials.includes(action.credential));
   if (kind !== undefined) {
@@ -107,17 +107,36 @@ function conditionsOf(definition: RuleDefinition, issues: Issue[]): readonly Con
     conditions.push(isAbout(definition));
   }
   if (when !== undefined) {
-    const compiled = compileExpression(when);
-    if ("expression" in compiled) conditions.push((facts) => evaluate(compiled.expression, facts));
-    else {
-      const { message, line, column } = compiled.error;
+    try {
+      conditions.push(compileExpression(when));
+    } catch (error) {
+      if (!(error instanceof ExpressionError)) throw error;
+      const { message, line, column } = error;
       issues.push({ field: "when", message: `${message} (Line ${line}, column ${column}.)` });
     }
   }
   return conditions;
 }
 
-const UNKNOWN_METHOD = { undecidable: "The request names a method that is not known." };
+/** One condition that fails decides, whatever others say. */
+function all(conditions: readonly Condition[]): Condition {
+  const [first, ...others] = conditions;
+  // Of most rules the only one.
+  if (first !== undefined && others.length === 0) return first;
+  return (facts) => {
+    let undecidable: Undecidable | null = null;
+    for (const condition of conditions) {
+      try {
+        if (!condition(facts)) return false;
+      } catch (error) {
+        if (!(error instanceof Undecidable)) throw error;
+        undecidable ??= error;
+      }
+    }
+    if (undecidable !== null) throw undecidable;
+    return true;
+  };
+}
 
 /** By the clocks of the zone, so that it is right on days that change them. A window that ends before it begins goes on into the next day. */
 function isWithin(
@@ -148,13 +167,16 @@ function isAbout({ hosts, path, effect }: RuleDefinition): Condition {
   return ({ action }) => {
     const { target } = action;
     // The row was altered in the database: such a URL is not sent.
-    if (target === null) return { undecidable: "Its URL can't be read." };
+    if (target === null) throw new Undecidable("Its URL can't be read.");
     if (hosts?.some((one) => isHost(one, target.host) || isHost(one, target.hostname)) === false) return false;
-    if (target.isAmbiguous) return effect === "allow" ? false : path === undefined || { undecidable: AMBIGUOUS_PATH };
-    if (path === undefined) return true;
+    if (target.isAmbiguous) {
+      if (effect === "allow" || path === undefined) return effect !== "allow";
+      throw new Undecidable(AMBIGUOUS_PATH);
+    }
     // Many targets ignore the case of a path: `/Pay` is `/pay` there.
-    if (!isUnder({ path: action.lowerPath, isAmbiguous: false }, lowerPrefix)) return false;
-    return isUnder(target, path) || (effect !== "allow" && { undecidable: OTHER_CASE });
+    if (path === undefined || isUnder(target, path)) return true;
+    if (effect === "allow" || !isUnder({ path: action.lowerPath, isAmbiguous: false }, lowerPrefix)) return false;
+    throw new Undecidable(OTHER_CASE);
   };
 }
 
@@ -195,36 +217,19 @@ export function askRules(
 function walk(rules: readonly CompiledRule[], facts: CallFacts, hashOf: (text: string) => string): Walk {
   const counters: RuleCounter[] = [];
   for (const rule of rules) {
-    const applies = appliesTo(rule, facts);
-    if (applies === false) continue;
-    if (applies !== true) return { counters, ruling: undecided(rule, applies) };
-    if (rule.counters.length === 0) return { counters, ruling: rulingOf(rule) };
-    for (const counter of rule.counters) {
-      const count = countOf(counter, rule.id, facts, hashOf);
-      if ("undecidable" in count) return { counters, ruling: undecided(rule, count) };
-      counters.push({ rule, counter, count });
+    try {
+      if (!rule.applies(facts)) continue;
+      if (rule.counters.length === 0) return { counters, ruling: rulingOf(rule) };
+      for (const counter of rule.counters) {
+        counters.push({ rule, counter, count: countOf(counter, rule.id, facts, hashOf) });
+      }
+    } catch (error) {
+      if (!(error instanceof Undecidable)) throw error;
+      const ruling = rulingOf(rule, `It can't be decided, so a person decides. ${error.message}`);
+      return { counters, ruling: { ...ruling, effect: "hold", isUndecidable: true } };
     }
   }
   return { counters, ruling: null };
-}
-
-/** One condition that fails decides, whatever others say. */
-function appliesTo({ conditions }: CompiledRule, facts: CallFacts): Verdict {
-  let verdict: Verdict = true;
-  for (const condition of conditions) {
-    const one = condition(facts);
-    if (one === false) return false;
-    if (verdict === true) verdict = one;
-  }
-  return verdict;
-}
-
-function undecided(rule: CompiledRule, { undecidable }: { readonly undecidable: string }): Ruling {
-  return {
-    ...rulingOf(rule, `It can't be decided, so a person decides. ${undecidable}`),
-    effect: "hold",
-    isUndecidable: true,
-  };
 }
 
 /** What agents are told: the words of an owner, and what the rule compares only where it says so. `why`: what is said before. */
