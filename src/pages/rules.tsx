@@ -186,26 +186,29 @@ interface ConditionsProps {
 
 /** "POST to api.example.com under /payments, when action.body.amount > 1000". */
 export function Conditions({ rule, keys }: ConditionsProps) {
-  const { methods, hosts, path, body_kind: kind, body_bytes: bytes, between, when, sum, more_than: calls } = rule;
+  const { methods, hosts, path, credentials, body_kind: kind, body_bytes: bytes, between, when, sum } = rule;
+  const { more_than: calls } = rule;
+  const named = rule.keys?.map((id) => keys.find((key) => key.id === id)?.name ?? id);
   return (
     <>
       {methods === undefined ? "Every request" : anyOf(methods)}
-      {hosts === undefined ? null : [" to ", anyOf(hosts)]}
-      {path === undefined ? null : [" under ", <UntrustedText text={path} />]}
-      {rule.keys === undefined
-        ? null
-        : [" by the key ", anyOf(rule.keys.map((id) => keys.find((key) => key.id === id)?.name ?? id))]}
-      {rule.credentials === undefined ? null : [" with the credential ", anyOf(rule.credentials)]}
-      {kind === undefined ? null : ` ${BODY_WORDS[kind]}`}
-      {bytes === undefined
-        ? null
-        : ` ${kind === undefined ? "with a body" : ""} of more than ${number(bytes.over)} bytes`}
-      {between === undefined ? null : <Between {...between} />}
-      {when === undefined ? null : sentence`, when ${expression(when)}`}
-      {sum === undefined ? null : <Beyond {...sum} />}
-      {calls === undefined
-        ? null
-        : [`, beyond ${number(calls.count)} calls in ${number(calls.minutes)} minutes`, forSame(calls.same)]}
+      {hosts && sentence` to ${anyOf(hosts)}`}
+      {path && sentence` under ${<UntrustedText text={path} />}`}
+      {named && sentence` by the key ${anyOf(named)}`}
+      {credentials && sentence` with the credential ${anyOf(credentials)}`}
+      {kind && ` ${BODY_WORDS[kind]}`}
+      {bytes && `${kind === undefined ? " with a body" : ""} of more than ${number(bytes.over)} bytes`}
+      {between &&
+        sentence`, from ${between.from} to ${between.to}${onDays(between)} (${<UntrustedText text={between.timezone} />})`}
+      {when && sentence`, when ${expression(when)}`}
+      {sum &&
+        sentence`, beyond a sum of ${String(sum.limit)} of ${(
+          <code>
+            <UntrustedText text={sum.member} />
+          </code>
+        )} in ${PERIOD_LABELS[sum.per]}${forSame(sum.same)} (${<UntrustedText text={sum.timezone} />})`}
+      {calls &&
+        sentence`, beyond ${number(calls.count)} calls in ${number(calls.minutes)} minutes${forSame(calls.same)}`}
     </>
   );
 }
@@ -230,34 +233,12 @@ const BODY_WORDS: Readonly<Record<NonNullable<RuleDefinition["body_kind"]>, stri
   base64: "with bytes",
 };
 
-function Between({ from, to, days, timezone }: NonNullable<RuleDefinition["between"]>) {
-  return (
-    <>
-      {`, from ${from} to ${to}`}
-      {days === undefined ? null : ` on ${ALL_OF.format(days.map((day) => DAY_LABELS[day]))}`}
-      {" ("}
-      <UntrustedText text={timezone} />)
-    </>
-  );
+function onDays({ days }: NonNullable<RuleDefinition["between"]>): string {
+  return days === undefined ? "" : ` on ${ALL_OF.format(days.map((day) => DAY_LABELS[day]))}`;
 }
 
-function Beyond({ member, per, timezone, limit, same }: NonNullable<RuleDefinition["sum"]>) {
-  return (
-    <>
-      {`, beyond a sum of ${limit} of `}
-      <code>
-        <UntrustedText text={member} />
-      </code>
-      {` in ${PERIOD_LABELS[per]}`}
-      {forSame(same)}
-      {" ("}
-      <UntrustedText text={timezone} />)
-    </>
-  );
-}
-
-function forSame(same: string | undefined) {
-  return same === undefined ? null : sentence` for the same ${<UntrustedText text={same} />}`;
+function forSame(same: string | undefined): Child {
+  return same === undefined ? "" : sentence` for the same ${<UntrustedText text={same} />}`;
 }
 
 const ANY_OF = new Intl.ListFormat("en-GB", { type: "disjunction" });

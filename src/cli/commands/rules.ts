@@ -96,64 +96,42 @@ interface AddOptions extends Pick<CreateRule, "effect" | "path" | "message" | "e
 }
 
 async function addRule(session: Session, options: Partial<AddOptions>, name: string): Promise<void> {
-  const {
-    effect,
-    when,
-    keyId: keys,
-    method,
-    host: hosts,
-    credential: credentials,
+  const { effect, when, bodyOver, path, message, explain, before } = options;
+  if (effect === undefined) throw new UsageError("rules add takes --effect hold, refuse or allow.");
+  const conditions = given({
+    when: when === undefined ? undefined : (await readValue(when, session.io)).trim(),
+    keys: options.keyId,
+    // Safe: the service refuses what is no method.
+    methods: options.method?.map((one) => one.toUpperCase()) as CreateRule["methods"],
+    hosts: options.host,
+    credentials: options.credential,
     path,
-    bodyKind,
-    bodyOver,
+    body_kind: options.bodyKind,
+    body_bytes: bodyOver === undefined ? undefined : { over: bodyOver },
+    between: windowIn(options),
+    ...countsIn(options),
     message,
     explain,
     before,
-  } = options;
-  if (effect === undefined) throw new UsageError("rules add takes --effect hold, refuse or allow.");
-  session.print(
-    await session.client.createRule({
-      name,
-      effect,
-      ...given({
-        when: when === undefined ? undefined : (await readValue(when, session.io)).trim(),
-        keys,
-        // Safe: the service refuses what is no method.
-        methods: method?.map((one) => one.toUpperCase()) as CreateRule["methods"],
-        hosts,
-        credentials,
-        path,
-        body_kind: bodyKind,
-        body_bytes: bodyOver === undefined ? undefined : { over: bodyOver },
-        between: windowIn(options),
-        ...countsIn(options),
-        message,
-        explain,
-        before,
-      }),
-    }),
-    ruleText,
-  );
+  });
+  session.print(await session.client.createRule({ name, effect, ...conditions }), ruleText);
 }
 
 /** What `more_than` and `sum` are to be. */
 function countsIn(options: Partial<AddOptions>): Pick<CreateRule, "more_than" | "sum"> {
-  const { moreThan, minutes, sum, limit, per, timezone = "UTC", same } = options;
-  if ((moreThan === undefined) !== (minutes === undefined)) throw new UsageError("--more-than takes --minutes.");
-  if ((sum === undefined) !== (limit === undefined) || (sum === undefined) !== (per === undefined))
+  const { moreThan: count, minutes, sum: member, limit, per, timezone = "UTC", same } = options;
+  if ((count === undefined) !== (minutes === undefined)) throw new UsageError("--more-than takes --minutes.");
+  if ((member === undefined) !== (limit === undefined) || (member === undefined) !== (per === undefined))
     throw new UsageError("--sum takes --limit and --per.");
-  if (same !== undefined && moreThan === undefined && sum === undefined)
+  if (same !== undefined && count === undefined && member === undefined)
     throw new UsageError("--same is for --more-than and --sum.");
   if (limit !== undefined && !/^\d{1,16}(\.\d{1,9})?$/.test(limit))
     throw new UsageError("--limit takes a number such as 10000 or 99.5.");
   const group = given({ same });
-  return given({
-    more_than: moreThan === undefined || minutes === undefined ? undefined : { count: moreThan, minutes, ...group },
-    sum:
-      sum === undefined || per === undefined
-        ? undefined
-        : { member: sum, limit: Number(limit), per, timezone, ...group },
-  });
+  const calls = count === undefined || minutes === undefined ? undefined : { count, minutes, ...group };
+  const budget =
+    member === undefined || per === undefined ? undefined : { member, limit: Number(limit), per, timezone };
+  return given({ more_than: calls, sum: budget && { ...budget, ...group } });
 }
 
 function windowIn({ between, days, timezone, sum }: Partial<AddOptions>): CreateRule["between"] {
