@@ -112,8 +112,8 @@ const MINUTE_MS = 60_000;
 
 interface Happened extends Readonly<Record<"accountId" | "type" | "status" | "detail" | "host" | "keyId", string>> {
   readonly at: Date;
-  /** Bytes, where the row was altered: the others are counted all the same. */
-  readonly createdBy: unknown;
+  /** 1: by a client of MCP; 0. */
+  readonly byMcp: number;
   /** When the run of a decision began, which is with the row that holds it. */
   readonly heldAt: Date | null;
 }
@@ -123,7 +123,9 @@ type Group = { -readonly [Member in keyof ActivityGroup]: ActivityGroup[Member] 
 /** Counts together what differs in nothing but the time within a minute, and a little in its duration. */
 function groupsOf(rows: readonly Happened[]): readonly ActivityGroup[] {
   const groups = new Map<string, { readonly group: Group; totalMs: number }>();
-  for (const { accountId, host, keyId, type, status, detail, createdBy, heldAt, at } of rows) {
+  for (const { accountId, host, keyId, type, status, detail, byMcp, heldAt, at } of rows) {
+    // A time that was altered says nothing.
+    if (Number.isNaN(at.getTime()) || Number.isNaN(heldAt?.getTime() ?? 0)) continue;
     const isAttempt = type === "attempt";
     const { error, duration_ms: tookMs } = isAttempt ? membersIn(detail) : {};
     const waitedMs = heldAt === null ? null : Math.max(0, at.getTime() - heldAt.getTime());
@@ -143,8 +145,7 @@ function groupsOf(rows: readonly Happened[]): readonly ActivityGroup[] {
     group.count += 1;
     one.totalMs += ms ?? 0;
     if (ms !== null) group.ms = Math.round(one.totalMs / group.count);
-    const isByMcp = typeof createdBy === "string" && createdBy.startsWith("mcp:");
-    if (kind === "created" && isByMcp) group.byMcp += 1;
+    if (kind === "created") group.byMcp += byMcp;
     if (typeof error !== "string") continue;
     group.failedAttempts += 1;
     if (group.lastFailedAt !== null && group.lastFailedAt > at) continue;
@@ -259,7 +260,7 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
           detail,
           host: actions.host,
           keyId: actions.keyId,
-          createdBy: actions.createdBy,
+          byMcp: sql<number>`case when ${actions.createdBy} like 'mcp:%' then 1 else 0 end`.as("by_mcp"),
           heldAt: sql<Date | null>`case when ${isDecision} then ${heldAt} end`.mapWith(at).as("held_at"),
         })
         .from(timeline)
