@@ -162,8 +162,8 @@ export class KnownRules implements Judge {
 
   /** Whether somebody who may approve has decided on this run, or something of it was sent. */
   async #isBegun({ accountId, id, run, attempts, approvedAt, policy }: Action): Promise<boolean> {
-    if (approvedAt !== null || policy?.by === "grant") return true;
-    if (run === 1 && attempts <= 1) return false;
+    if (approvedAt !== null) return true;
+    if (run === 1 && (attempts <= 1 || policy?.by === "grant")) return policy?.by === "grant";
     const timeline = await this.#store.actions.timeline(accountId, id);
     if (timeline.some((entry) => isSend(entry, run))) return true;
     const retried = timeline.find((entry) => entry.run === run && entry.event.type === "retried")?.event;

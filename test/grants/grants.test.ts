@@ -7,6 +7,7 @@ let app: RealServer;
 beforeEach(async () => {
   app = await openRealServer({ starts: false });
   await call("POST", "/v1/rules", { name: "Payments", effect: "hold", path: "/pay" });
+  await call("POST", "/v1/callback-hosts", { host: "listed.example" });
 });
 
 afterEach(() => app[Symbol.asyncDispose]());
@@ -89,6 +90,7 @@ describe("a grant", () => {
     ["more attempts", () => paid(1, { retries: 10 })],
     ["other answers that end it", () => paid(1, { give_up_on: ["5xx"] })],
     ["a later time", () => paid(1, { delay_seconds: 60 })],
+    ["a callback", () => paid(1, { callback: "https://listed.example/x" })],
     ["its own wish for approval", () => paid(1, { approve: true })],
     ["another key", () => paid(1, {}, KEYS.owner)],
   ])("lets no call pass with %s", async (_name, request) => {

@@ -122,6 +122,26 @@ test("an agent can't send callbacks by a retry to hosts that its rules do not se
   expect((await retried(ids[0], KEYS.owner)).status).toBe(200);
 });
 
+test("of creates that run while a rule is edited, those that begin behind the edit are all decided by it", async () => {
+  const path = `/v1/rules/${String((await rule({ effect: "allow" })).json["id"])}`;
+  const some = () => Array.from({ length: 15 }, () => created());
+  const fateOf = ({ status, json }: Answer) =>
+    status === 403 ? "refuse" : (json["policy"] as { effect: string }).effect;
+  for (const [before, after] of [
+    ["allow", "hold"],
+    ["hold", "refuse"],
+    ["refuse", "allow"],
+  ] as const) {
+    const racing = some();
+    const edited = call("PATCH", path, { effect: after });
+    racing.push(...some());
+    expect((await edited).status).toBe(200);
+    const later = await Promise.all(some());
+    expect(new Set(later.map(fateOf))).toEqual(new Set([after]));
+    expect(new Set((await Promise.all(racing)).map(fateOf)).isSubsetOf(new Set([before, after]))).toBe(true);
+  }
+});
+
 describe("a call under way", () => {
   test.each([
     ["hold", "pending", 2],
