@@ -611,10 +611,11 @@ function rowOf(
   if (!isClaimed && uses === null) return row;
   const stored = [...row];
   if (isClaimed) for (const [n, place] of CLAIMED_PLACES.entries()) stored[place] = claim?.values[n] ?? null;
-  if (uses !== null) {
+  const policy = row[POLICY_PLACE];
+  if (uses !== null && typeof policy === "string") {
     // Safe: it is the text of a policy.
-    const policy = JSON.parse(String(row[POLICY_PLACE])) as ActionPolicy;
-    stored[POLICY_PLACE] = JSON.stringify(atUse(policy, uses, Number(grant?.detail["calls"])));
+    const told = atUse(JSON.parse(policy) as ActionPolicy, uses, Number(grant?.detail["calls"]));
+    stored[POLICY_PLACE] = JSON.stringify(told);
   }
   return stored;
 }

@@ -85,11 +85,23 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     const grant = aGrant({ calls: 7, actionId: held.action.id });
     const write = writeOf(approve(held.action, aDecision()));
     expect(await db.one.actions.apply({ ...write, grant })).toBe(true);
-    const use = { id: grant.id, audit: anAuditEntry({ kind: "grant_used", subject: grant.id, at: later(1) }) };
+    const audit = anAuditEntry({ kind: "grant_used", subject: grant.id, at: later(1), detail: { calls: 7 } });
+    const policy = {
+      effect: "allow",
+      by: "grant",
+      id: grant.id,
+      name: "Ann",
+      version: null,
+      reason: "Ann did.",
+    } as const;
     const by = (stores: readonly Store[]) =>
-      Promise.all(stores.map((store) => store.actions.create({ ...aCreation(), grant: use })));
-    const kinds = (await by(db.stores(60))).map(({ kind }) => kind);
-    expect([kinds.filter((kind) => kind === "created").length, kinds.includes("grant_over")]).toEqual([7, true]);
+      Promise.all(
+        stores.map((store) => store.actions.create({ ...aCreation({ policy }), grant: { id: grant.id, audit } })),
+      );
+    const made = await by(db.stores(60));
+    const told = made.flatMap((one) => (one.kind === "created" ? [one.policy?.reason] : []));
+    expect(new Set(told)).toEqual(new Set([1, 2, 3, 4, 5, 6, 7].map((n) => `Ann did. This is ${n} of 7.`)));
+    expect([told.length, made.some(({ kind }) => kind === "grant_over")]).toEqual([7, true]);
     expect(await db.other.grants.list(ACCOUNT, later(1))).toEqual([]);
 
     const second = aCreation({ approve: true });
