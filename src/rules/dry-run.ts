@@ -18,7 +18,7 @@ import { seeAll } from "../receipts/see.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 import type { KnownRules } from "./known.ts";
 import { type CompiledRule, decideByWalks, type RuleCounter, type Walk } from "./rule.ts";
-import type { DryRunJson, RuleEffect } from "./schemas.ts";
+import { type DryRunJson, type RuleEffect, serializeDiffering } from "./schemas.ts";
 
 /** Which actions to look at: the newest so many, and of them those since a time. */
 export interface DryRunRange {
@@ -300,18 +300,11 @@ function effectOf(ruling: Ruling | null, { policy }: Entry): RuleEffect {
 
 /** As JSON. */
 export function serializeDryRun({ shown, from, ...figures }: RulesDryRun): DryRunJson {
-  const differences = shown.map(({ action, inForce, tried, ruling }) => ({
-    id: action.id,
-    method: action.method,
-    url: action.url,
-    ...(action.title !== null && { title: action.title }),
-    status: action.status,
-    created_at: action.createdAt.toISOString(),
-    created_by: action.createdBy,
-    in_force: inForce,
-    tried,
-    rule: ruling?.rule.name ?? null,
-    reason: ruling?.reason ?? null,
-  }));
+  const differences = shown.map(({ action, inForce, tried, ruling }) => {
+    const { id, method, url, title, status, createdAt, createdBy } = action;
+    const { rule, reason = null } = ruling ?? {};
+    const decided = { inForce, tried, rule: rule?.name ?? null, reason };
+    return serializeDiffering({ id, method, url, title, status, createdAt, createdBy, ...decided });
+  });
   return { ...figures, from: from?.toISOString() ?? null, differences };
 }

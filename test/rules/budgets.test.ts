@@ -211,6 +211,16 @@ describe("a dry run", () => {
     expect(await tried([other])).toMatchObject({ held: 0 });
   });
 
+  test("says of which calls nobody knows, since those before them were retried", async () => {
+    const first = await paid(6000);
+    await call("POST", `/v1/actions/${idOf(first)}/cancel`, {});
+    expect((await call("POST", `/v1/actions/${idOf(first)}/retry`, {})).status).toBe(200);
+    app.engine.clock.advance(1000);
+    await paid(3000);
+    await paid(3000, { url: "https://api.example.com/other" });
+    expect(await tried([BUDGET])).toMatchObject({ looked_at: 3, held: 0, uncertain: 1 });
+  });
+
   test("compares with the rules in force, which count too", async () => {
     for (let n = 0; n < 3; n += 1) await paid(3000);
     await rule({ ...BUDGET, sum: { ...SUM, limit: 6000 } });
