@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
@@ -15,13 +15,9 @@ export const table = sqliteTable("t", { id: integer().primaryKey(), n: integer()
 export { eq };
 `;
 
-let folder: string;
-
-beforeAll(async () => {
-  mkdirSync(DIST, { recursive: true });
-  folder = mkdtempSync(join(DIST, "lint-"));
-  await Bun.write(join(folder, "tsconfig.json"), '{ "extends": "../../tsconfig.json", "include": ["."] }');
-});
+mkdirSync(DIST, { recursive: true });
+const folder = mkdtempSync(join(DIST, "lint-"));
+await Bun.write(join(folder, "tsconfig.json"), '{ "extends": "../../tsconfig.json", "include": ["."] }');
 
 afterAll(() => rmSync(folder, { recursive: true }));
 

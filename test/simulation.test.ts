@@ -1,15 +1,14 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { simulate } from "./simulation/simulate.ts";
 import { openDatabase } from "./simulation/world.ts";
 import { IS_LONG } from "./support/long.ts";
+import { shared } from "./support/shared.ts";
 
 /** `npm run test:guards` tries 300. */
 const SEEDS = Number(process.env["SEEDS"] ?? (IS_LONG ? 10_000 : 100));
 const SEEDS_AT_ONCE = 10;
 
-const database = await openDatabase();
-afterAll(() => database[Symbol.asyncDispose]());
-
+const database = await shared(openDatabase());
 /** What whoever sees it fail needs: the promise, the story, and how to tell it again. */
 async function brokenBy(seed: number): Promise<string | null> {
   const { violations, story } = await simulate(seed, database);

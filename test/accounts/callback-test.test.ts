@@ -1,24 +1,19 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { type Received, type Script, Target } from "../support/target.ts";
+import { fresh } from "../support/shared.ts";
 
 let app: RealServer;
 
-beforeEach(async () => {
-  app = await openRealServer();
-});
+fresh(async () => (app = await openRealServer()));
 
-afterEach(() => app[Symbol.asyncDispose]());
-
-const list = (target: Target) =>
-  app.call("POST", "/v1/callback-hosts", JSON.stringify({ host: new URL(target.url).host }));
+const list = (target: Target) => app.call("POST", "/v1/callback-hosts", { host: new URL(target.url).host });
 
 async function tested(url: string, wrong: boolean, key?: string) {
   const headers: Readonly<Record<string, string>> = key === undefined ? {} : { authorization: `Bearer ${key}` };
-  const body = JSON.stringify({ url, wrong_signature: wrong });
-  const { status, text } = await app.call("POST", "/v1/callback-hosts/test", body, headers);
+  const { status, text } = await app.call("POST", "/v1/callback-hosts/test", { url, wrong_signature: wrong }, headers);
   return { status, json: JSON.parse(text) };
 }
 
@@ -115,7 +110,7 @@ describe("POST /v1/callback-hosts/test", () => {
       "ftp://127.0.0.1/",
     ]) {
       const { status, json } = await tested(url, true);
-      expect([url, status, json.error?.details?.[0]?.field]).toEqual([url, 400, "url"]);
+      expect([status, json.error?.details?.[0]?.field], url).toEqual([400, "url"]);
     }
     expect(target.received).toEqual([]);
   });
@@ -124,8 +119,7 @@ describe("POST /v1/callback-hosts/test", () => {
     await using target = new Target(200);
     await list(target);
     const keyWith = async (more: object) => {
-      const body = JSON.stringify({ name: "x", role: "owner", ...more });
-      return JSON.parse((await app.call("POST", "/v1/keys", body)).text).key;
+      return JSON.parse((await app.call("POST", "/v1/keys", { name: "x", role: "owner", ...more })).text).key;
     };
     for (const more of [{ hold: "writes" }, { hold: "all" }, { hosts: ["a.example"] }, { methods: ["GET"] }]) {
       expect((await tested(target.url, true, await keyWith(more))).status).toBe(403);

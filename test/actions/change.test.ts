@@ -72,38 +72,34 @@ describe("a new action", () => {
   });
 });
 
-describe("a yes", () => {
-  test("makes the held action due at once, says by whom, and touches nothing else", () => {
-    const held = worn("awaiting_approval");
-    const input: ApprovalInput = { actor: "key:boss", reason: "fine", now: NOON, digest: "of the request" };
-    expect(approve(held, input)).toEqual({
-      before: held,
-      after: {
-        ...held,
-        revision: held.revision + 1,
-        status: "pending",
-        dueAt: NOON,
-        approvedAt: NOON,
-        approvedBy: "key:boss",
-        approvedDigest: "of the request",
-      },
-      events: [{ type: "approved", actor: "key:boss", reason: "fine" }],
-    });
+test("a yes makes the held action due at once, says by whom, and touches nothing else", () => {
+  const held = worn("awaiting_approval");
+  const input: ApprovalInput = { actor: "key:boss", reason: "fine", now: NOON, digest: "of the request" };
+  expect(approve(held, input)).toEqual({
+    before: held,
+    after: {
+      ...held,
+      revision: held.revision + 1,
+      status: "pending",
+      dueAt: NOON,
+      approvedAt: NOON,
+      approvedBy: "key:boss",
+      approvedDigest: "of the request",
+    },
+    events: [{ type: "approved", actor: "key:boss", reason: "fine" }],
   });
 });
 
-describe("a cancel", () => {
-  test.each([
-    ["awaiting_approval", "rejected"],
-    ["pending", "cancelled"],
-  ] as const)("of what is %s is told as %s and keeps what has happened so far", (status, type) => {
-    const action = worn(status);
-    const input: DecisionInput = { actor: "email:a@example.com", reason: null, now: NOON };
-    expect(cancel(action, input)).toEqual({
-      before: action,
-      after: { ...action, revision: action.revision + 1, status: "cancelled", dueAt: null, finishedAt: NOON },
-      events: [{ type, actor: "email:a@example.com", reason: null }],
-    });
+test.each([
+  ["awaiting_approval", "rejected"],
+  ["pending", "cancelled"],
+] as const)("a cancel of what is %s is told as %s and keeps what has happened so far", (status, type) => {
+  const action = worn(status);
+  const input: DecisionInput = { actor: "email:a@example.com", reason: null, now: NOON };
+  expect(cancel(action, input)).toEqual({
+    before: action,
+    after: { ...action, revision: action.revision + 1, status: "cancelled", dueAt: null, finishedAt: NOON },
+    events: [{ type, actor: "email:a@example.com", reason: null }],
   });
 });
 
@@ -140,20 +136,18 @@ const NOT_ALLOWED = (["approve", "cancel", "retry"] as const).flatMap((operation
   return statuses.map((status) => [operation, status] as const);
 });
 
-describe("what is not allowed", () => {
-  test.each(NOT_ALLOWED)(
-    "%s of what is %s is refused, and the sentence says which, what and why",
-    (operation, status) => {
-      const action = worn(status);
-      const refusal = LAWS[operation](action, aDecision());
-      const told = {
-        approve: ["not_approvable", "approved; only an action that is awaiting_approval can."],
-        cancel: ["not_cancellable", "cancelled; only an action that is pending or awaiting_approval can."],
-        retry: ["not_retryable", "retried; only an action that is failed or cancelled can."],
-      } as const;
-      const [code, end] = told[operation];
-      expect(refusal).toEqual(new DomainError(code, `Action ${action.id} is ${status} and cannot be ${end}`));
-      expect(refusal).toMatchObject({ code });
-    },
-  );
-});
+test.each(NOT_ALLOWED)(
+  "what is not allowed %s of what is %s is refused, and the sentence says which, what and why",
+  (operation, status) => {
+    const action = worn(status);
+    const refusal = LAWS[operation](action, aDecision());
+    const told = {
+      approve: ["not_approvable", "approved; only an action that is awaiting_approval can."],
+      cancel: ["not_cancellable", "cancelled; only an action that is pending or awaiting_approval can."],
+      retry: ["not_retryable", "retried; only an action that is failed or cancelled can."],
+    } as const;
+    const [code, end] = told[operation];
+    expect(refusal).toEqual(new DomainError(code, `Action ${action.id} is ${status} and cannot be ${end}`));
+    expect(refusal).toMatchObject({ code });
+  },
+);

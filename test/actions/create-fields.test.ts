@@ -47,7 +47,7 @@ describe("a field takes one kind of JSON, and nothing is converted to it:", () =
     for (const value of otherKinds(kind)) {
       const text = field === "url" ? `{"url":${value}}` : `{${URL},"${field}":${value}}`;
       const { fields } = refusalOf(() => check(text));
-      expect({ value, fields }).toEqual({ value, fields: [field] });
+      expect(fields, value).toEqual([field]);
     }
   });
 
@@ -55,7 +55,7 @@ describe("a field takes one kind of JSON, and nothing is converted to it:", () =
     for (const value of otherKinds("string")) {
       const notify = refusalOf(() => check(`{${URL},"notify":{"email":${value}}}`));
       const header = refusalOf(() => check(`{${URL},"headers":{"X-A":${value}}}`));
-      expect([value, notify.fields, header.fields]).toEqual([value, ["notify.email"], ["headers.X-A"]]);
+      expect([notify.fields, header.fields], value).toEqual([["notify.email"], ["headers.X-A"]]);
     }
     // Absent everywhere else; but there is no header without a value.
     expect(refusalOf(() => check(`{${URL},"headers":{"X-A":null}}`)).fields).toEqual(["headers.X-A"]);
@@ -79,23 +79,21 @@ describe("a field takes one kind of JSON, and nothing is converted to it:", () =
   });
 });
 
-describe("what nobody knows is refused at every level that is ours:", () => {
-  test.each(["extra", "URL", "Url", "__proto__", "constructor", "toString", "hasOwnProperty", "", "url "])(
-    "%j",
-    (name) => {
-      const member = `${JSON.stringify(name)}:1`;
-      expect(refusalOf(() => check(`{${URL},${member}}`)).fields).toEqual([name]);
-      expect(refusalOf(() => check(`{${URL},"notify":{"email":"a@b.example",${member}}}`)).fields).toEqual([
-        `notify.${name}`,
-      ]);
-      expect(refusalOf(() => checkDecision(JSON.parse(`{${member}}`))).fields).toEqual([name]);
-      const key = `{"name":"a","role":"agent",${member}}`;
-      expect(refusalOf(() => checkCreateKey(JSON.parse(key))).fields).toEqual([name]);
-      // Inside `body` nothing is ours.
-      expect(check(`{${URL},"body":{${member}}}`).request.body).toBe(`{${member}}`);
-    },
-  );
-});
+test.each(["extra", "URL", "Url", "__proto__", "constructor", "toString", "hasOwnProperty", "", "url "])(
+  "what nobody knows is refused at every level that is ours: %j",
+  (name) => {
+    const member = `${JSON.stringify(name)}:1`;
+    expect(refusalOf(() => check(`{${URL},${member}}`)).fields).toEqual([name]);
+    expect(refusalOf(() => check(`{${URL},"notify":{"email":"a@b.example",${member}}}`)).fields).toEqual([
+      `notify.${name}`,
+    ]);
+    expect(refusalOf(() => checkDecision(JSON.parse(`{${member}}`))).fields).toEqual([name]);
+    const key = `{"name":"a","role":"agent",${member}}`;
+    expect(refusalOf(() => checkCreateKey(JSON.parse(key))).fields).toEqual([name]);
+    // Inside `body` nothing is ours.
+    expect(check(`{${URL},"body":{${member}}}`).request.body).toBe(`{${member}}`);
+  },
+);
 
 /** Every character that is not printable ASCII up to U+00FF, and some beyond. */
 const ODD = [
@@ -138,7 +136,7 @@ describe("text of ours is printable ASCII:", () => {
   test("a header value may hold a tab beside it", () => {
     for (const odd of ODD.filter((character) => character !== "\t")) {
       const refused = refusalOf(() => check(`{${URL},"headers":{"X-A":${JSON.stringify(`a${odd}b`)}}}`));
-      expect([odd, refused.fields]).toEqual([odd, ["headers.X-A"]]);
+      expect(refused.fields, odd).toEqual(["headers.X-A"]);
     }
     expect(check(`{${URL},"headers":{"X-A":"a\\tb"}}`).request.headers).toEqual({ "X-A": "a\tb" });
   });
@@ -179,8 +177,7 @@ test("of all that is wrong the code is of the first, and details name every fiel
     if (!faults.some(({ field }) => field === "url")) members.push(URL);
     const idempotencyKey = faults.some(({ field }) => field === "Idempotency-Key") ? "" : null;
     const refused = refusalOf(() => check(`{${members.join(",")}}`, { idempotencyKey }));
-    expect({ members, code: refused.code, fields: refused.fields.toSorted() }).toEqual({
-      members,
+    expect({ code: refused.code, fields: refused.fields.toSorted() }, JSON.stringify(members)).toEqual({
       code: faults[0]?.code ?? "",
       fields: faults.map(({ field }) => field as string).toSorted(),
     });

@@ -15,8 +15,7 @@ type Row = readonly [name: string, text: string, fields: readonly string[]];
 function refuses(code: string, rows: readonly Row[]): void {
   for (const [name, text, fields] of rows) {
     const refused = refusalOf(() => check(text));
-    expect({ name, code: refused.code, fields: refused.fields.toSorted() }).toEqual({
-      name,
+    expect({ code: refused.code, fields: refused.fields.toSorted() }, name).toEqual({
       code,
       fields: fields.toSorted(),
     });

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, rmSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import openapiTypescript, { astToString } from "openapi-typescript";
 import { IS_LONG } from "../support/long.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
+import { shared, sharedFolder } from "../support/shared.ts";
 
 /** A machine that has none of it downloads a generator and compiles it and what it makes. */
 const GENERATOR_MS = 600_000;
@@ -60,7 +60,6 @@ from outgate_client.models import Action, CreateAction, CreateActionBody
 
 client = AuthenticatedClient(base_url=os.environ["OUTGATE_URL"], token=os.environ["OUTGATE_API_KEY"])
 
-
 def create(url: str, sync: bool = False) -> None:
     body = CreateActionBody.from_dict({"order": 7})
     request = CreateAction(url=url, body=body, dedupe="python", sync=sync)
@@ -70,7 +69,6 @@ def create(url: str, sync: bool = False) -> None:
         return print(int(response.status_code), parsed.error.code)
     assert (parsed.finished_at is None) == (parsed.status == "pending")
     print(int(response.status_code), parsed.status, *(["deduplicated"] if parsed.deduplicated else []))
-
 
 create(os.environ["TARGET_URL"])
 create(os.environ["TARGET_URL"], sync=True)
@@ -160,26 +158,18 @@ func main() {
 }
 `;
 
-let service: Service;
-let target: Target;
 /** Where clients are generated. */
-let place: string;
-let env: Record<string, string | undefined>;
-
-beforeAll(async () => {
-  place = mkdtempSync(join(tmpdir(), "outgate-generators-"));
-  target = new Target();
-  service = new Service();
-  const url = await service.ready();
-  await Bun.write(join(place, "openapi.json"), await (await fetch(`${url}/openapi.json`)).text());
-  env = { ...process.env, OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY, TARGET_URL: target.url };
-});
-
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await target[Symbol.asyncDispose]();
-  rmSync(place, { recursive: true, force: true });
-});
+const place = sharedFolder();
+const target = await shared(new Target());
+const service = await shared(new Service());
+const url = await service.ready();
+await Bun.write(join(place, "openapi.json"), await (await fetch(`${url}/openapi.json`)).text());
+const env: Record<string, string | undefined> = {
+  ...process.env,
+  OUTGATE_URL: url,
+  OUTGATE_API_KEY: OWNER_KEY,
+  TARGET_URL: target.url,
+};
 
 describe("a client generated from the API description compiles, and its calls are what they seem:", () => {
   test("by openapi-typescript", async () => {

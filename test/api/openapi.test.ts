@@ -35,7 +35,7 @@ describe("the API description", () => {
     const seen = new Set<string>();
     for (const [path, schema] of SCHEMAS) {
       const wholeSchema = inlined(schema);
-      expect({ path, isSound: ajv.validateSchema(at(wholeSchema)) }).toEqual({ path, isSound: true });
+      expect(ajv.validateSchema(at(wholeSchema)), path).toBe(true);
       for (const [where, part] of fieldsOf(at(wholeSchema), path)) {
         const examples = examplesOf(part);
         const text = JSON.stringify(part);
@@ -44,7 +44,7 @@ describe("the API description", () => {
         seen.add(text);
         const fits = ajv.compile(part);
         for (const example of examples) {
-          expect({ where, example, fits: fits(example) }).toEqual({ where, example, fits: true });
+          expect(fits(example), JSON.stringify([where, example])).toBe(true);
         }
       }
     }
@@ -119,7 +119,7 @@ describe("generators of clients read the API description, since", () => {
       const bodies = responses
         .filter(([status]) => status.startsWith("2"))
         .map(([, response]) => JSON.stringify(at(response, "content", "application/json", "schema")));
-      expect({ id, bodies: new Set(bodies).size }).toEqual({ id, bodies: 1 });
+      expect(new Set(bodies).size, id).toBe(1);
     }
     const create = at(DOCUMENT, "paths", "/v1/actions", "post", "responses");
     for (const status of ["200", "201"]) {

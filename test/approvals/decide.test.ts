@@ -6,29 +6,27 @@ import { answered } from "../support/factory.ts";
 import { as, refusalOf } from "../actions/callers.ts";
 import { answering } from "../actions/senders.ts";
 
-describe("an approve", () => {
-  test("releases a held action at once, says who and when, and it is sent", async () => {
-    const sender = answering(answered(200));
-    await using engine = await openEngine({ sender });
-    const { id } = await engine.create({ approve: true });
-    engine.clock.advance(1_000);
-    const approver = as("approver", engine.owner);
-    const approved = await engine.actionService.approve(approver, id, "looks right");
-    expect(approved).toMatchObject({
-      status: "pending",
-      attempts: 0,
-      dueAt: engine.clock.now(),
-      approvedAt: engine.clock.now(),
-      approvedBy: "key:approver",
-    });
-    const done = await engine.saw(id, { status: "completed" });
-    expect([done.approvedAt, done.approvedBy]).toEqual([approved.approvedAt, "key:approver"]);
-    expect(sender.sent).toHaveLength(1);
-    expect(await engine.events(id)).toContainEqual({
-      type: "approved",
-      actor: "key:approver",
-      reason: "looks right",
-    });
+test("an approve releases a held action at once, says who and when, and it is sent", async () => {
+  const sender = answering(answered(200));
+  await using engine = await openEngine({ sender });
+  const { id } = await engine.create({ approve: true });
+  engine.clock.advance(1_000);
+  const approver = as("approver", engine.owner);
+  const approved = await engine.actionService.approve(approver, id, "looks right");
+  expect(approved).toMatchObject({
+    status: "pending",
+    attempts: 0,
+    dueAt: engine.clock.now(),
+    approvedAt: engine.clock.now(),
+    approvedBy: "key:approver",
+  });
+  const done = await engine.saw(id, { status: "completed" });
+  expect([done.approvedAt, done.approvedBy]).toEqual([approved.approvedAt, "key:approver"]);
+  expect(sender.sent).toHaveLength(1);
+  expect(await engine.events(id)).toContainEqual({
+    type: "approved",
+    actor: "key:approver",
+    reason: "looks right",
   });
 });
 

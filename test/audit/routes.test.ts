@@ -1,20 +1,17 @@
 import { pressLink } from "../support/forms.ts";
 import type { AuditEntry } from "../../src/client/openapi.ts";
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { AUDIT_SCANS_MAX, AUDIT_STEP_ROWS } from "../../src/core/limits.ts";
 import { anAuditEntry } from "../support/factory.ts";
 import { until } from "../support/until.ts";
 import { openRealServer, type RealServer, STRANGER } from "../http/real-server.ts";
 import { ANN, signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
+import { fresh } from "../support/shared.ts";
 
 let app: RealServer;
 
-beforeEach(async () => {
-  app = await openRealServer({ starts: false });
-});
-
-afterEach(() => app[Symbol.asyncDispose]());
+fresh(async () => (app = await openRealServer({ starts: false })));
 
 const log = async (query = "", headers = {}) => {
   const { json } = await app.call("GET", `/v1/audit${query}`, undefined, headers);
@@ -27,12 +24,7 @@ const subjects = async () => (await log()).data.map(({ subject }) => subject);
 
 const wrong = { email: ANN, password: "not the password" };
 
-const logIn = (body: object) =>
-  fetch(`${app.url}/auth/login`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
+const logIn = (body: object) => app.call("POST", "/auth/login", body);
 
 describe("the audit log has an entry for", () => {
   test("a decision: by whom, which way, from where, on what and why", async () => {
@@ -67,7 +59,7 @@ describe("the audit log has an entry for", () => {
   test("keys, pauses, secrets and everything that a person does, and none with a secret", async () => {
     const ann = await signedIn(app);
     const { id, key } = (await app.call("POST", "/v1/keys", `{"name":"ci","role":"agent"}`)).json;
-    const { id: pauseId } = (await app.call("POST", "/v1/pauses", JSON.stringify({ key_id: id }))).json;
+    const { id: pauseId } = (await app.call("POST", "/v1/pauses", { key_id: id })).json;
     await app.call("DELETE", `/v1/pauses/${pauseId}`);
     await app.call("DELETE", `/v1/keys/${id}?unfinished=pause`);
     const { secret } = (await app.call("GET", "/v1/signing-secret?origin=https://a.example")).json;

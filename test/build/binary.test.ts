@@ -74,8 +74,7 @@ test("the binary starts in an empty folder as another user, delivers, serves pag
     String(sent["receipt_url"]),
   ]) {
     const answer = await fetch(new URL(path, url));
-    expect({ path, status: answer.status, isEmpty: (await answer.text()) === "" }).toEqual({
-      path,
+    expect({ status: answer.status, isEmpty: (await answer.text()) === "" }, path).toEqual({
       status: 200,
       isEmpty: false,
     });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { CHANNEL_TESTS_PER_HOUR_MAX, CHANNELS_MAX } from "../../src/core/limits.ts";
 import { openRealServer, type RealServer, STRANGER } from "../http/real-server.ts";
@@ -6,38 +6,24 @@ import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { Target } from "../support/target.ts";
+import { fresh } from "../support/shared.ts";
 
 let app: RealServer;
 
-beforeEach(async () => {
-  app = await openRealServer();
-});
-
-afterEach(() => app[Symbol.asyncDispose]());
+fresh(async () => (app = await openRealServer()));
 
 const by = (key: string) => ({ authorization: `Bearer ${key}` });
-
-interface Answer {
-  readonly status: number;
-  // Whatever the route answers.
-  readonly json: Readonly<Record<string, unknown>>;
-}
-
-async function call(method: string, path: string, body?: object, key: string = KEYS.owner): Promise<Answer> {
-  const { status, json } = await app.call(method, path, body === undefined ? undefined : JSON.stringify(body), by(key));
-  return { status, json: { ...json } };
-}
 
 const SLACK = { name: "ops", kind: "slack", url: "https://hooks.slack.com/services/T0/B0/abcdefgh1234" };
 
 const MAIL = { name: "desk", kind: "mail", to: ["Ann@example.com", "bob@example.com", "ann@example.com"] };
 
-const added = async (body: object) => String((await call("POST", "/v1/channels", body)).json["id"]);
+const added = async (body: object) => (await app.call("POST", "/v1/channels", body)).json.id;
 
 describe("/v1/channels", () => {
   test("adds, lists, changes and removes, and shows no URL whole; each change is audited", async () => {
-    const made = await call("POST", "/v1/channels", { ...SLACK, remind_after_minutes: 30 });
-    const id = String(made.json["id"]);
+    const made = await app.call("POST", "/v1/channels", { ...SLACK, remind_after_minutes: 30 });
+    const id = made.json.id;
     const slack = {
       ...SLACK,
       id,
@@ -47,35 +33,38 @@ describe("/v1/channels", () => {
       created_at: app.engine.clock.now().toISOString(),
       created_by: "key:owner",
     };
-    expect([made.status, made.json]).toEqual([201, slack]);
-    const desk = (await call("POST", "/v1/channels", MAIL)).json;
+    expect([made.status, JSON.parse(made.text)]).toEqual([201, slack]);
+    const desk = (await app.call("POST", "/v1/channels", MAIL)).json;
     expect(desk).toMatchObject({ to: ["Ann@example.com", "bob@example.com"], remind_after_minutes: null });
     expect(desk).not.toHaveProperty("url");
-    const listed = (await call("GET", "/v1/channels")).json["data"];
+    const listed = (await app.call("GET", "/v1/channels")).json.data;
     expect(listed).toBeArrayOfSize(2);
     expect(listed).toContainEqual(slack);
-    expect((await call("GET", "/v1/channels", undefined, STRANGER)).json).toEqual({ data: [] });
-    const changed = await call("PATCH", `/v1/channels/${id}`, { enabled: false, remind_after_minutes: 0 });
-    expect([changed.status, changed.json]).toEqual([200, { ...slack, enabled: false, remind_after_minutes: null }]);
-    const moved = await call("PATCH", `/v1/channels/${id}`, { url: "https://hooks.example.com/short" });
+    expect(JSON.parse((await app.call("GET", "/v1/channels", undefined, STRANGER)).text)).toEqual({ data: [] });
+    const changed = await app.call("PATCH", `/v1/channels/${id}`, { enabled: false, remind_after_minutes: 0 });
+    expect([changed.status, JSON.parse(changed.text)]).toEqual([
+      200,
+      { ...slack, enabled: false, remind_after_minutes: null },
+    ]);
+    const moved = await app.call("PATCH", `/v1/channels/${id}`, { url: "https://hooks.example.com/short" });
     expect(moved.json).toMatchObject({ url: "https://hooks.example.com/…", enabled: false });
-    expect((await call("PATCH", `/v1/channels/${id}`, {})).json).toEqual(moved.json);
-    expect((await call("DELETE", `/v1/channels/${id}`, undefined, STRANGER)).status).toBe(404);
-    expect((await call("DELETE", `/v1/channels/${id}`)).status).toBe(204);
+    expect((await app.call("PATCH", `/v1/channels/${id}`, {})).json).toEqual(moved.json);
+    expect((await app.call("DELETE", `/v1/channels/${id}`, undefined, STRANGER)).status).toBe(404);
+    expect((await app.call("DELETE", `/v1/channels/${id}`)).status).toBe(204);
     for (const [method, path] of [
       ["DELETE", ""],
       ["PATCH", ""],
       ["POST", "/test"],
     ] as const) {
-      const gone = await call(method, `/v1/channels/${id}${path}`, method === "PATCH" ? {} : undefined);
+      const gone = await app.call(method, `/v1/channels/${id}${path}`, method === "PATCH" ? {} : undefined);
       expect(gone.status).toBe(404);
     }
-    const { json, status } = await call(
+    const { json, status } = await app.call(
       "GET",
       "/v1/audit?kind=channel_added&kind=channel_changed&kind=channel_removed",
     );
     expect(status).toBe(200);
-    expect(json["data"]).toMatchObject([
+    expect(json.data).toMatchObject([
       { kind: "channel_removed", subject: id },
       { kind: "channel_changed", detail: { changed: "url" } },
       { kind: "channel_changed", detail: { changed: "enabled, remind_after_minutes" } },
@@ -100,9 +89,9 @@ describe("/v1/channels", () => {
     [{ ...SLACK, remind_after_minutes: 4 }, "remind_after_minutes"],
     [{ ...SLACK, remind_after_minutes: 10_081 }, "remind_after_minutes"],
   ])("refuses %j, and names the field", async (body, field) => {
-    const refused = await call("POST", "/v1/channels", body);
+    const refused = await app.call("POST", "/v1/channels", body);
     expect([refused.status, refused.json]).toMatchObject([400, { error: { details: [{ field }] } }]);
-    expect((await call("GET", "/v1/channels")).json).toEqual({ data: [] });
+    expect(JSON.parse((await app.call("GET", "/v1/channels")).text)).toEqual({ data: [] });
   });
 
   test("refuses a change that its kind does not take, and a private URL", async () => {
@@ -113,14 +102,14 @@ describe("/v1/channels", () => {
       [slack, { remind_after_minutes: 3 }, "remind_after_minutes"],
       [mail, { url: SLACK.url }, "url"],
     ] as const) {
-      const refused = await call("PATCH", `/v1/channels/${id}`, body);
+      const refused = await app.call("PATCH", `/v1/channels/${id}`, body);
       expect([refused.status, refused.json]).toMatchObject([400, { error: { details: [{ field }] } }]);
     }
   });
 
   test("takes so many channels, and no more", async () => {
     for (let n = 0; n < CHANNELS_MAX; n += 1) await added({ ...SLACK, name: `n${n}` });
-    const refused = await call("POST", "/v1/channels", SLACK);
+    const refused = await app.call("POST", "/v1/channels", SLACK);
     expect([refused.status, refused.json]).toMatchObject([400, { error: { code: "validation_error" } }]);
   });
 
@@ -133,7 +122,7 @@ describe("/v1/channels", () => {
       ["DELETE", `/${id}`, undefined],
       ["POST", `/${id}/test`, undefined],
     ] as const) {
-      expect((await call(method, `/v1/channels${path}`, body, key)).status).toBe(403);
+      expect((await app.call(method, `/v1/channels${path}`, body, key)).status).toBe(403);
     }
   });
 });
@@ -142,14 +131,17 @@ describe("a test message", () => {
   test("says how it fared, once a second, and so often in an hour", async () => {
     await using slack = new Target(200, 404, 200);
     const id = await added({ ...SLACK, url: slack.url });
-    const tested = () => call("POST", `/v1/channels/${id}/test`);
-    expect((await tested()).json).toEqual({ delivered: true, error: null });
+    const tested = () => app.call("POST", `/v1/channels/${id}/test`);
+    expect(JSON.parse((await tested()).text)).toEqual({ delivered: true, error: null });
     expect(slack.received[0]?.body).toContain("Test from Outgate: the channel ops works.");
     const early = await tested();
     const message = expect.stringContaining("Try again in 1 s.");
     expect([early.status, early.json]).toMatchObject([429, { error: { code: "rate_limited", message } }]);
     app.engine.clock.advance(1_000);
-    expect((await tested()).json).toEqual({ delivered: false, error: "The target answered with status 404." });
+    expect(JSON.parse((await tested()).text)).toEqual({
+      delivered: false,
+      error: "The target answered with status 404.",
+    });
     for (let n = 2; n < CHANNEL_TESTS_PER_HOUR_MAX; n += 1) {
       app.engine.clock.advance(1_000);
       expect((await tested()).status).toBe(200);
@@ -163,7 +155,10 @@ describe("a test message", () => {
   test("to a webhook is signed, and goes also where the channel is off", async () => {
     await using hooks = new Target(204);
     const id = await added({ name: "desk", kind: "webhook", url: hooks.url, enabled: false });
-    expect((await call("POST", `/v1/channels/${id}/test`)).json).toEqual({ delivered: true, error: null });
+    expect(JSON.parse((await app.call("POST", `/v1/channels/${id}/test`)).text)).toEqual({
+      delivered: true,
+      error: null,
+    });
     const [post] = hooks.received;
     expect(post?.headers.get("webhook-signature")).toStartWith("v1,");
     expect(JSON.parse(post?.body ?? "")).toMatchObject({
@@ -174,7 +169,7 @@ describe("a test message", () => {
 
   test("to addresses is a mail to each, or says that no provider is configured", async () => {
     const id = await added(MAIL);
-    const { json } = await call("POST", `/v1/channels/${id}/test`);
+    const { json } = await app.call("POST", `/v1/channels/${id}/test`);
     expect(json).toMatchObject({ delivered: false, error: expect.stringContaining("MAILGUN_API_KEY") });
     await using mailbox = new Mailbox();
     await using mailing = await openRealServer({ env: mailbox.env });
@@ -190,18 +185,18 @@ describe("a test message", () => {
 test("an action that is held over the API is told, and its timeline and the notifications say so", async () => {
   await using slack = new Target(200);
   await added({ ...SLACK, url: slack.url, remind_after_minutes: 30 });
-  const created = await call("POST", "/v1/actions", {
+  const created = await app.call("POST", "/v1/actions", {
     url: "https://api.example.com/pay",
     approve: true,
     title: "Pay",
   });
-  const id = String(created.json["id"]);
+  const id = created.json.id;
   await app.engine.told(id, "message", 1);
-  expect((await call("GET", `/v1/actions/${id}/timeline`)).json["data"]).toContainEqual(
+  expect((await app.call("GET", `/v1/actions/${id}/timeline`)).json.data).toContainEqual(
     expect.objectContaining({ type: "message", event: "requested", channel: "ops", delivered: true }),
   );
-  const { json } = await call("GET", "/v1/notifications");
-  expect(json["data"]).toMatchObject([
+  const { json } = await app.call("GET", "/v1/notifications");
+  expect(json.data).toMatchObject([
     { kind: "message", event: expect.stringMatching(/requested|reminded/), action_id: id },
     { kind: "message", target: expect.stringMatching(/^chn_/), action_id: id },
   ]);
@@ -276,6 +271,6 @@ test("the example of the guide is taken as it is written", async () => {
   const guide = await Bun.file(join(import.meta.dir, "../../docs/approvals.md")).text();
   const [, body = ""] =
     /\/v1\/channels[^']*'[^']*'[^']*'([^']*)'/.exec(guide.slice(guide.indexOf("## Channels"))) ?? [];
-  const made = await call("POST", "/v1/channels", JSON.parse(body));
+  const made = await app.call("POST", "/v1/channels", JSON.parse(body));
   expect([made.status, made.json]).toMatchObject([201, { name: "ops", kind: "slack", remind_after_minutes: 30 }]);
 });

@@ -1,16 +1,14 @@
 import type { Io } from "../../src/cli/io.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readApiKey } from "../../src/cli/session.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 import { outgate } from "./outgate.ts";
+import { sharedFolder } from "../support/shared.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "outgate-key-"));
-
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = sharedFolder();
 
 const file = (name: string, text: string) => {
   const path = join(folder, name);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,6 +6,7 @@ import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 import { COMMAND_LINE } from "../support/programs.ts";
 import { isWatched, outgate, type OutgateOptions, type Said, start } from "./outgate.ts";
+import { shared } from "../support/shared.ts";
 
 /** The members of answers that these tests look at. */
 interface Shown {
@@ -14,22 +15,10 @@ interface Shown {
   readonly [member: string]: unknown;
 }
 
-let service: Service;
-let target: Target;
-let flaky: Target;
-let url: string;
-beforeAll(async () => {
-  service = new Service({ env: { RETRY_BASE_MS: "1", RATE_LIMIT_PER_SECOND: "0" } });
-  target = new Target(() => Response.json({ ok: true }));
-  flaky = new Target(() => new Response("no", { status: 500 }));
-  url = await service.ready();
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await target[Symbol.asyncDispose]();
-  await flaky[Symbol.asyncDispose]();
-});
-
+const service = await shared(new Service({ env: { RETRY_BASE_MS: "1", RATE_LIMIT_PER_SECOND: "0" } }));
+const target = await shared(new Target(() => Response.json({ ok: true })));
+const flaky = await shared(new Target(() => new Response("no", { status: 500 })));
+const url = await service.ready();
 const say = (args: readonly string[], { env, ...options }: OutgateOptions = {}): Promise<Said> =>
   outgate(args, { ...options, env: { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY, ...env } });
 
@@ -351,7 +340,7 @@ describe("outgate approve, reject, cancel and retry", () => {
     expect((await json(["retry", id])).value).toMatchObject({ run: 2 });
     for (const verb of ["approve", "reject", "cancel"]) {
       const late = await say([verb, id, "--run", "1"]);
-      expect({ verb, code: late.code }).toEqual({ verb, code: 1 });
+      expect(late.code, verb).toBe(1);
       expect(late.err).toContain("that was run 1, and the action is in run 2");
     }
     expect((await say(["retry", id, "--run", "1"])).code).toBe(2);
@@ -438,19 +427,17 @@ async function untilTold(first: Promise<IteratorResult<string>>, makeNews: () =>
   }
 }
 
-describe("outgate callback-hosts", () => {
-  test("lists hosts in their normal form, and takes them off the list", async () => {
-    const added = await json(["callback-hosts", "add", "Hooks.Example.com.", "--json"]);
-    expect(added).toMatchObject({ code: 0, value: { host: "hooks.example.com" } });
-    expect(added.said.err).toContain("can go to hooks.example.com");
-    expect((await json(["callback-hosts", "--json"])).value).toMatchObject({ data: [{ host: "hooks.example.com" }] });
-    expect((await say(["callback-hosts", "remove", "HOOKS.example.com"])).code).toBe(0);
-    expect((await json(["callback-hosts", "list", "--json"])).value).toEqual({ data: [] } as never);
-    const gone = await say(["callback-hosts", "remove", "hooks.example.com"]);
-    expect(gone.code).not.toBe(0);
-    expect(gone.err).toContain("This host is not listed.");
-    expect((await say(["callback-hosts", "add", "https://x.example/"])).err).toContain("host: Must be a host name");
-  });
+test("outgate callback-hosts lists hosts in their normal form, and takes them off the list", async () => {
+  const added = await json(["callback-hosts", "add", "Hooks.Example.com.", "--json"]);
+  expect(added).toMatchObject({ code: 0, value: { host: "hooks.example.com" } });
+  expect(added.said.err).toContain("can go to hooks.example.com");
+  expect((await json(["callback-hosts", "--json"])).value).toMatchObject({ data: [{ host: "hooks.example.com" }] });
+  expect((await say(["callback-hosts", "remove", "HOOKS.example.com"])).code).toBe(0);
+  expect((await json(["callback-hosts", "list", "--json"])).value).toEqual({ data: [] } as never);
+  const gone = await say(["callback-hosts", "remove", "hooks.example.com"]);
+  expect(gone.code).not.toBe(0);
+  expect(gone.err).toContain("This host is not listed.");
+  expect((await say(["callback-hosts", "add", "https://x.example/"])).err).toContain("host: Must be a host name");
 });
 
 describe("outgate hosts and send-now", () => {
@@ -703,23 +690,21 @@ describe("outgate rules", () => {
   });
 });
 
-describe("outgate channels", () => {
-  test("adds, lists, tests and removes, and takes one kind", async () => {
-    const { value } = await json(["channels", "add", "desk", "--mail", "ann@example.com, bob@example.com", "--json"]);
-    expect(value).toMatchObject({ name: "desk", kind: "mail", to: ["ann@example.com", "bob@example.com"] });
-    const id = String(Reflect.get(Object(value), "id"));
-    const hook = ["channels", "add", "ops", "--slack", "https://hooks.slack.com/services/T0/B0/abcdefgh1234"];
-    expect((await say([...hook, "--remind-after", "30"])).code).toBe(0);
-    const listed = JSON.stringify((await json(["channels", "--json"])).value);
-    expect(listed).toContain("https://hooks.slack.com/…1234");
-    expect(listed).toContain('"remind_after_minutes":30');
-    const tested = await say(["channels", "test", id]);
-    expect(tested.code).toBe(1);
-    expect((await say(["channels", "remove", id])).code).toBe(0);
-    expect((await say(["channels", "remove", id])).code).toBe(1);
-    expect((await say(["channels", "add", "none"])).code).toBe(2);
-    expect((await say([...hook, "--webhook", "https://a.example/"])).err).toContain("takes one of --mail");
-  });
+test("outgate channels adds, lists, tests and removes, and takes one kind", async () => {
+  const { value } = await json(["channels", "add", "desk", "--mail", "ann@example.com, bob@example.com", "--json"]);
+  expect(value).toMatchObject({ name: "desk", kind: "mail", to: ["ann@example.com", "bob@example.com"] });
+  const id = String(Reflect.get(Object(value), "id"));
+  const hook = ["channels", "add", "ops", "--slack", "https://hooks.slack.com/services/T0/B0/abcdefgh1234"];
+  expect((await say([...hook, "--remind-after", "30"])).code).toBe(0);
+  const listed = JSON.stringify((await json(["channels", "--json"])).value);
+  expect(listed).toContain("https://hooks.slack.com/…1234");
+  expect(listed).toContain('"remind_after_minutes":30');
+  const tested = await say(["channels", "test", id]);
+  expect(tested.code).toBe(1);
+  expect((await say(["channels", "remove", id])).code).toBe(0);
+  expect((await say(["channels", "remove", id])).code).toBe(1);
+  expect((await say(["channels", "add", "none"])).code).toBe(2);
+  expect((await say([...hook, "--webhook", "https://a.example/"])).err).toContain("takes one of --mail");
 });
 
 /** What ends a line of ours, controls a terminal in one byte and in two, and turns text around. */

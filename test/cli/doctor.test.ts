@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readConfig } from "../../src/config/config.ts";
 import { serverSettings } from "../../src/config/server-settings.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { outgate } from "./outgate.ts";
+import { shared } from "../support/shared.ts";
 
-let service: Service;
-let url: string;
-beforeAll(async () => {
-  service = new Service();
-  url = await service.ready();
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await shared(new Service());
+const url = await service.ready();
 
 interface Report {
   readonly ok: boolean;

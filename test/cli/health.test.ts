@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { Service } from "../support/service.ts";
 import { outgate } from "./outgate.ts";
+import { shared } from "../support/shared.ts";
 
-let service: Service;
-let port: string;
-beforeAll(async () => {
-  service = new Service();
-  ({ port } = new URL(await service.ready()));
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await shared(new Service());
+const { port } = new URL(await service.ready());
 
 test.each([[[]], [["--ready"]]])("outgate health %p says yes of a service that runs, without a key", async (flags) => {
   const { code, out, err } = await outgate(["health", ...flags], { env: { PORT: port, HOST: "0.0.0.0" } });

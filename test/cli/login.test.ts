@@ -1,25 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { chmodSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { HiddenLine } from "../../src/cli/io.ts";
 import { loginFileOf, readLogin, writeLogin } from "../../src/cli/login-file.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 import { outgate, outgateAlone } from "./outgate.ts";
+import { shared, sharedFolder } from "../support/shared.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "outgate-login-"));
-let service: Service;
-let url: string;
-beforeAll(async () => {
-  service = new Service();
-  url = await service.ready();
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
-});
-
+const folder = sharedFolder();
+const service = await shared(new Service());
+const url = await service.ready();
 let count = 0;
 /** The environment of somebody whose settings are in a folder of their own, and the file of the login there. */
 function somebody() {

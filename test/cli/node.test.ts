@@ -1,30 +1,20 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { createProgram } from "../../src/cli/program.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { Target } from "../support/target.ts";
 import { isWatched, outgate } from "./outgate.ts";
+import { shared } from "../support/shared.ts";
 
-let service: Service;
-let target: Target;
-let folder: Awaited<ReturnType<typeof temporaryFolder>>;
-let say: (...args: readonly string[]) => ReturnType<typeof outgate>;
-beforeAll(async () => {
-  service = new Service();
-  target = new Target(() => Response.json({ ok: true }));
-  folder = await temporaryFolder();
-  const entry = join(import.meta.dir, "../../src/cli/node-main.ts");
-  await Bun.build({ entrypoints: [entry], target: "node", outdir: folder.path, naming: "outgate.mjs" });
-  const env = { OUTGATE_URL: await service.ready(), OUTGATE_API_KEY: OWNER_KEY };
-  const program = ["node", join(folder.path, "outgate.mjs")];
-  say = (...args) => outgate(args, { env, program });
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await target[Symbol.asyncDispose]();
-  await folder[Symbol.asyncDispose]();
-});
+const service = await shared(new Service());
+const target = await shared(new Target(() => Response.json({ ok: true })));
+const folder = await shared(temporaryFolder());
+const entry = join(import.meta.dir, "../../src/cli/node-main.ts");
+await Bun.build({ entrypoints: [entry], target: "node", outdir: folder.path, naming: "outgate.mjs" });
+const env = { OUTGATE_URL: await service.ready(), OUTGATE_API_KEY: OWNER_KEY };
+const program = ["node", join(folder.path, "outgate.mjs")];
+const say = (...args: readonly string[]) => outgate(args, { env, program });
 
 test("the commands for a service elsewhere are one file for Node, and do there what they do here", async () => {
   const help = await say("help");

@@ -1,32 +1,24 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 import { outgate, type OutgateOptions, type Said } from "./outgate.ts";
+import { shared } from "../support/shared.ts";
 
-let service: Service;
-let target: Target;
-let url: string;
-/** Failed twice with 422, then 500. */
-let id: string;
-
-beforeAll(async () => {
-  service = new Service({ env: { RETRY_BASE_MS: "1" } });
-  target = new Target(
+const service = await shared(new Service({ env: { RETRY_BASE_MS: "1" } }));
+const target = await shared(
+  new Target(
     () => Response.json({ error: { message: "No such charge" } }, { status: 422 }),
     500,
     () => Response.json({ ok: true, big: 1 }),
-  );
-  url = await service.ready();
-  ({ id } = JSON.parse((await say(["send", target.url, "-d", '{"n":1}', "--sync"])).out));
-});
-
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await target[Symbol.asyncDispose]();
-});
+  ),
+);
+const url = await service.ready();
 
 const say = (args: readonly string[], { env, ...options }: OutgateOptions = {}): Promise<Said> =>
   outgate(args, { ...options, env: { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY, ...env } });
+
+/** Failed twice with 422, then 500. */
+const { id } = JSON.parse((await say(["send", target.url, "-d", '{"n":1}', "--sync"])).out) as { readonly id: string };
 
 const linesOf = ({ out }: Said) =>
   out
@@ -62,44 +54,40 @@ describe("outgate attempts", () => {
   });
 });
 
-describe("outgate signing", () => {
-  test("lists origins, prints and rotates a secret, and checks a signature", async () => {
-    const { origin } = new URL(target.url);
-    expect(linesOf(await say(["signing"]))).toMatchObject([{ origin, for: "calls" }]);
-    const got = target.received[0];
-    const headers = ["id", "timestamp", "signature"].flatMap((name) => [
-      "-H",
-      `Webhook-${name}: ${got?.headers.get(`webhook-${name}`)}`,
-    ]);
-    const verify = (body: string) => say(["signing", "verify", origin, ...headers, "-d", "-"], { input: body });
-    const right = await verify('{"n":1}');
-    expect([right.code, JSON.parse(right.out)]).toMatchObject([0, { valid: true, secret: "current" }]);
-    const wrong = await verify('{"n": 1}');
-    expect([wrong.code, JSON.parse(wrong.out)]).toMatchObject([1, { problems: [{ code: "body_changed" }] }]);
-    const secret = (await say(["signing", "secret", origin], { terminal: true })).out.trim();
-    expect(secret).toMatch(/^whsec_\S+$/);
-    expect((await say(["signing", "rotate"])).code).toBe(2);
-    expect((await say(["signing", "rotate", origin, "--all"])).code).toBe(2);
-    expect((await say(["signing", "rotate", origin], { terminal: true })).out).toContain("Rotated.");
-    const shown = await say(["signing", "secret", origin], { terminal: true });
-    expect(shown.out).toContain(`signs too until`);
-    expect(shown.out).toContain(secret);
-    const callbacks = (await say(["signing", "secret", origin, "--callbacks"], { terminal: true })).out;
-    expect(callbacks).not.toContain(secret);
-    const said = await say(["signing", "verify", origin, ...headers, "-d", '{"n":1}'], { terminal: true });
-    expect(said.out).toContain("It matches the previous secret.");
-  });
+test("outgate signing lists origins, prints and rotates a secret, and checks a signature", async () => {
+  const { origin } = new URL(target.url);
+  expect(linesOf(await say(["signing"]))).toMatchObject([{ origin, for: "calls" }]);
+  const got = target.received[0];
+  const headers = ["id", "timestamp", "signature"].flatMap((name) => [
+    "-H",
+    `Webhook-${name}: ${got?.headers.get(`webhook-${name}`)}`,
+  ]);
+  const verify = (body: string) => say(["signing", "verify", origin, ...headers, "-d", "-"], { input: body });
+  const right = await verify('{"n":1}');
+  expect([right.code, JSON.parse(right.out)]).toMatchObject([0, { valid: true, secret: "current" }]);
+  const wrong = await verify('{"n": 1}');
+  expect([wrong.code, JSON.parse(wrong.out)]).toMatchObject([1, { problems: [{ code: "body_changed" }] }]);
+  const secret = (await say(["signing", "secret", origin], { terminal: true })).out.trim();
+  expect(secret).toMatch(/^whsec_\S+$/);
+  expect((await say(["signing", "rotate"])).code).toBe(2);
+  expect((await say(["signing", "rotate", origin, "--all"])).code).toBe(2);
+  expect((await say(["signing", "rotate", origin], { terminal: true })).out).toContain("Rotated.");
+  const shown = await say(["signing", "secret", origin], { terminal: true });
+  expect(shown.out).toContain(`signs too until`);
+  expect(shown.out).toContain(secret);
+  const callbacks = (await say(["signing", "secret", origin, "--callbacks"], { terminal: true })).out;
+  expect(callbacks).not.toContain(secret);
+  const said = await say(["signing", "verify", origin, ...headers, "-d", '{"n":1}'], { terminal: true });
+  expect(said.out).toContain("It matches the previous secret.");
 });
 
-describe("outgate callback-hosts test", () => {
-  test("says how a receiver fares, and whether it verifies", async () => {
-    await using receiver = new Target(204, 401);
-    const refused = await say(["callback-hosts", "test", receiver.url]);
-    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining("not on the list")]);
-    await say(["callback-hosts", "add", new URL(receiver.url).host]);
-    const good = await say(["callback-hosts", "test", receiver.url, "--wrong-signature"], { terminal: true });
-    expect([good.code, good.out]).toEqual([0, expect.stringContaining("It verifies signatures.")]);
-  });
+test("outgate callback-hosts test says how a receiver fares, and whether it verifies", async () => {
+  await using receiver = new Target(204, 401);
+  const refused = await say(["callback-hosts", "test", receiver.url]);
+  expect([refused.code, refused.err]).toEqual([1, expect.stringContaining("not on the list")]);
+  await say(["callback-hosts", "add", new URL(receiver.url).host]);
+  const good = await say(["callback-hosts", "test", receiver.url, "--wrong-signature"], { terminal: true });
+  expect([good.code, good.out]).toEqual([0, expect.stringContaining("It verifies signatures.")]);
 });
 
 describe("what else the API has", () => {

@@ -1,30 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { OPERATIONS } from "../support/operations.ts";
 import { createClient } from "../../src/client/client.ts";
-import type { OutgateClient } from "../../src/client/types.ts";
 import { OutgateError } from "../../src/client/transport.ts";
-import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { openRealServer } from "../http/real-server.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { Target } from "../support/target.ts";
+import { shared } from "../support/shared.ts";
 
-let app: RealServer;
-
-let target: Target;
-
-let owner: OutgateClient;
-
-beforeAll(async () => {
-  app = await openRealServer();
-  target = new Target(() => Response.json({ ok: true }));
-  owner = client(KEYS.owner);
-});
-
-afterAll(async () => {
-  await app[Symbol.asyncDispose]();
-  await target[Symbol.asyncDispose]();
-});
+const app = await shared(openRealServer());
+const target = await shared(new Target(() => Response.json({ ok: true })));
 
 const client = (apiKey: string | null) => createClient({ url: `${app.url}/`, apiKey });
+
+const owner = client(KEYS.owner);
 
 /** What a call was refused with; anything but an `OutgateError` fails the test. */
 async function refusalOf(call: Promise<unknown>): Promise<OutgateError> {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { connect, createServer, type Socket } from "node:net";
 import { createClient } from "../../src/client/client.ts";
 import { messagesOf } from "../../src/client/follow.ts";
@@ -6,15 +6,12 @@ import type { OutgateEvent } from "../../src/client/types.ts";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { until } from "../support/until.ts";
+import { fresh } from "../support/shared.ts";
 
 let app: RealServer;
 
 // One each: a reader of the test before leaves a moment later than the test does.
-beforeEach(async () => {
-  app = await openRealServer({ starts: false });
-});
-
-afterEach(() => app[Symbol.asyncDispose]());
+fresh(async () => (app = await openRealServer({ starts: false })));
 
 const held = async () => (await app.engine.create({ approve: true })).id;
 

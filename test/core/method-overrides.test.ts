@@ -109,28 +109,26 @@ describe("another method is found in", () => {
   });
 });
 
-describe("no other method is found in", () => {
-  test.each<[string, Members]>([
-    ["a usual request", json('{"order":7,"payment_method":"card","method":"tools/call","http_method":"DELETE"}')],
-    ["a member further down", json('{"order":{"_method":"DELETE"},"list":[{"_method":"DELETE"}]}')],
-    ["a list", json('[{"_method":"DELETE"}]')],
-    ["a field of a name in brackets", form("order%5B_method%5D=DELETE")],
-    ["a field method, of which many forms have one", form("method=delete")],
-    ["an empty value", url("_method=&a=_method")],
-    ["a member that is null or an empty list", json('{"_method":null,"_Method":[]}')],
-    ["a parameter method that names a procedure", url("method=flickr.photos.delete")],
-    ["a header that names a procedure", { headers: { "X-Rpc-Method": "orders.delete" } }],
-    ["a parameter method that names no method", url("method=flickr.photos.getInfo")],
-    ["the fragment", url("a=1#?_method=DELETE")],
-    ["the path", { url: "https://api.example.com/_method=DELETE", body: null }],
-    ["a header of another meaning", { headers: { "X-Payment-Method": "card", "X-Delete": "delete" } }],
-    ["a text", { body: "_method=DELETE", extras: { bodyKind: "text" } }],
-    ["bytes", { ...multipart(part('name="_method"', "DELETE")), headers: null }],
-    ["a text of JSON", json('"_method"')],
-    ["an empty text of JSON", json('""')],
-  ])("%s", (_name, members) => {
-    expect(methodOverrides(aRequest(members))).toEqual([]);
-  });
+test.each<[string, Members]>([
+  ["a usual request", json('{"order":7,"payment_method":"card","method":"tools/call","http_method":"DELETE"}')],
+  ["a member further down", json('{"order":{"_method":"DELETE"},"list":[{"_method":"DELETE"}]}')],
+  ["a list", json('[{"_method":"DELETE"}]')],
+  ["a field of a name in brackets", form("order%5B_method%5D=DELETE")],
+  ["a field method, of which many forms have one", form("method=delete")],
+  ["an empty value", url("_method=&a=_method")],
+  ["a member that is null or an empty list", json('{"_method":null,"_Method":[]}')],
+  ["a parameter method that names a procedure", url("method=flickr.photos.delete")],
+  ["a header that names a procedure", { headers: { "X-Rpc-Method": "orders.delete" } }],
+  ["a parameter method that names no method", url("method=flickr.photos.getInfo")],
+  ["the fragment", url("a=1#?_method=DELETE")],
+  ["the path", { url: "https://api.example.com/_method=DELETE", body: null }],
+  ["a header of another meaning", { headers: { "X-Payment-Method": "card", "X-Delete": "delete" } }],
+  ["a text", { body: "_method=DELETE", extras: { bodyKind: "text" } }],
+  ["bytes", { ...multipart(part('name="_method"', "DELETE")), headers: null }],
+  ["a text of JSON", json('"_method"')],
+  ["an empty text of JSON", json('""')],
+])("no other method is found in %s", (_name, members) => {
+  expect(methodOverrides(aRequest(members))).toEqual([]);
 });
 
 test("a megabyte is searched in linear time", () => {

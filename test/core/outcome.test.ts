@@ -50,8 +50,6 @@ const SENTENCES: Readonly<Record<Fault, string>> = {
 };
 
 // Safe: the keys of a literal whose type has exactly these.
-
-// Safe: the keys of a literal whose type has exactly these.
 const FAULTS = Object.keys(SENTENCES) as Fault[];
 
 describe("the sentence", () => {

@@ -115,8 +115,9 @@ const ACTIONS = HTTP_METHODS.flatMap((method) =>
   ),
 );
 
-describe("the status after an attempt", () => {
-  test.each(ROWS.map((row) => [row.name, row] as const))("that ended with %s", (_name, row) => {
+test.each(ROWS.map((row) => [row.name, row] as const))(
+  "the status after an attempt that ended with %s",
+  (_name, row) => {
     for (const action of ACTIONS) {
       const isSuccess = row.success === "always" || (row.success === "unless GET" && action.method !== "GET");
       const isFinal = row.final === "always" || (row.final === "with stop" && action.onUnknown === "stop");
@@ -125,16 +126,10 @@ describe("the status after an attempt", () => {
       const settled = settle(action, ended(row.outcome)).after.status;
       const failed = goesOn ? "pending" : "failed";
       const expected = isSuccess ? "completed" : failed;
-      expect({ method, attempts, retries, onUnknown, status: settled }).toEqual({
-        method,
-        attempts,
-        retries,
-        onUnknown,
-        status: expected,
-      });
+      expect(settled, `${method} ${attempts} ${retries} ${onUnknown}`).toEqual(expected);
     }
-  });
-});
+  },
+);
 
 describe("what an attempt leaves behind", () => {
   test("a success is completed with the answer, and nothing is due", () => {

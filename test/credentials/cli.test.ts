@@ -1,23 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { outgate, type OutgateOptions } from "../cli/outgate.ts";
 import { KEYS } from "../http/stub-server.ts";
-import { type CredentialRig, openCredentials, SECRET } from "./rig.ts";
+import { openCredentials, SECRET } from "./rig.ts";
+import { shared, sharedFolder } from "../support/shared.ts";
 
-let rig: CredentialRig;
-let folder: string;
-
-beforeAll(async () => {
-  rig = await openCredentials();
-  folder = await mkdtemp(join(tmpdir(), "outgate-credentials-"));
-});
-
-afterAll(async () => {
-  await rig[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true });
-});
+const rig = await shared(openCredentials());
+const folder = sharedFolder();
 
 const say = (args: readonly string[], options: OutgateOptions = {}) =>
   outgate(args, { terminal: true, ...options, env: { OUTGATE_URL: rig.app.url, OUTGATE_API_KEY: KEYS.owner } });

@@ -11,9 +11,7 @@ test("over MCP an agent finds the credentials that it may use, names one, and se
   const { keyId } = await server.authenticate(`Bearer ${KEYS.agent}`);
   const add = (more: object) => {
     const credential = { kind: "bearer", secret: SECRET, hosts: [new URL(target.url).host], ...more };
-    return server.call("POST", "/v1/credentials", JSON.stringify(credential), {
-      authorization: `Bearer ${KEYS.owner}`,
-    });
+    return server.call("POST", "/v1/credentials", credential, KEYS.owner);
   };
   await add({ name: "stripe-live", keys: [keyId], paths: ["/v1"] });
   await add({ name: "other" });
@@ -38,8 +36,7 @@ test("over MCP an agent asks for a credential, reads the answer, and uses it wit
   const { host } = new URL(target.url);
   await using agent = await connect("modern", server.mcpUrl);
   const ask = (more: object = {}) => agent.call("request_credential", { host, reason: "To call it.", ...more });
-  const asOwner = (path: string, body: object) =>
-    server.call("POST", path, JSON.stringify(body), { authorization: `Bearer ${KEYS.owner}` });
+  const asOwner = (path: string, body: object) => server.call("POST", path, body, KEYS.owner);
   // A text counts as a list of one.
   const asked = (await ask({ name: "stripe", methods: "POST" })).structuredContent;
   expect(asked).toMatchObject({ status: "pending", host, name: "stripe", methods: ["POST"] });

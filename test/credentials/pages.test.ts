@@ -1,22 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { signedIn } from "../http/signed-in.ts";
-import { type CredentialRig, echoes, openCredentials, SECRET } from "./rig.ts";
-
-let rig: CredentialRig;
-
-let ann: Awaited<ReturnType<typeof signedIn>>;
+import { textOf } from "../support/forms.ts";
+import { echoes, openCredentials, SECRET } from "./rig.ts";
+import { shared } from "../support/shared.ts";
 
 const PATH = "/settings/credentials";
 
-beforeAll(async () => {
-  rig = await openCredentials();
-  ann = await signedIn(rig.app);
-});
-
-afterAll(() => rig[Symbol.asyncDispose]());
-
-const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+const rig = await shared(openCredentials());
+const ann = await signedIn(rig.app);
 
 async function send(path: string, fields: Readonly<Record<string, string>>, page = PATH) {
   const answer = await ann.send(path, { ...(await ann.hiddenOf(page)), ...fields });

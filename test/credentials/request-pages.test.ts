@@ -1,20 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { KEYS } from "../http/stub-server.ts";
 import { SESSION_SECRET, signedIn } from "../http/signed-in.ts";
-import { type CredentialRig, openCredentials, SECRET } from "./rig.ts";
+import { textOf } from "../support/forms.ts";
+import { openCredentials, SECRET } from "./rig.ts";
+import { shared } from "../support/shared.ts";
 
-let rig: CredentialRig;
-
-let ann: Awaited<ReturnType<typeof signedIn>>;
-
-beforeAll(async () => {
-  rig = await openCredentials();
-  ann = await signedIn(rig.app);
-});
-
-afterAll(() => rig[Symbol.asyncDispose]());
-
-const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+const rig = await shared(openCredentials());
+const ann = await signedIn(rig.app);
 
 const ask = async (more: object, key: string = KEYS.agent) => {
   const body = { reason: "To refund order 4711.", ...more };
@@ -133,7 +125,7 @@ describe("the page of a request for a credential", () => {
         headers: { cookie, "content-type": "application/x-www-form-urlencoded", origin: rig.app.origin },
         body: new URLSearchParams(fields),
       });
-      expect({ answer, status }).toEqual({ answer, status: 403 });
+      expect(status, answer).toBe(403);
     }
     expect((await rig.call("GET", `/v1/credential-requests/${id}`)).json["status"]).toBe("pending");
   });

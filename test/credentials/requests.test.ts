@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import {
   CREDENTIAL_REQUEST_MS,
   CREDENTIAL_REQUEST_PATHS_MAX,
@@ -8,15 +8,10 @@ import {
   REASON_CHARS_MAX,
 } from "../../src/core/limits.ts";
 import { KEYS } from "../http/stub-server.ts";
-import { type CredentialRig, openCredentials, SECRET } from "./rig.ts";
+import { openCredentials, SECRET } from "./rig.ts";
+import { shared } from "../support/shared.ts";
 
-let rig: CredentialRig;
-
-beforeAll(async () => {
-  rig = await openCredentials();
-});
-
-afterAll(() => rig[Symbol.asyncDispose]());
+const rig = await shared(openCredentials());
 
 const PATH = "/v1/credential-requests";
 

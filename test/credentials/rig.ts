@@ -20,7 +20,7 @@ export async function openCredentials(script: Script = 200, options: RealServerO
   const { host } = new URL(target.url);
   const call = async (method: string, path: string, body?: object, key: string = KEYS.owner): Promise<Answer> => {
     const sent = body === undefined ? undefined : JSON.stringify(body);
-    const { status, text, json } = await app.call(method, path, sent, { authorization: `Bearer ${key}` });
+    const { status, text, json } = await app.call(method, path, sent, key);
     return { status, text, json: { ...json } };
   };
   const agentId = (await app.authenticate(`Bearer ${KEYS.agent}`)).keyId ?? "";

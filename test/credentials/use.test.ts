@@ -1,15 +1,12 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { KEYS } from "../http/stub-server.ts";
 import { STRANGER } from "../http/real-server.ts";
 import { type CredentialRig, openCredentials, SECRET } from "./rig.ts";
+import { fresh } from "../support/shared.ts";
 
 let rig: CredentialRig;
 
-beforeEach(async () => {
-  rig = await openCredentials();
-});
-
-afterEach(() => rig[Symbol.asyncDispose]());
+fresh(async () => (rig = await openCredentials()));
 
 const authorizations = () => rig.target.received.map(({ headers }) => headers.get("authorization"));
 

@@ -115,16 +115,14 @@ describe("group commit", () => {
   });
 });
 
-describe("a write that the database refuses", () => {
-  test("is rejected with the database's error, and takes no other write of its turn along", async () => {
-    await using db = await openFacts();
-    const names = Array.from({ length: 100 }, (_, at) => (at === 37 || at === 90 ? "n0" : `n${at}`));
-    const ends = await Promise.allSettled(names.map((name) => db.writer.run(put, [insert(name)])));
-    const rejected = ends.flatMap((end, at) => (end.status === "rejected" ? [at] : []));
-    expect(rejected).toEqual([37, 90]);
-    expect(await db.names()).toEqual(names.filter((_, at) => !rejected.includes(at)));
-    expect(ends[37]).toMatchObject({ reason: { code: "SQLITE_CONSTRAINT_PRIMARYKEY" } });
-  });
+test("a write that the database refuses is rejected with the database's error, and takes no other write of its turn along", async () => {
+  await using db = await openFacts();
+  const names = Array.from({ length: 100 }, (_, at) => (at === 37 || at === 90 ? "n0" : `n${at}`));
+  const ends = await Promise.allSettled(names.map((name) => db.writer.run(put, [insert(name)])));
+  const rejected = ends.flatMap((end, at) => (end.status === "rejected" ? [at] : []));
+  expect(rejected).toEqual([37, 90]);
+  expect(await db.names()).toEqual(names.filter((_, at) => !rejected.includes(at)));
+  expect(ends[37]).toMatchObject({ reason: { code: "SQLITE_CONSTRAINT_PRIMARYKEY" } });
 });
 
 describe("a database that is locked by another connection", () => {
@@ -192,22 +190,20 @@ describe("a disk that fails", () => {
   );
 });
 
-describe("a database that hangs", () => {
-  test("is away: whoever waits is told in time, and nothing is written behind a commit whose end is open", async () => {
-    const gate = Promise.withResolvers<void>();
-    let begun = 0;
-    await using db = await openFacts({ before: () => (begun++ === 0 ? gate.promise : null), commitMsMax: 50 });
-    const first = db.writer.run(put, [insert("a")]);
-    await until(() => begun === 1);
-    const ends = await Promise.allSettled([first, db.writer.run(put, [insert("b")])]);
-    const later = await Promise.allSettled([db.writer.run(put, [insert("c")])]);
-    for (const end of [...ends, ...later]) expect(end).toMatchObject({ reason: expect.any(StoreUnavailable) });
-    expect(begun).toBe(1);
-    gate.resolve();
-    await db.writer.drain();
-    await db.writer.run(put, [insert("d")]);
-    expect(await db.names()).toEqual(["a", "d"]);
-  });
+test("a database that hangs is away: whoever waits is told in time, and nothing is written behind a commit whose end is open", async () => {
+  const gate = Promise.withResolvers<void>();
+  let begun = 0;
+  await using db = await openFacts({ before: () => (begun++ === 0 ? gate.promise : null), commitMsMax: 50 });
+  const first = db.writer.run(put, [insert("a")]);
+  await until(() => begun === 1);
+  const ends = await Promise.allSettled([first, db.writer.run(put, [insert("b")])]);
+  const later = await Promise.allSettled([db.writer.run(put, [insert("c")])]);
+  for (const end of [...ends, ...later]) expect(end).toMatchObject({ reason: expect.any(StoreUnavailable) });
+  expect(begun).toBe(1);
+  gate.resolve();
+  await db.writer.drain();
+  await db.writer.run(put, [insert("d")]);
+  expect(await db.names()).toEqual(["a", "d"]);
 });
 
 describe("the queue", () => {

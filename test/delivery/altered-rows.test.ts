@@ -170,7 +170,7 @@ describe.each([
     const sent = Map.groupBy(sender.sent, actionOf);
     for (const id of named) expect(sent.get(String(id))).toBeUndefined();
     for (const { id, row } of altered) if (named.has(id)) expect(look.get(row)).toEqual({ status: "failed" });
-    for (const [id, calls] of sent) expect({ id, sends: calls.length }).toEqual({ id, sends: 1 });
+    for (const [id, calls] of sent) expect(calls, id).toHaveLength(1);
     expect(engine.lines.filter(({ event }) => event.endsWith(".failed"))).toEqual([]);
     await readsAll(engine);
     for (const { id } of altered) await isAnswerable(engine, id);

@@ -1,7 +1,4 @@
-import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { expect, test } from "bun:test";
 import type { Outcome } from "../../src/core/outcome.ts";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
 import type { OutboxStore, Store } from "../../src/core/store.ts";
@@ -11,6 +8,7 @@ import { eventually } from "../support/eventually.ts";
 import { answered } from "../support/factory.ts";
 import { runsOf } from "../support/long.ts";
 import { claimDue } from "../db/conformance/steps.ts";
+import { newFolders } from "../support/shared.ts";
 
 const HOOKS = "http://127.0.0.1:9001/hooks";
 
@@ -22,15 +20,7 @@ const TIMES = runsOf(10);
 
 const HELD = { approve: true, callback: HOOKS };
 
-const folders: string[] = [];
-
-afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
-
-function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "outgate-"));
-  folders.push(folder);
-  return folder;
-}
+const newFolder = newFolders();
 
 const idOf = ({ headers }: OutboundRequest) => headers.find(([name]) => name === "webhook-id")?.[1];
 

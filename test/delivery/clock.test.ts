@@ -1,7 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Outcome } from "../../src/core/outcome.ts";
 import type { OutboundRequest } from "../../src/outbound/deadline.ts";
@@ -13,6 +10,7 @@ import { answered } from "../support/factory.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
 import { SEED } from "../support/long.ts";
+import { newFolders } from "../support/shared.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -20,15 +18,7 @@ const DAY_MS = 24 * HOUR_MS;
 
 const FAILED: Outcome = answered(500);
 
-const folders: string[] = [];
-
-afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
-
-function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "outgate-"));
-  folders.push(folder);
-  return folder;
-}
+const newFolder = newFolders();
 
 /**
  * Whether it comes so while what the last turn of the clock has set in motion comes to rest: reads and writes of a real

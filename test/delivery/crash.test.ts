@@ -1,7 +1,4 @@
-import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { expect, test } from "bun:test";
 import type { Outcome } from "../../src/core/outcome.ts";
 import { step } from "../../src/core/changes.ts";
 import { settle } from "../../src/core/settle.ts";
@@ -9,16 +6,9 @@ import type { Sender } from "../../src/outbound/deadline.ts";
 import type { Store } from "../../src/core/store.ts";
 import { openEngine } from "../support/engine.ts";
 import { until } from "../support/until.ts";
+import { newFolders } from "../support/shared.ts";
 
-const folders: string[] = [];
-
-afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
-
-function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "outgate-"));
-  folders.push(folder);
-  return folder;
-}
+const newFolder = newFolders();
 
 const OK: Outcome = {
   kind: "answered",

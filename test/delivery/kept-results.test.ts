@@ -141,8 +141,9 @@ describe("a known result that can't be written", () => {
   });
 });
 
-describe("a result whose write was done although the store said that it was not", () => {
-  test.each(["action", "callback"] as const)("of %s counts once and is no conflict", async (of) => {
+test.each(["action", "callback"] as const)(
+  "a result whose write was done although the store said that it was not of %s counts once and is no conflict",
+  async (of) => {
     let lost = 0;
     const dies = async (done: Promise<boolean>): Promise<boolean> => {
       const written = await done;
@@ -178,8 +179,8 @@ describe("a result whose write was done although the store said that it was not"
       expect(metrics).toContain('outgate_notifications_total{kind="callback",next="delivered"} 1\n');
     }
     expect(sender.sent).toHaveLength(1);
-  });
-});
+  },
+);
 
 test("results that could not be written are offered again after 250 ms, and then at most every two seconds", async () => {
   const clock = new FakeClock();

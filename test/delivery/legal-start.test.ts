@@ -1,7 +1,5 @@
 import { Database } from "bun:sqlite";
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { ACTION_STATUSES } from "../../src/core/action.ts";
@@ -10,16 +8,9 @@ import { openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { answered } from "../support/factory.ts";
 import { SEED } from "../support/long.ts";
+import { newFolders } from "../support/shared.ts";
 
-const folders: string[] = [];
-
-afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
-
-function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "outgate-"));
-  folders.push(folder);
-  return folder;
-}
+const newFolder = newFolders();
 
 /** Writes a row as somebody does who opens the file by hand; false where the database does not let them. */
 function byHand(db: Database, id: string, changes: Readonly<Record<string, unknown>>): boolean {
@@ -37,25 +28,23 @@ function byHand(db: Database, id: string, changes: Readonly<Record<string, unkno
   }
 }
 
-describe("a hand can't leave behind", () => {
-  test.each([
-    ["a status that is none", { status: "done" }],
-    ["what waits and is never due", { due_at: null }],
-    ["what would be sent once too often", { attempts: 3 }],
-    ["more attempts than are allowed", { status: "failed", attempts: 4 }],
-    ["what is sent without a yes", { approve: 1 }],
-    ["what is in flight and nobody's", { status: "active", attempts: 1, lease_until: null }],
-    ["what is in flight without an attempt", { status: "active", attempts: 0, lease_until: 1 }],
-    ["attempts below none", { attempts: -1 }],
-    ["a revision that was never", { revision: 0 }],
-  ])("%s", async (_name, changes) => {
-    await using engine = await openEngine({ starts: false });
-    const { id } = await engine.create({});
-    const db = new Database(join(engine.folder, "outgate.db"));
-    expect(byHand(db, id, changes)).toBe(false);
-    db.close();
-    expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "pending", attempts: 0 });
-  });
+test.each([
+  ["a status that is none", { status: "done" }],
+  ["what waits and is never due", { due_at: null }],
+  ["what would be sent once too often", { attempts: 3 }],
+  ["more attempts than are allowed", { status: "failed", attempts: 4 }],
+  ["what is sent without a yes", { approve: 1 }],
+  ["what is in flight and nobody's", { status: "active", attempts: 1, lease_until: null }],
+  ["what is in flight without an attempt", { status: "active", attempts: 0, lease_until: 1 }],
+  ["attempts below none", { attempts: -1 }],
+  ["a revision that was never", { revision: 0 }],
+])("a hand can't leave behind %s", async (_name, changes) => {
+  await using engine = await openEngine({ starts: false });
+  const { id } = await engine.create({});
+  const db = new Database(join(engine.folder, "outgate.db"));
+  expect(byHand(db, id, changes)).toBe(false);
+  db.close();
+  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "pending", attempts: 0 });
 });
 
 const time = fc.constantFrom(null, -5, 1, 1_767_225_590_000, 1_767_225_600_000, 1_767_225_700_000, 9_999_999_999_999);

@@ -1,7 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { describe, expect, test } from "bun:test";
 import type { Caller } from "../../src/core/roles.ts";
 import { MAILS_PER_RECIPIENT_MAX } from "../../src/core/limits.ts";
 import type { Store } from "../../src/core/store.ts";
@@ -9,20 +6,13 @@ import { openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { type KeptMail, Mailbox } from "../support/mailbox.ts";
 import { Target } from "../support/target.ts";
+import { newFolders } from "../support/shared.ts";
 
 const BOSS = "boss@example.com";
 
 const HELD = { approve: true, notifyEmail: BOSS };
 
-const folders: string[] = [];
-
-afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
-
-function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "outgate-"));
-  folders.push(folder);
-  return folder;
-}
+const newFolder = newFolders();
 
 const idOf = ({ fields }: KeptMail) => fields["h:Message-ID"];
 

@@ -94,7 +94,7 @@ const MCP_ATTACKS: readonly Attack[] = [
         const id = await w.held({ url, body: { kind } });
         await using client = await connect(kind, mcpOf(w), { key: keyOf(w), answer: () => YES });
         const said = JSON.stringify(await client.call("approve", { id, reason: "The person said yes." }));
-        expect({ kind, asked: client.questions.length }).toEqual({ kind, asked: 0 });
+        expect(client.questions, kind).toHaveLength(0);
         expect(said).toContain("unavailable");
         expect(said).not.toMatch(LINK);
       }
@@ -319,7 +319,7 @@ const MACHINE_ATTACKS: readonly Attack[] = [
       const files = readdirSync(join(folder, "data")).map((name) => join(folder, "data", name));
       expect(files.length).toBeGreaterThanOrEqual(2);
       for (const file of [join(folder, "data"), ...files]) {
-        expect({ file, mode: statSync(file).mode & 0o077 }).toEqual({ file, mode: 0 });
+        expect(statSync(file).mode & 0o077, file).toBe(0);
       }
       if (process.getuid?.() !== 0 || !existsSync("/usr/bin/setpriv")) return;
       const nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
@@ -327,7 +327,7 @@ const MACHINE_ATTACKS: readonly Attack[] = [
       const { pid } = w.service.process;
       for (const file of [...files, `/proc/${pid}/environ`, `/proc/${pid}/mem`]) {
         const { stdout } = Bun.spawnSync([...nobody, "head", "-c", "100", file]);
-        expect({ file, bytes: stdout.length }).toEqual({ file, bytes: 0 });
+        expect(stdout, file).toHaveLength(0);
       }
       Bun.spawnSync(["chmod", "700", folder]);
     },

@@ -183,7 +183,7 @@ const ATTACKS: readonly Attack[] = [
       for (const name of ["agent", "reader"]) {
         const key = w.keys[name] ?? "";
         const { status, text } = await w.ask("GET", `/v1/actions/${String(made.json["id"])}/facts`, { key });
-        expect({ name, status, isTold: text.includes(HUNTER) }).toMatchObject({ name, isTold: false });
+        expect({ status, isTold: text.includes(HUNTER) }, name).toMatchObject({ isTold: false });
       }
     },
   },
@@ -254,10 +254,7 @@ const ATTACKS: readonly Attack[] = [
       const { json } = await w.create(`{"url":"${url}","body":${escaped},"notify":{"email":"${ANN}"}}`);
       const places = await placesOf(scene, String(json["id"]));
       for (const [place, text] of Object.entries(places)) {
-        expect({ place, isRead: text.includes("delete all") && text.includes('"do"') }).toEqual({
-          place,
-          isRead: true,
-        });
+        expect(text.includes("delete all") && text.includes('"do"'), place).toBe(true);
       }
     },
   },

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import {
   chmodSync,
   cpSync,
@@ -18,7 +18,7 @@ import { temporaryFolder } from "../support/store.ts";
 const ROOT = join(import.meta.dir, "../..");
 
 /** Several processes one after the other, on a machine that does other things too. */
-const SLOW_MS = 60_000;
+setDefaultTimeout(60_000);
 
 /** A command of the docs, as a shell runs it in a folder, with `outgate` being this version, also by npm. */
 async function shell(folder: string, script: string, env: Readonly<Record<string, string>> = {}) {
@@ -46,59 +46,53 @@ async function blocksOf(heading: string): Promise<readonly string[]> {
 }
 
 describe("a backup by the commands of docs/operations.md", () => {
-  test(
-    "of a running service holds everything that was acknowledged before it, and is restored",
-    async () => {
-      const [backUp = "", restore = ""] = await blocksOf("Back up and restore");
-      expect(backUp).toContain("npm run outgate -- backup");
-      await using folder = await temporaryFolder();
-      const acknowledged: unknown[] = [];
-      {
-        await using service = new Service({ folder: folder.path, env: { RATE_LIMIT_PER_SECOND: "0" } });
-        await service.ready();
-        let isOver = false;
-        const create = async () => {
-          const held = {
-            url: "http://127.0.0.1:9/",
-            approve: true,
-            headers: { "X-Secret": "canary-4711" },
-            body: { n: 1 },
-          };
-          acknowledged.push((await service.create(held))["id"]);
+  test("of a running service holds everything that was acknowledged before it, and is restored", async () => {
+    const [backUp = "", restore = ""] = await blocksOf("Back up and restore");
+    expect(backUp).toContain("npm run outgate -- backup");
+    await using folder = await temporaryFolder();
+    const acknowledged: unknown[] = [];
+    {
+      await using service = new Service({ folder: folder.path, env: { RATE_LIMIT_PER_SECOND: "0" } });
+      await service.ready();
+      let isOver = false;
+      const create = async () => {
+        const held = {
+          url: "http://127.0.0.1:9/",
+          approve: true,
+          headers: { "X-Secret": "canary-4711" },
+          body: { n: 1 },
         };
-        // The service is written to all the time.
-        const clients = Array.from({ length: 4 }, async () => {
-          while (!isOver) await create();
-        });
-        for (let n = 0; n < 10; n += 1) await create();
-        const before = acknowledged.length;
-        const done = await shell(folder.path, backUp);
-        expect({ ...done, output: done.output.split("\n") }).toEqual({
-          code: 0,
-          output: ["backups/monday/outgate.db", "backups/monday/outgate.db.key", ""],
-          errors: "",
-        });
-        isOver = true;
-        await Promise.all(clients);
-        acknowledged.splice(before);
-        expect(await service.end()).toBe(0);
-      }
-      const copies = join(folder.path, "backups/monday");
-      const modes = [copies, ...readdirSync(copies).map((name) => join(copies, name))].map(
-        (path) => statSync(path).mode,
-      );
-      expect(modes.map((mode) => mode & 0o077)).toEqual([0, 0, 0]);
+        acknowledged.push((await service.create(held))["id"]);
+      };
+      // The service is written to all the time.
+      const clients = Array.from({ length: 4 }, async () => {
+        while (!isOver) await create();
+      });
+      for (let n = 0; n < 10; n += 1) await create();
+      const before = acknowledged.length;
+      const done = await shell(folder.path, backUp);
+      expect({ ...done, output: done.output.split("\n") }).toEqual({
+        code: 0,
+        output: ["backups/monday/outgate.db", "backups/monday/outgate.db.key", ""],
+        errors: "",
+      });
+      isOver = true;
+      await Promise.all(clients);
+      acknowledged.splice(before);
+      expect(await service.end()).toBe(0);
+    }
+    const copies = join(folder.path, "backups/monday");
+    const modes = [copies, ...readdirSync(copies).map((name) => join(copies, name))].map((path) => statSync(path).mode);
+    expect(modes.map((mode) => mode & 0o077)).toEqual([0, 0, 0]);
 
-      expect(await shell(folder.path, restore)).toMatchObject({ code: 0, errors: "" });
-      rmSync(join(folder.path, "data.before"), { recursive: true });
-      await using restored = new Service({ folder: folder.path });
-      for (const id of acknowledged) {
-        const action = (await (await restored.request(`/v1/actions/${String(id)}`)).json()) as Record<string, unknown>;
-        expect(action).toMatchObject({ id, status: "awaiting_approval", headers: { "X-Secret": "canary-4711" } });
-      }
-    },
-    SLOW_MS,
-  );
+    expect(await shell(folder.path, restore)).toMatchObject({ code: 0, errors: "" });
+    rmSync(join(folder.path, "data.before"), { recursive: true });
+    await using restored = new Service({ folder: folder.path });
+    for (const id of acknowledged) {
+      const action = (await (await restored.request(`/v1/actions/${String(id)}`)).json()) as Record<string, unknown>;
+      expect(action).toMatchObject({ id, status: "awaiting_approval", headers: { "X-Secret": "canary-4711" } });
+    }
+  });
 
   test("of a stopped service under SECRET_KEY holds the database alone, and says so", async () => {
     await using folder = await temporaryFolder();
@@ -129,7 +123,7 @@ describe("a backup is refused", () => {
       await service.end();
     }
     expect((await shell(backedUp, "outgate backup b")).code).toBe(0);
-  }, SLOW_MS);
+  });
   afterAll(() => rmSync(backedUp, { recursive: true, force: true }));
   const damaged = (path: string) => writeFileSync(path, readFileSync(path).fill(0x5a, 4_096));
 
@@ -147,22 +141,18 @@ describe("a backup is refused", () => {
     ["without a folder", "outgate backup", "backup takes a folder", () => {}, {}],
     ["without its key file", "outgate backup c", "is missing", (data: string) => rmSync(`${data}/outgate.db.key`), {}],
     ["of a damaged one", "outgate backup c", "outgate.db", (data: string) => damaged(`${data}/outgate.db`), {}],
-  ] as const)(
-    "%s, and leaves nothing",
-    async (...[, command, sentence, damage, env]) => {
-      await using folder = await temporaryFolder();
-      cpSync(backedUp, folder.path, { recursive: true });
-      const first = readFileSync(join(folder.path, "b/outgate.db"));
-      damage(join(folder.path, "data"));
-      const refused = await shell(folder.path, command, env);
-      expect(refused.code).not.toBe(0);
-      expect(refused.errors).toContain(sentence);
-      expect(refused.output).toBe("");
-      expect(existsSync(join(folder.path, "c")) ? readdirSync(join(folder.path, "c")) : []).toEqual([]);
-      expect(Buffer.compare(first, readFileSync(join(folder.path, "b/outgate.db")))).toBe(0);
-    },
-    SLOW_MS,
-  );
+  ] as const)("%s, and leaves nothing", async (...[, command, sentence, damage, env]) => {
+    await using folder = await temporaryFolder();
+    cpSync(backedUp, folder.path, { recursive: true });
+    const first = readFileSync(join(folder.path, "b/outgate.db"));
+    damage(join(folder.path, "data"));
+    const refused = await shell(folder.path, command, env);
+    expect(refused.code).not.toBe(0);
+    expect(refused.errors).toContain(sentence);
+    expect(refused.output).toBe("");
+    expect(existsSync(join(folder.path, "c")) ? readdirSync(join(folder.path, "c")) : []).toEqual([]);
+    expect(Buffer.compare(first, readFileSync(join(folder.path, "b/outgate.db")))).toBe(0);
+  });
 });
 
 test("the folder of a service has no file that others can read", async () => {

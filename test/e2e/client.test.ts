@@ -1,11 +1,12 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { homedir, tmpdir } from "node:os";
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { mkdirSync } from "node:fs";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { buildPackage } from "../../scripts/build/package.ts";
 import { BROWSER_START_MS_MAX, HAS_BROWSER, closeContexts, openBrowser, openPage } from "../support/browser.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
+import { shared, sharedFolder } from "../support/shared.ts";
 
 // Processes and a browser, on a machine that may be busy.
 setDefaultTimeout(BROWSER_START_MS_MAX);
@@ -17,23 +18,12 @@ const GUIDE = await Bun.file(join(ROOT, "docs/client.md")).text();
 const blocks = (language: string) =>
   [...GUIDE.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "g"))].map(([, text = ""]) => text);
 
-const folder = mkdtempSync(join(tmpdir(), "outgate-client-"));
+const folder = sharedFolder();
 
-let service: Service;
-let url: string;
-let target: Target;
-beforeAll(async () => {
-  await buildPackage(folder);
-  service = new Service({ env: { RETRY_BASE_MS: "1" } });
-  url = await service.ready();
-  target = new Target(() => Response.json({ ok: true }));
-});
-afterAll(async () => {
-  rmSync(folder, { recursive: true, force: true });
-  await service[Symbol.asyncDispose]();
-  await target[Symbol.asyncDispose]();
-});
-
+await buildPackage(folder);
+const service = await shared(new Service({ env: { RETRY_BASE_MS: "1" } }));
+const url = await service.ready();
+const target = await shared(new Target(() => Response.json({ ok: true })));
 async function ran(command: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const child = Bun.spawn([...command], {
     env: { PATH: process.env["PATH"], OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY, ...env },

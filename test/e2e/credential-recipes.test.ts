@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { COMMAND_LINE } from "../support/programs.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { type Received, Target } from "../support/target.ts";
+import { shared } from "../support/shared.ts";
 
 // Processes, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -72,20 +73,13 @@ const RECIPES = GUIDE.split(/^## /m)
     return { title: recipe.split("\n")[0] ?? "", add: commands[0] ?? "", send: commands[1] ?? "", paths };
   });
 
-let service: Service;
-let url: string;
-
-beforeAll(async () => {
-  service = new Service();
-  url = await service.ready();
-  const bin = join(service.folder, ".bin");
-  mkdirSync(bin);
-  const asNpm = `#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift\nexec '${process.execPath}' '${COMMAND_LINE}' "$@"\n`;
-  writeFileSync(join(bin, "npm"), asNpm);
-  chmodSync(join(bin, "npm"), 0o755);
-});
-
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await shared(new Service());
+const url = await service.ready();
+const bin = join(service.folder, ".bin");
+mkdirSync(bin);
+const asNpm = `#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift\nexec '${process.execPath}' '${COMMAND_LINE}' "$@"\n`;
+writeFileSync(join(bin, "npm"), asNpm);
+chmodSync(join(bin, "npm"), 0o755);
 
 async function run(command: string) {
   const { PATH, HOME } = process.env;
@@ -141,11 +135,7 @@ describe.each(RECIPES ?? [])("the recipe of $title", ({ add, send, paths }) => {
     for (const path of paths) {
       const body = JSON.stringify({ url: new URL(path, target.url), credential });
       const refused = await service.request("/v1/actions", { method: "POST", body });
-      expect([path, refused.status, await refused.text()]).toEqual([
-        path,
-        403,
-        expect.stringContaining("may go only to"),
-      ]);
+      expect([refused.status, await refused.text()], path).toEqual([403, expect.stringContaining("may go only to")]);
     }
     expect(target.received).toHaveLength(2);
   });

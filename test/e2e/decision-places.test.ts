@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { openFile } from "../../db/libsql/file.ts";
 import { FACTS } from "../../src/approvals/facts.ts";
 import { RISKS } from "../../src/approvals/risks.ts";
@@ -7,35 +7,19 @@ import { outgate } from "../cli/outgate.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { connect } from "../mcp/clients.ts";
-import { type TestServer, openServer } from "../mcp/test-server.ts";
+import { openServer } from "../mcp/test-server.ts";
 import { eventually } from "../support/eventually.ts";
 import { type KeptMail, Mailbox } from "../support/mailbox.ts";
-
-// Programs of their own, on a machine that may be busy.
+import { shared } from "../support/shared.ts";
 
 // Programs of their own, on a machine that may be busy.
 setDefaultTimeout(60_000);
 
 const ANN = "ann@example.com";
 
-const AGENT = { authorization: `Bearer ${KEYS.agent}` };
-
-let mailbox: Mailbox;
-
-let server: TestServer;
-
-let ann: Awaited<ReturnType<typeof signedIn>>;
-
-beforeAll(async () => {
-  mailbox = new Mailbox();
-  server = await openServer({ env: { ...mailbox.env, APPROVERS: ANN } });
-  ann = await signedIn(server);
-});
-
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-  await mailbox[Symbol.asyncDispose]();
-});
+const mailbox = await shared(new Mailbox());
+const server = await shared(openServer({ env: { ...mailbox.env, APPROVERS: ANN } }));
+const ann = await signedIn(server);
 
 /** Of a page: its text, as people read it. */
 const textOf = (html: string) =>
@@ -88,8 +72,12 @@ async function placesOf(id: string, run = 1): Promise<Readonly<Record<string, st
 
 async function held(members: object): Promise<string> {
   server.engine.clock.advance(60_000);
-  const body = JSON.stringify({ approve: true, notify: { email: ANN }, ...members });
-  const { json, text } = await server.call("POST", "/v1/actions", body, AGENT);
+  const { json, text } = await server.call(
+    "POST",
+    "/v1/actions",
+    { approve: true, notify: { email: ANN }, ...members },
+    KEYS.agent,
+  );
   if (json.id === undefined) throw new Error(text);
   return json.id;
 }
@@ -110,7 +98,7 @@ describe("every place of decision", () => {
       hosts: ["xn--pple-43d.example:8443"],
       keys: keys.data.flatMap(({ id, name }) => (name === "agent" ? [id] : [])),
     };
-    expect((await server.call("POST", "/v1/credentials", JSON.stringify(credential))).status).toBe(201);
+    expect((await server.call("POST", "/v1/credentials", credential)).status).toBe(201);
     const id = await held({
       credential: "apple",
       method: "DELETE",
@@ -122,7 +110,7 @@ describe("every place of decision", () => {
       callback: "https://hooks.example.com/news",
       on_unknown: "stop",
     });
-    await server.call("PATCH", "/v1/credentials/apple", JSON.stringify({ paths: ["/v1/customers"] }));
+    await server.call("PATCH", "/v1/credentials/apple", { paths: ["/v1/customers"] });
     const file = openFile(`${server.engine.folder}/outgate.db`, "beside");
     const newer = `UPDATE actions SET extras = json_insert(extras, '$.priority', json('{"level":7}')) WHERE id = ?`;
     await file.batch([{ sql: newer, args: [id] }]);
@@ -156,7 +144,7 @@ describe("every place of decision", () => {
       expect.stringMatching(/^Rejected: owner, over the API, .* UTC: No\.$/),
     ]);
     for (const [place, shown] of Object.entries(await placesOf(id, 3))) {
-      for (const { text } of risks) expect({ place, shown }).toEqual({ place, shown: expect.stringContaining(text) });
+      for (const { text } of risks) expect(shown, place).toContain(text);
       let from = 0;
       for (const { name, label, value } of facts) {
         // Where the page is depends on where its reader is; the address of the action is its id and a link.
@@ -164,7 +152,7 @@ describe("every place of decision", () => {
         const wanted = { action: id, credential: "apple (Bearer, ••••" }[name] ?? value;
         // A mail shows the call, the body and the requester's words without a label for each; `test/mail` tests its order.
         if (place.startsWith("mail")) {
-          expect({ place, name, shown }).toEqual({ place, name, shown: expect.stringContaining(wanted) });
+          expect(shown, `${place} ${name}`).toContain(wanted);
           continue;
         }
         const at = shown.indexOf(label, from);
@@ -173,7 +161,7 @@ describe("every place of decision", () => {
         from = at + label.length;
       }
       for (const { value } of told.slice(1)) {
-        expect({ place, value, times: shown.split(value).length - 1 }).toEqual({ place, value, times: 1 });
+        expect(shown.split(value).length - 1, `${place} ${value}`).toBe(1);
       }
     }
     const links = await Promise.all(["/approvals", `/approvals/${id}`].map((path) => ann.pageOf(path)));
@@ -184,7 +172,7 @@ describe("every place of decision", () => {
     // The approval link itself stands in the mail alone.
     for (const [place, shown] of Object.entries(await placesOf(id, 3))) {
       const isThere = shown.includes(approve.slice(3));
-      expect({ place, isThere }).toEqual({ place, isThere: place.startsWith("mail, text") });
+      expect(isThere, place).toEqual(place.startsWith("mail, text"));
     }
     expect((await mailOf(id, 2)).fields["subject"]).toBe(
       `Approve? xn--pple-43d.example:8443 · DELETE /v1/%63ustomers/7%E2%80%AE · "Refund 12.00 EUR to customer 4711" · ${id.slice(-6)}, run 3`,
@@ -200,7 +188,7 @@ describe("every place of decision", () => {
     for (const [place, shown] of Object.entries(await placesOf(id))) {
       // As the URL and as the callback; the page of the action has it in its head, too.
       const times = shown.split(url).length - 1;
-      expect({ place, isWhole: times === (place === "action's page" ? 4 : 2) }).toEqual({ place, isWhole: true });
+      expect(times === (place === "action's page" ? 4 : 2), place).toBe(true);
     }
     const subject = (await mailOf(id, 0)).fields["subject"];
     expect(subject).toStartWith("Approve? …com.api.stripe.com.evil.example · POST /xxx");

@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
+import { shared } from "../support/shared.ts";
 
 const EXAMPLES = join(import.meta.dir, "../../examples");
 
-let service: Service;
-let env: Record<string, string | undefined>;
-beforeAll(async () => {
-  service = new Service({ env: { RETRY_BASE_MS: "1" } });
-  env = { PATH: process.env["PATH"], OUTGATE_URL: await service.ready(), OUTGATE_API_KEY: OWNER_KEY };
-});
-afterAll(() => service[Symbol.asyncDispose]());
-
+const service = await shared(new Service({ env: { RETRY_BASE_MS: "1" } }));
+const env = { PATH: process.env["PATH"], OUTGATE_URL: await service.ready(), OUTGATE_API_KEY: OWNER_KEY };
 const start = (command: readonly string[]) => Bun.spawn([...command], { env, stdout: "pipe", stderr: "pipe" });
 const example = (name: string, ...args: readonly string[]) => start([process.execPath, join(EXAMPLES, name), ...args]);
 

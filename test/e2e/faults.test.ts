@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { lateArrivals } from "../http/late.ts";
 import { canMount } from "../db/processes.ts";
 import { answeredWhileFull } from "../support/faults/answered-full.ts";
@@ -27,88 +27,48 @@ const POINTS: readonly (readonly [StopPoint, number])[] = [
   ["before the record", 3],
 ];
 /** Beside each other they take longer, and on a busy machine much longer. */
-const BOUND_MS = 90_000;
+setDefaultTimeout(90_000);
 const isShort = process.env["LONG_TESTS"] === undefined;
 const has = (command: string) => Bun.which(command) !== null;
 const groups = memoryGroup();
 groups?.end();
 
-test.concurrent.each(POINTS)(
-  "killed %s, with %i attempts",
-  async (point, retries) => {
-    held(await killAt(point, retries));
-  },
-  BOUND_MS,
-);
+test.concurrent.each(POINTS)("killed %s, with %i attempts", async (point, retries) => {
+  held(await killAt(point, retries));
+});
 
-test.concurrent.skipIf(!canCut())(
-  "the power is cut",
-  async () => {
-    held(await powerCuts(1, Math.random));
-  },
-  BOUND_MS,
-);
+test.concurrent.skipIf(!canCut())("the power is cut", async () => {
+  held(await powerCuts(1, Math.random));
+});
 
-test.concurrent.skipIf(!has("strace"))(
-  "a failed fsync",
-  async () => {
-    held(await diskErrors({ call: "fsync", error: "EIO", from: 5, count: 3, isAlone: false }));
-  },
-  BOUND_MS,
-);
+test.concurrent.skipIf(!has("strace"))("a failed fsync", async () => {
+  held(await diskErrors({ call: "fsync", error: "EIO", from: 5, count: 3, isAlone: false }));
+});
 
-test.concurrent.skipIf(!canMount())(
-  "a full disk, while it runs and at the start",
-  async () => {
-    for (const when of ["while it runs", "at the start"] as const) held(await diskFull(when));
-  },
-  BOUND_MS,
-);
+test.concurrent.skipIf(!canMount())("a full disk, while it runs and at the start", async () => {
+  for (const when of ["while it runs", "at the start"] as const) held(await diskFull(when));
+});
 
-test.concurrent.skipIf(isShort || !canMount())(
-  "answers that come while the disk is full",
-  async () => {
-    held(await answeredWhileFull(0));
-  },
-  BOUND_MS,
-);
+test.concurrent.skipIf(isShort || !canMount())("answers that come while the disk is full", async () => {
+  held(await answeredWhileFull(0));
+});
 
-test.concurrent.skipIf(isShort)(
-  "a start with a herd of actions that are due",
-  async () => {
-    held(await herd(500, false));
-  },
-  BOUND_MS,
-);
+test.concurrent.skipIf(isShort)("a start with a herd of actions that are due", async () => {
+  held(await herd(500, false));
+});
 
-test.concurrent.skipIf(groups === null)(
-  "200 MB of memory",
-  async () => {
-    held(await outOfMemory(10));
-  },
-  BOUND_MS,
-);
+test.concurrent.skipIf(groups === null)("200 MB of memory", async () => {
+  held(await outOfMemory(10));
+});
 
-test.concurrent.skipIf(isShort || !has("nft"))(
-  "packets that are lost",
-  async () => {
-    held(await packetsLost(10));
-  },
-  BOUND_MS,
-);
+test.concurrent.skipIf(isShort || !has("nft"))("packets that are lost", async () => {
+  held(await packetsLost(10));
+});
 
-test.concurrent.skipIf(isShort)(
-  "all of it",
-  async () => {
-    held(await mixedFaults(500, Math.random));
-  },
-  BOUND_MS,
-);
+test.concurrent.skipIf(isShort)("all of it", async () => {
+  held(await mixedFaults(500, Math.random));
+});
 
-test.concurrent(
-  "B124 what does not arrive in time is closed, whoever waits for an action is not, and others are served",
-  async () => {
-    held(await lateArrivals());
-  },
-  BOUND_MS,
-);
+test.concurrent("B124 what does not arrive in time is closed, whoever waits for an action is not, and others are served", async () => {
+  held(await lateArrivals());
+});

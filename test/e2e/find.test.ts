@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { OWNER_KEY, Service } from "../support/service.ts";
+import { shared, sharedFolder } from "../support/shared.ts";
 
 // Processes, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -11,20 +11,10 @@ const GUIDE = readFileSync(join(import.meta.dir, "../../docs/find.md"), "utf8");
 
 const COMMANDS = [...GUIDE.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text = ""]) => text);
 
-const folder = mkdtempSync(join(tmpdir(), "outgate-find-"));
+const folder = sharedFolder();
 
-let service: Service;
-let url: string;
-
-beforeAll(async () => {
-  service = new Service();
-  url = await service.ready();
-});
-
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
-});
+const service = await shared(new Service());
+const url = await service.ready();
 
 test("the guide has a search, an export, a dry run and a job", () => {
   expect(COMMANDS).toHaveLength(4);

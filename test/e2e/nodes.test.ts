@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { LEASE_GRACE_MS, NODE_LIVES_MS, RECOVERY_INTERVAL_MS, SHARED_FRESH_MS } from "../../src/core/limits.ts";
 import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
 import { Service } from "../support/service.ts";
@@ -9,7 +9,7 @@ const SECRET_KEY = "5f".repeat(32);
 const MARGIN_MS = 5_000;
 
 /** Processes that start, join and are missed. */
-const TEST_MS_MAX = 60_000;
+setDefaultTimeout(60_000);
 
 interface Json {
   readonly [name: string]: unknown;
@@ -73,24 +73,20 @@ async function newKey(node: Service, name: string): Promise<{ readonly id: strin
 
 // They wait for nodes to join for most of the time, so they run beside each other.
 describe.skipIf(!hasPostgres)("nodes on one PostgreSQL", () => {
-  test.concurrent(
-    "an action that is created on one is approved on the other, and sent though the first one dies",
-    async () => {
-      using calls = target();
-      await using nodes = await twoNodes();
-      const { a, b } = nodes;
-      expect(
-        new Set([a, b].map((node) => node.log().find(({ event }) => event === "service.started")?.["node"])).size,
-      ).toBe(2);
-      const { id } = await a.create({ url: calls.url, approve: true });
-      await a.end("SIGKILL");
-      const approved = await b.request(`/v1/actions/${String(id)}/approve`, { method: "POST", body: "{}" });
-      expect(approved.status).toBe(200);
-      expect(await b.final(id)).toMatchObject({ status: "completed", attempts: 1 });
-      expect(calls.calls).toEqual([String(id)]);
-    },
-    TEST_MS_MAX,
-  );
+  test.concurrent("an action that is created on one is approved on the other, and sent though the first one dies", async () => {
+    using calls = target();
+    await using nodes = await twoNodes();
+    const { a, b } = nodes;
+    expect(
+      new Set([a, b].map((node) => node.log().find(({ event }) => event === "service.started")?.["node"])).size,
+    ).toBe(2);
+    const { id } = await a.create({ url: calls.url, approve: true });
+    await a.end("SIGKILL");
+    const approved = await b.request(`/v1/actions/${String(id)}/approve`, { method: "POST", body: "{}" });
+    expect(approved.status).toBe(200);
+    expect(await b.final(id)).toMatchObject({ status: "completed", attempts: 1 });
+    expect(calls.calls).toEqual([String(id)]);
+  });
 
   // It waits for a lease to end: in `npm run test:long`, and as a fault of `npm run faults`.
   test.concurrent.skipIf(process.env["LONG_TESTS"] === undefined)(
@@ -114,38 +110,33 @@ describe.skipIf(!hasPostgres)("nodes on one PostgreSQL", () => {
       expect(calls.calls).toEqual([String(id), String(id)]);
       expect(await metrics()).toContain("outgate_nodes 1");
     },
-    TEST_MS_MAX,
   );
 
-  test.concurrent(
-    "a key that is revoked on one, and a pause, are in force on the other within five seconds",
-    async () => {
-      using calls = target();
-      await using nodes = await twoNodes();
-      const { a, b } = nodes;
-      const agent = await newKey(a, "agent");
-      const read = (key: string) => b.request("/v1/actions", { key });
-      expect((await read(agent.key)).status).toBe(200);
-      // A stream of the key, which sends nothing by itself, ends too.
-      const stream = await b.request("/v1/events", { key: agent.key });
-      const reader = stream.body?.getReader();
-      const ended = (async () => {
-        while (reader !== undefined && !(await reader.read()).done);
-        return true;
-      })();
-      expect((await a.request(`/v1/keys/${agent.id}`, { method: "DELETE" })).status).toBeLessThan(300);
-      await within(SHARED_FRESH_MS, async () => (await read(agent.key)).status === 401);
-      expect(await Promise.race([ended, Bun.sleep(SHARED_FRESH_MS).then(() => false)])).toBe(true);
+  test.concurrent("a key that is revoked on one, and a pause, are in force on the other within five seconds", async () => {
+    using calls = target();
+    await using nodes = await twoNodes();
+    const { a, b } = nodes;
+    const agent = await newKey(a, "agent");
+    const read = (key: string) => b.request("/v1/actions", { key });
+    expect((await read(agent.key)).status).toBe(200);
+    // A stream of the key, which sends nothing by itself, ends too.
+    const stream = await b.request("/v1/events", { key: agent.key });
+    const reader = stream.body?.getReader();
+    const ended = (async () => {
+      while (reader !== undefined && !(await reader.read()).done);
+      return true;
+    })();
+    expect((await a.request(`/v1/keys/${agent.id}`, { method: "DELETE" })).status).toBeLessThan(300);
+    await within(SHARED_FRESH_MS, async () => (await read(agent.key)).status === 401);
+    expect(await Promise.race([ended, Bun.sleep(SHARED_FRESH_MS).then(() => false)])).toBe(true);
 
-      const paused = await jsonOf(await a.request("/v1/pauses", { method: "POST", body: "{}" }));
-      // At once: each claim looks at the pauses in the database.
-      const { id } = await b.create({ url: calls.url });
-      await Bun.sleep(1_000);
-      expect((await jsonOf(await b.request(`/v1/actions/${String(id)}`)))["status"]).toBe("pending");
-      await a.request(`/v1/pauses/${String(paused["id"])}`, { method: "DELETE" });
-      await within(SHARED_FRESH_MS + MARGIN_MS, async () => (await b.final(id))["status"] === "completed");
-      expect(calls.calls).toEqual([String(id)]);
-    },
-    TEST_MS_MAX,
-  );
+    const paused = await jsonOf(await a.request("/v1/pauses", { method: "POST", body: "{}" }));
+    // At once: each claim looks at the pauses in the database.
+    const { id } = await b.create({ url: calls.url });
+    await Bun.sleep(1_000);
+    expect((await jsonOf(await b.request(`/v1/actions/${String(id)}`)))["status"]).toBe("pending");
+    await a.request(`/v1/pauses/${String(paused["id"])}`, { method: "DELETE" });
+    await within(SHARED_FRESH_MS + MARGIN_MS, async () => (await b.final(id))["status"] === "completed");
+    expect(calls.calls).toEqual([String(id)]);
+  });
 });

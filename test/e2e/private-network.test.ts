@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { connect as connectTcp, createServer, type Server, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
@@ -34,28 +34,25 @@ const REASONS: Readonly<Record<string, string>> = {
   unknown: ": no authority that this machine trusts has signed it (see NODE_EXTRA_CA_CERTS).",
 };
 
-/** In a network with an authority of its own, whose certificate the operator has given to the service. */
-let service: Service;
 const targets = new Map<string, RawTarget>();
 /** What stands before the service, with each certificate and without TLS. */
 const fronts = new Map<string, string>();
 const servers: Server[] = [];
 
-beforeAll(async () => {
-  writeFileSync(CA, authority.ca);
-  service = new Service({
-    env: {
-      HOST: "0.0.0.0",
-      ALLOWED_PRIVATE_TARGETS: ["127.0.0.0/8", "::1", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"].join(","),
-      NODE_EXTRA_CA_CERTS: CA,
-    },
-  });
-  for (const [name, tls] of Object.entries(CERTIFICATES)) {
-    targets.set(name, await openRawTarget(answers(200, "{}"), { tls }));
-    fronts.set(name, `https://localhost:${await openFront(tls)}`);
-  }
-  fronts.set("plain", `https://localhost:${await openFront(null)}`);
+writeFileSync(CA, authority.ca);
+/** In a network with an authority of its own, whose certificate the operator has given to the service. */
+const service = new Service({
+  env: {
+    HOST: "0.0.0.0",
+    ALLOWED_PRIVATE_TARGETS: ["127.0.0.0/8", "::1", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"].join(","),
+    NODE_EXTRA_CA_CERTS: CA,
+  },
 });
+for (const [name, tls] of Object.entries(CERTIFICATES)) {
+  targets.set(name, await openRawTarget(answers(200, "{}"), { tls }));
+  fronts.set(name, `https://localhost:${await openFront(tls)}`);
+}
+fronts.set("plain", `https://localhost:${await openFront(null)}`);
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
   for (const target of targets.values()) await target[Symbol.asyncDispose]();

@@ -47,7 +47,7 @@ test(
     };
     const receipt = urlIn(created) ?? "";
     expect(receipt).toMatch(RECEIPT);
-    for (const [where, text] of Object.entries(shown)) expect([where, urlIn(text)]).toEqual([where, receipt]);
+    for (const [where, text] of Object.entries(shown)) expect(urlIn(text), where).toEqual(receipt);
     const cli = await outgate(["get", id], {
       env: { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY },
       terminal: true,

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { connect } from "../mcp/clients.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
+import { shared } from "../support/shared.ts";
 
 // Processes, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -15,23 +16,15 @@ const COMMANDS = blocks("sh").filter((text) => text.startsWith("curl"));
 
 const [, targets = ""] = /^ALLOWED_PRIVATE_TARGETS=(.+)$/m.exec(RECIPES) ?? [];
 
-let service: Service;
-
-let url: string;
-
-beforeAll(async () => {
-  service = new Service({ env: { ALLOWED_PRIVATE_TARGETS: targets } });
-  url = await service.ready();
-  // Nothing is sent to the targets of the recipes.
-  const paused = await fetch(`${url}/v1/pauses`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${OWNER_KEY}`, "content-type": "application/json" },
-    body: "{}",
-  });
-  expect(paused.status).toBe(201);
+const service = await shared(new Service({ env: { ALLOWED_PRIVATE_TARGETS: targets } }));
+const url = await service.ready();
+// Nothing is sent to the targets of the recipes.
+const paused = await fetch(`${url}/v1/pauses`, {
+  method: "POST",
+  headers: { authorization: `Bearer ${OWNER_KEY}`, "content-type": "application/json" },
+  body: "{}",
 });
-
-afterAll(() => service[Symbol.asyncDispose]());
+expect(paused.status).toBe(201);
 
 /** The text of a recipe with the addresses of this test. */
 const here = (text: string) =>

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Caller } from "../../src/core/roles.ts";
 import { EVENT_STREAMS_PER_ACCOUNT_MAX } from "../../src/core/limits.ts";
@@ -8,17 +8,12 @@ import type { ActionStore, ChangePage, ActionChange } from "../../src/core/store
 import { as, refusalOf } from "../actions/callers.ts";
 import { openEngine } from "../support/engine.ts";
 import { anAction, answered, NOON } from "../support/factory.ts";
+import { shared } from "../support/shared.ts";
 
-let engine: Awaited<ReturnType<typeof openEngine>>;
-
-beforeAll(async () => {
-  // Every call is answered at once, most of them well.
-  let sent = 0;
-  const send = async () => answered((sent += 1) % 5 === 0 ? 500 : 200);
-  engine = await openEngine({ sender: { send } });
-});
-
-afterAll(() => engine[Symbol.asyncDispose]());
+// Every call is answered at once, most of them well.
+let sent = 0;
+const send = async () => answered((sent += 1) % 5 === 0 ? 500 : 200);
+const engine = await shared(openEngine({ sender: { send } }));
 
 const lineOf = ({ seq, action }: ActionChange) => `${seq} ${action.id} ${action.status} ${action.attempts}`;
 

@@ -1,48 +1,36 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { type Answer, openRealServer, type RealServer } from "../http/real-server.ts";
 import { KEYS } from "../http/stub-server.ts";
 
 let app: RealServer;
 
 beforeEach(async () => {
   app = await openRealServer({ starts: false });
-  await call("POST", "/v1/rules", { name: "Payments", effect: "hold", path: "/pay" });
-  await call("POST", "/v1/callback-hosts", { host: "listed.example" });
+  await app.call("POST", "/v1/rules", { name: "Payments", effect: "hold", path: "/pay" });
+  await app.call("POST", "/v1/callback-hosts", { host: "listed.example" });
 });
 
 afterEach(() => app[Symbol.asyncDispose]());
 
-interface Answer {
-  readonly status: number;
-  // Whatever the route answers.
-  readonly json: Readonly<Record<string, unknown>>;
-}
-
-async function call(method: string, path: string, body?: object, key: string = KEYS.owner): Promise<Answer> {
-  const text = body === undefined ? undefined : JSON.stringify(body);
-  const { status, json } = await app.call(method, path, text, { authorization: `Bearer ${key}` });
-  return { status, json: { ...json } };
-}
-
-const idOf = ({ json }: Answer): string => String(json["id"]);
+const idOf = ({ json }: Answer): string => json.id;
 
 const paid = (amount: unknown, more: object = {}, key: string = KEYS.agent) =>
-  call(
+  app.call(
     "POST",
     "/v1/actions",
     { url: "https://api.example.com/pay", body: { amount, to: "acme" }, headers: { "X-Tenant": "a" }, ...more },
     key,
   );
 
-const statusOf = async (answer: Promise<Answer>) => (await answer).json["status"];
+const statusOf = async (answer: Promise<Answer>) => (await answer).json.status;
 
 const TERMS = { minutes: 60, calls: 2, vary: ["body.amount"], max: { "body.amount": 5000 } };
 
 const allowed = async (terms: object = TERMS, key: string = KEYS.approver) =>
-  call("POST", `/v1/actions/${idOf(await paid(100))}/approve`, { grant: terms }, key);
+  app.call("POST", `/v1/actions/${idOf(await paid(100))}/approve`, { grant: terms }, key);
 
 const grants = async () =>
-  (await call("GET", "/v1/grants")).json["data"] as readonly {
+  (await app.call("GET", "/v1/grants")).json.data as readonly {
     readonly id: string;
     readonly created_by: string;
   }[];
@@ -56,7 +44,7 @@ describe("a grant", () => {
     const { reason } = first.json["policy"] as { reason: string };
     expect(reason).toStartWith("approver allowed 2 calls like this");
     expect(reason).toEndWith(" This is 1 of 2.");
-    expect((await call("GET", `/v1/actions/${idOf(first)}`)).json["policy"]).toMatchObject({ reason });
+    expect((await app.call("GET", `/v1/actions/${idOf(first)}`)).json["policy"]).toMatchObject({ reason });
     // A repeat is the same call.
     expect(idOf(await paid(4999.5, { title: "Other words", dedupe: "k1" }))).toBe(idOf(first));
     expect(await grants()).toMatchObject([{ used: 1 }]);
@@ -64,11 +52,11 @@ describe("a grant", () => {
     expect(last.json).toMatchObject({ status: "pending", policy: { reason: expect.stringMatching(/ 2 of 2\.$/) } });
     expect(await statusOf(paid(1))).toBe("awaiting_approval");
     expect(await grants()).toEqual([]);
-    expect((await call("GET", "/v1/audit?kind=grant_used")).json["data"]).toMatchObject([
+    expect((await app.call("GET", "/v1/audit?kind=grant_used")).json.data).toMatchObject([
       { actor: "key:agent", detail: { used: 2, calls: 2 } },
       { actor: "key:agent", detail: { used: 1, host: "api.example.com" } },
     ]);
-    expect((await call("GET", "/v1/audit?kind=approved")).json["data"]).toMatchObject([{ detail: { calls: 2 } }]);
+    expect((await app.call("GET", "/v1/audit?kind=approved")).json.data).toMatchObject([{ detail: { calls: 2 } }]);
   });
 
   test.each([
@@ -100,25 +88,25 @@ describe("a grant", () => {
   });
 
   test("never beats a refusal, and ends by itself, by hand, and with its maker's right to approve", async () => {
-    const maker = await call("POST", "/v1/keys", { name: "dana", role: "approver" });
-    const dana = String(maker.json["key"]);
+    const maker = await app.call("POST", "/v1/keys", { name: "dana", role: "approver" });
+    const dana = maker.json.key;
     await allowed({ minutes: 10, calls: 9 }, dana);
     expect(await statusOf(paid(100))).toBe("pending");
-    const refusing = idOf(await call("POST", "/v1/rules", { name: "Stop", effect: "refuse" }));
-    await call("POST", "/v1/rules/reorder", { ids: await orderWith(refusing) });
+    const refusing = idOf(await app.call("POST", "/v1/rules", { name: "Stop", effect: "refuse" }));
+    await app.call("POST", "/v1/rules/reorder", { ids: await orderWith(refusing) });
     expect((await paid(100)).status).toBe(403);
-    await call("DELETE", `/v1/rules/${refusing}`);
+    await app.call("DELETE", `/v1/rules/${refusing}`);
     expect(await statusOf(paid(100))).toBe("pending");
-    await call("DELETE", `/v1/keys/${idOf(maker)}`);
+    await app.call("DELETE", `/v1/keys/${idOf(maker)}`);
     expect(await grants()).toEqual([]);
     expect(await statusOf(paid(100))).toBe("awaiting_approval");
 
     await allowed({ minutes: 10, calls: 9 });
     const [mine] = await grants();
     expect(await statusOf(paid(100))).toBe("pending");
-    expect((await call("DELETE", `/v1/grants/${mine?.id}`, undefined, KEYS.agent)).status).toBe(403);
-    expect((await call("DELETE", `/v1/grants/${mine?.id}`)).status).toBe(204);
-    expect((await call("DELETE", `/v1/grants/${mine?.id}`)).status).toBe(404);
+    expect((await app.call("DELETE", `/v1/grants/${mine?.id}`, undefined, KEYS.agent)).status).toBe(403);
+    expect((await app.call("DELETE", `/v1/grants/${mine?.id}`)).status).toBe(204);
+    expect((await app.call("DELETE", `/v1/grants/${mine?.id}`)).status).toBe(404);
     expect(await statusOf(paid(100))).toBe("awaiting_approval");
 
     await allowed({ minutes: 1, calls: 9 });
@@ -129,8 +117,8 @@ describe("a grant", () => {
   test("counts each of many creates at once: never one more passes than it says", async () => {
     await allowed({ ...TERMS, calls: 7 });
     const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => paid(n)));
-    expect(answers.filter(({ json }) => json["status"] === "pending")).toHaveLength(7);
-    expect(answers.filter(({ json }) => json["status"] === "awaiting_approval")).toHaveLength(33);
+    expect(answers.filter(({ json }) => json.status === "pending")).toHaveLength(7);
+    expect(answers.filter(({ json }) => json.status === "awaiting_approval")).toHaveLength(33);
   });
 
   test.each([
@@ -143,22 +131,22 @@ describe("a grant", () => {
     [{ minutes: 60, calls: 1001 }, "grant.calls"],
   ])("with terms %j is refused, and nothing is approved", async (terms, field) => {
     const { status, json } = await allowed(terms);
-    expect([status, json["error"]]).toMatchObject([400, { details: [{ field }] }]);
-    expect((await call("GET", "/v1/actions?status=awaiting_approval")).json["data"]).toHaveLength(1);
+    expect([status, json.error]).toMatchObject([400, { details: [{ field }] }]);
+    expect((await app.call("GET", "/v1/actions?status=awaiting_approval")).json.data).toHaveLength(1);
     expect(await grants()).toEqual([]);
   });
 
   test("is not made where the requester itself asked, nor by whoever only passes an answer on", async () => {
     const own = idOf(
-      await call("POST", "/v1/actions", { url: "https://api.example.com/x", approve: true }, KEYS.agent),
+      await app.call("POST", "/v1/actions", { url: "https://api.example.com/x", approve: true }, KEYS.agent),
     );
-    const { json } = await call("POST", `/v1/actions/${own}/approve`, { grant: { minutes: 5, calls: 1 } });
-    expect(json["error"]).toMatchObject({ details: [{ field: "grant" }] });
+    const { json } = await app.call("POST", `/v1/actions/${own}/approve`, { grant: { minutes: 5, calls: 1 } });
+    expect(json.error).toMatchObject({ details: [{ field: "grant" }] });
     expect((await allowed(TERMS, KEYS.agent)).status).toBe(403);
   });
 });
 
 async function orderWith(first: string): Promise<readonly string[]> {
-  const rules = (await call("GET", "/v1/rules")).json["data"] as readonly { readonly id: string }[];
+  const rules = (await app.call("GET", "/v1/rules")).json.data as readonly { readonly id: string }[];
   return [first, ...rules.map(({ id }) => id).filter((id) => id !== first)];
 }

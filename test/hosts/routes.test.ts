@@ -1,28 +1,12 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { openRealServer, type RealServer, STRANGER } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
+import { fresh } from "../support/shared.ts";
 
 let app: RealServer;
 
-beforeEach(async () => {
-  app = await openRealServer({ starts: false });
-});
-
-afterEach(() => app[Symbol.asyncDispose]());
-
-const by = (key: string) => ({ authorization: `Bearer ${key}` });
-
-interface Answer {
-  readonly status: number;
-  // Whatever the route answers.
-  readonly json: Readonly<Record<string, unknown>>;
-}
-
-async function call(method: string, path: string, body?: object, key: string = KEYS.owner): Promise<Answer> {
-  const { status, json } = await app.call(method, path, body === undefined ? undefined : JSON.stringify(body), by(key));
-  return { status, json: { ...json } };
-}
+fresh(async () => (app = await openRealServer({ starts: false })));
 
 const ALL = {
   timeout_ms: 60_000,
@@ -35,28 +19,31 @@ const ALL = {
 describe("/v1/hosts", () => {
   test("sets everything of a host, lists it to every role of the account, and removes it; each change is audited", async () => {
     const updated_at = app.engine.clock.now().toISOString();
-    const put = await call("PUT", "/v1/hosts/API.example.com%3A8443", ALL);
+    const put = await app.call("PUT", "/v1/hosts/API.example.com%3A8443", ALL);
     const row = { host: "api.example.com:8443", ...ALL, updated_at, updated_by: "key:owner" };
-    expect([put.status, put.json]).toEqual([200, row]);
-    expect((await call("PUT", "/v1/hosts/b.example:8080", {})).json).toEqual({
+    expect([put.status, JSON.parse(put.text)]).toEqual([200, row]);
+    expect(JSON.parse((await app.call("PUT", "/v1/hosts/b.example:8080", {})).text)).toEqual({
       host: "b.example:8080",
       updated_at,
       updated_by: "key:owner",
     });
     const defaults = { give_up_on: ["4xx"] };
-    expect((await call("PUT", "/v1/defaults", defaults)).json).toEqual(defaults);
+    expect(JSON.parse((await app.call("PUT", "/v1/defaults", defaults)).text)).toEqual(defaults);
     for (const key of [KEYS.owner, KEYS.approver, KEYS.agent, KEYS.reader]) {
-      const { status, json } = await call("GET", "/v1/hosts", undefined, key);
+      const { status, json } = await app.call("GET", "/v1/hosts", undefined, key);
       expect([status, json]).toMatchObject([200, { data: [row, { host: "b.example:8080" }], defaults }]);
     }
-    expect((await call("GET", "/v1/hosts", undefined, STRANGER)).json).toEqual({ data: [], defaults: {} });
+    expect(JSON.parse((await app.call("GET", "/v1/hosts", undefined, STRANGER)).text)).toEqual({
+      data: [],
+      defaults: {},
+    });
     // All of it is replaced.
-    expect((await call("PUT", "/v1/hosts/api.example.com:8443", { timeout_ms: 1_000 })).json).not.toHaveProperty(
+    expect((await app.call("PUT", "/v1/hosts/api.example.com:8443", { timeout_ms: 1_000 })).json).not.toHaveProperty(
       "backoff",
     );
-    expect((await call("DELETE", "/v1/hosts/b.example%3A8080")).status).toBe(204);
-    expect((await call("DELETE", "/v1/hosts/b.example%3A8080")).status).toBe(404);
-    const data = (await call("GET", "/v1/audit?kind=host_settings_changed")).json["data"];
+    expect((await app.call("DELETE", "/v1/hosts/b.example%3A8080")).status).toBe(204);
+    expect((await app.call("DELETE", "/v1/hosts/b.example%3A8080")).status).toBe(404);
+    const data = (await app.call("GET", "/v1/audit?kind=host_settings_changed")).json.data;
     expect(data).toMatchObject([
       { subject: "b.example:8080", detail: { change: "removed" } },
       { subject: "api.example.com:8443", detail: { change: "set", timeout_ms: 1_000 } },
@@ -74,10 +61,10 @@ describe("/v1/hosts", () => {
     ["PUT", "/v1/hosts/%2A.example", {}, null],
     ["DELETE", "/v1/hosts/nobody.example", undefined, null],
   ])("%s %s refuses %j", async (method, path, body, field) => {
-    const refused = await call(method, path, body);
+    const refused = await app.call(method, path, body);
     const expected = field === null ? [404, {}] : [400, { error: { details: [{ field }] } }];
     expect([refused.status, refused.json]).toMatchObject(expected);
-    expect((await call("GET", "/v1/hosts")).json).toEqual({ data: [], defaults: {} });
+    expect(JSON.parse((await app.call("GET", "/v1/hosts")).text)).toEqual({ data: [], defaults: {} });
   });
 
   test.each([KEYS.approver, KEYS.agent, KEYS.reader])("changes nothing for %s", async (key) => {
@@ -86,57 +73,55 @@ describe("/v1/hosts", () => {
       ["PUT", "/v1/defaults"],
       ["DELETE", "/v1/hosts/a.example"],
     ] as const) {
-      expect((await call(method, path, method === "PUT" ? {} : undefined, key)).status).toBe(403);
+      expect((await app.call(method, path, method === "PUT" ? {} : undefined, key)).status).toBe(403);
     }
   });
 });
 
-describe("for people, without script,", () => {
-  test("pages set up a host and all hosts, show a refused form again, and remove", async () => {
-    const ann = await signedIn(app);
-    const hidden = await ann.hiddenOf("/settings/hosts");
-    expect(await ann.pageOf("/settings")).toContain('href="/settings/hosts"');
-    expect(await ann.pageOf("/settings/hosts/edit?host=A.example")).toContain("a.example");
-    const empty = { ...hidden, timeout_ms: "", "backoff.base_ms": "", "backoff.cap_ms": "", give_up_on: "" };
-    const fields = {
-      ...empty,
-      host: "a.example",
-      timeout_ms: "60000",
-      "backoff.base_ms": "100",
-      "backoff.cap_ms": "1 s",
-    };
-    const refused = await ann.send("/settings/hosts", { ...fields, give_up_on: "<b>", max_per_second: "0.5" });
-    const html = await refused.text();
-    expect(refused.status).toBe(400);
-    expect(html).toContain("Must be a status from 300 to 599");
-    expect(html).toContain("&lt;b&gt;");
-    expect(html).toContain('value="60000"');
-    const saved = await ann.send("/settings/hosts", { ...fields, give_up_on: "401, 5xx", max_per_second: "0.5" });
-    expect([saved.status, saved.headers.get("location")]).toEqual([303, "/settings/hosts"]);
-    await ann.send("/settings/hosts", { ...empty, host: "", timeout_ms: "2000" });
-    const { json } = await call("GET", "/v1/hosts");
-    expect(json).toMatchObject({
-      data: [
-        {
-          host: "a.example",
-          timeout_ms: 60_000,
-          backoff: { base_ms: 100, cap_ms: 1_000 },
-          give_up_on: [401, "5xx"],
-          max_per_second: 0.5,
-        },
-      ],
-      defaults: { timeout_ms: 2_000 },
-    });
-    // What a field would set if it were empty.
-    expect(await ann.pageOf("/settings/hosts/edit?host=b.example")).toContain('placeholder="2 s"');
-    expect(await ann.pageOf("/settings/hosts/edit?host=a.example")).toContain('value="1 min"');
-    const page = await ann.pageOf("/settings/hosts");
-    expect(page).toContain("401, 5xx");
-    expect(page).toContain("0.5 a second");
-    expect(await ann.pageOf("/settings/hosts/edit?host=a.example")).toContain('value="401, 5xx"');
-    const unknown = await ann.context("/settings/hosts/edit?host=a.example:443");
-    expect(unknown.status).toBe(400);
-    expect((await ann.send("/settings/hosts/remove", { ...hidden, host: "a.example" })).status).toBe(303);
-    expect((await call("GET", "/v1/hosts")).json["data"]).toEqual([]);
+test("for people, without script, pages set up a host and all hosts, show a refused form again, and remove", async () => {
+  const ann = await signedIn(app);
+  const hidden = await ann.hiddenOf("/settings/hosts");
+  expect(await ann.pageOf("/settings")).toContain('href="/settings/hosts"');
+  expect(await ann.pageOf("/settings/hosts/edit?host=A.example")).toContain("a.example");
+  const empty = { ...hidden, timeout_ms: "", "backoff.base_ms": "", "backoff.cap_ms": "", give_up_on: "" };
+  const fields = {
+    ...empty,
+    host: "a.example",
+    timeout_ms: "60000",
+    "backoff.base_ms": "100",
+    "backoff.cap_ms": "1 s",
+  };
+  const refused = await ann.send("/settings/hosts", { ...fields, give_up_on: "<b>", max_per_second: "0.5" });
+  const html = await refused.text();
+  expect(refused.status).toBe(400);
+  expect(html).toContain("Must be a status from 300 to 599");
+  expect(html).toContain("&lt;b&gt;");
+  expect(html).toContain('value="60000"');
+  const saved = await ann.send("/settings/hosts", { ...fields, give_up_on: "401, 5xx", max_per_second: "0.5" });
+  expect([saved.status, saved.headers.get("location")]).toEqual([303, "/settings/hosts"]);
+  await ann.send("/settings/hosts", { ...empty, host: "", timeout_ms: "2000" });
+  const { json } = await app.call("GET", "/v1/hosts");
+  expect(json).toMatchObject({
+    data: [
+      {
+        host: "a.example",
+        timeout_ms: 60_000,
+        backoff: { base_ms: 100, cap_ms: 1_000 },
+        give_up_on: [401, "5xx"],
+        max_per_second: 0.5,
+      },
+    ],
+    defaults: { timeout_ms: 2_000 },
   });
+  // What a field would set if it were empty.
+  expect(await ann.pageOf("/settings/hosts/edit?host=b.example")).toContain('placeholder="2 s"');
+  expect(await ann.pageOf("/settings/hosts/edit?host=a.example")).toContain('value="1 min"');
+  const page = await ann.pageOf("/settings/hosts");
+  expect(page).toContain("401, 5xx");
+  expect(page).toContain("0.5 a second");
+  expect(await ann.pageOf("/settings/hosts/edit?host=a.example")).toContain('value="401, 5xx"');
+  const unknown = await ann.context("/settings/hosts/edit?host=a.example:443");
+  expect(unknown.status).toBe(400);
+  expect((await ann.send("/settings/hosts/remove", { ...hidden, host: "a.example" })).status).toBe(303);
+  expect((await app.call("GET", "/v1/hosts")).json.data).toEqual([]);
 });

@@ -1,25 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { ACTIONS_SHOWN_MAX, DAY_MS } from "../../src/core/limits.ts";
 import { Target } from "../support/target.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
+import { shared } from "../support/shared.ts";
 
 const NO_TARGET = "http://127.0.0.1:9/";
 
-let app: RealServer;
-
-let ann: Awaited<ReturnType<typeof signedIn>>;
-
-beforeAll(async () => {
-  app = await openRealServer();
-  ann = await signedIn(app);
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openRealServer());
+const ann = await signedIn(app);
 
 async function created(members: object = {}, server: RealServer = app): Promise<string> {
-  const body = JSON.stringify({ url: NO_TARGET, approve: true, ...members });
-  return (await server.call("POST", "/v1/actions", body)).json.id;
+  return (await server.call("POST", "/v1/actions", { url: NO_TARGET, approve: true, ...members })).json.id;
 }
 
 const idsIn = (html: string) =>
@@ -125,10 +117,9 @@ describe("the list of actions", () => {
     const bob = await signedIn(server);
     const hrefs = (html: string) =>
       [...html.matchAll(/href="(\/actions\?[^"]*)"/g)].map(([, href = ""]) => href.replaceAll("&amp;", "&"));
-    const made = await server.call("POST", "/v1/keys", JSON.stringify({ name: "crm <b>", role: "agent" }));
+    const made = await server.call("POST", "/v1/keys", { name: "crm <b>", role: "agent" });
     const key = made.json as unknown as { readonly id: string; readonly key: string };
-    const body = JSON.stringify({ url: "https://crm.example:8443/x", approve: true });
-    await server.call("POST", "/v1/actions", body, { authorization: `Bearer ${key.key}` });
+    await server.call("POST", "/v1/actions", { url: "https://crm.example:8443/x", approve: true }, key.key);
     await created({}, server);
     const html = await bob.pageOf("/actions?q=x&status=failed&limit=7");
     expect(html).toContain("crm &lt;b&gt;");
@@ -199,22 +190,20 @@ describe("the list of actions", () => {
   });
 });
 
-describe("the search", () => {
-  test("leads to an action by its id, wherever that stands, to the actions of a URL, or to what has the text", async () => {
-    const lead = async (q: string) => (await ann.context(`/search?q=${encodeURIComponent(q)}`)).headers.get("location");
-    const id = await created();
-    expect(await lead(id)).toBe(`/actions/${id}`);
-    expect(await lead(` https://outgate.example/actions/${id}?x `)).toBe(`/actions/${id}`);
-    expect(await lead("https://API.example.com:8443/Orders?x=1")).toBe(
-      "/actions?host=api.example.com%3A8443&path=%2FOrders",
-    );
-    expect(await lead("https://exämple.com/")).toBe("/actions?host=xn--exmple-cua.com");
-    expect(await lead("api.example.com")).toBe("/actions?q=api.example.com");
-    // A number is an address to a URL parser.
-    expect(await lead("422")).toBe("/actions?q=422");
-    expect(await lead("//evil.example")).toBe("/actions?q=%2F%2Fevil.example");
-    expect(await lead("a b\r\nset-cookie: x")).toStartWith("/actions?q=a+b");
-    expect(await lead("x".repeat(300))).toBe(`/actions?q=${"x".repeat(200)}`);
-    expect(await lead("")).toBe("/actions");
-  });
+test("the search leads to an action by its id, wherever that stands, to the actions of a URL, or to what has the text", async () => {
+  const lead = async (q: string) => (await ann.context(`/search?q=${encodeURIComponent(q)}`)).headers.get("location");
+  const id = await created();
+  expect(await lead(id)).toBe(`/actions/${id}`);
+  expect(await lead(` https://outgate.example/actions/${id}?x `)).toBe(`/actions/${id}`);
+  expect(await lead("https://API.example.com:8443/Orders?x=1")).toBe(
+    "/actions?host=api.example.com%3A8443&path=%2FOrders",
+  );
+  expect(await lead("https://exämple.com/")).toBe("/actions?host=xn--exmple-cua.com");
+  expect(await lead("api.example.com")).toBe("/actions?q=api.example.com");
+  // A number is an address to a URL parser.
+  expect(await lead("422")).toBe("/actions?q=422");
+  expect(await lead("//evil.example")).toBe("/actions?q=%2F%2Fevil.example");
+  expect(await lead("a b\r\nset-cookie: x")).toStartWith("/actions?q=a+b");
+  expect(await lead("x".repeat(300))).toBe(`/actions?q=${"x".repeat(200)}`);
+  expect(await lead("")).toBe("/actions");
 });

@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { Target } from "../support/target.ts";
-import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
-import { ANN, cookiesIn, SESSION_SECRET, signedIn } from "./signed-in.ts";
+import { openRealServer, STRANGER } from "./real-server.ts";
+import { ANN, joined, signedIn } from "./signed-in.ts";
+import { textOf } from "../support/forms.ts";
 import { KEYS } from "./stub-server.ts";
+import { shared } from "../support/shared.ts";
 
 const NO_TARGET = "http://127.0.0.1:9/";
 
@@ -10,20 +12,11 @@ const NO_TARGET = "http://127.0.0.1:9/";
 const closeWithAnswer = () =>
   Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: (socket) => socket.terminate() } });
 
-let app: RealServer;
-
-let ann: Awaited<ReturnType<typeof signedIn>>;
-
-beforeAll(async () => {
-  app = await openRealServer();
-  ann = await signedIn(app);
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openRealServer());
+const ann = await signedIn(app);
 
 async function created(members: object = {}, key: string = KEYS.owner): Promise<string> {
-  const body = JSON.stringify({ url: NO_TARGET, ...members });
-  return (await app.call("POST", "/v1/actions", body, { authorization: `Bearer ${key}` })).json.id;
+  return (await app.call("POST", "/v1/actions", { url: NO_TARGET, ...members }, key)).json.id;
 }
 
 const actionOf = (id: string) => app.engine.actionService.get(app.engine.owner, id);
@@ -33,8 +26,6 @@ async function ended(members: object, status: "completed" | "failed"): Promise<s
   await app.engine.saw(id, { status });
   return id;
 }
-
-const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
 
 const say = async (id: string, fields: Readonly<Record<string, string>>, tail = "") =>
   ann.send(`/actions/${id}${tail}`, { ...(await ann.hiddenOf(`/actions/${id}`)), ...fields });
@@ -70,18 +61,9 @@ describe("the page of an action", () => {
   });
 
   test("advises nobody else, who could not store it", async () => {
-    const invitation = JSON.stringify({ email: "approver@example.com", role: "approver" });
-    const { text } = await app.call("POST", "/v1/invitations", invitation, { authorization: `Bearer ${KEYS.owner}` });
-    const { link } = JSON.parse(text) as { readonly link: string };
-    const entered = await fetch(app.url + new URL(link).pathname, {
-      method: "POST",
-      redirect: "manual",
-      headers: { origin: app.origin },
-      body: new URLSearchParams({ session_secret: SESSION_SECRET, password: "a password of theirs" }),
-    });
+    const approver = await joined(app, "approver");
     const id = await created({ headers: { Authorization: "Bearer 4711-x9Kq2Lm8Vb3Zt7Rw" } }, KEYS.agent);
-    const cookie = cookiesIn(entered).join("; ");
-    const html = await (await fetch(`${app.url}/actions/${id}`, { headers: { cookie } })).text();
+    const html = await approver.pageOf(`/actions/${id}`);
     expect(textOf(html)).toContain("Authorization");
     expect(html).not.toContain("as a credential");
   });
@@ -181,8 +163,7 @@ describe("the page of an action", () => {
   });
 
   test("does not exist for another account's, nor for what is no id", async () => {
-    const theirs = { authorization: `Bearer ${STRANGER}` };
-    const { json } = await app.call("POST", "/v1/actions", `{"url":"${NO_TARGET}","approve":true}`, theirs);
+    const { json } = await app.call("POST", "/v1/actions", `{"url":"${NO_TARGET}","approve":true}`, STRANGER);
     const fields = await ann.hiddenOf("/actions");
     for (const id of [json.id, "act_nobody", "nonsense", "act_%00"]) {
       expect((await ann.context(`/actions/${id}`)).status).toBe(404);
@@ -239,31 +220,29 @@ describe("a decision on it", () => {
   });
 });
 
-describe("what is secret", () => {
-  test("is shown by a form alone, on a page that nothing keeps", async () => {
-    await using target = new Target(() => Response.json({ session: "canary-answerx9Kq2Lm8Vb3Zt7Rw" }));
-    const id = await ended(
-      {
-        url: `${target.url}?token=canary-queryx9Kq2Lm8Vb3Zt7Rw`,
-        headers: { Authorization: "Bearer canary-header" },
-        body: { password: "canary-bodyx9Kq2Lm8Vb3Zt7Rw" },
-      },
-      "completed",
-    );
-    expect(await ann.pageOf(`/actions/${id}`)).toContain("Show secrets");
-    const response = await say(id, {}, "/reveal");
-    expect(response.headers.get("cache-control")).toBe("private, no-store");
-    const html = await response.text();
-    for (const secret of [
-      "canary-queryx9Kq2Lm8Vb3Zt7Rw",
-      "Bearer canary-header",
-      "canary-bodyx9Kq2Lm8Vb3Zt7Rw",
-      "canary-answerx9Kq2Lm8Vb3Zt7Rw",
-    ]) {
-      expect(html).toContain(secret);
-    }
-    expect((await ann.context(`/actions/${id}/reveal`)).status).toBe(405);
-  });
+test("what is secret is shown by a form alone, on a page that nothing keeps", async () => {
+  await using target = new Target(() => Response.json({ session: "canary-answerx9Kq2Lm8Vb3Zt7Rw" }));
+  const id = await ended(
+    {
+      url: `${target.url}?token=canary-queryx9Kq2Lm8Vb3Zt7Rw`,
+      headers: { Authorization: "Bearer canary-header" },
+      body: { password: "canary-bodyx9Kq2Lm8Vb3Zt7Rw" },
+    },
+    "completed",
+  );
+  expect(await ann.pageOf(`/actions/${id}`)).toContain("Show secrets");
+  const response = await say(id, {}, "/reveal");
+  expect(response.headers.get("cache-control")).toBe("private, no-store");
+  const html = await response.text();
+  for (const secret of [
+    "canary-queryx9Kq2Lm8Vb3Zt7Rw",
+    "Bearer canary-header",
+    "canary-bodyx9Kq2Lm8Vb3Zt7Rw",
+    "canary-answerx9Kq2Lm8Vb3Zt7Rw",
+  ]) {
+    expect(html).toContain(secret);
+  }
+  expect((await ann.context(`/actions/${id}/reveal`)).status).toBe(405);
 });
 
 describe("send again as new", () => {

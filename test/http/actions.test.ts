@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { Target } from "../support/target.ts";
 import { openRealServer, STRANGER } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
 import { until } from "../support/until.ts";
+import { shared } from "../support/shared.ts";
 
-let app: Awaited<ReturnType<typeof openRealServer>>;
-
-beforeAll(async () => {
-  app = await openRealServer();
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openRealServer());
 
 /** Bodies of creates: one that is sent at once and one that waits for a person. */
 const at = (url: string, members = "") => `{"url":"${url}"${members}}`;
@@ -110,7 +105,7 @@ describe("a decision that comes at the wrong time", () => {
   const refuses = async (id: string, ...verbs: readonly Verb[]) => {
     for (const verb of verbs) {
       const { status, json } = await app.call("POST", `/v1/actions/${id}/${verb}`);
-      expect({ verb, status, code: json.error.code }).toEqual({ verb, status: 409, code: codes[verb] });
+      expect({ status, code: json.error.code }, verb).toEqual({ status: 409, code: codes[verb] });
     }
   };
 
@@ -182,7 +177,7 @@ describe("a list", () => {
 
 test("an owner reads the secret of an origin, and nobody else does", async () => {
   const read = (origin: string, key: string = KEYS.owner) =>
-    app.call("GET", `/v1/signing-secret?origin=${origin}`, undefined, { authorization: `Bearer ${key}` });
+    app.call("GET", `/v1/signing-secret?origin=${origin}`, undefined, key);
   const { json } = await read("https://api.example.com");
   expect(json.secret).toMatch(/^whsec_/);
   expect((await read("https://API.example.com:443")).json.secret).toBe(json.secret);

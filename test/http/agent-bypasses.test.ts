@@ -1,32 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { connect, errorIn } from "../mcp/clients.ts";
-import { openServer, type TestServer } from "../mcp/test-server.ts";
+import { openServer } from "../mcp/test-server.ts";
 import { Target } from "../support/target.ts";
 import { signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
+import { shared } from "../support/shared.ts";
 
 /** What an agent tries to get round the limits of its key and a person's decision, over REST, MCP, pages and bulk jobs. */
 
-let app: TestServer;
-
-let target: Target;
-
-let ann: Awaited<ReturnType<typeof signedIn>>;
-
-beforeAll(async () => {
-  target = new Target(() => Response.json({ done: true }));
-  app = await openServer();
-  ann = await signedIn(app);
-});
-
-afterAll(async () => {
-  await app[Symbol.asyncDispose]();
-  await target[Symbol.asyncDispose]();
-});
+const target = await shared(new Target(() => Response.json({ done: true })));
+const app = await shared(openServer());
+const ann = await signedIn(app);
 
 const by = (key: string) => ({ authorization: `Bearer ${key}` });
 
-const post = (path: string, body: object, key: string) => app.call("POST", path, JSON.stringify(body), by(key));
+const post = (path: string, body: object, key: string) => app.call("POST", path, body, key);
 
 const create = (key: string, body: object) => post("/v1/actions", { url: target.url, ...body }, key);
 
@@ -34,10 +22,10 @@ describe("callbacks of a key with limits", () => {
   const EVIL = "http://127.0.0.1:9/v1/payments?amount=9900";
   const inAnHour = () => new Date(app.engine.clock.now().getTime() + 3_600_000).toISOString();
   const makeKey = async (more: object) =>
-    (await app.call("POST", "/v1/keys", JSON.stringify({ name: "lent", role: "agent", ...more }))).json;
+    (await app.call("POST", "/v1/keys", { name: "lent", role: "agent", ...more })).json;
   const list = (url: string, method = "POST") => {
     const { host } = new URL(url);
-    if (method === "POST") return app.call("POST", "/v1/callback-hosts", JSON.stringify({ host }));
+    if (method === "POST") return app.call("POST", "/v1/callback-hosts", { host });
     return app.call("DELETE", `/v1/callback-hosts?host=${host}`);
   };
   const callbacksOf = async (id: string) =>
@@ -55,7 +43,7 @@ describe("callbacks of a key with limits", () => {
       ]) {
         const { key } = await makeKey({ role, ...limit });
         const refused = await create(key, { method: "GET", callback: EVIL, metadata: { amount: "9900" } });
-        expect([limit, refused.status, refused.json.error.code]).toEqual([limit, 400, "invalid_url"]);
+        expect([refused.status, refused.json.error.code], JSON.stringify(limit)).toEqual([400, "invalid_url"]);
         expect(refused.json.error.details).toMatchObject([
           { field: "callback", message: expect.stringContaining("with a hold or a limit") },
         ]);
@@ -159,7 +147,7 @@ describe("callbacks of a key with limits", () => {
 
 describe("a request that names another method", () => {
   const makeKey = async (more: object) =>
-    (await app.call("POST", "/v1/keys", JSON.stringify({ name: "lent", role: "agent", ...more }))).json.key;
+    (await app.call("POST", "/v1/keys", { name: "lent", role: "agent", ...more })).json.key;
   const disguised = { method: "GET", url: "http://127.0.0.1:9/orders/7?_method=DELETE" };
 
   test("is held by a hold on writes, can't be answered in sync, and no agent's client may approve it", async () => {
@@ -180,60 +168,53 @@ describe("a request that names another method", () => {
   });
 });
 
-describe("the daily limit of a key", () => {
-  test("counts each retry of the key that calls it, single and in bulk, and attempts never", async () => {
-    await using down = new Target(500);
-    await using server = await openServer();
-    const { engine } = server;
-    const made = await server.call(
-      "POST",
-      "/v1/keys",
-      JSON.stringify({ name: "lent", role: "agent", scope: "account", daily_actions: 4 }),
-    );
-    const key = by(made.json.key);
-    const today = async () =>
-      (await server.call("GET", "/v1/keys")).json.data.find(({ id }) => id === made.json.id) as unknown as object;
-    const failed = async (by_: typeof key) => {
-      const body = JSON.stringify({ url: down.url, retries: 3 });
-      const { id } = (await server.call("POST", "/v1/actions", body, by_)).json;
-      for (const attempts of [1, 2]) {
-        await engine.saw(id, { status: "pending", attempts });
-        engine.clock.advance(60_000);
-      }
-      await engine.saw(id, { status: "failed", attempts: 3 });
-      return id;
-    };
-    const own = await failed(key);
-    const theirs = [await failed(by(KEYS.agent)), await failed(by(KEYS.agent)), await failed(by(KEYS.agent))];
-    expect(await today()).toMatchObject({ actions_today: 1 });
-    const retry = (id: string, by_: typeof key) => server.call("POST", `/v1/actions/${id}/retry`, "{}", by_);
-    expect((await retry(own, key)).status).toBe(200);
-    expect(await today()).toMatchObject({ actions_today: 2 });
-    const begun = await server.call(
-      "POST",
-      "/v1/bulk",
-      JSON.stringify({ operation: "retry", filter: { id: theirs } }),
-      key,
-    );
-    await server.bulkRunner.run();
-    expect((await server.call("GET", `/v1/bulk/${begun.json.id}`)).json).toMatchObject({ done: 2, failed: 1 });
-    const results = (await server.call("GET", `/v1/bulk/${begun.json.id}/results?status=failed`)).json.data;
-    expect(results).toMatchObject([
-      { error: { code: "forbidden", message: expect.stringContaining("may create 4 actions a day (UTC)") } },
-    ]);
-    expect(await today()).toMatchObject({ actions_today: 4 });
-    const [refused = { id: "" }] = results;
-    const again = await retry(refused.id, key);
-    expect([again.status, again.json.error.message]).toEqual([403, expect.stringContaining("retries included")]);
-    await using agent = await connect("modern", server.mcpUrl, { key: made.json.key });
-    expect(errorIn(await agent.call("retry", { id: refused.id }))).toMatchObject({ code: "forbidden" });
-    expect(await engine.actionService.get(engine.owner, refused.id)).toMatchObject({ status: "failed", run: 1 });
-    // A key without a daily limit pays for nothing.
-    expect((await retry(refused.id, by(KEYS.agent))).status).toBe(200);
-    expect(await today()).toMatchObject({ actions_today: 4 });
-    engine.clock.advance(86_400_000);
-    expect(await today()).toMatchObject({ actions_today: 0 });
+test("the daily limit of a key counts each retry of the key that calls it, single and in bulk, and attempts never", async () => {
+  await using down = new Target(500);
+  await using server = await openServer();
+  const { engine } = server;
+  const made = await server.call("POST", "/v1/keys", {
+    name: "lent",
+    role: "agent",
+    scope: "account",
+    daily_actions: 4,
   });
+  const key = by(made.json.key);
+  const today = async () =>
+    (await server.call("GET", "/v1/keys")).json.data.find(({ id }) => id === made.json.id) as unknown as object;
+  const failed = async (by_: typeof key) => {
+    const { id } = (await server.call("POST", "/v1/actions", { url: down.url, retries: 3 }, by_)).json;
+    for (const attempts of [1, 2]) {
+      await engine.saw(id, { status: "pending", attempts });
+      engine.clock.advance(60_000);
+    }
+    await engine.saw(id, { status: "failed", attempts: 3 });
+    return id;
+  };
+  const own = await failed(key);
+  const theirs = [await failed(by(KEYS.agent)), await failed(by(KEYS.agent)), await failed(by(KEYS.agent))];
+  expect(await today()).toMatchObject({ actions_today: 1 });
+  const retry = (id: string, by_: typeof key) => server.call("POST", `/v1/actions/${id}/retry`, "{}", by_);
+  expect((await retry(own, key)).status).toBe(200);
+  expect(await today()).toMatchObject({ actions_today: 2 });
+  const begun = await server.call("POST", "/v1/bulk", { operation: "retry", filter: { id: theirs } }, key);
+  await server.bulkRunner.run();
+  expect((await server.call("GET", `/v1/bulk/${begun.json.id}`)).json).toMatchObject({ done: 2, failed: 1 });
+  const results = (await server.call("GET", `/v1/bulk/${begun.json.id}/results?status=failed`)).json.data;
+  expect(results).toMatchObject([
+    { error: { code: "forbidden", message: expect.stringContaining("may create 4 actions a day (UTC)") } },
+  ]);
+  expect(await today()).toMatchObject({ actions_today: 4 });
+  const [refused = { id: "" }] = results;
+  const again = await retry(refused.id, key);
+  expect([again.status, again.json.error.message]).toEqual([403, expect.stringContaining("retries included")]);
+  await using agent = await connect("modern", server.mcpUrl, { key: made.json.key });
+  expect(errorIn(await agent.call("retry", { id: refused.id }))).toMatchObject({ code: "forbidden" });
+  expect(await engine.actionService.get(engine.owner, refused.id)).toMatchObject({ status: "failed", run: 1 });
+  // A key without a daily limit pays for nothing.
+  expect((await retry(refused.id, by(KEYS.agent))).status).toBe(200);
+  expect(await today()).toMatchObject({ actions_today: 4 });
+  engine.clock.advance(86_400_000);
+  expect(await today()).toMatchObject({ actions_today: 0 });
 });
 
 describe("an agent that wants its action to be sent earlier", () => {

@@ -3,18 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { SHEET_STYLE } from "../../src/ui/sheet-style.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
+import { shared } from "../support/shared.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
 const DAY_MS = 86_400_000;
 
-let app: RealServer;
-
-beforeAll(async () => {
-  app = await openRealServer();
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openRealServer());
 
 /** A held action with the two links of its mail. */
 async function held(server: RealServer = app, members: object = {}) {
@@ -25,7 +20,7 @@ async function held(server: RealServer = app, members: object = {}) {
     body: { amount: 5 },
     ...members,
   };
-  const { json } = await server.call("POST", "/v1/actions", JSON.stringify(request));
+  const { json } = await server.call("POST", "/v1/actions", request);
   const { receipt_url: receipt } = JSON.parse((await server.call("GET", `/v1/actions/${json.id}`)).text) as {
     receipt_url: string;
   };

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { LoggedIn, SignedUp } from "../../src/accounts/people.ts";
 import { isWellFormedApiKey } from "../support/api-key.ts";
 import { ann, codeOf, fieldsOf, openPeopleServer, PASSWORD, type PeopleServer } from "./people-server.ts";
 import { OWN_ORIGIN } from "./stub-server.ts";
+import { shared } from "../support/shared.ts";
 
 const signedUp = compile(SignedUp);
 
@@ -11,15 +12,7 @@ const loggedIn = compile(LoggedIn);
 
 const withOrigin = { origin: OWN_ORIGIN };
 
-let app: PeopleServer;
-
-beforeAll(async () => {
-  app = await openPeopleServer();
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
-
-// One client may sign up twenty times a minute.
+const app = await shared(openPeopleServer());
 
 // One client may sign up twenty times a minute.
 beforeEach(() => app.engine.clock.advance(60_000));

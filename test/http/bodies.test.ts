@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { openRealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
-
-let app: Awaited<ReturnType<typeof openRealServer>>;
 
 /** What the target received: its bytes, and the headers that say what they are. */
 const received: { readonly bytes: Buffer; readonly headers: Headers }[] = [];
@@ -17,9 +15,7 @@ const target = Bun.serve({
   },
 });
 
-beforeAll(async () => {
-  app = await openRealServer();
-});
+const app = await openRealServer();
 
 afterAll(async () => {
   await app[Symbol.asyncDispose]();
@@ -29,7 +25,7 @@ afterAll(async () => {
 const URL_OF_TARGET = `"url":"${target.url.href}"`;
 
 const as = (role: keyof typeof KEYS, method: string, path: string, body?: string) =>
-  app.call(method, path, body, { authorization: `Bearer ${KEYS[role]}` });
+  app.call(method, path, body, KEYS[role]);
 
 const create = (members: string) => as("owner", "POST", "/v1/actions", `{${URL_OF_TARGET},${members}}`);
 

@@ -1,10 +1,9 @@
-import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
+import { shared } from "../support/shared.ts";
 
-const app = openStubServer();
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openStubServer());
 
 beforeEach(() => void app.calls.splice(0));
 

@@ -1,25 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { later } from "../support/factory.ts";
 import { hiddenIn, pressLink } from "../support/forms.ts";
-import { openRealServer, type RealServer } from "./real-server.ts";
+import { openRealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
+import { shared } from "../support/shared.ts";
 
-let app: RealServer;
-
-let ann: Awaited<ReturnType<typeof signedIn>>;
-
-beforeAll(async () => {
-  app = await openRealServer({ starts: false });
-  ann = await signedIn(app);
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openRealServer({ starts: false }));
+const ann = await signedIn(app);
 
 let count = 0;
 
 async function created(members: object): Promise<string> {
   const url = `http://127.0.0.1:9/${(count += 1)}`;
-  return (await app.call("POST", "/v1/actions", JSON.stringify({ url, ...members }))).json.id;
+  return (await app.call("POST", "/v1/actions", { url, ...members })).json.id;
 }
 
 const stateOf = async (id: string) => {
@@ -76,7 +69,7 @@ describe.each(DECISIONS)("on %s (%s) the form to %s", (_name, place, decision, m
     const old = await ann.send(path, fields);
     expect([old.status, (await old.text()).includes("Read the action again before you decide.")]).toEqual([400, true]);
     for (const wrong of ["", `${await created(members)},1,2:00`, `${requests} ${requests}`, `${id},x,2:00`]) {
-      expect([wrong, (await ann.send(path, { ...fields, requests: wrong })).status]).toEqual([wrong, 400]);
+      expect((await ann.send(path, { ...fields, requests: wrong })).status, wrong).toBe(400);
     }
     expect(await stateOf(id)).toEqual(before);
     expect((await ann.send(path, { ...fields, requests })).status).toBe(303);

@@ -8,8 +8,7 @@ import { signedIn } from "./signed-in.ts";
 const NO_TARGET = "http://127.0.0.1:9/";
 
 async function created(server: RealServer, members: object = {}): Promise<string> {
-  const body = JSON.stringify({ url: NO_TARGET, approve: true, ...members });
-  return (await server.call("POST", "/v1/actions", body)).json.id;
+  return (await server.call("POST", "/v1/actions", { url: NO_TARGET, approve: true, ...members })).json.id;
 }
 
 async function failed(server: RealServer, members: object = {}): Promise<string> {
@@ -27,8 +26,7 @@ describe("POST /v1/bulk", () => {
     const ids = [await failed(server, { url: down.url }), await failed(server, { url: down.url })].toReversed();
     const other = await failed(server);
     const filter = { status: ["failed"], host: new URL(down.url).host };
-    const bulk = (more: object) =>
-      server.call("POST", "/v1/bulk", JSON.stringify({ operation: "retry", filter, ...more }));
+    const bulk = (more: object) => server.call("POST", "/v1/bulk", { operation: "retry", filter, ...more });
     expect(await bulk({ dry_run: true })).toMatchObject({
       status: 200,
       json: {
@@ -80,11 +78,12 @@ describe("POST /v1/bulk", () => {
 
   test("names every wrong field, and needs a filter", async () => {
     await using server = await openRealServer({ starts: false });
-    const wrong = await server.call(
-      "POST",
-      "/v1/bulk",
-      JSON.stringify({ operation: "approve", filter: { status: ["done"], limit: 3 }, reason: "\u0000", extra: 1 }),
-    );
+    const wrong = await server.call("POST", "/v1/bulk", {
+      operation: "approve",
+      filter: { status: ["done"], limit: 3 },
+      reason: "\u0000",
+      extra: 1,
+    });
     expect(wrong.json.error.details?.map(({ field }) => field).toSorted()).toEqual([
       "extra",
       "filter.limit",
@@ -92,12 +91,12 @@ describe("POST /v1/bulk", () => {
       "operation",
       "reason",
     ]);
-    const empty = await server.call("POST", "/v1/bulk", JSON.stringify({ operation: "retry", filter: {} }));
+    const empty = await server.call("POST", "/v1/bulk", { operation: "retry", filter: {} });
     expect(empty.json.error.details?.map(({ field }) => field)).toEqual(["filter"]);
-    const useless = JSON.stringify({ operation: "cancel", filter: { status: ["completed"] }, dry_run: true });
-    expect((await server.call("POST", "/v1/bulk", useless)).json.error.details).toMatchObject([
-      { field: "filter.status" },
-    ]);
+    expect(
+      (await server.call("POST", "/v1/bulk", { operation: "cancel", filter: { status: ["completed"] }, dry_run: true }))
+        .json.error.details,
+    ).toMatchObject([{ field: "filter.status" }]);
     expect((await server.call("GET", "/v1/bulk/blk_unknown")).status).toBe(404);
     expect((await server.call("GET", "/v1/bulk/blk_unknown/results")).status).toBe(404);
   });

@@ -35,7 +35,7 @@ describe("a request comes from", () => {
 
   test("who a proxy says, whatever the client has written before it", () => {
     for (const forged of ["127.0.0.1", "10.0.0.1", "nonsense", ",,,", "203.0.113.9, 10.1.1.1", "x".repeat(99_999)]) {
-      expect({ forged, client: from(`${forged}, 198.51.100.7`) }).toEqual({ forged, client: "198.51.100.7" });
+      expect(from(`${forged}, 198.51.100.7`), forged).toBe("198.51.100.7");
     }
   });
 

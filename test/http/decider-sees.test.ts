@@ -4,39 +4,31 @@ import { outgate } from "../cli/outgate.ts";
 import { HAS_BROWSER, BROWSER_START_MS_MAX, closeContexts, openBrowser, openPage } from "../support/browser.ts";
 import { eventually } from "../support/eventually.ts";
 import { Target } from "../support/target.ts";
-import { openRealServer, type RealServer } from "./real-server.ts";
+import { openRealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
+import { shared } from "../support/shared.ts";
 
 const URL_OF = "http://127.0.0.1:9/";
 
-let app: RealServer;
+const mailgun = await shared(
+  new Target(() => Response.json({ id: "<1@mg.example.com>", message: "Queued. Thank you." })),
+);
 
-let ann: Awaited<ReturnType<typeof signedIn>>;
-
-const mailgun = new Target(() => Response.json({ id: "<1@mg.example.com>", message: "Queued. Thank you." }));
-
-beforeAll(async () => {
-  const env = { MAILGUN_API_KEY: "key-of-mailgun", MAILGUN_DOMAIN: "mg.example.com", MAILGUN_URL: mailgun.url };
-  app = await openRealServer({ env: { ...env, APPROVERS: "boss@example.com" } });
-  ann = await signedIn(app);
-});
-
-afterAll(async () => {
-  await app[Symbol.asyncDispose]();
-  await mailgun[Symbol.asyncDispose]();
-});
+const mails = { MAILGUN_API_KEY: "key-of-mailgun", MAILGUN_DOMAIN: "mg.example.com", MAILGUN_URL: mailgun.url };
+const app = await shared(openRealServer({ env: { ...mails, APPROVERS: "boss@example.com" } }));
+const ann = await signedIn(app);
 
 /** Creates a held action; what each place of decision shows of it. */
 async function shownOf(members: object) {
   const before = mailgun.received.length;
   const request = { url: URL_OF, approve: true, notify: { email: "boss@example.com" }, ...members };
-  const { json, text } = await app.call("POST", "/v1/actions", JSON.stringify(request));
+  const { json, text } = await app.call("POST", "/v1/actions", request);
   const { id } = json;
   if (id === undefined) throw new Error(text);
   const links = await app.linksOf(id);
   await mailgun.saw(before + 1);
-  const approver = await app.call("GET", `/v1/actions/${id}`, undefined, { authorization: `Bearer ${KEYS.approver}` });
+  const approver = await app.call("GET", `/v1/actions/${id}`, undefined, KEYS.approver);
   return {
     id,
     links,
@@ -85,10 +77,9 @@ describe("whoever decides sees", () => {
     const { id, places } = await shownOf(request);
     const { "approver's key": json, ...pages } = places;
     for (const [place, text] of Object.entries(pages)) {
-      expect({ place, isSaid: text.includes("2 values hidden") }).toEqual({ place, isSaid: true });
+      expect(text.includes("2 values hidden"), place).toBe(true);
       expect(text.indexOf("2 values hidden")).toBeLessThan(text.lastIndexOf("(GitHub-token,40-chars"));
-      for (const secret of [TOKEN, PASSWORD])
-        expect({ place, has: text.includes(secret) }).toEqual({ place, has: false });
+      for (const secret of [TOKEN, PASSWORD]) expect(text.includes(secret), place).toBe(false);
     }
     expect(JSON.parse(json).hidden_values).toBe(2);
     const env = { OUTGATE_URL: app.url, OUTGATE_API_KEY: KEYS.approver };

@@ -41,8 +41,13 @@ test("of a hundred approvals and a hundred rejections over link, REST and inbox 
   let yes = 0;
 
   for (let race = 0; race < RACES; race += 1) {
-    const request = JSON.stringify({ url: "http://127.0.0.1:9/", approve: true, notify: { email: "ann@example.com" } });
-    const { id } = (await app.call("POST", "/v1/actions", request)).json;
+    const { id } = (
+      await app.call("POST", "/v1/actions", {
+        url: "http://127.0.0.1:9/",
+        approve: true,
+        notify: { email: "ann@example.com" },
+      })
+    ).json;
     const links = await app.linksOf(id);
     const hidden = await ann.hiddenOf(`/approvals/${id}`);
     const shown = hiddenIn(await (await fetch(app.url + links.approve)).text());

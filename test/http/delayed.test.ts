@@ -23,10 +23,10 @@ const [MINUTE, HOUR] = [60_000, 3_600_000];
 const by = (key: string) => ({ authorization: `Bearer ${key}` });
 
 const create = (body: object, key: string = KEYS.owner, query = "") =>
-  app.call("POST", `/v1/actions${query}`, JSON.stringify({ url: target.url, ...body }), by(key));
+  app.call("POST", `/v1/actions${query}`, { url: target.url, ...body }, key);
 
 const post = (path: string, body?: object, key: string = KEYS.owner) =>
-  app.call("POST", path, body === undefined ? undefined : JSON.stringify(body), by(key));
+  app.call("POST", path, body === undefined ? undefined : JSON.stringify(body), key);
 
 const inMs = (ms: number) => new Date(app.engine.clock.now().getTime() + ms).toISOString();
 
@@ -38,7 +38,7 @@ describe("a create", () => {
     expect(made.json).toMatchObject({ status: "pending", attempts: 0, ...times, ...rules });
     expect(made.text).toContain('"next_retry_at":null');
     for (const path of [`/v1/actions/${made.json.id}`, "/v1/actions"]) {
-      const { text } = await app.call("GET", path, undefined, by(KEYS.reader));
+      const { text } = await app.call("GET", path, undefined, KEYS.reader);
       expect(text).toContain(`"run_at":"${times.run_at}","expires_at":"${times.expires_at}","timeout_ms":60000`);
     }
     expect((await create({ delay_seconds: 90 })).json).toMatchObject({ run_at: inMs(90_000) });
@@ -62,10 +62,15 @@ describe("a create", () => {
 
   test("is found again by its key with the same delay, and differs by another", async () => {
     const once = (body: object) =>
-      app.call("POST", "/v1/actions", JSON.stringify({ url: target.url, ...body }), {
-        ...by(KEYS.owner),
-        "idempotency-key": "once",
-      });
+      app.call(
+        "POST",
+        "/v1/actions",
+        { url: target.url, ...body },
+        {
+          ...by(KEYS.owner),
+          "idempotency-key": "once",
+        },
+      );
     const { id } = (await once({ delay_seconds: 60 })).json;
     app.engine.clock.advance(1_000);
     expect((await once({ delay_seconds: 60 })).json).toMatchObject({ id, deduplicated: true, differs: [] });
@@ -81,9 +86,9 @@ describe("POST /v1/actions/{id}/send-now", () => {
     const sent = await post(`/v1/actions/${id}/send-now`, { reason: "Ann asked." }, KEYS.agent);
     expect([sent.status, sent.json]).toMatchObject([200, { id, status: "pending" }]);
     await app.engine.saw(id, { status: "completed" });
-    const { json } = await app.call("GET", `/v1/actions/${id}/timeline`, undefined, by(KEYS.owner));
+    const { json } = await app.call("GET", `/v1/actions/${id}/timeline`, undefined, KEYS.owner);
     expect(json.data).toMatchObject([{ type: "created" }, { type: "sent_now", actor: "key:agent" }, {}, {}, {}]);
-    const audit = await app.call("GET", "/v1/audit?kind=sent_now", undefined, by(KEYS.owner));
+    const audit = await app.call("GET", "/v1/audit?kind=sent_now", undefined, KEYS.owner);
     expect(audit.json.data).toMatchObject([{ subject: id, detail: { reason: "Ann asked." } }]);
     const again = await post(`/v1/actions/${id}/send-now`);
     expect([again.status, again.json.error.code]).toEqual([409, "not_retryable"]);
@@ -102,21 +107,19 @@ describe("POST /v1/actions/{id}/send-now", () => {
   });
 });
 
-describe("an action that has expired", () => {
-  test("offers nothing but its end, and can be retried and approved by nobody", async () => {
-    const body = { expires_at: inMs(MINUTE) };
-    const held = (await create({ ...body, approve: true })).json.id;
-    const cancelled = (await create({ ...body, delay_seconds: 30 })).json.id;
-    await post(`/v1/actions/${cancelled}/cancel`);
-    const actionsOf = async (id: string) =>
-      (await app.call("GET", `/v1/actions/${id}`, undefined, by(KEYS.owner))).json as unknown as { actions: string[] };
-    expect((await actionsOf(cancelled)).actions).toEqual(["retry"]);
-    app.engine.clock.advance(MINUTE);
-    expect((await actionsOf(cancelled)).actions).toEqual([]);
-    expect((await actionsOf(held)).actions).toEqual(["cancel"]);
-    expect((await post(`/v1/actions/${cancelled}/retry`)).json.error.code).toBe("not_retryable");
-    expect((await post(`/v1/actions/${held}/approve`)).json.error.code).toBe("not_approvable");
-  });
+test("an action that has expired offers nothing but its end, and can be retried and approved by nobody", async () => {
+  const body = { expires_at: inMs(MINUTE) };
+  const held = (await create({ ...body, approve: true })).json.id;
+  const cancelled = (await create({ ...body, delay_seconds: 30 })).json.id;
+  await post(`/v1/actions/${cancelled}/cancel`);
+  const actionsOf = async (id: string) =>
+    (await app.call("GET", `/v1/actions/${id}`, undefined, KEYS.owner)).json as unknown as { actions: string[] };
+  expect((await actionsOf(cancelled)).actions).toEqual(["retry"]);
+  app.engine.clock.advance(MINUTE);
+  expect((await actionsOf(cancelled)).actions).toEqual([]);
+  expect((await actionsOf(held)).actions).toEqual(["cancel"]);
+  expect((await post(`/v1/actions/${cancelled}/retry`)).json.error.code).toBe("not_retryable");
+  expect((await post(`/v1/actions/${held}/approve`)).json.error.code).toBe("not_approvable");
 });
 
 describe("for people, without script,", () => {
@@ -153,7 +156,7 @@ describe("for people, without script,", () => {
 
   test("who decides sees when it is sent and expires", async () => {
     const { id } = (await create({ delay_seconds: 3_600, expires_at: inMs(2 * HOUR), approve: true })).json;
-    const { text } = await app.call("GET", `/v1/actions/${id}/facts`, undefined, by(KEYS.owner));
+    const { text } = await app.call("GET", `/v1/actions/${id}/facts`, undefined, KEYS.owner);
     expect(text).toContain('"label":"Not sent before"');
     expect(text).toContain('"label":"Expires at"');
     const ann = await signedIn(app);

@@ -1,10 +1,9 @@
-import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { KEYS, openStubServer } from "./stub-server.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
+import { shared } from "../support/shared.ts";
 
-const app = openStubServer();
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openStubServer());
 
 beforeEach(() => {
   app.calls.length = 0;
@@ -137,9 +136,7 @@ describe("a request line without a path of ours", () => {
         const answer = readAnswer((await exchange(anyHost.port, [head])).text);
         // The key comes before the route; a path that nobody resolves is unknown.
         const route = anyHost.lines.at(-1)?.fields["route"];
-        expect({ path, host, route, isRefused: [401, 404].includes(answer.status) }).toEqual({
-          path,
-          host,
+        expect({ route, isRefused: [401, 404].includes(answer.status) }, `${path} ${host}`).toEqual({
           route: null,
           isRefused: true,
         });

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { nextOf } from "../../src/http/session.ts";
 import { isWellFormedApiKey } from "../support/api-key.ts";
 import { cookiesIn } from "./signed-in.ts";
-import { ann, openPeopleServer, PASSWORD, type PeopleAnswer, type PeopleServer } from "./people-server.ts";
+import { ann, openPeopleServer, PASSWORD, type PeopleAnswer } from "./people-server.ts";
+import { shared } from "../support/shared.ts";
 
-let app: PeopleServer;
-
-beforeAll(async () => {
-  app = await openPeopleServer();
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openPeopleServer());
 
 /** The texts that stand with a field as its problem. */
 const problemOf = ({ text }: PeopleAnswer, field: string) =>

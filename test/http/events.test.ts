@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { ActionJson } from "../../src/api/action-schemas.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { EVENT_HEARTBEAT_MS, EVENT_STREAMS_PER_ACCOUNT_MAX } from "../../src/core/limits.ts";
@@ -10,21 +10,16 @@ import { Target } from "../support/target.ts";
 import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
+import { shared } from "../support/shared.ts";
 
-let app: RealServer;
-
-beforeAll(async () => {
-  app = await openRealServer();
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openRealServer());
 
 const action = compile(ActionJson);
 
 const listen = (headers: Readonly<Record<string, string>> = {}, key: string = KEYS.owner, server: RealServer = app) =>
   Listener.open(`${server.url}/v1/events`, { authorization: `Bearer ${key}`, ...headers });
 
-const create = async (members: object) => (await app.call("POST", "/v1/actions", JSON.stringify(members))).json;
+const create = async (members: object) => (await app.call("POST", "/v1/actions", members)).json;
 
 /** Waits for nobody: it is there, and that is news. */
 const held = () => create({ url: "http://127.0.0.1:9/", approve: true });
@@ -117,8 +112,7 @@ describe("GET /v1/events", () => {
   test("tells nobody of another account's actions", async () => {
     await using stream = await listen({}, STRANGER);
     await held();
-    const body = JSON.stringify({ url: "http://127.0.0.1:9/", approve: true });
-    const own = (await app.call("POST", "/v1/actions", body, { authorization: `Bearer ${STRANGER}` })).json;
+    const own = (await app.call("POST", "/v1/actions", { url: "http://127.0.0.1:9/", approve: true }, STRANGER)).json;
     const events = await stream.heard(1);
     expect(events.map((event) => bodyOf(event).data["id"])).toEqual([own.id]);
   });
@@ -144,8 +138,7 @@ describe("GET /v1/events", () => {
     };
     await beat(2);
     expect(stream.others[1]).toBe(":");
-    const body = JSON.stringify({ url: "http://127.0.0.1:9/", approve: true });
-    await app.call("POST", "/v1/actions", body, { authorization: `Bearer ${STRANGER}` });
+    await app.call("POST", "/v1/actions", { url: "http://127.0.0.1:9/", approve: true }, STRANGER);
     const before = stream.lastEventId;
     // One looks, and one that comes when it has looked tells.
     for (let count = 3; stream.lastEventId === before; count += 1) await beat(count);
@@ -175,9 +168,7 @@ describe("GET /v1/events", () => {
     expect(streams.map(({ response }) => response.status)).toEqual(streams.map(() => 200));
     const { status, json } = await server.call("GET", "/v1/events");
     expect({ status, code: json.error.code }).toEqual({ status: 429, code: "rate_limited" });
-    expect((await server.call("GET", "/v1/events", undefined, { authorization: `Bearer ${STRANGER}` })).status).toBe(
-      200,
-    );
+    expect((await server.call("GET", "/v1/events", undefined, STRANGER)).status).toBe(200);
     // All of them are told the same.
     const { id } = await server.engine.create({ approve: true });
     const told = await Promise.all(streams.map((stream) => stream.heard(1)));
@@ -190,7 +181,7 @@ describe("GET /v1/events", () => {
   });
 
   test("ends when its key is revoked, at once", async () => {
-    const lent = (await app.call("POST", "/v1/keys", JSON.stringify({ name: "lent", role: "reader" }))).json;
+    const lent = (await app.call("POST", "/v1/keys", { name: "lent", role: "reader" })).json;
     await using stream = await listen({}, lent.key);
     await using other = await listen();
     await app.call("DELETE", `/v1/keys/${lent.id}`);

@@ -1,25 +1,17 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Caller } from "../../src/core/roles.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
-import { stubActionService, KEYS, KNOWN_ID, openStubServer, type Stubs } from "./stub-server.ts";
+import { stubActionService, KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
 import { exchange, request } from "./wire.ts";
 import { until } from "../support/until.ts";
 
-const open: AsyncDisposable[] = [];
-
-afterEach(async () => {
-  for (const app of open.splice(0)) await app[Symbol.asyncDispose]();
-});
-
 /** A server whose service fails at every get in this way. */
-function serverThatThrows(error: unknown, overrides: Partial<Stubs> = {}) {
+function serverThatThrows(error: unknown) {
   const get = async () => {
     throw error;
   };
-  const app = openStubServer({ actionService: { ...stubActionService([]), get }, ...overrides });
-  open.push(app);
-  return app;
+  return openStubServer({ actionService: stubActionService({ get }) });
 }
 
 const CALLER: Caller = {
@@ -35,7 +27,7 @@ const GET = `/v1/actions/${KNOWN_ID}`;
 
 describe("a fault of ours", () => {
   test("is 500 without a word of what it was; the log has the place and the same id", async () => {
-    const app = serverThatThrows(new Error("s3cr3t: insert into keys values ('og_s3cr3t')"));
+    await using app = serverThatThrows(new Error("s3cr3t: insert into keys values ('og_s3cr3t')"));
     const response = await app.ask(GET, { headers: { "x-request-id": "mine" } });
     const text = await response.text();
     expect(response.status).toBe(500);
@@ -56,7 +48,8 @@ describe("a fault of ours", () => {
     ["an error that claims a status", Object.assign(new Error("x"), { status: 200, code: "NOT_FOUND" })],
     ["an error that answers for itself", Object.assign(new Error("x"), { toResponse: () => new Response("inside") })],
   ])("is 500 in the envelope whatever was thrown: %s", async (_name, thrown) => {
-    const response = await serverThatThrows(thrown).ask(GET);
+    await using app = serverThatThrows(thrown);
+    const response = await app.ask(GET);
     expect(response.status).toBe(500);
     expect(await response.json()).toMatchObject({ error: { code: "internal_error" } });
   });
@@ -65,7 +58,8 @@ describe("a fault of ours", () => {
     ["the store", new StoreUnavailable("disk full: /data/x")],
     ["a decision that never wins", new DomainError("unavailable", "Try again.")],
   ])("that heals is 503 with Retry-After: %s", async (_name, error) => {
-    const response = await serverThatThrows(error).ask(GET);
+    await using app = serverThatThrows(error);
+    const response = await app.ask(GET);
     const text = await response.text();
     expect({ status: response.status, wait: response.headers.get("retry-after") }).toEqual({ status: 503, wait: "1" });
     expect(text).toContain(`"code":"unavailable"`);
@@ -74,8 +68,9 @@ describe("a fault of ours", () => {
 
   test("is 503 too where it is the keys that can't be read", async () => {
     const broken = () => Promise.reject(new StoreUnavailable("away"));
-    const app = openStubServer({ authenticate: Object.assign(broken, { forget: () => {}, recheck: async () => {} }) });
-    open.push(app);
+    await using app = openStubServer({
+      authenticate: Object.assign(broken, { forget: () => {}, recheck: async () => {} }),
+    });
     expect((await app.ask(GET)).status).toBe(503);
     expect((await app.ask("/health")).status).toBe(200);
   });
@@ -83,9 +78,8 @@ describe("a fault of ours", () => {
 
 describe("readiness", () => {
   test("follows the store; health does not", async () => {
-    const app = openStubServer();
-    const away = openStubServer({ probe: () => Promise.reject(new StoreUnavailable("disk full")) });
-    open.push(app, away);
+    await using app = openStubServer();
+    await using away = openStubServer({ probe: () => Promise.reject(new StoreUnavailable("disk full")) });
     const ready = async ({ url }: { readonly url: string }) => {
       const response = await fetch(`${url}/ready`);
       return [response.status, await response.json()] as const;
@@ -102,8 +96,7 @@ describe("readiness", () => {
   });
 
   test("metrics are Prometheus text, and none without the store is an error of ours", async () => {
-    const app = openStubServer();
-    open.push(app);
+    await using app = openStubServer();
     const response = await fetch(`${app.url}/metrics`);
     expect(response.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
     expect(await response.text()).toBe("outgate_up 1\n");
@@ -112,8 +105,7 @@ describe("readiness", () => {
 
 describe("the log", () => {
   test("has one line for each request: route and ids, never a query, a key or a body", async () => {
-    const app = openStubServer();
-    open.push(app);
+    await using app = openStubServer();
     const body = `{"url":"https://s3cr3t.example/","headers":{"authorization":"s3cr3t"},"body":{"a":"s3cr3t"}}`;
     await app.ask("/v1/actions", { method: "POST", body, headers: { "content-type": "application/json" } });
     await app.ask(GET);
@@ -140,10 +132,9 @@ describe("the log", () => {
       asked.resolve();
       return CALLER;
     };
-    const app = openStubServer({
+    await using app = openStubServer({
       authenticate: Object.assign(authenticate, { forget: () => {}, recheck: async () => {} }),
     });
-    open.push(app);
     const head = [`Authorization: Bearer ${KEYS.owner}`, "Content-Type: application/json", "Content-Length: 100"];
     await exchange(app.port, [request("POST /v1/actions", head, `{"url"`), () => asked.promise], { leaves: true });
     await until(() => app.lines.length !== 0);
@@ -164,8 +155,7 @@ describe("the log", () => {
         left.abort();
         return Promise.reject(error);
       };
-      const app = openStubServer({ actionService: { ...stubActionService([]), get } });
-      open.push(app);
+      await using app = openStubServer({ actionService: stubActionService({ get }) });
       const headers = { authorization: `Bearer ${KEYS.owner}` };
       await app.http.handle(new Request(`${app.url}${GET}`, { headers, signal: left.signal }));
       return app.lines;
@@ -193,7 +183,7 @@ describe("the log", () => {
     });
 
     test("an abort that is none of the client's doing is a bug", async () => {
-      const app = serverThatThrows(new DOMException("Ours.", "AbortError"));
+      await using app = serverThatThrows(new DOMException("Ours.", "AbortError"));
       expect((await app.ask(GET)).status).toBe(500);
       expect(app.lines.map(({ event }) => event)).toEqual(["http.failed", "http.requested"]);
     });

@@ -12,11 +12,10 @@ const SECRET = "canaryx9Kq2Lm8Vb3Zt7Rw";
 const TOKEN = `ghp_${"a1B2c3D4e5F6".repeat(3)}`;
 
 async function created(server: RealServer, members: object = {}): Promise<string> {
-  const body = JSON.stringify({ url: "https://api.example.com/v1/refunds", approve: true, ...members });
-  return (await server.call("POST", "/v1/actions", body)).json.id;
+  return (
+    await server.call("POST", "/v1/actions", { url: "https://api.example.com/v1/refunds", approve: true, ...members })
+  ).json.id;
 }
-
-const as = (key: string) => ({ authorization: `Bearer ${key}` });
 
 test("GET /v1/actions finds by every filter of the contract", async () => {
   await using server = await openRealServer({ starts: false });
@@ -63,8 +62,8 @@ test("nobody finds out a value that is masked for them by searching for it", asy
     metadata: { password: "4711", order: "o-9" },
   });
   const finds = async (query: string, key: string) => {
-    const { json } = await server.call("GET", `/v1/actions?${query}`, undefined, as(key));
-    const counted = await server.call("GET", `/v1/actions/counts?${query}`, undefined, as(key));
+    const { json } = await server.call("GET", `/v1/actions?${query}`, undefined, key);
+    const counted = await server.call("GET", `/v1/actions/counts?${query}`, undefined, key);
     const sum = counted.json.data.reduce((total, one) => total + Number(Object(one).count), 0);
     expect(sum).toBe(json.data.length);
     return json.data.length === 1 && json.data[0]?.id === id;
@@ -89,10 +88,10 @@ test("nobody finds out a value that is masked for them by searching for it", asy
     "metadata=order:o-9",
     "metadata=password",
   ]) {
-    expect({ query, found: await finds(query, KEYS.reader) }).toEqual({ query, found: true });
+    expect(await finds(query, KEYS.reader), query).toBe(true);
   }
   const dryRun = (filter: object, key: string) =>
-    server.call("POST", "/v1/bulk", JSON.stringify({ operation: "cancel", filter, dry_run: true }), as(key));
+    server.call("POST", "/v1/bulk", { operation: "cancel", filter, dry_run: true }, key);
   expect((await dryRun({ title: TOKEN.slice(0, 7) }, KEYS.approver)).json).toMatchObject({ matching: 0 });
   expect((await dryRun({ title: "rotate" }, KEYS.approver)).json).toMatchObject({ matching: 1 });
 });
@@ -113,7 +112,7 @@ describe("an export", () => {
     expect(rows[0]).toStartWith('"id","status","title","method","host","url"');
     expect(rows).toHaveLength(ids.length + 2);
     expect((await server.call("GET", "/v1/actions/export?format=xml")).json.error.code).toBe("invalid_query");
-    const theirs = await server.call("GET", "/v1/actions/export", undefined, as(STRANGER));
+    const theirs = await server.call("GET", "/v1/actions/export", undefined, STRANGER);
     expect(theirs.text).toBe("");
   });
 
@@ -177,7 +176,7 @@ describe("POST /v1/approvals", () => {
     return { id, run, digest };
   };
   const decide = (server: RealServer, decision: string, requests: readonly object[], key: string = KEYS.owner) =>
-    server.call("POST", "/v1/approvals", JSON.stringify({ decision, reason: "Agreed.", requests }), as(key));
+    server.call("POST", "/v1/approvals", { decision, reason: "Agreed.", requests }, key);
 
   test("decides on exactly what was shown, and says of each what became of it", async () => {
     await using server = await openRealServer({ starts: false });
@@ -214,7 +213,7 @@ describe("POST /v1/approvals", () => {
     expect((await decide(server, "approve", [])).json.error.details).toMatchObject([{ field: "requests" }]);
     for (const role of ["agent", "reader"] as const) {
       expect((await decide(server, "approve", [request], KEYS[role])).status).toBe(403);
-      const facts = await server.call("GET", `/v1/actions/${id}/facts`, undefined, as(KEYS[role]));
+      const facts = await server.call("GET", `/v1/actions/${id}/facts`, undefined, KEYS[role]);
       expect(Object.keys(facts.json)).toEqual(["facts", "risks", "run"]);
     }
   });
@@ -238,5 +237,5 @@ test("GET /v1/notifications has what the page of the settings has, in pages, mas
     last_error: null,
   });
   expect(JSON.stringify(all)).not.toContain(SECRET);
-  expect((await server.call("GET", "/v1/notifications", undefined, as(KEYS.approver))).status).toBe(403);
+  expect((await server.call("GET", "/v1/notifications", undefined, KEYS.approver)).status).toBe(403);
 });

@@ -74,7 +74,7 @@ export class Rig {
 
   static async open(): Promise<Rig> {
     const app = await openRealServer({ sender: target() });
-    await app.call("POST", "/auth/signup", JSON.stringify(SOMEBODY));
+    await app.call("POST", "/auth/signup", SOMEBODY);
     const rig = new Rig(app);
     const { accountId } = app.engine.owner;
     const { person: known } = aPerson({ accountId, email: KNOWN_PERSON });

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { OPERATIONS } from "../support/openapi.ts";
 import { slowness } from "../support/core.ts";
@@ -8,6 +8,7 @@ import { type Draft, JSON_TYPE, OWNER } from "./draft.ts";
 import { drafts, draftsOf } from "./generated-requests.ts";
 import { type Answered, Rig } from "./generated-rig.ts";
 import { hugeBodies } from "./hostile-requests.ts";
+import { shared } from "../support/shared.ts";
 
 const REQUESTS = IS_LONG ? 40_000 : 2_500;
 const OVER_SOCKETS = 300;
@@ -15,8 +16,7 @@ const BATCH = 100;
 const GAP_MS_MAX = 50;
 /** Of big or deep JSON. */
 const JSON_GAP_MS_MAX = 20;
-const rig = await Rig.open();
-afterAll(() => rig[Symbol.asyncDispose]());
+const rig = await shared(Rig.open());
 
 test(
   "whatever is asked, the answer is one of the API description, at once, and a refusal leaves no row",

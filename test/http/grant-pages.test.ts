@@ -1,21 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { GRANT_FIELDS_SHOWN_MAX } from "../../src/core/limits.ts";
-import { hiddenIn } from "../support/forms.ts";
-import { openRealServer, type RealServer } from "./real-server.ts";
-import { ANN, cookiesIn, SESSION_SECRET, signedIn } from "./signed-in.ts";
+import { hiddenIn, textOf } from "../support/forms.ts";
+import { openRealServer } from "./real-server.ts";
+import { ANN, joined, signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
+import { shared } from "../support/shared.ts";
 
-let app: RealServer;
-
-let ann: Awaited<ReturnType<typeof signedIn>>;
-
-beforeAll(async () => {
-  app = await openRealServer({ starts: false });
-  ann = await signedIn(app);
-  await call("POST", "/v1/rules", { name: "Payments", effect: "hold", path: "/pay" }, KEYS.owner);
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openRealServer({ starts: false }));
+const ann = await signedIn(app);
+await call("POST", "/v1/rules", { name: "Payments", effect: "hold", path: "/pay" }, KEYS.owner);
 
 beforeEach(async () => {
   for (const { id } of await grants()) await call("DELETE", `/v1/grants/${id}`, undefined, KEYS.owner);
@@ -23,7 +16,7 @@ beforeEach(async () => {
 
 async function call(method: string, path: string, body?: object, key: string = KEYS.agent) {
   const text = body === undefined ? undefined : JSON.stringify(body);
-  return app.call(method, path, text, { authorization: `Bearer ${key}` });
+  return app.call(method, path, text, key);
 }
 
 interface Granted {
@@ -43,8 +36,6 @@ const held = async (body: unknown = BODY, more: object = {}): Promise<string> =>
   (await call("POST", "/v1/actions", { url: "https://api.example.com/pay", body, ...more })).json.id;
 
 const statusOf = async (id: string) => (await app.engine.actionService.get(app.engine.owner, id)).status;
-
-const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
 
 const foldOf = (html: string) => /<details class="decide-grant".*?<\/details>/s.exec(html)?.[0] ?? "";
 
@@ -128,7 +119,7 @@ describe.each(PLACES)("the decision on %s", (place) => {
   test("offers no value that is hidden, and shows texts as they are", async () => {
     const body = `{"<b>n</b>":"</code><img src=x>","token":"${TOKEN}","long":"${"x".repeat(300)}"}`;
     const text = `{"url":"https://api.example.com/pay","body":${body}}`;
-    const { id } = (await app.call("POST", "/v1/actions", text, { authorization: `Bearer ${KEYS.agent}` })).json;
+    const { id } = (await app.call("POST", "/v1/actions", text, KEYS.agent)).json;
     const fold = foldOf(await ann.pageOf(place + id));
     expect(fold).not.toContain("<img");
     expect(fold).not.toContain("<b>n");
@@ -170,58 +161,36 @@ describe.each(PLACES)("the decision on %s", (place) => {
   });
 });
 
-/** Somebody with this role, in a browser. */
-async function joined(role: string) {
-  const invited = await call("POST", "/v1/invitations", { email: `${role}@example.com`, role }, KEYS.owner);
-  const { link } = JSON.parse(invited.text) as { readonly link: string };
-  const post = (path: string, fields: Readonly<Record<string, string>>, cookie = "") =>
-    fetch(app.url + path, {
-      method: "POST",
-      redirect: "manual",
-      headers: { cookie, origin: app.origin },
-      body: new URLSearchParams({ session_secret: SESSION_SECRET, ...fields }),
-    });
-  const answer = await post(new URL(link).pathname, { password: "a password of theirs" });
-  const cookie = cookiesIn(answer).find((one) => one.startsWith("outgate_session=")) ?? "";
-  const get = async (path: string) => {
-    const { status, text } = await fetch(app.url + path, { headers: { cookie } }).then(async (page) => ({
-      status: page.status,
-      text: await page.text(),
-    }));
-    return { status, html: text };
-  };
-  return { get, post: (path: string, fields: Readonly<Record<string, string>>) => post(path, fields, cookie) };
-}
-
 describe("a person's role", () => {
   test("lets approvers make, see and end grants", async () => {
-    const approver = await joined("approver");
+    const approver = await joined(app, "approver");
     const path = `/approvals/${await held()}`;
-    const { html } = await approver.get(path);
+    const html = await approver.pageOf(path);
     expect(foldOf(html)).toContain("Allow more calls like this");
-    expect((await approver.post(path, { ...hiddenIn(html), ...MORE })).status).toBe(303);
+    expect((await approver.send(path, { ...hiddenIn(html), ...MORE })).status).toBe(303);
     const [{ id } = { id: "" }] = await grants();
-    const list = await approver.get("/settings/grants");
-    expect(textOf(list.html)).toContain("agent Made by approver@example.com");
-    expect(list.html).toContain('href="/settings/grants"');
-    expect((await approver.post(`/settings/grants/${id}/end`, hiddenIn(list.html))).status).toBe(303);
+    const list = await approver.pageOf("/settings/grants");
+    expect(textOf(list)).toContain("agent Made by approver@example.com");
+    expect(list).toContain('href="/settings/grants"');
+    expect((await approver.send(`/settings/grants/${id}/end`, hiddenIn(list))).status).toBe(303);
     expect(await grants()).toEqual([]);
   });
 
   test("gives readers no form, no list and no link to it, and takes none from them", async () => {
-    const reader = await joined("reader");
+    const reader = await joined(app, "reader");
     const id = await held();
     const shown = await ann.hiddenOf(`/actions/${id}`);
     for (const place of PLACES) {
-      const { status, html } = await reader.get(place + id);
-      expect([status, foldOf(html), html.includes("/settings/grants")]).toEqual([200, "", false]);
+      const html = await reader.pageOf(place + id);
+      expect([foldOf(html), html.includes("/settings/grants")]).toEqual(["", false]);
+      expect(html).toContain(id);
       const own = hiddenIn(html);
-      const answer = await reader.post(place + id, { ...shown, ...own, ...MORE });
+      const answer = await reader.send(place + id, { ...shown, ...own, ...MORE });
       expect([answer.status, await statusOf(id), await grants()]).toEqual([403, "awaiting_approval", []]);
       expect(textOf(await answer.text())).toContain("it needs the role owner or approver");
     }
-    expect((await reader.get("/settings/grants")).status).toBe(403);
-    expect((await reader.get("/settings")).html).not.toContain("/settings/grants");
+    expect((await reader.context("/settings/grants")).status).toBe(403);
+    expect(await reader.pageOf("/settings")).not.toContain("/settings/grants");
   });
 });
 

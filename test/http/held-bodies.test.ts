@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { ProbedService } from "../support/probed.ts";
+import { shared } from "../support/shared.ts";
 
 /** No page of a dozen held bodies may hold the event loop longer, on a core that does nothing else. */
 const GAP_MS_MAX = 30;
@@ -30,38 +31,34 @@ const BODIES: readonly object[] = [
   { base64: Buffer.from("bytes and bytes ".repeat(9_400)).toString("base64") },
 ];
 
-let service: ProbedService;
 let base = "";
 let cookie = "";
 const ids: string[] = [];
 /** Of a body that is nearly the longest which is shown as a tree. */
 let treeId = "";
 
-beforeAll(async () => {
-  service = new ProbedService({ env: { RATE_LIMIT_PER_SECOND: "0" } });
-  base = await service.ready();
-  const signup = { method: "POST", headers: JSON_TYPE, body: JSON.stringify(CREDENTIALS) };
-  const { api_key: key } = (await (await fetch(`${base}/auth/signup`, signup)).json()) as { api_key: string };
-  const hold = async (request: object): Promise<string> => {
-    const body = JSON.stringify({ approve: true, ...request });
-    const answer = await service.request("/v1/actions", { method: "POST", body, key });
-    const { id, error } = (await answer.json()) as { id: string; error?: object };
-    expect(error).toBeUndefined();
-    return id;
-  };
-  for (let at = 0; at < HELD; at += 1) {
-    const request = { url: `https://api.example.com/bulk/${at}`, ...BODIES[at % BODIES.length] };
-    ids.push(await hold({ ...request, title: `Import ${at}` }));
-  }
-  treeId = await hold({ url: "https://api.example.com/tree", body: { contacts: CONTACTS.slice(0, 1_200) } });
-  const login = await fetch(`${base}/auth/login`, signup);
-  cookie = (login.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
-}, TEST_MS_MAX);
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await shared(new ProbedService({ env: { RATE_LIMIT_PER_SECOND: "0" } }));
+base = await service.ready();
+const signup = { method: "POST", headers: JSON_TYPE, body: JSON.stringify(CREDENTIALS) };
+const { api_key: key } = (await (await fetch(`${base}/auth/signup`, signup)).json()) as { api_key: string };
+const hold = async (request: object): Promise<string> => {
+  const body = JSON.stringify({ approve: true, ...request });
+  const answer = await service.request("/v1/actions", { method: "POST", body, key });
+  const { id, error } = (await answer.json()) as { id: string; error?: object };
+  expect(error).toBeUndefined();
+  return id;
+};
+for (let at = 0; at < HELD; at += 1) {
+  const request = { url: `https://api.example.com/bulk/${at}`, ...BODIES[at % BODIES.length] };
+  ids.push(await hold({ ...request, title: `Import ${at}` }));
+}
+treeId = await hold({ url: "https://api.example.com/tree", body: { contacts: CONTACTS.slice(0, 1_200) } });
+const login = await fetch(`${base}/auth/login`, signup);
+cookie = (login.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
 
 async function read(path: string): Promise<string> {
   const response = await fetch(base + path, { headers: { cookie, accept: "text/html" } });
-  expect({ path, status: response.status }).toEqual({ path, status: 200 });
+  expect(response.status, path).toBe(200);
   return response.text();
 }
 

@@ -17,11 +17,17 @@ afterEach(() => app[Symbol.asyncDispose]());
 const PAGE = "/settings/rules";
 
 const rule = async (definition: object): Promise<string> =>
-  (await app.call("POST", "/v1/rules", JSON.stringify({ name: "R", effect: "hold", ...definition }))).json.id;
+  (await app.call("POST", "/v1/rules", { name: "R", effect: "hold", ...definition })).json.id;
 
 const held = async (request: object = {}) => {
-  const body = JSON.stringify({ url: "https://api.example.com/payments", body: { amount: 4200 }, ...request });
-  return (await app.call("POST", "/v1/actions", body, { authorization: `Bearer ${KEYS.agent}` })).json.id;
+  return (
+    await app.call(
+      "POST",
+      "/v1/actions",
+      { url: "https://api.example.com/payments", body: { amount: 4200 }, ...request },
+      KEYS.agent,
+    )
+  ).json.id;
 };
 
 describe("the rule that holds an action", () => {

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { slowness } from "../support/core.ts";
 import { IS_LONG } from "../support/long.ts";
 import { ProbedService } from "../support/probed.ts";
 import { Target } from "../support/target.ts";
+import { shared } from "../support/shared.ts";
 
 /** Nothing that anybody sends may hold the event loop longer, in milliseconds of an ordinary core. */
 const GAP_MS_MAX = 50;
@@ -50,37 +51,26 @@ const UNITS = [
   "%41",
 ] as const;
 
-let service: ProbedService;
-let base: string;
-let target: Target;
 /** What the target answers, by the first part of the path. */
 const answers: ((chars: number) => Response)[] = [];
-let owner: string;
-let cookie: string;
-let formToken: string;
-let receipt: string;
-beforeAll(async () => {
-  target = new Target(({ path }) => {
+const JSON_TYPE = { "content-type": "application/json" };
+
+const target = await shared(
+  new Target(({ path }) => {
     const [, number, chars] = path.split("/");
     return answers[Number(number)]?.(Number(chars)) ?? new Response();
-  });
-  service = new ProbedService({ env: { RATE_LIMIT_PER_SECOND: "0" } });
-  base = await service.ready();
-  const body = JSON.stringify({ email: "ann@example.com", password: "correct horse battery" });
-  const signedUp = await fetch(`${base}/auth/signup`, { method: "POST", headers: JSON_TYPE, body });
-  cookie = (signedUp.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
-  const settings = await (await fetch(`${base}/settings`, { headers: { cookie } })).text();
-  formToken = /name="form_token" value="(\w{64})"/.exec(settings)?.[1] ?? "";
-  owner = `Bearer ${((await signedUp.json()) as { api_key: string }).api_key}`;
-  const made = await post("/v1/actions", JSON.stringify({ url: target.url, approve: true }));
-  receipt = ((await made.json()) as { receipt_url: string }).receipt_url;
-}, TEST_MS_MAX);
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await target[Symbol.asyncDispose]();
-});
-
-const JSON_TYPE = { "content-type": "application/json" };
+  }),
+);
+const service = await shared(new ProbedService({ env: { RATE_LIMIT_PER_SECOND: "0" } }));
+const base = await service.ready();
+const account = JSON.stringify({ email: "ann@example.com", password: "correct horse battery" });
+const signedUp = await fetch(`${base}/auth/signup`, { method: "POST", headers: JSON_TYPE, body: account });
+const cookie = (signedUp.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
+const settings = await (await fetch(`${base}/settings`, { headers: { cookie } })).text();
+const formToken = /name="form_token" value="(\w{64})"/.exec(settings)?.[1] ?? "";
+const owner = `Bearer ${((await signedUp.json()) as { api_key: string }).api_key}`;
+const made = await post("/v1/actions", JSON.stringify({ url: target.url, approve: true }));
+const receipt = ((await made.json()) as { receipt_url: string }).receipt_url;
 const FORM_TYPE = { "content-type": "application/x-www-form-urlencoded" };
 
 function post(path: string, body: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
@@ -384,19 +374,17 @@ function answerCases(): readonly Hostile[] {
   return [...headers, ...bodies];
 }
 
-describe("twice the length takes at most three times as long, and the longest under 50 ms", () => {
-  test.each([
-    ["every header", headerCases],
-    ["every field", fieldCases],
-    ["every body of JSON", bodyCases],
-    ["every form", formCases],
-    ["every parameter and path", pathCases],
-    ["whatever a target answers", answerCases],
-  ])(
-    "%s",
-    async (_what, cases) => {
-      expect(await faultsOf(cases())).toEqual([]);
-    },
-    TEST_MS_MAX,
-  );
-});
+test.each([
+  ["every header", headerCases],
+  ["every field", fieldCases],
+  ["every body of JSON", bodyCases],
+  ["every form", formCases],
+  ["every parameter and path", pathCases],
+  ["whatever a target answers", answerCases],
+])(
+  "twice the length takes at most three times as long, and the longest under 50 ms %s",
+  async (_what, cases) => {
+    expect(await faultsOf(cases())).toEqual([]);
+  },
+  TEST_MS_MAX,
+);

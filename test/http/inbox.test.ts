@@ -1,29 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { HELD_LISTED_MAX, JSON_TREE_CHARS_MAX } from "../../src/core/limits.ts";
 import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { ANN, signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
+import { shared } from "../support/shared.ts";
 
 const NO_TARGET = "http://127.0.0.1:9/";
 
-let app: RealServer;
-
-let ann: Awaited<ReturnType<typeof signedIn>>;
-
-beforeAll(async () => {
-  app = await openRealServer();
-  ann = await signedIn(app);
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openRealServer());
+const ann = await signedIn(app);
 
 let asked = 0;
 
 /** Each a request of its own: what was rejected of one is nothing to the others. */
 async function held(members: object = {}, server: RealServer = app, key: string = KEYS.agent): Promise<string> {
   asked += 1;
-  const body = JSON.stringify({ url: `${NO_TARGET}?n=${asked}`, approve: true, ...members });
-  return (await server.call("POST", "/v1/actions", body, { authorization: `Bearer ${key}` })).json.id;
+  return (await server.call("POST", "/v1/actions", { url: `${NO_TARGET}?n=${asked}`, approve: true, ...members }, key))
+    .json.id;
 }
 
 /** The requests of a list, in their order. */
@@ -87,7 +80,7 @@ describe("the inbox", () => {
       "?after=turns~key_x",
       "?after=~~act_x~",
     ]) {
-      expect({ odd, status: (await bob.context(`/approvals${odd}`)).status }).toEqual({ odd, status: 200 });
+      expect((await bob.context(`/approvals${odd}`)).status, odd).toBe(200);
     }
   });
 
@@ -101,7 +94,7 @@ describe("the inbox", () => {
     ] as const) {
       const id = await held({ body: { a: deep(59, length) } });
       const part = await ann.context(`/actions/${id}/body?at=${place}&from=20`);
-      expect({ length, status: part.status }).toEqual({ length, status });
+      expect(part.status, String(length)).toEqual(status);
       expect((await ann.context(`/actions/${id}/body`)).status).toBe(200);
     }
   });

@@ -1,15 +1,12 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { Listener } from "../support/listener.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
+import { fresh } from "../support/shared.ts";
 
 let app: RealServer;
 
-beforeEach(async () => {
-  app = await openRealServer({ starts: false });
-});
-
-afterEach(() => app[Symbol.asyncDispose]());
+fresh(async () => (app = await openRealServer({ starts: false })));
 
 interface Limited {
   readonly hosts?: readonly string[];
@@ -19,12 +16,12 @@ interface Limited {
 }
 
 async function keyWith(limits: Limited, role = "agent") {
-  const { status, json } = await app.call("POST", "/v1/keys", JSON.stringify({ name: "lent", role, ...limits }));
+  const { status, json } = await app.call("POST", "/v1/keys", { name: "lent", role, ...limits });
   expect(status).toBe(201);
   const { id, key } = json;
   const headers = { authorization: `Bearer ${key}` };
   const create = (url: string, more: object = {}) =>
-    app.call("POST", "/v1/actions", JSON.stringify({ url, approve: true, ...more }), headers);
+    app.call("POST", "/v1/actions", { url, approve: true, ...more }, headers);
   return { id, headers, create, json: json as unknown as Readonly<Record<string, unknown>> };
 }
 
@@ -55,7 +52,7 @@ describe("a key with limits", () => {
       hosts: ["fine.example", "https://a.example", "*.*"],
       expires_at: "2020-01-01T00:00:00Z",
     };
-    const { status, json } = await app.call("POST", "/v1/keys", JSON.stringify(body));
+    const { status, json } = await app.call("POST", "/v1/keys", body);
     expect([status, json.error.details?.map(({ field }) => field)]).toEqual([
       400,
       ["hosts.1", "hosts.2", "expires_at"],
@@ -71,8 +68,8 @@ describe("a key with limits", () => {
       { expires_at: "tomorrow" },
       { expires_at: inHours(24 * 366 * 10) },
     ]) {
-      const refused = await app.call("POST", "/v1/keys", JSON.stringify({ name: "x", role: "agent", ...wrong }));
-      expect({ wrong, status: refused.status }).toEqual({ wrong, status: 400 });
+      const refused = await app.call("POST", "/v1/keys", { name: "x", role: "agent", ...wrong });
+      expect(refused.status, JSON.stringify(wrong)).toBe(400);
     }
   });
 
@@ -96,11 +93,12 @@ describe("a key with limits", () => {
     const wide = await keyWith({});
     const made = await wide.create("https://other.example/");
     await app.call("POST", `/v1/actions/${made.json.id}/cancel`, "{}");
-    const heir = await app.call(
-      "POST",
-      "/v1/keys",
-      JSON.stringify({ name: "heir", role: "agent", replaces: wide.id, hosts: ["api.example.com"] }),
-    );
+    const heir = await app.call("POST", "/v1/keys", {
+      name: "heir",
+      role: "agent",
+      replaces: wide.id,
+      hosts: ["api.example.com"],
+    });
     const again = (headers_: Readonly<Record<string, string>>) =>
       app.call("POST", `/v1/actions/${made.json.id}/retry`, `{"reason":"once more"}`, headers_);
     const refused = await again({ authorization: `Bearer ${heir.json.key}` });
@@ -121,7 +119,7 @@ describe("a key with limits", () => {
     const before = await keyWith(limits);
     const heirWith = (more: object) => {
       const body = { name: "heir", role: "agent", replaces: before.id, ...more };
-      return app.call("POST", "/v1/keys", JSON.stringify(body));
+      return app.call("POST", "/v1/keys", body);
     };
     expect((await heirWith({})).json).toMatchObject(limits);
     expect((await heirWith({ hosts: ["b.example"], daily_actions: 9 })).json).toMatchObject({
@@ -177,56 +175,54 @@ describe("a key with limits", () => {
   });
 });
 
-describe("the key pages", () => {
-  test("make a key with limits, show them, and offer them again for a key that replaces it", async () => {
-    const ann = await signedIn(app);
-    const { form_token = "" } = await ann.hiddenOf("/keys/new");
-    const fields = {
-      form_token,
-      name: "limited",
-      role: "agent",
-      hold: "none",
-      scope: "own",
-      hosts: "api.example.com\r\n*.internal.example\r\n",
-      method_POST: "yes",
-      daily_actions: "25",
-      expires_at: "2026-06-01T12:00",
-    };
-    const wrong = await ann.send("/keys", { ...fields, hosts: "https://a.example", daily_actions: "many" });
-    const html = await wrong.text();
-    expect(wrong.status).toBe(400);
-    for (const said of ["Enter a whole number from 1", `value="many"`, "https://a.example</textarea>"]) {
-      expect(html).toContain(said);
-    }
-    expect((await ann.send("/keys", fields)).status).toBe(200);
-    const all = (await app.call("GET", "/v1/keys")).json.data;
-    const key = all.find((one) => Reflect.get(one, "name") === "limited");
-    expect(key).toMatchObject({
-      hosts: ["api.example.com", "*.internal.example"],
-      methods: ["POST"],
-      daily_actions: 25,
-      expires_at: "2026-06-01T12:00:00.000Z",
-    });
-    const page = await ann.pageOf("/keys");
-    // One line; opened, all of them.
-    const limits = page.slice(page.indexOf('<details class="limits">')).split("</details>")[0] ?? "";
-    const [line = "", ...parts] = limits.split(/<\/summary>|<dt>/).map((part) => part.replaceAll(/<[^>]+>/g, " "));
-    expect(line.replaceAll(/\s+/g, " ").trim()).toBe("api.example.com +1 · 3 more limits of limited");
-    expect(parts.map((part) => part.replaceAll(/\s+/g, " ").trim())).toEqual([
-      "",
-      "Hosts api.example.com *.internal.example",
-      "Methods POST",
-      "Today 0 of 25 actions",
-      expect.stringMatching(/^Ends 1 Jun 2026/),
-    ]);
-    // A limit that refuses the key comes first.
-    const soon = new Date(app.engine.clock.now().getTime() + 60_000).toISOString();
-    const short = { name: "short", role: "agent", methods: ["GET"], expires_at: soon };
-    expect((await app.call("POST", "/v1/keys", JSON.stringify(short))).status).toBe(201);
-    app.engine.clock.advance(120_000);
-    expect(await ann.pageOf("/keys")).toMatch(/<details class="limits"><summary><span class="says-bad">Ended <time/);
-    const again = await ann.pageOf(`/keys/new?replaces=${key?.id ?? ""}`);
-    expect(again).toContain("*.internal.example</textarea>");
-    expect(again).toMatch(/<input name="daily_actions"[^>]* value="25"/);
+test("the key pages make a key with limits, show them, and offer them again for a key that replaces it", async () => {
+  const ann = await signedIn(app);
+  const { form_token = "" } = await ann.hiddenOf("/keys/new");
+  const fields = {
+    form_token,
+    name: "limited",
+    role: "agent",
+    hold: "none",
+    scope: "own",
+    hosts: "api.example.com\r\n*.internal.example\r\n",
+    method_POST: "yes",
+    daily_actions: "25",
+    expires_at: "2026-06-01T12:00",
+  };
+  const wrong = await ann.send("/keys", { ...fields, hosts: "https://a.example", daily_actions: "many" });
+  const html = await wrong.text();
+  expect(wrong.status).toBe(400);
+  for (const said of ["Enter a whole number from 1", `value="many"`, "https://a.example</textarea>"]) {
+    expect(html).toContain(said);
+  }
+  expect((await ann.send("/keys", fields)).status).toBe(200);
+  const all = (await app.call("GET", "/v1/keys")).json.data;
+  const key = all.find((one) => Reflect.get(one, "name") === "limited");
+  expect(key).toMatchObject({
+    hosts: ["api.example.com", "*.internal.example"],
+    methods: ["POST"],
+    daily_actions: 25,
+    expires_at: "2026-06-01T12:00:00.000Z",
   });
+  const page = await ann.pageOf("/keys");
+  // One line; opened, all of them.
+  const limits = page.slice(page.indexOf('<details class="limits">')).split("</details>")[0] ?? "";
+  const [line = "", ...parts] = limits.split(/<\/summary>|<dt>/).map((part) => part.replaceAll(/<[^>]+>/g, " "));
+  expect(line.replaceAll(/\s+/g, " ").trim()).toBe("api.example.com +1 · 3 more limits of limited");
+  expect(parts.map((part) => part.replaceAll(/\s+/g, " ").trim())).toEqual([
+    "",
+    "Hosts api.example.com *.internal.example",
+    "Methods POST",
+    "Today 0 of 25 actions",
+    expect.stringMatching(/^Ends 1 Jun 2026/),
+  ]);
+  // A limit that refuses the key comes first.
+  const soon = new Date(app.engine.clock.now().getTime() + 60_000).toISOString();
+  const short = { name: "short", role: "agent", methods: ["GET"], expires_at: soon };
+  expect((await app.call("POST", "/v1/keys", short)).status).toBe(201);
+  app.engine.clock.advance(120_000);
+  expect(await ann.pageOf("/keys")).toMatch(/<details class="limits"><summary><span class="says-bad">Ended <time/);
+  const again = await ann.pageOf(`/keys/new?replaces=${key?.id ?? ""}`);
+  expect(again).toContain("*.internal.example</textarea>");
+  expect(again).toMatch(/<input name="daily_actions"[^>]* value="25"/);
 });

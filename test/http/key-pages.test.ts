@@ -1,21 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { KEYS_SHOWN_MAX } from "../../src/core/limits.ts";
 import { ROLES } from "../../src/core/roles.ts";
 import { anApiKey } from "../support/factory.ts";
-import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
+import { openRealServer, STRANGER } from "./real-server.ts";
 import { ANN, ANN_PASSWORD, cookiesIn, signedIn } from "./signed-in.ts";
 import { OWN_ORIGIN } from "./stub-server.ts";
+import { shared } from "../support/shared.ts";
 
-let app: RealServer;
-
-let ann: Awaited<ReturnType<typeof signedIn>>;
-
-beforeAll(async () => {
-  app = await openRealServer();
-  ann = await signedIn(app);
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openRealServer());
+const ann = await signedIn(app);
 
 const make = async (fields: Readonly<Record<string, string>>, who = ann) => {
   const sent = await who.send("/keys", { ...(await who.hiddenOf("/keys/new")), ...fields });
@@ -93,11 +86,7 @@ describe("the keys page", () => {
     expect(await keysOfBob()).toHaveLength(before + 1);
     // By the path alone, by a cookie that was altered, at another key, in another session.
     const other = await make({ name: "other", role: "reader", hold: "none" }, bob);
-    const again = await fetch(`${server.url}/auth/login`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ email: ANN, password: ANN_PASSWORD }),
-    });
+    const again = await server.call("POST", "/auth/login", { email: ANN, password: ANN_PASSWORD });
     const [somebody = ""] = cookiesIn(again);
     for (const [who, to, cookie] of [
       [bob.cookie, path, ""],
@@ -132,7 +121,7 @@ describe("the keys page", () => {
     // A wrong key, none, another key of the account, one of another account, and a key that may not create.
     const other = (await make({ name: "other one", role: "agent", hold: "none" })).key;
     for (const given of [`${key.slice(0, -1)}${key.endsWith("x") ? "y" : "x"}`, "", other, STRANGER]) {
-      expect({ given, status: (await send(id, given)).status }).toEqual({ given, status: 404 });
+      expect((await send(id, given)).status, given).toBe(404);
     }
     const reader = await make({ name: "reads only", role: "reader", hold: "none" });
     expect(reader.html).not.toContain("Send a test action");
@@ -141,8 +130,7 @@ describe("the keys page", () => {
 
   test("rotates a key with its limits, and one that was taken out of the form is gone", async () => {
     const limits = { hosts: ["api.example.com"], methods: ["POST"], daily_actions: 5 };
-    const body = JSON.stringify({ name: "rotated", role: "agent", ...limits });
-    const { id } = (await app.call("POST", "/v1/keys", body)).json;
+    const { id } = (await app.call("POST", "/v1/keys", { name: "rotated", role: "agent", ...limits })).json;
     const path = `/keys/new?replaces=${id}`;
     const html = await ann.pageOf(path);
     expect(html).toContain("Rotate a key");
@@ -158,9 +146,9 @@ describe("the keys page", () => {
   test("gives an owner key no line for agents, and every role its own first call", async () => {
     for (const role of ROLES) {
       const { html } = await make({ name: `a ${role}`, role, hold: "none" });
-      expect({ role, isForAgents: html.includes("claude mcp add") }).toEqual({ role, isForAgents: role !== "owner" });
+      expect(html.includes("claude mcp add"), role).toEqual(role !== "owner");
       const creates = role === "owner" || role === "agent";
-      expect({ role, creates: html.includes("Send a first action") }).toEqual({ role, creates });
+      expect(html.includes("Send a first action"), role).toEqual(creates);
     }
   });
 
@@ -175,8 +163,7 @@ describe("the keys page", () => {
       [{ name: "x".repeat(101), role: "agent", hold: "none" }, "name-problem"],
     ] as const) {
       const { response, html } = await make(fields);
-      expect({ fields, status: response.status, has: html.includes(`id="${problem}"`) }).toEqual({
-        fields,
+      expect({ status: response.status, has: html.includes(`id="${problem}"`) }, JSON.stringify(fields)).toEqual({
         status: 400,
         has: true,
       });
@@ -206,8 +193,8 @@ describe("the keys page", () => {
     const id = theirs?.id ?? "";
     const fields = await ann.hiddenOf("/keys");
     for (const path of [`/keys/${id}/revoke`, "/keys/key_nobody/revoke", "/keys/x/revoke", "/keys/%00/revoke"]) {
-      expect({ path, get: (await ann.context(path)).status }).toEqual({ path, get: 404 });
-      expect({ path, post: (await ann.send(path, fields)).status }).toEqual({ path, post: 404 });
+      expect((await ann.context(path)).status, path).toBe(404);
+      expect((await ann.send(path, fields)).status, path).toBe(404);
     }
     expect((await asks(STRANGER)).status).toBe(200);
     expect(await ann.pageOf(`/keys?revoked=${id}`)).not.toContain("is revoked");
@@ -228,7 +215,7 @@ describe("the keys page", () => {
     expect(ids).toEqual(all.map(({ id }) => id));
     expect(second).not.toContain("Next page");
     for (const odd of ["?page=0", "?page=x", "?page=9999", "?page=-1", "?revoked=x"]) {
-      expect({ odd, status: (await bob.context(`/keys${odd}`)).status }).toEqual({ odd, status: 200 });
+      expect((await bob.context(`/keys${odd}`)).status, odd).toBe(200);
     }
   });
 });

@@ -1,50 +1,41 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { connect, errorIn } from "../mcp/clients.ts";
-import { type TestServer, openServer } from "../mcp/test-server.ts";
+import { openServer } from "../mcp/test-server.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
 import { KEYS } from "./stub-server.ts";
+import { shared } from "../support/shared.ts";
 
 /** What agent A sends, and agent B must never read. */
 const SECRET = "Bearer sk_live_4eC39HqLyjWDarjtT1zdp7dc";
 
 const REASON_CANARY = "hunter2-canary";
 
-let server: TestServer;
-
-let target: Target;
-
 const keys = { a: "", b: "", wide: "" };
 
 const ids = { a: "", b: "", wide: "" };
 
-beforeAll(async () => {
-  target = new Target(200);
-  server = await openServer();
-  for (const name of ["a", "b", "wide"] as const) {
-    const made = await makeKey({ name, role: "agent", ...(name === "wide" ? { scope: "account" } : {}) });
-    keys[name] = made.json.key;
-    ids[name] = made.json.id;
-  }
-});
+const target = await shared(new Target(200));
+const server = await shared(openServer());
 
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-  await target[Symbol.asyncDispose]();
-});
+const makeKey = (body: object) => server.call("POST", "/v1/keys", body);
+
+for (const name of ["a", "b", "wide"] as const) {
+  const made = await makeKey({ name, role: "agent", ...(name === "wide" ? { scope: "account" } : {}) });
+  keys[name] = made.json.key;
+  ids[name] = made.json.id;
+}
 
 const by = (key: string) => ({ authorization: `Bearer ${key}` });
 
-const makeKey = (body: object) => server.call("POST", "/v1/keys", JSON.stringify(body));
-
 const create = (key: string, body: object = {}) =>
-  server.call("POST", "/v1/actions", JSON.stringify({ url: target.url, ...HELD, ...body }), by(key));
+  server.call("POST", "/v1/actions", { url: target.url, ...HELD, ...body }, key);
 
 const HELD = { approve: true, headers: { Authorization: SECRET }, body: { password: REASON_CANARY } } as const;
 
-const read = (path: string, key: string) => server.call("GET", path, undefined, by(key));
+const read = (path: string, key: string) => server.call("GET", path, undefined, key);
 
-const post = (path: string, key: string, body = {}) => server.call("POST", path, JSON.stringify(body), by(key));
+const post = (path: string, key: string, body = {}) => server.call("POST", path, body, key);
 
 /** The data of the events of a stream that were told so far, once one names the action. */
 async function eventsOf(key: string, about: () => Promise<string>): Promise<string> {
@@ -64,7 +55,7 @@ async function eventsOf(key: string, about: () => Promise<string>): Promise<stri
 describe("an agent that attacks the actions of another agent", () => {
   test("reads no secret of them: get, wait, list, timeline, events, MCP and a create that finds one", async () => {
     const { id } = (await create(keys.a, { dedupe: "attack-1", approve: true })).json;
-    await server.call("POST", `/v1/actions/${id}/approve`, JSON.stringify({ reason: `password=${REASON_CANARY}` }));
+    await server.call("POST", `/v1/actions/${id}/approve`, { reason: `password=${REASON_CANARY}` });
     await until(() => target.received.length > 0);
     await using agent = await connect("modern", server.mcpUrl, { key: keys.b });
     const found = await create(keys.b, { dedupe: "attack-1" });
@@ -135,20 +126,18 @@ describe("an agent that attacks the actions of another agent", () => {
   });
 });
 
-describe("created_by", () => {
-  test("names the key that created an action, everywhere, and filters lists by it", async () => {
-    const { id } = (await create(keys.b)).json;
-    const creator = { id: ids.b, name: "b" };
-    expect((await read(`/v1/actions/${id}`, keys.a)).json).toMatchObject({ created_by: creator });
-    const listed = await read(`/v1/actions?created_by=${ids.b}`, keys.a);
-    expect(listed.json.data.length).toBeGreaterThan(0);
-    for (const one of listed.json.data) expect(one).toMatchObject({ created_by: creator });
-    expect((await read("/v1/actions?created_by=key_nobody", keys.a)).json.data).toEqual([]);
-    expect((await read("/v1/actions?created_by=ci", keys.a)).status).toBe(400);
-    await using agent = await connect("modern", server.mcpUrl, { key: keys.a });
-    expect(await agent.call("list", { created_by: ids.b, limit: 1 })).toMatchObject({
-      structuredContent: { data: [{ id, created_by: creator }] },
-    });
+test("created_by names the key that created an action, everywhere, and filters lists by it", async () => {
+  const { id } = (await create(keys.b)).json;
+  const creator = { id: ids.b, name: "b" };
+  expect((await read(`/v1/actions/${id}`, keys.a)).json).toMatchObject({ created_by: creator });
+  const listed = await read(`/v1/actions?created_by=${ids.b}`, keys.a);
+  expect(listed.json.data.length).toBeGreaterThan(0);
+  for (const one of listed.json.data) expect(one).toMatchObject({ created_by: creator });
+  expect((await read("/v1/actions?created_by=key_nobody", keys.a)).json.data).toEqual([]);
+  expect((await read("/v1/actions?created_by=ci", keys.a)).status).toBe(400);
+  await using agent = await connect("modern", server.mcpUrl, { key: keys.a });
+  expect(await agent.call("list", { created_by: ids.b, limit: 1 })).toMatchObject({
+    structuredContent: { data: [{ id, created_by: creator }] },
   });
 });
 

@@ -1,28 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { KeyListJson, CreatedKeyJson } from "../../src/accounts/key-routes.ts";
 import { LIVE_KEYS_MAX } from "../../src/core/limits.ts";
 import { HOLDS, ROLES } from "../../src/core/roles.ts";
 import { isWellFormedApiKey } from "../support/api-key.ts";
 import { anApiKey, later, NOON } from "../support/factory.ts";
-import { openRealServer, type RealServer } from "./real-server.ts";
+import { openRealServer } from "./real-server.ts";
+import { shared } from "../support/shared.ts";
 
 const created = compile(CreatedKeyJson);
 
 const list = compile(KeyListJson);
 
-let app: RealServer;
+const app = await shared(openRealServer({ starts: false }));
 
-beforeAll(async () => {
-  app = await openRealServer({ starts: false });
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
-
-const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
-
-const make = async (body: object) =>
-  app.call("POST", "/v1/keys", JSON.stringify({ name: "ci", role: "agent", ...body }));
+const make = async (body: object) => app.call("POST", "/v1/keys", { name: "ci", role: "agent", ...body });
 
 describe("POST /v1/keys", () => {
   const kinds = ROLES.flatMap((role) => HOLDS.map((hold) => [role, hold] as const));
@@ -52,7 +44,7 @@ describe("POST /v1/keys", () => {
     const everywhere = (await app.call("GET", "/v1/keys")).text + JSON.stringify([app.lines, app.engine.lines]);
     expect(everywhere).not.toContain(key);
     expect(everywhere).not.toContain(app.engine.secrets.hash(key));
-    const whoAmI = await app.call("GET", "/v1/account", undefined, bearer(key));
+    const whoAmI = await app.call("GET", "/v1/account", undefined, key);
     expect(whoAmI.json).toMatchObject({ key: { id, name: rest.name, role } });
   });
 
@@ -79,35 +71,31 @@ describe("POST /v1/keys", () => {
   });
 });
 
-describe("GET /v1/keys", () => {
-  test("lists the account's keys, live ones first, with when they were used and revoked", async () => {
-    await using other = await openRealServer({ starts: false });
-    const { store, owner, clock } = other.engine;
-    const made = { accountId: owner.accountId, createdAt: later(1), revokedAt: later(2), lastUsedAt: NOON };
-    const revoked = anApiKey({ ...made, name: "gone", role: "reader", hold: "all", last4: "wxyz" });
-    await store.accounts.addKey(revoked);
-    const { json } = await other.call("GET", "/v1/keys");
-    expect(list.issues(json)).toEqual([]);
-    // Two that the first start made, four of the test's own, and the revoked one; none of the stranger.
-    expect(json.data).toHaveLength(7);
-    expect(json.data.at(-1)).toEqual(
-      expect.objectContaining({
-        id: revoked.id,
-        name: "gone",
-        role: "reader",
-        hold: "all",
-        replaces: null,
-        last4: "wxyz",
-        created_at: later(1).toISOString(),
-        last_used_at: NOON.toISOString(),
-        revoked_at: later(2).toISOString(),
-        created_by: null,
-        revoked_by: null,
-      }),
-    );
-    expect(Object.keys(json.data.at(-1) ?? {})).toHaveLength(15);
-    expect(json.data).toContainEqual(
-      expect.objectContaining({ role: "owner", last_used_at: clock.now().toISOString() }),
-    );
-  });
+test("GET /v1/keys lists the account's keys, live ones first, with when they were used and revoked", async () => {
+  await using other = await openRealServer({ starts: false });
+  const { store, owner, clock } = other.engine;
+  const made = { accountId: owner.accountId, createdAt: later(1), revokedAt: later(2), lastUsedAt: NOON };
+  const revoked = anApiKey({ ...made, name: "gone", role: "reader", hold: "all", last4: "wxyz" });
+  await store.accounts.addKey(revoked);
+  const { json } = await other.call("GET", "/v1/keys");
+  expect(list.issues(json)).toEqual([]);
+  // Two that the first start made, four of the test's own, and the revoked one; none of the stranger.
+  expect(json.data).toHaveLength(7);
+  expect(json.data.at(-1)).toEqual(
+    expect.objectContaining({
+      id: revoked.id,
+      name: "gone",
+      role: "reader",
+      hold: "all",
+      replaces: null,
+      last4: "wxyz",
+      created_at: later(1).toISOString(),
+      last_used_at: NOON.toISOString(),
+      revoked_at: later(2).toISOString(),
+      created_by: null,
+      revoked_by: null,
+    }),
+  );
+  expect(Object.keys(json.data.at(-1) ?? {})).toHaveLength(15);
+  expect(json.data).toContainEqual(expect.objectContaining({ role: "owner", last_used_at: clock.now().toISOString() }));
 });

@@ -70,5 +70,5 @@ function slowService(): ActionService {
     await Bun.sleep(ARRIVAL_SECONDS * 1_000 + 250);
     return anAction({ id: KNOWN_ID, status: "active", attempts: 1 });
   };
-  return { ...stubActionService([]), wait };
+  return stubActionService({ wait });
 }

@@ -169,7 +169,7 @@ test("behind a trusted proxy each client has a count of its own, and can write n
     (await app.send("/auth/login", body, forwarded(address))).status;
   for (let at = 0; at < 5; at += 1) await from("203.0.113.9", wrong("ann@example.com"));
   for (const forged of ["203.0.113.9", "198.51.100.7, 203.0.113.9", "127.0.0.1, 203.0.113.9", "x, 203.0.113.9:80"]) {
-    expect({ forged, status: await from(forged, ann()) }).toEqual({ forged, status: 429 });
+    expect(await from(forged, ann()), forged).toBe(429);
   }
   expect(await from("203.0.113.9, 198.51.100.7", ann())).toBe(200);
   expect(app.lines.at(-1)?.fields).toMatchObject({ route: "/auth/login", status: 200, client: "198.51.100.7" });
@@ -181,29 +181,27 @@ test("the log tells the client of each request, and of a new password", async ()
   expect(app.lines.at(-1)?.fields).toMatchObject({ route: "/health", client: "127.0.0.1" });
 });
 
-describe("sign-ups of one client", () => {
-  test("are twenty in a minute: then 429, as long as it says, whoever has the address", async () => {
-    await using app = await behindProxy();
-    const signUp = (email: string, address: string) => app.send("/auth/signup", ann({ email }), forwarded(address));
-    for (let at = 0; at < 10; at += 1) expect((await signUp(`p${at}@example.com`, "203.0.113.9")).status).toBe(201);
-    // To ask who has an address is counted too.
-    for (let at = 0; at < 10; at += 1) expect((await signUp(`p${at}@example.com`, "203.0.113.9")).status).toBe(409);
-    app.engine.clock.advance(20_000);
-    for (const email of ["p0@example.com", "new@example.com"]) {
-      const refused = await signUp(email, "203.0.113.9");
-      expect({ status: refused.status, code: codeOf(refused), after: afterOf(refused) }).toEqual({
-        status: 429,
-        code: "rate_limited",
-        after: "40",
-      });
-    }
-    const page = await app.form("/auth/signup", ann({ email: "new@example.com" }), forwarded("203.0.113.9"));
-    expect({ status: page.status, after: afterOf(page) }).toEqual({ status: 429, after: "40" });
-    expect(page.text).toContain("Too many sign-ups from here. Try again in 40 s.");
-    expect((await signUp("new@example.com", "198.51.100.7")).status).toBe(201);
-    app.engine.clock.advance(40_000);
-    expect((await signUp("newer@example.com", "203.0.113.9")).status).toBe(201);
-  });
+test("sign-ups of one client are twenty in a minute: then 429, as long as it says, whoever has the address", async () => {
+  await using app = await behindProxy();
+  const signUp = (email: string, address: string) => app.send("/auth/signup", ann({ email }), forwarded(address));
+  for (let at = 0; at < 10; at += 1) expect((await signUp(`p${at}@example.com`, "203.0.113.9")).status).toBe(201);
+  // To ask who has an address is counted too.
+  for (let at = 0; at < 10; at += 1) expect((await signUp(`p${at}@example.com`, "203.0.113.9")).status).toBe(409);
+  app.engine.clock.advance(20_000);
+  for (const email of ["p0@example.com", "new@example.com"]) {
+    const refused = await signUp(email, "203.0.113.9");
+    expect({ status: refused.status, code: codeOf(refused), after: afterOf(refused) }).toEqual({
+      status: 429,
+      code: "rate_limited",
+      after: "40",
+    });
+  }
+  const page = await app.form("/auth/signup", ann({ email: "new@example.com" }), forwarded("203.0.113.9"));
+  expect({ status: page.status, after: afterOf(page) }).toEqual({ status: 429, after: "40" });
+  expect(page.text).toContain("Too many sign-ups from here. Try again in 40 s.");
+  expect((await signUp("new@example.com", "198.51.100.7")).status).toBe(201);
+  app.engine.clock.advance(40_000);
+  expect((await signUp("newer@example.com", "203.0.113.9")).status).toBe(201);
 });
 
 test("an unknown address takes as long as a wrong password", async () => {

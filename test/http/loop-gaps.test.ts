@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { maskJsonText } from "../../src/receipts/masking.ts";
 import { callModern, modern } from "../mcp/wire.ts";
 import { timeOf } from "../support/core.ts";
@@ -76,10 +76,7 @@ async function openRig(): Promise<Rig> {
   return { service, base, keys: { approver, agent }, cookie, held, over, approveLink, mailbox, target };
 }
 
-let rig: Rig;
-beforeAll(async () => {
-  rig = await openRig();
-}, TEST_MS_MAX);
+const rig = await openRig();
 afterAll(async () => {
   await rig.service[Symbol.asyncDispose]();
   await rig.mailbox[Symbol.asyncDispose]();
@@ -88,7 +85,7 @@ afterAll(async () => {
 
 async function read(path: string, headers: Readonly<Record<string, string>> = {}): Promise<string> {
   const response = await fetch(path.startsWith("http") ? path : rig.base + path, { headers });
-  expect({ path, status: response.status }).toEqual({ path, status: 200 });
+  expect(response.status, path).toBe(200);
   return response.text();
 }
 

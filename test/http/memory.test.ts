@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { peakOf } from "../support/memory.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { hugeBodies } from "./hostile-requests.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
+import { shared } from "../support/shared.ts";
 
 const MEBIBYTE = 1_048_576;
 const COST_MAX = 10 * MEBIBYTE;
@@ -11,13 +12,9 @@ const AT_ONCE = 16;
 const TRIES = 8;
 
 /** The service alone in its process: whoever sends has a memory of its own. */
-let service: Service;
-beforeAll(async () => {
-  service = new Service({ env: { RATE_LIMIT_PER_SECOND: "0" } });
-  await service.ready();
-  for (let count = 0; count < 50; count += 1) await post(`{"url":"http://127.0.0.1:9/","approve":true}`);
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await shared(new Service({ env: { RATE_LIMIT_PER_SECOND: "0" } }));
+await service.ready();
+for (let count = 0; count < 50; count += 1) await post(`{"url":"http://127.0.0.1:9/","approve":true}`);
 
 async function post(body: string): Promise<number> {
   const response = await service.request("/v1/actions", { method: "POST", body });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { OPERATIONS, type Operation } from "../support/operations.ts";
 import { aBulkJob, aCredential, aCredentialRequest, anApiKey, anAuditEntry } from "../support/factory.ts";
 import { broken } from "../support/promised.ts";
@@ -6,6 +6,7 @@ import { openRealServer, type RealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
 import { tablesIn } from "./tables.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
+import { shared } from "../support/shared.ts";
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] as const;
 
@@ -23,26 +24,18 @@ async function ask(app: RealServer, method: string, path: string) {
   return readAnswer(text);
 }
 
-let app: RealServer;
-
-let ids: { readonly action: string; readonly key: string; readonly bulk: string; readonly request: string };
-
-beforeAll(async () => {
-  // Nothing is dispatched: only a request can change a row.
-  app = await openRealServer({ starts: false });
-  const { engine } = app;
-  const key = anApiKey({ accountId: engine.owner.accountId });
-  await engine.store.accounts.addKey(key);
-  const job = aBulkJob({ accountId: engine.owner.accountId });
-  await engine.store.bulk.add(job, [], anAuditEntry({ kind: "bulk_started" }));
-  const credential = aCredential({ accountId: engine.owner.accountId });
-  await engine.store.credentials.add(credential, anAuditEntry({ kind: "credential_added" }));
-  const asked = aCredentialRequest({ accountId: engine.owner.accountId });
-  await engine.store.credentialRequests.ask(asked, engine.clock.now(), [], anAuditEntry());
-  ids = { action: (await engine.create({ approve: true })).id, key: key.id, bulk: job.id, request: asked.id };
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+// Nothing is dispatched: only a request can change a row.
+const app = await shared(openRealServer({ starts: false }));
+const { engine } = app;
+const key = anApiKey({ accountId: engine.owner.accountId });
+await engine.store.accounts.addKey(key);
+const job = aBulkJob({ accountId: engine.owner.accountId });
+await engine.store.bulk.add(job, [], anAuditEntry({ kind: "bulk_started" }));
+const credential = aCredential({ accountId: engine.owner.accountId });
+await engine.store.credentials.add(credential, anAuditEntry({ kind: "credential_added" }));
+const asked = aCredentialRequest({ accountId: engine.owner.accountId });
+await engine.store.credentialRequests.ask(asked, engine.clock.now(), [], anAuditEntry());
+const ids = { action: (await engine.create({ approve: true })).id, key: key.id, bulk: job.id, request: asked.id };
 
 const at = (path: string) =>
   path
@@ -72,11 +65,7 @@ describe("every path and every method", () => {
       for (const address of [at(path), `${at(path)}/`]) {
         const answer = await ask(app, method, address);
         const status = method === "OPTIONS" ? 204 : 405;
-        expect({ method, status: answer.status, allow: answer.headers.get("allow") }).toEqual({
-          method,
-          status,
-          allow,
-        });
+        expect({ status: answer.status, allow: answer.headers.get("allow") }, method).toEqual({ status, allow });
         const text = method === "HEAD" ? null : answer.body;
         expect(broken({ method, path: address, status, headers: answer.headers, text })).toEqual([]);
         expect([...answer.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);

@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { FakeClock } from "../support/clock.ts";
 import { Target } from "../support/target.ts";
-import { openRealServer, type RealServer } from "./real-server.ts";
+import { openRealServer } from "./real-server.ts";
+import { shared } from "../support/shared.ts";
 
-let app: RealServer;
-
-beforeAll(async () => {
-  // Whoever verifies a signature looks at the time.
-  app = await openRealServer({ clock: new FakeClock(new Date()) });
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+// Whoever verifies a signature looks at the time.
+const app = await shared(openRealServer({ clock: new FakeClock(new Date()) }));
 
 const secretAt = async (origin: string, use: "calls" | "callbacks" = "calls") =>
   (await app.call("GET", `/v1/signing-secret?origin=${encodeURIComponent(origin)}&for=${use}`)).json.secret;
@@ -20,8 +15,9 @@ test("a name with capitals and a trailing dot is called, signed, listed and show
   await using target = new Target();
   const port = new URL(target.url).port;
   const [dotted, plain] = [`http://Api.LOCALHOST.:${port}`, `http://api.localhost:${port}`];
-  const body = JSON.stringify({ url: `${dotted}/orders`, body: { n: 1 }, callback: `${dotted}/done` });
-  const { id } = (await app.call("POST", "/v1/actions", body)).json;
+  const { id } = (
+    await app.call("POST", "/v1/actions", { url: `${dotted}/orders`, body: { n: 1 }, callback: `${dotted}/done` })
+  ).json;
   await target.saw(2);
 
   const [call, callback] = ["/orders", "/done"].map((path) => target.received.find((one) => one.path === path));
@@ -50,8 +46,7 @@ test("a name with capitals and a trailing dot is called, signed, listed and show
 });
 
 test("a list is asked for a host in letters of any script, and for the port of the scheme", async () => {
-  const body = JSON.stringify({ url: "https://Bücher.example./x", approve: true });
-  const { id } = (await app.call("POST", "/v1/actions", body)).json;
+  const { id } = (await app.call("POST", "/v1/actions", { url: "https://Bücher.example./x", approve: true })).json;
   const found = async (host: string) => {
     const { json } = await app.call("GET", `/v1/actions?host=${encodeURIComponent(host)}`);
     return json.data.map((action) => action.id);

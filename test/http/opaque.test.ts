@@ -1,23 +1,16 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { answering, type KeepingSender } from "../actions/senders.ts";
+import { answering } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
-import { openRealServer, type RealServer } from "./real-server.ts";
+import { openRealServer } from "./real-server.ts";
 import { SEED } from "../support/long.ts";
+import { shared } from "../support/shared.ts";
 
 /** Bodies beyond it are read in another way: the value is not made. */
 const LARGE = 140_000;
 
-let sender: KeepingSender;
-
-let app: RealServer;
-
-beforeAll(async () => {
-  sender = answering(answered(200));
-  app = await openRealServer({ sender });
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+const sender = answering(answered(200));
+const app = await shared(openRealServer({ sender }));
 
 /** Sends a create with this body, written like this, and gives back what the target got and what a reader gets. */
 async function through(body: string) {

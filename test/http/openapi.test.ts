@@ -1,12 +1,11 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
 import { DOCUMENT } from "../support/openapi.ts";
 import { broken } from "../support/promised.ts";
 import { stubActionService, openStubServer } from "./stub-server.ts";
+import { shared } from "../support/shared.ts";
 
-const app = openStubServer();
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openStubServer());
 
 test("GET /openapi.json is the API description, whoever asks", async () => {
   const response = await fetch(`${app.url}/openapi.json`);
@@ -16,7 +15,7 @@ test("GET /openapi.json is the API description, whoever asks", async () => {
 });
 
 describe("the API description allows what no input brings about:", () => {
-  const actionService = (thrown: Error) => ({ ...stubActionService([]), list: () => Promise.reject(thrown) });
+  const actionService = (thrown: Error) => stubActionService({ list: () => Promise.reject(thrown) });
   const unready = { probe: () => Promise.reject(new Error("no")) };
 
   test.each([

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { answering } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
-import { openRealServer, type RealServer } from "./real-server.ts";
+import { openRealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
+import { shared } from "../support/shared.ts";
 
 const PER_SECOND = 3;
 
@@ -10,18 +11,10 @@ const JSON_TYPE = { "content-type": "application/json" };
 
 const TOO_LARGE = "{".repeat(1_048_577);
 
-let app: RealServer;
-
-let done: string;
-
-beforeAll(async () => {
-  app = await openRealServer({ sender: answering(answered(200)), rateLimitPerSecond: PER_SECOND });
-  const { id } = await app.engine.create({});
-  await app.engine.saw(id, { status: "completed" });
-  done = `/v1/actions/${id}/cancel`;
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openRealServer({ sender: answering(answered(200)), rateLimitPerSecond: PER_SECOND }));
+const { id } = await app.engine.create({});
+await app.engine.saw(id, { status: "completed" });
+const done = `/v1/actions/${id}/cancel`;
 
 interface Wrong {
   readonly key?: string;

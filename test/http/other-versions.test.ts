@@ -16,7 +16,7 @@ test("what another version stored with an action is shown, masked as its viewer 
   await file.close();
 
   const seenBy = async (key: string) => {
-    const { text } = await app.call("GET", `/v1/actions/${id}`, undefined, { authorization: `Bearer ${key}` });
+    const { text } = await app.call("GET", `/v1/actions/${id}`, undefined, key);
     return JSON.parse(text) as { extras?: object; hidden_values?: number; receipt_url: string };
   };
   const whole = await seenBy(KEYS.owner);

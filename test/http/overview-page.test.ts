@@ -1,31 +1,19 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { Target } from "../support/target.ts";
-import { openRealServer, type RealServer } from "./real-server.ts";
+import { openRealServer } from "./real-server.ts";
+import { textOf } from "../support/forms.ts";
 import { signedIn } from "./signed-in.ts";
+import { shared } from "../support/shared.ts";
 
-let app: RealServer;
+const good = await shared(new Target(200));
 
-let ann: Awaited<ReturnType<typeof signedIn>>;
+const bad = await shared(new Target(503));
 
-const good = new Target(200);
-
-const bad = new Target(503);
-
-beforeAll(async () => {
-  app = await openRealServer();
-  ann = await signedIn(app);
-});
-
-afterAll(async () => {
-  await app[Symbol.asyncDispose]();
-  await good[Symbol.asyncDispose]();
-  await bad[Symbol.asyncDispose]();
-});
-
-const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+const app = await shared(openRealServer());
+const ann = await signedIn(app);
 
 const create = async (url: string, retries: number) => {
-  const { id } = (await app.call("POST", "/v1/actions", JSON.stringify({ url, retries }))).json;
+  const { id } = (await app.call("POST", "/v1/actions", { url, retries })).json;
   const ends = ["completed", "failed"] as const;
   if (retries === 1) await Promise.race(ends.map((status) => app.engine.saw(id, { status })));
   else await app.engine.saw(id, { status: "pending", attempts: 1 });
@@ -89,17 +77,15 @@ test("the overview shows outcomes, success, latency, failing hosts and scheduled
 test("the overview shows a reader no more than the page of an action does, and a decider no less", async () => {
   await using server = await openRealServer();
   const keyOf = async (name: string, role: string) => {
-    const made = (await server.call("POST", "/v1/keys", JSON.stringify({ name, role }))).json as unknown;
+    const made = (await server.call("POST", "/v1/keys", { name, role })).json as unknown;
     return (made as { readonly key: string }).key;
   };
-  const as = (key: string) => ({ authorization: `Bearer ${key}` });
   const agent = await keyOf("billing token=rose33", "agent");
-  const request = JSON.stringify({ url: good.url, approve: true });
-  const { id } = (await server.call("POST", "/v1/actions", request, as(agent))).json;
+  const { id } = (await server.call("POST", "/v1/actions", { url: good.url, approve: true }, agent)).json;
   for (const role of ["reader", "approver"]) {
     const key = await keyOf(role, role);
-    const { json } = await server.call("GET", "/v1/overview", undefined, as(key));
-    const action = await server.call("GET", `/v1/actions/${id}`, undefined, as(key));
+    const { json } = await server.call("GET", "/v1/overview", undefined, key);
+    const action = await server.call("GET", `/v1/actions/${id}`, undefined, key);
     const [shown] = (json as never as { agents: { name: string }[] }).agents;
     expect(shown?.name).toBe((action.json as never as { created_by: { name: string } }).created_by.name);
     expect(shown?.name.includes("rose33")).toBe(role === "approver");

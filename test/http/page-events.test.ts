@@ -1,22 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createResetLink } from "../../src/admin/access.ts";
 import { EVENT_HEARTBEAT_MS, PAGE_STREAM_HEARTBEATS_MAX, SESSIONS_PER_PERSON_MAX } from "../../src/core/limits.ts";
 import { ann as credentials, openPeopleServer, type PeopleServer } from "./people-server.ts";
-import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
+import { openRealServer, STRANGER } from "./real-server.ts";
 import { aCredentialRequest, anAuditEntry } from "../support/factory.ts";
 import { signedIn } from "./signed-in.ts";
 import { KEYS, OWN_ORIGIN } from "./stub-server.ts";
+import { shared } from "../support/shared.ts";
 
-let app: RealServer;
-
-let ann: Awaited<ReturnType<typeof signedIn>>;
-
-beforeAll(async () => {
-  app = await openRealServer({ starts: false });
-  ann = await signedIn(app);
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openRealServer({ starts: false }));
+const ann = await signedIn(app);
 
 const create = (headers: Readonly<Record<string, string>> = {}) =>
   app.call("POST", "/v1/actions", `{"url":"http://127.0.0.1:9/?token=canary","approve":true}`, headers);
@@ -85,8 +78,12 @@ describe("the stream of our own pages", () => {
     const told = (text: string) =>
       [...text.matchAll(/^event: credential_requests\ndata: (.*)$/gm)].map(([, ids]) => ids);
     expect(told(await stream.read((text) => told(text).length > 0))).toEqual(["[]"]);
-    const body = JSON.stringify({ host: "api.example", reason: "To refund order 4711." });
-    const asked = await app.call("POST", "/v1/credential-requests", body, { authorization: `Bearer ${KEYS.agent}` });
+    const asked = await app.call(
+      "POST",
+      "/v1/credential-requests",
+      { host: "api.example", reason: "To refund order 4711." },
+      KEYS.agent,
+    );
     const { id } = asked.json;
     expect(told(await stream.read((text) => told(text).length > 1)).at(-1)).toBe(`["${id}"]`);
     await app.call("POST", `/v1/credential-requests/${id}/decline`);

@@ -27,7 +27,7 @@ describe("a page", () => {
         "cross-origin-resource-policy": "same-origin",
       });
       const policy = pageHeaders(kind)["cross-origin-opener-policy"];
-      expect({ kind, policy }).toEqual({ kind, policy: kind === "receipt" ? undefined : "same-origin" });
+      expect(policy, kind).toEqual(kind === "receipt" ? undefined : "same-origin");
     }
   });
 
@@ -76,8 +76,7 @@ describe("the page of an error", () => {
     ] as const) {
       const response = await ann.context(path, { headers: { accept: "text/html" } });
       const text = await response.text();
-      expect({ path, status: response.status, has: text.includes('<nav id="navigation"') }).toEqual({
-        path,
+      expect({ status: response.status, has: text.includes('<nav id="navigation"') }, path).toEqual({
         status,
         has: true,
       });

@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createResetLink } from "../../src/admin/access.ts";
 import { cookiesIn } from "./signed-in.ts";
 import { ann, openPeopleServer, PASSWORD, type PeopleAnswer, type PeopleServer } from "./people-server.ts";
+import { shared } from "../support/shared.ts";
 
 const PATH = "/settings/password";
 
 const NEW_PASSWORD = "a newer horse battery";
 
-let app: PeopleServer;
-
-beforeAll(async () => {
-  app = await openPeopleServer();
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openPeopleServer());
 
 /** The fields of the page's form, filled in and sent as a browser without script would. */
 async function change(server: PeopleServer, cookie: string, typed: Readonly<Record<string, string>> = {}) {
@@ -39,10 +34,9 @@ describe("a person who changes their password", () => {
     expect([changed.status, to]).toEqual([303, "/settings/password/changed"]);
     const now = cookiesIn(changed).join("; ");
     for (const load of ["once", "again"]) {
-      expect({ load, text: (await app.get(to, { cookie: now })).text }).toEqual({
-        load,
-        text: expect.stringContaining("Your password is changed"),
-      });
+      expect((await app.get(to, { cookie: now })).text, load).toEqual(
+        expect.stringContaining("Your password is changed"),
+      );
     }
     expect((await app.get(to, { cookie: changed.cookie })).headers.get("location")).toBe(PATH);
     expect(changed.cookie).not.toBe(cookie);

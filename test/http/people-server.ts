@@ -1,4 +1,4 @@
-import { cookiesIn, SESSION_SECRET } from "./signed-in.ts";
+import { sessionIn, SESSION_SECRET } from "./signed-in.ts";
 import { openRealServer, type RealServerOptions } from "./real-server.ts";
 
 export type PeopleServer = Awaited<ReturnType<typeof openPeopleServer>>;
@@ -28,7 +28,7 @@ export async function openPeopleServer(options: RealServerOptions = {}) {
   const app = await openRealServer({ starts: false, ...options });
   const ask = async (method: string, path: string, init: RequestInit = {}): Promise<PeopleAnswer> => {
     const response = await fetch(app.url + path, { ...init, method, redirect: "manual" });
-    const cookie = cookiesIn(response).find((one) => one.includes("outgate_session=")) ?? "";
+    const cookie = sessionIn(response);
     return { status: response.status, text: await response.text(), headers: response.headers, cookie };
   };
   return {

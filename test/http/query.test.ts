@@ -1,10 +1,9 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { encodeCursor } from "../../src/api/schema-helpers.ts";
 import { KNOWN_ID, openStubServer } from "./stub-server.ts";
+import { shared } from "../support/shared.ts";
 
-const app = openStubServer();
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openStubServer());
 
 interface Envelope {
   readonly error: { readonly code: string; readonly details?: readonly { readonly field: string }[] };

@@ -45,7 +45,7 @@ test("B28 every request of an account counts, refused ones and found ones too, b
     });
   }
   // Nobody else's requests are fewer for it, and who has no key is none of the account.
-  const theirs = await app.call("GET", "/v1/actions", undefined, { authorization: `Bearer ${STRANGER}` });
+  const theirs = await app.call("GET", "/v1/actions", undefined, STRANGER);
   expect({ status: theirs.status, data: theirs.json.data }).toEqual({ status: 200, data: [] });
   expect((await app.call("GET", "/v1/actions", undefined, { authorization: "Bearer nonsense" })).status).toBe(401);
   expect((await app.call("GET", "/health")).status).toBe(200);
@@ -116,7 +116,7 @@ test("a key that floods hears of its refusals a second later, and nobody else wa
   const answered: number[] = [];
   for (const answer of held) answer.then(({ status }) => answered.push(status)).catch(() => {});
   while (app.engine.clock.timers < timers + 3) await Bun.sleep(1);
-  const theirs = await app.call("GET", "/v1/actions", undefined, { authorization: `Bearer ${STRANGER}` });
+  const theirs = await app.call("GET", "/v1/actions", undefined, STRANGER);
   expect(theirs.status).toBe(200);
   const owners = await app.call("GET", "/v1/actions");
   expect(owners.status).toBe(200);

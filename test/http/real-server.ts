@@ -53,6 +53,9 @@ type OpenEngine = Awaited<ReturnType<typeof openEngine>>;
 
 export type RealServer = Awaited<ReturnType<typeof openRealServer>>;
 
+/** Of a call, whose JSON has whatever the route answers. */
+export type Answer = Awaited<ReturnType<RealServer["call"]>>;
+
 /** The real server over the real service and store, with the keys of the stub and a stranger's. */
 export async function openRealServer(options: RealServerOptions = {}) {
   const { port } = options;
@@ -116,21 +119,24 @@ export async function openRealServer(options: RealServerOptions = {}) {
     signUpGate,
     /** The account of the stranger. */
     strangerId: stranger.id,
-    /** Sends JSON text, or nothing, and reads JSON. */
-    async call(method: string, path: string, body?: string, headers: Readonly<Record<string, string>> = {}) {
-      const type: Readonly<Record<string, string>> = body === undefined ? {} : { "content-type": "application/json" };
-      const response = await app.ask(path, {
-        method,
-        headers: { ...type, ...headers },
-        ...(body === undefined ? {} : { body }),
-      });
+    /** Sends JSON, which a text is already, and reads JSON; with the owner's key, another one or these headers. */
+    async call(
+      method: string,
+      path: string,
+      body?: object | string,
+      by: Readonly<Record<string, string>> | string = {},
+    ) {
+      const headers = new Headers(typeof by === "string" ? { authorization: `Bearer ${by}` } : by);
+      if (body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json");
+      const sent = typeof body === "object" ? JSON.stringify(body) : body;
+      const response = await app.ask(path, { method, headers, ...(sent === undefined ? {} : { body: sent }) });
       const text = await wholeText(response);
       // Whatever a test is about, its answers are those of the API description.
       const problems = broken({ method, path, status: response.status, headers: response.headers, text });
       if (problems.length > 0) throw new Error(`${method} ${path}: ${problems.join("; ")}`);
       const isJson = response.headers.get("content-type") === "application/json";
-      const json = JSON.parse(isJson ? text : "null") as Shown;
-      return { status: response.status, text, json };
+      const json = JSON.parse(isJson ? text : "null") as Shown & Readonly<Record<string, unknown>>;
+      return { status: response.status, headers: response.headers, text, json };
     },
     async [Symbol.asyncDispose]() {
       await app[Symbol.asyncDispose]();
@@ -145,10 +151,12 @@ export interface Shown {
   readonly id: string;
   readonly status: string;
   readonly deduplicated?: boolean;
-  readonly data: readonly { readonly id: string; readonly type: string; readonly status: string }[];
+  readonly data: readonly ({ readonly id: string } & Readonly<Record<string, unknown>>)[];
   readonly next_cursor: string | null;
   readonly secret: string;
   readonly key: string;
+  /** Of an invitation. */
+  readonly link: string;
   readonly error: {
     readonly code: string;
     readonly message: string;

@@ -173,46 +173,44 @@ describe("a receipt of many attempts", () => {
   });
 });
 
-describe("receipts that are asked for at once", () => {
-  test("are rendered four at a time, in order; who waits for 2 s gets 503 with Retry-After", async () => {
-    const clock = new FakeClock();
-    const begun: (() => void)[] = [];
-    const receipt = { action: anAction({}), timeline: [] };
-    await using app = openStubServer({
-      clock,
-      readReceipt: (token) =>
-        token === KNOWN_TOKEN ? new Promise((resolve) => begun.push(() => resolve(receipt))) : Promise.resolve(null),
-    });
-    const statuses: number[] = [];
-    const ask = async () => {
-      const response = await fetch(`${app.url}/r/${KNOWN_TOKEN}`, { headers: { accept: "application/json" } });
-      statuses.push(response.status);
-      return response;
-    };
-    const answers = Array.from({ length: 6 }, ask);
-    await until(() => begun.length === 4 && clock.timers === 2);
-    // A place that is free goes to the one that has waited longest.
-    begun[0]?.();
-    await until(() => begun.length === 5 && statuses.length === 1);
-    expect(clock.timers).toBe(1);
-    clock.advance(1_999);
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(statuses).toEqual([200]);
-    clock.advance(1);
-    await until(() => statuses.length === 2);
-    expect(statuses).toEqual([200, 503]);
-    for (const end of begun) end();
-    const all = await Promise.all(answers);
-    const refused = all.find(({ status }) => status === 503);
-    expect(refused?.headers.get("retry-after")).toBe("1");
-    expect(await refused?.json()).toMatchObject({ error: { code: "unavailable" } });
-    expect(statuses.filter((status) => status === 200)).toHaveLength(5);
-    // All places are free again, also after one that failed.
-    expect((await fetch(`${app.url}/r/unknown`)).status).toBe(404);
-    begun.length = 0;
-    const later = Array.from({ length: 4 }, ask);
-    await until(() => begun.length === 4);
-    for (const end of begun) end();
-    expect((await Promise.all(later)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+test("receipts that are asked for at once are rendered four at a time, in order; who waits for 2 s gets 503 with Retry-After", async () => {
+  const clock = new FakeClock();
+  const begun: (() => void)[] = [];
+  const receipt = { action: anAction({}), timeline: [] };
+  await using app = openStubServer({
+    clock,
+    readReceipt: (token) =>
+      token === KNOWN_TOKEN ? new Promise((resolve) => begun.push(() => resolve(receipt))) : Promise.resolve(null),
   });
+  const statuses: number[] = [];
+  const ask = async () => {
+    const response = await fetch(`${app.url}/r/${KNOWN_TOKEN}`, { headers: { accept: "application/json" } });
+    statuses.push(response.status);
+    return response;
+  };
+  const answers = Array.from({ length: 6 }, ask);
+  await until(() => begun.length === 4 && clock.timers === 2);
+  // A place that is free goes to the one that has waited longest.
+  begun[0]?.();
+  await until(() => begun.length === 5 && statuses.length === 1);
+  expect(clock.timers).toBe(1);
+  clock.advance(1_999);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(statuses).toEqual([200]);
+  clock.advance(1);
+  await until(() => statuses.length === 2);
+  expect(statuses).toEqual([200, 503]);
+  for (const end of begun) end();
+  const all = await Promise.all(answers);
+  const refused = all.find(({ status }) => status === 503);
+  expect(refused?.headers.get("retry-after")).toBe("1");
+  expect(await refused?.json()).toMatchObject({ error: { code: "unavailable" } });
+  expect(statuses.filter((status) => status === 200)).toHaveLength(5);
+  // All places are free again, also after one that failed.
+  expect((await fetch(`${app.url}/r/unknown`)).status).toBe(404);
+  begun.length = 0;
+  const later = Array.from({ length: 4 }, ask);
+  await until(() => begun.length === 4);
+  for (const end of begun) end();
+  expect((await Promise.all(later)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { ActionJson } from "../../src/api/action-schemas.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { ReceiptJson } from "../../src/receipts/schema.ts";
@@ -7,18 +7,11 @@ import { at, OPERATIONS } from "../support/openapi.ts";
 import { requestFor } from "../support/engine.ts";
 import { broken } from "../support/promised.ts";
 import { Target } from "../support/target.ts";
-import { openRealServer, type RealServer } from "./real-server.ts";
+import { openRealServer } from "./real-server.ts";
+import { shared } from "../support/shared.ts";
 
-let app: RealServer;
-
-let done: Awaited<ReturnType<typeof delivered>>;
-
-beforeAll(async () => {
-  app = await openRealServer();
-  done = await delivered();
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openRealServer());
+const done = await delivered();
 
 const HTML = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
 
@@ -29,7 +22,7 @@ const context = (path: string, headers: Readonly<Record<string, string>> = HTML,
   fetch(app.url + path, { method, headers });
 
 async function created(body: object): Promise<{ readonly id: string; readonly receipt: string }> {
-  const { json } = await app.call("POST", "/v1/actions", JSON.stringify(body));
+  const { json } = await app.call("POST", "/v1/actions", body);
   const receipt = (await app.call("GET", `/v1/actions/${json.id}`)).text.match(/"receipt_url":"([^"]+)"/)?.[1] ?? "";
   return { id: json.id, receipt };
 }
@@ -63,12 +56,10 @@ test("the API description speaks of every header and form of a receipt, and of w
     const response = await context(path, headers, method);
     const { status } = response;
     const text = method === "HEAD" ? null : await response.text();
-    expect({
-      method,
-      path,
-      headers,
-      problems: broken({ method, path, status, headers: response.headers, text }),
-    }).toEqual({ method, path, headers, problems: [] });
+    expect(
+      broken({ method, path, status, headers: response.headers, text }),
+      JSON.stringify([method, path, headers]),
+    ).toEqual([]);
   }
   const promised = at(OPERATIONS.find(({ id }) => id === "getReceipt")?.node, "responses");
   const forms = ["application/json", "text/html"];
@@ -181,10 +172,10 @@ describe("a receipt", () => {
     const { receipt } = done;
     const typeOf = async (accept: string) => (await context(receipt, { accept })).headers.get("content-type");
     for (const accept of ["*/*", "", "text/html", "text/html,application/json;q=0.9", "application/json;q=0"]) {
-      expect({ accept, type: await typeOf(accept) }).toEqual({ accept, type: "text/html; charset=utf-8" });
+      expect(await typeOf(accept), accept).toBe("text/html; charset=utf-8");
     }
     for (const accept of ["application/json", "application/json, */*;q=0.1", "text/html;q=0.5,Application/JSON"]) {
-      expect({ accept, type: await typeOf(accept) }).toEqual({ accept, type: "application/json" });
+      expect(await typeOf(accept), accept).toBe("application/json");
     }
   });
 
@@ -299,7 +290,7 @@ describe("a token that opens nothing", () => {
       "/a/nonsense",
       "/a/%ff",
     ];
-    for (const path of paths) expect({ path, page: await words(path) }).toEqual({ path, page });
+    for (const path of paths) expect(await words(path), path).toEqual(page);
     const accepts = [{ accept: "*/*" }, { accept: "image/png" }];
     for (const headers of accepts) expect(await words("/r/nonsense", headers)).toBe(page);
   });

@@ -16,11 +16,11 @@ const as = (key: string) => ({ authorization: `Bearer ${key}` });
 
 /** A key of the owner's account, as its owner makes it. */
 async function keyOf(app: RealServer, role: Role, hold: Hold) {
-  return (await app.call("POST", "/v1/keys", JSON.stringify({ name: `${role} ${hold}`, role, hold }))).json.key;
+  return (await app.call("POST", "/v1/keys", { name: `${role} ${hold}`, role, hold })).json.key;
 }
 
 const create = (app: RealServer, key: string, body: object) =>
-  app.call("POST", "/v1/actions", JSON.stringify({ url: "http://127.0.0.1:9/", ...body }), as(key));
+  app.call("POST", "/v1/actions", { url: "http://127.0.0.1:9/", ...body }, key);
 
 /** What a secret makes of what was received. */
 function signatureOf(received: Received | undefined, secret: string): string {
@@ -28,7 +28,7 @@ function signatureOf(received: Received | undefined, secret: string): string {
   return testSecrets.sign([secret], { id, timestampSeconds: Number(seconds), body: received?.body ?? "" });
 }
 
-const listHost = (app: RealServer, host: string) => app.call("POST", "/v1/callback-hosts", JSON.stringify({ host }));
+const listHost = (app: RealServer, host: string) => app.call("POST", "/v1/callback-hosts", { host });
 
 const toldOf = (app: RealServer, id: string) => app.engine.told(id, "callback", 1);
 
@@ -79,37 +79,35 @@ describe("callbacks of a key with a hold", () => {
   });
 });
 
-describe("origins that got callbacks before callbacks had secrets of their own", () => {
-  test("get both signatures until the month is over, the new one first", async () => {
-    await using hooks = new Target();
-    await using app = await openRealServer();
-    const { origin } = new URL(hooks.url);
-    const { engine } = app;
-    const untilMs = engine.clock.now().getTime() + MONTH_MS;
-    const file = openFile(`${engine.folder}/outgate.db`);
-    const insert = "INSERT INTO callback_overlaps (account_id, origin, until) VALUES (?, ?, ?)";
-    await file.batch([{ sql: insert, args: [engine.owner.accountId, origin, untilMs] }]);
-    await file.close();
-    const path = `/v1/signing-secret?origin=${origin}`;
-    const calls = (await app.call("GET", path)).json.secret;
-    const callbacks = JSON.parse((await app.call("GET", `${path}&for=callbacks`)).text);
-    expect(callbacks).toEqual({
-      origin,
-      secret: expect.not.stringContaining(calls),
-      previous: { secret: calls, expires_at: new Date(untilMs).toISOString() },
-    });
-    const signatures = async (at: number) => {
-      await create(app, KEYS.owner, { approve: true, callback: `${hooks.url}news` });
-      await hooks.saw(at);
-      const received = hooks.received[at - 1];
-      return { received, list: received?.headers.get("webhook-signature")?.split(" ") ?? [] };
-    };
-    const { received, list } = await signatures(1);
-    expect(list).toEqual([signatureOf(received, callbacks.secret), signatureOf(received, calls)]);
-    engine.clock.advance(MONTH_MS);
-    expect((await signatures(2)).list).toHaveLength(1);
-    expect(JSON.parse((await app.call("GET", `${path}&for=callbacks`)).text).previous).toBeNull();
+test("origins that got callbacks before callbacks had secrets of their own get both signatures until the month is over, the new one first", async () => {
+  await using hooks = new Target();
+  await using app = await openRealServer();
+  const { origin } = new URL(hooks.url);
+  const { engine } = app;
+  const untilMs = engine.clock.now().getTime() + MONTH_MS;
+  const file = openFile(`${engine.folder}/outgate.db`);
+  const insert = "INSERT INTO callback_overlaps (account_id, origin, until) VALUES (?, ?, ?)";
+  await file.batch([{ sql: insert, args: [engine.owner.accountId, origin, untilMs] }]);
+  await file.close();
+  const path = `/v1/signing-secret?origin=${origin}`;
+  const calls = (await app.call("GET", path)).json.secret;
+  const callbacks = JSON.parse((await app.call("GET", `${path}&for=callbacks`)).text);
+  expect(callbacks).toEqual({
+    origin,
+    secret: expect.not.stringContaining(calls),
+    previous: { secret: calls, expires_at: new Date(untilMs).toISOString() },
   });
+  const signatures = async (at: number) => {
+    await create(app, KEYS.owner, { approve: true, callback: `${hooks.url}news` });
+    await hooks.saw(at);
+    const received = hooks.received[at - 1];
+    return { received, list: received?.headers.get("webhook-signature")?.split(" ") ?? [] };
+  };
+  const { received, list } = await signatures(1);
+  expect(list).toEqual([signatureOf(received, callbacks.secret), signatureOf(received, calls)]);
+  engine.clock.advance(MONTH_MS);
+  expect((await signatures(2)).list).toHaveLength(1);
+  expect(JSON.parse((await app.call("GET", `${path}&for=callbacks`)).text).previous).toBeNull();
 });
 
 describe("who may be asked by mail", () => {

@@ -1,9 +1,8 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { openStubServer } from "./stub-server.ts";
+import { shared } from "../support/shared.ts";
 
-const app = openStubServer();
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openStubServer());
 
 const OURS = /^req_[A-Za-z0-9_-]+$/;
 

@@ -1,33 +1,24 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { DECISIONS_AT_ONCE_MAX } from "../../src/core/limits.ts";
-import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
+import { openRealServer, STRANGER } from "./real-server.ts";
 import { ANN, signedIn } from "./signed-in.ts";
+import { textOf } from "../support/forms.ts";
 import { KEYS } from "./stub-server.ts";
+import { shared } from "../support/shared.ts";
 
-let app: RealServer;
-
-let ann: Awaited<ReturnType<typeof signedIn>>;
-
-beforeAll(async () => {
-  app = await openRealServer({ starts: false });
-  ann = await signedIn(app);
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openRealServer({ starts: false }));
+const ann = await signedIn(app);
 
 const NO_TARGET = "http://127.0.0.1:9/";
 
 async function held(members: object = {}, key: string = KEYS.agent): Promise<string> {
   app.engine.clock.advance(1);
-  const body = JSON.stringify({ url: NO_TARGET, approve: true, ...members });
-  return (await app.call("POST", "/v1/actions", body, { authorization: `Bearer ${key}` })).json.id;
+  return (await app.call("POST", "/v1/actions", { url: NO_TARGET, approve: true, ...members }, key)).json.id;
 }
 
 const statusOf = async (id: string) => (await app.engine.actionService.get(app.engine.owner, id)).status;
 
 const pathOf = (ids: readonly string[]) => `/approvals/review?${ids.map((id) => `id=${id}`).join("&")}`;
-
-const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
 
 /** The review, whose form is sent with this decision. */
 async function decide(ids: readonly string[], fields: Readonly<Record<string, string>>) {
@@ -168,33 +159,30 @@ describe("the review of several requests", () => {
   });
 });
 
-describe("the filters of the inbox", () => {
-  test("find what one host gets and what has waited long, and count it truly", async () => {
-    await using server = await openRealServer({ starts: false });
-    const bob = await signedIn(server);
-    const ask = async (url: string) =>
-      (await server.call("POST", "/v1/actions", JSON.stringify({ url, approve: true }))).json.id;
-    const old = await ask("https://b.example/1");
-    server.engine.clock.advance(2 * 3_600_000);
-    const young = await ask("https://b.example/2");
-    const other = await ask("https://c.example/");
-    const idsIn = (html: string) =>
-      [...html.matchAll(/class="inbox-open" href="\/approvals\/(act_\w+)/g)].map(([, id]) => id ?? "");
-    const look = async (query: string) => {
-      const html = await bob.pageOf(`/approvals${query}`);
-      return { ids: idsIn(html), count: /role="status">([^<]*)</.exec(html)?.[1] };
-    };
-    expect(await look("")).toEqual({ ids: [old, young, other], count: "3 awaiting approval" });
-    expect(await look("?host=b.example")).toEqual({ ids: [old, young], count: "2 of 3 awaiting approval" });
-    expect(await look("?age=hour")).toEqual({ ids: [old], count: "1 of 3 awaiting approval" });
-    expect(await look("?host=c.example&age=day")).toEqual({ ids: [], count: "0 of 3 awaiting approval" });
-    expect(await look("?age=long&host=/&by=x")).toEqual({ ids: [old, young, other], count: "3 awaiting approval" });
-    // A decision keeps the filters, and opens the next request of them.
-    const fields = await bob.hiddenOf(`/approvals/${old}?host=b.example`);
-    const answer = await bob.send(`/approvals/${old}?host=b.example`, { ...fields, decision: "reject" });
-    expect(answer.headers.get("location")).toBe(`/approvals?decided=${old}&host=b.example`);
-    const next = await bob.pageOf(`/approvals?decided=${old}&host=b.example`);
-    expect(next).toContain(`data-open-path="/approvals/${young}?host=b.example"`);
-    expect(next).toContain("Rejected by");
-  });
+test("the filters of the inbox find what one host gets and what has waited long, and count it truly", async () => {
+  await using server = await openRealServer({ starts: false });
+  const bob = await signedIn(server);
+  const ask = async (url: string) => (await server.call("POST", "/v1/actions", { url, approve: true })).json.id;
+  const old = await ask("https://b.example/1");
+  server.engine.clock.advance(2 * 3_600_000);
+  const young = await ask("https://b.example/2");
+  const other = await ask("https://c.example/");
+  const idsIn = (html: string) =>
+    [...html.matchAll(/class="inbox-open" href="\/approvals\/(act_\w+)/g)].map(([, id]) => id ?? "");
+  const look = async (query: string) => {
+    const html = await bob.pageOf(`/approvals${query}`);
+    return { ids: idsIn(html), count: /role="status">([^<]*)</.exec(html)?.[1] };
+  };
+  expect(await look("")).toEqual({ ids: [old, young, other], count: "3 awaiting approval" });
+  expect(await look("?host=b.example")).toEqual({ ids: [old, young], count: "2 of 3 awaiting approval" });
+  expect(await look("?age=hour")).toEqual({ ids: [old], count: "1 of 3 awaiting approval" });
+  expect(await look("?host=c.example&age=day")).toEqual({ ids: [], count: "0 of 3 awaiting approval" });
+  expect(await look("?age=long&host=/&by=x")).toEqual({ ids: [old, young, other], count: "3 awaiting approval" });
+  // A decision keeps the filters, and opens the next request of them.
+  const fields = await bob.hiddenOf(`/approvals/${old}?host=b.example`);
+  const answer = await bob.send(`/approvals/${old}?host=b.example`, { ...fields, decision: "reject" });
+  expect(answer.headers.get("location")).toBe(`/approvals?decided=${old}&host=b.example`);
+  const next = await bob.pageOf(`/approvals?decided=${old}&host=b.example`);
+  expect(next).toContain(`data-open-path="/approvals/${young}?host=b.example"`);
+  expect(next).toContain("Rejected by");
 });

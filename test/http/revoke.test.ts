@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { bootstrap } from "../../src/accounts/first-start.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
 import { AccountJson } from "../../src/accounts/account-routes.ts";
@@ -6,31 +6,24 @@ import { compile } from "../../src/api/schema-helpers.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import { refusalOf } from "../actions/callers.ts";
 import { eventually } from "../support/eventually.ts";
-import { openRealServer, type RealServer } from "./real-server.ts";
+import { openRealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
+import { shared } from "../support/shared.ts";
 
 const account = compile(AccountJson);
 
-let app: RealServer;
-
-beforeAll(async () => {
-  // Nothing is dispatched and the clock stands still: whoever waits waits until something ends it.
-  app = await openRealServer({ starts: false });
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
-
-const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+// Nothing is dispatched and the clock stands still: whoever waits waits until something ends it.
+const app = await shared(openRealServer({ starts: false }));
 
 const bytesOf = (text: string) => text.replace(/"req_[^"]+"/, '"req"');
 
-const read = (key: string) => app.call("GET", "/v1/account", undefined, bearer(key));
+const read = (key: string) => app.call("GET", "/v1/account", undefined, key);
 
 const revoke = (id: string) => app.call("DELETE", `/v1/keys/${id}`);
 
 async function newKey(role = "agent") {
-  const { json } = await app.call("POST", "/v1/keys", JSON.stringify({ name: "lent", role }));
+  const { json } = await app.call("POST", "/v1/keys", { name: "lent", role });
   return { id: json.id, key: json.key };
 }
 
@@ -46,7 +39,7 @@ describe("DELETE /v1/keys/{id}", () => {
     expect((await read(key)).status).toBe(200);
     const bodies = [{ approve: true }, { run_at: "2027-01-01T00:00:00Z" }];
     for (const body of bodies) {
-      await app.call("POST", "/v1/actions", JSON.stringify({ url: "http://127.0.0.1:9/", ...body }), bearer(key));
+      await app.call("POST", "/v1/actions", { url: "http://127.0.0.1:9/", ...body }, key);
     }
     const { status, json } = await revoke(id);
     const left = { unfinished_actions: 2, held_actions: 1, created_keys: 0 };
@@ -72,18 +65,16 @@ describe("DELETE /v1/keys/{id}", () => {
   test("leaves what the key has created as it is", async () => {
     const { id, key } = await newKey();
     const body = `{"url":"http://127.0.0.1:9/","approve":true}`;
-    const action = (await app.call("POST", "/v1/actions", body, bearer(key))).json;
+    const action = (await app.call("POST", "/v1/actions", body, key)).json;
     await revoke(id);
     expect((await app.call("GET", `/v1/actions/${action.id}`)).json.status).toBe("awaiting_approval");
   });
 
   test("with unfinished=cancel rejects nothing: the key that follows may ask at once, and nobody is warned", async () => {
     const { id, key } = await newKey();
-    const ask = (url: string, by: string) =>
-      app.call("POST", "/v1/actions", JSON.stringify({ url, approve: true }), bearer(by));
+    const ask = (url: string, by: string) => app.call("POST", "/v1/actions", { url, approve: true }, by);
     const { json: first } = await ask("http://127.0.0.1:9/refunds/1", key);
-    const lent = JSON.stringify({ name: "next", role: "agent", replaces: id });
-    const next = (await app.call("POST", "/v1/keys", lent)).json.key;
+    const next = (await app.call("POST", "/v1/keys", { name: "next", role: "agent", replaces: id })).json.key;
     await app.call("DELETE", `/v1/keys/${id}?unfinished=cancel`);
     const ended = async () =>
       (await app.engine.events(first.id)).find(({ type }) => type !== "created" && type !== "held");
@@ -107,8 +98,8 @@ describe("DELETE /v1/keys/{id}", () => {
     const timers = app.engine.clock.timers;
     const body = `{"url":"http://127.0.0.1:9/","sync":true}`;
     const waiting = [
-      app.call("GET", `/v1/actions/${held.id}?wait=120`, undefined, bearer(key)),
-      app.call("POST", "/v1/actions?wait=120", body, bearer(key)),
+      app.call("GET", `/v1/actions/${held.id}?wait=120`, undefined, key),
+      app.call("POST", "/v1/actions?wait=120", body, key),
     ];
     const others = app.call("GET", `/v1/actions/${held.id}?wait=120`);
     await untilTimers(timers + 3);

@@ -1,5 +1,5 @@
 import { NO_HOST_SETTINGS } from "../../src/core/host-settings.ts";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { OPERATIONS, type Operation } from "../support/operations.ts";
 import { type Role, ROLES } from "../../src/core/roles.ts";
 import { approve } from "../../src/core/changes.ts";
@@ -18,8 +18,9 @@ import {
   joined,
   writeOf,
 } from "../support/factory.ts";
-import { openRealServer, type RealServer } from "./real-server.ts";
+import { openRealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
+import { shared } from "../support/shared.ts";
 
 /** Who may do what over REST (decisions 7), written out: every operation that asks for a key stands here. */
 const MAY: Readonly<Record<string, readonly Role[]>> = {
@@ -120,14 +121,8 @@ const BAD_BODIES = ["", "{", `{"unknown":1}`, `{"url":7}`];
 
 const TOO_LARGE = "x".repeat(1_048_577);
 
-let app: RealServer;
-
-beforeAll(async () => {
-  // Nothing is dispatched: what is looked at stays as it was made.
-  app = await openRealServer({ starts: false });
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+// Nothing is dispatched: what is looked at stays as it was made.
+const app = await shared(openRealServer({ starts: false }));
 
 const as = (role: Role) => ({ authorization: `Bearer ${KEYS[role]}` });
 
@@ -320,7 +315,7 @@ describe("by role, route and method", () => {
     for (const role of rolesOf(operation)) {
       const { method, path, body } = await goodRequest(operation, role);
       const { status } = await app.call(method, path, body, as(role));
-      expect({ role, isDone: operation.success.includes(status) }).toEqual({ role, isDone: true });
+      expect(operation.success.includes(status), role).toBe(true);
     }
   });
 
@@ -342,7 +337,7 @@ describe("by role, route and method", () => {
         return `${response.status} ${bytesOf(await response.text())}`;
       };
       const { status, json } = await app.call(method, path, body, as(role));
-      expect({ role, status, code: json.error.code }).toEqual({ role, status: 403, code: "forbidden" });
+      expect({ status, code: json.error.code }, role).toEqual({ status: 403, code: "forbidden" });
       const expected = await bytes(path);
       for (const address of addresses) expect(await bytes(address)).toBe(expected);
       if (method === "GET") continue;

@@ -53,7 +53,7 @@ test("POST /v1/server/test-mail mails a person of the account, at once and not t
     },
   });
   await signedIn(app);
-  const mail = (to: string) => app.call("POST", "/v1/server/test-mail", JSON.stringify({ to }));
+  const mail = (to: string) => app.call("POST", "/v1/server/test-mail", { to });
   const refused = await mail("stranger@example.com");
   expect([refused.status, refused.text]).toEqual([400, expect.stringContaining("a person of this account")]);
   const done = await mail(ANN);

@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createSessionCookie } from "../../src/http/session.ts";
-import { ann, openPeopleServer, PASSWORD, type PeopleServer } from "./people-server.ts";
+import { ann, openPeopleServer, PASSWORD } from "./people-server.ts";
+import { shared } from "../support/shared.ts";
 
 const DAY_MS = 86_400_000;
 
-let app: PeopleServer;
-
-beforeAll(async () => {
-  app = await openPeopleServer();
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openPeopleServer());
 
 describe("a session", () => {
   test("is 256 random bits, new at each log-in", async () => {
@@ -39,8 +34,7 @@ describe("a session", () => {
     expect(await app.isIn(cookie)).toBe(true);
     for (const path of ["/v1/actions", "/v1/account", "/v1/keys", "/v1/signing-secret?origin=https://a.example"]) {
       const answer = await app.get(path, { cookie, origin: "http://127.0.0.1:3000" });
-      expect({ path, status: answer.status, asks: answer.headers.get("www-authenticate") }).toEqual({
-        path,
+      expect({ status: answer.status, asks: answer.headers.get("www-authenticate") }, path).toEqual({
         status: 401,
         asks: "Bearer",
       });

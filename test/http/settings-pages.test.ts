@@ -1,25 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { NOTIFICATIONS_SHOWN_MAX } from "../../src/core/limits.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { serverSettings } from "../../src/config/server-settings.ts";
 import type { OutgoingMail } from "../../src/mail/messages.ts";
 import { SOME_RULES } from "./stub-server.ts";
 import { Target } from "../support/target.ts";
-import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
+import { openRealServer, STRANGER } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
+import { shared } from "../support/shared.ts";
 
 const ORIGIN = "https://api.example.com";
 
-let app: RealServer;
-
-let ann: Awaited<ReturnType<typeof signedIn>>;
-
-beforeAll(async () => {
-  app = await openRealServer();
-  ann = await signedIn(app);
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openRealServer());
+const ann = await signedIn(app);
 
 const apiSecret = async (origin: string): Promise<{ secret: string; previous: { secret: string } | null }> =>
   JSON.parse((await app.call("GET", `/v1/signing-secret?origin=${origin}`)).text);
@@ -66,7 +59,7 @@ test("the settings stand in six groups, each page in one navigation", async () =
   for (const path of ["/keys", "/settings", "/more"]) {
     const links = [...(await ann.pageOf(path)).matchAll(/<a href="\/keys"/g)];
     // The page behind the tabs of a phone repeats the navigation that they leave out.
-    expect({ path, links: links.length }).toEqual({ path, links: path === "/more" ? 2 : 1 });
+    expect(links.length, path).toEqual(path === "/more" ? 2 : 1);
   }
 });
 
@@ -134,7 +127,7 @@ describe("the page of notifications", () => {
     await using target = new Target(500);
     const url = `${target.url}hook?token=canary-tokenx9Kq2Lm8Vb3Zt7Rw`;
     const request = { url: "http://127.0.0.1:9/", approve: true, callback: url };
-    const { id } = (await server.call("POST", "/v1/actions", JSON.stringify(request))).json;
+    const { id } = (await server.call("POST", "/v1/actions", request)).json;
     await server.engine.told(id, "callback", 1);
     const html = await bob.pageOf("/settings/notifications");
     for (const told of [
@@ -155,11 +148,11 @@ describe("the page of notifications", () => {
     const bob = await signedIn(server);
     const made: string[] = [];
     const callback = "http://127.0.0.1:9/hook";
-    const body = JSON.stringify({ url: "http://127.0.0.1:9/", approve: true, callback });
+    const body = { url: "http://127.0.0.1:9/", approve: true, callback };
     for (let count = 0; count < NOTIFICATIONS_SHOWN_MAX + 3; count += 1) {
       made.unshift((await server.call("POST", "/v1/actions", body)).json.id);
     }
-    await server.call("POST", "/v1/actions", body, { authorization: `Bearer ${STRANGER}` });
+    await server.call("POST", "/v1/actions", body, STRANGER);
     const idsIn = (html: string) => [...html.matchAll(/href="\/actions\/(act_\w+)"/g)].map(([, id]) => id ?? "");
     const moved = await bob.context("/settings/callbacks");
     expect([moved.status, moved.headers.get("location")]).toEqual([303, "/settings/notifications"]);
@@ -168,10 +161,7 @@ describe("the page of notifications", () => {
     expect([...idsIn(first), ...idsIn(second)]).toEqual(made);
     expect(second).not.toContain("Older");
     for (const odd of ["?before=", "?before=%00", "?before=x'--", "?more=1"]) {
-      expect({ odd, status: (await bob.context(`/settings/notifications${odd}`)).status }).toEqual({
-        odd,
-        status: 200,
-      });
+      expect((await bob.context(`/settings/notifications${odd}`)).status, odd).toBe(200);
     }
   });
 });
@@ -238,7 +228,7 @@ test("signing secrets are listed by the origins that were called, with a form fo
   await using server = await openRealServer({ starts: false });
   const bob = await signedIn(server);
   expect(await bob.pageOf("/settings/signing")).toContain("No calls yet");
-  await server.call("POST", "/v1/actions", JSON.stringify({ url: "https://used.example:8443/x", approve: true }));
+  await server.call("POST", "/v1/actions", { url: "https://used.example:8443/x", approve: true });
   const html = await bob.pageOf("/settings/signing");
   expect(html).toContain('name="origin" value="https://used.example:8443"');
   const shown = await bob.send("/settings/signing-secret", { ...hiddenIn(html), for: "calls" });

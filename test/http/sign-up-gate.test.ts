@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
-import { signedIn } from "./signed-in.ts";
+import { signedIn, sessionIn } from "./signed-in.ts";
 import { KEYS, OWN_ORIGIN } from "./stub-server.ts";
 
 let target: Target;
@@ -18,25 +18,23 @@ afterEach(() => target[Symbol.asyncDispose]());
 
 const FORM = { "content-type": "application/x-www-form-urlencoded", origin: OWN_ORIGIN };
 
-const by = (key: string) => ({ authorization: `Bearer ${key}` });
-
 /** Somebody who signs up as anybody on the machine can: with a session and an owner key of an account of their own. */
 async function signUp(app: RealServer, email: string) {
-  const response = await fetch(`${app.url}/auth/signup`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ email, password: "correct horse battery" }),
-  });
-  const cookie = (response.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
-  const json = (await response.json()) as { api_key?: string; account?: { id: string }; error?: { message: string } };
-  return { status: response.status, json, cookie, key: json.api_key ?? "", id: json.account?.id ?? "" };
+  const answer = await app.call("POST", "/auth/signup", { email, password: "correct horse battery" });
+  const json = answer.json as { api_key?: string; account?: { id: string }; error?: { message: string } };
+  return {
+    status: answer.status,
+    json,
+    cookie: sessionIn(answer),
+    key: json.api_key ?? "",
+    id: json.account?.id ?? "",
+  };
 }
 
 const send = (app: RealServer, key: string, body: object = {}) =>
-  app.call("POST", "/v1/actions", JSON.stringify({ url: target.url, ...body }), by(key));
+  app.call("POST", "/v1/actions", { url: target.url, ...body }, key);
 
-const holdBy = (app: RealServer) =>
-  app.call("POST", "/v1/keys", JSON.stringify({ name: "agent", role: "agent", hold: "all" }));
+const holdBy = (app: RealServer) => app.call("POST", "/v1/keys", { name: "agent", role: "agent", hold: "all" });
 
 const open = (signUps: SignUps = "until_hold") => openRealServer({ signUps });
 
@@ -66,7 +64,7 @@ describe("an agent whose calls are held", () => {
     const { clock, store } = app.engine;
     const refusing = "http://127.0.0.1:9/";
     const retrying = (await send(app, eve.key, { url: refusing, callback: `${refusing}callback` })).json.id;
-    const { json: pause } = await app.call("POST", "/v1/pauses", "{}", by(eve.key));
+    const { json: pause } = await app.call("POST", "/v1/pauses", "{}", eve.key);
     const paused = (await send(app, eve.key)).json.id;
     const held = (await send(app, eve.key, { approve: true, callback: target.url })).json.id;
     await until(() => target.received.length === 1);
@@ -81,12 +79,8 @@ describe("an agent whose calls are held", () => {
       ["POST", "/v1/keys", `{"name":"x","role":"owner"}`],
       ["POST", `/v1/accounts/${eve.id}/allow`, undefined],
     ] as const) {
-      const answer = await app.call(method, path, body, by(eve.key));
-      expect({ path, status: answer.status, code: answer.json.error.code }).toEqual({
-        path,
-        status: 403,
-        code: "forbidden",
-      });
+      const answer = await app.call(method, path, body, eve.key);
+      expect({ status: answer.status, code: answer.json.error.code }, path).toEqual({ status: 403, code: "forbidden" });
       expect(answer.json.error.message).toContain(`outgate accounts allow ${eve.id}`);
     }
     // Whoever has the session looks, and sends nothing: neither by an approval, nor by ending a pause, nor anew.
@@ -101,7 +95,7 @@ describe("an agent whose calls are held", () => {
     ] as const) {
       const body = new URLSearchParams({ ...fields, form_token: token }).toString();
       const answer = await fetch(app.url + path, { method: "POST", headers: { ...FORM, cookie: eve.cookie }, body });
-      expect({ path, status: answer.status }).toEqual({ path, status: 403 });
+      expect(answer.status, path).toBe(403);
       expect(await answer.text()).toContain("is stopped");
     }
     const { approve } = await app.linksOf(held).catch(() => ({ approve: null }));
@@ -121,7 +115,7 @@ describe("an agent whose calls are held", () => {
     const list = await app.call("GET", "/v1/accounts");
     expect(list.json.data[0]).toMatchObject({ id: eve.id, email: "eve@example.com", stopped: true, first: false });
     for (const key of [KEYS.agent, KEYS.approver, KEYS.reader]) {
-      expect((await app.call("POST", `/v1/accounts/${eve.id}/allow`, undefined, by(key))).status).toBe(403);
+      expect((await app.call("POST", `/v1/accounts/${eve.id}/allow`, undefined, key)).status).toBe(403);
     }
     for (const _twice of [1, 2]) {
       expect((await app.call("POST", `/v1/accounts/${eve.id}/allow`)).status).toBe(204);
@@ -149,7 +143,7 @@ describe("sign-ups", () => {
     await using app = await open();
     await app.call("POST", "/v1/keys", `{"name":"ci","role":"agent"}`);
     const eve = await signUp(app, "eve@example.com");
-    await app.call("POST", "/v1/keys", `{"name":"x","role":"agent","hold":"all"}`, by(eve.key));
+    await app.call("POST", "/v1/keys", `{"name":"x","role":"agent","hold":"all"}`, eve.key);
     expect((await signUp(app, "bob@example.com")).status).toBe(201);
     expect((await send(app, eve.key)).status).toBe(201);
   });

@@ -12,15 +12,26 @@ export const ANN_PASSWORD = "correct horse battery";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
-/** The first person of the owner's account, in a browser: a cookie, what its storage holds, pages and forms. */
+/** The first person of the owner's account, in a browser. */
 export async function signedIn(app: RealServer) {
   const { store, secrets, clock } = app.engine;
-  const token = await createWelcomeLink({ ...store, secrets, clock });
-  const body = new URLSearchParams({ email: ANN, password: ANN_PASSWORD, session_secret: SESSION_SECRET }).toString();
-  const welcome = { method: "POST", redirect: "manual", headers: { ...FORM, origin: app.origin }, body } as const;
-  const entered = await fetch(`${app.url}/welcome/${token}`, welcome);
-  const cookie = (entered.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
+  return entered(app, `/welcome/${await createWelcomeLink({ ...store, secrets, clock })}`, { email: ANN });
+}
 
+/** Somebody who was invited with this role and has a password of Ann's, in a browser. */
+export async function joined(app: RealServer, role: string, email = `${role}@example.com`) {
+  const { link } = (await app.call("POST", "/v1/invitations", { email, role })).json;
+  return entered(app, new URL(link).pathname);
+}
+
+async function entered(app: RealServer, path: string, fields: Readonly<Record<string, string>> = {}) {
+  const body = new URLSearchParams({ ...fields, password: ANN_PASSWORD, session_secret: SESSION_SECRET }).toString();
+  const headers = { ...FORM, origin: app.origin };
+  return browserOf(app, sessionIn(await fetch(app.url + path, { method: "POST", redirect: "manual", headers, body })));
+}
+
+/** A browser with the cookie of a session: what its storage holds, pages and forms. */
+function browserOf(app: RealServer, cookie: string) {
   const context = (path: string, init: RequestInit = {}) =>
     fetch(app.url + path, { redirect: "manual", ...init, headers: { cookie, ...Object(init.headers) } });
   const pageOf = async (path: string) => (await context(path)).text();
@@ -59,6 +70,11 @@ export async function confirmPassword(page: Page, password = ANN_PASSWORD): Prom
   await page.getByRole("heading", { name: "Confirm with your password" }).waitFor();
   await page.getByLabel("Password").fill(password);
   await page.getByRole("button", { name: "Confirm" }).click();
+}
+
+/** The cookie of the session that an answer begins; empty where it begins none. */
+export function sessionIn(answer: Pick<Response, "headers">): string {
+  return cookiesIn(answer).find((one) => one.includes("outgate_session=")) ?? "";
 }
 
 /** The cookies that an answer sets, as a browser sends them back. */

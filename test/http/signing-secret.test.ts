@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
+import { describe, expect, test } from "bun:test";
+import { openRealServer, STRANGER } from "./real-server.ts";
+import { shared } from "../support/shared.ts";
 
 const ORIGIN = "https://api.example.com";
 
@@ -7,13 +8,7 @@ const ELSEWHERE = "http://other.example:8080";
 
 const DAY_MS = 86_400_000;
 
-let app: RealServer;
-
-beforeAll(async () => {
-  app = await openRealServer({ starts: false });
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openRealServer({ starts: false }));
 
 const read = async (origin = ORIGIN, key?: string): Promise<Readonly<Record<string, unknown>>> => {
   const headers: Readonly<Record<string, string>> = key === undefined ? {} : { authorization: `Bearer ${key}` };
@@ -85,12 +80,12 @@ describe("POST /v1/signing-secret/rotate", () => {
 });
 
 test("GET /v1/signing-origins lists where calls went, without secrets, and only those of the account", async () => {
-  await app.call("POST", "/v1/actions", JSON.stringify({ url: "https://used.example:8443/x", approve: true }));
+  await app.call("POST", "/v1/actions", { url: "https://used.example:8443/x", approve: true });
   await rotate("?origin=https://used.example:8443");
   const { text, json } = await app.call("GET", "/v1/signing-origins");
   const rows: readonly unknown[] = json.data;
   expect(rows[0]).toMatchObject({ origin: "https://used.example:8443", for: "calls", rotated_at: expect.any(String) });
   expect(text).not.toContain("whsec_");
-  const theirs = await app.call("GET", "/v1/signing-origins", undefined, { authorization: `Bearer ${STRANGER}` });
+  const theirs = await app.call("GET", "/v1/signing-origins", undefined, STRANGER);
   expect(theirs.text).not.toContain("used.example");
 });

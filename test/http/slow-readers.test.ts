@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS } from "../../src/core/limits.ts";
@@ -7,6 +7,7 @@ import { openRealServer, type RealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
 import { request } from "./wire.ts";
 import { until } from "../support/until.ts";
+import { fresh } from "../support/shared.ts";
 
 const KEY = { authorization: `Bearer ${KEYS.owner}` };
 
@@ -17,11 +18,7 @@ const BODY = JSON.stringify({ url: "http://127.0.0.1:9/", approve: true, body: {
 
 let app: RealServer;
 
-beforeEach(async () => {
-  app = await openRealServer({ starts: false });
-});
-
-afterEach(() => app[Symbol.asyncDispose]());
+fresh(async () => (app = await openRealServer({ starts: false })));
 
 async function createMany(): Promise<readonly string[]> {
   const ids: string[] = [];

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { slowness } from "../support/core.ts";
 import { peakOf } from "../support/memory.ts";
 import { ProbedService } from "../support/probed.ts";
 import { OWNER_KEY } from "../support/service.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
+import { shared } from "../support/shared.ts";
 
 /** What /health may wait, whatever strangers send. */
 const GAP_MS_MAX = 100;
@@ -16,14 +17,8 @@ const PIECE_CHUNKS = 10_000;
 
 setDefaultTimeout(120_000);
 
-let service: ProbedService;
-let port: number;
-beforeAll(async () => {
-  service = new ProbedService({ env: { RATE_LIMIT_PER_SECOND: "0" } });
-  port = Number(new URL(await service.ready()).port);
-});
-afterAll(() => service[Symbol.asyncDispose]());
-
+const service = await shared(new ProbedService({ env: { RATE_LIMIT_PER_SECOND: "0" } }));
+const port = Number(new URL(await service.ready()).port);
 const KEY = `Authorization: Bearer ${OWNER_KEY}`;
 const JSON_TYPE = "Content-Type: application/json";
 const FORM = "Content-Type: application/x-www-form-urlencoded";
@@ -52,8 +47,9 @@ const ROUTES: readonly (readonly [string, number, string, readonly string[]])[] 
   ["the health of the service", 200, "GET /health", []],
 ];
 
-describe("32 bodies of a million one-byte chunks at once hold the event loop for less than 0.1 s", () => {
-  test.each(ROUTES)("%s", async (_name, status, line, headers) => {
+test.each(ROUTES)(
+  "32 bodies of a million one-byte chunks at once hold the event loop for less than 0.1 s %s",
+  async (_name, status, line, headers) => {
     // Of a GET the engine has no body: the connection closes with the answer.
     if (!line.startsWith("GET")) expect(await pour(line, headers)).toBe(status);
     const gaps: number[] = [];
@@ -75,5 +71,5 @@ describe("32 bodies of a million one-byte chunks at once hold the event loop for
     console.log(`${line}: ${gaps.map((gap) => gap.toFixed(0)).join(", ")} ms, ${megabytes} MB`);
     expect(Math.min(...gaps)).toBeLessThan(GAP_MS_MAX);
     expect(Math.min(...peaks)).toBeLessThan(PEAK_BYTES_MAX);
-  });
-});
+  },
+);

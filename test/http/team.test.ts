@@ -4,7 +4,7 @@ import { INVITATION_MS_MAX } from "../../src/core/limits.ts";
 import { Listener } from "../support/listener.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { openRealServer, type RealServer, type RealServerOptions } from "./real-server.ts";
-import { ANN, ANN_PASSWORD, cookiesIn, SESSION_SECRET, signedIn } from "./signed-in.ts";
+import { ANN, ANN_PASSWORD, sessionIn, SESSION_SECRET, signedIn } from "./signed-in.ts";
 
 const BOB = "bob@example.com";
 const PASSWORD = "a password of Bob";
@@ -22,9 +22,9 @@ beforeEach(() => open());
 afterEach(() => app[Symbol.asyncDispose]());
 
 const invite = async (email: string, role: string, headers: Readonly<Record<string, string>> = {}) => {
-  const answer = await app.call("POST", "/v1/invitations", JSON.stringify({ email, role }), headers);
-  const { link, id } = answer.json as unknown as { readonly link: string; readonly id: string };
-  return { ...answer, id, link, path: link === undefined ? "" : new URL(link).pathname };
+  const answer = await app.call("POST", "/v1/invitations", { email, role }, headers);
+  const { id, link } = answer.json;
+  return { ...answer, id, path: URL.parse(link)?.pathname ?? "" };
 };
 
 /** Posts a form as a browser that has this cookie, or none. */
@@ -55,7 +55,7 @@ async function joins(email: string, role: string) {
   const { path } = await invite(email, role);
   const joined = await post(path, { password: PASSWORD });
   expect([joined.status, joined.headers.get("location")]).toEqual([303, "/approvals"]);
-  return browserOf(cookiesIn(joined).find((one) => one.startsWith("outgate_session=")) ?? "");
+  return browserOf(sessionIn(joined));
 }
 
 const people = async () =>
@@ -126,11 +126,7 @@ describe("an invitation", () => {
     const other = await app.engine.store.accounts.keys(app.strangerId, 1);
     expect(other).toHaveLength(1);
     // Bob has an account of his own.
-    const own = await fetch(`${app.url}/auth/signup`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ email: BOB, password: PASSWORD }),
-    });
+    const own = await app.call("POST", "/auth/signup", { email: BOB, password: PASSWORD });
     expect(own.status).toBe(201);
     expect(await (await fetch(app.url + path)).text()).toContain("This address has a login already");
     const wrong = await post(path, { password: "not the password" });
@@ -141,11 +137,7 @@ describe("an invitation", () => {
   });
 
   test("counts wrong passwords as wrong log-ins", async () => {
-    await fetch(`${app.url}/auth/signup`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ email: BOB, password: PASSWORD }),
-    });
+    await app.call("POST", "/auth/signup", { email: BOB, password: PASSWORD });
     const { path } = await invite(BOB, "reader");
     const tried = [];
     for (let count = 0; count < 6; count += 1)
@@ -167,26 +159,24 @@ describe("an invitation", () => {
   });
 });
 
-describe("a mail", () => {
-  test("carries the link of an invitation by the outbox, and none is sent for one that is withdrawn", async () => {
-    await app[Symbol.asyncDispose]();
-    await using mailbox = new Mailbox();
-    await open({ env: mailbox.env, starts: true });
-    const { json, path } = await invite(BOB, "approver");
-    expect(json).toMatchObject({ mailed: true });
-    const [mail] = await mailbox.took(1);
-    expect(mail?.fields).toMatchObject({ to: BOB, subject: "Invitation to Outgate at 127.0.0.1:3000" });
-    for (const part of [mail?.fields["text"], mail?.fields["html"]]) {
-      expect(part).toContain(path);
-      expect(part).toContain(ANN);
-      expect(part).toContain("Approver (can read, approve and reject)");
-    }
-    expect(mail?.fields["v:action_id"]).toBeUndefined();
-    // Nothing that is stored has the token.
-    const [row] = await app.engine.store.outbox.list(app.engine.owner.accountId, null, 1);
-    expect(JSON.stringify(row)).not.toContain(path.slice("/join/".length));
-    expect(await ann.pageOf("/settings/notifications")).toContain("Invitation email");
-  });
+test("a mail carries the link of an invitation by the outbox, and none is sent for one that is withdrawn", async () => {
+  await app[Symbol.asyncDispose]();
+  await using mailbox = new Mailbox();
+  await open({ env: mailbox.env, starts: true });
+  const { json, path } = await invite(BOB, "approver");
+  expect(json).toMatchObject({ mailed: true });
+  const [mail] = await mailbox.took(1);
+  expect(mail?.fields).toMatchObject({ to: BOB, subject: "Invitation to Outgate at 127.0.0.1:3000" });
+  for (const part of [mail?.fields["text"], mail?.fields["html"]]) {
+    expect(part).toContain(path);
+    expect(part).toContain(ANN);
+    expect(part).toContain("Approver (can read, approve and reject)");
+  }
+  expect(mail?.fields["v:action_id"]).toBeUndefined();
+  // Nothing that is stored has the token.
+  const [row] = await app.engine.store.outbox.list(app.engine.owner.accountId, null, 1);
+  expect(JSON.stringify(row)).not.toContain(path.slice("/join/".length));
+  expect(await ann.pageOf("/settings/notifications")).toContain("Invitation email");
 });
 
 describe("a role", () => {
@@ -211,7 +201,7 @@ describe("a role", () => {
     ] as const) {
       for (const path of owners.filter((one) => one !== "/settings/signing-secret")) {
         const answer = await who.get(path);
-        expect({ path, status: answer.status }).toEqual({ path, status: 403 });
+        expect(answer.status, path).toBe(403);
       }
       for (const path of [
         "/overview",
@@ -224,12 +214,12 @@ describe("a role", () => {
       ]) {
         const answer = await who.get(path);
         const html = await answer.text();
-        expect({ path, status: answer.status }).toEqual({ path, status: 200 });
+        expect(answer.status, path).toBe(200);
         expect(html).not.toContain(`href="/keys"`);
         expect(html).not.toContain("4eC39HqLyjWDarjtT1zdp7dc");
         if (path.startsWith("/ap") || path.includes(id)) {
-          expect({ path, inbox: html.includes(`value="approve"`) }).toEqual({ path, inbox });
-          expect({ path, reveal: html.includes("/reveal") }).toEqual({ path, reveal: inbox });
+          expect(html.includes(`value="approve"`), path).toEqual(inbox);
+          expect(html.includes("/reveal"), path).toEqual(inbox);
         }
       }
     }
@@ -256,7 +246,7 @@ describe("a role", () => {
     ];
     for (const [path, fields] of forms) {
       for (const who of [approver, reader]) {
-        expect({ path, status: (await who.send(path, fields)).status }).toEqual({ path, status: 403 });
+        expect((await who.send(path, fields)).status, path).toBe(403);
       }
     }
     const decision = { ...hiddenIn(await (await approver.get(`/approvals/${id}`)).text()), decision: "approve" };
@@ -326,15 +316,11 @@ describe("somebody who is removed", () => {
 describe("a person of several accounts", () => {
   /** Bob owns an account of his own and is a reader of Ann's. */
   async function bobOfBoth() {
-    const signUp = await fetch(`${app.url}/auth/signup`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ email: BOB, password: PASSWORD }),
-    });
-    const { account } = (await signUp.json()) as { readonly account: { readonly id: string } };
+    const signUp = await app.call("POST", "/auth/signup", { email: BOB, password: PASSWORD });
+    const { account } = signUp.json as unknown as { readonly account: { readonly id: string } };
     const { path } = await invite(BOB, "reader");
     const joined = await post(path, { password: PASSWORD });
-    const cookie = cookiesIn(joined).find((one) => one.startsWith("outgate_session=")) ?? "";
+    const cookie = sessionIn(joined);
     return { own: account.id, shared: app.engine.owner.accountId, bob: browserOf(cookie) };
   }
 
@@ -360,7 +346,7 @@ describe("a person of several accounts", () => {
   test("tells them apart by the names that owners gave them, as text", async () => {
     const { own, shared, bob } = await bobOfBoth();
     const name = `<b>Acme</b>\u202e & Co`;
-    const patched = await app.call("PATCH", "/v1/account", JSON.stringify({ name }));
+    const patched = await app.call("PATCH", "/v1/account", { name });
     expect(patched.status).toBe(200);
     expect((await bob.get("/keys")).status).toBe(403);
     const seen = async (path: string) => (await bob.get(path)).text();
@@ -389,17 +375,15 @@ describe("a person of several accounts", () => {
     const { path } = await invite("eve@example.com", "reader");
     const join = await (await fetch(`${app.url}${path}`)).text();
     expect(join.replaceAll(/<[^>]+>/g, "")).toMatch(/to “&lt;b&gt;Acme&lt;\/b&gt;.* &amp; Co”/);
-    await app.call("PATCH", "/v1/account", JSON.stringify({ name: "" }));
+    await app.call("PATCH", "/v1/account", { name: "" });
   });
 
   test("logs in to the one that they used last", async () => {
     const { own, bob } = await bobOfBoth();
     const { clock } = app.engine;
     const accountOf = async () => {
-      const body = JSON.stringify({ email: BOB, password: PASSWORD });
-      const headers = { "content-type": "application/json" };
-      const answer = await fetch(`${app.url}/auth/login`, { method: "POST", headers, body });
-      return ((await answer.json()) as { readonly account: { readonly id: string } }).account.id;
+      const { json } = await app.call("POST", "/auth/login", { email: BOB, password: PASSWORD });
+      return (json as unknown as { readonly account: { readonly id: string } }).account.id;
     };
     expect(await accountOf()).toBe(app.engine.owner.accountId);
     const form_token = await bob.tokenOf();
@@ -430,10 +414,8 @@ describe("a person of several accounts", () => {
 describe("the sessions of a person", () => {
   test("are listed with address, browser and times, and ended one by one or all but this one", async () => {
     const logIn = async (browser: string) => {
-      const body = JSON.stringify({ email: ANN, password: ANN_PASSWORD });
-      const headers = { "content-type": "application/json", "user-agent": browser };
-      const answer = await fetch(`${app.url}/auth/login`, { method: "POST", headers, body });
-      return browserOf(cookiesIn(answer).find((one) => one.startsWith("outgate_session=")) ?? "");
+      const login = { email: ANN, password: ANN_PASSWORD };
+      return browserOf(sessionIn(await app.call("POST", "/auth/login", login, { "user-agent": browser })));
     };
     const [phone, laptop] = [await logIn("Phone <b>1"), await logIn("Laptop 2")];
     const html = await ann.pageOf("/settings/login");
@@ -522,18 +504,14 @@ describe("what somebody made who may no longer manage the account", () => {
   ])("by an owner key is found when it is %s", async (how, isVoid) => {
     const keyOf = async (body: object, key?: string) => {
       const headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
-      return (await app.call("POST", "/v1/keys", JSON.stringify(body), headers)).json;
+      return (await app.call("POST", "/v1/keys", body, headers)).json;
     };
     const boss = await keyOf({ name: "boss", role: "owner" });
     const child = await keyOf({ name: "child", role: "agent" }, boss.key);
     const { path } = await invite(EVE, "owner", { authorization: `Bearer ${boss.key ?? ""}` });
     if (!isVoid) await keyOf({ name: "next", role: "owner", replaces: boss.id });
     const { status, json } = await app.call("DELETE", `/v1/keys/${boss.id}`);
-    expect({ how, status, json }).toMatchObject({
-      how,
-      status: 200,
-      json: { revoked_by: "key:owner", created_keys: 1 },
-    });
+    expect({ status, json }, how).toMatchObject({ status: 200, json: { revoked_by: "key:owner", created_keys: 1 } });
     expect((await fetch(app.url + path)).status).toBe(isVoid ? 404 : 200);
     expect(await listOf(`/v1/keys?created_by=${boss.id}`)).toMatchObject([{ id: child.id, created_by: "key:boss" }]);
     const page = await ann.pageOf("/keys");

@@ -1,26 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createWelcomeLink } from "../../src/accounts/first-start.ts";
-import { openPeopleServer, PASSWORD, type PeopleServer } from "./people-server.ts";
+import { openPeopleServer, PASSWORD } from "./people-server.ts";
 import { KEYS } from "./stub-server.ts";
+import { shared } from "../support/shared.ts";
 
 const BYTES_MAX = 16_384;
 const JSON_TYPE = { "content-type": "application/json" };
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
-let app: PeopleServer;
-let paths: Readonly<Record<"welcome" | "invitation" | "link", string>>;
-beforeAll(async () => {
-  app = await openPeopleServer();
-  const { store, secrets, clock } = app.engine;
-  const welcome = await createWelcomeLink({ accounts: store.accounts, people: store.people, secrets, clock });
-  const invited = await app.call("POST", "/v1/invitations", `{"email":"bob@example.com","role":"approver"}`);
-  const { link } = JSON.parse(invited.text) as { link: string };
-  const held = await app.call("POST", "/v1/actions", `{"url":"http://127.0.0.1:9/","approve":true}`);
-  const { approve } = await app.linksOf(held.json.id);
-  paths = { welcome: `/welcome/${welcome}`, invitation: new URL(link).pathname, link: approve };
-});
-afterAll(() => app[Symbol.asyncDispose]());
-
+const app = await shared(openPeopleServer());
+const { store, secrets, clock } = app.engine;
+const welcome = await createWelcomeLink({ accounts: store.accounts, people: store.people, secrets, clock });
+const invited = await app.call("POST", "/v1/invitations", `{"email":"bob@example.com","role":"approver"}`);
+const { link } = JSON.parse(invited.text) as { link: string };
+const held = await app.call("POST", "/v1/actions", `{"url":"http://127.0.0.1:9/","approve":true}`);
+const { approve } = await app.linksOf(held.json.id);
+const paths = { welcome: `/welcome/${welcome}`, invitation: new URL(link).pathname, link: approve };
 /** Everywhere a body is read without a key and without a session. */
 const PLACES: readonly (readonly [string, () => string, "json" | "form"])[] = [
   ["a log-in", () => "/auth/login", "json"],

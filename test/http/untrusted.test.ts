@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { OPERATIONS, type Operation } from "../support/operations.ts";
 import { anApiKey } from "../support/factory.ts";
-import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
+import { openRealServer, STRANGER } from "./real-server.ts";
+import { shared } from "../support/shared.ts";
 
 const withId = OPERATIONS.filter(({ path }) => path.includes("{id}"));
 
-let app: RealServer;
-
-beforeAll(async () => {
-  app = await openRealServer({ starts: false });
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openRealServer({ starts: false }));
 
 const theirs = { authorization: `Bearer ${STRANGER}` };
 
@@ -76,14 +71,14 @@ describe("what is another account's does not exist", () => {
     expect(other.json.id).not.toBe(mine.id);
     const { next_cursor: cursor } = (await app.call("GET", "/v1/actions?limit=1")).json;
     for (const query of ["", "?dedupe=same", "?limit=100", "?status=awaiting_approval"]) {
-      const { json } = await app.call("GET", `/v1/actions${query}`, undefined, theirs);
+      const { json } = await app.call("GET", `/v1/actions${query}`, undefined, STRANGER);
       expect(json.data.map(({ id }) => id)).toEqual([other.json.id]);
     }
     if (cursor !== null) {
-      const { json } = await app.call("GET", `/v1/actions?cursor=${cursor}`, undefined, theirs);
+      const { json } = await app.call("GET", `/v1/actions?cursor=${cursor}`, undefined, STRANGER);
       expect(json.data.map(({ id }) => id)).not.toContain(mine.id);
     }
-    const keys = (await app.call("GET", "/v1/keys", undefined, theirs)).json.data;
+    const keys = (await app.call("GET", "/v1/keys", undefined, STRANGER)).json.data;
     const ours = new Set((await app.call("GET", "/v1/keys")).json.data.map(({ id }) => id));
     expect(keys).toHaveLength(1);
     expect(keys.filter(({ id }) => ours.has(id))).toEqual([]);

@@ -1,38 +1,24 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { Target } from "../support/target.ts";
-import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
+import { openRealServer, STRANGER } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
 import { tablesIn } from "./tables.ts";
+import { shared } from "../support/shared.ts";
 
 const BODY = '{"order": 7,\n "note": "<b>"}';
 
-let app: RealServer;
-
-let target: Target;
-
-let id: string;
-
-/** The headers of the call that arrived. */
-let headers: Readonly<Record<string, string>>;
-
-beforeAll(async () => {
-  app = await openRealServer();
-  target = new Target(200);
-  const create = JSON.stringify({
+const app = await shared(openRealServer());
+const target = await shared(new Target(200));
+const { id } = (
+  await app.call("POST", "/v1/actions", {
     url: `${target.url}hook`,
     text: BODY,
     headers: { Authorization: "Bearer secret-1" },
-  });
-  ({ id } = (await app.call("POST", "/v1/actions", create)).json);
-  await app.engine.saw(id, { status: "completed" });
-  const [got] = target.received;
-  headers = Object.fromEntries(got?.headers ?? []);
-});
-
-afterAll(async () => {
-  await app[Symbol.asyncDispose]();
-  await target[Symbol.asyncDispose]();
-});
+  })
+).json;
+await app.engine.saw(id, { status: "completed" });
+/** The headers of the call that arrived. */
+const headers = Object.fromEntries(target.received[0]?.headers ?? []);
 
 interface Asked {
   readonly origin?: string;
@@ -44,7 +30,7 @@ interface Asked {
 async function verify({ origin = new URL(target.url).origin, use = "calls", key, body }: Asked) {
   const by: Readonly<Record<string, string>> = key === undefined ? {} : { authorization: `Bearer ${key}` };
   const path = `/v1/signing-secret/verify?origin=${origin}&for=${use}`;
-  const { status, text } = await app.call("POST", path, JSON.stringify(body), by);
+  const { status, text } = await app.call("POST", path, body, by);
   // What the route answers, which the description has checked.
   const json: { valid: boolean; secret: string | null; problems: { code: string; message: string }[] } =
     JSON.parse(text);
@@ -104,11 +90,7 @@ describe("POST /v1/signing-secret/verify", () => {
     [{ headers: { "webhook-id": 7 } }, "headers.webhook-id"],
     [{ headers: { "webhook-id": "act_1", "Webhook-Id": "act_2" } }, "headers.webhook-id"],
   ])("refuses %j", async (body, field) => {
-    const { status, text } = await app.call(
-      "POST",
-      "/v1/signing-secret/verify?origin=https://a.example",
-      JSON.stringify(body),
-    );
+    const { status, text } = await app.call("POST", "/v1/signing-secret/verify?origin=https://a.example", body);
     expect([status, JSON.parse(text)]).toMatchObject([400, { error: { details: [{ field }] } }]);
   });
 });
@@ -160,7 +142,7 @@ describe("Check a signature, on the page of signing secrets", () => {
   test("ticks the last of the first steps", async () => {
     await using server = await openRealServer();
     const bob = await signedIn(server);
-    const create = JSON.stringify({ url: target.url, method: "GET" });
+    const create = { url: target.url, method: "GET" };
     const before = target.received.length;
     await server.call("POST", "/v1/actions", create);
     await target.saw(before + 1);

@@ -32,7 +32,7 @@ function hangingService() {
     return await Promise.race([stopped, over.promise]);
   };
   const finish = () => over.resolve(anAction({ id: KNOWN_ID, status: "completed", attempts: 1 }));
-  return { actionService: { ...stubActionService([]), wait }, waits, begun: begun.promise, finish };
+  return { actionService: stubActionService({ wait }), waits, begun: begun.promise, finish };
 }
 
 const open: AsyncDisposable[] = [];
@@ -75,10 +75,7 @@ describe("a wait", () => {
     const body = `{"url":"https://api.example.com/"}`;
     expect((await app.ask("/v1/actions?wait=60", { ...SYNC, body })).status).toBe(201);
     expect((await app.ask(`/v1/actions/${KNOWN_ID}`)).status).toBe(200);
-    const ended = {
-      ...stubActionService([]),
-      get: () => Promise.resolve(anAction({ id: KNOWN_ID, status: "failed" })),
-    };
+    const ended = stubActionService({ get: () => Promise.resolve(anAction({ id: KNOWN_ID, status: "failed" })) });
     const other = openStubServer({ actionService: ended });
     open.push(other);
     expect(await (await other.ask(`/v1/actions/${KNOWN_ID}?wait=60`)).json()).toMatchObject({ status: "failed" });

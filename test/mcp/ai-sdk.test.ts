@@ -1,22 +1,12 @@
 import { createMCPClient, ElicitationRequestSchema } from "@ai-sdk/mcp";
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { KEYS } from "../http/stub-server.ts";
 import { Target } from "../support/target.ts";
-import { type TestServer, openServer } from "./test-server.ts";
+import { openServer } from "./test-server.ts";
+import { shared } from "../support/shared.ts";
 
-let server: TestServer;
-
-let target: Target;
-
-beforeAll(async () => {
-  target = new Target(() => Response.json({ weather: "fine" }));
-  server = await openServer();
-});
-
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-  await target[Symbol.asyncDispose]();
-});
+const target = await shared(new Target(() => Response.json({ weather: "fine" })));
+const server = await shared(openServer());
 
 const clientOf = (capabilities: { elicitation?: Record<string, unknown> } = {}) =>
   createMCPClient({

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { buildBridge } from "../../scripts/build/bridge.ts";
 import { readConfig, VERSION } from "../../src/config/config.ts";
 import { TOOLS } from "../../mcp/tools.ts";
 import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
 import { connect } from "./clients.ts";
-
-// Processes, on a machine that may be busy.
+import { shared, sharedFolder } from "../support/shared.ts";
 
 // Processes, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -28,21 +25,10 @@ function blocks(heading: string, language: string): readonly string[] {
   return [...own.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "g"))].map(([, code = ""]) => code);
 }
 
-let service: Service;
+const folder = sharedFolder();
 
-let url: string;
-
-const folder = mkdtempSync(join(tmpdir(), "outgate-docs-"));
-
-beforeAll(async () => {
-  service = new Service();
-  url = await service.ready();
-});
-
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
-});
+const service = await shared(new Service());
+const url = await service.ready();
 
 interface Remote {
   readonly url: string;

@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { exchange, readAnswer, request } from "../http/wire.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { connect } from "./clients.ts";
-import { type TestServer, openServer } from "./test-server.ts";
+import { openServer } from "./test-server.ts";
 import { begin, callModern, modern, post } from "./wire.ts";
+import { shared } from "../support/shared.ts";
 
-let server: TestServer;
-
-beforeAll(async () => {
-  server = await openServer({ starts: false });
-});
-
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await shared(openServer({ starts: false }));
 
 const LIST = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`;
 
@@ -149,15 +144,13 @@ describe("an HTTP error", () => {
   });
 });
 
-describe("an MCP error", () => {
-  test("has the code of the protocol", async () => {
-    expect(codeOf(await post(server.mcpUrl, `{"jsonrpc":"2.0"}`))).toBe(-32_600);
-    expect(codeOf(await post(server.mcpUrl, "[]"))).toBe(-32_600);
-    expect(codeOf(await modern(server.mcpUrl, "tools/nothing", "{}"))).toBe(-32_601);
-    expect(codeOf(await callModern(server.mcpUrl, "nothing", "{}"))).toBe(-32_602);
-    const mismatch = { headers: { "mcp-method": "tools/call" } };
-    expect((await modern(server.mcpUrl, "tools/list", "{}", mismatch)).status).toBe(400);
-  });
+test("an MCP error has the code of the protocol", async () => {
+  expect(codeOf(await post(server.mcpUrl, `{"jsonrpc":"2.0"}`))).toBe(-32_600);
+  expect(codeOf(await post(server.mcpUrl, "[]"))).toBe(-32_600);
+  expect(codeOf(await modern(server.mcpUrl, "tools/nothing", "{}"))).toBe(-32_601);
+  expect(codeOf(await callModern(server.mcpUrl, "nothing", "{}"))).toBe(-32_602);
+  const mismatch = { headers: { "mcp-method": "tools/call" } };
+  expect((await modern(server.mcpUrl, "tools/list", "{}", mismatch)).status).toBe(400);
 });
 
 describe("the rate", () => {

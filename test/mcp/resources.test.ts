@@ -1,25 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { STRANGER } from "../http/real-server.ts";
 import { CLIENTS, codeOf, connect } from "./clients.ts";
-import { type TestServer, openServer } from "./test-server.ts";
+import { openServer } from "./test-server.ts";
+import { shared } from "../support/shared.ts";
 
-let server: TestServer;
-
-let id: string;
-
-beforeAll(async () => {
-  server = await openServer({ starts: false });
-  id = (
-    await server.engine.create({
-      url: "https://api.example.com/orders",
-      headers: { "X-Key": "canary-header" },
-      body: '{"password":"canary-body"}',
-      approve: true,
-    })
-  ).id;
-});
-
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await shared(openServer({ starts: false }));
+const id = (
+  await server.engine.create({
+    url: "https://api.example.com/orders",
+    headers: { "X-Key": "canary-header" },
+    body: '{"password":"canary-body"}',
+    approve: true,
+  })
+).id;
 
 const textOf = (read: { contents: readonly object[] }) => JSON.parse((read.contents[0] as { text: string }).text);
 

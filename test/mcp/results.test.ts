@@ -294,7 +294,7 @@ describe("a result", () => {
       const policy = { ...RULED, name: "é".repeat(100), reason: "\u0001".repeat(5_000) };
       for (const action of [longest(), longest(held), longest({ ...held, policy })]) {
         const text = await textOf(action, role);
-        expect([role, Buffer.byteLength(text) <= 16_384]).toEqual([role, true]);
+        expect(Buffer.byteLength(text) <= 16_384, role).toBe(true);
         const value = JSON.parse(text);
         expect(value).toMatchObject({
           id: action.id,
@@ -459,7 +459,7 @@ describe("the operations that a result offers", () => {
       ["approver", ["approve", "cancel"]],
       ["reader", []],
     ] as const) {
-      expect([role, await offered(held, { caller: callerOf(role), elicitation: null })]).toEqual([role, operations]);
+      expect(await offered(held, { caller: callerOf(role), elicitation: null }), role).toEqual(operations);
     }
     expect(await offered({ ...held, keyId: "key_two" }, asked)).toEqual([]);
   });

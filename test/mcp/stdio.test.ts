@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { buildBridge } from "../../scripts/build/bridge.ts";
 import { freePort } from "../support/free-port.ts";
@@ -8,6 +7,7 @@ import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 import { actionIn, CLIENTS, connect, type Launch } from "./clients.ts";
 import { useEveryTool } from "./every-tool.ts";
+import { shared, sharedFolder } from "../support/shared.ts";
 
 // Processes, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -17,30 +17,18 @@ const OUTGATE = [join(ROOT, "src/cli/main.ts"), "mcp"];
 const YES = () => ({ action: "accept", content: { decision: "approve" } });
 const { PATH = "", HOME = "" } = process.env;
 
-let service: Service;
-let target: Target;
-let url: string;
-let bundle: string;
-let agentKeys: string[];
 let answering = Promise.resolve();
 const answersAfter = (event: Promise<void>) => void (answering = event);
-const folder = mkdtempSync(join(tmpdir(), "outgate-dist-"));
-beforeAll(async () => {
-  [service, target] = [new Service(), new Target(() => answering.then(() => Response.json({ done: true })))];
-  [url, bundle] = await Promise.all([service.ready(), buildBridge(folder)]);
-  // A key each, so that one client does not find what another has created.
-  const made = ["modern", "legacy", "first"].map(async (name) => {
-    const body = JSON.stringify({ name, role: "agent" });
-    return ((await (await service.request("/v1/keys", { method: "POST", body })).json()) as { key: string }).key;
-  });
-  agentKeys = await Promise.all(made);
+const folder = sharedFolder();
+const service = await shared(new Service());
+const target = await shared(new Target(() => answering.then(() => Response.json({ done: true }))));
+const [url, bundle] = await Promise.all([service.ready(), buildBridge(folder)]);
+// A key each, so that one client does not find what another has created.
+const made = ["modern", "legacy", "first"].map(async (name) => {
+  const body = JSON.stringify({ name, role: "agent" });
+  return ((await (await service.request("/v1/keys", { method: "POST", body })).json()) as { key: string }).key;
 });
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await target[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
-});
-
+const agentKeys = await Promise.all(made);
 const bridge = (command: string, args: readonly string[], key: string): Launch => ({
   command,
   args,

@@ -4,6 +4,7 @@ import { anAccount, joined } from "../support/factory.ts";
 import { outgate } from "../cli/outgate.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { SESSION_SECRET } from "../http/signed-in.ts";
+import { textOf } from "../support/forms.ts";
 import {
   askMcp,
   authorizeUrl,
@@ -49,8 +50,6 @@ async function connected(rig: Rig, { id, secret }: NewClient): Promise<Tokens> {
   expect(status).toBe(200);
   return json;
 }
-
-const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
 
 const listed = async (rig: Rig) =>
   (await rig.call("GET", "/v1/oauth-clients")).json as unknown as {

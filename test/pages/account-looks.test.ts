@@ -86,9 +86,9 @@ describe.skipIf(!HAS_BROWSER)("the looks of overview, keys, settings and docs, i
     ann = await signedIn(app);
     const callback = `${target.url}hook/%22%3E<script>alert(3)</script>`;
     const request = { url: `${target.url}x`, retries: 2, callback };
-    const { id } = (await app.call("POST", "/v1/actions", JSON.stringify(request))).json;
+    const { id } = (await app.call("POST", "/v1/actions", request)).json;
     await app.engine.saw(id, { status: "pending", attempts: 1 });
-    const held = (await app.call("POST", "/v1/actions", JSON.stringify({ ...request, approve: true }))).json;
+    const held = (await app.call("POST", "/v1/actions", { ...request, approve: true })).json;
     await app.engine.told(held.id, "callback", 1);
     await app.call("POST", "/v1/invitations", `{"email":"bob@example.com","role":"approver"}`);
     const fields = { ...(await ann.hiddenOf("/keys/new")), role: "reader", hold: "all", name: MARKUP };
@@ -103,7 +103,7 @@ describe.skipIf(!HAS_BROWSER)("the looks of overview, keys, settings and docs, i
       when,
       message: MARKUP,
     };
-    const made = (await app.call("POST", "/v1/rules", JSON.stringify(rule))).json;
+    const made = (await app.call("POST", "/v1/rules", rule)).json;
     pages.push(`/settings/rules/${made.id}`, `/settings/rules/${made.id}/remove`);
     await app.call("POST", "/v1/rules", `{"name":"Others","effect":"refuse","when":"action.path == '/x'\n  || false"}`);
   }, BROWSER_START_MS_MAX);
@@ -131,7 +131,7 @@ describe.skipIf(!HAS_BROWSER)("the looks of overview, keys, settings and docs, i
       await page.goto(app.url + path);
       const elements = await page.locator(FOREIGN).count();
       await openFolds(page);
-      expect({ path, elements, found: await barriersOf(page) }).toEqual({ path, elements: 0, found: [] });
+      expect({ elements, found: await barriersOf(page) }, path).toEqual({ elements: 0, found: [] });
     }
     await page.goto(`${app.url}/keys`);
     expect(await page.locator("main").innerText()).toContain(MARKUP);
@@ -180,17 +180,20 @@ describe.skipIf(!HAS_BROWSER)("the looks of overview, keys, settings and docs, i
     const { page } = watched;
     for (const path of [...pages, ...DOCS]) {
       await page.goto(app.url + path);
-      expect({ path, overflow: await overflowOf(page) }).toEqual({ path, overflow: 0 });
+      expect(await overflowOf(page), path).toBe(0);
       const heights = await heightsOf(page, "main :is(button, .button, .option, summary)");
-      expect({ path, small: heights.filter((height) => height < 44) }).toEqual({ path, small: [] });
+      expect(
+        heights.filter((height) => height < 44),
+        path,
+      ).toEqual([]);
       if (pages.includes(path)) {
         await page.setViewportSize({ width: 820, height: 700 });
-        expect({ path, onTablet: await overflowOf(page) }).toEqual({ path, onTablet: 0 });
+        expect(await overflowOf(page), path).toBe(0);
         await page.setViewportSize({ width: 320, height: 700 });
       }
       if (!IS_LONG && DOCS.includes(path) && !OTHER_DOCS.includes(path)) continue;
       await openFolds(page);
-      expect({ path, found: await barriersOf(page, "of looks") }).toEqual({ path, found: [] });
+      expect(await barriersOf(page, "of looks"), path).toEqual([]);
     }
     await page.goto(`${app.url}/keys/new`);
     await page.getByLabel("Name").focus();

@@ -24,10 +24,7 @@ test("the body of every example is one that its operation takes", () => {
   for (const entry of told) {
     const schema = OPERATIONS.find(({ id }) => id === entry.id)?.body?.schema;
     const example = bodyExample(entry, document);
-    expect({ id: entry.id, issues: schema === undefined ? null : compile(schema).issues(example) }).toEqual({
-      id: entry.id,
-      issues: [],
-    });
+    expect(schema === undefined ? null : compile(schema).issues(example), entry.id).toEqual([]);
   }
 });
 
@@ -43,7 +40,7 @@ test("the examples are code: a shell, TypeScript and Python read them", async ()
         return String(error);
       }
     })();
-    expect({ id, result }).toEqual({ id, result: true });
+    expect(result, id).toBe(true);
   }
   if (Bun.which("python3") === null) return console.log("skipped: there is no python3, so no example was read by it");
   const python = examples("Python").map(({ text }) => text);
@@ -64,9 +61,12 @@ test("an example names the address, the key as a file, and the media type where 
 test("a description begins with a short sentence, and lists one rule each after it", () => {
   for (const { id, description } of ENTRIES) {
     const { paragraphs, notes } = partsOf(description);
-    expect({ id, paragraphs: paragraphs.length }).toEqual({ id, paragraphs: 1 });
-    expect({ id, isShort: (paragraphs[0] ?? "").length <= 125 }).toEqual({ id, isShort: true });
-    expect({ id, long: notes.filter((note) => note.length > 230) }).toEqual({ id, long: [] });
+    expect(paragraphs, id).toHaveLength(1);
+    expect((paragraphs[0] ?? "").length <= 125, id).toBe(true);
+    expect(
+      notes.filter((note) => note.length > 230),
+      id,
+    ).toEqual([]);
   }
   expect(partsOf("One.\n\nTwo.\n\n- a\n- b - c")).toEqual({ paragraphs: ["One.", "Two."], notes: ["a", "b - c"] });
 });
@@ -77,14 +77,11 @@ test("the page of every operation has a request, a response, and its errors with
   for (const { id, path, errors, successes } of ENTRIES) {
     const html = site.page(`api/${id}`)?.html ?? "";
     const [, code = ""] = html.split('<div class="operation-code">');
-    expect({ id, request: code.includes(">Request<") && code.includes("http://outgate.example/") }).toEqual({
-      id,
-      request: true,
-    });
+    expect(code.includes(">Request<") && code.includes("http://outgate.example/"), id).toBe(true);
     for (const { status } of successes) expect(code).toMatch(new RegExp(`Response [^<]*${status}`));
     const [, table = ""] = html.split('<table class="operation-errors">');
     const rows = table.split("<tr>").slice(2);
-    expect({ id, path, rows: rows.length }).toEqual({ id, path, rows: errors.length });
+    expect(rows.length, `${id} ${path}`).toEqual(errors.length);
     for (const [at, { status, code: name }] of errors.entries()) {
       expect(rows[at]).toContain(`<td>${status}</td><td><a href="/docs/errors#${name}"><code>${name}</code></a>`);
       expect(rows[at]).toMatch(/<\/a> \w.{10,}/);

@@ -3,20 +3,13 @@ import { BODY_BEGINNING_LINES_MAX } from "../../src/core/limits.ts";
 import type { Action } from "../../src/core/action.ts";
 import { encodeForm } from "../../src/core/body.ts";
 import { approvalMessage } from "../../src/mail/messages.ts";
-import { confirmPage } from "../../src/pages/approval-link.tsx";
-import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { revealedPage } from "../../src/pages/action.tsx";
-import { receiptPage } from "../../src/pages/receipt.tsx";
 import { bodyLines, shownBody } from "../../src/ui/body-view.tsx";
 import { createSnippets } from "../../src/pages/snippets.tsx";
 import { anApprovalMail, maskedMail } from "../mail/message.ts";
-import { anAction, NOON } from "../support/factory.ts";
-import { inboxOf, requestPageOf } from "./inbox-page.ts";
-import { maskAction } from "../../src/receipts/masked-action.ts";
+import { anAction } from "../support/factory.ts";
+import { confirmOf, inboxOf, receiptOf, requestPageOf } from "./inbox-page.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
-
-/** As it was opened. */
-const READ = { now: NOON, reload: null } as const;
 
 const user = { email: "ann@example.com", formToken: "t", role: "owner", hasOthers: false } as const;
 
@@ -69,14 +62,7 @@ describe("a form", () => {
 test("the end of a long list is loaded when asked for wherever somebody decides, and the button says how much that is", () => {
   const rows = Array.from({ length: 240 }, (_, at) => ({ id: `row-${at}` }));
   const one = held({ body: JSON.stringify({ rows, dry: false }), extras: { bodyKind: "json" } });
-  const link = confirmPage({
-    action: maskAction(one, "decider"),
-    expiresAt: NOON,
-    history: NO_HISTORY,
-    digest: "2:00",
-    decision: "approve",
-    bodyPath: "/a/x/body",
-  });
+  const link = confirmOf(one);
   const pages = { [inbox(one)]: "/actions", [requestPageOf(one)]: "/actions", [link]: "/a/x" };
   for (const [page, begin] of Object.entries(pages)) {
     expect(textOf(page)).toMatch(/Approve , with 220 folded/);
@@ -105,14 +91,7 @@ test("of a body beyond 20 KB its page has the beginning, says in the button what
   ];
   for (const body of bodies) {
     const one = held(body);
-    const link = confirmPage({
-      action: maskAction(one, "decider"),
-      expiresAt: NOON,
-      history: NO_HISTORY,
-      digest: "2:00",
-      decision: "approve",
-      bodyPath: "/a/x/body",
-    });
+    const link = confirmOf(one);
     for (const page of [requestPageOf(one), link]) {
       const style = page.indexOf("</style>") === -1 ? 0 : page.indexOf("</style>");
       expect(page.length - style).toBeLessThan(40_000);
@@ -150,7 +129,7 @@ describe("bytes", () => {
   });
 
   test("are not on the receipt", () => {
-    const page = receiptPage({ action: maskAction(anAction(bytes("a text")), "public"), timeline: [], ...READ });
+    const page = receiptOf(anAction(bytes("a text")));
     expect(page).not.toMatch(/a text|YSB0ZXh0/);
     expect(textOf(page)).toContain("Bytes, 6 bytes");
   });
@@ -171,7 +150,7 @@ test("a mail quotes each field on a line of its own", () => {
 
 test("a title is somebody's words on the receipt and in the list, and metadata is not on the receipt", () => {
   const action = anAction({ title: "<b>Pay</b> Ann", extras: { metadata: { order: "order-4711" } } });
-  const receipt = receiptPage({ action: maskAction(action, "public"), timeline: [], ...READ });
+  const receipt = receiptOf(action);
   expect(textOf(receipt)).toContain("Requester says: &lt;b&gt;Pay&lt;/b&gt; Ann");
   expect(receipt).not.toContain("order-4711");
 });

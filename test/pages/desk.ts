@@ -15,8 +15,6 @@ import { freePort } from "../support/free-port.ts";
 
 type Person = Awaited<ReturnType<typeof signedIn>>;
 
-const AGENT = { authorization: `Bearer ${KEYS.agent}` };
-
 export const NO_TARGET = "http://127.0.0.1:9/";
 
 /** What a page waits for by its clock, such as the second between two updates, takes it a tenth of that. */
@@ -70,10 +68,10 @@ export function useDesk({ height }: { readonly height: number }) {
     /** Each another request: what was rejected of one is nothing to the others. */
     async created(members: object = {}): Promise<string> {
       count += 1;
-      const body = JSON.stringify({ url: `${NO_TARGET}?n=${count}`, ...members });
+      const body = { url: `${NO_TARGET}?n=${count}`, ...members };
       // Newer than every other: the clock stands still, and ids of one millisecond need not be in order.
       app.engine.clock.advance(1);
-      const { id } = (await app.call("POST", "/v1/actions", body, AGENT)).json;
+      const { id } = (await app.call("POST", "/v1/actions", body, KEYS.agent)).json;
       made.push(id);
       return id;
     },

@@ -22,7 +22,7 @@ describe.skipIf(!HAS_FIREFOX)("every page, in Firefox", () => {
     await firefox.setCookie("127.0.0.1", name, value);
     const ask = async (members: object) => {
       const request = { url: target.url, notify: { email: "ann@example.com" }, ...members };
-      return (await app.call("POST", "/v1/actions", JSON.stringify(request))).json.id;
+      return (await app.call("POST", "/v1/actions", request)).json.id;
     };
     const held = await ask({ approve: true, title: "Refund 12.00 EUR", body: { amount: 1_200, lines: ["a", "b"] } });
     const sent = await ask({});

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { expect, test } from "bun:test";
+import { openRealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { docsPath, GUIDES } from "../../src/pages/docs/guides.ts";
 import { Target } from "../support/target.ts";
+import { shared } from "../support/shared.ts";
 
 /** A page and everything that it loads, as they are sent to a browser. */
 const BYTES_MAX = 100_000;
@@ -12,46 +13,35 @@ const ACTIONS = 60;
 
 const HELD = 12;
 
-let app: RealServer;
-
-let ann: Awaited<ReturnType<typeof signedIn>>;
-
-const target = new Target(503, 200);
+const target = await shared(new Target(503, 200));
 
 /** Paths of pages that exist only for one action. */
 const own = { completed: "", held: "", receipt: "", link: "", invitation: "" };
 
-beforeAll(async () => {
-  app = await openRealServer();
-  ann = await signedIn(app);
-  const create = async (count: number, members: object): Promise<string> => {
-    const request = { url: `${target.url}v1/charges/${count}`, body: { amount: count, currency: "eur" }, ...members };
-    return (await app.call("POST", "/v1/actions", JSON.stringify(request))).json.id;
-  };
-  const first = await create(0, { callback: `${target.url}hook` });
-  await app.engine.saw(first, { status: "pending", attempts: 1 });
-  app.engine.clock.advance(10_000);
-  await app.engine.saw(first, { status: "completed" });
-  for (let count = 1; count < ACTIONS; count += 1) await create(count, {});
-  const body = { charge: "ch_1", amount: 1_200, reason: "requested_by_customer", metadata: { order: "1881" } };
-  const held: string[] = [];
-  for (let count = 0; count < HELD; count += 1) held.push(await create(count, { approve: true, body }));
-  const mailed = await create(0, { approve: true, body, notify: { email: "ann@example.com" } });
-  for (const name of ["billing", "support", "reports"]) {
-    await app.call("POST", "/v1/keys", JSON.stringify({ name, role: "agent" }));
-  }
-  own.completed = `/actions/${first}`;
-  own.held = `/approvals/${held[0]}`;
-  own.receipt = app.engine.receiptUrl(first);
-  const invited = await app.call("POST", "/v1/invitations", `{"email":"bob@example.com","role":"reader"}`);
-  own.invitation = new URL((invited.json as unknown as { readonly link: string }).link).pathname;
-  own.link = (await app.linksOf(mailed)).approve;
-});
-
-afterAll(async () => {
-  await app[Symbol.asyncDispose]();
-  await target[Symbol.asyncDispose]();
-});
+const app = await shared(openRealServer());
+const ann = await signedIn(app);
+const create = async (count: number, members: object): Promise<string> => {
+  const request = { url: `${target.url}v1/charges/${count}`, body: { amount: count, currency: "eur" }, ...members };
+  return (await app.call("POST", "/v1/actions", request)).json.id;
+};
+const first = await create(0, { callback: `${target.url}hook` });
+await app.engine.saw(first, { status: "pending", attempts: 1 });
+app.engine.clock.advance(10_000);
+await app.engine.saw(first, { status: "completed" });
+for (let count = 1; count < ACTIONS; count += 1) await create(count, {});
+const body = { charge: "ch_1", amount: 1_200, reason: "requested_by_customer", metadata: { order: "1881" } };
+const held: string[] = [];
+for (let count = 0; count < HELD; count += 1) held.push(await create(count, { approve: true, body }));
+const mailed = await create(0, { approve: true, body, notify: { email: "ann@example.com" } });
+for (const name of ["billing", "support", "reports"]) {
+  await app.call("POST", "/v1/keys", { name, role: "agent" });
+}
+own.completed = `/actions/${first}`;
+own.held = `/approvals/${held[0]}`;
+own.receipt = app.engine.receiptUrl(first);
+const invited = await app.call("POST", "/v1/invitations", `{"email":"bob@example.com","role":"reader"}`);
+own.invitation = new URL(invited.json.link).pathname;
+own.link = (await app.linksOf(mailed)).approve;
 
 /** Whoever is logged in has no business there. */
 const BEFORE_LOG_IN = new Set(["/login", "/signup"]);

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Browser, BrowserContext } from "playwright-core";
-import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { openRealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
 import {
@@ -12,35 +12,27 @@ import {
   watchPageIn,
 } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
+import { shared } from "../support/shared.ts";
 
 // A browser, on a machine that may be busy.
 setDefaultTimeout(60_000);
 
 const SECRET = "sk_live_4eC39HqLyjWDarjtT1zdp7dc";
 
-let app: RealServer;
-
-let ann: Awaited<ReturnType<typeof signedIn>>;
-
 /** IDs of actions. */
 const own = { refund: "", failed: "", plain: "" };
 
 async function create(members: object): Promise<string> {
   app.engine.clock.advance(1);
-  const body = JSON.stringify({ url: "http://127.0.0.1:9/", ...members });
-  return (await app.call("POST", "/v1/actions", body, { authorization: `Bearer ${KEYS.agent}` })).json.id;
+  return (await app.call("POST", "/v1/actions", { url: "http://127.0.0.1:9/", ...members }, KEYS.agent)).json.id;
 }
 
-beforeAll(async () => {
-  app = await openRealServer({ port: await freePort() });
-  ann = await signedIn(app);
-  own.refund = await create({ approve: true, title: `Refund <b> with ${SECRET}`, body: { n: 1 } });
-  own.failed = await create({ retries: 1, title: "Close ticket 991" });
-  await app.engine.saw(own.failed, { status: "failed" });
-  own.plain = await create({ approve: true, url: "http://127.0.0.1:9/v1/plain?x=1" });
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openRealServer({ port: await freePort() }));
+const ann = await signedIn(app);
+own.refund = await create({ approve: true, title: `Refund <b> with ${SECRET}`, body: { n: 1 } });
+own.failed = await create({ retries: 1, title: "Close ticket 991" });
+await app.engine.saw(own.failed, { status: "failed" });
+own.plain = await create({ approve: true, url: "http://127.0.0.1:9/v1/plain?x=1" });
 
 const textOf = (html: string) =>
   html
@@ -75,10 +67,12 @@ describe("the palette", () => {
   });
 
   test("finds requests for credentials that wait, without what looks like a secret", async () => {
-    const body = JSON.stringify({ host: "pay.example", reason: `With ${SECRET} it works.` });
-    const { json } = await app.call("POST", "/v1/credential-requests", body, {
-      authorization: `Bearer ${KEYS.agent}`,
-    });
+    const { json } = await app.call(
+      "POST",
+      "/v1/credential-requests",
+      { host: "pay.example", reason: `With ${SECRET} it works.` },
+      KEYS.agent,
+    );
     const entry = "Credentials that agents ask for Credential for pay.example agent · just now";
     expect(await found("pay.ex")).toContain(entry);
     expect(await found("credential for")).toContain(entry);
@@ -115,7 +109,7 @@ test("the page behind More leads to everything that the tabs of a phone leave ou
   expect(paths.length).toBeGreaterThan(10);
   for (const path of paths) {
     const { status } = await ann.context(path);
-    expect({ path, status: status === 303 ? 200 : status }).toEqual({ path, status: 200 });
+    expect(status === 303 ? 200 : status, path).toBe(200);
   }
 });
 

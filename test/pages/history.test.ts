@@ -2,23 +2,12 @@ import { expect, test } from "bun:test";
 import type { Action, ActionStatus } from "../../src/core/action.ts";
 import { type OutcomeKind, statusSentence } from "../../src/core/outcome.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
-import { receiptPage } from "../../src/pages/receipt.tsx";
 import { anAction, later, NOON } from "../support/factory.ts";
-import { maskAction } from "../../src/receipts/masked-action.ts";
-
-/** As it was opened. */
-const READ = { now: NOON, reload: null } as const;
-
-const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+import { textOf } from "../support/forms.ts";
+import { receiptOf } from "./inbox-page.ts";
 
 const shownOf = (event: TimelineEvent) =>
-  textOf(
-    receiptPage({
-      action: maskAction(anAction(), "public"),
-      timeline: [{ seq: 1, at: NOON, run: 1, status: "pending", event }],
-      ...READ,
-    }),
-  );
+  textOf(receiptOf(anAction(), [{ seq: 1, at: NOON, run: 1, status: "pending", event }]));
 
 const FAILED = {
   delivered: false,
@@ -68,8 +57,7 @@ test("what a target answered is said once; what else there is to know of it stan
 });
 
 test("a receipt of what is held says where it is decided: a link of the mail leads to it once its days are over", () => {
-  const pageOf = (action: Action) =>
-    receiptPage({ action: maskAction(action, "public"), timeline: [], ...READ }).replaceAll(/\s+/g, " ");
+  const pageOf = (action: Action) => receiptOf(action).replaceAll(/\s+/g, " ");
   const held = anAction({ status: "awaiting_approval", approve: true });
   expect(pageOf(held)).toContain("To decide, log in to Outgate.");
   const mailed = pageOf({ ...held, notifyEmail: "ann@example.com" });
@@ -82,8 +70,7 @@ test("a receipt of what is held says where it is decided: a link of the mail lea
 });
 
 test("a receipt has the title as its headline in quotation marks, and the call below it", () => {
-  const of = (title: string | null) =>
-    receiptPage({ action: maskAction(anAction({ title }), "public"), timeline: [], ...READ });
+  const of = (title: string | null) => receiptOf(anAction({ title }));
   expect(of("Refund <1>")).toContain(
     '<p class="quiet small">Requester says:</p><h1><q class="title"><bdi class="untrusted">Refund &lt;1&gt;</bdi></q></h1><p class="paper-call"><b class="method">POST',
   );
@@ -99,16 +86,12 @@ test.each([
   const response = { responseCode: code, responseBody: null, responseTruncated: false, responseHeaders: null };
   const result = { ...response, durationMs: 5, lastError: null, errorSource: null };
   const action = anAction({ status, result, finishedAt: later(60_000) });
-  const text = textOf(receiptPage({ action: maskAction(action, "public"), timeline: [], ...READ }));
+  const text = textOf(receiptOf(action));
   expect(text).toContain(`Receipt ${words} 4 Mar 2026, 12:01:00 UTC`);
 });
 
 test("the receipt of what has not ended has its status and no stamp", () => {
-  const html = receiptPage({
-    action: maskAction(anAction({ status: "awaiting_approval" }), "public"),
-    timeline: [],
-    ...READ,
-  });
+  const html = receiptOf(anAction({ status: "awaiting_approval" }));
   expect(html).not.toContain('class="stamp');
   expect(textOf(html)).toContain("Receipt Awaiting approval");
 });
@@ -118,31 +101,27 @@ test("a receipt draws the attempts on an axis of time, and links none of them", 
   const row = (seq: number, status: ActionStatus, event: TimelineEvent) => {
     return { seq, at: later(seq * 1_000), run: 1, status, event };
   };
-  const html = receiptPage({
-    action: maskAction(anAction({ status: "completed", attempts: 2, finishedAt: later(4_000) }), "public"),
-    timeline: [
-      row(0, "pending", { type: "created", actor: "key:billing" }),
-      row(1, "active", { type: "started" }),
-      row(2, "pending", {
-        type: "attempt",
-        attempt: 1,
-        response_code: 503,
-        error: "No.",
-        next_retry_at: null,
-        ...made,
-      }),
-      row(3, "active", { type: "started" }),
-      row(4, "completed", {
-        type: "attempt",
-        attempt: 2,
-        response_code: 200,
-        error: null,
-        next_retry_at: null,
-        ...made,
-      }),
-    ],
-    ...READ,
-  });
+  const html = receiptOf(anAction({ status: "completed", attempts: 2, finishedAt: later(4_000) }), [
+    row(0, "pending", { type: "created", actor: "key:billing" }),
+    row(1, "active", { type: "started" }),
+    row(2, "pending", {
+      type: "attempt",
+      attempt: 1,
+      response_code: 503,
+      error: "No.",
+      next_retry_at: null,
+      ...made,
+    }),
+    row(3, "active", { type: "started" }),
+    row(4, "completed", {
+      type: "attempt",
+      attempt: 2,
+      response_code: 200,
+      error: null,
+      next_retry_at: null,
+      ...made,
+    }),
+  ]);
   expect(textOf(html)).toContain("Attempt 1 503 Waiting to be sent: 1 s Failed attempt: 1 s 41 ms Attempt 2 200");
   expect(html.match(/class="lane-bars"/g)).toHaveLength(2);
   expect(html).not.toContain('<a class="lane"');
@@ -150,10 +129,6 @@ test("a receipt draws the attempts on an axis of time, and links none of them", 
 
 test("an address ends its lines after slashes, and not at hyphens of its path", () => {
   const url = "https://a.example/v1/4711/credit-notes/x?limit=5&sort-by=a";
-  const html = receiptPage({
-    action: maskAction(anAction({ url, host: "a.example" }), "public"),
-    timeline: [],
-    ...READ,
-  });
+  const html = receiptOf(anAction({ url, host: "a.example" }));
   expect(html).toContain('/v1/<wbr/>4711/<span class="segment">credit-notes/</span>x?limit=5&amp;sort-by=a');
 });

@@ -13,8 +13,6 @@ import { IS_LONG } from "../support/long.ts";
 const APPROVERS = "o'hara&co@example.com";
 
 // A browser, on a machine that may be busy.
-
-// A browser, on a machine that may be busy.
 setDefaultTimeout(60_000);
 
 /** Each would run, load, lead away or break out of its place if it were anything but text. */
@@ -70,8 +68,7 @@ async function hostileAction(app: RealServer, url: string): Promise<Pages> {
     dedupe: printable(ATTACKS.join()).slice(0, 250),
     notify: { email: APPROVERS },
   };
-  const as = { authorization: `Bearer ${KEYS.agent}` };
-  const { json } = await app.call("POST", "/v1/actions", JSON.stringify(request), as);
+  const { json } = await app.call("POST", "/v1/actions", request, KEYS.agent);
   const { approve } = await app.linksOf(json.id);
   return {
     id: json.id,
@@ -87,7 +84,7 @@ async function hostileAction(app: RealServer, url: string): Promise<Pages> {
 }
 
 async function letRun(app: RealServer, id: string): Promise<void> {
-  await app.call("POST", `/v1/actions/${id}/approve`, JSON.stringify({ reason: ATTACKS.join("\n") }));
+  await app.call("POST", `/v1/actions/${id}/approve`, { reason: ATTACKS.join("\n") });
   await app.engine.saw(id, { status: "failed" });
 }
 
@@ -110,7 +107,7 @@ describe("what agents and targets write", () => {
 
   async function look(path: string): Promise<string> {
     const response = await ann.context(path, { headers: { accept: "text/html" } });
-    expect({ path, status: response.status }).toEqual({ path, status: 200 });
+    expect(response.status, path).toBe(200);
     expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
     const html = await response.text();
     const [styles, tags] = [
@@ -145,8 +142,7 @@ describe("what agents and targets write", () => {
   test("of a quarter of a megabyte of & as much is shown as of any body, each as a character", async () => {
     const flood = "&".repeat(262_144);
     await using target = new Target(() => new Response(flood));
-    const request = JSON.stringify({ url: target.url, body: { flood }, sync: true });
-    const { json } = await app.call("POST", "/v1/actions", request);
+    const { json } = await app.call("POST", "/v1/actions", { url: target.url, body: { flood }, sync: true });
     const html = await (await fetch(app.url + app.engine.receiptUrl(json.id))).text();
     expect(html.split("&amp;".repeat(65_000))).toHaveLength(3);
     expect(html).not.toContain("&&");
@@ -156,8 +152,11 @@ describe("what agents and targets write", () => {
     const floods = ["&", "\u202e", "a\u202e", "aש", "[1,", "\\", "<i>"];
     for (const flood of floods) {
       const text = flood.repeat(Math.floor(1_000_000 / Buffer.byteLength(JSON.stringify(flood).slice(1, -1))));
-      const body = JSON.stringify({ url: "http://127.0.0.1:9/", approve: true, body: { text } });
-      const { json } = await app.call("POST", "/v1/actions", body);
+      const { json } = await app.call("POST", "/v1/actions", {
+        url: "http://127.0.0.1:9/",
+        approve: true,
+        body: { text },
+      });
       const startedMs = ownMs();
       const html = await ann.pageOf(`/approvals/${json.id}`);
       const tookMs = ownMs() - startedMs;
@@ -199,11 +198,11 @@ describe.skipIf(!HAS_BROWSER)("in a browser that runs scripts", () => {
           "[window.ran, document.scripts.length, document.images.length, frames.length]",
         );
         const ours = (await page.locator("#navigation").count()) * 4;
-        expect({ path, found }).toEqual({ path, found: [undefined, ours, 0, 0] });
+        expect(found, path).toEqual([undefined, ours, 0, 0]);
         const shown = (await page.locator("button:visible:not(.copy)").allTextContents()).map((text) =>
           text.trim().replace(/^Approve, (?:with .* not shown|\d+ more lines? below)$/, "Approve"),
         );
-        expect({ path, shown }).toEqual({ path, shown: [...buttons] });
+        expect(shown, path).toEqual([...buttons]);
       };
       const { id, held, ended } = await hostileAction(app, target.url);
       const decisions = ["Approve", "Reject"];

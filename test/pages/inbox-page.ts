@@ -2,7 +2,10 @@ import type { Action } from "../../src/core/action.ts";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { type InboxPane, type InboxProps, inboxPage } from "../../src/pages/inbox.tsx";
 import type { InboxQuery } from "../../src/pages/inbox-query.ts";
-import { NOON } from "../support/factory.ts";
+import type { TimelineEntry } from "../../src/core/timeline.ts";
+import { confirmPage } from "../../src/pages/approval-link.tsx";
+import { receiptPage } from "../../src/pages/receipt.tsx";
+import { later, NOON } from "../support/factory.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
 
 export const ANN = { email: "ann@example.com", formToken: "t", role: "owner", hasOthers: false } as const;
@@ -27,4 +30,16 @@ export function inboxOf(stored: readonly Action[], more: Partial<InboxProps> = {
 export function requestPageOf(stored: Action): string {
   const action = maskAction(stored, "decider");
   return inboxOf([], { pane: { kind: "request", isChosen: true, action, history: NO_HISTORY, digest: "2:00" } });
+}
+
+/** The receipt of an action, as anybody opens it. */
+export function receiptOf(action: Action, timeline: readonly TimelineEntry[] = []): string {
+  return receiptPage({ action: maskAction(action, "public"), timeline, now: NOON, reload: null });
+}
+
+/** The page that the link of a mail opens. */
+export function confirmOf(stored: Action): string {
+  const action = maskAction(stored, "decider");
+  const asked = { history: NO_HISTORY, digest: "2:00", decision: "approve", bodyPath: "/a/x/body" } as const;
+  return confirmPage({ action, expiresAt: later(1), ...asked });
 }

@@ -9,11 +9,7 @@ import { freePort } from "../support/free-port.ts";
 import { Target } from "../support/target.ts";
 
 // A browser, on a machine that may be busy.
-
-// A browser, on a machine that may be busy.
 setDefaultTimeout(60_000);
-
-const AGENT = { authorization: `Bearer ${KEYS.agent}` };
 
 describe.skipIf(!HAS_BROWSER)("in a browser", () => {
   let chromium: Browser;
@@ -30,7 +26,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
   /** What an agent asks for, and a person has to decide on. */
   async function asked(url: string, server: RealServer = app) {
     const body = { url, approve: true, body: { amount: 1200 }, notify: { email: "ann@example.com" } };
-    const { json } = await server.call("POST", "/v1/actions", JSON.stringify(body), AGENT);
+    const { json } = await server.call("POST", "/v1/actions", body, KEYS.agent);
     return { id: json.id, ...(await server.linksOf(json.id)) };
   }
   const statusOf = async (id: string, { engine }: RealServer = app) =>
@@ -228,7 +224,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     await page.reload();
     expect(await shownKey()).toBe(agentKey);
     expect(agentKey).not.toBe(ownerKey);
-    const keys = await server.call("GET", "/v1/keys", undefined, { authorization: `Bearer ${ownerKey}` });
+    const keys = await server.call("GET", "/v1/keys", undefined, ownerKey);
     expect(keys.json.data).toHaveLength(2);
     await page.click("text=I have saved it");
     await page.waitForURL("**/keys");

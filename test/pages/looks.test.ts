@@ -24,7 +24,7 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
     ann = await signedIn(app);
     const ask = async (members: object) => {
       const request = { approve: true, notify: { email: "ann@example.com" }, ...members };
-      return (await app.call("POST", "/v1/actions", JSON.stringify(request))).json.id;
+      return (await app.call("POST", "/v1/actions", request)).json.id;
     };
     const wide = {
       url: `${target.url}${"a".repeat(300)}?token=x`,
@@ -40,7 +40,7 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
     const url = `https://${"sub.".repeat(61)}a.example/`.padEnd(URL_CHARS_MAX, "x");
     const longest = await ask({ url, callback: url, method: "DELETE", body: { to: "p\u0430ypal" } });
     const done = await ask({ ...wide, body: { amount: 7 } });
-    await app.call("POST", `/v1/actions/${done}/approve`, JSON.stringify({ reason: "w".repeat(300) }));
+    await app.call("POST", `/v1/actions/${done}/approve`, { reason: "w".repeat(300) });
     await app.engine.saw(done, { status: "pending", attempts: 1 });
     app.engine.clock.advance(10_000);
     await app.engine.saw(done, { status: "completed" });
@@ -137,10 +137,13 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
     for (const path of paths) {
       await watched.page.goto(app.url + path);
       await openFolds(watched.page);
-      expect({ path, overflow: await overflowOf(watched.page) }).toEqual({ path, overflow: 0 });
-      expect({ path, outside: await watched.page.evaluate(OUTSIDE) }).toEqual({ path, outside: [] });
+      expect(await overflowOf(watched.page), path).toBe(0);
+      expect(await watched.page.evaluate(OUTSIDE), path).toEqual([]);
       const heights = await heightsOf(watched.page, "button:not(.copy), .button, nav a, summary");
-      expect({ path, small: heights.filter((height) => height < 44) }).toEqual({ path, small: [] });
+      expect(
+        heights.filter((height) => height < 44),
+        path,
+      ).toEqual([]);
     }
   });
 });

@@ -10,6 +10,7 @@ import type { FirstSteps } from "../../src/accounts/first-steps.ts";
 import { heightOf, scaleOf } from "../../src/pages/chart.tsx";
 import { overviewPage } from "../../src/pages/overview.tsx";
 import { later, NOON } from "../support/factory.ts";
+import { textOf } from "../support/forms.ts";
 import { anOverview, anOverviewAnswer } from "../support/overview.ts";
 
 const VISITOR = { email: "ann@example.com", role: "owner", hasOthers: false, formToken: "f".repeat(64) } as const;
@@ -41,8 +42,6 @@ const pageOf = (overview: Overview, { view = "charts", role = "owner", steps = n
   const shown = { ...anOverviewAnswer(answer), overview, view, steps, now: NOON, baseUrl: "https://og.example" };
   return overviewPage({ ...shown, user: { ...VISITOR, role } });
 };
-
-const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
 
 const aFailing = (failing: Partial<FailingHost> = {}): FailingHost => {
   const counts = { completed: 2, failed: 1, attempts: 9, failedAttempts: 7 };

@@ -57,7 +57,7 @@ describe.skipIf(!HAS_BROWSER)("an approver with a phone", () => {
   });
 
   const held = async (request: object) =>
-    (await app.call("POST", "/v1/actions", JSON.stringify({ ...request, approve: true }))).json.id;
+    (await app.call("POST", "/v1/actions", { ...request, approve: true })).json.id;
 
   async function openOn(path: string, height = 812) {
     const watched = await watchPageIn(phone);

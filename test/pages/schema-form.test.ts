@@ -103,10 +103,7 @@ describe("a form by its schema", () => {
 
   test("takes no number that it would round, and no text for a number", () => {
     for (const limit of ["x", "1e3", "0x10", "-1", "123456789012.123456789", "99999999999999999"]) {
-      expect({ limit, found: problemsOf({ "sum.per": "day", "sum.limit": limit }) }).toEqual({
-        limit,
-        found: ["sum.limit"],
-      });
+      expect(problemsOf({ "sum.per": "day", "sum.limit": limit }), limit).toEqual(["sum.limit"]);
     }
     for (const [limit, value] of [
       ["007", 7],

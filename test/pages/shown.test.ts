@@ -1,17 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { confirmPage } from "../../src/pages/approval-link.tsx";
-import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { approvalMessage } from "../../src/mail/messages.ts";
 import { notificationsPage } from "../../src/pages/notifications.tsx";
-import { receiptPage } from "../../src/pages/receipt.tsx";
 import { responseText } from "../../src/pages/response.tsx";
-import { inboxOf, requestPageOf } from "./inbox-page.ts";
-import { anAction, later, NOON } from "../support/factory.ts";
-import { maskAction } from "../../src/receipts/masked-action.ts";
-import { maskedMail } from "../mail/message.ts";
-
-/** As it was opened. */
-const READ = { now: NOON, reload: null } as const;
+import { confirmOf, inboxOf, receiptOf, requestPageOf } from "./inbox-page.ts";
+import { anAction, NOON } from "../support/factory.ts";
+import { anApprovalMail, maskedMail } from "../mail/message.ts";
 
 const user = { email: "ann@example.com", role: "owner", hasOthers: false, formToken: "t" } as const;
 
@@ -19,19 +12,7 @@ test("every page shows the host in its ASCII form, and no fragment", () => {
   const url = "https://exаmple.com/pay/../admin?x=1#approved-by-your-boss";
   const host = "xn--exmple-4nf.com";
   const action = anAction({ url, host, hostname: host, approve: true });
-  const pages = [
-    receiptPage({ action: maskAction(action, "public"), timeline: [], ...READ }),
-    confirmPage({
-      action: maskAction(action, "decider"),
-      expiresAt: later(1),
-      history: NO_HISTORY,
-      digest: "2:00",
-      decision: "approve",
-      bodyPath: "/a/x/body",
-    }),
-    requestPageOf(action),
-    inboxOf([action]),
-  ];
+  const pages = [receiptOf(action), confirmOf(action), requestPageOf(action), inboxOf([action])];
   for (const page of pages) {
     const text = page.replaceAll(/<style>.*?<\/style>|<[^>]+>/gs, "");
     expect(text).toContain(host);
@@ -43,7 +24,7 @@ test("every page shows the host in its ASCII form, and no fragment", () => {
 test("a yes that came through an agent's client says so, on the receipt", () => {
   const event = { type: "approved", actor: "mcp:agent", reason: null, via: "elicitation" } as const;
   const entry = { seq: 1, at: NOON, run: 1, status: "pending", event } as const;
-  const page = receiptPage({ action: maskAction(anAction(), "public"), timeline: [entry], ...READ });
+  const page = receiptOf(anAction(), [entry]);
   expect(page.replaceAll(/<[^>]+>/g, "")).toContain("Approved by agent over MCP");
   expect(page).toContain("The client reports that it asked its user.");
 });
@@ -51,33 +32,8 @@ test("a yes that came through an agent's client says so, on the receipt", () => 
 test("whoever decides on a run that was begun again is not told that nothing was ever sent", () => {
   const decides = (run: number) => {
     const action = anAction({ status: "awaiting_approval", approve: true, run });
-    const links = { approve: "/a/1", reject: "/a/2", expiresAt: later(1) };
-    const mail = {
-      event: "approval",
-      to: "ann@example.com",
-      run,
-      action,
-      links,
-      receiptUrl: "/r/1",
-      history: NO_HISTORY,
-      digest: "2:00",
-      baseUrl: "",
-    } as const;
-    const email = approvalMessage(maskedMail(mail), "confirm");
-    return [
-      receiptPage({ action: maskAction(action, "public"), timeline: [], ...READ }),
-      confirmPage({
-        action: maskAction(action, "decider"),
-        expiresAt: later(1),
-        history: NO_HISTORY,
-        digest: "2:00",
-        decision: "approve",
-        bodyPath: "/a/x/body",
-      }),
-      requestPageOf(action),
-      email.html,
-      email.text,
-    ];
+    const email = approvalMessage(maskedMail({ ...anApprovalMail(action), run }), "confirm");
+    return [receiptOf(action), confirmOf(action), requestPageOf(action), email.html, email.text];
   };
   for (const page of decides(1)) expect(page).toContain("Nothing has been sent.");
   for (const page of decides(2)) {
@@ -92,31 +48,9 @@ test("whoever decides on a run that was begun again is not told that nothing was
 test("whoever decides on a request with a callback reads where news of it goes, and not that nothing was sent", () => {
   const callback = "https://hooks.example.com/news";
   const action = anAction({ status: "awaiting_approval", approve: true, callback });
-  const links = { approve: "/a/1", reject: "/a/2", expiresAt: later(1) };
-  const mail = {
-    event: "approval",
-    to: "ann@example.com",
-    run: 1,
-    action,
-    links,
-    receiptUrl: "/r/1",
-    history: NO_HISTORY,
-    digest: "2:00",
-    baseUrl: "",
-  } as const;
-  const email = approvalMessage(maskedMail(mail), "confirm");
+  const email = approvalMessage(maskedMail(anApprovalMail(action)), "confirm");
   const inbox = inboxOf([action]);
-  const pages = [
-    confirmPage({
-      action: maskAction(action, "decider"),
-      expiresAt: later(1),
-      history: NO_HISTORY,
-      digest: "2:00",
-      decision: "approve",
-      bodyPath: "/a/x/body",
-    }),
-    requestPageOf(action),
-  ];
+  const pages = [confirmOf(action), requestPageOf(action)];
   for (const page of [...pages, inbox, email.html, email.text]) {
     expect(page).toContain("The request has not been sent. Its callback is notified");
     expect(page).toContain("Its callback goes to another host: hooks.example.com.");
@@ -124,17 +58,13 @@ test("whoever decides on a request with a callback reads where news of it goes, 
     expect(page).toContain("/news");
   }
   // The path may be a secret, and whoever has the receipt's link is anybody.
-  expect(receiptPage({ action: maskAction(action, "public"), timeline: [], ...READ })).not.toContain("/news");
+  expect(receiptOf(action)).not.toContain("/news");
 });
 
 test("what was rejected was not always by a person: an agent may take its own request back", () => {
   const event = { type: "rejected", actor: "key:agent", reason: null } as const;
   const entry = { seq: 1, at: NOON, run: 1, status: "cancelled", event } as const;
-  const page = receiptPage({
-    action: maskAction(anAction({ status: "cancelled" }), "public"),
-    timeline: [entry],
-    ...READ,
-  });
+  const page = receiptOf(anAction({ status: "cancelled" }), [entry]);
   expect(page).toContain("It was rejected. Nothing has been sent.");
 });
 
@@ -169,22 +99,12 @@ describe("an answer", () => {
 
   test("of bytes is not shown", () => {
     expect(responseText('{"encoding":"base64","data":"AAAA"}')).toEqual({ kind: "Bytes", text: null });
-    expect(
-      receiptPage({
-        action: maskAction(withAnswer('{"encoding":"base64","data":"AAAA"}'), "public"),
-        timeline: [],
-        ...READ,
-      }),
-    ).toContain("Binary content is not shown.");
+    expect(receiptOf(withAnswer('{"encoding":"base64","data":"AAAA"}'))).toContain("Binary content is not shown.");
   });
 
   test("that was cut says so, and one without a body too", () => {
-    expect(receiptPage({ action: maskAction(withAnswer('"x"', true), "public"), timeline: [], ...READ })).toContain(
-      "longer than the limit",
-    );
-    expect(receiptPage({ action: maskAction(withAnswer(null), "public"), timeline: [], ...READ })).toContain(
-      "The response had no body.",
-    );
+    expect(receiptOf(withAnswer('"x"', true))).toContain("longer than the limit");
+    expect(receiptOf(withAnswer(null))).toContain("The response had no body.");
   });
 });
 

@@ -78,7 +78,7 @@ describe("a snippet", () => {
       callback: `https://hooks.example.com/?key=${secret}`,
     });
     for (const { name, text } of createSnippets(seeWhole(of), "http://127.0.0.1:3000") ?? []) {
-      expect({ name, leaks: text.includes("canary") || text.includes("cdef") }).toEqual({ name, leaks: false });
+      expect(text.includes("canary") || text.includes("cdef"), name).toBe(false);
       for (const seen of ["YOUR_AUTHORIZATION", "YOUR_X_API_KEY", "token=YOUR_SECRET&page=2", "text/plain", "5"]) {
         expect(text).toContain(seen);
       }

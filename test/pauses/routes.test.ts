@@ -26,10 +26,10 @@ const agentId = async () => {
   return keys.find(({ hash }) => hash === app.engine.secrets.hash(KEYS.agent))?.id ?? "";
 };
 
-const pause = (body: object = {}) => app.call("POST", "/v1/pauses", JSON.stringify(body));
+const pause = (body: object = {}) => app.call("POST", "/v1/pauses", body);
 
 const create = (body: object = {}, query = "") =>
-  app.call("POST", `/v1/actions${query}`, JSON.stringify({ url: target.url, ...body }), AGENT);
+  app.call("POST", `/v1/actions${query}`, { url: target.url, ...body }, KEYS.agent);
 
 const read = async (path: string, headers = {}) => (await app.call("GET", path, undefined, headers)).json as object;
 
@@ -97,7 +97,7 @@ describe("POST /v1/pauses", () => {
     expect(second.json).toEqual(first.json);
     expect(first.json).toMatchObject({ kind: "account", key_id: null, reason: null });
     expect((await create()).json).toMatchObject({ paused: true, pause: { kind: "account" } });
-    const mine = await app.call("POST", "/v1/actions", JSON.stringify({ url: target.url }));
+    const mine = await app.call("POST", "/v1/actions", { url: target.url });
     expect(mine.json).toMatchObject({ status: "pending", paused: true });
   });
 
@@ -122,7 +122,7 @@ describe("POST /v1/pauses", () => {
     expect(made).toMatchObject({ status: 201, json: { kind: "host", host, key_id: null, reason: "It is down." } });
     expect((await pause({ host })).json).toEqual(made.json);
     for (const headers of [AGENT, {}]) {
-      const { json } = await app.call("POST", "/v1/actions", JSON.stringify({ url: target.url }), headers);
+      const { json } = await app.call("POST", "/v1/actions", { url: target.url }, headers);
       expect(json).toMatchObject({ status: "pending", paused: true, pause: { kind: "host", reason: "It is down." } });
     }
     const { data } = (await app.call("GET", "/v1/audit?kind=paused")).json;
@@ -252,8 +252,7 @@ describe("for people, without script,", () => {
     ] as const) {
       const { id: pauseId } = (await pause(body)).json;
       const paused = await ann.pageOf(`/actions/${id}`);
-      expect({ name, offers: paused.includes(`>${name}</button>`), sends: paused.includes("send_now") }).toEqual({
-        name,
+      expect({ offers: paused.includes(`>${name}</button>`), sends: paused.includes("send_now") }, name).toEqual({
         offers: true,
         sends: false,
       });
@@ -300,8 +299,7 @@ describe("for people, without script,", () => {
     expect((await ann.send("/settings/pauses", { ...hidden, scope: "account", reason })).status).toBe(303);
     for (const path of pages) {
       const html = await shown(path);
-      expect({ path, told: html.includes(banner), resumes: html.includes(">Resume everything</button>") }).toEqual({
-        path,
+      expect({ told: html.includes(banner), resumes: html.includes(">Resume everything</button>") }, path).toEqual({
         told: true,
         resumes: true,
       });

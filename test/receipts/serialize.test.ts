@@ -257,16 +257,14 @@ describe("the error", () => {
   });
 });
 
-describe("the answer to a repeated create", () => {
-  test("says that it is one and what differs; every other answer says neither", () => {
-    expect(view(ACTIONS.completed, { differs: [] })).toMatchObject({ deduplicated: true, differs: [] });
-    expect(view(ACTIONS.completed, { differs: ["url", "body"] })).toMatchObject({
-      deduplicated: true,
-      differs: ["url", "body"],
-    });
-    expect(view(ACTIONS.completed)).not.toHaveProperty("deduplicated");
-    expect(view(ACTIONS.completed)).not.toHaveProperty("differs");
+test("the answer to a repeated create says that it is one and what differs; every other answer says neither", () => {
+  expect(view(ACTIONS.completed, { differs: [] })).toMatchObject({ deduplicated: true, differs: [] });
+  expect(view(ACTIONS.completed, { differs: ["url", "body"] })).toMatchObject({
+    deduplicated: true,
+    differs: ["url", "body"],
   });
+  expect(view(ACTIONS.completed)).not.toHaveProperty("deduplicated");
+  expect(view(ACTIONS.completed)).not.toHaveProperty("differs");
 });
 
 describe("as written", () => {
@@ -347,28 +345,26 @@ describe("a callback", () => {
   });
 });
 
-describe("the receipt's address", () => {
-  test("is a path with an unguessable token, the same from creation to the end, and the only link", async () => {
-    await using engine = await openEngine({ sender: answering(answered(200)) });
-    const { actionService, owner, receiptUrl, secrets } = engine;
-    const request = requestFor({ approve: true, notifyEmail: "boss@example.com", callback: "http://127.0.0.1:9/done" });
-    const { action } = await actionService.create(owner, request);
-    const seen = [
-      action,
-      await actionService.approve(owner, action.id, null),
-      await engine.saw(action.id, { status: "completed" }),
-    ];
-    for (const now of seen) {
-      const options = { now: engine.clock.now(), receiptUrl: receiptUrl(now.id) };
-      const shown = view(now, options);
-      expect(shown.receipt_url).toMatch(/^\/r\/[0-9a-z]{26}[0-9a-f]{32}$/);
-      expect(shown.receipt_url).toBe(receiptUrl(action.id));
-      expect(secrets.readReceiptToken(shown.receipt_url.slice("/r/".length))).toBe(action.id);
-      const callback = callbackJson("action.completed", now, options.now, options.receiptUrl);
-      for (const text of [JSON.stringify(shown), callback]) {
-        expect(text).not.toMatch(/\/a\/|boss@example\.com/);
-        expect(text.split("/r/")).toHaveLength(2);
-      }
+test("the receipt's address is a path with an unguessable token, the same from creation to the end, and the only link", async () => {
+  await using engine = await openEngine({ sender: answering(answered(200)) });
+  const { actionService, owner, receiptUrl, secrets } = engine;
+  const request = requestFor({ approve: true, notifyEmail: "boss@example.com", callback: "http://127.0.0.1:9/done" });
+  const { action } = await actionService.create(owner, request);
+  const seen = [
+    action,
+    await actionService.approve(owner, action.id, null),
+    await engine.saw(action.id, { status: "completed" }),
+  ];
+  for (const now of seen) {
+    const options = { now: engine.clock.now(), receiptUrl: receiptUrl(now.id) };
+    const shown = view(now, options);
+    expect(shown.receipt_url).toMatch(/^\/r\/[0-9a-z]{26}[0-9a-f]{32}$/);
+    expect(shown.receipt_url).toBe(receiptUrl(action.id));
+    expect(secrets.readReceiptToken(shown.receipt_url.slice("/r/".length))).toBe(action.id);
+    const callback = callbackJson("action.completed", now, options.now, options.receiptUrl);
+    for (const text of [JSON.stringify(shown), callback]) {
+      expect(text).not.toMatch(/\/a\/|boss@example\.com/);
+      expect(text.split("/r/")).toHaveLength(2);
     }
-  });
+  }
 });

@@ -1,46 +1,31 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Caller } from "../../src/core/roles.ts";
 import { answering } from "../actions/senders.ts";
-import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { type Answer, openRealServer, type RealServer } from "../http/real-server.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { eventually } from "../support/eventually.ts";
 import { answered } from "../support/factory.ts";
+import { fresh } from "../support/shared.ts";
 
 let app: RealServer;
 
-beforeEach(async () => {
-  app = await openRealServer({ starts: false, sender: answering(answered(503)) });
-});
-
-afterEach(() => app[Symbol.asyncDispose]());
-
-interface Answer {
-  readonly status: number;
-  // Whatever the route answers.
-  readonly json: Readonly<Record<string, unknown>>;
-}
-
-async function call(method: string, path: string, body?: object, key: string = KEYS.owner): Promise<Answer> {
-  const text = body === undefined ? undefined : JSON.stringify(body);
-  const { status, json } = await app.call(method, path, text, { authorization: `Bearer ${key}` });
-  return { status, json: { ...json } };
-}
+fresh(async () => (app = await openRealServer({ starts: false, sender: answering(answered(503)) })));
 
 const created = (request: object = {}, key: string = KEYS.agent) =>
-  call("POST", "/v1/actions", { url: "https://api.example.com/pay", body: { amount: 7 }, ...request }, key);
+  app.call("POST", "/v1/actions", { url: "https://api.example.com/pay", body: { amount: 7 }, ...request }, key);
 
 /** The action as soon as it has this status, and so many attempts. */
 function ended(id: string, status: string, attempts?: number) {
   return eventually(
     async () => {
-      const { json } = await call("GET", `/v1/actions/${id}`);
-      return json["status"] === status && (attempts === undefined || json["attempts"] === attempts) ? json : null;
+      const { json } = await app.call("GET", `/v1/actions/${id}`);
+      return json.status === status && (attempts === undefined || json["attempts"] === attempts) ? json : null;
     },
     `${status} after ${attempts ?? "some"} attempts`,
   );
 }
 
-const rule = (definition: object = {}) => call("POST", "/v1/rules", { name: "R", effect: "hold", ...definition });
+const rule = (definition: object = {}) => app.call("POST", "/v1/rules", { name: "R", effect: "hold", ...definition });
 
 describe("a client of an agent that says that its person agreed", () => {
   /** The agent's key over MCP. */
@@ -53,12 +38,12 @@ describe("a client of an agent that says that its person agreed", () => {
     const [before, after] = [await created({ approve: true }), await created({ approve: true })];
     const { actionService } = app.engine;
     const caller = await elicited();
-    expect((await actionService.approve(caller, String(before.json["id"]), null)).status).toBe("pending");
+    expect((await actionService.approve(caller, before.json.id, null)).status).toBe("pending");
     await rule({ effect });
-    const id = String(after.json["id"]);
+    const id = after.json.id;
     expect(actionService.approve(caller, id, null)).rejects.toMatchObject({ code: "forbidden" });
-    expect((await call("GET", `/v1/actions/${id}`)).json["status"]).toBe("awaiting_approval");
-    expect((await call("POST", `/v1/actions/${id}/approve`, {}, KEYS.approver)).status).toBe(200);
+    expect((await app.call("GET", `/v1/actions/${id}`)).json.status).toBe("awaiting_approval");
+    expect((await app.call("POST", `/v1/actions/${id}/approve`, {}, KEYS.approver)).status).toBe(200);
   });
 });
 
@@ -72,12 +57,12 @@ test("what a rule says and compares is told to the account, and not to whoever h
   await app.engine.start();
   app.engine.clock.advance(61_000);
   const actions = [
-    [await ended(String(held.json["id"]), "awaiting_approval"), "Above 5"],
-    [await ended(String(refused.json["id"]), "cancelled"), "Above 6"],
+    [await ended(held.json.id, "awaiting_approval"), "Above 5"],
+    [await ended(refused.json.id, "cancelled"), "Above 6"],
     [atOnce.json, "Above 5"],
   ] as const;
   for (const [{ id, receipt_url: receipt }, name] of actions) {
-    const { json: timeline } = await call("GET", `/v1/actions/${String(id)}/timeline`, undefined, KEYS.agent);
+    const { json: timeline } = await app.call("GET", `/v1/actions/${id}/timeline`, undefined, KEYS.agent);
     expect(JSON.stringify(timeline)).toContain(`The rule \\"${name}\\" `);
     for (const accept of ["application/json", "text/html"]) {
       const shown = await fetch(app.url + String(receipt), { headers: { accept } });
@@ -95,9 +80,9 @@ test("why a rule can't be decided has no secret of the request in it", async () 
   await rule({ when: "action.headers[action.body.name] == '1'" });
   const twice = `https://api.example.com/pay?${secret}&${secret}`;
   for (const request of [{ method: "PUT", url: twice }, { body: { name: secret } }]) {
-    const id = String((await created(request)).json["id"]);
+    const id = (await created(request)).json.id;
     for (const path of ["", "/timeline", "/facts"]) {
-      const { json } = await call("GET", `/v1/actions/${id}${path}`, undefined, KEYS.approver);
+      const { json } = await app.call("GET", `/v1/actions/${id}${path}`, undefined, KEYS.approver);
       const text = JSON.stringify(json);
       expect(text).toContain("can't be decided");
       expect(text).not.toContain(secret);
@@ -108,22 +93,22 @@ test("why a rule can't be decided has no secret of the request in it", async () 
 test("an agent can't send callbacks by a retry to hosts that its rules do not see", async () => {
   const ids = await Promise.all(
     ["https://evil.example/x", "https://listed.example/x"].map(async (callback) => {
-      const id = String((await created({ callback })).json["id"]);
-      await call("POST", `/v1/actions/${id}/cancel`, {}, KEYS.agent);
+      const id = (await created({ callback })).json.id;
+      await app.call("POST", `/v1/actions/${id}/cancel`, {}, KEYS.agent);
       return id;
     }),
   );
   await rule({ path: "/other" });
-  await call("POST", "/v1/callback-hosts", { host: "listed.example" });
-  const retried = (id: string | undefined, key: string) => call("POST", `/v1/actions/${id}/retry`, {}, key);
+  await app.call("POST", "/v1/callback-hosts", { host: "listed.example" });
+  const retried = (id: string | undefined, key: string) => app.call("POST", `/v1/actions/${id}/retry`, {}, key);
   const refused = await retried(ids[0], KEYS.agent);
-  expect([refused.status, refused.json["error"]]).toMatchObject([403, { code: "forbidden" }]);
+  expect([refused.status, refused.json.error]).toMatchObject([403, { code: "forbidden" }]);
   expect((await retried(ids[1], KEYS.agent)).status).toBe(200);
   expect((await retried(ids[0], KEYS.owner)).status).toBe(200);
 });
 
 test("of creates that run while a rule is edited, those that begin behind the edit are all decided by it", async () => {
-  const path = `/v1/rules/${String((await rule({ effect: "allow" })).json["id"])}`;
+  const path = `/v1/rules/${(await rule({ effect: "allow" })).json.id}`;
   const some = () => Array.from({ length: 15 }, () => created());
   const fateOf = ({ status, json }: Answer) =>
     status === 403 ? "refuse" : (json["policy"] as { effect: string }).effect;
@@ -133,7 +118,7 @@ test("of creates that run while a rule is edited, those that begin behind the ed
     ["refuse", "allow"],
   ] as const) {
     const racing = some();
-    const edited = call("PATCH", path, { effect: after });
+    const edited = app.call("PATCH", path, { effect: after });
     racing.push(...some());
     expect((await edited).status).toBe(200);
     const later = await Promise.all(some());
@@ -149,7 +134,8 @@ describe("a call under way", () => {
   ] as const)("that a rule comes to %s is %s after its next attempt", async (effect, status, attempts) => {
     const { engine } = app;
     await engine.start();
-    const id = String((await created()).json["id"]);
+    // Its name leads nowhere here.
+    const id = (await created()).json.id;
     await ended(id, "pending", 1);
     await rule({ effect });
     engine.clock.advance(60_000);
@@ -157,11 +143,11 @@ describe("a call under way", () => {
   });
 
   test("in a run that a person approved ends where a rule refuses it", async () => {
-    const id = String((await created({ approve: true })).json["id"]);
-    await call("POST", `/v1/actions/${id}/cancel`);
-    await call("POST", `/v1/actions/${id}/retry`);
+    const id = (await created({ approve: true })).json.id;
+    await app.call("POST", `/v1/actions/${id}/cancel`);
+    await app.call("POST", `/v1/actions/${id}/retry`);
     await rule({ effect: "refuse" });
-    expect((await call("POST", `/v1/actions/${id}/approve`)).status).toBe(200);
+    expect((await app.call("POST", `/v1/actions/${id}/approve`)).status).toBe(200);
     await app.engine.start();
     expect(await ended(id, "cancelled")).toMatchObject({ run: 2, attempts: 0, policy: { by: "rule" } });
   });

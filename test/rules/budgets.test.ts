@@ -1,44 +1,30 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { describe, expect, test } from "bun:test";
+import { type Answer, openRealServer, type RealServer } from "../http/real-server.ts";
 import { KEYS } from "../http/stub-server.ts";
+import { fresh } from "../support/shared.ts";
 
 let app: RealServer;
 
-beforeEach(async () => {
-  app = await openRealServer({ starts: false });
-});
-
-afterEach(() => app[Symbol.asyncDispose]());
-
-interface Answer {
-  readonly status: number;
-  // Whatever the route answers.
-  readonly json: Readonly<Record<string, unknown>>;
-}
-
-async function call(method: string, path: string, body?: object, key: string = KEYS.owner): Promise<Answer> {
-  const text = body === undefined ? undefined : JSON.stringify(body);
-  const { status, json } = await app.call(method, path, text, { authorization: `Bearer ${key}` });
-  return { status, json: { ...json } };
-}
+fresh(async () => (app = await openRealServer({ starts: false })));
 
 const paid = (amount: unknown, more: object = {}, key: string = KEYS.agent) =>
-  call("POST", "/v1/actions", { url: "https://api.example.com/pay", body: { amount }, ...more }, key);
+  app.call("POST", "/v1/actions", { url: "https://api.example.com/pay", body: { amount }, ...more }, key);
 
 const statusOf = async (answer: Promise<Answer>) => {
   const { status, json } = await answer;
-  return status < 300 ? json["status"] : status;
+  return status < 300 ? json.status : status;
 };
 
-const idOf = ({ json }: Answer): string => String(json["id"]);
+const idOf = ({ json }: Answer): string => json.id;
 
 const SUM = { member: "body.amount", per: "day", timezone: "UTC", limit: 10_000 } as const;
 
 const BUDGET = { name: "Budget", effect: "hold", path: "/pay", message: "Ask finance.", sum: SUM };
 
-const rule = (definition: object) => call("POST", "/v1/rules", definition);
+const rule = (definition: object) => app.call("POST", "/v1/rules", definition);
 
-const auditOf = async (kind: string) => (await call("GET", `/v1/audit?kind=${kind}`)).json["data"] as readonly object[];
+const auditOf = async (kind: string) =>
+  (await app.call("GET", `/v1/audit?kind=${kind}`)).json.data as readonly object[];
 
 describe("a budget", () => {
   test("lets what fits in pass, and holds what goes beyond, however it is split", async () => {
@@ -58,7 +44,7 @@ describe("a budget", () => {
     // The first call that goes beyond is told, and not each.
     expect(await auditOf("beyond_rule")).toMatchObject([{ detail: { name: "Budget", method: "POST" } }]);
     // What a person approves is beyond the budget and not of it.
-    expect((await call("POST", `/v1/actions/${idOf(third)}/approve`, {}, KEYS.approver)).status).toBe(200);
+    expect((await app.call("POST", `/v1/actions/${idOf(third)}/approve`, {}, KEYS.approver)).status).toBe(200);
     app.engine.clock.advance(86_400_000);
     expect(await statusOf(paid(10_000))).toBe("pending");
     expect(await statusOf(paid(1))).toBe("awaiting_approval");
@@ -85,13 +71,13 @@ describe("a budget", () => {
     const first = await paid(9000, { dedupe: "d" });
     expect(idOf(await paid(9000, { dedupe: "d" }))).toBe(idOf(first));
     expect(await statusOf(paid(2000))).toBe("awaiting_approval");
-    await call("POST", `/v1/actions/${idOf(first)}/cancel`, {}, KEYS.agent);
+    await app.call("POST", `/v1/actions/${idOf(first)}/cancel`, {}, KEYS.agent);
     expect(await statusOf(paid(2000))).toBe("pending");
     expect(await statusOf(paid(8001))).toBe("awaiting_approval");
     // Held for another reason, it waits within the budget.
     const held = await paid(8000, { approve: true });
     expect(await statusOf(paid(1))).toBe("awaiting_approval");
-    await call("POST", `/v1/actions/${idOf(held)}/cancel`, {}, KEYS.approver);
+    await app.call("POST", `/v1/actions/${idOf(held)}/cancel`, {}, KEYS.approver);
     expect(await statusOf(paid(8000))).toBe("pending");
   });
 
@@ -99,29 +85,29 @@ describe("a budget", () => {
     await rule(BUDGET);
     const first = await paid(6000);
     const path = `/v1/actions/${idOf(first)}`;
-    await call("POST", `${path}/cancel`, {}, KEYS.agent);
+    await app.call("POST", `${path}/cancel`, {}, KEYS.agent);
     expect(await statusOf(paid(5000))).toBe("pending");
-    const retried = await call("POST", `${path}/retry`, {}, KEYS.agent);
+    const retried = await app.call("POST", `${path}/retry`, {}, KEYS.agent);
     expect(retried.status).toBe(403);
     expect(JSON.stringify(retried.json)).toContain('The rule \\"Budget\\" holds this call');
     await rule({ name: "Nothing", effect: "hold", path: "/none" });
     const other = await paid(4000);
-    await call("POST", `/v1/actions/${idOf(other)}/cancel`, {}, KEYS.agent);
-    expect((await call("POST", `/v1/actions/${idOf(other)}/retry`, {}, KEYS.agent)).status).toBe(200);
+    await app.call("POST", `/v1/actions/${idOf(other)}/cancel`, {}, KEYS.agent);
+    expect((await app.call("POST", `/v1/actions/${idOf(other)}/retry`, {}, KEYS.agent)).status).toBe(200);
     expect(await statusOf(paid(1001))).toBe("awaiting_approval");
     // Whoever may approve sends it beyond the budget.
-    expect((await call("POST", `${path}/retry`, {}, KEYS.owner)).status).toBe(200);
+    expect((await app.call("POST", `${path}/retry`, {}, KEYS.owner)).status).toBe(200);
   });
 
   test("goes on where the rule is edited and restored, and holds what it can't add up", async () => {
     const added = await rule(BUDGET);
     await paid(9000);
     const path = `/v1/rules/${idOf(added)}`;
-    await call("PATCH", path, { unset: ["sum"] });
+    await app.call("PATCH", path, { unset: ["sum"] });
     expect(await statusOf(paid(1))).toBe("awaiting_approval");
-    await call("PATCH", path, { sum: SUM, name: "Other" });
+    await app.call("PATCH", path, { sum: SUM, name: "Other" });
     expect(await statusOf(paid(1001))).toBe("awaiting_approval");
-    await call("PATCH", path, { sum: { ...SUM, limit: 12_000 } });
+    await app.call("PATCH", path, { sum: { ...SUM, limit: 12_000 } });
     expect(await statusOf(paid(1001))).toBe("pending");
     for (const amount of [-1, "5", null, undefined]) expect(await statusOf(paid(amount))).toBe("awaiting_approval");
   });
@@ -130,9 +116,9 @@ describe("a budget", () => {
     await rule({ ...BUDGET, sum: { ...SUM, same: "key" } });
     let replaces: string | undefined;
     for (let n = 0; n < 8; n += 1) {
-      const { json } = await call("POST", "/v1/keys", { name: `ci-${n}`, role: "agent", replaces });
-      replaces = String(json["id"]);
-      const key = String(json["key"]);
+      const { json } = await app.call("POST", "/v1/keys", { name: `ci-${n}`, role: "agent", replaces });
+      replaces = json.id;
+      const key = json.key;
       expect(await statusOf(paid(1250, {}, key))).toBe("pending");
       if (n === 7) expect(await statusOf(paid(1, {}, key))).toBe("awaiting_approval");
     }
@@ -142,7 +128,7 @@ describe("a budget", () => {
     await rule({ ...BUDGET, sum: { ...SUM, limit: 5 } });
     const held = await paid(6);
     const terms = { grant: { minutes: 60, calls: 1, vary: ["body.amount"] } };
-    expect((await call("POST", `/v1/actions/${idOf(held)}/approve`, terms, KEYS.approver)).status).toBe(200);
+    expect((await app.call("POST", `/v1/actions/${idOf(held)}/approve`, terms, KEYS.approver)).status).toBe(200);
     expect((await paid(7)).json["policy"]).toMatchObject({ by: "grant" });
     expect(await statusOf(paid(7))).toBe("awaiting_approval");
     expect(await statusOf(paid(5))).toBe("pending");
@@ -152,7 +138,7 @@ describe("a budget", () => {
 describe("a rule against loops", () => {
   test("holds the same call when it comes too often, asks channels once, and lets others pass", async () => {
     const channel = { name: "Team", kind: "email", email: { to: ["boss@example.com"] } };
-    await call("POST", "/v1/channels", channel);
+    await app.call("POST", "/v1/channels", channel);
     await rule({
       name: "Loop",
       effect: "hold",
@@ -184,7 +170,7 @@ describe("a rule against loops", () => {
 
 describe("a dry run", () => {
   const tried = async (rules: readonly object[] | undefined, more: object = {}) =>
-    (await call("POST", "/v1/rules/dry-run", { ...(rules === undefined ? {} : { rules }), ...more })).json;
+    (await app.call("POST", "/v1/rules/dry-run", { ...(rules === undefined ? {} : { rules }), ...more })).json;
 
   test("counts what was requested, from the oldest on, and gives back what was cancelled by then", async () => {
     for (let n = 0; n < 5; n += 1) {
@@ -202,7 +188,7 @@ describe("a dry run", () => {
     // What was before these may have counted.
     expect(await tried([BUDGET], { last: 2 })).toMatchObject({ allowed: 2, held: 0, uncertain: 2 });
     const cancelled = await paid(1, { url: "https://api.example.com/other" });
-    await call("POST", `/v1/actions/${idOf(cancelled)}/cancel`, {});
+    await app.call("POST", `/v1/actions/${idOf(cancelled)}/cancel`, {});
     const loop = { name: "Loop", effect: "hold", more_than: { count: 2, minutes: 5, same: "request" } };
     expect(await tried([loop])).toMatchObject({ allowed: 3, held: 3 });
     app.engine.clock.advance(1000);
@@ -213,8 +199,8 @@ describe("a dry run", () => {
 
   test("says of which calls nobody knows, since those before them were retried", async () => {
     const first = await paid(6000);
-    await call("POST", `/v1/actions/${idOf(first)}/cancel`, {});
-    expect((await call("POST", `/v1/actions/${idOf(first)}/retry`, {})).status).toBe(200);
+    await app.call("POST", `/v1/actions/${idOf(first)}/cancel`, {});
+    expect((await app.call("POST", `/v1/actions/${idOf(first)}/retry`, {})).status).toBe(200);
     app.engine.clock.advance(1000);
     await paid(3000);
     await paid(3000, { url: "https://api.example.com/other" });
@@ -246,11 +232,11 @@ describe("warnings", () => {
       [KEYS.approver, true],
       [KEYS.agent, false],
     ] as const) {
-      const { data } = (await call("GET", "/v1/rules", undefined, key)).json as { data: readonly object[] };
+      const { data } = (await app.call("GET", "/v1/rules", undefined, key)).json as { data: readonly object[] };
       expect(data.map((one) => "warnings" in one)).toEqual([false, shown]);
     }
     expect(warnings(await rule({ name: "Alive", effect: "refuse", path: "/pay" }))).toBeUndefined();
-    const moved = await call("PATCH", `/v1/rules/${idOf(dead)}`, { path: "/other" });
+    const moved = await app.call("PATCH", `/v1/rules/${idOf(dead)}`, { path: "/other" });
     expect(warnings(moved)).toBeUndefined();
   });
 

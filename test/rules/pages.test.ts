@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { hiddenIn, wordsOf } from "../support/forms.ts";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
-import { ANN_PASSWORD, cookiesIn, SESSION_SECRET, signedIn } from "../http/signed-in.ts";
+import { joined, signedIn } from "../http/signed-in.ts";
 import { EXAMPLES, ruleFields, ruleIn, TEMPLATES } from "../../src/pages/rule-form.tsx";
 import { ruleFrom } from "../../src/rules/rule.ts";
 
@@ -32,21 +32,8 @@ const send = async (path: string, fields: Readonly<Record<string, string>> = {})
   return { status: answer.status, to: answer.headers.get("location"), html: await answer.text() };
 };
 
-/** The cookie of a person who has joined with this role. */
-const joined = async (role: string): Promise<string> => {
-  const { text } = await app.call("POST", "/v1/invitations", JSON.stringify({ email: `${role}@example.com`, role }));
-  const answer = await fetch(app.url + new URL(JSON.parse(text).link).pathname, {
-    method: "POST",
-    redirect: "manual",
-    headers: { origin: app.origin },
-    body: new URLSearchParams({ session_secret: SESSION_SECRET, password: ANN_PASSWORD }),
-  });
-  return cookiesIn(answer).find((one) => one.startsWith("outgate_session=")) ?? "";
-};
-
 const rule = async (definition: object): Promise<string> => {
-  const body = JSON.stringify({ name: "R", effect: "hold", ...definition });
-  const { status, json } = await app.call("POST", "/v1/rules", body);
+  const { status, json } = await app.call("POST", "/v1/rules", { name: "R", effect: "hold", ...definition });
   expect(status).toBe(201);
   return json.id;
 };
@@ -116,7 +103,7 @@ describe("for people, without script, pages of rules", () => {
 
   test("try a rule on past requests before it is saved, beside the rules in force", async () => {
     const pay = (amount: number) =>
-      app.call("POST", "/v1/actions", JSON.stringify({ url: "https://api.example.com/pay", body: { amount } }));
+      app.call("POST", "/v1/actions", { url: "https://api.example.com/pay", body: { amount } });
     expect(wordsOf((await send(PAGE, { name: "Big", effect: "hold", try: "yes" })).html)).toContain(
       "Nothing was requested yet",
     );
@@ -145,7 +132,7 @@ describe("for people, without script, pages of rules", () => {
     await rule({ name: "Gets", effect: "allow", methods: ["GET"] });
     await rule({ name: "Patches", methods: ["PATCH"] });
     for (const method of ["DELETE", "PUT", "DELETE", "PUT", "PUT", "GET"]) {
-      await app.call("POST", "/v1/actions", JSON.stringify({ url: "https://api.example.com/a", method }));
+      await app.call("POST", "/v1/actions", { url: "https://api.example.com/a", method });
     }
     const text = wordsOf(await ann.pageOf(PAGE));
     for (const said of ["2 refused in 7 days", "3 held in 7 days", "1 let pass in 7 days", "No hit in 7 days"]) {
@@ -169,13 +156,13 @@ describe("for people, without script, pages of rules", () => {
     expect((await said()).text).toContain("ann@example.com added “B” just now.");
     expect((await send(`${PAGE}/undo`, { seq: removed.seq })).status).toBe(404);
 
-    await app.call("PATCH", `/v1/rules/${first}`, JSON.stringify({ name: "A2", path: "/a" }));
+    await app.call("PATCH", `/v1/rules/${first}`, { name: "A2", path: "/a" });
     const changed = await said();
-    await app.call("POST", "/v1/rules/reorder", JSON.stringify({ ids: [third, first, second] }));
+    await app.call("POST", "/v1/rules/reorder", { ids: [third, first, second] });
     expect((await said()).seq).toBe("");
     const stale = await send(`${PAGE}/undo`, { seq: changed.seq });
     expect([stale.status, stale.html.includes("The rules were changed since.")]).toEqual([404, true]);
-    await app.call("PATCH", `/v1/rules/${first}`, JSON.stringify({ name: "A3" }));
+    await app.call("PATCH", `/v1/rules/${first}`, { name: "A3" });
     await send(`${PAGE}/undo`, { seq: (await said()).seq });
     expect(await names()).toEqual([
       [third, "C", 1],
@@ -230,8 +217,7 @@ describe("for people, without script, pages of rules", () => {
       "more_than.same": "x",
     })) {
       const other = await send(PAGE, { ...FIELDS, [name]: value });
-      expect({ name, status: other.status, asks: other.html.includes(`id="${name}-problem"`) }).toEqual({
-        name,
+      expect({ status: other.status, asks: other.html.includes(`id="${name}-problem"`) }, name).toEqual({
         status: 400,
         asks: true,
       });
@@ -325,17 +311,17 @@ describe("for people, without script, pages of rules", () => {
       ["approver", true],
       ["reader", false],
     ] as const) {
-      const bob = await joined(role);
-      const html = await (await fetch(app.url + PAGE, { headers: { cookie: bob } })).text();
+      const bob = await joined(app, role);
+      const html = await bob.pageOf(PAGE);
       expect(html).toContain(`<a href="${PAGE}" aria-current="page">`);
       for (const shown of [ALL.name, ">Hold<", ALL.message]) expect(html).toContain(shown);
       for (const shown of ["/payments", "action.body.amount", "Europe/Berlin"]) {
-        expect({ role, shown, is: html.includes(shown) }).toEqual({ role, shown, is: isRead });
+        expect(html.includes(shown), `${role} ${shown}`).toEqual(isRead);
       }
       for (const owners of ["/move", "/remove", `${PAGE}/new`, `${PAGE}/${id}`]) expect(html).not.toContain(owners);
       for (const path of [`${PAGE}/new`, `${PAGE}/${id}`, `${PAGE}/${id}/remove`]) {
-        const { status } = await fetch(app.url + path, { headers: { cookie: bob } });
-        expect({ role, path, status }).toEqual({ role, path, status: 403 });
+        const { status } = await bob.context(path);
+        expect(status, `${role} ${path}`).toBe(403);
       }
     }
   });
@@ -378,7 +364,7 @@ describe("the form for a new key", () => {
 
   test("shows the key also where there can't be one rule more, and says so", async () => {
     const full = Array.from({ length: 500 }, (_, n) => ({ name: `R${n}`, effect: "hold", path: `/${n}` }));
-    await app.call("PUT", "/v1/rules", JSON.stringify({ rules: full }));
+    await app.call("PUT", "/v1/rules", { rules: full });
     const answer = await made("ann", { loop_brake: "yes" });
     const shown = answer.to === null ? answer.html : await ann.pageOf(answer.to);
     expect(wordsOf(shown)).toContain("Its loops are not held");

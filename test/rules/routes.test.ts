@@ -1,37 +1,22 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { openRealServer, type RealServer, STRANGER } from "../http/real-server.ts";
+import { describe, expect, test } from "bun:test";
+import { type Answer, openRealServer, type RealServer, STRANGER } from "../http/real-server.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { eventually } from "../support/eventually.ts";
+import { fresh } from "../support/shared.ts";
 
 let app: RealServer;
 
-beforeEach(async () => {
-  app = await openRealServer({ starts: false });
-});
+fresh(async () => (app = await openRealServer({ starts: false })));
 
-afterEach(() => app[Symbol.asyncDispose]());
-
-interface Answer {
-  readonly status: number;
-  // Whatever the route answers.
-  readonly json: Readonly<Record<string, unknown>>;
-}
-
-async function call(method: string, path: string, body?: object, key: string = KEYS.owner): Promise<Answer> {
-  const text = body === undefined ? undefined : JSON.stringify(body);
-  const { status, json } = await app.call(method, path, text, { authorization: `Bearer ${key}` });
-  return { status, json: { ...json } };
-}
-
-const idOf = ({ json }: Answer): string => String(json["id"]);
+const idOf = ({ json }: Answer): string => json.id;
 
 const created = (request: object = {}, key: string = KEYS.agent) =>
-  call("POST", "/v1/actions", { url: "https://api.example.com/pay", body: { amount: 7 }, ...request }, key);
+  app.call("POST", "/v1/actions", { url: "https://api.example.com/pay", body: { amount: 7 }, ...request }, key);
 
 const rule = async (definition: object) => {
-  const { status, json } = await call("POST", "/v1/rules", { name: "R", effect: "hold", ...definition });
+  const { status, json } = await app.call("POST", "/v1/rules", { name: "R", effect: "hold", ...definition });
   expect(status).toBe(201);
-  return String(json["id"]);
+  return json.id;
 };
 
 const LARGE = { name: "Payments above 1000", path: "/pay", when: "action.body.amount > 1000" } as const;
@@ -41,17 +26,17 @@ describe("a request", () => {
     const id = await rule({ ...LARGE, message: "A person checks large payments." });
     await rule({ name: "Others", effect: "refuse", methods: ["DELETE"] });
     const small = await created();
-    expect([small.status, small.json["status"], small.json["policy"]]).toEqual([201, "pending", undefined]);
+    expect([small.status, small.json.status, small.json["policy"]]).toEqual([201, "pending", undefined]);
     const held = await created({ body: { amount: 1001 } });
     const policy = { effect: "hold", by: "rule", id, version: 1, name: LARGE.name };
     expect(held.json).toMatchObject({ status: "awaiting_approval", approve: true });
     expect(held.json["policy"]).toEqual({ ...policy, reason: "A person checks large payments." });
-    const { data } = (await call("GET", `/v1/actions/${idOf(held)}/timeline`)).json as { data: unknown };
+    const { data } = (await app.call("GET", `/v1/actions/${idOf(held)}/timeline`)).json as { data: unknown };
     expect(data).toMatchObject([
       { type: "created" },
       { type: "held", reason: `The rule "${LARGE.name}" holds it: A person checks large payments.` },
     ]);
-    const { facts } = (await call("GET", `/v1/actions/${idOf(held)}/facts`)).json as { facts: unknown };
+    const { facts } = (await app.call("GET", `/v1/actions/${idOf(held)}/facts`)).json as { facts?: unknown };
     expect(facts).toContainEqual({
       name: "policy",
       label: "Held by",
@@ -67,12 +52,12 @@ describe("a request", () => {
       message: "Archive it instead.",
     });
     const refused = await created({ method: "DELETE", body: undefined });
-    expect([refused.status, refused.json["error"]]).toMatchObject([
+    expect([refused.status, refused.json.error]).toMatchObject([
       403,
       { code: "forbidden", message: 'The rule "No deletes" refuses this call: Archive it instead.' },
     ]);
-    expect((await call("GET", "/v1/actions")).json["data"]).toEqual([]);
-    expect((await call("GET", "/v1/audit?kind=refused_by_rule")).json["data"]).toMatchObject([
+    expect((await app.call("GET", "/v1/actions")).json.data).toEqual([]);
+    expect((await app.call("GET", "/v1/audit?kind=refused_by_rule")).json.data).toMatchObject([
       { subject: id, detail: { method: "DELETE", host: "api.example.com", name: "No deletes" } },
     ]);
   });
@@ -81,16 +66,16 @@ describe("a request", () => {
     const first = await created({ dedupe: "once" });
     await rule({ name: "Nothing", effect: "refuse" });
     const again = await created({ dedupe: "once" });
-    expect([again.status, again.json["id"], again.json["deduplicated"]]).toEqual([200, first.json["id"], true]);
+    expect([again.status, again.json.id, again.json.deduplicated]).toEqual([200, first.json.id, true]);
     expect((await created()).status).toBe(403);
   });
 
   test("in sync that a rule holds is answered at once; one that asks for approval stays refused", async () => {
     await rule(LARGE);
     const held = await created({ body: { amount: 2000 }, sync: true });
-    expect([held.status, held.json["status"]]).toEqual([201, "awaiting_approval"]);
+    expect([held.status, held.json.status]).toEqual([201, "awaiting_approval"]);
     const both = await created({ sync: true, approve: true });
-    expect([both.status, both.json["error"]]).toMatchObject([400, { code: "invalid_sync" }]);
+    expect([both.status, both.json.error]).toMatchObject([400, { code: "invalid_sync" }]);
   });
 
   test("that cannot be decided is held and says why; an allow in front of it ends the list", async () => {
@@ -123,8 +108,7 @@ describe("a request", () => {
 
 describe("an action that was accepted before", () => {
   test("is held or ended where the rules became stricter before its first send, and never again afterwards", async () => {
-    const delayed = async (amount: number) =>
-      String((await created({ body: { amount }, delay_seconds: 60 })).json["id"]);
+    const delayed = async (amount: number) => (await created({ body: { amount }, delay_seconds: 60 })).json.id;
     const [fine, held, refused] = [await delayed(1), await delayed(2), await delayed(3)];
     await rule({ name: "Two", when: "action.body.amount == 2" });
     await rule({ name: "Three", effect: "refuse", when: "action.body.amount == 3" });
@@ -133,11 +117,11 @@ describe("an action that was accepted before", () => {
     engine.clock.advance(61_000);
     const ended = async (id: string, status: string) => {
       for (let tries = 0; tries < 200; tries += 1) {
-        const { json } = await call("GET", `/v1/actions/${id}`);
-        if (json["status"] === status) return json;
+        const { json } = await app.call("GET", `/v1/actions/${id}`);
+        if (json.status === status) return json;
         await Bun.sleep(5);
       }
-      throw new Error(`It is ${JSON.stringify((await call("GET", `/v1/actions/${id}`)).json)}.`);
+      throw new Error(`It is ${JSON.stringify((await app.call("GET", `/v1/actions/${id}`)).json)}.`);
     };
     expect(await ended(held, "awaiting_approval")).toMatchObject({
       approve: true,
@@ -145,38 +129,46 @@ describe("an action that was accepted before", () => {
       policy: { name: "Two" },
     });
     expect(await ended(refused, "cancelled")).toMatchObject({ attempts: 0, policy: { name: "Three" } });
-    expect((await call("GET", `/v1/actions/${fine}`)).json["policy"]).toBeUndefined();
-    expect((await call("POST", `/v1/actions/${held}/approve`)).status).toBe(200);
+    expect((await app.call("GET", `/v1/actions/${fine}`)).json["policy"]).toBeUndefined();
+    expect((await app.call("POST", `/v1/actions/${held}/approve`)).status).toBe(200);
     // Approved is approved: it is sent, to a target that has no address here.
-    for (let tries = 0; tries < 200 && (await call("GET", `/v1/actions/${held}`)).json["attempts"] === 0; tries += 1)
+    for (
+      let tries = 0;
+      tries < 200 && (await app.call("GET", `/v1/actions/${held}`)).json["attempts"] === 0;
+      tries += 1
+    )
       await Bun.sleep(5);
-    expect((await call("GET", `/v1/actions/${held}`)).json).toMatchObject({ attempts: 1, approved_by: "key:owner" });
+    expect((await app.call("GET", `/v1/actions/${held}`)).json).toMatchObject({
+      attempts: 1,
+      approved_by: "key:owner",
+    });
   });
 
   test("of a key that replaced another is under the rules about that one at its first send too", async () => {
-    const key = async (more: object) => (await call("POST", "/v1/keys", { name: "ci", role: "agent", ...more })).json;
+    const key = async (more: object) =>
+      (await app.call("POST", "/v1/keys", { name: "ci", role: "agent", ...more })).json;
     const old = await key({});
-    const rotated = await key({ replaces: old["id"] });
-    const { json } = await created({ delay_seconds: 60 }, String(rotated["key"]));
-    await rule({ name: "Old", effect: "refuse", keys: [String(old["id"])] });
-    expect((await call("POST", "/v1/rules/dry-run", {})).json).toMatchObject({ allowed: 0, refused: 1 });
+    const rotated = await key({ replaces: old.id });
+    const { json } = await created({ delay_seconds: 60 }, rotated.key);
+    await rule({ name: "Old", effect: "refuse", keys: [old.id] });
+    expect((await app.call("POST", "/v1/rules/dry-run", {})).json).toMatchObject({ allowed: 0, refused: 1 });
     const { engine } = app;
     await engine.start();
     engine.clock.advance(61_000);
     const ended = await eventually(async () => {
-      const { json: now } = await call("GET", `/v1/actions/${String(json["id"])}`);
-      return now["status"] === "active" || (now["status"] === "pending" && now["attempts"] === 0) ? null : now;
+      const { json: now } = await app.call("GET", `/v1/actions/${json.id}`);
+      return now.status === "active" || (now.status === "pending" && now["attempts"] === 0) ? null : now;
     }, "the end of the action");
     expect(ended).toMatchObject({ status: "cancelled", attempts: 0, policy: { name: "Old" } });
   });
 
   test("is not retried past a rule, unless whoever retries it may approve it", async () => {
     const id = idOf(await created({ delay_seconds: 60 }));
-    await call("POST", `/v1/actions/${id}/cancel`);
+    await app.call("POST", `/v1/actions/${id}/cancel`);
     await rule({ name: "All" });
-    const agent = await call("POST", `/v1/actions/${id}/retry`, {}, KEYS.agent);
-    expect([agent.status, agent.json["error"]]).toMatchObject([403, { code: "forbidden" }]);
-    expect((await call("POST", `/v1/actions/${id}/retry`)).status).toBe(200);
+    const agent = await app.call("POST", `/v1/actions/${id}/retry`, {}, KEYS.agent);
+    expect([agent.status, agent.json.error]).toMatchObject([403, { code: "forbidden" }]);
+    expect((await app.call("POST", `/v1/actions/${id}/retry`)).status).toBe(200);
   });
 });
 
@@ -184,7 +176,7 @@ describe("/v1/rules", () => {
   test("lists rules in the order in which they are asked, and to agents only what they are told anyway", async () => {
     const last = await rule({ ...LARGE, message: "Ask." });
     const first = await rule({ name: "First", effect: "allow", before: last });
-    const shown = (key: string) => call("GET", "/v1/rules", undefined, key).then(({ json }) => json["data"]);
+    const shown = (key: string) => app.call("GET", "/v1/rules", undefined, key).then(({ json }) => json.data);
     expect(await shown(KEYS.approver)).toMatchObject([
       { id: first, position: 0, name: "First", effect: "allow", created_by: "key:owner" },
       { id: last, position: 1, version: 1, ...LARGE },
@@ -195,32 +187,32 @@ describe("/v1/rules", () => {
     ]);
     expect(await shown(STRANGER)).toEqual([]);
     for (const key of [KEYS.agent, KEYS.approver, KEYS.reader]) {
-      expect((await call("POST", "/v1/rules", { name: "Mine", effect: "allow" }, key)).status).toBe(403);
+      expect((await app.call("POST", "/v1/rules", { name: "Mine", effect: "allow" }, key)).status).toBe(403);
     }
   });
 
   test("changes, reorders, replaces and removes; each is audited, and is in force at once", async () => {
     const [one, two] = [await rule(LARGE), await rule({ name: "Two", effect: "allow" })];
-    const changed = await call("PATCH", `/v1/rules/${one}`, { effect: "refuse", unset: ["when"] });
+    const changed = await app.call("PATCH", `/v1/rules/${one}`, { effect: "refuse", unset: ["when"] });
     expect(changed.json).toMatchObject({ id: one, version: 2, effect: "refuse", path: "/pay" });
     expect(changed.json).not.toHaveProperty("when");
     expect((await created()).status).toBe(403);
-    const ordered = await call("POST", "/v1/rules/reorder", { ids: [two, one] });
-    expect(ordered.json["data"]).toMatchObject([{ id: two }, { id: one, position: 1 }]);
+    const ordered = await app.call("POST", "/v1/rules/reorder", { ids: [two, one] });
+    expect(ordered.json.data).toMatchObject([{ id: two }, { id: one, position: 1 }]);
     expect((await created()).status).toBe(201);
     const rules = [
       { name: "Two", effect: "allow" },
       { name: "New", effect: "hold" },
     ];
-    const replaced = (await call("PUT", "/v1/rules", { rules })).json["data"];
+    const replaced = (await app.call("PUT", "/v1/rules", { rules })).json.data;
     expect(replaced).toMatchObject([
       { id: two, version: 1 },
       { name: "New", version: 1 },
     ]);
-    expect((await call("DELETE", `/v1/rules/${two}`)).status).toBe(204);
-    expect((await created()).json["status"]).toBe("awaiting_approval");
-    const data = (await call("GET", "/v1/audit?kind=rules_changed")).json["data"] as { detail: unknown }[];
-    expect(data.map(({ detail }) => detail)).toMatchObject([
+    expect((await app.call("DELETE", `/v1/rules/${two}`)).status).toBe(204);
+    expect((await created()).json.status).toBe("awaiting_approval");
+    const data = (await app.call("GET", "/v1/audit?kind=rules_changed")).json.data;
+    expect(data.map((entry) => entry["detail"])).toMatchObject([
       { change: "removed", name: "Two" },
       { change: "replaced", rules: 2 },
       { change: "reordered" },
@@ -252,10 +244,9 @@ describe("/v1/rules", () => {
     ["PATCH", "/v1/rules/rul_none", { effect: "hold" }, 404, null],
     ["DELETE", "/v1/rules/rul_none", undefined, 404, null],
   ] as const)("refuses %s %s %j", async (method, path, body, status, field) => {
-    const { json, ...answer } = await call(method, path, body);
-    const { details } = json["error"] as { details?: { field: string }[] };
-    expect([answer.status, details?.[0]?.field ?? null]).toEqual([status, field]);
-    expect((await call("GET", "/v1/rules")).json["data"]).toEqual([]);
+    const { json, ...answer } = await app.call(method, path, body);
+    expect([answer.status, json.error.details?.[0]?.field ?? null]).toEqual([status, field]);
+    expect((await app.call("GET", "/v1/rules")).json.data).toEqual([]);
   });
 });
 
@@ -264,8 +255,8 @@ describe("a dry run", () => {
     const small = idOf(await created());
     const approved = idOf(await created({ body: { amount: 2000 }, approve: true }));
     const rejected = idOf(await created({ body: { amount: 3000 }, approve: true }));
-    await call("POST", `/v1/actions/${approved}/approve`);
-    await call("POST", `/v1/actions/${rejected}/cancel`);
+    await app.call("POST", `/v1/actions/${approved}/approve`);
+    await app.call("POST", `/v1/actions/${rejected}/cancel`);
     const large = idOf(await created({ body: { amount: 4000 }, title: "A large one" }));
     const text = idOf(
       await created({
@@ -278,7 +269,7 @@ describe("a dry run", () => {
       effect: "hold",
       ...one,
     }));
-    const tried = await call("POST", "/v1/rules/dry-run", { rules }, KEYS.approver);
+    const tried = await app.call("POST", "/v1/rules/dry-run", { rules }, KEYS.approver);
     expect(tried.status).toBe(200);
     expect(tried.json).toMatchObject({
       looked_at: 5,
@@ -297,17 +288,21 @@ describe("a dry run", () => {
         { id: small, in_force: "allow", tried: "refuse", rule: "Small" },
       ],
     });
-    const shown = await call("GET", `/v1/actions/${text}`, undefined, KEYS.approver);
+    const shown = await app.call("GET", `/v1/actions/${text}`, undefined, KEYS.approver);
     expect((tried.json["differences"] as readonly object[])[0]).toMatchObject({ url: shown.json["url"] });
     // Nothing has changed.
-    expect((await call("GET", "/v1/rules")).json["data"]).toEqual([]);
-    expect((await call("POST", "/v1/rules/dry-run", { rules, last: 1 })).json).toMatchObject({ looked_at: 1 });
-    expect((await call("POST", "/v1/rules/dry-run", { rules }, KEYS.agent)).status).toBe(403);
-    expect((await call("POST", "/v1/rules/dry-run", { rules }, STRANGER)).json).toMatchObject({ looked_at: 0 });
+    expect((await app.call("GET", "/v1/rules")).json.data).toEqual([]);
+    expect((await app.call("POST", "/v1/rules/dry-run", { rules, last: 1 })).json).toMatchObject({ looked_at: 1 });
+    expect((await app.call("POST", "/v1/rules/dry-run", { rules }, KEYS.agent)).status).toBe(403);
+    expect((await app.call("POST", "/v1/rules/dry-run", { rules }, STRANGER)).json).toMatchObject({ looked_at: 0 });
     // Those in force, and what they have refused since: nobody knows what others would say of that.
-    await call("PUT", "/v1/rules", { rules });
+    await app.call("PUT", "/v1/rules", { rules });
     await created();
-    expect((await call("POST", "/v1/rules/dry-run", {})).json).toMatchObject({ refused: 1, differing: 0, unknown: 1 });
+    expect((await app.call("POST", "/v1/rules/dry-run", {})).json).toMatchObject({
+      refused: 1,
+      differing: 0,
+      unknown: 1,
+    });
   });
 
   test("comes as lines where one asks for them, and refuses rules that are none", async () => {
@@ -326,7 +321,7 @@ describe("a dry run", () => {
       { looked_at: 1 },
       { looked_at: 1, held: 1 },
     ]);
-    const wrong = await call("POST", "/v1/rules/dry-run", { rules: [{ name: "All", effect: "hold", path: "x" }] });
-    expect([wrong.status, wrong.json["error"]]).toMatchObject([400, { details: [{ field: "rules.0.path" }] }]);
+    const wrong = await app.call("POST", "/v1/rules/dry-run", { rules: [{ name: "All", effect: "hold", path: "x" }] });
+    expect([wrong.status, wrong.json.error]).toMatchObject([400, { details: [{ field: "rules.0.path" }] }]);
   });
 });

@@ -4,6 +4,11 @@ export function hiddenIn(html: string): Readonly<Record<string, string>> {
   return Object.fromEntries([...inputs].map(([, name = "", value = ""]) => [name, value]));
 }
 
+/** The text of a page or a part of it, in one line. */
+export function textOf(html: string): string {
+  return html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+}
+
 /** What the main part of a page says, without its elements. */
 export function wordsOf(html: string): string {
   return (/<main.*<\/main>/s.exec(html)?.[0] ?? "").replaceAll(/<[^>]+>/g, "").replaceAll(/\s+/g, " ");

@@ -253,44 +253,40 @@ export function testHistory(open: OpenTestStore): void {
     });
   });
 
-  describe("the first steps of an account", () => {
-    test("are stored once, and those of a person are that person's", async () => {
-      await using db = await open();
-      const { firstSteps } = db.store;
-      const step = { accountId: ACCOUNT, personId: "", step: "agent", at: NOON } as const;
-      await firstSteps.add(step);
-      await firstSteps.add({ ...step, at: later(5) });
-      await firstSteps.add({ ...step, step: "hidden", personId: "person_a" });
-      expect(await firstSteps.done(ACCOUNT, "person_b")).toEqual([{ step: "agent", at: NOON }]);
-      expect((await firstSteps.done(ACCOUNT, "person_a")).map((done) => done.step).toSorted()).toEqual([
-        "agent",
-        "hidden",
-      ]);
-      expect(await firstSteps.done(OTHER_ACCOUNT, "person_a")).toEqual([]);
-      const hidden = { accountId: ACCOUNT, personId: "person_a", step: "hidden" } as const;
-      for (const other of [{ accountId: OTHER_ACCOUNT }, { personId: "" }, { step: "agent" } as const]) {
-        await firstSteps.remove({ ...hidden, ...other });
-      }
-      expect(await firstSteps.done(ACCOUNT, "person_a")).toHaveLength(2);
-      for (let twice = 0; twice < 2; twice += 1) await firstSteps.remove(hidden);
-      expect(await firstSteps.done(ACCOUNT, "person_a")).toEqual([{ step: "agent", at: NOON }]);
-    });
+  test("the first steps of an account are stored once, and those of a person are that person's", async () => {
+    await using db = await open();
+    const { firstSteps } = db.store;
+    const step = { accountId: ACCOUNT, personId: "", step: "agent", at: NOON } as const;
+    await firstSteps.add(step);
+    await firstSteps.add({ ...step, at: later(5) });
+    await firstSteps.add({ ...step, step: "hidden", personId: "person_a" });
+    expect(await firstSteps.done(ACCOUNT, "person_b")).toEqual([{ step: "agent", at: NOON }]);
+    expect((await firstSteps.done(ACCOUNT, "person_a")).map((done) => done.step).toSorted()).toEqual([
+      "agent",
+      "hidden",
+    ]);
+    expect(await firstSteps.done(OTHER_ACCOUNT, "person_a")).toEqual([]);
+    const hidden = { accountId: ACCOUNT, personId: "person_a", step: "hidden" } as const;
+    for (const other of [{ accountId: OTHER_ACCOUNT }, { personId: "" }, { step: "agent" } as const]) {
+      await firstSteps.remove({ ...hidden, ...other });
+    }
+    expect(await firstSteps.done(ACCOUNT, "person_a")).toHaveLength(2);
+    for (let twice = 0; twice < 2; twice += 1) await firstSteps.remove(hidden);
+    expect(await firstSteps.done(ACCOUNT, "person_a")).toEqual([{ step: "agent", at: NOON }]);
   });
 
-  describe("waiting approvals", () => {
-    test("are counted, with the time of the oldest and by how long they wait", async () => {
-      await using db = await open();
-      const waitingAt = (now: Date) => db.actions.waitingApprovals(ACCOUNT, now);
-      const none = { isCut: false, overAnHour: 0, overADay: 0 };
-      expect(await waitingAt(NOON)).toEqual({ ...none, count: 0, oldestAt: null });
-      await createdAction(db.actions);
-      await createdAction(db.actions, { approve: true, accountId: OTHER_ACCOUNT });
-      for (const ms of [0, 10]) await createdAction(db.actions, { approve: true, createdAt: later(ms) });
-      const two = { ...none, count: 2, oldestAt: NOON };
-      expect(await waitingAt(later(HOUR_MS))).toEqual(two);
-      expect(await waitingAt(later(HOUR_MS + 1))).toEqual({ ...two, overAnHour: 1 });
-      expect(await waitingAt(later(DAY_MS + 11))).toEqual({ ...two, overAnHour: 2, overADay: 2 });
-    });
+  test("waiting approvals are counted, with the time of the oldest and by how long they wait", async () => {
+    await using db = await open();
+    const waitingAt = (now: Date) => db.actions.waitingApprovals(ACCOUNT, now);
+    const none = { isCut: false, overAnHour: 0, overADay: 0 };
+    expect(await waitingAt(NOON)).toEqual({ ...none, count: 0, oldestAt: null });
+    await createdAction(db.actions);
+    await createdAction(db.actions, { approve: true, accountId: OTHER_ACCOUNT });
+    for (const ms of [0, 10]) await createdAction(db.actions, { approve: true, createdAt: later(ms) });
+    const two = { ...none, count: 2, oldestAt: NOON };
+    expect(await waitingAt(later(HOUR_MS))).toEqual(two);
+    expect(await waitingAt(later(HOUR_MS + 1))).toEqual({ ...two, overAnHour: 1 });
+    expect(await waitingAt(later(DAY_MS + 11))).toEqual({ ...two, overAnHour: 2, overADay: 2 });
   });
 
   describe("scheduled retries", () => {

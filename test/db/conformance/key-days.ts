@@ -120,35 +120,33 @@ export function testKeyDays(open: OpenTestStore): void {
     });
   });
 
-  describe("what a key has done", () => {
-    test("is its newest action, and how many it created today and in the last 24 hours", async () => {
-      await using db = await open();
-      const { accounts } = db.store;
-      await accounts.create(anAccount({ id: ACCOUNT }), [
-        anApiKey({ id: KEY }),
-        anApiKey({ id: "key_limited", dailyActions: 5, hosts: ["a.example"], methods: ["GET"], expiresAt: later(9) }),
-        anApiKey({ id: "key_idle" }),
-      ]);
-      const [yesterday, lastEvening] = [later(-DAY_MS), later(-DAY_MS / 2 - 1)];
-      for (const createdAt of [yesterday, lastEvening, NOON, later(5)])
-        await db.actions.create(aCreation({ createdAt, dueAt: createdAt }));
-      await db.actions.create(limited(5, { keyId: "key_limited" }));
-      await db.restart();
-      const use = await db.store.accounts.keyUse(ACCOUNT, later(10));
-      // Ids of actions begin with their time.
-      const lastCall = { createdAt: later(5), method: "POST", status: "pending", responseCode: null };
-      expect(use.get(KEY)).toMatchObject({ lastCall, actionsToday: 2, actionsLastDay: 3 });
-      expect(use.get("key_limited")).toMatchObject({ lastCall: { createdAt: NOON }, actionsToday: 1 });
-      expect(use.get("key_idle")).toEqual({ lastCall: null, actionsToday: 0, actionsLastDay: 0 });
-      expect((await db.store.accounts.keyUse("acc_other", NOON)).size).toBe(0);
-      const limitedKey = (await db.store.accounts.keys(ACCOUNT, 9)).find(({ id }) => id === "key_limited");
-      expect(limitedKey).toMatchObject({
-        dailyActions: 5,
-        hosts: ["a.example"],
-        methods: ["GET"],
-        expiresAt: later(9),
-      });
-      expect(await db.store.accounts.keyByHash(limitedKey?.hash ?? "")).toEqual(limitedKey ?? null);
+  test("what a key has done is its newest action, and how many it created today and in the last 24 hours", async () => {
+    await using db = await open();
+    const { accounts } = db.store;
+    await accounts.create(anAccount({ id: ACCOUNT }), [
+      anApiKey({ id: KEY }),
+      anApiKey({ id: "key_limited", dailyActions: 5, hosts: ["a.example"], methods: ["GET"], expiresAt: later(9) }),
+      anApiKey({ id: "key_idle" }),
+    ]);
+    const [yesterday, lastEvening] = [later(-DAY_MS), later(-DAY_MS / 2 - 1)];
+    for (const createdAt of [yesterday, lastEvening, NOON, later(5)])
+      await db.actions.create(aCreation({ createdAt, dueAt: createdAt }));
+    await db.actions.create(limited(5, { keyId: "key_limited" }));
+    await db.restart();
+    const use = await db.store.accounts.keyUse(ACCOUNT, later(10));
+    // Ids of actions begin with their time.
+    const lastCall = { createdAt: later(5), method: "POST", status: "pending", responseCode: null };
+    expect(use.get(KEY)).toMatchObject({ lastCall, actionsToday: 2, actionsLastDay: 3 });
+    expect(use.get("key_limited")).toMatchObject({ lastCall: { createdAt: NOON }, actionsToday: 1 });
+    expect(use.get("key_idle")).toEqual({ lastCall: null, actionsToday: 0, actionsLastDay: 0 });
+    expect((await db.store.accounts.keyUse("acc_other", NOON)).size).toBe(0);
+    const limitedKey = (await db.store.accounts.keys(ACCOUNT, 9)).find(({ id }) => id === "key_limited");
+    expect(limitedKey).toMatchObject({
+      dailyActions: 5,
+      hosts: ["a.example"],
+      methods: ["GET"],
+      expiresAt: later(9),
     });
+    expect(await db.store.accounts.keyByHash(limitedKey?.hash ?? "")).toEqual(limitedKey ?? null);
   });
 }

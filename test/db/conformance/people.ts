@@ -74,38 +74,34 @@ export function testPeople(open: OpenTestStore): void {
     });
   });
 
-  describe("an account's address", () => {
-    test("is null while it has no person, and that of the first of them afterwards", async () => {
-      await using db = await open();
-      const account = anAccount();
-      await db.store.accounts.create(account, []);
-      expect((await db.store.people.labelOf(account.id)).email).toBeNull();
-      await db.store.people.offer(aWelcomeLink({ accountId: account.id, hash: "link" }));
-      const { person, session } = aPerson({ accountId: account.id });
-      await db.store.people.welcome("link", person, session);
-      expect((await db.store.people.labelOf(account.id)).email).toBe(person.email);
-      expect(await db.store.people.labelOf("acc_nowhere")).toEqual({ name: null, email: null });
-    });
+  test("an account's address is null while it has no person, and that of the first of them afterwards", async () => {
+    await using db = await open();
+    const account = anAccount();
+    await db.store.accounts.create(account, []);
+    expect((await db.store.people.labelOf(account.id)).email).toBeNull();
+    await db.store.people.offer(aWelcomeLink({ accountId: account.id, hash: "link" }));
+    const { person, session } = aPerson({ accountId: account.id });
+    await db.store.people.welcome("link", person, session);
+    expect((await db.store.people.labelOf(account.id)).email).toBe(person.email);
+    expect(await db.store.people.labelOf("acc_nowhere")).toEqual({ name: null, email: null });
   });
 
-  describe("an account's name", () => {
-    test("is its own, stays when the store is opened again, and can be taken away", async () => {
-      await using db = await open();
-      const [one, other] = [anAccount(), anAccount()];
-      for (const account of [one, other]) await db.store.accounts.create(account, []);
-      expect(await db.store.people.labelOf(one.id)).toEqual({ name: null, email: null });
-      const entry = anAuditEntry({ accountId: one.id, kind: "account_renamed", subject: "" });
-      await db.store.people.renameAccount(one.id, "Zürich “Acme” 💳", entry);
-      await db.restart();
-      expect(await db.store.people.labelOf(one.id)).toEqual({ name: "Zürich “Acme” 💳", email: null });
-      expect(await db.store.people.labelOf(other.id)).toEqual({ name: null, email: null });
-      expect(await db.store.accounts.find(one.id)).toEqual(one);
-      await db.store.people.renameAccount(one.id, null, entry);
-      expect((await db.store.people.labelOf(one.id)).name).toBeNull();
-      // Without an account nothing is written, and nothing noted.
-      await db.store.people.renameAccount("acc_nowhere", "x", { ...entry, accountId: "acc_nowhere" });
-      expect(await db.count("audit")).toBe(2);
-    });
+  test("an account's name is its own, stays when the store is opened again, and can be taken away", async () => {
+    await using db = await open();
+    const [one, other] = [anAccount(), anAccount()];
+    for (const account of [one, other]) await db.store.accounts.create(account, []);
+    expect(await db.store.people.labelOf(one.id)).toEqual({ name: null, email: null });
+    const entry = anAuditEntry({ accountId: one.id, kind: "account_renamed", subject: "" });
+    await db.store.people.renameAccount(one.id, "Zürich “Acme” 💳", entry);
+    await db.restart();
+    expect(await db.store.people.labelOf(one.id)).toEqual({ name: "Zürich “Acme” 💳", email: null });
+    expect(await db.store.people.labelOf(other.id)).toEqual({ name: null, email: null });
+    expect(await db.store.accounts.find(one.id)).toEqual(one);
+    await db.store.people.renameAccount(one.id, null, entry);
+    expect((await db.store.people.labelOf(one.id)).name).toBeNull();
+    // Without an account nothing is written, and nothing noted.
+    await db.store.people.renameAccount("acc_nowhere", "x", { ...entry, accountId: "acc_nowhere" });
+    expect(await db.count("audit")).toBe(2);
   });
 
   describe("a session", () => {

@@ -42,30 +42,28 @@ async function exists(db: TestStore, { id }: Action): Promise<boolean> {
 
 /** What the service does for itself by the clock. */
 export function testUpkeep(open: OpenTestStore): void {
-  describe("held actions", () => {
-    test("are found by id, with the time at which their run was held", async () => {
-      await using db = await open();
-      const { upkeep } = db.store;
-      const [first, again, young] = [
-        await createdAction(db.actions, { approve: true, createdAt: later(-9) }),
-        await createdAction(db.actions, { approve: true, createdAt: later(-8) }),
-        await createdAction(db.actions, { approve: true, createdAt: later(DAY_MS) }),
-      ];
-      for (const status of ["pending", "active", "completed", "failed", "cancelled"] as const) {
-        await actionInStatus(db.actions, status, { createdAt: later(-7) });
-      }
-      await db.actions.apply(writeOf(cancel(again, aDecision(later(-5))), later(-5)));
-      await db.actions.apply(writeOf(retry(await stored(db.actions, again), aDecision(later(-3))), later(-3)));
-      const held = [
-        { id: first.id, accountId: ACCOUNT, run: 1, heldAt: later(-9) },
-        { id: again.id, accountId: ACCOUNT, run: 2, heldAt: later(-3) },
-      ];
-      expect(await upkeep.held(NOON, "", 10)).toEqual(held);
-      expect(await upkeep.held(NOON, "", 1)).toEqual(held.slice(0, 1));
-      expect(await upkeep.held(NOON, first.id, 10)).toEqual(held.slice(1));
-      expect(await upkeep.held(later(DAY_MS), again.id, 10)).toMatchObject([{ id: young.id }]);
-      expect(await upkeep.held(later(-DAY_MS), "", 10)).toEqual([]);
-    });
+  test("held actions are found by id, with the time at which their run was held", async () => {
+    await using db = await open();
+    const { upkeep } = db.store;
+    const [first, again, young] = [
+      await createdAction(db.actions, { approve: true, createdAt: later(-9) }),
+      await createdAction(db.actions, { approve: true, createdAt: later(-8) }),
+      await createdAction(db.actions, { approve: true, createdAt: later(DAY_MS) }),
+    ];
+    for (const status of ["pending", "active", "completed", "failed", "cancelled"] as const) {
+      await actionInStatus(db.actions, status, { createdAt: later(-7) });
+    }
+    await db.actions.apply(writeOf(cancel(again, aDecision(later(-5))), later(-5)));
+    await db.actions.apply(writeOf(retry(await stored(db.actions, again), aDecision(later(-3))), later(-3)));
+    const held = [
+      { id: first.id, accountId: ACCOUNT, run: 1, heldAt: later(-9) },
+      { id: again.id, accountId: ACCOUNT, run: 2, heldAt: later(-3) },
+    ];
+    expect(await upkeep.held(NOON, "", 10)).toEqual(held);
+    expect(await upkeep.held(NOON, "", 1)).toEqual(held.slice(0, 1));
+    expect(await upkeep.held(NOON, first.id, 10)).toEqual(held.slice(1));
+    expect(await upkeep.held(later(DAY_MS), again.id, 10)).toMatchObject([{ id: young.id }]);
+    expect(await upkeep.held(later(-DAY_MS), "", 10)).toEqual([]);
   });
 
   describe("what finished long ago", () => {

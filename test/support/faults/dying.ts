@@ -22,8 +22,6 @@ import { requestFor } from "../engine.ts";
 import type { Dying, StopPoint } from "./stop-points.ts";
 
 // Safe: `stop-points.ts` writes it.
-
-// Safe: `stop-points.ts` writes it.
 const { folder, point, target, callback, retries } = JSON.parse(process.argv[2] ?? "") as Dying;
 
 function dieAt(here: StopPoint): void {
