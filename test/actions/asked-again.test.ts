@@ -141,7 +141,7 @@ describe("what counts as a rejection", () => {
       const body = `{"n":${at}}`;
       await actionService.cancel(caller, await askPlainly(body), null);
       const refusal = await refusalOf(askPlainly(body));
-      expect({ at, code: refusal?.code ?? null }).toEqual({ at, code: counts ? "invalid_request" : null });
+      expect(refusal?.code ?? null, String(at)).toEqual(counts ? "invalid_request" : null);
     }
   });
 
@@ -152,23 +152,6 @@ describe("what counts as a rejection", () => {
     await engine.actionService.cancel(engine.owner, id, null);
     expect((await refusalOf(ask(engine)))?.code).toBe("invalid_request");
     expect((await ask(engine, "Now?")).status).toBe("awaiting_approval");
-  });
-
-  test.each([
-    ["members in another order", { body: '{"to":"x","amount":5}' }],
-    ["numbers in another spelling", { body: '{"amount":5.0,"to":"x"}' }],
-    ["letters of the path as codes", { url: "http://127.0.0.1:9/%61ccounts" }],
-  ])("is one of the same request with %s", async (_what, other) => {
-    await using engine = await openEngine({ starts: false });
-    const { actionService, owner } = engine;
-    const request = { approve: true, url: "http://127.0.0.1:9/accounts", body: '{"amount":5,"to":"x"}' };
-    const plain = as("agent", owner);
-    const { action } = await actionService.create(plain, requestFor(request));
-    await actionService.cancel(owner, action.id, null);
-    const again = requestFor({ ...request, ...other });
-    for (const reason of [null, " ", "\u200b\u2060"]) {
-      expect((await refusalOf(actionService.create(plain, again, { reason })))?.code).toBe("invalid_request");
-    }
   });
 
   test("counts for what its key may send without asking", async () => {

@@ -81,55 +81,6 @@ describe("an action with a run_at", () => {
     engine.clock.advance(30_000);
     await engine.saw(id, { status: "completed" });
   });
-
-  test("that is approved before is sent at it; a retry of it begins at once", async () => {
-    const sender = answering(answered(401), answered(200));
-    await using engine = await openEngine({ sender });
-    const { actionService, owner } = engine;
-    const { id } = await delayed(engine, HOUR, { approve: true, retries: 1 });
-    await actionService.approve(owner, id, null);
-    await rest();
-    expect(sender.sent).toHaveLength(0);
-    engine.clock.advance(HOUR);
-    await engine.saw(id, { status: "failed" });
-    await actionService.retry(owner, id, null);
-    await actionService.approve(owner, id, null);
-    await engine.saw(id, { status: "completed", run: 2 });
-  });
-
-  test("is brought forward by send-now, and so is what sleeps between two attempts, whatever Retry-After said", async () => {
-    const patient = { ...answered(503), retryAfter: "3600" };
-    const sender = answering(answered(200), patient, answered(200));
-    await using engine = await openEngine({ sender });
-    const { actionService, owner } = engine;
-    const { id } = await delayed(engine, YEAR);
-    await actionService.sendNow(owner, id, "It is urgent.");
-    await engine.saw(id, { status: "completed" });
-    expect((await engine.events(id))[1]).toEqual({ type: "sent_now", actor: "key:owner", reason: "It is urgent." });
-    const sleeping = await engine.create({});
-    await engine.saw(sleeping.id, { status: "pending", attempts: 1 });
-    await actionService.sendNow(owner, sleeping.id, null);
-    await engine.saw(sleeping.id, { status: "completed", attempts: 2 });
-    for (const one of [id, sleeping.id]) {
-      const refused = await actionService.sendNow(owner, one, null).catch((error: unknown) => error);
-      expect(refused).toMatchObject({ code: "not_retryable" });
-    }
-  });
-
-  test("is held back by a pause, and cancelled like any other", async () => {
-    const sender = answering(answered(200));
-    await using engine = await openEngine({ sender });
-    const { pauseService, actionService, owner, clock } = engine;
-    const [first, second] = [await delayed(engine, MINUTE), await delayed(engine, MINUTE)];
-    await actionService.cancel(owner, second.id, null);
-    const { pause } = await pauseService.pause(owner, { keyId: null, host: HOST, reason: null });
-    clock.advance(HOUR);
-    await rest();
-    expect(sender.sent).toHaveLength(0);
-    await pauseService.resume(owner, pause.id);
-    await engine.saw(first.id, { status: "completed" });
-    expect(sender.sent).toHaveLength(1);
-  });
 });
 
 describe("an action that expires", () => {
@@ -158,18 +109,6 @@ describe("an action that expires", () => {
     await until(() => sender.sent.length === 1);
     expect(sender.sent[0]?.url).toBe("http://127.0.0.1:7/");
     expect(engine.lines.filter(({ level }) => level === "error")).toEqual([]);
-  });
-
-  test("between two attempts makes no further one", async () => {
-    const sender = answering(answered(500));
-    await using engine = await openEngine({ sender });
-    const { id } = await engine.create({ expiresAt: new Date(inMs(engine, 1_000)) });
-    await engine.saw(id, { status: "pending", attempts: 1 });
-    engine.clock.advance(HOUR);
-    await rest();
-    expect(sender.sent).toHaveLength(1);
-    await expireNow(engine);
-    await engine.saw(id, { status: "cancelled", attempts: 1 });
   });
 
   test("in transit ends by itself", async () => {

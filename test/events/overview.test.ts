@@ -21,10 +21,8 @@ import { createOverview } from "../../src/events/overview.ts";
 import { namesOf } from "../../src/events/overview-figures.ts";
 import { mergeHistograms } from "../../src/core/histogram.ts";
 import type { ActivityName, ActivityPage, ActivitySpan } from "../../src/core/activity-store.ts";
-import { refusalOf } from "../actions/callers.ts";
 import { FakeClock } from "../support/clock.ts";
-import { openEngine } from "../support/engine.ts";
-import { ACCOUNT, anApiKey, answered, later, NOON } from "../support/factory.ts";
+import { ACCOUNT, anApiKey, later, NOON } from "../support/factory.ts";
 import { aGroup } from "../support/overview.ts";
 import { ownerOf } from "../support/owner.ts";
 
@@ -100,50 +98,7 @@ function overviewOf(made: Made = {}) {
   return { read, answer, service, clock, reads, asked, askedHosts };
 }
 
-const sumOf = (slots: readonly { readonly created: number; readonly attempts: number }[]) =>
-  slots.reduce((all, { created, attempts }) => all + created + attempts, 0);
-
 describe("the overview", () => {
-  test("counts what happens to the account's actions, live", async () => {
-    let sent = 0;
-    const send = async () => answered((sent += 1) % 3 === 0 ? 200 : 500);
-    await using engine = await openEngine({ sender: { send } });
-    const { owner, clock, overviewService } = engine;
-    const ended = async (id: string, retries: number) => {
-      for (let attempts = 1; attempts <= retries; attempts += 1) {
-        const ends = [{ status: "completed" }, { status: "failed" }, { status: "pending", attempts }] as const;
-        await Promise.race(ends.map((end) => engine.saw(id, end)));
-        clock.advance(10 * MINUTE_MS);
-      }
-    };
-    for (let count = 0; count < 6; count += 1) {
-      const retries = 1 + (count % 3);
-      const { id } = await engine.create({ retries, url: `http://127.0.0.1:${9_000 + (count % 2)}/` });
-      await ended(id, retries);
-      const { status } = await engine.actionService.get(owner, id);
-      if (status === "failed") await engine.actionService.retry(owner, id, null).then(() => ended(id, retries));
-      const total = sumOf((await overviewService.read(owner, "24h")).overview.slots);
-      expect(total).toBe(count + 1 + sent);
-    }
-    const held = await engine.create({ approve: true, retries: 1 });
-    expect((await overviewService.read(owner, "24h")).waiting).toMatchObject({ count: 1 });
-    await engine.actionService.approve(owner, held.id, null);
-    await ended(held.id, 1);
-    const { overview: seen, waiting, keyNames } = await overviewService.read(owner, "24h");
-    const completed = seen.slots.reduce((all, slot) => all + slot.completed, 0);
-    expect([sumOf(seen.slots), completed]).toEqual([7 + sent, Math.floor(sent / 3)]);
-    expect(seen.failing.reduce((all, one) => all + one.failedAttempts, 0)).toBe(sent - completed);
-    expect(seen.hosts.named.reduce((all, { attempts }) => all + attempts, 0)).toBe(sent);
-    expect(seen.keys).toMatchObject({ named: [{ name: owner.keyId, created: 7, attempts: sent }], others: null });
-    expect([seen.decisions.approved, waiting.count, keyNames.size]).toEqual([1, 0, 1]);
-    expect(seen.since).toEqual(seen.slots[0]?.at ?? NOON);
-    // Every account has its own.
-    const others = await overviewService.read(ownerOf("acc_other"), "24h");
-    expect([sumOf(others.overview.slots), others.overview.latency]).toEqual([0, null]);
-    const revoked = { ...owner, revoked: AbortSignal.abort() };
-    expect(await refusalOf(overviewService.read(revoked, "24h"))).toMatchObject({ code: "unauthorized" });
-  });
-
   test("shows a day in half hours, with the percentiles of each and of all", async () => {
     const { read } = overviewOf({
       stored: [

@@ -1,105 +1,58 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { HttpMethod } from "../../src/core/action.ts";
-import { HOLDS, type Hold } from "../../src/core/roles.ts";
-import { answering, type KeepingSender } from "../actions/senders.ts";
+import { expect, test } from "bun:test";
+import { answering } from "../actions/senders.ts";
 import { HELD_PER_KEY_MAX } from "../../src/core/limits.ts";
 import { aCreation, answered } from "../support/factory.ts";
-import { openRealServer, type RealServer } from "./real-server.ts";
+import { openRealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
+import { shared } from "../support/shared.ts";
 
-const CREATORS = ["owner", "agent"] as const;
+const sender = answering(answered(200));
+const app = await shared(openRealServer({ sender }));
 
-interface Case {
-  readonly role: (typeof CREATORS)[number];
-  readonly hold: Hold;
-  readonly method: HttpMethod;
-  readonly approve?: boolean;
-  readonly sync: boolean;
-}
-
-/** One of each way through the service; `test/core/policy.test.ts` has every method. */
-const cases: readonly Case[] = [
-  ...HOLDS.flatMap((hold) =>
-    (["GET", "PUT"] as const).flatMap((method) =>
-      [false, true].map((sync) => ({ role: "agent" as const, hold, method, approve: false, sync })),
-    ),
-  ),
-  ...[false, true].map((sync) => ({
-    role: "agent" as const,
-    hold: "none" as const,
-    method: "POST" as const,
-    approve: true,
-    sync,
-  })),
-  { role: "owner", hold: "all", method: "GET", sync: false },
-];
-
-/** What decisions 3 says, in the words of its table and not of the code. */
-const HELD: Readonly<Record<Hold, readonly string[]>> = {
-  none: [],
-  writes: ["PUT"],
-  all: ["GET", "PUT"],
-};
-
-const keys = new Map<string, string>();
-
-let sender: KeepingSender;
-
-let app: RealServer;
-
-beforeAll(async () => {
-  sender = answering(answered(200));
-  app = await openRealServer({ sender });
-  for (const role of CREATORS) {
-    for (const hold of HOLDS) {
-      const made = await app.call("POST", "/v1/keys", JSON.stringify({ name: `${role} ${hold}`, role, hold }));
-      keys.set(`${role} ${hold}`, made.json.key);
-    }
-  }
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
-
-const as = (role: string, hold: Hold) => ({ authorization: `Bearer ${keys.get(`${role} ${hold}`) ?? ""}` });
-
-describe("what a key creates is held as the key says", () => {
-  test.each(cases)("$role, hold $hold: $method, approve $approve, sync $sync", async (one) => {
-    const { role, hold, method, approve, sync } = one;
-    const isHeld = approve === true || HELD[hold].includes(method);
-    const newest = await newestId();
+/** What decisions 3 says, one row for each way through the service; `test/core/policy.test.ts` has every method. */
+test.each([
+  ["agent", "none", "PUT", false, false],
+  ["agent", "none", "POST", true, true],
+  ["agent", "writes", "GET", false, false],
+  ["agent", "writes", "PUT", false, true],
+  ["agent", "all", "GET", false, true],
+  ["owner", "all", "GET", false, true],
+] as const)(
+  "of a key of role %s and hold %s a %s, approve %j, is held: %j",
+  async (role, hold, method, approve, isHeld) => {
+    const { key } = (await app.call("POST", "/v1/keys", { name: "one", role, hold })).json;
     const sent = sender.sent.length;
-    // What was rejected of one is nothing to the others.
-    const request = { url: `http://127.0.0.1:9/${cases.indexOf(one)}`, method, approve, sync };
-    const { status, json } = await app.call("POST", "/v1/actions", JSON.stringify(request), as(role, hold));
-
-    if (sync && isHeld) {
-      expect({ status, code: json.error.code }).toEqual({ status: 400, code: "invalid_sync" });
-      expect(await newestId()).toBe(newest);
-      return;
-    }
-    expect(status).toBe(201);
-    expect(json).toMatchObject({ approve: isHeld, approved_by: null });
-    const unheld = sync ? "completed" : "pending";
-    expect(json.status).toBe(isHeld ? "awaiting_approval" : unheld);
-    expect((await app.call("GET", `/v1/actions/${json.id}`)).json).toMatchObject({ approve: isHeld });
+    const request = { url: "http://127.0.0.1:9/", method, approve };
+    const { status, json } = await app.call("POST", "/v1/actions", request, key);
+    expect([status, json]).toMatchObject([
+      201,
+      { approve: isHeld, approved_by: null, status: isHeld ? "awaiting_approval" : "pending" },
+    ]);
+    const inSync = await app.call(
+      "POST",
+      "/v1/actions",
+      { ...request, url: "http://127.0.0.1:9/sync", sync: true },
+      key,
+    );
     if (!isHeld) {
+      expect(inSync.json.status).toBe("completed");
       await app.engine.saw(json.id, { status: "completed" });
-      expect(sender.sent).toHaveLength(sent + 1);
+      expect(sender.sent).toHaveLength(sent + 2);
       return;
     }
+    expect([inSync.status, inSync.json.error.code]).toEqual([400, "invalid_sync"]);
     // As long as nobody says yes nothing leaves, and every later run needs a yes of its own.
     app.engine.clock.advance(3_600_000);
     await app.call("POST", `/v1/actions/${json.id}/cancel`);
-    const retried = await app.call("POST", `/v1/actions/${json.id}/retry`, '{"reason":"Please."}', as(role, hold));
+    const retried = await app.call("POST", `/v1/actions/${json.id}/retry`, { reason: "Please." }, key);
     expect(retried.json.status).toBe("awaiting_approval");
     expect(sender.sent).toHaveLength(sent);
-  });
-});
+  },
+);
 
 test("a key with ten thousand actions that wait is told to wait for decisions; other keys and calls go on", async () => {
   await using server = await openRealServer({ starts: false });
-  const post = (path: string, key: string, body?: string) =>
-    server.call("POST", path, body, { authorization: `Bearer ${key}` });
+  const post = (path: string, key: string, body?: string) => server.call("POST", path, body, key);
   const hold = (key: string) => post("/v1/actions", key, `{"url":"http://127.0.0.1:9/","approve":true}`);
   const { id } = (await hold(KEYS.agent)).json;
   await post(`/v1/actions/${id}/cancel`, KEYS.agent);
@@ -117,7 +70,3 @@ test("a key with ten thousand actions that wait is told to wait for decisions; o
   await post(`/v1/actions/${many[0]?.action.id}/approve`, KEYS.owner);
   expect((await hold(KEYS.agent)).status).toBe(201);
 });
-
-async function newestId(): Promise<string> {
-  return (await app.call("GET", "/v1/actions?limit=1")).json.data[0]?.id ?? "";
-}

@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { KEYS } from "../http/stub-server.ts";
 import { requestFor } from "../support/engine.ts";
 import { STRANGER } from "../http/real-server.ts";
 import { type Answer, actionIn, CLIENTS, codeOf, connect, errorIn } from "./clients.ts";
-import { BASE_URL, type TestServer, openServer } from "./test-server.ts";
+import { BASE_URL, openServer } from "./test-server.ts";
 import { callModern, type McpResponse } from "./wire.ts";
+import { shared } from "../support/shared.ts";
 
-let server: TestServer;
-
-beforeAll(async () => {
-  server = await openServer({ starts: false });
-});
-
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await shared(openServer({ starts: false }));
 
 const YES: Answer = () => ({ action: "accept", content: { decision: "approve" } });
 
@@ -79,21 +74,6 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
       expect(client.questions).toHaveLength(1);
       expect(await stateOf(id)).toEqual(HELD);
     }
-  });
-
-  test("returns a rejection with its reason, and the action is cancelled", async () => {
-    const id = await hold();
-    const answer = () => ({ action: "accept", content: { decision: "reject", reason: "too much" } });
-    await using agent = await connect(kind, server.mcpUrl, { answer });
-    expect(actionIn(await agent.call("approve", { id, reason: "the model's own" }))).toMatchObject({
-      status: "cancelled",
-    });
-    expect((await server.engine.events(id)).at(-1)).toEqual({
-      type: "rejected",
-      actor: "mcp:agent",
-      reason: "too much",
-      via: "elicitation",
-    });
   });
 
   test.each([

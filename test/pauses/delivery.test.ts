@@ -49,26 +49,6 @@ describe("a pause", () => {
     expect(engine.pauseOf(created)).toBeNull();
   });
 
-  test("of a host stops the calls to it, of every key, with an entry in their timelines; other ports go on", async () => {
-    await using target = new Target(200);
-    await using other = new Target(200);
-    await using engine = await openEngine();
-    const { owner, pauseService } = engine;
-    const agent = await keyOf(engine);
-    const { host } = new URL(target.url);
-    const { pause } = await pauseService.pause(owner, { keyId: null, host, reason: "It is down." });
-    expect(pause).toMatchObject({ kind: "host", subject: host });
-    const waiting = [await createBy(engine, agent, target.url), await createBy(engine, owner, target.url)];
-    const sent = await createBy(engine, agent, other.url);
-    await engine.saw(sent.id, { status: "completed" });
-    engine.clock.advance(60_000);
-    for (const { id } of waiting) expect(await statusOf(engine, id)).toBe("pending");
-    expect(target.received).toHaveLength(0);
-    expect((await engine.events(waiting[0]?.id ?? "")).map(({ type }) => type)).toEqual(["created", "paused"]);
-    await pauseService.resume(owner, pause.id);
-    await target.saw(2);
-  });
-
   test("of an account with many queues lets others have their turn while it looks through them", async () => {
     const PAGES = 20;
     let pages = 0;
@@ -159,33 +139,31 @@ describe("a pause", () => {
   });
 });
 
-describe("what a revoked key left, where it is to be cancelled,", () => {
-  test("is cancelled, held or waiting, also what comes back from an attempt; then the pause has ended", async () => {
-    const gate = Promise.withResolvers<void>();
-    await using target = new Target(async () => {
-      await gate.promise;
-      return new Response("no", { status: 500 });
-    });
-    await using engine = await openEngine();
-    const { owner, pauseService, store } = engine;
-    const agent = await keyOf(engine);
-    const sending = await createBy(engine, agent, target.url);
-    await target.saw(1);
-    const held = await createBy(engine, agent, target.url, true);
-    const others = await engine.create({ url: target.url, approve: true });
-    await pauseService.pauseRevoked(owner, agent.keyId, true, (pause) =>
-      store.accounts.revokeKey(owner.accountId, agent.keyId, engine.clock.now(), { pause }),
-    );
-    await pauseService.cancelUnfinished();
-    expect(await statusOf(engine, held.id)).toBe("cancelled");
-    expect(await statusOf(engine, sending.id)).toBe("active");
-    expect(await pauseService.list(owner)).toHaveLength(1);
-    gate.resolve();
-    await engine.saw(sending.id, { status: "pending" });
-    await pauseService.cancelUnfinished();
-    expect(await statusOf(engine, sending.id)).toBe("cancelled");
-    expect(await statusOf(engine, others.id)).toBe("awaiting_approval");
-    await until(async () => (await pauseService.list(owner)).length === 0);
-    expect(target.received).toHaveLength(1);
+test("what a revoked key left, where it is to be cancelled, is cancelled, held or waiting, also what comes back from an attempt; then the pause has ended", async () => {
+  const gate = Promise.withResolvers<void>();
+  await using target = new Target(async () => {
+    await gate.promise;
+    return new Response("no", { status: 500 });
   });
+  await using engine = await openEngine();
+  const { owner, pauseService, store } = engine;
+  const agent = await keyOf(engine);
+  const sending = await createBy(engine, agent, target.url);
+  await target.saw(1);
+  const held = await createBy(engine, agent, target.url, true);
+  const others = await engine.create({ url: target.url, approve: true });
+  await pauseService.pauseRevoked(owner, agent.keyId, true, (pause) =>
+    store.accounts.revokeKey(owner.accountId, agent.keyId, engine.clock.now(), { pause }),
+  );
+  await pauseService.cancelUnfinished();
+  expect(await statusOf(engine, held.id)).toBe("cancelled");
+  expect(await statusOf(engine, sending.id)).toBe("active");
+  expect(await pauseService.list(owner)).toHaveLength(1);
+  gate.resolve();
+  await engine.saw(sending.id, { status: "pending" });
+  await pauseService.cancelUnfinished();
+  expect(await statusOf(engine, sending.id)).toBe("cancelled");
+  expect(await statusOf(engine, others.id)).toBe("awaiting_approval");
+  await until(async () => (await pauseService.list(owner)).length === 0);
+  expect(target.received).toHaveLength(1);
 });
