@@ -179,6 +179,8 @@ export async function hasBudgetLeft(reader: Reader, { keyId, day, limit }: KeyBu
 export function createAccountStore({ reader, writer }: Connection): AccountStore {
   const { db, tables, isOneOf, addedOrder } = reader.dialect;
   const { accounts, actions, apiKeys, keyDays, members, people } = tables;
+  /** That of the index by account. */
+  const inOrder = [sql`${apiKeys.revokedAt} nulls first`, apiKeys.createdAt, apiKeys.id];
   const stopArgs = async () => ({
     firstAccountId: await readFirstId(reader),
     idPrefix: `pau_${crypto.randomUUID().slice(0, 8)}`,
@@ -212,12 +214,9 @@ export function createAccountStore({ reader, writer }: Connection): AccountStore
     },
     async keyUse(accountId, now) {
       const day = dayOf(now);
-      // As the index by key is declared.
-      const isOfKey = and(
-        eq(actions.accountId, apiKeys.accountId),
-        eq(actions.keyId, apiKeys.id),
-        ne(actions.keyId, ""),
-      );
+      // With the words of the index by key.
+      const isOfKey = sql`${actions.accountId} = ${apiKeys.accountId} and ${actions.keyId} = ${apiKeys.id}
+        and ${actions.keyId} <> ''`;
       const newest = db.select({ id: actions.id }).from(actions).where(isOfKey).orderBy(desc(actions.id)).limit(1);
       const isToday = and(eq(keyDays.keyId, apiKeys.id), eq(keyDays.day, day));
       const counted = db.select({ created: keyDays.created }).from(keyDays).where(isToday);
@@ -238,6 +237,7 @@ export function createAccountStore({ reader, writer }: Connection): AccountStore
           })
           .from(apiKeys)
           .where(eq(apiKeys.accountId, accountId))
+          .orderBy(...inOrder)
           .limit(KEYS_LISTED_MAX),
       );
       const ids = rows.flatMap(({ lastActionId }) => lastActionId ?? []);
@@ -254,8 +254,7 @@ export function createAccountStore({ reader, writer }: Connection): AccountStore
     },
     keys(accountId, limit) {
       const ofAccount = db.select().from(apiKeys).where(eq(apiKeys.accountId, accountId));
-      const inOrder = ofAccount.orderBy(sql`${apiKeys.revokedAt} nulls first`, apiKeys.createdAt, apiKeys.id);
-      return all(reader, inOrder.limit(limit));
+      return all(reader, ofAccount.orderBy(...inOrder).limit(limit));
     },
     async hasHold() {
       const isHold = and(eq(apiKeys.accountId, (await readFirstId(reader)) ?? ""), ne(apiKeys.hold, "none"));

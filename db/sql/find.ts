@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, exists, getTableColumns, gt, inArray, like, lt, lte, ne, sql } from "drizzle-orm";
+import { and, asc, desc, eq, exists, getTableColumns, gt, inArray, like, lt, lte, sql } from "drizzle-orm";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action } from "../../src/core/action.ts";
 import {
@@ -224,7 +224,7 @@ export function createFinds(reads: ActionReads): Pick<ActionStore, Finds> {
     async filterValues(accountId, limit) {
       const { id, keyId, createdBy } = actions;
       const isOfAccount = eq(actions.accountId, accountId);
-      const isOfKey = and(isOfAccount, ne(keyId, ""));
+      const isOfKey = and(isOfAccount, sql`${keyId} <> ''`);
       // With the name on the newest action of each: a key may be gone.
       const newest = db
         .select({ createdBy })
