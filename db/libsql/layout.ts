@@ -18,7 +18,7 @@ export async function missingParts(sql: Pick<Sql, "read">, migrations: readonly 
     return spellingOf(present) === spellingOf(text) ? [] : [`DROP INDEX \`${name}\``, text];
   });
   // Those of a table that is missing come with it.
-  const columns = lacking("columns").filter(([name]) => found.tables.has(name.replace(/\..*$/, "")));
+  const columns = lacking("columns").filter(([name]) => found.tables.has(name.slice(0, name.indexOf("."))));
   return [...lacking("tables"), ...columns].map(([, text]) => text).concat(indexes);
 }
 
