@@ -14,11 +14,10 @@ import { createPageRoutes, TokenParams } from "../http/operation.ts";
 import { page, seeOther } from "../http/response.ts";
 import { see } from "../receipts/see.ts";
 import { bodyPage } from "./request.tsx";
-import { answerForm } from "./forms.tsx";
+import { answerForm } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 
 interface ConfirmProps extends HeldRequest {
-  /** What was wrong with the form before. The input is kept. */
   readonly problem?: string;
   readonly reason?: string;
   readonly expiresAt: Date;
@@ -49,7 +48,7 @@ export function confirmPage({
       <article class="paper paper-asked">
         <h1>{`${verb} this request?`}</h1>
         <h2 class="visually-hidden">Request</h2>
-        <AskedRequest action={action} history={history} body={body} bodyPath={bodyPath} user={null} now={null} />
+        <AskedRequest action={action} history={history} body={body} bodyPath={bodyPath} />
         <footer class="foot">
           <p>{waitingText(action)}</p>
           <p>
@@ -61,13 +60,7 @@ export function confirmPage({
       {/* It stays in view. Both buttons are as large: the link says only which one comes first. */}
       <section id="decision" class="decision-bar" aria-label="Your decision">
         <p class="more-below">Read to the end first ↓</p>
-        <DecisionForm
-          user={null}
-          asked={[{ action, digest, body }]}
-          main={decision}
-          problem={problem}
-          reason={reason}
-        />
+        <DecisionForm asked={[{ action, digest, body }]} main={decision} problem={problem} reason={reason} />
       </section>
     </Layout>,
   );
@@ -81,8 +74,7 @@ interface LinkRequest {
 }
 
 /** The links of an approval mail. They need no login. */
-export function approvalLinkRoutes(deps: Pick<PageDeps, "followLink" | "approvalLinks" | "ownOrigin" | "receiptPath">) {
-  const { followLink, approvalLinks, ownOrigin, receiptPath } = deps;
+export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, receiptPath }: PageDeps) {
   const isOneClick = approvalLinks === "one_click";
 
   const found = (context: RequestContext, opened: OpenedLink | null): OpenedLink => {

@@ -8,8 +8,7 @@ import {
   DeclineCredential,
   serializeRequest,
 } from "../credentials/requests.ts";
-import { page } from "../http/response.ts";
-import { createPersonRoutes, type Person } from "../http/session.ts";
+import type { Person } from "../http/session.ts";
 import { maskText } from "../receipts/masking.ts";
 import { Icon } from "../ui/icons.tsx";
 import { Layout, render } from "../ui/layout.tsx";
@@ -30,18 +29,13 @@ import {
   UntrustedText,
 } from "../ui/parts.tsx";
 import { agentKeys, CREDENTIAL_FORM, credentialPath } from "./credentials.tsx";
-import { answerForm, type ById, EMPTY_FORM, type FormState } from "./forms.tsx";
+import { answerForm, type ById, EMPTY_FORM, type FormState, INVALID, personPages } from "./forms.ts";
 import { keyBoxes } from "./rule-form.tsx";
 import { schemaForm } from "./schema-form.tsx";
 import type { PageDeps } from "./needs.ts";
 import { ActorName } from "./timeline.tsx";
 
 export const CREDENTIAL_REQUESTS_PATH = "/approvals/credentials";
-
-type CredentialRequestPageDeps = Pick<
-  PageDeps,
-  "personOf" | "formOf" | "credentialRequests" | "credentialService" | "keyService" | "clock"
->;
 
 const DECLINE_FORM = schemaForm(DeclineCredential, {
   reason: { type: "lines", hint: "Optional. The agent reads it." },
@@ -62,14 +56,12 @@ const STATES: Readonly<Record<CredentialRequestStatus, { readonly tone: Tone; re
   cancelled: { tone: "still", text: "Over: its key has ended" },
 };
 
-/** The requests that wait for an owner, oldest first. */
 export async function pendingRequests(
-  { credentialRequests, clock }: Pick<CredentialRequestPageDeps, "credentialRequests" | "clock">,
+  { credentialRequests, clock }: PageDeps,
   { caller }: Person,
 ): Promise<readonly SeenCredentialRequest[]> {
-  const now = clock.now();
   const pending = await credentialRequests.pending(caller);
-  return pending.map((one) => seenBy(caller, serializeRequest(caller, one, now)));
+  return pending.map((one) => seenBy(caller, serializeRequest(caller, one, clock.now())));
 }
 
 /** Owners see the words of agents as everybody who decides does: without what looks like a secret. */
@@ -85,9 +77,7 @@ function seenBy(caller: Person["caller"], request: CredentialRequestJson): SeenC
   };
 }
 
-/** A row of the inbox, which leads to the page of the request. */
-export function CredentialRow({ request, now }: { readonly request: SeenCredentialRequest; readonly now: Date }) {
-  const { id, host, agent, createdAt } = request;
+export function CredentialRow({ id, host, agent, createdAt }: SeenCredentialRequest) {
   return (
     <li id={id} class="inbox-row">
       <span class="inbox-choose inbox-kind">
@@ -98,7 +88,7 @@ export function CredentialRow({ request, now }: { readonly request: SeenCredenti
           Credential for <UntrustedText text={host} />
         </span>
         <span class="inbox-age">
-          <Ago at={createdAt} now={now} />
+          <Ago at={createdAt} />
         </span>
         <span class="inbox-asker">
           <UntrustedText text={agent} /> asks for a secret
@@ -108,19 +98,13 @@ export function CredentialRow({ request, now }: { readonly request: SeenCredenti
   );
 }
 
-/** What was typed into the form that was refused. */
 interface Refused {
   readonly grant?: FormState;
   readonly decline?: FormState;
 }
 
 /** One request: what is asked for, and for owners the form of a credential with the suggestions of the agent filled in. */
-async function requestPage(
-  deps: CredentialRequestPageDeps,
-  user: Person,
-  id: string,
-  refused: Refused,
-): Promise<string> {
+async function requestPage(deps: PageDeps, user: Person, id: string, refused: Refused): Promise<string> {
   const { caller } = user;
   const now = deps.clock.now();
   const found = await deps.credentialRequests.find(caller, id);
@@ -139,7 +123,7 @@ async function requestPage(
         back={{ href: "/approvals", name: "Approvals" }}
         intro={sentence`${<Name text={request.agent} />} asks for a secret that calls are sent with.`}
       />
-      {requestFacts(request, mayDo(user.role, "manage"), now)}
+      {requestFacts(request, mayDo(user.role, "manage"))}
       {mayAnswer ? (
         await answerForms(deps, user, request, refused)
       ) : (
@@ -152,8 +136,7 @@ async function requestPage(
   );
 }
 
-/** The page of a credential is for owners. */
-function requestFacts(request: SeenCredentialRequest, isOwner: boolean, now: Date) {
+function requestFacts(request: SeenCredentialRequest, isOwner: boolean) {
   const { status, host, reason, name, kind, paths, methods, credential, decision_reason: why } = request;
   const { tone, text } = STATES[status];
   const decidedAt = request.decided_at === null ? null : new Date(request.decided_at);
@@ -168,8 +151,8 @@ function requestFacts(request: SeenCredentialRequest, isOwner: boolean, now: Dat
           ["Suggested kind", kind === undefined ? null : <UntrustedText text={kind} />],
           ["Suggested paths", paths === undefined ? null : <UntrustedText text={paths.join(", ")} />],
           ["Suggested methods", methods === undefined ? null : methods.join(", ")],
-          ["Asked", <Ago at={request.createdAt} now={now} />],
-          ["Expires", status === "pending" ? <UntilTime at={request.expiresAt} now={now} /> : null],
+          ["Asked", <Ago at={request.createdAt} />],
+          ["Expires", status === "pending" ? <UntilTime at={request.expiresAt} /> : null],
           [
             "Answered",
             decidedAt === null || request.decided_by === null
@@ -198,12 +181,7 @@ function requestFacts(request: SeenCredentialRequest, isOwner: boolean, now: Dat
   );
 }
 
-async function answerForms(
-  deps: CredentialRequestPageDeps,
-  user: Person,
-  request: SeenCredentialRequest,
-  refused: Refused,
-) {
+async function answerForms(deps: PageDeps, user: Person, request: SeenCredentialRequest, refused: Refused) {
   const { id, host, name, kind, paths, methods, agent, key_id: keyId } = request;
   const [all, keys] = await Promise.all([deps.credentialService.list(user.caller), agentKeys(deps, user)]);
   const known = all.filter(({ hosts }) => hosts.includes(host));
@@ -232,7 +210,6 @@ async function answerForms(
           in: check where the secret may go.
         </p>
         <CREDENTIAL_FORM.Form
-          user={user}
           action={`${path}/grant`}
           state={grant}
           now={{ keys: { label: "Other agents that may use it", boxes: keyBoxes(others, grant) } }}
@@ -240,22 +217,14 @@ async function answerForms(
         />
       </Card>
       <Card id="decline" title="Or decline">
-        <DECLINE_FORM.Form
-          user={user}
-          action={`${path}/decline`}
-          state={decline}
-          submit="Decline"
-          look="bad"
-          cancel="/approvals"
-        />
+        <DECLINE_FORM.Form action={`${path}/decline`} state={decline} submit="Decline" look="bad" cancel="/approvals" />
       </Card>
     </>
   );
 }
 
-/** The page of a request for a credential, with the same service as /v1/credential-requests. It works without script. */
-export function credentialRequestPages(deps: CredentialRequestPageDeps) {
-  const { credentialRequests, personOf, formOf } = deps;
+export function credentialRequestPages(deps: PageDeps) {
+  const { credentialRequests, formOf } = deps;
   const path = `${CREDENTIAL_REQUESTS_PATH}/:id`;
   const hooks = { params: CredentialRequestParams };
   const answerGrant = answerForm<ById>(
@@ -277,11 +246,11 @@ export function credentialRequestPages(deps: CredentialRequestPageDeps) {
     ({ person, params: { id } }, decline) => requestPage(deps, person, id, { decline }),
     NOT_ANSWERED,
   );
-  return createPersonRoutes(personOf)
-    .get(path, async ({ person, params: { id } }) => page("own", await requestPage(deps, person, id, {})), hooks)
+  return personPages(deps)
+    .get(path, ({ person, params: { id } }) => requestPage(deps, person, id, {}), hooks)
     .post(`${path}/grant`, answerGrant, hooks)
     .post(`${path}/decline`, answerDecline, hooks);
 }
 
 /** What is wrong with the answer, or somebody else was first. */
-const NOT_ANSWERED: ReadonlySet<ErrorCode> = new Set(["validation_error", "not_approvable"]);
+const NOT_ANSWERED: ReadonlySet<ErrorCode> = new Set([...INVALID, "not_approvable"]);

@@ -15,12 +15,10 @@ interface ExampleRequest {
   readonly needsKey: boolean;
   /** Undefined: none is sent. */
   readonly data: unknown;
-  /** Null: the operation has one media type. */
   readonly accept: string | null;
   readonly answers: "json" | "text" | "nothing";
 }
 
-/** The same request with curl, in TypeScript and in Python. */
 export function requestExamples(entry: ApiEntry, document: OpenApiDocument): readonly RequestExample[] {
   const request = requestOf(entry, document);
   return [
@@ -56,7 +54,6 @@ function answersOf(mediaType: string | undefined): ExampleRequest["answers"] {
   return mediaType === "application/json" ? "json" : "text";
 }
 
-/** Bodies that show more than what is required. */
 const BODIES: Readonly<Record<string, unknown>> = {
   createAction: {
     url: "https://api.example.com/refunds",
@@ -138,7 +135,6 @@ function indented(value: unknown): string {
   return JSON.stringify(value, null, 2);
 }
 
-/** A value of JSON as Python writes it. */
 function literal(value: unknown, indent: string): string {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
