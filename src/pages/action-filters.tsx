@@ -6,8 +6,8 @@ import { ListQuery } from "../api/list-schemas.ts";
 import { ERROR_KINDS, OUTCOMES } from "../core/outcome.ts";
 import type { Issue } from "../core/domain-error.ts";
 import { HOUR_MS, MINUTE_MS, SEARCH_CHARS_MAX } from "../core/limits.ts";
-import { FilterMenu, Menu } from "../ui/controls.tsx";
-import { Button, Field } from "../ui/form.tsx";
+import { type ChoiceLink, ChoiceLinks, LinkMenu, Menu } from "../ui/controls.tsx";
+import { Button, Field, type FieldProps, Select } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { ACTIONS_PATH, listPath } from "../ui/layout.tsx";
 import { LinkButton, sentence, Time, UntrustedText } from "../ui/parts.tsx";
@@ -86,36 +86,45 @@ function Search({ typed }: FiltersProps) {
   );
 }
 
-/** The path of the list with another filter, from its beginning. */
-function filtered(query: ListQuery, changes: Parameters<typeof listPath>[1]): string {
-  return listPath(query, { ...changes, cursor: undefined });
+/** The first link of a menu, which removes its filter. */
+function anyLink(query: ListQuery, name: string, without: readonly (keyof ListQuery)[]): ChoiceLink {
+  const isChosen = without.every((one) => query[one] === undefined);
+  const changes = Object.fromEntries(without.map((one) => [one, undefined]));
+  return { href: listPath(query, { ...changes, cursor: undefined }), name, isChosen };
 }
 
 function AgentMenu({ query, values: { creators } }: FiltersProps) {
-  const options = creators.map(({ keyId, createdBy }) => {
-    return [keyId, <UntrustedText text={describeActor(createdBy).name} />] as const;
-  });
-  const chosen = query.created_by ?? null;
+  const chosen = creators.find(({ keyId }) => keyId === query.created_by);
+  const nameOf = (createdBy: (typeof creators)[number]["createdBy"]) => (
+    <UntrustedText text={describeActor(createdBy).name} />
+  );
+  const links = creators.map(({ keyId, createdBy }) => ({
+    href: listPath(query, { created_by: keyId, cursor: undefined }),
+    name: nameOf(createdBy),
+    isChosen: keyId === query.created_by,
+  }));
+  const label = chosen === undefined ? (query.created_by ?? "Agent") : nameOf(chosen.createdBy);
   return (
-    <FilterMenu
-      label={options.find(([keyId]) => keyId === chosen)?.[1] ?? chosen ?? "Agent"}
-      all="Any agent"
-      options={options}
-      chosen={chosen}
-      path={(keyId) => filtered(query, { created_by: keyId ?? undefined })}
+    <LinkMenu
+      label={label}
+      isChosen={query.created_by !== undefined}
+      links={[anyLink(query, "Any agent", ["created_by"]), ...links]}
     />
   );
 }
 
 function HostMenu({ query, typed, values: { hosts } }: FiltersProps) {
+  const links = hosts.map((host) => ({
+    href: listPath(query, { host, cursor: undefined }),
+    name: <UntrustedText text={host} />,
+    isChosen: host === query.host,
+  }));
   return (
-    <FilterMenu
+    <Menu
       label={query.host === undefined ? "Host" : <UntrustedText text={query.host} />}
-      all="Any host"
-      options={hosts.map((host) => [host, <UntrustedText text={host} />])}
-      chosen={query.host ?? null}
-      path={(host) => filtered(query, { host: host ?? undefined })}
+      isChosen={query.host !== undefined}
     >
+      <ChoiceLinks links={[anyLink(query, "Any host", ["host"]), ...links]} />
       <li class="menu-form">
         <form method="get" action={ACTIONS_PATH}>
           <Kept typed={typed} but={["host"]} />
@@ -123,7 +132,7 @@ function HostMenu({ query, typed, values: { hosts } }: FiltersProps) {
           <Button look="plain">Show</Button>
         </form>
       </li>
-    </FilterMenu>
+    </Menu>
   );
 }
 
@@ -147,24 +156,31 @@ const CODES: readonly (readonly [code: string, meaning: string])[] = [
 ];
 
 function CodeMenu({ query }: FiltersProps) {
-  const chosen = query.response_code?.join(", ") ?? null;
+  const chosen = query.response_code ?? [];
+  const links = CODES.map(([code, meaning]) => ({
+    href: listPath(query, { response_code: [code], cursor: undefined }),
+    name: (
+      <>
+        {code} <span class="quiet">{meaning}</span>
+      </>
+    ),
+    isChosen: chosen.length === 1 && chosen[0] === code,
+  }));
   return (
-    <FilterMenu
-      label={chosen ?? "Code"}
-      all="Any code"
-      options={CODES.map(([code, meaning]) => [code, sentence`${code} ${<span class="quiet">{meaning}</span>}`])}
-      chosen={chosen}
-      path={(code) => filtered(query, { response_code: code === null ? undefined : [code] })}
+    <LinkMenu
+      label={chosen.length === 0 ? "Code" : chosen.join(", ")}
+      isChosen={chosen.length > 0}
+      links={[anyLink(query, "Any code", ["response_code"]), ...links]}
     />
   );
 }
 
-const RANGES: Readonly<Record<string, number>> = {
-  "Last hour": HOUR_MS,
-  "Last 24 h": 24 * HOUR_MS,
-  "Last 7 d": 7 * 24 * HOUR_MS,
-  "Last 30 d": 30 * 24 * HOUR_MS,
-};
+const RANGES: readonly (readonly [name: string, ms: number])[] = [
+  ["Last hour", HOUR_MS],
+  ["Last 24 h", 24 * HOUR_MS],
+  ["Last 7 d", 7 * 24 * HOUR_MS],
+  ["Last 30 d", 30 * 24 * HOUR_MS],
+];
 
 /** A link means a fixed time, in whole minutes. For this long, its page says so in the words of the link. */
 const STILL_MS = 10 * MINUTE_MS;
@@ -177,7 +193,7 @@ export function rangeStart(now: Date, ms: number): string {
 /** The range that a start of the list belongs to; null: none. */
 export function chosenRange(after: Date, now: Date): string | null {
   const age = now.getTime() - after.getTime();
-  return Object.entries(RANGES).find(([, ms]) => age >= ms && age < ms + STILL_MS)?.[0] ?? null;
+  return RANGES.find(([, ms]) => age >= ms && age < ms + STILL_MS)?.[0] ?? null;
 }
 
 function TimeMenu({ query, now }: FiltersProps) {
@@ -185,19 +201,17 @@ function TimeMenu({ query, now }: FiltersProps) {
   const range = after === undefined || before !== undefined ? null : chosenRange(new Date(after), now);
   const [from, to] = [after, before].map((at) => (at === undefined ? null : <Time at={new Date(at)} />));
   const since = to === null ? sentence`Since ${from}` : [from, " – ", to];
-  const isAny = from === null && to === null;
   const label = from === null ? sentence`Until ${to}` : since;
+  const links = RANGES.map(([name, ms]) => ({
+    href: listPath(query, { created_after: rangeStart(now, ms), created_before: undefined, cursor: undefined }),
+    name,
+    isChosen: name === range,
+  }));
   return (
-    <FilterMenu
-      label={range ?? (isAny ? "Time" : label)}
-      all="Any time"
-      options={Object.keys(RANGES).map((name) => [name, name])}
-      chosen={isAny ? null : (range ?? "")}
-      path={(name) => {
-        const ms = RANGES[name ?? ""];
-        const start = ms === undefined ? undefined : rangeStart(now, ms);
-        return filtered(query, { created_after: start, created_before: undefined });
-      }}
+    <LinkMenu
+      label={range ?? (from === null && to === null ? "Time" : label)}
+      isChosen={after !== undefined || before !== undefined}
+      links={[anyLink(query, "Any time", ["created_after", "created_before"]), ...links]}
     />
   );
 }
@@ -207,18 +221,11 @@ const MORE = ["method", "path", "title", "reason", "metadata", "dedupe", "outcom
 
 const FORM = [...MORE, "created_after", "created_before"] as const;
 
-function MoreMenu({ typed, problems }: FiltersProps) {
+function MoreMenu({ query, typed, problems }: FiltersProps) {
   const chosen = MORE.filter((name) => typed.has(name)).length;
   const fieldOf = (name: (typeof FORM)[number], label: string) => {
     const problem = problems.find(({ field }) => field === name)?.message ?? null;
     return { name, label, problem, value: typed.get(name)?.[0] ?? "", autocomplete: "off" };
-  };
-  // Browsers send `datetime-local` without a time zone; it is read as UTC.
-  const timeOf = (name: (typeof FORM)[number], label: string) => {
-    const { value, ...field } = fieldOf(name, label);
-    const at = new Date(value);
-    const shown = Number.isNaN(at.getTime()) ? "" : at.toISOString().slice(0, 19);
-    return { ...field, type: "datetime-local", value: shown } as const;
   };
   return (
     <Menu label={chosen === 0 ? "More" : `More · ${chosen}`} isChosen={chosen > 0} isAtEnd>
@@ -227,15 +234,33 @@ function MoreMenu({ typed, problems }: FiltersProps) {
           <Kept typed={typed} but={FORM} />
           <div class="columns">
             <Field {...fieldOf("path", "Path begins with")} />
-            <Field {...fieldOf("method", "Method")} none="Any" options={optionsOf(HTTP_METHODS)} />
+            <Select
+              name="method"
+              label="Method"
+              none="Any"
+              options={HTTP_METHODS.map((method) => [method, method])}
+              chosen={query.method}
+            />
             <Field {...fieldOf("title", "Title contains")} />
             <Field {...fieldOf("reason", "Reason contains")} />
-            <Field {...fieldOf("error", "Failure")} none="Any" options={optionsOf(ERROR_KINDS)} />
-            <Field {...fieldOf("outcome", "Outcome")} none="Any" options={optionsOf(OUTCOMES)} />
+            <Select
+              name="error"
+              label="Failure"
+              none="Any"
+              options={ERROR_KINDS.map((kind) => [kind, kind.replaceAll("_", " ")])}
+              chosen={query.error}
+            />
+            <Select
+              name="outcome"
+              label="Outcome"
+              none="Any"
+              options={OUTCOMES.map((outcome) => [outcome, outcome.replaceAll("_", " ")])}
+              chosen={query.outcome}
+            />
             <Field {...fieldOf("metadata", "Metadata, as name:value")} />
             <Field {...fieldOf("dedupe", "Dedupe key")} />
-            <Field {...timeOf("created_after", "Created after (UTC)")} />
-            <Field {...timeOf("created_before", "Created before (UTC)")} />
+            <Moment {...fieldOf("created_after", "Created after (UTC)")} />
+            <Moment {...fieldOf("created_before", "Created before (UTC)")} />
           </div>
           <div class="buttons">
             <Button>Show actions</Button>
@@ -247,6 +272,10 @@ function MoreMenu({ typed, problems }: FiltersProps) {
   );
 }
 
-function optionsOf(names: readonly string[]) {
-  return names.map((name) => [name, name.replaceAll("_", " ")] as const);
+/** Browsers send `datetime-local` without a time zone; it is read as UTC. */
+function Moment({ value = "", ...field }: Omit<FieldProps, "type">) {
+  const at = new Date(value);
+  return (
+    <Field {...field} type="datetime-local" value={Number.isNaN(at.getTime()) ? "" : at.toISOString().slice(0, 19)} />
+  );
 }

@@ -1,11 +1,11 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { describeActor } from "../core/roles.ts";
+import { describeActor, mayDo, type Role } from "../core/roles.ts";
 import { awaitsRunAt, isExpired, nextRetryAt, isLateSuccess } from "../core/action.ts";
 import { type ErrorKind, errorKindOf } from "../core/outcome.ts";
 import { targetMessage } from "../actions/target-message.ts";
 import { latestDecision, type TimelineEntry } from "../core/timeline.ts";
-import { Name, sentence, Time, UntilTime, UntrustedText, useNow, useUser } from "../ui/parts.tsx";
+import { Name, sentence, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { counted, duration, lateText } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
@@ -13,17 +13,14 @@ interface StoryProps {
   readonly action: SeenAction;
   /** Masked too, oldest first. */
   readonly timeline: readonly TimelineEntry[];
-}
-
-interface Told extends StoryProps {
-  readonly may: ReturnType<typeof useUser>["may"];
+  readonly role: Role;
   readonly now: Date;
 }
 
-/** What happened to an action, and what whoever sees it can do next, in a sentence or two. */
+/** What happened to an action, and what to do next, in a sentence or two. */
 export function Story(props: StoryProps) {
   const { action } = props;
-  const told = TOLD[action.status]({ ...props, may: useUser().may, now: useNow() });
+  const told = TOLD[action.status](props);
   const message = action.status === "failed" ? targetMessage(action.result?.responseBody ?? null) : null;
   return (
     <>
@@ -37,7 +34,7 @@ export function Story(props: StoryProps) {
   );
 }
 
-const TOLD: Readonly<Record<SeenAction["status"], (told: Told) => Child>> = {
+const TOLD: Readonly<Record<SeenAction["status"], (props: StoryProps) => Child>> = {
   awaiting_approval: heldText,
   pending: pendingText,
   active: ({ action: { attempts, retries } }) => `Attempt ${attempts} of ${retries} is being sent.`,
@@ -46,33 +43,33 @@ const TOLD: Readonly<Record<SeenAction["status"], (told: Told) => Child>> = {
   cancelled: cancelledText,
 };
 
-function heldText({ action, may, now }: Told): Child {
+function heldText({ action, role, now }: StoryProps): Child {
   if (isExpired(action, now)) return "It expired before anyone decided. It will be cancelled in a moment.";
   const what = `${earlierRuns(action, "It has not been sent")} ${
-    may("approve") ? "Review the request, then approve or reject it." : "An approver has to decide."
+    mayDo(role, "approve") ? "Review the request, then approve or reject it." : "An approver has to decide."
   }`;
   if (action.expiresAt === null) return what;
-  return sentence`${what} It expires ${<UntilTime at={action.expiresAt} />}.`;
+  return sentence`${what} It expires ${<UntilTime at={action.expiresAt} now={now} />}.`;
 }
 
-function pendingText({ action, may, now }: Told): Child {
+function pendingText({ action, role, now }: StoryProps): Child {
   const { attempts, retries, dueAt, result } = action;
   const next = nextRetryAt(action);
-  const bringForward = may("retry") ? " Send it now, or cancel it." : "";
+  const bringForward = mayDo(role, "retry") ? " Send it now, or cancel it." : "";
   if (attempts === 0) {
     if (!awaitsRunAt(action) || dueAt === null) return earlierRuns(action, "It is about to be sent");
     return (
       <>
-        It has not been sent. It starts <UntilTime at={dueAt} />, at <Time at={dueAt} />.{bringForward}
+        It has not been sent. It starts <UntilTime at={dueAt} now={now} />, at <Time at={dueAt} />.{bringForward}
       </>
     );
   }
   const failed = `Attempt ${attempts} of ${retries} failed. ${result?.lastError ?? ""}`;
   if (next === null || next <= now) return `${failed} The next attempt is about to start.`;
-  return sentence`${failed} The next attempt follows ${<UntilTime at={next} />}.${bringForward}`;
+  return sentence`${failed} The next attempt follows ${<UntilTime at={next} now={now} />}.${bringForward}`;
 }
 
-function completedText({ action: { attempts, result } }: Told): Child {
+function completedText({ action: { attempts, result } }: StoryProps): Child {
   const code = result?.responseCode ?? null;
   const took = result?.durationMs ?? null;
   const after = attempts > 1 ? `, on attempt ${attempts}` : "";
@@ -81,7 +78,7 @@ function completedText({ action: { attempts, result } }: Told): Child {
   return `${answer}${time}${after}.`;
 }
 
-function failedText({ action, timeline, may }: Told): Child {
+function failedText({ action, timeline, role }: StoryProps): Child {
   const { result, attempts } = action;
   const codes = codesOf(action, timeline);
   const [first = null] = codes;
@@ -90,10 +87,11 @@ function failedText({ action, timeline, may }: Told): Child {
     ? `The target answered ${first}${times(attempts)}.`
     : `${result?.lastError ?? "It could not be delivered."}${attempts > 1 ? ` It failed after ${counted(attempts, "attempt")}.` : ""}`;
   const advice = result === null ? null : adviceOn(errorKindOf(result) ?? "other", result.responseCode);
-  const next = advice === null || !may("retry") ? "" : ` ${advice}`;
+  const next = advice === null || !mayDo(role, "retry") ? "" : ` ${advice}`;
   return lateStory(action) ?? `${what} It will not be retried.${next}`;
 }
 
+/** Instead of the usual story where the target answered after all; null: it did not. */
 function lateStory(action: SeenAction): string | null {
   const { run, lateResult } = action;
   if (lateResult === null || (lateResult.run !== run && !isLateSuccess(lateResult))) return null;
@@ -172,7 +170,7 @@ function adviceOnCode(code: number): string {
     : "Fix the request, then resend it.";
 }
 
-function cancelledText({ action, timeline, may }: Told): Child {
+function cancelledText({ action, timeline, role }: StoryProps): Child {
   const decision = latestDecision(action, timeline);
   const sent =
     action.attempts > 0
@@ -180,7 +178,7 @@ function cancelledText({ action, timeline, may }: Told): Child {
       : earlierRuns(action, "It was not sent");
   const late = lateStory(action);
   if (late !== null) return late;
-  const again = may("retry") ? " Retry it, or edit and resend it." : "";
+  const again = mayDo(role, "retry") ? " Retry it, or edit and resend it." : "";
   if (decision === null) return `It expired before it was sent. ${sent}`;
   if (decision.decision === "refused") {
     return (

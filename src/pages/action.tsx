@@ -2,14 +2,14 @@
 import type { Child } from "hono/jsx";
 import { COPY_OF } from "../actions/edited-copy.ts";
 import { type DecisionHistory, risksOfRequest } from "../approvals/facts.ts";
-import { POLICY_SOURCE_WORDS } from "../core/action-policy.ts";
-import { isTerminal, nextRetryAt, runAtOf } from "../core/action.ts";
+import { type ActionPolicy, POLICY_SOURCE_WORDS } from "../core/action-policy.ts";
+import { awaitsRunAt, isTerminal, nextRetryAt, runAtOf } from "../core/action.ts";
 import type { PastAttempt } from "../core/attempts.ts";
 import { operationsOf } from "../core/changes.ts";
 import { REQUESTER_LABELS, requesterTexts, unknownExtras } from "../core/extras.ts";
 import { ACTION_ID } from "../core/ids.ts";
 import type { Pause } from "../core/pause.ts";
-import { describeActor } from "../core/roles.ts";
+import { describeActor, mayDo, type Role } from "../core/roles.ts";
 import { pathOf } from "../core/search.ts";
 import { normalTarget } from "../core/target.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
@@ -18,7 +18,7 @@ import { asSent, maskedEntry } from "../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { pageBody } from "../ui/body-view.tsx";
-import { Copied, Menu } from "../ui/controls.tsx";
+import { Copied, CopiedText } from "../ui/controls.tsx";
 import { Button, PostForm, ReasonField } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { actionPath, ACTIONS_PATH, Layout, listPath, render, ResumeForm } from "../ui/layout.tsx";
@@ -33,17 +33,15 @@ import {
   PageHead,
   Problem,
   sentence,
+  StatusDot,
   Time,
   UntrustedText,
-  useNow,
-  useUser,
 } from "../ui/parts.tsx";
 import { duration, lastDecision, type PageUser } from "../ui/text.ts";
 import { needsEdit, Story } from "./action-story.tsx";
-import { ActionStatus } from "./action-table.tsx";
 import { Attempts } from "./attempts.tsx";
 import { newCredentialPath } from "./credentials.tsx";
-import { DecisionForm, shownField, type TypedDecision } from "./decision-form.tsx";
+import { DecisionForm, type DecisionPageProps, shownField } from "./decision-form.tsx";
 import { Decider, RequestPane, Risks } from "./decision.tsx";
 import { backoffText, patternsText } from "./hosts.tsx";
 import { PausedNotice } from "./pauses.tsx";
@@ -54,14 +52,13 @@ import { AsCode } from "./snippets.tsx";
 import { ActorName, History } from "./timeline.tsx";
 
 export interface ActionProps extends Omit<ControlsProps, "action" | "isUnknown" | "isRejected"> {
-  readonly user: PageUser;
-  readonly now: Date;
   readonly action: MaskedAction;
   readonly timeline: readonly TimelineEntry[];
   /** The newest that have ended, oldest first. */
   readonly attempts: readonly PastAttempt[];
   /** The one whose response is shown, masked for the reader; null: none of the run has ended. */
   readonly chosen: PastAttempt | null;
+  /** The history of a held action; null if it is not held. */
   readonly history: DecisionHistory | null;
   readonly receiptUrl: string;
 }
@@ -80,17 +77,14 @@ export function actionPage(props: ActionProps): string {
 }
 
 function ActionPart(props: ActionProps) {
-  const { action, timeline, attempts, chosen, history } = props;
+  const { action, problem, attempts, receiptUrl, baseUrl } = props;
   const isHeld = action.status === "awaiting_approval";
-  const isRejected = lastDecision(timeline)?.type === "rejected";
-  const last = attempts.at(-1);
-  const isOld = chosen !== null && (chosen.run !== last?.run || chosen.attempt !== last.attempt);
   return (
     <div id="action" class="action" data-live="">
       <PageHead
         title={isHeld ? <CallLine action={action} /> : <Headline action={action} />}
         back={{ href: ACTIONS_PATH, name: "Actions" }}
-        actions={<Controls {...props} isRejected={isRejected} isUnknown={hasUnknown(timeline)} />}
+        actions={<ActionControls {...props} />}
       >
         {isHeld ? null : (
           <p class="call-line">
@@ -99,71 +93,124 @@ function ActionPart(props: ActionProps) {
         )}
         <State {...props} />
       </PageHead>
-      {isHeld ? null : <Problem text={props.problem} />}
+      {isHeld ? null : <Problem text={problem} />}
       <TabChoice isHeld={isHeld} hasResponse={attempts.length > 0 || action.status === "active"} />
       <div class="action-columns">
         <div class="action-main">
-          {history === null || !isHeld ? null : (
-            <section class="card asked-card part part-request" aria-labelledby="request">
-              <h2 id="request" class="visually-hidden">
-                Request
-              </h2>
-              <RequestPane {...props} history={history} path={actionPath(action.id)} isWhole />
-            </section>
-          )}
-          <div class="part part-response">
-            <Attempts action={action} timeline={timeline} attempts={attempts} chosen={chosen} />
-            {last === undefined ? null : <AttemptResponse action={action} attempt={chosen} isOld={isOld} />}
-          </div>
-          {isHeld ? null : (
-            <div class="part part-request">
-              <Risks risks={risksOfRequest(action, { isReasonRead: true })} />
-              <RequestView
-                action={action}
-                bodyPath={bodyPath(action.id)}
-                canCopy
-                aside={useUser().may("approve") ? <RevealForm id={action.id} /> : null}
-              />
-            </div>
-          )}
+          {isHeld ? <Held {...props} /> : null}
+          <Outcomes {...props} />
+          {isHeld ? null : <Asked {...props} />}
           <CredentialAdvice {...props} />
           <div class="part part-timeline">
-            <History timeline={timeline} />
+            <History timeline={props.timeline} />
           </div>
         </div>
         <div class="part part-details">
-          <Details {...props} />
+          <ActionDetails action={action} user={props.user} receiptUrl={receiptUrl} baseUrl={baseUrl} />
         </div>
       </div>
     </div>
   );
 }
 
-function State({ action, timeline, pause }: ActionProps) {
-  const { policy, status } = action;
-  const isPaused = status === "pending" && pause !== null;
+function ActionControls({ timeline, ...props }: ActionProps) {
+  const isRejected = lastDecision(timeline)?.type === "rejected";
+  return <Controls {...props} isRejected={isRejected} isUnknown={hasUnknown(timeline)} />;
+}
+
+/** The status with its code, and what happened in a sentence. */
+function State({ action, timeline, now, pause, user }: ActionProps) {
+  const isPaused = action.status === "pending" && pause !== null;
   return (
     <div class="state">
-      {isPaused ? <Dot tone="wait">Paused</Dot> : <ActionStatus action={action} />}
-      {isPaused ? <PausedNotice pause={pause} /> : <Story action={action} timeline={timeline} />}
-      {policy?.by === "grant" ? (
-        <p class="story quiet">
-          Allowed by <Name text={policy.name ?? ""} />
-          ’s grant
-          {policy.reason === null ? "." : sentence`: ${<UntrustedText text={policy.reason} />}`}
-          {useUser().may("approve") ? sentence` · ${<a href={SETTINGS_PATHS.grants}>All grants</a>}` : null}
-        </p>
-      ) : null}
+      {isPaused ? <Dot tone="wait">Paused</Dot> : <Status action={action} />}
+      {isPaused ? (
+        <PausedNotice pause={pause} user={user} />
+      ) : (
+        <Story action={action} timeline={timeline} role={user.role} now={now} />
+      )}
+      {action.policy?.by === "grant" ? <AllowedBy policy={action.policy} role={user.role} /> : null}
+    </div>
+  );
+}
+
+function AllowedBy({ policy: { name, reason }, role }: { readonly policy: ActionPolicy; readonly role: Role }) {
+  return (
+    <p class="story quiet">
+      Allowed by <Name text={name ?? ""} />
+      ’s grant
+      {reason === null ? "." : sentence`: ${<UntrustedText text={reason} />}`}
+      {mayDo(role, "approve") ? sentence` · ${<a href={SETTINGS_PATHS.grants}>All grants</a>}` : null}
+    </p>
+  );
+}
+
+/** In the words of the list. The result of an action that is sent again is that of an earlier attempt. */
+function Status({ action }: { readonly action: SeenAction }) {
+  const { status, attempts, result } = action;
+  const code = result?.responseCode ?? null;
+  if (awaitsRunAt(action)) return <Dot tone="still">Scheduled</Dot>;
+  if (status === "pending" && attempts > 0)
+    return <Dot tone="busy">{`Retrying${code === null ? "" : ` ${code}`}`}</Dot>;
+  return <StatusDot status={status} code={status === "completed" || status === "failed" ? code : null} />;
+}
+
+/** A held request with its risks, and the decision for whoever may make it. */
+function Held({ action, history, digest, user, now, problem, reason, grant }: ActionProps) {
+  if (history === null) return null;
+  return (
+    <section class="card asked-card part part-request" aria-labelledby="request">
+      <h2 id="request" class="visually-hidden">
+        Request
+      </h2>
+      <RequestPane
+        action={action}
+        history={history}
+        digest={digest}
+        user={user}
+        now={now}
+        path={actionPath(action.id)}
+        isWhole
+        problem={problem}
+        reason={reason}
+        grant={grant}
+      />
+    </section>
+  );
+}
+
+function Outcomes({ action, timeline, attempts, chosen, now }: ActionProps) {
+  const last = attempts.at(-1);
+  const isOld = chosen !== null && (chosen.run !== last?.run || chosen.attempt !== last.attempt);
+  return (
+    <div class="part part-response">
+      <Attempts action={action} timeline={timeline} attempts={attempts} chosen={chosen} now={now} />
+      {last === undefined ? null : <AttemptResponse action={action} attempt={chosen} isOld={isOld} />}
+    </div>
+  );
+}
+
+/** The request of an action that nobody has to decide on now. */
+function Asked({ action, user }: ActionProps) {
+  return (
+    <div class="part part-request">
+      <Risks risks={risksOfRequest(action, { isReasonRead: true })} />
+      <RequestView
+        action={action}
+        bodyPath={bodyPath(action.id)}
+        canCopy
+        aside={mayDo(user.role, "approve") ? <RevealForm id={action.id} user={user} /> : null}
+      />
     </div>
   );
 }
 
 /** For owners: an agent that sent the secret has it, and can call the host without Outgate. */
-function CredentialAdvice({ action }: ActionProps) {
+function CredentialAdvice({ action, user }: Pick<ActionProps, "action" | "user">) {
   const { keyId, creator, headers, extras, host } = action;
   const name = Object.keys(headers ?? {}).find(isCredentialHeader);
   const isByAgent = keyId !== "" && creator.role === "agent";
-  if (!isByAgent || name === undefined || extras.credential !== undefined || !useUser().may("manage")) return null;
+  if (!isByAgent || name === undefined || extras.credential !== undefined || !mayDo(user.role, "manage")) return null;
   return (
     <div class="part part-request">
       <p class="quiet">
@@ -174,35 +221,33 @@ function CredentialAdvice({ action }: ActionProps) {
   );
 }
 
-interface ShownAction {
-  readonly action: SeenAction;
-}
-
 /** The title is the requester's, in quotation marks and never without them; method and path are ours. */
-function Headline({ action: { title, method, url } }: ShownAction) {
-  if (title !== null) {
+function Headline({ action }: { readonly action: SeenAction }) {
+  if (action.title !== null) {
     return (
       <q class="title">
-        <UntrustedText text={title} />
+        <UntrustedText text={action.title} />
       </q>
     );
   }
   return (
     <>
-      {/* More than two lines of it; the whole URL stands below. */}
-      <span class="method">{method}</span> <UntrustedText text={pathOf(url).slice(0, 120)} />
+      <span class="method">{action.method}</span> <UntrustedText text={pathOf(action.url).slice(0, HEADLINE_CHARS)} />
     </>
   );
 }
 
+/** More than two lines of a headline; the whole URL stands below it. */
+const HEADLINE_CHARS = 120;
+
 /** The headline where somebody decides: what the requester says comes after what is sent. */
-function CallLine({ action: { method, url, host } }: ShownAction) {
+function CallLine({ action: { method, url, host } }: { readonly action: SeenAction }) {
   return (
     <span>
       <b class="method">{method}</b>
-      <Copied what="the URL">
+      <CopiedText what="the URL">
         <UntrustedUrl url={url} host={host} />
-      </Copied>
+      </CopiedText>
     </span>
   );
 }
@@ -213,30 +258,40 @@ function CallLine({ action: { method, url, host } }: ShownAction) {
  */
 function TabChoice({ isHeld, hasResponse }: { readonly isHeld: boolean; readonly hasResponse: boolean }) {
   const first = hasResponse && !isHeld ? "response" : "request";
-  const parts = ["request", ...(hasResponse ? ["response"] : []), "timeline", "details"];
   return (
     <div class="part-tabs" role="radiogroup" aria-label="Parts of the action">
-      {parts.map((part) => (
+      {PARTS.filter(([part]) => hasResponse || part !== "response").map(([part, name]) => (
         <label id={`choose-${part}`}>
           <input id={`part-${part}`} type="radio" name="part" value={part} checked={part === first} />
-          {part.charAt(0).toUpperCase() + part.slice(1)}
+          {name}
         </label>
       ))}
     </div>
   );
 }
 
+const PARTS = [
+  ["request", "Request"],
+  ["response", "Response"],
+  ["timeline", "Timeline"],
+  ["details", "Details"],
+] as const;
+
+/** Whether an attempt has the outcome `unknown`. */
 export function hasUnknown(timeline: readonly TimelineEntry[]): boolean {
   return timeline.some(({ event }) => event.type === "attempt" && event.outcome === "unknown");
 }
 
-interface RevealedPageProps extends ShownAction {
+/** Request and response with secrets, in the response to a form. The URL is the one that is sent. */
+export function revealedPage({
+  action,
+  digest,
+  user,
+}: {
+  readonly action: SeenAction;
   readonly digest: string;
   readonly user: PageUser;
-}
-
-/** Request and response with secrets, in the response to a form. The URL is the one that is sent. */
-export function revealedPage({ action, digest, user }: RevealedPageProps): string {
+}): string {
   const isHeld = action.status === "awaiting_approval";
   return render(
     <Layout title={`Secrets of ${callText(action)}`} nav="Actions" user={user}>
@@ -247,6 +302,7 @@ export function revealedPage({ action, digest, user }: RevealedPageProps): strin
       {isHeld ? (
         <Card id="decision" title="Your decision">
           <DecisionForm
+            user={user}
             path={actionPath(action.id)}
             asked={[{ action, digest, body: { rest: null, folded: pageBody(action)?.folded ?? 0 } }]}
           />
@@ -256,10 +312,12 @@ export function revealedPage({ action, digest, user }: RevealedPageProps): strin
   );
 }
 
-interface ControlsProps extends TypedDecision, ShownAction {
+interface ControlsProps extends DecisionPageProps {
+  readonly action: SeenAction;
   /** Identifies the request that is shown: the forms are for no other. */
   readonly digest: string;
   readonly baseUrl: string;
+  /** An attempt has the outcome `unknown`. */
   readonly isUnknown: boolean;
   /** What keeps it from being sent; null: nothing. */
   readonly pause: Pause | null;
@@ -269,51 +327,61 @@ interface ControlsProps extends TypedDecision, ShownAction {
 
 /** What the reader can do with an action now, beside a decision on it: buttons, and panels where there is more to say. */
 export function Controls(props: ControlsProps) {
-  const { action } = props;
-  const user = useUser();
-  const may = new Set(operationsOf(action, useNow()).filter(user.may));
-  const canResend = isTerminal(action.status) && user.may("create");
+  const {
+    action,
+    user: { role },
+    now,
+  } = props;
+  const may = new Set(operationsOf(action, now).filter((operation) => mayDo(role, operation)));
+  const canResend = isTerminal(action.status) && mayDo(role, "create");
   // The last button is the main one.
   const isEditFirst = canResend && needsEdit(action);
-  const edit = (
-    <LinkButton href={`${actionPath(action.id)}/edit`} look={isEditFirst ? "main" : "plain"}>
-      Edit and resend
-    </LinkButton>
-  );
   return (
     <div class="buttons controls">
       <AsCode action={action} baseUrl={props.baseUrl} />
-      {canResend && !isEditFirst ? edit : null}
+      {canResend && !isEditFirst ? <EditAndResend action={action} look="plain" /> : null}
       {may.has("cancel") && !may.has("approve") && action.status === "pending" ? <Cancel {...props} /> : null}
       {may.has("retry") ? <Retry {...props} isEditFirst={isEditFirst} /> : null}
-      {isEditFirst ? edit : null}
+      {isEditFirst ? <EditAndResend action={action} look="main" /> : null}
     </div>
+  );
+}
+
+function EditAndResend({ action, look }: { readonly action: SeenAction; readonly look: "main" | "plain" }) {
+  return (
+    <LinkButton href={`${actionPath(action.id)}/edit`} look={look}>
+      Edit and resend
+    </LinkButton>
   );
 }
 
 const REASON_HINT = "Shown in the timeline and on the receipt.";
 
 function Cancel(props: ControlsProps) {
-  const { action, pause, problem, reason } = props;
+  const { action, user, now, pause, problem, reason } = props;
   // While it is paused, nothing sends it: what it waits for is the end of the pause.
-  const waits = pause === null && action.dueAt !== null && action.dueAt > useNow() && useUser().may("retry");
-  const hotkey = { key: "x", question: `Cancel ${callText(action)}?` } as const;
+  const waits = pause === null && action.dueAt !== null && action.dueAt > now && mayDo(user.role, "retry");
   return (
     <>
-      <Menu label="Cancel" isAtEnd panel="panel" isOpen={problem !== undefined}>
+      <Panel name="Cancel" isOpen={problem !== undefined}>
         <ShownForm {...props}>
           <p class="quiet">No further attempt is made. An attempt that is under way is not stopped.</p>
           <ReasonField value={reason} hint={REASON_HINT} idSuffix="-cancel" />
           <div class="buttons">
-            <Button name="decision" value="cancel" look="bad" hotkey={hotkey}>
+            <Button
+              name="decision"
+              value="cancel"
+              look="bad"
+              hotkey={{ key: "x", question: `Cancel ${callText(action)}?` }}
+            >
               Cancel the action
             </Button>
           </div>
         </ShownForm>
-      </Menu>
+      </Panel>
       {pause === null || pause.kind === "account" ? null : (
         // The banner above the page has the one of the account.
-        <ResumeForm pause={pause} next={actionPath(action.id)} look="main" />
+        <ResumeForm user={user} pause={pause} next={actionPath(action.id)} look="main" />
       )}
       {waits ? (
         <ShownForm {...props}>
@@ -329,10 +397,11 @@ function Cancel(props: ControlsProps) {
 
 /** One button where it is clear what happens; otherwise a panel says what to know first. */
 function Retry(props: ControlsProps & { readonly isEditFirst: boolean }) {
-  const { action, isUnknown, isRejected, problem, reason, isEditFirst } = props;
-  const needsApproval = action.approve && useUser().may("approve");
+  const { action, user, isUnknown, isRejected, problem, reason, isEditFirst } = props;
+  const needsApproval = action.approve && mayDo(user.role, "approve");
+  const isPlain = !isUnknown && !action.approve && problem === undefined;
   const hotkey = { key: "r", question: `Retry ${callText(action)}?` } as const;
-  if (!isUnknown && !action.approve && problem === undefined) {
+  if (isPlain) {
     return (
       <ShownForm {...props}>
         <Button name="decision" value="retry" look={isEditFirst ? "plain" : "main"} hotkey={hotkey}>
@@ -353,7 +422,7 @@ function Retry(props: ControlsProps & { readonly isEditFirst: boolean }) {
     </Button>
   ) : null;
   return (
-    <Menu label="Retry" isAtEnd panel={isEditFirst ? "panel" : "panel panel-main"} isOpen={problem !== undefined}>
+    <Panel name="Retry" isOpen={problem !== undefined} isMain={!isEditFirst}>
       <ShownForm {...props}>
         <p class="quiet">
           A retry starts a new run of the same action, with the same Idempotency-Key.
@@ -368,108 +437,99 @@ function Retry(props: ControlsProps & { readonly isEditFirst: boolean }) {
         <ReasonField value={reason} hint={REASON_HINT} idSuffix="-retry" />
         <div class="buttons">{isRejected ? [only, andApprove] : [andApprove, only]}</div>
       </ShownForm>
-    </Menu>
+    </Panel>
   );
 }
 
-function ShownForm(props: Pick<ControlsProps, "action" | "digest"> & { readonly children?: Child }) {
-  const { id, run } = props.action;
+/** A form for the action as it is shown. */
+function ShownForm({
+  action: { id, run },
+  digest,
+  user,
+  children,
+}: Pick<ControlsProps, "action" | "digest" | "user"> & { readonly children?: Child }) {
   return (
-    <PostForm action={actionPath(id)} fields={[shownField([{ id, run, digest: props.digest }])]}>
-      {props.children}
+    <PostForm user={user} action={actionPath(id)} fields={[shownField([{ id, run, digest }])]}>
+      {children}
     </PostForm>
   );
 }
 
-function Details({ action, receiptUrl, baseUrl }: ActionProps) {
-  const { id, createdBy, keyId, hostname, host, extras, run, approve, approvedBy } = action;
-  const { dedupe, idempotencyKey } = action;
-  const { name, way } = describeActor(createdBy);
-  const untrusted = (text: string | null): Child => (text === null ? null : <UntrustedText text={text} />);
-  const at = (time: Date | null): Child => (time === null ? null : <Time at={time} />);
-  const copied = (text: string | null, what: string): Child =>
-    text === null ? null : <Copied what={what}>{untrusted(text)}</Copied>;
+interface PanelProps {
+  readonly name: string;
+  readonly isOpen: boolean;
+  readonly isMain?: boolean;
+  readonly children?: Child;
+}
+
+function Panel({ name, isOpen, isMain = false, children }: PanelProps) {
+  return (
+    <details class={`menu menu-end panel${isMain ? " panel-main" : ""}`} open={isOpen}>
+      <summary>
+        {name}
+        <Icon name="down" />
+      </summary>
+      <div class="menu-body">{children}</div>
+    </details>
+  );
+}
+
+interface ActionDetailsProps {
+  readonly action: SeenAction;
+  readonly user: PageUser;
+  readonly receiptUrl: string;
+  readonly baseUrl: string;
+}
+
+/** Everything there is to know of an action beside its request and its attempts. */
+function ActionDetails({ action, user, receiptUrl, baseUrl }: ActionDetailsProps) {
   return (
     <Card id="details" title="Details" look="details">
-      <Facts
-        rows={[
-          ["Action", <Copied text={id} what="the action's ID" />],
-          [
-            keyId === "" ? "Created by" : "Agent",
-            <>
-              {keyId === "" ? (
-                <Name text={name} />
-              ) : (
-                <a href={listPath({ created_by: keyId })} title="All actions of this key">
-                  <Name text={name} />
-                </a>
-              )}{" "}
-              <span class="quiet">{way}</span>
-            </>,
-          ],
-          ["Key", keyId === "" ? null : <Copied text={keyId} what="the key's ID" />],
-          [
-            "Host",
-            <a href={listPath({ host: hostname })}>
-              <UntrustedText text={host} />
-            </a>,
-          ],
-          ...requesterTexts({ title: null, extras }, extras.reason ?? null).map(
-            ({ name: said, note, text }) =>
-              [
-                REQUESTER_LABELS[said],
-                note === "" ? untrusted(text) : <Metadata name={note} value={text ?? ""} />,
-              ] as const,
-          ),
-          ...Object.entries(unknownExtras(extras) ?? {}).map(
-            ([member, value]) =>
-              ["Only for another version", <Metadata name={member} value={JSON.stringify(value)} />] as const,
-          ),
-        ]}
-      />
-      <Facts
-        rows={[
-          ["Created", at(action.createdAt)],
-          ["Approval", approve ? null : "Not required"],
-          policyRow(action),
-          ["Approved by", approvedBy === null ? null : <ActorName actor={approvedBy} />],
-          ["Approved at", at(action.approvedAt)],
-          ["Not before", at(runAtOf(action))],
-          [run === 1 ? "First attempt" : `First attempt of run ${run}`, at(action.startedAt)],
-          ["Next attempt", at(nextRetryAt(action))],
-          ["Ended", at(action.finishedAt)],
-          ["Expires", at(action.expiresAt)],
-        ]}
-      />
-      <Facts
-        rows={[
-          ["Run", run === 1 ? null : String(run)],
-          ["Attempts", `${action.attempts} of ${action.retries}`],
-          ["Timeout", extras.timeoutMs === undefined ? null : `${duration(extras.timeoutMs)} for an attempt`],
-          ["Delay between attempts", backoffText(extras.backoff)],
-          ["Gives up on", extras.giveUpOn === undefined ? null : patternsText(extras.giveUpOn)],
-          ["After an unknown outcome", action.onUnknown === "stop" ? "Stop" : null],
-          ["Dedupe key", copied(dedupe, "the dedupe key")],
-          ["Key of the create", copied(idempotencyKey, "the key of the create")],
-          ["Idempotency-Key", copied(sentKeyOf(action), "the Idempotency-Key")],
-          ["Callback", untrusted(action.callback)],
-          ["Approval email", untrusted(action.notifyEmail)],
-          [
-            "Signature",
-            normalTarget(action.url) === null
-              ? null
-              : sentence`Standard Webhooks, ${<code>webhook-id</code>} is the action’s ID`,
-          ],
-          [
-            "Receipt",
-            <Copied text={new URL(receiptUrl, baseUrl).href} what="the link of the receipt">
-              <a href={receiptUrl}>Open the receipt</a>
-            </Copied>,
-          ],
-        ]}
-      />
+      <Facts rows={whoRows(action)} />
+      <Facts rows={whenRows(action, user)} />
+      <Facts rows={howRows(action, receiptUrl, baseUrl)} />
     </Card>
   );
+}
+
+const untrusted = (text: string | null | undefined): Child =>
+  text === null || text === undefined ? null : <UntrustedText text={text} />;
+
+const at = (time: Date | null): Child => (time === null ? null : <Time at={time} />);
+
+function whoRows({ id, createdBy, keyId, hostname, host, extras }: SeenAction): FactRows {
+  const { name, way } = describeActor(createdBy);
+  return [
+    ["Action", <Copied text={id} what="the action's ID" />],
+    [
+      keyId === "" ? "Created by" : "Agent",
+      <>
+        {keyId === "" ? (
+          <Name text={name} />
+        ) : (
+          <a href={listPath({ created_by: keyId })} title="All actions of this key">
+            <Name text={name} />
+          </a>
+        )}{" "}
+        <span class="quiet">{way}</span>
+      </>,
+    ],
+    ["Key", keyId === "" ? null : <Copied text={keyId} what="the key's ID" />],
+    [
+      "Host",
+      <a href={listPath({ host: hostname })}>
+        <UntrustedText text={host} />
+      </a>,
+    ],
+    ...requesterTexts({ title: null, extras }, extras.reason ?? null).map(
+      ({ name: said, note, text }) =>
+        [REQUESTER_LABELS[said], note === "" ? untrusted(text) : <Metadata name={note} value={text ?? ""} />] as const,
+    ),
+    ...Object.entries(unknownExtras(extras) ?? {}).map(
+      ([member, value]) =>
+        ["Only for another version", <Metadata name={member} value={JSON.stringify(value)} />] as const,
+    ),
+  ];
 }
 
 /** The id of the action that this one copies leads to it. Anybody may write it, so it stands among the requester's words. */
@@ -478,13 +538,62 @@ function Metadata({ name, value }: { readonly name: string; readonly value: stri
   return name === COPY_OF && ACTION_ID.test(value) ? <a href={actionPath(value)}>{text}</a> : text;
 }
 
+function whenRows(action: SeenAction, user: PageUser): FactRows {
+  const { run, createdAt, approve, approvedBy, approvedAt, startedAt, finishedAt, expiresAt } = action;
+  return [
+    ["Created", <Time at={createdAt} />],
+    ["Approval", approve ? null : "Not required"],
+    policyRow(action, user),
+    ["Approved by", approvedBy === null ? null : <ActorName actor={approvedBy} />],
+    ["Approved at", at(approvedAt)],
+    ["Not before", at(runAtOf(action))],
+    [run === 1 ? "First attempt" : `First attempt of run ${run}`, at(startedAt)],
+    ["Next attempt", at(nextRetryAt(action))],
+    ["Ended", at(finishedAt)],
+    ["Expires", at(expiresAt)],
+  ];
+}
+
 /** What waits says so above the decision, and what a grant let pass beside its status. */
-function policyRow({ policy, status }: SeenAction): FactRows[number] {
+function policyRow({ policy, status }: SeenAction, user: PageUser): FactRows[number] {
   if (policy === null || policy.by === "grant" || status === "awaiting_approval") return ["Held by", null];
   const { effect, by } = policy;
   const name = effect === "allow" ? "Allowed by" : "Held by";
   if (policy.name === null) return [name, POLICY_SOURCE_WORDS[by]];
-  return [`${name} the ${by}`, <Decider policy={policy} />];
+  return [`${name} the ${by}`, <Decider policy={policy} user={user} />];
+}
+
+function howRows(action: SeenAction, receipt: string, baseUrl: string): FactRows {
+  const { run, attempts, retries, extras, onUnknown, dedupe, idempotencyKey, callback, notifyEmail } = action;
+  const signedFor = normalTarget(action.url)?.origin ?? null;
+  return [
+    ["Run", run === 1 ? null : String(run)],
+    ["Attempts", `${attempts} of ${retries}`],
+    ["Timeout", extras.timeoutMs === undefined ? null : `${duration(extras.timeoutMs)} for an attempt`],
+    ["Delay between attempts", backoffText(extras.backoff)],
+    ["Gives up on", extras.giveUpOn === undefined ? null : patternsText(extras.giveUpOn)],
+    ["After an unknown outcome", onUnknown === "stop" ? "Stop" : null],
+    ["Dedupe key", dedupe === null ? null : <CopiedText what="the dedupe key">{untrusted(dedupe)}</CopiedText>],
+    [
+      "Key of the create",
+      idempotencyKey === null ? null : (
+        <CopiedText what="the key of the create">{untrusted(idempotencyKey)}</CopiedText>
+      ),
+    ],
+    ["Idempotency-Key", <CopiedText what="the Idempotency-Key">{untrusted(sentKeyOf(action))}</CopiedText>],
+    ["Callback", untrusted(callback)],
+    ["Approval email", untrusted(notifyEmail)],
+    [
+      "Signature",
+      signedFor === null ? null : sentence`Standard Webhooks, ${<code>webhook-id</code>} is the action’s ID`,
+    ],
+    [
+      "Receipt",
+      <Copied text={new URL(receipt, baseUrl).href} what="the link of the receipt">
+        <a href={receipt}>Open the receipt</a>
+      </Copied>,
+    ],
+  ];
 }
 
 /** The `Idempotency-Key` that the target sees, in all attempts. */

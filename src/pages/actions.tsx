@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import { type ActionStatus, sources } from "../core/action.ts";
 import { seeAll } from "../receipts/see.ts";
-import { viewerOf } from "../core/roles.ts";
-import { DomainError } from "../core/domain-error.ts";
+import { mayDo, viewerOf } from "../core/roles.ts";
+import { DomainError, type Issue } from "../core/domain-error.ts";
 import type { PauseOf } from "../core/pause.ts";
 import {
   actionPath,
@@ -14,9 +14,9 @@ import {
   queryText,
   render,
 } from "../ui/layout.tsx";
-import type { Person } from "../http/session.ts";
+import { type AnswerPerson, createPersonRoutes } from "../http/session.ts";
 import { page, seeOther } from "../http/response.ts";
-import { readQuery, type RequestContext } from "../http/request.ts";
+import { readQuery } from "../http/request.ts";
 import { pathOf } from "../core/search.ts";
 import { ACTIONS_SHOWN_MAX, SEARCH_CHARS_MAX } from "../core/limits.ts";
 import { checkFilters, checkList, ExportQuery, ListQuery, type StatusCounts } from "../api/list-schemas.ts";
@@ -25,6 +25,7 @@ import { ACTION_ID } from "../core/ids.ts";
 import { normalTarget } from "../core/target.ts";
 import type { MaskedAction } from "../receipts/seen-action.ts";
 import { forRow } from "./action-row.ts";
+import type { Child } from "hono/jsx";
 import type { Counted } from "../core/store.ts";
 import { ENTER_KEY, firstActionCall } from "../accounts/first-action.ts";
 import { BULK_OPERATIONS, type BulkOperation } from "../core/bulk-job.ts";
@@ -34,9 +35,8 @@ import { BULK_PATH, newBulkPath } from "./bulk.tsx";
 import { CodeBlock, EmptyState, FilterLinks, Menu } from "../ui/controls.tsx";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { Button } from "../ui/form.tsx";
-import { LinkButton, Problem, sentence, statusLabel, Time, useUser } from "../ui/parts.tsx";
+import { LinkButton, Problem, sentence, statusLabel, Time } from "../ui/parts.tsx";
 import { counted, type PageUser } from "../ui/text.ts";
-import { personPages } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 
 interface ActionsProps extends FiltersProps {
@@ -44,6 +44,7 @@ interface ActionsProps extends FiltersProps {
   /** Newest first, each made by `forRow`. */
   readonly actions: readonly MaskedAction[];
   readonly pauseOf: PauseOf;
+  /** Where the next page begins; null: there is none. */
   readonly cursor: string | null;
   /** When the last action that the page looked at was created, if it stopped early; else null. */
   readonly searchedUntil: Date | null;
@@ -62,26 +63,19 @@ function actionsPage(props: ActionsProps): string {
         <ListActions {...props} />
       </div>
       <ActionFilters {...props} />
-      {problems.length === 0 ? null : (
-        <Problem
-          text={`These filters are not valid. ${problems.map(({ field, message }) => `${field}: ${message}`).join(" ")}`}
-        />
-      )}
+      <Problem text={problemText(problems)} />
       <div id="list">
         <StatusChips {...props} />
         {actions.length === 0 && problems.length === 0 ? <Empty {...props} /> : null}
-        {actions.length === 0 ? (
-          <Pager {...props} />
-        ) : (
-          <form id="selection" method="get" action={`${BULK_PATH}/new`}>
-            <ActionTable {...props} />
-            <Pager {...props} />
-            <SelectionBar {...props} />
-          </form>
-        )}
+        {actions.length === 0 ? <Pager {...props} /> : <Selectable {...props} />}
       </div>
     </Layout>,
   );
+}
+
+function problemText(problems: readonly Issue[]): string | null {
+  const named = problems.map(({ field, message }) => `${field}: ${message}`).join(" ");
+  return problems.length === 0 ? null : `These filters are not valid. ${named}`;
 }
 
 /** What needs somebody first. */
@@ -94,33 +88,37 @@ const STATUSES: readonly ActionStatus[] = [
   "cancelled",
 ];
 
-function StatusChips({ query, counts }: ActionsProps) {
+/** The statuses with their counts, as filters. */
+function StatusChips({ query, counts }: Pick<ActionsProps, "query" | "counts">) {
   const chosen = query.status ?? [];
-  const link = (name: string, status: readonly ActionStatus[], found: Counted | undefined, isChosen: boolean) => ({
-    href: listPath(query, { status: [...status], cursor: undefined }),
-    name: <Amount name={name} found={found} />,
-    isChosen,
-  });
+  const linkTo = (status: readonly ActionStatus[]) => listPath(query, { status: [...status], cursor: undefined });
+  const all = { count: counts.reduce((sum, one) => sum + one.count, 0), isMore: counts.some((one) => one.isMore) };
   return (
     <FilterLinks
       label="Status"
       links={[
-        link("All", [], counts.length === 0 ? undefined : sumOf(counts), chosen.length === 0),
-        ...STATUSES.map((status) => {
-          const found = counts.find((one) => one.status === status);
-          return link(statusLabel(status), [status], found, chosen.includes(status));
-        }),
+        {
+          href: linkTo([]),
+          name: <Amount name="All" found={counts.length === 0 ? undefined : all} />,
+          isChosen: chosen.length === 0,
+        },
+        ...STATUSES.map((status) => ({
+          href: linkTo([status]),
+          name: <Amount name={statusLabel(status)} found={counts.find((one) => one.status === status)} />,
+          isChosen: chosen.includes(status),
+        })),
       ]}
     />
   );
 }
 
-function sumOf(counts: ActionsProps["counts"]): Counted {
-  return { count: counts.reduce((sum, one) => sum + one.count, 0), isMore: counts.some((one) => one.isMore) };
+interface AmountProps {
+  readonly name: Child;
+  /** Left out: not known. */
+  readonly found: Counted | undefined;
 }
 
-/** Without a number where it is not known. */
-function Amount({ name, found }: { readonly name: string; readonly found: Counted | undefined }) {
+function Amount({ name, found }: AmountProps) {
   if (found === undefined) return <>{name}</>;
   return (
     <>
@@ -130,7 +128,7 @@ function Amount({ name, found }: { readonly name: string; readonly found: Counte
 }
 
 /** There is no link to the previous page, because it changes with every new action. */
-function Pager({ query, cursor, actions }: ActionsProps) {
+function Pager({ query, cursor, actions }: Pick<ActionsProps, "query" | "cursor" | "actions">) {
   const count = actions.length;
   return (
     <nav class="pager" aria-label="Pages">
@@ -146,7 +144,7 @@ function Pager({ query, cursor, actions }: ActionsProps) {
   );
 }
 
-function Empty({ query, cursor, searchedUntil, baseUrl }: ActionsProps) {
+function Empty({ user, query, cursor, searchedUntil, baseUrl }: ActionsProps) {
   if (cursor !== null) {
     return (
       <EmptyState icon="search" title="No match yet">
@@ -169,7 +167,7 @@ function Empty({ query, cursor, searchedUntil, baseUrl }: ActionsProps) {
       </EmptyState>
     );
   }
-  const mayCreateKeys = useUser().may("manage");
+  const mayCreateKeys = mayDo(user.role, "manage");
   return (
     <EmptyState icon="send" title="No actions yet">
       <p>
@@ -197,9 +195,11 @@ function Empty({ query, cursor, searchedUntil, baseUrl }: ActionsProps) {
 
 const NAMES: Readonly<Record<BulkOperation, string>> = { retry: "Retry", cancel: "Cancel" };
 
+const operationsFor = (user: PageUser) => BULK_OPERATIONS.filter((operation) => mayDo(user.role, operation));
+
 /** What can be done with everything that the filters find. */
-function ListActions(props: ActionsProps) {
-  const { limit: _limit, cursor: _cursor, ...filter } = props.query;
+function ListActions({ user, query, counts }: ActionsProps) {
+  const { limit: _limit, cursor: _cursor, ...filter } = query;
   return (
     <div id="list-actions" class="buttons">
       <Menu label="Export" isAtEnd>
@@ -214,31 +214,44 @@ function ListActions(props: ActionsProps) {
           </a>
         </li>
       </Menu>
-      <AllOfThese {...props} />
+      <AllOfThese user={user} query={query} counts={counts} />
     </div>
   );
 }
 
 /** Offers to retry or cancel all actions of the list, where its statuses say which those are. */
-function AllOfThese({ query, counts }: ActionsProps) {
+function AllOfThese({ user, query, counts }: Pick<ActionsProps, "user" | "query" | "counts">) {
   const { limit: _limit, cursor: _cursor, ...filter } = query;
-  return BULK_OPERATIONS.filter(useUser().may).flatMap((operation) => {
+  const links = operationsFor(user).flatMap((operation) => {
     const statuses = sources(operation).filter((status) => query.status?.includes(status) === true);
-    const found = sumOf(counts.filter(({ status }) => statuses.includes(status)));
+    const some = counts.filter(({ status }) => statuses.includes(status));
+    const found = { count: some.reduce((sum, one) => sum + one.count, 0), isMore: some.some((one) => one.isMore) };
     if (found.count === 0 && !found.isMore) return [];
     const path = newBulkPath(operation, { ...filter, status: [...statuses] });
     const kind =
       statuses.length === 1 && statuses[0] !== undefined ? statusLabel(statuses[0]).toLowerCase() : "of these";
-    return <LinkButton href={path}>{`${NAMES[operation]} all ${amountText(found)} ${kind}`}</LinkButton>;
+    return [<LinkButton href={path}>{`${NAMES[operation]} all ${amountText(found)} ${kind}`}</LinkButton>];
   });
+  return <>{links}</>;
+}
+
+/** The rows, and what can be done with those that are selected. */
+function Selectable(props: ActionsProps) {
+  return (
+    <form id="selection" method="get" action={`${BULK_PATH}/new`}>
+      <ActionTable {...props} />
+      <Pager {...props} />
+      <SelectionBar {...props} />
+    </form>
+  );
 }
 
 /** CSS shows it while a box is checked, counts them, and shows the operations that at least one of the rows allows. */
-function SelectionBar(props: ActionsProps) {
+function SelectionBar({ user, query, counts }: ActionsProps) {
   return (
     <div class="selection" role="group" aria-label="Selected actions">
       <span class="selected-count">selected</span>
-      {BULK_OPERATIONS.filter(useUser().may).map((operation) => (
+      {operationsFor(user).map((operation) => (
         <Button look="plain" name="operation" value={operation}>
           {NAMES[operation]}
         </Button>
@@ -247,7 +260,7 @@ function SelectionBar(props: ActionsProps) {
         Export
       </button>
       <span class="all-of-these">
-        <AllOfThese {...props} />
+        <AllOfThese user={user} query={query} counts={counts} />
       </span>
       <button type="reset" class="button-link">
         Clear
@@ -256,9 +269,15 @@ function SelectionBar(props: ActionsProps) {
   );
 }
 
-export function actionListRoutes(deps: PageDeps) {
-  return personPages(deps)
-    .get(ACTIONS_PATH, ({ context, person }) => list(deps, context, person))
+type ActionListRouteDeps = Pick<
+  PageDeps,
+  "personOf" | "formOf" | "actionService" | "exportActions" | "pauseOf" | "clock" | "baseUrl"
+>;
+
+/** The list of actions, its export and its search. */
+export function actionListRoutes(deps: ActionListRouteDeps) {
+  return createPersonRoutes(deps.personOf)
+    .get(ACTIONS_PATH, list(deps))
     .get(EXPORT_PATH, ({ context, person }) => {
       const { format = "ndjson", ...filter } = readQuery(context.search, EXPORT);
       return deps.exportActions(context, person.caller, { format, filter: checkFilters(filter) });
@@ -268,28 +287,29 @@ export function actionListRoutes(deps: PageDeps) {
 
 const EXPORT = compileQuery(ExportQuery);
 
-async function list(deps: PageDeps, { search }: RequestContext, person: Person): Promise<Response | string> {
-  const { actionService, clock, baseUrl, pauseOf } = deps;
-  const plain = plainSearch(search);
-  if (plain !== null) return seeOther("own", plain === "" ? ACTIONS_PATH : `${ACTIONS_PATH}?${plain}`);
-  const values = await actionService.filterValues(person.caller);
-  const shared = { user: person, typed: typedIn(search), values, now: clock.now(), baseUrl, pauseOf };
-  const filters = tryFilters(search);
-  if (filters.problems !== undefined) {
-    const empty = { query: {}, actions: [], cursor: null, searchedUntil: null, counts: [] };
-    return page("own", actionsPage({ ...shared, ...empty, problems: filters.problems }), { status: 400 });
-  }
-  const { query, asked } = filters;
-  const [{ actions, before, searchedUntil }, { counts }] = await Promise.all([
-    actionService.list(person.caller, { ...asked, limit: query.limit ?? ACTIONS_SHOWN_MAX }),
-    actionService.counts(person.caller, { ...asked, statuses: [] }),
-  ]);
-  // A whole id is looked for to see that action.
-  const named = actions.find(({ id }) => id === query.q);
-  if (named !== undefined) return seeOther("own", actionPath(named.id));
-  const cursor = before === null ? null : encodeCursor(before);
-  const rows = await seeAll(actions.map(forRow), viewerOf(person.role));
-  return actionsPage({ ...shared, query, problems: [], actions: rows, cursor, searchedUntil, counts });
+function list({ actionService, clock, baseUrl, pauseOf }: ActionListRouteDeps): AnswerPerson {
+  return async ({ context: { search }, person }) => {
+    const plain = plainSearch(search);
+    if (plain !== null) return seeOther("own", plain === "" ? ACTIONS_PATH : `${ACTIONS_PATH}?${plain}`);
+    const values = await actionService.filterValues(person.caller);
+    const shared = { user: person, typed: typedIn(search), values, now: clock.now(), baseUrl, pauseOf };
+    const filters = tryFilters(search);
+    if ("problems" in filters) {
+      const empty = { query: {}, actions: [], cursor: null, searchedUntil: null, counts: [] };
+      return page("own", actionsPage({ ...shared, ...empty, problems: filters.problems }), { status: 400 });
+    }
+    const { query, asked } = filters;
+    const [{ actions, before, searchedUntil }, { counts }] = await Promise.all([
+      actionService.list(person.caller, { ...asked, limit: query.limit ?? ACTIONS_SHOWN_MAX }),
+      actionService.counts(person.caller, { ...asked, statuses: [] }),
+    ]);
+    // A whole id is looked for to see that action.
+    const named = actions.find(({ id }) => id === query.q);
+    if (named !== undefined) return seeOther("own", actionPath(named.id));
+    const cursor = before === null ? null : encodeCursor(before);
+    const rows = await seeAll(actions.map(forRow), viewerOf(person.role));
+    return page("own", actionsPage({ ...shared, query, problems: [], actions: rows, cursor, searchedUntil, counts }));
+  };
 }
 
 /** Finds an action ID anywhere in the text; otherwise host and path of a URL. Any other text is searched for as it is. */
@@ -307,8 +327,14 @@ function searchPath(search: string): string {
 
 const LIST = compileQuery(ListQuery);
 
+/** The filters of a list page: as the API has them, and as the service takes them (`asked`). */
+interface Filters {
+  readonly query: ListQuery;
+  readonly asked: ReturnType<typeof checkList>;
+}
+
 /** Reads the parameters of `GET /v1/actions`; returns the issues, which the page shows beside the filters. */
-function tryFilters(search: string) {
+function tryFilters(search: string): Filters | { readonly problems: readonly Issue[] } {
   try {
     const query = readQuery(search, LIST);
     return { query, asked: checkList(query) };

@@ -14,10 +14,11 @@ import { createPageRoutes, TokenParams } from "../http/operation.ts";
 import { page, seeOther } from "../http/response.ts";
 import { see } from "../receipts/see.ts";
 import { bodyPage } from "./request.tsx";
-import { answerForm } from "./forms.ts";
+import { answerForm } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 
 interface ConfirmProps extends HeldRequest {
+  /** What was wrong with the form before. The input is kept. */
   readonly problem?: string;
   readonly reason?: string;
   readonly expiresAt: Date;
@@ -48,7 +49,7 @@ export function confirmPage({
       <article class="paper paper-asked">
         <h1>{`${verb} this request?`}</h1>
         <h2 class="visually-hidden">Request</h2>
-        <AskedRequest action={action} history={history} body={body} bodyPath={bodyPath} />
+        <AskedRequest action={action} history={history} body={body} bodyPath={bodyPath} user={null} now={null} />
         <footer class="foot">
           <p>{waitingText(action)}</p>
           <p>
@@ -60,7 +61,13 @@ export function confirmPage({
       {/* It stays in view. Both buttons are as large: the link says only which one comes first. */}
       <section id="decision" class="decision-bar" aria-label="Your decision">
         <p class="more-below">Read to the end first ↓</p>
-        <DecisionForm asked={[{ action, digest, body }]} main={decision} problem={problem} reason={reason} />
+        <DecisionForm
+          user={null}
+          asked={[{ action, digest, body }]}
+          main={decision}
+          problem={problem}
+          reason={reason}
+        />
       </section>
     </Layout>,
   );
@@ -74,7 +81,8 @@ interface LinkRequest {
 }
 
 /** The links of an approval mail. They need no login. */
-export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, receiptPath }: PageDeps) {
+export function approvalLinkRoutes(deps: Pick<PageDeps, "followLink" | "approvalLinks" | "ownOrigin" | "receiptPath">) {
+  const { followLink, approvalLinks, ownOrigin, receiptPath } = deps;
   const isOneClick = approvalLinks === "one_click";
 
   const found = (context: RequestContext, opened: OpenedLink | null): OpenedLink => {

@@ -4,7 +4,7 @@ import type { PastAttempt } from "../core/attempts.ts";
 import { isTooLate, type TimelineEntry, type TimelineEvent } from "../core/timeline.ts";
 import { ATTEMPTS_KEPT } from "../core/limits.ts";
 import { actionPath, queryText } from "../ui/layout.tsx";
-import { Card, Dot, Time, type Tone, useNow } from "../ui/parts.tsx";
+import { Card, Dot, Time, type Tone } from "../ui/parts.tsx";
 import { counted, duration } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
@@ -24,16 +24,22 @@ export function chosenAttempt(
 interface AttemptsProps {
   readonly action: SeenAction;
   readonly timeline: readonly TimelineEntry[];
+  /** The newest that have ended. */
   readonly attempts: readonly PastAttempt[];
+  /** The one that the page is about. */
   readonly chosen: Pick<PastAttempt, "run" | "attempt"> | null;
   /** Whether a row leads to its response; not on receipts, which have the last one alone. */
   readonly isLinked?: boolean;
+  readonly now: Date;
 }
 
-export function Attempts({ action, timeline, attempts, chosen, isLinked = true }: AttemptsProps) {
-  const lanes = lanesOf(timeline, attempts, useNow()).filter(({ rows }) => rows.length > 0);
-  const isAny = ({ attempt, spans }: Lane) => attempt !== null || spans.at(-1)?.kind === "running";
-  if (!lanes.some(({ rows }) => rows.some(isAny))) return null;
+/** The newest attempts on an axis of time, a row each. */
+export function Attempts({ action, timeline, attempts, chosen, isLinked = true, now }: AttemptsProps) {
+  const lanes = lanesOf(timeline, attempts, now).filter(({ rows }) => rows.length > 0);
+  if (
+    !lanes.some(({ rows }) => rows.some(({ attempt, spans }) => attempt !== null || spans.at(-1)?.kind === "running"))
+  )
+    return null;
   const made = timeline.filter(({ event }) => event.type === "attempt").length;
   return (
     <Card
@@ -161,6 +167,7 @@ function toneOf({ spans }: Lane): Tone {
   return kind === "approval" ? "wait" : "busy";
 }
 
+/** What goes on now. */
 function nameOfLast({ spans }: Lane): string {
   const kind = spans.at(-1)?.kind;
   if (kind === "approval") return KIND_NAMES.approval;
@@ -244,6 +251,7 @@ interface Span {
   readonly kind: SpanKind;
   readonly from: Date;
   readonly to: Date;
+  /** The number of the attempt; null for other periods. */
   readonly attempt: number | null;
 }
 

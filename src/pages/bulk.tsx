@@ -20,6 +20,7 @@ import {
   PageHead,
   Problem,
   Time,
+  type Tone,
   UntrustedText,
 } from "../ui/parts.tsx";
 import { counted, number } from "../ui/text.ts";
@@ -27,11 +28,11 @@ import { DomainError } from "../core/domain-error.ts";
 import { checkListQuery, compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { LIST_LIMIT_DEFAULT } from "../core/limits.ts";
 import { type Form, readQuery, type RequestContext } from "../http/request.ts";
-import { seeOther } from "../http/response.ts";
-import type { Person } from "../http/session.ts";
+import { page, seeOther } from "../http/response.ts";
+import { createPersonRoutes, type Person } from "../http/session.ts";
 import { BULK_ID } from "../core/ids.ts";
 import { reasonInForm } from "./decision-form.tsx";
-import { answerForm, type ById, INVALID, personPages } from "./forms.ts";
+import { answerForm, type ById, INVALID } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 
 export const BULK_PATH = "/bulk";
@@ -40,6 +41,7 @@ export function bulkPath(id: string): string {
   return `${BULK_PATH}/${id}`;
 }
 
+/** The page that asks before a job begins. */
 export function newBulkPath(operation: BulkOperation, query: FilterQuery): string {
   return `${BULK_PATH}/new${queryText({ ...query, operation })}`;
 }
@@ -69,7 +71,8 @@ interface Found extends Pick<NewBulkProps, "operation" | "query"> {
   readonly found: BulkPreview;
 }
 
-async function newBulkPage({ bulkService }: PageDeps, user: Person, props: NewBulkProps): Promise<string> {
+/** Says how many actions a job would cover, and asks for confirmation. */
+async function newBulkPage({ bulkService }: BulkPageDeps, user: Person, props: NewBulkProps): Promise<string> {
   const { operation, query, problem, reason } = props;
   const found = await bulkService.dryRun(user.caller, { operation, filter: query, reason: null });
   const { name, what } = VERBS[operation];
@@ -94,7 +97,7 @@ async function newBulkPage({ bulkService }: PageDeps, user: Person, props: NewBu
             <p>{what}</p>
             {isMore ? <p>More actions match. Start again when this job has ended.</p> : null}
             <UnknownOutcomes operation={operation} found={found} />
-            <PostForm action={`${BULK_PATH}${queryText(query)}`} fields={[["operation", operation]]}>
+            <PostForm user={user} action={`${BULK_PATH}${queryText(query)}`} fields={[["operation", operation]]}>
               <ReasonField value={reason} hint="Shown in the timeline of each action." />
               <div class="buttons">
                 <Button
@@ -184,7 +187,7 @@ const FILTER_NAMES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** How far a job is. It updates with every change of an action. */
-async function bulkJobPage({ bulkService }: PageDeps, user: Person, id: string): Promise<string> {
+async function bulkJobPage({ bulkService }: BulkPageDeps, user: Person, id: string): Promise<string> {
   const { caller } = user;
   const job = await bulkService.find(caller, id);
   const { operation, matching, done, failed } = job;
@@ -199,7 +202,7 @@ async function bulkJobPage({ bulkService }: PageDeps, user: Person, id: string):
         back={{ href: BULK_PATH, name: "Bulk jobs" }}
         actions={
           isEnded(job) || !canStop ? undefined : (
-            <PostForm action={`${bulkPath(job.id)}/stop`}>
+            <PostForm user={user} action={`${bulkPath(job.id)}/stop`}>
               <Button look="bad">Stop</Button>
             </PostForm>
           )
@@ -211,7 +214,7 @@ async function bulkJobPage({ bulkService }: PageDeps, user: Person, id: string):
             {done + failed}
           </progress>
           <p role="status">
-            <Dot {...STATES[job.status]} /> <span>{progressText(job)}</span>
+            <Dot tone={STATES[job.status].tone}>{STATES[job.status].label}</Dot> <span>{progressText(job)}</span>
           </p>
         </div>
         <Facts rows={jobRows(job, viewerOf(user.role))} />
@@ -270,13 +273,13 @@ function Failures({ job, failures }: { readonly job: BulkJob; readonly failures:
   );
 }
 
-const STATES = {
-  running: { tone: "busy", children: "Running" },
-  finished: { tone: "good", children: "Finished" },
-  stopped: { tone: "still", children: "Stopped" },
-} as const satisfies Record<BulkJob["status"], Parameters<typeof Dot>[0]>;
+const STATES: Readonly<Record<BulkJob["status"], { readonly tone: Tone; readonly label: string }>> = {
+  running: { tone: "busy", label: "Running" },
+  finished: { tone: "good", label: "Finished" },
+  stopped: { tone: "still", label: "Stopped" },
+};
 
-async function bulkListPage({ bulkService }: PageDeps, user: Person, search: string): Promise<string> {
+async function bulkListPage({ bulkService }: BulkPageDeps, user: Person, search: string): Promise<string> {
   const viewer = viewerOf(user.role);
   const { before } = checkListQuery({}, new URLSearchParams(search).get("cursor") ?? undefined, BULK_ID);
   const found = await bulkService.list(user.caller, before, LIST_LIMIT_DEFAULT);
@@ -300,7 +303,7 @@ async function bulkListPage({ bulkService }: PageDeps, user: Person, search: str
               <a class="row-link" href={bulkPath(job.id)}>
                 {`${VERBS[job.operation].name} ${counted(job.matching, "action")}`}
               </a>
-              <Dot {...STATES[job.status]} />
+              <Dot tone={STATES[job.status].tone}>{STATES[job.status].label}</Dot>
               <p class="small quiet">{progressText(job)}</p>
               <p class="small quiet">
                 <UntrustedText text={describeActor(maskedActor(job.createdBy, viewer)).name} />{" "}
@@ -315,8 +318,10 @@ async function bulkListPage({ bulkService }: PageDeps, user: Person, search: str
   );
 }
 
-export function bulkPages(deps: PageDeps) {
-  const { bulkService, formOf } = deps;
+type BulkPageDeps = Pick<PageDeps, "personOf" | "formOf" | "bulkService">;
+
+export function bulkPages(deps: BulkPageDeps) {
+  const { bulkService, personOf, formOf } = deps;
   const begin = answerForm(
     formOf,
     async ({ context, person, form }) => {
@@ -333,17 +338,21 @@ export function bulkPages(deps: PageDeps) {
     return bulkPath(id);
   });
   const hooks = { params: BulkParams };
-  return personPages(deps)
-    .get(BULK_PATH, ({ context, person }) => bulkListPage(deps, person, context.search))
+  return createPersonRoutes(personOf)
+    .get(BULK_PATH, async ({ context, person }) => page("own", await bulkListPage(deps, person, context.search)))
     .post(BULK_PATH, begin)
-    .get(`${BULK_PATH}/new`, ({ context, person }) => {
+    .get(`${BULK_PATH}/new`, async ({ context, person }) => {
       const operation = operationIn(new URLSearchParams(context.search).get("operation"));
       const query = filterIn(context.search);
       // Nothing was selected: that must not mean everything.
       if (Object.keys(query).length === 0) return seeOther("own", ACTIONS_PATH);
-      return newBulkPage(deps, person, { operation, query });
+      return page("own", await newBulkPage(deps, person, { operation, query }));
     })
-    .get(`${BULK_PATH}/:id`, ({ person, params }) => bulkJobPage(deps, person, params.id), hooks)
+    .get(
+      `${BULK_PATH}/:id`,
+      async ({ person, params }) => page("own", await bulkJobPage(deps, person, params.id)),
+      hooks,
+    )
     .post(`${BULK_PATH}/:id/stop`, stop, hooks);
 }
 

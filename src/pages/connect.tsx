@@ -6,13 +6,14 @@ import { mayDo, type Role, viewerOf } from "../core/roles.ts";
 import { createRoutes } from "../http/operation.ts";
 import type { RequestContext } from "../http/request.ts";
 import { page, pageHeaders, policyWithForm, seeOther } from "../http/response.ts";
-import type { Person } from "../http/session.ts";
+import { createPersonRoutes, type Person } from "../http/session.ts";
 import { AUTHORIZE_PATH, CONSENT_PATH, SESSION_COOKIE, shownHost } from "../oauth/names.ts";
 import type { ConsentRequest } from "../oauth/service.ts";
 import { Button, CONFIRM_PASSWORD_FIELD, PostForm } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { Day, Facts, Notice, PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
-import { answerForm, filled, type FormState, INVALID, personPages, problemBeside } from "./forms.ts";
+import { HOLD_CHOICES, SCOPE_CHOICES } from "../ui/text.ts";
+import { answerForm, filled, type FormState, INVALID, problemBeside, StatedChoices } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 import { CredentialChecks, KEY_FORM, keyMembersIn, LimitFields, LoopBrake, SHOWN_FIELDS } from "./new-key.tsx";
 import type { BridgedResponse } from "../oauth/bridge.ts";
@@ -28,6 +29,7 @@ interface ConsentPageProps {
   readonly typed: FormState;
   /** The account, as its people call it. */
   readonly account: string;
+  /** Names of its credentials. */
   readonly credentials: readonly string[];
   readonly path: string;
 }
@@ -37,7 +39,7 @@ function consentPage({ user, asked, typed, account, credentials, path }: Consent
   return render(
     <Layout title="Connect a client" user={user}>
       <PageHead title="Connect a client" intro={<Asks of={asked} />} />
-      <PostForm action={path} class="card" fields={[["role", "agent"]]}>
+      <PostForm user={user} action={path} class="card" fields={[["role", "agent"]]}>
         <Problem text={problemBeside(typed, SHOWN_FIELDS)} />
         <Facts
           rows={[
@@ -102,13 +104,20 @@ function Allowed({ typed, credentials }: Pick<ConsentPageProps, "typed" | "crede
         hint="Shown in lists, timelines and to whoever approves."
         wrong="Enter a name of 1 to 100 ASCII characters."
       />
-      <KEY_FORM.Field
+      <StatedChoices
         state={typed}
         name="hold"
-        label="Which of its calls need approval?"
+        legend="Which of its calls need approval?"
+        choices={HOLD_CHOICES}
         wrong="Choose which calls need approval."
       />
-      <KEY_FORM.Field state={typed} name="scope" label="Which actions can it manage?" />
+      <StatedChoices
+        state={typed}
+        name="scope"
+        legend="Which actions can it manage?"
+        choices={SCOPE_CHOICES}
+        wrong="Choose which actions it can manage."
+      />
       <LoopBrake typed={typed} />
       <CredentialChecks typed={typed} names={credentials} />
       <LimitFields typed={typed} />
@@ -124,6 +133,7 @@ function NotAllowed({ user: { role } }: { readonly user: Person }) {
   );
 }
 
+/** A name for the key that says where it came from. */
 function keyName({ clientName, clientHost }: ConsentRequest): string {
   const host = clientHost.slice(0, NAME_CHARS_MAX / 2);
   const name = (clientName ?? "").replaceAll(/[^ -~]/g, "").trim();
@@ -131,10 +141,22 @@ function keyName({ clientName, clientHost }: ConsentRequest): string {
   return name === "" ? host : `${name.slice(0, room)} (${host})`;
 }
 
+type ConnectDeps = Pick<
+  PageDeps,
+  "oauth" | "personOf" | "formOf" | "clock" | "peopleService" | "ruleService" | "credentialService"
+>;
+
 /** What a person sees when a client wants to be connected. It works without script, and is never framed. */
-export function connectPages(deps: PageDeps) {
-  const { oauth, formOf, clock, peopleService, ruleService, credentialService } = deps;
-  const routes = personPages(deps);
+export function connectPages({
+  oauth,
+  personOf,
+  formOf,
+  clock,
+  peopleService,
+  ruleService,
+  credentialService,
+}: ConnectDeps) {
+  const routes = createPersonRoutes(personOf);
   if (oauth === null) return [routes];
 
   const consent = async (context: RequestContext, person: Person, uid: string, typed?: FormState) => {

@@ -8,7 +8,8 @@ import {
   DeclineCredential,
   serializeRequest,
 } from "../credentials/requests.ts";
-import type { Person } from "../http/session.ts";
+import { page } from "../http/response.ts";
+import { createPersonRoutes, type Person } from "../http/session.ts";
 import { maskText } from "../receipts/masking.ts";
 import { Icon } from "../ui/icons.tsx";
 import { Layout, render } from "../ui/layout.tsx";
@@ -29,13 +30,18 @@ import {
   UntrustedText,
 } from "../ui/parts.tsx";
 import { agentKeys, CREDENTIAL_FORM, credentialPath } from "./credentials.tsx";
-import { answerForm, type ById, EMPTY_FORM, type FormState, INVALID, personPages } from "./forms.ts";
+import { answerForm, type ById, EMPTY_FORM, type FormState } from "./forms.tsx";
 import { keyBoxes } from "./rule-form.tsx";
 import { schemaForm } from "./schema-form.tsx";
 import type { PageDeps } from "./needs.ts";
 import { ActorName } from "./timeline.tsx";
 
 export const CREDENTIAL_REQUESTS_PATH = "/approvals/credentials";
+
+type CredentialRequestPageDeps = Pick<
+  PageDeps,
+  "personOf" | "formOf" | "credentialRequests" | "credentialService" | "keyService" | "clock"
+>;
 
 const DECLINE_FORM = schemaForm(DeclineCredential, {
   reason: { type: "lines", hint: "Optional. The agent reads it." },
@@ -56,12 +62,14 @@ const STATES: Readonly<Record<CredentialRequestStatus, { readonly tone: Tone; re
   cancelled: { tone: "still", text: "Over: its key has ended" },
 };
 
+/** The requests that wait for an owner, oldest first. */
 export async function pendingRequests(
-  { credentialRequests, clock }: PageDeps,
+  { credentialRequests, clock }: Pick<CredentialRequestPageDeps, "credentialRequests" | "clock">,
   { caller }: Person,
 ): Promise<readonly SeenCredentialRequest[]> {
+  const now = clock.now();
   const pending = await credentialRequests.pending(caller);
-  return pending.map((one) => seenBy(caller, serializeRequest(caller, one, clock.now())));
+  return pending.map((one) => seenBy(caller, serializeRequest(caller, one, now)));
 }
 
 /** Owners see the words of agents as everybody who decides does: without what looks like a secret. */
@@ -77,7 +85,9 @@ function seenBy(caller: Person["caller"], request: CredentialRequestJson): SeenC
   };
 }
 
-export function CredentialRow({ id, host, agent, createdAt }: SeenCredentialRequest) {
+/** A row of the inbox, which leads to the page of the request. */
+export function CredentialRow({ request, now }: { readonly request: SeenCredentialRequest; readonly now: Date }) {
+  const { id, host, agent, createdAt } = request;
   return (
     <li id={id} class="inbox-row">
       <span class="inbox-choose inbox-kind">
@@ -88,7 +98,7 @@ export function CredentialRow({ id, host, agent, createdAt }: SeenCredentialRequ
           Credential for <UntrustedText text={host} />
         </span>
         <span class="inbox-age">
-          <Ago at={createdAt} />
+          <Ago at={createdAt} now={now} />
         </span>
         <span class="inbox-asker">
           <UntrustedText text={agent} /> asks for a secret
@@ -98,13 +108,19 @@ export function CredentialRow({ id, host, agent, createdAt }: SeenCredentialRequ
   );
 }
 
+/** What was typed into the form that was refused. */
 interface Refused {
   readonly grant?: FormState;
   readonly decline?: FormState;
 }
 
 /** One request: what is asked for, and for owners the form of a credential with the suggestions of the agent filled in. */
-async function requestPage(deps: PageDeps, user: Person, id: string, refused: Refused): Promise<string> {
+async function requestPage(
+  deps: CredentialRequestPageDeps,
+  user: Person,
+  id: string,
+  refused: Refused,
+): Promise<string> {
   const { caller } = user;
   const now = deps.clock.now();
   const found = await deps.credentialRequests.find(caller, id);
@@ -123,7 +139,7 @@ async function requestPage(deps: PageDeps, user: Person, id: string, refused: Re
         back={{ href: "/approvals", name: "Approvals" }}
         intro={sentence`${<Name text={request.agent} />} asks for a secret that calls are sent with.`}
       />
-      {requestFacts(request, mayDo(user.role, "manage"))}
+      {requestFacts(request, mayDo(user.role, "manage"), now)}
       {mayAnswer ? (
         await answerForms(deps, user, request, refused)
       ) : (
@@ -136,7 +152,8 @@ async function requestPage(deps: PageDeps, user: Person, id: string, refused: Re
   );
 }
 
-function requestFacts(request: SeenCredentialRequest, isOwner: boolean) {
+/** The page of a credential is for owners. */
+function requestFacts(request: SeenCredentialRequest, isOwner: boolean, now: Date) {
   const { status, host, reason, name, kind, paths, methods, credential, decision_reason: why } = request;
   const { tone, text } = STATES[status];
   const decidedAt = request.decided_at === null ? null : new Date(request.decided_at);
@@ -151,8 +168,8 @@ function requestFacts(request: SeenCredentialRequest, isOwner: boolean) {
           ["Suggested kind", kind === undefined ? null : <UntrustedText text={kind} />],
           ["Suggested paths", paths === undefined ? null : <UntrustedText text={paths.join(", ")} />],
           ["Suggested methods", methods === undefined ? null : methods.join(", ")],
-          ["Asked", <Ago at={request.createdAt} />],
-          ["Expires", status === "pending" ? <UntilTime at={request.expiresAt} /> : null],
+          ["Asked", <Ago at={request.createdAt} now={now} />],
+          ["Expires", status === "pending" ? <UntilTime at={request.expiresAt} now={now} /> : null],
           [
             "Answered",
             decidedAt === null || request.decided_by === null
@@ -181,7 +198,12 @@ function requestFacts(request: SeenCredentialRequest, isOwner: boolean) {
   );
 }
 
-async function answerForms(deps: PageDeps, user: Person, request: SeenCredentialRequest, refused: Refused) {
+async function answerForms(
+  deps: CredentialRequestPageDeps,
+  user: Person,
+  request: SeenCredentialRequest,
+  refused: Refused,
+) {
   const { id, host, name, kind, paths, methods, agent, key_id: keyId } = request;
   const [all, keys] = await Promise.all([deps.credentialService.list(user.caller), agentKeys(deps, user)]);
   const known = all.filter(({ hosts }) => hosts.includes(host));
@@ -210,6 +232,7 @@ async function answerForms(deps: PageDeps, user: Person, request: SeenCredential
           in: check where the secret may go.
         </p>
         <CREDENTIAL_FORM.Form
+          user={user}
           action={`${path}/grant`}
           state={grant}
           now={{ keys: { label: "Other agents that may use it", boxes: keyBoxes(others, grant) } }}
@@ -217,14 +240,22 @@ async function answerForms(deps: PageDeps, user: Person, request: SeenCredential
         />
       </Card>
       <Card id="decline" title="Or decline">
-        <DECLINE_FORM.Form action={`${path}/decline`} state={decline} submit="Decline" look="bad" cancel="/approvals" />
+        <DECLINE_FORM.Form
+          user={user}
+          action={`${path}/decline`}
+          state={decline}
+          submit="Decline"
+          look="bad"
+          cancel="/approvals"
+        />
       </Card>
     </>
   );
 }
 
-export function credentialRequestPages(deps: PageDeps) {
-  const { credentialRequests, formOf } = deps;
+/** The page of a request for a credential, with the same service as /v1/credential-requests. It works without script. */
+export function credentialRequestPages(deps: CredentialRequestPageDeps) {
+  const { credentialRequests, personOf, formOf } = deps;
   const path = `${CREDENTIAL_REQUESTS_PATH}/:id`;
   const hooks = { params: CredentialRequestParams };
   const answerGrant = answerForm<ById>(
@@ -246,11 +277,11 @@ export function credentialRequestPages(deps: PageDeps) {
     ({ person, params: { id } }, decline) => requestPage(deps, person, id, { decline }),
     NOT_ANSWERED,
   );
-  return personPages(deps)
-    .get(path, ({ person, params: { id } }) => requestPage(deps, person, id, {}), hooks)
+  return createPersonRoutes(personOf)
+    .get(path, async ({ person, params: { id } }) => page("own", await requestPage(deps, person, id, {})), hooks)
     .post(`${path}/grant`, answerGrant, hooks)
     .post(`${path}/decline`, answerDecline, hooks);
 }
 
 /** What is wrong with the answer, or somebody else was first. */
-const NOT_ANSWERED: ReadonlySet<ErrorCode> = new Set([...INVALID, "not_approvable"]);
+const NOT_ANSWERED: ReadonlySet<ErrorCode> = new Set(["validation_error", "not_approvable"]);

@@ -10,11 +10,10 @@ import { type CredentialTest, TestCredential } from "../credentials/try.ts";
 import { headersOfCredential } from "../credentials/kinds.ts";
 import { expiresSoon } from "../credentials/known.ts";
 import { type CredentialUses, daysOf, sumOf } from "../credentials/service.ts";
-import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import type { Person } from "../http/session.ts";
+import { createPersonRoutes, type Person } from "../http/session.ts";
+import type { Form } from "../http/request.ts";
 import { PostForm, Submit } from "../ui/form.tsx";
-import { render } from "../ui/layout.tsx";
 import {
   Ago,
   Card,
@@ -29,22 +28,13 @@ import {
   UntrustedBlock,
   UntrustedText,
 } from "../ui/parts.tsx";
-import { number } from "../ui/text.ts";
+import { number, type PageUser } from "../ui/text.ts";
 import { DayBars } from "./chart.tsx";
-import {
-  answerForm,
-  EMPTY_FORM,
-  filled,
-  type FormState,
-  INVALID_OR_LIMITED,
-  personPages,
-  problemBeside,
-  unlessGone,
-} from "./forms.ts";
+import { answerForm, EMPTY_FORM, filled, type FormState, problemBeside, unlessGone } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 import { keyBoxes } from "./rule-form.tsx";
 import { schemaForm } from "./schema-form.tsx";
-import { AddForm, List, RowAction, RowLink, RowMenu, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
+import { AddForm, List, RowAction, RowLink, RowMenu, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import { ActorName } from "./timeline.tsx";
 
 const CREDENTIALS_PATH = SETTINGS_PATHS.credentials;
@@ -67,7 +57,10 @@ const BOUND_FIELDS = {
   paths: {
     hint: "One a line, like /v1/charges: where paths begin, in whole segments. Empty: any path, also those that give out new secrets.",
   },
-  methods: { isCode: true, hint: "None chosen: any method." },
+  methods: {
+    isCode: true,
+    hint: "None chosen: any method.",
+  },
   keys: { label: "Agents that may use it", boxes: [], hint: "Owners may use every credential." },
   expires_at: {
     hint: "Empty: never. For example 2027-03-04T12:00:00Z.",
@@ -108,7 +101,11 @@ export const CREDENTIAL_FORM = schemaForm(CreateCredential, {
     hint: "{signature} where it is empty, in hex, by SHA-256. {timestamp} can be part of it.",
     onlyFor: ["hmac"],
   },
-  "hmac.time_header": { label: "Header with the time", hint: "Where the service wants one.", onlyFor: ["hmac"] },
+  "hmac.time_header": {
+    label: "Header with the time",
+    hint: "Where the service wants one.",
+    onlyFor: ["hmac"],
+  },
   secret: SECRET_FIELD,
   ...BOUND_FIELDS,
 });
@@ -121,6 +118,11 @@ const TRY_FORM = schemaForm(TestCredential, {
   url: { label: "URL", hint: "A GET is sent there at once, within the bounds below. Its answer is shown masked." },
 });
 
+type CredentialPageDeps = Pick<
+  PageDeps,
+  "personOf" | "formOf" | "credentialService" | "credentialTests" | "keyService" | "clock"
+>;
+
 interface ByName {
   readonly name: string;
 }
@@ -128,60 +130,67 @@ interface ByName {
 export const credentialPath = (name: string) => `${CREDENTIALS_PATH}/${name}`;
 
 /** Agents' keys, which are the only ones that a credential lists. */
-export async function agentKeys({ keyService }: PageDeps, user: Person): Promise<readonly KeyView[]> {
+export async function agentKeys(
+  { keyService }: Pick<CredentialPageDeps, "keyService">,
+  user: Person,
+): Promise<readonly KeyView[]> {
   return (await keyService.list(user.caller)).filter(({ role }) => role === "agent");
 }
 
-async function credentialsPage(deps: PageDeps, user: Person, typed: FormState): Promise<string> {
+async function credentialsPage(deps: CredentialPageDeps, user: Person, typed: FormState): Promise<string> {
   const { credentialService, clock } = deps;
+  const { caller } = user;
   const [credentials, keys, uses] = await Promise.all([
-    credentialService.list(user.caller),
+    credentialService.list(caller),
     agentKeys(deps, user),
-    credentialService.uses(user.caller),
+    credentialService.uses(caller),
   ]);
   const now = clock.now();
-  return render(
-    <SettingsPage
-      user={user}
-      section="Credentials"
-      intro="Secrets that calls are sent with. Agents know a name, Outgate adds the secret when a call is sent, and nobody reads it back."
-      now={now}
-    >
-      <List
-        title="Credentials"
-        rows={credentials}
-        columns={[
-          ["Credential", nameCell, "main"],
-          ["May go to", boundsCell, "wide"],
-          ["Used by", (one) => usedCell(one, keys, uses)],
-          ["State", (one) => stateCell(one, now)],
-        ]}
-        actions={credentialActions}
-        empty={{
-          icon: "keys",
-          title: "No credentials yet",
-          text: "An agent that holds no key can’t go round a hold. Store the key here, and let the agent name it.",
-        }}
-      />
-      <AddForm
-        title="Add a credential"
-        count={credentials.length}
-        max={CREDENTIALS_MAX}
-        state={typed}
-        isOpen={typed.values.size > 0}
-      >
-        <CREDENTIAL_FORM.Form
-          action={CREDENTIALS_PATH}
-          state={typed}
-          now={{ keys: { boxes: keyBoxes(keys, typed) } }}
-          submit="Add credential"
+  return settingsFrame({
+    user,
+    section: "Credentials",
+    intro:
+      "Secrets that calls are sent with. Agents know a name, Outgate adds the secret when a call is sent, and nobody reads it back.",
+    now,
+    children: (
+      <>
+        <List
+          title="Credentials"
+          rows={credentials}
+          columns={[
+            ["Credential", (one) => nameCell(one, now), "main"],
+            ["May go to", boundsCell, "wide"],
+            ["Used by", (one) => usedCell(one, keys, uses, now)],
+            ["State", (one) => stateCell(one, now)],
+          ]}
+          actions={(one) => credentialActions(user, one)}
+          empty={{
+            icon: "keys",
+            title: "No credentials yet",
+            text: "An agent that holds no key can’t go round a hold. Store the key here, and let the agent name it.",
+          }}
         />
-      </AddForm>
-    </SettingsPage>,
-  );
+        <AddForm
+          title="Add a credential"
+          count={credentials.length}
+          max={CREDENTIALS_MAX}
+          state={typed}
+          isOpen={typed.values.size > 0}
+        >
+          <CREDENTIAL_FORM.Form
+            user={user}
+            action={CREDENTIALS_PATH}
+            state={typed}
+            now={{ keys: { boxes: keyBoxes(keys, typed) } }}
+            submit="Add credential"
+          />
+        </AddForm>
+      </>
+    ),
+  });
 }
 
-function nameCell({ name, settings, hint, createdAt, createdBy }: Credential) {
+function nameCell({ name, settings, hint, createdAt, createdBy }: Credential, now: Date) {
   const header =
     settings.kind === "header" || settings.kind === "hmac" ? ` ${headersOfCredential(settings)[0] ?? ""}` : "";
   return (
@@ -194,7 +203,7 @@ function nameCell({ name, settings, hint, createdAt, createdBy }: Credential) {
         <UntrustedText text={header} />
         {hint === null ? "" : <UntrustedText text={` ••••${hint}`} />}
         {" · added "}
-        <Ago at={createdAt} /> by <ActorName actor={createdBy} />
+        <Ago at={createdAt} now={now} /> by <ActorName actor={createdBy} />
       </span>
     </>
   );
@@ -222,7 +231,7 @@ function boundsCell(credential: Credential) {
 }
 
 /** Who may use it, and how often it was used: "Owners, billing-agent", "12 in 7 days", "Last used 5 h ago". */
-function usedCell(credential: Credential, keys: readonly KeyView[], uses: CredentialUses | null) {
+function usedCell(credential: Credential, keys: readonly KeyView[], uses: CredentialUses | null, now: Date) {
   const { id, keys: listed, lastUsedAt } = credential;
   const live = keys.filter((key) => key.revokedAt === null && listed.includes(key.id));
   const days = uses === null ? [] : daysOf(uses, id);
@@ -238,7 +247,9 @@ function usedCell(credential: Credential, keys: readonly KeyView[], uses: Creden
           {`${number(sum)} ${uses?.isWhole === true ? `in ${CREDENTIAL_USE_DAYS} days` : "lately"}`}
         </span>
       )}
-      <span class="says">{lastUsedAt === null ? "Never used" : sentence`Last used ${<Ago at={lastUsedAt} />}`}</span>
+      <span class="says">
+        {lastUsedAt === null ? "Never used" : sentence`Last used ${<Ago at={lastUsedAt} now={now} />}`}
+      </span>
     </>
   );
 }
@@ -247,7 +258,7 @@ function stateCell({ enabled, expiresAt }: Credential, now: Date) {
   if (!enabled) return <Dot tone="still">Disabled</Dot>;
   if (expiresAt === null) return <Dot tone="good">On</Dot>;
   if (expiresAt <= now) return <Dot tone="bad">Expired</Dot>;
-  const until = <UntilTime at={expiresAt} />;
+  const until = <UntilTime at={expiresAt} now={now} />;
   if (expiresSoon(expiresAt, now))
     return (
       <Dot tone="wait">
@@ -262,8 +273,8 @@ function stateCell({ enabled, expiresAt }: Credential, now: Date) {
   );
 }
 
-function credentialActions({ name, enabled }: Credential) {
-  const row = { look: "plain", of: name } as const;
+function credentialActions(user: PageUser, { name, enabled }: Credential) {
+  const row = { user, look: "plain", of: name } as const;
   return (
     <div>
       <RowLink href={credentialPath(name)} name="Change" of={name} />
@@ -286,6 +297,7 @@ function credentialActions({ name, enabled }: Credential) {
 
 interface OnePageProps {
   readonly name: string;
+  /** What was typed where a change was refused. */
   readonly bounds?: FormState;
   readonly secret?: FormState;
   readonly url?: FormState;
@@ -293,7 +305,7 @@ interface OnePageProps {
 }
 
 /** One credential: a try, a new secret, and where it may go. */
-async function credentialPage(deps: PageDeps, user: Person, props: OnePageProps): Promise<string> {
+async function credentialPage(deps: CredentialPageDeps, user: Person, props: OnePageProps): Promise<string> {
   const { name, secret = EMPTY_FORM, url, answer } = props;
   const { credentialService, clock } = deps;
   const [credential, keys, uses] = await Promise.all([
@@ -303,60 +315,64 @@ async function credentialPage(deps: PageDeps, user: Person, props: OnePageProps)
   ]);
   const bounds = props.bounds ?? BOUNDS_FORM.filledWith(serializeCredential(credential, uses));
   const now = clock.now();
-  return render(
-    <SettingsPage
-      user={user}
-      section="Credentials"
-      title={name}
-      back={{ href: CREDENTIALS_PATH, name: "Credentials" }}
-      intro={`${KIND_WORDS[credential.settings.kind]}. Calls that wait are sent with what is set here when they are sent.`}
-      now={now}
-    >
-      {warningsOf(credential).map((text) => (
-        <Notice tone="wait">{text}</Notice>
-      ))}
-      <Facts
-        rows={[
-          ["State", stateCell(credential, now)],
-          ["Used by", usedCell(credential, keys, uses)],
-        ]}
-      />
-      <Card id="try" title="Try it">
-        {credential.methods?.includes("GET") === false ? (
-          <p class="quiet">Its methods leave out GET, with which credentials are tried.</p>
-        ) : (
-          <TRY_FORM.Form
-            action={`${credentialPath(name)}/test`}
-            state={url ?? filled({ url: exampleUrl(credential) })}
-            submit="Send GET"
-            look="plain"
-          />
-        )}
-        {answer === undefined ? null : <Answer {...answer} />}
-      </Card>
-      <Card id="replace" title="Replace the secret">
-        <p class="quiet">
-          Set <Ago at={credential.replacedAt} />. The old one is gone at once; what was approved stays approved.
-        </p>
-        <PostForm action={`${credentialPath(name)}/secret`}>
-          <Problem text={problemBeside(secret, SECRET_FORM.shown)} />
-          {/* Browsers that keep passwords want to know whose it is. */}
-          <input type="text" autocomplete="username" value={name} hidden />
-          <SECRET_FORM.Field name="secret" state={secret} />
-          <Submit>Replace</Submit>
-        </PostForm>
-      </Card>
-      <Card id="bounds" title="Where it may go">
-        <BOUNDS_FORM.Form
-          action={credentialPath(name)}
-          state={bounds}
-          now={{ keys: { boxes: keyBoxes(keys, bounds) } }}
-          submit="Save"
-          cancel={CREDENTIALS_PATH}
+  return settingsFrame({
+    user,
+    section: "Credentials",
+    title: name,
+    back: { href: CREDENTIALS_PATH, name: "Credentials" },
+    intro: `${KIND_WORDS[credential.settings.kind]}. Calls that wait are sent with what is set here when they are sent.`,
+    now,
+    children: (
+      <>
+        {warningsOf(credential).map((text) => (
+          <Notice tone="wait">{text}</Notice>
+        ))}
+        <Facts
+          rows={[
+            ["State", stateCell(credential, now)],
+            ["Used by", usedCell(credential, keys, uses, now)],
+          ]}
         />
-      </Card>
-    </SettingsPage>,
-  );
+        <Card id="try" title="Try it">
+          {credential.methods?.includes("GET") === false ? (
+            <p class="quiet">Its methods leave out GET, with which credentials are tried.</p>
+          ) : (
+            <TRY_FORM.Form
+              user={user}
+              action={`${credentialPath(name)}/test`}
+              state={url ?? filled({ url: exampleUrl(credential) })}
+              submit="Send GET"
+              look="plain"
+            />
+          )}
+          {answer === undefined ? null : <Answer {...answer} />}
+        </Card>
+        <Card id="replace" title="Replace the secret">
+          <p class="quiet">
+            Set <Ago at={credential.replacedAt} now={now} />. The old one is gone at once; what was approved stays
+            approved.
+          </p>
+          <PostForm user={user} action={`${credentialPath(name)}/secret`}>
+            <Problem text={problemBeside(secret, SECRET_FORM.shown)} />
+            {/* Browsers that keep passwords want to know whose it is. */}
+            <input type="text" autocomplete="username" value={name} hidden />
+            <SECRET_FORM.Field name="secret" state={secret} />
+            <Submit>Replace</Submit>
+          </PostForm>
+        </Card>
+        <Card id="bounds" title="Where it may go">
+          <BOUNDS_FORM.Form
+            user={user}
+            action={credentialPath(name)}
+            state={bounds}
+            now={{ keys: { boxes: keyBoxes(keys, bounds) } }}
+            submit="Save"
+            cancel={CREDENTIALS_PATH}
+          />
+        </Card>
+      </>
+    ),
+  });
 }
 
 /** An address within the bounds; empty where they name none. */
@@ -405,12 +421,14 @@ function hostIn(search: string): string | null {
   return issues.length > 0 ? null : (bounds.hosts?.[0] ?? null);
 }
 
+/** The link to a form for a new credential of a host. */
 export function newCredentialPath(host: string): string {
   return `${CREDENTIALS_PATH}?${new URLSearchParams({ host }).toString()}#add`;
 }
 
-export function credentialPages(deps: PageDeps) {
-  const { credentialService, credentialTests, formOf } = deps;
+/** The pages of credentials, with the same service as /v1/credentials. They work without script. */
+export function credentialPages(deps: CredentialPageDeps) {
+  const { credentialService, credentialTests, personOf, formOf } = deps;
   const add = answerForm(
     formOf,
     async ({ person, form }) => {
@@ -453,25 +471,30 @@ export function credentialPages(deps: PageDeps) {
     await unlessGone(credentialService.remove(person.caller, name));
     return CREDENTIALS_PATH;
   });
-  const path = `${CREDENTIALS_PATH}/:name`;
-  const hooks = { params: CredentialParams };
   return (
-    personPages(deps)
-      .get(CREDENTIALS_PATH, ({ context, person }) => {
+    createPersonRoutes(personOf)
+      .get(CREDENTIALS_PATH, async ({ context, person }) => {
         const host = hostIn(context.search);
-        return credentialsPage(deps, person, host === null ? EMPTY_FORM : filled({ hosts: host }));
+        const typed = host === null ? EMPTY_FORM : filled({ hosts: host });
+        return page("own", await credentialsPage(deps, person, typed));
       })
       .post(CREDENTIALS_PATH, add)
-      .get(path, ({ person, params: { name } }) => credentialPage(deps, person, { name }), hooks)
-      .post(`${path}/test`, test, hooks)
+      .get(
+        `${CREDENTIALS_PATH}/:name`,
+        async ({ person, params: { name } }) => page("own", await credentialPage(deps, person, { name })),
+        { params: CredentialParams },
+      )
+      .post(`${CREDENTIALS_PATH}/:name/test`, test, { params: CredentialParams })
       // Where the address of an answer is loaded again.
-      .get(`${path}/test`, ({ params: { name } }) => seeOther("own", `${credentialPath(name)}#try`), hooks)
-      .post(path, change, hooks)
-      .post(`${path}/secret`, replace, hooks)
-      .post(`${path}/switch`, switchIt, hooks)
-      .post(`${path}/remove`, remove, hooks)
+      .get(`${CREDENTIALS_PATH}/:name/test`, ({ params: { name } }) => seeOther("own", `${credentialPath(name)}#try`), {
+        params: CredentialParams,
+      })
+      .post(`${CREDENTIALS_PATH}/:name`, change, { params: CredentialParams })
+      .post(`${CREDENTIALS_PATH}/:name/secret`, replace, { params: CredentialParams })
+      .post(`${CREDENTIALS_PATH}/:name/switch`, switchIt, { params: CredentialParams })
+      .post(`${CREDENTIALS_PATH}/:name/remove`, remove, { params: CredentialParams })
   );
 }
 
 /** What the page says beside the URL: it lies out of bounds, or comes too early. */
-const TRY_REFUSED: ReadonlySet<ErrorCode> = new Set([...INVALID_OR_LIMITED, "forbidden"]);
+const TRY_REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "forbidden", "rate_limited"]);

@@ -8,21 +8,26 @@ import { ACTION_ID } from "../core/ids.ts";
 import { DECISIONS_AT_ONCE_MAX, DIGEST_CHARS_MAX, REASON_CHARS_MAX } from "../core/limits.ts";
 import type { Form } from "../http/request.ts";
 import { Button, PostForm } from "../ui/form.tsx";
-import { Problem, useUser } from "../ui/parts.tsx";
-import { counted, number } from "../ui/text.ts";
+import { Problem } from "../ui/parts.tsx";
+import { counted, number, type PageUser } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 import type { PageBody } from "../ui/body-view.tsx";
 import { callText } from "./request.tsx";
-import type { FormState } from "./forms.ts";
+import type { FormState } from "./forms.tsx";
 import { GrantFold, type GrantOffer } from "./grant-form.tsx";
 
-/** What was wrong with the form of a decision before, and its input, which is kept. */
-export interface TypedDecision {
+/** What every page has on which a person decides. */
+export interface DecisionPageProps {
+  readonly user: PageUser;
+  readonly now: Date;
+  /** What was wrong with the form before. The input is kept. */
   readonly problem?: string | undefined;
   readonly reason?: string | undefined;
+  /** What was typed to allow more calls, and what is wrong with it. */
   readonly grant?: FormState | undefined;
 }
 
+/** A request on which a page decides. */
 interface AskedOn {
   readonly action: Pick<SeenAction, "id" | "run" | "method" | "host">;
   readonly digest: string;
@@ -30,9 +35,12 @@ interface AskedOn {
   readonly body: Pick<PageBody, "rest" | "folded"> | null;
 }
 
-interface DecisionFormProps extends TypedDecision {
+interface DecisionFormProps {
+  /** Null: whoever has the link of an approval. That page has no scripts. */
+  readonly user: PageUser | null;
   /** Where the form is sent; the same page by default. */
   readonly path?: string;
+  /** What it decides on, as the page shows it. */
   readonly asked: readonly AskedOn[];
   readonly fields?: readonly (readonly [name: string, value: string])[];
   readonly main?: Decision;
@@ -44,6 +52,10 @@ interface DecisionFormProps extends TypedDecision {
   readonly isAtEnd?: boolean;
   /** What an approval can allow besides; null: nothing. */
   readonly offer?: GrantOffer | null;
+  /** What was wrong with the form before. The input is kept. */
+  readonly problem?: string | undefined;
+  readonly reason?: string | undefined;
+  readonly grant?: FormState | undefined;
 }
 
 /**
@@ -51,21 +63,20 @@ interface DecisionFormProps extends TypedDecision {
  * the form and the button say how much is below; without scripts it comes after the whole request.
  */
 export function DecisionForm(props: DecisionFormProps) {
-  const { path, asked, fields = [], main = "approve", what, extent } = props;
+  const { user, path, asked, fields = [], main = "approve", what, extent } = props;
   const { isAtEnd = false, offer = null, problem, reason = "", grant } = props;
-  // Whoever has the link of an approval. That page has no scripts.
-  const isByLink = useUser().user === null;
   const [first, ...others] = asked;
   const id = first?.action.id ?? "";
   const subject = first === undefined || others.length > 0 ? counted(asked.length, "request") : callText(first.action);
-  const hotkey = (key: "a" | "r", verb: string) => (isByLink ? undefined : { key, question: `${verb} ${subject}?` });
+  const hotkey = (key: "a" | "r", verb: string) =>
+    user === null ? undefined : { key, question: `${verb} ${subject}?` };
   const unread = unreadText(asked);
   const folded = asked.reduce((sum, { body }) => sum + (body?.folded ?? 0), 0);
   /* What is not on the page, and what is closed: each goes away once it was loaded or opened (base.css). */
   const rest = (
     <>
       {unread === null ? null : <span class="decide-rest decide-unread">{`, with ${unread} not shown`}</span>}
-      {isByLink || isAtEnd ? null : <span class="decide-rest" data-below="" hidden />}
+      {user === null || isAtEnd ? null : <span class="decide-rest" data-below="" hidden />}
       {folded === 0 ? null : <span class="decide-rest decide-folded">{`, with ${number(folded)} folded`}</span>}
     </>
   );
@@ -90,12 +101,13 @@ export function DecisionForm(props: DecisionFormProps) {
   );
   return (
     <PostForm
+      user={user ?? undefined}
       action={path}
       fields={[shownField(asked.map(({ action: { id: of, run }, digest }) => ({ id: of, run, digest }))), ...fields]}
       class="decide"
     >
       <Problem text={problem} />
-      {isByLink ? null : (
+      {user === null ? null : (
         <p class="notice notice-wait" data-gone="" hidden>
           Someone has already decided.
         </p>
@@ -121,7 +133,7 @@ export function DecisionForm(props: DecisionFormProps) {
           </textarea>
         </details>
       </div>
-      {isByLink ? null : (
+      {user === null ? null : (
         <a
           id={isAtEnd ? `why-${id}` : undefined}
           class={isAtEnd ? "decide-why" : "decide-more"}
@@ -143,6 +155,7 @@ function unreadText(asked: readonly AskedOn[]): string | null {
   return cut[0]?.split(" (")[0] ?? null;
 }
 
+/** The end of what a person has to see before a decision. */
 export function EndOfRequest() {
   return <div id="end-of-request" data-end="" />;
 }

@@ -5,7 +5,7 @@ import type { RISKS } from "../approvals/risks.ts";
 import { runAtOf } from "../core/action.ts";
 import type { ActionPolicy } from "../core/action-policy.ts";
 import { REQUESTER_TEXTS } from "../core/extras.ts";
-import { describeActor } from "../core/roles.ts";
+import { describeActor, mayDo } from "../core/roles.ts";
 import { normalTarget } from "../core/target.ts";
 import { bodyKindText } from "../receipts/mask-body.ts";
 import { MASK } from "../receipts/mask-rules.ts";
@@ -13,16 +13,17 @@ import { asSent, hiddenValuesText } from "../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { BEGINNING, limitsOnPage, type PageBody, pageBody } from "../ui/body-view.tsx";
-import { Copied } from "../ui/controls.tsx";
+import { Copied, CopiedText } from "../ui/controls.tsx";
 import { actionPath } from "../ui/layout.tsx";
-import { Ago, sentence, TimeInWords, UntrustedText, useUser } from "../ui/parts.tsx";
-import { waitingText } from "../ui/text.ts";
-import { DecisionForm, EndOfRequest, type TypedDecision } from "./decision-form.tsx";
+import { Ago, sentence, TimeInWords, UntrustedText } from "../ui/parts.tsx";
+import { type PageUser, waitingText } from "../ui/text.ts";
+import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
 import { grantOffer } from "./grant-form.tsx";
 import { RequestTitle } from "./outcome.tsx";
 import { bodyPath, RequestParts, RevealForm, UntrustedUrl } from "./request.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 
+/** A held request in the inbox. */
 export interface HeldRequest {
   readonly action: MaskedAction;
   readonly history: DecisionHistory;
@@ -39,17 +40,18 @@ export interface LookAlikes {
   readonly path: string;
 }
 
-interface RequestPaneProps extends HeldRequest, TypedDecision {
+interface RequestPaneProps extends HeldRequest, DecisionPageProps {
   /** Its own address, where the form is sent and a long body is shown to its end. */
   readonly path: string;
   readonly isWhole: boolean;
   readonly alike?: LookAlikes | null;
 }
 
+/** One held request with everything that its approver has to see, and the decision. */
 export function RequestPane(props: RequestPaneProps) {
-  const { path, isWhole, alike = null, problem, reason, grant, ...held } = props;
+  const { user, now, path, isWhole, alike = null, problem, reason, grant, ...held } = props;
   const action = asSent(held.action);
-  const mayDecide = useUser().may("approve");
+  const mayDecide = mayDo(user.role, "approve");
   const body = pageBody(action, isWhole ? limitsOnPage(action) : BEGINNING);
   return (
     <div id={`of-${action.id}`} class="request" data-shown={`${action.id} ${action.run}`}>
@@ -66,6 +68,8 @@ export function RequestPane(props: RequestPaneProps) {
           history={held.history}
           body={body}
           bodyPath={bodyPath(action.id)}
+          user={user}
+          now={now}
           end={<EndOfRequest />}
           canCopy
         />
@@ -75,6 +79,7 @@ export function RequestPane(props: RequestPaneProps) {
       </div>
       {mayDecide ? (
         <DecisionForm
+          user={user}
           path={path}
           asked={[{ action, digest: held.digest, body }]}
           {...(alike !== null && { what: "this one" })}
@@ -93,8 +98,13 @@ export function RequestPane(props: RequestPaneProps) {
 interface AskedRequestProps extends Omit<HeldRequest, "digest"> {
   readonly body: PageBody | null;
   readonly bodyPath: string;
+  /** Null: whoever has the link of an approval. */
+  readonly user: PageUser | null;
+  /** Null: no time is shown relative to it. */
+  readonly now: Date | null;
   /** Below what has to be seen. */
   readonly end?: Child;
+  /** With a button that copies the body. */
   readonly canCopy?: boolean;
 }
 
@@ -103,11 +113,8 @@ interface AskedRequestProps extends Omit<HeldRequest, "digest"> {
  * may not decide sees no facts.
  */
 export function AskedRequest(props: AskedRequestProps) {
-  const { action, history, body, end = null } = props;
-  const { user, may } = useUser();
-  // Nobody is logged in who has the link of an approval.
-  const isByLink = user === null;
-  const mayDecide = isByLink || may("approve");
+  const { action, history, body, user, now, end = null } = props;
+  const mayDecide = user === null || mayDo(user.role, "approve");
   const sent = (
     <RequestParts
       action={action}
@@ -125,13 +132,13 @@ export function AskedRequest(props: AskedRequestProps) {
         <p>
           <RequestTitle action={action} />
         </p>
-        <HeldByRules of={[action]} />
+        <HeldByRules of={[action]} user={user} />
         {sent}
         {end}
       </div>
     );
   }
-  const hidden = <HiddenValues action={action} />;
+  const hidden = <HiddenValues action={action} user={user} />;
   const { facts, risks } = maskedFacts(action, history, "");
   const notes = risks.filter(({ level }) => level === "note");
   // How many values are hidden is said above the first of them.
@@ -141,9 +148,9 @@ export function AskedRequest(props: AskedRequestProps) {
   return (
     <div class="asked" data-asked="">
       {isInUrl ? hidden : null}
-      <FactList facts={facts.filter(({ name }) => CALL_FACTS.has(name))} look="asked-head" action={action} />
+      <FactList facts={facts.filter(({ name }) => CALL_FACTS.has(name))} look="asked-head" action={action} now={now} />
       <Risks risks={risks.filter(({ level }) => level !== "note")} />
-      <HeldByRules of={[action]} />
+      <HeldByRules of={[action]} user={user} />
       {isSaid || notes.length > 0 ? (
         <div class="asked-marks">
           {isSaid ? hidden : null}
@@ -155,14 +162,14 @@ export function AskedRequest(props: AskedRequestProps) {
         </div>
       ) : null}
       {sent}
-      <FactList facts={facts.filter(({ name }) => WORD_FACTS.has(name))} look="asked-words" action={action} />
+      <FactList facts={facts.filter(({ name }) => WORD_FACTS.has(name))} look="asked-words" action={action} now={now} />
       {end}
       <details class="asked-more">
         <summary>
           Details
           <span class="small">
             <UntrustedText text={describeActor(action.createdBy).name} />
-            {isByLink ? null : sentence` · ${<Ago at={action.createdAt} />}`}
+            {now === null ? null : sentence` · ${<Ago at={action.createdAt} now={now} />}`}
           </span>
         </summary>
         <Risks risks={notes} />
@@ -170,6 +177,7 @@ export function AskedRequest(props: AskedRequestProps) {
           facts={facts.filter(({ name }) => !(SHOWN_ABOVE.has(name) || (name === "policy" && isRuled)))}
           look="asked-facts"
           action={action}
+          now={now}
         />
       </details>
     </div>
@@ -187,13 +195,13 @@ interface FactListProps {
   readonly facts: readonly Fact[];
   readonly look: "asked-head" | "asked-words" | "asked-facts";
   readonly action: SeenAction;
+  readonly now: Date | null;
 }
 
 /** Facts that say something else than usual, or in the requester's own words, have a line of their own. */
 const WIDE: ReadonlySet<string> = new Set([...REQUESTER_TEXTS, "url", "rejected", "asked_again", "extras"]);
 
-export function FactList({ facts, look, action }: FactListProps) {
-  const isByLink = useUser().user === null;
+export function FactList({ facts, look, action, now }: FactListProps) {
   if (facts.length === 0) return null;
   return (
     <dl class={look}>
@@ -202,10 +210,10 @@ export function FactList({ facts, look, action }: FactListProps) {
           <dt>{fact.label}</dt>
           <dd>
             <FactValue fact={fact} action={action} />
-            {fact.name === "requested_at" && !isByLink ? (
+            {fact.name === "requested_at" && now !== null ? (
               <span class="quiet">
                 {" · "}
-                <Ago at={action.createdAt} />
+                <Ago at={action.createdAt} now={now} />
               </span>
             ) : null}
           </dd>
@@ -215,33 +223,27 @@ export function FactList({ facts, look, action }: FactListProps) {
   );
 }
 
-/** A fact as it is shown: untrusted, unless it is made of our own words and numbers. */
-function FactValue({ fact: { name, value }, action }: { readonly fact: Fact; readonly action: SeenAction }) {
+function FactValue({ fact, action }: { readonly fact: Fact; readonly action: SeenAction }) {
+  const { name, value } = fact;
   if (name === "title") return sentence`“${<UntrustedText text={value} />}”`;
-  if (name === "method") return <b>{value}</b>;
   const at = timeOf(name, action);
   if (at !== null) return <TimeInWords at={at}>{value}</TimeInWords>;
-  if (TRUSTED_FACTS.has(name)) return <>{value}</>;
-  if (name === "action") {
-    return (
-      <Copied text={action.id} what="the action's ID">
-        <a href={value}>{action.id}</a>
-      </Copied>
-    );
-  }
-  const target = name === "url" || name === "callback" ? normalTarget(value) : null;
-  const text = target === null ? <UntrustedText text={value} /> : <UntrustedUrl url={value} host={target.host} />;
-  return name === "url" ? <Copied what="the URL">{text}</Copied> : text;
+  if (name === "url") return <CopiedText what="the URL">{factValue(fact)}</CopiedText>;
+  return name === "action" ? (
+    <Copied text={action.id} what="the action's ID">
+      {factValue(fact)}
+    </Copied>
+  ) : (
+    <>{factValue(fact)}</>
+  );
 }
 
+/** The time of a fact that is one. */
 function timeOf(name: string, action: SeenAction): Date | null {
   if (name === "requested_at") return action.createdAt;
   if (name === "run_at") return runAtOf(action);
   return name === "expires_at" ? action.expiresAt : null;
 }
-
-/** Facts without untrusted text. */
-const TRUSTED_FACTS: ReadonlySet<string> = new Set(["run", "rejections", "attempts", "on_unknown"]);
 
 function isLong({ name, value }: Fact): boolean {
   return name !== "action" && value.length > 40;
@@ -266,6 +268,7 @@ export const RISK_WORDS: Readonly<Record<(typeof RISKS)[number], string>> = {
   callback_host: "other callback host",
 };
 
+/** Warnings, below the call and above what is sent. */
 export function Risks({ risks }: { readonly risks: readonly DecisionFacts["risks"][number][] }) {
   if (risks.length === 0) return null;
   return (
@@ -279,28 +282,48 @@ export function Risks({ risks }: { readonly risks: readonly DecisionFacts["risks
   );
 }
 
+/** Facts without untrusted text. */
+const TRUSTED_FACTS: ReadonlySet<string> = new Set(["requested_at", "run", "rejections", "attempts", "on_unknown"]);
+
+/** A fact as it is shown: untrusted, unless it is made of our own words and numbers. */
+function factValue({ name, value }: Fact): Child {
+  if (TRUSTED_FACTS.has(name)) return value;
+  if (name === "method") return <b>{value}</b>;
+  if (name === "action") return <a href={value}>{value.slice(value.lastIndexOf("/") + 1)}</a>;
+  const target = name === "url" || name === "callback" ? normalTarget(value) : null;
+  return target === null ? <UntrustedText text={value} /> : <UntrustedUrl url={value} host={target.host} />;
+}
+
 /** Says how many values of a masked action are hidden, and how to see them. Without a session: where to log in. */
-function HiddenValues({ action }: { readonly action: MaskedAction }) {
-  const { user } = useUser();
+function HiddenValues({ action, user }: { readonly action: MaskedAction; readonly user: PageUser | null }) {
   const text = hiddenValuesText(action.hiddenValues);
   if (text === null) return null;
+  if (user !== null) {
+    return (
+      <div class="hidden-values">
+        <span>{text}</span>
+        <RevealForm id={action.id} user={user} look="link" name="Reveal" />
+      </div>
+    );
+  }
   return (
-    <div class="hidden-values">
+    <p class="hidden-values">
       <span>{text}</span>
-      {user === null ? (
-        <a href={actionPath(action.id)}>Log in to see</a>
-      ) : (
-        <RevealForm id={action.id} look="link" name="Reveal" />
-      )}
-    </div>
+      <a href={actionPath(action.id)}>Log in to see</a>
+    </p>
   );
 }
 
+interface DeciderProps {
+  readonly policy: ActionPolicy;
+  /** Null: whoever has the link of an approval. */
+  readonly user: PageUser | null;
+}
+
 /** The name of the rule or grant that decided, and why: “Payments above 1000”: A person checks them. For owners, a rule is a link. */
-export function Decider({ policy: { by, id, name, reason } }: { readonly policy: ActionPolicy }) {
-  const { may } = useUser();
+export function Decider({ policy: { by, id, name, reason }, user }: DeciderProps) {
   const text = <UntrustedText text={name ?? ""} />;
-  const isLink = by === "rule" && id !== null && may("manage");
+  const isLink = by === "rule" && id !== null && user !== null && mayDo(user.role, "manage");
   return (
     <span class="held-by">
       “{isLink ? <a href={`${SETTINGS_PATHS.rules}/${id}`}>{text}</a> : text}”
@@ -310,9 +333,12 @@ export function Decider({ policy: { by, id, name, reason } }: { readonly policy:
 }
 
 /** Above a request: the rules by which it, or several of those that look alike, are held. Holds of keys stand in the details. */
-export function HeldByRules({ of }: { readonly of: readonly Pick<SeenAction, "policy">[] }) {
+export function HeldByRules(props: {
+  readonly of: readonly Pick<SeenAction, "policy">[];
+  readonly user: PageUser | null;
+}) {
   const rules = Map.groupBy(
-    of.flatMap(({ policy }) => (policy?.by === "rule" ? [policy] : [])),
+    props.of.flatMap(({ policy }) => (policy?.by === "rule" ? [policy] : [])),
     (policy) => JSON.stringify(policy),
   );
   return [...rules.values()].flatMap(([policy, ...others]) =>
@@ -320,8 +346,8 @@ export function HeldByRules({ of }: { readonly of: readonly Pick<SeenAction, "po
       []
     ) : (
       <p>
-        {others.length + 1 < of.length ? `${others.length + 1} held by the rule ` : "Held by the rule "}
-        <Decider policy={policy} />
+        {others.length + 1 < props.of.length ? `${others.length + 1} held by the rule ` : "Held by the rule "}
+        <Decider policy={policy} user={props.user} />
       </p>
     ),
   );

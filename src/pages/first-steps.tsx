@@ -1,19 +1,21 @@
 /** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
 import { createCall, ENTER_KEY, firstAction, firstActionCall } from "../accounts/first-action.ts";
 import { FIRST_STEPS, type FirstSteps } from "../accounts/first-steps.ts";
-import { authorize, type Caller } from "../core/roles.ts";
+import { authorize, mayDo } from "../core/roles.ts";
 import { CodeBlock } from "../ui/controls.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { Clients } from "./key-use.tsx";
 import { actionPath, Layout, render } from "../ui/layout.tsx";
-import { LinkButton, PageHead, useUser } from "../ui/parts.tsx";
+import { LinkButton, PageHead } from "../ui/parts.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
 import { createCheckCreate } from "../actions/create-schema.ts";
-import { seeOther } from "../http/response.ts";
+import { page, seeOther } from "../http/response.ts";
+import { type AnswerPerson, createPersonRoutes } from "../http/session.ts";
 import { FORM_ID } from "../core/ids.ts";
-import { answerForm, personPages } from "./forms.ts";
+import { answerForm } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 import { templatePath, TEMPLATES } from "./rule-form.tsx";
 
@@ -23,9 +25,11 @@ export const FIRST_STEPS_PATH = "/overview/first-steps";
 /** Where an owner begins. */
 export const GET_STARTED_PATH = "/get-started";
 
-const TEST_ACTION_PATH = `${GET_STARTED_PATH}/test`;
+/** The form that sends the first action from the pages. */
+export const TEST_ACTION_PATH = `${GET_STARTED_PATH}/test`;
 
 interface FirstStepsProps {
+  readonly user: PageUser;
   readonly steps: FirstSteps;
   readonly baseUrl: string;
   /** Identifies the form of the test action, so that submitting it twice sends one; left out: the list only links to it. */
@@ -41,9 +45,10 @@ const TITLES = {
   signature: "Verify a signature",
 } as const satisfies Record<StepName, string>;
 
-function getStartedPage(user: PageUser, props: FirstStepsProps): string {
+/** The first steps as a page: also for whoever has hidden them elsewhere, or has done them all. */
+export function getStartedPage(props: FirstStepsProps): string {
   return render(
-    <Layout title="Get started" nav="Overview" user={user}>
+    <Layout title="Get started" nav="Overview" user={props.user}>
       <PageHead
         title="Get started"
         intro="Agents send their HTTP calls through Outgate. You approve those that need it, and see what became of each."
@@ -55,7 +60,7 @@ function getStartedPage(user: PageUser, props: FirstStepsProps): string {
 
 /** What to do first. Each step ticks itself when it was done; the next one is open. */
 export function FirstStepList(props: FirstStepsProps) {
-  const { steps, formId } = props;
+  const { user, steps, formId } = props;
   const isPage = formId !== undefined;
   const left = FIRST_STEPS.filter((step) => !steps.done.has(step));
   return (
@@ -66,53 +71,67 @@ export function FirstStepList(props: FirstStepsProps) {
           <span class="aside small">{`${FIRST_STEPS.length - left.length} of ${FIRST_STEPS.length} done`}</span>
         </h2>
         {isPage ? null : (
-          <PostForm action={FIRST_STEPS_PATH}>
+          <PostForm user={user} action={FIRST_STEPS_PATH}>
             <Button look="link">Hide</Button>
           </PostForm>
         )}
       </div>
       <ol>
-        {FIRST_STEPS.map((step, at) =>
-          steps.done.has(step) ? (
-            <li class="first-step first-step-done">
-              <span class="first-step-mark">
-                <Icon name="check" />
-              </span>
-              <p>
-                {TITLES[step]} <span class="visually-hidden">done</span>
-              </p>
-            </li>
-          ) : (
-            <li class="first-step">
-              <span class="first-step-mark" aria-hidden="true">
-                {at + 1}
-              </span>
-              <details open={step === left[0]}>
-                <summary>{TITLES[step]}</summary>
-                <div class="stack">
-                  <StepBody step={step} {...props} />
-                </div>
-              </details>
-            </li>
-          ),
-        )}
+        {FIRST_STEPS.map((step, at) => (
+          <Step number={at + 1} title={TITLES[step]} isDone={steps.done.has(step)} isNext={step === left[0]}>
+            <StepBody step={step} {...props} />
+          </Step>
+        ))}
       </ol>
     </section>
   );
 }
 
-function StepBody({ step, baseUrl, formId }: FirstStepsProps & { readonly step: StepName }) {
-  const isOwner = useUser().may("manage");
+interface StepProps {
+  readonly number: number;
+  readonly title: string;
+  readonly isDone: boolean;
+  readonly isNext: boolean;
+  readonly children?: Child;
+}
+
+function Step({ number: at, title, isDone, isNext, children }: StepProps) {
+  if (isDone) {
+    return (
+      <li class="first-step first-step-done">
+        <span class="first-step-mark">
+          <Icon name="check" />
+        </span>
+        <p>
+          {title} <span class="visually-hidden">done</span>
+        </p>
+      </li>
+    );
+  }
+  return (
+    <li class="first-step">
+      <span class="first-step-mark" aria-hidden="true">
+        {at}
+      </span>
+      <details open={isNext}>
+        <summary>{title}</summary>
+        <div class="stack">{children}</div>
+      </details>
+    </li>
+  );
+}
+
+function StepBody({ step, user, baseUrl, formId }: FirstStepsProps & { readonly step: StepName }) {
   if (step === "action") {
     return (
       <>
-        <TestAction baseUrl={baseUrl} formId={formId} />
+        <TestAction user={user} baseUrl={baseUrl} formId={formId} />
         <p class="quiet">
           Or as a program does: put an agent key into <code>OUTGATE_API_KEY</code> with <code>{ENTER_KEY}</code>, then
           run this. A key is shown once, when it is created.
         </p>
         <CodeBlock text={firstActionCall(baseUrl)} label="A first action" />
-        {isOwner ? (
+        {mayDo(user.role, "manage") ? (
           <p>
             <LinkButton href="/keys/new">Create an agent key</LinkButton>
           </p>
@@ -133,40 +152,11 @@ function StepBody({ step, baseUrl, formId }: FirstStepsProps & { readonly step: 
           text={createCall(baseUrl, { ...firstAction(baseUrl), title: "My first request", approve: true })}
           label="An action that needs approval"
         />
-        {isOwner ? (
-          <p class="quiet">
-            Agents need not ask for it: <a href={SETTINGS_PATHS.rules}>rules</a> say which calls wait, or are refused.
-            Begin with one of these:{" "}
-            {TEMPLATES.map(({ name, title }, at) => (
-              <>
-                {at === 0 ? null : ", "}
-                <a href={templatePath(name)}>{title}</a>
-              </>
-            ))}
-          </p>
-        ) : null}
+        {mayDo(user.role, "manage") ? <RuleTemplates /> : null}
       </>
     );
   }
-  if (step === "signature") {
-    return (
-      <>
-        <p class="quiet">
-          Let your services check that a call comes from Outgate, as <a href="/docs/verify">Verify what you receive</a>{" "}
-          shows in six languages. Then paste one that arrived, or test your receiver of callbacks: this step is done
-          when a signature was verified.
-        </p>
-        {isOwner ? (
-          <p>
-            <LinkButton href={`${SETTINGS_PATHS.signing}#check`}>Check a signature</LinkButton>{" "}
-            <LinkButton href={`${SETTINGS_PATHS.callbackHosts}#test`}>Test a receiver</LinkButton>
-          </p>
-        ) : (
-          <p class="quiet">Ask an owner of this account for the signing secret of your service.</p>
-        )}
-      </>
-    );
-  }
+  if (step === "signature") return <SignatureStep user={user} />;
   return (
     <>
       <p class="quiet">
@@ -179,8 +169,8 @@ function StepBody({ step, baseUrl, formId }: FirstStepsProps & { readonly step: 
 }
 
 /** For whoever may create actions. */
-function TestAction({ baseUrl, formId }: Omit<FirstStepsProps, "steps">) {
-  if (!useUser().may("create")) return null;
+function TestAction({ user, baseUrl, formId }: Omit<FirstStepsProps, "steps">) {
+  if (!mayDo(user.role, "create")) return null;
   if (formId === undefined) {
     return (
       <p>
@@ -192,7 +182,7 @@ function TestAction({ baseUrl, formId }: Omit<FirstStepsProps, "steps">) {
   }
   const { method, url } = firstAction(baseUrl);
   return (
-    <PostForm action={TEST_ACTION_PATH} fields={[["form_id", formId]]}>
+    <PostForm user={user} action={TEST_ACTION_PATH} fields={[["form_id", formId]]}>
       <div class="buttons">
         <Button>Send a test action</Button>
         <span class="quiet">
@@ -203,40 +193,78 @@ function TestAction({ baseUrl, formId }: Omit<FirstStepsProps, "steps">) {
   );
 }
 
-export function getStartedPages(deps: PageDeps) {
-  const { firstSteps, formOf, ids, baseUrl } = deps;
-  const create = testActions(deps);
-  const send = answerForm(formOf, async ({ person: { caller }, form }) => {
-    authorize(caller, "create");
-    const formId = form.get("form_id") ?? "";
-    return create(caller, "My first action", FORM_ID.test(formId) ? formId : null);
-  });
+/** What holds calls without their agents asking for it. */
+function RuleTemplates() {
+  const links = TEMPLATES.map(({ name, title }) => <a href={templatePath(name)}>{title}</a>);
   return (
-    personPages(deps)
-      .get(GET_STARTED_PATH, async ({ person }) => {
-        const { times } = await firstSteps.state(person.caller);
-        const steps = { done: new Set(times.keys()), isNew: !times.has("action") };
-        return getStartedPage(person, { steps, baseUrl, formId: ids.request() });
-      })
-      // Where the address of a refused form is loaded again.
-      .get(TEST_ACTION_PATH, () => seeOther("own", GET_STARTED_PATH))
-      .post(TEST_ACTION_PATH, send)
+    <p class="quiet">
+      Agents need not ask for it: <a href={SETTINGS_PATHS.rules}>rules</a> say which calls wait, or are refused. Begin
+      with one of these:{" "}
+      {links.map((link, at) => (
+        <>
+          {at === 0 ? null : ", "}
+          {link}
+        </>
+      ))}
+    </p>
   );
 }
 
-/** Creates the usual first action, and leads to its page. */
-export function testActions(deps: PageDeps) {
-  const { actionService, clock, baseUrl } = deps;
-  const checkCreate = createCheckCreate(deps);
-  return async (caller: Caller, title: string, idempotencyKey: string | null): Promise<string> => {
-    const { request, reason } = checkCreate({
-      value: { ...firstAction(baseUrl), title },
+function SignatureStep({ user }: { readonly user: PageUser }) {
+  return (
+    <>
+      <p class="quiet">
+        Let your services check that a call comes from Outgate, as <a href="/docs/verify">Verify what you receive</a>{" "}
+        shows in six languages. Then paste one that arrived, or test your receiver of callbacks: this step is done when
+        a signature was verified.
+      </p>
+      {mayDo(user.role, "manage") ? (
+        <p>
+          <LinkButton href={`${SETTINGS_PATHS.signing}#check`}>Check a signature</LinkButton>{" "}
+          <LinkButton href={`${SETTINGS_PATHS.callbackHosts}#test`}>Test a receiver</LinkButton>
+        </p>
+      ) : (
+        <p class="quiet">Ask an owner of this account for the signing secret of your service.</p>
+      )}
+    </>
+  );
+}
+
+type GetStartedDeps = Pick<
+  PageDeps,
+  "checkTarget" | "personOf" | "formOf" | "actionService" | "firstSteps" | "clock" | "ids" | "baseUrl"
+>;
+
+/** Where an owner begins, with a first action by one button. */
+export function getStartedPages(deps: GetStartedDeps) {
+  const { personOf, firstSteps, ids, baseUrl } = deps;
+  return (
+    createPersonRoutes(personOf)
+      .get(GET_STARTED_PATH, async ({ person }) => {
+        const { times } = await firstSteps.state(person.caller);
+        const steps = { done: new Set(times.keys()), isNew: !times.has("action") };
+        return page("own", getStartedPage({ user: person, steps, baseUrl, formId: ids.request() }));
+      })
+      // Where the address of a refused form is loaded again.
+      .get(TEST_ACTION_PATH, () => seeOther("own", GET_STARTED_PATH))
+      .post(TEST_ACTION_PATH, sendTest(deps))
+  );
+}
+
+function sendTest({ actionService, formOf, clock, baseUrl, ...rules }: GetStartedDeps): AnswerPerson {
+  const checkCreate = createCheckCreate(rules);
+  return answerForm(formOf, async ({ person, form }) => {
+    authorize(person.caller, "create");
+    const formId = form.get("form_id") ?? "";
+    const { caller } = person;
+    const { request } = checkCreate({
+      value: { ...firstAction(baseUrl), title: "My first action" },
       textOf: () => "",
-      idempotencyKey,
+      idempotencyKey: FORM_ID.test(formId) ? formId : null,
       role: caller.role,
       now: clock.now(),
     });
-    const { action } = await actionService.create(caller, request, { reason });
+    const { action } = await actionService.create(caller, request);
     return actionPath(action.id);
-  };
+  });
 }

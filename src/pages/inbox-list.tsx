@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { REQUESTER_LABELS } from "../core/extras.ts";
 import type { Child } from "hono/jsx";
-import { describeActor } from "../core/roles.ts";
+import { describeActor, mayDo } from "../core/roles.ts";
 import { type DecisionFacts, type DecisionHistory, maskedFacts, NO_HISTORY } from "../approvals/facts.ts";
 import {
   commonTitle,
@@ -22,7 +22,8 @@ import { callText } from "./request.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { type InboxQuery, requestPath, REVIEW_PATH } from "./inbox-query.ts";
 import { shownPath, RequestTitle } from "./outcome.tsx";
-import { Ago, sentence, Table, UntrustedText } from "../ui/parts.tsx";
+import { Ago, UntrustedText } from "../ui/parts.tsx";
+import type { PageUser } from "../ui/text.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 
 interface ListedRequest extends SeenRequest {
@@ -32,8 +33,9 @@ interface ListedRequest extends SeenRequest {
   readonly rejection: string | null;
 }
 
-interface RowProps {
-  readonly mayDecide: boolean;
+interface RowsProps {
+  readonly groups: readonly RequestGroup<ListedRequest>[];
+  readonly user: PageUser;
   readonly query: InboxQuery;
   /** The request that is shown beside the list. */
   readonly openId: string | null;
@@ -41,34 +43,39 @@ interface RowProps {
   readonly isPart: boolean;
   /** Selected: those that are shown to be decided at once. */
   readonly selected: ReadonlySet<string>;
+  readonly now: Date;
 }
 
 /** The waiting requests, with the oldest first. Those that look alike are one group. */
 export function listedGroups(
   actions: readonly MaskedAction[],
   histories: ReadonlyMap<string, DecisionHistory>,
-  mayDecide: boolean,
+  user: PageUser,
 ): readonly RequestGroup<ListedRequest>[] {
-  return groupAlike(actions.map((action) => listedRequest(action, histories.get(action.id) ?? NO_HISTORY, mayDecide)));
+  return groupAlike(actions.map((action) => listedRequest(action, histories.get(action.id) ?? NO_HISTORY, user)));
 }
 
 /** Each group is one row, which opens into a table. */
-export function RequestRows({
-  groups,
-  ...props
-}: RowProps & { readonly groups: readonly RequestGroup<ListedRequest>[] }) {
-  return groups.map((group) =>
-    group.requests.length === 1 ? (
-      <RequestRow request={group.requests[0]} {...props} />
-    ) : (
-      <GroupRow group={group} {...props} />
-    ),
+export function RequestRows({ groups, user, ...props }: RowsProps) {
+  const mayDecide = mayDo(user.role, "approve");
+  return (
+    <>
+      {groups.map((group) =>
+        group.requests.length === 1 ? (
+          <RequestRow request={group.requests[0]} mayDecide={mayDecide} {...props} />
+        ) : (
+          <GroupRow group={group} mayDecide={mayDecide} {...props} />
+        ),
+      )}
+    </>
   );
 }
 
-/** A request as its approver sees it. Who may not decide is told no risks: they are about what is masked, too. */
-export function listedRequest(action: MaskedAction, history: DecisionHistory, mayDecide: boolean): ListedRequest {
+/** A request as its approver sees it. */
+export function listedRequest(action: MaskedAction, history: DecisionHistory, user: PageUser): ListedRequest {
   const { viewer } = action;
+  // Who may not decide is told no risks: they are about what is masked, too.
+  const mayDecide = mayDo(user.role, "approve");
   const { risks } = mayDecide ? maskedFacts(action, history, "") : { risks: [] };
   return {
     action: asSent(action),
@@ -80,15 +87,26 @@ export function listedRequest(action: MaskedAction, history: DecisionHistory, ma
   };
 }
 
-function RequestRow({ request, ...props }: RowProps & { readonly request: ListedRequest }) {
+interface RowProps extends Pick<RowsProps, "query" | "openId" | "isPart" | "selected" | "now"> {
+  readonly mayDecide: boolean;
+}
+
+function RequestRow({
+  request,
+  mayDecide,
+  query,
+  openId,
+  selected,
+  now,
+}: RowProps & { readonly request: ListedRequest }) {
   const { action } = request;
   return (
     <li id={action.id} class="inbox-row">
-      <Chosen action={action} {...props} />
-      <OpenLink id={action.id} {...props}>
+      {mayDecide ? <Chosen action={action} isSelected={selected.has(action.id)} /> : null}
+      <OpenLink id={action.id} query={query} openId={openId}>
         <RequestTitle action={action} />
         <span class="inbox-age">
-          <Ago at={action.createdAt} />
+          <Ago at={action.createdAt} now={now} />
         </span>
         <Asker action={action} />
         <RiskMark risks={request.riskMarks} />
@@ -102,6 +120,7 @@ function RequestRow({ request, ...props }: RowProps & { readonly request: Listed
   );
 }
 
+/** The agent, and where the call goes. */
 function Asker({ action, children }: { readonly action: SeenAction; readonly children?: Child }) {
   return (
     <span class="inbox-asker">
@@ -128,16 +147,14 @@ function RiskMark({ risks }: { readonly risks: readonly RiskMarkProps[] }) {
   );
 }
 
-function Chosen({ action, mayDecide, selected }: RowProps & { readonly action: SeenAction }) {
-  if (!mayDecide) return null;
-  const { id } = action;
+function Chosen({ action, isSelected }: { readonly action: SeenAction; readonly isSelected: boolean }) {
   return (
     <label class="inbox-choose">
       <input
         type="checkbox"
         name="id"
-        value={id}
-        checked={selected.has(id)}
+        value={action.id}
+        checked={isSelected}
         aria-label={`Select ${callText(action)}`}
       />
     </label>
@@ -145,7 +162,8 @@ function Chosen({ action, mayDecide, selected }: RowProps & { readonly action: S
 }
 
 /** A link to the page of a request. With script the request is shown beside the list. */
-function OpenLink({ id, query, openId, children }: RowProps & { readonly id: string; readonly children?: Child }) {
+function OpenLink(props: Pick<RowsProps, "query" | "openId"> & { readonly id: string; readonly children?: Child }) {
+  const { id, query, openId, children } = props;
   return (
     <a
       class="inbox-open"
@@ -171,28 +189,27 @@ const OPENS_BESIDE = {
   "data-opens": "",
 } as const;
 
-function GroupRow({ group, ...props }: RowProps & { readonly group: RequestGroup<ListedRequest> }) {
-  const { mayDecide, openId, isPart } = props;
+interface GroupRowProps extends RowProps {
+  readonly group: RequestGroup<ListedRequest>;
+}
+
+function GroupRow({ group, ...props }: GroupRowProps) {
+  const { mayDecide, openId, isPart, now } = props;
   const { requests, differing } = group;
   const [{ action, riskMarks }] = requests;
   const ids = requests.map((request) => request.action.id);
   const isOpen = openId !== null && ids.includes(openId);
-  const fields = inReadingOrder(differing).filter(isSent).slice(0, LIST_COLUMNS_MAX);
-  // "amount 12 to 480".
-  const range = rangeOf(differing);
   return (
     <li id={`group-${action.id}`} class="inbox-group">
       <details open={isOpen}>
         <summary>
           <GroupName group={group} />
           <span class="inbox-age">
-            <Ago at={action.createdAt} />
+            <Ago at={action.createdAt} now={now} />
           </span>
           <Asker action={action}>
             {isPart ? "On this page · " : null}
-            {range === null
-              ? null
-              : sentence`${<UntrustedText text={range.name} />} ${range.least} to ${range.most} · `}
+            <GroupRange differing={differing} />
           </Asker>
           <RiskMark risks={riskMarks} />
         </summary>
@@ -202,22 +219,10 @@ function GroupRow({ group, ...props }: RowProps & { readonly group: RequestGroup
             <Icon name="right" />
           </a>
         ) : null}
-        <Table
-          caption="Requests that look alike, with what tells them apart"
-          heads={[
-            ...(mayDecide ? [<span class="visually-hidden">Select</span>] : []),
-            ...fields.map((field) => <FieldName field={field} />),
-            "Age",
-          ]}
-          rows={requests.map((request, at) => [
-            ...(mayDecide ? [<Chosen action={request.action} {...props} />] : []),
-            ...fields.map(({ values }) => <UntrustedText text={values[at] ?? ""} />),
-            <OpenLink id={request.action.id} {...props}>
-              <Ago at={request.action.createdAt} />
-            </OpenLink>,
-          ])}
-          ids={ids}
-          isWide
+        <GroupTable
+          requests={requests}
+          fields={inReadingOrder(differing).filter(isSent).slice(0, LIST_COLUMNS_MAX)}
+          {...props}
         />
       </details>
     </li>
@@ -227,22 +232,77 @@ function GroupRow({ group, ...props }: RowProps & { readonly group: RequestGroup
 /** The column that tells which is which, and an amount: the review has all of them. */
 const LIST_COLUMNS_MAX = 2;
 
+interface GroupTableProps extends Omit<GroupRowProps, "group"> {
+  readonly requests: RequestGroup<ListedRequest>["requests"];
+  readonly fields: readonly DifferingField[];
+}
+
+/** The requests of a group, with what tells them apart. */
+function GroupTable({ requests, fields, mayDecide, query, openId, selected, now }: GroupTableProps) {
+  return (
+    <div class="table" role="group" aria-label="Requests that look alike" tabindex={0}>
+      <table>
+        <caption class="visually-hidden">Requests that look alike, with what tells them apart</caption>
+        <thead>
+          <tr>
+            {mayDecide ? (
+              <th scope="col">
+                <span class="visually-hidden">Select</span>
+              </th>
+            ) : null}
+            {fields.map((field) => (
+              <th scope="col">
+                <FieldName field={field} />
+              </th>
+            ))}
+            <th scope="col">Age</th>
+          </tr>
+        </thead>
+        <tbody>
+          {requests.map((request, at) => (
+            <tr id={request.action.id}>
+              {mayDecide ? (
+                <td>
+                  <Chosen action={request.action} isSelected={selected.has(request.action.id)} />
+                </td>
+              ) : null}
+              {fields.map(({ values }) => (
+                <td>
+                  <UntrustedText text={values[at] ?? ""} />
+                </td>
+              ))}
+              <td>
+                <OpenLink id={request.action.id} query={query} openId={openId}>
+                  <Ago at={request.action.createdAt} now={now} />
+                </OpenLink>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** The page on which these requests are decided together. */
 export function reviewPath(ids: readonly string[]): string {
   return `${REVIEW_PATH}?${new URLSearchParams(ids.map((id): [string, string] => ["id", id])).toString()}`;
 }
 
 /** What the requests of a group have in common, and how many they are. */
-function GroupName({ group: { requests } }: { readonly group: RequestGroup<SeenRequest> }) {
+export function GroupName({ group: { requests } }: { readonly group: RequestGroup<SeenRequest> }) {
   const [{ action }] = requests;
   const title = commonTitle(requests.map((request) => request.action.title));
-  const [path = "", ...others] = requests.map((request) => shownPath(request.action));
+  const isSame = requests.every((request) => shownPath(request.action) === shownPath(action));
   return (
     <span class="request-name">
-      <b>{`${requests.length} ×`}</b>{" "}
+      <b class="inbox-count">{`${requests.length} ×`}</b>{" "}
       {title === null ? (
         <>
           <b class="method">{action.method}</b>
-          <UntrustedText text={others.every((other) => other === path) ? path : commonPath([path, ...others])} />
+          <UntrustedText
+            text={isSame ? shownPath(action) : commonPath(requests.map((request) => shownPath(request.action)))}
+          />
         </>
       ) : (
         <UntrustedText text={title} />
@@ -255,6 +315,18 @@ function GroupName({ group: { requests } }: { readonly group: RequestGroup<SeenR
 export function commonPath(paths: readonly string[]): string {
   const [first = [], ...others] = paths.map((path) => (path.split("?")[0] ?? "").split("/"));
   return first.map((segment, at) => (others.every((other) => other[at] === segment) ? segment : "…")).join("/");
+}
+
+/** "amount 12 to 480". */
+export function GroupRange({ differing }: { readonly differing: readonly DifferingField[] }) {
+  const range = rangeOf(differing);
+  if (range === null) return null;
+  return (
+    <span class="inbox-range">
+      <UntrustedText text={range.name} />
+      {` ${range.least} to ${range.most} · `}
+    </span>
+  );
 }
 
 const PLACES: Readonly<Record<DifferingField["place"], string>> = {

@@ -12,10 +12,6 @@ export const AGES = {
 
 export type Age = keyof typeof AGES;
 
-export function ageIn(text: string | null): Age | null {
-  return text === "hour" || text === "day" || text === "week" ? text : null;
-}
-
 /** What of the inbox a page shows. Null: all. */
 export interface InboxQuery {
   /** The key to filter by; empty: requests of no key. */
@@ -33,10 +29,11 @@ const NO_KEY = "none";
 export function inboxQueryIn(query: URLSearchParams): InboxQuery {
   const by = query.get("by") ?? "";
   const after = query.get("after") ?? "";
+  const age = query.get("age");
   return {
-    by: by === NO_KEY ? "" : (KEY_ID.exec(by)?.[0] ?? null),
+    by: keyIn(by),
     host: normalHost(query.get("host") ?? ""),
-    age: ageIn(query.get("age")),
+    age: age === "hour" || age === "day" || age === "week" ? age : null,
     after: isCursor(after) ? after : null,
   };
 }
@@ -49,6 +46,12 @@ function isCursor(after: string): boolean {
   return isStart && places.every((id, at) => (at % 2 === 0 ? id === "" || KEY_ID.test(id) : ACTION_ID.test(id)));
 }
 
+function keyIn(by: string): string | null {
+  if (by === NO_KEY) return "";
+  return KEY_ID.test(by) ? by : null;
+}
+
+/** The filter of the service. */
 export function filterOf({ by, host, age }: InboxQuery, now: Date): HeldFilter {
   return { keyId: by, host, before: age === null ? null : new Date(now.getTime() - AGES[age].ms) };
 }
@@ -64,8 +67,10 @@ export function inboxPath(query: InboxQuery, path = "/approvals", more: Readonly
   return params.size === 0 ? path : `${path}?${params.toString()}`;
 }
 
+/** The page of one request, beside the same list. */
 export function requestPath(query: InboxQuery, id: string): string {
   return inboxPath(query, `/approvals/${id}`);
 }
 
+/** The page on which several requests are decided. */
 export const REVIEW_PATH = "/approvals/review";

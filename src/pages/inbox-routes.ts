@@ -1,5 +1,5 @@
 import { choiceInForm, NOT_DECIDED, requestInForm, requestsInForm } from "./decision-form.tsx";
-import { answerForm, type ById, personPages } from "./forms.ts";
+import { answerForm, type ById } from "./forms.tsx";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "./grant-form.tsx";
 import type { Grant } from "../core/grant.ts";
 import { mayDo, viewerOf } from "../core/roles.ts";
@@ -22,42 +22,57 @@ import { type InboxPane, type InboxProps, inboxPage, nextWaiting, type SeenInbox
 import { reviewPath } from "./inbox-list.tsx";
 import { filterOf, inboxPath, inboxQueryIn, REVIEW_PATH } from "./inbox-query.ts";
 import type { DecidedRequest } from "./outcome.tsx";
-import { type AnswerById, type AnswerPerson, HOME_PATH, type Person } from "../http/session.ts";
+import { type AnswerPerson, createPersonRoutes, type Person, HOME_PATH, type AnswerById } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
-import { seeOther } from "../http/response.ts";
+import { page, seeOther } from "../http/response.ts";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { pathNotFound } from "../http/errors.ts";
 import { createPageRoutes } from "../http/operation.ts";
 import { ActionParams, actionIdOf } from "../actions/routes.ts";
 import type { PageDeps } from "./needs.ts";
 
-export function inboxRoutes(deps: PageDeps) {
+type InboxRouteDeps = Pick<
+  PageDeps,
+  | "personOf"
+  | "formOf"
+  | "actionService"
+  | "grantService"
+  | "receiptPath"
+  | "firstSteps"
+  | "credentialRequests"
+  | "clock"
+>;
+
+/** The inbox: held requests and the decisions on them. */
+export function inboxRoutes(deps: InboxRouteDeps) {
+  const { personOf } = deps;
+  const list: AnswerPerson = async ({ context: { search }, person }) =>
+    page("own", await inboxHtml(deps, { person, search }, nextPane(deps)));
+  const one: AnswerById = async ({ context, person, params }) => {
+    const id = actionIdOf(context, params);
+    const pane = await paneOf(deps, person, id);
+    return page("own", await inboxHtml(deps, { person, search: context.search }, () => pane));
+  };
+  const review: AnswerPerson = async ({ context: { search }, person }) => {
+    const pane = await reviewOf(deps, person, new URLSearchParams(search).getAll("id"));
+    return page("own", await inboxHtml(deps, { person, search: "" }, () => pane));
+  };
   const hooks = { params: ActionParams };
   return createPageRoutes("own")
     .get("/", async ({ context }) => {
       // Elysia takes // for /.
       if (context.path !== "/") throw pathNotFound();
-      const person = await deps.personOf(context);
+      const person = await personOf(context);
       if (person === null) return seeOther("own", "/login");
       const steps = await deps.firstSteps.read(person.caller);
       return seeOther("own", steps?.isNew === true ? GET_STARTED_PATH : HOME_PATH);
     })
     .use(
-      personPages(deps)
-        .get("/approvals", ({ context: { search }, person }) => inboxHtml(deps, { person, search }, nextPane(deps)))
-        .get(REVIEW_PATH, async ({ context: { search }, person }) => {
-          const pane = await reviewOf(deps, person, new URLSearchParams(search).getAll("id"));
-          return inboxHtml(deps, { person, search: "" }, () => pane);
-        })
+      createPersonRoutes(personOf)
+        .get("/approvals", list)
+        .get(REVIEW_PATH, review)
         .post(REVIEW_PATH, decideOnMany(deps))
-        .get(
-          "/approvals/:id",
-          async ({ context, person, params }) => {
-            const pane = await paneOf(deps, person, actionIdOf(context, params));
-            return inboxHtml(deps, { person, search: context.search }, () => pane);
-          },
-          hooks,
-        )
+        .get("/approvals/:id", one, hooks)
         .post("/approvals/:id", decideHere(deps), hooks),
     );
 }
@@ -67,8 +82,9 @@ interface InboxRequest extends Pick<InboxProps, "problem" | "reason" | "grant"> 
   readonly search: string;
 }
 
+/** The inbox with its filters, and the pane that is chosen once the list is known. */
 async function inboxHtml(
-  deps: PageDeps,
+  deps: InboxRouteDeps,
   { person, search, ...more }: InboxRequest,
   choose: (inbox: SeenInbox, decided: readonly DecidedRequest[]) => InboxPane,
 ): Promise<string> {
@@ -86,7 +102,7 @@ async function inboxHtml(
 
 /** The request to decide next: the one after what was decided just now, or the oldest. */
 const nextPane =
-  ({ actionService }: PageDeps) =>
+  ({ actionService }: InboxRouteDeps) =>
   ({ actions, histories }: SeenInbox, decided: readonly DecidedRequest[]): InboxPane => {
     const action = nextWaiting(actions, decided.at(-1)?.action.id ?? "");
     if (action === null) return { kind: "none" };
@@ -94,7 +110,8 @@ const nextPane =
     return { kind: "request", isChosen: false, action, history, digest: actionService.digestOf(storedOf(action)) };
   };
 
-async function paneOf(deps: PageDeps, person: Person, id: string): Promise<InboxPane> {
+/** A request by its address: held, or what it has come to. */
+async function paneOf(deps: InboxRouteDeps, person: Person, id: string): Promise<InboxPane> {
   const { actionService, receiptPath } = deps;
   const found = await actionService.get(person.caller, id);
   const action = await see(found, viewerOf(person.role));
@@ -108,8 +125,11 @@ async function paneOf(deps: PageDeps, person: Person, id: string): Promise<Inbox
 }
 
 /** The requests of these IDs that still wait, to decide on all of them. */
-async function reviewOf(deps: PageDeps, { caller, role }: Person, asked: readonly string[]): Promise<InboxPane> {
-  const { actionService } = deps;
+async function reviewOf(
+  { actionService }: InboxRouteDeps,
+  { caller, role }: Person,
+  asked: readonly string[],
+): Promise<InboxPane> {
   const selected = idsOf(asked, REVIEW_SELECTED_MAX);
   const ids = selected.slice(0, DECISIONS_AT_ONCE_MAX);
   const { actions, histories } = await actionService.heldAmong(caller, ids);
@@ -139,7 +159,7 @@ function fittingIn(actions: readonly Action[]): number {
 }
 
 /** Decides on the request that the page showed. The list then shows the result, even if somebody else was first. */
-function decideHere(deps: PageDeps): AnswerById {
+function decideHere(deps: InboxRouteDeps): AnswerById {
   const { actionService, formOf } = deps;
   return answerForm<ById>(
     formOf,
@@ -166,7 +186,7 @@ function decideHere(deps: PageDeps): AnswerById {
 }
 
 /** Decides on each request that the review showed. The list then shows what each has come to. */
-function decideOnMany(deps: PageDeps): AnswerPerson {
+function decideOnMany(deps: InboxRouteDeps): AnswerPerson {
   const restIn = (form: Form) => idsOf((form.get("rest") ?? "").split(" "), REVIEW_SELECTED_MAX);
   return answerForm(
     deps.formOf,
@@ -185,6 +205,7 @@ function decideOnMany(deps: PageDeps): AnswerPerson {
   );
 }
 
+/** The inbox with the same filters, and what these requests have come to. */
 function decidedPath(ids: readonly string[], search: string): string {
   return inboxPath({ ...inboxQueryIn(new URLSearchParams(search)), after: null }, "/approvals", {
     decided: ids.join(" "),
@@ -196,7 +217,11 @@ function decidedIdsIn(params: URLSearchParams): readonly string[] {
 }
 
 /** What became of requests, some at a time: each is read whole. An ID may be made up, or its action deleted. */
-async function decidedOf(deps: PageDeps, person: Person, ids: readonly string[]): Promise<readonly DecidedRequest[]> {
+async function decidedOf(
+  deps: InboxRouteDeps,
+  person: Person,
+  ids: readonly string[],
+): Promise<readonly DecidedRequest[]> {
   const found: DecidedRequest[] = [];
   const grants = ids.length === 0 ? [] : await grantsOf(deps, person);
   for (let at = 0; at < ids.length; at += DECIDED_READ_AT_ONCE_MAX) {
@@ -207,13 +232,13 @@ async function decidedOf(deps: PageDeps, person: Person, ids: readonly string[])
 }
 
 /** The grants in force, which only approvers see. */
-async function grantsOf({ grantService }: PageDeps, { caller, role }: Person): Promise<readonly Grant[]> {
+async function grantsOf({ grantService }: InboxRouteDeps, { caller, role }: Person): Promise<readonly Grant[]> {
   return mayDo(role, "approve") ? grantService.list(caller) : [];
 }
 
 /** Without what was sent, which a row doesn't show. */
 async function decidedRequest(
-  { actionService, receiptPath }: PageDeps,
+  { actionService, receiptPath }: InboxRouteDeps,
   { caller, role }: Person,
   id: string,
   grants: readonly Grant[],

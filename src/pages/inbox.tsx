@@ -1,22 +1,23 @@
 /** @jsxImportSource hono/jsx */
-import type { TypedDecision } from "./decision-form.tsx";
+import type { DecisionPageProps } from "./decision-form.tsx";
 import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import type { Inbox } from "../approvals/held.ts";
 import type { MaskedAction } from "../receipts/seen-action.ts";
 import { COUNTED_MAX, DECISIONS_AT_ONCE_MAX, HELD_COUNTED_MAX, HELD_REQUESTERS_SHOWN_MAX } from "../core/limits.ts";
 import { CredentialRow, type SeenCredentialRequest } from "./credential-request.tsx";
-import { EmptyState, FilterMenu, Skeleton } from "../ui/controls.tsx";
+import { EmptyState, LinkMenu, Skeleton } from "../ui/controls.tsx";
 import { listedGroups, RequestRows, reviewPath } from "./inbox-list.tsx";
-import { ageIn, AGES, inboxPath, type InboxQuery, requestPath, REVIEW_PATH } from "./inbox-query.ts";
+import { AGES, type Age, inboxPath, type InboxQuery, requestPath, REVIEW_PATH } from "./inbox-query.ts";
 import { Layout, OVERVIEW_PATH, render } from "../ui/layout.tsx";
 import { DecidedPane, DecidedRow, type DecidedRequest } from "./outcome.tsx";
 import { LinkButton, UntrustedText } from "../ui/parts.tsx";
 import { type HeldRequest, type LookAlikes, RequestPane } from "./decision.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { ReviewPane } from "./review.tsx";
-import { number, type PageUser } from "../ui/text.ts";
+import { number } from "../ui/text.ts";
 
+/** What is shown beside the list. */
 export type InboxPane =
   /** `isChosen`: by the address. Otherwise it is the next one, phones show the list, and a long body is cut. */
   | ({ readonly kind: "request"; readonly isChosen: boolean } & HeldRequest)
@@ -29,26 +30,26 @@ export type InboxPane =
     }
   | { readonly kind: "none" };
 
+/** The inbox as the person sees it. */
 export interface SeenInbox extends Omit<Inbox, "actions"> {
   readonly actions: readonly MaskedAction[];
 }
 
-export interface InboxProps extends TypedDecision {
-  readonly user: PageUser;
-  readonly now: Date;
+export interface InboxProps extends DecisionPageProps {
   readonly inbox: SeenInbox;
   /** For credentials: all that wait. */
   readonly requests: readonly SeenCredentialRequest[];
   readonly query: InboxQuery;
   readonly pane: InboxPane;
+  /** Decided just now, shown above the list. */
   readonly decided: readonly DecidedRequest[];
 }
 
+/** The inbox: what waits for a decision, and one request of it. */
 export function inboxPage(props: InboxProps): string {
   const { user, inbox, requests, query, pane, decided, now } = props;
   const { actions, histories, after, total } = inbox;
-  const mayDecide = mayDo(user.role, "approve");
-  const groups = listedGroups(actions, histories, mayDecide);
+  const groups = listedGroups(actions, histories, user);
   const openId = pane.kind === "request" ? pane.action.id : null;
   const isChosen = pane.kind !== "none" && (pane.kind !== "request" || pane.isChosen);
   const selected = new Set(pane.kind === "review" ? pane.requests.map(({ action }) => action.id) : []);
@@ -72,15 +73,16 @@ export function inboxPage(props: InboxProps): string {
                 <DecidedRow decided={one} />
               ))}
               {asked.map((request) => (
-                <CredentialRow {...request} />
+                <CredentialRow request={request} now={now} />
               ))}
               <RequestRows
                 groups={groups}
-                mayDecide={mayDecide}
+                user={user}
                 query={query}
                 openId={openId}
                 isPart={query.after !== null || after !== null}
                 selected={selected}
+                now={now}
               />
             </ol>
             <div id="pager" class="inbox-pager">
@@ -89,7 +91,7 @@ export function inboxPage(props: InboxProps): string {
               )}
               {after === null ? null : <LinkButton href={inboxPath({ ...query, after })}>Next page</LinkButton>}
             </div>
-            {mayDecide && actions.length > 0 ? <BulkBar /> : null}
+            {mayDo(user.role, "approve") && actions.length > 0 ? <BulkBar /> : null}
           </form>
           {actions.length + asked.length === 0 ? <NothingWaits isFiltered={all > 0} /> : null}
         </section>
@@ -141,17 +143,30 @@ interface PaneProps extends InboxProps {
   readonly alike: LookAlikes | null;
 }
 
-function Pane({ pane, query, inbox, problem, reason, grant, alike }: PaneProps) {
-  const form = { problem, reason, grant };
+function Pane({ pane, user, query, inbox, now, problem, reason, grant, alike }: PaneProps) {
   if (pane.kind === "request") {
     const path = requestPath(query, pane.action.id);
-    return <RequestPane {...pane} path={path} isWhole={pane.isChosen} alike={alike} {...form} />;
+    return (
+      <RequestPane
+        {...pane}
+        path={path}
+        isWhole={pane.isChosen}
+        alike={alike}
+        user={user}
+        now={now}
+        problem={problem}
+        reason={reason}
+        grant={grant}
+      />
+    );
   }
-  if (pane.kind === "review") return <ReviewPane {...pane} {...form} />;
-  if (pane.kind === "none") return null;
-  const next = nextWaiting(inbox.actions, pane.decided.action.id);
-  const nextPath = next === null ? null : requestPath(query, next.id);
-  return <DecidedPane decided={pane.decided} nextPath={nextPath} problem={problem} />;
+  if (pane.kind === "review") return <ReviewPane {...pane} user={user} now={now} problem={problem} reason={reason} />;
+  if (pane.kind === "decided") {
+    const next = nextWaiting(inbox.actions, pane.decided.action.id);
+    const nextPath = next === null ? null : requestPath(query, next.id);
+    return <DecidedPane decided={pane.decided} nextPath={nextPath} problem={problem} />;
+  }
+  return null;
 }
 
 /** The request after a decided one in a list with the oldest first, or else the first. */
@@ -175,46 +190,66 @@ function countText({ inbox: { total, matching }, requests, query, now }: InboxPr
 
 function Filters({ inbox: { requesters, hosts, hasMoreHosts }, query, user }: InboxProps) {
   const viewer = viewerOf(user.role);
+  const { by, host, age } = query;
   const path = (changes: Partial<InboxQuery>) => inboxPath({ ...query, after: null, ...changes });
-  const named = (name: string, count: number) => (
-    <>
-      <UntrustedText text={name} />
-      <span class="quiet">{` ${number(count)}${count === COUNTED_MAX ? "+" : ""}`}</span>
-    </>
-  );
+  const all = (changes: Partial<InboxQuery>, name: string, isChosen: boolean) => ({
+    href: path(changes),
+    name,
+    isChosen,
+  });
+  const ages = Object.entries(AGES).map(([name, { label }]) => {
+    const value = Object.keys(AGES).includes(name) ? (name as Age) : null;
+    return { href: path({ age: value }), name: label, isChosen: age === value };
+  });
   return (
     <div class="toolbar">
-      <FilterMenu
+      <LinkMenu
         label="Agent"
-        all="Everyone"
-        options={requesters.map(({ keyId, createdBy, count }) => [
-          keyId,
-          named(describeActor(maskedActor(createdBy, viewer)).name, count),
-        ])}
-        chosen={query.by}
-        path={(by) => path({ by })}
+        isChosen={by !== null}
+        links={[
+          all({ by: null }, "Everyone", by === null),
+          ...requesters.map(({ keyId, createdBy, count }) => ({
+            href: path({ by: keyId }),
+            name: (
+              <Counted
+                name={describeActor(maskedActor(createdBy, viewer)).name}
+                count={count}
+                isMore={count === COUNTED_MAX}
+              />
+            ),
+            isChosen: by === keyId,
+          })),
+        ]}
         note={
           requesters.length < HELD_REQUESTERS_SHOWN_MAX
             ? undefined
             : `At most ${requesters.length} are listed: those that have waited longest.`
         }
       />
-      <FilterMenu
+      <LinkMenu
         label="Host"
-        all="Every host"
-        options={hosts.map(({ host, count }) => [host, named(host, count)])}
-        chosen={query.host}
-        path={(host) => path({ host })}
+        isChosen={host !== null}
+        links={[
+          all({ host: null }, "Every host", host === null),
+          ...hosts.map(({ host: name, count }) => ({
+            href: path({ host: name }),
+            name: <Counted name={name} count={count} isMore={count === COUNTED_MAX} />,
+            isChosen: host === name,
+          })),
+        ]}
         note={hasMoreHosts ? `Only ${hosts.length} hosts are listed.` : undefined}
       />
-      <FilterMenu
-        label="Age"
-        all="Any age"
-        options={Object.entries(AGES).map(([age, { label }]) => [age, label])}
-        chosen={query.age}
-        path={(age) => path({ age: ageIn(age) })}
-      />
+      <LinkMenu label="Age" isChosen={age !== null} links={[all({ age: null }, "Any age", age === null), ...ages]} />
     </div>
+  );
+}
+
+function Counted({ name, count, isMore }: { readonly name: string; readonly count: number; readonly isMore: boolean }) {
+  return (
+    <>
+      <UntrustedText text={name} />
+      <span class="quiet">{` ${number(count)}${isMore ? "+" : ""}`}</span>
+    </>
   );
 }
 

@@ -8,10 +8,10 @@ import { createPageRoutes, TokenParams } from "../http/operation.ts";
 import { readForm, type RequestContext } from "../http/request.ts";
 import { page, seeOther, UNLISTED } from "../http/response.ts";
 import { HOME_PATH, sourceOf } from "../http/session.ts";
-import { Button, PostForm, Submit } from "../ui/form.tsx";
+import { Button, OrCancel, PostForm } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
-import { answerForm, EMPTY_FORM, type FormState } from "./forms.ts";
+import { answerForm, EMPTY_FORM, type FormState } from "./forms.tsx";
 import { CredentialFields, ProviderForm } from "./sign-in.tsx";
 import { type PageUser, roleLabel } from "../ui/text.ts";
 import type { PageDeps } from "./needs.ts";
@@ -19,6 +19,7 @@ import type { PageDeps } from "./needs.ts";
 interface JoinPageProps extends OpenInvitation {
   readonly path: string;
   readonly typed: FormState;
+  /** Null: nobody is logged in. */
   readonly user: PageUser | null;
   /** It is the address of `user`. */
   readonly isOwn: boolean;
@@ -63,7 +64,7 @@ function InvitedTo({ account: { name, email } }: Pick<JoinPageProps, "account">)
 function JoinForm({ path, typed, user, isOwn, email, isKnown }: JoinPageProps) {
   if (user !== null && !isOwn) {
     return (
-      <PostForm action="/auth/logout" class="card">
+      <PostForm user={user} action="/auth/logout" class="card">
         <p>
           You are logged in as <UntrustedText text={user.email} />. Log out, and open the link again.
         </p>
@@ -73,9 +74,11 @@ function JoinForm({ path, typed, user, isOwn, email, isKnown }: JoinPageProps) {
   }
   if (user !== null) {
     return (
-      <PostForm action={path} class="card">
+      <PostForm user={user} action={path} class="card">
         <Problem text={typed.problem} />
-        <Submit cancel="/">Join</Submit>
+        <OrCancel href="/">
+          <Button>Join</Button>
+        </OrCancel>
       </PostForm>
     );
   }
@@ -97,7 +100,12 @@ const CORRECTABLE: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** The links of invitations. GET changes nothing, since mail scanners and previews open links. */
-export function joinPages(deps: PageDeps) {
+export function joinPages(
+  deps: Pick<
+    PageDeps,
+    "teamService" | "personOf" | "ownFormOf" | "ownOrigin" | "deviceCookie" | "oidc" | "startSession"
+  >,
+) {
   const { teamService, personOf, ownFormOf, ownOrigin, startSession } = deps;
   const hooks = { params: TokenParams };
   const htmlOf = async (context: RequestContext, token: string, problem: string | null) => {

@@ -1,17 +1,17 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import { KEY_ACTIONS_COUNTED_MAX, KEYS_SHOWN_MAX, UNFINISHED_COUNTED_MAX } from "../core/limits.ts";
-import { DomainError, notFound } from "../core/domain-error.ts";
-import type { UnfinishedOnRevoke } from "../core/pause.ts";
+import { DomainError } from "../core/domain-error.ts";
+import { UNFINISHED_ON_REVOKE, type UnfinishedOnRevoke } from "../core/pause.ts";
 import type { Unfinished } from "../accounts/keys.ts";
 import { KeyParams, type KeyView, type ListedKeyView } from "../accounts/key-routes.ts";
 import { timeAgo } from "../core/clock.ts";
-import { answerForm, type ById, personPages } from "./forms.ts";
-import { seeOther } from "../http/response.ts";
-import type { Person } from "../http/session.ts";
+import { answerForm, type ById } from "./forms.tsx";
+import { page, seeOther } from "../http/response.ts";
+import { createPersonRoutes, type Person } from "../http/session.ts";
 import { describeActor, type Hold } from "../core/roles.ts";
 import { maskUrl } from "../receipts/masking.ts";
-import { Choices, PostForm, Submit } from "../ui/form.tsx";
+import { PostForm, Submit } from "../ui/form.tsx";
 import { actionPath, Layout, listPath, render } from "../ui/layout.tsx";
 import {
   Ago,
@@ -29,12 +29,12 @@ import {
   UntrustedText,
 } from "../ui/parts.tsx";
 import { AgoOr, List, None, pauseOrResume, RowAction, RowLink, RowMenu } from "./settings-frame.tsx";
-import { type Choice, counted, number, type PageUser, roleLabel, scopeLabel } from "../ui/text.ts";
+import { counted, number, type PageUser, roleLabel, scopeLabel } from "../ui/text.ts";
 import type { PageDeps } from "./needs.ts";
 
 export const KEYS_LINK = { href: "/keys", name: "All keys" } as const;
 
-async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, user: Person, search: string) {
+async function keysPage({ keyService, pauseService, oauth, clock }: KeyListDeps, user: Person, search: string) {
   const now = clock.now();
   const query = new URLSearchParams(search);
   // From 1; 1 if it is not a number.
@@ -67,11 +67,11 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
       />
       {revoked === undefined || left === null ? null : (
         <Notice tone="good">
-          <Name text={revoked.name} /> is revoked and no longer works.
+          <KeyNameText of={revoked} /> is revoked and no longer works.
           {left.unfinishedCount === 0 ? null : ` ${leftText(left)} Whoever approves sees that it was revoked.`}
         </Notice>
       )}
-      <FormerKeys keys={former} />
+      <FormerKeys user={user} keys={former} />
       {live.length === 0 ? null : (
         <List
           title="Keys"
@@ -82,10 +82,11 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
               "Key",
               (key) => (
                 <>
-                  <KeyWithEnd {...key} /> {paused.has(key.id) ? <Dot tone="wait">Paused</Dot> : null}
+                  <KeyNameText of={key} /> <code class="none nowrap">…{key.last4}</code>{" "}
+                  {paused.has(key.id) ? <Dot tone="wait">Paused</Dot> : null}
                   {isOver(key, now) ? <Dot tone="bad">Expired</Dot> : null}
                   <span class="says">
-                    {key.lastUsedAt === null ? "Never used" : sentence`Used ${<Ago at={key.lastUsedAt} />}`}
+                    {key.lastUsedAt === null ? "Never used" : sentence`Used ${<Ago at={key.lastUsedAt} now={now} />}`}
                     {/* A client that somebody logged in to. */}
                     {connected.has(key.id) ? " · connected by " : " · created by "}
                     {makerName(key.createdBy)}
@@ -97,7 +98,7 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
             ["Role", roleCell, "fact"],
             ["Needs approval", ({ hold }) => (hold === "none" ? <None>As asked</None> : HOLD_WORDS[hold]), "fact"],
             ["Limits", (key) => limitsCell(key, now)],
-            ["Last call", lastCall, "wide"],
+            ["Last call", (key) => lastCall(key, now), "wide"],
             [
               "24 hours",
               (key) => (
@@ -113,7 +114,7 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
                 items={[
                   <RowLink href={`/keys/new?replaces=${id}`} of={name} name="Rotate" />,
                   <RowLink href={listPath({ created_by: id })} of={name} name="Show actions" />,
-                  pauseOrResume(paused.get(id), `?key=${id}`, name),
+                  pauseOrResume(user, paused.get(id), `?key=${id}`, name),
                 ]}
                 ends={<RowLink href={`/keys/${id}/revoke`} of={name} name="Revoke" />}
               />
@@ -133,7 +134,8 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
                 "Key",
                 (key) => (
                   <>
-                    <KeyWithEnd {...key} /> {paused.has(key.id) ? <Dot tone="wait">Paused</Dot> : null}
+                    <KeyNameText of={key} /> <code class="none">…{key.last4}</code>{" "}
+                    {paused.has(key.id) ? <Dot tone="wait">Paused</Dot> : null}
                   </>
                 ),
                 "main",
@@ -141,10 +143,11 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
               ["Role", ({ role }) => roleLabel(role), "fact"],
               [
                 "Revoked",
-                ({ revokedAt, revokedBy }) => sentence`${<AgoOr at={revokedAt} />} by ${makerName(revokedBy)}`,
+                ({ revokedAt, revokedBy }) =>
+                  sentence`${<AgoOr at={revokedAt} now={now} />} by ${makerName(revokedBy)}`,
                 "fact",
               ],
-              ["Last call", lastCall, "wide"],
+              ["Last call", (key) => lastCall(key, now), "wide"],
             ]}
             actions={({ id, name }) => (
               <RowMenu
@@ -175,7 +178,7 @@ function roleCell({ role, scope }: KeyView) {
 
 const HOLD_WORDS = { writes: "Writes", all: "Every call" } as const satisfies Record<Exclude<Hold, "none">, string>;
 
-function lastCall({ lastCall: call }: ListedKeyView) {
+function lastCall({ lastCall: call }: ListedKeyView, now: Date) {
   if (call === null) return <None>No action yet</None>;
   const { id, method, url, status, responseCode, createdAt } = call;
   const shown = maskUrl(url, "decider").replace(/^https?:\/\//, "");
@@ -185,7 +188,7 @@ function lastCall({ lastCall: call }: ListedKeyView) {
         <code>{method}</code> <UntrustedText text={shown} />
       </span>
       <span class="says">
-        <StatusDot status={status} code={responseCode} /> · <Ago at={createdAt} />
+        <StatusDot status={status} code={responseCode} /> · <Ago at={createdAt} now={now} />
       </span>
     </a>
   );
@@ -201,6 +204,7 @@ function usedText({ actionsLastDay }: ListedKeyView): string {
 
 interface ShownLimit {
   readonly name: string;
+  /** In a line with others. */
   readonly short: Child;
   /** Whether `short` is all there is. */
   readonly isWhole: boolean;
@@ -230,7 +234,7 @@ function limitsOf(key: ListedKeyView, now: Date): readonly ShownLimit[] {
   }
   if (expiresAt !== null) {
     const isReached = isOver(key, now);
-    const when = isReached ? <Ago at={expiresAt} /> : <UntilTime at={expiresAt} />;
+    const when = isReached ? <Ago at={expiresAt} now={now} /> : <UntilTime at={expiresAt} now={now} />;
     const name = isReached ? "Ended" : "Ends";
     limits.push({ name, short: [`${name} `, when], whole: <Time at={expiresAt} />, isWhole: true, isReached });
   }
@@ -255,6 +259,7 @@ function limitsCell(key: ListedKeyView, now: Date) {
   );
 }
 
+/** The limits of a key that has some, after what else is said of it. */
 export function LimitsText({ of: { hosts, methods, dailyActions, expiresAt } }: { readonly of: KeyView }) {
   return (
     <>
@@ -266,12 +271,9 @@ export function LimitsText({ of: { hosts, methods, dailyActions, expiresAt } }: 
   );
 }
 
-function KeyWithEnd({ name, last4 }: KeyView) {
-  return (
-    <>
-      <Name text={name} /> <code class="none nowrap">…{last4}</code>
-    </>
-  );
+/** The untrusted name of a key. */
+export function KeyNameText({ of: { name } }: { readonly of: Pick<KeyView, "name"> }) {
+  return <Name text={name} />;
 }
 
 function makerName(actor: KeyView["createdBy"]): Child {
@@ -279,7 +281,7 @@ function makerName(actor: KeyView["createdBy"]): Child {
 }
 
 /** Keys that people may still know who shouldn't, each with a button to revoke it. */
-export function FormerKeys({ keys }: { readonly keys: readonly KeyView[] }) {
+export function FormerKeys({ user, keys }: { readonly user: PageUser; readonly keys: readonly KeyView[] }) {
   if (keys.length === 0) return null;
   return (
     <List
@@ -288,11 +290,19 @@ export function FormerKeys({ keys }: { readonly keys: readonly KeyView[] }) {
       intro="Whoever created these may no longer manage the account: a person who left or has another role, or an owner key that was revoked or has expired. They may still know the keys."
       rows={keys}
       columns={[
-        ["Key", (key) => <KeyWithEnd {...key} />, "main"],
+        [
+          "Key",
+          (key) => (
+            <>
+              <KeyNameText of={key} /> <code class="none nowrap">…{key.last4}</code>
+            </>
+          ),
+          "main",
+        ],
         ["Role", ({ role }) => roleLabel(role), "fact"],
         ["Created by", ({ createdBy }) => makerName(createdBy), "fact"],
       ]}
-      actions={({ id, name }) => <RowAction path={`/keys/${id}/revoke`} of={name} name="Revoke" />}
+      actions={({ id, name }) => <RowAction user={user} path={`/keys/${id}/revoke`} of={name} name="Revoke" />}
     />
   );
 }
@@ -311,31 +321,24 @@ export function keyLabel({ name, last4, revokedAt }: KeyView): string {
 }
 
 /** The default comes first: it changes no action, for rotating a key. */
-const UNFINISHED = [
-  {
-    value: "keep",
-    label: "Continue",
-    hint: "They are sent when they are due. Those awaiting approval still need a decision.",
-  },
-  {
-    value: "pause",
-    label: "Pause",
-    hint: "Nothing is sent until you resume. Those awaiting approval can still be decided.",
-  },
-  { value: "cancel", label: "Cancel", hint: "Nothing is sent. Those awaiting approval are cancelled too." },
-] as const satisfies readonly (Choice & { readonly value: UnfinishedOnRevoke })[];
+const UNFINISHED: readonly (readonly [UnfinishedOnRevoke, string])[] = [
+  ["keep", "Continue: they are sent when they are due. Those awaiting approval still need a decision."],
+  ["pause", "Pause: nothing is sent until you resume. Those awaiting approval can still be decided."],
+  ["cancel", "Cancel: nothing is sent. Those awaiting approval are cancelled too."],
+];
 
+/** Asks for confirmation before a key is revoked. */
 function revokeKeyPage(user: PageUser, key: KeyView, left: Unfinished, now: Date): string {
-  const { id, name, role, last4, createdAt, createdBy, lastUsedAt } = key;
+  const { id, role, last4, createdAt, createdBy, lastUsedAt } = key;
   return render(
     <Layout title="Revoke a key?" nav="Keys" user={user}>
       <PageHead title="Revoke this key?" back={KEYS_LINK}>
         <p>Requests with this key are refused immediately. You can’t undo this.</p>
       </PageHead>
-      <PostForm action={`/keys/${id}/revoke`} class="card">
+      <PostForm user={user} action={`/keys/${id}/revoke`} class="card">
         <Facts
           rows={[
-            ["Name", <Name text={name} />],
+            ["Name", <KeyNameText of={key} />],
             ["Role", roleLabel(role)],
             ["Ends in", <code>{last4}</code>],
             ["Created", <Time at={createdAt} />],
@@ -343,13 +346,16 @@ function revokeKeyPage(user: PageUser, key: KeyView, left: Unfinished, now: Date
             ["Last used", lastUsedAt === null ? "Never" : timeAgo(now.getTime() - lastUsedAt.getTime())],
           ]}
         />
-        <Choices
-          name="unfinished"
-          legend="Unfinished actions of this key"
-          hint={left.unfinishedCount === 0 ? "None." : leftText(left)}
-          choices={UNFINISHED}
-          chosen="keep"
-        />
+        <fieldset>
+          <legend>Unfinished actions of this key</legend>
+          <p class="quiet">{left.unfinishedCount === 0 ? "None." : leftText(left)}</p>
+          {UNFINISHED.map(([value, label]) => (
+            <label class="check">
+              <input type="radio" name="unfinished" value={value} checked={value === "keep"} />
+              <span>{label}</span>
+            </label>
+          ))}
+        </fieldset>
         <Submit look="danger" cancel="/keys">
           Revoke key
         </Submit>
@@ -358,11 +364,14 @@ function revokeKeyPage(user: PageUser, key: KeyView, left: Unfinished, now: Date
   );
 }
 
-export function keyListPages(deps: PageDeps) {
-  const { keyService, formOf, clock } = deps;
+type KeyListDeps = Pick<PageDeps, "personOf" | "formOf" | "keyService" | "pauseService" | "oauth" | "clock">;
+
+/** The list of keys, and the page that revokes one. They use the same service as /v1/keys. */
+export function keyListPages(deps: KeyListDeps) {
+  const { keyService, personOf, formOf, clock } = deps;
   const revoke = answerForm<ById>(formOf, async ({ person, params: { id }, form }) => {
     const said = form.get("unfinished") ?? "keep";
-    const unfinished = UNFINISHED.find(({ value }) => value === said)?.value;
+    const unfinished = UNFINISHED_ON_REVOKE.find((one) => one === said);
     if (unfinished === undefined)
       throw new DomainError(
         "validation_error",
@@ -372,17 +381,21 @@ export function keyListPages(deps: PageDeps) {
     return `/keys?revoked=${id}`;
   });
   const hooks = { params: KeyParams };
-  return personPages(deps)
-    .get("/keys", ({ context, person }) => keysPage(deps, person, context.search))
+  return createPersonRoutes(personOf)
+    .get("/keys", async ({ context, person }) => page("own", await keysPage(deps, person, context.search)))
     .get(
       "/keys/:id/revoke",
       async ({ person, params: { id } }) => {
         const key = (await keyService.list(person.caller)).find((one) => one.id === id);
-        if (key === undefined) throw notFound("key");
+        if (key === undefined) throw noSuchKey();
         if (key.revokedAt !== null) return seeOther("own", `/keys?revoked=${id}`);
-        return revokeKeyPage(person, key, await keyService.unfinished(person.caller, id), clock.now());
+        return page("own", revokeKeyPage(person, key, await keyService.unfinished(person.caller, id), clock.now()));
       },
       hooks,
     )
     .post("/keys/:id/revoke", revoke, hooks);
+}
+
+export function noSuchKey(): DomainError {
+  return new DomainError("not_found", "There is no such key.");
 }

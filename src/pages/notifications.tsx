@@ -1,17 +1,17 @@
 /** @jsxImportSource hono/jsx */
 import { NOTIFICATIONS_SHOWN_MAX } from "../core/limits.ts";
-import { seeOther } from "../http/response.ts";
+import { page, seeOther } from "../http/response.ts";
+import { createPersonRoutes } from "../http/session.ts";
 import type { OutboxEntry } from "../core/store.ts";
 import { askOf } from "../core/channel.ts";
 import { alertOf } from "../core/credential-alert.ts";
 import { isAboutAction, isCredentialRequested, type NotificationStatus } from "../core/notification.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
-import { actionPath, render } from "../ui/layout.tsx";
-import { Dot, ListedTime, Name, NextPage, type Tone, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { actionPath } from "../ui/layout.tsx";
+import { Dot, Name, NextPage, type Tone, UntilTime, UntrustedText, WhenTime } from "../ui/parts.tsx";
+import { List, None, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import { counted, mailName, type PageUser } from "../ui/text.ts";
-import { personPages } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
-import { List, None, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 
 interface NotificationsProps {
   readonly user: PageUser;
@@ -28,52 +28,54 @@ type ListedNotification = Pick<
   "actionId" | "message" | "status" | "attempts" | "createdAt" | "dueAt" | "lastError"
 >;
 
+/** What was mailed, posted to channels and called back, and how it fared. */
 export function notificationsPage({ user, entries, before, channels, now }: NotificationsProps): string {
-  return render(
-    <SettingsPage
-      user={user}
-      section="Notifications"
-      intro={
-        <>
-          Every callback, email and message of a channel, newest first. <a href="/docs/events">When they are sent</a>
-        </>
-      }
-      now={now}
-    >
-      <List
-        title="Notifications"
-        rows={entries}
-        columns={[
-          ["When", ({ createdAt }) => <ListedTime at={createdAt} as="when" />],
-          ["What", ({ message: { event, kind } }) => nameOf(event, kind)],
-          ["To", (entry) => recipientCell(entry, channels), "wide"],
-          ["Result", resultCell],
-          ["Attempts", ({ attempts }) => (attempts === 0 ? <None /> : attempts), "number"],
-        ]}
-        actions={({ actionId, attempts, message: { event } }) =>
-          !isAboutAction(event) ? null : (
-            <a href={actionPath(actionId)} title={actionId}>
-              Action<span class="visually-hidden">, {counted(attempts, "attempt")}</span>
-            </a>
-          )
-        }
-        empty={{
-          icon: "inbox",
-          title: "No notifications yet",
-          text: (
-            <>
-              They follow from actions: give an action a <code>callback</code>, or{" "}
-              <a href={SETTINGS_PATHS.channels}>add a channel</a> that asks for approvals.
-            </>
-          ),
-        }}
-      />
-      <NextPage
-        href={before === null ? null : `${SETTINGS_PATHS.notifications}?before=${encodeURIComponent(before)}`}
-        name="Older"
-      />
-    </SettingsPage>,
-  );
+  return settingsFrame({
+    user,
+    section: "Notifications",
+    intro: (
+      <>
+        Every callback, email and message of a channel, newest first. <a href="/docs/events">When they are sent</a>
+      </>
+    ),
+    now,
+    children: (
+      <>
+        <List
+          title="Notifications"
+          rows={entries}
+          columns={[
+            ["When", ({ createdAt }) => <WhenTime at={createdAt} now={now} />],
+            ["What", ({ message: { event, kind } }) => nameOf(event, kind)],
+            ["To", (entry) => recipientCell(entry, channels), "wide"],
+            ["Result", (entry) => resultCell(entry, now)],
+            ["Attempts", ({ attempts }) => (attempts === 0 ? <None /> : attempts), "number"],
+          ]}
+          actions={({ actionId, attempts, message: { event } }) =>
+            !isAboutAction(event) ? null : (
+              <a href={actionPath(actionId)} title={actionId}>
+                Action<span class="visually-hidden">, {counted(attempts, "attempt")}</span>
+              </a>
+            )
+          }
+          empty={{
+            icon: "inbox",
+            title: "No notifications yet",
+            text: (
+              <>
+                They follow from actions: give an action a <code>callback</code>, or{" "}
+                <a href={SETTINGS_PATHS.channels}>add a channel</a> that asks for approvals.
+              </>
+            ),
+          }}
+        />
+        <NextPage
+          href={before === null ? null : `${SETTINGS_PATHS.notifications}?before=${encodeURIComponent(before)}`}
+          name="Older"
+        />
+      </>
+    ),
+  });
 }
 
 const STATES: Readonly<Record<NotificationStatus, { readonly tone: Tone; readonly label: string }>> = {
@@ -103,13 +105,13 @@ function recipientCell({ message, status, lastError }: ListedNotification, chann
   );
 }
 
-function resultCell({ status, attempts, dueAt }: ListedNotification) {
+function resultCell({ status, attempts, dueAt }: ListedNotification, now: Date) {
   return (
     <>
       <Dot tone={STATES[status].tone}>{STATES[status].label}</Dot>
       {status === "pending" && dueAt !== null && attempts > 0 ? (
         <span class="says">
-          again <UntilTime at={dueAt} />
+          again <UntilTime at={dueAt} now={now} />
         </span>
       ) : null}
     </>
@@ -125,9 +127,14 @@ function nameOf(event: string, kind: string): string {
   return `${kind === "mail" ? "Channel email" : "Channel message"}${ask.kind === "reminded" ? " (reminder)" : ""}`;
 }
 
-export function notificationPages(deps: PageDeps) {
-  const { listNotifications, channelService, clock } = deps;
-  return personPages(deps)
+/** What went out to people and programs. */
+export function notificationPages({
+  personOf,
+  listNotifications,
+  channelService,
+  clock,
+}: Pick<PageDeps, "personOf" | "listNotifications" | "channelService" | "clock">) {
+  return createPersonRoutes(personOf)
     .get(SETTINGS_PATHS.notifications, async ({ context: { search }, person }) => {
       const before = new URLSearchParams(search).get("before") ?? "";
       const [found, channels] = await Promise.all([
@@ -135,7 +142,7 @@ export function notificationPages(deps: PageDeps) {
         channelService.list(person.caller),
       ]);
       const names = new Map(channels.map(({ id, name }) => [id, name]));
-      return notificationsPage({ user: person, ...found, channels: names, now: clock.now() });
+      return page("own", notificationsPage({ user: person, ...found, channels: names, now: clock.now() }));
     })
     .get("/settings/callbacks", () => seeOther("own", SETTINGS_PATHS.notifications));
 }

@@ -2,13 +2,12 @@
 import { DomainError } from "../core/domain-error.ts";
 import { NAME_CHARS_MAX, OAUTH_CLIENTS_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import { page } from "../http/response.ts";
-import type { Person } from "../http/session.ts";
+import { createPersonRoutes, type Person } from "../http/session.ts";
 import { type AccountClient, OAuthClientParams, CreateOAuthClient } from "../oauth/account-clients.ts";
 import { Copied } from "../ui/controls.tsx";
-import { render } from "../ui/layout.tsx";
 import { Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
-import { answerForm, type ById, EMPTY_FORM, type FormState, personPages, unlessGone } from "./forms.ts";
+import { answerForm, type ById, EMPTY_FORM, type FormState, unlessGone } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
 import {
@@ -19,7 +18,7 @@ import {
   RowAction,
   Secret,
   SETTINGS_PATHS,
-  SettingsPage,
+  settingsFrame,
   ShownOnce,
 } from "./settings-frame.tsx";
 
@@ -44,89 +43,106 @@ const CLIENT_FORM = schemaForm(CreateOAuthClient, {
   },
 });
 
-async function clientsPage({ oauth, oauthClients, clock }: PageDeps, user: Person, typed: FormState): Promise<string> {
+type OAuthClientPageDeps = Pick<
+  PageDeps,
+  "personOf" | "formOf" | "oauth" | "oauthClients" | "flash" | "baseUrl" | "clock"
+>;
+
+async function clientsPage(
+  { oauth, oauthClients, clock }: OAuthClientPageDeps,
+  user: Person,
+  typed: FormState,
+): Promise<string> {
   const clients = await oauthClients.list(user.caller);
-  return render(
-    <SettingsPage
-      user={user}
-      section="OAuth clients"
-      intro={
-        <>
-          Clients that people of this account can connect by logging in. You need none for claude.ai, ChatGPT and other
-          clients that describe themselves. <a href="/docs/connect">Connect by log-in</a>
-        </>
-      }
-      now={clock.now()}
-    >
-      {oauth === null ? (
-        <Notice tone="wait">OAuth is off on this server, so no client can log in. The setting is OAUTH.</Notice>
-      ) : null}
-      <List
-        title="OAuth clients"
-        rows={clients}
-        columns={[
-          [
-            "Client",
-            ({ name, type, createdAt, createdBy }) => (
-              <>
-                <Name text={name} />
-                <AddedBy
-                  what={`${type === "confidential" ? "Confidential" : "Public"} · added`}
-                  at={createdAt}
-                  by={createdBy}
-                />
-              </>
-            ),
-            "main",
-          ],
-          ["Client id", ({ id }) => <Copied text={id} what="client id" />, "wide"],
-          [
-            "Answers go to",
-            ({ redirectUris }) =>
-              redirectUris.map((uri) => (
-                <div>
-                  <UntrustedText text={uri} />
-                </div>
-              )),
-            "wide",
-          ],
-          ["Connections", ({ connections }) => (connections === 0 ? <None>None</None> : number(connections))],
-        ]}
-        actions={({ id, name }) => <RowAction path={`${CLIENTS_PATH}/${id}/remove`} of={name} name="Delete" />}
-        empty={{
-          icon: "external",
-          title: "No clients yet",
-          text: "Add one for software that asks you for a client id.",
-        }}
-      />
-      {clients.length === 0 ? null : (
-        <p class="quiet small">Deleting a client ends its connections: their keys are revoked.</p>
-      )}
-      <AddForm title="Add a client" count={clients.length} max={OAUTH_CLIENTS_PER_ACCOUNT_MAX} state={typed}>
-        <CLIENT_FORM.Form action={CLIENTS_PATH} state={typed} submit="Add client" />
-      </AddForm>
-    </SettingsPage>,
-  );
+  const now = clock.now();
+  return settingsFrame({
+    user,
+    section: "OAuth clients",
+    intro: (
+      <>
+        Clients that people of this account can connect by logging in. You need none for claude.ai, ChatGPT and other
+        clients that describe themselves. <a href="/docs/connect">Connect by log-in</a>
+      </>
+    ),
+    now,
+    children: (
+      <>
+        {oauth === null ? (
+          <Notice tone="wait">OAuth is off on this server, so no client can log in. The setting is OAUTH.</Notice>
+        ) : null}
+        <List
+          title="OAuth clients"
+          rows={clients}
+          columns={[
+            [
+              "Client",
+              ({ name, type, createdAt, createdBy }) => (
+                <>
+                  <Name text={name} />
+                  <AddedBy
+                    what={`${type === "confidential" ? "Confidential" : "Public"} · added`}
+                    at={createdAt}
+                    by={createdBy}
+                    now={now}
+                  />
+                </>
+              ),
+              "main",
+            ],
+            ["Client id", ({ id }) => <Copied text={id} what="client id" />, "wide"],
+            [
+              "Answers go to",
+              ({ redirectUris }) =>
+                redirectUris.map((uri) => (
+                  <div>
+                    <UntrustedText text={uri} />
+                  </div>
+                )),
+              "wide",
+            ],
+            ["Connections", ({ connections }) => (connections === 0 ? <None>None</None> : number(connections))],
+          ]}
+          actions={({ id, name }) => (
+            <RowAction user={user} path={`${CLIENTS_PATH}/${id}/remove`} of={name} name="Delete" />
+          )}
+          empty={{
+            icon: "external",
+            title: "No clients yet",
+            text: "Add one for software that asks you for a client id.",
+          }}
+        />
+        {clients.length === 0 ? null : (
+          <p class="quiet small">Deleting a client ends its connections: their keys are revoked.</p>
+        )}
+        <AddForm title="Add a client" count={clients.length} max={OAUTH_CLIENTS_PER_ACCOUNT_MAX} state={typed}>
+          <CLIENT_FORM.Form user={user} action={CLIENTS_PATH} state={typed} submit="Add client" />
+        </AddForm>
+      </>
+    ),
+  });
 }
 
-/** The secret of a new client in plain text; null: it has none. */
-interface ClientSecret {
+interface MadeClientPageProps {
+  readonly user: Person;
+  readonly made: AccountClient;
+  /** In plain text; null: it has none. */
   readonly secret: string | null;
+  readonly baseUrl: string;
 }
 
-function newClientPage({ baseUrl }: PageDeps, user: Person, { id, name }: AccountClient, { secret }: ClientSecret) {
-  return render(
-    <SettingsPage
-      user={user}
-      section="OAuth clients"
-      title="Your new client"
-      back={{ href: CLIENTS_PATH, name: "OAuth clients" }}
-      intro={<Name text={name} />}
-    >
+/** Shows a new client with its secret, once. */
+function madeClientPage({ user, made, secret, baseUrl }: MadeClientPageProps): string {
+  return settingsFrame({
+    user,
+    section: "OAuth clients",
+    title: "Your new client",
+    back: { href: CLIENTS_PATH, name: "OAuth clients" },
+    intro: <Name text={made.name} />,
+    children: (
       <section class="card" aria-label="The client">
         {secret === null ? null : <ShownOnce what="The secret" />}
         <p>Enter these in the client.</p>
-        <Secret title="Client id" text={id} />
+        <Secret title="Client id" text={made.id} />
         {secret === null ? null : <Secret title="Client secret" text={secret} />}
         <Facts rows={[["Server", <Copied text={`${baseUrl}/mcp`} what="address" />]]} />
         <div class="buttons">
@@ -135,19 +151,19 @@ function newClientPage({ baseUrl }: PageDeps, user: Person, { id, name }: Accoun
           </LinkButton>
         </div>
       </section>
-    </SettingsPage>,
-  );
+    ),
+  });
 }
 
-export function oauthClientPages(deps: PageDeps) {
-  const { oauthClients, formOf, flash } = deps;
+/** The pages of clients that owners add, with the same service as /v1/oauth-clients. They work without script. */
+export function oauthClientPages(deps: OAuthClientPageDeps) {
+  const { oauthClients, personOf, formOf, flash, baseUrl } = deps;
   const add = answerForm(
     formOf,
     async ({ person, form }) => {
-      const { client, secret } = await oauthClients.add(person.caller, CLIENT_FORM.check(form));
-      const shown: ClientSecret = { secret };
-      return flash.showSecretOnce(person, `${CLIENTS_PATH}/${client.id}/made`, shown, () =>
-        page("own", newClientPage(deps, person, client, shown)),
+      const { client: made, secret } = await oauthClients.add(person.caller, CLIENT_FORM.check(form));
+      return flash.showSecretOnce(person, `${CLIENTS_PATH}/${made.id}/made`, { secret }, () =>
+        page("own", madeClientPage({ user: person, made, secret, baseUrl })),
       );
     },
     ({ person }, typed) => clientsPage(deps, person, typed),
@@ -157,16 +173,17 @@ export function oauthClientPages(deps: PageDeps) {
     return CLIENTS_PATH;
   });
   const hooks = { params: OAuthClientParams };
-  return personPages(deps)
-    .get(CLIENTS_PATH, ({ person }) => clientsPage(deps, person, EMPTY_FORM))
+  return createPersonRoutes(personOf)
+    .get(CLIENTS_PATH, async ({ person }) => page("own", await clientsPage(deps, person, EMPTY_FORM)))
     .post(CLIENTS_PATH, add)
     .get(
       `${CLIENTS_PATH}/:id/made`,
       async ({ context, person, params: { id } }) => {
         // Safe: only `add` writes a flash for this path.
-        const shown = flash.read(context, person) as ClientSecret | null;
-        const client = (await oauthClients.list(person.caller)).find((one) => one.id === id);
-        if (shown !== null && client !== undefined) return newClientPage(deps, person, client, shown);
+        const flashed = flash.read(context, person) as { readonly secret: string | null } | null;
+        const made = (await oauthClients.list(person.caller)).find((one) => one.id === id);
+        if (flashed !== null && made !== undefined)
+          return page("own", madeClientPage({ user: person, made, secret: flashed.secret, baseUrl }));
         throw new DomainError(
           "not_found",
           "A new client’s secret is shown only once, in the browser that added it. If you did not save it, delete the client and add another.",

@@ -7,12 +7,13 @@ import { readForm, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { createOwnCookie, HOME_PATH, nextOf, sourceOf } from "../http/session.ts";
 import type { Log } from "../observability/log.ts";
-import { EMPTY_FORM } from "./forms.ts";
+import { EMPTY_FORM } from "./forms.tsx";
 import { goToProviderPage, logInPage, OIDC_CALLBACK_PATH, OIDC_PATH, oidcProblemPage } from "./sign-in.tsx";
 import { type Challenge, type OidcProvider, ProviderAway, SignInRefused } from "../oidc/provider.ts";
 import type { NotLetIn, OidcSignIn } from "../oidc/sign-in.ts";
 import type { PageDeps } from "./needs.ts";
 
+/** Sign-in by an OpenID provider. */
 export interface Oidc {
   readonly provider: OidcProvider;
   readonly signIn: OidcSignIn;
@@ -21,6 +22,11 @@ export interface Oidc {
   /** The host of the issuer, for the button. */
   readonly name: string;
 }
+
+type OidcRouteDeps = Pick<
+  PageDeps,
+  "oidc" | "peopleService" | "secrets" | "clock" | "baseUrl" | "ownOrigin" | "deviceCookie" | "startSession" | "log"
+>;
 
 /** What the browser keeps between the button and the answer, sealed. */
 interface Flow extends Challenge {
@@ -34,7 +40,7 @@ const PLACE = { table: "oidc", row: "flow", column: "cookie" } as const;
 const SEALED = /^[0-9a-f]{8}\.[A-Za-z0-9+/=]{1,3000}$/;
 
 /** The button and the way back. Both are pages: only browsers sign in like this. */
-export function oidcRoutes(deps: PageDeps) {
+export function oidcRoutes(deps: OidcRouteDeps) {
   const { oidc, secrets, clock, baseUrl, ownOrigin, log } = deps;
   const routes = createPageRoutes("own");
   if (oidc === null) return routes;

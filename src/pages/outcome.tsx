@@ -14,6 +14,7 @@ import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { ActorName } from "./timeline.tsx";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 
+/** A request that was decided, and what it has come to since. */
 export interface DecidedRequest {
   readonly action: MaskedAction;
   readonly timeline: readonly TimelineEntry[];
@@ -22,9 +23,17 @@ export interface DecidedRequest {
   readonly receiptUrl: string;
 }
 
+/** What a decided request has come to, in words. */
+interface OutcomeText {
+  readonly tone: Tone;
+  readonly text: string;
+  /** What the target answered, or when the next attempt is. */
+  readonly more: Child;
+}
+
 /** The state of a decided request: "Sent · 200 in 180 ms". The action must be masked. */
 export function Outcome({ action }: { readonly action: SeenAction }) {
-  const [tone, text, more = null] = outcomeOf(action);
+  const { tone, text, more } = outcomeOf(action);
   return (
     <span class="outcome">
       <Dot tone={tone}>{text}</Dot>
@@ -33,23 +42,32 @@ export function Outcome({ action }: { readonly action: SeenAction }) {
   );
 }
 
-/** `more`: what the target answered, or when the next attempt is. */
-function outcomeOf(action: SeenAction): readonly [tone: Tone, text: string, more?: Child] {
+function outcomeOf(action: SeenAction): OutcomeText {
   const { status, attempts, result, dueAt } = action;
   const late = lateText(action);
-  const code = result?.responseCode ?? null;
-  const took = result?.durationMs ?? null;
-  const failed = code === null ? "Failed" : `Sent · ${code}`;
-  if (late !== null && isTerminal(status)) return ["wait", statusLabel(status), late];
-  if (status === "completed")
-    return ["good", `Sent · ${code ?? "done"}${took === null ? "" : ` in ${duration(took)}`}`];
-  if (status === "failed") return ["bad", failed, <Said result={result} />];
-  if (status === "cancelled") return ["still", "Not sent"];
-  if (status === "awaiting_approval") return ["wait", statusLabel(status)];
-  if (status === "active") return ["busy", "Sending"];
-  if (dueAt === null || (attempts === 0 && !awaitsRunAt(action))) return ["busy", "About to be sent"];
+  if (late !== null && isTerminal(status)) return { tone: "wait", text: statusLabel(status), more: late };
+  if (status === "completed") return { tone: "good", text: sentText(result), more: null };
+  if (status === "failed") return { tone: "bad", text: failedText(result), more: <Said result={result} /> };
+  if (status === "cancelled") return { tone: "still", text: "Not sent", more: null };
+  if (status === "awaiting_approval") return { tone: "wait", text: statusLabel(status), more: null };
+  if (status === "active") return { tone: "busy", text: "Sending", more: null };
+  if (dueAt === null || (attempts === 0 && !awaitsRunAt(action))) {
+    return { tone: "busy", text: "About to be sent", more: null };
+  }
   const next = sentence`next attempt at ${<Time at={dueAt} />}`;
-  return attempts === 0 ? ["busy", "Scheduled", next] : ["wait", failed, next];
+  return attempts === 0
+    ? { tone: "busy", text: "Scheduled", more: next }
+    : { tone: "wait", text: failedText(result), more: next };
+}
+
+function sentText(result: SeenAction["result"]): string {
+  const took = result?.durationMs ?? null;
+  return `Sent · ${result?.responseCode ?? "done"}${took === null ? "" : ` in ${duration(took)}`}`;
+}
+
+function failedText(result: SeenAction["result"]): string {
+  const code = result?.responseCode ?? null;
+  return code === null ? "Failed" : `Sent · ${code}`;
 }
 
 /** Why it failed: the message in the answer, else our own sentence. */
@@ -59,6 +77,7 @@ function Said({ result }: Pick<SeenAction, "result">) {
   return <>{result?.lastError ?? ""}</>;
 }
 
+/** Who decided, and what came of it, as a row above the list of what waits. */
 export function DecidedRow({ decided }: { readonly decided: DecidedRequest }) {
   const action = asSent(decided.action);
   return (
@@ -69,7 +88,7 @@ export function DecidedRow({ decided }: { readonly decided: DecidedRequest }) {
       <p class="small">
         <DecidedBy {...decided} />
       </p>
-      <p class="row-between">
+      <p class="inbox-came">
         <Outcome action={action} />
         <a class="small" href={decided.receiptUrl}>
           View receipt
@@ -107,10 +126,17 @@ const DECIDED: Readonly<Record<string, string>> = {
 /** How a list names a request: the requester's title, else method and path. The action must be masked. */
 export function RequestTitle({ action }: { readonly action: SeenAction }) {
   const { title, method } = action;
+  if (title !== null) {
+    return (
+      <span class="request-name">
+        <UntrustedText text={title} />
+      </span>
+    );
+  }
   return (
     <span class="request-name">
-      {title === null ? <b class="method">{method}</b> : null}
-      <UntrustedText text={title ?? shownPath(action)} />
+      <b class="method">{method}</b>
+      <UntrustedText text={shownPath(action)} />
     </span>
   );
 }
@@ -121,14 +147,17 @@ export function shownPath({ url, host }: Pick<SeenAction, "url" | "host">): stri
   return url.startsWith(host, start) ? url.slice(start + host.length) : url;
 }
 
-interface DecidedPaneProps {
+/** What became of a request that is decided, where it was shown before. */
+export function DecidedPane({
+  decided,
+  nextPath,
+  problem,
+}: {
   readonly decided: DecidedRequest;
   /** Of the next request that waits; null: none does. */
   readonly nextPath: string | null;
   readonly problem: string | undefined;
-}
-
-export function DecidedPane({ decided, nextPath, problem }: DecidedPaneProps) {
+}) {
   const action = asSent(decided.action);
   return (
     <div id={`of-${action.id}`} class="request">

@@ -1,19 +1,12 @@
 /** @jsxImportSource hono/jsx */
-import Type from "typebox";
+import Type, { type Static } from "typebox";
 import type { Child } from "hono/jsx";
 import { COUNTED_MAX, DAY_MS, FAILING_HOSTS_DRAWN_MAX, HOUR_MS, OVERVIEW_RANGES } from "../core/limits.ts";
 import { type OverviewRange, RANGE_NAMES, slotMsOf } from "../core/activity.ts";
 import { mayDo, type Viewer, viewerOf } from "../core/roles.ts";
 import { OverviewQuery, RANGE_DEFAULT } from "../events/overview-routes.ts";
 import type { OverviewAnswer } from "../events/overview.ts";
-import type {
-  Breakdown,
-  FailingHost,
-  HostHour,
-  NamedFigures,
-  Overview,
-  OverviewSlot,
-} from "../events/overview-figures.ts";
+import type { Breakdown, FailingHost, HostHour, Overview, OverviewSlot } from "../events/overview-figures.ts";
 import type { WaitingApprovals } from "../core/store.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { FirstSteps } from "../accounts/first-steps.ts";
@@ -24,12 +17,13 @@ import { FilterLinks } from "../ui/controls.tsx";
 import { AUDIT_PATH } from "./audit.tsx";
 import { type Age, inboxPath } from "./inbox-query.ts";
 import { Layout, listPath, OVERVIEW_PATH, queryText, render } from "../ui/layout.tsx";
-import { Ago, Card, Facts, ListedTime, Notice, sentence, Table, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { Ago, Card, Facts, Notice, sentence, SlotTime, Table, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { counted, duration, number, type PageUser } from "../ui/text.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
 import { readQuery, withoutEmpty } from "../http/request.ts";
-import { seeOther } from "../http/response.ts";
-import { answerForm, personPages } from "./forms.ts";
+import { page, seeOther } from "../http/response.ts";
+import { createPersonRoutes } from "../http/session.ts";
+import { answerForm } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 
 const VIEWS = ["charts", "table"] as const;
@@ -37,12 +31,17 @@ const VIEWS = ["charts", "table"] as const;
 type OverviewView = (typeof VIEWS)[number];
 
 /** The range as the API has it, and whether its slots are drawn or listed. */
-const OVERVIEW_QUERY = compileQuery(
-  Type.Object(
-    { ...OverviewQuery.properties, view: Type.Optional(Type.Enum([...VIEWS])) },
-    { additionalProperties: false },
-  ),
+export const OverviewPageQuery = Type.Object(
+  {
+    ...OverviewQuery.properties,
+    view: Type.Optional(
+      Type.Enum([...VIEWS], { type: "string", description: "Drawn or listed.", examples: ["table"] }),
+    ),
+  },
+  { additionalProperties: false },
 );
+
+export type OverviewPageQuery = Static<typeof OverviewPageQuery>;
 
 interface OverviewPageProps extends OverviewAnswer {
   readonly user: PageUser;
@@ -53,117 +52,84 @@ interface OverviewPageProps extends OverviewAnswer {
   readonly baseUrl: string;
 }
 
-/** Words of the ranges, and the labels of their axes: how far apart, and whether they are times of the day. */
-const RANGES = {
-  "1h": { name: "1 hour", slot: "1 minute", labelEveryMs: HOUR_MS / 6, labelsTimes: true },
-  "24h": { name: "24 hours", slot: "30 minutes", labelEveryMs: 4 * HOUR_MS, labelsTimes: true },
-  "7d": { name: "7 days", slot: "3 hours", labelEveryMs: DAY_MS, labelsTimes: false },
-  "30d": { name: "30 days", slot: "12 hours", labelEveryMs: 5 * DAY_MS, labelsTimes: false },
-} as const satisfies Record<OverviewRange, object>;
-
 /** What an account did in a range, and what waits. Every number leads to the actions that it counts. */
 export function overviewPage(props: OverviewPageProps): string {
-  const { user, steps, now, baseUrl } = props;
+  const { user, overview, view, steps, now, baseUrl } = props;
+  const list = steps === null ? null : <FirstStepList user={user} steps={steps} baseUrl={baseUrl} />;
+  if (steps?.isNew === true) {
+    return render(
+      <Layout title="Overview" nav="Overview" user={user} width="wide" follows="all" now={now}>
+        <h1>Overview</h1>
+        {list}
+      </Layout>,
+    );
+  }
   return render(
     <Layout title="Overview" nav="Overview" user={user} width="wide" follows="all" now={now}>
       <div class="head">
         <div>
           <h1>Overview</h1>
         </div>
-        {steps?.isNew === true ? null : <RangeLinks {...props} />}
+        <FilterLinks
+          label="Range"
+          links={RANGE_NAMES.map((range) => ({
+            href: overviewPath(range, view),
+            name: RANGE_WORDS[range],
+            isChosen: range === overview.range,
+          }))}
+        />
       </div>
-      {steps === null ? null : <FirstStepList steps={steps} baseUrl={baseUrl} />}
-      {steps?.isNew === true ? null : <Activity {...props} />}
-    </Layout>,
-  );
-}
-
-function RangeLinks({ overview, view }: OverviewPageProps) {
-  const links = RANGE_NAMES.map((range) => {
-    return { href: overviewPath(range, view), name: RANGES[range].name, isChosen: range === overview.range };
-  });
-  return <FilterLinks label="Range" links={links} />;
-}
-
-function Activity(props: OverviewPageProps) {
-  const { overview, view, user, keyNames } = props;
-  const viewer = viewerOf(user.role);
-  const isTable = view === "table";
-  return (
-    <>
-      <Gaps {...props} />
+      {list}
+      <Gaps overview={overview} now={now} />
       <Figures {...props} />
-      {isTable ? <SlotTable {...overview} /> : <Charts {...overview} />}
-      <p class="between small quiet">
-        <a href={overviewPath(overview.range, isTable ? "charts" : "table")}>
-          {isTable ? "Show as charts" : "Show as a table"}
-        </a>
-        <span>
-          {`Each ${isTable ? "row" : "column"} is ${RANGES[overview.range].slot}.`}
-          <noscript> Times are in UTC.</noscript>
-        </span>
-      </p>
-      <Shares
-        id="hosts"
-        title="By host"
-        overview={overview}
-        breakdown={overview.hosts}
-        what="hosts"
-        head={
-          <span class="host-cell">
-            <span>Host</span>
-            <span>Last 24 hours</span>
-          </span>
-        }
-        empty="No calls in this range."
-        listed={(host) => listedHost(host, viewer)}
-        cell={(link, host) => (
-          <span class="host-cell">
-            <span>{link}</span>
-            <HostStrip overview={overview} host={host} />
-          </span>
-        )}
-        aside={
-          <ul class="legend small">
-            <li class="key-good">No failures</li>
-            <li class="key-wait">Retried</li>
-            <li class="key-bad">Failed</li>
-          </ul>
-        }
-      />
+      {view === "table" ? <SlotTable overview={overview} /> : <Charts overview={overview} />}
+      <ViewLink range={overview.range} view={view} />
+      <HostTable {...props} />
       <div class="pair">
         <div class="stack">
           <FailingHosts {...props} />
           <Scheduled {...props} />
         </div>
         <div class="stack">
-          <Shares
-            id="agents"
-            title="By agent"
-            overview={overview}
-            breakdown={overview.keys}
-            what="agents"
-            head="Agent"
-            empty="No actions in this range."
-            listed={(id) => {
-              if (id === "") return { name: "Without a key", filters: null };
-              const name = <UntrustedText text={maskText(keyNames.get(id) ?? id, viewer)} />;
-              return { name, filters: { created_by: id } };
-            }}
-          />
+          <AgentTable {...props} />
           <Approvals {...props} />
         </div>
       </div>
-    </>
+    </Layout>,
   );
 }
+
+const RANGE_WORDS = { "1h": "1 hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days" } as const satisfies Record<
+  OverviewRange,
+  string
+>;
+
+const SLOT_WORDS = {
+  "1h": "1 minute",
+  "24h": "30 minutes",
+  "7d": "3 hours",
+  "30d": "12 hours",
+} as const satisfies Record<OverviewRange, string>;
 
 function overviewPath(range: OverviewRange, view: OverviewView): string {
   return `${OVERVIEW_PATH}?range=${range}${view === "charts" ? "" : `&view=${view}`}`;
 }
 
+function ViewLink({ range, view }: { readonly range: OverviewRange; readonly view: OverviewView }) {
+  const other = view === "charts" ? "table" : "charts";
+  return (
+    <p class="between small quiet">
+      <a href={overviewPath(range, other)}>{other === "table" ? "Show as a table" : "Show as charts"}</a>
+      <span>
+        {`Each ${view === "charts" ? "column" : "row"} is ${SLOT_WORDS[range]}.`}
+        <noscript> Times are in UTC.</noscript>
+      </span>
+    </p>
+  );
+}
+
 /** Says so where the numbers don't cover the whole range. */
-function Gaps({ overview: { since, slots, countedUntil }, now }: OverviewPageProps) {
+function Gaps({ overview: { since, slots, countedUntil }, now }: Pick<OverviewPageProps, "overview" | "now">) {
   if (countedUntil !== null && countedUntil < now) {
     return (
       <Notice tone="wait">
@@ -179,7 +145,9 @@ function Gaps({ overview: { since, slots, countedUntil }, now }: OverviewPagePro
   );
 }
 
-function total(slots: readonly OverviewSlot[], name: "created" | "completed" | "failed" | "attempts"): number {
+type Count = "created" | "completed" | "failed" | "attempts";
+
+function total(slots: readonly OverviewSlot[], name: Count): number {
   return slots.reduce((sum, slot) => sum + slot[name], 0);
 }
 
@@ -189,11 +157,8 @@ function rate({ completed, failed }: { readonly completed: number; readonly fail
   return all === 0 ? "–" : `${Math.floor((completed / all) * 1_000) / 10} %`;
 }
 
-function durationOrNone(ms: number | null | undefined): string {
-  return ms === null || ms === undefined ? "–" : duration(ms);
-}
-
-function listOf({ since }: Overview, filters: ListQuery = {}): string {
+/** The list of actions that were created in the range. */
+function listOf({ since }: Pick<Overview, "since">, filters: ListQuery = {}): string {
   return listPath({ ...filters, created_after: withoutMs(since) });
 }
 
@@ -201,39 +166,31 @@ function withoutMs(at: Date): string {
   return at.toISOString().replace(".000Z", "Z");
 }
 
-function countOf({ count, isCut }: WaitingApprovals): string {
-  return `${number(count)}${isCut ? "+" : ""}`;
-}
-
-function Figures({ overview, waiting }: OverviewPageProps) {
+function Figures({ overview, waiting, now }: OverviewPageProps) {
   const { slots, latency, decisions } = overview;
-  const [completed, failed] = [total(slots, "completed"), total(slots, "failed")];
-  const oldest = waiting.oldestAt === null ? null : sentence`Oldest ${<Ago at={waiting.oldestAt} />}`;
+  const [created, completed, failed] = [total(slots, "created"), total(slots, "completed"), total(slots, "failed")];
+  const attempts = total(slots, "attempts");
+  const ended = completed + failed;
+  const oldest = waiting.oldestAt === null ? null : sentence`Oldest ${<Ago at={waiting.oldestAt} now={now} />}`;
   const decided = decisions.p50Ms === null ? "No decisions" : `Decided in ${duration(decisions.p50Ms)} (median)`;
   const figures: readonly (readonly [name: string, href: string, value: string, more: Child, course?: number[]])[] = [
-    [
-      "Created",
-      listOf(overview),
-      number(total(slots, "created")),
-      counted(total(slots, "attempts"), "attempt"),
-      slots.map((slot) => slot.created),
-    ],
+    ["Created", listOf(overview), number(created), counted(attempts, "attempt"), slots.map((slot) => slot.created)],
     [
       "Success",
       listOf(overview, { status: ["failed"] }),
       rate({ completed, failed }),
-      failed === 0 ? `${number(completed)} completed` : `${number(failed)} of ${number(completed + failed)} failed`,
+      failed === 0 ? `${number(completed)} completed` : `${number(failed)} of ${number(ended)} failed`,
       successOf(slots),
     ],
     [
       "Latency p95",
       listOf(overview, { status: ["completed", "failed"] }),
-      durationOrNone(latency?.p95Ms),
+      latency === null ? "–" : duration(latency.p95Ms),
       latency === null ? "No attempts" : `Median ${duration(latency.p50Ms)}, p99 ${duration(latency.p99Ms)}`,
       slots.map(({ p95Ms }) => p95Ms ?? 0),
     ],
     // While none waits, how long decisions take.
-    ["Awaiting approval", "/approvals", countOf(waiting), oldest ?? decided],
+    ["Awaiting approval", "/approvals", `${number(waiting.count)}${waiting.isCut ? "+" : ""}`, oldest ?? decided],
   ];
   return (
     <ul class="figures">
@@ -260,10 +217,19 @@ function successOf(slots: readonly OverviewSlot[]): number[] {
   return shares.map((share) => share - worst);
 }
 
-function Charts({ range, slots, latency }: Overview) {
-  const { name: rangeName, labelEveryMs, labelsTimes } = RANGES[range];
-  const axis = { labelEveryMs, labelsTimes };
-  const [completed, failed] = [number(total(slots, "completed")), number(total(slots, "failed"))];
+/** Labels of the axis of time: how far apart, and whether they are times of the day. */
+const LABELS = {
+  "1h": { everyMs: HOUR_MS / 6, areTimes: true },
+  "24h": { everyMs: 4 * HOUR_MS, areTimes: true },
+  "7d": { everyMs: DAY_MS, areTimes: false },
+  "30d": { everyMs: 5 * DAY_MS, areTimes: false },
+} as const satisfies Record<OverviewRange, object>;
+
+function Charts({ overview }: Pick<OverviewPageProps, "overview">) {
+  const { range, slots, latency } = overview;
+  const { everyMs, areTimes } = LABELS[range];
+  const axis = { labelEveryMs: everyMs, labelsTimes: areTimes };
+  const [completed, failed] = [total(slots, "completed"), total(slots, "failed")];
   return (
     <div class="pair">
       <Chart
@@ -271,13 +237,13 @@ function Charts({ range, slots, latency }: Overview) {
         title="Outcomes"
         kind="bars"
         series={[
-          { name: "Completed", look: "good", total: completed },
-          { name: "Failed", look: "bad", total: failed },
+          { name: "Completed", look: "good", total: number(completed) },
+          { name: "Failed", look: "bad", total: number(failed) },
         ]}
-        slots={slots.map((slot) => outcomeSlot(range, slot))}
+        slots={slots.map((slot) => outcomeSlot(overview, slot))}
         label={number}
         {...axis}
-        summary={`Actions that finished in the last ${rangeName}: ${completed} completed, ${failed} failed.`}
+        summary={`Actions that finished in the last ${RANGE_WORDS[range]}: ${number(completed)} completed, ${number(failed)} failed.`}
         empty="No action finished in this range."
       />
       <Chart
@@ -285,16 +251,16 @@ function Charts({ range, slots, latency }: Overview) {
         title="Latency of attempts"
         kind="lines"
         series={[
-          { name: "p95", look: "main", total: durationOrNone(latency?.p95Ms) },
-          { name: "Median", look: "second", total: durationOrNone(latency?.p50Ms) },
+          { name: "p95", look: "main", total: latency === null ? "–" : duration(latency.p95Ms) },
+          { name: "Median", look: "second", total: latency === null ? "–" : duration(latency.p50Ms) },
         ]}
         slots={slots.map(latencySlot)}
         label={duration}
         {...axis}
         summary={
           latency === null
-            ? `No attempts in the last ${rangeName}.`
-            : `Latency of attempts in the last ${rangeName}: median ${duration(latency.p50Ms)}, 95 % within ${duration(latency.p95Ms)}.`
+            ? `No attempts in the last ${RANGE_WORDS[range]}.`
+            : `Latency of attempts in the last ${RANGE_WORDS[range]}: median ${duration(latency.p50Ms)}, 95 % within ${duration(latency.p95Ms)}.`
         }
         empty="No attempts in this range."
       />
@@ -302,14 +268,15 @@ function Charts({ range, slots, latency }: Overview) {
   );
 }
 
-function outcomeSlot(range: OverviewRange, { at, created, completed, failed }: OverviewSlot): ChartSlot {
+function outcomeSlot(overview: Overview, { at, created, completed, failed }: OverviewSlot): ChartSlot {
   const values = [completed, failed];
   if (created + completed + failed === 0) return { at, values, href: null, tip: null };
   const tip = `${number(completed)} completed, ${number(failed)} failed, ${number(created)} created`;
-  return { at, values, href: slotPath(range, at), tip };
+  return { at, values, href: slotPath(overview, at), tip };
 }
 
-function slotPath(range: OverviewRange, at: Date): string {
+/** The actions that were created in a slot. */
+function slotPath({ range }: Overview, at: Date): string {
   const end = new Date(at.getTime() + slotMsOf(OVERVIEW_RANGES[range].slotMinutes));
   return listPath({ created_after: withoutMs(at), created_before: withoutMs(end) });
 }
@@ -320,8 +287,8 @@ function latencySlot({ at, p50Ms, p95Ms, attempts }: OverviewSlot): ChartSlot {
   return { at, values: [p95Ms, p50Ms], href: null, tip };
 }
 
-function SlotTable({ range, slots }: Overview) {
-  const busy = slots.filter(({ created, attempts }) => created + attempts > 0).toReversed();
+function SlotTable({ overview }: Pick<OverviewPageProps, "overview">) {
+  const busy = overview.slots.filter(({ created, attempts }) => created + attempts > 0).toReversed();
   return (
     <Card id="slots" title="Outcomes and latency">
       {busy.length === 0 ? (
@@ -332,8 +299,8 @@ function SlotTable({ range, slots }: Overview) {
           heads={["From", "Created", "Completed", "Failed", "Attempts", "Median", "p95"]}
           isWide
           rows={busy.map(({ at, created, completed, failed, attempts, p50Ms, p95Ms }) => [
-            <a href={slotPath(range, at)}>
-              <ListedTime at={at} as={range === "1h" ? "minute" : "short"} />
+            <a href={slotPath(overview, at)}>
+              <SlotTime at={at} as={overview.range === "1h" ? "minute" : "short"} />
             </a>,
             ...[created, completed, failed, attempts].map(number),
             ...[p50Ms, p95Ms].map(durationOrNone),
@@ -344,88 +311,150 @@ function SlotTable({ range, slots }: Overview) {
   );
 }
 
-interface Listed {
-  readonly name: Child;
-  readonly filters: ListQuery | null;
+function durationOrNone(ms: number | null): string {
+  return ms === null ? "–" : duration(ms);
 }
 
-/** A reader sees the text as on the page of an action. What is hidden there stands in no address either. */
-function listedHost(host: string, viewer: Viewer): Listed {
-  const text = maskText(host, viewer);
-  return { name: <UntrustedText text={text} />, filters: text === host ? { host } : null };
-}
-
-/** The path is that of the listed host's list, by its filters. */
-function listLink({ name, filters }: Listed, path: (filters: ListQuery) => string): Child {
-  return filters === null ? name : <a href={path(filters)}>{name}</a>;
-}
+const SHARE_HEADS = ["Created", "Success", "Failed", "Median", "p95"] as const;
 
 interface SharesProps {
   readonly id: string;
   readonly title: string;
   readonly overview: Overview;
   readonly breakdown: Breakdown;
-  readonly listed: (name: string) => Listed;
+  /** The filter of a name; null: there is none. */
+  readonly filterOf: (name: string) => ListQuery | null;
+  readonly nameOf: (name: string) => Child;
   /** Whose shares they are, as in "agents". */
   readonly what: string;
   readonly head: Child;
+  /** What is said in place of an empty table. */
   readonly empty: string;
-  /** The first cell of a row; left out: the link of its name alone. */
-  readonly cell?: (link: Child, name: string) => Child;
-  readonly aside?: Child;
+  /** The first cell of a row, by the link of its name; left out: the link alone. */
+  readonly beside?: (name: string, link: Child) => Child;
+  readonly children?: Child;
 }
 
 function Shares(props: SharesProps) {
-  const { id, title, overview, breakdown, listed, what, head, empty, cell = (link) => link, aside } = props;
+  const { id, title, overview, breakdown, filterOf, nameOf, what, head, empty, children } = props;
+  const { beside = (_name, link) => link } = props;
   const { named, others } = breakdown;
-  const cells = (first: Child, share: Omit<NamedFigures, "name">, filters: ListQuery | null): Child[] => {
-    const link = (count: number, more: ListQuery = {}) =>
-      count === 0 ? "0" : listLink({ name: number(count), filters }, (own) => listOf(overview, { ...own, ...more }));
+  const linked = (filters: ListQuery | null, text: string, more: ListQuery = {}) =>
+    filters === null || text === "0" || text === "–" ? (
+      text
+    ) : (
+      <a href={listOf(overview, { ...filters, ...more })}>{text}</a>
+    );
+  const rows = named.map(({ name, ...share }) => {
+    const filters = filterOf(name);
     return [
-      first,
-      link(share.created),
+      beside(name, filters === null ? nameOf(name) : <a href={listOf(overview, filters)}>{nameOf(name)}</a>),
+      linked(filters, number(share.created)),
       rate(share),
-      link(share.failed, { status: ["failed"] }),
+      linked(filters, number(share.failed), { status: ["failed"] }),
       ...[share.p50Ms, share.p95Ms].map(durationOrNone),
     ];
-  };
-  const rows = named.map(({ name, ...share }) => {
-    const row = listed(name);
-    const link = listLink(row, (own) => listOf(overview, own));
-    return cells(cell(link, name), share, row.filters);
   });
-  if (others !== null) rows.push(cells(<span class="quiet">{`All other ${what}`}</span>, others, null));
+  if (others !== null) {
+    const { created, failed, p50Ms, p95Ms } = others;
+    const name = <span class="quiet">{`All other ${what}`}</span>;
+    rows.push([name, number(created), rate(others), number(failed), ...[p50Ms, p95Ms].map(durationOrNone)]);
+  }
   return (
-    <Card id={id} title={title} look="shares" aside={aside}>
+    <Card id={id} title={title} look="shares" aside={children}>
       {named.length === 0 ? (
         <p class="quiet">{empty}</p>
       ) : (
-        <Table
-          caption={`The busiest ${what}`}
-          heads={[head, "Created", "Success", "Failed", "Median", "p95"]}
-          isWide
-          rows={rows}
-        />
+        <Table caption={`The busiest ${what}`} heads={[head, ...SHARE_HEADS]} isWide rows={rows} />
       )}
     </Card>
   );
 }
 
-/** The worst first. */
-const STRIP_WORDS = [
-  ["bad", "actions failed in"],
-  ["wait", "retried in"],
-  ["good", "no failures in"],
-  ["none", "no calls in"],
-] as const satisfies readonly (readonly [StripCell, string])[];
+/** A reader sees texts as on the page of an action. What is hidden there stands in no address either. */
+function hostFilter(host: string, viewer: Viewer): ListQuery | null {
+  return maskText(host, viewer) === host ? { host } : null;
+}
+
+interface HostLinkProps {
+  readonly host: string;
+  readonly viewer: Viewer;
+  /** The path of its list, by its filter. */
+  readonly pathOf: (filters: ListQuery) => string;
+}
+
+function HostLink({ host, viewer, pathOf }: HostLinkProps) {
+  const name = <UntrustedText text={maskText(host, viewer)} />;
+  const filters = hostFilter(host, viewer);
+  return filters === null ? name : <a href={pathOf(filters)}>{name}</a>;
+}
+
+function HostTable({ overview, user }: Pick<OverviewPageProps, "overview" | "user">) {
+  const viewer = viewerOf(user.role);
+  return (
+    <Shares
+      id="hosts"
+      title="By host"
+      overview={overview}
+      breakdown={overview.hosts}
+      filterOf={(host) => hostFilter(host, viewer)}
+      nameOf={(host) => <UntrustedText text={maskText(host, viewer)} />}
+      what="hosts"
+      head={
+        <span class="host-cell">
+          <span>Host</span>
+          <span>Last 24 hours</span>
+        </span>
+      }
+      empty="No calls in this range."
+      beside={(host, link) => (
+        <span class="host-cell">
+          <span>{link}</span>
+          <HostStrip overview={overview} host={host} />
+        </span>
+      )}
+    >
+      <ul class="legend small">
+        <li class="key-good">No failures</li>
+        <li class="key-wait">Retried</li>
+        <li class="key-bad">Failed</li>
+      </ul>
+    </Shares>
+  );
+}
+
+function AgentTable({ overview, keyNames, user }: OverviewPageProps) {
+  const nameOf = (id: string) => maskText(keyNames.get(id) ?? id, viewerOf(user.role));
+  return (
+    <Shares
+      id="agents"
+      title="By agent"
+      overview={overview}
+      breakdown={overview.keys}
+      filterOf={(id) => (id === "" ? null : { created_by: id })}
+      nameOf={(id) => (id === "" ? "Without a key" : <UntrustedText text={nameOf(id)} />)}
+      what="agents"
+      head="Agent"
+      empty="No actions in this range."
+    />
+  );
+}
+
+const LOOK_WORDS = {
+  bad: "actions failed in",
+  wait: "retried in",
+  good: "no failures in",
+  none: "no calls in",
+} as const satisfies Record<StripCell, string>;
 
 function HostStrip({ overview: { hostHours }, host }: { readonly overview: Overview; readonly host: string }) {
   const cells = (hostHours.get(host) ?? []).map(cellOf);
   if (cells.length === 0) return null;
-  const counts = STRIP_WORDS.map(([look, words]) => ({ words, count: cells.filter((cell) => cell === look).length }));
-  const words = counts
-    .filter(({ count }) => count > 0)
-    .map((one, at) => `${one.words} ${at === 0 ? counted(one.count, "hour") : one.count}`);
+  const counts = (["bad", "wait", "good", "none"] as const).flatMap((look) => {
+    const count = cells.filter((cell) => cell === look).length;
+    return count === 0 ? [] : [{ look, count }];
+  });
+  const words = counts.map(({ look, count }, at) => `${LOOK_WORDS[look]} ${at === 0 ? counted(count, "hour") : count}`);
   return <Strip cells={cells} label={`Last 24 hours: ${words.join(", ")}`} />;
 }
 
@@ -435,24 +464,27 @@ function cellOf({ failed, failedAttempts, completed, attempts }: HostHour): Stri
   return completed + attempts > 0 ? "good" : "none";
 }
 
-function FailingHosts({ overview, user }: OverviewPageProps) {
+function FailingHosts({ overview, user, now }: OverviewPageProps) {
+  const { failing } = overview;
   const viewer = viewerOf(user.role);
   return (
     <Card id="failing" title="Failing hosts">
-      {overview.failing.length === 0 ? <p class="quiet">No failed actions.</p> : null}
+      {failing.length === 0 ? <p class="quiet">No failed actions.</p> : null}
       <ul class="plain rows">
-        {overview.failing.slice(0, FAILING_HOSTS_DRAWN_MAX).map((one) => (
+        {failing.slice(0, FAILING_HOSTS_DRAWN_MAX).map((one) => (
           <li>
             <div class="row-between">
-              {listLink(listedHost(one.host, viewer), (filters) =>
-                listOf(overview, one.failed === 0 ? filters : { ...filters, status: ["failed"] }),
-              )}
+              <HostLink
+                host={one.host}
+                viewer={viewer}
+                pathOf={(filters) => listOf(overview, one.failed === 0 ? filters : { ...filters, status: ["failed"] })}
+              />
               <HostStrip overview={overview} host={one.host} />
               <FailedWords {...one} />
             </div>
             <p class="row-between small quiet reason">
               <UntrustedText text={maskText(one.lastError, viewer)} />
-              <Ago at={one.lastFailedAt} />
+              <Ago at={one.lastFailedAt} now={now} />
             </p>
           </li>
         ))}
@@ -463,15 +495,19 @@ function FailingHosts({ overview, user }: OverviewPageProps) {
 
 /** Of the actions that ended; of a host that has ended none, the attempts that are retried. */
 function FailedWords({ failed, completed, failedAttempts }: FailingHost) {
-  const retrying = `failed ${failedAttempts === 1 ? "attempt" : "attempts"}, retrying`;
+  const ended = failed + completed;
+  const [count, words] =
+    failed === 0
+      ? [failedAttempts, `failed ${failedAttempts === 1 ? "attempt" : "attempts"}, retrying`]
+      : [failed, `of ${counted(ended, "action")}`];
   return (
     <span>
-      <b>{number(failed === 0 ? failedAttempts : failed)}</b>{" "}
-      <span class="quiet">{failed === 0 ? retrying : `of ${counted(failed + completed, "action")}`}</span>
+      <b>{number(count)}</b> <span class="quiet">{words}</span>
     </span>
   );
 }
 
+/** How much of what awaits approval has waited longer, with a link to it. */
 function WaitingAges({ isCut, overAnHour, overADay }: WaitingApprovals) {
   if (overAnHour === 0) return <>All under 1 hour</>;
   const link = (count: number, words: string, age: Age) => (
@@ -487,7 +523,7 @@ function WaitingAges({ isCut, overAnHour, overADay }: WaitingApprovals) {
   );
 }
 
-function Approvals({ overview, waiting, user }: OverviewPageProps) {
+function Approvals({ overview, waiting, user, now }: OverviewPageProps) {
   const { approved, rejected, p50Ms, p95Ms } = overview.decisions;
   // Decisions are listed in the audit log, which is for owners.
   const decided = (kind: "approved" | "rejected", count: number) => {
@@ -502,10 +538,10 @@ function Approvals({ overview, waiting, user }: OverviewPageProps) {
           [
             "Awaiting approval",
             <>
-              <a href="/approvals">{countOf(waiting)}</a>
+              <a href="/approvals">{`${number(waiting.count)}${waiting.isCut ? "+" : ""}`}</a>
               {waiting.oldestAt === null ? null : (
                 <span class="quiet">
-                  , oldest <Ago at={waiting.oldestAt} />
+                  , oldest <Ago at={waiting.oldestAt} now={now} />
                 </span>
               )}
             </>,
@@ -522,24 +558,27 @@ function Approvals({ overview, waiting, user }: OverviewPageProps) {
   );
 }
 
-function Scheduled({ retries: { count, due, dueSince, isCut, hosts }, user }: OverviewPageProps) {
+function Scheduled({ retries: { count, due, dueSince, isCut, hosts }, user, now }: OverviewPageProps) {
   const least = isCut ? "At least " : "";
   const words = `${least}${counted(count, "call")} scheduled${due === 0 ? "" : `, ${number(due)} due now`}.`;
-  const pending = (filters: ListQuery) => listPath({ ...filters, status: ["pending"] });
   return (
     <Card id="scheduled" title="Scheduled calls">
       <p class="quiet">
-        {count === 0 && due === 0 ? "No calls are scheduled." : <a href={pending({})}>{words}</a>}
-        {dueSince === null ? null : sentence` Oldest due ${<Ago at={dueSince} />}.`}
+        {count === 0 && due === 0 ? "No calls are scheduled." : <a href={listPath({ status: ["pending"] })}>{words}</a>}
+        {dueSince === null ? null : sentence` Oldest due ${<Ago at={dueSince} now={now} />}.`}
       </p>
       <ul class="plain rows">
         {hosts.map((one) => (
           <li class="row-between">
-            {listLink(listedHost(one.host, viewerOf(user.role)), pending)}
+            <HostLink
+              host={one.host}
+              viewer={viewerOf(user.role)}
+              pathOf={(filters) => listPath({ ...filters, status: ["pending"] })}
+            />
             <span>
               <b>{number(one.count)}</b>{" "}
               <span class="quiet">
-                next <UntilTime at={one.nextAt} />
+                next <UntilTime at={one.nextAt} now={now} />
               </span>
             </span>
           </li>
@@ -549,21 +588,30 @@ function Scheduled({ retries: { count, due, dueSince, isCut, hosts }, user }: Ov
   );
 }
 
-export function overviewPages(deps: PageDeps) {
-  const { overviewService, firstSteps, formOf, clock, baseUrl } = deps;
+const OVERVIEW_QUERY = compileQuery(OverviewPageQuery);
+
+/** The overview, with the first steps of an account until they are done or hidden. */
+export function overviewPages({
+  overviewService,
+  firstSteps,
+  personOf,
+  formOf,
+  clock,
+  baseUrl,
+}: Pick<PageDeps, "personOf" | "formOf" | "overviewService" | "firstSteps" | "clock" | "baseUrl">) {
   const hide = answerForm(formOf, async ({ person, form }) => {
     await (form.get("hidden") === "no" ? firstSteps.show(person.caller) : firstSteps.hide(person.caller));
     return OVERVIEW_PATH;
   });
   return (
-    personPages(deps)
+    createPersonRoutes(personOf)
       .get(OVERVIEW_PATH, async ({ context, person }) => {
         const { range = RANGE_DEFAULT, view = "charts" } = readQuery(withoutEmpty(context.search), OVERVIEW_QUERY);
         const [answer, steps] = await Promise.all([
           overviewService.read(person.caller, range),
           firstSteps.read(person.caller),
         ]);
-        return overviewPage({ ...answer, steps, view, user: person, now: clock.now(), baseUrl });
+        return page("own", overviewPage({ ...answer, steps, view, user: person, now: clock.now(), baseUrl }));
       })
       // Where the address of a refused form is loaded again.
       .get(FIRST_STEPS_PATH, () => seeOther("own", OVERVIEW_PATH))

@@ -3,17 +3,20 @@ import Type from "typebox";
 import { checkPausedHost, CreatePause, PauseParams } from "../pauses/pauses.ts";
 import { choice } from "../api/schema-helpers.ts";
 import type { SigningService } from "../accounts/signing-secrets.ts";
+import type { KeyView } from "../accounts/key-routes.ts";
 import { invalidField } from "../core/domain-error.ts";
 import type { Pause } from "../core/pause.ts";
-import type { Caller } from "../core/roles.ts";
-import { nextOf, type Person } from "../http/session.ts";
-import { NEXT_FIELD, PAUSES_PATH, render } from "../ui/layout.tsx";
-import { Ago, Card, Name, Notice, sentence, Time, UntrustedText, useUser } from "../ui/parts.tsx";
-import { answerForm, type ById, filled, type FormState, personPages } from "./forms.ts";
-import { keyLabel } from "./keys.tsx";
+import { type Caller, mayDo } from "../core/roles.ts";
+import { page } from "../http/response.ts";
+import { createPersonRoutes, nextOf, type Person } from "../http/session.ts";
+import { NEXT_FIELD, PAUSES_PATH } from "../ui/layout.tsx";
+import { Ago, Card, Notice, sentence, Time, UntrustedText } from "../ui/parts.tsx";
+import type { PageUser } from "../ui/text.ts";
+import { answerForm, type ById, filled, type FormState } from "./forms.tsx";
+import { keyLabel, KeyNameText } from "./keys.tsx";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
-import { List, None, RowAction, SettingsPage } from "./settings-frame.tsx";
+import { List, None, RowAction, settingsFrame } from "./settings-frame.tsx";
 import { ActorName } from "./timeline.tsx";
 
 /** People choose what is paused; programs name it. */
@@ -35,68 +38,76 @@ const PAUSE_FORM = schemaForm(
   },
 );
 
-async function pausesPage(deps: PageDeps, user: Person, typed: FormState): Promise<string> {
+async function pausesPage(deps: PausePageDeps, user: Person, typed: FormState): Promise<string> {
+  const { pauseService, keyService, signingService, clock } = deps;
+  const now = clock.now();
   const [pauses, keys, hosts] = await Promise.all([
-    deps.pauseService.list(user.caller),
-    deps.keyService.list(user.caller),
-    calledHosts(deps.signingService, user.caller),
+    pauseService.list(user.caller),
+    keyService.list(user.caller),
+    calledHosts(signingService, user.caller),
   ]);
-  const paused = ({ kind, subject }: Pause) => {
-    const key = keys.find(({ id }) => id === subject);
-    if (kind === "key") return <>Key {key === undefined ? <code>{subject}</code> : <Name text={key.name} />}</>;
-    if (kind !== "host") return <b>The whole account</b>;
-    return sentence`Calls to ${(
-      <b class="untrusted">
-        <UntrustedText text={subject} />
-      </b>
-    )}`;
-  };
-  return render(
-    <SettingsPage
-      user={user}
-      section="Pauses"
-      intro="Paused actions are not sent. They stay pending until the pause ends; new actions are accepted and wait too. Calls in progress finish as usual. Callbacks and approval emails are still sent."
-      now={deps.clock.now()}
-    >
-      {pauses.length === 0 ? (
-        <p class="quiet">No pause is in force: everything is sent.</p>
-      ) : (
-        <List
-          title="Pauses"
-          rows={pauses}
-          columns={[
-            [
-              "Paused",
-              (pause) => (
-                <>
-                  {paused(pause)}
-                  {pause.cancels ? (
-                    <span class="says">Its unfinished actions are being cancelled. The pause ends when all are.</span>
-                  ) : null}
-                </>
-              ),
-              "wide",
-            ],
-            ["Since", ({ createdAt }) => <Ago at={createdAt} />],
-            ["By", ({ createdBy }) => <ActorName actor={createdBy} />],
-            ["Reason", ({ reason }) => (reason === null ? <None /> : <UntrustedText text={reason} />)],
-          ]}
-          actions={({ id, kind }) =>
-            kind === "sign_up" ? null : <RowAction path={`${PAUSES_PATH}/${id}/resume`} look="plain" name="Resume" />
-          }
-        />
-      )}
-      <Card id="pause" title="Pause now">
-        <PAUSE_FORM.Form
-          action={PAUSES_PATH}
-          state={typed}
-          now={{ host: { known: hosts }, key_id: { options: keys.map((key) => [key.id, keyLabel(key)]) } }}
-          submit="Pause"
-          look="bad"
-        />
-      </Card>
-    </SettingsPage>,
-  );
+  return settingsFrame({
+    user,
+    section: "Pauses",
+    intro:
+      "Paused actions are not sent. They stay pending until the pause ends; new actions are accepted and wait too. Calls in progress finish as usual. Callbacks and approval emails are still sent.",
+    now,
+    children: (
+      <>
+        {pauses.length === 0 ? (
+          <p class="quiet">No pause is in force: everything is sent.</p>
+        ) : (
+          <List
+            title="Pauses"
+            rows={pauses}
+            columns={[
+              [
+                "Paused",
+                ({ kind, subject, cancels }) => (
+                  <>
+                    <Paused kind={kind} subject={subject} of={keys.find((one) => one.id === subject)} />
+                    {cancels ? (
+                      <span class="says">Its unfinished actions are being cancelled. The pause ends when all are.</span>
+                    ) : null}
+                  </>
+                ),
+                "wide",
+              ],
+              ["Since", ({ createdAt }) => <Ago at={createdAt} now={now} />],
+              ["By", ({ createdBy }) => <ActorName actor={createdBy} />],
+              ["Reason", (pause) => (pause.reason === null ? <None /> : <UntrustedText text={pause.reason} />)],
+            ]}
+            actions={({ id, kind }) =>
+              kind === "sign_up" ? null : (
+                <RowAction user={user} path={`${PAUSES_PATH}/${id}/resume`} look="plain" name="Resume" />
+              )
+            }
+          />
+        )}
+        <Card id="pause" title="Pause now">
+          <PAUSE_FORM.Form
+            user={user}
+            action={PAUSES_PATH}
+            state={typed}
+            now={{ host: { known: hosts }, key_id: { options: keys.map((key) => [key.id, keyLabel(key)]) } }}
+            submit="Pause"
+            look="bad"
+          />
+        </Card>
+      </>
+    ),
+  });
+}
+
+/** What a pause stops. */
+function Paused({ kind, subject, of: key }: Pick<Pause, "kind" | "subject"> & { readonly of: KeyView | undefined }) {
+  if (kind === "key") return <>Key {key === undefined ? <code>{subject}</code> : <KeyNameText of={key} />}</>;
+  if (kind !== "host") return <b>The whole account</b>;
+  return sentence`Calls to ${(
+    <b class="untrusted">
+      <UntrustedText text={subject} />
+    </b>
+  )}`;
 }
 
 const SENDS_NOTHING = {
@@ -106,19 +117,22 @@ const SENDS_NOTHING = {
   host: "nothing is sent to this host",
 } as const satisfies Record<Pause["kind"], string>;
 
-export function PausedNotice({ pause }: { readonly pause: Pause }) {
-  const { may } = useUser();
+/** On the page of a paused action. */
+export function PausedNotice({ pause, user }: { readonly pause: Pause; readonly user: PageUser }) {
   return (
     <Notice tone="wait">
       Paused since <Time at={pause.createdAt} />: {SENDS_NOTHING[pause.kind]} until the pause ends.
       {pause.reason === null ? null : sentence` Reason: ${<UntrustedText text={pause.reason} />}`}
-      {may("manage") ? sentence` · ${<a href={PAUSES_PATH}>All pauses</a>}` : null}
+      {mayDo(user.role, "manage") ? sentence` · ${<a href={PAUSES_PATH}>All pauses</a>}` : null}
     </Notice>
   );
 }
 
-export function pausePages(deps: PageDeps) {
-  const { pauseService, formOf } = deps;
+type PausePageDeps = Pick<PageDeps, "personOf" | "formOf" | "pauseService" | "keyService" | "signingService" | "clock">;
+
+/** The pages of pauses, with the same service as /v1/pauses. They work without script. */
+export function pausePages(deps: PausePageDeps) {
+  const { pauseService, personOf, formOf } = deps;
   const pause = answerForm(
     formOf,
     async ({ person, form }) => {
@@ -134,12 +148,12 @@ export function pausePages(deps: PageDeps) {
     await pauseService.resume(person.caller, params.id);
     return nextOf(form.get(NEXT_FIELD)) ?? PAUSES_PATH;
   });
-  return personPages(deps)
-    .get(PAUSES_PATH, ({ context, person }) => {
+  return createPersonRoutes(personOf)
+    .get(PAUSES_PATH, async ({ context, person }) => {
       const search = new URLSearchParams(context.search);
       const [key, host] = [search.get("key") ?? "", search.get("host") ?? ""];
       const scope = [host && "host", key && "key", search.get("scope") ?? ""].find((one) => one !== "") ?? "";
-      return pausesPage(deps, person, filled({ key_id: key, host, scope }));
+      return page("own", await pausesPage(deps, person, filled({ key_id: key, host, scope })));
     })
     .post(PAUSES_PATH, pause)
     .post(`${PAUSES_PATH}/:id/resume`, resume, { params: PauseParams });

@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
 import { type ActionStatus, nextRetryAt } from "../core/action.ts";
 import { pastAttempts } from "../core/attempts.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
@@ -15,21 +16,10 @@ import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { Attempts } from "./attempts.tsx";
 import { pageBody } from "../ui/body-view.tsx";
 import { Layout, render } from "../ui/layout.tsx";
-import {
-  Card,
-  type FactRows,
-  Facts,
-  LinkButton,
-  StatusDot,
-  Time,
-  type Tone,
-  UntrustedText,
-  useNow,
-} from "../ui/parts.tsx";
+import { Card, type FactRows, Facts, LinkButton, StatusDot, Time, type Tone, UntrustedText } from "../ui/parts.tsx";
 import { Call, callText, RequestParts } from "./request.tsx";
 import { ResponseView } from "./response.tsx";
-import { counted, duration, lastDecision, waitingText } from "../ui/text.ts";
-import { Story } from "./action-story.tsx";
+import { counted, duration, lastDecision, summaryOf } from "../ui/text.ts";
 import { timeAgo } from "../core/clock.ts";
 import { ActorName, History } from "./timeline.tsx";
 
@@ -45,19 +35,18 @@ interface ReceiptPageProps {
 }
 
 /** The public page of one action, masked: who asked for what, who approved it, when, and what came back. */
-export function receiptPage({ part = 0, now, reload, ...props }: ReceiptPageProps): string {
-  const action = asSent(props.action);
-  const timeline = props.timeline.map((entry) => maskedEntry(entry, "public"));
+export function receiptPage({ timeline, part = 0, now, reload, ...props }: ReceiptPageProps): string {
   const history = receiptHistory(timeline, part);
+  const action = asSent(props.action);
   const { title } = action;
-  const isHeld = action.status === "awaiting_approval";
+  const isRejected = lastDecision(timeline)?.type === "rejected";
   return render(
-    <Layout title={`Receipt: ${callText(action)}`} isStandalone now={now}>
+    <Layout title={`Receipt: ${callText(action)}`} isStandalone>
       <article class="paper">
         <header class="paper-head">
           <div class="paper-kind">
             <p class="quiet small">Receipt</p>
-            <Stamp action={action} isRejected={lastDecision(timeline)?.type === "rejected"} />
+            <Stamp action={action} isRejected={isRejected} />
           </div>
           {title === null ? (
             <h1 class="paper-call">
@@ -76,9 +65,9 @@ export function receiptPage({ part = 0, now, reload, ...props }: ReceiptPageProp
               </p>
             </>
           )}
-          {isHeld ? <p>{waitingText(action)}</p> : <Story action={action} timeline={timeline} />}
-          {reload === null ? null : <Reloading {...reload} />}
-          {isHeld ? <HowToDecide action={action} /> : null}
+          <p>{summaryOf(action, isRejected)}</p>
+          {reload === null ? null : <Reloading reload={reload} />}
+          {action.status === "awaiting_approval" ? <HowToDecide action={action} /> : null}
         </header>
         <Attempts
           action={action}
@@ -86,17 +75,18 @@ export function receiptPage({ part = 0, now, reload, ...props }: ReceiptPageProp
           attempts={pastAttempts(action, timeline, [])}
           chosen={null}
           isLinked={false}
+          now={now}
         />
         <section aria-label="Facts">
-          <Facts rows={factsOf(action, timeline)} />
+          <Facts rows={factsOf(action, timeline, now)} />
         </section>
         <ResponseView action={action} charsMax={RECEIPT_BODY_BYTES_MAX} />
         <Card id="request" title="Request">
           <RequestParts action={action} isAsked cut={cutOf(action)} />
           {action.body === null ? <p class="quiet">No body is sent.</p> : null}
         </Card>
-        <History timeline={history.entries}>
-          <Parts {...history} />
+        <History timeline={history.entries.map((entry) => maskedEntry(entry, "public"))}>
+          <Parts history={history} />
         </History>
         <footer class="foot">
           <p>
@@ -108,6 +98,7 @@ export function receiptPage({ part = 0, now, reload, ...props }: ReceiptPageProp
   );
 }
 
+/** How an action ended, and when; of one that has not ended, its status. */
 function Stamp({ action, isRejected }: { readonly action: SeenAction; readonly isRejected: boolean }) {
   const { status, result, finishedAt } = action;
   const code = result?.responseCode ?? null;
@@ -130,7 +121,7 @@ const STAMPS: Readonly<Partial<Record<ActionStatus | "rejected", { readonly tone
 };
 
 /** Readers can stop it, because it may take the page from under their eyes (WCAG 2.2.2). The links keep the secret path. */
-function Reloading({ seconds, isOn }: ReceiptReload) {
+function Reloading({ reload: { seconds, isOn } }: { readonly reload: ReceiptReload }) {
   return (
     <p class="on-screen small quiet">
       {isOn
@@ -149,7 +140,7 @@ function cutOf(action: SeenAction) {
 }
 
 /** Which part of a long timeline follows, with links to the others; nothing for one that is shown whole. */
-function Parts({ entries, part, hasEarlier, attempts, isCut }: ReceiptHistory) {
+function Parts({ history: { entries, part, hasEarlier, attempts, isCut } }: { readonly history: ReceiptHistory }) {
   if (part === 0 && !hasEarlier) return null;
   const shown = entries.filter(({ event }) => event.type === "attempt").length;
   const all = `${isCut ? "more than " : ""}${counted(attempts, "attempt")}`;
@@ -162,9 +153,10 @@ function Parts({ entries, part, hasEarlier, attempts, isCut }: ReceiptHistory) {
   );
 }
 
-function factsOf(action: SeenAction, timeline: readonly TimelineEntry[]): FactRows {
+function factsOf(action: SeenAction, timeline: readonly TimelineEntry[], now: Date): FactRows {
   const { createdBy, createdAt, approve, approvedBy, approvedAt, startedAt, finishedAt, result } = action;
-  const at = (time: Date | null) => (time === null ? null : <Moment at={time} />);
+  const at = (time: Date | null) => (time === null ? null : <Moment at={time} now={now} />);
+  const next = nextRetryAt(action);
   const ms = result?.durationMs ?? null;
   const rejected = timeline.findLast(({ event }) => event.type === "rejected");
   return [
@@ -177,21 +169,23 @@ function factsOf(action: SeenAction, timeline: readonly TimelineEntry[]): FactRo
     ["First attempt", at(startedAt)],
     ["Ended", at(finishedAt)],
     ["Run", action.run === 1 ? null : String(action.run)],
-    ["Next attempt", at(nextRetryAt(action))],
+    ["Next attempt", next === null ? null : <Moment at={next} now={now} />],
     ["Attempts", `${action.attempts} of ${action.retries}`],
     ["Last attempt took", ms === null ? null : duration(ms)],
   ];
 }
 
 /** Both forms of a time: no script is here to turn it to the reader's zone. */
-function Moment({ at }: { readonly at: Date }) {
-  const ms = useNow().getTime() - at.getTime();
-  const apart = ms >= 0 ? timeAgo(ms) : `in ${duration(Math.ceil(-ms / 1_000) * 1_000)}`;
+function Moment({ at, now }: { readonly at: Date; readonly now: Date }): Child {
   return (
     <>
-      <Time at={at} /> <span class="quiet">({apart})</span>
+      <Time at={at} /> <span class="quiet">({apart(now.getTime() - at.getTime())})</span>
     </>
   );
+}
+
+function apart(ms: number): string {
+  return ms >= 0 ? timeAgo(ms) : `in ${duration(Math.ceil(-ms / 1_000) * 1_000)}`;
 }
 
 /** Approval links that have expired lead here, so the page says where to decide. */

@@ -25,6 +25,7 @@ interface RequestViewProps {
   /** Shows the whole body without a box that scrolls. */
   readonly isWhole?: boolean;
   readonly aside?: Child;
+  /** With a button that copies the body. */
   readonly canCopy?: boolean;
   /** The page of the whole body: of a long one the beginning is shown. Left out: all of it is on this page. */
   readonly bodyPath?: string;
@@ -153,14 +154,15 @@ export function UntrustedUrl({ url, host }: { readonly url: string; readonly hos
 
 interface RevealFormProps {
   readonly id: string;
+  readonly user: PageUser;
   readonly look?: "plain" | "link";
   readonly name?: string;
 }
 
 /** A POST form, so that secrets are on a page of their own and nothing that follows links gets them. */
-export function RevealForm({ id, look = "plain", name = "Show secrets" }: RevealFormProps) {
+export function RevealForm({ id, user, look = "plain", name = "Show secrets" }: RevealFormProps) {
   return (
-    <PostForm action={`${actionPath(id)}/reveal`}>
+    <PostForm user={user} action={`${actionPath(id)}/reveal`}>
       <div class="buttons">
         <Button look={look}>{name}</Button>
       </div>
@@ -172,13 +174,16 @@ export function SecretsMasked() {
   return <p class="foot">Secrets are masked as ••••. The request is sent with the real values.</p>;
 }
 
+/** The page of the whole body of an action. */
 export function bodyPath(actionId: string): string {
   return `${actionPath(actionId)}/body`;
 }
 
 interface BodyPageProps {
   readonly action: SeenAction;
+  /** Of its address: a part alone is shown. */
   readonly search: string;
+  /** Where the request is. */
   readonly back: { readonly href: string; readonly name: string };
   /** Null: it was opened by a link, without a log-in. */
   readonly user: PageUser | null;

@@ -5,8 +5,8 @@ import type { EditedFields } from "../actions/edited-copy.ts";
 import { risksOfRequest } from "../approvals/facts.ts";
 import { TITLE_CHARS_MAX } from "../core/limits.ts";
 import { Risks } from "./decision.tsx";
-import { type FormState, problemBeside, problemOf } from "./forms.ts";
-import { Button, Check, Field, PostForm } from "../ui/form.tsx";
+import { type FormState, problemBeside, problemOf } from "./forms.tsx";
+import { Button, Field, PostForm } from "../ui/form.tsx";
 import { actionPath, Layout, render } from "../ui/layout.tsx";
 import { LinkButton, Notice, PageHead, Problem } from "../ui/parts.tsx";
 import { MASK } from "../receipts/mask-rules.ts";
@@ -26,6 +26,7 @@ interface ResendPageProps {
   readonly formId: string;
 }
 
+/** Asks for confirmation before an action is created anew. */
 export function resendPage({ user, isUnknown, problem, formId, ...props }: ResendPageProps): string {
   const action = asSent(props.action);
   return render(
@@ -36,7 +37,7 @@ export function resendPage({ user, isUnknown, problem, formId, ...props }: Resen
         intro={introOf(action)}
       />
       <RequestView action={action} tellsCallback bodyPath={bodyPath(action.id)} />
-      <PostForm action={`${actionPath(action.id)}/again`} fields={[["form_id", formId]]} class="card">
+      <PostForm user={user} action={`${actionPath(action.id)}/again`} fields={[["form_id", formId]]} class="card">
         <Problem text={problem} />
         {isUnknown ? <SureField /> : null}
         <div class="buttons">
@@ -60,7 +61,10 @@ function SureField() {
       <Notice tone="wait">
         The outcome of an attempt is unknown: the target may already have processed this request.
       </Notice>
-      <Check name="sure" label="Send it even though the target may have received it" isRequired />
+      <label class="check">
+        <input type="checkbox" name="sure" value="yes" required />
+        <span>Send it even though the target may have received it</span>
+      </label>
     </>
   );
 }
@@ -70,6 +74,7 @@ interface EditPageProps extends Omit<ResendPageProps, "problem"> {
   readonly typed: FormState;
 }
 
+/** A form with the request of an action, to send it again as a new one. */
 export function editPage(props: EditPageProps): string {
   const { action, user, isUnknown, fields, typed, formId } = props;
   const path = actionPath(action.id);
@@ -82,10 +87,17 @@ export function editPage(props: EditPageProps): string {
         intro={`The original stays as it is. ${introOf(action)}`}
       />
       <Risks risks={risks} />
-      <PostForm action={`${path}/edit`} fields={[["form_id", formId]]} class="card">
+      <PostForm user={user} action={`${path}/edit`} fields={[["form_id", formId]]} class="card">
         <Problem text={problemBeside(typed, Object.keys(fields))} />
         <div class="edit-target">
-          <Field name="method" label="Method" value={fields.method} options={HTTP_METHODS.map((one) => [one, one])} />
+          <div class="field">
+            <label for="method">Method</label>
+            <select id="method" name="method">
+              {HTTP_METHODS.map((one) => (
+                <option selected={one === fields.method}>{one}</option>
+              ))}
+            </select>
+          </div>
           <Field name="url" label="URL" value={fields.url} required problem={problemOf(typed, "url")} />
         </div>
         <Field
@@ -135,6 +147,7 @@ const BODY_HINTS: Readonly<Record<Exclude<BodyMember, "base64">, string>> = {
 
 interface BodyFieldProps {
   readonly action: SeenAction;
+  /** Null: it can't be edited. */
   readonly body: string | null;
   readonly problem: string | null;
 }

@@ -14,9 +14,11 @@ interface AttemptResponseProps {
   readonly action: SeenAction;
   /** Masked for the reader; null: no attempt of this run has ended, but some of earlier ones. */
   readonly attempt: PastAttempt | null;
+  /** Another attempt came after it. */
   readonly isOld: boolean;
 }
 
+/** What came back of one attempt. */
 export function AttemptResponse({ action, attempt, isOld }: AttemptResponseProps) {
   if (attempt === null) {
     return (
@@ -82,6 +84,7 @@ function noBodyText({ made, responseHeaders }: PastAttempt, isOld: boolean): str
   return isOld && responseHeaders === null ? "Its body was not kept." : "The response had no body.";
 }
 
+/** The response to the newest attempt. `charsMax`: how many characters of the body are shown. */
 export function ResponseView(props: { readonly action: SeenAction; readonly charsMax?: number }) {
   const { charsMax = Number.POSITIVE_INFINITY } = props;
   const { result, lateResult } = props.action;
@@ -128,9 +131,11 @@ interface ResponseBodyProps {
   /** As it is stored. */
   readonly json: string;
   readonly charsMax?: number;
+  /** With a button that copies the text. */
   readonly canCopy?: boolean;
 }
 
+/** JSON as a tree, else its text. */
 function ResponseBody({ json, charsMax = Number.POSITIVE_INFINITY, canCopy = false }: ResponseBodyProps) {
   const { kind, text } = responseText(json);
   if (text === null) return <p class="quiet">Binary content is not shown.</p>;

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import { REQUESTER_TEXTS } from "../core/extras.ts";
+import { mayDo } from "../core/roles.ts";
 import {
   type DifferingField,
   type GroupField,
@@ -15,16 +16,16 @@ import { REVIEW_COLUMNS_MAX } from "../core/limits.ts";
 import { hiddenValuesText } from "../receipts/masked-action.ts";
 import { BEGINNING, type PageBody, pageBody } from "../ui/body-view.tsx";
 import { bodyPath } from "./request.tsx";
-import { DecisionForm, EndOfRequest, type TypedDecision } from "./decision-form.tsx";
+import { DecisionForm, type DecisionPageProps, EndOfRequest } from "./decision-form.tsx";
 import { commonPath, FieldName, listedRequest, reviewPath } from "./inbox-list.tsx";
 import { REVIEW_PATH } from "./inbox-query.ts";
 import { shownPath } from "./outcome.tsx";
-import { Ago, UntrustedText, useUser } from "../ui/parts.tsx";
+import { Ago, UntrustedText } from "../ui/parts.tsx";
 import { AskedRequest, FactList, HeldByRules, type HeldRequest, Risks } from "./decision.tsx";
-import { counted, number, waitingText } from "../ui/text.ts";
+import { counted, number, type PageUser, waitingText } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
-interface ReviewPaneProps extends TypedDecision {
+interface ReviewPaneProps extends DecisionPageProps {
   readonly requests: readonly HeldRequest[];
   /** Ids of selected requests that are for the next page. */
   readonly rest: readonly string[];
@@ -40,10 +41,9 @@ type Group = RequestGroup<Reviewed>;
  * Several requests to decide at once: each with everything that its approver has to see, what is sent before what its
  * requester says. Of those that look alike, what they share is shown once, and every value in which they differ.
  */
-export function ReviewPane({ requests, rest, goneCount, problem, reason }: ReviewPaneProps) {
-  const mayDecide = useUser().may("approve");
+export function ReviewPane({ requests, rest, goneCount, user, now, problem, reason }: ReviewPaneProps) {
   const groups = groupAlike(
-    requests.map((held): Reviewed => ({ ...listedRequest(held.action, held.history, mayDecide), held })),
+    requests.map((held): Reviewed => ({ ...listedRequest(held.action, held.history, user), held })),
   );
   // Of those that look alike, every value is shown.
   const bodies = new Map(
@@ -63,7 +63,7 @@ export function ReviewPane({ requests, rest, goneCount, problem, reason }: Revie
           </p>
         )}
         {groups.map((group) => {
-          const props = { group, leaveOut: (id: string) => reviewPath(ids.filter((one) => one !== id)) };
+          const props = { group, user, now, leaveOut: (id: string) => reviewPath(ids.filter((one) => one !== id)) };
           const body = bodies.get(group.requests[0].action.id);
           return body === undefined ? <ReviewedGroup {...props} /> : <ReviewedOne {...props} body={body} />;
         })}
@@ -76,8 +76,9 @@ export function ReviewPane({ requests, rest, goneCount, problem, reason }: Revie
         <EndOfRequest />
         {requests.length > 0 ? null : <p class="quiet">Select requests in the list, then choose to review them.</p>}
       </div>
-      {requests.length === 0 || !mayDecide ? null : (
+      {requests.length === 0 || !mayDo(user.role, "approve") ? null : (
         <DecisionForm
+          user={user}
           path={REVIEW_PATH}
           asked={requests.map(({ action, digest }) => ({ action, digest, body: bodies.get(action.id) ?? null }))}
           fields={[["rest", rest.join(" ")]]}
@@ -107,24 +108,33 @@ function valuesIn(groups: readonly Group[]): number | null {
 
 interface ReviewedProps {
   readonly group: Group;
+  readonly user: PageUser;
+  readonly now: Date;
   /** The same review without one request. */
   readonly leaveOut: (id: string) => string;
 }
 
 /** A request that looks like no other. */
-function ReviewedOne({ group, body, leaveOut }: ReviewedProps & { readonly body: PageBody | null }) {
+function ReviewedOne({ group, body, user, now, leaveOut }: ReviewedProps & { readonly body: PageBody | null }) {
   const [{ action, held }] = group.requests;
   return (
     <article class="reviewed" data-asked="" aria-label={`${action.method} ${shownPath(action)}`}>
-      <AskedRequest action={action} history={held.history} body={body} bodyPath={bodyPath(action.id)} />
+      <AskedRequest
+        action={action}
+        history={held.history}
+        body={body}
+        bodyPath={bodyPath(action.id)}
+        user={user}
+        now={now}
+      />
       {action.run === 1 && action.callback === null ? null : <p class="small">{waitingText(action)}</p>}
-      <CardFoot action={action} leaveOut={leaveOut} />
+      <CardFoot action={action} now={now} leaveOut={leaveOut} />
     </article>
   );
 }
 
 /** Requests that look alike: what they share, then each with what it has alone, those that stand apart first. */
-function ReviewedGroup({ group, leaveOut }: ReviewedProps) {
+function ReviewedGroup({ group, user, now, leaveOut }: ReviewedProps) {
   const { requests, differing, fields } = group;
   const [{ action, held, riskMarks }] = requests;
   const ordered = inReadingOrder(differing);
@@ -147,7 +157,7 @@ function ReviewedGroup({ group, leaveOut }: ReviewedProps) {
         {` × ${requests.length}`}
       </h3>
       <Risks risks={riskMarks} />
-      <HeldByRules of={requests.map((request) => request.action)} />
+      <HeldByRules of={requests.map((request) => request.action)} user={user} />
       {outliers.length === 0 ? null : (
         <ul class="outliers" aria-label="Values that stand apart">
           {outliers.map(({ field, at, why }) => (
@@ -184,6 +194,7 @@ function ReviewedGroup({ group, leaveOut }: ReviewedProps) {
               place={place + 1}
               values={ordered.map((field) => [field, field.values[at] ?? ""])}
               marks={marks.map(({ field }) => field)}
+              now={now}
               leaveOut={leaveOut}
             />
           );
@@ -195,7 +206,7 @@ function ReviewedGroup({ group, leaveOut }: ReviewedProps) {
           rows={said.map((field) => [<FieldName field={field} />, <Said field={field} value={field.value ?? ""} />])}
         />
       )}
-      <FactList facts={common} look="asked-facts" action={action} />
+      <FactList facts={common} look="asked-facts" action={action} now={null} />
     </section>
   );
 }
@@ -220,11 +231,13 @@ interface ReviewedCardProps {
   readonly request: Reviewed;
   readonly place: number;
   readonly values: readonly (readonly [field: DifferingField, value: string])[];
+  /** The fields in which it stands apart. */
   readonly marks: readonly DifferingField[];
+  readonly now: Date;
   readonly leaveOut: (id: string) => string;
 }
 
-function ReviewedCard({ request: { action }, place, values, marks, leaveOut }: ReviewedCardProps) {
+function ReviewedCard({ request: { action }, place, values, marks, now, leaveOut }: ReviewedCardProps) {
   const hidden = hiddenValuesText(action.hiddenValues);
   const rowsOf = (shown: ReviewedCardProps["values"]) =>
     shown.map(([field, value]) => (
@@ -240,11 +253,11 @@ function ReviewedCard({ request: { action }, place, values, marks, leaveOut }: R
   const said = values.filter(([field]) => !isSent(field));
   return (
     <article class="reviewed-card" aria-labelledby={`review-${action.id}`}>
-      <div class="row-between">
+      <div class="reviewed-card-head">
         <h4 id={`review-${action.id}`} class="small">
           {`Request ${number(place)}`}
         </h4>
-        <CardFoot action={action} leaveOut={leaveOut} />
+        <CardFoot action={action} now={now} leaveOut={leaveOut} />
       </div>
       <dl class="reviewed-sent">{rowsOf(values.filter(([field]) => isSent(field)))}</dl>
       {hidden === null ? null : <p class="small quiet">{`${hidden}, which may differ too.`}</p>}
@@ -268,12 +281,16 @@ function Said({ field, value }: { readonly field: Pick<GroupField, "place">; rea
   );
 }
 
-function CardFoot({ action, leaveOut }: Pick<ReviewedProps, "leaveOut"> & { readonly action: SeenAction }) {
-  const { id, createdAt } = action;
+function CardFoot(props: Pick<ReviewedProps, "now" | "leaveOut"> & { readonly action: SeenAction }) {
+  const {
+    action: { id, createdAt },
+    now,
+    leaveOut,
+  } = props;
   return (
     <p class="reviewed-foot small">
       <a href={`/approvals/${id}`}>
-        <Ago at={createdAt} />
+        <Ago at={createdAt} now={now} />
       </a>
       <a href={leaveOut(id)}>Leave out</a>
     </p>

@@ -14,15 +14,18 @@ import {
 import { type Period, PERIODS, WEEKDAYS, type Weekday } from "../rules/zones.ts";
 import { Button, PostForm } from "../ui/form.tsx";
 import { LinkButton, Notice, Problem } from "../ui/parts.tsx";
-import { type FormState, problemBeside } from "./forms.ts";
+import type { PageUser } from "../ui/text.ts";
+import { type FormState, problemBeside } from "./forms.tsx";
 import { keyLabel } from "./keys.tsx";
 import { chosenIn, schemaForm } from "./schema-form.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 
+/** What fills the form for a new rule. */
 interface Template {
   readonly name: string;
   readonly title: string;
   readonly about: string;
+  /** What to fill in before it is saved. */
   readonly todo: string;
   readonly rule: RuleDefinition;
 }
@@ -240,16 +243,20 @@ export const VERSION_FIELD = "version";
 export const TRY_FIELD = "try";
 
 interface RuleFormProps {
+  readonly user: PageUser;
   readonly typed: FormState;
+  /** What to fill in. */
   readonly todo?: string | undefined;
   /** The keys of the account; those that are revoked only where they are chosen. */
   readonly keys: readonly KeyView[];
   /** Of the rule that is changed; null: it is new. */
   readonly changed: { readonly id: string; readonly version: number } | null;
+  /** The others, for the place of a new one. */
   readonly others: readonly (readonly [id: string, name: string])[];
 }
 
-export function RuleForm({ typed, todo, keys, changed, others }: RuleFormProps) {
+/** The form for a rule, with examples beside its expression. */
+export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormProps) {
   const { rules } = SETTINGS_PATHS;
   const { Field } = RULE_FORM;
   return (
@@ -257,6 +264,7 @@ export function RuleForm({ typed, todo, keys, changed, others }: RuleFormProps) 
       {todo === undefined ? null : <Notice tone="wait">{todo}</Notice>}
       <Problem text={problemBeside(typed, RULE_FORM.shown)} />
       <PostForm
+        user={user}
         action={changed === null ? rules : `${rules}/${changed.id}`}
         fields={changed === null ? [] : [[VERSION_FIELD, changed.version]]}
       >
@@ -364,6 +372,7 @@ function CodeList({ items }: { readonly items: readonly (readonly [code: string,
   );
 }
 
+/** A rule as the form has it. */
 export function ruleFields(rule: Partial<RuleDefinition>): FormState {
   return RULE_FORM.filledWith({ ...rule, sum: rule.sum ?? { per: "day" } });
 }

@@ -15,7 +15,7 @@ export const EFFECT_TONES: Readonly<Record<RuleEffect, Tone>> = { allow: "good",
 const ROWS_MAX = 8;
 
 /** What the rules would have done with one of them added or changed, beside its form. */
-export function TriedRule(result: RulesDryRun) {
+export function TriedRule({ result, now }: { readonly result: RulesDryRun; readonly now: Date }) {
   const { looked_at: lookedAt, from, allowed, held, refused, undecidable, unknown, uncertain, differing } = result;
   if (from === null) {
     return (
@@ -35,7 +35,7 @@ export function TriedRule(result: RulesDryRun) {
     <Card id="tried" title={`On the newest ${counted(lookedAt, "request")}`}>
       <p>
         {sentence`With this rule, ${number(allowed)} would have been sent, ${number(held)} held and ${number(refused)} refused. The oldest is from ${(
-          <Ago at={from} />
+          <Ago at={from} now={now} />
         )}.`}
         {held === 0 ? null : ` ${decidedText(result)}`}
       </p>
@@ -47,7 +47,7 @@ export function TriedRule(result: RulesDryRun) {
           title="What differs from the rules in force"
           rows={rows}
           columns={[
-            ["Request", requestCell, "main"],
+            ["Request", (row) => requestCell(row, now), "main"],
             ["With this rule", fateCell, "fact"],
             ["Rule", ({ ruling }) => (ruling === null ? "none" : <Name text={ruling.rule.name} />), "wide"],
           ]}
@@ -71,14 +71,14 @@ function fateCell({ inForce, tried }: Differing) {
   return <Dot tone={EFFECT_TONES[tried]}>{`${FATES[tried]}, not ${FATES[inForce].toLowerCase()}`}</Dot>;
 }
 
-function requestCell({ action, ruling }: Differing) {
+function requestCell({ action, ruling }: Differing, now: Date) {
   return (
     <div>
       <a href={actionPath(action.id)}>
         <RequestTitle action={action} />
       </a>
       <span class="says">
-        <UntrustedText text={action.host} /> · <Ago at={action.createdAt} />
+        <UntrustedText text={action.host} /> · <Ago at={action.createdAt} now={now} />
       </span>
       {ruling?.isUndecidable === true && ruling.reason !== null ? (
         <span class="says">

@@ -3,19 +3,16 @@ import type { Child } from "hono/jsx";
 import type { Static, TObject } from "typebox";
 import { bodyCheck, isJsonObject } from "../api/schema-helpers.ts";
 import type { Form } from "../http/request.ts";
-import { Check, Checks, Choices, Field, type FieldProps, PostForm, type PostFormProps, Submit } from "../ui/form.tsx";
+import { Check, Checks, Field, type FieldProps, PostForm, type PostFormProps, Select, Submit } from "../ui/form.tsx";
 import { Problem } from "../ui/parts.tsx";
 import { type Choice, exactDuration, number, readDuration } from "../ui/text.ts";
-import { filled, type FormState, numberIn, problemBeside, problemOf } from "./forms.ts";
+import { filled, type FormState, numberIn, problemBeside, problemOf, StatedChoices } from "./forms.tsx";
 
 /** The choices that fields depend on: settings.css shows such a field where one of its choices is made. */
 export const CHOICES_WITH_FIELDS = ["mail", "slack", "webhook", "header", "basic", "hmac", "host", "key"] as const;
 
 /** How a form shows a member of its schema. What is left out follows from the schema. */
-export interface FieldSpec extends Pick<
-  FieldProps,
-  "autocomplete" | "required" | "placeholder" | "known" | "options" | "none"
-> {
+export interface FieldSpec extends Pick<FieldProps, "autocomplete" | "required" | "placeholder" | "known"> {
   /** By default the name of the member, in words. */
   readonly label?: string;
   /** What is said below the label, of a field in which people type by default what the schema says of the member. */
@@ -24,7 +21,11 @@ export interface FieldSpec extends Pick<
   readonly wrong?: string | undefined;
   /** A duration is written as "90 s". By default what the member holds: a list has lines. */
   readonly type?: FieldProps["type"] | "duration";
+  /** Radio buttons. */
   readonly choices?: readonly Choice[];
+  /** A list that drops down; with `none` it begins with an empty one. */
+  readonly options?: readonly (readonly [value: string, label: string])[];
+  readonly none?: string | undefined;
   /** Boxes for the items of a list, by default for those that the schema names. */
   readonly boxes?: readonly (readonly [value: string, label: string])[];
   readonly isCode?: boolean | undefined;
@@ -43,13 +44,16 @@ type Path<Body> = {
 
 export type FieldSpecs<Body> = Readonly<Partial<Record<Path<Body>, FieldSpec>>>;
 
-interface FormProps<Body> extends Pick<PostFormProps, "action" | "fields"> {
+interface FormProps<Body> extends Pick<PostFormProps, "user" | "action" | "fields"> {
   readonly state: FormState;
   /** What is known of its fields only now. */
   readonly now?: FieldSpecs<Body>;
+  /** What its button says. */
   readonly submit: string;
   readonly look?: "plain" | "bad";
+  /** Where the link beside the button leads. */
   readonly cancel?: string;
+  /** Stands before the button. */
   readonly children?: Child;
 }
 
@@ -65,6 +69,7 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs?: Field
   /** Fields that say what is wrong with them. */
   const shown = names.filter((name) => members.get(name)?.type !== "boolean");
 
+  /** What a form says, unchecked. */
   const read = (form: Form): Readonly<Record<string, unknown>> => {
     const chosen = new Set([...specOf].map(([name, spec]) => (spec?.choices === undefined ? null : form.get(name))));
     const body: Record<string, unknown> = {};
@@ -137,6 +142,7 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs?: Field
   };
 }
 
+/** What a form needs to know of a member of a schema. */
 interface Member {
   readonly description?: string;
   readonly type?: string;
@@ -175,13 +181,14 @@ function MemberField({ onlyFor, ...props }: MemberFieldProps) {
   );
 }
 
-function AnyField({ name, member, state, type, choices, isCode, ...props }: MemberFieldProps) {
+function AnyField({ name, member, state, type, choices, isCode, options, none, ...props }: MemberFieldProps) {
   const named = member?.items?.enum?.map((item) => [item, item] as const);
   const { label = inWords(name), hint, wrong = boundsText(member, type), boxes = named, ...rest } = props;
   const found = problemOf(state, name);
   const problem = found === null ? null : (wrong ?? found);
   const value = state.values.get(name);
-  if (choices !== undefined) return <Choices {...{ name, choices, problem }} legend={label} chosen={value} />;
+  if (choices !== undefined) return <StatedChoices {...{ state, name, choices, wrong }} legend={label} />;
+  if (options !== undefined) return <Select {...{ name, label, hint, none, options, problem }} chosen={value} />;
   if (boxes !== undefined) {
     if (boxes.length === 0 && problem === null) return null;
     const fields = boxes.map(([item, text]) => [boxName(name, item), text] as const);
@@ -191,7 +198,7 @@ function AnyField({ name, member, state, type, choices, isCode, ...props }: Memb
   return (
     <Field
       {...{ name, label, value, problem }}
-      hint={hint ?? (rest.options === undefined ? member?.description : undefined)}
+      hint={hint ?? member?.description}
       type={type === "duration" ? "text" : (type ?? fieldType(member))}
       required={member?.isRequired === true && !name.includes(".")}
       maxlength={member?.maxLength}
@@ -225,6 +232,7 @@ function memberAt(body: object, name: string): unknown {
   return name.split(".").reduce<unknown>((value, part) => (isJsonObject(value) ? value[part] : undefined), body);
 }
 
+/** What the fields of a member hold. */
 function textsOf(name: string, value: unknown, type: FieldSpec["type"]): readonly (readonly [string, string])[] {
   if (Array.isArray(value)) {
     const items = value.map(String);
@@ -245,6 +253,7 @@ function boxName(name: string, item: string): string {
   return `${name.replace(/s$/, "")}_${item}`;
 }
 
+/** The items whose boxes are checked. */
 export function chosenIn(form: Form, name: string): readonly string[] {
   const prefix = boxName(name, "");
   return [...form].flatMap(([field, text]) =>

@@ -6,10 +6,10 @@ import { mayDo } from "../core/roles.ts";
 import { EmptyState, Menu } from "../ui/controls.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Icon, type IconName } from "../ui/icons.tsx";
-import { Layout, LOG_IN_PATH, PAUSES_PATH, SETTINGS_LINK } from "../ui/layout.tsx";
-import { Ago, BackLink, Notice, PageHead, type PageHeadProps } from "../ui/parts.tsx";
+import { Layout, LOG_IN_PATH, PAUSES_PATH, render, SETTINGS_LINK } from "../ui/layout.tsx";
+import { Ago, Notice, PageHead, type PageHeadProps } from "../ui/parts.tsx";
 import { duration, type PageUser } from "../ui/text.ts";
-import type { FormState } from "./forms.ts";
+import type { FormState } from "./forms.tsx";
 import { ActorName } from "./timeline.tsx";
 
 export const SETTINGS_PATHS = {
@@ -90,24 +90,38 @@ interface SettingsPageProps extends Partial<PageHeadProps> {
   readonly windowTitle?: string;
   /** The page that leads to all sections: where it is narrow they stand in place of the content. */
   readonly isIndex?: boolean;
-  readonly now?: Date | undefined;
+  readonly now?: Date;
 }
 
 /** A page of the settings: the sections at its left, and where it is narrow a link back to them. */
-export function SettingsPage(props: SettingsPageProps) {
+export function settingsFrame(props: SettingsPageProps): string {
   const { user, section, title = section, windowTitle, intro, actions, back, isIndex = false, now, children } = props;
   const inWindow = windowTitle ?? (typeof title === "string" ? title : section);
-  return (
-    <Layout title={inWindow} nav="Settings" user={user} width="wide" now={now}>
+  return render(
+    <Layout title={inWindow} nav="Settings" user={user} width="wide" {...(now === undefined ? {} : { now })}>
       <div class={isIndex ? "settings settings-index" : "settings"}>
         <Sections user={user} section={section} isIndex={isIndex} />
         <div class="settings-page">
-          <div class="only-narrow">{back === undefined && !isIndex ? <BackLink {...SETTINGS_LINK} /> : null}</div>
-          <PageHead title={title} intro={intro} back={back} actions={actions} />
+          <div class="only-narrow">{back === undefined && !isIndex ? <BackToSections /> : null}</div>
+          <PageHead
+            title={title}
+            intro={intro}
+            {...(back === undefined ? {} : { back })}
+            {...(actions === undefined ? {} : { actions })}
+          />
           {children}
         </div>
       </div>
-    </Layout>
+    </Layout>,
+  );
+}
+
+function BackToSections() {
+  return (
+    <a class="back" href={SETTINGS_LINK.href}>
+      <Icon name="back" />
+      {SETTINGS_LINK.name}
+    </a>
   );
 }
 
@@ -157,14 +171,16 @@ type Column<Row> = readonly [
   as?: "number" | "buttons" | "main" | "wide" | "fact",
 ];
 
-export interface ListProps<Row> {
+interface ListProps<Row> {
   /** The title of a list with an id; of others only for screen readers. */
   readonly title: string;
   readonly id?: string;
   readonly intro?: Child;
   readonly rows: readonly Row[];
   readonly columns: readonly Column<Row>[];
-  readonly actions?: ((row: Row) => Child) | undefined;
+  /** What can be done with a row, at its end. */
+  readonly actions?: (row: Row) => Child;
+  /** Stands in place of a list without rows. */
   readonly empty?: { readonly icon: IconName; readonly title: string; readonly text: Child };
   /** On phones, facts and numbers stand in one line, and what can be done beside the main one. */
   readonly isCompact?: boolean;
@@ -219,6 +235,7 @@ export function List<Row>(props: ListProps<Row>) {
 }
 
 interface RowActionProps {
+  readonly user: PageUser;
   readonly path: string;
   readonly fields?: readonly (readonly [name: string, value: string])[];
   readonly look?: "bad" | "plain" | "main";
@@ -226,9 +243,9 @@ interface RowActionProps {
   readonly of?: Child;
 }
 
-export function RowAction({ path, fields = [], look = "bad", name, of }: RowActionProps) {
+export function RowAction({ user, path, fields = [], look = "bad", name, of }: RowActionProps) {
   return (
-    <PostForm action={path} fields={fields}>
+    <PostForm user={user} action={path} fields={fields}>
       <Button look={look}>
         {name}
         <OfRow of={of} />
@@ -246,6 +263,7 @@ export function RowLink({ href, name, of }: Pick<RowActionProps, "name" | "of"> 
   );
 }
 
+/** The end of a name that says of which row it is, for screen readers. */
 export function OfRow({ of }: Pick<RowActionProps, "of">) {
   return of === undefined ? null : <span class="visually-hidden"> {of}</span>;
 }
@@ -253,6 +271,7 @@ export function OfRow({ of }: Pick<RowActionProps, "of">) {
 interface AddFormProps {
   readonly id?: string;
   readonly title: string;
+  /** How many rows there are, and may be. */
   readonly count: number;
   readonly max?: number;
   readonly state: FormState;
@@ -273,6 +292,7 @@ export function AddForm({ id = "add", title, count, max, state, isOpen = false, 
   );
 }
 
+/** Above a secret that no other page shows. */
 export function ShownOnce({ what }: { readonly what: string }) {
   return (
     <Notice tone="wait">
@@ -304,9 +324,11 @@ export function Secret({ id, title, text, children }: SecretProps) {
 interface RowMenuProps {
   readonly of: string;
   readonly items: readonly Child[];
+  /** The last one, which ends something; null: none does. */
   readonly ends?: Child;
 }
 
+/** What else can be done with a row, behind three dots. */
 export function RowMenu({ of, items, ends = null }: RowMenuProps) {
   const label = (
     <>
@@ -327,16 +349,17 @@ export function RowMenu({ of, items, ends = null }: RowMenuProps) {
 }
 
 /** In the menu of a row that can be paused. The query names the row on the page of pauses. */
-export function pauseOrResume(pause: Pick<Pause, "id"> | undefined, query: string, of: string) {
+export function pauseOrResume(user: PageUser, pause: Pick<Pause, "id"> | undefined, query: string, of: string) {
   if (pause === undefined) return <RowLink href={`${PAUSES_PATH}${query}`} name="Pause" of={of} />;
-  return <RowAction path={`${PAUSES_PATH}/${pause.id}/resume`} look="plain" name="Resume" of={of} />;
+  return <RowAction user={user} path={`${PAUSES_PATH}/${pause.id}/resume`} look="plain" name="Resume" of={of} />;
 }
 
-export function AddedBy(props: { readonly what?: string; readonly at: Date; readonly by: string }) {
-  const { what = "Added", at, by } = props;
+/** A name, and since when a row is there. */
+export function AddedBy(props: { readonly what?: string; readonly at: Date; readonly by: string; readonly now: Date }) {
+  const { what = "Added", at, by, now } = props;
   return (
     <span class="says">
-      {what} <Ago at={at} /> by <ActorName actor={by} />
+      {what} <Ago at={at} now={now} /> by <ActorName actor={by} />
     </span>
   );
 }
@@ -351,8 +374,8 @@ export function Tagged({ name, tag }: { readonly name: Child; readonly tag: stri
 }
 
 /** How long ago it was; null: it was not. */
-export function AgoOr({ at, none }: { readonly at: Date | null; readonly none?: string }) {
-  return at === null ? <None>{none}</None> : <Ago at={at} />;
+export function AgoOr({ at, now, none }: { readonly at: Date | null; readonly now: Date; readonly none?: string }) {
+  return at === null ? <None>{none}</None> : <Ago at={at} now={now} />;
 }
 
 export function None({ children = "–" }: { readonly children?: Child }) {

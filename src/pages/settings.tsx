@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { AccountParams } from "../accounts/account-routes.ts";
 import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
-import { deletableText, shrinkAdvice } from "../accounts/server-size.ts";
+import { deletableText, type ServerSize, shrinkAdvice } from "../accounts/server-size.ts";
 import { formatSize } from "../core/action.ts";
 import type { EffectiveSettings } from "../config/config.ts";
 import type { ServerSetting } from "../config/server-settings.ts";
@@ -16,13 +16,12 @@ import {
   RETRIES_MAX,
 } from "../core/limits.ts";
 import { authorize } from "../core/roles.ts";
-import { seeOther } from "../http/response.ts";
-import type { Person } from "../http/session.ts";
+import { page, seeOther } from "../http/response.ts";
+import { createPersonRoutes, type Person } from "../http/session.ts";
 import { PostForm, Submit } from "../ui/form.tsx";
-import { render } from "../ui/layout.tsx";
-import { answerForm, type ById, personPages } from "./forms.ts";
+import { answerForm, type ById } from "./forms.tsx";
 import { Card, Day, Dot, type FactRows, Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
-import { List, None, RowAction, SETTINGS_PATHS, SettingsPage, Tagged } from "./settings-frame.tsx";
+import { List, None, RowAction, SETTINGS_PATHS, settingsFrame, Tagged } from "./settings-frame.tsx";
 import { counted, duration, number } from "../ui/text.ts";
 import type { PageDeps } from "./needs.ts";
 
@@ -32,7 +31,7 @@ interface MailNotice {
 }
 
 /** What is in force on the server, for owners. It is changed in its environment. */
-async function serverPage(deps: PageDeps, user: Person, notice: MailNotice | null): Promise<string> {
+async function serverPage(deps: ServerPageDeps, user: Person, notice: MailNotice | null): Promise<string> {
   const { caller } = user;
   authorize(caller, "manage");
   // Of the file: null where there is none, or where it is not this person's to see.
@@ -41,53 +40,47 @@ async function serverPage(deps: PageDeps, user: Person, notice: MailNotice | nul
     deps.readSize(caller),
     deps.signUpGate.isOperator(caller),
   ]);
-  return render(
-    <SettingsPage
-      user={user}
-      section="Server"
-      intro={`Outgate ${deps.version}. These settings come from the server’s environment: changes need a restart.`}
-      actions={isOperator ? <LinkButton href={ACCOUNTS_PAGE_PATH}>Accounts of this service</LinkButton> : undefined}
-    >
-      {notice === null ? null : (
-        <Notice tone={notice.isGood ? "good" : "bad"}>
-          <UntrustedText text={notice.text} />
-        </Notice>
-      )}
-      <Card id="mail" title="Mail">
-        <p class="quiet">
-          {settings.sendsMail
-            ? "This server sends mail: requests for approval, invitations and links that set a password. A test goes to your own address."
-            : "This server sends no mail: no mail provider is set (MAILGUN_API_KEY). Requests awaiting approval are on the page Approvals, and links are shown where they are created."}
-        </p>
-        {settings.sendsMail ? (
-          <PostForm action={MAIL_TEST_PATH}>
-            <Submit look="plain">Send a test mail</Submit>
-          </PostForm>
-        ) : null}
-      </Card>
-      {size === null ? null : (
-        <Card id="database" title="Database">
-          <Facts
-            rows={[
-              ["Size of the file", formatSize(size.bytes)],
-              ["Free for the next rows", size.freeBytes === 0 ? null : formatSize(size.freeBytes)],
-              ["Retention would free", deletableText(size)],
-              ["Note", shrinkAdvice(size)],
-            ]}
-          />
+  return settingsFrame({
+    user,
+    section: "Server",
+    intro: `Outgate ${deps.version}. These settings come from the server’s environment: changes need a restart.`,
+    actions: isOperator ? <LinkButton href={ACCOUNTS_PAGE_PATH}>Accounts of this service</LinkButton> : undefined,
+    children: (
+      <>
+        {notice === null ? null : (
+          <Notice tone={notice.isGood ? "good" : "bad"}>
+            <UntrustedText text={notice.text} />
+          </Notice>
+        )}
+        <Card id="mail" title="Mail">
+          <p class="quiet">
+            {settings.sendsMail
+              ? "This server sends mail: requests for approval, invitations and links that set a password. A test goes to your own address."
+              : "This server sends no mail: no mail provider is set (MAILGUN_API_KEY). Requests awaiting approval are on the page Approvals, and links are shown where they are created."}
+          </p>
+          {settings.sendsMail ? (
+            <PostForm user={user} action={MAIL_TEST_PATH}>
+              <Submit look="plain">Send a test mail</Submit>
+            </PostForm>
+          ) : null}
         </Card>
-      )}
-      {settings.all === null ? (
-        sectionsOf(settings).map(([id, title, rows]) => (
-          <Card id={id} title={title}>
-            <Facts rows={rows} />
+        {size === null ? null : (
+          <Card id="database" title="Database">
+            <Facts rows={sizeRows(size)} />
           </Card>
-        ))
-      ) : (
-        <AllSettings settings={settings.all} />
-      )}
-    </SettingsPage>,
-  );
+        )}
+        {settings.all === null ? (
+          sectionsOf(settings).map(([id, title, rows]) => (
+            <Card id={id} title={title}>
+              <Facts rows={rows} />
+            </Card>
+          ))
+        ) : (
+          <AllSettings settings={settings.all} />
+        )}
+      </>
+    ),
+  });
 }
 
 const TOPICS = [
@@ -120,15 +113,13 @@ function valueCell({ name, value, isSet, isSecret }: ServerSetting) {
   if (value === null) return <None>Not set</None>;
   const words = wordsOf(name, value);
   const given = <code class="address">{value}</code>;
-  if (words === null && isSet) return given;
+  const said = [...(words === null ? [] : [given]), ...(isSet ? [] : ["default"])];
   return (
     <>
       {words ?? given}
-      <span class="says">
-        {words === null ? null : given}
-        {words === null || isSet ? null : ", "}
-        {isSet ? null : "default"}
-      </span>
+      {said.length === 0 ? null : (
+        <span class="says">{said.flatMap((one, at) => (at === 0 ? [one] : [", ", one]))}</span>
+      )}
     </>
   );
 }
@@ -141,6 +132,7 @@ function wordsOf(name: string, value: string): string | null {
   return unitMs === undefined ? null : duration(count * unitMs);
 }
 
+/** The units of settings, by the end of their names. */
 const UNITS = [
   ["_MS", 1],
   ["_HOURS", HOUR_MS],
@@ -149,6 +141,7 @@ const UNITS = [
 
 const MAIL_TEST_PATH = "/settings/server/mail-test";
 
+/** A value and the name of its setting. */
 function setting(text: string, name: string) {
   return (
     <>
@@ -215,31 +208,40 @@ function sectionsOf(settings: EffectiveSettings): readonly (readonly [id: string
   ];
 }
 
+function sizeRows(size: ServerSize): FactRows {
+  return [
+    ["Size of the file", formatSize(size.bytes)],
+    ["Free for the next rows", size.freeBytes === 0 ? null : formatSize(size.freeBytes)],
+    ["Retention would free", deletableText(size)],
+    ["Note", shrinkAdvice(size)],
+  ];
+}
+
 function kib(bytes: number): string {
   return bytes >= 1_048_576 ? `${bytes / 1_048_576} MiB` : `${bytes / 1_024} KiB`;
 }
 
 export const ACCOUNTS_PAGE_PATH = "/settings/accounts";
 
-async function accountsPage({ signUpGate }: PageDeps, user: Person): Promise<string> {
+/** The accounts of the service, and which of them are stopped. */
+async function accountsPage({ signUpGate }: ServerPageDeps, user: Person): Promise<string> {
   // Stopped accounts come first.
   const [accounts, closedBy] = await Promise.all([signUpGate.list(user.caller), signUpGate.closedBy()]);
-  return render(
-    <SettingsPage
-      user={user}
-      section="Server"
-      title="Accounts"
-      back={{ href: SETTINGS_PATHS.server, name: "Server" }}
-      intro={
-        <>
-          {closedBy === null
-            ? "Sign-ups are open: anyone who can reach this service can create an account with an owner key."
-            : signUpsClosedMessage(closedBy)}{" "}
-          Accounts created before sign-ups closed are stopped: their keys are refused and nothing is sent until you
-          allow them. Allow only accounts of people you know.
-        </>
-      }
-    >
+  return settingsFrame({
+    user,
+    section: "Server",
+    title: "Accounts",
+    back: { href: SETTINGS_PATHS.server, name: "Server" },
+    intro: (
+      <>
+        {closedBy === null
+          ? "Sign-ups are open: anyone who can reach this service can create an account with an owner key."
+          : signUpsClosedMessage(closedBy)}{" "}
+        Accounts created before sign-ups closed are stopped: their keys are refused and nothing is sent until you allow
+        them. Allow only accounts of people you know.
+      </>
+    ),
+    children: (
       <List
         title="Accounts"
         rows={accounts}
@@ -261,16 +263,28 @@ async function accountsPage({ signUpGate }: PageDeps, user: Person): Promise<str
         ]}
         actions={({ id, email, isStopped }) =>
           isStopped ? (
-            <RowAction path={`${ACCOUNTS_PAGE_PATH}/${id}/allow`} look="main" of={email ?? id} name="Allow" />
+            <RowAction
+              user={user}
+              path={`${ACCOUNTS_PAGE_PATH}/${id}/allow`}
+              look="main"
+              of={email ?? id}
+              name="Allow"
+            />
           ) : null
         }
       />
-    </SettingsPage>,
-  );
+    ),
+  });
 }
 
-export function serverPages(deps: PageDeps) {
-  const { signUpGate, ownMails, flash, formOf } = deps;
+type ServerPageDeps = Pick<
+  PageDeps,
+  "personOf" | "formOf" | "settingsFor" | "readSize" | "signUpGate" | "ownMails" | "flash" | "version"
+>;
+
+/** The pages of the server, and of its accounts for owners of the first one. */
+export function serverPages(deps: ServerPageDeps) {
+  const { signUpGate, ownMails, flash, personOf, formOf } = deps;
   const testMail = answerForm(
     formOf,
     async ({ person }) => {
@@ -286,14 +300,14 @@ export function serverPages(deps: PageDeps) {
     await signUpGate.allow(person.caller, params.id);
     return ACCOUNTS_PAGE_PATH;
   });
-  return personPages(deps)
-    .get(SETTINGS_PATHS.server, ({ context, person }) => {
+  return createPersonRoutes(personOf)
+    .get(SETTINGS_PATHS.server, async ({ context, person }) => {
       // Safe: only the test of mail writes a flash for this path.
       const notice = flash.read(context, person) as MailNotice | null;
-      return serverPage(deps, person, notice);
+      return page("own", await serverPage(deps, person, notice));
     })
     .get(MAIL_TEST_PATH, () => seeOther("own", SETTINGS_PATHS.server))
     .post(MAIL_TEST_PATH, testMail)
-    .get(ACCOUNTS_PAGE_PATH, ({ person }) => accountsPage(deps, person))
+    .get(ACCOUNTS_PAGE_PATH, async ({ person }) => page("own", await accountsPage(deps, person)))
     .post(`${ACCOUNTS_PAGE_PATH}/:id/allow`, allow, { params: AccountParams });
 }

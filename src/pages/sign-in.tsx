@@ -5,8 +5,9 @@ import { Button, Field, KnownPassword, PostForm } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { LinkButton, PageHead, Problem } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
-import { type FormState, problemBeside, problemOf } from "./forms.ts";
+import { type FormState, problemBeside, problemOf } from "./forms.tsx";
 
+/** A form with an address and a password; `code`: why it was refused. */
 export type Typed = FormState & { readonly code?: ErrorCode };
 
 interface CredentialFieldsProps {
@@ -65,6 +66,7 @@ interface SignUpPageProps {
   readonly next: string | null;
 }
 
+/** The button that leads to the identity provider. */
 export const OIDC_PATH = "/auth/oidc";
 
 export const OIDC_CALLBACK_PATH = `${OIDC_PATH}/callback`;
@@ -192,9 +194,11 @@ export function signedUpPage({ user, apiKey, next }: SignedUpPageProps): string 
 interface WelcomePageProps {
   readonly path: string;
   readonly typed: Typed;
+  /** Whose password is reset; null: the visitor becomes the account's first person. */
   readonly email: string | null;
 }
 
+/** The page of a one-time link, for the first person or a lost password. */
 export function welcomePage({ path, typed, email }: WelcomePageProps): string {
   const title = email === null ? "Welcome" : "Choose a new password";
   return render(

@@ -2,16 +2,15 @@
 import { INVITATION_MS_MAX } from "../core/limits.ts";
 import { checkRole, CreateInvitation, InvitationParams, PersonParams } from "../accounts/team-routes.ts";
 import type { ErrorCode } from "../core/domain-error.ts";
-import type { MemberRole } from "../core/roles.ts";
-import type { Invitation, TeamMember } from "../core/team-store.ts";
 import type { RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { HOME_PATH, type Person } from "../http/session.ts";
+import { createPersonRoutes, HOME_PATH, type Person } from "../http/session.ts";
 import { Button, PostForm } from "../ui/form.tsx";
-import { render } from "../ui/layout.tsx";
-import { Day, LinkButton, Name, Notice, Problem, UntilTime, UntrustedText } from "../ui/parts.tsx";
-import { duration, MEMBER_ROLE_CHOICES, roleLabel } from "../ui/text.ts";
-import { answerForm, type ById, filled, type FormState, INVALID, personPages, problemOf } from "./forms.ts";
+import { Day, Name, Notice, Problem, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { duration, MEMBER_ROLE_CHOICES, type PageUser, roleLabel } from "../ui/text.ts";
+import type { MemberRole } from "../core/roles.ts";
+import type { Invitation, TeamMember } from "../core/team-store.ts";
+import { answerForm, type ById, filled, type FormState, problemOf } from "./forms.tsx";
 import { FormerKeys } from "./keys.tsx";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
@@ -19,21 +18,19 @@ import {
   AddForm,
   AgoOr,
   List,
-  type ListProps,
   OfRow,
   RowAction,
   Secret,
   SETTINGS_PATHS,
-  SettingsPage,
+  settingsFrame,
   Tagged,
 } from "./settings-frame.tsx";
 
 const PEOPLE_PATH = SETTINGS_PATHS.people;
 
-const INVITED_PATH = `${PEOPLE_PATH}/invited`;
-
 const INVITATIONS_PATH = "/settings/invitations";
 
+/** A role that was changed, for the page after it. */
 interface RoleChange {
   readonly email: string;
   readonly role: MemberRole;
@@ -52,92 +49,128 @@ const INVITATION_FORM = schemaForm(CreateInvitation, {
 
 interface PeopleState {
   readonly typed?: FormState;
+  /** Why a change was refused. */
   readonly problem?: string | null;
+  /** Whose role was just changed. */
   readonly changed?: RoleChange | null;
 }
 
-async function peoplePage(deps: PageDeps, user: Person, state: PeopleState): Promise<string> {
+/** The people of the account and its open invitations, for owners. */
+async function peoplePage(deps: PeoplePageDeps, user: Person, state: PeopleState): Promise<string> {
+  const { teamService, keyService, clock } = deps;
   const { caller } = user;
   const { typed = EMPTY_INVITATION, changed = null } = state;
+  const now = clock.now();
   const [members, invitations, former] = await Promise.all([
-    deps.teamService.list(caller),
-    deps.teamService.invitations(caller),
+    teamService.list(caller),
+    teamService.invitations(caller),
     // Live keys whose makers may no longer manage the account.
-    deps.keyService.ofFormer(caller),
+    keyService.ofFormer(caller),
   ]);
+  const open = invitations.filter(({ isVoid }) => !isVoid);
+  const isVoid = invitations.filter((invitation) => invitation.isVoid);
   const isSelf = (member: TeamMember) => member.personId === caller.personId;
   // The service's own words, and not the schema's.
   const isTaken = /account/.test(problemOf(typed, "email") ?? "");
-  return render(
-    <SettingsPage
-      user={user}
-      section="People"
-      intro="Who may log in to this account. Every decision is recorded under a person’s address."
-      now={deps.clock.now()}
-    >
-      <Problem text={state.problem} />
-      {changed === null ? null : (
-        <Notice tone="good">
-          <UntrustedText text={changed.email} /> is now {ROLE_NOUNS[changed.role]}.
-        </Notice>
-      )}
-      <List
-        title="People"
-        rows={members}
-        columns={[
-          ["Person", (one) => <Tagged name={<Name text={one.email} />} tag={isSelf(one) ? "You" : null} />, "wide"],
-          ["Role", (member) => <RoleForm {...member} isSelf={isSelf(member)} />],
-          ["Joined", ({ joinedAt }) => <Day at={joinedAt} />],
-          ["Last seen", ({ lastSeenAt }) => <AgoOr at={lastSeenAt} none="Not yet" />],
-        ]}
-        actions={(member) =>
-          isSelf(member) ? null : (
-            <RowAction path={`${PEOPLE_PATH}/${member.personId}/remove`} of={member.email} name="Remove" />
-          )
-        }
-      />
-      <FormerKeys keys={former} />
-      <Invitations title="Open invitations" id="invitations" rows={invitations.filter(({ isVoid }) => !isVoid)} />
-      <Invitations
-        title="Void invitations"
-        id="void-invitations"
-        intro="Whoever made these may no longer manage the account, so their links let nobody in. Withdraw them, or they are open again if that person becomes an owner again."
-        rows={invitations.filter(({ isVoid }) => isVoid)}
-      />
-      <AddForm id="invite" title="Invite a person" count={members.length - 1} state={typed}>
-        <INVITATION_FORM.Form
-          action={PEOPLE_PATH}
-          state={typed}
-          now={isTaken ? { email: { wrong: undefined } } : {}}
-          submit="Invite"
+  return settingsFrame({
+    user,
+    section: "People",
+    intro: "Who may log in to this account. Every decision is recorded under a person’s address.",
+    now,
+    children: (
+      <>
+        <Problem text={state.problem} />
+        {changed === null ? null : (
+          <Notice tone="good">
+            <UntrustedText text={changed.email} /> is now {ROLE_NOUNS[changed.role]}.
+          </Notice>
+        )}
+        <List
+          title="People"
+          rows={members}
+          columns={[
+            ["Person", (one) => <Tagged name={<Name text={one.email} />} tag={isSelf(one) ? "You" : null} />, "wide"],
+            ["Role", (member) => <RoleForm {...member} user={user} isSelf={isSelf(member)} />],
+            ["Joined", ({ joinedAt }) => <Day at={joinedAt} />],
+            ["Last seen", ({ lastSeenAt }) => <AgoOr at={lastSeenAt} now={now} none="Not yet" />],
+          ]}
+          actions={(member) =>
+            isSelf(member) ? null : (
+              <RowAction
+                user={user}
+                path={`${PEOPLE_PATH}/${member.personId}/remove`}
+                of={member.email}
+                name="Remove"
+              />
+            )
+          }
         />
-      </AddForm>
-    </SettingsPage>,
-  );
+        <FormerKeys user={user} keys={former} />
+        <Invitations title="Open invitations" id="invitations" rows={open} user={user} now={now} />
+        <Invitations
+          title="Void invitations"
+          id="void-invitations"
+          intro="Whoever made these may no longer manage the account, so their links let nobody in. Withdraw them, or they are open again if that person becomes an owner again."
+          rows={isVoid}
+          user={user}
+          now={now}
+        />
+        <AddForm id="invite" title="Invite a person" count={members.length - 1} state={typed}>
+          <INVITATION_FORM.Form
+            user={user}
+            action={PEOPLE_PATH}
+            state={typed}
+            now={isTaken ? { email: { wrong: undefined } } : {}}
+            submit="Invite"
+          />
+        </AddForm>
+      </>
+    ),
+  });
 }
 
-function Invitations(list: Pick<ListProps<Invitation>, "title" | "id" | "intro" | "rows">) {
-  if (list.rows.length === 0) return null;
+interface InvitationsProps {
+  readonly user: PageUser;
+  readonly now: Date;
+  readonly title: string;
+  readonly id: string;
+  readonly intro?: string;
+  readonly rows: readonly Invitation[];
+}
+
+function Invitations({ rows, user, now, ...list }: InvitationsProps) {
+  if (rows.length === 0) return null;
   return (
     <List
       {...list}
+      rows={rows}
       columns={[
         ["Address", ({ email }) => <Name text={email} />, "wide"],
         ["Role", ({ role }) => roleLabel(role)],
         ["Invited by", ({ createdBy }) => <Name text={createdBy.slice(createdBy.indexOf(":") + 1)} />],
-        ["Ends", ({ expiresAt }) => <UntilTime at={expiresAt} />],
+        ["Ends", ({ expiresAt }) => <UntilTime at={expiresAt} now={now} />],
       ]}
-      actions={({ id, email }) => (
-        <RowAction path={`${INVITATIONS_PATH}/${id}/withdraw`} of={`the invitation of ${email}`} name="Withdraw" />
+      actions={(row) => (
+        <RowAction
+          user={user}
+          path={`${INVITATIONS_PATH}/${row.id}/withdraw`}
+          of={`the invitation of ${row.email}`}
+          name="Withdraw"
+        />
       )}
     />
   );
 }
 
+interface MemberProps extends TeamMember {
+  readonly user: PageUser;
+  readonly isSelf: boolean;
+}
+
 const ROLE_NOUNS = { owner: "an owner", approver: "an approver", reader: "a reader" } as const;
 
 /** What to ask before a role is given or taken whose holder can do everything; undefined: nothing. */
-function questionOf({ email, role }: TeamMember, isSelf: boolean, next: string): string | undefined {
+function questionOf({ email, role, isSelf }: MemberProps, next: string): string | undefined {
   if (next === role) return undefined;
   if (next === "owner") return `Make ${email} an owner? Owners can do everything, and can remove you.`;
   if (role !== "owner") return undefined;
@@ -146,16 +179,16 @@ function questionOf({ email, role }: TeamMember, isSelf: boolean, next: string):
     : `Take the role of owner from ${email}?`;
 }
 
-function RoleForm({ isSelf, ...member }: TeamMember & { readonly isSelf: boolean }) {
-  const { personId, email, role } = member;
+function RoleForm(member: MemberProps) {
+  const { personId, email, role, user } = member;
   return (
-    <PostForm action={`${PEOPLE_PATH}/${personId}/role`}>
+    <PostForm user={user} action={`${PEOPLE_PATH}/${personId}/role`}>
       <label class="visually-hidden" for={`role-${personId}`}>
         Role of {email}
       </label>
       <select id={`role-${personId}`} name="role" data-saves="">
         {MEMBER_ROLE_CHOICES.map(({ value, label }) => (
-          <option value={value} selected={value === role} data-question={questionOf(member, isSelf, value)}>
+          <option value={value} selected={value === role} data-question={questionOf(member, value)}>
             {label}
           </option>
         ))}
@@ -168,44 +201,37 @@ function RoleForm({ isSelf, ...member }: TeamMember & { readonly isSelf: boolean
   );
 }
 
-interface Invited {
-  readonly email: string;
-  readonly link: string;
-  readonly isMailed: boolean;
-}
-
-function invitedPage(user: Person, { email, link, isMailed }: Invited): string {
-  return render(
-    <SettingsPage
-      user={user}
-      section="People"
-      title="Invitation"
-      back={{ href: PEOPLE_PATH, name: "People" }}
-      intro={
-        <>
-          For <UntrustedText text={email} />.{" "}
-          {isMailed ? "An email with this link is on its way." : "Send them this link."}
-        </>
-      }
-    >
+/** Shows the link of a new invitation once. */
+function invitedPage(user: PageUser, { email, link, isMailed }: Invited): string {
+  return settingsFrame({
+    user,
+    section: "People",
+    title: "Invitation",
+    back: { href: PEOPLE_PATH, name: "People" },
+    intro: (
+      <>
+        For <UntrustedText text={email} />.{" "}
+        {isMailed ? "An email with this link is on its way." : "Send them this link."}
+      </>
+    ),
+    children: (
       <section class="card" aria-label="The link">
         <Notice tone="wait">
           {`This link is shown only once. It works once, for this address, for ${duration(INVITATION_MS_MAX)}.`}
         </Notice>
         <Secret text={link} />
-        <div class="buttons">
-          <LinkButton href={PEOPLE_PATH} look="main">
-            Back to people
-          </LinkButton>
-        </div>
+        <a class="button fit" href={PEOPLE_PATH}>
+          Back to people
+        </a>
       </section>
-    </SettingsPage>,
-  );
+    ),
+  });
 }
 
-const REFUSED: ReadonlySet<ErrorCode> = new Set([...INVALID, "last_owner"]);
+type PeoplePageDeps = Pick<PageDeps, "personOf" | "formOf" | "teamService" | "keyService" | "flash" | "clock">;
 
-export function peoplePages(deps: PageDeps) {
+/** The page of the account's people, for owners. */
+export function peoplePages(deps: PeoplePageDeps) {
   const { teamService, personOf, formOf, flash } = deps;
   const again = ({ person }: { readonly person: Person }, { problem }: FormState) =>
     peoplePage(deps, person, { problem });
@@ -246,19 +272,30 @@ export function peoplePages(deps: PageDeps) {
     ({ person }, typed) => peoplePage(deps, person, { typed }),
     REFUSED,
   );
-  return personPages(deps)
-    .get(PEOPLE_PATH, ({ context, person }) => {
+  return createPersonRoutes(personOf)
+    .get(PEOPLE_PATH, async ({ context, person }) => {
       // Safe: only the change of a role writes a flash for this path.
       const changed = flash.read(context, person) as RoleChange | null;
-      return peoplePage(deps, person, { changed });
+      return page("own", await peoplePage(deps, person, { changed }));
     })
     .post(PEOPLE_PATH, invite)
     .get(INVITED_PATH, ({ context, person }) => {
       // Safe: only `invite` writes a flash for this path.
       const invited = flash.read(context, person) as Invited | null;
-      return invited === null ? seeOther("own", PEOPLE_PATH) : invitedPage(person, invited);
+      return invited === null ? seeOther("own", PEOPLE_PATH) : page("own", invitedPage(person, invited));
     })
     .post(`${PEOPLE_PATH}/:id/role`, changeRole, { params: PersonParams })
     .post(`${PEOPLE_PATH}/:id/remove`, remove, { params: PersonParams })
     .post(`${INVITATIONS_PATH}/:id/withdraw`, withdraw, { params: InvitationParams });
+}
+
+const REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "last_owner"]);
+
+const INVITED_PATH = `${PEOPLE_PATH}/invited`;
+
+interface Invited {
+  readonly email: string;
+  /** The whole link. */
+  readonly link: string;
+  readonly isMailed: boolean;
 }

@@ -1,13 +1,16 @@
 /** @jsxImportSource hono/jsx */
-import { CONFIRM_PASSWORD_FIELD, Field, KnownPassword, PostForm, Submit } from "./form.tsx";
+import { PostForm, Field, KnownPassword, CONFIRM_PASSWORD_FIELD, OrCancel, Button } from "./form.tsx";
 import { PageHead } from "./parts.tsx";
 import { render, Layout } from "./layout.tsx";
 import type { PageUser } from "./text.ts";
 
 export interface ConfirmPasswordProps {
   readonly user: PageUser;
+  /** The path and query of the form. */
   readonly path: string;
+  /** The fields of the form, sent again with the password. */
   readonly fields: readonly (readonly [name: string, value: string])[];
+  /** What was wrong with the password; null at the first time. */
   readonly problem: string | null;
 }
 
@@ -18,10 +21,12 @@ export function confirmPasswordPage({ user, path, fields, problem }: ConfirmPass
       <PageHead title="Confirm with your password">
         <p>Nothing has been changed yet.</p>
       </PageHead>
-      <PostForm action={path} class="card" fields={fields}>
+      <PostForm user={user} action={path} class="card" fields={fields}>
         <Field name="email" label="Email" type="email" value={user.email} readonly autocomplete="username" />
         <KnownPassword name={CONFIRM_PASSWORD_FIELD} label="Password" problem={problem} />
-        <Submit cancel="/">Confirm</Submit>
+        <OrCancel href="/">
+          <Button>Confirm</Button>
+        </OrCancel>
       </PostForm>
       <p class="quiet small">
         No password here? <a href="/settings/password">Set one</a>, or log out and in again with scripts on.

@@ -8,33 +8,31 @@ interface MenuProps {
   readonly isChosen?: boolean;
   /** It drops down from its right edge, for menus at the right of a page. */
   readonly isAtEnd?: boolean;
-  /** Its content is no list, and it has these classes. */
-  readonly panel?: string | undefined;
-  readonly isOpen?: boolean;
+  /** Links as `<li><a>`, or any other content. */
   readonly children?: Child;
 }
 
 /** A button that drops down a list. It works without script; the script closes it on Escape and on a click beside it. */
-export function Menu({ label, isChosen = false, isAtEnd = false, panel, isOpen = false, children }: MenuProps) {
-  const classes = ["menu", isChosen && "menu-chosen", isAtEnd && "menu-end", panel].filter(Boolean).join(" ");
+export function Menu({ label, isChosen = false, isAtEnd = false, children }: MenuProps) {
   return (
-    <details class={classes} open={isOpen}>
+    <details class={`menu${isChosen ? " menu-chosen" : ""}${isAtEnd ? " menu-end" : ""}`}>
       <summary>
         {label}
         <Icon name="down" />
       </summary>
-      {panel === undefined ? <ul class="menu-body">{children}</ul> : <div class="menu-body">{children}</div>}
+      <ul class="menu-body">{children}</ul>
     </details>
   );
 }
 
-interface ChoiceLink {
+export interface ChoiceLink {
   readonly href: string;
   readonly name: Child;
   readonly isChosen: boolean;
 }
 
-function ChoiceLinks({ links }: { readonly links: readonly ChoiceLink[] }) {
+/** Items of a list, one of which is chosen. */
+export function ChoiceLinks({ links }: { readonly links: readonly ChoiceLink[] }) {
   return (
     <>
       {links.map(({ href, name, isChosen }) => (
@@ -48,27 +46,18 @@ function ChoiceLinks({ links }: { readonly links: readonly ChoiceLink[] }) {
   );
 }
 
-interface FilterMenuProps extends Pick<MenuProps, "label" | "isAtEnd" | "children"> {
-  /** The first link, which removes the filter. */
-  readonly all: string;
-  readonly options: readonly (readonly [value: string, name: Child])[];
-  /** Null: there is no filter. */
-  readonly chosen: string | null;
-  readonly path: (value: string | null) => string;
+interface LinkMenuProps extends Omit<MenuProps, "children"> {
+  readonly links: readonly ChoiceLink[];
   /** What the menu leaves out. */
   readonly note?: string | undefined;
 }
 
-/** A menu of links that filter a list. */
-export function FilterMenu({ all, options, chosen, path, note, children, ...menu }: FilterMenuProps) {
-  const links = [[null, all] as const, ...options].map(([value, name]) => {
-    return { href: path(value), name, isChosen: value === chosen };
-  });
+/** A menu of links, one of which is chosen. */
+export function LinkMenu({ label, links, note, ...props }: LinkMenuProps) {
   return (
-    <Menu isChosen={chosen !== null} {...menu}>
+    <Menu label={label} {...props}>
       <ChoiceLinks links={links} />
       {note === undefined ? null : <li class="menu-note quiet small">{note}</li>}
-      {children}
     </Menu>
   );
 }
@@ -83,20 +72,25 @@ export function FilterLinks({ label, links }: { readonly label: string; readonly
   );
 }
 
-interface CopiedProps {
-  /** Left out of what a caller wrote: the script reads that from the page, so that no attribute holds it. */
-  readonly text?: string;
-  readonly what: string;
-  readonly children?: Child;
+/**
+ * Something with a button that copies `text`: an id, a URL, a line of code. The script shows the button, and only where the
+ * browser allows copying.
+ */
+export function Copied(props: { readonly text: string; readonly what: string; readonly children?: Child }) {
+  const { text, what, children = <code>{text}</code> } = props;
+  return <WithCopy button={{ "data-copy-text": text }} what={what} shown={children} />;
 }
 
-/** An id, a URL, a line of code with a button that copies it. The script shows that, where the browser allows copying. */
-export function Copied({ text, what, children = <code>{text}</code> }: CopiedProps) {
-  const source = text === undefined ? { "data-copy-near": "" } : { "data-copy-text": text };
+/** The same for what a caller wrote: the script reads it from the page, so that no attribute holds it. */
+export function CopiedText({ what, children }: { readonly what: string; readonly children?: Child }) {
+  return <WithCopy button={{ "data-copy-near": "" }} what={what} shown={children} />;
+}
+
+function WithCopy({ button, what, shown }: { readonly button: object; readonly what: string; readonly shown: Child }) {
   return (
     <span class="copied">
-      <span>{children}</span>
-      <button type="button" class="copy" {...source} aria-label={`Copy ${what}`} title={`Copy ${what}`} hidden>
+      <span>{shown}</span>
+      <button type="button" class="copy" {...button} aria-label={`Copy ${what}`} title={`Copy ${what}`} hidden>
         <Icon name="copy" />
       </button>
     </span>
@@ -114,14 +108,9 @@ export function CodeBlock({ text, label }: { readonly text: string; readonly lab
   );
 }
 
-interface EmptyStateProps {
-  readonly icon: IconName;
-  readonly title: string;
-  readonly children?: Child;
-}
-
 /** What a list or page says where there is nothing yet: what it is for, and the next step. */
-export function EmptyState({ icon, title, children }: EmptyStateProps) {
+export function EmptyState(props: { readonly icon: IconName; readonly title: string; readonly children?: Child }) {
+  const { icon, title, children } = props;
   return (
     <section class="empty">
       <Icon name={icon} />

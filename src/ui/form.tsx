@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
+import type { Choice, PageUser } from "./text.ts";
 import { PASSWORD_CHARS_MAX, REASON_CHARS_MAX } from "../core/limits.ts";
-import { LinkButton, useUser } from "./parts.tsx";
-import type { Choice } from "./text.ts";
+import { LinkButton } from "./parts.tsx";
 
 /** The CSRF token in every form of a logged-in person. */
 export const FORM_TOKEN_FIELD = "form_token";
@@ -14,6 +14,8 @@ export const SESSION_SECRET_FIELD = "session_secret";
 export const CONFIRM_PASSWORD_FIELD = "confirm_password";
 
 export interface PostFormProps {
+  /** Left out on pages without a session. Otherwise the form has the CSRF token, which every change needs. */
+  readonly user?: Pick<PageUser, "formToken"> | undefined;
   /** Where the form is sent; the same page by default. */
   readonly action?: string | undefined;
   readonly fields?: readonly (readonly [name: string, value: string | number])[];
@@ -25,9 +27,7 @@ export interface PostFormProps {
   readonly children?: Child;
 }
 
-/** A form that changes something or shows a secret. Of a person who is logged in it has the CSRF token. */
-export function PostForm({ action, fields = [], beginsSession, opensWindow, children, ...props }: PostFormProps) {
-  const { user } = useUser();
+export function PostForm({ user, action, fields = [], beginsSession, opensWindow, children, ...props }: PostFormProps) {
   return (
     <form
       method="post"
@@ -36,12 +36,35 @@ export function PostForm({ action, fields = [], beginsSession, opensWindow, chil
       data-session={beginsSession === true ? "new" : undefined}
       target={opensWindow === true ? "_blank" : undefined}
     >
-      {user === null ? null : <input type="hidden" name={FORM_TOKEN_FIELD} value={user.formToken} />}
+      {user === undefined ? null : <input type="hidden" name={FORM_TOKEN_FIELD} value={user.formToken} />}
       {fields.map(([name, value]) => (
         <input type="hidden" name={name} value={value} />
       ))}
       {children}
     </form>
+  );
+}
+
+interface LabelledProps {
+  readonly id: string;
+  readonly label: string;
+  readonly hint?: string | undefined;
+  readonly problem?: string | null;
+  readonly children?: Child;
+}
+
+function Labelled({ id, label, hint, problem = null, children }: LabelledProps) {
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {hint === undefined ? null : (
+        <p id={`${id}-hint`} class="quiet small">
+          {hint}
+        </p>
+      )}
+      {children}
+      <FieldProblem id={id} text={problem} />
+    </div>
   );
 }
 
@@ -54,17 +77,16 @@ function FieldProblem({ id, text }: { readonly id: string; readonly text: string
   );
 }
 
-export interface FieldProps {
+/** Links hint and problem to their input, for screen readers. */
+function describedBy({ id, hint, problem = null }: LabelledProps): string | undefined {
+  const ids = [...(hint === undefined ? [] : [`${id}-hint`]), ...(problem === null ? [] : [`${id}-problem`])];
+  return ids.length === 0 ? undefined : ids.join(" ");
+}
+
+export interface FieldProps extends Omit<LabelledProps, "id" | "children"> {
   readonly name: string;
-  readonly label: string;
-  readonly hint?: string | undefined;
-  readonly problem?: string | null;
   readonly type?: "text" | "email" | "password" | "datetime-local" | "lines" | "code" | undefined;
   readonly value?: string | undefined;
-  /** Of a list that drops down. */
-  readonly options?: readonly (readonly [value: string, label: string])[] | undefined;
-  /** An option before the others, whose value is empty. Left out: one of the others is always chosen. */
-  readonly none?: string | undefined;
   readonly required?: boolean;
   readonly readonly?: boolean;
   readonly minlength?: number;
@@ -79,78 +101,84 @@ export interface FieldProps {
 }
 
 export function Field(props: FieldProps) {
-  const { label, hint, problem = null, idSuffix = "", known = [], ...input } = props;
-  const id = `${input.name}${idSuffix}`;
-  // For screen readers.
-  const described = [hint === undefined ? "" : `${id}-hint`, problem === null ? "" : `${id}-problem`];
+  const { label, type = "text", value = "", hint, problem = null, idSuffix = "", known = [], ...rest } = props;
+  const labelled = { id: `${rest.name}${idSuffix}`, label, hint, problem };
+  const shared = {
+    ...rest,
+    id: labelled.id,
+    "aria-invalid": problem === null ? undefined : "true",
+    "aria-describedby": describedBy(labelled),
+    list: known.length === 0 ? undefined : `${labelled.id}-known`,
+  };
   return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      {hint === undefined ? null : (
-        <p id={`${id}-hint`} class="quiet small">
-          {hint}
-        </p>
-      )}
+    <Labelled {...labelled}>
       {known.length === 0 ? null : (
-        <datalist id={`${id}-known`}>
+        <datalist id={shared.list}>
           {known.map((text) => (
             <option value={text} />
           ))}
         </datalist>
       )}
-      <Input
-        {...input}
-        id={id}
-        list={known.length === 0 ? undefined : `${id}-known`}
-        aria-invalid={problem === null ? undefined : "true"}
-        aria-describedby={described.filter((one) => one !== "").join(" ") || undefined}
-      />
-      <FieldProblem id={id} text={problem} />
-    </div>
+      {type === "lines" || type === "code" ? (
+        <textarea
+          {...shared}
+          rows={type === "code" ? rowsOf(value) : 3}
+          class={type === "code" ? "code-field" : undefined}
+        >
+          {keptStart(value)}
+        </textarea>
+      ) : (
+        <input {...shared} type={type} value={type === "password" ? undefined : value} />
+      )}
+    </Labelled>
   );
 }
 
-interface InputProps extends Omit<FieldProps, "label" | "hint" | "problem" | "idSuffix" | "known"> {
-  readonly id: string;
-  readonly list: string | undefined;
-  readonly "aria-invalid": "true" | undefined;
-  readonly "aria-describedby": string | undefined;
+/** The lines of a text, within reason. */
+function rowsOf(text: string): number {
+  return Math.min(Math.max(text.split("\n").length + 1, 6), 24);
 }
 
-function Input({ type = "text", value = "", options, none, ...shared }: InputProps) {
-  if (options !== undefined) {
-    return (
-      <select {...shared}>
-        {none === undefined ? null : <option value="">{none}</option>}
-        {options.map(([option, label]) => (
-          <option value={option === label ? undefined : option} selected={option === value}>
-            {label}
-          </option>
-        ))}
-      </select>
-    );
-  }
-  if (type !== "lines" && type !== "code")
-    return <input {...shared} type={type} value={type === "password" ? undefined : value} />;
-  const rows = type === "code" ? Math.min(Math.max(value.split("\n").length + 1, 6), 24) : 3;
-  return (
-    <textarea {...shared} rows={rows} class={type === "code" ? "code-field" : undefined}>
-      {/* Browsers drop a line break at the start. */}
-      {value.startsWith("\n") ? `\n${value}` : value}
-    </textarea>
-  );
+/** Browsers drop a line break at the start of a text field. */
+function keptStart(value: string): string {
+  return value.startsWith("\n") ? `\n${value}` : value;
 }
 
-export function ReasonField({ hint, ...props }: Pick<FieldProps, "hint" | "idSuffix" | "value">) {
+export function ReasonField(props: Pick<FieldProps, "hint" | "idSuffix"> & { readonly value?: string | undefined }) {
+  const { hint, idSuffix = "", value = "" } = props;
   return (
     <Field
       name="reason"
       label="Reason"
       type="lines"
+      value={value}
       hint={`Optional. ${hint}`}
       maxlength={REASON_CHARS_MAX}
-      {...props}
+      idSuffix={idSuffix}
     />
+  );
+}
+
+interface SelectProps extends Omit<LabelledProps, "id" | "children"> {
+  readonly name: string;
+  /** The first option, whose value is empty. Left out: one of the others is always chosen. */
+  readonly none?: string | undefined;
+  readonly options: readonly (readonly [value: string, label: string])[];
+  readonly chosen: string | null | undefined;
+}
+
+export function Select({ name, none, options, chosen, ...labelled }: SelectProps) {
+  return (
+    <Labelled id={name} {...labelled}>
+      <select id={name} name={name} aria-describedby={describedBy({ id: name, ...labelled })}>
+        {none === undefined ? null : <option value="">{none}</option>}
+        {options.map(([value, label]) => (
+          <option value={value === label ? undefined : value} selected={value === chosen}>
+            {label}
+          </option>
+        ))}
+      </select>
+    </Labelled>
   );
 }
 
@@ -198,9 +226,27 @@ export function Submit({ look, cancel, children }: SubmitProps) {
   );
 }
 
+/** The buttons of a form: the given one, and one that leaves it. */
+export function OrCancel({ href, children }: { readonly href: string; readonly children?: Child }) {
+  return (
+    <div class="choices">
+      {children}
+      <LinkButton href={href}>Cancel</LinkButton>
+    </div>
+  );
+}
+
 /** A password that the browser fills in. */
 export function KnownPassword(props: Pick<FieldProps, "name" | "label"> & { readonly problem: string | null }) {
   return <Field {...props} type="password" required maxlength={PASSWORD_CHARS_MAX} autocomplete="current-password" />;
+}
+
+export interface ChoicesProps {
+  readonly name: string;
+  readonly legend: string;
+  readonly choices: readonly Choice[];
+  readonly chosen: string | null;
+  readonly problem?: string | undefined;
 }
 
 interface CheckProps {
@@ -220,62 +266,12 @@ export function Check({ name, label, isChecked = false, isRequired = false, valu
   );
 }
 
-interface OptionProps extends Choice {
-  readonly name: string;
-  readonly isChecked: boolean;
-  /** One of several must be chosen. */
-  readonly isOneOf?: boolean;
-}
-
-/** A box with a text that explains it. */
-export function Option({ name, value, label, hint, isChecked, isOneOf = false }: OptionProps) {
-  return (
-    <label class="option">
-      <input type={isOneOf ? "radio" : "checkbox"} name={name} value={value} required={isOneOf} checked={isChecked} />
-      <span>
-        <b>{label}</b> <span class="quiet small">{hint}</span>
-      </span>
-    </label>
-  );
-}
-
-interface FieldGroupProps {
-  /** Begins the names of its fields. */
+interface ChecksProps {
+  /** Begins the names of its boxes. */
   readonly name: string;
   readonly legend: string;
+  readonly problem: string | null;
   readonly hint?: string | undefined;
-  readonly problem?: string | null;
-  readonly look?: "options" | "grant-vary";
-  readonly children?: Child;
-}
-
-export function FieldGroup({ name, legend, hint, problem = null, look, children }: FieldGroupProps) {
-  return (
-    <fieldset class={look} aria-describedby={problem === null ? undefined : `${name}-problem`}>
-      <legend>{legend}</legend>
-      {hint === undefined ? null : <p class="quiet small">{hint}</p>}
-      <FieldProblem id={name} text={problem} />
-      {children}
-    </fieldset>
-  );
-}
-
-interface ChoicesProps extends FieldGroupProps {
-  readonly choices: readonly Choice[];
-  readonly chosen: string | undefined;
-}
-
-export function Choices({ choices, chosen, ...group }: ChoicesProps) {
-  return (
-    <FieldGroup {...group} look="options">
-      {choices.map((choice) => (
-        <Option {...choice} name={group.name} isChecked={choice.value === chosen} isOneOf />
-      ))}
-    </FieldGroup>
-  );
-}
-
-interface ChecksProps extends FieldGroupProps {
   readonly boxes: readonly (readonly [name: string, label: string])[];
   /** What was chosen. */
   readonly values: ReadonlyMap<string, string>;
@@ -283,14 +279,34 @@ interface ChecksProps extends FieldGroupProps {
 }
 
 /** Boxes of which any number may be checked. */
-export function Checks({ boxes, values, isCode = false, ...group }: ChecksProps) {
+export function Checks({ name, legend, hint, boxes, values, isCode = false, problem }: ChecksProps) {
   return (
-    <FieldGroup {...group}>
+    <fieldset aria-describedby={problem === null ? undefined : `${name}-problem`}>
+      <legend>{legend}</legend>
+      {hint === undefined ? null : <p class="quiet small">{hint}</p>}
+      <FieldProblem id={name} text={problem} />
       <div class="chips">
         {boxes.map(([box, label]) => (
           <Check name={box} label={isCode ? <code>{label}</code> : label} isChecked={values.get(box) === "yes"} />
         ))}
       </div>
-    </FieldGroup>
+    </fieldset>
+  );
+}
+
+export function Choices({ name, legend, choices, chosen, problem }: ChoicesProps) {
+  return (
+    <fieldset class="options" aria-describedby={problem === undefined ? undefined : `${name}-problem`}>
+      <legend>{legend}</legend>
+      <FieldProblem id={name} text={problem ?? null} />
+      {choices.map(({ value, label, hint }) => (
+        <label class="option">
+          <input type="radio" name={name} value={value} required checked={value === chosen} />
+          <span>
+            <b>{label}</b> <span class="quiet small">{hint}</span>
+          </span>
+        </label>
+      ))}
+    </fieldset>
   );
 }

@@ -45,6 +45,7 @@ export function Icon({ name }: { readonly name: IconName }) {
   );
 }
 
+/** An arrow that passes a gate. */
 export function Logo() {
   return (
     <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">

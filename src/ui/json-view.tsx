@@ -18,6 +18,7 @@ export interface LoadedParts {
 type Folding = "open" | "closed" | LoadedParts;
 
 interface JsonViewProps {
+  /** Read by screen readers. */
   readonly label: string;
   readonly tree: JsonNode;
   readonly folding?: Folding;
@@ -80,6 +81,7 @@ interface LineProps extends Place {
   readonly isRoot?: boolean;
   /** Nothing follows in its object or list. */
   readonly isLast?: boolean;
+  /** One of many in a list. */
   readonly isRow?: boolean;
 }
 

@@ -11,22 +11,25 @@ import { Button, PostForm } from "./form.tsx";
 import { Skeleton } from "./controls.tsx";
 import type { Pause } from "../core/pause.ts";
 import { Icon, Logo } from "./icons.tsx";
-import { PageContext, sentence, Time, UntrustedText, useUser } from "./parts.tsx";
+import { sentence, Time, UntrustedText } from "./parts.tsx";
 import { type NavAccount, number, type PageUser } from "./text.ts";
 
 interface LayoutProps {
   readonly title: string;
+  /** Null or left out: nobody is logged in, and there is no navigation. */
   readonly user?: PageUser | null;
   readonly nav?: (typeof NAVIGATION)[number]["name"] | undefined;
   /** The width of the content; "text" by default. A "full" page fills the window and lays out its own inside. */
   readonly width?: "narrow" | "text" | "wide" | "full";
   /** A standalone page with inline style: its CSP sandbox can't load files. */
   readonly isStandalone?: boolean;
+  /** An address to which the browser goes on by itself. */
   readonly goesTo?: string;
   readonly beginsSession?: boolean;
   /** Which events update the page: those of one action, by its ID, or "all". Left out: none. */
   readonly follows?: string;
-  readonly now?: Date | undefined;
+  /** The server's time, for pages that show relative times. */
+  readonly now?: Date;
   readonly children?: Child;
 }
 
@@ -38,42 +41,41 @@ export function Layout(props: LayoutProps) {
     </main>
   );
   return (
-    <PageContext.Provider value={{ user, now }}>
-      <html lang="en" class={width}>
-        <Head {...props} />
-        {user === null ? (
-          <body class="sheet">
-            <header class="top">
-              <div class="top-row">
-                <Brand isLink={!isStandalone} />
-              </div>
-            </header>
+    <html lang="en" class={width}>
+      <Head {...props} />
+      {user === null ? (
+        <body class="sheet">
+          <header class="top">
+            <div class="top-row">
+              <Brand isLink={!isStandalone} />
+            </div>
+          </header>
+          {main}
+        </body>
+      ) : (
+        <body class="app" hx-ext="morph">
+          <a class="skip" href="#main">
+            Skip to content
+          </a>
+          <SideBar nav={nav} user={user} />
+          <div class="view">
+            <StopBanner user={user} />
             {main}
-          </body>
-        ) : (
-          <body class="app" hx-ext="morph">
-            <a class="skip" href="#main">
-              Skip to content
-            </a>
-            <SideBar nav={nav} user={user} />
-            <div class="view">
-              <StopBanner stop={user.stop} />
-              {main}
-            </div>
-            <div id="drawer" role="dialog" aria-label="Details" />
-            <div class="drawer-loading">
-              <Skeleton label="Loading the action" />
-            </div>
-            <Palette />
-          </body>
-        )}
-      </html>
-    </PageContext.Provider>
+          </div>
+          <div id="drawer" role="dialog" aria-label="Details" />
+          <div class="drawer-loading">
+            <Skeleton label="Loading the action" />
+          </div>
+          <Palette />
+        </body>
+      )}
+    </html>
   );
 }
 
 /** Stands above every page while nothing is sent. A page that is loaded again in parts takes it along, by its id. */
-function StopBanner({ stop }: { readonly stop: Pause | undefined }) {
+function StopBanner({ user }: { readonly user: PageUser }) {
+  const { stop } = user;
   if (stop === undefined) return <div id="stop" />;
   const isOwn = stop.kind === "account";
   return (
@@ -92,7 +94,7 @@ function StopBanner({ stop }: { readonly stop: Pause | undefined }) {
             )}
           </span>
         </p>
-        <ResumeForm pause={stop} />
+        <ResumeForm user={user} pause={stop} />
       </div>
     </div>
   );
@@ -101,6 +103,7 @@ function StopBanner({ stop }: { readonly stop: Pause | undefined }) {
 const RESUME_LABELS = { account: "Resume everything", key: "Resume key", host: "Resume host" } as const;
 
 interface ResumeFormProps {
+  readonly user: PageUser;
   readonly pause: Pause;
   /** The page that follows; the pauses by default. */
   readonly next?: string;
@@ -108,11 +111,14 @@ interface ResumeFormProps {
 }
 
 /** The button that ends a pause, for those who may. The operator's is not theirs to end. */
-export function ResumeForm({ pause: { id, kind }, next, look = "plain" }: ResumeFormProps) {
-  const { may } = useUser();
-  if (kind === "sign_up" || !may("manage")) return null;
+export function ResumeForm({ user, pause: { id, kind }, next, look = "plain" }: ResumeFormProps) {
+  if (kind === "sign_up" || !mayDo(user.role, "manage")) return null;
   return (
-    <PostForm action={`${PAUSES_PATH}/${id}/resume`} fields={next === undefined ? [] : [[NEXT_FIELD, next]]}>
+    <PostForm
+      user={user}
+      action={`${PAUSES_PATH}/${id}/resume`}
+      fields={next === undefined ? [] : [[NEXT_FIELD, next]]}
+    >
       <Button look={look}>{RESUME_LABELS[kind]}</Button>
     </PostForm>
   );
@@ -216,7 +222,7 @@ function SideBar({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: Page
           </summary>
           <div class="menu-body">
             <a href={LOG_IN_PATH}>Login and sessions</a>
-            <PostForm action="/auth/logout">
+            <PostForm user={user} action="/auth/logout">
               <Button look="link">Log out</Button>
             </PostForm>
           </div>
@@ -243,12 +249,12 @@ function AccountMenu({ user, accounts }: { readonly user: PageUser; readonly acc
         {accounts
           .filter(({ isCurrent }) => !isCurrent)
           .map((account) => (
-            <PostForm action={`${LOG_IN_PATH}/account`} fields={[["account", account.accountId]]}>
+            <PostForm user={user} action={`${LOG_IN_PATH}/account`} fields={[["account", account.accountId]]}>
               <Button look="link">{accountName(account)}</Button>
             </PostForm>
           ))}
         <a href={LOG_IN_PATH}>{accounts.length < 2 ? "Account and login" : "All accounts"}</a>
-        {mayPause && user.stop !== undefined ? <ResumeForm pause={user.stop} look="link" /> : null}
+        {mayPause && user.stop !== undefined ? <ResumeForm user={user} pause={user.stop} look="link" /> : null}
         {mayPause && user.stop === undefined ? (
           <a class="brake" href={PAUSE_EVERYTHING.path}>
             {PAUSE_EVERYTHING.name}
@@ -316,6 +322,7 @@ export const PALETTE_PATH = "/palette";
 /** Everything that the four tabs of a phone leave out. */
 export const MORE_PATH = "/more";
 
+/** A person's accounts and sessions. */
 export const LOG_IN_PATH = "/settings/login";
 
 export const PAUSES_PATH = "/settings/pauses";
@@ -358,11 +365,13 @@ export function actionPath(id: string): string {
   return `${ACTIONS_PATH}/${id}`;
 }
 
+/** The page above every page of settings. */
 export const SETTINGS_LINK = { href: "/settings", name: "Settings" } as const;
 
 /** Parameters to change; undefined removes one. */
 type ListChanges = { readonly [Name in keyof ListQuery]?: ListQuery[Name] | undefined };
 
+/** The path of the list of actions with these filters and changes. */
 export function listPath(query: ListQuery, changes: ListChanges = {}): string {
   return ACTIONS_PATH + queryText({ ...query, ...changes });
 }

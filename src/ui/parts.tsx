@@ -1,67 +1,37 @@
 /** @jsxImportSource hono/jsx */
 import { raw } from "hono/html";
-import { type Child, createContext, useContext } from "hono/jsx";
+import type { Child } from "hono/jsx";
 import type { ActionStatus } from "../core/action.ts";
-import { timeAgo, timeUntil, utcFormat } from "../core/clock.ts";
-import { mayDo, type Permission } from "../core/roles.ts";
-import { visibleText } from "../receipts/visible-text.ts";
 import { Icon } from "./icons.tsx";
-import { counted, type PageUser } from "./text.ts";
-
-/** What every part of a page may need to know of it. `Layout` says it. */
-interface PageFacts {
-  /** Who is logged in; null: nobody is. */
-  readonly user: PageUser | null;
-  /** The server's time; undefined: the page has no relative times. */
-  readonly now?: Date | undefined;
-}
-
-export const PageContext = createContext<PageFacts>({ user: null });
-
-/** Whose page it is, and whether their role allows something. */
-export function useUser() {
-  const { user } = useContext(PageContext);
-  return { user, may: (permission: Permission) => user !== null && mayDo(user.role, permission) };
-}
-
-export function useNow(): Date {
-  const { now } = useContext(PageContext);
-  if (now === undefined) throw new Error("A page with relative times says what time it is.");
-  return now;
-}
+import { visibleText } from "../receipts/visible-text.ts";
+import { counted } from "./text.ts";
+import { timeAgo, timeUntil, utcFormat } from "../core/clock.ts";
 
 /** Words with elements between them: sentence`revoked the key ${<Name text={name} />}`. */
 export function sentence(words: TemplateStringsArray, ...parts: readonly Child[]) {
   return <>{words.map((word, at) => [word, parts[at]])}</>;
 }
 
-interface LinkTo {
-  readonly href: string;
-  readonly name: string;
-}
-
-export function BackLink({ href, name }: LinkTo) {
-  return (
-    <a class="back on-screen" href={href}>
-      <Icon name="back" />
-      {name}
-    </a>
-  );
-}
-
 export interface PageHeadProps {
   readonly title: Child;
-  readonly back?: LinkTo | undefined;
+  /** The page above. */
+  readonly back?: { readonly href: string; readonly name: string };
   readonly intro?: Child;
   readonly actions?: Child;
   readonly children?: Child;
 }
 
+/** The title of a page, and what is said below it. */
 export function PageHead({ title, back, intro, actions, children }: PageHeadProps) {
   return (
     <div class="head">
       <div>
-        {back === undefined ? null : <BackLink {...back} />}
+        {back === undefined ? null : (
+          <a class="back on-screen" href={back.href}>
+            <Icon name="back" />
+            {back.name}
+          </a>
+        )}
         <h1>{title}</h1>
         {intro === undefined ? null : <p class="quiet">{intro}</p>}
         {children}
@@ -81,6 +51,7 @@ interface CardProps {
   readonly children?: Child;
 }
 
+/** A panel with a title. */
 export function Card({ id, title, look, aside = null, children }: CardProps) {
   const heading = <h2 id={id}>{title}</h2>;
   return (
@@ -121,6 +92,7 @@ export function LinkButton({ href, look = "plain", children }: LinkButtonProps) 
   );
 }
 
+/** The button to the next page of a list; null: there is none. */
 export function NextPage({ href, name }: { readonly href: string | null; readonly name: string }) {
   if (href === null) return null;
   return (
@@ -151,6 +123,7 @@ export function statusLabel(status: ActionStatus): string {
   return STATUSES[status].label;
 }
 
+/** A word of a status, with its dot. */
 export function Dot({ tone, children }: { readonly tone: Tone; readonly children?: Child }) {
   return <span class={`dot dot-${tone}`}>{children}</span>;
 }
@@ -163,40 +136,43 @@ export function Notice({ tone, children }: { readonly tone: "good" | "wait" | "b
   );
 }
 
+/** What was wrong with a form, if something was. */
 export function Problem({ text }: { readonly text: string | null | undefined }) {
   return text === null || text === undefined ? null : <Notice tone="bad">{text}</Notice>;
 }
 
-const DATE = { day: "numeric", month: "short" } as const;
+const SHORT_DATE = { day: "numeric", month: "short" } as const;
 
-const LONG_DATE = { ...DATE, year: "numeric" } as const;
+const DATE = { ...SHORT_DATE, year: "numeric" } as const;
 
 const MINUTES = { hour: "2-digit", minute: "2-digit" } as const;
 
 const TIME = { ...MINUTES, second: "2-digit" } as const;
 
-const FORMATS = {
-  full: utcFormat({ ...LONG_DATE, ...TIME }),
-  short: utcFormat({ ...DATE, ...MINUTES }),
-  day: utcFormat(LONG_DATE),
-  weekday: utcFormat({ ...LONG_DATE, weekday: "short" }),
-  date: utcFormat(DATE),
-  clock: utcFormat(TIME),
-  minute: utcFormat(MINUTES),
-};
+const dateFormat = utcFormat(DATE);
+
+const weekDayFormat = utcFormat({ ...DATE, weekday: "short" });
+
+const timeFormat = utcFormat(TIME);
+
+const dayAndTimeFormat = utcFormat({ ...SHORT_DATE, ...MINUTES });
+
+const dateAndTimeFormat = utcFormat({ ...DATE, ...TIME });
 
 interface ExactTimeProps {
   readonly at: Date;
   /** What the script shows instead, in the reader's time zone: how long ago, the date and time, the time alone, the date. */
-  readonly as: "ago" | "full" | "minutes" | "clock" | "day" | "until";
+  readonly as: "ago" | "full" | "minutes" | "clock" | "day" | "weekday" | "when" | "until";
+  /** Without script, the tooltip is for times that aren't exact; lists leave it out. */
+  readonly hasTitle?: boolean;
   readonly text: Child;
 }
 
 /** The server doesn't know the reader's time zone: without script, times are in UTC. The tooltip has the other form. */
-function ExactTime({ at, as, text }: ExactTimeProps) {
+function ExactTime({ at, as, hasTitle = true, text }: ExactTimeProps) {
   const iso = at.toISOString();
   return (
-    <time datetime={iso} title={iso} data-time={as}>
+    <time datetime={iso} title={hasTitle ? iso : undefined} data-time={as}>
       {text}
     </time>
   );
@@ -208,8 +184,8 @@ function isSameDay(one: Date, other: Date | undefined): boolean {
 
 /** A time. `near` is a time shown nearby: the date is omitted if it is the same. */
 export function Time({ at, near }: { readonly at: Date; readonly near?: Date | undefined }) {
-  const as = isSameDay(at, near) ? "clock" : "full";
-  return <ExactTime at={at} as={as} text={`${FORMATS[as](at)} UTC`} />;
+  if (isSameDay(at, near)) return <ExactTime at={at} as="clock" text={`${timeFormat(at)} UTC`} />;
+  return <ExactTime at={at} as="full" text={`${dateAndTimeFormat(at)} UTC`} />;
 }
 
 /** A time whose words in UTC the page has already. */
@@ -218,47 +194,70 @@ export function TimeInWords({ at, children }: { readonly at: Date; readonly chil
 }
 
 export function Day({ at }: { readonly at: Date }) {
-  return <ExactTime at={at} as="day" text={FORMATS.day(at)} />;
+  return <ExactTime at={at} as="day" text={dateFormat(at)} />;
 }
 
-interface ListedTimeProps {
-  readonly at: Date;
-  /** `when`: of today the time, of other days also the date. */
-  readonly as: "when" | "weekday" | "clock" | "minute" | "date" | "short";
+/** A time in a list: that of today alone, of other days with the date. */
+export function WhenTime({ at, now }: { readonly at: Date; readonly now: Date }) {
+  const format = isSameDay(at, now) ? timeFormat : dayAndTimeFormat;
+  return <ExactTime at={at} as="when" hasTitle={false} text={format(at)} />;
 }
 
-/** A time in a list or chart, which has many: to the second, and without a tooltip. */
-export function ListedTime({ at, as }: ListedTimeProps) {
-  const form = as === "when" && isSameDay(at, useNow()) ? "clock" : as;
+/** The time of a row whose day stands above it. */
+export function TimeOfDay({ at }: { readonly at: Date }) {
+  // A list has many: to the second, and no tooltip.
   return (
-    <time datetime={at.toISOString().replace(/\.\d+/, "")} data-time={as}>
-      {FORMATS[form === "when" ? "short" : form](at)}
+    <time datetime={at.toISOString().replace(/\.\d+/, "")} data-time="clock">
+      {timeFormat(at)}
+    </time>
+  );
+}
+
+/** A day above its rows. */
+export function WeekDay({ at }: { readonly at: Date }) {
+  return <ExactTime at={at} as="weekday" hasTitle={false} text={weekDayFormat(at)} />;
+}
+
+/** Forms of a time on an axis: of the day, of the year, and both. */
+type SlotForm = "minute" | "date" | "short";
+
+const SLOT_FORMATS: Readonly<Record<SlotForm, (at: Date) => string>> = {
+  minute: utcFormat(MINUTES),
+  date: utcFormat(SHORT_DATE),
+  short: dayAndTimeFormat,
+};
+
+/** When a slot of a chart begins; it says elsewhere that times are in UTC without script. */
+export function SlotTime({ at, as }: { readonly at: Date; readonly as: SlotForm }) {
+  // A chart has many: no tooltip.
+  return (
+    <time datetime={at.toISOString().replace(".000Z", "Z")} data-time={as}>
+      {SLOT_FORMATS[as](at)}
     </time>
   );
 }
 
 /** How long until a time to come. The script keeps it current. */
-export function UntilTime({ at }: { readonly at: Date }) {
-  return <ExactTime at={at} as="until" text={timeUntil(at.getTime() - useNow().getTime())} />;
+export function UntilTime({ at, now }: { readonly at: Date; readonly now: Date }) {
+  return <ExactTime at={at} as="until" text={timeUntil(at.getTime() - now.getTime())} />;
 }
 
 /** How long ago a time was. The script keeps it current. */
-export function Ago({ at }: { readonly at: Date }) {
-  return <ExactTime at={at} as="ago" text={timeAgo(useNow().getTime() - at.getTime())} />;
+export function Ago({ at, now }: { readonly at: Date; readonly now: Date }) {
+  return <ExactTime at={at} as="ago" text={timeAgo(now.getTime() - at.getTime())} />;
 }
 
 interface TableProps {
+  /** For screen readers only. */
   readonly caption: string;
   readonly heads: readonly Child[];
   readonly rows: readonly (readonly Child[])[];
-  /** Of the rows, so that a page that is updated finds them again. */
-  readonly ids?: readonly string[];
   /** Too wide for a phone: it scrolls, and can be focused by keyboard (WCAG 2.1.1). */
   readonly isWide?: boolean;
 }
 
 /** A table that scrolls on small screens. */
-export function Table({ caption, heads, rows, ids = [], isWide = false }: TableProps) {
+export function Table({ caption, heads, rows, isWide = false }: TableProps) {
   return (
     <div class="table" {...(isWide ? { role: "group", "aria-label": caption, tabindex: 0 } : {})}>
       <table>
@@ -271,8 +270,8 @@ export function Table({ caption, heads, rows, ids = [], isWide = false }: TableP
           </tr>
         </thead>
         <tbody>
-          {rows.map((cells, at) => (
-            <tr id={ids[at]}>
+          {rows.map((cells) => (
+            <tr>
               {cells.map((cell) => (
                 <td>{cell}</td>
               ))}
@@ -320,6 +319,7 @@ function escaped(text: string, keepsLines: boolean) {
   return raw(text.length > ISOLATED_CHARS_MAX ? html : html.replace(RIGHT_TO_LEFT, "<bdi>$&</bdi>"));
 }
 
+/** Untrusted text on one line. */
 export function UntrustedText({ text }: { readonly text: string }) {
   return <bdi class="untrusted">{escaped(text, false)}</bdi>;
 }
@@ -359,6 +359,7 @@ const LINES_OPEN_MAX = 150;
 const CHARS_OPEN_MAX = 16_000;
 
 interface UntrustedBlockProps {
+  /** Read by screen readers. */
   readonly label: string;
   readonly text: string;
   /** Never scrolls in a box: an approver must come past all of it. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import Type from "typebox";
 import { DomainError } from "../../src/core/domain-error.ts";
-import { EMPTY_FORM, filled, type FormState, problemBeside, problemOf } from "../../src/pages/forms.ts";
+import { EMPTY_FORM, filled, type FormState, problemBeside, problemOf } from "../../src/pages/forms.tsx";
 import { CHOICES_WITH_FIELDS, schemaForm } from "../../src/pages/schema-form.tsx";
 import { render } from "../../src/ui/layout.tsx";
 
@@ -66,7 +66,7 @@ const problemsOf = (values: Readonly<Record<string, string>>) => {
   }
 };
 
-const htmlOf = (state: FormState) => render(FORM.Form({ action: "/x", state, submit: "Save" }));
+const htmlOf = (state: FormState) => render(FORM.Form({ user: undefined, action: "/x", state, submit: "Save" }));
 
 describe("a form by its schema", () => {
   test("shows a body and reads it back as it was", () => {

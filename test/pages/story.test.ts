@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { jsx } from "hono/jsx";
 import type { Role } from "../../src/core/roles.ts";
 import type { Action, Result } from "../../src/core/action.ts";
 import type { PastAttempt } from "../../src/core/attempts.ts";
@@ -8,7 +7,7 @@ import type { TimelineEntry, TimelineEvent } from "../../src/core/timeline.ts";
 import { Controls } from "../../src/pages/action.tsx";
 import { adviceOn, Story } from "../../src/pages/action-story.tsx";
 import { chosenAttempt, lanesOf } from "../../src/pages/attempts.tsx";
-import { PageContext } from "../../src/ui/parts.tsx";
+import { renderPart } from "../../src/ui/layout.tsx";
 import { anAction, later } from "../support/factory.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
 
@@ -39,13 +38,9 @@ function result(code: number | null, lastError: string | null): Result {
   };
 }
 
-function inPage(part: ReturnType<typeof jsx>, role: Role): string {
-  const user = { email: "ann@example.com", role, hasOthers: false, formToken: "t" };
-  return String(jsx(PageContext.Provider, { value: { user, now: later(0) } }, part));
-}
-
 function told(overrides: Partial<Action>, timeline: readonly TimelineEntry[] = [], role: Role = "owner"): string {
-  return inPage(jsx(Story, { action: seeWhole(anAction(overrides)), timeline }), role)
+  const part = Story({ action: seeWhole(anAction(overrides)), timeline, role, now: later(0) });
+  return renderPart(part)
     .replaceAll(/<[^>]+>/g, " ")
     .replaceAll(/\s+/g, " ")
     .replaceAll(" .", ".")
@@ -130,8 +125,9 @@ describe("the sentence about an action", () => {
 describe("the main button of a failed action", () => {
   const mainOf = (overrides: Partial<Action>, role: "owner" | "reader" = "owner") => {
     const action = seeWhole(anAction({ status: "failed", attempts: 3, ...overrides }));
-    const page = { action, digest: "2:00", baseUrl: "http://127.0.0.1:3000" };
-    const html = inPage(jsx(Controls, { ...page, pause: null, isUnknown: false, isRejected: false }), role);
+    const user = { email: "ann@example.com", role, hasOthers: false, formToken: "t" } as const;
+    const page = { action, digest: "2:00", user, now: later(0), baseUrl: "http://127.0.0.1:3000" };
+    const html = renderPart(Controls({ ...page, pause: null, isUnknown: false, isRejected: false }));
     // A plain button names its look; the main one has none.
     const buttons = [...html.matchAll(/<(?:button|a) [^>]*>.*?<\/(?:button|a)>/gs)].map(([text]) => text);
     const main = buttons.filter((text) => !text.includes("button-plain") && !text.includes("copy"));

@@ -87,6 +87,7 @@ export interface ApiEntry {
   readonly errors: readonly ApiError[];
 }
 
+/** All operations, in the order of the document. */
 export function entriesOf(document: OpenApiDocument): readonly ApiEntry[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => entryOf(document, path, method.toUpperCase(), operation)),
@@ -199,6 +200,7 @@ export function typeText({ $ref, anyOf, items, const: only, type = "any value", 
   return [type].flat().join(" or ") + (format === undefined ? "" : ` (${format})`);
 }
 
+/** The bounds of a value as a sentence; empty if there are none. */
 export function boundsText(schema: ApiSchema): string {
   const { minimum, maximum, minLength, maxLength, items, default: usual, ...own } = withoutNull(schema);
   const values = own.enum ?? items?.enum;
@@ -224,6 +226,7 @@ function rangeText(least: number | undefined, most: number | undefined, unit: st
   return least === undefined || least === 0 ? "" : `at least ${least}${unit}`;
 }
 
+/** The groups of the reference, by the beginnings of paths. */
 const GROUPS: readonly (readonly [title: string, ...paths: readonly string[]])[] = [
   ["Actions", "/v1/actions", "/v1/approvals", "/r/"],
   ["Bulk jobs", "/v1/bulk"],

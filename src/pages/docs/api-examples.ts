@@ -15,10 +15,12 @@ interface ExampleRequest {
   readonly needsKey: boolean;
   /** Undefined: none is sent. */
   readonly data: unknown;
+  /** Null: the operation has one media type. */
   readonly accept: string | null;
   readonly answers: "json" | "text" | "nothing";
 }
 
+/** The same request with curl, in TypeScript and in Python. */
 export function requestExamples(entry: ApiEntry, document: OpenApiDocument): readonly RequestExample[] {
   const request = requestOf(entry, document);
   return [
@@ -54,6 +56,7 @@ function answersOf(mediaType: string | undefined): ExampleRequest["answers"] {
   return mediaType === "application/json" ? "json" : "text";
 }
 
+/** Bodies that show more than what is required. */
 const BODIES: Readonly<Record<string, unknown>> = {
   createAction: {
     url: "https://api.example.com/refunds",
@@ -135,6 +138,7 @@ function indented(value: unknown): string {
   return JSON.stringify(value, null, 2);
 }
 
+/** A value of JSON as Python writes it. */
 function literal(value: unknown, indent: string): string {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";

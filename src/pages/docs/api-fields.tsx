@@ -12,6 +12,7 @@ import {
   typeText,
 } from "./api-document.ts";
 
+/** Where the objects of the API are described. */
 export const API_OBJECTS_PATH = "/docs/api/objects";
 
 interface ApiFieldsProps {
@@ -58,6 +59,7 @@ interface FieldProps {
   readonly name: string;
   readonly schema: ApiSchema;
   readonly mark: string | null;
+  /** Where a parameter is. */
   readonly place?: string;
   readonly description?: string | undefined;
   readonly children?: Child;
@@ -103,6 +105,7 @@ export function ApiNotes({ notes }: { readonly notes: readonly string[] }) {
   );
 }
 
+/** Parameters of the path, the query and the headers. */
 export function ApiParameters({ parameters }: { readonly parameters: readonly ApiParameter[] }) {
   return (
     <ul class="fields">
@@ -119,6 +122,7 @@ export function ApiParameters({ parameters }: { readonly parameters: readonly Ap
   );
 }
 
+/** The schema whose members are told; null: it has none. */
 function membersOf(schema: ApiSchema): ApiSchema | null {
   return [schema, schema.items, ...(schema.anyOf ?? [])].find((one) => one?.properties !== undefined) ?? null;
 }

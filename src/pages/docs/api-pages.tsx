@@ -26,6 +26,7 @@ export function operationTitle(id: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
+/** The first headings of the index. */
 export const API_BEGINNING = ["Base URL", "Authentication", "First request", "Every request"] as const;
 
 /** All operations by what they are about, and what is the same for every one. */
@@ -258,6 +259,7 @@ function Responses({ successes, document }: ResponsesProps) {
 }
 
 interface ResponseExample {
+  /** The status, and the media type where there are several. */
   readonly label: string;
   readonly language: "json" | "";
   readonly text: string;
@@ -283,6 +285,7 @@ interface ApiObjectsProps {
   readonly names: readonly string[];
 }
 
+/** Objects of responses. Bodies of requests are described with their operations. */
 export function ApiObjects({ document, names }: ApiObjectsProps) {
   return (
     <>

@@ -6,6 +6,7 @@ import { codeBlock } from "./highlight.ts";
 import { DocsSubheading } from "./heading.tsx";
 import type { DocsHeading, DocsSection } from "./markdown.ts";
 
+/** What to do about each error. */
 const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   missing_body: "Send a JSON object as the body.",
   validation_error: "Fix every field listed in details.",
@@ -54,6 +55,7 @@ const EXAMPLE = JSON.stringify(
 
 type Status = (typeof HTTP_STATUS)[ErrorCode];
 
+/** The codes by status, the lowest first. */
 const BY_STATUS = [...Map.groupBy(ERROR_CODES, (code) => HTTP_STATUS[code])].toSorted(([one], [other]) => one - other);
 
 const STATUS_NAMES: Readonly<Record<Status, string>> = {
@@ -76,6 +78,7 @@ export const ERROR_HEADINGS: readonly DocsHeading[] = BY_STATUS.map(([status]) =
   depth: 2,
 }));
 
+/** Every error of the API: what it means, and what to do. */
 export function ErrorsGuide() {
   return (
     <>

@@ -22,6 +22,7 @@ interface DocsPageProps extends DocsReader {
   readonly site: DocsSite;
 }
 
+/** One page of the documentation, with the way to the others. */
 export function docsPage({ page, site, ...reader }: DocsPageProps): string {
   return render(
     <DocsFrame title={page.title} current={page.name} site={site} {...reader}>
@@ -93,6 +94,7 @@ function foundText(query: string, count: number): string {
 
 interface DocsFrameProps extends DocsReader {
   readonly title: string;
+  /** The page in the navigation; null: none. */
   readonly current: string | null;
   readonly site: DocsSite;
   readonly query?: string;
@@ -148,6 +150,7 @@ function DocsFrame({ title, current, site, query = "", isLoggedIn, children }: D
 
 interface DocsSearchFormProps {
   readonly query: string;
+  /** The page shows the results itself. */
   readonly isOnResults: boolean;
 }
 
@@ -227,6 +230,7 @@ function OnThisPage({ headings }: Pick<DocsPage, "headings">) {
   );
 }
 
+/** The pages before and after this one. */
 function Neighbours({ page, site }: Pick<DocsPageProps, "page" | "site">) {
   const all = [...site.groups, ...site.operations].flatMap(({ links }) => links);
   const at = all.findIndex(({ name }) => name === page.name);

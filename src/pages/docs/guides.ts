@@ -21,14 +21,17 @@ import start from "../../../docs/start.md" with { type: "text" };
 import verify from "../../../docs/verify.md" with { type: "text" };
 import mcp from "../../../mcp/README.md" with { type: "text" };
 
+/** A Markdown document for users. */
 export interface Guide {
   /** Its page is /docs/<name>. */
   readonly name: string;
   readonly title: string;
+  /** What it is about, in a few words. */
   readonly about: string;
   readonly text: string;
 }
 
+/** A part of the documentation, as its navigation shows it. */
 export interface GuideGroup {
   readonly title: string;
   readonly guides: readonly Guide[];
@@ -105,6 +108,7 @@ export function guideText({ text }: Pick<Guide, "text">, baseUrl: string): strin
   return text.replaceAll(WRITTEN_BASE_URL, () => baseUrl);
 }
 
+/** The path of a page of the documentation by its name. */
 export function docsPath(name: string): string {
   return name === "start" ? "/docs" : `/docs/${name}`;
 }

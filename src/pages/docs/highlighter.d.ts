@@ -1,6 +1,5 @@
 /** highlight.js with the languages of our documents. */
 export declare const highlighter: {
-  /** By its name, or by what people write after a fence. */
-  getLanguage(name: string): { readonly name: string } | undefined;
+  getLanguage(name: string): object | undefined;
   highlight(code: string, options: { language: string; ignoreIllegals: boolean }): { readonly value: string };
 };

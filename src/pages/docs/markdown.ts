@@ -2,6 +2,7 @@ import { Marked, Renderer, type Tokens } from "marked";
 import { codeBlock } from "./highlight.ts";
 import { docsPath, type Guide } from "./guides.ts";
 
+/** A heading of a page that can be linked to. */
 export interface DocsHeading {
   readonly id: string;
   /** Without markup. */
@@ -9,6 +10,7 @@ export interface DocsHeading {
   readonly depth: number;
 }
 
+/** A heading with the text below it, for the search. */
 export interface DocsSection extends DocsHeading {
   /** Without markup, on one line. */
   readonly body: string;

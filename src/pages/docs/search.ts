@@ -6,9 +6,11 @@ import {
   DOCS_SNIPPET_CHARS,
 } from "../../core/limits.ts";
 
+/** A part of a page that can be found: what stands below one heading. */
 export interface DocsEntry {
   /** With the anchor. */
   readonly path: string;
+  /** The title of the page. */
   readonly page: string;
   /** The title of the page again where the entry is its beginning. */
   readonly heading: string;

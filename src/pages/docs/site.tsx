@@ -10,6 +10,7 @@ import { docsPath, type Guide, type GuideGroup, guideText } from "./guides.ts";
 import { type DocsHeading, type DocsSection, renderGuide } from "./markdown.ts";
 import { createDocsSearch, type DocsEntry, type DocsHit, type SearchDocs } from "./search.ts";
 
+/** A page of the documentation, as the navigation shows it. */
 export interface DocsLink {
   /** Its path is `docsPath` of it. */
   readonly name: string;
@@ -19,6 +20,7 @@ export interface DocsLink {
 export interface DocsPage extends DocsLink {
   /** Trusted HTML. */
   readonly html: string;
+  /** What the page links to beside its text. */
   readonly headings: readonly DocsHeading[];
   /** It lays out two columns of its own. */
   readonly isOperation: boolean;
@@ -29,6 +31,7 @@ export interface DocsNavGroup {
   readonly links: readonly DocsLink[];
 }
 
+/** All pages of the documentation of this version. */
 export interface DocsSite {
   readonly groups: readonly DocsNavGroup[];
   /** One of the groups: what is about the API as a whole. */

@@ -1,23 +1,21 @@
+/** @jsxImportSource hono/jsx */
 import { headersOf, HTTP_STATUS } from "../api/errors.ts";
 import { DomainError, type ErrorCode, type Issue } from "../core/domain-error.ts";
+import type { Person } from "../core/session.ts";
 import type { Form, RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { createPersonRoutes, type Person } from "../http/session.ts";
-import type { PageDeps } from "./needs.ts";
+import { Choices, type ChoicesProps } from "../ui/form.tsx";
 
-/** Routes for people who are logged in. A text that a handler answers with is the HTML of its page. */
-export function personPages({ personOf }: PageDeps) {
-  return createPersonRoutes(personOf).onAfterHandle(({ responseValue }) =>
-    typeof responseValue === "string" ? page("own", responseValue) : undefined,
-  );
-}
-
+/** What stands in the fields of a form, and what was wrong with it. */
 export interface FormState {
   readonly values: Form;
+  /** What is wrong with its fields. */
   readonly issues: readonly Issue[];
+  /** Everything that is wrong, in one text; null: nothing is. */
   readonly problem: string | null;
 }
 
+/** The state of a form that was refused with this error. */
 export interface RefusedForm extends FormState {
   readonly problem: string;
   readonly code: ErrorCode;
@@ -45,6 +43,19 @@ function isAbout({ field }: Issue, name: string): boolean {
   return field === name || field.startsWith(`${name}.`);
 }
 
+interface StatedChoicesProps extends Omit<ChoicesProps, "chosen" | "problem"> {
+  readonly state: FormState;
+  /** What to say of every refused value, where the schema's words are for programs. */
+  readonly wrong?: string | undefined;
+}
+
+/** Radio buttons for a member whose values the schema names. */
+export function StatedChoices({ state, wrong, ...props }: StatedChoicesProps) {
+  const problem = problemOf(state, props.name);
+  const chosen = state.values.get(props.name) ?? null;
+  return <Choices {...props} chosen={chosen} problem={problem === null ? undefined : (wrong ?? problem)} />;
+}
+
 /** What is no number, or none that is read exactly, stays text, which the check refuses. */
 export function numberIn(text: string): number | string {
   const [, digits = "", decimals = ""] = /^0*(\d{1,16})(?:\.(\d{1,9}))?$/.exec(text) ?? [];
@@ -64,9 +75,7 @@ interface FormRequest<Params, Who> {
   readonly params: Params;
 }
 
-interface Asked<Params, Who> extends FormRequest<Params, Who> {
-  readonly form: Form;
-}
+type Asked<Params, Who> = FormRequest<Params, Who> & { readonly form: Form };
 
 /**
  * Answers a form: does what it asks for and leads to the path that this returns, or answers with it. Where it is refused, by
@@ -100,9 +109,6 @@ export function answerForm<Params = unknown, Who = Person>(
 
 /** For forms of which only the input can be wrong. */
 export const INVALID: ReadonlySet<ErrorCode> = new Set(["validation_error"]);
-
-/** For forms that may also come too often. */
-export const INVALID_OR_LIMITED: ReadonlySet<ErrorCode> = new Set([...INVALID, "rate_limited"]);
 
 /** Somebody else may have removed it already. */
 export async function unlessGone(removed: Promise<unknown>): Promise<void> {
