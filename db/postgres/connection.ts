@@ -164,17 +164,12 @@ async function runAlone(config: ClientConfig, callMsMax: number, work: (run: Run
  * Settings of a transaction. Bounds of the server's own, so that what nobody waits for any more ends, and a process that
  * stands still holds no locks. And no plan that reads a whole table, or sorts, where an index does: before its statistics know how
  * many rows there are, the planner takes a table for empty and any index for as good as another. Each update of a list would read all
- * actions, and each claim would sort the whole backlog; and a prepared plan stays. Nor a plan for each call: to plan a claim takes
- * as long as to run it.
+ * actions, and each claim would sort the whole backlog; and a prepared plan stays.
  */
 function settingsOf(ms: number): string {
   const bounds = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"];
   const off = ["enable_sort", "enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"];
-  const all = [
-    ...bounds.map((name) => [name, ms] as const),
-    ...off.map((name) => [name, "off"] as const),
-    ["plan_cache_mode", "force_generic_plan"] as const,
-  ];
+  const all = [...bounds.map((name) => [name, ms] as const), ...off.map((name) => [name, "off"] as const)];
   return `select ${all.map(([name, value]) => `set_config('${name}', '${value}', true)`).join(", ")}`;
 }
 
