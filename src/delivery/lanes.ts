@@ -38,11 +38,23 @@ interface HostGroup extends Group {
   fresh: number;
   /** Whether slots may be taken that calls have not left yet: where the account sets no limit for the host. */
   mayExceed: boolean;
-  /** Calls that have begun since the last commit, and how many were under way when each of the last two returned after some had begun. */
+  /** Calls that have begun, and that have ended, since the last commit returned. */
   begun: number;
-  underWay: readonly [last: number, before: number];
+  ended: number;
+  /** When that was, and when the first slot since was taken, by the monotonic clock. */
+  committedAtMs: number;
+  takenAtMs: number;
+  /** What its last two commits have shown of its calls. */
+  commits: readonly [last: SeenByCommit, before: SeenByCommit];
   /** When it has a token again, by the monotonic clock, if a lane waits for that. */
   wakesAtMs: number;
+}
+
+interface SeenByCommit {
+  /** How many calls ended while it was written. */
+  readonly ended: number;
+  /** How many were under way when it returned, after some had begun. */
+  readonly underWay: number;
 }
 
 /** What decides about lanes besides the slots of this process. */
@@ -65,6 +77,8 @@ export interface Lane extends LaneName, Omit<Group, "lanes"> {
   readonly key: Group;
   /** The lanes of the account for this host share its slots. */
   readonly sameHost: HostGroup;
+  /** Slots whose rows are being stored or claimed; part of `inFlight`. */
+  claiming: number;
   /** Due rows that no claim has asked for; Infinity: the store may have any number. */
   waiting: number;
   /** Rows that this process was told of so far. */
@@ -293,11 +307,15 @@ export class Lanes {
   committed({ sameHost }: Lane): void {
     // Each commit once.
     if (sameHost.fresh === 0) return;
-    const { begun, inFlight, claiming, underWay } = sameHost;
-    const left = inFlight - claiming;
+    const { inFlight, claiming, begun, committedAtMs, takenAtMs, commits } = sameHost;
+    const nowMs = this.#monotonicMs();
+    // Where slots are taken only as calls end, more time lies between two commits than one takes: a part of it counts.
+    const part = nowMs > committedAtMs ? (nowMs - takenAtMs) / (nowMs - committedAtMs) : 1;
+    const ended = sameHost.ended * part;
     // Where no call has begun since, how many there are says nothing of how long they take.
-    if (begun > 0) sameHost.underWay = [left, underWay[0] === NEVER ? left : underWay[0]];
-    [sameHost.begun, sameHost.fresh] = [0, 0];
+    const underWay = begun === 0 ? commits[0].underWay : inFlight - claiming + sameHost.ended - ended;
+    sameHost.commits = [{ ended, underWay }, commits[0]];
+    [sameHost.begun, sameHost.ended, sameHost.fresh, sameHost.committedAtMs] = [0, 0, 0, nowMs];
   }
 
   /**
@@ -306,12 +324,14 @@ export class Lanes {
    */
   begin(lane: Lane): boolean {
     const { sameHost } = lane;
-    if (sameHost.mayExceed && sameHost.inFlight - sameHost.claiming >= sameHost.slots) {
+    const { slots, reserve } = sameHost;
+    const most = slots - (lane.inFlight === lane.claiming ? 0 : reserve);
+    if (sameHost.inFlight - sameHost.claiming >= most) {
       lane.returning += 1;
       this.unreserve(lane);
       return false;
     }
-    sameHost.claiming -= 1;
+    for (const group of [lane, sameHost]) group.claiming -= 1;
     sameHost.begun += 1;
     sameHost.fresh = Math.min(sameHost.fresh, sameHost.claiming);
     return true;
@@ -324,6 +344,7 @@ export class Lanes {
 
   /** Gives back the slot of one row. */
   release(lane: Lane): void {
+    lane.sameHost.ended += 1;
     this.#count(lane, -1);
     this.#update(lane.sameHost);
   }
@@ -391,7 +412,8 @@ export class Lanes {
   #take(lane: Lane): void {
     const { sameHost } = lane;
     this.#count(lane, 1);
-    sameHost.claiming += 1;
+    if (sameHost.fresh === 0) sameHost.takenAtMs = this.#monotonicMs();
+    for (const group of [lane, sameHost]) group.claiming += 1;
     sameHost.fresh += 1;
     sameHost.bucket?.take();
   }
@@ -400,7 +422,7 @@ export class Lanes {
   #notBegun(lane: Lane, calls: number): void {
     const { sameHost } = lane;
     this.#count(lane, -calls);
-    sameHost.claiming -= calls;
+    for (const group of [lane, sameHost]) group.claiming -= calls;
     sameHost.fresh = Math.min(sameHost.fresh, sameHost.claiming);
     sameHost.bucket?.giveBack(calls);
   }
@@ -430,14 +452,13 @@ export class Lanes {
 
   /**
    * Whether the host has a slot for one more after so many others. A slot is taken before the commit that stores or claims its
-   * row, and most calls are quicker than a commit: as many calls as were under way when the last commits returned will probably
-   * be so when this one does. `begin` looks whether it is so, so that there are never more calls than slots.
+   * row: some calls will have left theirs until it returns. `begin` looks whether it is so, so that there are never more calls
+   * than slots.
    */
   #hasHostSlot({ inFlight, sameHost }: Lane, others = 0): boolean {
-    const { slots, reserve, fresh, mayExceed, underWay, bucket } = sameHost;
-    const older = sameHost.inFlight - fresh;
-    const left = mayExceed ? Math.min(older, Math.max(...underWay)) : older;
-    if (left + fresh + others >= slots - (inFlight === 0 ? 0 : Math.min(reserve, left))) return false;
+    const { slots, reserve, fresh, mayExceed, bucket } = sameHost;
+    const left = mayExceed ? leftOf(sameHost) : sameHost.inFlight - fresh;
+    if (left + fresh + others >= slots - (inFlight === 0 ? 0 : reserve)) return false;
     return bucket === null || bucket.has(this.#monotonicMs());
   }
 
@@ -465,7 +486,15 @@ export class Lanes {
     const account = groupOf(this.#accounts, accountId);
     const key = groupOf(this.#keys, keyName);
     this.#hosts.set(hostName, sameHost);
-    const counts = { inFlight: 0, largeBytes: 0, waiting: 0, addedCount: 0, refreshCount: 0, returning: 0 };
+    const counts = {
+      inFlight: 0,
+      claiming: 0,
+      largeBytes: 0,
+      waiting: 0,
+      addedCount: 0,
+      refreshCount: 0,
+      returning: 0,
+    };
     const lane: Lane = {
       accountId,
       host,
@@ -532,9 +561,32 @@ function newGroup(): Group {
 }
 
 function newHost(name: string): HostGroup {
-  const counts = { slots: 0, reserve: 0, claiming: 0, fresh: 0, begun: 0 };
-  return { ...newGroup(), name, ...counts, underWay: [NEVER, NEVER], mayExceed: false, bucket: null, wakesAtMs: NEVER };
+  const counts = { slots: 0, reserve: 0, claiming: 0, fresh: 0, begun: 0, ended: 0, committedAtMs: 0, takenAtMs: 0 };
+  const nothing: SeenByCommit = { ended: 0, underWay: NEVER };
+  return {
+    ...newGroup(),
+    name,
+    ...counts,
+    commits: [nothing, nothing],
+    mayExceed: false,
+    bucket: null,
+    wakesAtMs: NEVER,
+  };
 }
+
+/**
+ * How many of the calls whose slots were taken before the last commit will probably be under way when the next one returns: where
+ * calls are much quicker than a commit, as many as when the last two did; elsewhere all but as many as ended during each of these.
+ */
+function leftOf({ slots, inFlight, fresh, commits: [last, before] }: HostGroup): number {
+  const older = inFlight - fresh;
+  const underWay = Math.max(last.underWay, before.underWay);
+  if (underWay <= slots * QUICK_SHARE) return Math.min(older, underWay);
+  return Math.max(0, older - Math.floor(Math.min(last.ended, before.ended)));
+}
+
+/** Calls are quick where no more than this part of the slots is taken when a commit returns. */
+const QUICK_SHARE = 1 / 4;
 
 function leave(groups: Map<string, Pick<Group, "lanes">>, name: string, lane: Lane): void {
   const lanes = groups.get(name)?.lanes;

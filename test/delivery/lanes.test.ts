@@ -443,9 +443,56 @@ describe("a slot is taken before the commit that stores its row, so that", () =>
     for (const one of ahead) lanes.committed(one);
     expect(ahead.filter((one) => lanes.begin(one))).toHaveLength(10);
     const running = reserveAll(lanes);
-    endAll(lanes, ahead.slice(0, 7));
+    endAll(lanes, ahead.slice(0, 8));
     for (const one of running) lanes.committed(one);
-    expect(reserveAll(lanes)).toHaveLength(7);
+    expect(reserveAll(lanes)).toHaveLength(8);
+  });
+
+  test("it is a free one where calls take longer than a commit, also while they end one by one", () => {
+    const clock = { nowMs: 0 };
+    const lanes = openLanes({ monotonicMs: () => clock.nowMs });
+    for (let n = 0; n < 50; n += 1) add(lanes, lane("a", "x"));
+    const running = [...takeAll(lanes)];
+    expect(running).toHaveLength(10);
+    for (let n = 0; n < 10; n += 1) {
+      clock.nowMs += 40;
+      const done = running.shift();
+      if (done !== undefined) lanes.release(done);
+      const [ask, ...others] = lanes.take(10);
+      if (ask === undefined) throw new Error("Nothing was taken.");
+      clock.nowMs += 3;
+      lanes.committed(ask.lane);
+      expect([ask.limit, others, lanes.begin(ask.lane)]).toEqual([1, [], true]);
+      lanes.answered(ask, 1, next(lane("a", "x"), NOW), AT);
+      expect(lanes.take(10)).toEqual([]);
+      running.push(ask.lane);
+    }
+  });
+
+  test("of 64 two are left for another key when calls that were quick end no more", () => {
+    const lanes = lanesOf({ total: 256, perHost: 64 });
+    add(lanes, lane("a", "x"), NOW + 60_000);
+    const commit = () => {
+      const taken = Array.from({ length: 80 }, () => lanes.reserve(lane("a", "x"))).filter((one) => one !== null);
+      for (const one of taken) lanes.committed(one);
+      return taken.filter((one) => lanes.begin(one));
+    };
+    for (let n = 0; n < 3; n += 1) endAll(lanes, commit());
+    expect(commit()).toHaveLength(62);
+    expect(commit()).toHaveLength(0);
+    const other = lanes.reserve(lane("a", "x", "key_two"));
+    expect(other !== null && lanes.begin(other)).toBe(true);
+  });
+
+  test("a smaller limit that is set meanwhile holds for it too", () => {
+    const limits = { maxConcurrent: null as number | null, maxPerSecond: null };
+    const lanes = openLanes({ limitsOf: () => limits });
+    for (let n = 0; n < 3; n += 1) endAll(lanes, commitOf(lanes).begun);
+    const taken = reserveAll(lanes);
+    limits.maxConcurrent = 2;
+    lanes.limitsChanged("a");
+    for (const one of taken) lanes.committed(one);
+    expect(taken.filter((one) => lanes.begin(one))).toHaveLength(2);
   });
 
   test("one whose claim is given back is no sign of others", () => {
