@@ -69,6 +69,10 @@ function textOf(value: SqlValue): string | null {
   return value === null ? null : String(valueOf(value));
 }
 
+/**
+ * The offset keeps each look-up by itself, by an index and its own arguments. Joined, one plan for all of them could read the whole
+ * index: one that was made when the table was small, and is kept.
+ */
 const FIND = once(({ types, build }: Pick<Prepared<never, unknown>, "types" | "build">) => {
   const { text, decode } = compile(build(postgresDialect), (name) => `arg."${name}"`);
   const names = Object.keys(types);
@@ -76,7 +80,7 @@ const FIND = once(({ types, build }: Pick<Prepared<never, unknown>, "types" | "b
   const listed = names.map((name) => `"${name}"`).join(", ");
   const statement = named(
     `select arg.n, found.* from unnest(${arrays.join(", ")}) with ordinality as arg(${listed}, n)
-      cross join lateral (${text}) found order by arg.n`,
+      cross join lateral (${text} offset 0) found order by arg.n`,
   );
   return { statement, names, decode };
 });

@@ -7,13 +7,24 @@ import { openTx } from "../../db/postgres/tx.ts";
 import type { Sql } from "../../db/sql/sql.ts";
 import { NO_FILTER } from "../../db/sql/held.ts";
 import type { Store } from "../../src/core/store.ts";
-import { approve } from "../../src/core/changes.ts";
+import { approve, cancel } from "../../src/core/changes.ts";
+import { countedOf } from "../../src/core/rule-count.ts";
 import { NO_SEARCH } from "../../src/core/search.ts";
-import { ACCOUNT, aDecision, answered, aQuery, NOON, settled, writeOf } from "../support/factory.ts";
+import {
+  ACCOUNT,
+  aCreation,
+  aDecision,
+  answered,
+  aQuery,
+  aRuleCount,
+  NOON,
+  settled,
+  writeOf,
+} from "../support/factory.ts";
 import { dropDatabase, hasPostgres } from "../support/postgres.ts";
 import { createMigrated } from "../support/postgres-store.ts";
 import { storeOver } from "../support/store.ts";
-import { activeAction, attemptedAction, claimOf, createdAction } from "./conformance/steps.ts";
+import { activeAction, attemptedAction, claimOf, createdAction, LEASE } from "./conformance/steps.ts";
 import { LANE, type Operation, OPERATIONS } from "./operations.ts";
 
 /** Rows of each table: enough that reading all of them is not the fastest way any more. */
@@ -130,9 +141,42 @@ describe.skipIf(!hasPostgres)("on PostgreSQL", () => {
   });
 });
 
+describe.skipIf(!hasPostgres)("while tables are empty, and for as long as such a plan is kept,", () => {
+  test.each([
+    ["a claim", ({ actions }: Store) => actions.claimDue({ ...claimOf(LANE), lanes: manyLanes() })],
+    ["a create with a claim", ({ actions }: Store) => actions.create({ ...aCreation({ dedupe: "d" }), claim: LEASE })],
+    ["what gives back what it counted", cancelCounted],
+  ])("%s reads indexes by their first column", async (_, run) => {
+    const url = await createMigrated();
+    const planner = new Client({ connectionString: url });
+    await planner.connect();
+    const settings = ["enable_sort", "enable_seqscan", "enable_hashjoin", "enable_mergejoin"];
+    await planner.query(settings.map((name) => `set ${name} = off`).join("; "));
+    await planner.query("set plan_cache_mode = force_generic_plan");
+    const { rows: indexes } = await planner.query<{ name: string; first: string }>(
+      "select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid, 1, true) as first from pg_index",
+    );
+    const firstOf = new Map(indexes.map(({ name, first }) => [name, first]));
+    const real = openPostgres(url);
+    const plans: Plan[] = [];
+    await run(storeOver(explained(real, planner, plans), { isOnlyProcess: false }));
+    await planner.end();
+    await real.close();
+    await dropDatabase(url);
+    const scans = plans.filter((plan) => plan["Index Name"] !== undefined);
+    expect(scans.length).toBeGreaterThan(0);
+    const whole = scans.filter(({ "Index Name": name = "", "Index Cond": cond = "" }) => {
+      return !cond.includes(`${firstOf.get(name)} = `);
+    });
+    expect(whole.map((plan) => `${plan["Index Name"]} by ${plan["Index Cond"]} for ${plan.text}`)).toEqual([]);
+  });
+});
+
 interface Plan {
   readonly "Node Type": string;
   readonly "Relation Name"?: string;
+  readonly "Index Name"?: string;
+  readonly "Index Cond"?: string;
   readonly Plans?: readonly Plan[];
   readonly text?: string;
 }
@@ -202,6 +246,12 @@ function manyLanes() {
 async function searchUnknown({ actions }: Store): Promise<void> {
   await attemptedAction(actions, { kind: "unknown", fault: "closed" }, { retries: 1 });
   await actions.list(aQuery({ search: { ...NO_SEARCH, outcome: "unknown" } }));
+}
+
+async function cancelCounted({ actions }: Store): Promise<void> {
+  const counted = [countedOf(aRuleCount())];
+  const action = await attemptedAction(actions, answered(500), { counted });
+  await actions.apply(writeOf(cancel(action, aDecision())));
 }
 
 async function approveOne({ actions }: Store): Promise<void> {
