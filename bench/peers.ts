@@ -8,7 +8,7 @@
  * Redis, PostgreSQL, Node and Go have to be there; what needs one that is missing is left out and named.
  *
  *   bun bench/peers.ts [--only bullmq,river,restate,pg-boss,graphile-worker,plain-queue] [--schemes http,https]
- *     [--rounds 4] [--seconds 3] [--connections 64] [--tuning-rounds 3] [--json results/peers.json]
+ *     [--rounds 4] [--seconds 3] [--connections 64] [--tuning-rounds 2] [--json results/peers.json]
  */
 import { parseArgs } from "node:util";
 import { readFigures, saveFigures } from "./parts/figures.ts";
@@ -31,7 +31,7 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "4" },
     seconds: { type: "string", default: "3" },
     connections: { type: "string", default: "64" },
-    "tuning-rounds": { type: "string", default: "3" },
+    "tuning-rounds": { type: "string", default: "2" },
     json: { type: "string" },
   },
 });
@@ -39,6 +39,7 @@ const wanted = values.only?.replaceAll("plain-queue", "plain queue").split(",") 
 const schemes = values.schemes.split(",");
 
 const TUNING_SECONDS = 2;
+const TUNING_WARM_UP_SECONDS = 4;
 const TUNED_PER_HOST = "256";
 
 type Tuned = RunningPeer & { readonly settings: string };
@@ -116,7 +117,11 @@ async function fastestOf({ tunings, start }: PeerKind): Promise<Tuning> {
     await using alone = new AsyncDisposableStack();
     const peer = await start({ stack: alone, env, postgres, tuning });
     const contender = contenderOf({ ...peer, name: `${peer.name}, ${settingsText(tuning)},` }, first);
-    const taken = await takeRounds([contender], { rounds: Number(values["tuning-rounds"]), seconds: TUNING_SECONDS });
+    const taken = await takeRounds([contender], {
+      rounds: Number(values["tuning-rounds"]),
+      seconds: TUNING_SECONDS,
+      warmUpSeconds: TUNING_WARM_UP_SECONDS,
+    });
     const perS = medianOf(taken, contender.name, "completedPerS");
     if (perS > most) [fastest, most] = [tuning, perS];
   }
