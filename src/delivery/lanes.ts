@@ -38,23 +38,14 @@ interface HostGroup extends Group {
   fresh: number;
   /** Whether slots may be taken that calls have not left yet: where the account sets no limit for the host. */
   mayExceed: boolean;
-  /** Calls that have begun, and that have ended, since the last commit returned. */
-  begun: number;
+  /** Calls that have ended while rows were being stored or claimed: since the last commit returned, and during each of the last two. */
   ended: number;
-  /** When that was, and when the first slot since was taken, by the monotonic clock. */
-  committedAtMs: number;
-  takenAtMs: number;
-  /** What its last two commits have shown of its calls. */
-  commits: readonly [last: SeenByCommit, before: SeenByCommit];
+  endedBefore: readonly [last: number, before: number];
+  /** How much of that the next commit may count on, from 0 to 1: half as much after one of whose rows some could not begin. */
+  trust: number;
+  hasGivenBack: boolean;
   /** When it has a token again, by the monotonic clock, if a lane waits for that. */
   wakesAtMs: number;
-}
-
-interface SeenByCommit {
-  /** How many calls ended while it was written. */
-  readonly ended: number;
-  /** How many were under way when it returned, after some had begun. */
-  readonly underWay: number;
 }
 
 /** What decides about lanes besides the slots of this process. */
@@ -307,15 +298,10 @@ export class Lanes {
   committed({ sameHost }: Lane): void {
     // Each commit once.
     if (sameHost.fresh === 0) return;
-    const { inFlight, claiming, begun, committedAtMs, takenAtMs, commits } = sameHost;
-    const nowMs = this.#monotonicMs();
-    // Where slots are taken only as calls end, more time lies between two commits than one takes: a part of it counts.
-    const part = nowMs > committedAtMs ? (nowMs - takenAtMs) / (nowMs - committedAtMs) : 1;
-    const ended = sameHost.ended * part;
-    // Where no call has begun since, how many there are says nothing of how long they take.
-    const underWay = begun === 0 ? commits[0].underWay : inFlight - claiming + sameHost.ended - ended;
-    sameHost.commits = [{ ended, underWay }, commits[0]];
-    [sameHost.begun, sameHost.ended, sameHost.fresh, sameHost.committedAtMs] = [0, 0, 0, nowMs];
+    const { ended, endedBefore, hasGivenBack, trust } = sameHost;
+    sameHost.trust = hasGivenBack ? trust / 2 : Math.min(1, trust + TRUST_STEP);
+    sameHost.endedBefore = [ended, endedBefore[0]];
+    [sameHost.ended, sameHost.fresh, sameHost.hasGivenBack] = [0, 0, false];
   }
 
   /**
@@ -327,12 +313,12 @@ export class Lanes {
     const { slots, reserve } = sameHost;
     const most = slots - (lane.inFlight === lane.claiming ? 0 : reserve);
     if (sameHost.inFlight - sameHost.claiming >= most) {
+      sameHost.hasGivenBack = true;
       lane.returning += 1;
       this.unreserve(lane);
       return false;
     }
     for (const group of [lane, sameHost]) group.claiming -= 1;
-    sameHost.begun += 1;
     sameHost.fresh = Math.min(sameHost.fresh, sameHost.claiming);
     return true;
   }
@@ -344,7 +330,7 @@ export class Lanes {
 
   /** Gives back the slot of one row. */
   release(lane: Lane): void {
-    lane.sameHost.ended += 1;
+    if (lane.sameHost.claiming > 0) lane.sameHost.ended += 1;
     this.#count(lane, -1);
     this.#update(lane.sameHost);
   }
@@ -412,7 +398,6 @@ export class Lanes {
   #take(lane: Lane): void {
     const { sameHost } = lane;
     this.#count(lane, 1);
-    if (sameHost.fresh === 0) sameHost.takenAtMs = this.#monotonicMs();
     for (const group of [lane, sameHost]) group.claiming += 1;
     sameHost.fresh += 1;
     sameHost.bucket?.take();
@@ -561,13 +546,13 @@ function newGroup(): Group {
 }
 
 function newHost(name: string): HostGroup {
-  const counts = { slots: 0, reserve: 0, claiming: 0, fresh: 0, begun: 0, ended: 0, committedAtMs: 0, takenAtMs: 0 };
-  const nothing: SeenByCommit = { ended: 0, underWay: NEVER };
+  const counts = { slots: 0, reserve: 0, claiming: 0, fresh: 0, ended: 0, trust: 1 };
   return {
     ...newGroup(),
     name,
     ...counts,
-    commits: [nothing, nothing],
+    endedBefore: [0, 0],
+    hasGivenBack: false,
     mayExceed: false,
     bucket: null,
     wakesAtMs: NEVER,
@@ -575,18 +560,20 @@ function newHost(name: string): HostGroup {
 }
 
 /**
- * How many of the calls whose slots were taken before the last commit will probably be under way when the next one returns: where
- * calls are much quicker than a commit, as many as when the last two did; elsewhere all but as many as ended during each of these.
+ * How many of the calls whose slots were taken before the last commit will probably be under way when the next one returns: all but
+ * as many as ended during each of the last two on average, and fewer of these after claims had to be given back (as TCP sends less
+ * after a loss: RFC 5681, 3.1). Where calls take much longer than a commit it is all.
  */
-function leftOf({ slots, inFlight, fresh, commits: [last, before] }: HostGroup): number {
-  const older = inFlight - fresh;
-  const underWay = Math.max(last.underWay, before.underWay);
-  if (underWay <= slots * QUICK_SHARE) return Math.min(older, underWay);
-  return Math.max(0, older - Math.floor(Math.min(last.ended, before.ended)));
+function leftOf({ inFlight, fresh, endedBefore: [last, before], trust }: HostGroup): number {
+  const [older, ended] = [inFlight - fresh, (last + before) / 2];
+  return ended < ENDED_MIN ? older : Math.max(0, older - Math.floor(trust * ended));
 }
 
-/** Calls are quick where no more than this part of the slots is taken when a commit returns. */
-const QUICK_SHARE = 1 / 4;
+/** Fewer calls that end during a commit are no sign that others will. */
+const ENDED_MIN = 8;
+
+/** What each commit adds whose rows all began: sixteen of them make up for all that was lost. */
+const TRUST_STEP = 1 / 16;
 
 function leave(groups: Map<string, Pick<Group, "lanes">>, name: string, lane: Lane): void {
   const lanes = groups.get(name)?.lanes;

@@ -410,42 +410,43 @@ test("never more in flight than the settings allow, in all and to one host", asy
 });
 
 describe("a slot is taken before the commit that stores its row, so that", () => {
-  /** Its host is not forgotten between two commits, since a row waits for its time. */
+  /** Of 20 slots. Its host is not forgotten between two commits, since a row waits for its time. */
   function openLanes(rules: LaneRules = {}) {
-    const lanes = new Lanes({ total: 100, perHost: 10, largeBytes: 0 }, rules);
+    const lanes = new Lanes({ total: 100, perHost: 20, largeBytes: 0 }, rules);
     add(lanes, lane("a", "x"), NOW + 60_000);
     return lanes;
   }
 
-  /** Reserves as many as it can; then a commit stores them. Returns how many it reserved, and those that begin. */
-  function commitOf(lanes: Lanes) {
-    const taken = Array.from({ length: 30 }, () => lanes.reserve(lane("a", "x"))).filter((one) => one !== null);
-    for (const one of taken) lanes.committed(one);
-    return { reserved: taken.length, begun: taken.filter((one) => lanes.begin(one)) };
+  const reserve = (lanes: Lanes, most = 50) =>
+    Array.from({ length: most }, () => lanes.reserve(lane("a", "x"))).filter((one) => one !== null);
+
+  const endAll = (lanes: Lanes, running: readonly Lane[]) => {
+    for (const one of running) lanes.release(one);
+  };
+
+  /** A commit stores them. Returns those that begin. */
+  function commit(lanes: Lanes, reserved: readonly Lane[]) {
+    for (const one of reserved) lanes.committed(one);
+    return reserved.filter((one) => lanes.begin(one));
   }
 
-  function endAll(lanes: Lanes, begun: readonly Lane[]) {
-    for (const one of begun) lanes.release(one);
+  /** Ten calls end during each of two commits that store ten. Returns the ten that are under way then. */
+  function endTens(lanes: Lanes, running = commit(lanes, reserve(lanes, 10))) {
+    for (let n = 0; n < 2; n += 1) {
+      const reserved = reserve(lanes, 10);
+      endAll(lanes, running);
+      running = commit(lanes, reserved);
+    }
+    return running;
   }
 
-  const reserveAll = (lanes: Lanes) =>
-    Array.from({ length: 30 }, () => lanes.reserve(lane("a", "x"))).filter((one) => one !== null);
-
-  test("it may be one that a call leaves until then: all but those that were under way when the last commits returned", () => {
+  test("it may be one that a call leaves until then: as many as ended during each of the last two commits", () => {
     const lanes = openLanes();
-    for (let n = 0; n < 3; n += 1) endAll(lanes, commitOf(lanes).begun);
-    const { begun } = commitOf(lanes);
-    expect(begun).toHaveLength(10);
-    const ahead = reserveAll(lanes);
-    expect(ahead).toHaveLength(10);
-    endAll(lanes, begun);
-    // While the next commit runs, those of the one behind it are taken.
-    for (const one of ahead) lanes.committed(one);
-    expect(ahead.filter((one) => lanes.begin(one))).toHaveLength(10);
-    const running = reserveAll(lanes);
-    endAll(lanes, ahead.slice(0, 8));
-    for (const one of running) lanes.committed(one);
-    expect(reserveAll(lanes)).toHaveLength(8);
+    const running = endTens(lanes);
+    const reserved = reserve(lanes);
+    expect(reserved).toHaveLength(20);
+    endAll(lanes, running);
+    expect(commit(lanes, reserved)).toHaveLength(20);
   });
 
   test("it is a free one where calls take longer than a commit, also while they end one by one", () => {
@@ -453,7 +454,7 @@ describe("a slot is taken before the commit that stores its row, so that", () =>
     const lanes = openLanes({ monotonicMs: () => clock.nowMs });
     for (let n = 0; n < 50; n += 1) add(lanes, lane("a", "x"));
     const running = [...takeAll(lanes)];
-    expect(running).toHaveLength(10);
+    expect(running).toHaveLength(20);
     for (let n = 0; n < 10; n += 1) {
       clock.nowMs += 40;
       const done = running.shift();
@@ -472,14 +473,9 @@ describe("a slot is taken before the commit that stores its row, so that", () =>
   test("of 64 two are left for another key when calls that were quick end no more", () => {
     const lanes = lanesOf({ total: 256, perHost: 64 });
     add(lanes, lane("a", "x"), NOW + 60_000);
-    const commit = () => {
-      const taken = Array.from({ length: 80 }, () => lanes.reserve(lane("a", "x"))).filter((one) => one !== null);
-      for (const one of taken) lanes.committed(one);
-      return taken.filter((one) => lanes.begin(one));
-    };
-    for (let n = 0; n < 3; n += 1) endAll(lanes, commit());
-    expect(commit()).toHaveLength(62);
-    expect(commit()).toHaveLength(0);
+    const running = endTens(lanes);
+    expect(running.length + commit(lanes, reserve(lanes, 80)).length).toBe(62);
+    expect(commit(lanes, reserve(lanes, 80))).toHaveLength(0);
     const other = lanes.reserve(lane("a", "x", "key_two"));
     expect(other !== null && lanes.begin(other)).toBe(true);
   });
@@ -487,89 +483,56 @@ describe("a slot is taken before the commit that stores its row, so that", () =>
   test("a smaller limit that is set meanwhile holds for it too", () => {
     const limits = { maxConcurrent: null as number | null, maxPerSecond: null };
     const lanes = openLanes({ limitsOf: () => limits });
-    for (let n = 0; n < 3; n += 1) endAll(lanes, commitOf(lanes).begun);
-    const taken = reserveAll(lanes);
+    endAll(lanes, endTens(lanes));
+    const reserved = reserve(lanes);
     limits.maxConcurrent = 2;
     lanes.limitsChanged("a");
-    for (const one of taken) lanes.committed(one);
-    expect(taken.filter((one) => lanes.begin(one))).toHaveLength(2);
+    expect(commit(lanes, reserved)).toHaveLength(2);
   });
 
   test("one whose claim is given back is no sign of others", () => {
     const lanes = openLanes();
-    for (let n = 0; n < 2; n += 1) endAll(lanes, commitOf(lanes).begun);
-    const { begun } = commitOf(lanes);
+    const running = endTens(lanes);
     add(lanes, lane("a", "x"));
     const [ask] = lanes.take(1);
     if (ask === undefined) throw new Error("Nothing was taken.");
-    const [back] = reserveAll(lanes);
-    if (back === undefined) throw new Error("Nothing was reserved.");
-    expect(lanes.begin(back)).toBe(false);
-    endAll(lanes, begun);
-    // The claim sees the row that is stored as pending again before memory hears of it.
+    const reserved = reserve(lanes);
+    running.push(...commit(lanes, reserved));
+    expect([reserved.length, running.length]).toEqual([19, 20]);
+    const [back] = reserved;
+    endAll(lanes, running);
+    // The claim sees the rows that are stored as pending again before memory hears of them.
     lanes.answered(ask, 1, next(lane("a", "x"), NOW), AT);
     expect(takeAll(lanes)).toEqual([]);
-    lanes.returned(back);
+    if (back !== undefined) for (let n = 0; n < 9; n += 1) lanes.returned(back);
     add(lanes, lane("a", "x"));
     expect(takeAll(lanes)).toHaveLength(1);
   });
 
-  test("no more begin than there are slots, and after calls that take long none is reserved any more", () => {
+  test("no more begin than there are slots, and after claims that were given back fewer are taken ahead", () => {
     const lanes = openLanes();
-    for (let n = 0; n < 3; n += 1) endAll(lanes, commitOf(lanes).begun);
-    const { begun } = commitOf(lanes);
-    const late = commitOf(lanes);
-    expect([begun.length, late.reserved, late.begun.length]).toEqual([10, 10, 0]);
-    expect(begun[0]?.inFlight).toBe(10);
-    expect(commitOf(lanes).reserved).toBe(0);
+    const running = endTens(lanes);
+    const late = commit(lanes, reserve(lanes));
+    expect(late).toHaveLength(10);
+    expect(running[0]?.inFlight).toBe(20);
+    // Calls of which none ended while the last commit ran leave nothing.
+    expect(reserve(lanes)).toHaveLength(0);
+    endAll(lanes, running);
+    endTens(lanes, late);
+    expect(reserve(lanes)).toHaveLength(15);
   });
 
   test("rows of the lane that wait go first", () => {
     const lanes = openLanes();
-    for (let n = 0; n < 8; n += 1) add(lanes, lane("a", "x"));
-    expect(commitOf(lanes).reserved).toBe(2);
+    for (let n = 0; n < 18; n += 1) add(lanes, lane("a", "x"));
+    expect(reserve(lanes)).toHaveLength(2);
   });
 
   test("it is a free one where the account sets a limit for the host", () => {
-    const lanes = openLanes({ limitsOf: () => ({ maxConcurrent: 10, maxPerSecond: null }) });
-    for (let n = 0; n < 3; n += 1) endAll(lanes, commitOf(lanes).begun);
-    expect([commitOf(lanes).begun.length, commitOf(lanes).reserved]).toEqual([10, 0]);
+    const lanes = openLanes({ limitsOf: () => ({ maxConcurrent: 20, maxPerSecond: null }) });
+    endTens(lanes);
+    expect(reserve(lanes)).toHaveLength(10);
   });
-});
-
-test("a create that finds no free slot when it is stored gives its claim back, and is sent in its turn", async () => {
-  const ends: (() => void)[] = [];
-  let holds = false;
-  let [calls, most] = [0, 0];
-  const sender: Sender = {
-    send: async () => {
-      most = Math.max(most, ++calls);
-      if (holds) await new Promise<void>((resolve) => void ends.push(resolve));
-      calls -= 1;
-      return answered(200);
-    },
-  };
-  await using engine = await openEngine({ sender, env: { DISPATCH_PER_HOST: "4" } });
-  // Its host is not forgotten between two commits.
-  await engine.create({ extras: { runAt: engine.clock.now().getTime() + 3_600_000 } });
-  const createSome = () => Promise.all(Array.from({ length: 4 }, () => engine.create({})));
-  for (let n = 0; n < 4; n += 1) {
-    for (const { id } of await createSome()) await engine.saw(id, { status: "completed" });
-  }
-  holds = true;
-  const first = await createSome();
-  await until(() => calls === 4);
-  const late = await createSome();
-  const events = async (id: string) => (await engine.events(id)).map(({ type }) => type);
-  const isBack = async ({ id }: { readonly id: string }) => (await events(id)).includes("not_started");
-  await until(async () => (await Promise.all(late.map(isBack))).every((one) => one));
-  for (const { id } of late) {
-    expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "pending", attempts: 0 });
-  }
-  holds = false;
-  for (const end of ends.splice(0)) end();
-  for (const { id } of [...first, ...late]) await engine.saw(id, { status: "completed", attempts: 1 });
-  expect(most).toBe(4);
 });
 
 test("slots that are given back in one turn share one claim", async () => {
