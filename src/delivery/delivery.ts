@@ -147,7 +147,7 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
       mails: mails.isPaused,
       messages: messages.isPaused,
     }),
-    /** Call it when a mail or message that no change of an action has caused waits in this lane. */
+    /** Call it when a mail or message waits in this lane that no change of an action has caused. */
     waits: (kind: "mail" | "message", accountId: string, host: string) => {
       const loop = kind === "mail" ? mails : messages;
       loop.add({ lane: { accountId, host, keyId: "" }, dueAt: clock.now(), isLarge: false });

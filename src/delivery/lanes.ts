@@ -72,7 +72,7 @@ export interface Lane extends LaneName, Omit<Group, "lanes"> {
   claiming: number;
   /** Due rows that no claim has asked for; Infinity: the store may have any number. */
   waiting: number;
-  /** Rows that this process was told of so far. */
+  /** Rows added to this lane so far. */
   addedCount: number;
   /** How often `waiting` became infinite because of time or the sweep. */
   refreshCount: number;
@@ -89,7 +89,7 @@ export interface LaneClaim {
   readonly lane: Lane;
   /** The number of slots. */
   limit: number;
-  /** Both when the claim began: it may not see rows that were stored or became due later. */
+  /** `addedCount` and `refreshCount` when the claim began: it may not see rows that were stored or became due later. */
   readonly addedBefore: number;
   readonly refreshesBefore: number;
   /** More rows may be due than slots were taken for. */
@@ -203,7 +203,7 @@ export class Lanes {
     this.#update(lane.sameHost);
   }
 
-  /** Takes slots for small rows, at most so many. Each must be given back by `answered` or `failed`, and `release`. */
+  /** Takes at most `slotsMax` slots for small rows. Give each back by `answered` or `failed`, and by `release`. */
   take(slotsMax: number): readonly LaneClaim[] {
     return this.#takeFrom(this.#small, slotsMax, () => true);
   }
@@ -248,11 +248,11 @@ export class Lanes {
     return [...claims.values()];
   }
 
-  /** A claim got so many rows of the lane, and this is the next one. The slots of these rows stay taken. */
+  /** A claim got `got` rows of the lane, whose slots stay taken, and found `next` behind them. */
   answered(claim: LaneClaim, got: number, next: NextRow | undefined, { claimMs, nowMs }: ClaimTimes): void {
     const { lane, limit } = claim;
     if (next !== undefined && next.dueAt.getTime() <= claimMs) {
-      // Otherwise it is one of the rows that are counted, or that another claim has asked for.
+      // Otherwise it is one of the rows that are counted, or that another claim takes.
       const isUncounted = lane.waiting === 0 && lane.addedCount === claim.addedBefore && lane.returning === 0;
       if (claim.mayHaveMore || got < limit || isUncounted) lane.waiting = Number.POSITIVE_INFINITY;
       lane.isLargeNext = next.isLarge;
@@ -268,7 +268,7 @@ export class Lanes {
     this.#update(lane.sameHost);
   }
 
-  /** A claim got nothing. Its rows are asked for again at this time; null: the sweep finds them. */
+  /** A claim got nothing. Its rows are claimed again at `againAtMs`; null: the sweep finds them. */
   failed({ lane, limit }: LaneClaim, againAtMs: number | null): void {
     if (lane.waiting === Number.POSITIVE_INFINITY) lane.waiting = 0;
     if (againAtMs !== null) this.#wakeAt(lane, againAtMs);
@@ -296,7 +296,7 @@ export class Lanes {
 
   /** Notes that a commit has stored or claimed rows of the lane, before they begin. */
   committed({ sameHost }: Lane): void {
-    // Each commit once.
+    // Called for each row; the first call counts the commit.
     if (sameHost.fresh === 0) return;
     const { ended, endedBefore, hasGivenBack, trust } = sameHost;
     sameHost.trust = hasGivenBack ? trust / 2 : Math.min(1, trust + TRUST_STEP);
@@ -413,7 +413,7 @@ export class Lanes {
   }
 
   #wakeAt(lane: Lane, atMs: number): void {
-    // Nor for a time that is no number, which only a row has that was altered.
+    // False for NaN too, the time of an altered row.
     if (!(atMs < lane.wakesAtMs)) return;
     lane.wakesAtMs = atMs;
     this.#alarms.set(lane.name, atMs);
@@ -436,9 +436,8 @@ export class Lanes {
   }
 
   /**
-   * Whether the host has a slot for one more after so many others. A slot is taken before the commit that stores or claims its
-   * row: some calls will have left theirs until it returns. `begin` looks whether it is so, so that there are never more calls
-   * than slots.
+   * Whether the host has a slot for one more row, after `others`. A slot is taken before the commit that stores or claims its row:
+   * some calls will have left theirs by then. `begin` checks that they have, so there are never more calls than slots.
    */
   #hasHostSlot({ inFlight, sameHost }: Lane, others = 0): boolean {
     const { slots, reserve, fresh, mayExceed, bucket } = sameHost;
@@ -456,7 +455,7 @@ export class Lanes {
     this.#tokenAlarms.set(host.name, atMs);
   }
 
-  /** Null: it is not known, and there is no room for it, or other nodes call its host. */
+  /** Null: other nodes call its host, or the lane is new and there is no room for it. */
   #laneOf({ accountId, host, keyId }: LaneName): Lane | null {
     const [keyName, hostName] = [`${accountId} ${keyId}`, `${accountId} ${host}`];
     const name = nameOf({ accountId, host, keyId });
@@ -466,7 +465,7 @@ export class Lanes {
     if (sameHost.slots === 0) return null;
     const ofAccount = this.#accounts.get(accountId)?.lanes.size ?? 0;
     const ofKey = this.#keys.get(keyName)?.lanes.size ?? 0;
-    // As with slots: no account or key may take the room of all others, whether its rows are due or not.
+    // As with slots, no account or key takes the room of all others, whether its rows are due or not.
     if (!mayTake({ free: LANES_MAX - this.#lanes.size, ofAccount, ofKey })) return null;
     const account = groupOf(this.#accounts, accountId);
     const key = groupOf(this.#keys, keyName);
@@ -511,7 +510,7 @@ export class Lanes {
     }
   }
 
-  /** The smallest number in flight of any other lane that waits for a slot only. */
+  /** The fewest in flight of any other lane that waits for nothing but a slot. */
   #leastWaiting({ lanes }: Group, but: Lane | null = null): number {
     let least = Number.POSITIVE_INFINITY;
     for (const lane of lanes) {
@@ -657,17 +656,16 @@ interface Shares {
 }
 
 function mayTake({ free, ofAccount, ofKey }: Shares): boolean {
-  // A single free one is enough for whoever holds none, however small the total is.
+  // One free slot is enough for an account that holds none, however small the total is.
   if (free <= 0) return false;
   if (ofAccount < Math.max(1, FREE_FACTOR * free)) return true;
   const beyond = SECOND_KEY_FREE_FACTOR * free - ofAccount;
   return free > 1 && SECOND_KEY_FREE_FACTOR * ofKey < beyond;
 }
 
-/** A second has so many milliseconds. */
 const SECOND_MS = 1_000;
 
-/** Sums of parts of a token are exact up to this. */
+/** A whole token, less the rounding error of adding its parts. */
 const TOKEN = 1 - 1e-9;
 
 /**
@@ -687,11 +685,11 @@ export class TokenBucket {
     this.#tokens = this.#most;
   }
 
-  /** Goes on with the tokens that are left, so that a change of the rate begins no new burst. */
+  /** Keeps the tokens that are left, so that a change of the rate allows no new burst. */
   setRate(perSecond: number, nowMs: number): void {
     this.#fill(nowMs);
     this.#most = Math.max(1, Math.floor((perSecond * RATE_BURST_MS) / SECOND_MS));
-    // Of the tokens of a second all but one may be taken at its start.
+    // All tokens of a second but one may be taken at its start.
     this.#perMs = (perSecond - (this.#most - 1)) / SECOND_MS;
     this.#tokens = Math.min(this.#tokens, this.#most);
   }
@@ -701,7 +699,7 @@ export class TokenBucket {
     return this.#tokens >= TOKEN;
   }
 
-  /** Whether a new bucket would be the same. */
+  /** Whether it is no different from a new bucket. */
   isFull(nowMs: number): boolean {
     this.#fill(nowMs);
     return this.#tokens >= this.#most;

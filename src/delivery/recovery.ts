@@ -5,7 +5,7 @@ import type { Clock } from "../core/clock.ts";
 import { errorName, type Log } from "../observability/log.ts";
 import { type Queue, StoreUnavailable } from "../core/store.ts";
 
-/** How rows end that this process has no attempt of. */
+/** How rows end that no attempt of this process works on. */
 export interface RowEnds<Row> {
   /** For a row that a dead process left active. False: another process has ended it already. */
   readonly recover: (row: Row) => Promise<boolean>;
@@ -31,9 +31,8 @@ interface Rescue<Row> {
 
 /**
  * Ends what dead processes left active as interrupted attempts, so that retries follow the usual rules. `everything`: all active
- * rows, whatever their lease: at the start of the only process of a store. A row that can't be ended is logged, left to the next
- * time, and blocks no other. Rejects when the store is away; the rest is left for the next time, as all is while another node ends
- * them.
+ * rows, whatever their lease: at the start of the only process of a store. A row that can't be ended is logged, blocks no other, and
+ * is tried again in the next pass. Rejects when the store is away. Does nothing while another node does it.
  */
 export async function rescue<Row extends { readonly id: string }>(of: Rescue<Row>, everything: boolean): Promise<void> {
   const { queue, clock, ends, isOurs, lease } = of;
@@ -45,7 +44,7 @@ export async function rescue<Row extends { readonly id: string }>(of: Rescue<Row
       // Paged, so that rows of our own and rows that can't be written don't hide those behind them.
       const found: readonly Row[] = await queue.orphans(everything ? null : clock.now(), RECOVERY_ROWS_MAX, after);
       const last = found.at(-1) ?? null;
-      // A row whose place in the order was altered: the cursor can't pass it. Such rows come last.
+      // The cursor can't pass a row whose place in the order was altered. Such rows come last.
       if (last === null || last.id === after?.id) break;
       after = last;
       const orphans = found.filter((row) => !isOurs(row));

@@ -76,7 +76,7 @@ export interface SchedulerOptions<Row extends QueueRow> {
   readonly isPaused: (lane: LaneName) => boolean;
   /** What the account of a lane sets for its host. Call `limitsChanged` when that changes. */
   readonly limitsOf?: (lane: LaneName) => HostLimits;
-  /** How long attempts of a lane may take, as far as their rows don't say. By default as long as `attemptTimeoutMs`. */
+  /** How long attempts of a lane may take where their rows don't say. Default: `attemptTimeoutMs`. */
   readonly timeoutOf?: (lane: LaneName) => number;
   /** Reads what must be known before anything is claimed. Rejects when the store is away. */
   readonly prepare?: () => Promise<void>;
@@ -89,7 +89,7 @@ export interface Reservation<Row> {
   commit(claimed: Row): void;
   /** Nothing was claimed: releases the slot. */
   release(): void;
-  /** The response of the store was lost: releases the slot, and taken the store later whether the row is claimed. */
+  /** The answer of the store was lost: releases the slot, and asks the store later whether the row is claimed. */
   fail(): void;
 }
 
@@ -138,11 +138,11 @@ export class Scheduler<Row extends QueueRow> {
   #alarmAtMs = NEVER;
   /** Wall clock minus monotonic clock. */
   #aheadMs: number;
-  /** How far the wall clock was set back, as far as rows are not rescheduled for it yet. */
+  /** How far the wall clock was set back since rows were last rescheduled. */
   #setBackMs = 0;
   /** The last attempt to reschedule failed. */
   #isRescheduleDue = false;
-  /** Rows that are being created with a slot: they are not queued besides. */
+  /** Rows that are being created with a slot: they are not queued as well. */
   readonly #reserved = new Set<string>();
   /** Claims that are being written. */
   #claims = 0;
@@ -247,8 +247,8 @@ export class Scheduler<Row extends QueueRow> {
   }
 
   /**
-   * Takes a slot for a row that is not stored yet, whose attempt may take so long if that is longer than `attemptTimeoutMs`;
-   * null when other rows of its lane come first.
+   * Takes a slot for a row that is not stored yet. Its attempt may take `timeoutMs` if that is longer than `attemptTimeoutMs`.
+   * Null when other rows of its lane come first.
    */
   reserve(row: LaneName & { readonly id: string }, timeoutMs = 0): Reservation<Row> | null {
     // Not before the rescue is done: it would take the new row for one of a dead process.
@@ -295,8 +295,8 @@ export class Scheduler<Row extends QueueRow> {
   }
 
   /**
-   * Starts the attempt of a claimed row, or gives its claim back where no slot is free: nothing claimed waits in memory. The slot is free as soon as the target has answered; a large row stays in memory
-   * until its result is committed.
+   * Starts the attempt of a claimed row, or gives its claim back if no slot is free: nothing claimed waits in memory. The slot
+   * is free as soon as the target has answered; a large row stays in memory until its result is committed.
    */
   #start(row: Row, lane: Lane, largeBytes: number): void {
     if (!this.#lanes.begin(lane)) {
@@ -328,8 +328,8 @@ export class Scheduler<Row extends QueueRow> {
   }
 
   /**
-   * Claims what is due when the callers of this turn have gone on: a commit answers many creates, and one claim of all of
-   * them costs little more than one of the first. Never throws.
+   * Claims what is due at the end of this turn: a commit answers many creates, and one claim of them all costs little more than
+   * a claim of the first. Never throws.
    */
   #tick(): void {
     if (this.#isTickDue || !this.#mayClaim()) return;
@@ -347,7 +347,7 @@ export class Scheduler<Row extends QueueRow> {
       this.#checkClock();
       this.#lanes.wake(this.#nowMs());
       this.#lanes.wakeHosts();
-      // Slots that become free meanwhile share the next claim: a claim of many rows costs little more than one of one.
+      // Slots that become free meanwhile share the next claim: claiming many rows costs little more than claiming one.
       const taken = this.#claims < CLAIMS_AT_ONCE_MAX ? this.#lanes.take(CLAIM_ROWS_MAX) : [];
       if (taken.length > 0) this.#runs.keep(this.#claim(taken, false));
       this.#claimLarge();
@@ -414,8 +414,8 @@ export class Scheduler<Row extends QueueRow> {
   }
 
   /**
-   * Reads lanes of the store behind one, page by page, and notes those in memory that are wanted. Ends behind the account, if it
-   * asks for one, when so many were read, or when it is not to go on. Returns the last that was read; null: there are no more.
+   * Reads the store's lanes after the given one, page by page, and notes the wanted ones in memory. Stops after the last lane of
+   * `accountId`, after `most` lanes, or when `goesOn` says no. Returns the last lane read; null: there are no more.
    */
   async #search(after: LaneName | null, asked: LaneSearch): Promise<LaneName | null> {
     const { accountId, most = Number.POSITIVE_INFINITY, isWanted = () => true, goesOn = () => true } = asked;
@@ -443,7 +443,7 @@ export class Scheduler<Row extends QueueRow> {
     this.#run("sweep", next === null ? SLEEP_MS_MAX : SWEEP_REST_MS, () => this.#runs.keep(this.#sweep(next)));
   }
 
-  /** The same for one account at once: memory may have dropped some of its lanes, and rows whose claim was refused. */
+  /** The same for one account, without waiting: memory may have dropped some of its lanes, and rows whose claim was refused. */
   #sweepAccount(accountId: string): Promise<void> {
     const first = { accountId, host: "", keyId: "" };
     const all = { accountId, goesOn: () => this.#isRunning };
@@ -458,7 +458,7 @@ export class Scheduler<Row extends QueueRow> {
     this.#run("look", Math.max(0, delayMs), () => this.#runs.keep(this.#look()));
   }
 
-  /** Reads a bounded number of lanes; only those that are due, since the others are left to the nodes that know them. */
+  /** Reads a bounded number of lanes and notes those that are due: the others are left to the nodes that know them. */
   async #look(): Promise<void> {
     let next: LaneName | null = null;
     this.#lookedMs = this.#app.clock.monotonicMs();
@@ -469,7 +469,7 @@ export class Scheduler<Row extends QueueRow> {
     });
     this.#looksAfter = next;
     this.#isLooking = false;
-    // Until all lanes were seen once.
+    // Until every lane was read once.
     if (next !== null) this.lookElsewhere();
   }
 
@@ -611,11 +611,11 @@ export class Scheduler<Row extends QueueRow> {
     const { earliestMs, nextTokenMs } = this.#lanes;
     const delayMs = Math.min((earliestMs ?? NEVER) - this.#nowMs(), (nextTokenMs ?? NEVER) - monotonicMs);
     const sleepMs = Math.min(SLEEP_MS_MAX, Math.max(1, Math.ceil(delayMs)));
-    // One that rings earlier sets the next one.
+    // An alarm that rings earlier sets the next one.
     if (delayMs === NEVER || monotonicMs + sleepMs >= this.#alarmAtMs) return;
     this.#alarmAtMs = monotonicMs + sleepMs;
     this.#run("alarm", sleepMs, () => {
-      // First, before anything that may fail: while it is set, no other timer is set for that time.
+      // Before anything that may fail: while this is set, no other alarm is set for that time.
       this.#alarmAtMs = NEVER;
       this.#tick();
     });
