@@ -11,7 +11,7 @@ import { unavailable } from "../sql/errors.ts";
 import type { Done, Row, Sql, Statement } from "../sql/sql.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { postgresDialect } from "./dialect.ts";
-import { queriesOf, type Query, unescapeText } from "./queries.ts";
+import { queryOf, type Query, unescapeText } from "./queries.ts";
 import { faultIn, isAftermath, isConnectionSound, isOfPooler, isOutdated } from "./faults.ts";
 import { lockQuery } from "./lock.ts";
 import { openTx } from "./tx.ts";
@@ -50,12 +50,16 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   const connect = () => new Connection({ config, callMsMax, preparing });
   const readers = Array.from({ length: POSTGRES_READERS }, connect);
   const writer = connect();
-  const begin = `begin isolation level read committed; ${settingsOf(transactionMsMax)}`;
+  // Bounds of the server's own, so that what nobody waits for any more ends, and a process that stands still holds no locks.
+  const bounds = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
+    .map((name) => `set_config('${name}', '${transactionMsMax}', true)`)
+    .join(", ");
+  const begin = `begin isolation level read committed; select ${bounds}, ${BY_INDEX}`;
 
   /** Ends when the transaction under way has: another between its statements would commit a part of it. */
   let last: Promise<unknown> = Promise.resolve();
   const transact = (calls: readonly Call[], statements: readonly Statement[] = []) => {
-    const queries = queriesOf(statements);
+    const queries = statements.map(queryOf);
     const run = () => commit(writer, begin, calls, queries, onCommit);
     const turn = last.then(() => again(preparing, run, () => false));
     last = turn.catch(ignore);
@@ -68,10 +72,11 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     dialect: postgresDialect,
     config,
     async read(statement) {
-      const [query] = queriesOf([statement]);
-      if (query === undefined) return [];
+      const query = queryOf(statement);
+      const sent = STEPS.test(statement.sql) ? [BEGIN_STEPS, query, plain("commit")] : [query];
       try {
-        return rowsOf(await again(preparing, () => idlestOf(readers).run(query), isLost));
+        const answers = await again(preparing, () => idlestOf(readers).pipeline(sent), isLost);
+        return doneOf(answers[sent.indexOf(query)]).rows;
       } catch (error) {
         const fault = faultIn(error);
         throw fault instanceof StoreUnavailable || fault.kind === "rejected" ? fault : unavailable(fault);
@@ -161,17 +166,19 @@ async function runAlone(config: ClientConfig, callMsMax: number, work: (run: Run
 }
 
 /**
- * Settings of a transaction. Bounds of the server's own, so that what nobody waits for any more ends, and a process that
- * stands still holds no locks. And no plan that reads a whole table, or sorts, where an index does: before its statistics know how
- * many rows there are, the planner takes a table for empty and any index for as good as another. Each update of a list would read all
- * actions, and each claim would sort the whole backlog; and a prepared plan stays.
+ * No plan that reads a whole table, or sorts, where an index does: before its statistics know how many rows there are, the planner
+ * takes a table for empty and any index for as good as another. Each update of a list would read all actions, and each claim would
+ * sort the whole backlog; and a prepared plan stays.
  */
-function settingsOf(ms: number): string {
-  const bounds = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"];
-  const off = ["enable_sort", "enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"];
-  const all = [...bounds.map((name) => [name, ms] as const), ...off.map((name) => [name, "off"] as const)];
-  return `select ${all.map(([name, value]) => `set_config('${name}', '${value}', true)`).join(", ")}`;
-}
+const BY_INDEX = ["enable_sort", "enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"]
+  .map((name) => `set_config('${name}', 'off', true)`)
+  .join(", ");
+
+/** Reads that look into a table once for each step or item, where a plan that reads all of it would take seconds. */
+const STEPS = /\bwith recursive |\bunnest\(/;
+
+/** Others are not worth the two messages more: they look once. */
+const BEGIN_STEPS = plain(`begin; select ${BY_INDEX}`);
 
 /** Whether statements are prepared: until a pooler shows that it does not know them. */
 interface Preparing {
@@ -234,12 +241,6 @@ class Connection {
   /** Queries that were sent and not answered. */
   get waiting(): number {
     return this.#waiting;
-  }
-
-  async run(query: Query): Promise<QueryResult> {
-    const [result] = await this.pipeline([query]);
-    if (result === undefined) throw new StoreUnavailable("The database gave no answer.");
-    return result;
   }
 
   /**

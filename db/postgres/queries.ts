@@ -12,9 +12,8 @@ export interface Query {
   readonly rowMode?: "array";
 }
 
-/** The queries of statements. */
-export function queriesOf(statements: readonly Statement[]): readonly Query[] {
-  return statements.map(({ sql, args }) => ({ ...named(sql), values: args.map(valueOf) }));
+export function queryOf({ sql, args }: Statement): Query {
+  return { ...named(sql), values: args.map(valueOf) };
 }
 
 /** Hexadecimal characters of a digest in a name, of which PostgreSQL reads 63. */

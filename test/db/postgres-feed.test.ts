@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "pg";
-import { queriesOf } from "../../db/postgres/queries.ts";
+import { queryOf } from "../../db/postgres/queries.ts";
 import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
 import { claimAll } from "../../db/postgres/claim.ts";
 import { createChangeReader } from "../../db/postgres/cluster.ts";
@@ -151,7 +151,7 @@ describe.skipIf(!hasPostgres)("changes of all nodes in PostgreSQL", () => {
     await reader.revisionsOf(["act_one"]);
     await client.query("set local enable_seqscan = off");
     const plans: string[] = [];
-    for (const { text, values } of queriesOf(statements)) {
+    for (const { text, values } of statements.map(queryOf)) {
       const { rows } = await client.query<{ "QUERY PLAN": string }>(`explain ${text}`, [...values]);
       plans.push(rows.map((row) => row["QUERY PLAN"]).join("\n"));
     }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "pg";
 import { runCalls, runGroup } from "../../db/commands/command.ts";
-import { type Query, queriesOf } from "../../db/postgres/queries.ts";
+import { type Query, queryOf } from "../../db/postgres/queries.ts";
 import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
 import { openTx } from "../../db/postgres/tx.ts";
 import type { Sql } from "../../db/sql/sql.ts";
@@ -21,6 +21,7 @@ import {
   settled,
   writeOf,
 } from "../support/factory.ts";
+import { eventually } from "../support/eventually.ts";
 import { dropDatabase, hasPostgres } from "../support/postgres.ts";
 import { createMigrated } from "../support/postgres-store.ts";
 import { storeOver } from "../support/store.ts";
@@ -172,6 +173,45 @@ describe.skipIf(!hasPostgres)("while tables are empty, and for as long as such a
   });
 });
 
+describe.skipIf(!hasPostgres)("where actions were few when PostgreSQL last analyzed them,", () => {
+  const one = (
+    id: string,
+    number: string,
+  ) => `'act_${id}' || ${number}, 'acc_1', 1, 'pending', 1, 0, 3, 'https://h.example/',
+    'h' || ${number} || '.example', 'h' || ${number} || '.example', 'POST', 'retry', 0, 1, 'x', 7, 1, 'key_1'`;
+  const insert = `insert into actions (id, account_id, revision, status, run, attempts, retries, url, hostname, host, method,
+    on_unknown, approve, created_at, created_by, due_at, scheduled_at, key_id)`;
+
+  test.each([
+    ["the heads of lanes are", ({ actions }: Store) => actions.lanes(null, 8)],
+    ["what is due first is", ({ actions }: Store) => actions.firstDueAt()],
+    ["the values of filters are", ({ actions }: Store) => actions.filterValues("acc_1", 8)],
+  ])("%s read by index, step by step", async (_, run) => {
+    const url = await createMigrated();
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    await client.query("alter table actions set (autovacuum_enabled = false)");
+    await client.query(`${insert} values (${one("few", "1")}), (${one("few", "2")})`);
+    await client.query("analyze actions");
+    const real = openPostgres(url);
+    const store = storeOver(real, { isOnlyProcess: false });
+    // Each of its connections keeps a plan.
+    for (let times = 0; times < 40; times += 1) await run(store);
+    await client.query(`${insert} select ${one("many", "n")} from generate_series(100, 5100) n`);
+    await run(store);
+    await real.close();
+    // The server counts what a connection has read at its end, at the latest.
+    const others = "select 1 from pg_stat_activity where application_name = 'outgate' and datname = current_database()";
+    await eventually(async () => (await client.query(others)).rowCount === 0 || null, "the end of its connections");
+    const counts = "select idx_scan, seq_tup_read from pg_stat_user_tables where relname = 'actions'";
+    const [read] = (await client.query<{ idx_scan: string; seq_tup_read: string }>(counts)).rows;
+    await client.end();
+    await dropDatabase(url);
+    expect(Number(read?.seq_tup_read)).toBeLessThan(5_000);
+    expect(Number(read?.idx_scan)).toBeGreaterThan(0);
+  });
+});
+
 interface Plan {
   readonly "Node Type": string;
   readonly "Relation Name"?: string;
@@ -206,7 +246,7 @@ function explained(sql: PostgresSql, planner: Client, plans: Plan[]): Sql {
   return {
     ...sql,
     async read(statement) {
-      await explain(queriesOf([statement]));
+      await explain([queryOf(statement)]);
       return sql.read(statement);
     },
     async transact(calls) {
