@@ -41,7 +41,7 @@ import {
 import { GRANTS, type UsedGrant } from "../commands/grants.ts";
 import { type Values, valuesOf } from "../commands/lists.ts";
 import type { StoreContext } from "./context.ts";
-import { findActionById } from "./find.ts";
+import { findHolder } from "./find.ts";
 import { hasValues } from "./dialect.ts";
 import { get } from "./read.ts";
 import { resultValues, rowTypeOf, scheduledAtOf, storedValues } from "./rows.ts";
@@ -65,8 +65,10 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
       return { kind: "created", claimed, ...(uses !== null && { policy }) };
     }
     if (outcome.kind !== "matched") return outcome;
-    const holder = await findActionById(db, outcome.id);
-    if (holder !== null) return { kind: "matched", by: outcome.by, action: holder };
+    const { by, id } = outcome;
+    const holder = await findHolder(db, id);
+    if (holder === "unreadable") return { kind: "unreadable", by, id };
+    if (holder !== null) return { kind: "matched", by, action: holder };
     // It was deleted meanwhile, and so its keys are free.
   }
   throw new StoreUnavailable("The keys of this create change hands too fast.");

@@ -60,8 +60,14 @@ export async function findAction(db: ActionReads, accountId: string, id: string)
   return shown(await FIND.raw(db.reader, { id, accountId }), db);
 }
 
-export async function findActionById(db: ActionReads, id: string): Promise<Action | null> {
+async function findActionById(db: ActionReads, id: string): Promise<Action | null> {
   return shown(await FIND_BY_ID.raw(db.reader, { id }), db);
+}
+
+/** The action that a key was found to name; null: it was deleted meanwhile. */
+export async function findHolder(db: ActionReads, id: string): Promise<Action | "unreadable" | null> {
+  const rows = await FIND_BY_ID.raw(db.reader, { id });
+  return rows.length === 0 ? null : (shown(rows, db) ?? "unreadable");
 }
 
 /** The rows of these actions, in this order. */

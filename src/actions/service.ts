@@ -135,6 +135,7 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
    * - `invalid_request` or `forbidden`: a person rejected the same request within 24 hours, and the reason is missing or it
    *   was requested again too often,
    * - `too_many_held`: too many actions of the key await approval,
+   * - `validation_error`: one of its keys names an action that can't be read,
    * - `validation_error` or `forbidden`: its credential: see `CredentialUse.withCredential`,
    * - `forbidden`: a limit of the key: its hosts, its methods, or how many creates it has a day; or a rule of the account,
    * - `unavailable`: the rules of the account were changed again and again meanwhile.

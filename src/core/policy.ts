@@ -10,7 +10,7 @@ import {
 import type { Grant } from "./grant.ts";
 import { budgetSpent, limitRefusal } from "./key-limits.ts";
 import { type Caller, type Hold, isHeld, mayDo, type Role } from "./roles.ts";
-import { DomainError, invalidFields, type Issue, TooEarly } from "./domain-error.ts";
+import { DomainError, invalidField, invalidFields, type Issue, TooEarly } from "./domain-error.ts";
 import { HELD_PER_KEY_MAX, REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from "./limits.ts";
 import { methodsOf, type SentRequest } from "./method-overrides.ts";
 import { originOf, normalTarget } from "./target.ts";
@@ -117,6 +117,12 @@ export function refusalOf(refused: CreateRefusal, { caller, ruling }: CreateFact
   if (refused.kind === "refused") return ruleRefusal(ruling);
   if (refused.kind === "rejected_before") return rejectionRefusal("forbidden", refused.rejections);
   if (refused.kind === "budget_spent") return budgetRefusal(caller, now);
+  if (refused.kind === "unreadable") {
+    return invalidField(
+      refused.by === "idempotency" ? "Idempotency-Key" : "dedupe",
+      `This key names action ${refused.id}, whose stored row can't be read, so nothing is sent again. Ask the operator of the server to restore or delete the row, or use another key if the target has not received the request.`,
+    );
+  }
   return new DomainError(
     "too_many_held",
     `This key has ${HELD_PER_KEY_MAX} actions that await approval. Wait until some are approved or rejected, or cancel those that are not needed any more.`,

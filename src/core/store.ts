@@ -122,6 +122,8 @@ export type CreateRefusal =
   | { readonly kind: "beyond"; readonly counts: readonly RuleCount[] }
   /** Its key has created as many actions on this day as it may. */
   | { readonly kind: "budget_spent" }
+  /** A key names an action that can't be read: it was altered in the database. */
+  | { readonly kind: "unreadable"; readonly by: KeyKind; readonly id: string }
   /** A person rejected the same request, and it may not be requested again now. */
   | { readonly kind: "rejected_before"; readonly rejections: RejectionCount };
 

@@ -224,6 +224,26 @@ test("an action that was altered after its end is not sent again, with a line in
   expect(sender.sent).toHaveLength(1);
 });
 
+test.each([
+  ["Idempotency-Key", { idempotencyKey: "order-1" }],
+  ["dedupe", { dedupe: "order-1" }],
+])("a repeat by %s of an action that can't be read is refused for good, and nothing is sent", async (field, key) => {
+  const sender = answering(answered(200), answered(200));
+  await using engine = await openEngine({ sender });
+  const { id } = await engine.create(key);
+  await engine.saw(id, { status: "completed" });
+  const db = new Database(join(engine.folder, "outgate.db"));
+  byHand(db, "UPDATE actions SET method = 'SEND' WHERE id = ?", id);
+  db.close();
+  const refused = await engine.create(key).catch((error: unknown) => error);
+  const issues = [
+    { field, message: expect.stringContaining(`This key names action ${id}, whose stored row can't be read`) },
+  ];
+  expect(refused).toMatchObject({ code: "validation_error", issues });
+  await seconds(engine, 5);
+  expect(sender.sent).toHaveLength(1);
+});
+
 test("an action whose revision was set back, as by a part of a backup, fails unsent, and others of its lane are sent", async () => {
   const sender = answering(answered(500), answered(200));
   await using engine = await openEngine({ sender });
