@@ -1,9 +1,9 @@
 import { type Column, type SQL, sql } from "drizzle-orm";
-import type { ActionStatus, HttpMethod } from "../src/core/action.ts";
+import { ACTION_STATUSES, HTTP_METHODS, type HttpMethod } from "../src/core/action.ts";
 import type { AuditRow } from "../src/core/audit.ts";
 import type { CredentialKind, CredentialSettings } from "../src/core/credential.ts";
 import type { CredentialDecision } from "../src/core/credential-request.ts";
-import type { Actor } from "../src/core/roles.ts";
+import { type Actor, HOLDS, MEMBER_ROLES, ROLES } from "../src/core/roles.ts";
 import type { SQLITE } from "./libsql/schema.ts";
 
 /**
@@ -40,8 +40,8 @@ export function describeTables(dialect: typeof SQLITE) {
         id: text().primaryKey(),
         accountId: text("account_id").notNull(),
         name: text().notNull(),
-        role: text({ enum: ["owner", "approver", "agent", "reader"] }).notNull(),
-        hold: text({ enum: ["none", "writes", "all"] }).notNull(),
+        role: text({ enum: ROLES }).notNull(),
+        hold: text({ enum: HOLDS }).notNull(),
         /** SHA-256 of the key. */
         hash: text().notNull().unique(),
         last4: text().notNull(),
@@ -97,9 +97,7 @@ export function describeTables(dialect: typeof SQLITE) {
         accountId: text("account_id").notNull(),
         personId: text("person_id").notNull(),
         joinedAt: time("joined_at").notNull(),
-        role: text({ enum: ["owner", "approver", "reader"] })
-          .notNull()
-          .default("owner"),
+        role: text({ enum: MEMBER_ROLES }).notNull().default("owner"),
         /** When they last used this account: a log-in begins in the account that was used last. */
         lastSeenAt: time("last_seen_at"),
       },
@@ -157,7 +155,7 @@ export function describeTables(dialect: typeof SQLITE) {
         email: text().notNull(),
         /** The address without case. */
         emailKey: text("email_key").notNull(),
-        role: text({ enum: ["owner", "approver", "reader"] }).notNull(),
+        role: text({ enum: MEMBER_ROLES }).notNull(),
         /** SHA-256 of the token in its link. */
         hash: text().notNull().unique(),
         createdAt: time("created_at").notNull(),
@@ -480,17 +478,17 @@ export function describeTables(dialect: typeof SQLITE) {
         id: text().primaryKey(),
         accountId: text("account_id").notNull(),
         revision: number().notNull(),
-        status: text().$type<ActionStatus>().notNull(),
+        status: text({ enum: ACTION_STATUSES }).notNull(),
         run: number().notNull(),
         attempts: number().notNull(),
         retries: number().notNull(),
         url: text().notNull(),
         hostname: text().notNull(),
         host: text().notNull(),
-        method: text().$type<HttpMethod>().notNull(),
+        method: text({ enum: HTTP_METHODS }).notNull(),
         dedupe: text(),
         idempotencyKey: text("idempotency_key"),
-        onUnknown: text("on_unknown").notNull(),
+        onUnknown: text("on_unknown", { enum: ["retry", "stop"] }).notNull(),
         approve: flag("approve").notNull(),
         callback: text(),
         notifyEmail: text("notify_email"),
@@ -506,7 +504,7 @@ export function describeTables(dialect: typeof SQLITE) {
         approvedBy: text("approved_by"),
         approvedDigest: text("approved_digest"),
         lastError: text("last_error"),
-        errorSource: text("error_source"),
+        errorSource: text("error_source", { enum: ["target", "dispatch"] }),
         responseCode: number("response_code"),
         responseTruncated: flag("response_truncated"),
         durationMs: number("duration_ms"),
@@ -517,8 +515,8 @@ export function describeTables(dialect: typeof SQLITE) {
         /** The key that created it: each key of an account has its own queue. Empty: no key did, or it is not known. */
         keyId: text("key_id").notNull().default(""),
         /** Role and hold of the key at the create. */
-        keyRole: text("key_role").notNull().default("owner"),
-        keyHold: text("key_hold").notNull().default("none"),
+        keyRole: text("key_role", { enum: ROLES }).notNull().default("owner"),
+        keyHold: text("key_hold", { enum: HOLDS }).notNull().default("none"),
         /** The node whose claim made it active; stays when the attempt has ended. */
         claimedBy: text("claimed_by"),
         /** What the call does, in the requester's words. */
@@ -670,12 +668,12 @@ export function describeTables(dialect: typeof SQLITE) {
         accountId: text("account_id").notNull(),
         run: number().notNull(),
         revision: number().notNull(),
-        kind: text().notNull(),
+        kind: text({ enum: ["callback", "mail", "message"] }).notNull(),
         event: text().notNull(),
         target: text().notNull(),
         host: text().notNull(),
         payload: text(),
-        status: text().notNull(),
+        status: text({ enum: ["pending", "active", "delivered", "given_up", "dropped"] }).notNull(),
         attempts: number().notNull(),
         dueAt: time("due_at"),
         scheduledAt: time("scheduled_at").notNull(),
@@ -729,7 +727,7 @@ export function describeTables(dialect: typeof SQLITE) {
         type: text().notNull(),
         /** Of a notification's event: the outbox row and its attempt. Empty for changes of state. */
         subject: text().notNull().default(""),
-        status: text().notNull(),
+        status: text({ enum: ACTION_STATUSES }).notNull(),
         detail: text().notNull(),
       },
       (row) => [uniqueIndex("timeline_once").on(row.actionId, row.revision, row.type, row.subject)],

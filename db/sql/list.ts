@@ -45,7 +45,7 @@ import { tables } from "../libsql/schema.ts";
 import { AFTER_ALL_IDS, bytesOfAction, type Dialect, membersIn } from "./dialect.ts";
 import { type ActionReads, findActions, fitting } from "./find.ts";
 import { all, get, type Reader, repeatable } from "./read.ts";
-import { Columns, readable } from "./rows.ts";
+import { only, readable, rowReader } from "./rows.ts";
 import type { Row } from "./sql.ts";
 
 interface SearchStep {
@@ -258,19 +258,14 @@ interface Found {
   readonly extras: string | null;
 }
 
+const readFound = rowReader(only(tables.actions, ["id", "run", "url", "host", "responseCode", "lastError"]));
+
 function foundOf(row: Row): Found {
-  const { actions } = tables;
-  const columns = new Columns(row);
-  const { error_source: source, title, extras } = row;
+  const { bytes, error_source: source, title, extras } = row;
   return {
-    id: columns.text(actions.id),
-    bytes: Number(row["bytes"]),
-    run: columns.number(actions.run),
-    url: columns.text(actions.url),
-    host: columns.text(actions.host),
-    responseCode: columns.numberOrNull(actions.responseCode),
+    ...readFound(row),
+    bytes: Number(bytes),
     errorSource: source === "target" || source === "dispatch" ? source : null,
-    lastError: columns.textOrNull(actions.lastError),
     title: typeof title === "string" ? title : null,
     extras: typeof extras === "string" ? extras : null,
   };

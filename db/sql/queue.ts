@@ -34,13 +34,12 @@ import { findRows, fitting } from "./find.ts";
 import { all, get, prepare, raw, type Reader } from "./read.ts";
 import {
   actionOf,
-  Columns,
   columnsButResult,
-  creatorOf,
   entryOf,
   notificationColumns,
   notificationOf,
   readable,
+  readCreator,
   type UnreadableRow,
 } from "./rows.ts";
 import type { Row, SqlValue } from "./sql.ts";
@@ -409,7 +408,7 @@ export function createOutboxStore(db: Omit<StoreContext, "seal" | "written">): O
     },
     async creatorOf(id) {
       const [row] = await CREATOR.raw(reader, { id });
-      const [creator] = row === undefined ? [] : readable([row], (one) => creatorOf(new Columns(one)));
+      const [creator] = row === undefined ? [] : readable([row], readCreator);
       return creator === undefined ? null : { ...creator, isLimited: row?.["is_limited"] !== 0 };
     },
     settle(change, at) {

@@ -1,21 +1,11 @@
-import { type Column, getTableColumns, getTableName } from "drizzle-orm";
-import {
-  type Action,
-  ACTION_STATUSES,
-  awaitsRunAt,
-  type Creator,
-  type ErrorSource,
-  HTTP_METHODS,
-  type OnUnknown,
-  parseLateResult,
-  type Result,
-} from "../../src/core/action.ts";
-import { actionPolicyText, parseActionPolicy } from "../../src/core/action-policy.ts";
+import { type Column, type GetColumnData, getTableColumns, getTableName } from "drizzle-orm";
+import type { SQLiteTable } from "drizzle-orm/sqlite-core";
+import { type Action, awaitsRunAt, parseLateResult, type Result } from "../../src/core/action.ts";
+import { type ActionPolicy, actionPolicyText, parseActionPolicy } from "../../src/core/action-policy.ts";
 import { extrasText, NO_EXTRAS } from "../../src/core/extras.ts";
 import { parseExtras } from "../../src/core/extras-schema.ts";
-import type { NewNotification, Notification, NotificationKind } from "../../src/core/notification.ts";
+import type { NewNotification, Notification } from "../../src/core/notification.ts";
 import { type Counted, countedText, parseCounted } from "../../src/core/rule-count.ts";
-import { type Actor, HOLDS, ROLES } from "../../src/core/roles.ts";
 import type { OutboxEntry } from "../../src/core/store.ts";
 import {
   isTooLate,
@@ -29,7 +19,7 @@ import { RESULT } from "../commands/actions.ts";
 import type { QueueName } from "../commands/claims.ts";
 import type { Tables } from "../commands/command.ts";
 import { tables } from "../libsql/schema.ts";
-import type { Row } from "./sql.ts";
+import type { Row, SqlValue } from "./sql.ts";
 
 const { actions, outbox, timeline } = tables;
 
@@ -69,63 +59,44 @@ export function readable<Value extends object>(
 /** The last millisecond of `Date` (ECMA-262, 21.4.1.1). */
 const DATE_MS_MAX = 8_640_000_000_000_000;
 
-/** Reads columns of a row. Each throws `UnreadableRow` for a value that the service never writes. */
-export class Columns {
-  readonly #row: Row;
+type ColumnsOf<Names extends string> = Readonly<Record<Names, Column>>;
 
-  constructor(row: Row) {
-    this.#row = row;
-  }
+type RowOf<Columns extends ColumnsOf<string>> = { readonly [Name in keyof Columns]: GetColumnData<Columns[Name]> };
 
-  text(column: Column): string {
-    const value = this.#row[column.name];
-    return typeof value === "string" ? value : this.unreadable(column);
-  }
+/** Reads columns of rows. A value that the service never writes, by the type of its column, throws `UnreadableRow`. */
+export function rowReader<Columns extends ColumnsOf<string>>(columns: Columns): (row: Row) => RowOf<Columns> {
+  const all = Object.entries(columns).map(([name, column]) => ({
+    name,
+    stored: column.name,
+    column,
+    decode: decoderOf(column),
+  }));
+  return (row) => {
+    const read: Record<string, unknown> = {};
+    for (const { name, stored, column, decode } of all) {
+      const value = row[stored] ?? null;
+      read[name] = value === null && !column.notNull ? null : decode(value);
+      if (read[name] === undefined) throw new UnreadableRow(column, row);
+    }
+    // Safe: as checked.
+    return read as RowOf<Columns>;
+  };
+}
 
-  textOrNull(column: Column): string | null {
-    return this.#isNull(column) ? null : this.text(column);
+/** What a value says; undefined: it is no value of the column. */
+function decoderOf({ dataType, enumValues }: Column): (value: SqlValue) => unknown {
+  if (dataType === "number") return whole;
+  if (dataType === "date") {
+    return (value) => (Math.abs(whole(value) ?? Number.NaN) <= DATE_MS_MAX ? new Date(Number(value)) : undefined);
   }
+  if (dataType === "boolean") return (value) => (value === 0 || value === 1 ? value === 1 : undefined);
+  if (enumValues === undefined || enumValues.length === 0)
+    return (value) => (typeof value === "string" ? value : undefined);
+  return (value) => enumValues.find((one) => one === value);
+}
 
-  oneOf<Value extends string>(column: Column, values: readonly Value[]): Value {
-    const value = this.#row[column.name];
-    return values.find((one) => one === value) ?? this.unreadable(column);
-  }
-
-  number(column: Column): number {
-    const value = this.#row[column.name];
-    return typeof value === "number" && Number.isSafeInteger(value) ? value : this.unreadable(column);
-  }
-
-  numberOrNull(column: Column): number | null {
-    return this.#isNull(column) ? null : this.number(column);
-  }
-
-  flag(column: Column): boolean {
-    const value = this.#row[column.name];
-    return value === 0 || value === 1 ? value === 1 : this.unreadable(column);
-  }
-
-  time(column: Column): Date {
-    const ms = this.number(column);
-    return Math.abs(ms) <= DATE_MS_MAX ? new Date(ms) : this.unreadable(column);
-  }
-
-  timeOrNull(column: Column): Date | null {
-    return this.#isNull(column) ? null : this.time(column);
-  }
-
-  /** What a text says. */
-  parsed<Value>(column: Column, parse: (text: string) => Value | null | undefined, none: Value): Value {
-    return this.#isNull(column) ? none : (parse(this.text(column)) ?? this.unreadable(column));
-  }
-
-  unreadable(column: Column, cause?: unknown): never {
-    throw new UnreadableRow(column, this.#row, cause);
-  }
-
-  #isNull(column: Column): boolean {
-    return this.#row[column.name] === null;
-  }
+function whole(value: SqlValue): number | undefined {
+  return typeof value === "number" && Number.isSafeInteger(value) ? value : undefined;
 }
 
 /** Header values carry credentials: they are stored encrypted only. */
@@ -141,6 +112,16 @@ export const columnsButResult = (table: Tables["actions"]) => without(actionColu
 export function resultValues(result: Result | null): Readonly<Record<keyof Result, unknown>> {
   // Safe: it has a member for each column.
   return result ?? (Object.fromEntries(RESULT.map((name) => [name, null])) as Record<keyof Result, null>);
+}
+
+/** Some columns of a table. */
+export function only<Table extends SQLiteTable, Name extends keyof Table["_"]["columns"] & string>(
+  table: Table,
+  names: readonly Name[],
+) {
+  const columns = getTableColumns(table);
+  // Safe: those are these.
+  return Object.fromEntries(names.map((name) => [name, columns[name]])) as Pick<Table["_"]["columns"], Name>;
 }
 
 function without<Columns extends object, Name extends keyof Columns & string>(
@@ -168,67 +149,52 @@ export function storedValues({ id, headers, creator, extras, policy, counted }: 
   return { sealedHeaders, keyRole, keyHold, ...texts };
 }
 
-const ON_UNKNOWN = ["retry", "stop"] as const satisfies readonly OnUnknown[];
+/** Columns that have another form in an action. */
+const FORMED = ["keyRole", "keyHold", "sealedHeaders", "extras", "lateResult", "policy", "counted"] as const;
+
+const readPlain = rowReader(without(columnsButResult(actions), FORMED));
+const readFormed = rowReader(only(actions, FORMED));
+const readResult = rowReader(only(actions, RESULT));
+
+/** Reads who created an action. */
+export const readCreator = rowReader({ role: actions.keyRole, hold: actions.keyHold });
 
 /** An action from a row; without the columns of its result that is null. */
 export function actionOf(row: Row, seal: HeaderSeal): Action {
-  const columns = new Columns(row);
+  const plain = readPlain(row);
+  const { keyRole, keyHold, sealedHeaders, extras, lateResult, policy, counted } = readFormed(row);
+  const parsed = <Value>(
+    column: Column,
+    text: string | null,
+    none: Value,
+    parse: (text: string) => Value | null | undefined,
+  ) => {
+    if (text === null) return none;
+    const value = parse(text);
+    if (value === null || value === undefined) throw new UnreadableRow(column, row);
+    return value;
+  };
   const action: Action = {
-    id: columns.text(actions.id),
-    accountId: columns.text(actions.accountId),
-    retries: columns.number(actions.retries),
-    url: columns.text(actions.url),
-    hostname: columns.text(actions.hostname),
-    host: columns.text(actions.host),
-    method: columns.oneOf(actions.method, HTTP_METHODS),
-    body: columns.textOrNull(actions.body),
-    headers: headersOf(columns, seal),
-    dedupe: columns.textOrNull(actions.dedupe),
-    idempotencyKey: columns.textOrNull(actions.idempotencyKey),
-    onUnknown: columns.oneOf(actions.onUnknown, ON_UNKNOWN),
-    approve: columns.flag(actions.approve),
-    callback: columns.textOrNull(actions.callback),
-    notifyEmail: columns.textOrNull(actions.notifyEmail),
-    title: columns.textOrNull(actions.title),
-    extras: columns.parsed(actions.extras, parseExtras, NO_EXTRAS),
-    expiresAt: columns.timeOrNull(actions.expiresAt),
-    createdAt: columns.time(actions.createdAt),
-    // Safe: the actor is only shown.
-    createdBy: columns.text(actions.createdBy) as Actor,
-    keyId: columns.text(actions.keyId),
-    creator: creatorOf(columns),
-    revision: columns.number(actions.revision),
-    status: columns.oneOf(actions.status, ACTION_STATUSES),
-    run: columns.number(actions.run),
-    attempts: columns.number(actions.attempts),
-    dueAt: columns.timeOrNull(actions.dueAt),
-    leaseUntil: columns.timeOrNull(actions.leaseUntil),
-    startedAt: columns.timeOrNull(actions.startedAt),
-    finishedAt: columns.timeOrNull(actions.finishedAt),
-    approvedAt: columns.timeOrNull(actions.approvedAt),
-    approvedBy: columns.textOrNull(actions.approvedBy),
-    approvedDigest: columns.textOrNull(actions.approvedDigest),
+    ...plain,
+    headers: sealedHeaders === null ? null : openedHeaders(row, plain.id, sealedHeaders, seal),
+    extras: parsed(actions.extras, extras, NO_EXTRAS, parseExtras),
+    creator: { role: keyRole, hold: keyHold },
     result: resultOf(row),
-    lateResult: parseLateResult(columns.textOrNull(actions.lateResult)),
-    policy: columns.parsed(actions.policy, parseActionPolicy, null),
-    counted: columns.parsed(actions.counted, parseCounted, NOTHING_COUNTED),
+    lateResult: parseLateResult(lateResult),
+    policy: parsed<ActionPolicy | null>(actions.policy, policy, null, parseActionPolicy),
+    counted: parsed(actions.counted, counted, NOTHING_COUNTED, parseCounted),
   };
   // A body is of some kind.
-  return action.body === null && action.extras.bodyKind !== undefined ? columns.unreadable(actions.body) : action;
-}
-
-/** Whoever created an action. */
-export function creatorOf(columns: Columns): Creator {
-  return { role: columns.oneOf(actions.keyRole, ROLES), hold: columns.oneOf(actions.keyHold, HOLDS) };
+  if (action.body === null && action.extras.bodyKind !== undefined) throw new UnreadableRow(actions.body, row);
+  return action;
 }
 
 /** The same to show it: its texts are put into answers as the JSON that they are. */
 export function shownActionOf(row: Row, seal: HeaderSeal): Action {
   const action = actionOf(row, seal);
-  const columns = new Columns(row);
   const { bodyKind = "json" } = action.extras;
-  if (bodyKind === "json" && !isJson(action.body)) columns.unreadable(actions.body);
-  if (!isJson(action.result?.responseBody ?? null)) columns.unreadable(actions.responseBody);
+  if (bodyKind === "json" && !isJson(action.body)) throw new UnreadableRow(actions.body, row);
+  if (!isJson(action.result?.responseBody ?? null)) throw new UnreadableRow(actions.responseBody, row);
   return action;
 }
 
@@ -242,31 +208,18 @@ export function isJson(text: string | null): boolean {
   }
 }
 
-const SOURCES = ["target", "dispatch"] as const satisfies readonly ErrorSource[];
-
 function resultOf(row: Row): Result | null {
   const { response_code: code = null, error_source: source = null } = row;
   if (code === null && source === null) return null;
-  const columns = new Columns(row);
-  return {
-    lastError: columns.textOrNull(actions.lastError),
-    errorSource: source === null ? null : columns.oneOf(actions.errorSource, SOURCES),
-    responseCode: columns.numberOrNull(actions.responseCode),
-    responseBody: columns.textOrNull(actions.responseBody),
-    responseTruncated: row["response_truncated"] === 1,
-    durationMs: columns.numberOrNull(actions.durationMs),
-    responseHeaders: columns.textOrNull(actions.responseHeaders),
-  };
+  const result = readResult(row);
+  return { ...result, responseTruncated: result.responseTruncated === true };
 }
 
-function headersOf(columns: Columns, seal: HeaderSeal): Action["headers"] {
-  const sealed = columns.textOrNull(actions.sealedHeaders);
-  if (sealed === null) return null;
+function openedHeaders(row: Row, id: string, sealed: string, seal: HeaderSeal): Action["headers"] {
   try {
-    const text = seal.open(sealed, headersPlace(columns.text(actions.id))).toString("utf8");
-    return JSON.parse(text) as Record<string, string>;
+    return JSON.parse(seal.open(sealed, headersPlace(id)).toString("utf8")) as Record<string, string>;
   } catch (error) {
-    return columns.unreadable(actions.sealedHeaders, error);
+    throw new UnreadableRow(actions.sealedHeaders, row, error);
   }
 }
 
@@ -277,15 +230,17 @@ function headersPlace(actionId: string) {
 /** One list, so that actions of which nothing counts share it. */
 const NOTHING_COUNTED: readonly Counted[] = [];
 
+const readEntry = rowReader(only(timeline, ["seq", "at", "run", "status", "type", "detail"]));
+
 export function timelineEntryOf(row: Row): TimelineEntry {
-  const columns = new Columns(row);
-  const type = columns.oneOf(timeline.type, ROW_TYPES);
-  const [seq, at, run] = [columns.number(timeline.seq), columns.time(timeline.at), columns.number(timeline.run)];
-  const status = columns.oneOf(timeline.status, ACTION_STATUSES);
-  const detail = columns.parsed(timeline.detail, detailOf, null);
+  const { type: stored, detail: text, ...entry } = readEntry(row);
+  const type = ROW_TYPES.find((one) => one === stored);
+  if (type === undefined) throw new UnreadableRow(timeline.type, row);
+  const detail = detailOf(text);
+  if (detail === null) throw new UnreadableRow(timeline.detail, row);
   // Safe: `actions.ts` writes a type with its own fields.
   const event = { ...detail, type: type === "late_result" || type === "late" ? "attempt" : type } as TimelineEvent;
-  return { seq, at, run, status, event };
+  return { ...entry, event };
 }
 
 function detailOf(text: string): object | null {
@@ -317,34 +272,17 @@ export function rowTypeOf(event: TimelineEvent): RowType {
 export const notificationColumns = (table: Tables["outbox"]) =>
   without(getTableColumns(table), ["revision", "payload", "scheduledAt", "sentAt", "claimedBy"]);
 
-const KINDS = ["callback", "mail", "message"] as const satisfies readonly NotificationKind[];
+const ENTRY = ["status", "dueAt", "createdAt", "lastError"] as const;
 
-const STATUSES = ["pending", "active", "delivered", "given_up", "dropped"] as const;
+const readNotification = rowReader(without(notificationColumns(outbox), ENTRY));
+const readOutboxEntry = rowReader(only(outbox, ENTRY));
 
 export function notificationOf(row: Row): Notification {
-  const columns = new Columns(row);
-  const kind = columns.oneOf(outbox.kind, KINDS);
-  return {
-    id: columns.text(outbox.id),
-    actionId: columns.text(outbox.actionId),
-    accountId: columns.text(outbox.accountId),
-    run: columns.number(outbox.run),
-    // Safe: `actions.ts` writes only events of the kind.
-    message: { kind, event: columns.text(outbox.event), target: columns.text(outbox.target) } as NewNotification,
-    host: columns.text(outbox.host),
-    keyId: columns.text(outbox.keyId),
-    attempts: columns.number(outbox.attempts),
-    leaseUntil: columns.timeOrNull(outbox.leaseUntil),
-  };
+  const { kind, event, target, ...notification } = readNotification(row);
+  // Safe: `actions.ts` writes only events of the kind.
+  return { ...notification, message: { kind, event, target } as NewNotification };
 }
 
 export function entryOf(row: Row): OutboxEntry {
-  const columns = new Columns(row);
-  return {
-    ...notificationOf(row),
-    status: columns.oneOf(outbox.status, STATUSES),
-    dueAt: columns.timeOrNull(outbox.dueAt),
-    createdAt: columns.time(outbox.createdAt),
-    lastError: columns.textOrNull(outbox.lastError),
-  };
+  return { ...notificationOf(row), ...readOutboxEntry(row) };
 }
