@@ -6,7 +6,9 @@ import { ATTEMPTS_KEPT, DEDUPE_WINDOW_MS, HELD_PER_KEY_MAX } from "../../src/cor
 import { hasValues, membersIn } from "../sql/dialect.ts";
 import { countLock, createLock, grantLock, keyLock, pauseLocks, limitLock } from "../sql/locks.ts";
 import type { Lock } from "../sql/sql.ts";
-import { mayRepeat, type RejectionCount } from "../../src/core/rejection-count.ts";
+import { mayRepeat, type RejectionCount, rejectionWindowStart, saysWhy } from "../../src/core/rejection-count.ts";
+import type { RejectionEntry } from "../../src/core/rejections.ts";
+import type { KeyBudget } from "../../src/core/store.ts";
 import { LATE_SUCCESS } from "../tables.ts";
 import { listCommand, type Tables, type Tx } from "./command.ts";
 import { findPaused, isHeldBack, pausesOf } from "./pauses.ts";
@@ -81,26 +83,6 @@ export interface KeyName {
   readonly key: string;
 }
 
-/** What a request or decision adds to the count of rejections (`src/core/rejections.ts`). */
-export interface CountedRequest {
-  readonly kind: "asked" | "rejected" | "approved";
-  readonly digest: string;
-  readonly similar: string;
-  readonly by: string;
-  readonly reason: string | null;
-  /** Whether the reason says anything. */
-  readonly saysWhy: boolean;
-  /** Rejections at this time or earlier no longer count, in milliseconds. */
-  readonly rejectedAfter: number;
-}
-
-/** The daily limit of the key that asks. */
-interface Budget {
-  readonly keyId: string;
-  readonly day: number;
-  readonly limit: number;
-}
-
 interface Owner {
   readonly id: string;
   readonly accountId: string;
@@ -115,11 +97,9 @@ export interface NewAction extends Owner, SideRows {
   /** What a claim at the create changes, in the order of `CLAIMED`, and the event of it. Null: no claim. */
   readonly claim: { readonly values: Values; readonly event: Values } | null;
   readonly keys: readonly KeyName[];
-  /** The start of the time in which a key names its action, in milliseconds. */
-  readonly windowStart: number;
   readonly metadata: readonly Values[];
-  readonly request: CountedRequest | null;
-  readonly budget: Budget | null;
+  readonly request: RejectionEntry | null;
+  readonly budget: KeyBudget | null;
   /** Whether it awaits approval, as a bounded number of each key may. */
   readonly isHeld: boolean;
   /** A rule refuses it: it may only match. */
@@ -294,7 +274,7 @@ type Refusal = Extract<CreateOutcome, { readonly kind: "rejected_before" | "budg
 function refusalOf({ request, budget, ...one }: Limited, known: Known): Refusal | null {
   if (request?.kind === "asked") {
     const before = known.rejections.get(requestName({ ...one, digest: request.digest })) ?? NEVER_REJECTED;
-    if (!mayRepeat(before, request.saysWhy)) return { kind: "rejected_before", count: inMs(before) };
+    if (!mayRepeat(before, saysWhy(request.reason))) return { kind: "rejected_before", count: inMs(before) };
   }
   const spent = budget === null ? 0 : (known.spent.get(dayName(budget)) ?? 0);
   return budget !== null && spent >= budget.limit ? { kind: "budget_spent" } : null;
@@ -329,9 +309,9 @@ function inMs({ rejectedAt, repeatedAt, fullSince }: RejectionCount): RejectedBe
   };
 }
 
-/** The start of the window in which a key names its action, exclusive. */
-export function keyWindowStart(now: Date): Date {
-  return new Date(now.getTime() - DEDUPE_WINDOW_MS);
+/** The start of the window in which a key names its action, exclusive, in milliseconds. */
+export function keyWindowStart(nowMs: number): number {
+  return nowMs - DEDUPE_WINDOW_MS;
 }
 
 export const KEY_ARGS = { accountId: "text", kind: "text", key: "text", windowStart: "number" } as const;
@@ -366,16 +346,16 @@ export const SPENT_ON_DAY = prepare({ keyId: "text", day: "number" }, ({ db, tab
 /** Reads what the conditions of a list depend on, each once. */
 async function readKnown(
   { lists }: Tx,
-  list: readonly (Limited & Pick<NewAction, "keys" | "windowStart" | "host" | "claim" | "isHeld">)[],
+  list: readonly (Limited & Pick<NewAction, "keys" | "host" | "claim" | "isHeld">)[],
 ): Promise<Known> {
-  const keys = list.flatMap(({ accountId, keys: own, windowStart }) =>
-    own.map(({ kind, key }) => ({ accountId, kind, key, windowStart })),
+  const keys = list.flatMap(({ accountId, keys: own, at }) =>
+    own.map(({ kind, key }) => ({ accountId, kind, key, windowStart: keyWindowStart(at) })),
   );
   const holding = list.flatMap(({ accountId, keyId, isHeld }) => (isHeld ? [{ accountId, keyId }] : []));
   const days = list.flatMap(({ budget }) => (budget === null ? [] : [{ keyId: budget.keyId, day: budget.day }]));
-  const asked = list.flatMap(({ accountId, keyId, request }) => {
+  const asked = list.flatMap(({ accountId, keyId, at, request }) => {
     if (request === null || request.kind === "approved") return [];
-    return [{ accountId, keyId, digest: request.digest, rejectedAfter: request.rejectedAfter }];
+    return [{ accountId, keyId, digest: request.digest, rejectedAfter: rejectionWindowStart(new Date(at)).getTime() }];
   });
   const [holders, paused, held, spent, rejected, repeated, ofKey] = await Promise.all([
     findEach(lists, HOLDER, keys, (key) => nameOf(key, key)),
@@ -456,9 +436,8 @@ export interface ActionChange extends Owner, SideRows {
   readonly row: Values;
   /** A dedupe key that names the action again, unless it names another live one, and since when it did. */
   readonly retaken: { readonly key: string; readonly createdAt: number } | null;
-  readonly windowStart: number;
-  readonly request: CountedRequest | null;
-  readonly budget: Budget | null;
+  readonly request: RejectionEntry | null;
+  readonly budget: KeyBudget | null;
   readonly response: Values | null;
   /** Whether more responses may be kept than are shown. */
   readonly trims: boolean;
@@ -549,9 +528,9 @@ async function giveBack(tx: Tx, list: readonly ActionChange[], ruleCounts: RuleC
 }
 
 /** What a change looks at before it is written. */
-function guardOf({ id, accountId, keyId, at, request, budget, retaken, windowStart, counts: added }: ActionChange) {
+function guardOf({ id, accountId, keyId, at, request, budget, retaken, counts: added }: ActionChange) {
   const keys: readonly KeyName[] = retaken === null ? [] : [{ kind: "dedupe", key: retaken.key }];
-  const asked = { request, budget, keys, windowStart, host: "", claim: null, isHeld: false, counts: added };
+  const asked = { request, budget, keys, host: "", claim: null, isHeld: false, counts: added };
   return { id, accountId, keyId, at, ...asked };
 }
 
@@ -647,11 +626,11 @@ function keyName({ accountId, keyId }: Pick<Owner, "accountId" | "keyId">): stri
   return `${accountId} ${keyId}`;
 }
 
-function dayName({ keyId, day }: Pick<Budget, "keyId" | "day">): string {
+function dayName({ keyId, day }: Pick<KeyBudget, "keyId" | "day">): string {
   return `${keyId} ${day}`;
 }
 
-function requestName(one: Pick<Owner, "accountId" | "keyId"> & Pick<CountedRequest, "digest">): string {
+function requestName(one: Pick<Owner, "accountId" | "keyId"> & Pick<RejectionEntry, "digest">): string {
   return `${keyName(one)} ${one.digest}`;
 }
 

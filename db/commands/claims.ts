@@ -1,7 +1,7 @@
 import { and, eq, exists, gt, inArray, sql } from "drizzle-orm";
 import { CLOCK_TOLERANCE_MS } from "../../src/core/limits.ts";
 import type { NotificationKind } from "../../src/core/notification.ts";
-import type { SetBack } from "../../src/core/store.ts";
+import type { Claim, LaneName, SetBack } from "../../src/core/store.ts";
 import { pauseLocks } from "../sql/locks.ts";
 import { command, listCommand, type Tx } from "./command.ts";
 import { type UpdateList, updateList, type Values } from "./lists.ts";
@@ -9,18 +9,10 @@ import { type UpdateList, updateList, type Values } from "./lists.ts";
 /** What waits in lanes: actions, and each kind of notification. */
 export type QueueName = "action" | NotificationKind;
 
-interface LaneOfClaim {
-  readonly accountId: string;
-  readonly host: string;
-  readonly keyId: string;
-  /** How many of its rows may be claimed. */
-  readonly limit: number;
-}
-
 /** Times in milliseconds. The rest is as in `Claim` of `src/core/store.ts`. */
 export interface ClaimOfQueue {
   readonly queue: QueueName;
-  readonly lanes: readonly LaneOfClaim[];
+  readonly lanes: Claim["lanes"];
   readonly bytesMax: number;
   /** Bytes of the largest row that may be claimed: each lane ends before its first larger one. */
   readonly rowBytesMax: number;
@@ -34,7 +26,7 @@ export interface Claimed {
   /** In the order of their turns. `fence` is the revision of an action and the attempts of a notification, after the claim. */
   readonly rows: readonly { readonly id: string; readonly fence: number }[];
   /** The earliest row that stays pending, of each lane that has one and is not paused. */
-  readonly next: readonly (Omit<LaneOfClaim, "limit"> & { readonly dueAt: number; readonly bytes: number })[];
+  readonly next: readonly (LaneName & { readonly dueAt: number; readonly bytes: number })[];
 }
 
 /**

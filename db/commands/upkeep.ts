@@ -35,7 +35,7 @@ export const pruneKeys = command(async (tx, now: Date, today: number) => {
   const { db, tables } = tx;
   const { actionKeys, keyDays } = tables;
   const { accountId, kind, key } = actionKeys;
-  const isOver = lte(actionKeys.createdAt, keyWindowStart(now));
+  const isOver = lte(actionKeys.createdAt, new Date(keyWindowStart(now.getTime())));
   const keys = await db.select({ accountId, kind, key }).from(actionKeys).where(isOver).limit(PRUNE_ROWS);
   if (keys.length > 0) {
     const isKey = isOneOfRows(

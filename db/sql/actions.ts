@@ -5,8 +5,6 @@ import { askOf } from "../../src/core/channel.ts";
 import { atUse, type Grant, type GrantUse } from "../../src/core/grant.ts";
 import type { KeyKind } from "../../src/core/dedupe.ts";
 import { DECIDE_TRIES_MAX } from "../../src/core/limits.ts";
-import { rejectionWindowStart, saysWhy } from "../../src/core/rejection-count.ts";
-import type { RejectionEntry } from "../../src/core/rejections.ts";
 import { startAttempt } from "../../src/core/settle.ts";
 import {
   type ChangeWrite,
@@ -25,12 +23,10 @@ import {
   apply,
   AUDIT_ENTRIES,
   CLAIMED,
-  type CountedRequest,
   create,
   EVENTS,
   RESPONSES,
   type KeyName,
-  keyWindowStart,
   ACTIONS,
   type NewAction,
   NOTIFICATIONS,
@@ -100,11 +96,10 @@ function newAction({ seal }: Pick<StoreContext, "seal">, creation: Creation): Ne
             event: eventRow(claimed, claimed.startedAt ?? at, { type: "started" }),
           },
     keys: keysOf(action),
-    windowStart: keyWindowStart(at).getTime(),
     metadata: Object.entries(metadata ?? {}).map(([name, value]) => [id, accountId, name, value]),
     ...sideRows({ after: action, at, events: creation.events, outbox: isOnce ? others : creation.outbox }),
     firstNotifications: isOnce ? asks.map((row) => notificationRow(action, at, row)) : [],
-    request: countedRequest(creation.rejection, at),
+    request: creation.rejection ?? null,
     budget: budget === undefined ? null : { keyId, ...budget },
     isHeld: action.status === "awaiting_approval",
     isRefused: creation.isRefused === true,
@@ -115,7 +110,7 @@ function newAction({ seal }: Pick<StoreContext, "seal">, creation: Creation): Ne
   };
 }
 
-export function auditRow({ detail, ...entry }: AuditEntry): Values {
+function auditRow({ detail, ...entry }: AuditEntry): Values {
   return valuesOf(AUDIT_ENTRIES.columns, { ...entry, detail: JSON.stringify(detail) });
 }
 
@@ -132,11 +127,6 @@ function keysOf({ idempotencyKey, dedupe }: Action): readonly KeyName[] {
     { kind: "dedupe", key: dedupe },
   ];
   return keys.flatMap(({ kind, key }) => (key === null ? [] : { kind, key }));
-}
-
-export function countedRequest(entry: RejectionEntry | null | undefined, at: Date): CountedRequest | null {
-  if (entry === null || entry === undefined) return null;
-  return { ...entry, saysWhy: saysWhy(entry.reason), rejectedAfter: rejectionWindowStart(at).getTime() };
 }
 
 function countOf({ rejectedAt, repeatedAt, fullSince }: RejectedBefore) {
@@ -160,7 +150,7 @@ interface Happened {
 }
 
 /** The timeline and outbox rows of a change. */
-export function sideRows({ after, at, events, outbox }: Happened): SideRows {
+function sideRows({ after, at, events, outbox }: Happened): SideRows {
   return {
     events: events.map((event) => eventRow(after, at, event)),
     notifications: outbox.map((row) => notificationRow(after, at, row)),
@@ -249,8 +239,7 @@ function actionChange({
     expected: before.revision,
     ...writtenRow(change, at),
     retaken: retaken === null ? null : { key: retaken, createdAt: before.createdAt.getTime() },
-    windowStart: keyWindowStart(at).getTime(),
-    request: countedRequest(rejection, at),
+    request: rejection ?? null,
     budget: budget ?? null,
     response: response === null ? null : valuesOf(RESPONSES.columns, { ...response, actionId: id }),
     trims: response !== null && mayHaveTooMany(response),

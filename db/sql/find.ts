@@ -200,7 +200,7 @@ export function createFinds(reads: ActionReads): Pick<ActionStore, Finds> {
     find: (accountId, id) => findAction(reads, accountId, id),
     findById: (id) => findActionById(reads, id),
     async holderOf(accountId, kind, key, now) {
-      const windowStart = keyWindowStart(now).getTime();
+      const windowStart = keyWindowStart(now.getTime());
       return shown(await KEY_HOLDER.raw(reader, { accountId, kind, key, windowStart }), reads);
     },
     async timeline(accountId, id) {
