@@ -11,26 +11,26 @@ import credentials from "./migrations/0009_credentials.sql" with { type: "text" 
 import oauth from "./migrations/0010_oauth.sql" with { type: "text" };
 import credentialRequests from "./migrations/0011_credential_requests.sql" with { type: "text" };
 import { faultOf } from "../sql/errors.ts";
-import { type Sql, type SqlValue, toStatement } from "../sql/sql.ts";
+import { type Row, type Sql, toStatement } from "../sql/sql.ts";
 import { missingParts } from "./layout.ts";
 
 const START = "0000_start";
 
 /** In the order in which they run; `drizzle-kit` generates them from `tables.ts`. Never edit one: generate another. */
-const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
-  { name: START, sql: start },
-  { name: "0001_claiming-node", sql: claimingNode },
-  { name: "0002_week-one", sql: weekOne },
-  { name: "0003_console", sql: consolePages },
-  { name: "0004_version-0-2", sql: version02 },
-  { name: "0005_no-search-for-altered-rows", sql: noSearch },
-  { name: "0006_rules", sql: rules },
-  { name: "0007_grants", sql: grants },
-  { name: "0008_budgets", sql: budgets },
-  { name: "0009_credentials", sql: credentials },
-  { name: "0010_oauth", sql: oauth },
-  { name: "0011_credential_requests", sql: credentialRequests },
-];
+const MIGRATIONS: ReadonlyMap<string, string> = new Map([
+  [START, start],
+  ["0001_claiming-node", claimingNode],
+  ["0002_week-one", weekOne],
+  ["0003_console", consolePages],
+  ["0004_version-0-2", version02],
+  ["0005_no-search-for-altered-rows", noSearch],
+  ["0006_rules", rules],
+  ["0007_grants", grants],
+  ["0008_budgets", budgets],
+  ["0009_credentials", credentials],
+  ["0010_oauth", oauth],
+  ["0011_credential_requests", credentialRequests],
+]);
 
 /** The last commit of this repository that makes the tables of version 0.1. */
 const LAST_OF_0_1 = "ac0f7c2";
@@ -66,18 +66,18 @@ export async function migrate(sql: Sql, now: Date): Promise<void> {
   }
   const ran = await readRan(sql);
   await complete(sql, ran);
-  for (const { name, sql: text } of MIGRATIONS) {
-    if (ran.includes(name)) continue;
-    const statements = name === START && ran.length > 0 ? fromVersion01(ran) : statementsOf(text);
+  for (const [name, text] of MIGRATIONS) {
+    if (ran.has(name)) continue;
+    const statements = name === START && ran.size > 0 ? fromVersion01(ran) : statementsOf(text);
     const mark = { sql: "INSERT INTO migrations (name, ran_at) VALUES (?, ?)", args: [name, now.getTime()] };
     await sql.batch([...statements.map((one) => toStatement(one)), mark]);
   }
 }
 
 /** Adds what the migrations that ran have gained since: only a checkout between two releases wrote a database without it. */
-async function complete(sql: Sql, ran: readonly SqlValue[]): Promise<void> {
-  const texts = MIGRATIONS.filter(({ name }) => ran.includes(name)).map(({ sql: text }) => text);
-  const missing = texts.length === 0 ? [] : await missingParts(sql, texts.flatMap(statementsOf));
+async function complete(sql: Sql, ran: ReadonlySet<string>): Promise<void> {
+  const statements = [...MIGRATIONS].flatMap(([name, text]) => (ran.has(name) ? statementsOf(text) : []));
+  const missing = statements.length === 0 ? [] : await missingParts(sql, statements);
   if (missing.length === 0) return;
   try {
     await sql.batch(missing.map((one) => toStatement(one)));
@@ -93,22 +93,32 @@ async function complete(sql: Sql, ran: readonly SqlValue[]): Promise<void> {
 
 /** Throws `NewerDatabase` or `OlderDatabase` unless the tables are of this version; changes nothing. */
 export async function checkMigrated(sql: Pick<Sql, "read">): Promise<void> {
-  const ran = (await hasMigrations(sql)) ? await readRan(sql) : [];
-  if (MIGRATIONS.every(({ name }) => ran.includes(name))) return;
-  throw new OlderDatabase("The database is not of this version of Outgate yet. Start this version once.");
+  requireAll(MIGRATIONS, (await hasMigrations(sql)) ? await readRan(sql) : new Set());
 }
 
 async function hasMigrations(sql: Pick<Sql, "read">): Promise<boolean> {
   return (await sql.read(toStatement("SELECT 1 FROM sqlite_schema WHERE name = 'migrations'"))).length > 0;
 }
 
-async function readRan(sql: Pick<Sql, "read">): Promise<readonly SqlValue[]> {
-  const rows = await sql.read(toStatement("SELECT name FROM migrations ORDER BY name"));
-  const ran = rows.map(({ name = null }) => name);
-  const known = new Set<SqlValue>([...VERSION_0_1, ...MIGRATIONS.map(({ name }) => name)]);
-  const unknown = ran.find((name) => !known.has(name));
+async function readRan(sql: Pick<Sql, "read">): Promise<ReadonlySet<string>> {
+  return ranIn(await sql.read(toStatement("SELECT name FROM migrations ORDER BY name")), [
+    ...VERSION_0_1,
+    ...MIGRATIONS.keys(),
+  ]);
+}
+
+/** The migrations that rows name. Throws `NewerDatabase` if one is not known. */
+export function ranIn(rows: readonly Row[], known: Iterable<string>): ReadonlySet<string> {
+  const ran = new Set(rows.map(({ name }) => String(name)));
+  const [unknown] = ran.difference(new Set(known));
   if (unknown === undefined) return ran;
   throw new NewerDatabase(`The database was written by a newer version of Outgate (${unknown}). Start that version.`);
+}
+
+/** Throws `OlderDatabase` unless all of the migrations ran. */
+export function requireAll(migrations: ReadonlyMap<string, string>, ran: ReadonlySet<string>): void {
+  if ([...migrations.keys()].every((name) => ran.has(name))) return;
+  throw new OlderDatabase("The database is not of this version of Outgate yet. Start this version once.");
 }
 
 /** Tables that version 0.1 made as `drizzle-kit` can't: WITHOUT ROWID, or with UNIQUE inside. */
@@ -116,8 +126,8 @@ const REBUILT =
   "action_keys api_keys approval_links callback_hosts callback_overlaps facts members people sessions signing_seeds welcome_links";
 
 /** Turns a database of version 0.1 into what the first generated migration makes. Its other tables are the same. */
-function fromVersion01(ran: readonly SqlValue[]): readonly string[] {
-  if (!VERSION_0_1.every((name) => ran.includes(name))) {
+function fromVersion01(ran: ReadonlySet<string>): readonly string[] {
+  if (!VERSION_0_1.every((name) => ran.has(name))) {
     throw new OlderDatabase(
       `The database was written before version 0.1 of Outgate was complete. Start commit ${LAST_OF_0_1} of its repository on it once, then this version, or set DATABASE_URL to a new file.`,
     );

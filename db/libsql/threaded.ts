@@ -4,13 +4,16 @@ import { openFile } from "./file.ts";
 import { isForLackOfRoom, openOnFullDisk } from "./full-disk.ts";
 import type { Done, Sql, Statement } from "../sql/sql.ts";
 
-export type Order =
+/** A call of a command as it crosses, with the name that `commands/all.ts` gives it. */
+interface NamedCall {
+  readonly name: string;
+  readonly args: readonly unknown[];
+}
+
+type Order =
   | { readonly kind: "open"; readonly path: string }
   | { readonly kind: "batch"; readonly statements: readonly Statement[] }
-  | {
-      readonly kind: "transact";
-      readonly calls: readonly { readonly name: string; readonly args: readonly unknown[] }[];
-    }
+  | { readonly kind: "transact"; readonly calls: readonly NamedCall[] }
   | { readonly kind: "close" };
 
 export type ToWorker = { readonly call: number } & Order;
@@ -20,13 +23,8 @@ export interface Failure {
   readonly message: string;
 }
 
-interface Answer {
-  readonly call: number;
-  readonly done: readonly Done[];
-  readonly results: readonly ({ readonly value: unknown } | { readonly failed: Failure })[];
-}
-
-export type FromWorker = Answer | { readonly call: number; readonly failed: Failure };
+/** `value`: of a batch what its statements did, of commands the result of each. */
+export type FromWorker = { readonly call: number } & ({ readonly value: unknown } | { readonly failed: Failure });
 
 /**
  * A database file that another thread writes: while one commit waits for the disk, the event loop goes on and collects
@@ -56,20 +54,25 @@ async function openWithThread(path: string, onDeath: (cause: unknown) => void): 
     const named = calls.map(({ command, args }) => ({ name: nameOfCommand(command), args }));
     // Dates, which JSON would lose, are in the arguments of commands that are not for lists.
     const isJson = calls.every(({ command }) => command.runAll !== null);
-    const { results } = await thread.call({ kind: "transact", calls: named }, isJson);
-    return results.map((one) => ("failed" in one ? { error: new DatabaseError(one.failed) } : one));
+    // Safe: as `worker.ts` answers.
+    const results = await thread.call({ kind: "transact", calls: named }, isJson);
+    return (results as readonly Result[]).map((one) =>
+      "failed" in one ? { error: new DatabaseError(one.failed) } : one,
+    );
   };
   return {
     dialect: reader.dialect,
     read: (statement) => reader.read(statement),
     transact,
-    batch: async (statements) => (await thread.call({ kind: "batch", statements })).done,
+    batch: async (statements) => (await thread.call({ kind: "batch", statements })) as readonly Done[],
     async close() {
       await reader.close();
       await thread.close();
     },
   };
 }
+
+type Result = { readonly value: unknown } | { readonly failed: Failure };
 
 /** A database error of the thread. */
 class DatabaseError extends Error {
@@ -83,7 +86,7 @@ class DatabaseError extends Error {
 }
 
 interface Waiting {
-  resolve(answer: Answer): void;
+  resolve(value: unknown): void;
   reject(error: unknown): void;
 }
 
@@ -105,11 +108,11 @@ class Thread {
   }
 
   /** `isJson`: JSON keeps all of it, and costs less than a structured clone. */
-  call(order: Order, isJson = true): Promise<Answer> {
+  call(order: Order, isJson = true): Promise<unknown> {
     if (!this.#isOpen) return Promise.reject(notOpen());
     this.#last += 1;
     const message: ToWorker = { call: this.#last, ...order };
-    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     if (this.#calls.size === 0) this.#worker.ref();
     this.#calls.set(this.#last, { resolve, reject });
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
@@ -146,7 +149,7 @@ class Thread {
     this.#calls.delete(message.call);
     if (this.#calls.size === 0) this.#worker.unref();
     if ("failed" in message) call?.reject(new DatabaseError(message.failed));
-    else call?.resolve(message);
+    else call?.resolve(message.value);
   }
 }
 

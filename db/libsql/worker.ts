@@ -19,27 +19,26 @@ self.addEventListener("message", ({ data }: MessageEvent<string | ToWorker>) => 
   const message = isJson ? (JSON.parse(data) as ToWorker) : data;
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
   const reply = (answer: FromWorker) => self.postMessage(isJson ? JSON.stringify(answer) : answer);
-  handle(message).then(reply, (error: unknown) => reply({ call: message.call, failed: failureOf(error) }));
+  const { call } = message;
+  handle(message).then(
+    (value) => reply({ call, value }),
+    (error: unknown) => reply({ call, failed: failureOf(error) }),
+  );
 });
 
-async function handle(message: ToWorker): Promise<FromWorker> {
-  const { call } = message;
+async function handle(message: ToWorker): Promise<unknown> {
   if (message.kind === "open") {
     // Before it is opened for writing: what is damaged stays as it is.
     inspectFile(message.path);
     sql = openFile(message.path);
+    return null;
   }
-  if (message.kind === "close") await sql?.close();
-  if (message.kind === "open" || message.kind === "close") return { call, done: [], results: [] };
   if (sql === null) throw new Error("The database is not open.");
-  if (message.kind === "batch") return { call, done: await sql.batch(message.statements), results: [] };
+  if (message.kind === "close") return sql.close();
+  if (message.kind === "batch") return sql.batch(message.statements);
   const calls = message.calls.map(({ name, args }) => ({ command: commandOf(name), args }));
   const results = await sql.transact(calls);
-  return {
-    call,
-    done: [],
-    results: results.map((one) => ("error" in one ? { failed: failureOf(one.error) } : one)),
-  };
+  return results.map((one) => ("error" in one ? { failed: failureOf(one.error) } : one));
 }
 
 function failureOf(error: unknown): Failure {

@@ -1,6 +1,5 @@
 import { TRANSACTION_MS_MAX } from "../../src/core/limits.ts";
-import { NewerDatabase, OlderDatabase } from "../libsql/migrate.ts";
-import type { Row } from "../sql/sql.ts";
+import { ranIn, requireAll } from "../libsql/migrate.ts";
 import type { PostgresSql } from "./connection.ts";
 import { START_LOCK } from "./lock.ts";
 import functions from "./migrations/0000_functions.sql" with { type: "text" };
@@ -18,21 +17,21 @@ import oauth from "./migrations/0011_oauth.sql" with { type: "text" };
 import credentialRequests from "./migrations/0012_credential_requests.sql" with { type: "text" };
 
 /** In the order in which they run; `drizzle-kit` generates them from `tables.ts`. Never edit one: generate another. */
-const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
-  { name: "0000_functions", sql: functions },
-  { name: "0001_start", sql: start },
-  { name: "0002_week-one", sql: weekOne },
-  { name: "0003_console", sql: consolePages },
-  { name: "0004_version-0-2", sql: version02 },
-  { name: "0005_no-search-for-altered-rows", sql: noSearch },
-  { name: "0006_positions-of-lists", sql: positionsOfLists },
-  { name: "0007_rules", sql: rules },
-  { name: "0008_grants", sql: grants },
-  { name: "0009_budgets", sql: budgets },
-  { name: "0010_credentials", sql: credentials },
-  { name: "0011_oauth", sql: oauth },
-  { name: "0012_credential_requests", sql: credentialRequests },
-];
+const MIGRATIONS: ReadonlyMap<string, string> = new Map([
+  ["0000_functions", functions],
+  ["0001_start", start],
+  ["0002_week-one", weekOne],
+  ["0003_console", consolePages],
+  ["0004_version-0-2", version02],
+  ["0005_no-search-for-altered-rows", noSearch],
+  ["0006_positions-of-lists", positionsOfLists],
+  ["0007_rules", rules],
+  ["0008_grants", grants],
+  ["0009_budgets", budgets],
+  ["0010_credentials", credentials],
+  ["0011_oauth", oauth],
+  ["0012_credential_requests", credentialRequests],
+]);
 
 const HAS_MIGRATIONS = "select cast(to_regclass('migrations') is not null as int) as found";
 
@@ -56,8 +55,8 @@ export async function migratePostgres(sql: PostgresSql, now: Date, lockMsMax = T
     await run(`select set_config('lock_timeout', '${lockMsMax}', true)`);
     await run(`select pg_advisory_xact_lock(${START_LOCK})`);
     await run("create table if not exists migrations (name text primary key, ran_at bigint not null)");
-    const ran = ranOf(await run(RAN));
-    for (const { name, sql: text } of MIGRATIONS) {
+    const ran = ranIn(await run(RAN), MIGRATIONS.keys());
+    for (const [name, text] of MIGRATIONS) {
       if (ran.has(name)) continue;
       for (const statement of text.split("--> statement-breakpoint")) await run(statement, { isLong: true });
       await run(`insert into migrations (name, ran_at) values ('${name}', ${now.getTime()})`);
@@ -71,16 +70,6 @@ export async function migratePostgres(sql: PostgresSql, now: Date, lockMsMax = T
 export async function checkPostgresMigrated(sql: PostgresSql): Promise<void> {
   await sql.alone(async (run) => {
     const [table] = await run(HAS_MIGRATIONS);
-    const ran = table?.["found"] === 1 ? ranOf(await run(RAN)) : new Set();
-    if (MIGRATIONS.every(({ name }) => ran.has(name))) return;
-    throw new OlderDatabase("The database is not of this version of Outgate yet. Start this version once.");
+    requireAll(MIGRATIONS, ranIn(table?.["found"] === 1 ? await run(RAN) : [], MIGRATIONS.keys()));
   });
-}
-
-function ranOf(rows: readonly Row[]): ReadonlySet<string> {
-  const ran = new Set(rows.map(({ name }) => String(name)));
-  const known = new Set(MIGRATIONS.map(({ name }) => name));
-  const unknown = [...ran].find((name) => !known.has(name));
-  if (unknown === undefined) return ran;
-  throw new NewerDatabase(`The database was written by a newer version of Outgate (${unknown}). Start that version.`);
 }

@@ -290,76 +290,51 @@ async function refine(
   rows: readonly Found[],
 ): Promise<readonly Found[]> {
   if (!needsRefining(search)) return rows;
-  const { q, path, outcome } = search;
+  const { q, path, outcome, title, reason } = search;
   // Masked only where the text itself matches: masking ten thousand texts would take seconds.
   const isBoth = (text: string, mask: "url" | "text", matches: (seen: string) => boolean) =>
     matches(text) && (seenAs === null || matches(seenAs[mask](text)));
   const isAt = (row: Found) => path === null || isBoth(row.url, "url", (url) => pathOf(url).startsWith(path));
-  const near = rows.filter((row) => matchesResult(search, row) && isAt(row));
   const isElsewhere = (row: Found) =>
     q !== null &&
     !matchesCode(q, row.responseCode) &&
     !isBoth(row.url, "url", (url) => matchesPlace(q, { ...row, url }));
-  const holds = (text: string | null, searched: string) =>
-    text !== null && isBoth(text, "text", (seen) => holdsText(seen, searched));
-  const found = await withTexts(reader, search, near, isElsewhere, holds);
+  const holds = (text: string | null | undefined, searched: string) =>
+    typeof text === "string" && isBoth(text, "text", (seen) => holdsText(seen, searched));
+  const near = rows.filter((row) => matchesResult(search, row) && isAt(row));
+  const isLong = (row: Found) => row.bytes > SEARCH_NEAR_BYTES;
+  const texts = await textsOf(
+    reader,
+    near.filter((row) => isLong(row) && (title !== null || reason !== null || isElsewhere(row))),
+  );
+  const found = near.filter((row) => {
+    const own = texts.get(row.id) ?? row;
+    if (title !== null && !holds(own.title, title)) return false;
+    const given = own.extras === null ? NO_EXTRAS : parseExtras(own.extras);
+    if (reason !== null && !holds(given?.reason, reason)) return false;
+    return q === null || !isElsewhere(row) || holds(own.title, q);
+  });
   return outcome === null ? found : withOutcome(reader, outcome, found);
 }
 
-/**
- * The rows whose title and reason match, and of those that the free text has to be looked for in, whose title has it.
- * `holds`: whether a text holds another one for whoever searches.
- */
-async function withTexts(
-  reader: Reader,
-  { q, title: titled, reason }: Search,
-  rows: readonly Found[],
-  isElsewhere: (row: Found) => boolean,
-  holds: (text: string | null, searched: string) => boolean,
-): Promise<readonly Found[]> {
-  const asked = rows.filter(
-    (row) => row.bytes > SEARCH_NEAR_BYTES && (titled !== null || reason !== null || isElsewhere(row)),
-  );
-  const texts = new Map<string, Pick<Found, "title" | "extras">>();
-  for (const some of chunksOf(asked)) {
-    for (const row of await textsOf(reader, some)) texts.set(row.id, row);
-    if (some.length < asked.length) await nextTurn();
-  }
-  return rows.filter((row) => {
-    const own = texts.get(row.id) ?? row;
-    if (titled !== null && !holds(own.title, titled)) return false;
-    const given = own.extras === null ? NO_EXTRAS : parseExtras(own.extras);
-    if (reason !== null && !holds(given?.reason ?? null, reason)) return false;
-    return q === null || !isElsewhere(row) || holds(own.title, q);
-  });
-}
-
-/** Of long rows. Those without both cost little: whether a column is null stands at the start of a row. */
-function textsOf(reader: Reader, rows: readonly Found[]) {
+/** Titles and extras of long rows, read in pieces. Those without both cost little: whether a column is null stands at the start of a row. */
+async function textsOf(reader: Reader, rows: readonly Found[]) {
   const { db, tables: own, isOneOf } = reader.dialect;
-  const { actions } = own;
-  const isOneOfThese = isOneOf(
-    actions.id,
-    rows.map((row) => row.id),
-  );
-  const hasText = or(isNotNull(actions.title), isNotNull(actions.extras));
-  const texts = db.select({ id: actions.id, title: actions.title, extras: actions.extras }).from(actions);
-  return all(reader, texts.where(and(isOneOfThese, hasText)));
-}
-
-/** In pieces whose long columns are passed in a moment. */
-function chunksOf(rows: readonly Found[]): readonly (readonly Found[])[] {
-  const chunks: Found[][] = [];
-  let bytes = Number.POSITIVE_INFINITY;
-  for (const row of rows) {
-    bytes += row.bytes;
-    if (bytes > SEARCH_STEP_BYTES) {
-      chunks.push([]);
-      bytes = row.bytes;
-    }
-    chunks.at(-1)?.push(row);
+  const { id, title, extras } = own.actions;
+  const texts = new Map<string, Pick<Found, "title" | "extras">>();
+  for (let left = rows; left.length > 0;) {
+    if (left.length < rows.length) await nextTurn();
+    const some = fitting(SEARCH_STEP_BYTES, left);
+    left = left.slice(some.length);
+    const isOneOfThese = isOneOf(
+      id,
+      some.map((row) => row.id),
+    );
+    const found = db.select({ id, title, extras }).from(own.actions);
+    const hasText = or(isNotNull(title), isNotNull(extras));
+    for (const row of await all(reader, found.where(and(isOneOfThese, hasText)))) texts.set(row.id, row);
   }
-  return chunks;
+  return texts;
 }
 
 /** Where the row doesn't tell: no whole answer came, and the newest attempt says how far it got. */

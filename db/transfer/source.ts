@@ -1,10 +1,59 @@
 import { Database, type SQLQueryBindings } from "bun:sqlite";
+import { getTableConfig, type SQLiteTable } from "drizzle-orm/sqlite-core";
 import { existsSync, statSync } from "node:fs";
 import { TRANSFER_BYTES_MAX, TRANSFER_ROWS_MAX, TRANSFER_VALUES_MAX } from "../../src/core/limits.ts";
 import { inspectFile, lockFile } from "../libsql/inspect.ts";
 import { checkMigrated } from "../libsql/migrate.ts";
+import { tables } from "../libsql/schema.ts";
 import type { Row, SqlValue } from "../sql/sql.ts";
-import { describeRow, keyOf, type RowKey, TRANSFER_TABLES, type TransferTable } from "./tables.ts";
+
+/** A table as it is copied. */
+export interface TransferTable {
+  readonly name: string;
+  readonly columns: readonly TransferColumn[];
+  /** The columns of its primary key: rows are copied and compared in their order. */
+  readonly key: readonly string[];
+  /** Whether the target numbers its rows (`seq`) by a sequence, and not by a function as the timeline's. */
+  readonly isCounted: boolean;
+}
+
+export interface TransferColumn {
+  readonly name: string;
+  readonly kind: "text" | "integer";
+  /** How the file reads it. */
+  readonly source: string;
+}
+
+/** The values of the key of a row. */
+export type RowKey = readonly SqlValue[];
+
+export const TRANSFER_TABLES: readonly TransferTable[] = Object.values(tables).map(describeTable);
+
+function describeTable(table: SQLiteTable): TransferTable {
+  const { name, columns, primaryKeys } = getTableConfig(table);
+  const [composite] = primaryKeys;
+  const key = composite === undefined ? columns.filter((column) => column.primary) : composite.columns;
+  // SQLite numbers every row, and the first account is the one that was added first.
+  const added: readonly TransferColumn[] =
+    name === "accounts" ? [{ name: "seq", kind: "integer", source: "rowid" }] : [];
+  const own = columns.map((column): TransferColumn => ({
+    name: column.name,
+    kind: column.getSQLType() === "integer" ? "integer" : "text",
+    source: column.name,
+  }));
+  const all = [...own, ...added];
+  const isCounted = name !== "timeline" && all.some((column) => column.name === "seq");
+  return { name, columns: all, key: key.map((column) => column.name), isCounted };
+}
+
+export function keyOf(table: TransferTable, row: Row): RowKey {
+  return table.key.map((name) => row[name] ?? null);
+}
+
+/** Names a row in a message. */
+export function describeRow(table: TransferTable, key: RowKey): string {
+  return `${key.join(" / ")} of ${table.name}`;
+}
 
 /** A database file that is copied. It is only read, and no service can open it meanwhile. */
 export interface TransferSource {

@@ -3,8 +3,7 @@ import { TRANSFER_FACT } from "../../src/core/store.ts";
 import { openPostgres, type PostgresSql } from "../postgres/connection.ts";
 import { migratePostgres } from "../postgres/migrate.ts";
 import { type Row, type Sql, type SqlValue, toStatement } from "../sql/sql.ts";
-import type { TransferSource } from "./source.ts";
-import { type RowKey, TRANSFER_TABLES, type TransferTable } from "./tables.ts";
+import { type RowKey, TRANSFER_TABLES, type TransferSource, type TransferTable } from "./source.ts";
 
 /** The fact that a copy was completed: which file, and when. */
 const TRANSFERRED_FACT = "transferred";
@@ -165,14 +164,10 @@ export async function rejectCopy(sql: Sql, progress: TransferProgress): Promise<
 
 /** Sets the sequences behind what was copied, and lets services open the database. */
 export async function finishTransfer(sql: Sql, progress: TransferProgress, now: Date): Promise<void> {
-  const counted = TRANSFER_TABLES.flatMap(({ name, counted: column }) =>
-    column === null
-      ? []
-      : [
-          toStatement(
-            `SELECT setval(pg_get_serial_sequence('${name}', '${column}'), coalesce(max(${column}), 0) + 1, false) FROM ${name}`,
-          ),
-        ],
+  const counted = TRANSFER_TABLES.filter(({ isCounted }) => isCounted).map(({ name }) =>
+    toStatement(
+      `SELECT setval(pg_get_serial_sequence('${name}', 'seq'), coalesce(max(seq), 0) + 1, false) FROM ${name}`,
+    ),
   );
   const text = JSON.stringify(progress);
   const summary = JSON.stringify({ source: progress.source, at: now.toISOString() });

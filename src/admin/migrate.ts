@@ -1,6 +1,13 @@
 import { DatabaseFault } from "../../db/sql/errors.ts";
 import { StoreUnavailable } from "../core/store.ts";
-import { copyRows, faultCodeIn, type OnProgress } from "../../db/transfer/copy.ts";
+import {
+  CopyDiffers,
+  copyRows,
+  faultCodeIn,
+  type OnProgress,
+  type VerifiedTable,
+  verifyRows,
+} from "../../db/transfer/copy.ts";
 import {
   analyzeCopy,
   finishTransfer,
@@ -11,7 +18,6 @@ import {
 } from "../../db/transfer/target.ts";
 import { openTransferSource, type TransferSource } from "../../db/transfer/source.ts";
 import { migratePostgres } from "../../db/postgres/migrate.ts";
-import { CopyDiffers, type VerifiedTable, verifyRows } from "../../db/transfer/verify.ts";
 import type { Config } from "../config/config.ts";
 import { databaseFault, isPostgresUrl } from "../config/values.ts";
 import { ANOTHER_KEY, fingerprint, INTERRUPTED, KEY_FACTS, keyFileOf, loadMasterKey } from "../crypto/master-key.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
-import { TRANSFER_TABLES } from "../../db/transfer/tables.ts";
+import { TRANSFER_TABLES } from "../../db/transfer/source.ts";
 import { migrateToPostgres } from "../../src/admin/migrate.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { fillDatabase } from "../key-files.ts";
