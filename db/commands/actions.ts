@@ -12,7 +12,7 @@ import type { KeyBudget } from "../../src/core/store.ts";
 import { LATE_SUCCESS } from "../tables.ts";
 import { listCommand, type Tables, type Tx } from "./command.ts";
 import { findPaused, isHeldBack, pausesOf } from "./pauses.ts";
-import { findEach, type InsertList, insertList, updateEach, updateList, type Values, valuesOf } from "./lists.ts";
+import { findEach, insertEach, insertList, updateEach, updateList, type Values, valuesOf } from "./lists.ts";
 import { addGrants, type GrantCounts, readGrants, type UsedGrant } from "./grants.ts";
 import type { Counted, RuleCount } from "../../src/core/rule-count.ts";
 import { type GoesBeyond, placeOf, readCounts, type RuleCounts } from "./rule-counts.ts";
@@ -169,26 +169,14 @@ export const create = listCommand(
       return outcome;
     });
     const { lists } = tx;
-    await lists.insert(
-      ACTIONS,
-      created.map(({ row }) => row),
-    );
+    await insertEach(lists, ACTIONS, created, ({ row }) => [row]);
     await lists.insert(KEYS, newestOf(keys, 3));
-    await lists.insert(
-      METADATA,
-      created.flatMap(({ one }) => one.metadata),
+    await insertEach(lists, METADATA, created, ({ one }) => one.metadata);
+    await insertEach(lists, EVENTS, created, ({ one: { events, claim }, isClaimed }) =>
+      isClaimed && claim !== null ? [...events, claim.event] : events,
     );
-    await lists.insert(
-      EVENTS,
-      created.flatMap(({ one, isClaimed }) =>
-        isClaimed && one.claim !== null ? [...one.events, one.claim.event] : one.events,
-      ),
-    );
-    await lists.insert(
-      NOTIFICATIONS,
-      created.flatMap(({ one }) =>
-        first.has(one) ? [...one.notifications, ...one.firstNotifications] : one.notifications,
-      ),
+    await insertEach(lists, NOTIFICATIONS, created, ({ one }) =>
+      first.has(one) ? [...one.notifications, ...one.firstNotifications] : one.notifications,
     );
     await grants.write(tx);
     await ruleCounts.write(tx);
@@ -402,12 +390,9 @@ async function writeCounts(
       ? known.rejectedAt !== null
       : one.request.kind === "rejected" && known.fullSince === null;
   });
-  await tx.lists.insert(
-    REJECTIONS,
-    counted.map(({ id, request, ...one }) =>
-      valuesOf(REJECTIONS.columns, { ...request, ...one, actionId: id, actor: request.by }),
-    ),
-  );
+  await insertEach(tx.lists, REJECTIONS, counted, ({ id, request, ...one }) => [
+    valuesOf(REJECTIONS.columns, { ...request, ...one, actionId: id, actor: request.by }),
+  ]);
   const { rejections: table } = tx.tables;
   for (const { accountId, keyId, request } of entries) {
     if (request.kind !== "approved") continue;
@@ -548,23 +533,17 @@ export const extendLease = listCommand(
 
 /** Writes what belongs to changes that were written. */
 async function writeBeside(tx: Tx, list: readonly ActionChange[], known: Known): Promise<void> {
-  const insert = (into: InsertList, rows: (one: ActionChange) => readonly (Values | null)[]) =>
-    tx.lists.insert(
-      into,
-      list.flatMap(rows).filter((row) => row !== null),
-    );
-  await insert(KEYS, ({ id, accountId, retaken }) =>
+  const { lists } = tx;
+  await insertEach(lists, KEYS, list, ({ id, accountId, retaken }) =>
     retaken === null ? [] : [[accountId, "dedupe", retaken.key, id, retaken.createdAt]],
   );
-  await insert(EVENTS, ({ events }) => events);
-  await insert(NOTIFICATIONS, ({ notifications }) => notifications);
-  await insert(RESPONSES, ({ response }) => [response]);
-  await insert(AUDIT_ENTRIES, ({ audit }) => [audit]);
+  await insertEach(lists, EVENTS, list, ({ events }) => events);
+  await insertEach(lists, NOTIFICATIONS, list, ({ notifications }) => notifications);
+  await insertEach(lists, RESPONSES, list, ({ response }) => (response === null ? [] : [response]));
+  await insertEach(lists, AUDIT_ENTRIES, list, ({ audit }) => (audit === null ? [] : [audit]));
   await writeCounts(tx, list.filter(counts), known);
-  await addGrants(
-    tx,
-    list.flatMap(({ grant }) => (grant === null ? [] : [grant])),
-  );
+  const grants = list.flatMap(({ grant }) => (grant === null ? [] : [grant]));
+  await addGrants(tx, grants);
   for (const { id, trims } of list) if (trims) await trimResponses(tx, id);
 }
 

@@ -7,7 +7,7 @@ import { accountLock } from "../sql/locks.ts";
 import { all, get } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, hasRow, PRUNE_ROWS } from "./command.ts";
-import { insertList, updateList } from "./lists.ts";
+import { insertEach, insertList, updateList } from "./lists.ts";
 
 const ADD_ACTIONS = insertList("bulkResults", ["actionStatus", "code", "message"]);
 
@@ -19,10 +19,7 @@ export const add = command<BulkStore["add"]>(
     if ((await countRows(tx, bulkJobs, isRunning)) >= BULK_RUNNING_MAX) return false;
     if ((await countRows(tx, bulkJobs, isOfAccount)) >= BULK_JOBS_MAX) return false;
     await tx.db.insert(bulkJobs).values(job);
-    await tx.lists.insert(
-      ADD_ACTIONS,
-      actions.map(({ id, run }) => [job.id, id, run, "waiting"]),
-    );
+    await insertEach(tx.lists, ADD_ACTIONS, actions, ({ id, run }) => [[job.id, id, run, "waiting"]]);
     await addToAudit(tx, audit);
     return true;
   },

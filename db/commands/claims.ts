@@ -3,8 +3,8 @@ import { CLOCK_TOLERANCE_MS } from "../../src/core/limits.ts";
 import type { NotificationKind } from "../../src/core/notification.ts";
 import type { Claim, LaneName, SetBack } from "../../src/core/store.ts";
 import { pauseLocks } from "../sql/locks.ts";
-import { command, listCommand, type Tx } from "./command.ts";
-import { type UpdateList, updateList, type Values } from "./lists.ts";
+import { command, listCommand } from "./command.ts";
+import { updateList, type Values } from "./lists.ts";
 
 /** What waits in lanes: actions, and each kind of notification. */
 export type QueueName = "action" | NotificationKind;
@@ -78,48 +78,34 @@ export const endUnreadable = command(async ({ db, tables }, queue: QueueName, id
   return ended.map(({ id }) => id);
 });
 
-/** After the wall clock was set back: what was scheduled in the future was scheduled before that. */
+const MOVED = [
+  ["dueAt", "scheduledAt"],
+  ["id", "status", "scheduledAt"],
+] as const;
+const MOVE_ACTION = updateList("actions", ...MOVED);
+const MOVE_NOTIFICATION = updateList("outbox", ...MOVED);
 
-const MOVE_ACTION = updateList("actions", ["dueAt", "scheduledAt"], ["id", "status", "scheduledAt"]);
-const MOVE_NOTIFICATION = updateList("outbox", ["dueAt", "scheduledAt"], ["id", "status", "scheduledAt"]);
-
-/** Makes pending actions due earlier; returns how many. */
-export const rescheduleActions = command(async (tx, setBack: SetBack, limit: number) => {
-  const { id, status, dueAt, scheduledAt } = tx.tables.actions;
-  // SQLite uses the index of pending actions only where it sees the value.
-  const isLate = and(sql`${status} = 'pending'`, gt(scheduledAt, latest(setBack)));
-  const found = await tx.db.select({ id, dueAt, scheduledAt }).from(tx.tables.actions).where(isLate).limit(limit);
-  return makeEarlier(tx, MOVE_ACTION, found, setBack);
-});
-
-/** The same for notifications of a kind. */
-export const rescheduleNotifications = command(async (tx, setBack: SetBack, limit: number, kind: NotificationKind) => {
-  const { outbox } = tx.tables;
-  const { id, status, dueAt, scheduledAt } = outbox;
-  const isLate = and(sql`${status} = 'pending'`, eq(outbox.kind, kind), gt(scheduledAt, latest(setBack)));
-  const found = await tx.db.select({ id, dueAt, scheduledAt }).from(outbox).where(isLate).limit(limit);
-  return makeEarlier(tx, MOVE_NOTIFICATION, found, setBack);
-});
-
-/** Where it is not known by how much, a clock that was corrected a little is tolerated. */
-function latest({ now, byMs }: SetBack): Date {
-  return new Date(now.getTime() + (byMs === 0 ? CLOCK_TOLERANCE_MS : 0));
-}
-
-interface Scheduled {
-  readonly id: string;
-  readonly dueAt: Date | null;
-  readonly scheduledAt: Date;
-}
-
-/** By as much as the clock was set back, but never before now, and never later than after the original delay. */
-async function makeEarlier(tx: Tx, list: UpdateList, found: readonly Scheduled[], { now, byMs }: SetBack) {
+/**
+ * After the wall clock was set back: makes pending rows that were scheduled in the future, and so before that, due earlier by as much,
+ * but never before now, and never later than after the original delay; returns how many.
+ */
+export const reschedule = command(async (tx, queue: QueueName, { now, byMs }: SetBack, limit: number) => {
+  const { actions, outbox } = tx.tables;
+  const table = queue === "action" ? actions : outbox;
+  const { id, status, dueAt, scheduledAt } = table;
+  // Where it is not known by how much, a clock that was corrected a little is tolerated.
+  const latest = new Date(now.getTime() + (byMs === 0 ? CLOCK_TOLERANCE_MS : 0));
+  const isOfKind = queue === "action" ? undefined : eq(outbox.kind, queue);
+  // SQLite uses the index of pending rows only where it sees the value.
+  const isLate = and(sql`${status} = 'pending'`, isOfKind, gt(scheduledAt, latest));
+  const found = await tx.db.select({ id, dueAt, scheduledAt }).from(table).where(isLate).limit(limit);
   const at = now.getTime();
-  const rows = found.flatMap(({ id, dueAt, scheduledAt }): readonly Values[] => {
-    const [due, scheduled] = [(dueAt ?? now).getTime(), scheduledAt.getTime()];
+  const rows = found.flatMap((row): readonly Values[] => {
+    const [due, scheduled] = [(row.dueAt ?? now).getTime(), row.scheduledAt.getTime()];
     const earlier = Math.max(at, Math.min(due - byMs, at + due - scheduled));
     // Of a row that was altered it may be no number: that one stays as it is.
-    return Number.isNaN(earlier) ? [] : [[earlier, at, id, "pending", scheduled]];
+    return Number.isNaN(earlier) ? [] : [[earlier, at, row.id, "pending", scheduled]];
   });
-  return (await tx.lists.update(list, rows)).filter(Boolean).length;
-}
+  const moved = await tx.lists.update(queue === "action" ? MOVE_ACTION : MOVE_NOTIFICATION, rows);
+  return moved.filter(Boolean).length;
+});

@@ -33,6 +33,16 @@ export async function findEach<Args extends Named, Row>(
   return new Map([...asked.keys()].map((key, at) => [key, found[at] ?? []]));
 }
 
+/** Inserts the rows of each item. */
+export function insertEach<Item>(
+  lists: Pick<Lists, "insert">,
+  into: InsertList,
+  items: readonly Item[],
+  rows: (item: Item) => readonly Values[],
+): Promise<void> {
+  return lists.insert(into, items.flatMap(rows));
+}
+
 /** Updates a row for each item; returns those whose rows were found and written. */
 export async function updateEach<Item>(
   lists: Pick<Lists, "update">,
@@ -51,6 +61,9 @@ export type Named = Readonly<Record<string, SqlValue>>;
 export type Values = readonly SqlValue[];
 
 type TableName = keyof Tables;
+
+// Safe: it has a member for each table.
+export const TABLE_NAMES = Object.keys(tables) as readonly TableName[];
 
 export interface InsertList {
   readonly table: TableName;

@@ -1,27 +1,21 @@
-import { and, getTableName, gt, sql } from "drizzle-orm";
+import { and, asc, getTableColumns, getTableName, gt, sql } from "drizzle-orm";
+import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { SealedStore, SealedText } from "../../src/core/account-store.ts";
 import { tables as sqliteTables } from "../libsql/schema.ts";
 import type { Connection } from "../sql/context.ts";
 import { all } from "../sql/read.ts";
 import { command } from "./command.ts";
-import { columnOf, type UpdateList } from "./lists.ts";
+import { columnOf, TABLE_NAMES, type UpdateList } from "./lists.ts";
 
-/** All columns with sealed texts, in tables with an id. A test finds missing ones. */
-const SEALED = (
-  [
-    ["accounts", "sealedRootSecret"],
-    ["signingSeeds", "sealedSeed"],
-    ["actions", "sealedHeaders"],
-    ["channels", "sealedConfig"],
-    ["credentials", "sealedSecret"],
-    ["oauthArtifacts", "sealedPayload"],
-  ] as const
-).map(([table, member]) => {
-  const { name } = columnOf(sqliteTables, table, member);
-  // A later change is not overwritten: the old text is part of the condition.
-  const update: UpdateList = { table, set: [member], where: ["id", member], onRefusal: "" };
-  return { table, member, update, place: { table: getTableName(sqliteTables[table]), column: name } };
-});
+/** All columns with sealed texts: those whose names say so, in tables with an id. */
+const SEALED = TABLE_NAMES.flatMap((table) =>
+  Object.entries(getTableColumns<SQLiteTable>(sqliteTables[table])).flatMap(([member, { name }]) => {
+    if (!name.startsWith("sealed_")) return [];
+    // A later change is not overwritten: the old text is part of the condition.
+    const update: UpdateList = { table, set: [member], where: ["id", member], onRefusal: "" };
+    return [{ table, member, update, place: { table: getTableName(sqliteTables[table]), column: name } }];
+  }),
+);
 
 export const replace = command<SealedStore["replace"]>(async ({ lists }, replacements) => {
   for (const [{ update }, texts] of Map.groupBy(replacements, ({ place }) => sealedAt(place))) {
@@ -42,14 +36,13 @@ export function createSealedStore({ reader, writer }: Connection): SealedStore {
       const found: SealedText[] = [];
       const from = after === null ? 0 : SEALED.indexOf(sealedAt(after));
       for (const [at, { table, member, place }] of SEALED.slice(from).entries()) {
-        const { id } = tables[table];
-        const sealed = columnOf(tables, table, member);
+        const [id, sealed] = [columnOf(tables, table, "id"), columnOf(tables, table, member)];
         const isOther = sql`${sealed} is not null and substr(${sealed}, 1, ${prefix.length}) <> ${prefix}`;
         const others = db
           .select({ row: sql<string>`${id}`.as("row"), sealed: sql<string>`${sealed}`.as("sealed") })
           .from(tables[table])
           .where(and(gt(id, after !== null && at === 0 ? after.row : ""), isOther));
-        for (const one of await all(reader, others.orderBy(id).limit(limit - found.length))) {
+        for (const one of await all(reader, others.orderBy(asc(id)).limit(limit - found.length))) {
           found.push({ place: { ...place, row: one.row }, sealed: one.sealed });
         }
         if (found.length >= limit) break;

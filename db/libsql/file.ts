@@ -56,7 +56,7 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
     const rows = statement.all(...args);
     return { changes: rows.length, rows };
   };
-  const control = (sql: Control) => prepare(sql).statement.run();
+  const control = (sql: string) => prepare(sql).statement.run();
   /** Runs the work in a transaction of its own. */
   const transact = async <Result>(work: () => Result | Promise<Result>): Promise<Result> => {
     control("BEGIN IMMEDIATE");
@@ -153,10 +153,6 @@ async function atOnce<Result>(running: Promise<Result>): Promise<Result> {
     clearImmediate(timer);
   }
 }
-
-type Control =
-  | ("BEGIN IMMEDIATE" | "COMMIT" | "ROLLBACK")
-  | ("SAVEPOINT command" | "ROLLBACK TO command" | "RELEASE command");
 
 interface Prepared {
   readonly statement: NativeStatement<Row, SqlValue[]>;

@@ -4,7 +4,7 @@ import type { NotificationKind } from "../../src/core/notification.ts";
 import { escapeText, named, type Query } from "./queries.ts";
 
 /** Sends a statement of the transaction. Rows are lists of values. */
-type Run = (query: Pick<Query, "name" | "text" | "values" | "isTold">) => Promise<readonly QueryResult[]>;
+type Run = (query: Query) => Promise<readonly QueryResult[]>;
 
 /**
  * All claims are sent at once. Each is one statement: it locks of each lane the earliest due rows and skips those that another

@@ -118,12 +118,12 @@ async function commit(
     sent.push(answers);
     return answers;
   };
-  let isTold = queries.some((query) => query.isTold);
+  let isTold = queries.some(({ text }) => TELLS.test(text));
   try {
     if (calls.length > 0) send(first).catch(ignore);
     const results = await runCalls(calls, (group) => {
       const tx = openTx((query) => {
-        isTold ||= query.isTold;
+        isTold ||= TELLS.test(query.text);
         return send([query]);
       });
       return runGroup(tx, group).finally(() => tx.end());
@@ -140,6 +140,9 @@ async function commit(
     throw failed.find(({ reason }) => !isAftermath(reason))?.reason ?? error;
   }
 }
+
+/** What adds to the timeline. */
+const TELLS = /insert into "?timeline"? /;
 
 /** A server that waits for its standby would answer that it is committed when it is not there: no timeout then. */
 const COMMIT = [plain("set local statement_timeout = 0"), plain("commit")];
@@ -397,7 +400,7 @@ const PARSERS: ReadonlyMap<number, (text: string) => unknown> = new Map<number, 
 ]);
 
 function plain(text: string): Query {
-  return { name: "", text, values: [], isTold: false };
+  return { name: "", text, values: [] };
 }
 
 function rowsOf({ rows }: QueryResult): readonly Row[] {

@@ -19,7 +19,7 @@ export function lockQuery(locks: readonly Lock[]): Query | null {
   }
   const sorted = [...isExclusive].toSorted(([one], [other]) => (one < other ? -1 : 1));
   const values = [sorted.map(([key]) => String(key)), sorted.map(([, exclusive]) => (exclusive ? "t" : "f"))];
-  return { name: NAME, text: TEXT, values, isTold: false };
+  return { name: NAME, text: TEXT, values };
 }
 
 function keyOf(name: string): bigint {

@@ -6,8 +6,6 @@ export interface Query {
   readonly name: string;
   readonly text: string;
   readonly values: readonly (SqlValue | readonly (string | null)[])[];
-  /** Whether it adds to the timeline. */
-  readonly isTold: boolean;
   /** Rows as lists of values instead of objects. */
   readonly rowMode?: "array";
 }
@@ -24,19 +22,11 @@ const names = new Map<string, string>();
 /** Texts whose names are kept: there are as many as the store has kinds of statements. */
 const NAMES_MAX = 2_000;
 
-/** A text with its name and what it adds to. */
-export function named(text: string): Pick<Query, "name" | "text" | "isTold"> {
-  return { name: nameOf(text), text, isTold: TELLS.test(text) };
-}
-
-/** What adds to the timeline. */
-export const TELLS = /insert into "?timeline"? /;
-
-function nameOf(text: string): string {
+export function named(text: string): Pick<Query, "name" | "text"> {
   const name =
     names.get(text) ?? `og_${new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, NAME_CHARS)}`;
   if (names.size < NAMES_MAX) names.set(text, name);
-  return name;
+  return { name, text };
 }
 
 export function valueOf(value: SqlValue): SqlValue {

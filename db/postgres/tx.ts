@@ -6,17 +6,17 @@ import { compile, once, type Prepared } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
 import { claimAll } from "./claim.ts";
 import { postgresDialect } from "./dialect.ts";
-import { named, type Query, TELLS, valueOf } from "./queries.ts";
+import { named, type Query, valueOf } from "./queries.ts";
 import { tables } from "./schema.ts";
 
 /** A transaction of PostgreSQL as one command has it. Statements after `end` are refused: they would be part of another. */
 export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]>): Tx & { end(): void } {
   let isOver = false;
-  const run = (query: Pick<Query, "name" | "text" | "values" | "isTold">) => {
+  const run = (query: Query) => {
     if (isOver) throw new Error("The command has ended.");
     return execute({ ...query, rowMode: "array" });
   };
-  const rowsOf = async (query: Pick<Query, "name" | "text" | "values" | "isTold">): Promise<(readonly unknown[])[]> => {
+  const rowsOf = async (query: Query): Promise<(readonly unknown[])[]> => {
     const [result] = await run(query);
     // Safe: by the mode.
     return (result?.rows ?? []) as unknown[][];
@@ -25,7 +25,7 @@ export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]
     // Safe: the columns of the tables encode their values as these.
     const values = (params as SqlValue[]).map(valueOf);
     // Without a name: how many texts there are depends on the lists in them, and the server would keep each.
-    return { rows: await rowsOf({ name: "", text, values, isTold: TELLS.test(text) }) };
+    return { rows: await rowsOf({ name: "", text, values }) };
   });
   return {
     // Safe: a command uses what the builders of both databases have.

@@ -24,7 +24,16 @@ import {
   SMALL_ROW_BYTES_MAX,
 } from "../../src/core/limits.ts";
 import type { Notification, NotificationKind } from "../../src/core/notification.ts";
-import type { ActionStore, Claim, ClaimedRows, LaneHead, LaneName, OutboxStore, Queue } from "../../src/core/store.ts";
+import type {
+  ActionStore,
+  Claim,
+  ClaimedRows,
+  LaneHead,
+  LaneName,
+  OutboxStore,
+  Queue,
+  SetBack,
+} from "../../src/core/store.ts";
 import { findPendingIds, isPaused } from "../commands/pauses.ts";
 import type { Tables } from "../commands/command.ts";
 import type { StoreContext } from "./context.ts";
@@ -98,13 +107,12 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
         from = last;
       }
     },
-    reschedule: (setBack, limit) => db.writer.run(commands.rescheduleActions, setBack, limit),
   };
 }
 
 /** Callbacks, mails or messages. */
 export function createNotificationQueue(kind: NotificationKind, db: QueueContext): Queue<Notification> {
-  const { reader, writer } = db;
+  const { reader } = db;
   const { outbox } = reader.dialect.tables;
   const queue = createQueue(kind, db, notificationOf);
   return {
@@ -119,7 +127,6 @@ export function createNotificationQueue(kind: NotificationKind, db: QueueContext
         .where(and(waiting(kind, reader.dialect.tables).active, isAfter, isOver(leaseUntil, leaseBefore)));
       return queue.readAll(await raw(reader, orphans.orderBy(leaseUntil, id).limit(limit)));
     },
-    reschedule: (setBack, limit) => writer.run(commands.rescheduleNotifications, setBack, limit, kind),
   };
 }
 
@@ -186,6 +193,7 @@ function createQueue<T extends object>(
         }),
       };
     },
+    reschedule: (setBack: SetBack, limit: number) => writer.run(commands.reschedule, queue, setBack, limit),
     async claimed(accountIds: readonly string[], { leaseUntil, by = "" }: Claimed) {
       return readAll(await claimedBy.raw(reader, { accountIds, leaseUntil, by }), parse);
     },
