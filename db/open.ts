@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import type { AccountStore, PeopleStore } from "../src/core/account-store.ts";
 import { createAccountStore } from "./commands/accounts.ts";
 import type { DatabaseSize, Store } from "../src/core/store.ts";
-import { codeOf, faultOf, type OnAway, tellingAway, unavailable } from "./sql/errors.ts";
+import { codeAndText, codeOf, faultOf, type OnAway, tellingAway, unavailable } from "./sql/errors.ts";
 import { openFile } from "./libsql/file.ts";
 import { DatabaseUnreadable, inspectFile, lockFile, singlePathOf, UNREADABLE, unreadable } from "./libsql/inspect.ts";
 import { checkMigrated, migrate } from "./libsql/migrate.ts";
@@ -86,8 +86,8 @@ function isPostgres(url: string): boolean {
 
 /** Whether the error may pass by itself. The operator has to fix a file that can't be opened or written. */
 function isTemporary(error: unknown): boolean {
-  const text = `${codeOf(error)} ${error instanceof Error ? error.message : ""}`;
-  return faultOf(error) !== "rejected" && !/CANTOPEN|READONLY|NOTADB|CORRUPT|unable to open|malformed/i.test(text);
+  const isOfFile = /CANTOPEN|READONLY|NOTADB|CORRUPT|unable to open|malformed/i.test(codeAndText(error));
+  return faultOf(error) !== "rejected" && !isOfFile;
 }
 
 /** The path of a `file:` URL; null for others. */

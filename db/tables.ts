@@ -857,9 +857,6 @@ export function describeTables(dialect: typeof SQLITE) {
 export const LATE_SUCCESS = "2__ %";
 
 /** Actions that are cancelled when they expire: an attempt that is under way ends by itself. */
-export function isWaitingToExpire({ expiresAt, status }: Columns<"expiresAt" | "status">): SQL {
+export function isWaitingToExpire({ expiresAt, status }: Readonly<Record<"expiresAt" | "status", Column>>): SQL {
   return sql`${expiresAt} is not null and (${status} = 'pending' or ${status} = 'awaiting_approval')`;
 }
-
-/** Columns of a table, or of an alias of it. */
-type Columns<Name extends string> = Readonly<Record<Name, Column>>;

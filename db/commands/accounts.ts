@@ -1,4 +1,5 @@
-import { and, desc, eq, gt, gte, isNotNull, isNull, ne, sql } from "drizzle-orm";
+import { and, type Column, desc, eq, gt, gte, isNotNull, isNull, ne, type SQL, sql } from "drizzle-orm";
+import { alias } from "drizzle-orm/sqlite-core";
 import type { Account, AccountStop, AccountStore, ApiKey, HoldStop } from "../../src/core/account-store.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import type { Pause } from "../../src/core/pause.ts";
@@ -7,7 +8,7 @@ import type { Actor } from "../../src/core/roles.ts";
 import { firstActionId } from "../../src/core/ids.ts";
 import { dayOf, type KeyBudget } from "../../src/core/store.ts";
 import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX, REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
-import { hasValues } from "../sql/dialect.ts";
+import { type Dialect, hasValues } from "../sql/dialect.ts";
 import { firstStartLock, pauseLock, stopLock } from "../sql/locks.ts";
 import { all, get, prepare, type Reader } from "../sql/read.ts";
 import type { Connection } from "../sql/context.ts";
@@ -103,12 +104,7 @@ export const revokeKey = command<AccountStore["revokeKey"]>(
   async (tx, accountId, id, at, { by = null, audit, pause } = {}) => {
     const { apiKeys } = tx.tables;
     const isKey = hasValues(apiKeys, { id, accountId });
-    const revoked = tx.db
-      .update(apiKeys)
-      .set({ revokedAt: at, revokedBy: by })
-      .where(and(isKey, isNull(apiKeys.revokedAt)))
-      .returning();
-    await addIfWritten(tx, revoked, audit);
+    await addIfWritten(tx, revokeAll(tx, isKey, { at, by }), audit);
     const [key] = await tx.db.select().from(apiKeys).where(isKey);
     if (key === undefined) return null;
     await endGrantsOf(tx, { accountId, makerId: id, at, by: by ?? "anonymous" });
@@ -117,6 +113,16 @@ export const revokeKey = command<AccountStore["revokeKey"]>(
   },
   (accountId, _id, _at, { pause } = {}) => (pause === undefined ? [] : [pauseLock(accountId)]),
 );
+
+/** Revokes those of the keys that are live; returns them. */
+export async function revokeAll(
+  { db, tables: { apiKeys } }: Tx,
+  condition: SQL | undefined,
+  { at, by }: Readonly<{ at: Date; by: Actor | null }>,
+) {
+  const isLive = and(condition, isNull(apiKeys.revokedAt));
+  return db.update(apiKeys).set({ revokedAt: at, revokedBy: by }).where(isLive).returning();
+}
 
 /** A pause that is in force already cancels from now on if this one does. Returns whether anything was written. */
 async function pauseKey(tx: Tx, pause: Pause): Promise<boolean> {
@@ -170,6 +176,14 @@ export async function readFirstId(reader: Reader): Promise<string | null> {
   return (await findFirst(reader))?.id ?? null;
 }
 
+/** The address of whoever joined an account first. */
+export function firstEmailOf({ db, tables: { members, people } }: Dialect, accountId: Column) {
+  const first = alias(members, "first_members");
+  const emails = db.select({ email: people.email }).from(first).innerJoin(people, eq(people.id, first.personId));
+  const ofAccount = emails.where(eq(first.accountId, accountId)).orderBy(first.joinedAt, first.personId);
+  return sql<string | null>`${ofAccount.limit(1)}`.as("first_email");
+}
+
 /** See `ActionStore.hasBudgetLeft`. */
 export async function hasBudgetLeft(reader: Reader, { keyId, day, limit }: KeyBudget): Promise<boolean> {
   const found = await SPENT_ON_DAY.get(reader, { keyId, day });
@@ -178,7 +192,7 @@ export async function hasBudgetLeft(reader: Reader, { keyId, day, limit }: KeyBu
 
 export function createAccountStore({ reader, writer }: Connection): AccountStore {
   const { db, tables, isOneOf, addedOrder } = reader.dialect;
-  const { accounts, actions, apiKeys, keyDays, members, people } = tables;
+  const { accounts, actions, apiKeys, keyDays } = tables;
   /** That of the index by account. */
   const inOrder = [sql`${apiKeys.revokedAt} nulls first`, apiKeys.createdAt, apiKeys.id];
   const stopArgs = async () => ({
@@ -264,17 +278,11 @@ export function createAccountStore({ reader, writer }: Connection): AccountStore
     /** Stopped accounts first, then the newest. */
     async list(limit) {
       const firstId = (await readFirstId(reader)) ?? "";
-      const emails = db
-        .select({ email: people.email })
-        .from(members)
-        .innerJoin(people, eq(people.id, members.personId));
-      const isMember = sql`${members.accountId} = ${accounts.id}`;
-      const email = emails.where(isMember).orderBy(members.joinedAt, members.personId).limit(1);
       const isStoppedNow = sql<boolean>`${isStopped(reader.dialect, accounts.id)}`.mapWith(Boolean).as("is_stopped");
       const listed = db
         .select({
           id: accounts.id,
-          email: sql<string | null>`${email}`.as("email"),
+          email: firstEmailOf(reader.dialect, accounts.id),
           createdAt: accounts.createdAt,
           isStopped: isStoppedNow,
           allowedAt: accounts.allowedAt,

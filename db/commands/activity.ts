@@ -287,10 +287,10 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
         const failedAt = lastFailedAt === null ? null : new Date(lastFailedAt);
         return [activityRowOf({ ...figures, at: new Date(at), lastFailedAt: failedAt })];
       });
-      const names = found.flatMap(({ kind, name, ...figures }) => {
-        if (kind === "all") return [];
-        const { created, completed, failed, attempts, failedAttempts, lastError, lastFailedAt } = figures;
-        return [{ kind, name, created, completed, failed, attempts, failedAttempts, lastError, lastFailedAt }];
+      const names = found.flatMap(({ kind, name, created, completed, failed, ...row }) => {
+        const { attempts, failedAttempts, lastError, lastFailedAt } = row;
+        const figures = { created, completed, failed, attempts, failedAttempts, lastError, lastFailedAt };
+        return kind === "all" ? [] : [{ kind, name, ...figures }];
       });
       return { position: positionIn(rows), slots: found.filter(({ kind }) => kind === "all"), names };
     },
@@ -333,11 +333,7 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
       );
       // Without slots, the position alone.
       const found = rows.filter((row): row is typeof row & HostSlot => row.host !== null);
-      const slots = found.map((row): HostSlot => {
-        const { counted: _, ...slot } = row;
-        return slot;
-      });
-      return { position: positionIn(rows), slots };
+      return { position: positionIn(rows), slots: found.map(({ counted: _counted, ...slot }): HostSlot => slot) };
     },
 
     async put({ from, to, rows, steps }) {

@@ -133,18 +133,15 @@ export async function runCalls(
   calls: readonly Call[],
   run: (group: readonly Call[]) => Promise<readonly CallResult[]>,
 ): Promise<readonly CallResult[]> {
-  const groups = Map.groupBy(calls, (call) => (call.command.runAll === null ? call : call.command));
+  const groups = [...Map.groupBy(calls, (call) => (call.command.runAll === null ? call : call.command)).values()];
   const results = new Map<Call, CallResult>();
-  const inOrder = [...groups.values()].toSorted(([one], [other]) => placeOf(one) - placeOf(other));
-  for (const group of inOrder) {
-    const came = await run(group);
-    for (const [at, call] of group.entries()) results.set(call, came[at] ?? NO_RESULT);
+  for (const turn of TURNS) {
+    for (const group of groups.filter(([call]) => call?.command.turn === turn)) {
+      const came = await run(group);
+      for (const [at, call] of group.entries()) results.set(call, came[at] ?? NO_RESULT);
+    }
   }
   return calls.map((call) => results.get(call) ?? NO_RESULT);
-}
-
-function placeOf(call: Call | undefined): number {
-  return call === undefined ? 0 : TURNS.indexOf(call.command.turn);
 }
 
 const NO_RESULT: CallResult = { error: new Error("A command gave no result.") };

@@ -14,6 +14,7 @@ import type { Connection } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { oauthLock, accountLock } from "../sql/locks.ts";
 import { all, get, prepare } from "../sql/read.ts";
+import { revokeAll } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
 
@@ -124,12 +125,7 @@ export const endGrant = command<OAuthStore["endGrant"]>(
     if (grant === undefined) return null;
     await tx.db.delete(oauthArtifacts).where(eq(oauthArtifacts.grantId, grantId));
     const isKey = eq(apiKeys.id, grant.keyId ?? "");
-    const revoked = await tx.db
-      .update(apiKeys)
-      .set({ revokedAt: at, revokedBy: by })
-      .where(and(isKey, isNull(apiKeys.revokedAt)))
-      .returning();
-    if (revoked.length > 0) await addToAudit(tx, audit);
+    await addIfWritten(tx, revokeAll(tx, isKey, { at, by }), audit);
     const [key] = await tx.db.select().from(apiKeys).where(isKey);
     return key ?? null;
   },
@@ -182,14 +178,7 @@ export async function revokeConnections(
 }
 
 async function revoke(tx: Tx, condition: ReturnType<typeof and>, at: Date): Promise<void> {
-  const { apiKeys } = tx.tables;
-  const { id, accountId } = apiKeys;
-  const revoked = await tx.db
-    .update(apiKeys)
-    .set({ revokedAt: at, revokedBy: "system" })
-    .where(and(condition, isNull(apiKeys.revokedAt)))
-    .returning({ id, accountId });
-  for (const key of revoked) {
+  for (const key of await revokeAll(tx, condition, { at, by: "system" })) {
     const detail = { unfinished: "keep" };
     await addToAudit(tx, auditOfSystem(key.accountId, { kind: "key_revoked", subject: key.id, detail }, at));
   }

@@ -29,7 +29,7 @@ import type { Connection } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { accountLock, personLock, signUpLock } from "../sql/locks.ts";
 import { all, get, prepare } from "../sql/read.ts";
-import { readFirstId } from "./accounts.ts";
+import { firstEmailOf, readFirstId } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, deleteSome, hasRow, type Tables, type Tx } from "./command.ts";
 import type { Invitation, Joining, TeamStore } from "../../src/core/team-store.ts";
@@ -535,10 +535,7 @@ export function createTeamStore({ reader, writer }: Connection): TeamStore {
       return new Set((await all(reader, managersOf(tables, accountId, now))).map(({ id }) => id));
     },
     accountsOf(personId, limit) {
-      const first = alias(members, "first_members");
-      const emails = db.select({ email: people.email }).from(first).innerJoin(people, eq(people.id, first.personId));
-      const ofAccount = emails.where(eq(first.accountId, members.accountId)).orderBy(first.joinedAt, first.personId);
-      const email = sql<string | null>`${ofAccount.limit(1)}`.as("first_email");
+      const email = firstEmailOf(reader.dialect, members.accountId);
       const ofPerson = db
         .select({ accountId: members.accountId, role: members.role, email, name: accounts.name })
         .from(members)
@@ -548,10 +545,7 @@ export function createTeamStore({ reader, writer }: Connection): TeamStore {
     },
     async invitations(accountId, now, limit) {
       const stored = await all(reader, liveWhere(eq(invitations.accountId, accountId), now).limit(limit));
-      return stored.map((row): Invitation => {
-        const { hash: _, ...invitation } = row;
-        return invitation;
-      });
+      return stored.map(({ hash: _hash, ...invitation }): Invitation => invitation);
     },
     invitation(by, now) {
       const isIt = "hash" in by ? eq(invitations.hash, by.hash) : eq(invitations.id, by.id);

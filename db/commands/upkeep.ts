@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { and, eq, gt, gte, inArray, lt, lte, max, or, type SQL, sql } from "drizzle-orm";
 import { firstActionId } from "../../src/core/ids.ts";
 import { DEDUPE_WINDOW_MS, PRUNE_BYTES_MAX, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
-import type { PruneStep, PruneTimes, UpkeepStore } from "../../src/core/store.ts";
+import type { UpkeepStore } from "../../src/core/store.ts";
 import type { Connection } from "../sql/context.ts";
 import { bytesOf, bytesOfAction, type Dialect, hasValues } from "../sql/dialect.ts";
 import { all } from "../sql/read.ts";
@@ -58,13 +58,8 @@ async function newestPosition({ db, tables: { timeline } }: Tx): Promise<number>
   return newest?.seq ?? 0;
 }
 
-interface ShortenArgs extends Until {
-  readonly id: string;
-  readonly revision: number;
-}
-
 /** Deletes the oldest rows of the very long timeline of an action that may be deleted: only the newest are shown anyway. */
-export const shorten = command(async (tx, { id, revision, ...until }: ShortenArgs) => {
+export const shorten = command(async (tx, { id, revision, ...until }: Pick<Scanned, "id" | "revision"> & Until) => {
   const { actions, timeline } = tx.tables;
   const isExpected = and(hasValues(actions, { id, revision }), isDeletable(tx.tables, until));
   const events = tx.db
@@ -75,12 +70,8 @@ export const shorten = command(async (tx, { id, revision, ...until }: ShortenArg
   await tx.db.delete(timeline).where(inArray(timeline.seq, older.limit(PRUNE_ROWS_MAX)));
 });
 
-interface DeleteArgs extends Until {
-  readonly found: readonly Omit<Scanned, "bytes" | "events">[];
-}
-
 /** Deletes actions that may still be deleted in these revisions, with everything of them; returns how many. */
-export const deleteActions = command(async (tx, { found, ...until }: DeleteArgs) => {
+export const deleteActions = command(async (tx, found: readonly Scanned[], until: Until) => {
   const { db, tables } = tx;
   const { actionKeys, actionMetadata, actions, approvalLinks, attempts, outbox, timeline } = tables;
   const newest = await newestPosition(tx);
@@ -123,7 +114,7 @@ export const deleteActions = command(async (tx, { found, ...until }: DeleteArgs)
 /** Ids may be ahead of their time: thousands in one millisecond continue in later ones. */
 const ID_AHEAD_MS = 10_000;
 
-/** Ids begin with their time: actions created later can't have finished before and are not scanned. */
+/** Ids begin with their time: actions created later can't have finished before. */
 function firstIdAfter(until: Date): string {
   return firstActionId(new Date(until.getTime() + ID_AHEAD_MS));
 }
@@ -153,28 +144,6 @@ function scanned({ db, tables }: Dialect, until: Until, after: string) {
 
 type Scanned = ReturnType<typeof scanned>["_"]["result"][number];
 
-/**
- * Scans some actions by id and deletes those that may go, in one commit that is bounded in rows and bytes. It needs no
- * index by end, which every action would pay for.
- */
-async function pruneStep(
-  { reader, writer }: Connection,
-  { now, finishedUntil }: PruneTimes,
-  after: string,
-): Promise<PruneStep> {
-  const until = { finishedUntil, boundUntil: new Date(now.getTime() - BOUND_MS_MAX) };
-  const found = await all(reader, scanned(reader.dialect, until, after));
-  const { deletable, last } = fitting(found);
-  const [first] = deletable;
-  if (first !== undefined && (first.events ?? 0) > PRUNE_ROWS_MAX) {
-    await writer.run(shorten, { id: first.id, revision: first.revision, ...until });
-    return { deleted: 0, next: after };
-  }
-  const deleted = first === undefined ? 0 : await writer.run(deleteActions, { found: deletable, ...until });
-  const isLast = found.length < PRUNE_SCAN_ROWS_MAX && last === found.at(-1)?.id;
-  return { deleted, next: found.length === 0 || isLast ? null : (last ?? after) };
-}
-
 /** The rows that one commit may delete, at least one, and the last row scanned. */
 function fitting(found: readonly Scanned[]) {
   const deletable: Scanned[] = [];
@@ -194,8 +163,7 @@ function fitting(found: readonly Scanned[]) {
 }
 
 /** Each step begins with a turn of the event loop, so that steps in a row don't block others. */
-export function createUpkeepStore(connection: Connection): UpkeepStore {
-  const { reader } = connection;
+export function createUpkeepStore({ reader, writer }: Connection): UpkeepStore {
   const { db, tables } = reader.dialect;
   const { actions, timeline } = tables;
   const { id, accountId, expiresAt } = actions;
@@ -227,9 +195,23 @@ export function createUpkeepStore(connection: Connection): UpkeepStore {
       const rows = await all(reader, expired.orderBy(expiresAt, id).limit(limit));
       return rows.flatMap(({ expiresAt: at, ...row }) => (at === null ? [] : [{ ...row, expiresAt: at }]));
     },
-    async prune(times, after) {
+    /**
+     * Scans some actions by id and deletes those that may go, in one commit that is bounded in rows and bytes. It needs no
+     * index by end, which every action would pay for.
+     */
+    async prune({ now, finishedUntil }, after) {
       await nextTurn();
-      return pruneStep(connection, times, after);
+      const until = { finishedUntil, boundUntil: new Date(now.getTime() - BOUND_MS_MAX) };
+      const found = await all(reader, scanned(reader.dialect, until, after));
+      const { deletable, last } = fitting(found);
+      const [first] = deletable;
+      if (first !== undefined && (first.events ?? 0) > PRUNE_ROWS_MAX) {
+        await writer.run(shorten, { id: first.id, revision: first.revision, ...until });
+        return { deleted: 0, next: after };
+      }
+      const deleted = first === undefined ? 0 : await writer.run(deleteActions, deletable, until);
+      const isLast = found.length < PRUNE_SCAN_ROWS_MAX && last === found.at(-1)?.id;
+      return { deleted, next: found.length === 0 || isLast ? null : (last ?? after) };
     },
   };
 }

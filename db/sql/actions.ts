@@ -104,7 +104,7 @@ function newAction({ seal }: Pick<StoreContext, "seal">, creation: Creation): Ne
     isHeld: action.status === "awaiting_approval",
     isRefused: creation.isRefused === true,
     rulesVersion: creation.rulesVersion,
-    grant: usedGrant(creation.grant ?? null),
+    grant: creation.grant === undefined || creation.grant === null ? null : usedGrant(creation.grant),
     counts,
     beyond: beyond === null ? null : { count: beyond.count, audit: auditRow(beyond.audit) },
   };
@@ -114,10 +114,9 @@ function auditRow({ detail, ...entry }: AuditEntry): Values {
   return valuesOf(AUDIT_ENTRIES.columns, { ...entry, detail: JSON.stringify(detail) });
 }
 
-function usedGrant(use: GrantUse | null): UsedGrant | null {
-  if (use === null) return null;
-  const { detail, ...entry } = use.audit;
-  return { id: use.id, at: entry.at.getTime(), audit: valuesOf(AUDIT_ENTRIES.columns.slice(0, -1), entry), detail };
+function usedGrant({ id, audit }: GrantUse): UsedGrant {
+  const { detail, ...entry } = audit;
+  return { id, at: entry.at.getTime(), audit: valuesOf(AUDIT_ENTRIES.columns.slice(0, -1), entry), detail };
 }
 
 /** The keys that an action was created with. */
@@ -130,15 +129,9 @@ function keysOf({ idempotencyKey, dedupe }: Action): readonly KeyName[] {
 }
 
 function countOf({ rejectedAt, repeatedAt, fullSince }: RejectedBefore) {
-  return {
-    rejectedAt: timeOf(rejectedAt),
-    repeatedAt: repeatedAt.map((ms) => new Date(ms)),
-    fullSince: timeOf(fullSince),
-  };
-}
-
-function timeOf(ms: number | null): Date | null {
-  return ms === null ? null : new Date(ms);
+  const timeOf = (ms: number | null) => (ms === null ? null : new Date(ms));
+  const repeats = repeatedAt.map((ms) => new Date(ms));
+  return { rejectedAt: timeOf(rejectedAt), repeatedAt: repeats, fullSince: timeOf(fullSince) };
 }
 
 interface Happened {

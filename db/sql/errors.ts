@@ -47,7 +47,7 @@ export function isAnswered(error: unknown): boolean {
 export function faultOf(error: unknown): FaultKind {
   if (error instanceof DatabaseFault) return error.kind;
   if (error instanceof NoAnswer || error instanceof StoreUnavailable) return "unavailable";
-  const text = `${codeOf(error)} ${error instanceof Error ? error.message : ""}`;
+  const text = codeAndText(error);
   if (/SQLITE_BUSY|SQLITE_LOCKED|database is locked/i.test(text)) return "busy";
   if (/IOERR_(DIR_)?FSYNC/i.test(text)) return "fatal";
   if (UNAVAILABLE.test(text) || /ENOSPC|EDQUOT|disk is full|disk I\/O error|unable to open|malformed/i.test(text))
@@ -58,7 +58,7 @@ export function faultOf(error: unknown): FaultKind {
 /** Whether a value violates a constraint of the tables. */
 export function isConstraint(error: unknown): boolean {
   if (error instanceof DatabaseFault) return error.isConstraint;
-  return /SQLITE_CONSTRAINT|constraint failed/i.test(`${codeOf(error)} ${error instanceof Error ? error.message : ""}`);
+  return /SQLITE_CONSTRAINT|constraint failed/i.test(codeAndText(error));
 }
 
 /** The error that callers of the store get; the library's own is its cause. */
@@ -70,6 +70,10 @@ export function unavailable(cause: unknown): StoreUnavailable {
 /** The `code` of an error; empty when it has none. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
+}
+
+export function codeAndText(error: unknown): string {
+  return `${codeOf(error)} ${error instanceof Error ? error.message : ""}`;
 }
 
 /** Called whenever the database was found away, however often that is. */
@@ -127,7 +131,7 @@ export function reasonOf(error: unknown): string {
   const texts: string[] = [];
   let at = error;
   while (at instanceof Error && texts.length < CAUSES_MAX) {
-    texts.push(`${"code" in at ? String(at.code) : ""} ${at.message}`);
+    texts.push(codeAndText(at));
     at = at.cause;
   }
   // The innermost error knows best.

@@ -154,21 +154,6 @@ async function changesOf(db: ActionReads, accountId: string, rows: readonly Row[
   return changes;
 }
 
-/** The action as an entry left it. `runs`: complete timelines so far of runs on this page, by action and run. */
-async function actionThen(
-  reader: Reader,
-  action: Action,
-  entry: TimelineEntry,
-  runs: Map<string, readonly TimelineEntry[]>,
-): Promise<Action> {
-  const key = `${action.id} ${entry.run}`;
-  const isFirst = entry.event.type === "created" || entry.event.type === "retried";
-  const before = isFirst ? [] : (runs.get(key) ?? (await runBefore(reader, action.id, entry)));
-  const entries = [...before, entry];
-  runs.set(key, entries);
-  return actionAsOf(action, entries);
-}
-
 const ENTRIES_BEFORE = prepare(
   { actionId: "text", run: "number", seq: "number" },
   ({ db, tables: { timeline } }, arg) => {
@@ -182,17 +167,24 @@ const ENTRIES_BEFORE = prepare(
   },
 );
 
-/** The run's timeline before the change. */
-async function runBefore(reader: Reader, id: string, entry: TimelineEntry): Promise<readonly TimelineEntry[]> {
-  return readable(await ENTRIES_BEFORE.raw(reader, { actionId: id, run: entry.run, seq: entry.seq }), timelineEntryOf);
+/** The action as an entry left it. `runs`: complete timelines so far of runs on this page, by action and run. */
+async function actionThen(
+  reader: Reader,
+  action: Action,
+  entry: TimelineEntry,
+  runs: Map<string, readonly TimelineEntry[]>,
+): Promise<Action> {
+  const key = `${action.id} ${entry.run}`;
+  const isFirst = entry.event.type === "created" || entry.event.type === "retried";
+  const readBefore = () => ENTRIES_BEFORE.raw(reader, { actionId: action.id, run: entry.run, seq: entry.seq });
+  const before = isFirst ? [] : (runs.get(key) ?? readable(await readBefore(), timelineEntryOf));
+  const entries = [...before, entry];
+  runs.set(key, entries);
+  return actionAsOf(action, entries);
 }
 
-type Finds =
-  | ("find" | "findById" | "holderOf" | "timeline" | "approvedHosts" | "responses" | "filterValues")
-  | ("withUnknown" | "withLateSuccess" | "changes" | "position" | "knowsPosition");
-
 /** Of one action, or of some that are known. See `ActionStore`. */
-export function createFinds(reads: ActionReads): Pick<ActionStore, Finds> {
+export function createFinds(reads: ActionReads) {
   const { reader } = reads;
   const { db, tables, isOneOf, itemsOf, placeIn, indexedBy } = reader.dialect;
   const { actions, attempts, timeline } = tables;
@@ -288,5 +280,5 @@ export function createFinds(reads: ActionReads): Pick<ActionStore, Finds> {
     position: () => readPosition(reader),
     // 0 always exists; any other position exists while its row does.
     knowsPosition: async (position) => position === 0 || (await POSITION.get(reader, { position })) !== null,
-  };
+  } satisfies Partial<ActionStore>;
 }

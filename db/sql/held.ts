@@ -75,10 +75,8 @@ function idBefore({ before }: Pick<HeldFilter, "before">): string {
 
 export const NO_FILTER: HeldFilter = { keyId: null, host: null, before: null };
 
-type HeldReads = ("held" | "heldTotal" | "heldHosts" | "heldAmong") | ("requesters" | "heldCount" | "waitingApprovals");
-
 /** See `ActionStore`. */
-export function createHeldReads(reads: ActionReads): Pick<ActionStore, HeldReads> {
+export function createHeldReads(reads: ActionReads) {
   const { reader } = reads;
   const { db, tables, isOneOf, itemsOf, indexedBy } = reader.dialect;
   const { actions } = tables;
@@ -140,10 +138,8 @@ export function createHeldReads(reads: ActionReads): Pick<ActionStore, HeldReads
 
     async heldAmong(accountId, among) {
       const found = await all(reader, sizesOf(and(isHeld(accountId), isOneOf(id, among))).orderBy(id));
-      return findActions(
-        reads,
-        fitting(LIST_BYTES_MAX, found).map((one) => one.id),
-      );
+      const ids = fitting(LIST_BYTES_MAX, found).map((one) => one.id);
+      return findActions(reads, ids);
     },
 
     async waitingApprovals(accountId, now) {
@@ -182,24 +178,14 @@ export function createHeldReads(reads: ActionReads): Pick<ActionStore, HeldReads
         .select({ id })
         .from(actions)
         .where(and(isHeld(accountId), sql`${keyId} = j.value`));
+      const firstIds = first.map((head) => head.id);
       const [counts, creators] = await Promise.all([
         all(
           reader,
           sql<{ readonly keyId: string; readonly count: number }>`select j.value as "keyId",
             ${db.$count(held.limit(COUNTED_MAX).as("held"))} as count from ${itemsOf(firstKeys)}`,
         ),
-        all(
-          reader,
-          db
-            .select({ id, createdBy })
-            .from(actions)
-            .where(
-              isOneOf(
-                id,
-                first.map((head) => head.id),
-              ),
-            ),
-        ),
+        all(reader, db.select({ id, createdBy }).from(actions).where(isOneOf(id, firstIds))),
       ]);
       const countOfKey = new Map(counts.map((row) => [row.keyId, row.count]));
       const creatorOf = new Map(creators.map((row) => [row.id, row.createdBy]));
@@ -224,5 +210,5 @@ export function createHeldReads(reads: ActionReads): Pick<ActionStore, HeldReads
           from found where value is not null limit ${HELD_HOSTS_SHOWN_MAX + 1}`,
       );
     },
-  };
+  } satisfies Partial<ActionStore>;
 }

@@ -1,18 +1,4 @@
-import {
-  and,
-  type Column,
-  count,
-  desc,
-  eq,
-  gt,
-  isNotNull,
-  isNull,
-  lt,
-  lte,
-  sql,
-  type SQL,
-  type SQLWrapper,
-} from "drizzle-orm";
+import { and, count, desc, eq, gt, isNotNull, isNull, lt, lte, sql, type SQL, type SQLWrapper } from "drizzle-orm";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action, ActionStatus } from "../../src/core/action.ts";
 import { type Claimed, startAttempt } from "../../src/core/settle.ts";
@@ -83,22 +69,19 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
       }
     },
     async orphans(leaseBefore, limit, after) {
+      const isOver = leaseBefore === null ? undefined : lt(leaseUntil, leaseBefore);
       // Only an empty page is the last, so one of rows that were ended is followed by the next.
       for (let from = { accountId: after?.accountId ?? "", id: after?.id ?? "" }; ;) {
         const isAfter = sql`(${accountId}, ${id}) > (${from.accountId}, ${from.id})`;
         const orphans = reader.dialect.db
           .select({ id, accountId, bytes: bytesOfAction(actions).as("bytes") })
           .from(actions)
-          .where(and(waiting("action", reader.dialect.tables).active, isAfter, isOver(leaseUntil, leaseBefore)));
+          .where(and(waiting("action", reader.dialect.tables).active, isAfter, isOver));
         const found = await all(reader, orphans.orderBy(accountId, id).limit(limit));
         const page = fitting(RECOVERY_BYTES_MAX, found);
         const last = page.at(-1);
-        const rows = await queue.readAll(
-          await findRows(
-            reader,
-            page.map((row) => row.id),
-          ),
-        );
+        const ids = page.map((row) => row.id);
+        const rows = await queue.readAll(await findRows(reader, ids));
         // Between the two reads one may have ended, or begun its next attempt.
         const left = rows.filter(({ status, leaseUntil: until }) => {
           return status === "active" && (leaseBefore === null || (until !== null && until < leaseBefore));
@@ -119,20 +102,16 @@ export function createNotificationQueue(kind: NotificationKind, db: QueueContext
     ...queue,
     async orphans(leaseBefore, limit, after) {
       const { id, leaseUntil } = outbox;
+      const isOver = leaseBefore === null ? undefined : lt(leaseUntil, leaseBefore);
       const isAfter =
         after === null ? undefined : sql`(${leaseUntil}, ${id}) > (${after.leaseUntil ?? 0}, ${after.id})`;
       const orphans = reader.dialect.db
         .select(notificationColumns(outbox))
         .from(outbox)
-        .where(and(waiting(kind, reader.dialect.tables).active, isAfter, isOver(leaseUntil, leaseBefore)));
+        .where(and(waiting(kind, reader.dialect.tables).active, isAfter, isOver));
       return queue.readAll(await raw(reader, orphans.orderBy(leaseUntil, id).limit(limit)));
     },
   };
-}
-
-/** Holds for a lease that ended before this time; null: for all. */
-function isOver(leaseUntil: Column, leaseBefore: Date | null): SQL | undefined {
-  return leaseBefore === null ? undefined : lt(leaseUntil, leaseBefore);
 }
 
 /** A row as this claim leaves it, if memory has it; null: read it. `revision` is the one of after the claim. */

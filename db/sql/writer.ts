@@ -175,9 +175,12 @@ export class Writer {
   async #commit(writes: readonly Write[]): Promise<() => void> {
     if (this.#deathCause !== null) return rejectAll(writes, this.#deathCause);
     try {
-      const notify = await this.#transact(writes);
+      const calls = writes.map(({ call }) => call);
+      const results = await whileBusy(() => this.#sql.transact(calls), this.#clock);
       this.#isAway = false;
-      return notify;
+      return () => {
+        for (const [at, { settle }] of writes.entries()) settle(results[at]);
+      };
     } catch (error) {
       const fault = faultOf(error);
       if (fault === "rejected") return this.#commitHalves(writes, error);
@@ -202,14 +205,6 @@ export class Writer {
     notifyFirst();
     await nextTurn();
     return this.#commit(writes.slice(middle));
-  }
-
-  async #transact(writes: readonly Write[]): Promise<() => void> {
-    const calls = writes.map(({ call }) => call);
-    const results = await whileBusy(() => this.#sql.transact(calls), this.#clock);
-    return () => {
-      for (const [at, { settle }] of writes.entries()) settle(results[at]);
-    };
   }
 }
 
