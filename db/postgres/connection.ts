@@ -47,7 +47,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   const { callMsMax = REMOTE_CALL_MS_MAX, transactionMsMax = TRANSACTION_MS_MAX, onCommit } = options;
   const config = configOf(url, callMsMax);
   const preparing: Preparing = { isOn: true };
-  const connect = () => new Connection({ config, callMsMax, preparing });
+  const connect = () => new Connection(config, callMsMax, preparing);
   const readers = Array.from({ length: POSTGRES_READERS }, connect);
   const writer = connect();
   // Bounds of the server's own, so that what nobody waits for any more ends, and a process that stands still holds no locks.
@@ -75,7 +75,11 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
       const query = queryOf(statement);
       const sent = STEPS.test(statement.sql) ? [BEGIN_STEPS, query, plain("commit")] : [query];
       try {
-        const answers = await again(preparing, () => idlestOf(readers).pipeline(sent), isLost);
+        const answers = await again(
+          preparing,
+          () => idlestOf(readers).pipeline(sent),
+          (error) => error instanceof ConnectionLost,
+        );
         return doneOf(answers[sent.indexOf(query)]).rows;
       } catch (error) {
         const fault = faultIn(error);
@@ -208,10 +212,6 @@ class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
 }
 
-function isLost(error: unknown): boolean {
-  return error instanceof ConnectionLost;
-}
-
 /** The client of a transaction, from its first queries on. */
 interface TransactionClient {
   client: Client | null;
@@ -219,26 +219,20 @@ interface TransactionClient {
   hasFailed: boolean;
 }
 
-function lostMeanwhile(): StoreUnavailable {
-  return new StoreUnavailable("The connection to the database was lost.", { reason: "it was lost in a transaction" });
-}
-
-interface ConnectionSettings {
-  readonly config: ClientConfig;
-  readonly callMsMax: number;
-  readonly preparing: Preparing;
-}
-
 /** One connection at a time; the next call after a lost one connects again. */
 class Connection {
-  readonly #settings: ConnectionSettings;
+  readonly #config: ClientConfig;
+  readonly #callMsMax: number;
+  readonly #preparing: Preparing;
   #client: Client | null = null;
   #opening: Promise<Client> | null = null;
   #waiting = 0;
   #isClosed = false;
 
-  constructor(settings: ConnectionSettings) {
-    this.#settings = settings;
+  constructor(config: ClientConfig, callMsMax: number, preparing: Preparing) {
+    this.#config = config;
+    this.#callMsMax = callMsMax;
+    this.#preparing = preparing;
   }
 
   /** Queries that were sent and not answered. */
@@ -262,11 +256,14 @@ class Connection {
       expired = true;
       reject(new StoreUnavailable("The database has not answered in time.", { reason: "no answer came in time" }));
       if (client !== null) this.#drop(client);
-    }, this.#settings.callMsMax);
+    }, this.#callMsMax);
     try {
       const opened = await Promise.race([this.#open(), deadline]);
       transaction.client ??= opened;
-      if (transaction.client !== opened || transaction.hasFailed) throw lostMeanwhile();
+      if (transaction.client !== opened || transaction.hasFailed) {
+        const reason = "it was lost in a transaction";
+        throw new StoreUnavailable("The connection to the database was lost.", { reason });
+      }
       client = opened;
       const sent = Promise.allSettled(queries.map((query) => opened.query(this.#configOf(query))));
       return this.#resultsOf(opened, await Promise.race([sent, deadline]));
@@ -298,7 +295,7 @@ class Connection {
     this.#forget(client);
     const { promise: deadline, resolve: giveUp } = Promise.withResolvers<void>();
     // A timer that is left behind would keep the process from ending.
-    const timer = setTimeout(giveUp, this.#settings.callMsMax);
+    const timer = setTimeout(giveUp, this.#callMsMax);
     await Promise.race([client.end(), deadline]);
     clearTimeout(timer);
   }
@@ -316,7 +313,7 @@ class Connection {
 
   #configOf({ name, text, values, rowMode }: Query) {
     if (values.length === 0 && name === "") return { text, rowMode };
-    const isPrepared = this.#settings.preparing.isOn && name !== "";
+    const isPrepared = this.#preparing.isOn && name !== "";
     return { ...(isPrepared ? { name } : {}), text, values: [...values], rowMode };
   }
 
@@ -326,7 +323,7 @@ class Connection {
   }
 
   async #connect(): Promise<Client> {
-    const client = new Client(this.#settings.config);
+    const client = new Client(this.#config);
     this.#client = client;
     client.on("error", () => this.#forget(client));
     client.on("end", () => this.#forget(client));
