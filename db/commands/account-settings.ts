@@ -75,7 +75,6 @@ interface HostSettingsText {
   readonly parse: (text: string) => HostSettings;
 }
 
-/** The settings of calls to hosts. */
 export function createHostSettingsStore(
   { reader, writer }: Connection,
   { text, parse }: HostSettingsText,

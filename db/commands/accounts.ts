@@ -19,8 +19,6 @@ import { endGrantsOf } from "./grants.ts";
 import { findInForce, isStopped } from "./pauses.ts";
 import { SPENT_ON_DAY } from "./actions.ts";
 
-/** Accounts and keys. */
-
 export const create = command<AccountStore["create"]>(
   async (tx, account, keys, extras) => {
     const { accounts, apiKeys, welcomeLinks } = tx.tables;

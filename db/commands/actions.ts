@@ -13,7 +13,7 @@ import { LATE_SUCCESS } from "../tables.ts";
 import { listCommand, type Tables, type Tx } from "./command.ts";
 import { findPaused, isHeldBack, pausesOf } from "./pauses.ts";
 import { findEach, insertEach, insertList, updateEach, updateList, type Values, valuesOf } from "./lists.ts";
-import { addGrants, type GrantCounts, readGrants, type UsedGrant } from "./grants.ts";
+import { addGrants, type GrantCounts, readGrants, type UsedGrant, useGrant, writeUses } from "./grants.ts";
 import type { Counted, RuleCount } from "../../src/core/rule-count.ts";
 import { type GoesBeyond, placeOf, readCounts, type RuleCounts } from "./rule-counts.ts";
 import { readRulesVersions } from "./rules.ts";
@@ -178,7 +178,7 @@ export const create = listCommand(
     await insertEach(lists, NOTIFICATIONS, created, ({ one }) =>
       first.has(one) ? [...one.notifications, ...one.firstNotifications] : one.notifications,
     );
-    await grants.write(tx);
+    await writeUses(tx, grants);
     await ruleCounts.write(tx);
     await lists.insert(AUDIT_ENTRIES, used);
     await writeCounts(
@@ -244,7 +244,7 @@ function decide(one: NewAction, known: KnownOfCreates, used: Values[]): CreateOu
   if (one.isHeld && held >= HELD_PER_KEY_MAX) return { kind: "too_many_held" };
   const beyond = known.ruleCounts.beyond(one.counts);
   if (beyond.length > 0) return { kind: "beyond", counts: beyond };
-  const uses = one.grant === null ? null : known.grants.use(one.grant);
+  const uses = one.grant === null ? null : useGrant(known.grants, one.grant);
   if (one.grant !== null) {
     if (uses === null) return { kind: "grant_over" };
     const { audit, detail } = one.grant;

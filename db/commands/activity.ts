@@ -95,7 +95,6 @@ const NEWEST_POSITION = prepare({}, ({ db, tables: { timeline }, isSettled }) =>
     .where(isSettled(timeline.seq)),
 );
 
-/** The newest position of the timeline. */
 export async function readPosition(reader: Reader): Promise<number> {
   return (await NEWEST_POSITION.get(reader, {}))?.seq ?? 0;
 }

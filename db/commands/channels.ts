@@ -43,7 +43,6 @@ export const remove = command<ChannelStore["remove"]>(async (tx, accountId, id, 
   return addIfWritten(tx, removed, audit, CHANNELS_VERSION);
 });
 
-/** Where accounts ask for approval. */
 export function createChannelStore({ reader, writer, seal }: Omit<StoreContext, "written">): ChannelStore {
   const { db, tables } = reader.dialect;
   const { channels } = tables;

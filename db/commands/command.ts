@@ -117,7 +117,6 @@ export function isOneOfRows(columns: readonly Column[], rows: readonly (readonly
   return sql`(${names}) in (values ${sql.join(values, sql`, `)})`;
 }
 
-/** A command whatever its arguments. */
 export type AnyCommand = Command<never, unknown>;
 
 export interface Call {

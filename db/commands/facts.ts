@@ -21,7 +21,6 @@ export async function renewVersion(tx: Tx, name: string): Promise<void> {
   await setFact(tx, name, crypto.randomUUID());
 }
 
-/** Sets a fact about the store. */
 export async function setFact({ db, tables: { facts } }: Tx, name: string, value: string): Promise<void> {
   await db.insert(facts).values({ name, value }).onConflictDoUpdate({ target: facts.name, set: { value } });
 }
@@ -34,7 +33,6 @@ export const writeAll = command<FactStore["writeAll"]>(async (tx, values) => {
   }
 });
 
-/** One fact by its name. */
 export const FACT = prepare({ name: "text" }, ({ db, tables: { facts } }, arg) =>
   db.select().from(facts).where(eq(facts.name, arg.name)),
 );

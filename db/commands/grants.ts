@@ -1,6 +1,6 @@
 import { and, desc, eq, gt, inArray, isNull, lt } from "drizzle-orm";
 import type { AuditDetail, AuditEntry } from "../../src/core/audit.ts";
-import type { Grant, GrantStore } from "../../src/core/grant.ts";
+import type { GrantStore } from "../../src/core/grant.ts";
 import { grantLock } from "../sql/locks.ts";
 import type { Connection } from "../sql/context.ts";
 import { all } from "../sql/read.ts";
@@ -61,44 +61,31 @@ export async function endGrantsOf(
 
 const USED = updateList("grants", ["used"], ["id"]);
 
-/** How often grants were used, and may be. A list's own uses are counted as they are decided. */
-export class GrantCounts {
-  readonly #counts: Map<string, { used: number; readonly calls: number; readonly expiresAt: Date }>;
-  readonly #changed = new Set<string>();
-
-  constructor(rows: readonly Pick<Grant, "id" | "used" | "calls" | "expiresAt">[]) {
-    this.#counts = new Map(rows.map(({ id, ...row }) => [id, { ...row }]));
-  }
-
-  /** Counts a use; null: it may not be used any more. */
-  use({ id, at }: UsedGrant): number | null {
-    const count = this.#counts.get(id);
-    if (count === undefined || count.used >= count.calls || count.expiresAt.getTime() <= at) return null;
-    this.#changed.add(id);
-    return (count.used += 1);
-  }
-
-  async write({ lists }: Tx): Promise<void> {
-    await lists.update(
-      USED,
-      [...this.#changed].map((id) => [this.#counts.get(id)?.used ?? 0, id]),
-    );
-  }
-}
+/** How often grants were used, and may be, by their ids. A list's own uses are counted as they are decided. */
+export type GrantCounts = ReadonlyMap<string, { used: number; readonly calls: number; readonly expiresAt: Date }>;
 
 /** Those of the grants that have not been ended. */
 export async function readGrants({ db, tables: { grants } }: Tx, uses: readonly UsedGrant[]): Promise<GrantCounts> {
-  if (uses.length === 0) return new GrantCounts([]);
-  const ids = [...new Set(uses.map(({ id }) => id))];
+  if (uses.length === 0) return new Map();
+  const ids = [...new Set(uses.map((use) => use.id))];
   const { id, used, calls, expiresAt, endedAt } = grants;
-  const rows = await db
-    .select({ id, used, calls, expiresAt })
-    .from(grants)
-    .where(and(inArray(id, ids), isNull(endedAt)));
-  return new GrantCounts(rows);
+  const inForce = db.select({ id, used, calls, expiresAt }).from(grants);
+  const rows = await inForce.where(and(inArray(id, ids), isNull(endedAt)));
+  return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** What people allow agents for a while. */
+/** Counts a use; null: the grant may not be used any more. */
+export function useGrant(grants: GrantCounts, { id, at }: UsedGrant): number | null {
+  const grant = grants.get(id);
+  if (grant === undefined || grant.used >= grant.calls || grant.expiresAt.getTime() <= at) return null;
+  return (grant.used += 1);
+}
+
+export async function writeUses({ lists }: Tx, grants: GrantCounts): Promise<void> {
+  const rows = Array.from(grants, ([id, { used }]) => [used, id]);
+  await lists.update(USED, rows);
+}
+
 export function createGrantStore({ reader, writer }: Connection): GrantStore {
   const { db, tables } = reader.dialect;
   const { grants } = tables;

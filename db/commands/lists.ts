@@ -33,7 +33,6 @@ export async function findEach<Args extends Named, Row>(
   return new Map([...asked.keys()].map((key, at) => [key, found[at] ?? []]));
 }
 
-/** Inserts the rows of each item. */
 export function insertEach<Item>(
   lists: Pick<Lists, "insert">,
   into: InsertList,
@@ -113,7 +112,6 @@ export function columnOf(of: Tables, table: TableName, name: string): Column {
   return column;
 }
 
-/** The name of a table as SQL. */
 export function tableName(of: Tables, table: TableName): string {
   return `"${getTableName(of[table])}"`;
 }

@@ -216,7 +216,6 @@ const KEY_BY_TOKEN = prepare({ id: "text", now: "time" }, ({ db, tables: { apiKe
     .where(and(isToken, gt(oauthArtifacts.expiresAt, arg.now)));
 });
 
-/** What the authorization server stores. */
 export function createOAuthStore({ reader, writer }: Connection): OAuthStore {
   const { db, tables } = reader.dialect;
   const { apiKeys, oauthArtifacts } = tables;

@@ -3,7 +3,7 @@ import type { Counted, RuleCount } from "../../src/core/rule-count.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { prepare, type Reader } from "../sql/read.ts";
 import { PRUNE_ROWS, type Tx } from "./command.ts";
-import { insertList, type Lists, type Values } from "./lists.ts";
+import { insertEach, insertList, type Lists, type Values } from "./lists.ts";
 
 /** The rows of one count in a part of time. */
 const COUNT_ROWS = prepare(
@@ -30,19 +30,19 @@ export interface GoesBeyond {
 /** Which count, and the part of time that matters. */
 type Place = Pick<RuleCount, "ruleId" | "subject" | "from" | "to">;
 
-interface CountRow {
+interface CountRow extends Pick<RuleCount, "ruleId" | "subject" | "start"> {
   amount: bigint;
   told: boolean;
   readonly until: number;
+  isChanged: boolean;
 }
 
 /** What is counted for rules. A list's own calls are counted as they are decided. */
 export class RuleCounts {
-  /** By count, and then by start. */
-  readonly #rows: ReadonlyMap<string, Map<number, CountRow>>;
-  readonly #changed = new Map<string, readonly [Pick<RuleCount, "ruleId" | "subject">, number]>();
+  readonly #rows: ReadonlyMap<string, CountRow[]>;
 
-  constructor(rows: ReadonlyMap<string, Map<number, CountRow>>) {
+  /** The rows of each count that was read. */
+  constructor(rows: ReadonlyMap<string, CountRow[]>) {
     this.#rows = rows;
   }
 
@@ -56,49 +56,48 @@ export class RuleCounts {
   }
 
   add(counts: readonly RuleCount[]): void {
-    for (const count of counts) this.#rowAt(count).amount += BigInt(count.amount);
+    for (const count of counts) this.#changing(count).amount += BigInt(count.amount);
   }
 
   /** What was added for a change that is not written. */
   takeBack(counts: readonly RuleCount[]): void {
-    for (const count of counts) this.#rowAt(count).amount -= BigInt(count.amount);
+    for (const count of counts) this.#changing(count).amount -= BigInt(count.amount);
   }
 
   /** Notes that people were told; whether they had not been before. */
   tell(count: RuleCount): boolean {
     if (this.#within(count).some(({ told }) => told)) return false;
-    this.#rowAt(count).told = true;
+    this.#changing(count).told = true;
     return true;
   }
 
   /** Of rows that are there still. */
-  giveBack([ruleId, subject, start, amount]: Counted): void {
-    const row = this.#rows.get(nameOf({ ruleId, subject }))?.get(start);
-    if (row === undefined) return;
-    const left = row.amount - BigInt(amount);
-    row.amount = left < 0n ? 0n : left;
-    this.#changed.set(`${nameOf({ ruleId, subject })} ${start}`, [{ ruleId, subject }, start]);
+  giveBack(counted: Counted): void {
+    const amount = BigInt(counted[3]);
+    for (const row of this.#within(placeOf(counted))) {
+      row.amount = row.amount < amount ? 0n : row.amount - amount;
+      row.isChanged = true;
+    }
   }
 
   async write({ lists }: Tx): Promise<void> {
-    const rows = [...this.#changed.values()].flatMap(([{ ruleId, subject }, start]): Values[] => {
-      const row = this.#rows.get(nameOf({ ruleId, subject }))?.get(start);
-      return row === undefined ? [] : [[ruleId, subject, start, String(row.amount), Number(row.told), row.until]];
-    });
-    await lists.insert(COUNTS, rows);
+    const changed = [...this.#rows.values()].flat().filter(({ isChanged }) => isChanged);
+    await insertEach(lists, COUNTS, changed, ({ ruleId, subject, start, amount, told, until }) => [
+      [ruleId, subject, start, String(amount), Number(told), until],
+    ]);
   }
 
   #within({ from, to, ...count }: Place): readonly CountRow[] {
-    const rows = this.#rows.get(nameOf(count)) ?? new Map<number, CountRow>();
-    return [...rows].flatMap(([start, row]) => (from <= start && start <= to ? [row] : []));
+    return (this.#rows.get(nameOf(count)) ?? []).filter(({ start }) => from <= start && start <= to);
   }
 
-  #rowAt({ ruleId, subject, start, until }: RuleCount): CountRow {
+  #changing({ ruleId, subject, start, until }: RuleCount): CountRow {
     const rows = this.#rows.get(nameOf({ ruleId, subject }));
     if (rows === undefined) throw new Error("A count of a rule was not read.");
-    const row = rows.get(start) ?? { amount: 0n, told: false, until };
-    rows.set(start, row);
-    this.#changed.set(`${nameOf({ ruleId, subject })} ${start}`, [{ ruleId, subject }, start]);
+    const known = rows.find((one) => one.start === start);
+    const row = known ?? { ruleId, subject, start, amount: 0n, told: false, until, isChanged: true };
+    if (known === undefined) rows.push(row);
+    row.isChanged = true;
     return row;
   }
 }
@@ -120,19 +119,12 @@ export async function readCounts(
     })),
   );
   const found = await lists.find(COUNT_ROWS, wanted);
-  return new RuleCounts(
-    new Map(
-      wanted.map((one, at) => [
-        nameOf(one),
-        new Map(
-          (found[at] ?? []).map(({ start, amount, told, until }) => [
-            start,
-            { amount: wholeIn(amount), told, until: until.getTime() },
-          ]),
-        ),
-      ]),
-    ),
+  const rows = wanted.map(({ ruleId, subject }, at) =>
+    (found[at] ?? []).map(({ start, amount, told, until }): CountRow => {
+      return { ruleId, subject, start, amount: wholeIn(amount), told, until: until.getTime(), isChanged: false };
+    }),
   );
+  return new RuleCounts(new Map(wanted.map((one, at) => [nameOf(one), rows[at] ?? []])));
 }
 
 /** See `ActionStore.beyondCounts`. */

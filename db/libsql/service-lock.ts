@@ -21,16 +21,9 @@ const LOOK_EVERY_MS = 500;
 /** How often a database that is away is probed. */
 const ASK_EVERY_MS = 250;
 
-/** Who holds the lock. */
-interface Holder {
-  /** Unique to this opening of the database. */
-  readonly id: string;
-  /** Shown to the operator of another service that finds the lock taken. */
-  readonly name: string;
-}
-
 interface LockSettings {
-  readonly holder: Holder;
+  /** `id` is unique to this opening of the database, `name` is for the operator of another service that finds the lock taken. */
+  readonly holder: { readonly id: string; readonly name: string };
   readonly times: LockTimes;
   /** Called once when the lock is taken, and has to be waited for. */
   readonly onWait: () => void;

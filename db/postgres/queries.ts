@@ -1,6 +1,5 @@
 import type { SqlValue, Statement } from "../sql/sql.ts";
 
-/** One statement as it is sent. */
 export interface Query {
   /** Of a prepared statement: it says what the text is, so that a pooler can't run another client's under it. */
   readonly name: string;

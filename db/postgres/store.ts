@@ -1,5 +1,5 @@
-import { type OnAway, tellingAway } from "../sql/errors.ts";
-import type { HeaderSeal, OnUnreadable } from "../sql/rows.ts";
+import type { StoreSettings } from "../open.ts";
+import { tellingAway } from "../sql/errors.ts";
 import type { Sql } from "../sql/sql.ts";
 import { createStore } from "../sql/store.ts";
 import type { Store } from "../../src/core/store.ts";
@@ -9,14 +9,8 @@ import { refusalIn } from "./faults.ts";
 import { createHintSender, createListen } from "./hints.ts";
 import { checkPostgresMigrated, migratePostgres } from "./migrate.ts";
 
-interface PostgresSettings {
-  readonly url: string;
-  /** The name of this process among those on the same database. */
+interface PostgresSettings extends Pick<StoreSettings, "url" | "seal" | "now" | "onAway" | "onUnreadable"> {
   readonly nodeId: string;
-  readonly seal: HeaderSeal;
-  readonly now: Date;
-  readonly onAway?: OnAway;
-  readonly onUnreadable?: OnUnreadable;
 }
 
 /**

@@ -119,7 +119,6 @@ function usedGrant({ id, audit }: GrantUse): UsedGrant {
   return { id, at: entry.at.getTime(), audit: valuesOf(AUDIT_ENTRIES.columns.slice(0, -1), entry), detail };
 }
 
-/** The keys that an action was created with. */
 function keysOf({ idempotencyKey, dedupe }: Action): readonly KeyName[] {
   const keys: { readonly kind: KeyKind; readonly key: string | null }[] = [
     { kind: "idempotency", key: idempotencyKey },
@@ -142,7 +141,6 @@ interface Happened {
   readonly outbox: readonly OutboxRow[];
 }
 
-/** The timeline and outbox rows of a change. */
 function sideRows({ after, at, events, outbox }: Happened): SideRows {
   return {
     events: events.map((event) => eventRow(after, at, event)),

@@ -42,7 +42,6 @@ const TIMELINE = prepare({ actionId: "text", accountId: "text" }, ({ db, tables:
   db.select().from(timeline).where(hasValues(timeline, arg)).orderBy(desc(timeline.seq)).limit(TIMELINE_ROWS_MAX),
 );
 
-/** What actions are read with. */
 export type ActionReads = Omit<StoreContext, "writer" | "written">;
 
 /** An action as it is shown; null: there is none, or its row can't be read. */

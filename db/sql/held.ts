@@ -75,7 +75,6 @@ function idBefore({ before }: Pick<HeldFilter, "before">): string {
 
 export const NO_FILTER: HeldFilter = { keyId: null, host: null, before: null };
 
-/** See `ActionStore`. */
 export function createHeldReads(reads: ActionReads) {
   const { reader } = reads;
   const { db, tables, isOneOf, itemsOf, indexedBy } = reader.dialect;

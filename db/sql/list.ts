@@ -353,7 +353,6 @@ async function withOutcome(reader: Reader, outcome: OutcomeKind, rows: readonly 
   return rows.filter((row) => (isAnswered(row) ? "answered" : outcomes.get(row.id)) === outcome);
 }
 
-/** Lists and counts by a search. See `ActionStore`. */
 export function createLists(reads: ActionReads): Pick<ActionStore, "list" | "count" | "matching"> {
   const { reader } = reads;
   const { db, tables: own } = reader.dialect;

@@ -93,7 +93,6 @@ export function createActionQueue(db: StoreContext): Queue<Action> {
   };
 }
 
-/** Callbacks, mails or messages. */
 export function createNotificationQueue(kind: NotificationKind, db: QueueContext): Queue<Notification> {
   const { reader } = db;
   const { outbox } = reader.dialect.tables;

@@ -114,7 +114,6 @@ export function resultValues(result: Result | null): Readonly<Record<keyof Resul
   return result ?? (Object.fromEntries(RESULT.map((name) => [name, null])) as Record<keyof Result, null>);
 }
 
-/** Some columns of a table. */
 export function only<Table extends SQLiteTable, Name extends keyof Table["_"]["columns"] & string>(
   table: Table,
   names: readonly Name[],
@@ -141,7 +140,6 @@ export function scheduledAtOf(action: Action, at: Date): Date {
   return awaitsRunAt(action) ? NEVER_MOVED : at;
 }
 
-/** The columns that have another form in an action. */
 export function storedValues({ id, headers, creator, extras, policy, counted }: Action, seal: HeaderSeal) {
   const sealedHeaders = headers === null ? null : seal.seal(JSON.stringify(headers), headersPlace(id));
   const [keyRole, keyHold] = [creator.role, creator.hold];
