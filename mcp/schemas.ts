@@ -10,6 +10,7 @@ import {
   DESCRIBED_ONLY,
   isJsonObject,
   key,
+  ONE_LINE,
   onePerField,
   stringMap,
   withoutNulls,
@@ -134,12 +135,15 @@ export function schemaJson(schema: TObject): Tool["inputSchema"] {
   );
 }
 
-/** The same for the input of a tool, without titles and examples, which would only cost tokens. */
+/** The same for the input of a tool, without titles, examples and control characters, which would only cost tokens. */
 export function inputSchemaJson(schema: TObject): Tool["inputSchema"] {
   // By the value's type too: an argument could be called `title`, and its schema is an object.
   return withoutWords(
     schemaJson(schema),
-    (word, value) => (word === "title" && typeof value === "string") || (word === "examples" && Array.isArray(value)),
+    (word, value) =>
+      (word === "title" && typeof value === "string") ||
+      (word === "examples" && Array.isArray(value)) ||
+      (word === "pattern" && value === ONE_LINE),
   );
 }
 

@@ -21,7 +21,7 @@ import {
   bodyMemberOf,
 } from "../core/body.ts";
 import type { ActionRequest, Action } from "../core/action.ts";
-import { type BodyKind, type Extras, extrasText, NO_EXTRAS, ownRetrySettings } from "../core/extras.ts";
+import { type BodyKind, type Extras, extrasText, NO_EXTRAS, ownRetrySettings, textsIn } from "../core/extras.ts";
 import { retrySettingsJson } from "../api/retry-settings.ts";
 import { NO_RETRY_SETTINGS } from "../core/retry-settings.ts";
 import { headerIssues } from "../api/headers.ts";
@@ -89,7 +89,7 @@ export function createCheckCreate({ checkTarget }: CreateRules) {
     checkBodies(fields, note);
     const form = isJsonObject(fields["form"]) ? readFormBody(textOf("form")) : null;
     if (form !== null && "issues" in form) broken.push(...form.issues);
-    checkTexts(fields, note);
+    checkTextBodies(fields, note);
     checkMetadata(fields, note);
     checkHeaders(fields, role, broken);
     const key = idempotencyKey === null ? null : keyIn(idempotencyKey);
@@ -147,15 +147,14 @@ function checkBodies(given: Fields, note: Note): void {
   } else for (const field of others) note(field, `Can't go with ${first}: a call has one body.`);
 }
 
-/** The texts that are stored as they are. */
-function checkTexts({ text, base64, title }: Fields, note: Note): void {
+/** Bodies that are stored as they are given. */
+function checkTextBodies({ text, base64 }: Fields, note: Note): void {
   if (typeof text === "string" && !isStorableText(text)) {
     note("text", "Must be well-formed Unicode without NUL: give other bytes as base64.");
   }
   if (typeof base64 === "string" && Buffer.from(base64, "base64").toString("base64") !== base64) {
     note("base64", "Must be base64 with padding, without white space (RFC 4648, section 4).");
   }
-  if (typeof title === "string" && !isStorableText(title)) note("title", "Must be well-formed Unicode without NUL.");
 }
 
 /** `METADATA_NAME_PATTERN`, written out because the linter checks patterns without following imports. */
@@ -229,10 +228,11 @@ function requestOf(
   { hostname, host }: AllowedTarget,
   { body, kind, times, key }: RequestBody & { readonly times: CreateTimes; readonly key: string | null },
 ): ActionRequest {
-  const { reason, metadata = {}, backoff } = given;
+  const { backoff } = given;
+  const { metadata = {}, ...texts } = textsIn(given);
   const extras: Extras = {
     ...(kind === undefined ? {} : { bodyKind: kind }),
-    ...(reason === undefined ? {} : { reason }),
+    ...texts,
     ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
     ...(given.timeout_ms === undefined ? {} : { timeoutMs: given.timeout_ms }),
     ...(backoff === undefined ? {} : { backoff: { baseMs: backoff.base_ms, capMs: backoff.cap_ms } }),
@@ -271,6 +271,8 @@ const IDEMPOTENCY_HEADER = "idempotency-key";
 export function createInputOf(action: Action, now: Date): CreateInput {
   const { url, method, headers, retries, onUnknown, approve, callback, notifyEmail, title, extras } = action;
   const kept = Object.entries(headers ?? {}).filter(([name]) => name.toLowerCase() !== IDEMPOTENCY_HEADER);
+  // The reason was that of the original.
+  const { reason: _reason, ...texts } = textsIn(extras);
   const member = bodyMemberOf(action);
   const json = bodyMemberJson(action) ?? "null";
   const parsed: unknown = JSON.parse(json);
@@ -285,7 +287,7 @@ export function createInputOf(action: Action, now: Date): CreateInput {
     callback,
     notify: notifyEmail === null ? null : { email: notifyEmail },
     title,
-    metadata: extras.metadata,
+    ...texts,
     ...retrySettingsJson(ownRetrySettings(extras) ?? NO_RETRY_SETTINGS),
     credential: extras.credential?.name,
   };

@@ -6,6 +6,7 @@ import type { RequestContext } from "../http/request.ts";
 import { streamOf } from "../http/response.ts";
 import { seeAll } from "../receipts/see.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
+import { TEXT_EXTRAS } from "../core/extras.ts";
 import { nextRetryAt } from "../core/action.ts";
 import { OpenPerAccount } from "../runtime/open-per-account.ts";
 import type { ActionSerializer } from "../receipts/serialize.ts";
@@ -85,6 +86,9 @@ type Cell = string | number | boolean | null;
 
 const timeText = (at: Date | null) => at?.toISOString() ?? null;
 
+const textCell = (text: string | object | undefined) =>
+  typeof text === "object" ? JSON.stringify(text) : (text ?? null);
+
 /** The columns of a CSV export: what the list shows, and what it filters by. */
 const COLUMNS: readonly (readonly [name: string, value: (action: SeenAction) => Cell])[] = [
   ["id", ({ id }) => id],
@@ -111,8 +115,7 @@ const COLUMNS: readonly (readonly [name: string, value: (action: SeenAction) => 
   ["approve", ({ approve }) => approve],
   ["approved_at", ({ approvedAt }) => timeText(approvedAt)],
   ["approved_by", ({ approvedBy }) => approvedBy],
-  ["reason", ({ extras }) => extras.reason ?? null],
-  ["metadata", ({ extras }) => (extras.metadata === undefined ? null : JSON.stringify(extras.metadata))],
+  ...TEXT_EXTRAS.map((name) => [name, ({ extras }: SeenAction) => textCell(extras[name])] as const),
 ];
 
 /** A line of CSV (RFC 4180). */

@@ -174,13 +174,11 @@ export const CreateAction = t.requestObject(
       }),
     ),
     title: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: TITLE_CHARS_MAX,
-        pattern: t.ONE_LINE,
-        description: "What the call does, in one line, for the person who decides.",
-        examples: ["Refund 12.00 EUR to customer 4711"],
-      }),
+      t.line(
+        TITLE_CHARS_MAX,
+        "What the call does, in one line, for the person who decides.",
+        "Refund 12.00 EUR to customer 4711",
+      ),
     ),
     metadata: Type.Optional(
       t.stringMap("Names with a string each, to find it by.", {

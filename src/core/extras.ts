@@ -8,26 +8,33 @@ export const BODY_KINDS = ["json", "form", "text", "base64"] as const;
 export type BodyKind = (typeof BODY_KINDS)[number];
 
 /**
- * What each member is. A text is in the requester's words: nobody without an account sees it, and requests that look alike may
- * differ in it.
+ * What people call a member that is a text in the requester's words; null: a setting. A text has its name in the API too. It is
+ * never sent, nobody without an account sees it, and requests that look alike may differ in it.
  */
-const MEMBERS: Readonly<Record<keyof (typeof ExtrasSchema)["properties"], "text" | "setting">> = {
-  bodyKind: "setting",
-  reason: "text",
-  metadata: "text",
-  timeoutMs: "setting",
-  backoff: "setting",
-  giveUpOn: "setting",
-  runAt: "setting",
-  delaySeconds: "setting",
-  credential: "setting",
-};
+const MEMBERS = {
+  bodyKind: null,
+  reason: "Reason",
+  metadata: "Requester notes",
+  timeoutMs: null,
+  backoff: null,
+  giveUpOn: null,
+  runAt: null,
+  delaySeconds: null,
+  credential: null,
+} as const satisfies Record<keyof (typeof ExtrasSchema)["properties"], string | null>;
+
+type TextName = {
+  [Name in keyof typeof MEMBERS]: (typeof MEMBERS)[Name] extends null ? never : Name;
+}[keyof typeof MEMBERS];
 
 const KNOWN: ReadonlySet<string> = new Set(Object.keys(MEMBERS));
 
-const TEXTS: ReadonlySet<string> = new Set(
-  Object.entries(MEMBERS).flatMap(([name, kind]) => (kind === "text" ? [name] : [])),
-);
+const LABELS = Object.fromEntries(Object.entries(MEMBERS).filter(([, label]) => label !== null)) as Readonly<
+  Record<TextName, string>
+>;
+
+/** The members that are texts, in the order in which people see them. */
+export const TEXT_EXTRAS = Object.keys(LABELS) as readonly TextName[];
 
 /**
  * What a create sets beyond the core of an action; a member that it doesn't set is absent. Stored as JSON in one column, null
@@ -48,16 +55,12 @@ export function withoutUnknown(extras: Extras): Extras {
   return Object.fromEntries(Object.entries(extras).filter(([name]) => KNOWN.has(name)));
 }
 
+export type RequesterTextName = "title" | TextName;
+
 /** The texts of a requester about an action, in the order in which people see them. */
-export const REQUESTER_TEXTS = ["title", "reason", "metadata"] as const;
+export const REQUESTER_TEXTS: readonly RequesterTextName[] = ["title", ...TEXT_EXTRAS];
 
-export type RequesterTextName = (typeof REQUESTER_TEXTS)[number];
-
-export const REQUESTER_LABELS: Readonly<Record<RequesterTextName, string>> = {
-  title: "Requester says",
-  reason: "Reason",
-  metadata: "Requester notes",
-};
+export const REQUESTER_LABELS: Readonly<Record<RequesterTextName, string>> = { title: "Requester says", ...LABELS };
 
 /** In the requester's own words: untrusted, and never sent. */
 interface RequesterText {
@@ -75,15 +78,23 @@ interface Described {
 
 /** What a requester says of an action. `reason`: why its present run was requested. */
 export function requesterTexts({ title, extras }: Described, reason: string | null): readonly RequesterText[] {
-  return [
-    { name: "title", note: "", text: title },
-    { name: "reason", note: "", text: reason },
-    ...Object.entries(extras.metadata ?? {}).map(([note, text]) => ({ name: "metadata", note, text }) as const),
-  ];
+  const said = { ...extras, title, reason, metadata: extras.metadata ?? {} };
+  return REQUESTER_TEXTS.flatMap((name): readonly RequesterText[] => {
+    const text = said[name];
+    if (text === null || typeof text === "string") return [{ name, note: "", text }];
+    return Object.entries(text).map(([note, value]) => ({ name, note, text: value }));
+  });
+}
+
+/** The texts alone, of extras or of the members of a create. */
+export function textsIn(members: Pick<Extras, TextName>): Pick<Extras, TextName> {
+  const texts: Record<string, unknown> = {};
+  for (const name of TEXT_EXTRAS) if (members[name] !== undefined) texts[name] = members[name];
+  return texts;
 }
 
 export function withoutTexts(extras: Extras): Extras {
-  return Object.fromEntries(Object.entries(extras).filter(([name]) => !TEXTS.has(name)));
+  return Object.fromEntries(Object.entries(extras).filter(([name]) => !Object.hasOwn(LABELS, name)));
 }
 
 /** How attempts of an action are made and repeated, as far as its create says; null: not at all. */

@@ -2,7 +2,7 @@
 import { keyHeader } from "../accounts/first-action.ts";
 import { retrySettingsJson } from "../api/retry-settings.ts";
 import { bodyMemberJson, bodyMemberOf } from "../core/body.ts";
-import { ownRetrySettings } from "../core/extras.ts";
+import { ownRetrySettings, textsIn } from "../core/extras.ts";
 import { NO_RETRY_SETTINGS } from "../core/retry-settings.ts";
 import { RETRIES_DEFAULT, SNIPPET_CHARS_MAX } from "../core/limits.ts";
 import { prettyPrint } from "../core/json.ts";
@@ -124,8 +124,7 @@ function createText(action: SeenAction): string {
     ["headers", action.headers === null ? null : jsonOf(namedSecrets(action.headers))],
     ...bodyMember(action),
     ["title", action.title === null ? null : jsonOf(action.title)],
-    ["reason", extras.reason === undefined ? null : jsonOf(extras.reason)],
-    ["metadata", extras.metadata === undefined ? null : jsonOf(extras.metadata)],
+    ...Object.entries(textsIn(extras)).map(([name, value]) => [name, jsonOf(value)] as const),
     ["dedupe", action.dedupe === null ? null : jsonOf(action.dedupe)],
     ["retries", action.retries === RETRIES_DEFAULT ? null : jsonOf(action.retries)],
     ...Object.entries(retrySettingsJson(ownRetrySettings(extras) ?? NO_RETRY_SETTINGS)).map(

@@ -1,5 +1,5 @@
 import Type from "typebox";
-import { withoutUnknown, withoutTexts } from "../core/extras.ts";
+import { TEXT_EXTRAS, withoutUnknown, withoutTexts } from "../core/extras.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
 import { ActionJson } from "../api/action-schemas.ts";
 import { cutJson, cutRequestBody } from "./cut-body.ts";
@@ -11,16 +11,16 @@ import { type MaskedAction, type SeenAction, seenWith } from "./seen-action.ts";
 import { TimelineItem } from "../api/list-schemas.ts";
 import { actionJson, timelineItem } from "./serialize.ts";
 
-const {
-  deduplicated: _found,
-  differs: _differs,
-  reason: _reason,
-  metadata: _metadata,
-  extras: _extras,
-  ...shown
-} = ActionJson.properties;
+const { body } = ActionJson.properties;
 
-const { body, response_truncated: _stored, ...members } = shown;
+const { properties: members } = Type.Omit(ActionJson, [
+  "body",
+  "response_truncated",
+  "deduplicated",
+  "differs",
+  "extras",
+  ...TEXT_EXTRAS,
+]);
 
 const { seq: _place, ...happened } = TimelineItem.properties;
 

@@ -7,7 +7,7 @@ import { isTooLate, type TimelineEntry, type TimelineEvent } from "../core/timel
 import { type Action, nextRetryAt } from "../core/action.ts";
 import { bodyMemberJson } from "../core/body.ts";
 import { MASK } from "./mask-rules.ts";
-import { NO_EXTRAS, ownRetrySettings, unknownExtras } from "../core/extras.ts";
+import { NO_EXTRAS, ownRetrySettings, textsIn, unknownExtras } from "../core/extras.ts";
 import { retrySettingsJson } from "../api/retry-settings.ts";
 import { operationsOf } from "../core/changes.ts";
 import { type Channel, asksFor } from "../core/channel.ts";
@@ -57,10 +57,7 @@ export function actionJson(action: SeenAction, options: ViewOptions): string {
     `,"approved_at":${time(action.approvedAt)},"approved_by":${json(action.approvedBy)}` +
     (action.policy === null ? "" : `,"policy":${JSON.stringify(action.policy)}`) +
     `,"callback":${json(action.callback)},"idempotency_key":${json(action.idempotencyKey)}` +
-    descriptionMembers(action) +
-    timingMembers(action) +
-    credentialMember(action) +
-    unknownMembers(action) +
+    membersOfCreate(action) +
     (action.onUnknown === "stop" ? `,"on_unknown":"stop"` : "") +
     retriesRemaining(action) +
     (next === null
@@ -90,40 +87,24 @@ function lateMember({ lateResult }: Action, { bodies }: ViewOptions): string {
   return `,"late_result":{"run":${run},"attempt":${attempt},"response_code":${responseCode}${body},"at":${time(at)}}`;
 }
 
-/** What the requester says of it; absent where nothing is said. */
-function descriptionMembers({ title, extras: { reason, metadata } }: Action): string {
-  return (
-    (title === null ? "" : `,"title":${JSON.stringify(title)}`) +
-    (reason === undefined ? "" : `,"reason":${JSON.stringify(reason)}`) +
-    (metadata === undefined ? "" : `,"metadata":${JSON.stringify(metadata)}`)
-  );
-}
-
-/** When and how it is sent, as far as its create says. */
-function timingMembers({ extras, expiresAt }: Action): string {
-  if (expiresAt === null && extras === NO_EXTRAS) return "";
-  const { runAt } = extras;
+/** What its create set beyond the core of an action; absent where it said nothing. */
+function membersOfCreate({ title, extras, expiresAt }: Action): string {
+  if (title === null && expiresAt === null && extras === NO_EXTRAS) return "";
+  const { runAt, credential } = extras;
   const retrySettings = ownRetrySettings(extras);
   const members = {
-    ...(runAt !== undefined && { run_at: new Date(runAt).toISOString() }),
-    ...(expiresAt !== null && { expires_at: expiresAt.toISOString() }),
-    ...(retrySettings !== null && retrySettingsJson(retrySettings)),
+    title: title ?? undefined,
+    ...textsIn(extras),
+    run_at: runAt === undefined ? undefined : new Date(runAt),
+    expires_at: expiresAt ?? undefined,
+    ...(retrySettings === null ? {} : retrySettingsJson(retrySettings)),
+    // Nothing of the secret.
+    credential: credential && { name: credential.name, kind: credential.kind },
+    // What another version stored with it.
+    extras: unknownExtras(extras) ?? undefined,
   };
   const text = JSON.stringify(members);
   return text === "{}" ? "" : `,${text.slice(1, -1)}`;
-}
-
-/** By its name and kind: with what it is made, and nothing of the secret. */
-function credentialMember({ extras: { credential } }: Action): string {
-  if (credential === undefined) return "";
-  const { name, kind } = credential;
-  return `,"credential":${JSON.stringify({ name, kind })}`;
-}
-
-/** What another version stored with it. */
-function unknownMembers({ extras }: Action): string {
-  const unknown = unknownExtras(extras);
-  return unknown === null ? "" : `,"extras":${JSON.stringify(unknown)}`;
 }
 
 /** `name`: the name of the key at that time, or the address of a person. */
