@@ -55,7 +55,7 @@ export async function clientTypes(style: "plain" | "described"): Promise<string>
   const byName = new Map(schemas);
   const types = schemas.map(([name, schema]) => {
     const base = BASES[name];
-    return [name, base === undefined ? schema : extension(schema, base, byName.get(base))] as const;
+    return [name, base === undefined ? schema : extension(name, schema, base, byName.get(base) ?? {})] as const;
   });
   const document = {
     openapi: "3.1.0",
@@ -106,13 +106,22 @@ function typed(schema: unknown, style: "plain" | "described"): unknown {
 }
 
 /** The schema as that of its base and the members that only it has. */
-function extension({ description, properties, ...rest }: Node, name: string, base: Node = {}): Node {
-  const inherited = Object.keys(at(base, "properties"));
-  if (!inherited.every((member) => Bun.deepEquals(at(properties, member), at(base, "properties", member)))) {
-    throw new Error(`A type that extends ${name} has not all of its members.`);
+function extension(
+  name: string,
+  { description, properties, ...rest }: Node,
+  base: string,
+  { properties: inherited }: Node,
+): Node {
+  const others = Object.keys(at(inherited)).filter(
+    (member) => !Bun.deepEquals(at(properties, member), at(inherited, member)),
+  );
+  if (others.length > 0) {
+    throw new Error(
+      `${name} differs from ${base} in ${others.join(", ")}: take it out of BASES in ${import.meta.path}.`,
+    );
   }
-  const own = Object.entries(at(properties)).filter(([member]) => !inherited.includes(member));
-  const reference = { $ref: `#/components/schemas/${name}` };
+  const own = Object.entries(at(properties)).filter(([member]) => !(member in at(inherited)));
+  const reference = { $ref: `#/components/schemas/${base}` };
   if (own.length === 0) return { description, ...reference };
   return { description, allOf: [reference, { ...rest, properties: Object.fromEntries(own) }] };
 }
