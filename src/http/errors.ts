@@ -3,9 +3,9 @@ import { asDomainError, errorJson, headersOf, HTTP_STATUS } from "../api/errors.
 import { DomainError } from "../core/domain-error.ts";
 import { type Log, traceOf } from "../observability/log.ts";
 import { problemPage } from "../ui/problem.tsx";
-import { json, isApiPath, acceptsHtml, prefersJson, page } from "./response.ts";
+import { json, acceptsHtml, prefersJson, page } from "./response.ts";
 import type { PageUser } from "../ui/text.ts";
-import { pathAndQuery, type RequestContext } from "./request.ts";
+import { isApiPath, isMcpPath, pathAndQuery, type RequestContext } from "./request.ts";
 import { Misdirected } from "./own-origin.ts";
 
 /** Ends a request with this response: a log-in page, a form that asks for something first. */
@@ -28,11 +28,6 @@ export function pathNotFound(): DomainError {
  * OAuth is on, it says where to log in.
  */
 const ASKS_FOR_KEY = 'Bearer error="invalid_token", error_description="Use an API key"';
-
-/** Whether the path is that of MCP clients, with or without the slash at its end. */
-export function isMcpPath(path: string): boolean {
-  return path === "/mcp" || path === "/mcp/";
-}
 
 const MISDIRECTED = 421;
 

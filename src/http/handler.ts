@@ -15,10 +15,11 @@ import {
   noTarget,
   type RequestContext,
   targetOf,
+  isMcpPath,
 } from "./request.ts";
 import type { Guard } from "./own-origin.ts";
 import { MethodNotAllowed } from "../api/errors.ts";
-import { CLIENT_GONE, isMcpPath, pathNotFound, refuse, type RefuseDeps } from "./errors.ts";
+import { CLIENT_GONE, pathNotFound, refuse, type RefuseDeps } from "./errors.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { chunkedBodyOf, dropBody } from "./body.ts";
 import { createRateLimit } from "./rate-limit.ts";

@@ -3,8 +3,8 @@ import { errorJson, headersOf, HTTP_STATUS } from "../api/errors.ts";
 import type { Release } from "../config/config.ts";
 import { DomainError } from "../core/domain-error.ts";
 import type { Ids } from "../core/ids.ts";
-import { nameRequest, noTarget, type RequestName, targetOf } from "./request.ts";
-import { acceptsHtml, isApiPath, json, jsonOf, page, prefersJson } from "./response.ts";
+import { isApiPath, nameRequest, noTarget, type RequestName, targetOf } from "./request.ts";
+import { acceptsHtml, json, jsonOf, page, prefersJson } from "./response.ts";
 import { IDLE_SECONDS } from "./sse.ts";
 
 // Sockets, and what answers on them before the routes are there. The start imports this first: no Elysia, no pages.

@@ -106,6 +106,16 @@ export function noTarget(): DomainError {
   );
 }
 
+/** Whether a path always answers JSON, whatever the request accepts. */
+export function isApiPath(path: string): boolean {
+  return /^\/(v1|mcp)(\/|$)/.test(path);
+}
+
+/** Whether the path is that of MCP clients, with or without the slash at its end. */
+export function isMcpPath(path: string): boolean {
+  return path === "/mcp" || path === "/mcp/";
+}
+
 /** Without a fragment, which isn't part of them. */
 function split(url: string): RequestTarget {
   const [whole = ""] = url.split("#", 1);

@@ -153,8 +153,3 @@ function weightOf(accept: string, type: string): number {
   }
   return 0;
 }
-
-/** Whether a path always answers JSON, whatever the request accepts. */
-export function isApiPath(path: string): boolean {
-  return /^\/(v1|mcp)(\/|$)/.test(path);
-}
