@@ -13,7 +13,7 @@ import { authorize, type Caller, viewerOf, viewOf } from "../core/roles.ts";
 import { differs, requestDigest } from "../core/dedupe.ts";
 import { COUNTED_MAX, FILTER_VALUES_MAX, LIST_SCAN_ROWS_MAX, RULE_TRIES_MAX } from "../core/limits.ts";
 import type { StatusCounts } from "../api/list-schemas.ts";
-import { creatorOf, creatorOfCopy, decide, NO_FACTS, refusalOf, rulesChange } from "../core/policy.ts";
+import { creatorOf, creatorOfCopy, decide, NO_RECIPIENTS, refusalOf, rulesChange } from "../core/policy.ts";
 import type { Recipients } from "../approvals/recipients.ts";
 import { entryOfRequest } from "../core/rejections.ts";
 import type { FindGrant } from "../core/grant.ts";
@@ -167,8 +167,16 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
       const creator = isRuled && own.role === "agent" ? { ...own, isLimited: true } : own;
       // Most requests name nobody, and need not wait.
       const isPlain = requested.callback === null && requested.notifyEmail === null;
-      const account = isPlain ? NO_FACTS : await recipients.factsFor(caller.accountId, creator, requested);
-      const asked = { request: requested, caller, creator, account, sync, ruling, grant: granted?.grant ?? null };
+      const told = isPlain ? NO_RECIPIENTS : await recipients.factsFor(caller.accountId, creator, requested);
+      const asked = {
+        request: requested,
+        caller,
+        creator,
+        recipients: told,
+        sync,
+        ruling,
+        grant: granted?.grant ?? null,
+      };
       const facts = { operation: "create", ...asked } as const;
       const decision = decide(facts);
       if (decision.kind === "refuse") throw decision.error;

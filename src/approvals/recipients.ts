@@ -1,6 +1,6 @@
 import type { Action, ActionRequest, Creator, LimitedCreator } from "../core/action.ts";
 import { isLimited } from "../core/key-limits.ts";
-import { type AccountFacts, mayCallBack, mayMail, needsListedCallback, needsMember } from "../core/policy.ts";
+import { type RecipientFacts, mayCallBack, mayMail, needsListedCallback, needsMember } from "../core/policy.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 
 /**
@@ -16,7 +16,7 @@ export function createRecipients({ config: { approvers }, store }: AppContext) {
     accountId: string,
     creator: LimitedCreator,
     { callback, notifyEmail }: Pick<ActionRequest, "callback" | "notifyEmail">,
-  ): Promise<AccountFacts> => {
+  ): Promise<RecipientFacts> => {
     const [listed, isMember] = await Promise.all([
       callback !== null && needsListedCallback(creator) ? callbackHosts.list(accountId) : [],
       notifyEmail !== null && needsMember(creator, notifyEmail, approvers)

@@ -456,11 +456,11 @@ export const RETRY_AFTER_MS_MIN = SECOND_MS;
 export const RETRY_AFTER_MS_MAX = DAY_MS;
 export const RETRY_BASE_MS_DEFAULT = 2 * SECOND_MS;
 export const RETRY_CAP_MS_DEFAULT = HOUR_MS;
-/** What a server may set. */
+/** What a server may set as RETRY_BASE_MS and RETRY_CAP_MS. */
 export const RETRY_BASE_MS_MAX = DAY_MS;
 export const RETRY_CAP_MS_MAX = 7 * DAY_MS;
 export const RETRY_JITTER = 0.2;
-/** What actions, hosts and accounts may set in place of the server's own values. */
+/** What actions, hosts and accounts may set in place of them: `timeout_ms`, `backoff` and `give_up_on`. */
 export const ATTEMPT_TIMEOUT_SET_MS_MIN = SECOND_MS;
 export const ATTEMPT_TIMEOUT_SET_MS_MAX = 2 * MINUTE_MS;
 export const BACKOFF_BASE_MS_MIN = 100;

@@ -30,7 +30,7 @@ interface CreateFacts {
   readonly caller: Pick<Caller, "role" | "hold" | "limits">;
   /** Whose role, hold and limits bound callback and mail. */
   readonly creator: LimitedCreator;
-  readonly account: AccountFacts;
+  readonly recipients: RecipientFacts;
   /** The caller waits for the end of the action. That it asks for approval too is refused before. */
   readonly sync: boolean;
   /** What the rules of the account say; one that refuses is asked last, since the request may match an older action. */
@@ -69,8 +69,8 @@ interface RetryCounts {
 /** For an operation that adds nothing to the counts, and for a first look that doesn't ask the store. */
 export const NO_COUNTS: RetryCounts = { heldCount: 0, rejections: null, isBudgetSpent: false };
 
-/** What the account and the settings allow. */
-export interface AccountFacts {
+/** Where callbacks and mails of the account may go. */
+export interface RecipientFacts {
   /** Hosts that an owner has listed for callbacks; read if `needsListedCallback`. */
   readonly callbackHosts: readonly string[];
   /** `APPROVERS`: addresses and `@domain`s that may be asked for approval; empty: none are set. */
@@ -80,7 +80,7 @@ export interface AccountFacts {
 }
 
 /** For requests that name neither a callback nor an address. */
-export const NO_FACTS: AccountFacts = { callbackHosts: [], approvers: [], isMember: false };
+export const NO_RECIPIENTS: RecipientFacts = { callbackHosts: [], approvers: [], isMember: false };
 
 /**
  * The policy for every create, retry and send-now. Pure: it decides from what it is given. The first rule that refuses a
@@ -174,12 +174,12 @@ function isHeldBy(hold: Hold, request: SentRequest): boolean {
   return hold !== "none" && methodsOf(request).some((method) => isHeld(hold, method));
 }
 
-function recipientRefusal({ request, creator, account }: CreateFacts): DomainError | null {
+function recipientRefusal({ request, creator, recipients }: CreateFacts): DomainError | null {
   const { callback, notifyEmail } = request;
-  const isCallbackAllowed = callback === null || mayCallBack(creator, callback, account.callbackHosts);
+  const isCallbackAllowed = callback === null || mayCallBack(creator, callback, recipients.callbackHosts);
   const issues: readonly Issue[] = [
     ...(isCallbackAllowed ? [] : [{ field: "callback", message: notListed(callback) }]),
-    ...(notifyEmail === null || mayMail(creator, notifyEmail, account)
+    ...(notifyEmail === null || mayMail(creator, notifyEmail, recipients)
       ? []
       : [{ field: "notify.email", message: NOT_AN_APPROVER }]),
   ];
@@ -332,7 +332,7 @@ export function needsMember({ role, hold }: Creator, email: string, approvers: r
 export function mayMail(
   creator: Creator,
   email: string,
-  { approvers, isMember }: Pick<AccountFacts, "approvers" | "isMember">,
+  { approvers, isMember }: Pick<RecipientFacts, "approvers" | "isMember">,
 ): boolean {
   return isMember || !needsMember(creator, email, approvers);
 }

@@ -30,7 +30,7 @@ const aCreate = (overrides: Partial<CreateFacts> = {}, request: Partial<CreateFa
   operation: "create",
   caller: AGENT,
   creator: creatorOf(overrides.caller ?? AGENT),
-  account: { callbackHosts: [], approvers: [], isMember: false },
+  recipients: { callbackHosts: [], approvers: [], isMember: false },
   sync: false,
   ruling: null,
   grant: null,
@@ -171,7 +171,7 @@ describe("the policy decides", () => {
       aCreate({ caller: POSTS }, { callback: HOOK }),
       "refuse: invalid_url callback",
     ],
-    ["a listed one", aCreate({ caller: POSTS, account: LISTED }, { callback: HOOK }), "allow"],
+    ["a listed one", aCreate({ caller: POSTS, recipients: LISTED }, { callback: HOOK }), "allow"],
     [
       "a retry of another key's unlisted callback, by a key with a limit",
       aRetry({ caller: POSTS, callbackHosts: [] }, { callback: HOOK }),
@@ -179,7 +179,7 @@ describe("the policy decides", () => {
     ],
     ["a retry of its own, which is asked before it is sent", aRetry({ caller: POSTS }, { callback: HOOK }), "allow"],
     ["a retry by a key without both", aRetry({ callbackHosts: null }, { callback: HOOK }), "allow"],
-    ["a listed callback", aCreate({ caller: WRITES, account: LISTED }, { callback: HOOK }), "hold: key"],
+    ["a listed callback", aCreate({ caller: WRITES, recipients: LISTED }, { callback: HOOK }), "hold: key"],
     [
       "a resend by a person, of a key with a hold",
       aCreate({ caller: OWNER, creator: creatorOf(WRITES) }, { callback: HOOK }),
@@ -191,12 +191,12 @@ describe("the policy decides", () => {
       aCreate({}, { notifyEmail: "a@b.c" }),
       "refuse: validation_error notify.email",
     ],
-    ["a member's address", aCreate({ account: MEMBER }, { notifyEmail: "a@b.c" }), "allow"],
-    ["an approver's address", aCreate({ account: APPROVERS }, { notifyEmail: "a@ops.example" }), "allow"],
+    ["a member's address", aCreate({ recipients: MEMBER }, { notifyEmail: "a@b.c" }), "allow"],
+    ["an approver's address", aCreate({ recipients: APPROVERS }, { notifyEmail: "a@ops.example" }), "allow"],
     ["any address from an owner without a hold", aCreate({ caller: OWNER }, { notifyEmail: "a@b.c" }), "allow"],
     [
       "the same where approvers are set",
-      aCreate({ caller: OWNER, account: APPROVERS }, { notifyEmail: "a@b.c" }),
+      aCreate({ caller: OWNER, recipients: APPROVERS }, { notifyEmail: "a@b.c" }),
       "refuse: validation_error notify.email",
     ],
     [

@@ -5,6 +5,7 @@ import { outgate } from "../cli/outgate.ts";
 import { connect } from "../mcp/clients.ts";
 import { openServer as openMcpServer } from "../mcp/test-server.ts";
 import { Listener } from "../support/listener.ts";
+import { OPERATIONS } from "../support/operations.ts";
 import { SECRET_FORMATS } from "../../src/receipts/secret-formats.ts";
 import { Target } from "../support/target.ts";
 import {
@@ -112,6 +113,16 @@ const REST: readonly Place[] = (["owner", "agent", "approver", "reader"] as cons
       return streams[role].events.map(({ data }) => data).join("\n");
     }),
   ];
+});
+
+/** The operations behind these places. */
+const READS = ["exportActions", "getAction", "getAttempts", "getDecisionFacts", "getTimeline", "listActions"];
+
+test("every route that shows actions is a place where canaries are looked for", () => {
+  const reads = OPERATIONS.filter(({ method, path }) => method === "GET" && path.startsWith("/v1/actions"));
+  // Numbers alone.
+  const shown = reads.map(({ id }) => id).filter((id) => id !== "countActions");
+  expect(shown.toSorted()).toEqual(READS);
 });
 
 /** What `outgate get` prints. */
