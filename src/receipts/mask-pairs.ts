@@ -83,7 +83,11 @@ export function mayHoldPairs(text: string): boolean {
  * tiny parameters.
  */
 export function maskPairs(text: string, options: PairsOptions, masking: Masking, inner: MaskInner): string {
-  const bare = text.includes("@") ? maskLogins(text, options.isQuoted, masking) : text;
+  // Before the next step, for which an `@` in a quoted password would end it.
+  const isText = !options.isWhole;
+  const netrc = isText && text.includes("password") ? maskPasswords(text, NETRC, masking) : text;
+  const tools = isText && netrc.includes("curl") ? maskPasswords(netrc, CURL, masking) : netrc;
+  const bare = tools.includes("@") ? maskLogins(tools, options.isQuoted, masking) : tools;
   const named = options.isWhole ? maskParameters(bare, masking) : maskNamed(bare, options.isQuoted, masking);
   return named.includes("%") || named.includes("+") ? maskEncoded(named, options, inner) : named;
 }
@@ -193,7 +197,7 @@ function endOf(text: string, start: number, ends: number): number {
 
 /**
  * Masks values with the name of a secret in a text of any kind: YAML, INI, TOML, `.env`, HTTP headers, arguments of GraphQL,
- * objects of JavaScript and Python, `.netrc`, the log-in of `curl`, parts of multipart bodies. In a text with members of JSON
+ * objects of JavaScript and Python, parts of multipart bodies. In a text with members of JSON
  * (`isQuoted`) double quotes end names and values.
  */
 export function maskNamed(text: string, isQuoted: boolean, masking: Masking): string {
@@ -201,9 +205,7 @@ export function maskNamed(text: string, isQuoted: boolean, masking: Masking): st
   const mayBeNamed = maybeSensitive(text) || text.includes("%");
   const hasSigns = mayBeNamed && (text.includes(":") || text.includes("="));
   const named = hasSigns ? new NamedValues(text, isQuoted, masking).masked() : text;
-  const parts = mayBeNamed && named.includes("form-data") ? maskParts(named, masking) : named;
-  const mayLogIn = parts.includes("curl") || (mayBeNamed && parts.includes("password"));
-  return mayLogIn ? maskLogInsOfTools(parts, masking) : parts;
+  return mayBeNamed && named.includes("form-data") ? maskParts(named, masking) : named;
 }
 
 /** No longer name is looked up. */
@@ -503,17 +505,25 @@ function maskParts(text: string, masking: Masking): string {
   return masked.toString();
 }
 
-/** The log-ins of `.netrc` (`machine … login … password …`) and of curl (`-u`, `--user`, `--proxy-user`). */
-const LOG_INS =
-  /\b(?:machine|login|account)[ \t\r\n]{1,8}[^\s"']{1,256}[ \t\r\n]{1,8}password[ \t\r\n]{1,8}([^\s"']{1,1024})|[ \t](?:-[uU]|--(?:proxy-)?user)[ \t=]{0,8}(?:'[^'\n:]{1,256}:([^'\n]{1,1024})'|"[^"\n:]{1,256}:([^"\n]{1,1024})"|[^\s"':]{1,256}:([^\s"']{1,1024}))/g;
+/** `machine … login … password …` of `.netrc`. */
+const NETRC =
+  /\b(?:machine|login|account)[ \t\r\n]{1,8}[^\s"']{1,256}[ \t\r\n]{1,8}password[ \t\r\n]{1,8}([^\s"']{1,1024})/g;
 
-function maskLogInsOfTools(text: string, masking: Masking): string {
+/**
+ * The log-in of curl (`-u`, `--user`, `--proxy-user`), in quotes as a whole or in its parts. Where the text was cut, the last quote is
+ * missing; in a string of JSON that is read as it is written, quotes are escaped.
+ */
+const CURL =
+  /[ \t](?:-[uU]|--(?:proxy-)?user)[ \t=]{0,8}(?:'[^'\n:]{1,256}:([^'\n]{1,1024})|"[^"\n:]{1,256}:((?:[^"\\\n]|\\.){1,1024})|\\"[^"\\\n:]{1,256}:([^"\\\n]{1,1024})|["']?[^\s"':]{1,256}["']?:(?:\$?'([^'\n]{1,1024})|"((?:[^"\\\n]|\\.){1,1024})|\\"([^"\\\n]{1,1024})|([^\s"']{1,1024})))/g;
+
+/** Masks the password with which each match ends. */
+function maskPasswords(text: string, pattern: RegExp, masking: Masking): string {
   const masked = new EditedText(text);
-  for (const { 0: whole, 1: netrc, 2: single, 3: double, 4: bare, index } of text.matchAll(LOG_INS)) {
-    const password = netrc ?? single ?? double ?? bare ?? "";
-    const start = index + whole.lastIndexOf(password);
+  for (const match of text.matchAll(pattern)) {
+    const password = match.slice(1).find((group) => group !== undefined) ?? "";
+    const end = match.index + match[0].length;
     const shown = masking.hideIn(password, "password");
-    if (shown !== password) masked.replace(start, start + password.length, shown);
+    if (shown !== password) masked.replace(end - password.length, end, shown);
   }
   return masked.toString();
 }

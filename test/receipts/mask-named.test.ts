@@ -45,6 +45,8 @@ const LINES: readonly (readonly [form: string, text: string])[] = [
     "multipart",
     '--b\r\nContent-Disposition: form-data; name="password"\r\n\r\nS\r\n--b\r\nContent-Disposition: form-data; name="page"\r\n\r\n2\r\n--b--',
   ],
+  ["a password of curl in quotes", 'curl -u ann:"S" https://api.example.com/a'],
+  ["a user and a password of curl in quotes", "curl --user 'ann':'S' https://api.example.com/a"],
 ];
 
 /** A value there can't have blanks. */
@@ -79,6 +81,22 @@ describe("a value with the name of a secret", () => {
     expect(shown.replace(/••••\([^)]*\)/, "S")).toBe(secret === DRAWN ? text : withSecret(text, secret));
     expect(maskText(shown, "decider")).toBe(shown);
   });
+});
+
+test.each([
+  ['curl -u ann:"@hunter2" https://x', 'curl -u ann:"••••(password,8-chars)" https://x'],
+  ['curl -u ann:"hun@ter 2" https://x', 'curl -u ann:"••••(password,9-chars)" https://x'],
+  ['curl -u "ann":"hunter2@x.example" https://x', 'curl -u "ann":"••••(password,17-chars,…mple)" https://x'],
+  ["curl -u ann:$'@hunter2' https://x", "curl -u ann:$'••••(password,8-chars)' https://x"],
+  ['{"cut: "curl -u ann:\\"@hunter2\\" x', '{"cut: "curl -u ann:\\"••••(password,8-chars)\\" x'],
+  ['{"cut: "curl -u \\"ann:@hunter2\\" x', '{"cut: "curl -u \\"ann:••••(password,8-chars)\\" x'],
+  ['curl -u ann:"hun\\"ter2" x', 'curl -u ann:"••••(password,9-chars)" x'],
+  ['curl -u "ann:hun\\"ter2" x', 'curl -u "ann:••••(password,9-chars)" x'],
+  ['curl -u ann:"@hunter2', 'curl -u ann:"••••(password,8-chars)'],
+  ["curl -u 'ann:@hunter2", "curl -u 'ann:••••(password,8-chars)"],
+])("the log-in of curl in %p is shown to the public as %p", (text, masked) => {
+  expect(maskText(text, "public")).toBe(masked);
+  expect(maskText(masked, "public")).toBe(masked);
 });
 
 test.each([
