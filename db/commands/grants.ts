@@ -1,9 +1,9 @@
-import { and, desc, eq, gt, inArray, isNull, lt } from "drizzle-orm";
+import { and, desc, eq, gt, inArray, isNotNull, isNull, lt } from "drizzle-orm";
 import type { AuditDetail, AuditEntry } from "../../src/core/audit.ts";
 import type { GrantStore } from "../../src/core/grant.ts";
 import { grantLock } from "../sql/locks.ts";
 import type { Connection } from "../sql/context.ts";
-import { all } from "../sql/read.ts";
+import { all, get } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
 import { command, type Tx } from "./command.ts";
 import { GRANTS_VERSION, readVersion, renewVersion } from "./facts.ts";
@@ -97,6 +97,10 @@ export function createGrantStore({ reader, writer }: Connection): GrantStore {
       const isInForce = and(isNull(grants.endedAt), gt(grants.expiresAt, now), lt(grants.used, grants.calls));
       const listed = db.select().from(grants).where(and(isOfAccount, isInForce));
       return all(reader, listed.orderBy(desc(grants.createdAt), grants.id));
+    },
+    async wasEnded(accountId, id) {
+      const isOne = and(eq(grants.id, id), eq(grants.accountId, accountId), isNotNull(grants.endedAt));
+      return (await get(reader, db.select({ id: grants.id }).from(grants).where(isOne))) !== null;
     },
   };
 }

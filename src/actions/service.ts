@@ -161,10 +161,9 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
     // By rules, counts and a grant that may be others when it is committed.
     for (let tries = 1; ; tries += 1) {
       const judgement = rules.judge(caller, requested, clock.now(), beyond);
-      const { ruling, counts: added, reached, version: rulesVersion, isRuled } = judgement;
+      const { ruling, counts: added, reached, version: rulesVersion } = judgement;
       const granted = copyOf === undefined ? await grants.find(caller, requested, over) : null;
-      // Rules judge calls: a callback of an agent must not go where none of them has looked.
-      const creator = isRuled && own.role === "agent" ? { ...own, isLimited: true } : own;
+      const creator = recipients.boundByRules(caller.accountId, own);
       // Most requests name nobody, and need not wait.
       const isPlain = requested.callback === null && requested.notifyEmail === null;
       const told = isPlain ? NO_RECIPIENTS : await recipients.factsFor(caller.accountId, creator, requested);

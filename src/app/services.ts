@@ -100,7 +100,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const credentialService = createCredentialService(app, credentials, secrets);
   const fresh = node === null ? {} : { freshMs: SHARED_FRESH_MS };
   const signingSecrets = createSigningSecrets({ accounts, signing: store.signing, secrets, log, ...fresh });
-  const recipients = createRecipients(app);
+  const recipients = createRecipients(app, rules);
   const held = createHeld(app, { hashOf, credentials: credentialUse });
   const enqueue = createEnqueue({ ids, receiptUrl, channelsOf: channels.of });
 

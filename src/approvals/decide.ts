@@ -42,7 +42,7 @@ import type { Recipients } from "./recipients.ts";
 
 export interface DecisionNeeds {
   readonly enqueue: Enqueue;
-  readonly recipients: Pick<Recipients, "factsFor">;
+  readonly recipients: Pick<Recipients, "boundByRules" | "factsFor">;
   readonly hashOf: HashOf;
   readonly rules: Judge;
   readonly grantService: Pick<GrantService, "make" | "stored">;
@@ -74,10 +74,9 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
   const callbackHostsFor = async (action: Action, caller: Caller): Promise<readonly string[] | null> => {
     if (action.callback === null) return null;
     const own = creatorOf(caller);
-    // As for a create: it may have been made before there were rules.
-    const isRuled = own.role === "agent" && rules.judge(caller, action, clock.now()).isRuled;
-    const creator = isRuled ? { ...own, isLimited: true } : own;
-    if ((action.keyId === caller.keyId && !isRuled) || !needsListedCallback(creator)) return null;
+    const creator = recipients.boundByRules(caller.accountId, own);
+    // What it has created itself was checked then, though perhaps before there were rules.
+    if ((action.keyId === caller.keyId && creator === own) || !needsListedCallback(creator)) return null;
     const { accountId, callback } = action;
     return (await recipients.factsFor(accountId, creator, { callback, notifyEmail: null })).callbackHosts;
   };

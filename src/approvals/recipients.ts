@@ -1,16 +1,20 @@
 import type { Action, ActionRequest, Creator, LimitedCreator } from "../core/action.ts";
+import type { Judge } from "../core/judge.ts";
 import { isLimited } from "../core/key-limits.ts";
 import { type RecipientFacts, mayCallBack, mayMail, needsListedCallback, needsMember } from "../core/policy.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 
 /**
- * Where callbacks and mails of an action may go, by the role, hold and limits of its creator and by the present lists. The policy
+ * Where callbacks and mails of an action may go, by the role, hold and limits of its creator, and by the present lists and rules. The policy
  * checks it at the creation, and whoever sends checks it again.
  */
 export type Recipients = ReturnType<typeof createRecipients>;
 
-export function createRecipients({ config: { approvers }, store }: AppContext) {
+export function createRecipients({ config: { approvers }, store }: AppContext, rules: Pick<Judge, "isRuled">) {
   const { accounts, callbackHosts, people } = store;
+  /** Rules judge calls: a callback of an agent must not go where none of them has looked. */
+  const boundByRules = (accountId: string, creator: LimitedCreator): LimitedCreator =>
+    creator.role === "agent" && rules.isRuled(accountId) ? { ...creator, isLimited: true } : creator;
   /** Reads only what the rules need for this request: mostly nothing. */
   const factsFor = async (
     accountId: string,
@@ -26,13 +30,15 @@ export function createRecipients({ config: { approvers }, store }: AppContext) {
     return { callbackHosts: listed.map(({ host }) => host), approvers, isMember };
   };
   return {
+    boundByRules,
     factsFor,
     /** Who created an action. A key that is not found counts as one with limits. */
     async creatorOf({ accountId, keyId, creator }: Action): Promise<LimitedCreator> {
       const key = keyId === "" ? null : await accounts.findKey(accountId, keyId);
       return { ...creator, isLimited: keyId !== "" && (key === null || isLimited(key)) };
     },
-    async mayCallBack(accountId: string, creator: LimitedCreator, url: string): Promise<boolean> {
+    async mayCallBack(accountId: string, givenCreator: LimitedCreator, url: string): Promise<boolean> {
+      const creator = boundByRules(accountId, givenCreator);
       const facts = await factsFor(accountId, creator, { callback: url, notifyEmail: null });
       return mayCallBack(creator, url, facts.callbackHosts);
     },

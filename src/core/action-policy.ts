@@ -61,6 +61,13 @@ export function policyOfRuling({ effect, rule, reason }: Ruling): ActionPolicy {
   return { effect: effect === "allow" ? "allow" : "hold", by: "rule", ...rule, reason };
 }
 
+/** What keeps an attempt from beginning: a person decides first, or it ends. */
+export interface Stop {
+  readonly effect: "hold" | "refuse";
+  /** Of a rule, or of the hold of its key behind a grant that was ended. */
+  readonly policy: ActionPolicy;
+}
+
 /** Of an action that a grant lets pass. */
 export function policyOfGrant({ id, calls, createdBy, expiresAt }: Grant): ActionPolicy {
   const name = createdBy.slice(createdBy.indexOf(":") + 1);
@@ -82,8 +89,8 @@ export function heldBy(policy: ActionPolicy | null): { readonly reason?: string 
 }
 
 /** Why a rule refuses a call. */
-export function refusedBy({ rule, reason }: Ruling): string {
-  return `${RULE_NAMED}${rule.name}" refuses this call${reason === null ? "." : `: ${reason}`}`;
+export function refusedBy({ name, reason }: Pick<ActionPolicy, "name" | "reason">): string {
+  return `${RULE_NAMED}${name ?? ""}" refuses this call${reason === null ? "." : `: ${reason}`}`;
 }
 
 const RULE_NAMED = 'The rule "';

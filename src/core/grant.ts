@@ -31,6 +31,8 @@ export interface Grant {
 export interface GrantStore extends Pick<CachedSettingsStore<Grant>, "version"> {
   /** Those that may still let calls pass, newest first; null: of all accounts. */
   list(accountId: string | null, now: Date): Promise<readonly Grant[]>;
+  /** Whether one was ended before its time. */
+  wasEnded(accountId: string, id: string): Promise<boolean>;
   /** Ends one; null: there is no such grant in force. */
   end(accountId: string, id: string, how: GrantEnd): Promise<Grant | null>;
 }

@@ -1,5 +1,5 @@
 import type { Action, ActionRequest } from "./action.ts";
-import { type Ruling, stricterOf } from "./action-policy.ts";
+import { type Ruling, type Stop, stricterOf } from "./action-policy.ts";
 import type { Caller } from "./roles.ts";
 import type { RuleCount } from "./rule-count.ts";
 
@@ -25,8 +25,6 @@ export interface Judgement {
   readonly reached: RuleCount | null;
   /** Of the rules that it was decided by. */
   readonly version: string;
-  /** Whether the account has rules about what is called, and not only about how often. */
-  readonly isRuled: boolean;
 }
 
 /**
@@ -57,11 +55,13 @@ export interface Judge {
   judge(requester: Requester, request: ActionRequest, now: Date, beyond?: readonly RuleCount[]): Judgement;
   /** Whoever made an action, with the keys that theirs replaced where a rule asks for them. */
   requesterOf(action: Action): Promise<Requester>;
+  /** Whether an account has rules about what is called, and not only about how often. */
+  isRuled(accountId: string): boolean;
   /**
-   * What the rules in force have against an attempt; null: nothing. One that refuses the call ends it before any attempt, whoever
-   * approved it. One that holds it is asked before the first send of what nobody has decided on who may.
+   * What an attempt is stopped by; null: nothing. A rule that refuses the call ends it before any attempt, whoever approved it. One that
+   * holds it is asked before the first send of what nobody has decided on who may, or that passed by a grant that was ended since.
    */
-  judgeAtSend(action: Action, now: Date): Promise<Ruling | null>;
+  judgeAtSend(action: Action, now: Date): Promise<Stop | null>;
   /** Reads the rules of an account if they have changed. Rejects when the store is away. */
   reloadOf(accountId: string): Promise<void>;
   /** Records that a rule refused a request; false: rules were written since, so that it has to be decided again. */

@@ -107,7 +107,7 @@ export function decide(facts: CreateFacts | RetryFacts): PolicyDecision {
 /** The error for a request that a rule refuses; null: none does. */
 export function ruleRefusal(ruling: Ruling | null): DomainError | null {
   if (ruling?.effect !== "refuse") return null;
-  return new DomainError("forbidden", refusedBy(ruling));
+  return new DomainError("forbidden", refusedBy(policyOfRuling(ruling)));
 }
 
 /** The error for a create that the store refused. */
@@ -169,7 +169,7 @@ export const NOT_IN_SYNC =
   "The request can't be answered in sync: the action would wait for a person, or for its time.";
 
 /** A request that names another method counts as both. */
-function isHeldBy(hold: Hold, request: SentRequest): boolean {
+export function isHeldBy(hold: Hold, request: SentRequest): boolean {
   if (isHeld(hold, request.method)) return true;
   return hold !== "none" && methodsOf(request).some((method) => isHeld(hold, method));
 }

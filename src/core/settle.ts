@@ -1,6 +1,6 @@
 import { type Action, type Result, isLateSuccess, type LateResult, lateSuccessIn, statusAfter } from "./action.ts";
 import { type Backoff, backoffMs, retryAfterMs, isOneOfStatuses, type StatusPattern } from "./retry-settings.ts";
-import { heldBy, policyOfRuling, refusedBy, type Ruling } from "./action-policy.ts";
+import { heldBy, refusedBy, type Stop } from "./action-policy.ts";
 import { type Change, step } from "./changes.ts";
 import { describeOutcome, errorSourceOf, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
 import { RESPONSE_HEADER_CHARS_MAX } from "./limits.ts";
@@ -194,14 +194,13 @@ export function startAttempt(action: Action, { now, leaseUntil }: Claimed): Acti
   };
 }
 
-/** A claim whose attempt a rule keeps from beginning, since it became stricter: a person decides, or it ends. */
-export function withhold(action: Action, ruling: Ruling, now: Date): Change {
-  const { late, state, notStarted } = unclaimed(action, "ruled", now);
+/** A claim whose attempt may not begin, since a rule became stricter or its grant was ended: a person decides, or it ends. */
+export function withhold(action: Action, { effect, policy }: Stop, now: Date): Change {
+  const { late, state, notStarted } = unclaimed(action, policy.by === "rule" ? "ruled" : "ungranted", now);
   if (late !== null) return late;
-  const policy = policyOfRuling(ruling);
-  const isRefused = ruling.effect === "refuse";
+  const isRefused = effect === "refuse";
   const next: TimelineEvent = isRefused
-    ? { type: "cancelled", actor: SYSTEM, reason: refusedBy(ruling) }
+    ? { type: "cancelled", actor: SYSTEM, reason: refusedBy(policy) }
     : { type: "held", ...heldBy(policy) };
   const status = statusAfter(action, isRefused ? "refuse" : "withhold");
   const change = step(action, { ...state, status, dueAt: null, finishedAt: isRefused ? now : null }, [
@@ -247,6 +246,8 @@ const NOT_STARTED = {
   in_doubt: "Nothing was sent: the service could not tell whether its claim was recorded.",
   /** See `withhold`. */
   ruled: "Nothing was sent: a rule of the account kept the attempt from beginning.",
+  /** The same. */
+  ungranted: "Nothing was sent: the grant that let this call pass was ended.",
 } as const;
 
 export function describeNotStarted(why: NotStartedReason): string {

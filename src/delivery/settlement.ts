@@ -1,5 +1,5 @@
 import { type Action, lateSuccessIn } from "../core/action.ts";
-import type { Ruling } from "../core/action-policy.ts";
+import type { Stop } from "../core/action-policy.ts";
 import type { Change } from "../core/changes.ts";
 import type { Clock } from "../core/clock.ts";
 import type { KnownHostSettings } from "../core/host-settings.ts";
@@ -110,11 +110,10 @@ export class Settlement {
     this.#app.log[level]("action.not_started", { action_id: action.id, host: action.host, message });
   }
 
-  /** For a claim that a rule has stopped; the same. */
-  async withhold(action: Action, ruling: Ruling): Promise<void> {
-    if (!(await this.#endClaim(action, (stored, now) => withhold(stored, ruling, now)))) return;
-    const { rule, effect } = ruling;
-    this.#app.log.info("action.withheld", { action_id: action.id, rule_id: rule.id, effect });
+  /** For a claim that a rule, or the end of a grant, has stopped; the same. */
+  async withhold(action: Action, by: Stop): Promise<void> {
+    if (!(await this.#endClaim(action, (stored, now) => withhold(stored, by, now)))) return;
+    this.#app.log.info("action.withheld", { action_id: action.id, rule_id: by.policy.id, effect: by.effect });
   }
 
   /** False: the claim was lost, or the process ended before. */

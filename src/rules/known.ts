@@ -1,10 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Ruling } from "../core/action-policy.ts";
+import { policyOfHold, policyOfRuling, type Stop } from "../core/action-policy.ts";
 import type { Action, ActionRequest } from "../core/action.ts";
 import type { Clock } from "../core/clock.ts";
 import { auditOf } from "../core/audit.ts";
 import { type Judge, type Judgement, type Requester, requesterOf } from "../core/judge.ts";
 import { KEYS_LISTED_MAX } from "../core/limits.ts";
+import { isHeldBy } from "../core/policy.ts";
 import { type Caller, describeActor, mayDo } from "../core/roles.ts";
 import type { RuleCount } from "../core/rule-count.ts";
 import type { Store } from "../core/store.ts";
@@ -45,7 +46,7 @@ interface Reading {
  * that other nodes write are seen by `reload`, which reads only the version while nothing has changed.
  */
 export class KnownRules implements Judge {
-  readonly #store: Pick<Store, "rules" | "accounts" | "actions" | "cluster">;
+  readonly #store: Pick<Store, "rules" | "grants" | "accounts" | "actions" | "cluster">;
   readonly #clock: Pick<Clock, "now">;
   readonly #hashOf: (text: string) => string;
   readonly #accounts = new Map<string, AccountRules>();
@@ -55,7 +56,7 @@ export class KnownRules implements Judge {
 
   /** `hashOf`: a keyed digest. */
   constructor(
-    store: Pick<Store, "rules" | "accounts" | "actions" | "cluster">,
+    store: Pick<Store, "rules" | "grants" | "accounts" | "actions" | "cluster">,
     clock: Pick<Clock, "now">,
     hashOf: (text: string) => string,
   ) {
@@ -117,14 +118,18 @@ export class KnownRules implements Judge {
     const known = this.#accounts.get(requester.accountId);
     if (known === undefined) {
       const version = this.#version === null ? UNREAD : NO_VERSION;
-      return { ruling: null, counts: [], reached: null, version, isRuled: false };
+      return { ruling: null, counts: [], reached: null, version };
     }
     const isBeyond = ({ ruleId, subject }: RuleCount) =>
       beyond.some((one) => one.ruleId === ruleId && one.subject === subject);
     const rules = known.rules();
     const decided = decideByWalks(this.walksFor(requester, request, now, rules), isBeyond);
-    return { ...decided, version: known.version, isRuled: rules.some(limits) };
+    return { ...decided, version: known.version };
   };
+
+  isRuled(accountId: string): boolean {
+    return this.rulesOf(accountId).some(limits);
+  }
 
   /** The rules of an account as this process knows them. */
   rulesOf(accountId: string): readonly CompiledRule[] {
@@ -147,18 +152,33 @@ export class KnownRules implements Judge {
     return askRules(rules, factsOf(request, key, now), this.#hashOf);
   }
 
-  readonly judgeAtSend = async (action: Action, now: Date): Promise<Ruling | null> => {
+  readonly judgeAtSend = async (action: Action, now: Date): Promise<Stop | null> => {
     const { accountId, createdAt } = action;
     const ageMs = now.getTime() - createdAt.getTime();
-    if (ageMs > SENT_AT_ONCE_MS && this.#store.cluster !== null) await this.reloadOf(accountId);
+    const isLate = ageMs > SENT_AT_ONCE_MS;
+    if (isLate && this.#store.cluster !== null) await this.reloadOf(accountId);
+    // What a grant lifted holds again once that was ended.
+    const isUngranted = isLate && (await this.#isUngranted(action));
     const known = this.#accounts.get(accountId);
     const knownMs = known === undefined ? 0 : createdAt.getTime() - known.knownSince.getTime();
     // Older ones are judged again all the same: rules may be about the time.
-    if (known === undefined || (knownMs > CREATE_MS_MAX && ageMs < CREATE_MS_MAX)) return null;
-    const { ruling } = this.judge(await this.requesterOf(action), action, now);
-    if (ruling === null || ruling.effect === "allow") return null;
-    return ruling.effect === "hold" && (await this.#isBegun(action)) ? null : ruling;
+    const wasJudged = knownMs > CREATE_MS_MAX && ageMs < CREATE_MS_MAX;
+    if (known !== undefined && (!wasJudged || isUngranted)) {
+      const { ruling } = this.judge(await this.requesterOf(action), action, now);
+      if (ruling?.effect === "refuse" || (ruling?.effect === "hold" && (isUngranted || !(await this.#isBegun(action)))))
+        return { effect: ruling.effect, policy: policyOfRuling(ruling) };
+    }
+    if (!isUngranted || !isHeldBy(action.creator.hold, action)) return null;
+    return { effect: "hold", policy: policyOfHold("key") };
   };
+
+  /** Whether nothing of a call was sent, and the grant that let it pass was ended. */
+  async #isUngranted({ accountId, id, run, attempts, approvedAt, policy }: Action): Promise<boolean> {
+    if (policy?.by !== "grant" || policy.id === null || approvedAt !== null || run > 1) return false;
+    if (attempts > 1 && (await this.#store.actions.timeline(accountId, id)).some((entry) => isSend(entry, run)))
+      return false;
+    return this.#store.grants.wasEnded(accountId, policy.id);
+  }
 
   /** Whether somebody who may approve has decided on this run, or something of it was sent. */
   async #isBegun({ accountId, id, run, attempts, approvedAt, policy }: Action): Promise<boolean> {

@@ -1,13 +1,15 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Action, ActionRequest } from "../../src/core/action.ts";
 import { NO_EXTRAS } from "../../src/core/extras.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
 import type { Caller } from "../../src/core/roles.ts";
 import type { Store } from "../../src/core/store.ts";
+import type { Sender } from "../../src/outbound/deadline.ts";
 import type { RuleDefinition } from "../../src/rules/schemas.ts";
 import { answering } from "../actions/senders.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
+import { eventually } from "../support/eventually.ts";
 import { answered } from "../support/factory.ts";
 import { NODES_ENV, SharedStore } from "../support/nodes.ts";
 import { temporaryFolder } from "../support/store.ts";
@@ -27,10 +29,15 @@ const agentOf = (engine: Engine): Caller => ({
 });
 
 /** An action that a key with the role agent creates, due in so many minutes. */
-async function delayed(engine: Engine, minutes = 1, request: Partial<ActionRequest> = {}): Promise<Action> {
+async function delayed(
+  engine: Engine,
+  minutes = 1,
+  request: Partial<ActionRequest> = {},
+  agent: Caller = agentOf(engine),
+): Promise<Action> {
   const runAt = engine.clock.now().getTime() + minutes * MINUTE_MS;
   const asked = requestFor({ extras: { ...NO_EXTRAS, runAt }, ...request });
-  return (await engine.actionService.create(agentOf(engine), asked)).action;
+  return (await engine.actionService.create(agent, asked)).action;
 }
 
 const rule = (engine: Engine, definition: Partial<RuleDefinition> = {}) =>
@@ -136,4 +143,73 @@ test("a rule that another node has just written holds a delayed call", async () 
   options.clock.advance(MINUTE_MS);
   await other.saw(id, { status: "awaiting_approval", attempts: 0 });
   expect(sender.sent).toEqual([]);
+});
+
+describe("a delayed call that a grant let pass", () => {
+  test.each([
+    ["the hold of its key", "writes", false, { by: "key" }],
+    ["a rule", "none", true, { by: "rule", name: "R" }],
+  ] as const)("past %s is held again where the grant was ended before it is sent", async (_what, hold, isRuled, by) => {
+    const sender = answering(answered(200));
+    await using engine = await openEngine({ sender });
+    const { actionService, owner, services } = engine;
+    if (isRuled) await rule(engine);
+    const agent = { ...agentOf(engine), hold };
+    const runAt = engine.clock.now().getTime() + 5 * MINUTE_MS;
+    const asked = requestFor({ extras: { ...NO_EXTRAS, runAt } });
+    const { id } = (await actionService.create(agent, asked)).action;
+    await actionService.approve(owner, id, null, undefined, { minutes: 1, calls: 2 });
+    const { action } = await actionService.create(agent, asked);
+    expect(action).toMatchObject({ status: "pending", policy: { by: "grant" } });
+
+    const [grant] = await services.grantService.list(owner);
+    await services.grantService.end(owner, grant?.id ?? "");
+    engine.clock.advance(5 * MINUTE_MS);
+    const held = await engine.saw(action.id, { status: "awaiting_approval", attempts: 0 });
+    expect(held.policy).toMatchObject({ effect: "hold", ...by });
+    await engine.saw(id, { status: "completed" });
+    expect(sender.sent).toHaveLength(1);
+    await actionService.approve(owner, action.id, null);
+    await engine.saw(action.id, { status: "completed" });
+  });
+
+  test("is sent where the grant has run out of time", async () => {
+    await using engine = await openEngine({ sender: answering(answered(200)) });
+    const { actionService, owner } = engine;
+    const agent = { ...agentOf(engine), hold: "writes" } as const;
+    const asked = requestFor({ extras: { ...NO_EXTRAS, runAt: engine.clock.now().getTime() + 5 * MINUTE_MS } });
+    const { id } = (await actionService.create(agent, asked)).action;
+    await actionService.approve(owner, id, null, undefined, { minutes: 1, calls: 2 });
+    const { action } = await actionService.create(agent, asked);
+    engine.clock.advance(5 * MINUTE_MS);
+    await engine.saw(action.id, { status: "completed" });
+  });
+});
+
+test("a callback of an agent goes to no host that its rules do not see, also of a call made before them", async () => {
+  const callbacks: string[] = [];
+  const sender: Sender = {
+    async send({ url }) {
+      if (url.includes("hooks")) callbacks.push(url);
+      return answered(200);
+    },
+  };
+  await using engine = await openEngine({ sender });
+  const { row } = await engine.services.keyService.create(engine.owner, { name: "hooked", role: "agent" });
+  const agent = { ...agentOf(engine), keyId: row.id };
+  const unruled = await delayed(engine, 1, { callback: "https://hooks.example.com/a" }, agent);
+  engine.clock.advance(MINUTE_MS);
+  await engine.saw(unruled.id, { status: "completed" });
+  await eventually(() => callbacks[0] ?? null, "the first callback");
+
+  const { id } = await delayed(engine, 1, { callback: "https://hooks.example.com/b" }, agent);
+  await rule(engine, { path: "/other" });
+  engine.clock.advance(MINUTE_MS);
+  await engine.saw(id, { status: "completed" });
+  const dropped = await eventually(async () => {
+    const { entries } = await engine.services.listNotifications(engine.owner, null, 10);
+    return entries.find(({ status }) => status === "given_up") ?? null;
+  }, "a callback that was given up");
+  expect(dropped.lastError).toContain("not listed");
+  expect(callbacks).toHaveLength(1);
 });

@@ -88,7 +88,7 @@ export function testTeam(open: OpenTestStore): void {
         expect(await db.actions.apply({ ...writeOf(approve(held.action, aDecision())), grant })).toBe(true);
         return grant;
       };
-      await granted(person.id);
+      const own = await granted(person.id);
       const other = await granted("per_other");
       const before = await grants.version();
       await team.changeRole(accountId, person.id, "owner", AUDIT);
@@ -97,6 +97,10 @@ export function testTeam(open: OpenTestStore): void {
       await team.changeRole(accountId, person.id, "owner", AUDIT);
       expect(await grants.list(accountId, NOON)).toEqual([other]);
       expect(await grants.version()).not.toBe(before);
+      expect([await grants.wasEnded(accountId, own.id), await grants.wasEnded(accountId, other.id)]).toEqual([
+        true,
+        false,
+      ]);
       await granted(person.id);
       await team.remove(accountId, person.id, AUDIT);
       const key = anApiKey({ accountId });
