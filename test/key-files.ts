@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { NO_SEARCH } from "../src/core/search.ts";
 import { join } from "node:path";
-import { createSigningService } from "../src/accounts/signing-secrets.ts";
 import { createLinksOf } from "../src/approvals/links.ts";
 import { readConfig } from "../src/config/config.ts";
 import { systemIds } from "../src/core/ids.ts";
@@ -24,7 +23,7 @@ export interface Sight {
 /** Fills a database with so many held actions with headers, one without, and a rotation of signing secrets. */
 export async function fillDatabase(folder: string, actions: number, env: Env = {}): Promise<Sight> {
   await using engine = await openEngine({ folder, env, starts: false });
-  const signingService = serviceOf(engine);
+  const signingService = engine.signingService;
   for (const origin of [ORIGINS[0] ?? "", null]) await signingService.rotate(engine.owner, origin);
   await engine.create({ approve: true });
   const created = Array.from({ length: actions }, (_, n) =>
@@ -55,9 +54,6 @@ export function bytesOfDatabase(folder: string): string {
 
 type Engine = Awaited<ReturnType<typeof openEngine>>;
 
-const serviceOf = ({ store, signingSecrets, secrets, clock }: Engine) =>
-  createSigningService({ ...store, signingSecrets, secrets, clock, ids: systemIds });
-
 async function sight(engine: Engine): Promise<Sight> {
   const { store, secrets, owner, clock } = engine;
   const actions = await allActions(engine);
@@ -66,7 +62,7 @@ async function sight(engine: Engine): Promise<Sight> {
   const made = await Promise.all(some.map((action) => linksOf(action, clock.now())));
   return {
     headers: actions.map(({ headers }) => headers?.["X-N"] ?? "none"),
-    signing: await Promise.all(ORIGINS.map((origin) => serviceOf(engine).read(owner, origin))),
+    signing: await Promise.all(ORIGINS.map((origin) => engine.signingService.read(owner, origin))),
     receipts: some.map(({ id }) => engine.receiptUrl(id)),
     links: made.flatMap(({ approve, reject }) => [approve, reject]),
   };

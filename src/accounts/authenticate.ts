@@ -4,18 +4,17 @@ import { accountStopped, type Caller, type KeyLimits, unauthorized, hasScope } f
 import { KEYS_READ_AT_ONCE_MAX, SHARED_FRESH_MS } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { AccountStore, ApiKey } from "../core/account-store.ts";
+import type { ApiKey } from "../core/account-store.ts";
 import type { TokenKey } from "../core/oauth-store.ts";
 import { StoreUnavailable } from "../core/store.ts";
+import type { AppPart } from "../runtime/app-context.ts";
 
-interface AuthenticateDeps {
-  readonly accounts: Pick<AccountStore, "keyByHash" | "keyUsed" | "replacedBy" | "revokedAmong">;
+interface AuthenticateNeeds {
   /** Whether the keys of an account are refused because the operator has not allowed it. */
   readonly isStopped: (accountId: string) => boolean;
   /** The key of an access token; null: it is none. Left out: there are no tokens. */
   readonly keyOfToken?: (token: string) => Promise<TokenKey | null>;
   readonly secrets: Pick<Secrets, "hash">;
-  readonly clock: Pick<Clock, "after" | "monotonicMs" | "now">;
 }
 
 /** One header, the scheme in any case, a token of printable characters (RFC 6750). */
@@ -48,8 +47,10 @@ interface CachedKey {
  * Turns an Authorization header into a caller. Every failure is the same `unauthorized`, except `forbidden` for a stopped
  * account. Keys are looked up by hash and cached for `SHARED_FRESH_MS`; the process that revokes one drops it at once.
  */
-export function createAuthenticate(deps: AuthenticateDeps): Authenticate {
-  const { accounts, isStopped, secrets, clock, keyOfToken } = deps;
+export function createAuthenticate(
+  { store: { accounts }, clock }: AppPart<"clock", "accounts">,
+  { isStopped, secrets, keyOfToken }: AuthenticateNeeds,
+): Authenticate {
   const cached = new Map<string, CachedKey>();
   // Apart from the cached rows: a key that is no longer cached may still have open streams, which its revocation must end.
   const revocations = createRevocations(clock, (hash) => forget(hash));

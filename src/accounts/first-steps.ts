@@ -1,5 +1,4 @@
-import type { Store } from "../core/store.ts";
-import type { AppContext } from "../runtime/app-context.ts";
+import type { AppPart } from "../runtime/app-context.ts";
 import { FIRST_ACTIONS_READ_MAX } from "../core/limits.ts";
 import type { FirstStepName } from "../core/activity-store.ts";
 import { authorize, type Caller, mayDo, type Permission } from "../core/roles.ts";
@@ -25,7 +24,7 @@ export type FirstStepService = ReturnType<typeof createFirstStepService>;
  * Each is known from what was stored of it (`src/events/activity-job.ts`, `verify-signature.ts`), or from the newest actions,
  * so that it shows at once.
  */
-export function createFirstStepService({ firstSteps, clock }: Pick<Store, "firstSteps"> & Pick<AppContext, "clock">) {
+export function createFirstStepService({ store: { firstSteps }, clock }: AppPart<"clock", "firstSteps">) {
   /**
    * `times`: of those that were done; null: just now, and not counted yet. `isHidden`: by this person, or for everybody.
    * `isOver`: all are done, or the account has many actions.

@@ -1,5 +1,6 @@
 import type { PeopleStore } from "../core/account-store.ts";
 import { auditOf, type AuditStore } from "../core/audit.ts";
+import type { Config } from "../config/config.ts";
 import type { Clock } from "../core/clock.ts";
 import { DomainError, invalidFields } from "../core/domain-error.ts";
 import type { Ids } from "../core/ids.ts";
@@ -13,23 +14,29 @@ import { type Mailer, messageError, NO_MAILER } from "../mail/mailer.ts";
 import { createMessageLimit } from "../runtime/message-limit.ts";
 import { NO_PASSWORD } from "./people.ts";
 
-interface OwnMailDeps {
-  readonly people: Pick<PeopleStore, "find" | "offer">;
-  readonly team: Pick<TeamStore, "members">;
-  readonly audit: Pick<AuditStore, "record">;
+interface OwnMailApp {
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
   readonly ids: Pick<Ids, "row">;
+  readonly config: Pick<Config, "baseUrl">;
+  readonly store: {
+    readonly people: Pick<PeopleStore, "find" | "offer">;
+    readonly team: Pick<TeamStore, "members">;
+    readonly audit: Pick<AuditStore, "record">;
+  };
+}
+
+interface OwnMailNeeds {
   /** Null: no mail provider is configured. */
   readonly mailer: Pick<Mailer, "send"> | null;
   readonly secrets: Pick<Secrets, "hash" | "newToken">;
-  readonly baseUrl: string;
 }
 
 /** Mails to people of the account that somebody asks for, sent at once and limited: a test, and a link that sets a password. */
 export type OwnMailService = ReturnType<typeof createOwnMailService>;
 
-export function createOwnMailService(deps: OwnMailDeps) {
-  const { mailer, people, team, audit, secrets, clock, ids, baseUrl } = deps;
+export function createOwnMailService({ clock, ids, config, store }: OwnMailApp, { mailer, secrets }: OwnMailNeeds) {
+  const { people, team, audit } = store;
+  const { baseUrl } = config;
   const count = createMessageLimit(clock, "You have just sent a mail to yourself.");
   const countOfKeys = createMessageLimit(clock, "This account has just sent a test mail.");
   /** Why a mail was not delivered; null: it was. */

@@ -1,8 +1,7 @@
 import Type, { type Static } from "typebox";
 import * as t from "../api/schema-helpers.ts";
 import { bodyCheck } from "../api/schema-helpers.ts";
-import type { Store } from "../core/store.ts";
-import type { AppContext } from "../runtime/app-context.ts";
+import type { AppContext, AppPart } from "../runtime/app-context.ts";
 import type { Person, StartedSession, RequestSource, SessionSource } from "../core/session.ts";
 import { auditOf } from "../core/audit.ts";
 import { DomainError, RetryLater } from "../core/domain-error.ts";
@@ -64,7 +63,7 @@ export const checkCredentials = bodyCheck(Credentials);
 /** Checks the current and the new password of a form. Throws `validation_error` with all issues. */
 export const checkPasswordChange = bodyCheck(PasswordChange);
 
-interface PeopleDeps extends Pick<Store, "people" | "audit">, Pick<AppContext, "ids" | "clock"> {
+interface PeopleNeeds {
   readonly passwords: Passwords;
   readonly secrets: Secrets;
   readonly signUpGate: Pick<SignUpGate, "signUps" | "closedBy" | "requireOpen">;
@@ -73,13 +72,15 @@ interface PeopleDeps extends Pick<Store, "people" | "audit">, Pick<AppContext, "
 /** All use cases of sign-up, log-in, sessions and one-time links, for /auth and the pages. */
 export type PeopleService = ReturnType<typeof createPeopleService>;
 
-export function createPeopleService(deps: PeopleDeps) {
-  const { people, passwords, secrets, ids, clock, signUpGate } = deps;
-  const sessions = createSessionRegistry(deps);
+export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "audit">, needs: PeopleNeeds) {
+  const { ids, clock } = app;
+  const { people } = app.store;
+  const { passwords, secrets, signUpGate } = needs;
+  const sessions = createSessionRegistry({ people, secrets, clock });
   /** Shared by log-in and the check of the current password, so that a session does not allow guessing it faster. */
   const throttleLogIn = createLogInThrottle(clock);
   const throttleSignUp = createSignUpThrottle(clock);
-  const auditRefused = createSignInAudit(deps);
+  const auditRefused = createSignInAudit(app);
   /** Hashes the password of somebody whose link was checked. */
   const hashPassword = (password: string, accountId: string) =>
     passwords.hash(password, { lane: accountId, isKnown: true, email: null });
@@ -102,11 +103,14 @@ export function createPeopleService(deps: PeopleDeps) {
       throw error;
     });
     const now = clock.now();
-    const account = newAccount(deps, now);
+    const account = newAccount({ secrets, ids }, now);
     const person = { id: ids.person(), email, passwordHash, createdAt: now };
     const apiKey = secrets.newApiKey();
     const createdBy = { createdBy: `user:${email}`, createdById: person.id } as const;
-    const key = keyRow(deps, { accountId: account.id, key: apiKey, name: "owner", role: "owner", now, ...createdBy });
+    const key = keyRow(
+      { secrets, ids },
+      { accountId: account.id, key: apiKey, name: "owner", role: "owner", now, ...createdBy },
+    );
     const { row, started } = newSession(secrets, { person, accountId: account.id, role: "owner" }, source, now);
     const entries = [{ kind: "signed_up", subject: email } as const, keyCreated(key)];
     const audit = entries.map((entry) => auditOf(started.person.caller, entry, now));
@@ -311,7 +315,10 @@ export function createPeopleService(deps: PeopleDeps) {
 export const NO_PASSWORD = "";
 
 /** The row of a new account with a new root secret. */
-export function newAccount({ secrets, ids }: Pick<PeopleDeps, "secrets" | "ids">, now: Date): Account {
+export function newAccount(
+  { secrets, ids }: Pick<AppContext, "ids"> & Pick<PeopleNeeds, "secrets">,
+  now: Date,
+): Account {
   const id = ids.account();
   const place = { table: "accounts", row: id, column: "sealed_root_secret" };
   return { id, sealedRootSecret: secrets.seal(secrets.newRootSecret(), place), createdAt: now };

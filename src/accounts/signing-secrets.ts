@@ -20,7 +20,7 @@ import {
 } from "../core/account-store.ts";
 import { ORIGIN_CHARS_MAX, SIGNING_OVERLAP_MS, SIGNING_SECRETS_FRESH_MS, KNOWN_ORIGINS_MAX } from "../core/limits.ts";
 
-interface SigningServiceDeps extends Pick<Store, "signing" | "audit">, Pick<AppContext, "ids" | "clock"> {
+interface SigningNeeds {
   readonly signingSecrets: SigningSecrets;
   readonly secrets: Pick<Secrets, "newRootSecret" | "seal">;
 }
@@ -33,7 +33,9 @@ export interface SigningSecret extends OriginSecrets {
 /** All use cases of signing secrets, for owners. Takes origins that `checkOrigin` returned. */
 export type SigningService = ReturnType<typeof createSigningService>;
 
-export function createSigningService({ signing, audit, signingSecrets, secrets, ids, clock }: SigningServiceDeps) {
+export function createSigningService(app: AppContext, { signingSecrets, secrets }: SigningNeeds) {
+  const { ids, clock } = app;
+  const { signing, audit } = app.store;
   return {
     /**
      * The present secret, and the previous one while it signs. `isShown`: the answer reveals it, so write an audit entry.

@@ -1,5 +1,4 @@
-import type { Store } from "../core/store.ts";
-import type { AppContext } from "../runtime/app-context.ts";
+import type { AppPart } from "../runtime/app-context.ts";
 import { RetryLater } from "../core/domain-error.ts";
 import {
   SIGN_UPS_PER_CLIENT_MAX,
@@ -112,14 +111,12 @@ class WindowCounter {
 
 type RefusedSignIn = keyof typeof SIGN_IN_ENTRIES_MAX;
 
-type SignInAuditDeps = Pick<Store, "people" | "audit"> & Pick<AppContext, "clock">;
-
 /**
  * Records failed log-ins in the audit log: the first `SIGN_IN_ENTRIES_MAX` of a window one by one, the others as one entry
  * with a count, so that guessing can't flood the log. It runs in the background and ignores errors: the time of the answer
  * must not reveal whether an address exists.
  */
-export function createSignInAudit({ people, audit, clock }: SignInAuditDeps) {
+export function createSignInAudit({ store: { people, audit }, clock }: AppPart<"clock", "people" | "audit">) {
   const windows = new Map<string, { count: number }>();
 
   const record = async (kind: RefusedSignIn, email: string, client: string, count: number): Promise<void> => {

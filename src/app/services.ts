@@ -79,7 +79,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const { clock, ids, config, store, log } = app;
   const { secrets, policy, sender, publicSender, mailer, passwords, node } = needs;
   const { baseUrl } = config;
-  const { accounts, actions, audit, firstSteps, pauses, people, team } = store;
+  const { accounts, actions, audit, pauses } = store;
   const hashOf = (text: string) => secrets.hash(text);
   const checkUrl = (url: string) => checkTarget(policy, url);
   /** For our own pages, which may be open at another address than BASE_URL. */
@@ -94,7 +94,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const paused = new ActivePauses(pauses);
   const rules = new KnownRules(store, clock, hashOf);
   const grants = new KnownGrants(store, clock, hashOf);
-  const grantService = createGrantService({ grants: store.grants, known: grants, accounts, clock, ids, hashOf });
+  const grantService = createGrantService(app, { known: grants, hashOf });
   const credentials = new KnownCredentials(store.credentials);
   const credentialUse = createCredentialUse(app, { known: credentials, hosts, secrets, policy });
   const credentialService = createCredentialService(app, credentials, secrets);
@@ -140,17 +140,15 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const signUpGate = createSignUpGate(app, paused);
   const { isStopped } = paused;
   const { bulkService, bulkRunner } = createBulk(app, { actionService, isStopped, leases: node?.jobs });
-  const authenticate = createAuthenticate({
-    accounts,
+  const authenticate = createAuthenticate(app, {
     isStopped,
     secrets,
-    clock,
     ...(config.oauth !== null && {
       keyOfToken: (token) => store.oauth.keyByToken(artifactId(secrets, "AccessToken", token), clock.now()),
     }),
   });
   const { forget } = authenticate;
-  const peopleService = createPeopleService({ clock, ids, people, audit, passwords, secrets, signUpGate });
+  const peopleService = createPeopleService(app, { passwords, secrets, signUpGate });
   const onMail =
     config.mail === null ? null : (accountId: string, host: string) => delivery.waits("mail", accountId, host);
   const teamService = createTeamService(app, { peopleService, secrets, onMail, recheckKeys: authenticate.recheck });
@@ -178,7 +176,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     authenticate,
     peopleService,
     teamService,
-    ownMails: createOwnMailService({ people, team, audit, clock, ids, mailer, secrets, baseUrl }),
+    ownMails: createOwnMailService(app, { mailer, secrets }),
     oidc: createOidc(app, secrets, { peopleService, teamService }),
     actionService,
     pauseService,
@@ -190,23 +188,17 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     credentialRequests: createCredentialRequestService(app, { ...told, credentialService, onChanged: feed.ask }),
     credentialAlerts: createCredentialAlerts(app, told),
     credentialTests: createCredentialTestService(app, { ...posting, credentialUse, paused }),
-    ruleService: createRuleService({ rules: store.rules, known: rules, actions, audit, clock, ids }),
+    ruleService: createRuleService(app, rules),
     channelService: createChannelService(app, { ...posting, known: channels, recipients, mailer }),
     callbackTests: createCallbackTestService(app, posting),
     auditService: createAuditService(audit, clock),
     feed,
-    overviewService: createOverview({
-      actions,
-      activity: store.activity,
-      accounts,
-      clock,
-      retentionDays: config.retentionDays,
-    }),
-    firstSteps: createFirstStepService({ firstSteps, clock }),
+    overviewService: createOverview(app),
+    firstSteps: createFirstStepService(app),
     keyService,
     oauth,
     oauthClients: createOAuthClientService(app, { secrets, forget }),
-    signingService: createSigningService({ signing: store.signing, audit, clock, ids, secrets, signingSecrets }),
+    signingService: createSigningService(app, { secrets, signingSecrets }),
     verifyService: createVerifyService(app, signingSecrets),
     callbackHosts: createCallbackHostService(app),
     followLink: createFollowLink(app, { secrets, actionService, recipients, historyOf: held.historyOf }),

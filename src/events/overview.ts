@@ -8,6 +8,7 @@ import {
   OVERVIEW_RANGES,
   OVERVIEW_READS_MAX,
 } from "../core/limits.ts";
+import type { Config } from "../config/config.ts";
 import type { Clock } from "../core/clock.ts";
 import type { AccountStore } from "../core/account-store.ts";
 import type { ActivityPage, ActivitySpan, ActivityStore } from "../core/activity-store.ts";
@@ -25,13 +26,14 @@ export interface OverviewAnswer {
   readonly keyNames: ReadonlyMap<string, string>;
 }
 
-interface OverviewDeps {
-  readonly actions: Pick<ActionStore, "scheduledRetries" | "waitingApprovals">;
-  readonly activity: Pick<ActivityStore, "read" | "latencies" | "hostSlots" | "groups">;
-  readonly accounts: Pick<AccountStore, "findKey">;
+interface OverviewApp {
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
-  /** Null: everything is kept. */
-  readonly retentionDays: number | null;
+  readonly config: Pick<Config, "retentionDays">;
+  readonly store: {
+    readonly actions: Pick<ActionStore, "scheduledRetries" | "waitingApprovals">;
+    readonly activity: Pick<ActivityStore, "read" | "latencies" | "hostSlots" | "groups">;
+    readonly accounts: Pick<AccountStore, "findKey">;
+  };
 }
 
 export type OverviewService = ReturnType<typeof createOverview>;
@@ -40,8 +42,9 @@ export type OverviewService = ReturnType<typeof createOverview>;
  * Reads the slots of a range, of which there is a bounded number, the latencies of the names that it shows, and what is not
  * counted into them yet. It is kept for a multiple of the time that it took; most take a few milliseconds.
  */
-export function createOverview(deps: OverviewDeps) {
-  const { actions, accounts, clock } = deps;
+export function createOverview(app: OverviewApp) {
+  const { clock } = app;
+  const { actions, accounts } = app.store;
   const counting = new Map<string, Promise<Overview>>();
   /** In the order in which they were counted. */
   const kept = new Map<string, { readonly overview: Overview; readonly freshUntilMs: number }>();
@@ -49,7 +52,7 @@ export function createOverview(deps: OverviewDeps) {
 
   const count = async (name: string, accountId: string, range: OverviewRange): Promise<Overview> => {
     const beganMs = clock.monotonicMs();
-    const overview = await readOverview(deps, accountId, range);
+    const overview = await readOverview(app, accountId, range);
     const endedMs = clock.monotonicMs();
     kept.delete(name);
     for (const oldest of kept.keys()) {
@@ -91,15 +94,16 @@ export function createOverview(deps: OverviewDeps) {
 }
 
 /** What is stored of a range, and what happened since it was counted, up to a bounded number of rows. */
-async function readOverview(deps: OverviewDeps, accountId: string, range: OverviewRange): Promise<Overview> {
-  const { activity, clock, retentionDays } = deps;
+async function readOverview(app: OverviewApp, accountId: string, range: OverviewRange): Promise<Overview> {
+  const { clock } = app;
+  const { activity } = app.store;
   const now = clock.now();
   const span = spanOf(accountId, range, now);
   const { since } = span;
   const day = spanOf(accountId, "24h", now);
   for (let reads = 1; ; reads += 1) {
     const counted = await activity.read(span);
-    const { rows, countedUntil } = await readTail(deps, { spans: [span, day], range, now }, counted.position);
+    const { rows, countedUntil } = await readTail(activity, { spans: [span, day], range, now }, counted.position);
     const tail = rows.filter((row) => isIn(row, span));
     const names = namesOf(counted.names, tail);
     const shown = shownNames(names);
@@ -113,7 +117,7 @@ async function readOverview(deps: OverviewDeps, accountId: string, range: Overvi
     const figures = figuresOf({ range, since, slots: counted.slots, names, shown, failing, latencies, tail });
     const fresh = rows.flatMap((row) => (isIn(row, day) ? hostIn(row).map((host) => ({ ...row, host })) : []));
     const hostHours = hoursOf(hosts, [...hourly.slots, ...fresh], day.since);
-    return { range, since: keptSince(since, retentionDays, now), countedUntil, ...figures, hostHours };
+    return { range, since: keptSince(since, app.config.retentionDays, now), countedUntil, ...figures, hostHours };
   }
 }
 
@@ -142,7 +146,7 @@ interface TailQuery {
 
 /** What happened after a position, by slots of the range and of a day, and up to when it was read; null: to the end. */
 async function readTail(
-  { activity }: Pick<OverviewDeps, "activity">,
+  activity: Pick<ActivityStore, "groups">,
   { spans, range, now }: TailQuery,
   position: number,
 ): Promise<{ readonly rows: readonly ActivityRow[]; readonly countedUntil: Date | null }> {

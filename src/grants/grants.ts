@@ -131,7 +131,7 @@ function isWithin({ vary, max }: Grant, request: ActionRequest): boolean {
   });
 }
 
-interface GrantServiceDeps extends Pick<AppContext, "clock" | "ids">, Pick<Store, "grants" | "accounts"> {
+interface GrantNeeds {
   readonly known: Pick<KnownGrants, "refresh">;
   readonly hashOf: HashOf;
 }
@@ -144,7 +144,8 @@ export interface NamedGrant extends Grant {
 /** Every use case of grants: whoever may approve makes them with an approval, sees and ends them. */
 export type GrantService = ReturnType<typeof createGrantService>;
 
-export function createGrantService({ grants, known, accounts, clock, ids, hashOf }: GrantServiceDeps) {
+export function createGrantService({ clock, ids, store }: AppContext, { known, hashOf }: GrantNeeds) {
+  const { grants, accounts } = store;
   const list = async (caller: Caller): Promise<readonly Grant[]> => {
     authorize(caller, "approve");
     return grants.list(caller.accountId, clock.now());

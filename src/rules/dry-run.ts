@@ -12,7 +12,7 @@ import {
 import { authorize, type Caller } from "../core/roles.ts";
 import type { RuleCount } from "../core/rule-count.ts";
 import { NO_SEARCH } from "../core/search.ts";
-import type { ActionStore } from "../core/store.ts";
+import type { ActionStore, Store } from "../core/store.ts";
 import { OpenPerAccount } from "../runtime/open-per-account.ts";
 import { seeAll } from "../receipts/see.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
@@ -46,12 +46,6 @@ export interface RulesDryRun extends Omit<DryRunJson, "from" | "differences"> {
 /** How far it has come, and at last what came of it. */
 export type DryRunStep = Pick<DryRunJson, "looked_at"> | RulesDryRun;
 
-interface DryRunDeps {
-  readonly actions: Pick<ActionStore, "find" | "list" | "timeline">;
-  readonly audit: Pick<AuditStore, "page">;
-  readonly known: Pick<KnownRules, "requesterOf" | "rulesOf" | "walksFor">;
-}
-
 /** What matters of an action, as there may be very many, and what rules say of it. */
 interface Entry extends Pick<Action, "id" | "status" | "approve" | "approvedAt" | "createdAt" | "policy"> {
   /** When its counts were given back; null: never, or nobody knows when. */
@@ -67,7 +61,7 @@ interface Entry extends Pick<Action, "id" | "status" | "approve" | "approvedAt" 
  * time, and whoever reads the steps decides when the next one is. Throws `rate_limited` for more than
  * `DRY_RUNS_PER_ACCOUNT_MAX` at a time.
  */
-export function createDryRun({ actions, audit, known }: DryRunDeps) {
+export function createDryRun({ actions, audit }: Pick<Store, "actions" | "audit">, known: KnownRules) {
   const open = new OpenPerAccount(
     DRY_RUNS_PER_ACCOUNT_MAX,
     "The account tries rules already. Wait until that has ended.",

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { RuleRow, RuleStore } from "../core/account-rules.ts";
+import type { RuleRow } from "../core/account-rules.ts";
 import type { ActionPolicy } from "../core/action-policy.ts";
 import { type AuditDetail, auditOf, type AuditRow } from "../core/audit.ts";
 import { accountFull, DomainError, invalidField, invalidFields, type Issue, notFound } from "../core/domain-error.ts";
@@ -17,7 +17,6 @@ import {
 } from "../core/limits.ts";
 import { rulesChange } from "../core/policy.ts";
 import { authorize, type Caller, describeActor } from "../core/roles.ts";
-import type { Store } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import {
   createDryRun,
@@ -39,11 +38,6 @@ import {
   type RuleEffect,
   ruleText,
 } from "./schemas.ts";
-
-interface RuleServiceDeps extends Pick<AppContext, "clock" | "ids">, Pick<Store, "actions" | "audit"> {
-  readonly rules: RuleStore;
-  readonly known: Pick<KnownRules, "requesterOf" | "reloadOf" | "walksFor" | "rulesOf" | "deadOf">;
-}
 
 /** A change of the rules of an account. */
 interface Edited {
@@ -76,9 +70,9 @@ interface RulePlace {
 /** Every use case of rules: owners change them, everybody of the account reads them as far as they may. */
 export type RuleService = ReturnType<typeof createRuleService>;
 
-export function createRuleService(deps: RuleServiceDeps) {
-  const { rules, known, actions, clock, ids } = deps;
-  const tryOn = createDryRun(deps);
+export function createRuleService({ clock, ids, store }: AppContext, known: KnownRules) {
+  const { rules, actions } = store;
+  const tryOn = createDryRun(store, known);
 
   /** All rules of the account are written at once, so that none is in force without the others of a change. */
   const write = async (caller: Caller, edit: Edit): Promise<readonly RuleRow[]> => {
@@ -109,7 +103,7 @@ export function createRuleService(deps: RuleServiceDeps) {
   const lastEntry = async ({ accountId }: Caller): Promise<AuditRow | undefined> => {
     const since = new Date(clock.now().getTime() - RULE_UNDO_MS_MAX);
     const filter = { accountId, kinds: ["rules_changed"] as const, actors: [], since, until: null };
-    return (await deps.audit.page({ ...filter, before: null, limit: 1 })).rows[0];
+    return (await store.audit.page({ ...filter, before: null, limit: 1 })).rows[0];
   };
 
   /**
@@ -253,7 +247,7 @@ export function createRuleService(deps: RuleServiceDeps) {
       const since = new Date(clock.now().getTime() - RULE_HITS_MS);
       const [ruled, refused] = await Promise.all([
         rules.ruled(accountId, since, RULE_HITS_MAX),
-        refusalsSince(deps.audit, { accountId, since, pagesMax: RULE_HITS_MAX / DRY_RUN_PAGE_ACTIONS }),
+        refusalsSince(store.audit, { accountId, since, pagesMax: RULE_HITS_MAX / DRY_RUN_PAGE_ACTIONS }),
       ]);
       return hitsOf(ruled, refused);
     },

@@ -17,3 +17,8 @@ export interface AppContext {
   /** What happens to actions on this node. */
   readonly bus: Bus;
 }
+
+/** What one module reads of it, so that a test can make that module alone. */
+export type AppPart<Members extends keyof AppContext, Stores extends keyof Store> = Pick<AppContext, Members> & {
+  readonly store: Pick<Store, Stores>;
+};

@@ -23,7 +23,10 @@ async function openAuthenticate(keys: readonly Partial<ApiKey>[] = [{}], wrap = 
     keyUsed: (id, at) => (used.push([id, at]), db.store.accounts.keyUsed(id, at)),
   });
   const clock = new FakeClock(NOON);
-  const authenticate = createAuthenticate({ accounts, isStopped: () => false, secrets: testSecrets, clock });
+  const authenticate = createAuthenticate(
+    { store: { accounts }, clock },
+    { isStopped: () => false, secrets: testSecrets },
+  );
   const [key] = rows;
   return { authenticate, key, asked, used, clock, db, [Symbol.asyncDispose]: () => db[Symbol.asyncDispose]() };
 }

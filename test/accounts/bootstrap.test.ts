@@ -25,7 +25,10 @@ const shown = async (store: Store, givenOwnerKey: string | null = null) => {
 
 /** Whose key it is, or null for nobody's. */
 async function holderOf({ accounts }: Store, key: string) {
-  const authenticate = createAuthenticate({ accounts, isStopped: () => false, secrets: testSecrets, clock });
+  const authenticate = createAuthenticate(
+    { store: { accounts }, clock },
+    { isStopped: () => false, secrets: testSecrets },
+  );
   const { accountId, role, keyName, hold } = await authenticate(`Bearer ${key}`);
   return { accountId, role, keyName, hold };
 }

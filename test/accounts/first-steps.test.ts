@@ -26,7 +26,7 @@ function stepsOf(newest: readonly NewestAction[]) {
       if (at !== -1) stored.splice(at, 1);
     },
   };
-  const service = createFirstStepService({ firstSteps, clock: new FakeClock(NOON) });
+  const service = createFirstStepService({ store: { firstSteps }, clock: new FakeClock(NOON) });
   const as = (personId: string) => ({ ...ownerOf("acc_a"), keyId: null, personId });
   const done = async (personId = "ann") => {
     const steps = await service.read(as(personId));

@@ -62,19 +62,25 @@ function serviceOf({ passwordHash = NO_PASSWORD, delivery = { kind: "delivered" 
     sent.push(mail);
     return Promise.resolve(delivery);
   };
-  return createOwnMailService({
-    mailer: hasMail ? { send } : null,
-    people: {
-      find: (email) => Promise.resolve(email === ANN.email ? { person, accountId: ACCOUNT, role: "owner" } : null),
-      offer: async (link) => links.push(link) > 0,
+  return createOwnMailService(
+    {
+      clock: { now: () => NOON, monotonicMs: () => nowMs },
+      ids: { row: () => "row" },
+      config: { baseUrl: "https://outgate.example" },
+      store: {
+        people: {
+          find: (email) => Promise.resolve(email === ANN.email ? { person, accountId: ACCOUNT, role: "owner" } : null),
+          offer: async (link) => links.push(link) > 0,
+        },
+        team: { members: async (accountId) => (accountId === ACCOUNT ? [MEMBER] : []) },
+        audit: { record: async (entry) => void audited.push(entry) },
+      },
     },
-    team: { members: async (accountId) => (accountId === ACCOUNT ? [MEMBER] : []) },
-    audit: { record: async (entry) => void audited.push(entry) },
-    secrets: { newToken: () => "the-token", hash: (text) => `hash of ${text}` },
-    clock: { now: () => NOON, monotonicMs: () => nowMs },
-    ids: { row: () => "row" },
-    baseUrl: "https://outgate.example",
-  });
+    {
+      mailer: hasMail ? { send } : null,
+      secrets: { newToken: () => "the-token", hash: (text) => `hash of ${text}` },
+    },
+  );
 }
 
 test("a link goes to the person's own address, only its hash is stored, and the log says that it was sent", async () => {

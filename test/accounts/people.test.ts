@@ -30,15 +30,14 @@ async function openService() {
     hash: (password, turn) => noted(turn, `hash of ${password}`),
     verify: (password, hash, turn) => noted(turn, hash === `hash of ${password}`),
   };
-  const service = createPeopleService({
-    people: db.store.people,
-    audit: db.store.audit,
-    passwords,
-    secrets: testSecrets,
-    ids: systemIds,
-    clock,
-    signUpGate: { signUps: "open", closedBy: () => Promise.resolve(null), requireOpen: () => Promise.resolve() },
-  });
+  const service = createPeopleService(
+    { store: db.store, ids: systemIds, clock },
+    {
+      passwords,
+      secrets: testSecrets,
+      signUpGate: { signUps: "open", closedBy: () => Promise.resolve(null), requireOpen: () => Promise.resolve() },
+    },
+  );
   const started = await service.signUp(ANN, SOURCE);
   calls.length = 0;
   return { ...service, started, db, clock, calls, busy, [Symbol.asyncDispose]: () => db[Symbol.asyncDispose]() };

@@ -61,7 +61,10 @@ test("a key that another process revoked ends its streams and waits, and no othe
   const keys = texts.map((text, n) => anApiKey({ id: `key_${n}`, accountId: ACCOUNT, hash: testSecrets.hash(text) }));
   for (const key of keys) await accounts.addKey(key);
   const clock = new FakeClock();
-  const authenticate = createAuthenticate({ accounts, isStopped: () => false, secrets: testSecrets, clock });
+  const authenticate = createAuthenticate(
+    { store: { accounts }, clock },
+    { isStopped: () => false, secrets: testSecrets },
+  );
   const callers = await Promise.all(texts.map((text) => authenticate(`Bearer ${text}`)));
   await authenticate.recheck();
   const aborted = () => callers.map(({ revoked }) => revoked?.aborted);

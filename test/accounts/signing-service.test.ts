@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { createSigningService } from "../../src/accounts/signing-secrets.ts";
-import { systemIds } from "../../src/core/ids.ts";
 import { anotherOwner } from "../actions/callers.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine, requestFor, wrapping } from "../support/engine.ts";
@@ -18,13 +17,10 @@ const HOUR_MS = 3_600_000;
 
 const DAY_MS = 24 * HOUR_MS;
 
-const serviceOf = ({ store, signingSecrets, secrets, clock }: Engine) =>
-  createSigningService({ ...store, signingSecrets, secrets, clock, ids: systemIds });
-
 describe("the signing secret", () => {
   test("is read by an owner, the same each time, and has not been rotated", async () => {
     await using engine = await openEngine({ starts: false });
-    const service = serviceOf(engine);
+    const service = engine.signingService;
     const read = await service.read(engine.owner, ORIGIN);
     expect(read).toEqual({
       origin: ORIGIN,
@@ -36,7 +32,7 @@ describe("the signing secret", () => {
 
   test("is another one for every origin and every account", async () => {
     await using engine = await openEngine({ starts: false });
-    const service = serviceOf(engine);
+    const service = engine.signingService;
     const other = await anotherOwner(engine);
     const origins = [ORIGIN, "http://api.example.com", ELSEWHERE, "https://example.com"];
     const secrets: string[] = [];
@@ -52,11 +48,11 @@ describe("the signing secret", () => {
       await using engine = await openEngine({ starts: false, folder: folder.path });
       return await work(engine);
     };
-    const read = (engine: Engine) => serviceOf(engine).read(engine.owner, ORIGIN);
+    const read = (engine: Engine) => engine.signingService.read(engine.owner, ORIGIN);
     const first = await during(read);
     expect(await during(read)).toEqual(first);
     const rotated = await during(async (engine) => {
-      await serviceOf(engine).rotate(engine.owner, ORIGIN);
+      await engine.signingService.rotate(engine.owner, ORIGIN);
       return read(engine);
     });
     expect(rotated.previous?.secret).toBe(first.secret);
@@ -68,7 +64,7 @@ describe("a rotation", () => {
   test("of one origin gives it a new secret; the one before it is shown and signs for 24 hours", async () => {
     await using engine = await openEngine({ starts: false });
     const { owner, clock } = engine;
-    const service = serviceOf(engine);
+    const service = engine.signingService;
     const [before, elsewhere] = [await service.read(owner, ORIGIN), await service.read(owner, ELSEWHERE)];
     const expiresAt = new Date(clock.now().getTime() + DAY_MS);
     expect(await service.rotate(owner, ORIGIN)).toEqual({
@@ -94,7 +90,7 @@ describe("a rotation", () => {
     await using engine = await openEngine({ starts: false });
     const { owner } = engine;
     const other = await anotherOwner(engine);
-    const service = serviceOf(engine);
+    const service = engine.signingService;
     const read = (caller = owner) =>
       Promise.all([ORIGIN, ELSEWHERE, "http://a.example"].map((origin) => service.read(caller, origin)));
     const [mine, theirs] = [await read(), await read(other)];
@@ -108,7 +104,7 @@ describe("a rotation", () => {
   test("within 24 hours of another ends the oldest secret: there is one previous one at most", async () => {
     await using engine = await openEngine({ starts: false });
     const { owner, clock } = engine;
-    const service = serviceOf(engine);
+    const service = engine.signingService;
     const secrets = [(await service.read(owner, ORIGIN)).secret];
     for (const origin of [ORIGIN, null, ORIGIN, ORIGIN, null]) {
       clock.advance(HOUR_MS);
@@ -123,7 +119,7 @@ describe("a rotation", () => {
   test("counts for whoever reads or signs at the same time, whatever was read before it", async () => {
     await using engine = await openEngine({ starts: false });
     const { owner } = engine;
-    const service = serviceOf(engine);
+    const service = engine.signingService;
     const [early, rotation, late] = await Promise.all([
       service.read(owner, ORIGIN),
       service.rotate(owner, ORIGIN),
@@ -138,15 +134,11 @@ describe("a rotation", () => {
   test("by another process on the same store is noticed within a minute", async () => {
     await using engine = await openEngine({ starts: false });
     const { owner, clock } = engine;
-    const here = serviceOf(engine);
-    const there = createSigningService({
-      signing: engine.store.signing,
-      audit: engine.store.audit,
+    const here = engine.signingService;
+    const there = createSigningService(engine.app, {
       // Its cache is dropped, ours is not.
       signingSecrets: { ...engine.signingSecrets, forget: () => {} },
       secrets: engine.secrets,
-      clock,
-      ids: systemIds,
     });
     const before = await here.read(owner, ORIGIN);
     await there.rotate(owner, ORIGIN);
@@ -172,7 +164,7 @@ describe("a rotation", () => {
     };
     await read();
     expect(reads).toBe(1);
-    await serviceOf(engine).rotate(owner, null);
+    await engine.signingService.rotate(owner, null);
     await read();
     expect(reads).toBe(2);
   });
@@ -202,11 +194,11 @@ describe("a delivery as its target receives it", () => {
     const headers = headersOf(received);
     expect(headers["webhook-id"]).toBe(id);
     expect(received.body).toBe(body ?? "");
-    const { secret } = await serviceOf(engine).read(engine.owner, new URL(target.url).origin);
+    const { secret } = await engine.signingService.read(engine.owner, new URL(target.url).origin);
     expect(new Webhook(secret).verify(received.body, headers)).toEqual(body === null ? undefined : { a: "ä", n: 1 });
 
     expect(() => new Webhook(secret).verify(`${received.body} `, headers)).toThrow("No matching signature");
-    const wrong = await serviceOf(engine).read(engine.owner, "http://127.0.0.1:1");
+    const wrong = await engine.signingService.read(engine.owner, "http://127.0.0.1:1");
     expect(() => new Webhook(wrong.secret).verify(received.body, headers)).toThrow("No matching signature");
   });
 
@@ -218,7 +210,7 @@ describe("a delivery as its target receives it", () => {
     await engine.actionService.create(other, requestFor({ url: target.url, body: "{}" }));
     await target.saw(1);
     const headers = headersOf(target.received[0] ?? { headers: new Headers() });
-    const service = serviceOf(engine);
+    const service = engine.signingService;
     const [theirs, mine] = await Promise.all([service.read(other, origin), service.read(engine.owner, origin)]);
     expect(new Webhook(theirs.secret).verify("{}", headers)).toEqual({});
     expect(() => new Webhook(mine.secret).verify("{}", headers)).toThrow("No matching signature");
@@ -229,7 +221,7 @@ describe("a delivery as its target receives it", () => {
     await using elsewhere = new Target(200);
     await using engine = await openNow();
     const { owner, clock } = engine;
-    const service = serviceOf(engine);
+    const service = engine.signingService;
     const secretOf = async ({ url }: Target) => (await service.read(owner, new URL(url).origin)).secret;
     const accepts = (secret: string, { body, headers }: Received) => {
       try {

@@ -1,8 +1,6 @@
 import { SIGNING_USES } from "../../src/core/account-store.ts";
 import { describe, expect, test } from "bun:test";
 import { openFile } from "../../db/libsql/file.ts";
-import { createSigningService } from "../../src/accounts/signing-secrets.ts";
-import { systemIds } from "../../src/core/ids.ts";
 import { answering } from "../actions/senders.ts";
 import { refusalOf } from "../actions/callers.ts";
 import { openEngine } from "../support/engine.ts";
@@ -18,8 +16,7 @@ const NOT_SIGNED = "The call could not be signed, so it was not sent; the log of
 async function openAltered(column: "sealed_seed" | "sealed_root_secret") {
   const sender = answering(answered(200));
   const engine = await openEngine({ sender });
-  const { store, signingSecrets, secrets, clock, owner } = engine;
-  const signingService = createSigningService({ ...store, signingSecrets, secrets, clock, ids: systemIds });
+  const { signingService, owner } = engine;
   if (column === "sealed_seed") for (const use of SIGNING_USES) await signingService.rotate(owner, ORIGIN, use);
   const table = column === "sealed_seed" ? "signing_seeds" : "accounts";
   const file = openFile(`${engine.folder}/outgate.db`);

@@ -2,8 +2,6 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
-import { createSigningService } from "../../src/accounts/signing-secrets.ts";
-import { systemIds } from "../../src/core/ids.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine } from "../support/engine.ts";
 import { temporaryFolder } from "../support/store.ts";
@@ -86,8 +84,7 @@ function docs(): Promise<string> {
 async function realCalls(): Promise<readonly Call[]> {
   await using target = new Target(200);
   await using engine = await openEngine({ clock: new FakeClock(new Date()) });
-  const { store, signingSecrets, secrets, clock, owner } = engine;
-  const signingService = createSigningService({ ...store, signingSecrets, secrets, clock, ids: systemIds });
+  const { signingService, clock, owner } = engine;
   const { origin } = new URL(target.url);
   const call = async (what: string, secret: string, body: string | null): Promise<Call> => {
     const { id } = await engine.create({ url: target.url, body });

@@ -92,7 +92,11 @@ function overviewOf(made: Made = {}) {
     findKey: async (accountId: string, id: string) =>
       id === "key_gone" ? null : anApiKey({ id, accountId, name: `name of ${id}` }),
   };
-  const service = createOverview({ actions, activity, accounts, clock, retentionDays: retentionDays ?? null });
+  const service = createOverview({
+    clock,
+    config: { retentionDays: retentionDays ?? null },
+    store: { actions, activity, accounts },
+  });
   const answer = (range: OverviewRange = "24h") => service.read(ownerOf(ACCOUNT), range);
   const read = async (range?: OverviewRange) => (await answer(range)).overview;
   return { read, answer, service, clock, reads, asked, askedHosts };

@@ -208,15 +208,10 @@ test("an unknown address takes as long as a wrong password", async () => {
   await using app = await openPeopleServer();
   const { store, secrets, clock } = app.engine;
   // As the service has it: real hashes, two at a time.
-  const service = createPeopleService({
-    people: store.people,
-    audit: store.audit,
-    passwords: createPasswords(),
-    secrets,
-    ids: systemIds,
-    clock,
-    signUpGate: app.signUpGate,
-  });
+  const service = createPeopleService(
+    { store, ids: systemIds, clock },
+    { passwords: createPasswords(), secrets, signUpGate: app.signUpGate },
+  );
   const source = { client: "192.0.2.1", deviceToken: null, sessionSecret: null, browser: null };
   await service.signUp({ email: "ann@example.com", password: PASSWORD }, source);
   const took = async (email: string) => {

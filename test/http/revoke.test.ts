@@ -148,7 +148,7 @@ describe("DELETE /v1/keys/{id}", () => {
     // The next start with the same key does not bring it back; a new one is let in.
     const { accounts, people, facts } = store;
     const deps = { accounts, people, facts, secrets, ids: systemIds, clock };
-    const authenticate = createAuthenticate({ ...deps, isStopped: () => false });
+    const authenticate = createAuthenticate({ store, clock }, { secrets, isStopped: () => false });
     await bootstrap({ ...deps, givenOwnerKey: KEYS.owner });
     expect(await refusalOf(authenticate(`Bearer ${KEYS.owner}`))).toMatchObject({ code: "unauthorized" });
     await bootstrap({ ...deps, givenOwnerKey: "a-new-key-of-the-operator" });

@@ -142,14 +142,17 @@ export function stubDeps(calls: string[] = []): Stubs {
   return {
     actionService: told(stubActionService()),
     feed: told({ open: always(quietStream()) }),
-    authenticate: createAuthenticate({
-      accounts: knowing<AccountStore>(undefined, {
-        keyByHash: (hash) => Promise.resolve(keys.find((key) => key.hash === hash) ?? null),
-      }),
-      isStopped: () => false,
-      secrets: { hash: (text) => text },
-      clock: systemClock,
-    }),
+    authenticate: createAuthenticate(
+      {
+        store: {
+          accounts: knowing<AccountStore>(undefined, {
+            keyByHash: (hash) => Promise.resolve(keys.find((key) => key.hash === hash) ?? null),
+          }),
+        },
+        clock: systemClock,
+      },
+      { isStopped: () => false, secrets: { hash: (text) => text } },
+    ),
     keyService: told(knowing<KeyService>({ row, key: "og_new", ...row, unfinishedCount: 0 })),
     pauseOf: () => null,
     pauseService: told({ list: always([pause]), pause: always({ pause, isNew: true }), resume: done }),
