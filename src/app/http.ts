@@ -39,24 +39,25 @@ import { createActionSerializer } from "../receipts/serialize.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { Services } from "./services.ts";
 
-export type HttpDeps = Omit<PageNeeds, "exportActions" | "operations"> &
-  ReturnType<typeof httpSettings> &
-  Pick<Services, "receiptUrl"> & {
-    /** How long a request may take to arrive; default `IDLE_SECONDS`. */
-    readonly arrivalSeconds?: number | undefined;
-    /** Routes of other modules, such as /mcp. */
-    readonly routes?: readonly AnyElysia[];
-  };
+/** The services that routes call. */
+export type RouteServices = Omit<PageNeeds, keyof HttpSettings | "exportActions" | "operations"> &
+  Pick<Services, "receiptUrl">;
 
-/** The HTTP server with every route: of the API, of /mcp and of the pages. */
-export function createHttp(given: HttpDeps): Http {
-  const { actionService, clock, receiptUrl, pauseOf, draining, baseUrl, routes: others = [] } = given;
+export interface HttpSettings extends ReturnType<typeof httpSettings> {
+  /** How long a request may take to arrive; default `IDLE_SECONDS`. */
+  readonly arrivalSeconds?: number | undefined;
+}
+
+/** The HTTP server with every route: of the API, of the pages, and `others` such as /mcp. */
+export function createHttp(services: RouteServices, settings: HttpSettings, others: readonly AnyElysia[] = []): Http {
+  const { actionService, receiptUrl, pauseOf } = services;
+  const { clock, draining, baseUrl } = settings;
   const serialize = createActionSerializer(clock, receiptUrl, pauseOf);
   // An event describes the past: it doesn't show a pause that is in force now.
   const serializeEvent = createActionSerializer(clock, receiptUrl, () => null);
   // One for the API and the pages: they share the limit of open exports.
   const exportActions = createExportActions({ actionService, serialize, draining });
-  const deps = { ...given, serialize, serializeEvent, exportActions };
+  const deps = { ...services, ...settings, serialize, serializeEvent, exportActions };
   const pages = createPages({ ...deps, operations: () => operations });
   let described: string | null = null;
   const apiDescription = () => (described ??= openApiJson(operations, baseUrl));
@@ -96,9 +97,11 @@ export function createHttp(given: HttpDeps): Http {
   return createHttpServer({ ...deps, sessionOf, mcpChallenge: challenge }, modules);
 }
 
-/** What the routes take besides services, from the settings. */
-export function httpSettings({ config, metrics, store, clock, ids, log }: AppContext, secrets: Secrets) {
+/** What routes take besides services. `draining` is aborted when the service stops: whoever waits is answered. */
+export function httpSettings(app: AppContext, secrets: Secrets, draining: AbortSignal) {
+  const { config, metrics, store, clock, ids, log } = app;
   return {
+    draining,
     clock,
     ids,
     log,
@@ -121,7 +124,7 @@ export function httpSettings({ config, metrics, store, clock, ids, log }: AppCon
   };
 }
 
-/** The routes of /mcp, over the same services as REST. `draining` is aborted when the service stops: whoever waits is answered. */
+/** The routes of /mcp, over the same services as REST. `draining`: see `httpSettings`. */
 export function agentRoutes(app: AppContext, services: Services, draining: AbortSignal): AnyElysia {
   const deps = { ...app, ...services, draining };
   // Imported by the first request: the SDK of MCP is a tenth of what a start loads.

@@ -95,9 +95,8 @@ async function openServices(
     node,
   });
   const { delivery, feed, bulkRunner } = services;
-  const settings = httpSettings(app, secrets);
-  const routes = [agentRoutes(app, services, draining.signal)];
-  const http = createHttp({ ...services, ...settings, draining: draining.signal, routes });
+  const settings = httpSettings(app, secrets, draining.signal);
+  const http = createHttp(services, settings, [agentRoutes(app, services, draining.signal)]);
 
   addGauges(metrics, { store, delivery, feed, countNodes: () => node?.membership.nodes.length ?? 1, lag, clock });
   // The agent at standard input: it has no key, and the rights of an agent of the first account.

@@ -85,7 +85,7 @@ export async function openRealServer(options: RealServerOptions = {}) {
   const oidc = options.oidcOf?.({ engine, peopleService, teamService }) ?? null;
   // What the stub says of the server unless a test asks.
   const { settingsFor: _rules, readSize: _size, ...services } = engine.services;
-  const { approvalLinks, isTrustedProxy, limits } = httpSettings(engine.app, secrets);
+  const { approvalLinks, isTrustedProxy, limits } = httpSettings(engine.app, secrets, new AbortController().signal);
   const ways = {
     ...services,
     oidc,

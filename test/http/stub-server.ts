@@ -1,4 +1,5 @@
-import { createHttp, type HttpDeps } from "../../src/app/http.ts";
+import type { AnyElysia } from "elysia";
+import { createHttp, type HttpSettings, type RouteServices } from "../../src/app/http.ts";
 import { createAuditService } from "../../src/audit/audit.ts";
 import type { StartedSession } from "../../src/core/session.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
@@ -87,11 +88,11 @@ export interface Line {
 }
 
 /** What a server of stubs is made of. */
-export type Stubs = HttpDeps;
+export type Stubs = RouteServices & HttpSettings & { readonly routes?: readonly AnyElysia[] };
 
 /** The server of stubs. */
 export function stubHttp(stubs: Stubs) {
-  return createHttp(stubs);
+  return createHttp(stubs, stubs, stubs.routes);
 }
 
 /** Answers with this, whatever it is asked. */
