@@ -20,18 +20,13 @@ import {
 } from "./facts.ts";
 import { isZone, wallTime } from "./zones.ts";
 
-/** What is wrong with an expression and what to do, and where: lines and columns from 1, the offset in characters from 0. */
+/** What is wrong with an expression and what to do, and behind how many characters. */
 export class ExpressionError extends Error {
   readonly offset: number;
-  readonly line: number;
-  readonly column: number;
 
-  constructor(message: string, text: string, offset: number) {
+  constructor(message: string, offset: number) {
     super(message);
-    const before = text.slice(0, offset).split("\n");
     this.offset = offset;
-    this.line = before.length;
-    this.column = (before.at(-1) ?? "").length + 1;
   }
 }
 
@@ -62,16 +57,16 @@ export function compileExpression(text: string): (facts: CallFacts) => boolean {
 function checkedExpression(text: string) {
   try {
     if (Buffer.byteLength(text) > RULE_EXPRESSION_BYTES_MAX) {
-      throw new Refused(`Is longer than ${RULE_EXPRESSION_BYTES_MAX} bytes. Split it into two rules.`, 0);
+      throw new ExpressionError(`Is longer than ${RULE_EXPRESSION_BYTES_MAX} bytes. Split it into two rules.`, 0);
     }
     const run = environment.parse(text);
     const { valid, type, error } = run.check();
     const names = new Map<string, string>();
     // What it refuses has the clearer reason: `matches` has the right types.
     prepare(run.ast, { names, patterns: new Map(), loop: null });
-    if (!valid) throw error ?? new Refused("Can't be checked.", 0);
+    if (!valid) throw error ?? new ExpressionError("Can't be checked.", 0);
     if (type !== "bool" && type !== "dyn") {
-      throw new Refused(
+      throw new ExpressionError(
         `Must be true or false, and is of type ${type}. Compare it, as in action.body.amount > 100.`,
         0,
       );
@@ -79,9 +74,9 @@ function checkedExpression(text: string) {
     // It is false where one of the comparisons is, as for most requests: they cost a fifth of the whole.
     return { names: [...names], run, comparisons: comparisonsIn(run.ast) };
   } catch (error) {
-    if (error instanceof Refused) throw new ExpressionError(error.message, text, error.offset);
+    if (error instanceof ExpressionError) throw error;
     const isOfCel = error instanceof ParseError || error instanceof CheckError;
-    throw new ExpressionError(celMessage(error), text, (isOfCel ? error.range?.start : null) ?? 0);
+    throw new ExpressionError(celMessage(error), (isOfCel ? error.range?.start : null) ?? 0);
   }
 }
 
@@ -145,16 +140,6 @@ function hasFalse(comparisons: readonly Comparison[], action: ActionFacts): bool
     if (!(error instanceof Undecidable)) throw error;
   }
   return false;
-}
-
-/** An expression that is well-formed and still not allowed. */
-class Refused extends Error {
-  readonly offset: number;
-
-  constructor(message: string, offset: number) {
-    super(message);
-    this.offset = offset;
-  }
 }
 
 const ACTION_MEMBERS = {
@@ -314,16 +299,17 @@ function noteName({ names }: Scope, name: unknown): void {
 
 function checkLiteral({ args, input, start, end }: ASTNode & { readonly op: "value" }): void {
   if (typeof args === "number" && !isExact(input.slice(start, end).trim(), args)) {
-    throw new Refused("The number has more digits than can be compared. Write at most 15 digits.", start);
+    throw new ExpressionError("The number has more digits than can be compared. Write at most 15 digits.", start);
   }
-  if (typeof args === "object" && args !== null) throw new Refused("Bytes and unsigned numbers are not known.", start);
+  if (typeof args === "object" && args !== null)
+    throw new ExpressionError("Bytes and unsigned numbers are not known.", start);
 }
 
 function checkName(name: string, offset: number, { loop }: Scope): void {
   if (name === loop || VARIABLES.has(name)) return;
   // Counts are exact only in the commit that adds to them, where no expression is asked.
   const instead = name === "recent" ? "To count earlier calls, give the rule more_than or sum." : null;
-  throw new Refused(`There is no "${name}". ${instead ?? `There are ${[...VARIABLES].join(", ")}.`}`, offset);
+  throw new ExpressionError(`There is no "${name}". ${instead ?? `There are ${[...VARIABLES].join(", ")}.`}`, offset);
 }
 
 /** The meter of a call of a function, or of a method of a receiver. */
@@ -338,13 +324,13 @@ function call(
   const offset = receiver === null ? start : receiver.end;
   if (!known.has(name)) {
     const [, instead] = INSTEAD.find(([names]) => names.test(name)) ?? [];
-    throw new Refused(`"${name}" can't be used. ${instead ?? `There are ${[...known].join(", ")}.`}`, offset);
+    throw new ExpressionError(`"${name}" can't be used. ${instead ?? `There are ${[...known].join(", ")}.`}`, offset);
   }
   const [first, second] = args;
   const [form, example] = LITERALS.get(name) ?? [];
   if (form !== undefined) {
     const refusal = `${name}() takes a text in quotes, such as '${example}'.`;
-    if (!form.test(textIn(first, refusal, start))) throw new Refused(refusal, start);
+    if (!form.test(textIn(first, refusal, start))) throw new ExpressionError(refusal, start);
   }
   const like = name === "like" ? search(second, scope.patterns) : null;
   if (ZONED.has(name)) checkZone(first, offset);
@@ -355,26 +341,27 @@ function call(
     return like ?? costly;
   }
   if (scope.loop !== null) {
-    throw new Refused(
+    throw new ExpressionError(
       `"${name}" can't stand inside of another macro, which could take long. Use one of the two.`,
       offset,
     );
   }
   // Whatever else the first is, cel-js has refused it.
   const loop = first?.op === "id" ? first.args : "";
-  if (VARIABLES.has(loop)) throw new Refused(`"${loop}" is taken. Use another name.`, first?.start ?? offset);
+  if (VARIABLES.has(loop)) throw new ExpressionError(`"${loop}" is taken. Use another name.`, first?.start ?? offset);
   for (const arg of args.slice(1)) prepare(arg, { ...scope, loop });
   return iterating(args.reduce((sum, arg) => sum + nodesIn(arg), 0));
 }
 
 function checkZone(node: ASTNode | undefined, offset: number): void {
   const zone = textIn(node, "Name a time zone, such as 'Europe/Berlin'.", offset);
-  if (!isZone(zone)) throw new Refused(`There is no time zone "${zone}". Use a name such as Europe/Berlin.`, offset);
+  if (!isZone(zone))
+    throw new ExpressionError(`There is no time zone "${zone}". Use a name such as Europe/Berlin.`, offset);
 }
 
 function textIn(node: ASTNode | undefined, refusal: string, offset: number): string {
   if (node?.op === "value" && typeof node.args === "string") return node.args;
-  throw new Refused(refusal, offset);
+  throw new ExpressionError(refusal, offset);
 }
 
 function childrenOf(node: ASTNode): readonly ASTNode[] {
@@ -459,12 +446,13 @@ function search(node: ASTNode | undefined, patterns: Map<string, number>): Meter
   const offset = node?.start ?? 0;
   const pattern = textIn(node, "The pattern of like() is a text in quotes.", offset);
   if (pattern.length > RULE_PATTERN_CHARS_MAX) {
-    throw new Refused(`The pattern is longer than ${RULE_PATTERN_CHARS_MAX} characters.`, offset);
+    throw new ExpressionError(`The pattern is longer than ${RULE_PATTERN_CHARS_MAX} characters.`, offset);
   }
   const compiled = compiledPattern(pattern, offset);
   patterns.set(pattern, compiled.programSize());
   const size = patterns.values().reduce((sum, one) => sum + one, 0);
-  if (size > RULE_PATTERN_SIZE_MAX) throw new Refused("The patterns are too large. Repeat less in them.", offset);
+  if (size > RULE_PATTERN_SIZE_MAX)
+    throw new ExpressionError("The patterns are too large. Repeat less in them.", offset);
   const weight = 1 + compiled.programSize() / 25;
   return () => (args) => {
     const text: unknown = Array.isArray(args) ? args[0] : null;
@@ -478,7 +466,10 @@ function compiledPattern(pattern: string, offset: number): RE2JS {
   try {
     return RE2JS.compile(pattern);
   } catch (error) {
-    throw new Refused(`The pattern can't be read: ${error instanceof Error ? error.message : "unknown"}.`, offset);
+    throw new ExpressionError(
+      `The pattern can't be read: ${error instanceof Error ? error.message : "unknown"}.`,
+      offset,
+    );
   }
 }
 

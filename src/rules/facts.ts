@@ -2,8 +2,8 @@ import type { ActionRequest } from "../core/action.ts";
 import { bodyMemberOf, formPairs, isJsonMember, sentBody, sentBytes } from "../core/body.ts";
 import { endOfToken, skipSpace } from "../core/json-walk.ts";
 import { RULE_BODY_CHARS_MAX, RULE_BODY_DEPTH_MAX, RULES_STEPS_MAX } from "../core/limits.ts";
+import type { Requester } from "../core/judge.ts";
 import { OTHER_METHOD, plainHeaderName } from "../core/method-overrides.ts";
-import type { Role } from "../core/roles.ts";
 import { type SentTarget, sentTarget } from "../core/sent-target.ts";
 import { maskText } from "../receipts/masking.ts";
 
@@ -15,15 +15,6 @@ export type RuledRequest = Pick<ActionRequest, "method" | "url" | "headers" | "b
 
 export const AMBIGUOUS_PATH =
   "The path has a part that targets read in different ways: %2f, %5c, %2e, %25, a code of a control character or of none, a semicolon or two slashes.";
-
-/** Who calls. A person who creates an action has no key: the texts are empty. */
-export interface RuledKey {
-  readonly id: string;
-  readonly name: string;
-  readonly role: Role;
-  /** Ids of the keys that it replaced, the newest first: a rule about one of these is about it too. */
-  readonly replaced?: ReadonlySet<string> | undefined;
-}
 
 /** Values of an expression: an object is a Map, since its members may be called `constructor`. */
 export type FactValue = string | number | bigint | boolean | null | Unreadable | FactValue[] | FactMap;
@@ -124,21 +115,23 @@ export class ActionFacts {
   }
 }
 
-/** `key` of expressions. */
+/** `key` of expressions. A person who creates an action has none: the texts are empty. */
 export class KeyFacts {
   readonly id: string;
   readonly name: string;
   readonly role: string;
-  /** The key's own and those of the keys that it replaced, the newest first. No part of expressions. */
+  /** The key's own and those of the keys that it replaced, the newest first: rules about these are about it too. No part of expressions. */
   readonly ids: ReadonlySet<string>;
 
-  constructor(key: RuledKey | null) {
-    this.ids = key === null ? NO_IDS : new Set([key.id]).union(key.replaced ?? NO_IDS);
-    this.id = key?.id ?? "";
-    this.name = key?.name ?? "";
-    this.role = key?.role ?? "";
+  constructor({ keyId, keyName, role, replaced = NO_IDS }: RuledKey) {
+    this.id = keyId ?? "";
+    this.name = keyId === null ? "" : keyName;
+    this.role = keyId === null ? "" : role;
+    this.ids = keyId === null ? NO_IDS : new Set([keyId]).union(replaced);
   }
 }
+
+export type RuledKey = Omit<Requester, "accountId">;
 
 const NO_IDS: ReadonlySet<string> = new Set();
 
@@ -151,7 +144,7 @@ export interface CallFacts {
 }
 
 /** Nothing is parsed before a rule reads it. */
-export function factsOf(request: RuledRequest, key: RuledKey | null, now: Date): CallFacts {
+export function factsOf(request: RuledRequest, key: RuledKey, now: Date): CallFacts {
   return { request, action: new ActionFacts(request), key: new KeyFacts(key), now };
 }
 

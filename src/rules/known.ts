@@ -11,7 +11,6 @@ import type { RuleCount } from "../core/rule-count.ts";
 import type { Store } from "../core/store.ts";
 import { isSend } from "../core/timeline.ts";
 import { factsOf, once } from "./facts.ts";
-import { deadRules } from "./warnings.ts";
 import { askRules, type CompiledRule, decideByWalks, storedRule, type Walk } from "./rule.ts";
 
 /** No version of the store: what is committed by it is decided again. */
@@ -33,7 +32,6 @@ interface AccountRules {
   readonly knownSince: Date;
   /** Compiled at their first use: a node has the rules of accounts for which it calls nobody. */
   readonly rules: () => readonly CompiledRule[];
-  readonly dead: () => ReturnType<typeof deadRules>;
 }
 
 /** The read of the rules of an account that is under way, and the one that follows it. */
@@ -105,8 +103,7 @@ export class KnownRules implements Judge {
     if (version === this.#accounts.get(accountId)?.version) return;
     const rows = await rules.list(accountId);
     const compiled = once(() => rows.map(storedRule));
-    const dead = once(() => deadRules(compiled()));
-    this.#accounts.set(accountId, { version, knownSince: this.#clock.now(), rules: compiled, dead });
+    this.#accounts.set(accountId, { version, knownSince: this.#clock.now(), rules: compiled });
   }
 
   readonly judge = (
@@ -136,20 +133,14 @@ export class KnownRules implements Judge {
     return this.#accounts.get(accountId)?.rules() ?? [];
   }
 
-  /** Those that an earlier one keeps from applying: see `deadRules`. */
-  deadOf(accountId: string): ReadonlyMap<string, string> {
-    return this.#accounts.get(accountId)?.dead() ?? new Map<string, string>();
-  }
-
   /** What rules, or those in force, say of a request that is made at that time, with the counts that it has to fit in. */
   walksFor(
-    { accountId, keyId, keyName, role, replaced }: Requester,
+    requester: Requester,
     request: ActionRequest,
     now: Date,
-    rules: readonly CompiledRule[] = this.rulesOf(accountId),
+    rules: readonly CompiledRule[] = this.rulesOf(requester.accountId),
   ): readonly Walk[] {
-    const key = keyId === null ? null : { id: keyId, name: keyName, role, replaced };
-    return askRules(rules, factsOf(request, key, now), this.#hashOf);
+    return askRules(rules, factsOf(request, requester, now), this.#hashOf);
   }
 
   readonly judgeAtSend = async (action: Action, now: Date): Promise<Stop | null> => {

@@ -15,7 +15,7 @@ import { definitionOf, RuleDefinition, UNREADABLE } from "./schemas.ts";
 import { isZone, NO_ZONE, wallTime, WEEKDAYS } from "./zones.ts";
 
 /** What an account says about its calls. */
-export interface CompiledRule extends Readonly<Pick<RuleDefinition, "name" | "effect">> {
+export interface CompiledRule {
   readonly id: string;
   /** Changes with each change of the rule. */
   readonly version: number;
@@ -34,7 +34,7 @@ const checkDefinition = bodyCheck(RuleDefinition);
 /** The rule that a definition makes. Throws `validation_error` with everything that is wrong with it. */
 export function ruleFrom(given: unknown, id: string, version: number): CompiledRule {
   const written = checkDefinition(given);
-  const { name, hosts, path, effect, more_than: calls, sum } = written;
+  const { hosts, path, effect, more_than: calls, sum } = written;
   const issues: Issue[] = [];
   const definition = {
     ...written,
@@ -51,7 +51,7 @@ export function ruleFrom(given: unknown, id: string, version: number): CompiledR
   }
   const applies = all(conditionsOf(definition, issues));
   if (issues.length > 0) throw invalidFields(issues);
-  return { id, version, name, effect, definition, applies, counters };
+  return { id, version, definition, applies, counters };
 }
 
 /** The rule in a row. One that was altered in the database holds every call, and says so. */
@@ -111,8 +111,9 @@ function conditionsOf(definition: RuleDefinition, issues: Issue[]): readonly Con
       conditions.push(compileExpression(when));
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error;
-      const { message, line, column } = error;
-      issues.push({ field: "when", message: `${message} (Line ${line}, column ${column}.)` });
+      const before = when.slice(0, error.offset).split("\n");
+      const column = (before.at(-1) ?? "").length + 1;
+      issues.push({ field: "when", message: `${error.message} (Line ${before.length}, column ${column}.)` });
     }
   }
   return conditions;
@@ -233,8 +234,8 @@ function walk(rules: readonly CompiledRule[], facts: CallFacts, hashOf: (text: s
 }
 
 /** What agents are told: the words of an owner, and what the rule compares only where it says so. `why`: what is said before. */
-function rulingOf({ id, name, version, effect, definition }: CompiledRule, why?: string, counter?: Counter): Ruling {
-  const { message, explain, when } = definition;
+function rulingOf({ id, version, definition }: CompiledRule, why?: string, counter?: Counter): Ruling {
+  const { name, effect, message, explain, when } = definition;
   const compared = explain === true ? [when === undefined ? undefined : `It compares ${when}`, counter?.compares] : [];
   const said = [why, counter?.goesBeyond, message, ...compared].filter((text) => text !== undefined);
   // Owners write messages without a full stop, too.

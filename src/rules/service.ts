@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RuleRow } from "../core/account-rules.ts";
-import type { ActionPolicy } from "../core/action-policy.ts";
 import { type AuditDetail, auditOf, type AuditRow } from "../core/audit.ts";
 import { accountFull, DomainError, invalidField, invalidFields, type Issue, notFound } from "../core/domain-error.ts";
 import { requesterOf } from "../core/judge.ts";
@@ -23,7 +22,6 @@ import {
   type DryRunRange,
   type DryRunStep,
   pagesOf,
-  type Refusals,
   refusalsSince,
   type RulesDryRun,
 } from "./dry-run.ts";
@@ -38,6 +36,7 @@ import {
   type RuleEffect,
   ruleText,
 } from "./schemas.ts";
+import { deadRules } from "./warnings.ts";
 
 /** A change of the rules of an account. */
 interface Edited {
@@ -50,14 +49,6 @@ interface Edited {
 /** When rules are changed, and by whom. */
 type EditedAt = Pick<RuleRow, "changedAt" | "changedBy">;
 
-/** What rules did to calls. */
-export interface RuleHits {
-  /** By the id of the rule, how many calls it held, refused or let pass. */
-  readonly counts: ReadonlyMap<string, Readonly<Record<RuleEffect, number>>>;
-  /** Whether every call is counted, and not only the newest ones. */
-  readonly isWhole: boolean;
-}
-
 /** A change of the rules of an account, computed from those that are stored; null: nothing changes. */
 type Edit = (rows: readonly RuleRow[], at: EditedAt) => Edited | null;
 
@@ -69,6 +60,8 @@ interface RulePlace {
 
 /** Every use case of rules: owners change them, everybody of the account reads them as far as they may. */
 export type RuleService = ReturnType<typeof createRuleService>;
+
+export type RuleHits = Awaited<ReturnType<RuleService["hits"]>>;
 
 export function createRuleService({ clock, ids, store }: AppContext, known: KnownRules) {
   const { rules, actions } = store;
@@ -135,13 +128,13 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
     // Without what its owner says to agents, every reason is about the request.
     const { message: _message, explain: _explain, ...conditions } = definitionOf(row);
     const undecidable = await undecidableOn(accountId, ruleFrom(conditions, id, row.version));
-    const warnings = [known.deadOf(accountId).get(id), undecidable];
+    const warnings = [deadRules(known.rulesOf(accountId)).get(id), undecidable];
     return { row, position, warnings: warnings.filter((text) => typeof text === "string") };
   };
 
   return {
     /** Of rules, by their ids, what is probably wrong with them. */
-    warnings: ({ accountId }: Caller): ReadonlyMap<string, string> => known.deadOf(accountId),
+    warnings: ({ accountId }: Caller): ReadonlyMap<string, string> => deadRules(known.rulesOf(accountId)),
 
     /** In the order in which they are asked. */
     async list(caller: Caller): Promise<readonly RuleRow[]> {
@@ -240,8 +233,11 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       });
     },
 
-    /** How often each rule held, refused or allowed a call lately: of the newest such calls, each effect counted up to its bound. */
-    async hits(caller: Caller): Promise<RuleHits> {
+    /**
+     * How often each rule, by its id, held, refused or allowed a call lately: of the newest such calls, each effect counted up to its
+     * bound. `isWhole`: every call is counted.
+     */
+    async hits(caller: Caller) {
       authorize(caller, "approve");
       const { accountId } = caller;
       const since = new Date(clock.now().getTime() - RULE_HITS_MS);
@@ -249,7 +245,15 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
         rules.ruled(accountId, since, RULE_HITS_MAX),
         refusalsSince(store.audit, { accountId, since, pagesMax: RULE_HITS_MAX / DRY_RUN_PAGE_ACTIONS }),
       ]);
-      return hitsOf(ruled, refused);
+      const counts = new Map<string, Record<RuleEffect, number>>();
+      const count = (id: string, effect: RuleEffect) => {
+        const of = counts.get(id) ?? { hold: 0, refuse: 0, allow: 0 };
+        of[effect] += 1;
+        counts.set(id, of);
+      };
+      for (const { by, id, effect } of ruled) if (by === "rule" && id !== null) count(id, effect);
+      for (const id of refused.ruleIds) count(id, "refuse");
+      return { counts, isWhole: ruled.length < RULE_HITS_MAX && refused.isWhole };
     },
 
     /** The entry of the last change of the rules if `undo` can undo it: it is one of a single rule, and not older than `RULE_UNDO_MS_MAX`. */
@@ -384,17 +388,4 @@ function undone({ accountId, subject, detail }: AuditRow, rows: readonly RuleRow
   const { changedAt: createdAt, changedBy: createdBy } = at;
   const back = { id: subject, accountId, version: version + 1, definition: before, createdAt, createdBy, ...at };
   return added(rows, Number(detail["position"] ?? rows.length), back);
-}
-
-/** `ruled`: why calls were held or let pass; `refused`: the rules that refused calls. */
-function hitsOf(ruled: readonly ActionPolicy[], refused: Refusals): RuleHits {
-  const counts = new Map<string, Record<RuleEffect, number>>();
-  const count = (id: string, effect: RuleEffect) => {
-    const hits = counts.get(id) ?? { hold: 0, refuse: 0, allow: 0 };
-    hits[effect] += 1;
-    counts.set(id, hits);
-  };
-  for (const { by, id, effect } of ruled) if (by === "rule" && id !== null) count(id, effect);
-  for (const id of refused.ruleIds) count(id, "refuse");
-  return { counts, isWhole: ruled.length < RULE_HITS_MAX && refused.isWhole };
 }

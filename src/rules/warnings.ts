@@ -25,9 +25,9 @@ export function deadRules(rules: readonly CompiledRule[]): ReadonlyMap<string, s
 }
 
 function deadBehind(before: CompiledRule, rule: CompiledRule): string {
-  const name = JSON.stringify(before.name);
+  const name = JSON.stringify(before.definition.name);
   // An `allow` says nothing of these.
-  return before.effect === "allow" && rule.effect !== "allow"
+  return before.definition.effect === "allow" && rule.definition.effect !== "allow"
     ? `Applies only where a path can be read in different ways: ${name} before it allows all other calls that it is about.`
     : `Never applies: ${name} before it decides on all calls that it is about.`;
 }

@@ -31,7 +31,7 @@ interface Asked {
 function asked(rules: readonly ReturnType<typeof rule>[], { request, key = "key_a", now, beyond = [] }: Asked = {}) {
   const made = factsOf(
     { ...REQUEST, ...request },
-    { id: key, name: key, role: "agent" },
+    { keyId: key, keyName: key, role: "agent" },
     new Date(now ?? "2026-03-04T12:34:56Z"),
   );
   const isBeyond = ({ ruleId, subject }: RuleCount) =>
@@ -118,7 +118,7 @@ describe("a budget", () => {
     const subject = (same: string | undefined, asking: Asked) =>
       asked([rule({ sum: { ...SUM, ...(same === undefined ? {} : { same }) } })], asking).counts[0]?.subject;
     const at = { request: { url: "https://other.example/pay" } };
-    const newKey = { id: "key_0", name: "z", role: "agent", replaced: new Set(["key_1", "key_a"]) } as const;
+    const newKey = { keyId: "key_0", keyName: "z", role: "agent", replaced: new Set(["key_1", "key_a"]) } as const;
     const rotated = factsOf(REQUEST, newKey, new Date("2026-03-04T12:34:56Z"));
     const of = (team: string) => ({ request: { extras: { metadata: { team } } } });
     expect(subject(undefined, { key: "key_b", ...at })).toBe(subject(undefined, {}) ?? "");

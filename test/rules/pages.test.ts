@@ -375,7 +375,7 @@ test("templates and examples are rules that can be saved as they are", async () 
   for (const { name, rule: definition } of TEMPLATES) {
     expect(await ann.pageOf(`${PAGE}/new?template=${name}`)).toContain(`value="${definition.name}"`);
     expect({ name, ...ruleIn(ruleFields(definition).values) }).toEqual({ name, definition, before: null });
-    expect(ruleFrom(definition, "", 1).name).toBe(definition.name);
+    expect(ruleFrom(definition, "", 1).definition.name).toBe(definition.name);
   }
   for (const [when] of EXAMPLES)
     expect(ruleFrom({ name: "x", effect: "hold", when }, "", 1).definition.when).toBe(when);

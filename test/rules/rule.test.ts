@@ -18,14 +18,14 @@ const REQUEST: RuledRequest = {
   extras: {},
 };
 
-const KEY: RuledKey = { id: "key_a", name: "ci", role: "agent" };
+const KEY: RuledKey = { keyId: "key_a", keyName: "ci", role: "agent" };
 
 const rule = (definition: Definition, at = 0) =>
   ruleFrom({ name: `r${at}`, effect: "hold", ...definition }, `rul_${at}`, 1);
 
 interface Asked {
   readonly request?: Partial<RuledRequest>;
-  readonly key?: RuledKey | null;
+  readonly key?: RuledKey;
   readonly now?: string;
 }
 
@@ -83,12 +83,13 @@ describe("conditions", () => {
   });
 
   test("a key that replaced another is under the rules about that one", () => {
-    const key = { id: "key_new", name: "ci", role: "agent" as const, replaced: new Set(["key_a"]) };
+    const key = { keyId: "key_new", keyName: "ci", role: "agent" as const, replaced: new Set(["key_a"]) };
     expect(applies({ keys: ["key_a"] }, { key })).toBe(true);
     expect(applies({ keys: ["key_b"] }, { key })).toBe(false);
   });
 
-  test("a person has no key", () => expect(applies({ keys: ["key_a"] }, { key: null })).toBe(false));
+  test("a person has no key", () =>
+    expect(applies({ keys: ["key_a"] }, { key: { keyId: null, keyName: "ann", role: "owner" } })).toBe(false));
 
   test.each([
     ["api.example.com", "https://API.example.com./a", true],
