@@ -18,7 +18,7 @@ import {
 
 const closed = { additionalProperties: false } as const;
 
-/** Arguments of create besides the action; in REST these are a header and a query parameter. */
+/** Arguments of create other than the action; in REST these are a header and a query parameter. */
 export const CreateToolOptions = Type.Object(
   {
     idempotency_key: Type.Optional(

@@ -355,7 +355,7 @@ async function create(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
     credential,
   } = withIssues(OPTIONS.issues(options), () => createCheckCreate(deps)(input));
   const { action, differs } = await deps.actionService.create(caller, checked, { reason, sync, credential });
-  // A rule has held it: the model tells its person instead of waiting for them.
+  // A rule has held it: the model says so to its person instead of waiting for them.
   const isHeld = differs === undefined && action.status === "awaiting_approval";
   const waitSeconds = typeof wait === "number" ? wait : undefined;
   const latest = sync && !isHeld ? await waitForEnd(deps, call, action, waitSeconds) : action;

@@ -158,7 +158,7 @@ const CallbackTestJson = t.answerObject("CallbackTest", "How a receiver of callb
   delivered: t.yesNo("Whether the receiver took the callback.", true),
   verifies: t.nullable(
     t.yesNo(
-      "Whether it then refused the one with a wrong signature, by a status 400 to 499; null: not asked, or it can't be told.",
+      "Whether it then refused the one with a wrong signature, by a status 400 to 499; null: not tried, or unknown.",
       true,
     ),
   ),

@@ -183,7 +183,7 @@ export function firstKeysNotice(database: Database): string | null {
   return existsSync(file) ? `The first keys are still in ${file}. Delete the file once you have read it.` : null;
 }
 
-/** The file of the first keys: beside the database, or in the working directory if the database is remote. */
+/** The file of the first keys: next to the database, or in the working directory if the database is remote. */
 function firstKeysFileOf(database: Database): string {
   return resolve(database.kind === "file" ? `${database.path}.first-keys` : "outgate.first-keys");
 }

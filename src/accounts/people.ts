@@ -279,7 +279,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
     recheckSessions: () => sessions.recheckAll(),
     changePassword,
     /**
-     * A second proof, beside the cookie, that a form was sent by a page of our own origin. Browsers send cookies of a plain
+     * A second proof, with the cookie, that a form was sent by a page of our own origin. Browsers send cookies of a plain
      * http address to every port of its host, so a server on another port gets them too; local storage is separated by
      * port. The page creates the secret and sends it when the session begins; only its hash is stored.
      */

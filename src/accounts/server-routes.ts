@@ -53,7 +53,7 @@ const ServerJson = t.answerObject("Server", "What is in force on the server. It 
   approvers: Type.Array(
     Type.String({ description: "An address, a domain, or for other accounts how many there are." }),
     {
-      description: "Who can be asked beside the people of an account; empty: no list is set.",
+      description: "Who can be asked in addition to the people of an account; empty: no list is set.",
       examples: [["boss@example.com"]],
     },
   ),

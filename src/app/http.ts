@@ -97,7 +97,7 @@ export function createHttp(services: RouteServices, settings: HttpSettings, othe
   return createHttpServer({ ...deps, sessionOf, mcpChallenge: challenge }, modules);
 }
 
-/** What routes take besides services. `draining` is aborted when the service stops: whoever waits is answered. */
+/** What routes take in addition to services. `draining` is aborted when the service stops: whoever waits is answered. */
 export function httpSettings(app: AppContext, secrets: Secrets, draining: AbortSignal) {
   const { config, metrics, store, clock, ids, log } = app;
   return {

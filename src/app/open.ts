@@ -182,6 +182,6 @@ async function beginDelivery({ signUpGate, start }: Services, deps: AppDeps) {
   const notice = await Promise.race([begun, isAway]);
   if (notice !== null) return { notices: [notice], isOver: begun };
   // An error that is no outage ends the process, as it does where nothing is away.
-  const told = begun.then((late) => late !== null && deps.log.info("service.notice", { message: late }));
-  return { notices: [], isOver: told };
+  const isOver = begun.then((late) => late !== null && deps.log.info("service.notice", { message: late }));
+  return { notices: [], isOver };
 }

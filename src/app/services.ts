@@ -166,7 +166,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const signedHeaders = createSignedHeaders({ secrets, signingSecrets }, "callbacks");
   const posting = { sender, signedHeaders, checkTarget: checkUrl };
 
-  const told = { channelsOf: channels.of, onWaiting: delivery.waits };
+  const notifying = { channelsOf: channels.of, onWaiting: delivery.waits };
 
   return {
     secrets,
@@ -185,8 +185,8 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     hostService: createHostService(app, hosts),
     grantService,
     credentialService,
-    credentialRequests: createCredentialRequestService(app, { ...told, credentialService, onChanged: feed.ask }),
-    credentialAlerts: createCredentialAlerts(app, told),
+    credentialRequests: createCredentialRequestService(app, { ...notifying, credentialService, onChanged: feed.ask }),
+    credentialAlerts: createCredentialAlerts(app, notifying),
     credentialTests: createCredentialTestService(app, { ...posting, credentialUse, paused }),
     ruleService: createRuleService(app, rules),
     channelService: createChannelService(app, { ...posting, known: channels, recipients, mailer }),

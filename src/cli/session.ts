@@ -31,7 +31,7 @@ export interface Session {
   readonly line: (value: unknown) => void;
   /** Prints lines for a person. */
   readonly say: (text: string) => void;
-  /** Waits for a call without a result, and tells a person on standard error what is done. */
+  /** Waits for a call without a result, then says on standard error what was done. */
   readonly done: (call: Promise<unknown>, text: string) => Promise<void>;
 }
 

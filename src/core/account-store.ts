@@ -92,7 +92,7 @@ export interface Revocation {
   readonly pause?: { readonly pause: Pause; readonly audit: AuditEntry };
 }
 
-/** What the first account gets besides its keys. */
+/** What the first account gets with its keys. */
 export interface FirstAccountExtras {
   /** Invites the account's first person. */
   readonly link: WelcomeLink;

@@ -94,7 +94,7 @@ export interface FirstStep {
   readonly at: Date;
 }
 
-/** What an action tells about the first steps of its account. */
+/** What an action says about the first steps of its account. */
 export interface NewestAction {
   readonly createdBy: string;
   /** Null: nobody had to approve it, or nobody has. */

@@ -22,7 +22,7 @@ const ACTIVITY_KINDS = ["all", "host", "key", "other_hosts", "other_keys"] as co
 
 type ActivityKind = (typeof ACTIVITY_KINDS)[number];
 
-/** What happened in a minute, as the timeline tells it: rows that differ in nothing else are counted together. */
+/** What happened in a minute, from the timeline: rows that differ in nothing else are counted together. */
 export interface ActivityGroup {
   readonly accountId: string;
   /** When its minute began. */

@@ -21,12 +21,12 @@ export interface PastAttempt extends KeptResponse {
 }
 
 /**
- * The response that this change keeps beside the action's row, which has only the last one: of an attempt that another will
+ * The response that this change keeps apart from the action's row, which has only the last one: of an attempt that another will
  * follow, when it ends, of the last attempt of a run when the next run begins, and what came too late. Null: none, as of
  * nearly all actions.
  */
-export function responseToKeep({ before, after, beside }: Omit<Change, "events">): KeptResponse | null {
-  if (beside !== undefined) return { ...beside, ...shortened(beside) };
+export function responseToKeep({ before, after, kept }: Omit<Change, "events">): KeptResponse | null {
+  if (kept !== undefined) return { ...kept, ...shortened(kept) };
   if (after.run !== before.run) return before.result === null ? null : keptResponse(before, before.result);
   if (after.result === null || after.result === before.result || after.status !== "pending") return null;
   return keptResponse(after, after.result);

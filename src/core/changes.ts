@@ -27,7 +27,7 @@ export interface Change {
   readonly after: Action;
   readonly events: readonly TimelineEvent[];
   /** The response of an attempt that does not become the action's result; absent: none. */
-  readonly beside?: KeptResponse;
+  readonly kept?: KeptResponse;
 }
 
 /** The change that sets these fields of the state and keeps the others. */

@@ -46,7 +46,7 @@ export interface ChannelStore extends CachedSettingsStore<Channel> {
 }
 
 /**
- * The channels of all accounts: a change of an action is told to them in its own commit, which can't wait for a read. Whoever
+ * The channels of all accounts: a change of an action notifies them in its own commit, which can't wait for a read. Whoever
  * sends a message asks the store again.
  */
 export class KnownChannels extends AccountCache<Channel, readonly Channel[]> {
@@ -65,7 +65,7 @@ export class KnownChannels extends AccountCache<Channel, readonly Channel[]> {
 /** Shared, since most accounts have none. */
 const NO_CHANNELS: readonly Channel[] = [];
 
-/** What channels are told of an action: that it awaits approval, and once that it still does. */
+/** What channels hear of an action: that it awaits approval, and once that it still does. */
 const ASKS = ["requested", "reminded"] as const;
 
 export type AskKind = (typeof ASKS)[number];

@@ -1,7 +1,7 @@
 import type { Credential } from "./credential.ts";
 import { CREDENTIAL_ALERT_MS } from "./limits.ts";
 
-/** What people are told of the end of a credential: that it is near, and that it has come. */
+/** Why people are notified of the end of a credential: it is near, or has come. */
 const STAGES = ["expiring", "expired"] as const;
 
 /** One of two alerts for each end that a credential is given. */
@@ -12,7 +12,7 @@ export interface CredentialAlert {
 
 /**
  * The event of a notification about the end of a credential, with that end in milliseconds and the place of its recipient. With
- * the id of the credential a row of the outbox is unique by it, so that nobody is told twice.
+ * the id of the credential a row of the outbox is unique by it, so that nobody is notified twice.
  */
 export type AlertEvent = `credential_${CredentialAlert["stage"]}:${number}:${number}`;
 
@@ -28,8 +28,8 @@ export function alertOf(event: string): CredentialAlert | null {
 }
 
 /**
- * What is to be told of a credential now; null: nothing. Whoever makes one that ends within the time of the first alert knows of its
- * end. An end that passed while nothing ran is told for as long.
+ * Which alert of a credential is due now; null: none. Whoever makes one that ends within the time of the first alert knows of its
+ * end. An end that passed while nothing ran is reported for as long.
  */
 export function alertDue(
   { enabled, createdAt, expiresAt }: Pick<Credential, "enabled" | "createdAt" | "expiresAt">,

@@ -89,7 +89,7 @@ export interface ListedRequests {
 }
 
 export interface CredentialRequestStore {
-  /** Counts those of its key and account in the same commit, and tells those who may answer. `declinedSince`: a decline since then still answers the same request. */
+  /** Counts those of its key and account in the same commit, and notifies those who may answer. `declinedSince`: a decline since then still answers the same request. */
   ask(
     request: CredentialRequest,
     declinedSince: Date,

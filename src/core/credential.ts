@@ -99,14 +99,14 @@ export interface CredentialPatch {
   readonly expiresAt?: Date | null;
 }
 
-/** A credential whose end is told. */
+/** A credential whose end is reported. */
 interface CredentialEnd {
   readonly accountId: string;
   readonly id: string;
   readonly expiresAt: Date;
 }
 
-/** A row of the outbox that tells the end of a credential. */
+/** A row of the outbox that reports the end of a credential. */
 export interface AlertRow {
   readonly id: string;
   /** Of its lane. */
@@ -128,7 +128,7 @@ export interface CredentialStore extends Pick<CachedSettingsStore<Credential>, "
   ): Promise<boolean>;
   /** False: there was none. */
   remove(accountId: string, id: string, audit: AuditEntry): Promise<boolean>;
-  /** Lets a key use these beside what it may use already; those that are gone are left out. */
+  /** Lets a key use these too; those that are gone are left out. */
   allow(accountId: string, keyId: string, ids: readonly string[]): Promise<void>;
   /** Notes a use, before anything is sent. False: it was changed since this revision was read. */
   use(credential: Pick<Credential, "accountId" | "id" | "revision">, at: Date, audit: AuditEntry): Promise<boolean>;
@@ -143,7 +143,7 @@ export interface CredentialStore extends Pick<CachedSettingsStore<Credential>, "
   noteEcho(accountId: string, id: string, host: string, audit: AuditEntry): Promise<boolean>;
 }
 
-/** The name of a credential in words, as people see it beside a request. */
+/** The name of a credential in words, as people see it with a request. */
 export function describeCredential({ name, kind, hint }: Pick<RequestedCredential, "name" | "kind" | "hint">): string {
   return `${name} (${KIND_WORDS[kind]}${hint === undefined ? "" : `, ••••${hint}`})`;
 }

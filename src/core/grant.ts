@@ -61,7 +61,7 @@ export interface FindGrant {
   find(caller: Caller, request: ActionRequest, over: ReadonlySet<string>): Promise<Granted | null>;
 }
 
-/** What an approval lets pass besides its action, as its route describes it. */
+/** What else an approval lets pass, as its route describes it. */
 export interface GrantTerms {
   readonly minutes: number;
   readonly calls: number;

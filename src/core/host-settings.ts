@@ -9,7 +9,7 @@ import {
   effectiveRetrySettings,
 } from "./retry-settings.ts";
 
-/** How many calls of one account a host gets. A member that is null sets no limit beside the server's. */
+/** How many calls of one account a host gets. A member that is null leaves the server's limit alone in force. */
 export interface HostLimits {
   readonly maxPerSecond: number | null;
   /** At a time. */
@@ -42,7 +42,7 @@ export interface HostSettingsRow {
   readonly updatedBy: Actor;
 }
 
-/** Rows by account and host; an account has at most `HOST_SETTINGS_MAX` beside that of all hosts. */
+/** Rows by account and host; an account has at most `HOST_SETTINGS_MAX`, and one for all hosts. */
 export type HostSettingsStore = CachedSettingsStore<HostSettingsRow>;
 
 const NO_LIMITS: HostLimits = { maxPerSecond: null, maxConcurrent: null };
@@ -63,7 +63,7 @@ export class KnownHostSettings extends AccountCache<HostSettingsRow, ReadonlyMap
     this.#server = server;
   }
 
-  /** What limits the calls of an account to a host, beside the server. */
+  /** What limits the calls of an account to a host, as well as the server. */
   readonly limitsOf = ({ accountId, host }: Called): HostLimits => this.viewOf(accountId)?.get(host) ?? NO_LIMITS;
 
   /** The name of the credential of calls that name none; null: none. */

@@ -9,7 +9,7 @@ export interface Requester extends Pick<Caller, "accountId" | "role" | "keyName"
   readonly keyId: string | null;
 }
 
-/** Whoever made an action, as far as it says itself: `Judge.requesterOf` knows the keys that theirs replaced. */
+/** Who made an action, as far as the action says: `Judge.requesterOf` adds the keys that were replaced. */
 export function requesterOf({ accountId, creator, createdBy, keyId }: Action): Requester {
   const keyName = createdBy.slice(createdBy.indexOf(":") + 1);
   return { accountId, role: creator.role, keyName, keyId: keyId === "" ? null : keyId };
@@ -53,7 +53,7 @@ export interface Judge {
    * the request was one too many.
    */
   judge(requester: Requester, request: ActionRequest, now: Date, beyond?: readonly RuleCount[]): Judgement;
-  /** Whoever made an action, with the keys that theirs replaced where a rule asks for them. */
+  /** Who made an action, with the keys that their key replaced if a rule needs them. */
   requesterOf(action: Action): Promise<Requester>;
   /** Whether an account has rules about what is called, and not only about how often. */
   isRuled(accountId: string): boolean;

@@ -54,7 +54,7 @@ export const CREATED_KEYS_REMEMBERED_MAX = 1_000;
 export const RATE_WINDOW_MS = SECOND_MS;
 /** A key that is refused so often in a second is flooding: it ignores Retry-After. */
 export const RATE_FLOOD_REFUSALS = 2;
-/** An account may exceed its rate by this factor in the second in which other keys begin to send beside a flooding one. */
+/** An account may exceed its rate by this factor in the second in which other keys begin to send while one floods. */
 export const RATE_OVERSHOOT_MAX = 2;
 /** How long refusals of a flooding key are delayed, and how many at a time; the others are sent at once. */
 export const REFUSAL_HELD_MS = SECOND_MS;
@@ -172,7 +172,7 @@ export const TARGET_MESSAGE_BODY_CHARS_MAX = 4_096;
 export const TARGET_MESSAGE_CHARS_MAX = 200;
 export const HELD_LISTED_MAX = 50;
 export const HELD_COUNTED_MAX = 10_000;
-/** Keys with held requests that take turns on its pages, and hosts that it lists with theirs. */
+/** Keys whose held requests take turns on its pages, and hosts that it lists for them. */
 export const HELD_KEYS_MAX = 1_000;
 /** Keys that take turns on further pages, and how long the cursor of such a page is at most: these keys and those of one page. */
 export const HELD_TURN_KEYS_MAX = 32;
@@ -259,7 +259,7 @@ export const ACTIVITY_NAMES_MAX = 50;
 export const ACTIVITY_STEP_ROWS = 1_000;
 /** Pause between two steps, for other work. */
 export const ACTIVITY_PAUSE_MS = 5;
-/** Rows of the timeline that are not counted yet and that an overview reads besides; beyond it, it says so. */
+/** Rows of the timeline that are not counted yet and that an overview reads too; beyond it, it says so. */
 export const ACTIVITY_TAIL_ROWS_MAX = 20_000;
 export const ACTIVITY_PRUNE_ROWS = 1_000;
 /** Newest actions that tell which first steps an account has taken; one that has so many needs no list of them. */
@@ -520,7 +520,7 @@ export const CLAIMS_AT_ONCE_MAX = 2;
 export const CLAIM_RETRY_MS = 250;
 /** Claims for which the store reported neither success nor failure; beyond it the oldest are left until their lease ends. */
 export const UNCONFIRMED_CLAIMS_MAX = 4_096;
-/** Rows of more bytes are large: they need memory besides a slot, and one claim at a time takes some. */
+/** Rows of more bytes are large: they need memory as well as a slot, and one claim at a time takes some. */
 export const SMALL_ROW_BYTES_MAX = 16_384;
 /** Free memory that a claim of large rows needs: the largest row, a callback with a whole request and answer, fits. */
 export const LARGE_ROW_BYTES = 1_572_864;
@@ -532,12 +532,12 @@ export const LARGE_GARBAGE_BYTES_MAX = 16 * MEGABYTE;
 export const COLLECTED_HEAP_BYTES_MAX = 48 * MEGABYTE;
 /** A lease lasts for the attempt's timeout and this much more, to write the result. */
 export const LEASE_GRACE_MS = 15 * SECOND_MS;
-/** The part of a lease reserved for writing the result, and the least time besides it for an attempt to begin. */
+/** The part of a lease reserved for writing the result, and the least time left before it for an attempt to begin. */
 export const LEASE_WRITE_MS = 5 * SECOND_MS;
 export const ATTEMPT_MS_MIN = SECOND_MS;
 /** Bytes of attempt results that could not be written yet; above it nothing is claimed. */
 export const UNWRITTEN_RESULTS_BYTES_MAX = 64 * MEGABYTE;
-/** Bytes of such a result besides its texts. */
+/** Bytes of such a result without its texts. */
 export const UNWRITTEN_RESULT_BYTES = 2_048;
 /** Delay before writing such a result again, doubled each time up to the maximum. */
 export const RESULT_RETRY_MS = 250;
@@ -574,7 +574,7 @@ export const MAILS_PER_ACCOUNT_MAX = 1_000;
 export const MAIL_PART_BYTES_MAX = 2_048;
 /** Characters of a host in the subject of a mail, of which many clients show 40; its end is kept. */
 export const SUBJECT_HOST_CHARS_MAX = 32;
-/** Characters of a path and of a title in the subject of a mail, and of the id, which tells equal requests apart. */
+/** Characters of a path and of a title in the subject of a mail, and of the id, which distinguishes equal requests. */
 export const SUBJECT_PATH_CHARS_MAX = 40;
 export const SUBJECT_TITLE_CHARS_MAX = 48;
 export const SUBJECT_ID_CHARS = 6;
@@ -583,7 +583,7 @@ export const SUBJECT_ID_CHARS = 6;
 
 /** Timeout of a database call; its caller is answered 503. */
 export const STORE_CALL_MS_MAX = 4 * SECOND_MS;
-/** Shorter than that, so that a database is known to be away before those who wait for a commit are told: they come again. */
+/** Shorter than that, so that a database is known to be away before those who wait for a commit get an error and try again. */
 export const REMOTE_CALL_MS_MAX = STORE_CALL_MS_MAX - 200;
 /** The same for PostgreSQL's own bound of a statement, and of a transaction whose process stands still. */
 export const TRANSACTION_MS_MAX = REMOTE_CALL_MS_MAX - 300;
@@ -624,7 +624,7 @@ export const FREE_PAGES_KEPT_PART = 10;
 /** Actions of which the size of what retention would free is estimated, and how many of them one read takes. */
 export const SIZE_SAMPLE_ROWS = 1_000;
 export const SIZE_SAMPLE_STEP = 100;
-/** What an action takes besides its long columns: its other columns, indexes, timeline. */
+/** What an action takes without its long columns: its other columns, indexes, timeline. */
 export const SIZE_ROW_BYTES = 2_048;
 export const SIZE_FRESH_MS = 30 * SECOND_MS;
 /** Retention for which the size is estimated where none is set. */
@@ -730,7 +730,7 @@ export const PORT_MAX = 65_535;
 export const RATE_LIMIT_SETTING_MAX = 1_000_000;
 export const MCP_SESSIONS_SETTING_MAX = 10_000;
 export const ATTEMPT_TIMEOUT_SETTING_MS_MAX = HOUR_MS;
-/** One below what Bun can be told to make at a time: callbacks and mails need calls too. */
+/** One below the most that Bun can make at a time: callbacks and mails need calls too. */
 export const DISPATCH_SETTING_MAX = 65_534;
 export const RETENTION_SETTING_DAYS_MAX = 36_500;
 export const APPROVAL_TTL_SETTING_HOURS_MAX = 87_600;
@@ -829,9 +829,9 @@ export const CREDENTIAL_TEST_BODY_CHARS_MAX = 4_096;
 export const CREDENTIAL_HINT_FROM_CHARS = 16;
 /** Characters of what is signed, and of the header's value. */
 export const CREDENTIAL_TEMPLATE_CHARS_MAX = 500;
-/** So long before its end people are told of it. */
+/** How long before its end people are notified. */
 export const CREDENTIAL_ALERT_MS = 7 * DAY_MS;
-/** After that notifications about an end are forgotten. Longer than an end is told. */
+/** When notifications about an end are forgotten: longer than one is sent. */
 export const CREDENTIAL_ALERTS_KEPT_MS = 30 * DAY_MS;
 export const CREDENTIAL_USE_DAYS = 7;
 /** Hosts that are noted as having sent a secret back. */
@@ -849,8 +849,8 @@ export const CREDENTIAL_REQUESTS_KEPT_MS = 30 * DAY_MS;
 /** What a request suggests is for a person to read. */
 export const CREDENTIAL_REQUEST_PATHS_MAX = 10;
 export const CREDENTIAL_REQUEST_PATH_CHARS_MAX = 200;
-/** Owners and channels that are told of one: owners first, in the order in which they joined. */
-export const CREDENTIAL_REQUEST_TOLD_MAX = 20;
+/** Owners and channels that are notified of one: owners first, in the order in which they joined. */
+export const CREDENTIAL_REQUEST_RECIPIENTS_MAX = 20;
 
 // OAuth for /mcp
 

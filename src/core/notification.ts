@@ -123,7 +123,7 @@ function delayBefore(attempts: number, failure: Failure, chance: number): number
 export type CallbackEvent = `action.${"awaiting_approval" | "completed" | "failed" | "cancelled" | "late_result"}`;
 
 /**
- * `approval` asks for a decision. `decided` tells the recipient of that mail that somebody else has decided. `invited` is about
+ * `approval` asks for a decision. `decided` says to the recipient of that mail that somebody else has decided. `invited` is about
  * an invitation instead of an action. Events of channels and of credentials are in files of their own.
  */
 type MailEvent = "approval" | "decided" | "invited";

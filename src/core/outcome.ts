@@ -64,7 +64,7 @@ const OWN_REFUSALS: ReadonlySet<Fault> = new Set([
 ]);
 
 /**
- * Whether an attempt may use a connection that earlier calls left open. How such a connection ended can't be told, so
+ * Whether an attempt may use a connection that earlier calls left open. Nobody can say how such a connection ended, so
  * the outcome may be unknown where it would have been known: only for what is sent again after that.
  */
 export function mayUseKept({

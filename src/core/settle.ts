@@ -36,7 +36,7 @@ export function settle(action: Action, end: AttemptEnd): Change {
     return step(action, { ...ended, status: "completed" }, [attempt(null), { type: "completed" }]);
   }
   const late = lateSuccessIn(action.run, action.lateResult);
-  if (late !== null) return { ...completeLate(action, late, now, attempt(null)), ...besideOf(action, end) };
+  if (late !== null) return { ...completeLate(action, late, now, attempt(null)), ...keptResponse(action, end) };
   if (action.attempts >= action.retries || isFinal(action, end)) {
     return step(action, { ...ended, status: "failed" }, [attempt(null), { type: "failed" }]);
   }
@@ -73,8 +73,8 @@ export function settleLate(action: Action, end: LateEnd): Change {
     }
   }
   const made = attemptMade(attempt, end, resultOf(action, end), null);
-  const beside = besideOf({ run, attempts: attempt }, end);
-  const noted: Change = { before: action, after: action, events: [{ ...made, run, late: "noted" }], ...beside };
+  const kept = keptResponse({ run, attempts: attempt }, end);
+  const noted: Change = { before: action, after: action, events: [{ ...made, run, late: "noted" }], ...kept };
   if (outcome.kind !== "answered") return noted;
   const { code: responseCode, body, truncated, headers } = outcome;
   const response = { responseBody: body, responseTruncated: truncated, responseHeaders: headers };
@@ -85,24 +85,24 @@ export function settleLate(action: Action, end: LateEnd): Change {
     return isSuccessful && isNewer(late, action) ? { ...noted, after: { ...action, lateResult: late } } : noted;
   }
   if (status === "pending" && isSuccessful) {
-    return { ...completeLate(action, late, now, { ...made, late: "settled" }), ...beside };
+    return { ...completeLate(action, late, now, { ...made, late: "settled" }), ...kept };
   }
-  if (status === "active" && isSuccessful) return { ...step(action, { lateResult: late }, noted.events), ...beside };
+  if (status === "active" && isSuccessful) return { ...step(action, { lateResult: late }, noted.events), ...kept };
   if ((status === "failed" || status === "cancelled") && isNewer(late, action)) {
-    return { ...step(action, { lateResult: late }, [{ ...made, run, late: "result" }]), ...beside };
+    return { ...step(action, { lateResult: late }, [{ ...made, run, late: "result" }]), ...kept };
   }
   return noted;
 }
 
-/** The response of an attempt, to be kept beside the action. */
-function besideOf(
+/** The response of an attempt, kept apart from the action. */
+function keptResponse(
   { run, attempts }: Pick<Action, "run" | "attempts">,
   { outcome }: AttemptEnd,
-): Pick<Change, "beside"> {
+): Pick<Change, "kept"> {
   if (outcome.kind !== "answered" || (outcome.body === null && outcome.headers === null)) return {};
   const { body, headers, truncated } = outcome;
   return {
-    beside: { run, attempt: attempts, responseHeaders: headers, responseBody: body, responseTruncated: truncated },
+    kept: { run, attempt: attempts, responseHeaders: headers, responseBody: body, responseTruncated: truncated },
   };
 }
 

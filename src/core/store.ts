@@ -506,7 +506,7 @@ export interface ChangedPage {
   readonly changes: readonly ChangedAction[];
   /**
    * Where the next page begins: nothing will appear up to here any more. A transaction that may still commit holds it
-   * back; changes behind it are told as they are seen, and told again by the next page.
+   * back; changes behind it are returned as they are seen, and again in the next page.
    */
   readonly position: number;
   /** Whether nothing is visible behind these changes, and nothing holds the position back. */

@@ -167,7 +167,7 @@ const NAME_CHARS_MAX = 253;
 
 const LABEL = new RegExp(`^[a-z0-9_-]{1,${LABEL_CHARS_MAX}}$`);
 
-/** What a name alone tells, before it is resolved. See docs/security.md. */
+/** What a name alone says, before it is resolved. See docs/security.md. */
 type NameClass = "never" | "loopback" | "private" | "public";
 
 /** Loopback names are answered here and never sent to DNS (RFC 6761, 6.3). */

@@ -4,7 +4,7 @@ import { PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import { hostOf, type NewNotification } from "../core/notification.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 
-/** Who is told about credentials, and how they are sent what waits for them. */
+/** Who is notified about credentials, and how what waits for them is sent. */
 export interface ToldNeeds {
   readonly channelsOf: (accountId: string) => readonly Channel[];
   /** Called when notifications wait. */

@@ -36,7 +36,7 @@ export class Echo {
   }
 
   /**
-   * A body as text without it; null: it can't be told whether it has it, so that it is withheld. Targets compress what they
+   * A body as text without it; null: nobody can say whether it has it, so that it is withheld. Targets compress what they
    * send back, or write it in another encoding, in which no search finds it. Others get their turn meanwhile: a target may send what
    * takes long.
    */
@@ -360,7 +360,7 @@ const READABLE: ReadonlySet<string> = new Set([
   "windows-1252",
 ]);
 
-/** Null: it is no UTF-8. UTF-16 would be, with a NUL beside every letter. */
+/** Null: it is no UTF-8. UTF-16 would be, with a NUL next to every letter. */
 function plainText(bytes: Uint8Array, isCut: boolean): string | null {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: isCut });

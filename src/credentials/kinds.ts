@@ -15,7 +15,7 @@ type Header = readonly [name: string, value: string];
 /** What a credential adds to a request. */
 interface Applied {
   readonly headers: readonly Header[];
-  /** What of them an answer may not show, beside the secret itself: who has it could use it like the secret. */
+  /** What of them an answer may not show, as well as the secret itself: who has it could use it like the secret. */
   readonly secrets: readonly string[];
 }
 

@@ -21,7 +21,7 @@ import {
   CREDENTIAL_REQUEST_MS,
   CREDENTIAL_REQUEST_PATH_CHARS_MAX,
   CREDENTIAL_REQUEST_PATHS_MAX,
-  CREDENTIAL_REQUEST_TOLD_MAX,
+  CREDENTIAL_REQUEST_RECIPIENTS_MAX,
   CREDENTIAL_REQUESTS_PENDING_MAX,
   CREDENTIAL_REQUESTS_PER_DAY_MAX,
   CREDENTIAL_REQUESTS_PER_KEY_MAX,
@@ -93,8 +93,8 @@ export function createCredentialRequestService(app: AppContext, needs: Credentia
 
   /** To the owners, who alone may answer, and to channels. */
   const noticesOf = async (accountId: string, now: Date): Promise<readonly RequestNotice[]> => {
-    const told = (await recipientsOf(app, needs, accountId)).slice(0, CREDENTIAL_REQUEST_TOLD_MAX);
-    return told.map((one, at) => ({
+    const recipients = (await recipientsOf(app, needs, accountId)).slice(0, CREDENTIAL_REQUEST_RECIPIENTS_MAX);
+    return recipients.map((one, at) => ({
       id: ids.row(now),
       host: hostOf(one),
       message: { ...one, event: `credential_requested:${at}` },

@@ -158,7 +158,7 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
     },
 
     /**
-     * Why a caller may not have an action sent again: its credential is none of theirs. Null: they may, or the send says more. The
+     * Why a caller may not have an action sent again: they may not use its credential. Null: they may, or the send says more. The
      * send asks about the key that made the action alone, so that this asks the store, which other nodes may have changed.
      */
     async refusalToRepeat(caller: Caller, action: Pick<Action, "extras">): Promise<DomainError | null> {
@@ -230,7 +230,7 @@ interface Use {
   readonly accountId: string;
   readonly id: string;
   readonly host: string;
-  /** What the note of an echo says besides. */
+  /** What else the note of an echo says. */
   readonly detail: AuditDetail;
   /** Why it may not be sent as it is then; null: it may. */
   readonly check: (credential: Credential, now: Date) => Fault | null;

@@ -21,7 +21,7 @@ export interface EventsDeps extends Pick<SseDeps, "clock" | "draining"> {
   /** A stream ends after so many heartbeats; left out: it goes on. */
   readonly beatsMax?: number;
   /** An event of what is no action, which is sent at first and when it differs from the last one. */
-  readonly besides?: (caller: Caller) => Promise<string>;
+  readonly extraText?: (caller: Caller) => Promise<string>;
 }
 
 /**
@@ -31,7 +31,7 @@ export interface EventsDeps extends Pick<SseDeps, "clock" | "draining"> {
 type StreamEvents = (context: RequestContext, caller: Caller, left?: () => void) => Promise<Response>;
 
 export function createStreamEvents(deps: EventsDeps): StreamEvents {
-  const { feed, serialize, log, clock, draining, beatsMax, besides = async () => "" } = deps;
+  const { feed, serialize, log, clock, draining, beatsMax, extraText = async () => "" } = deps;
   const textOf = createTexts(serialize);
   const begin = async (context: RequestContext, caller: Caller, left: () => void) => {
     const { request, name } = context;
@@ -59,7 +59,7 @@ export function createStreamEvents(deps: EventsDeps): StreamEvents {
         duration_ms: Math.round(clock.monotonicMs() - openedMs),
       });
     };
-    const texts = { textOf: textOf.bind(null, caller), besides: besides.bind(null, caller) };
+    const texts = { textOf: textOf.bind(null, caller), extraText: extraText.bind(null, caller) };
     const source = sourceOf(stream, texts, beatsMax);
     return answerEvents(context, source, { clock, draining, revoked: caller.revoked, ended, failedLate: logFault });
   };
@@ -78,20 +78,20 @@ const RETRY_MS = 1_000;
 
 interface StreamTexts {
   readonly textOf: (changes: readonly ActionChange[]) => Promise<string>;
-  readonly besides: () => Promise<string>;
+  readonly extraText: () => Promise<string>;
 }
 
 function sourceOf(
   stream: EventStream,
-  { textOf, besides }: StreamTexts,
+  { textOf, extraText }: StreamTexts,
   beatsMax = Number.POSITIVE_INFINITY,
 ): SseSource {
   let beats = 0;
-  let lastBesides = "";
-  const newBesides = async (): Promise<string> => {
-    const text = await besides();
-    if (text === lastBesides) return "";
-    lastBesides = text;
+  let lastExtra = "";
+  const newExtra = async (): Promise<string> => {
+    const text = await extraText();
+    if (text === lastExtra) return "";
+    lastExtra = text;
     return text;
   };
   // The last id that the reader has, so that it continues after what it has seen.
@@ -103,14 +103,14 @@ function sourceOf(
       if (greeting !== "") {
         const text = greeting;
         greeting = "";
-        return { text: text + (await newBesides()), isLive: false };
+        return { text: text + (await newExtra()), isLive: false };
       }
       const page = await stream.next();
       if (page === null) return null;
       readTo = page.position;
       const last = page.changes.at(-1);
       if (last !== undefined) sentTo = positionText(last.seq);
-      const news = page.isAsked ? await newBesides() : "";
+      const news = page.isAsked ? await newExtra() : "";
       return { text: (await textOf(page.changes)) + news, isLive: page.isLive };
     },
     beat() {

@@ -34,7 +34,7 @@ const maxima = Type.Unsafe<Readonly<Record<string, number>>>({
   examples: [{ "body.amount": 5000 }],
 });
 
-/** What an approval lets pass besides its action. */
+/** What else an approval lets pass. */
 export const GrantTermsJson = t.requestObject(
   "GrantTerms",
   "Allow more calls of the key like this one, for a while.",

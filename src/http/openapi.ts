@@ -58,7 +58,7 @@ export function openApiJson(operations: readonly ApiOperation[], baseUrl: string
   const { print, components } = createSchemaPrinter();
   const contentOf = ({ mediaType, schema }: AlternativeBody): Json => ({ [mediaType]: { schema: print(schema) } });
 
-  /** The description stands beside the schema: that is where tools look for a parameter's. */
+  /** The description stands next to the schema: that is where tools look for a parameter's. */
   const describedOf = (schema: TSchema): Json => ({
     description: asJson(schema)["description"],
     schema: print(schema),
@@ -225,7 +225,7 @@ export function createSchemaPrinter() {
 }
 
 /**
- * As generators of clients can read it: nothing lists several types, what is told of a value that may be null stands beside
+ * As generators of clients can read it: nothing lists several types, what describes a value that may be null stands next to
  * its `anyOf`, and an object that names no member says that it takes any.
  */
 function readable(schema: Json): Json {
@@ -238,8 +238,8 @@ function readable(schema: Json): Json {
   const [given, none] = anyOf.map(asJson);
   if (none?.["type"] !== "null") return schema;
   const { description, examples, ...own } = asJson(given);
-  const told = { ...(description !== undefined && { description }), ...(examples !== undefined && { examples }) };
-  return { anyOf: [own, none], ...told, ...rest };
+  const shared = { ...(description !== undefined && { description }), ...(examples !== undefined && { examples }) };
+  return { anyOf: [own, none], ...shared, ...rest };
 }
 
 function mapValues<Value>(object: Readonly<Record<string, Value>>, change: (value: Value) => unknown): Json {

@@ -70,7 +70,7 @@ export interface ResponseInfo {
   readonly headers?: readonly AnswerHeader[];
 }
 
-/** What the API description says of an operation besides its method and path. */
+/** What the API description says of an operation, in addition to its method and path. */
 export interface OperationInfo {
   readonly operationId: string;
   /** The permission that the caller's role needs; null: no API key is needed. */
@@ -83,7 +83,7 @@ export interface OperationInfo {
   readonly notes?: readonly string[];
   readonly params?: { readonly schema: TObject };
   readonly query?: TObject;
-  /** Request headers that it reads, besides X-Request-Id. */
+  /** Request headers that it reads, other than X-Request-Id. */
   readonly headers?: readonly RequestHeader[];
   readonly body?: { readonly schema: TSchema; readonly isRequired: boolean };
   /** Successful responses, by status. */

@@ -49,7 +49,7 @@ export function createPages(needs: PageNeeds) {
     ...needs,
     serialize: pageEventsOf,
     beatsMax: PAGE_STREAM_HEARTBEATS_MAX,
-    besides: credentialRequestsEvent(needs.credentialRequests),
+    extraText: credentialRequestsEvent(needs.credentialRequests),
   });
   const routes = [
     receiptRoutes(deps),

@@ -62,7 +62,7 @@ const [TAB, SPACE, DOUBLE_QUOTE, PERCENT, PLUS, COMMA, SLASH] = [0x09, 0x20, 0x2
 
 const [COLON, SEMICOLON, EQUALS, GREATER, AT, BACKSLASH, BULLET] = [0x3a, 0x3b, 0x3d, 0x3e, 0x40, 0x5c, 0x2022];
 
-/** Which characters end a value, besides the separators of parameters. */
+/** Which characters end a value, in addition to the separators of parameters. */
 interface PairsOptions {
   /** The whole text is one URL or form, so spaces belong to it. */
   readonly isWhole: boolean;

@@ -177,7 +177,7 @@ export function secretKind(name: string): string | null {
 /** What names were found to mean: splitting one takes longer than all else that is done with it, and few come up often. */
 const NAMES_READ = new Map<string, string | null>();
 
-/** Whether a header is one by which callers prove who they are, as far as its name tells. */
+/** Whether a header is one by which callers prove who they are, by its name. */
 export function isCredentialHeader(name: string): boolean {
   return CREDENTIAL_KINDS.has(secretKind(name) ?? "");
 }

@@ -55,7 +55,7 @@ function masksBy<Whole extends object, Counts extends Masking = Masking>(table: 
   };
 }
 
-/** What masking reports of an action besides its members. */
+/** What masking reports of an action apart from its members. */
 class ActionMasking extends Masking {
   hiddenInHeaders = 0;
   bytes: SeenBytes | undefined;

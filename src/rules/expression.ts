@@ -128,7 +128,7 @@ function namesIn(node: ASTNode): readonly string[] {
   return [node.op === "id" ? node.args : ""];
 }
 
-/** Whether a comparison is false. Where that can't be told, such as of a body that can't be read, cel-js says what is so. */
+/** Whether a comparison is false. Where nobody can say, as for a body that can't be read, cel-js decides. */
 function hasFalse(comparisons: readonly Comparison[], action: ActionFacts): boolean {
   try {
     for (const { member, path, isFalse } of comparisons) {

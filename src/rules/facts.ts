@@ -194,7 +194,7 @@ function valueFor(read: MemberNames, named: Named, what: string): FactValue {
   return named.value;
 }
 
-/** A name that a requester wrote, for sentences that are stored and told to all: a secret may stand in its place. */
+/** A name that a requester wrote, for sentences that are stored and shown to everybody: it may hold a secret. */
 export function shown(name: string): string {
   const masked = maskText(name.slice(0, NAME_CHARS_MAX), "public");
   return masked.length > 40 ? `${masked.slice(0, 40)}…` : masked;

@@ -233,7 +233,7 @@ function walk(rules: readonly CompiledRule[], facts: CallFacts, hashOf: (text: s
   return { counters, ruling: null };
 }
 
-/** What agents are told: the words of an owner, and what the rule compares only where it says so. `why`: what is said before. */
+/** Agents read the reason: the owner's message, and what the rule compares only with `explain`. `why` comes first. */
 function rulingOf({ id, version, definition }: CompiledRule, why?: string, counter?: Counter): Ruling {
   const { name, effect, message, explain, when } = definition;
   const compared = explain === true ? [when === undefined ? undefined : `It compares ${when}`, counter?.compares] : [];

@@ -153,14 +153,14 @@ const conditions = {
     Type.Refine(
       t.shortText(
         RULE_MESSAGE_CHARS_MAX,
-        "What the agent is told whose call is held or refused.",
+        "Shown to the agent whose call is held or refused.",
         "Ask the finance team first.",
       ),
       isStorableText,
       () => "Must be well-formed Unicode without NUL.",
     ),
   ),
-  explain: Type.Optional(t.yesNo("Agents are told why, with what the rule compares.", false)),
+  explain: Type.Optional(t.yesNo("Agents see why, with what the rule compares.", false)),
 };
 
 /** What a rule says, on the wire and in its row. */
@@ -341,7 +341,7 @@ export interface PlacedRule {
   readonly warnings: readonly string[];
 }
 
-/** A rule as JSON: whoever may approve sees all of it, others what they are told anyway. */
+/** A rule as JSON: whoever may approve sees all of it, others its name, effect and message. */
 export function serializeRule({ row, position, warnings }: PlacedRule, role: Role): RuleJson {
   const { id, version, createdAt, createdBy, changedAt, changedBy } = row;
   const definition = definitionOf(row);

@@ -41,8 +41,8 @@ export function addRuleCommands(program: CliCommand): void {
     .option("--limit <number>", "for --sum: the most that passes")
     .choice("--per <period>", "for --sum: by the clocks of --timezone (default UTC)", ["hour", "day", "month"])
     .option("--same <what>", "for both: counted for each key, host, request or metadata.<name> alone")
-    .option("--message <text>", "what the agent is told whose call is held or refused")
-    .option("--explain", "agents are told what the rule compares")
+    .option("--message <text>", "shown to the agent whose call is held or refused")
+    .option("--explain", "show agents what the rule compares")
     .option("--before <id>", "the rule that it is put before")
     .examples([
       [
