@@ -70,7 +70,7 @@ function mapLimits<T>(map: (value: number, description: string) => T): Readonly<
   return Object.fromEntries(mapped) as Record<FixedLimit, T>;
 }
 
-export const AccountId = t.idSchema("acc", "Id of the account.");
+const AccountId = t.idSchema("acc", "Id of the account.");
 
 /** What an owner changes of their account. */
 export const ChangeAccount = t.requestObject("ChangeAccount", "The changes.", {

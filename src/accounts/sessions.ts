@@ -98,8 +98,6 @@ interface Watched {
   readonly session: AbortController;
 }
 
-export type SessionRegistry = ReturnType<typeof createSessionRegistry>;
-
 /**
  * Reads sessions, and keeps those with open streams in this process, so that ending a session closes them at once. What
  * another process ended `recheckAll` notices; streams check their session again from time to time too.

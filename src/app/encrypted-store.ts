@@ -12,7 +12,7 @@ import { createNode, type Node } from "../runtime/node.ts";
 import type { Log } from "../observability/log.ts";
 
 /** The store with the keys that decrypt it. */
-export interface EncryptedStore {
+interface EncryptedStore {
   readonly store: Store;
   readonly secrets: Secrets;
   readonly warnings: readonly string[];

@@ -140,7 +140,7 @@ export function agentRoutes(app: AppContext, services: Services, draining: Abort
 }
 
 /** Whether a text is METRICS_TOKEN, in constant time; null: it is not set. */
-export function metricsTokenCheck(token: string | null, secrets: Pick<Secrets, "hash" | "isOfHash">) {
+function metricsTokenCheck(token: string | null, secrets: Pick<Secrets, "hash" | "isOfHash">) {
   if (token === null) return null;
   const hash = secrets.hash(token);
   return (text: string) => secrets.isOfHash(text, hash);

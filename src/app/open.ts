@@ -33,7 +33,7 @@ export interface AppDeps extends Omit<OpeningDeps, "nodeId" | "onWaiting" | "onA
   readonly divert: (sender: Sender) => Sender;
 }
 
-export interface StartParts extends Pick<OpeningDeps, "nodeId" | "onWaiting"> {
+interface StartParts extends Pick<OpeningDeps, "nodeId" | "onWaiting"> {
   readonly config: Config;
   readonly policy: TargetPolicy;
   /** Answers 503 so far. */

@@ -28,7 +28,7 @@ export interface WaitOptions extends CallOptions {
   readonly waitSeconds?: number | undefined;
 }
 
-export interface CreateActionOptions extends WaitOptions {
+interface CreateActionOptions extends WaitOptions {
   /** Makes the create safe to repeat: within 24 hours the same key returns the same action. The client then retries too. */
   readonly idempotencyKey?: string | undefined;
 }
@@ -48,12 +48,12 @@ export interface MadeByOptions extends CallOptions {
   readonly createdBy?: string | undefined;
 }
 
-export interface OverviewOptions extends CallOptions {
+interface OverviewOptions extends CallOptions {
   /** How far back; default: 24h. */
   readonly range?: Api.OverviewQuery["range"];
 }
 
-export interface SigningSecretOptions extends CallOptions {
+interface SigningSecretOptions extends CallOptions {
   /** What the secret signs; default: calls. Callbacks have a separate secret. */
   readonly for?: Api.SigningSecretQuery["for"];
 }

@@ -37,7 +37,7 @@ export interface RuleStore {
   recordRefusal(expected: string, audit: AuditEntry): Promise<boolean>;
 }
 
-export interface RulesWrite {
+interface RulesWrite {
   readonly accountId: string;
   readonly rules: readonly RuleRow[];
   /** What `versionOf` said before they were read. */

@@ -69,7 +69,7 @@ export interface ApiKey extends KeyLimits {
 }
 
 /** The newest action of a key, as lists of keys show it. */
-export interface KeyCall extends Pick<Action, "id" | "createdAt" | "method" | "status"> {
+interface KeyCall extends Pick<Action, "id" | "createdAt" | "method" | "status"> {
   /** As it was created: it may hold secrets. */
   readonly url: string;
   readonly responseCode: number | null;
@@ -93,7 +93,7 @@ export interface Revocation {
 }
 
 /** What the first account gets with its keys. */
-export interface FirstAccountExtras {
+interface FirstAccountExtras {
   /** Invites the account's first person. */
   readonly link: WelcomeLink;
   /** Facts of the store, by name. */
@@ -197,7 +197,7 @@ export interface LiveLink {
 }
 
 /** Which sessions of a person end. */
-export type SessionChoice = { readonly only: string } | { readonly except: string };
+type SessionChoice = { readonly only: string } | { readonly except: string };
 
 /** A sign-up: everything of it in one commit. */
 export interface SignUp {

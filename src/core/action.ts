@@ -229,7 +229,7 @@ const CODE_CHARS = 3;
  * The triggers of the state machine. `hold` is the retry of an action that needs approval; `unclaim` returns a claim whose
  * attempt never began; `withhold` and `refuse` are rules that became stricter before it began.
  */
-export type Trigger =
+type Trigger =
   | "approve"
   | "cancel"
   | "dispatch"

@@ -134,7 +134,7 @@ export interface AuditPage {
 }
 
 /** Which entries to count: those of `days` times 24 hours before `until`. */
-export interface AuditSpan {
+interface AuditSpan {
   readonly accountId: string;
   readonly kinds: readonly AuditKind[];
   readonly until: Date;

@@ -83,7 +83,7 @@ export interface BulkResultFilter {
   readonly limit: number;
 }
 
-export interface BulkJobEnd {
+interface BulkJobEnd {
   readonly status: Exclude<BulkStatus, "running">;
   readonly at: Date;
   /** Null: every action had its turn. */

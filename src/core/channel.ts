@@ -31,7 +31,7 @@ export interface Channel extends ChannelTarget {
 }
 
 /** What a change sets; what is absent stays. */
-export interface ChannelPatch {
+interface ChannelPatch {
   readonly name?: string;
   readonly target?: ChannelTarget;
   readonly remindAfterMinutes?: number | null;

@@ -107,7 +107,7 @@ interface CredentialEnd {
 }
 
 /** A row of the outbox that reports the end of a credential. */
-export interface AlertRow {
+interface AlertRow {
   readonly id: string;
   /** Of its lane. */
   readonly host: string;

@@ -37,7 +37,7 @@ export interface GrantStore extends Pick<CachedSettingsStore<Grant>, "version"> 
   end(accountId: string, id: string, how: GrantEnd): Promise<Grant | null>;
 }
 
-export interface GrantEnd {
+interface GrantEnd {
   readonly at: Date;
   readonly by: Actor;
   readonly audit: AuditEntry;

@@ -74,7 +74,7 @@ export interface OAuthStore {
   prune(now: Date): Promise<boolean>;
 }
 
-export interface ConnectionEnd {
+interface ConnectionEnd {
   readonly at: Date;
   readonly by: Actor;
   readonly audit: AuditEntry;

@@ -182,7 +182,7 @@ export interface Claim {
   readonly at: Claimed;
 }
 
-export interface ClaimedRow<Row> {
+interface ClaimedRow<Row> {
   readonly row: Row;
   /** Memory that the attempt takes; 0 for a row of at most `SMALL_ROW_BYTES_MAX`. */
   readonly largeBytes: number;
@@ -281,13 +281,13 @@ export interface Counted {
   readonly isMore: boolean;
 }
 
-export interface CountedRows extends Counted {
+interface CountedRows extends Counted {
   /** When the last action that it looked at was created, if it stopped at the bound of its rows; else null. */
   readonly searchedUntil: Date | null;
 }
 
 /** An action that a bulk job would cover. */
-export interface MatchedAction {
+interface MatchedAction {
   readonly id: string;
   readonly run: number;
   readonly host: string;
@@ -681,7 +681,7 @@ export interface LinkStore {
   forgetAll(): Promise<void>;
 }
 
-export type HostOfKey = Pick<Action, "keyId" | "hostname">;
+type HostOfKey = Pick<Action, "keyId" | "hostname">;
 
 /** A map key for a key id and a host name. */
 export function hostOfKey({ keyId, hostname }: HostOfKey): string {

@@ -37,7 +37,7 @@ export interface StoredInvitation extends Invitation {
 }
 
 /** A row of the outbox that mails an invitation; the link is made when it is sent. */
-export interface InvitationMail {
+interface InvitationMail {
   readonly id: string;
   readonly host: string;
 }
@@ -68,7 +68,7 @@ export interface Identity {
 }
 
 /** What is written with a session that an identity begins. */
-export interface SignInMore {
+interface SignInMore {
   readonly audit: readonly AuditEntry[];
   /** The person has no password any more, and their other sessions end. */
   readonly dropsPassword: boolean;

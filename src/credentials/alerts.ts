@@ -27,8 +27,6 @@ export async function recipientsOf(
 }
 
 /** Tells the owners of accounts, and their channels that are no mail, that credentials end. */
-export type CredentialAlerts = ReturnType<typeof createCredentialAlerts>;
-
 export function createCredentialAlerts(app: AppContext, needs: ToldNeeds) {
   const { ids } = app;
   const { credentials } = app.store;

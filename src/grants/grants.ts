@@ -16,7 +16,7 @@ import { jsonOf, noContent } from "../http/response.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { fieldOf, likenessOf, numberOf } from "./likeness.ts";
 
-export const grantIdSchema = t.idSchema("grt", "Id of a grant.", "GrantId");
+const grantIdSchema = t.idSchema("grt", "Id of a grant.", "GrantId");
 
 const varies = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
   maxItems: GRANT_VARY_MAX,
@@ -64,11 +64,11 @@ const GrantJson = t.answerObject(
   },
 );
 
-export const GrantListJson = t.answerObject("GrantList", "The grants in force.", {
+const GrantListJson = t.answerObject("GrantList", "The grants in force.", {
   data: Type.Array(GrantJson, { description: "Newest first." }),
 });
 
-export const serializeGrant = serializer(GrantJson);
+const serializeGrant = serializer(GrantJson);
 
 /** A keyed digest. */
 type HashOf = (text: string) => string;

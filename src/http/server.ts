@@ -77,7 +77,7 @@ export function createHttpServer(deps: HttpServerDeps, modules: readonly AnyElys
   };
 }
 
-export interface MetricsPortDeps extends MetricsDeps, OwnPortDeps {}
+interface MetricsPortDeps extends MetricsDeps, OwnPortDeps {}
 
 /** Serves /metrics and nothing else. Throws when the port is taken. */
 export function listenForMetrics(port: number, host: string, deps: MetricsPortDeps): Server<unknown> {

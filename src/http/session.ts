@@ -36,7 +36,7 @@ export type WatchOf = (context: RequestContext) => Promise<SessionWatch | null>;
  * and so that token, are known to any server on another port of the host: there it throws an `EarlyAnswer` that asks for
  * the password, unless the form has it or the session's secret (`PeopleService.sessionSecret`). Call it outside of any `try`.
  */
-export type FormOf = (context: RequestContext, person: Person) => Promise<Form>;
+type FormOf = (context: RequestContext, person: Person) => Promise<Form>;
 
 interface SessionDeps {
   readonly peopleService: Sessions & { readonly sessionSecret: SessionSecret };
@@ -189,7 +189,7 @@ export function nextIn(search: string): string | null {
   return nextOf(new URLSearchParams(search).get("next"));
 }
 
-export type OwnCookie = ReturnType<typeof createOwnCookie>;
+type OwnCookie = ReturnType<typeof createOwnCookie>;
 
 /** 256 bits as hex. */
 const SESSION = /^[0-9a-f]{64}$/;

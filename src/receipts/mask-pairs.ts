@@ -151,7 +151,7 @@ function startOfUser(text: string, start: number, at: number): number | null {
 }
 
 /** Masks the parameters of a URL or form that have the name of a secret. Spaces belong to them. */
-export function maskParameters(text: string, masking: Masking): string {
+function maskParameters(text: string, masking: Masking): string {
   if (!text.includes("=")) return text;
   const masked = new EditedText(text);
   let name = 0;
@@ -200,7 +200,7 @@ function endOf(text: string, start: number, ends: number): number {
  * objects of JavaScript and Python, parts of multipart bodies. In a text with members of JSON
  * (`isQuoted`) double quotes end names and values.
  */
-export function maskNamed(text: string, isQuoted: boolean, masking: Masking): string {
+function maskNamed(text: string, isQuoted: boolean, masking: Masking): string {
   // Most texts hold no part of a name. Percent signs may hide its letters, and in a query more names mean a secret.
   const mayBeNamed = maybeSensitive(text) || text.includes("%");
   const hasSigns = mayBeNamed && (text.includes(":") || text.includes("="));
@@ -618,7 +618,7 @@ export function decode(text: string): string {
 }
 
 /** The byte that a percent sign here and the two characters after it stand for. */
-export function byteAt(text: string, at: number): number | null {
+function byteAt(text: string, at: number): number | null {
   if (text.charCodeAt(at) !== PERCENT) return null;
   const [high, low] = [hexDigit(text.charCodeAt(at + 1)), hexDigit(text.charCodeAt(at + 2))];
   return high === -1 || low === -1 ? null : high * 16 + low;

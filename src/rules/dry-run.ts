@@ -154,7 +154,7 @@ const EVERYTHING = {
 } as const;
 
 /** Calls that rules refused. */
-export interface Refusals {
+interface Refusals {
   /** The rule of each. */
   readonly ruleIds: readonly string[];
   readonly isWhole: boolean;
