@@ -1,6 +1,7 @@
 import type { DatabaseSize, FileStore } from "../core/store.ts";
 import { formatSize } from "../core/action.ts";
 import { DAY_MS, SIZE_DAYS_DEFAULT, SIZE_FRESH_MS } from "../core/limits.ts";
+import type { Config } from "../config/config.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Caller } from "../core/roles.ts";
 
@@ -14,16 +15,17 @@ export interface ServerSize extends DatabaseSize {
 /** Null for callers of other accounts than the first, and where the database is no file. */
 export type ReadServerSize = (caller: Caller) => Promise<ServerSize | null>;
 
-interface ServerSizeDeps {
-  readonly file: Pick<FileStore, "size"> | null;
-  readonly isOperator: (caller: Caller) => Promise<boolean>;
+interface ServerSizeApp {
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
-  /** Null: not set. */
-  readonly retentionDays: number | null;
+  readonly config: Pick<Config, "retentionDays">;
+  readonly store: { readonly file: Pick<FileStore, "size"> | null };
 }
 
 /** Reads the size at most every `SIZE_FRESH_MS`: however often the page is loaded, it costs little. */
-export function createServerSize({ file, isOperator, clock, retentionDays }: ServerSizeDeps): ReadServerSize {
+export function createServerSize(
+  { clock, config: { retentionDays }, store: { file } }: ServerSizeApp,
+  isOperator: (caller: Caller) => Promise<boolean>,
+): ReadServerSize {
   let last: { readonly atMs: number; readonly size: Promise<ServerSize> } | null = null;
   return async (caller) => {
     if (file === null || !(await isOperator(caller))) return null;

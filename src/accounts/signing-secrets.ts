@@ -1,6 +1,4 @@
-import type { Store } from "../core/store.ts";
-import type { Log } from "../observability/log.ts";
-import type { AppContext } from "../runtime/app-context.ts";
+import type { AppContext, AppPart } from "../runtime/app-context.ts";
 import Type from "typebox";
 import { auditOf } from "../core/audit.ts";
 import { authorize, type Caller } from "../core/roles.ts";
@@ -95,9 +93,8 @@ export function throwExplained(error: unknown): never {
   throw new DomainError("internal_error", message);
 }
 
-interface SecretsDeps extends Pick<Store, "accounts" | "signing"> {
+interface SecretsNeeds {
   readonly secrets: Pick<Secrets, "open" | "signingSecret">;
-  readonly log: Pick<Log, "error">;
   /** How long they are cached; by default as for the only process of a database. */
   readonly freshMs?: number;
 }
@@ -125,13 +122,10 @@ export type SigningSecrets = ReturnType<typeof createSigningSecrets>;
  * Derives signing secrets and caches them, since every attempt signs. A rotation drops them at once in this process; another
  * process notices it within `freshMs`, and until then the previous secret verifies what it signs.
  */
-export function createSigningSecrets({
-  accounts,
-  signing,
-  secrets,
-  log,
-  freshMs = SIGNING_SECRETS_FRESH_MS,
-}: SecretsDeps) {
+export function createSigningSecrets(
+  { store: { accounts, signing }, log }: AppPart<"log", "accounts" | "signing">,
+  { secrets, freshMs = SIGNING_SECRETS_FRESH_MS }: SecretsNeeds,
+) {
   const cached = new Map<string, FoundSecrets & { readonly readAtMs: number }>();
   /** By account; they never change. */
   const rootSecrets = new Map<string, Uint8Array>();

@@ -76,7 +76,7 @@ export type Services = ReturnType<typeof createServices>;
 
 /** Every service, in the order in which they need each other. None begins to work before `start`. */
 export function createServices(app: AppContext, needs: ServiceNeeds) {
-  const { clock, ids, config, store, log } = app;
+  const { clock, ids, config, store } = app;
   const { secrets, policy, sender, publicSender, mailer, passwords, node } = needs;
   const { baseUrl } = config;
   const { accounts, actions, audit, pauses } = store;
@@ -94,12 +94,12 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const paused = new ActivePauses(pauses);
   const rules = new KnownRules(store, clock, hashOf);
   const grants = new KnownGrants(store, clock, hashOf);
-  const grantService = createGrantService(app, { known: grants, hashOf });
+  const grantService = createGrantService(app, grants, hashOf);
   const credentials = new KnownCredentials(store.credentials);
   const credentialUse = createCredentialUse(app, { known: credentials, hosts, secrets, policy });
   const credentialService = createCredentialService(app, credentials, secrets);
   const fresh = node === null ? {} : { freshMs: SHARED_FRESH_MS };
-  const signingSecrets = createSigningSecrets({ accounts, signing: store.signing, secrets, log, ...fresh });
+  const signingSecrets = createSigningSecrets(app, { secrets, ...fresh });
   const recipients = createRecipients(app, rules);
   const held = createHeld(app, { hashOf, credentials: credentialUse });
   const enqueue = createEnqueue({ ids, receiptUrl, channelsOf: channels.of });
@@ -208,7 +208,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     receiptUrl,
     receiptPath,
     settingsFor: createEffectiveSettings(config, policy, accounts),
-    readSize: createServerSize({ ...config, clock, file: store.file, isOperator: signUpGate.isOperator }),
+    readSize: createServerSize(app, signUpGate.isOperator),
     delivery,
     enqueue,
     signingSecrets,

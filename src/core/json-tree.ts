@@ -25,17 +25,12 @@ export interface JsonRest {
   readonly text: string;
 }
 
-interface TreeLimits {
-  readonly nodes: number;
-  readonly chars: number;
-}
-
 /**
  * The tree of a compact JSON text; null: it is longer than the limit, or not as `compactJson` writes it. So a tree leaves out
  * nothing: of a text with two members of one name, as another program could have stored it, there is none. What is beyond
  * its nodes is in it as text.
  */
-export function jsonTree(json: string, limits: TreeLimits): JsonNode | null {
+export function jsonTree(json: string, limits: Readonly<Record<"chars" | "nodes", number>>): JsonNode | null {
   if (json.length > limits.chars) return null;
   try {
     return compactJson(json) === json ? nodeOf(json, limits.nodes - 1).node : null;

@@ -59,8 +59,7 @@ export function createStreamEvents(deps: EventsDeps): StreamEvents {
         duration_ms: Math.round(clock.monotonicMs() - openedMs),
       });
     };
-    const texts = { textOf: textOf.bind(null, caller), extraText: extraText.bind(null, caller) };
-    const source = sourceOf(stream, texts, beatsMax);
+    const source = sourceOf(stream, textOf.bind(null, caller), extraText.bind(null, caller), beatsMax);
     return answerEvents(context, source, { clock, draining, revoked: caller.revoked, ended, failedLate: logFault });
   };
   return async (context, caller, left = () => {}) => {
@@ -76,14 +75,10 @@ export function createStreamEvents(deps: EventsDeps): StreamEvents {
 /** How long a browser waits before it reconnects; its default is three seconds or more. */
 const RETRY_MS = 1_000;
 
-interface StreamTexts {
-  readonly textOf: (changes: readonly ActionChange[]) => Promise<string>;
-  readonly extraText: () => Promise<string>;
-}
-
 function sourceOf(
   stream: EventStream,
-  { textOf, extraText }: StreamTexts,
+  textOf: (changes: readonly ActionChange[]) => Promise<string>,
+  extraText: () => Promise<string>,
   beatsMax = Number.POSITIVE_INFINITY,
 ): SseSource {
   let beats = 0;

@@ -131,11 +131,6 @@ function isWithin({ vary, max }: Grant, request: ActionRequest): boolean {
   });
 }
 
-interface GrantNeeds {
-  readonly known: Pick<KnownGrants, "refresh">;
-  readonly hashOf: HashOf;
-}
-
 /** A grant with the name of its key. */
 export interface NamedGrant extends Grant {
   readonly keyName: string;
@@ -144,7 +139,7 @@ export interface NamedGrant extends Grant {
 /** Every use case of grants: whoever may approve makes them with an approval, sees and ends them. */
 export type GrantService = ReturnType<typeof createGrantService>;
 
-export function createGrantService({ clock, ids, store }: AppContext, { known, hashOf }: GrantNeeds) {
+export function createGrantService({ clock, ids, store }: AppContext, known: KnownGrants, hashOf: HashOf) {
   const { grants, accounts } = store;
   const list = async (caller: Caller): Promise<readonly Grant[]> => {
     authorize(caller, "approve");

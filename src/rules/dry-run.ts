@@ -153,18 +153,11 @@ const EVERYTHING = {
   search: NO_SEARCH,
 } as const;
 
-/** Calls that rules refused. */
-interface Refusals {
-  /** The rule of each. */
-  readonly ruleIds: readonly string[];
-  readonly isWhole: boolean;
-}
-
-/** Reads at most so many pages of the audit log. */
+/** The rule of each call that one refused, from at most so many pages of the audit log; `isWhole`: there are no more. */
 export async function refusalsSince(
   audit: Pick<AuditStore, "page">,
   { accountId, since, pagesMax }: { readonly accountId: string; readonly since: Date; readonly pagesMax: number },
-): Promise<Refusals> {
+) {
   const ruleIds: string[] = [];
   let before: number | null = null;
   for (let pages = 0; pages < pagesMax; pages += 1) {
@@ -217,17 +210,15 @@ class Tally {
     const mayCountMore = ({ counter, count }: RuleCounter) => from !== null && counter.countsBefore(count, from);
     if (isVague || (reached === null && counters.some(mayCountMore))) figures.uncertain += 1;
     figures[WORDS[tried]] += 1;
-    if (tried === "hold") this.#addHeld(entry, ruling);
+    if (tried === "hold") {
+      if (ruling?.isUndecidable === true) figures.undecidable += 1;
+      figures[entry.approvedAt === null ? "held_undecided" : "held_approved"] += 1;
+      if (entry.approvedAt === null && entry.approve && entry.status === "cancelled") this.rejectable.push(entry.id);
+    }
     if (inForce === tried) return;
     figures.differing += 1;
     this.differing.push({ id: entry.id, inForce, tried, ruling });
     if (this.differing.length > DRY_RUN_SHOWN_MAX) this.differing.shift();
-  }
-
-  #addHeld({ id, approvedAt, approve, status }: Entry, ruling: Ruling | null): void {
-    if (ruling?.isUndecidable === true) this.figures.undecidable += 1;
-    this.figures[approvedAt === null ? "held_undecided" : "held_approved"] += 1;
-    if (approvedAt === null && approve && status === "cancelled") this.rejectable.push(id);
   }
 }
 
@@ -296,8 +287,7 @@ function effectOf(ruling: Ruling | null, { policy }: Entry): RuleEffect {
 export function serializeDryRun({ shown, from, ...figures }: RulesDryRun): DryRunJson {
   const differences = shown.map(({ action, inForce, tried, ruling }) => {
     const { id, method, url, title, status, createdAt, createdBy } = action;
-    const { rule, reason = null } = ruling ?? {};
-    const decided = { inForce, tried, rule: rule?.name ?? null, reason };
+    const decided = { inForce, tried, rule: ruling?.rule.name ?? null, reason: ruling?.reason ?? null };
     return serializeDiffering({ id, method, url, title, status, createdAt, createdBy, ...decided });
   });
   return { ...figures, from: from?.toISOString() ?? null, differences };

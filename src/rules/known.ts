@@ -34,11 +34,6 @@ interface AccountRules {
   readonly rules: () => readonly CompiledRule[];
 }
 
-/** The read of the rules of an account that is under way, and the one that follows it. */
-interface Reading {
-  next: Promise<void> | null;
-}
-
 /**
  * The rules of all accounts in memory, each by its own version: what one account writes has no create of another decided again. Rules
  * that other nodes write are seen by `reload`, which reads only the version while nothing has changed.
@@ -50,7 +45,8 @@ export class KnownRules implements Judge {
   readonly #accounts = new Map<string, AccountRules>();
   /** Of all accounts, before they were read; null: nothing was read. */
   #version: string | null = null;
-  readonly #reading = new Map<string, Reading & { readonly done: Promise<void> }>();
+  /** By account the read that is under way, and the one that follows it. */
+  readonly #reading = new Map<string, { readonly done: Promise<void>; next: Promise<void> | null }>();
 
   /** `hashOf`: a keyed digest. */
   constructor(

@@ -32,12 +32,8 @@ const TRIED =
 
 const NDJSON = { "content-type": "application/x-ndjson", "cache-control": "no-store" } as const;
 
-interface RuleRouteDeps extends WaitingDeps {
-  readonly ruleService: RuleService;
-}
-
 /** The rules of an account: what is held, refused or allowed. */
-export function ruleRoutes(deps: RuleRouteDeps) {
+export function ruleRoutes(deps: WaitingDeps & { readonly ruleService: RuleService }) {
   const { ruleService } = deps;
   const listOf = (caller: Caller, rows: readonly RuleRow[]) =>
     jsonOf({ data: serializeRules(rows, caller.role, ruleService.warnings(caller)) });

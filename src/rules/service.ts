@@ -49,15 +49,6 @@ interface Edited {
 /** When rules are changed, and by whom. */
 type EditedAt = Pick<RuleRow, "changedAt" | "changedBy">;
 
-/** A change of the rules of an account, computed from those that are stored; null: nothing changes. */
-type Edit = (rows: readonly RuleRow[], at: EditedAt) => Edited | null;
-
-/** Where a rule is tried: in place of that one, or before that one; both null: behind all others. */
-interface RulePlace {
-  readonly id: string | null;
-  readonly before: string | null;
-}
-
 /** Every use case of rules: owners change them, everybody of the account reads them as far as they may. */
 export type RuleService = ReturnType<typeof createRuleService>;
 
@@ -67,8 +58,14 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
   const { rules, actions } = store;
   const tryOn = createDryRun(store, known);
 
-  /** All rules of the account are written at once, so that none is in force without the others of a change. */
-  const write = async (caller: Caller, edit: Edit): Promise<readonly RuleRow[]> => {
+  /**
+   * All rules of the account are written at once, so that none is in force without the others of a change. `edit` computes them from
+   * those that are stored; null: nothing changes.
+   */
+  const write = async (
+    caller: Caller,
+    edit: (rows: readonly RuleRow[], at: EditedAt) => Edited | null,
+  ): Promise<readonly RuleRow[]> => {
     authorize(caller, "manage");
     const { accountId, actor: changedBy } = caller;
     for (let tries = 0; tries < RULE_TRIES_MAX; tries += 1) {
@@ -153,8 +150,15 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       return tryOn(caller, rulesFrom(definitions ?? stored.map(definitionOf)), range);
     },
 
-    /** What the rules would have done with the newest requests if this one were among them. Throws `validation_error`, `rate_limited`. */
-    async tryRule(caller: Caller, definition: RuleDefinition, { id, before }: RulePlace): Promise<RulesDryRun> {
+    /**
+     * What the rules would have done with the newest requests if this one were in place of the rule `id`, or before the rule `before`,
+     * or behind all others. Throws `validation_error`, `rate_limited`.
+     */
+    async tryRule(
+      caller: Caller,
+      definition: RuleDefinition,
+      { id, before }: Readonly<Record<"id" | "before", string | null>>,
+    ): Promise<RulesDryRun> {
       authorize(caller, "manage");
       checked(definition);
       const stored = await rules.list(caller.accountId);
@@ -362,18 +366,16 @@ function added(rows: readonly RuleRow[], place: number, row: RuleRow): Edited {
 function changed(rows: readonly RuleRow[], row: RuleRow, definition: string, at: EditedAt, members?: string): Edited {
   const next = { ...row, ...at, version: row.version + 1, definition };
   const named = members !== undefined && { changed: members };
-  const detail = { change: "changed", name: definitionOf(next).name, ...named, ...pastOf(row) };
+  const { version, definition: before } = row;
+  // With what it was, so that the change can be undone.
+  const detail = { change: "changed", name: definitionOf(next).name, ...named, version, before };
   return { rows: rows.map((one) => (one === row ? next : one)), subject: row.id, detail };
 }
 
 function removed(rows: readonly RuleRow[], row: RuleRow): Edited {
-  const detail = { change: "removed", name: definitionOf(row).name, position: rows.indexOf(row), ...pastOf(row) };
+  const { version, definition: before } = row;
+  const detail = { change: "removed", name: definitionOf(row).name, position: rows.indexOf(row), version, before };
   return { rows: rows.filter((one) => one !== row), subject: row.id, detail };
-}
-
-/** What the audit log keeps of a rule that is changed or removed, so that this can be undone. */
-function pastOf({ version, definition }: RuleRow): AuditDetail {
-  return { version, before: definition };
 }
 
 /** The rules without the change that the entry is about; null: it is no change of a single rule, or that rule was changed since. */

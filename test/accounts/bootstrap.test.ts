@@ -9,9 +9,12 @@ import type { Store } from "../../src/core/store.ts";
 import { isWellFormedApiKey } from "../support/api-key.ts";
 import { FakeClock } from "../support/clock.ts";
 import { NOON } from "../support/factory.ts";
+import { createLog } from "../../src/observability/log.ts";
 import { openFileStore, openStoreAt, temporaryFolder, testSecrets } from "../support/store.ts";
 
 const clock = new FakeClock(NOON);
+
+const log = createLog(() => {}, clock, "error");
 
 const start = ({ accounts, people, facts }: Store, givenOwnerKey: string | null = null) =>
   bootstrap({ accounts, people, facts, secrets: testSecrets, ids: systemIds, clock, givenOwnerKey });
@@ -85,7 +88,7 @@ describe("the first start", () => {
     const { id = "", sealedRootSecret = "" } = account ?? {};
     const place = { table: "accounts", row: id, column: "sealed_root_secret" };
     expect(testSecrets.open(sealedRootSecret, place)).toHaveLength(32);
-    const { find } = createSigningSecrets({ ...db.store, secrets: testSecrets, log: { error: () => {} } });
+    const { find } = createSigningSecrets({ store: db.store, log }, { secrets: testSecrets });
     const error: unknown = await find("acc_none", "https://a.example", NOON).catch((thrown: unknown) => thrown);
     expect(error).toEqual(new Error("Account acc_none has no row."));
   });

@@ -18,7 +18,11 @@ function openSize({ days = null as number | null, answers = [SIZE] as readonly (
     return answer;
   };
   const isOperator = async ({ accountId }: { readonly accountId: string }) => accountId === OPERATOR.accountId;
-  return { clock, reads, read: createServerSize({ file: { size }, isOperator, clock, retentionDays: days }) };
+  return {
+    clock,
+    reads,
+    read: createServerSize({ clock, config: { retentionDays: days }, store: { file: { size } } }, isOperator),
+  };
 }
 
 test("the size is the operator's to see, and no other account's", async () => {
@@ -26,12 +30,10 @@ test("the size is the operator's to see, and no other account's", async () => {
   expect(await read(ownerOf("acc_other"))).toBeNull();
   expect(reads).toEqual([]);
   expect(await read(OPERATOR)).toEqual({ ...SIZE, days: 30, isSet: false });
-  const remote = createServerSize({
-    file: null,
-    isOperator: async () => true,
-    clock: new FakeClock(),
-    retentionDays: 1,
-  });
+  const remote = createServerSize(
+    { clock: new FakeClock(), config: { retentionDays: 1 }, store: { file: null } },
+    async () => true,
+  );
   expect(await remote(OPERATOR)).toBeNull();
 });
 
