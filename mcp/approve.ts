@@ -192,7 +192,7 @@ function linesOfBody(action: SeenAction): readonly string[] {
     chars: QUESTION_BODY_CHARS_MAX,
   });
   if (body === null) return [];
-  const shown = body.fields?.map((pair) => pair.join(": ")) ?? body.text?.split("\n") ?? ["Bytes that are no text."];
+  const shown = body.fields?.map((pair) => pair.join(": ")) ?? body.text?.split("\n") ?? ["Bytes that are not text."];
   const rest = body.rest === null ? [] : [`(${body.rest}: the action's link shows all of it.)`];
   return [...shown, ...rest].map((line) => BODY_INDENT + unlinked(plain(line)));
 }

@@ -100,7 +100,7 @@ export const CreateKey = t.requestObject("CreateKey", "A new key.", {
     Type.Boolean({
       default: true,
       description:
-        "Whether each limit that is left out is that of the key that it replaces. false: what is left out is no limit.",
+        "Whether a limit that is left out is taken from the key that it replaces. false: a limit that is left out does not apply.",
       examples: [false],
     }),
   ),

@@ -54,7 +54,7 @@ const invitationMembers = {
 
 const InvitationJson = t.answerObject("Invitation", "An invitation that was not accepted yet, without its link.", {
   ...invitationMembers,
-  void: t.yesNo("Whether its link lets nobody in, since whoever made it may no longer manage the account.", false),
+  void: t.yesNo("Whether its link lets nobody in, because its maker may no longer manage the account.", false),
 });
 
 const InvitationList = t.answerObject("InvitationList", "The open invitations of the account.", {
@@ -147,7 +147,7 @@ export function teamRoutes({ teamService }: { readonly teamService: TeamService 
         description: "Lists open invitations, newest first.",
         notes: [
           "Their links are never shown again.",
-          "An invitation is void while whoever made it may not manage the account: only `created_by` lists those too.",
+          "An invitation is void while its maker may not manage the account: only `created_by` lists those too.",
         ],
         query: MadeByQuery,
         answers: { 200: { description: "The invitations.", schema: InvitationList } },

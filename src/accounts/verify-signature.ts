@@ -239,7 +239,7 @@ export function createVerifyService(
   ): Promise<readonly SignatureProblem[]> => {
     const id = (headers["webhook-id"] ?? "").trim();
     if (!ACTION_ID.test(id)) {
-      const message = "The id is none of a call, which begins with act_. Is it a callback, or of another sender?";
+      const message = "This is not the id of a call: those begin with act_. Is it a callback, or from another sender?";
       return [finding("unknown_id", message)];
     }
     const action = await actions.find(accountId, id);

@@ -22,9 +22,9 @@ import { TIMELINE_EVENT_TYPES } from "../core/timeline.ts";
 const CURSOR_EXAMPLE = "YWN0XzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
 
 /** Text that is searched for; printable or not, but nothing that no stored text can hold. */
-const searched = (description: string, example: string, maxLength: number = SEARCH_CHARS_MAX) =>
+const searched = (description: string, example: string) =>
   Type.Refine(
-    t.shortText(maxLength, description, example),
+    t.shortText(SEARCH_CHARS_MAX, description, example),
     isStorableText,
     () => "Must be well-formed Unicode without NUL.",
   );

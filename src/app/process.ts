@@ -16,7 +16,7 @@ const STOP_GRACE_MS = 1_000;
 const SAME_SIGNAL_MS = 200;
 
 export function portTaken({ port, host }: Config): string {
-  return `Port ${port} of ${host} can't be listened on: it is taken, not allowed, or HOST is no address of this machine.`;
+  return `Port ${port} of ${host} can't be listened on: it is taken, not allowed, or HOST is not an address of this machine.`;
 }
 
 /** Throws an error for the operator where the port can't be listened on. */

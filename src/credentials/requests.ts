@@ -62,7 +62,7 @@ export const AskCredentialBody = t.requestObject(
   {
     host: t.hostSchema("The host to call, with its port unless it is the default one."),
     reason: Type.Refine(
-      t.reason("What the credential is for; whoever fills in the secret reads it."),
+      t.reason("What the credential is for; shown to the person who fills in the secret."),
       (text) => text.trim() !== "",
       () => "Must say what the credential is for.",
     ),
@@ -74,7 +74,7 @@ export const AskCredentialBody = t.requestObject(
 type AskCredentialBody = Static<typeof AskCredentialBody>;
 
 export const DeclineCredential = t.requestObject("DeclineCredential", "Optional details of a no.", {
-  reason: Type.Optional(t.reason("Why; whoever asked reads it.")),
+  reason: Type.Optional(t.reason("Why; shown to the requester.")),
 });
 
 interface CredentialRequestNeeds extends ToldNeeds {
@@ -284,7 +284,7 @@ export const CredentialRequestJson = t.answerObject(
       "granted",
     ),
     host: t.plainText("The host.", "api.stripe.com"),
-    reason: t.plainText("In the words of whoever asked.", "To refund order 4711."),
+    reason: t.plainText("In the requester's words.", "To refund order 4711."),
     ...suggested,
     credential: t.nullable(t.plainText("The name of the credential that the key may use now.", "stripe-live")),
     key_id: t.plainText("The key that asked.", "key_01kjwa5v00e7v8c9x2m4n6p8qr"),

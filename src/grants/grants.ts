@@ -185,7 +185,7 @@ export function createGrantService({ clock, ids, store }: AppContext, known: Kno
       if (issues.length > 0) throw invalidFields(issues);
       const likeness = likenessOf(action, vary, hashOf);
       if (likeness === null) {
-        const message = "The body of this action can't be compared with others: it is no JSON, or too large.";
+        const message = "The body of this action can't be compared with others: it is not JSON, or too large.";
         throw invalidFields([{ field: "grant.vary", message }]);
       }
       const now = clock.now();

@@ -251,7 +251,7 @@ export async function fetchDocument(sender: Sender, id: string): Promise<ClientM
 /** With the document, so that the library fetches nothing. */
 async function fetchKeys(sender: Sender, url: string): Promise<Static<typeof Keys>> {
   const value = await fetchJson(sender, url, "keys");
-  if (!keys.accepts(value)) throw new UnusableDocument("The client's keys are no JSON Web Key Set.");
+  if (!keys.accepts(value)) throw new UnusableDocument("The client's keys are not a JSON Web Key Set.");
   return value;
 }
 

@@ -149,7 +149,7 @@ function unitsAt(path: Path, names: MemberNames, { action, request }: CallFacts)
     // A number with more digits than can be read says so itself.
     if (typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Map))
       void value.constructor;
-    throw new Undecidable("What its budget adds up is no number.");
+    throw new Undecidable("The member that its budget adds up is not a number.");
   }
   const units = unitsIn(text);
   if (units === null) throw new Undecidable("The number that its budget adds up has too many digits.");

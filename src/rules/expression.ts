@@ -194,7 +194,7 @@ function double(value: bigint): number {
 function numberIn(value: unknown): number | bigint {
   const number = typeof value === "string" && PLAIN_NUMBER.test(value) ? numberFact(value) : value;
   if (typeof number === "number" || typeof number === "bigint") return number;
-  throw new Undecidable("It uses number() on what is no number.");
+  throw new Undecidable("It uses number() on a value that is not a number.");
 }
 
 /** `prepare` puts the compiled pattern in its place. */
@@ -456,7 +456,7 @@ function search(node: ASTNode | undefined, patterns: Map<string, number>): Meter
   const weight = 1 + compiled.programSize() / 25;
   return () => (args) => {
     const text: unknown = Array.isArray(args) ? args[0] : null;
-    if (typeof text !== "string") throw new Undecidable("It uses like() on what is no text.");
+    if (typeof text !== "string") throw new Undecidable("It uses like() on a value that is not text.");
     spend(1 + text.length * weight);
     return compiled.matcher(text).find();
   };

@@ -138,7 +138,7 @@ function shownBytes(action: SeenAction, body: string, limits?: Limits): ShownBod
 
 /** The same as lines of text, for a mail. A line break in a field is shown as its code. */
 export function bodyLines({ fields, text }: ShownBody): string {
-  if (fields === null) return text ?? "Bytes that are no text.";
+  if (fields === null) return text ?? "Bytes that are not text.";
   return fields.map((pair) => pair.map((part) => visibleText(part)).join(": ")).join("\n");
 }
 
