@@ -2,16 +2,20 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { GUIDES } from "../../src/pages/docs/guides.ts";
+import { actionIn, connect } from "../mcp/clients.ts";
 import { COMMAND_LINE } from "../support/programs.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 
 // Processes, on a machine that may be busy.
 setDefaultTimeout(60_000);
 
-/** Those of the others have tests of their own: recipes, find, people, operations, deploy. */
-const RUN = new Set(["start", "delivery", "verify", "extensions", "approvals", "rules", "cli"]);
+/** Those of the others have tests of their own: people, operations, deploy. */
+const RUN = new Set(["start", "delivery", "verify", "extensions", "approvals", "rules", "cli", "find", "recipes"]);
 
-const blocksOf = (text: string) => [...text.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, block = ""]) => block);
+const RECIPES = GUIDES.find(({ name }) => name === "recipes")?.text ?? "";
+
+const blocksOf = (text: string, language = "sh") =>
+  [...text.matchAll(new RegExp(`^ *\`\`\`${language}\\n([\\s\\S]*?)^ *\`\`\``, "gm"))].map(([, block = ""]) => block);
 
 test("every guide begins with three lines in short", () => {
   const without = GUIDES.filter(({ text }) => !/^# .+\n\n\*\*In short\*\*\n\n(?:- .+\n){3}\n/.test(text));
@@ -36,7 +40,8 @@ describe("a command of the guides", () => {
   let url: string;
   let held: string;
   beforeAll(async () => {
-    service = new Service();
+    const [, targets = ""] = /^ALLOWED_PRIVATE_TARGETS=(.+)$/m.exec(RECIPES) ?? [];
+    service = new Service({ env: { ALLOWED_PRIVATE_TARGETS: targets } });
     url = await service.ready();
     // Nothing is sent to the targets of the guides.
     expect((await service.request("/v1/pauses", { method: "POST", body: "{}" })).status).toBe(201);
@@ -65,8 +70,9 @@ describe("a command of the guides", () => {
   test.each(commands)("of %s runs as it is printed: %s", async (_guide, command) => {
     const own = command
       .replaceAll("http://127.0.0.1:3000", url)
+      .replaceAll("https://app.example.com", "http://127.0.0.1:9")
       .replaceAll("act_…", held)
-      .replace(/--wait \d+/, "--wait 1");
+      .replace(/--wait \d+|wait=\d+/, (wait) => wait.replace(/\d+/, "1"));
     const { PATH, HOME } = process.env;
     const shell = Bun.spawn(["bash", "-c", own], {
       cwd: service.folder,
@@ -76,6 +82,7 @@ describe("a command of the guides", () => {
         XDG_CONFIG_HOME: service.folder,
         OUTGATE_URL: url,
         OUTGATE_API_KEY: OWNER_KEY,
+        ...Object.fromEntries(["STRIPE_KEY", "GITHUB_TOKEN", "SLACK_TOKEN"].map((name) => [name, "k"])),
       },
       stdin: new Blob([`${OWNER_KEY}\n`]),
       stdout: "pipe",
@@ -85,5 +92,15 @@ describe("a command of the guides", () => {
     // 3: not ended within --wait, 4: it is held.
     expect([0, 3, 4], errors).toContain(await shell.exited);
     expect(output).not.toContain('"error":{"code"');
+  });
+
+  test("over MCP of the recipes is taken as it is written", async () => {
+    const [create, wait] = blocksOf(RECIPES, "json").map((text) => JSON.parse(text));
+    await using mcp = await connect("first", `${url}/mcp`, { key: OWNER_KEY });
+    const made = actionIn(await mcp.call(create.params.name, create.params.arguments));
+    expect(made.status).toBe("awaiting_approval");
+    expect(Object.keys(wait.params.arguments)).toEqual(["id", "wait"]);
+    const waited = await mcp.call(wait.params.name, { id: made.id, wait: 1 });
+    expect(actionIn(waited)).toMatchObject({ id: made.id, status: "awaiting_approval" });
   });
 });

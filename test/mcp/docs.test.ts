@@ -1,7 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { buildBridge } from "../../scripts/build/bridge.ts";
-import { readConfig, VERSION } from "../../src/config/config.ts";
+import { VERSION } from "../../src/config/config.ts";
 import { TOOLS } from "../../mcp/tools.ts";
 import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
 import { connect } from "./clients.ts";
@@ -109,12 +109,6 @@ describe("examples that are run in tests work as written", () => {
   });
 });
 
-test("examples that are not run in tests are marked", () => {
-  for (const heading of ["OpenAI Agents SDK", "LangChain"]) {
-    expect(README).toMatch(new RegExp(`### ${heading}\\n\\nNot run\\.`));
-  }
-});
-
 test("server.json connects to the tools once its variables are filled in", async () => {
   const server = await Bun.file(join(ROOT, "server.json")).json();
   expect(server.version).toBe(VERSION);
@@ -126,24 +120,4 @@ test("server.json connects to the tools once its variables are filled in", async
   const address = remote.url.replace("{base_url}", url);
   await using client = await connect("modern", address, { key: OWNER_KEY });
   expect((await client.client.listTools()).tools).toHaveLength(NAMES.length);
-});
-
-test("the docs say what an elicitation proves, how to turn it off, and what can't be prevented", async () => {
-  const words = README.replaceAll(/\s+/g, " ");
-  expect(words).toContain("An elicitation proves that a client asked, not that a person answered.");
-  expect(words).toContain("set `AGENT_APPROVAL=off`");
-  expect(words).toContain("Give agents agent keys and nothing else, and keep them off the server's machine");
-  const root = (await Bun.file(join(ROOT, "README.md")).text()).replaceAll(/\s+/g, " ");
-  expect(root).toContain("that proves a client, not a person, and `AGENT_APPROVAL=off` turns it off");
-  expect(root).toContain("Give agents agent keys, and keep them off the server's machine.");
-});
-
-test("AGENT_APPROVAL is elicit on loopback only, unless it is set", () => {
-  const of = (env: Record<string, string>) => readConfig(env).agentApproval;
-  expect(of({})).toBe("elicit");
-  expect(of({ BASE_URL: "http://localhost:8080" })).toBe("elicit");
-  expect(of({ HOST: "0.0.0.0" })).toBe("off");
-  expect(of({ BASE_URL: "https://outgate.example.com" })).toBe("off");
-  expect(of({ HOST: "0.0.0.0", AGENT_APPROVAL: "elicit" })).toBe("elicit");
-  expect(of({ AGENT_APPROVAL: "off" })).toBe("off");
 });
