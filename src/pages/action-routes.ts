@@ -1,7 +1,7 @@
 import { DECISIONS } from "../core/action.ts";
 import { wholeAttempt } from "../core/attempts.ts";
 import { choiceInForm, NOT_DECIDED, requestInForm } from "./decision-form.tsx";
-import { answerForm, type ById } from "./forms.tsx";
+import { answerForm, type ById, personPages } from "./forms.tsx";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "./grant-form.tsx";
 import { asSent, maskedPause } from "../receipts/masked-action.ts";
 import { maskedAttempts, see } from "../receipts/see.ts";
@@ -12,31 +12,38 @@ import { actionPage, type ActionProps, revealedPage } from "./action.tsx";
 import { chosenAttempt } from "./attempts.tsx";
 import { bodyPage } from "./request.tsx";
 import { actionPath } from "../ui/layout.tsx";
-import { type AnswerById, createPersonRoutes, type Person } from "../http/session.ts";
+import type { AnswerById, Person } from "../http/session.ts";
 import { page } from "../http/response.ts";
 import { actionIdOf, ActionParams } from "../actions/routes.ts";
 import { sentUrl } from "../core/target.ts";
 import { seeWhole } from "../receipts/seen-action.ts";
 import type { PageDeps } from "./needs.ts";
 
-type ActionPageRouteDeps = Pick<
-  PageDeps,
-  "personOf" | "formOf" | "actionService" | "pauseOf" | "auditService" | "receiptPath" | "clock" | "baseUrl"
->;
-
 const PATH = "/actions/:id";
 
 /** The page of one action, and the forms on it. */
-export function actionPageRoutes(deps: ActionPageRouteDeps) {
+export function actionPageRoutes(deps: PageDeps) {
   const hooks = { params: ActionParams };
-  return createPersonRoutes(deps.personOf)
+  return personPages(deps)
     .get(
       PATH,
-      async ({ context, person, params }) =>
-        page("own", await actionHtml(deps, person, actionIdOf(context, params), { search: context.search })),
+      ({ context, person, params }) =>
+        actionHtml(deps, person, actionIdOf(context, params), { search: context.search }),
       hooks,
     )
-    .get(`${PATH}/body`, body(deps), hooks)
+    .get(
+      `${PATH}/body`,
+      async ({ context, person, params }) => {
+        const id = actionIdOf(context, params);
+        const found = await deps.actionService.get(person.caller, id);
+        const action = asSent(await see(found, viewerOf(person.caller.role)));
+        const back = isHeldIn(found, found.run)
+          ? { href: `/approvals/${id}`, name: "Back to the decision" }
+          : { href: actionPath(id), name: "Back to the action" };
+        return bodyPage({ action, search: context.search, back, user: person });
+      },
+      hooks,
+    )
     .post(PATH, decide(deps), hooks)
     .post(`${PATH}/reveal`, reveal(deps), hooks);
 }
@@ -46,12 +53,9 @@ interface ActionView extends Pick<ActionProps, "problem" | "reason" | "grant"> {
   readonly search?: string;
 }
 
-async function actionHtml(
-  { actionService, clock, baseUrl, receiptPath, pauseOf }: ActionPageRouteDeps,
-  person: Person,
-  id: string,
-  { search = "", ...more }: ActionView = {},
-): Promise<string> {
+async function actionHtml(deps: PageDeps, person: Person, id: string, view: ActionView): Promise<string> {
+  const { actionService, clock, baseUrl, receiptPath, pauseOf } = deps;
+  const { search = "", ...more } = view;
   const { caller } = person;
   const { action: found, timeline, attempts } = await actionService.history(caller, id);
   const viewer = viewerOf(caller.role);
@@ -65,28 +69,13 @@ async function actionHtml(
   return actionPage({ action, timeline, attempts, chosen, history, digest, pause, ...shared, ...more });
 }
 
-/** The body by itself: whole, or the end of one of its lists. */
-function body({ actionService }: ActionPageRouteDeps): AnswerById {
-  return async ({ context, person, params }) => {
-    const id = actionIdOf(context, params);
-    const viewer = viewerOf(person.caller.role);
-    const found = await actionService.get(person.caller, id);
-    const action = asSent(await see(found, viewer));
-    const isHeld = isHeldIn(found, found.run);
-    const back = isHeld
-      ? { href: `/approvals/${id}`, name: "Back to the decision" }
-      : { href: actionPath(id), name: "Back to the action" };
-    return page("own", bodyPage({ action, search: context.search, back, user: person }));
-  };
-}
-
 /** These errors are shown on the page, with the input kept. */
 const SHOWN_ON_PAGE: ReadonlySet<ErrorCode> = new Set([...NOT_DECIDED, "not_retryable"]);
 
 /** What the page offers. `retry_and_approve` starts a new run and approves it at once. */
 const CHOICES = [...DECISIONS, APPROVE_MORE, "cancel", "send_now", "retry", "retry_and_approve"] as const;
 
-function decide(deps: ActionPageRouteDeps): AnswerById {
+function decide(deps: PageDeps): AnswerById {
   const { approve, cancel, retry, sendNow } = deps.actionService;
   return answerForm<ById>(
     deps.formOf,
@@ -115,7 +104,7 @@ function decide(deps: ActionPageRouteDeps): AnswerById {
 }
 
 /** Shows secrets in the response to a form, which is not cached and has no address. */
-function reveal({ actionService, formOf, auditService }: ActionPageRouteDeps): AnswerById {
+function reveal({ actionService, formOf, auditService }: PageDeps): AnswerById {
   return answerForm<ById>(formOf, async ({ context, person, params }) => {
     const id = actionIdOf(context, params);
     if (!mayDo(person.caller.role, "approve")) throw new DomainError("forbidden", "Your role can't view secrets.");

@@ -1,15 +1,15 @@
 /** @jsxImportSource hono/jsx */
-import { awaitsRunAt, sources } from "../core/action.ts";
+import { awaitsRunAt, isTerminal, sources } from "../core/action.ts";
 import { BULK_OPERATIONS } from "../core/bulk-job.ts";
 import type { PauseOf } from "../core/pause.ts";
 import { describeActor } from "../core/roles.ts";
 import { pathOf } from "../core/search.ts";
 import { maskText } from "../receipts/masking.ts";
-import { noteOf, type RowNote } from "./action-row.ts";
+import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { actionPath } from "../ui/layout.tsx";
 import { Dot, StatusDot, statusLabel, TimeOfDay, UntilTime, UntrustedText, WeekDay } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
-import type { MaskedAction } from "../receipts/seen-action.ts";
+import { noteOf } from "./action-row.ts";
 
 interface ActionTableProps {
   /** Newest first, each made by `forRow`. */
@@ -46,7 +46,7 @@ export function ActionTable({ actions, pauseOf, now }: ActionTableProps) {
           <>
             {dayOf(action.createdAt) === dayOf(actions[at - 1]?.createdAt ?? now) ? null : (
               <tr class="day">
-                <th scope="rowgroup" colspan={COLUMNS}>
+                <th scope="rowgroup" colspan={7}>
                   <WeekDay at={action.createdAt} />
                 </th>
               </tr>
@@ -59,8 +59,6 @@ export function ActionTable({ actions, pauseOf, now }: ActionTableProps) {
   );
 }
 
-const COLUMNS = 7;
-
 /** In UTC. The script divides the rows by the reader's days. */
 function dayOf(at: Date): string {
   return at.toISOString().slice(0, 10);
@@ -68,15 +66,12 @@ function dayOf(at: Date): string {
 
 interface RowProps {
   readonly action: MaskedAction;
-  readonly isPaused: boolean;
-  readonly now: Date;
 }
 
-function Row({ action, isPaused, now }: RowProps) {
+function Row({ action, isPaused, now }: RowProps & { readonly isPaused: boolean; readonly now: Date }) {
   const { id, createdAt, createdBy, status } = action;
-  const operation = BULK_OPERATIONS.find((one) => sources(one).includes(status));
   return (
-    <tr id={id} data-can={operation}>
+    <tr id={id} data-can={BULK_OPERATIONS.find((one) => sources(one).includes(status))}>
       <td class="select">
         <label>
           <input type="checkbox" name="id" value={id} aria-label="Select" />
@@ -93,42 +88,39 @@ function Row({ action, isPaused, now }: RowProps) {
           <What action={action} />
         </a>
       </td>
-      <td class="status">
-        <RowStatus action={action} isPaused={isPaused} />
-      </td>
+      <td class="status">{isPaused ? <Dot tone="wait">Paused</Dot> : <ActionStatus action={action} isQuiet />}</td>
       <td class="tries">
         <Tries action={action} />
       </td>
       <td class="note">
-        <Note note={noteOf(action)} now={now} />
+        <Note action={action} now={now} />
       </td>
     </tr>
   );
 }
 
 /** What is asked for, and below it the call. A title is the requester's: it never stands without method, host and path. */
-function What({ action: { method, url, host, title, viewer } }: Pick<RowProps, "action">) {
-  const [shownHost, path] = [<UntrustedText text={maskText(host, viewer)} />, pathOf(url)];
+function What({ action: { method, url, host, title, viewer } }: RowProps) {
+  const path = pathOf(url);
+  // More than a wide screen shows; CSS cuts the rest.
+  const shownPath = <UntrustedText text={path.slice(0, 240)} />;
+  const shownHost = <UntrustedText text={maskText(host, viewer)} />;
   // A host says more than a lone slash.
   const isBare = title === null && path === "/";
-  const called = isBare ? shownHost : <Path text={path} />;
+  const called = isBare ? shownHost : shownPath;
   return (
     <>
       <span class="headline">{title === null ? called : <UntrustedText text={title} />}</span>
       <small>
         <span class="method">{method}</span> {isBare ? null : shownHost}
-        {title === null ? null : <Path text={path} />}
+        {title === null ? null : shownPath}
       </small>
     </>
   );
 }
 
-function Path({ text }: { readonly text: string }) {
-  return <UntrustedText text={text.slice(0, PATH_CHARS)} />;
-}
-
 /** Attempts and the duration of the newest. That the first one was enough is usual, and stays in the background. */
-function Tries({ action: { status, attempts, retries, result } }: Pick<RowProps, "action">) {
+function Tries({ action: { status, attempts, retries, result } }: RowProps) {
   if (attempts === 0) return <span class="faint">–</span>;
   const ms = result?.durationMs ?? null;
   return (
@@ -139,24 +131,30 @@ function Tries({ action: { status, attempts, retries, result } }: Pick<RowProps,
   );
 }
 
-/** More than a wide screen shows; CSS cuts the rest. */
-const PATH_CHARS = 240;
+interface ActionStatusProps {
+  readonly action: SeenAction;
+  /** What needs nobody has no colour, so that in a list stands out what does. */
+  readonly isQuiet?: boolean;
+}
 
-/** What needs nobody has no colour, so that what does stands out. */
-function RowStatus({ action, isPaused }: Omit<RowProps, "now">) {
+/** The status of an action that is not paused. The code of one that is sent again is that of an earlier attempt. */
+export function ActionStatus({ action, isQuiet = false }: ActionStatusProps) {
   const { status, attempts, result } = action;
   const code = result?.responseCode ?? null;
-  if (isPaused) return <Dot tone="wait">Paused</Dot>;
   if (awaitsRunAt(action)) return <Dot tone="still">Scheduled</Dot>;
   if (status === "pending" && attempts > 0)
     return <Dot tone="busy">{`Retrying${code === null ? "" : ` ${code}`}`}</Dot>;
-  if (status === "failed" || status === "awaiting_approval") return <StatusDot status={status} code={code} />;
-  return <Dot tone="still">{`${statusLabel(status)}${code === null || status === "active" ? "" : ` ${code}`}`}</Dot>;
+  const shown = isTerminal(status) ? code : null;
+  if (!isQuiet || status === "failed" || status === "awaiting_approval")
+    return <StatusDot status={status} code={shown} />;
+  return <Dot tone="still">{`${statusLabel(status)}${shown === null ? "" : ` ${shown}`}`}</Dot>;
 }
 
 const NOTE_WORDS = { retries: "again", starts: "starts", expires: "expires" } as const;
 
-function Note({ note, now }: { readonly note: RowNote; readonly now: Date }) {
+/** What comes next, or what went wrong. */
+function Note({ action, now }: RowProps & { readonly now: Date }) {
+  const note = noteOf(action);
   if (note.kind === "none") return null;
   if (note.kind === "error") return <UntrustedText text={note.text} />;
   return (

@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import { COPY_OF } from "../actions/edited-copy.ts";
 import { type DecisionHistory, risksOfRequest } from "../approvals/facts.ts";
 import { type ActionPolicy, POLICY_SOURCE_WORDS } from "../core/action-policy.ts";
-import { awaitsRunAt, isTerminal, nextRetryAt, runAtOf } from "../core/action.ts";
+import { isTerminal, nextRetryAt, runAtOf } from "../core/action.ts";
 import type { PastAttempt } from "../core/attempts.ts";
 import { operationsOf } from "../core/changes.ts";
 import { REQUESTER_LABELS, requesterTexts, unknownExtras } from "../core/extras.ts";
@@ -33,12 +33,12 @@ import {
   PageHead,
   Problem,
   sentence,
-  StatusDot,
   Time,
   UntrustedText,
 } from "../ui/parts.tsx";
 import { duration, lastDecision, type PageUser } from "../ui/text.ts";
 import { needsEdit, Story } from "./action-story.tsx";
+import { ActionStatus } from "./action-table.tsx";
 import { Attempts } from "./attempts.tsx";
 import { newCredentialPath } from "./credentials.tsx";
 import { DecisionForm, type DecisionPageProps, shownField } from "./decision-form.tsx";
@@ -123,7 +123,7 @@ function State({ action, timeline, now, pause, user }: ActionProps) {
   const isPaused = action.status === "pending" && pause !== null;
   return (
     <div class="state">
-      {isPaused ? <Dot tone="wait">Paused</Dot> : <Status action={action} />}
+      {isPaused ? <Dot tone="wait">Paused</Dot> : <ActionStatus action={action} />}
       {isPaused ? (
         <PausedNotice pause={pause} user={user} />
       ) : (
@@ -143,16 +143,6 @@ function AllowedBy({ policy: { name, reason }, role }: { readonly policy: Action
       {mayDo(role, "approve") ? sentence` · ${<a href={SETTINGS_PATHS.grants}>All grants</a>}` : null}
     </p>
   );
-}
-
-/** In the words of the list. The result of an action that is sent again is that of an earlier attempt. */
-function Status({ action }: { readonly action: SeenAction }) {
-  const { status, attempts, result } = action;
-  const code = result?.responseCode ?? null;
-  if (awaitsRunAt(action)) return <Dot tone="still">Scheduled</Dot>;
-  if (status === "pending" && attempts > 0)
-    return <Dot tone="busy">{`Retrying${code === null ? "" : ` ${code}`}`}</Dot>;
-  return <StatusDot status={status} code={status === "completed" || status === "failed" ? code : null} />;
 }
 
 /** A held request with its risks, and the decision for whoever may make it. */
@@ -199,7 +189,7 @@ function Asked({ action, user }: ActionProps) {
         action={action}
         bodyPath={bodyPath(action.id)}
         canCopy
-        aside={mayDo(user.role, "approve") ? <RevealForm id={action.id} user={user} /> : null}
+        aside={mayDo(user.role, "approve") ? <RevealForm user={user} id={action.id} /> : null}
       />
     </div>
   );
@@ -442,15 +432,11 @@ function Retry(props: ControlsProps & { readonly isEditFirst: boolean }) {
 }
 
 /** A form for the action as it is shown. */
-function ShownForm({
-  action: { id, run },
-  digest,
-  user,
-  children,
-}: Pick<ControlsProps, "action" | "digest" | "user"> & { readonly children?: Child }) {
+function ShownForm(props: Pick<ControlsProps, "action" | "digest" | "user"> & { readonly children?: Child }) {
+  const { id, run } = props.action;
   return (
-    <PostForm user={user} action={actionPath(id)} fields={[shownField([{ id, run, digest }])]}>
-      {children}
+    <PostForm user={props.user} action={actionPath(id)} fields={[shownField([{ id, run, digest: props.digest }])]}>
+      {props.children}
     </PostForm>
   );
 }

@@ -14,9 +14,9 @@ import {
   queryText,
   render,
 } from "../ui/layout.tsx";
-import { type AnswerPerson, createPersonRoutes } from "../http/session.ts";
+import type { Person } from "../http/session.ts";
 import { page, seeOther } from "../http/response.ts";
-import { readQuery } from "../http/request.ts";
+import { readQuery, type RequestContext } from "../http/request.ts";
 import { pathOf } from "../core/search.ts";
 import { ACTIONS_SHOWN_MAX, SEARCH_CHARS_MAX } from "../core/limits.ts";
 import { checkFilters, checkList, ExportQuery, ListQuery, type StatusCounts } from "../api/list-schemas.ts";
@@ -37,6 +37,7 @@ import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { Button } from "../ui/form.tsx";
 import { LinkButton, Problem, sentence, statusLabel, Time } from "../ui/parts.tsx";
 import { counted, type PageUser } from "../ui/text.ts";
+import { personPages } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 
 interface ActionsProps extends FiltersProps {
@@ -269,15 +270,10 @@ function SelectionBar({ user, query, counts }: ActionsProps) {
   );
 }
 
-type ActionListRouteDeps = Pick<
-  PageDeps,
-  "personOf" | "formOf" | "actionService" | "exportActions" | "pauseOf" | "clock" | "baseUrl"
->;
-
 /** The list of actions, its export and its search. */
-export function actionListRoutes(deps: ActionListRouteDeps) {
-  return createPersonRoutes(deps.personOf)
-    .get(ACTIONS_PATH, list(deps))
+export function actionListRoutes(deps: PageDeps) {
+  return personPages(deps)
+    .get(ACTIONS_PATH, ({ context, person }) => list(deps, context, person))
     .get(EXPORT_PATH, ({ context, person }) => {
       const { format = "ndjson", ...filter } = readQuery(context.search, EXPORT);
       return deps.exportActions(context, person.caller, { format, filter: checkFilters(filter) });
@@ -287,29 +283,28 @@ export function actionListRoutes(deps: ActionListRouteDeps) {
 
 const EXPORT = compileQuery(ExportQuery);
 
-function list({ actionService, clock, baseUrl, pauseOf }: ActionListRouteDeps): AnswerPerson {
-  return async ({ context: { search }, person }) => {
-    const plain = plainSearch(search);
-    if (plain !== null) return seeOther("own", plain === "" ? ACTIONS_PATH : `${ACTIONS_PATH}?${plain}`);
-    const values = await actionService.filterValues(person.caller);
-    const shared = { user: person, typed: typedIn(search), values, now: clock.now(), baseUrl, pauseOf };
-    const filters = tryFilters(search);
-    if ("problems" in filters) {
-      const empty = { query: {}, actions: [], cursor: null, searchedUntil: null, counts: [] };
-      return page("own", actionsPage({ ...shared, ...empty, problems: filters.problems }), { status: 400 });
-    }
-    const { query, asked } = filters;
-    const [{ actions, before, searchedUntil }, { counts }] = await Promise.all([
-      actionService.list(person.caller, { ...asked, limit: query.limit ?? ACTIONS_SHOWN_MAX }),
-      actionService.counts(person.caller, { ...asked, statuses: [] }),
-    ]);
-    // A whole id is looked for to see that action.
-    const named = actions.find(({ id }) => id === query.q);
-    if (named !== undefined) return seeOther("own", actionPath(named.id));
-    const cursor = before === null ? null : encodeCursor(before);
-    const rows = await seeAll(actions.map(forRow), viewerOf(person.role));
-    return page("own", actionsPage({ ...shared, query, problems: [], actions: rows, cursor, searchedUntil, counts }));
-  };
+async function list(deps: PageDeps, { search }: RequestContext, person: Person): Promise<Response | string> {
+  const { actionService, clock, baseUrl, pauseOf } = deps;
+  const plain = plainSearch(search);
+  if (plain !== null) return seeOther("own", plain === "" ? ACTIONS_PATH : `${ACTIONS_PATH}?${plain}`);
+  const values = await actionService.filterValues(person.caller);
+  const shared = { user: person, typed: typedIn(search), values, now: clock.now(), baseUrl, pauseOf };
+  const filters = tryFilters(search);
+  if ("problems" in filters) {
+    const empty = { query: {}, actions: [], cursor: null, searchedUntil: null, counts: [] };
+    return page("own", actionsPage({ ...shared, ...empty, problems: filters.problems }), { status: 400 });
+  }
+  const { query, asked } = filters;
+  const [{ actions, before, searchedUntil }, { counts }] = await Promise.all([
+    actionService.list(person.caller, { ...asked, limit: query.limit ?? ACTIONS_SHOWN_MAX }),
+    actionService.counts(person.caller, { ...asked, statuses: [] }),
+  ]);
+  // A whole id is looked for to see that action.
+  const named = actions.find(({ id }) => id === query.q);
+  if (named !== undefined) return seeOther("own", actionPath(named.id));
+  const cursor = before === null ? null : encodeCursor(before);
+  const rows = await seeAll(actions.map(forRow), viewerOf(person.role));
+  return actionsPage({ ...shared, query, problems: [], actions: rows, cursor, searchedUntil, counts });
 }
 
 /** Finds an action ID anywhere in the text; otherwise host and path of a URL. Any other text is searched for as it is. */

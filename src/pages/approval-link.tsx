@@ -81,8 +81,7 @@ interface LinkRequest {
 }
 
 /** The links of an approval mail. They need no login. */
-export function approvalLinkRoutes(deps: Pick<PageDeps, "followLink" | "approvalLinks" | "ownOrigin" | "receiptPath">) {
-  const { followLink, approvalLinks, ownOrigin, receiptPath } = deps;
+export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, receiptPath }: PageDeps) {
   const isOneClick = approvalLinks === "one_click";
 
   const found = (context: RequestContext, opened: OpenedLink | null): OpenedLink => {

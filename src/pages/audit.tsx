@@ -6,16 +6,16 @@ import type { AuditDetail, AuditKind, AuditRow } from "../core/audit.ts";
 import { ALL_HOSTS } from "../core/host-settings.ts";
 import { bulkPath } from "./bulk.tsx";
 import { EmptyState, LinkMenu } from "../ui/controls.tsx";
-import { actionPath, queryText } from "../ui/layout.tsx";
+import { actionPath, queryText, render } from "../ui/layout.tsx";
 import { Facts, Name, NextPage, sentence, SlotTime, Time, UntrustedText } from "../ui/parts.tsx";
-import { SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
+import { SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 import { counted, duration, number, type PageUser } from "../ui/text.ts";
 import { AuditQuery, checkAudit } from "../audit/audit.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { AUDIT_MENU_MAX } from "../core/limits.ts";
 import { readQuery, withoutEmpty } from "../http/request.ts";
-import { page } from "../http/response.ts";
-import { createPersonRoutes, type Person } from "../http/session.ts";
+import type { Person } from "../http/session.ts";
+import { personPages } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 
 export const AUDIT_PATH = SETTINGS_PATHS.audit;
@@ -48,71 +48,56 @@ export interface AuditNames {
 export function auditPage(props: AuditPageProps): string {
   const { user, entries, kinds, actor, actors, pathOf, older, now } = props;
   const isFiltered = kinds.length > 0 || actor !== null;
-  return settingsFrame({
-    user,
-    section: "Audit log",
-    title: "Audit log",
-    intro: (
-      <>
-        Who did what to this account. Entries are never changed. <a href="/docs/security">What the log records</a>
-      </>
-    ),
-    actions: (
-      <>
-        <ActorMenu user={user} actor={actor} actors={actors} pathOf={(one) => pathOf(kinds, one)} />
-        <KindMenu kinds={kinds} pathOf={(some) => pathOf(some, actor)} />
-      </>
-    ),
-    now,
-    children: (
-      <>
-        {entries.length > 0 ? <Days {...props} /> : <NoEntries isFiltered={isFiltered} isMore={older !== null} />}
-        <NextPage href={older} name={entries.length === 0 ? "Look further back" : "Older"} />
-      </>
-    ),
-  });
-}
-
-function NoEntries({ isFiltered, isMore }: { readonly isFiltered: boolean; readonly isMore: boolean }) {
-  return (
-    <EmptyState icon="clock" title={isMore ? "No match so far" : "No entries match"}>
-      <p>
-        {isMore ? "None of these entries match; older ones may. " : null}
-        {isFiltered ? <a href={AUDIT_PATH}>Show all events</a> : null}
-      </p>
-    </EmptyState>
+  // In UTC; the script makes it the reader's day.
+  const days = Map.groupBy(entries, ({ at }) => at.toISOString().slice(0, 10));
+  return render(
+    <SettingsPage
+      user={user}
+      section="Audit log"
+      intro={
+        <>
+          Who did what to this account. Entries are never changed. <a href="/docs/security">What the log records</a>
+        </>
+      }
+      actions={
+        <>
+          <ActorMenu user={user} actor={actor} actors={actors} pathOf={(one) => pathOf(kinds, one)} />
+          <KindMenu kinds={kinds} pathOf={(some) => pathOf(some, actor)} />
+        </>
+      }
+      now={now}
+    >
+      {entries.length > 0 ? (
+        <div class="audit" data-by-day="">
+          {[...days].map(([day, some]) => (
+            <section>
+              <h2>{`${dayFormat(new Date(day))} (UTC)`}</h2>
+              <ol>
+                {some.map((entry) => (
+                  <Entry entry={entry} {...props} />
+                ))}
+              </ol>
+            </section>
+          ))}
+        </div>
+      ) : (
+        <EmptyState icon="clock" title={older === null ? "No entries match" : "No match so far"}>
+          <p>
+            {older === null ? null : "None of these entries match; older ones may. "}
+            {isFiltered ? <a href={AUDIT_PATH}>Show all events</a> : null}
+          </p>
+        </EmptyState>
+      )}
+      <NextPage href={older} name={entries.length === 0 ? "Look further back" : "Older"} />
+    </SettingsPage>,
   );
 }
 
-/** The entries by day, in UTC; the script makes it the reader's day. */
-function Days(props: AuditPageProps) {
-  const days = Map.groupBy(props.entries, ({ at }) => at.toISOString().slice(0, 10));
-  return (
-    <div class="audit" data-by-day="">
-      {[...days].map(([day, entries]) => (
-        <section>
-          <h2>{`${dayFormat(new Date(day))} (UTC)`}</h2>
-          <ol>
-            {entries.map((entry) => (
-              <Entry entry={entry} {...props} />
-            ))}
-          </ol>
-        </section>
-      ))}
-    </div>
-  );
-}
-
-const dayFormat = utcFormat({
-  weekday: "long",
-  day: "numeric",
-  month: "long",
-  year: "numeric",
-});
+const dayFormat = utcFormat({ weekday: "long", day: "numeric", month: "long", year: "numeric" });
 
 function Entry(props: Pick<AuditPageProps, "user" | "kinds" | "pathOf" | "names"> & { readonly entry: AuditRow }) {
   const { entry, user, kinds, pathOf, names } = props;
-  const { at, actor, kind, client, detail } = entry;
+  const { seq, at, actor, kind, subject, client, detail } = entry;
   const { reason } = detail;
   return (
     <li>
@@ -134,30 +119,23 @@ function Entry(props: Pick<AuditPageProps, "user" | "kinds" | "pathOf" | "names"
             {[wayText(detail), client === "" ? null : `from ${client}`].filter((one) => one !== null).join(", ") ||
               "Details"}
           </summary>
-          <EntryFacts entry={entry} />
+          <Facts
+            rows={[
+              ["Entry", <code>{seq}</code>],
+              ["Time", <Time at={at} />],
+              ["Kind", <code>{kind}</code>],
+              ["Actor", <UntrustedText text={actor} />],
+              ["Subject", subject === "" ? null : <UntrustedText text={subject} />],
+              ["Address", client === "" ? null : <UntrustedText text={client} />],
+              ...Object.entries(detail).map(
+                ([name, value]) =>
+                  [wordsOf(name), value === null ? null : <UntrustedText text={String(value)} />] as const,
+              ),
+            ]}
+          />
         </details>
       </div>
     </li>
-  );
-}
-
-function EntryFacts({ entry: { seq, at, actor, kind, subject, client, detail } }: { readonly entry: AuditRow }) {
-  const more = Object.entries(detail).filter(([, value]) => value !== null);
-  return (
-    <Facts
-      rows={[
-        ["Entry", <code>{seq}</code>],
-        ["Time", <Time at={at} />],
-        ["Kind", <code>{kind}</code>],
-        ["Actor", <UntrustedText text={actor} />],
-        ["Subject", subject === "" ? null : <UntrustedText text={subject} />],
-        ["Address", client === "" ? null : <UntrustedText text={client} />],
-        ...more.map(([name, value]): readonly [string, Child] => [
-          wordsOf(name),
-          <UntrustedText text={String(value)} />,
-        ]),
-      ]}
-    />
   );
 }
 
@@ -166,22 +144,15 @@ function Who(props: { readonly actor: string; readonly user: PageUser; readonly 
   const { actor, user, isWithin = false } = props;
   if (actor === "anonymous") return <b>Somebody</b>;
   const { name } = describeActor(actor);
-  if (isKey(actor)) return sentence`${isWithin ? "the key" : "Key"} ${<Name text={name} />}`;
+  if (/^(key|mcp):/.test(actor)) return sentence`${isWithin ? "the key" : "Key"} ${<Name text={name} />}`;
   return <Address email={name} user={user} />;
 }
 
-function Address({ email, user }: { readonly email: string; readonly user: PageUser }) {
-  return <Name text={shortAddress(email, user.email)} />;
-}
-
 /** The domain is left out where it is the reader's own. Whoever has another one keeps it, so no two look the same. */
-function shortAddress(email: string, own: string): string {
-  const domain = own.slice(own.lastIndexOf("@"));
-  return email.length > domain.length && email.endsWith(domain) ? email.slice(0, -domain.length) : email;
-}
-
-function isKey(actor: string): boolean {
-  return actor.startsWith("key:") || actor.startsWith("mcp:");
+function Address({ email, user }: { readonly email: string; readonly user: PageUser }) {
+  const domain = user.email.slice(user.email.lastIndexOf("@"));
+  const isOwn = email.length > domain.length && email.endsWith(domain);
+  return <Name text={isOwn ? email.slice(0, -domain.length) : email} />;
 }
 
 interface ActorMenuProps extends Pick<AuditPageProps, "user" | "actor" | "actors"> {
@@ -189,19 +160,21 @@ interface ActorMenuProps extends Pick<AuditPageProps, "user" | "actor" | "actors
 }
 
 function ActorMenu({ user, actor, actors, pathOf }: ActorMenuProps) {
-  const named = (one: string) => <span>{one === "anonymous" ? "Failed logins" : <Who actor={one} user={user} />}</span>;
+  const actorName = (one: string) => (
+    <span>{one === "anonymous" ? "Failed logins" : <Who actor={one} user={user} />}</span>
+  );
   // Whose entries are shown, though they have left or their key is revoked.
   const all = actor === null || actors.some((one) => isSameActor(one, actor)) ? actors : [actor, ...actors];
   return (
     <LinkMenu
       isAtEnd
       isChosen={actor !== null}
-      label={actor === null ? "Everybody" : named(actor)}
+      label={actor === null ? "Everybody" : actorName(actor)}
       links={[
         { href: pathOf(null), name: "Everybody", isChosen: actor === null },
         ...all.map((one) => ({
           href: pathOf(one),
-          name: named(one),
+          name: actorName(one),
           isChosen: actor !== null && isSameActor(one, actor),
         })),
       ]}
@@ -225,73 +198,13 @@ function isSameActor(one: string, other: string): boolean {
   return actorsLike(one).includes(other);
 }
 
-/** The kinds by subject: a menu of all of them alone would be long to read. */
-const KIND_GROUPS: readonly (readonly [title: string, kinds: readonly AuditKind[]])[] = [
-  ["Decisions", ["approved", "rejected", "cancelled", "retried", "sent_now", "bulk_started", "bulk_stopped"]],
-  ["Hidden values", ["revealed"]],
-  ["Pauses", ["paused", "resumed"]],
-  ["Keys", ["key_created", "key_revoked"]],
-  [
-    "People",
-    [
-      "member_invited",
-      "invitation_withdrawn",
-      "member_joined",
-      "member_role_changed",
-      "member_removed",
-      "member_left",
-      "account_renamed",
-    ],
-  ],
-  [
-    "Logins",
-    [
-      "signed_up",
-      "signed_in",
-      "sign_in_failed",
-      "sign_in_throttled",
-      "signed_out",
-      "password_changed",
-      "password_link_sent",
-      "sessions_ended",
-      "identity_linked",
-    ],
-  ],
-  [
-    "Delivery",
-    [
-      "rules_changed",
-      "refused_by_rule",
-      "beyond_rule",
-      "grant_used",
-      "grant_ended",
-      "credential_added",
-      "credential_changed",
-      "credential_removed",
-      "credential_used",
-      "credential_echoed",
-      "credential_tested",
-      "oauth_client_added",
-      "oauth_client_changed",
-      "oauth_client_removed",
-      "credential_requested",
-      "credential_request_granted",
-      "credential_request_declined",
-      "host_settings_changed",
-      "callback_hosts_changed",
-      "callback_tested",
-      "signing_secret_rotated",
-    ],
-  ],
-  ["Channels", ["channel_added", "channel_changed", "channel_removed", "channel_tested"]],
-  ["Accounts of the service", ["signups_closed", "account_allowed"]],
-];
-
 function KindMenu(props: Pick<AuditPageProps, "kinds"> & { readonly pathOf: (kinds: readonly AuditKind[]) => string }) {
   const { kinds, pathOf } = props;
   const isChosen = (some: readonly AuditKind[]) =>
     some.length === kinds.length && some.every((one) => kinds.includes(one));
-  const group = KIND_GROUPS.find(([, some]) => isChosen(some))?.[0];
+  // Safe: the members of a group are kinds.
+  const groups = Object.entries(GROUPS).map(([title, some]) => [title, Object.keys(some) as AuditKind[]] as const);
+  const group = groups.find(([, some]) => isChosen(some))?.[0];
   const [only] = kinds;
   const one = kinds.length === 1 && only !== undefined ? kindLabel(only) : null;
   return (
@@ -301,7 +214,7 @@ function KindMenu(props: Pick<AuditPageProps, "kinds"> & { readonly pathOf: (kin
       label={kinds.length === 0 ? "All events" : (group ?? one ?? counted(kinds.length, "kind"))}
       links={[
         { href: pathOf([]), name: "All events", isChosen: kinds.length === 0 },
-        ...KIND_GROUPS.flatMap(([title, some]) => [
+        ...groups.flatMap(([title, some]) => [
           { href: pathOf(some), name: <b>{title}</b>, isChosen: isChosen(some) },
           ...(some.length === 1 ? [] : some).map((kind) => ({
             href: pathOf([kind]),
@@ -357,126 +270,158 @@ interface PhraseProps {
 /** What somebody did, after their name and before a full stop. Entries of older versions may lack a detail. */
 type Phrase = (entry: AuditRow, props: PhraseProps) => Child;
 
+/** The kinds by subject: a menu of all of them alone would be long to read. */
+const GROUPS = {
+  Decisions: {
+    approved: (entry) => sentence`approved ${callOf(entry)}`,
+    rejected: (entry) => sentence`rejected ${callOf(entry)}`,
+    cancelled: (entry) => sentence`cancelled ${callOf(entry)}`,
+    retried: (entry) => sentence`retried ${callOf(entry)}`,
+    sent_now: (entry) => sentence`sent ${callOf(entry)} ahead of its time`,
+    bulk_started: ({ subject, detail: { operation, matching } }) => {
+      const actions = counted(typeof matching === "number" ? matching : 0, "action");
+      return sentence`started to ${text(operation)} ${<a href={bulkPath(subject)}>{actions}</a>}`;
+    },
+    bulk_stopped: ({ subject, detail: { operation } }) =>
+      sentence`stopped ${<a href={bulkPath(subject)}>a bulk {text(operation)}</a>}`,
+  },
+  "Hidden values": {
+    revealed: ({ subject, detail: { what } }) =>
+      what === "signing_secret"
+        ? sentence`viewed the signing secret of ${<UntrustedText text={subject} />}`
+        : sentence`viewed the hidden values of ${<a href={actionPath(subject)}>an action</a>}`,
+  },
+  Pauses: {
+    paused: (entry, props) => sentence`paused ${pausedText(entry, props)}`,
+    resumed: (entry, props) => sentence`resumed ${pausedText(entry, props)}`,
+  },
+  Keys: {
+    key_created: ({ detail: { name, role, hold, replaces } }, { names }) => {
+      const held =
+        hold === "none" || hold === undefined ? null : ` that holds ${hold === "all" ? "everything" : text(hold)}`;
+      const instead =
+        typeof replaces === "string" ? sentence` in place of ${<KeyOf id={replaces} names={names} />}` : null;
+      return sentence`created the ${text(role)} key ${named(name)}${held}${instead}`;
+    },
+    key_revoked: ({ subject, detail: { unfinished } }, { names }) => {
+      const done = { pause: " and paused its actions", cancel: " and cancelled its actions" }[text(unfinished)];
+      return sentence`revoked the key ${<KeyOf id={subject} names={names} />}${done}`;
+    },
+  },
+  People: {
+    member_invited: ({ subject, detail: { role } }, { user }) =>
+      sentence`invited ${<Address email={subject} user={user} />} as ${text(role)}`,
+    invitation_withdrawn: ({ subject }, { user }) =>
+      sentence`withdrew the invitation of ${<Address email={subject} user={user} />}`,
+    member_joined: ({ detail: { role, invited_by: by } }, { user }) => {
+      const inviter = typeof by === "string" ? sentence`, invited by ${<Who actor={by} user={user} isWithin />}` : null;
+      return sentence`joined as ${text(role)}${inviter}`;
+    },
+    member_role_changed: ({ subject, detail: { from, to } }, { user }) =>
+      sentence`changed the role of ${<Address email={subject} user={user} />} from ${text(from)} to ${text(to)}`,
+    member_removed: ({ subject }, { user }) => sentence`removed ${<Address email={subject} user={user} />}`,
+    member_left: () => "left the account",
+    account_renamed: ({ detail: { name } }) =>
+      typeof name === "string" ? sentence`named the account ${named(name)}` : "took the account’s name away",
+  },
+  Logins: {
+    signed_up: ({ detail: { by } }) => `signed up${by === "link" ? " with a link" : ""}`,
+    signed_in: ({ detail: { by } }) => `logged in${by === "oidc" ? " with the identity provider" : ""}`,
+    sign_in_failed: ({ subject, detail }, { user }) =>
+      sentence`failed to log in as ${<Address email={subject} user={user} />}${timesText(detail["count"])}`,
+    sign_in_throttled: ({ subject, detail }, { user }) =>
+      sentence`failed to log in as ${<Address email={subject} user={user} />} too often${timesText(detail["count"])}`,
+    signed_out: () => "logged out",
+    password_changed: ({ detail: { by } }) => `changed their password${by === "link" ? " with a link" : ""}`,
+    password_link_sent: () => "asked for a link that sets a password",
+    sessions_ended: ({ detail: { which } }) =>
+      which === "others" ? "logged out their other sessions" : "ended one of their sessions",
+    identity_linked: ({ detail: { issuer, password_removed: isRemoved } }) => {
+      const removed = isRemoved === true ? ", and their password was removed" : null;
+      return sentence`linked their login to ${<UntrustedText text={text(issuer)} />}${removed}`;
+    },
+  },
+  Delivery: {
+    rules_changed: ({ detail: { change, name, changed } }) => {
+      if (change === "reordered") return "changed the order of the rules";
+      if (change === "replaced") return "replaced all rules";
+      if (name === undefined) return "changed the rules";
+      const members = change === "changed" ? `: ${text(changed).replaceAll("_", " ")}` : null;
+      return sentence`${text(change)} the rule ${named(name)}${members}`;
+    },
+    refused_by_rule: ({ detail: { method, host, name } }) =>
+      sentence`was refused ${text(method)} ${named(host)} by the rule ${named(name)}`,
+    beyond_rule: ({ detail: { method, host, name } }) =>
+      sentence`went beyond the limit of the rule ${named(name)} with ${text(method)} ${named(host)}`,
+    grant_used: ({ detail: { method, host, used, calls } }) => {
+      const uses =
+        typeof used === "number" && typeof calls === "number" ? `, ${number(used)} of ${number(calls)}` : null;
+      return sentence`was allowed ${text(method)} ${named(host)} by a grant${uses}`;
+    },
+    grant_ended: () => "ended a grant",
+    credential_added: ({ detail: { name } }) => sentence`added the credential ${named(name)}`,
+    credential_changed: ({ detail: { name, changed } }) =>
+      sentence`changed the credential ${named(name)}: ${text(changed)}`,
+    credential_removed: ({ detail: { name } }) => sentence`deleted the credential ${named(name)}`,
+    credential_used: ({ detail: { name, host } }) => sentence`sent the credential ${named(name)} to ${named(host)}`,
+    credential_echoed: ({ detail: { name, host } }) =>
+      sentence`masked the credential ${named(name)} in an answer of ${named(host)}, which had sent it back`,
+    credential_tested: ({ detail: { name, host } }) =>
+      sentence`tried the credential ${named(name)} with a GET to ${named(host)}`,
+    oauth_client_added: ({ detail: { name } }) => sentence`added the OAuth client ${named(name)}`,
+    oauth_client_changed: ({ detail: { name } }) => sentence`replaced the secret of the OAuth client ${named(name)}`,
+    oauth_client_removed: ({ detail: { name } }) => sentence`deleted the OAuth client ${named(name)}`,
+    credential_requested: ({ detail: { host } }) => sentence`asked for a credential for ${named(host)}`,
+    credential_request_granted: ({ detail: { name, host } }) =>
+      sentence`granted the request for a credential for ${named(host)} with ${named(name)}`,
+    credential_request_declined: ({ detail: { host } }) =>
+      sentence`declined the request for a credential for ${named(host)}`,
+    host_settings_changed: ({ subject, detail }) => {
+      const host = subject === ALL_HOSTS ? "all hosts" : <Name text={subject} />;
+      return detail["change"] === "removed"
+        ? sentence`removed the settings of ${host}`
+        : sentence`set ${host} to ${settingsText(detail)}`;
+    },
+    callback_hosts_changed: ({ subject, detail: { change } }) =>
+      change === "removed"
+        ? sentence`removed ${<Name text={subject} />} from the callback hosts`
+        : sentence`added ${<Name text={subject} />} to the callback hosts`,
+    callback_tested: ({ subject, detail: { delivered, verifies } }) => {
+      const failed = delivered === false ? ", which failed" : "";
+      const does = verifies === true ? "verifies" : "does not verify";
+      const verified = typeof verifies === "boolean" ? `, which ${does} signatures` : "";
+      return sentence`tested the receiver of callbacks at ${<Name text={subject} />}${failed}${verified}`;
+    },
+    signing_secret_rotated: ({ subject }) =>
+      subject === ""
+        ? "rotated all signing secrets"
+        : sentence`rotated the signing secret of ${<UntrustedText text={subject} />}`,
+  },
+  Channels: {
+    channel_added: ({ detail: { name, kind } }) =>
+      sentence`added the ${CHANNEL_WORDS[text(kind)] ?? text(kind)} channel ${named(name)}`,
+    channel_changed: (entry, props) =>
+      sentence`changed ${channelText(entry, props)}: ${text(entry.detail["changed"]).replaceAll("_", " ")}`,
+    channel_removed: () => "removed a channel",
+    channel_tested: (entry, props) =>
+      sentence`tested ${channelText(entry, props)}${entry.detail["delivered"] === false ? ", which failed" : null}`,
+  },
+  "Accounts of the service": {
+    signups_closed: () => "closed sign-ups with the first key that has a hold",
+    account_allowed: () => "allowed another account of this service",
+  },
+} as const satisfies Readonly<Record<string, Readonly<Partial<Record<AuditKind, Phrase>>>>>;
+
 const PHRASES: Readonly<Record<AuditKind, Phrase>> = {
-  signed_up: ({ detail: { by } }) => `signed up${by === "link" ? " with a link" : ""}`,
-  signed_in: ({ detail: { by } }) => `logged in${by === "oidc" ? " with the identity provider" : ""}`,
-  sign_in_failed: ({ subject, detail }, { user }) =>
-    sentence`failed to log in as ${<Address email={subject} user={user} />}${timesText(detail["count"])}`,
-  sign_in_throttled: ({ subject, detail }, { user }) =>
-    sentence`failed to log in as ${<Address email={subject} user={user} />} too often${timesText(detail["count"])}`,
-  signed_out: () => "logged out",
-  password_changed: ({ detail: { by } }) => `changed their password${by === "link" ? " with a link" : ""}`,
-  password_link_sent: () => "asked for a link that sets a password",
-  key_created: ({ detail: { name, role, hold, replaces } }, { names }) => {
-    const held =
-      hold === "none" || hold === undefined ? null : ` that holds ${hold === "all" ? "everything" : text(hold)}`;
-    const instead =
-      typeof replaces === "string" ? sentence` in place of ${<KeyOf id={replaces} names={names} />}` : null;
-    return sentence`created the ${text(role)} key ${<Name text={text(name)} />}${held}${instead}`;
-  },
-  key_revoked: ({ subject, detail: { unfinished } }, { names }) => {
-    const done = { pause: " and paused its actions", cancel: " and cancelled its actions" }[text(unfinished)];
-    return sentence`revoked the key ${<KeyOf id={subject} names={names} />}${done}`;
-  },
-  revealed: ({ subject, detail: { what } }) =>
-    what === "signing_secret"
-      ? sentence`viewed the signing secret of ${<UntrustedText text={subject} />}`
-      : sentence`viewed the hidden values of ${<a href={actionPath(subject)}>an action</a>}`,
-  approved: (entry) => sentence`approved ${callOf(entry)}`,
-  rejected: (entry) => sentence`rejected ${callOf(entry)}`,
-  cancelled: (entry) => sentence`cancelled ${callOf(entry)}`,
-  retried: (entry) => sentence`retried ${callOf(entry)}`,
-  sent_now: (entry) => sentence`sent ${callOf(entry)} ahead of its time`,
-  bulk_started: ({ subject, detail: { operation, matching } }) => {
-    const actions = counted(typeof matching === "number" ? matching : 0, "action");
-    return sentence`started to ${text(operation)} ${<a href={bulkPath(subject)}>{actions}</a>}`;
-  },
-  bulk_stopped: ({ subject, detail: { operation } }) =>
-    sentence`stopped ${<a href={bulkPath(subject)}>a bulk {text(operation)}</a>}`,
-  paused: (entry, props) => sentence`paused ${pausedText(entry, props)}`,
-  resumed: (entry, props) => sentence`resumed ${pausedText(entry, props)}`,
-  signing_secret_rotated: ({ subject }) =>
-    subject === ""
-      ? "rotated all signing secrets"
-      : sentence`rotated the signing secret of ${<UntrustedText text={subject} />}`,
-  callback_hosts_changed: ({ subject, detail: { change } }) =>
-    change === "removed"
-      ? sentence`removed ${<Name text={subject} />} from the callback hosts`
-      : sentence`added ${<Name text={subject} />} to the callback hosts`,
-  host_settings_changed: ({ subject, detail }) => {
-    const host = subject === ALL_HOSTS ? "all hosts" : <Name text={subject} />;
-    return detail["change"] === "removed"
-      ? sentence`removed the settings of ${host}`
-      : sentence`set ${host} to ${rulesText(detail)}`;
-  },
-  rules_changed: ({ detail: { change, name, changed } }) => {
-    if (change === "reordered") return "changed the order of the rules";
-    if (change === "replaced") return "replaced all rules";
-    if (name === undefined) return "changed the rules";
-    const members = change === "changed" ? `: ${text(changed).replaceAll("_", " ")}` : null;
-    return sentence`${text(change)} the rule ${<Name text={text(name)} />}${members}`;
-  },
-  refused_by_rule: ({ detail: { method, host, name } }) =>
-    sentence`was refused ${text(method)} ${<Name text={text(host)} />} by the rule ${<Name text={text(name)} />}`,
-  beyond_rule: ({ detail: { method, host, name } }) =>
-    sentence`went beyond the limit of the rule ${<Name text={text(name)} />} with ${text(method)} ${<Name text={text(host)} />}`,
-  grant_used: ({ detail: { method, host, used, calls } }) =>
-    sentence`was allowed ${text(method)} ${<Name text={text(host)} />} by a grant${usesText(used, calls)}`,
-  grant_ended: () => "ended a grant",
-  credential_added: ({ detail: { name } }) => sentence`added the credential ${<Name text={text(name)} />}`,
-  credential_changed: ({ detail: { name, changed } }) =>
-    sentence`changed the credential ${<Name text={text(name)} />}: ${text(changed)}`,
-  credential_removed: ({ detail: { name } }) => sentence`deleted the credential ${<Name text={text(name)} />}`,
-  credential_used: ({ detail: { name, host } }) =>
-    sentence`sent the credential ${<Name text={text(name)} />} to ${<Name text={text(host)} />}`,
-  oauth_client_changed: ({ detail: { name } }) =>
-    sentence`replaced the secret of the OAuth client ${<Name text={text(name)} />}`,
-  oauth_client_added: ({ detail: { name } }) => sentence`added the OAuth client ${<Name text={text(name)} />}`,
-  oauth_client_removed: ({ detail: { name } }) => sentence`deleted the OAuth client ${<Name text={text(name)} />}`,
-  credential_tested: ({ detail: { name, host } }) =>
-    sentence`tried the credential ${<Name text={text(name)} />} with a GET to ${<Name text={text(host)} />}`,
-  credential_echoed: ({ detail: { name, host } }) =>
-    sentence`masked the credential ${<Name text={text(name)} />} in an answer of ${<Name text={text(host)} />}, which had sent it back`,
-  credential_requested: ({ detail: { host } }) => sentence`asked for a credential for ${<Name text={text(host)} />}`,
-  credential_request_granted: ({ detail: { name, host } }) =>
-    sentence`granted the request for a credential for ${<Name text={text(host)} />} with ${<Name text={text(name)} />}`,
-  credential_request_declined: ({ detail: { host } }) =>
-    sentence`declined the request for a credential for ${<Name text={text(host)} />}`,
-  channel_added: ({ detail: { name, kind } }) =>
-    sentence`added the ${CHANNEL_WORDS[text(kind)] ?? text(kind)} channel ${<Name text={text(name)} />}`,
-  channel_changed: (entry, props) =>
-    sentence`changed ${channelText(entry, props)}: ${text(entry.detail["changed"]).replaceAll("_", " ")}`,
-  channel_removed: () => "removed a channel",
-  channel_tested: (entry, props) =>
-    sentence`tested ${channelText(entry, props)}${entry.detail["delivered"] === false ? ", which failed" : null}`,
-  callback_tested: ({ subject, detail: { delivered, verifies } }) => {
-    const failed = delivered === false ? ", which failed" : "";
-    const does = verifies === true ? "verifies" : "does not verify";
-    const verified = typeof verifies === "boolean" ? `, which ${does} signatures` : "";
-    return sentence`tested the receiver of callbacks at ${<Name text={subject} />}${failed}${verified}`;
-  },
-  signups_closed: () => "closed sign-ups with the first key that has a hold",
-  account_allowed: () => "allowed another account of this service",
-  member_invited: ({ subject, detail: { role } }, { user }) =>
-    sentence`invited ${<Address email={subject} user={user} />} as ${text(role)}`,
-  invitation_withdrawn: ({ subject }, { user }) =>
-    sentence`withdrew the invitation of ${<Address email={subject} user={user} />}`,
-  member_joined: ({ detail: { role, invited_by: by } }, { user }) => {
-    const inviter = typeof by === "string" ? sentence`, invited by ${<Who actor={by} user={user} isWithin />}` : null;
-    return sentence`joined as ${text(role)}${inviter}`;
-  },
-  member_role_changed: ({ subject, detail: { from, to } }, { user }) =>
-    sentence`changed the role of ${<Address email={subject} user={user} />} from ${text(from)} to ${text(to)}`,
-  member_removed: ({ subject }, { user }) => sentence`removed ${<Address email={subject} user={user} />}`,
-  member_left: () => "left the account",
-  sessions_ended: ({ detail: { which } }) =>
-    which === "others" ? "logged out their other sessions" : "ended one of their sessions",
-  identity_linked: ({ detail: { issuer, password_removed: isRemoved } }) => {
-    const removed = isRemoved === true ? ", and their password was removed" : null;
-    return sentence`linked their login to ${<UntrustedText text={text(issuer)} />}${removed}`;
-  },
-  account_renamed: ({ detail: { name } }) =>
-    typeof name === "string" ? sentence`named the account ${<Name text={name} />}` : "took the account’s name away",
+  ...GROUPS.Decisions,
+  ...GROUPS["Hidden values"],
+  ...GROUPS.Pauses,
+  ...GROUPS.Keys,
+  ...GROUPS.People,
+  ...GROUPS.Logins,
+  ...GROUPS.Delivery,
+  ...GROUPS.Channels,
+  ...GROUPS["Accounts of the service"],
 };
 
 const CHANNEL_WORDS: Readonly<Record<string, string>> = { mail: "email", slack: "Slack" };
@@ -486,9 +431,8 @@ function text(value: AuditDetail[string] | undefined): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Of a grant: how many of its calls are used. */
-function usesText(used: AuditDetail[string] | undefined, calls: AuditDetail[string] | undefined): string | null {
-  return typeof used === "number" && typeof calls === "number" ? `, ${number(used)} of ${number(calls)}` : null;
+function named(value: AuditDetail[string] | undefined) {
+  return <Name text={text(value)} />;
 }
 
 function timesText(count: AuditDetail[string] | undefined): string | null {
@@ -518,7 +462,7 @@ function channelText({ subject }: AuditRow, { names }: PhraseProps): Child {
 }
 
 /** What was set for a host, in the order of its form. */
-function rulesText(detail: AuditDetail): string {
+function settingsText(detail: AuditDetail): string {
   const { timeout_ms: timeout, base_ms: base, cap_ms: cap, give_up_on: giveUp } = detail;
   const { max_per_second: perSecond, max_concurrent: concurrent, default_credential: credential } = detail;
   const rules = [
@@ -533,45 +477,36 @@ function rulesText(detail: AuditDetail): string {
   return rules.length === 0 ? "what holds for all" : rules.join(", ");
 }
 
-type AuditPageDeps = Pick<
-  PageDeps,
-  "personOf" | "auditService" | "teamService" | "keyService" | "channelService" | "clock"
->;
-
 const PAGE_QUERY = compileQuery(AuditQuery);
 
 /** The audit log for people, filtered by the parameters of /v1/audit. Here an actor means all that they are called by. */
-export function auditPages(deps: AuditPageDeps) {
-  const { auditService, personOf, clock } = deps;
-  return createPersonRoutes(personOf).get(AUDIT_PATH, async ({ context, person }) => {
+export function auditPages(deps: PageDeps) {
+  return personPages(deps).get(AUDIT_PATH, async ({ context, person }) => {
     const query = readQuery(withoutEmpty(context.search), PAGE_QUERY);
     const asked = checkAudit(query);
     const [actor = null] = asked.actors;
     const wanted = { ...asked, actors: actor === null ? [] : actorsLike(actor) };
-    const { rows, before } = await auditService.list(person.caller, wanted);
+    const { rows, before } = await deps.auditService.list(person.caller, wanted);
     const { actors, names } = await namesOf(deps, person);
     const pathOf = (kinds: readonly AuditKind[], one: string | null) =>
       AUDIT_PATH + queryText({ ...query, kind: kinds, actor: one, cursor: null });
     const older = before === null ? null : { ...query, cursor: encodeCursor(String(before)) };
-    return page(
-      "own",
-      auditPage({
-        user: person,
-        entries: rows,
-        kinds: asked.kinds,
-        actor,
-        actors,
-        names,
-        pathOf,
-        older: older === null ? null : AUDIT_PATH + queryText(older),
-        now: clock.now(),
-      }),
-    );
+    return auditPage({
+      user: person,
+      entries: rows,
+      kinds: asked.kinds,
+      actor,
+      actors,
+      names,
+      pathOf,
+      older: older === null ? null : AUDIT_PATH + queryText(older),
+      now: deps.clock.now(),
+    });
   });
 }
 
 /** Who can be chosen, people first, and the names of keys and channels. */
-async function namesOf({ teamService, keyService, channelService }: AuditPageDeps, { caller }: Person) {
+async function namesOf({ teamService, keyService, channelService }: PageDeps, { caller }: Person) {
   const [people, keys, channels] = await Promise.all([
     teamService.list(caller),
     keyService.list(caller),

@@ -3,11 +3,11 @@ import { checkCredentials, Credentials, LoggedIn, SignedUp } from "../accounts/p
 import { compileQuery } from "../api/schema-helpers.ts";
 import type { Log } from "../observability/log.ts";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
-import { answerForm, EMPTY_FORM, type FormState } from "./forms.tsx";
+import { answerForm, EMPTY_FORM, type FormState, personPages } from "./forms.tsx";
 import { logInPage, signedUpPage, signUpPage, welcomePage, withNext } from "./sign-in.tsx";
 import { json, page, seeOther, UNLISTED } from "../http/response.ts";
 import { type Form, isForm, readForm, readJson, readQuery, type RequestContext } from "../http/request.ts";
-import { checkFormToken, createPersonRoutes, HOME_PATH, nextIn, nextOf, sourceOf } from "../http/session.ts";
+import { checkFormToken, HOME_PATH, nextIn, nextOf, sourceOf } from "../http/session.ts";
 import type { OwnOrigin } from "../http/own-origin.ts";
 import {
   BODY_ERRORS,
@@ -20,11 +20,6 @@ import {
 } from "../http/operation.ts";
 import type { ErrorCode } from "../core/domain-error.ts";
 import type { PageDeps } from "./needs.ts";
-
-type EntryDeps = Pick<
-  PageDeps,
-  "cookie" | "deviceCookie" | "startSession" | "flash" | "peopleService" | "ownOrigin" | "personOf" | "log" | "oidc"
->;
 
 /** The page that shows a new account its key. */
 const SIGNED_UP_PATH = "/signup/done";
@@ -40,7 +35,7 @@ const NONE = compileQuery(NO_QUERY);
 const UNCACHED = { "cache-control": "no-store" } as const;
 
 /** Sign-up, log-in and log-out: JSON for programs, forms for our own pages. Requests of other sites' pages are refused. */
-export function authRoutes(deps: EntryDeps) {
+export function authRoutes(deps: PageDeps) {
   const { cookie, ownOrigin, personOf, peopleService, startSession } = deps;
   const signUpByForm = answerForm<null, null>(
     readForm,
@@ -193,7 +188,7 @@ function requestKind(context: RequestContext, ownOrigin: OwnOrigin): "form" | "j
 }
 
 /** The log-in and sign-up pages, whose forms go to /auth, and the pages of one-time links. */
-export function entryPages(deps: EntryDeps) {
+export function entryPages(deps: PageDeps) {
   const { peopleService, personOf, flash } = deps;
   const unlessLoggedIn = async (context: RequestContext, show: (next: string | null) => string | Promise<string>) => {
     const next = nextIn(context.search);
@@ -211,21 +206,17 @@ export function entryPages(deps: EntryDeps) {
         return unlessLoggedIn(context, (next) => signUpPage({ typed: EMPTY_FORM, next }));
       })
       .use(
-        createPersonRoutes(personOf).get(SIGNED_UP_PATH, ({ context, person }) => {
+        personPages(deps).get(SIGNED_UP_PATH, ({ context, person }) => {
           // Safe: only the sign-up writes a flash for this path.
           const result = flash.read(context, person) as SignedUpResult | null;
-          return result === null ? seeOther("own", HOME_PATH) : page("own", signedUpPage({ user: person, ...result }));
+          return result === null ? seeOther("own", HOME_PATH) : signedUpPage({ user: person, ...result });
         }),
       )
       .use(welcomeRoutes(deps))
   );
 }
 
-async function logInPageFor(
-  { peopleService, oidc }: EntryDeps,
-  next: string | null,
-  typed: FormState,
-): Promise<string> {
+async function logInPageFor({ peopleService, oidc }: PageDeps, next: string | null, typed: FormState): Promise<string> {
   const signupsOpen = await peopleService.isSignUpOpen();
   return logInPage({ typed, next, signupsOpen, provider: oidc?.name ?? null });
 }
@@ -235,7 +226,7 @@ function backTo(path: string, { search }: RequestContext): Response {
 }
 
 /** One-time links. GET changes nothing, since mail scanners and previews open links; the POST of the button uses it up. */
-function welcomeRoutes(deps: EntryDeps) {
+function welcomeRoutes(deps: PageDeps) {
   const { peopleService, ownOrigin, startSession, log } = deps;
   const pathOf = (token: string) => `/welcome/${token}`;
   const hooks = { params: TokenParams };

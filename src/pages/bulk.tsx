@@ -28,11 +28,11 @@ import { DomainError } from "../core/domain-error.ts";
 import { checkListQuery, compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { LIST_LIMIT_DEFAULT } from "../core/limits.ts";
 import { type Form, readQuery, type RequestContext } from "../http/request.ts";
-import { page, seeOther } from "../http/response.ts";
-import { createPersonRoutes, type Person } from "../http/session.ts";
+import { seeOther } from "../http/response.ts";
+import type { Person } from "../http/session.ts";
 import { BULK_ID } from "../core/ids.ts";
 import { reasonInForm } from "./decision-form.tsx";
-import { answerForm, type ById, INVALID } from "./forms.tsx";
+import { answerForm, type ById, INVALID, personPages } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 
 export const BULK_PATH = "/bulk";
@@ -72,7 +72,7 @@ interface Found extends Pick<NewBulkProps, "operation" | "query"> {
 }
 
 /** Says how many actions a job would cover, and asks for confirmation. */
-async function newBulkPage({ bulkService }: BulkPageDeps, user: Person, props: NewBulkProps): Promise<string> {
+async function newBulkPage({ bulkService }: PageDeps, user: Person, props: NewBulkProps): Promise<string> {
   const { operation, query, problem, reason } = props;
   const found = await bulkService.dryRun(user.caller, { operation, filter: query, reason: null });
   const { name, what } = VERBS[operation];
@@ -187,7 +187,7 @@ const FILTER_NAMES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** How far a job is. It updates with every change of an action. */
-async function bulkJobPage({ bulkService }: BulkPageDeps, user: Person, id: string): Promise<string> {
+async function bulkJobPage({ bulkService }: PageDeps, user: Person, id: string): Promise<string> {
   const { caller } = user;
   const job = await bulkService.find(caller, id);
   const { operation, matching, done, failed } = job;
@@ -279,7 +279,7 @@ const STATES: Readonly<Record<BulkJob["status"], { readonly tone: Tone; readonly
   stopped: { tone: "still", label: "Stopped" },
 };
 
-async function bulkListPage({ bulkService }: BulkPageDeps, user: Person, search: string): Promise<string> {
+async function bulkListPage({ bulkService }: PageDeps, user: Person, search: string): Promise<string> {
   const viewer = viewerOf(user.role);
   const { before } = checkListQuery({}, new URLSearchParams(search).get("cursor") ?? undefined, BULK_ID);
   const found = await bulkService.list(user.caller, before, LIST_LIMIT_DEFAULT);
@@ -318,10 +318,8 @@ async function bulkListPage({ bulkService }: BulkPageDeps, user: Person, search:
   );
 }
 
-type BulkPageDeps = Pick<PageDeps, "personOf" | "formOf" | "bulkService">;
-
-export function bulkPages(deps: BulkPageDeps) {
-  const { bulkService, personOf, formOf } = deps;
+export function bulkPages(deps: PageDeps) {
+  const { bulkService, formOf } = deps;
   const begin = answerForm(
     formOf,
     async ({ context, person, form }) => {
@@ -338,21 +336,17 @@ export function bulkPages(deps: BulkPageDeps) {
     return bulkPath(id);
   });
   const hooks = { params: BulkParams };
-  return createPersonRoutes(personOf)
-    .get(BULK_PATH, async ({ context, person }) => page("own", await bulkListPage(deps, person, context.search)))
+  return personPages(deps)
+    .get(BULK_PATH, ({ context, person }) => bulkListPage(deps, person, context.search))
     .post(BULK_PATH, begin)
-    .get(`${BULK_PATH}/new`, async ({ context, person }) => {
+    .get(`${BULK_PATH}/new`, ({ context, person }) => {
       const operation = operationIn(new URLSearchParams(context.search).get("operation"));
       const query = filterIn(context.search);
       // Nothing was selected: that must not mean everything.
       if (Object.keys(query).length === 0) return seeOther("own", ACTIONS_PATH);
-      return page("own", await newBulkPage(deps, person, { operation, query }));
+      return newBulkPage(deps, person, { operation, query });
     })
-    .get(
-      `${BULK_PATH}/:id`,
-      async ({ person, params }) => page("own", await bulkJobPage(deps, person, params.id)),
-      hooks,
-    )
+    .get(`${BULK_PATH}/:id`, ({ person, params }) => bulkJobPage(deps, person, params.id), hooks)
     .post(`${BULK_PATH}/:id/stop`, stop, hooks);
 }
 

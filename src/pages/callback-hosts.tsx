@@ -2,18 +2,26 @@
 import type { Static } from "typebox";
 import { AddCallbackHost, checkCallbackHost } from "../accounts/callback-hosts.ts";
 import { type CallbackTest, TestCallbackBody } from "../accounts/callback-test.ts";
-import type { ErrorCode } from "../core/domain-error.ts";
 import { CALLBACK_HOSTS_MAX } from "../core/limits.ts";
 import { authorize } from "../core/roles.ts";
-import { page, seeOther } from "../http/response.ts";
-import { createPersonRoutes, type Person } from "../http/session.ts";
+import { seeOther } from "../http/response.ts";
+import type { Person } from "../http/session.ts";
 import { Button, PostForm } from "../ui/form.tsx";
+import { render } from "../ui/layout.tsx";
 import { Card, Day, Name, Notice } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
-import { answerForm, EMPTY_FORM, filled, type FormState, unlessGone } from "./forms.tsx";
+import {
+  answerForm,
+  EMPTY_FORM,
+  filled,
+  type FormState,
+  personPages,
+  INVALID_OR_LIMITED,
+  unlessGone,
+} from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
-import { List, RowAction, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
+import { List, RowAction, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 
 const HOSTS_PATH = SETTINGS_PATHS.callbackHosts;
 
@@ -28,8 +36,6 @@ const TEST_FORM = schemaForm(TestCallbackBody, {
   wrong_signature: { label: "Then send one with a wrong signature, which the receiver should refuse" },
 });
 
-type CallbackHostPageDeps = Pick<PageDeps, "personOf" | "formOf" | "callbackHosts" | "callbackTests" | "flash">;
-
 interface CallbackHostsState {
   readonly typed?: FormState;
   readonly test?: FormState;
@@ -38,69 +44,63 @@ interface CallbackHostsState {
 }
 
 /** The hosts that callbacks may go to before an approval, with a form to add one, and a test of a receiver there. */
-async function callbackHostsPage(
-  { callbackHosts }: CallbackHostPageDeps,
-  user: Person,
-  { typed = EMPTY_FORM, test = filled({ wrong_signature: "yes" }), result }: CallbackHostsState,
-): Promise<string> {
+async function callbackHostsPage({ callbackHosts }: PageDeps, user: Person, state: CallbackHostsState) {
+  const { typed = EMPTY_FORM, test = filled({ wrong_signature: "yes" }), result } = state;
   // A page of owners: readers get the list over the API.
   authorize(user.caller, "manage");
   const hosts = await callbackHosts.list(user.caller);
-  return settingsFrame({
-    user,
-    section: "Callback hosts",
-    intro:
-      "Callbacks of a key with a hold or a limit can go only to these hosts: they are sent before an approval, and with what the key’s calls contain. Other keys can use any host.",
-    children: (
-      <>
-        <List
-          title="Callback hosts"
-          rows={hosts}
-          columns={[
-            ["Host", ({ host }) => <Name text={host} />, "wide"],
-            ["Added", ({ createdAt }) => <Day at={createdAt} />],
-          ]}
-          actions={({ host }) => (
-            <RowAction user={user} path={`${HOSTS_PATH}/remove`} fields={[["host", host]]} of={host} name="Remove" />
-          )}
-          empty={{
-            icon: "external",
-            title: "No hosts yet",
-            text: "Callbacks of keys with a hold or a limit are refused until you add their host.",
-          }}
-        />
-        {hosts.length >= CALLBACK_HOSTS_MAX && typed.problem === null ? null : (
-          <Card id="add" title="Add a host">
-            <PostForm user={user} action={HOSTS_PATH} class="ask">
-              <HOST_FORM.Field name="host" state={typed} />
-              <Button look="plain">Add host</Button>
-            </PostForm>
-          </Card>
+  return render(
+    <SettingsPage
+      user={user}
+      section="Callback hosts"
+      intro="Callbacks of a key with a hold or a limit can go only to these hosts: they are sent before an approval, and with what the key’s calls contain. Other keys can use any host."
+    >
+      <List
+        title="Callback hosts"
+        rows={hosts}
+        columns={[
+          ["Host", ({ host }) => <Name text={host} />, "wide"],
+          ["Added", ({ createdAt }) => <Day at={createdAt} />],
+        ]}
+        actions={({ host }) => (
+          <RowAction user={user} path={`${HOSTS_PATH}/remove`} fields={[["host", host]]} of={host} name="Remove" />
         )}
-        {hosts.length === 0 ? null : (
-          <Card id="test" title="Test a receiver">
-            <p class="quiet">
-              Sends a signed callback of the type <code>callback.test</code>, at once. What the receiver answers is not
-              stored.
-            </p>
-            {result === undefined ? null : <Result {...result} />}
-            <TEST_FORM.Form user={user} action={TEST_PATH} state={test} submit="Send test callback" look="plain" />
-          </Card>
-        )}
-      </>
-    ),
-  });
+        empty={{
+          icon: "external",
+          title: "No hosts yet",
+          text: "Callbacks of keys with a hold or a limit are refused until you add their host.",
+        }}
+      />
+      {hosts.length >= CALLBACK_HOSTS_MAX && typed.problem === null ? null : (
+        <Card id="add" title="Add a host">
+          <PostForm user={user} action={HOSTS_PATH} class="ask">
+            <HOST_FORM.Field name="host" state={typed} />
+            <Button look="plain">Add host</Button>
+          </PostForm>
+        </Card>
+      )}
+      {hosts.length === 0 ? null : (
+        <Card id="test" title="Test a receiver">
+          <p class="quiet">
+            Sends a signed callback of the type <code>callback.test</code>, at once. What the receiver answers is not
+            stored.
+          </p>
+          {result === undefined ? null : <Result {...result} />}
+          <TEST_FORM.Form user={user} action={TEST_PATH} state={test} submit="Send test callback" look="plain" />
+        </Card>
+      )}
+    </SettingsPage>,
+  );
 }
 
 function Result({ signed, wrong, verifies }: CallbackTest) {
+  const took = duration(signed.durationMs);
   if (signed.error !== null) {
-    return (
-      <Notice tone="bad">{`The callback was not delivered, after ${duration(signed.durationMs)}. ${signed.error}`}</Notice>
-    );
+    return <Notice tone="bad">{`The callback was not delivered, after ${took}. ${signed.error}`}</Notice>;
   }
   return (
     <>
-      <Notice tone="good">{`The callback was delivered: ${signed.code ?? ""} in ${duration(signed.durationMs)}.`}</Notice>
+      <Notice tone="good">{`The callback was delivered: ${signed.code ?? ""} in ${took}.`}</Notice>
       {wrong === null ? null : <Verdict {...wrong} verifies={verifies} />}
     </>
   );
@@ -126,11 +126,9 @@ interface Tested {
   readonly result: CallbackTest;
 }
 
-const REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "rate_limited"]);
-
-/** The page of the hosts that callbacks may go to, with the same service as /v1/callback-hosts. It works without script. */
-export function callbackHostPages(deps: CallbackHostPageDeps) {
-  const { callbackHosts, callbackTests, personOf, formOf, flash } = deps;
+/** The page of the hosts that callbacks may go to, with the same service as /v1/callback-hosts. */
+export function callbackHostPages(deps: PageDeps) {
+  const { callbackHosts, callbackTests, formOf, flash } = deps;
   const add = answerForm(
     formOf,
     async ({ person, form }) => {
@@ -152,15 +150,15 @@ export function callbackHostPages(deps: CallbackHostPageDeps) {
       return flash.redirect(person, HOSTS_PATH, tested);
     },
     ({ person }, typed) => callbackHostsPage(deps, person, { test: typed }),
-    REFUSED,
+    INVALID_OR_LIMITED,
   );
   return (
-    createPersonRoutes(personOf)
-      .get(HOSTS_PATH, async ({ context, person }) => {
+    personPages(deps)
+      .get(HOSTS_PATH, ({ context, person }) => {
         // Safe: only the test of a receiver writes a flash for this path.
         const tested = flash.read(context, person) as Tested | null;
         const state = tested === null ? {} : { test: TEST_FORM.filledWith(tested.asked), result: tested.result };
-        return page("own", await callbackHostsPage(deps, person, state));
+        return callbackHostsPage(deps, person, state);
       })
       .post(HOSTS_PATH, add)
       .post(`${HOSTS_PATH}/remove`, remove)

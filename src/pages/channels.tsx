@@ -1,7 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { ChannelParams, CreateChannel, shownUrl } from "../channels/channels.ts";
 import { type Channel, CHANNEL_KINDS, type ChannelKind } from "../core/channel.ts";
-import type { ErrorCode } from "../core/domain-error.ts";
 import {
   CHANNEL_ADDRESSES_MAX,
   CHANNELS_MAX,
@@ -9,14 +8,22 @@ import {
   REMIND_MINUTES_MAX,
   REMIND_MINUTES_MIN,
 } from "../core/limits.ts";
-import { page } from "../http/response.ts";
-import { createPersonRoutes, type Person } from "../http/session.ts";
+import type { Person } from "../http/session.ts";
+import { render } from "../ui/layout.tsx";
 import { Ago, Dot, Name, Problem, UntrustedText } from "../ui/parts.tsx";
-import { duration, type PageUser } from "../ui/text.ts";
-import { answerForm, type ById, EMPTY_FORM, type FormState, unlessGone } from "./forms.tsx";
+import { duration } from "../ui/text.ts";
+import {
+  answerForm,
+  type ById,
+  EMPTY_FORM,
+  type FormState,
+  INVALID_OR_LIMITED,
+  personPages,
+  unlessGone,
+} from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
-import { AddedBy, AddForm, List, None, RowAction, RowMenu, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
+import { AddedBy, AddForm, List, None, RowAction, RowMenu, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 
 const CHANNELS_PATH = SETTINGS_PATHS.channels;
 
@@ -60,66 +67,82 @@ interface ChannelsState {
   readonly problem?: string;
 }
 
-type ChannelPageDeps = Pick<PageDeps, "personOf" | "formOf" | "channelService" | "flash" | "clock">;
-
 /** Where the account asks for approval. */
-async function channelsPage(deps: ChannelPageDeps, user: Person, state: ChannelsState): Promise<string> {
+async function channelsPage({ channelService, clock }: PageDeps, user: Person, state: ChannelsState) {
   const { typed = EMPTY_FORM, tested = null, problem } = state;
-  const channels = await deps.channelService.list(user.caller);
-  const now = deps.clock.now();
-  return settingsFrame({
-    user,
-    section: "Channels",
-    intro:
-      "Every request awaiting approval is announced in every channel, with a link to its page. You log in to decide.",
-    now,
-    children: (
-      <>
-        <Problem text={problem} />
-        <List
-          title="Channels"
-          rows={channels}
-          columns={[
-            [
-              "Channel",
-              ({ name, createdAt, createdBy }) => (
-                <>
-                  <Name text={name} />
-                  <AddedBy at={createdAt} by={createdBy} now={now} />
-                </>
-              ),
-              "main",
-            ],
-            ["Kind", ({ kind }) => KINDS[kind].label],
-            ["Goes to", targetCell, "wide"],
-            [
-              "Reminder",
-              ({ remindAfterMinutes: minutes }) =>
-                minutes === null ? <None>Never</None> : `After ${duration(minutes * MINUTE_MS)}`,
-            ],
-            [
-              "State",
-              ({ id, enabled }) => (
-                <>
-                  {enabled ? <Dot tone="good">On</Dot> : <Dot tone="still">Off</Dot>}
-                  {tested?.id === id ? <TestResult {...tested} now={now} /> : null}
-                </>
-              ),
-            ],
-          ]}
-          actions={(channel) => channelActions(user, channel)}
-          empty={{
-            icon: "send",
-            title: "No channels yet",
-            text: "Add an email list, a Slack channel or a webhook, so that approvers are told of waiting requests at once.",
-          }}
-        />
-        <AddForm title="Add a channel" count={channels.length} max={CHANNELS_MAX} state={typed}>
-          <CHANNEL_FORM.Form user={user} action={CHANNELS_PATH} state={typed} submit="Add channel" />
-        </AddForm>
-      </>
-    ),
-  });
+  const channels = await channelService.list(user.caller);
+  const now = clock.now();
+  return render(
+    <SettingsPage
+      user={user}
+      section="Channels"
+      intro="Every request awaiting approval is announced in every channel, with a link to its page. You log in to decide."
+      now={now}
+    >
+      <Problem text={problem} />
+      <List
+        title="Channels"
+        rows={channels}
+        columns={[
+          [
+            "Channel",
+            ({ name, createdAt, createdBy }) => (
+              <>
+                <Name text={name} />
+                <AddedBy at={createdAt} by={createdBy} now={now} />
+              </>
+            ),
+            "main",
+          ],
+          ["Kind", ({ kind }) => KINDS[kind].label],
+          ["Goes to", targetCell, "wide"],
+          [
+            "Reminder",
+            ({ remindAfterMinutes: minutes }) =>
+              minutes === null ? <None>Never</None> : `After ${duration(minutes * MINUTE_MS)}`,
+          ],
+          [
+            "State",
+            ({ id, enabled }) => (
+              <>
+                {enabled ? <Dot tone="good">On</Dot> : <Dot tone="still">Off</Dot>}
+                {tested?.id === id ? <TestResult {...tested} now={now} /> : null}
+              </>
+            ),
+          ],
+        ]}
+        actions={({ id, name, enabled }) => {
+          const row = { user, look: "plain", of: <UntrustedText text={name} /> } as const;
+          const path = `${CHANNELS_PATH}/${id}`;
+          return (
+            <div>
+              <RowAction {...row} path={`${path}/test`} name="Test" />
+              <RowMenu
+                of={name}
+                items={[
+                  <RowAction
+                    {...row}
+                    path={`${path}/switch`}
+                    fields={[["enabled", String(!enabled)]]}
+                    name={enabled ? "Switch off" : "Switch on"}
+                  />,
+                ]}
+                ends={<RowAction {...row} path={`${path}/remove`} name="Remove" />}
+              />
+            </div>
+          );
+        }}
+        empty={{
+          icon: "send",
+          title: "No channels yet",
+          text: "Add an email list, a Slack channel or a webhook, so that approvers are told of waiting requests at once.",
+        }}
+      />
+      <AddForm title="Add a channel" count={channels.length} max={CHANNELS_MAX} state={typed}>
+        <CHANNEL_FORM.Form user={user} action={CHANNELS_PATH} state={typed} submit="Add channel" />
+      </AddForm>
+    </SettingsPage>,
+  );
 }
 
 function targetCell({ to, url }: Channel) {
@@ -127,45 +150,24 @@ function targetCell({ to, url }: Channel) {
   return text === "" ? "Can’t be read: remove the channel, and add it again." : <UntrustedText text={text} />;
 }
 
-function channelActions(user: PageUser, { id, name, enabled }: Channel) {
-  const row = { user, look: "plain", of: <UntrustedText text={name} /> } as const;
-  const path = `${CHANNELS_PATH}/${id}`;
-  const switchTo = [["enabled", String(!enabled)]] as const;
-  return (
-    <div>
-      <RowAction {...row} path={`${path}/test`} name="Test" />
-      <RowMenu
-        of={name}
-        items={[
-          <RowAction {...row} path={`${path}/switch`} fields={switchTo} name={enabled ? "Switch off" : "Switch on"} />,
-        ]}
-        ends={<RowAction {...row} path={`${path}/remove`} name="Remove" />}
-      />
-    </div>
-  );
-}
-
 function TestResult({ error, atMs, now }: ShownTest & { readonly now: Date }) {
   const ago = <Ago at={new Date(atMs)} now={now} />;
-  if (error === null) {
-    return (
-      <span class="says" role="status">
-        The test message was delivered, {ago}.
-      </span>
-    );
-  }
   return (
-    <span class="says says-bad" role="status">
-      The test message of {ago} was not delivered. <UntrustedText text={error} />
+    <span class={error === null ? "says" : "says says-bad"} role="status">
+      {error === null ? (
+        <>The test message was delivered, {ago}.</>
+      ) : (
+        <>
+          The test message of {ago} was not delivered. <UntrustedText text={error} />
+        </>
+      )}
     </span>
   );
 }
 
-const REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "rate_limited"]);
-
-/** The page of where the account asks for approval, with the same service as /v1/channels. It works without script. */
-export function channelPages(deps: ChannelPageDeps) {
-  const { channelService, personOf, formOf, flash, clock } = deps;
+/** The page of where the account asks for approval, with the same service as /v1/channels. */
+export function channelPages(deps: PageDeps) {
+  const { channelService, formOf, flash, clock } = deps;
   const add = answerForm(
     formOf,
     async ({ person, form }) => {
@@ -173,7 +175,7 @@ export function channelPages(deps: ChannelPageDeps) {
       return CHANNELS_PATH;
     },
     ({ person }, typed) => channelsPage(deps, person, { typed }),
-    REFUSED,
+    INVALID_OR_LIMITED,
   );
   const test = answerForm<ById>(
     formOf,
@@ -183,7 +185,7 @@ export function channelPages(deps: ChannelPageDeps) {
       return flash.redirect(person, CHANNELS_PATH, tested);
     },
     ({ person }, { problem }) => channelsPage(deps, person, { problem }),
-    REFUSED,
+    INVALID_OR_LIMITED,
   );
   const switchIt = answerForm<ById>(formOf, async ({ person, params: { id }, form }) => {
     await channelService.change(person.caller, id, { enabled: form.get("enabled") === "true" });
@@ -193,14 +195,15 @@ export function channelPages(deps: ChannelPageDeps) {
     await unlessGone(channelService.remove(person.caller, id));
     return CHANNELS_PATH;
   });
-  return createPersonRoutes(personOf)
-    .get(CHANNELS_PATH, async ({ context, person }) => {
+  const hooks = { params: ChannelParams };
+  return personPages(deps)
+    .get(CHANNELS_PATH, ({ context, person }) => {
       // Safe: only the test of a channel writes a flash for this path.
       const tested = flash.read(context, person) as ShownTest | null;
-      return page("own", await channelsPage(deps, person, { tested }));
+      return channelsPage(deps, person, { tested });
     })
     .post(CHANNELS_PATH, add)
-    .post(`${CHANNELS_PATH}/:id/test`, test, { params: ChannelParams })
-    .post(`${CHANNELS_PATH}/:id/switch`, switchIt, { params: ChannelParams })
-    .post(`${CHANNELS_PATH}/:id/remove`, remove, { params: ChannelParams });
+    .post(`${CHANNELS_PATH}/:id/test`, test, hooks)
+    .post(`${CHANNELS_PATH}/:id/switch`, switchIt, hooks)
+    .post(`${CHANNELS_PATH}/:id/remove`, remove, hooks);
 }

@@ -6,14 +6,14 @@ import { mayDo, type Role, viewerOf } from "../core/roles.ts";
 import { createRoutes } from "../http/operation.ts";
 import type { RequestContext } from "../http/request.ts";
 import { page, pageHeaders, policyWithForm, seeOther } from "../http/response.ts";
-import { createPersonRoutes, type Person } from "../http/session.ts";
+import type { Person } from "../http/session.ts";
 import { AUTHORIZE_PATH, CONSENT_PATH, SESSION_COOKIE, shownHost } from "../oauth/names.ts";
 import type { ConsentRequest } from "../oauth/service.ts";
 import { Button, CONFIRM_PASSWORD_FIELD, PostForm } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { Day, Facts, Notice, PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
 import { HOLD_CHOICES, SCOPE_CHOICES } from "../ui/text.ts";
-import { answerForm, filled, type FormState, INVALID, problemBeside, StatedChoices } from "./forms.tsx";
+import { answerForm, filled, type FormState, INVALID, personPages, problemBeside, StatedChoices } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 import { CredentialChecks, KEY_FORM, keyMembersIn, LimitFields, LoopBrake, SHOWN_FIELDS } from "./new-key.tsx";
 import type { BridgedResponse } from "../oauth/bridge.ts";
@@ -141,22 +141,10 @@ function keyName({ clientName, clientHost }: ConsentRequest): string {
   return name === "" ? host : `${name.slice(0, room)} (${host})`;
 }
 
-type ConnectDeps = Pick<
-  PageDeps,
-  "oauth" | "personOf" | "formOf" | "clock" | "peopleService" | "ruleService" | "credentialService"
->;
-
 /** What a person sees when a client wants to be connected. It works without script, and is never framed. */
-export function connectPages({
-  oauth,
-  personOf,
-  formOf,
-  clock,
-  peopleService,
-  ruleService,
-  credentialService,
-}: ConnectDeps) {
-  const routes = createPersonRoutes(personOf);
+export function connectPages(deps: PageDeps) {
+  const { oauth, formOf, clock, peopleService, ruleService, credentialService } = deps;
+  const routes = personPages(deps);
   if (oauth === null) return [routes];
 
   const consent = async (context: RequestContext, person: Person, uid: string, typed?: FormState) => {

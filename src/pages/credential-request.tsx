@@ -8,8 +8,7 @@ import {
   DeclineCredential,
   serializeRequest,
 } from "../credentials/requests.ts";
-import { page } from "../http/response.ts";
-import { createPersonRoutes, type Person } from "../http/session.ts";
+import type { Person } from "../http/session.ts";
 import { maskText } from "../receipts/masking.ts";
 import { Icon } from "../ui/icons.tsx";
 import { Layout, render } from "../ui/layout.tsx";
@@ -30,18 +29,13 @@ import {
   UntrustedText,
 } from "../ui/parts.tsx";
 import { agentKeys, CREDENTIAL_FORM, credentialPath } from "./credentials.tsx";
-import { answerForm, type ById, EMPTY_FORM, type FormState } from "./forms.tsx";
+import { answerForm, type ById, EMPTY_FORM, type FormState, INVALID, personPages } from "./forms.tsx";
 import { keyBoxes } from "./rule-form.tsx";
 import { schemaForm } from "./schema-form.tsx";
 import type { PageDeps } from "./needs.ts";
 import { ActorName } from "./timeline.tsx";
 
 export const CREDENTIAL_REQUESTS_PATH = "/approvals/credentials";
-
-type CredentialRequestPageDeps = Pick<
-  PageDeps,
-  "personOf" | "formOf" | "credentialRequests" | "credentialService" | "keyService" | "clock"
->;
 
 const DECLINE_FORM = schemaForm(DeclineCredential, {
   reason: { type: "lines", hint: "Optional. The agent reads it." },
@@ -64,12 +58,11 @@ const STATES: Readonly<Record<CredentialRequestStatus, { readonly tone: Tone; re
 
 /** The requests that wait for an owner, oldest first. */
 export async function pendingRequests(
-  { credentialRequests, clock }: Pick<CredentialRequestPageDeps, "credentialRequests" | "clock">,
+  { credentialRequests, clock }: PageDeps,
   { caller }: Person,
 ): Promise<readonly SeenCredentialRequest[]> {
-  const now = clock.now();
   const pending = await credentialRequests.pending(caller);
-  return pending.map((one) => seenBy(caller, serializeRequest(caller, one, now)));
+  return pending.map((one) => seenBy(caller, serializeRequest(caller, one, clock.now())));
 }
 
 /** Owners see the words of agents as everybody who decides does: without what looks like a secret. */
@@ -115,12 +108,7 @@ interface Refused {
 }
 
 /** One request: what is asked for, and for owners the form of a credential with the suggestions of the agent filled in. */
-async function requestPage(
-  deps: CredentialRequestPageDeps,
-  user: Person,
-  id: string,
-  refused: Refused,
-): Promise<string> {
+async function requestPage(deps: PageDeps, user: Person, id: string, refused: Refused): Promise<string> {
   const { caller } = user;
   const now = deps.clock.now();
   const found = await deps.credentialRequests.find(caller, id);
@@ -198,12 +186,7 @@ function requestFacts(request: SeenCredentialRequest, isOwner: boolean, now: Dat
   );
 }
 
-async function answerForms(
-  deps: CredentialRequestPageDeps,
-  user: Person,
-  request: SeenCredentialRequest,
-  refused: Refused,
-) {
+async function answerForms(deps: PageDeps, user: Person, request: SeenCredentialRequest, refused: Refused) {
   const { id, host, name, kind, paths, methods, agent, key_id: keyId } = request;
   const [all, keys] = await Promise.all([deps.credentialService.list(user.caller), agentKeys(deps, user)]);
   const known = all.filter(({ hosts }) => hosts.includes(host));
@@ -253,9 +236,9 @@ async function answerForms(
   );
 }
 
-/** The page of a request for a credential, with the same service as /v1/credential-requests. It works without script. */
-export function credentialRequestPages(deps: CredentialRequestPageDeps) {
-  const { credentialRequests, personOf, formOf } = deps;
+/** The page of a request for a credential, with the same service as /v1/credential-requests. */
+export function credentialRequestPages(deps: PageDeps) {
+  const { credentialRequests, formOf } = deps;
   const path = `${CREDENTIAL_REQUESTS_PATH}/:id`;
   const hooks = { params: CredentialRequestParams };
   const answerGrant = answerForm<ById>(
@@ -277,11 +260,11 @@ export function credentialRequestPages(deps: CredentialRequestPageDeps) {
     ({ person, params: { id } }, decline) => requestPage(deps, person, id, { decline }),
     NOT_ANSWERED,
   );
-  return createPersonRoutes(personOf)
-    .get(path, async ({ person, params: { id } }) => page("own", await requestPage(deps, person, id, {})), hooks)
+  return personPages(deps)
+    .get(path, ({ person, params: { id } }) => requestPage(deps, person, id, {}), hooks)
     .post(`${path}/grant`, answerGrant, hooks)
     .post(`${path}/decline`, answerDecline, hooks);
 }
 
 /** What is wrong with the answer, or somebody else was first. */
-const NOT_ANSWERED: ReadonlySet<ErrorCode> = new Set(["validation_error", "not_approvable"]);
+const NOT_ANSWERED: ReadonlySet<ErrorCode> = new Set([...INVALID, "not_approvable"]);

@@ -10,10 +10,11 @@ import { type CredentialTest, TestCredential } from "../credentials/try.ts";
 import { headersOfCredential } from "../credentials/kinds.ts";
 import { expiresSoon } from "../credentials/known.ts";
 import { type CredentialUses, daysOf, sumOf } from "../credentials/service.ts";
-import { page, seeOther } from "../http/response.ts";
-import { createPersonRoutes, type Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
+import { page, seeOther } from "../http/response.ts";
+import type { Person } from "../http/session.ts";
 import { PostForm, Submit } from "../ui/form.tsx";
+import { render } from "../ui/layout.tsx";
 import {
   Ago,
   Card,
@@ -28,13 +29,22 @@ import {
   UntrustedBlock,
   UntrustedText,
 } from "../ui/parts.tsx";
-import { number, type PageUser } from "../ui/text.ts";
+import { number } from "../ui/text.ts";
 import { DayBars } from "./chart.tsx";
-import { answerForm, EMPTY_FORM, filled, type FormState, problemBeside, unlessGone } from "./forms.tsx";
+import {
+  answerForm,
+  EMPTY_FORM,
+  filled,
+  type FormState,
+  INVALID_OR_LIMITED,
+  personPages,
+  problemBeside,
+  unlessGone,
+} from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 import { keyBoxes } from "./rule-form.tsx";
 import { schemaForm } from "./schema-form.tsx";
-import { AddForm, List, RowAction, RowLink, RowMenu, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
+import { AddForm, List, RowAction, RowLink, RowMenu, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 import { ActorName } from "./timeline.tsx";
 
 const CREDENTIALS_PATH = SETTINGS_PATHS.credentials;
@@ -57,10 +67,7 @@ const BOUND_FIELDS = {
   paths: {
     hint: "One a line, like /v1/charges: where paths begin, in whole segments. Empty: any path, also those that give out new secrets.",
   },
-  methods: {
-    isCode: true,
-    hint: "None chosen: any method.",
-  },
+  methods: { isCode: true, hint: "None chosen: any method." },
   keys: { label: "Agents that may use it", boxes: [], hint: "Owners may use every credential." },
   expires_at: {
     hint: "Empty: never. For example 2027-03-04T12:00:00Z.",
@@ -101,11 +108,7 @@ export const CREDENTIAL_FORM = schemaForm(CreateCredential, {
     hint: "{signature} where it is empty, in hex, by SHA-256. {timestamp} can be part of it.",
     onlyFor: ["hmac"],
   },
-  "hmac.time_header": {
-    label: "Header with the time",
-    hint: "Where the service wants one.",
-    onlyFor: ["hmac"],
-  },
+  "hmac.time_header": { label: "Header with the time", hint: "Where the service wants one.", onlyFor: ["hmac"] },
   secret: SECRET_FIELD,
   ...BOUND_FIELDS,
 });
@@ -118,11 +121,6 @@ const TRY_FORM = schemaForm(TestCredential, {
   url: { label: "URL", hint: "A GET is sent there at once, within the bounds below. Its answer is shown masked." },
 });
 
-type CredentialPageDeps = Pick<
-  PageDeps,
-  "personOf" | "formOf" | "credentialService" | "credentialTests" | "keyService" | "clock"
->;
-
 interface ByName {
   readonly name: string;
 }
@@ -130,64 +128,58 @@ interface ByName {
 export const credentialPath = (name: string) => `${CREDENTIALS_PATH}/${name}`;
 
 /** Agents' keys, which are the only ones that a credential lists. */
-export async function agentKeys(
-  { keyService }: Pick<CredentialPageDeps, "keyService">,
-  user: Person,
-): Promise<readonly KeyView[]> {
+export async function agentKeys({ keyService }: PageDeps, user: Person): Promise<readonly KeyView[]> {
   return (await keyService.list(user.caller)).filter(({ role }) => role === "agent");
 }
 
-async function credentialsPage(deps: CredentialPageDeps, user: Person, typed: FormState): Promise<string> {
+async function credentialsPage(deps: PageDeps, user: Person, typed: FormState): Promise<string> {
   const { credentialService, clock } = deps;
-  const { caller } = user;
   const [credentials, keys, uses] = await Promise.all([
-    credentialService.list(caller),
+    credentialService.list(user.caller),
     agentKeys(deps, user),
-    credentialService.uses(caller),
+    credentialService.uses(user.caller),
   ]);
   const now = clock.now();
-  return settingsFrame({
-    user,
-    section: "Credentials",
-    intro:
-      "Secrets that calls are sent with. Agents know a name, Outgate adds the secret when a call is sent, and nobody reads it back.",
-    now,
-    children: (
-      <>
-        <List
-          title="Credentials"
-          rows={credentials}
-          columns={[
-            ["Credential", (one) => nameCell(one, now), "main"],
-            ["May go to", boundsCell, "wide"],
-            ["Used by", (one) => usedCell(one, keys, uses, now)],
-            ["State", (one) => stateCell(one, now)],
-          ]}
-          actions={(one) => credentialActions(user, one)}
-          empty={{
-            icon: "keys",
-            title: "No credentials yet",
-            text: "An agent that holds no key can’t go round a hold. Store the key here, and let the agent name it.",
-          }}
-        />
-        <AddForm
-          title="Add a credential"
-          count={credentials.length}
-          max={CREDENTIALS_MAX}
+  return render(
+    <SettingsPage
+      user={user}
+      section="Credentials"
+      intro="Secrets that calls are sent with. Agents know a name, Outgate adds the secret when a call is sent, and nobody reads it back."
+      now={now}
+    >
+      <List
+        title="Credentials"
+        rows={credentials}
+        columns={[
+          ["Credential", (one) => nameCell(one, now), "main"],
+          ["May go to", boundsCell, "wide"],
+          ["Used by", (one) => usedCell(one, keys, uses, now)],
+          ["State", (one) => stateCell(one, now)],
+        ]}
+        actions={(one) => credentialActions(user, one)}
+        empty={{
+          icon: "keys",
+          title: "No credentials yet",
+          text: "An agent that holds no key can’t go round a hold. Store the key here, and let the agent name it.",
+        }}
+      />
+      <AddForm
+        title="Add a credential"
+        count={credentials.length}
+        max={CREDENTIALS_MAX}
+        state={typed}
+        isOpen={typed.values.size > 0}
+      >
+        <CREDENTIAL_FORM.Form
+          user={user}
+          action={CREDENTIALS_PATH}
           state={typed}
-          isOpen={typed.values.size > 0}
-        >
-          <CREDENTIAL_FORM.Form
-            user={user}
-            action={CREDENTIALS_PATH}
-            state={typed}
-            now={{ keys: { boxes: keyBoxes(keys, typed) } }}
-            submit="Add credential"
-          />
-        </AddForm>
-      </>
-    ),
-  });
+          now={{ keys: { boxes: keyBoxes(keys, typed) } }}
+          submit="Add credential"
+        />
+      </AddForm>
+    </SettingsPage>,
+  );
 }
 
 function nameCell({ name, settings, hint, createdAt, createdBy }: Credential, now: Date) {
@@ -273,7 +265,7 @@ function stateCell({ enabled, expiresAt }: Credential, now: Date) {
   );
 }
 
-function credentialActions(user: PageUser, { name, enabled }: Credential) {
+function credentialActions(user: Person, { name, enabled }: Credential) {
   const row = { user, look: "plain", of: name } as const;
   return (
     <div>
@@ -305,7 +297,7 @@ interface OnePageProps {
 }
 
 /** One credential: a try, a new secret, and where it may go. */
-async function credentialPage(deps: CredentialPageDeps, user: Person, props: OnePageProps): Promise<string> {
+async function credentialPage(deps: PageDeps, user: Person, props: OnePageProps): Promise<string> {
   const { name, secret = EMPTY_FORM, url, answer } = props;
   const { credentialService, clock } = deps;
   const [credential, keys, uses] = await Promise.all([
@@ -315,64 +307,63 @@ async function credentialPage(deps: CredentialPageDeps, user: Person, props: One
   ]);
   const bounds = props.bounds ?? BOUNDS_FORM.filledWith(serializeCredential(credential, uses));
   const now = clock.now();
-  return settingsFrame({
-    user,
-    section: "Credentials",
-    title: name,
-    back: { href: CREDENTIALS_PATH, name: "Credentials" },
-    intro: `${KIND_WORDS[credential.settings.kind]}. Calls that wait are sent with what is set here when they are sent.`,
-    now,
-    children: (
-      <>
-        {warningsOf(credential).map((text) => (
-          <Notice tone="wait">{text}</Notice>
-        ))}
-        <Facts
-          rows={[
-            ["State", stateCell(credential, now)],
-            ["Used by", usedCell(credential, keys, uses, now)],
-          ]}
-        />
-        <Card id="try" title="Try it">
-          {credential.methods?.includes("GET") === false ? (
-            <p class="quiet">Its methods leave out GET, with which credentials are tried.</p>
-          ) : (
-            <TRY_FORM.Form
-              user={user}
-              action={`${credentialPath(name)}/test`}
-              state={url ?? filled({ url: exampleUrl(credential) })}
-              submit="Send GET"
-              look="plain"
-            />
-          )}
-          {answer === undefined ? null : <Answer {...answer} />}
-        </Card>
-        <Card id="replace" title="Replace the secret">
-          <p class="quiet">
-            Set <Ago at={credential.replacedAt} now={now} />. The old one is gone at once; what was approved stays
-            approved.
-          </p>
-          <PostForm user={user} action={`${credentialPath(name)}/secret`}>
-            <Problem text={problemBeside(secret, SECRET_FORM.shown)} />
-            {/* Browsers that keep passwords want to know whose it is. */}
-            <input type="text" autocomplete="username" value={name} hidden />
-            <SECRET_FORM.Field name="secret" state={secret} />
-            <Submit>Replace</Submit>
-          </PostForm>
-        </Card>
-        <Card id="bounds" title="Where it may go">
-          <BOUNDS_FORM.Form
+  return render(
+    <SettingsPage
+      user={user}
+      section="Credentials"
+      title={name}
+      back={{ href: CREDENTIALS_PATH, name: "Credentials" }}
+      intro={`${KIND_WORDS[credential.settings.kind]}. Calls that wait are sent with what is set here when they are sent.`}
+      now={now}
+    >
+      {warningsOf(credential).map((text) => (
+        <Notice tone="wait">{text}</Notice>
+      ))}
+      <Facts
+        rows={[
+          ["State", stateCell(credential, now)],
+          ["Used by", usedCell(credential, keys, uses, now)],
+        ]}
+      />
+      <Card id="try" title="Try it">
+        {credential.methods?.includes("GET") === false ? (
+          <p class="quiet">Its methods leave out GET, with which credentials are tried.</p>
+        ) : (
+          <TRY_FORM.Form
             user={user}
-            action={credentialPath(name)}
-            state={bounds}
-            now={{ keys: { boxes: keyBoxes(keys, bounds) } }}
-            submit="Save"
-            cancel={CREDENTIALS_PATH}
+            action={`${credentialPath(name)}/test`}
+            state={url ?? filled({ url: exampleUrl(credential) })}
+            submit="Send GET"
+            look="plain"
           />
-        </Card>
-      </>
-    ),
-  });
+        )}
+        {answer === undefined ? null : <Answer {...answer} />}
+      </Card>
+      <Card id="replace" title="Replace the secret">
+        <p class="quiet">
+          Set <Ago at={credential.replacedAt} now={now} />. The old one is gone at once; what was approved stays
+          approved.
+        </p>
+        <PostForm user={user} action={`${credentialPath(name)}/secret`}>
+          <Problem text={problemBeside(secret, SECRET_FORM.shown)} />
+          {/* Browsers that keep passwords want to know whose it is. */}
+          <input type="text" autocomplete="username" value={name} hidden />
+          <SECRET_FORM.Field name="secret" state={secret} />
+          <Submit>Replace</Submit>
+        </PostForm>
+      </Card>
+      <Card id="bounds" title="Where it may go">
+        <BOUNDS_FORM.Form
+          user={user}
+          action={credentialPath(name)}
+          state={bounds}
+          now={{ keys: { boxes: keyBoxes(keys, bounds) } }}
+          submit="Save"
+          cancel={CREDENTIALS_PATH}
+        />
+      </Card>
+    </SettingsPage>,
+  );
 }
 
 /** An address within the bounds; empty where they name none. */
@@ -426,9 +417,9 @@ export function newCredentialPath(host: string): string {
   return `${CREDENTIALS_PATH}?${new URLSearchParams({ host }).toString()}#add`;
 }
 
-/** The pages of credentials, with the same service as /v1/credentials. They work without script. */
-export function credentialPages(deps: CredentialPageDeps) {
-  const { credentialService, credentialTests, personOf, formOf } = deps;
+/** The pages of credentials, with the same service as /v1/credentials. */
+export function credentialPages(deps: PageDeps) {
+  const { credentialService, credentialTests, formOf } = deps;
   const add = answerForm(
     formOf,
     async ({ person, form }) => {
@@ -471,30 +462,25 @@ export function credentialPages(deps: CredentialPageDeps) {
     await unlessGone(credentialService.remove(person.caller, name));
     return CREDENTIALS_PATH;
   });
+  const path = `${CREDENTIALS_PATH}/:name`;
+  const hooks = { params: CredentialParams };
   return (
-    createPersonRoutes(personOf)
-      .get(CREDENTIALS_PATH, async ({ context, person }) => {
+    personPages(deps)
+      .get(CREDENTIALS_PATH, ({ context, person }) => {
         const host = hostIn(context.search);
-        const typed = host === null ? EMPTY_FORM : filled({ hosts: host });
-        return page("own", await credentialsPage(deps, person, typed));
+        return credentialsPage(deps, person, host === null ? EMPTY_FORM : filled({ hosts: host }));
       })
       .post(CREDENTIALS_PATH, add)
-      .get(
-        `${CREDENTIALS_PATH}/:name`,
-        async ({ person, params: { name } }) => page("own", await credentialPage(deps, person, { name })),
-        { params: CredentialParams },
-      )
-      .post(`${CREDENTIALS_PATH}/:name/test`, test, { params: CredentialParams })
+      .get(path, ({ person, params: { name } }) => credentialPage(deps, person, { name }), hooks)
+      .post(`${path}/test`, test, hooks)
       // Where the address of an answer is loaded again.
-      .get(`${CREDENTIALS_PATH}/:name/test`, ({ params: { name } }) => seeOther("own", `${credentialPath(name)}#try`), {
-        params: CredentialParams,
-      })
-      .post(`${CREDENTIALS_PATH}/:name`, change, { params: CredentialParams })
-      .post(`${CREDENTIALS_PATH}/:name/secret`, replace, { params: CredentialParams })
-      .post(`${CREDENTIALS_PATH}/:name/switch`, switchIt, { params: CredentialParams })
-      .post(`${CREDENTIALS_PATH}/:name/remove`, remove, { params: CredentialParams })
+      .get(`${path}/test`, ({ params: { name } }) => seeOther("own", `${credentialPath(name)}#try`), hooks)
+      .post(path, change, hooks)
+      .post(`${path}/secret`, replace, hooks)
+      .post(`${path}/switch`, switchIt, hooks)
+      .post(`${path}/remove`, remove, hooks)
   );
 }
 
 /** What the page says beside the URL: it lies out of bounds, or comes too early. */
-const TRY_REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "forbidden", "rate_limited"]);
+const TRY_REFUSED: ReadonlySet<ErrorCode> = new Set([...INVALID_OR_LIMITED, "forbidden"]);

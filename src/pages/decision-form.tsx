@@ -101,7 +101,7 @@ export function DecisionForm(props: DecisionFormProps) {
   );
   return (
     <PostForm
-      user={user ?? undefined}
+      user={user}
       action={path}
       fields={[shownField(asked.map(({ action: { id: of, run }, digest }) => ({ id: of, run, digest }))), ...fields]}
       class="decide"

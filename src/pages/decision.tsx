@@ -302,7 +302,7 @@ function HiddenValues({ action, user }: { readonly action: MaskedAction; readonl
     return (
       <div class="hidden-values">
         <span>{text}</span>
-        <RevealForm id={action.id} user={user} look="link" name="Reveal" />
+        <RevealForm user={user} id={action.id} look="link" name="Reveal" />
       </div>
     );
   }

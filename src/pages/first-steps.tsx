@@ -12,10 +12,10 @@ import { LinkButton, PageHead } from "../ui/parts.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
 import { createCheckCreate } from "../actions/create-schema.ts";
-import { page, seeOther } from "../http/response.ts";
-import { type AnswerPerson, createPersonRoutes } from "../http/session.ts";
+import { seeOther } from "../http/response.ts";
+import type { AnswerPerson } from "../http/session.ts";
 import { FORM_ID } from "../core/ids.ts";
-import { answerForm } from "./forms.tsx";
+import { answerForm, personPages } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 import { templatePath, TEMPLATES } from "./rule-form.tsx";
 
@@ -26,7 +26,7 @@ export const FIRST_STEPS_PATH = "/overview/first-steps";
 export const GET_STARTED_PATH = "/get-started";
 
 /** The form that sends the first action from the pages. */
-export const TEST_ACTION_PATH = `${GET_STARTED_PATH}/test`;
+const TEST_ACTION_PATH = `${GET_STARTED_PATH}/test`;
 
 interface FirstStepsProps {
   readonly user: PageUser;
@@ -46,7 +46,7 @@ const TITLES = {
 } as const satisfies Record<StepName, string>;
 
 /** The first steps as a page: also for whoever has hidden them elsewhere, or has done them all. */
-export function getStartedPage(props: FirstStepsProps): string {
+function getStartedPage(props: FirstStepsProps): string {
   return render(
     <Layout title="Get started" nav="Overview" user={props.user}>
       <PageHead
@@ -230,20 +230,15 @@ function SignatureStep({ user }: { readonly user: PageUser }) {
   );
 }
 
-type GetStartedDeps = Pick<
-  PageDeps,
-  "checkTarget" | "personOf" | "formOf" | "actionService" | "firstSteps" | "clock" | "ids" | "baseUrl"
->;
-
 /** Where an owner begins, with a first action by one button. */
-export function getStartedPages(deps: GetStartedDeps) {
-  const { personOf, firstSteps, ids, baseUrl } = deps;
+export function getStartedPages(deps: PageDeps) {
+  const { firstSteps, ids, baseUrl } = deps;
   return (
-    createPersonRoutes(personOf)
+    personPages(deps)
       .get(GET_STARTED_PATH, async ({ person }) => {
         const { times } = await firstSteps.state(person.caller);
         const steps = { done: new Set(times.keys()), isNew: !times.has("action") };
-        return page("own", getStartedPage({ user: person, steps, baseUrl, formId: ids.request() }));
+        return getStartedPage({ user: person, steps, baseUrl, formId: ids.request() });
       })
       // Where the address of a refused form is loaded again.
       .get(TEST_ACTION_PATH, () => seeOther("own", GET_STARTED_PATH))
@@ -251,8 +246,9 @@ export function getStartedPages(deps: GetStartedDeps) {
   );
 }
 
-function sendTest({ actionService, formOf, clock, baseUrl, ...rules }: GetStartedDeps): AnswerPerson {
-  const checkCreate = createCheckCreate(rules);
+function sendTest(deps: PageDeps): AnswerPerson {
+  const { actionService, formOf, clock, baseUrl } = deps;
+  const checkCreate = createCheckCreate(deps);
   return answerForm(formOf, async ({ person, form }) => {
     authorize(person.caller, "create");
     const formId = form.get("form_id") ?? "";

@@ -1,10 +1,18 @@
 /** @jsxImportSource hono/jsx */
 import { headersOf, HTTP_STATUS } from "../api/errors.ts";
 import { DomainError, type ErrorCode, type Issue } from "../core/domain-error.ts";
-import type { Person } from "../core/session.ts";
 import type { Form, RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
+import { createPersonRoutes, type Person } from "../http/session.ts";
 import { Choices, type ChoicesProps } from "../ui/form.tsx";
+import type { PageDeps } from "./needs.ts";
+
+/** Routes for people who are logged in. A text that a handler answers with is the HTML of its page. */
+export function personPages({ personOf }: PageDeps) {
+  return createPersonRoutes(personOf).onAfterHandle(({ responseValue }) =>
+    typeof responseValue === "string" ? page("own", responseValue) : undefined,
+  );
+}
 
 /** What stands in the fields of a form, and what was wrong with it. */
 export interface FormState {
@@ -109,6 +117,9 @@ export function answerForm<Params = unknown, Who = Person>(
 
 /** For forms of which only the input can be wrong. */
 export const INVALID: ReadonlySet<ErrorCode> = new Set(["validation_error"]);
+
+/** For forms that may also come too often. */
+export const INVALID_OR_LIMITED: ReadonlySet<ErrorCode> = new Set([...INVALID, "rate_limited"]);
 
 /** Somebody else may have removed it already. */
 export async function unlessGone(removed: Promise<unknown>): Promise<void> {

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { type Caller, describeActor, mayDo, viewerOf } from "../core/roles.ts";
+import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
 import { pathOf } from "../core/search.ts";
 import { BULK_PATH, newBulkPath } from "./bulk.tsx";
 import { CREDENTIAL_REQUESTS_PATH, pendingRequests, type SeenCredentialRequest } from "./credential-request.tsx";
@@ -19,17 +19,16 @@ import {
 import { Button, PostForm } from "../ui/form.tsx";
 import { Ago, LinkButton, PageHead, sentence, statusLabel, UntrustedText } from "../ui/parts.tsx";
 import { SETTINGS_PATHS, SETTINGS_SECTIONS } from "./settings-frame.tsx";
-import type { NavAccount, NavBadges, PageUser } from "../ui/text.ts";
-import { asSent, maskedPause } from "../receipts/masked-action.ts";
+import type { PageUser } from "../ui/text.ts";
+import { asSent } from "../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { checkFilters } from "../api/list-schemas.ts";
-import { NAV_FAILING_MS, PALETTE_ACTIONS_MAX, PALETTE_TEXT_CHARS_MAX } from "../core/limits.ts";
-import { createPersonRoutes, type Person, type PersonOf } from "../http/session.ts";
-import { page } from "../http/response.ts";
+import { PALETTE_ACTIONS_MAX, PALETTE_TEXT_CHARS_MAX } from "../core/limits.ts";
+import type { Person } from "../http/session.ts";
 import { normalHost } from "../core/target.ts";
-import type { PauseOf } from "../core/pause.ts";
 import { seeAll } from "../receipts/see.ts";
 import { ACTION_ID } from "../core/ids.ts";
+import { personPages } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 
 /** Pages that the palette finds beside those of the navigation. */
@@ -54,65 +53,70 @@ interface PaletteProps {
 }
 
 /** What the palette found, as a list of links in groups. */
-export function paletteList({ user, text, actions, requests, host, now }: PaletteProps): string {
+function paletteList({ user, text, actions, requests, host, now }: PaletteProps): string {
   const wanted = text.toLowerCase();
   const places = [...NAVIGATION, ...PLACES].filter(
     ({ name, needs }) => mayDo(user.role, needs) && name.toLowerCase().includes(wanted),
   );
   const shown = text === "" ? places.slice(0, NAVIGATION.length) : places;
   const failed = text === "" || !mayDo(user.role, "retry") ? [] : actions.filter(({ status }) => status === "failed");
-  const isEmpty = shown.length + actions.length + requests.length === 0 && host === null;
-  return renderPart(
-    <div id="found" role="listbox" aria-label="Results">
-      <Group name={text === "" ? "Awaiting approval" : "Actions"} isShown={actions.length > 0}>
-        {actions.map((action) => (
-          <ActionEntry action={asSent(action)} now={now} />
-        ))}
-      </Group>
-      <Group name="Credentials that agents ask for" isShown={requests.length > 0}>
-        {requests.map(({ id, host: of, agent, createdAt }) => (
-          <Entry
-            id={id}
-            href={`${CREDENTIAL_REQUESTS_PATH}/${id}`}
-            icon="keys"
-            facts={sentence`${<UntrustedText text={agent} />} · ${<Ago at={createdAt} now={now} />}`}
-          >
-            Credential for <UntrustedText text={of} />
-          </Entry>
-        ))}
-      </Group>
-      <Group name="Go to" isShown={shown.length > 0}>
-        {shown.map(({ name, path, icon }) => (
-          <Entry id={`go-${path}`} href={path} icon={icon}>
-            {name}
-          </Entry>
-        ))}
-      </Group>
-      <Group name="Do" isShown={host !== null || failed.length > 0}>
-        {host === null ? null : (
-          <Entry id="pause" href={`${PAUSES_PATH}?host=${encodeURIComponent(host)}`} icon="pause">
-            Pause <UntrustedText text={host} />
-          </Entry>
-        )}
-        {failed.map((action) => (
+  const groups: readonly (readonly [name: string, entries: readonly Child[]])[] = [
+    [
+      text === "" ? "Awaiting approval" : "Actions",
+      actions.map((action) => <ActionEntry action={asSent(action)} now={now} />),
+    ],
+    [
+      "Credentials that agents ask for",
+      requests.map(({ id, host: of, agent, createdAt }) => (
+        <Entry
+          id={id}
+          href={`${CREDENTIAL_REQUESTS_PATH}/${id}`}
+          icon="keys"
+          facts={sentence`${<UntrustedText text={agent} />} · ${<Ago at={createdAt} now={now} />}`}
+        >
+          Credential for <UntrustedText text={of} />
+        </Entry>
+      )),
+    ],
+    [
+      "Go to",
+      shown.map(({ name, path, icon }) => (
+        <Entry id={`go-${path}`} href={path} icon={icon}>
+          {name}
+        </Entry>
+      )),
+    ],
+    [
+      "Do",
+      [
+        ...(host === null
+          ? []
+          : [
+              <Entry id="pause" href={`${PAUSES_PATH}?host=${encodeURIComponent(host)}`} icon="pause">
+                Pause <UntrustedText text={host} />
+              </Entry>,
+            ]),
+        ...failed.map((action) => (
           <Entry id={`retry-${action.id}`} href={newBulkPath("retry", { id: [action.id] })} icon="retry">
             Retry <ActionName action={asSent(action)} />
           </Entry>
-        ))}
-      </Group>
-      {isEmpty ? <p>No page or action matches. Enter a part of a host, path or title, or an action ID.</p> : null}
+        )),
+      ],
+    ],
+  ];
+  const found = groups.filter(([, entries]) => entries.length > 0);
+  return renderPart(
+    <div id="found" role="listbox" aria-label="Results">
+      {found.map(([name, entries]) => (
+        <div role="group" aria-label={name}>
+          <h2 aria-hidden="true">{name}</h2>
+          {entries}
+        </div>
+      ))}
+      {found.length === 0 ? (
+        <p>No page or action matches. Enter a part of a host, path or title, or an action ID.</p>
+      ) : null}
     </div>,
-  );
-}
-
-function Group(props: { readonly name: string; readonly isShown: boolean; readonly children?: Child }) {
-  const { name, isShown, children } = props;
-  if (!isShown) return null;
-  return (
-    <div role="group" aria-label={name}>
-      <h2 aria-hidden="true">{name}</h2>
-      {children}
-    </div>
   );
 }
 
@@ -172,7 +176,7 @@ function ActionName({ action: { method, host, url, title } }: { readonly action:
 }
 
 /** Everything that the tabs of a phone leave out. */
-export function morePage(user: PageUser): string {
+function morePage(user: PageUser): string {
   const entries = [...NAVIGATION.filter(({ isRare }) => isRare), ...PLACES].filter(
     ({ name, needs }) => mayDo(user.role, needs) && name !== PAUSE_EVERYTHING.name,
   );
@@ -208,61 +212,9 @@ export function morePage(user: PageUser): string {
   );
 }
 
-type FrameRouteDeps = Pick<PageDeps, "personOf" | "actionService" | "credentialRequests" | "clock">;
-
-type NavDeps = Pick<PageDeps, "actionService" | "credentialRequests" | "teamService" | "clock">;
-
-/** Adds what stops the whole account to the person of a page, also of one that answers a form or an error. */
-export function withStop(personOf: PersonOf, { pauseOf }: { readonly pauseOf: PauseOf }): PersonOf {
-  return async (context) => {
-    const person = await personOf(context);
-    if (person === null) return null;
-    // No key and no host: only what covers all of them.
-    const stop = maskedPause(
-      pauseOf({ accountId: person.caller.accountId, keyId: "", host: "" }),
-      viewerOf(person.role),
-    );
-    return stop === null ? person : { ...person, stop };
-  };
-}
-
-/** Adds what the navigation shows to the person of a page. Forms and streams don't need it. */
-export function withNavigation(personOf: PersonOf, deps: NavDeps): PersonOf {
-  return async (context) => {
-    const person = await personOf(context);
-    if (person === null || context.request.method !== "GET") return person;
-    const [badges, accounts] = await Promise.all([badgesOf(deps, person.caller), accountsOf(deps, person)]);
-    return { ...person, badges, ...(accounts.length === 0 ? {} : { accounts }) };
-  };
-}
-
-async function accountsOf({ teamService }: NavDeps, person: Person): Promise<readonly NavAccount[]> {
-  const accounts = await teamService.accountsOf(person);
-  if (accounts.length === 1 && accounts[0]?.name === null) return [];
-  return accounts.map(({ accountId, name, email }) => ({
-    accountId,
-    name,
-    email,
-    isCurrent: accountId === person.caller.accountId,
-  }));
-}
-
-/** All are bounded counts over an index: they cost the same in a table of any size. */
-async function badgesOf({ actionService, credentialRequests, clock }: NavDeps, caller: Caller): Promise<NavBadges> {
-  const createdAfter = new Date(clock.now().getTime() - NAV_FAILING_MS);
-  const [waiting, failing, asked] = await Promise.all([
-    actionService.counts(caller, { ...checkFilters({}), statuses: ["awaiting_approval"] }),
-    actionService.counts(caller, { ...checkFilters({}), statuses: ["failed"], createdAfter }),
-    credentialRequests.pending(caller),
-  ]);
-  const none = { count: 0, isMore: false };
-  const held = waiting.counts[0] ?? none;
-  return { waiting: { ...held, count: held.count + asked.length }, failing: failing.counts[0] ?? none };
-}
-
 /** The palette, and the page behind the fourth tab of a phone. */
-export function framePages(deps: FrameRouteDeps) {
-  return createPersonRoutes(deps.personOf)
+export function framePages(deps: PageDeps) {
+  return personPages(deps)
     .get(PALETTE_PATH, async ({ context, person }) => {
       const text = (new URLSearchParams(context.search).get("q") ?? "").trim().slice(0, PALETTE_TEXT_CHARS_MAX);
       const [actions, requests] = await Promise.all([
@@ -270,27 +222,20 @@ export function framePages(deps: FrameRouteDeps) {
         foundRequests(deps, person, text),
       ]);
       const host = text === "" || !mayDo(person.role, "manage") ? null : normalHost(text);
-      return page(
-        "own",
-        paletteList({
-          user: person,
-          text,
-          actions,
-          requests,
-          host: host?.includes(".") === true ? host : null,
-          now: deps.clock.now(),
-        }),
-      );
+      return paletteList({
+        user: person,
+        text,
+        actions,
+        requests,
+        host: host?.includes(".") === true ? host : null,
+        now: deps.clock.now(),
+      });
     })
-    .get(MORE_PATH, ({ person }) => page("own", morePage(person)));
+    .get(MORE_PATH, ({ person }) => morePage(person));
 }
 
 /** With an id in the text, that action; with other text, the newest that match; without text, the oldest that wait. */
-async function foundActions(
-  { actionService }: FrameRouteDeps,
-  { caller }: Person,
-  text: string,
-): Promise<readonly MaskedAction[]> {
+async function foundActions({ actionService }: PageDeps, { caller }: Person, text: string) {
   const id = text.split(/[^A-Za-z0-9_-]/).find((word) => ACTION_ID.test(word));
   const filters =
     id === undefined && text !== "" ? checkFilters({ q: text }) : checkFilters({ status: ["awaiting_approval"] });
@@ -305,11 +250,7 @@ async function foundActions(
 }
 
 /** Those that wait, oldest first: all of them without text, else those with it in their host, the agent or the ID. */
-async function foundRequests(
-  deps: FrameRouteDeps,
-  person: Person,
-  text: string,
-): Promise<readonly SeenCredentialRequest[]> {
+async function foundRequests(deps: PageDeps, person: Person, text: string) {
   const wanted = text.toLowerCase();
   const found = (await pendingRequests(deps, person)).filter(({ id, host, agent }) =>
     [`credential for ${host}`, agent.toLowerCase(), id].some((one) => one.includes(wanted)),

@@ -1,33 +1,44 @@
 /** @jsxImportSource hono/jsx */
 import { describeActor } from "../core/roles.ts";
 import { GrantParams, type NamedGrant } from "../grants/grants.ts";
-import { DomainError } from "../core/domain-error.ts";
-import { page } from "../http/response.ts";
-import { createPersonRoutes, type Person } from "../http/session.ts";
+import { notFound } from "../core/domain-error.ts";
+import type { Person } from "../http/session.ts";
 import { PostForm, Submit } from "../ui/form.tsx";
-import { actionPath } from "../ui/layout.tsx";
+import { actionPath, render } from "../ui/layout.tsx";
 import { Facts, Name, sentence, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
-import { answerForm, type ById, unlessGone } from "./forms.tsx";
+import { answerForm, type ById, personPages, unlessGone } from "./forms.tsx";
 import { memberName } from "./grant-form.tsx";
 import type { PageDeps } from "./needs.ts";
-import { List, None, RowLink, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
+import { List, None, RowLink, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 
 const GRANTS_PATH = SETTINGS_PATHS.grants;
 
 function grantsPage(user: Person, grants: readonly NamedGrant[], now: Date): string {
-  return settingsFrame({
-    user,
-    section: "Grants",
-    intro:
-      "What people have allowed with an approval: for a while, calls like the one that they approved are sent without asking. Everything else about them has to be equal.",
-    now,
-    children: (
+  return render(
+    <SettingsPage
+      user={user}
+      section="Grants"
+      intro="What people have allowed with an approval: for a while, calls like the one that they approved are sent without asking. Everything else about them has to be equal."
+      now={now}
+    >
       <List
         title="Grants in force"
         rows={grants}
         columns={[
-          ["Key", keyCell, "wide"],
+          [
+            "Key",
+            ({ keyName, createdBy, actionId }) => (
+              <>
+                <Name text={keyName} />
+                <span class="says">
+                  Made by <UntrustedText text={describeActor(createdBy).name} /> with{" "}
+                  <a href={actionPath(actionId)}>the approval of an action</a>
+                </span>
+              </>
+            ),
+            "wide",
+          ],
           ["May differ", variesCell],
           ["Used", usedText],
           ["Ends", ({ expiresAt }) => <UntilTime at={expiresAt} now={now} />],
@@ -41,19 +52,7 @@ function grantsPage(user: Person, grants: readonly NamedGrant[], now: Date): str
           text: "Each held call is asked about. When you approve one, you can allow more calls like it for a while.",
         }}
       />
-    ),
-  });
-}
-
-function keyCell({ keyName, createdBy, actionId }: NamedGrant) {
-  return (
-    <>
-      <Name text={keyName} />
-      <span class="says">
-        Made by <UntrustedText text={describeActor(createdBy).name} /> with{" "}
-        <a href={actionPath(actionId)}>the approval of an action</a>
-      </span>
-    </>
+    </SettingsPage>,
   );
 }
 
@@ -81,16 +80,16 @@ function endPath(id: string): string {
 }
 
 /** Asks for confirmation before a grant ends. */
-function endPage(user: Person, grant: NamedGrant, now: Date): string {
+function endPage(user: Person, grant: NamedGrant): string {
   const { id, keyName, expiresAt, createdAt, createdBy, actionId } = grant;
-  return settingsFrame({
-    user,
-    section: "Grants",
-    title: "End this grant?",
-    intro: "Calls like this are held again at once, on every node. What it has let through already is not stopped.",
-    back: { href: GRANTS_PATH, name: "Grants" },
-    now,
-    children: (
+  return render(
+    <SettingsPage
+      user={user}
+      section="Grants"
+      title="End this grant?"
+      intro="Calls like this are held again at once, on every node. What it has let through already is not stopped."
+      back={{ href: GRANTS_PATH, name: "Grants" }}
+    >
       <PostForm user={user} action={endPath(id)} class="card">
         <Facts
           rows={[
@@ -107,32 +106,28 @@ function endPage(user: Person, grant: NamedGrant, now: Date): string {
           End grant
         </Submit>
       </PostForm>
-    ),
-  });
+    </SettingsPage>,
+  );
 }
 
-/** The pages of grants, with the same service as /v1/grants. They work without script. */
-export function grantPages({
-  grantService,
-  personOf,
-  formOf,
-  clock,
-}: Pick<PageDeps, "personOf" | "formOf" | "grantService" | "clock">) {
+/** The pages of grants, with the same service as /v1/grants. */
+export function grantPages(deps: PageDeps) {
+  const { grantService, formOf, clock } = deps;
   const end = answerForm<ById>(formOf, async ({ person, params: { id } }) => {
     await unlessGone(grantService.end(person.caller, id));
     return GRANTS_PATH;
   });
   const hooks = { params: GrantParams };
-  return createPersonRoutes(personOf)
+  return personPages(deps)
     .get(GRANTS_PATH, async ({ person }) =>
-      page("own", grantsPage(person, await grantService.listNamed(person.caller), clock.now())),
+      grantsPage(person, await grantService.listNamed(person.caller), clock.now()),
     )
     .get(
       `${GRANTS_PATH}/:id/end`,
       async ({ person, params: { id } }) => {
         const grant = (await grantService.listNamed(person.caller)).find((one) => one.id === id);
-        if (grant === undefined) throw new DomainError("not_found", "There is no such grant in force.");
-        return page("own", endPage(person, grant, clock.now()));
+        if (grant === undefined) throw notFound("grant in force");
+        return endPage(person, grant);
       },
       hooks,
     )

@@ -5,7 +5,7 @@ import { ALL_HOSTS, type HostSettings, type HostSettingsRow, NO_HOST_SETTINGS } 
 import type { Pause } from "../core/pause.ts";
 import { hostSettingsFrom, hostSettingsJson, PutDefaults, PutHostSettings } from "../api/host-settings.ts";
 import { Button, Field } from "../ui/form.tsx";
-import { answerForm, EMPTY_FORM, type FormState, unlessGone } from "./forms.tsx";
+import { answerForm, EMPTY_FORM, type FormState, personPages, unlessGone } from "./forms.tsx";
 import { Card, Dot, LinkButton, Name, sentence, UntrustedText, Ago } from "../ui/parts.tsx";
 import { ATTEMPT_TIMEOUT_SET_MS_MAX, ATTEMPT_TIMEOUT_SET_MS_MIN } from "../core/limits.ts";
 import { type FieldSpecs, schemaForm } from "./schema-form.tsx";
@@ -18,14 +18,14 @@ import {
   RowAction,
   RowMenu,
   SETTINGS_PATHS,
-  settingsFrame,
+  SettingsPage,
 } from "./settings-frame.tsx";
 import type { EffectiveSettings } from "../config/config.ts";
-import { duration, exactDuration, type PageUser } from "../ui/text.ts";
+import { duration, exactDuration } from "../ui/text.ts";
+import { render } from "../ui/layout.tsx";
 import { checkHost } from "../core/target.ts";
-import type { HostService } from "../hosts/hosts.ts";
 import { page } from "../http/response.ts";
-import { createPersonRoutes, type Person } from "../http/session.ts";
+import type { Person } from "../http/session.ts";
 import { authorize } from "../core/roles.ts";
 import { calledHosts } from "./pauses.tsx";
 import type { PageDeps } from "./needs.ts";
@@ -60,11 +60,8 @@ const HOST_FORM = schemaForm(PutHostSettings, {
 
 const DEFAULTS_FORM = schemaForm(PutDefaults, RETRY_FIELDS);
 
-/** What the server does where an account sets nothing. */
-type ServerSettings = Pick<EffectiveSettings, "attemptTimeoutMs" | "retryBaseMs" | "retryCapMs">;
-
 /** These settings, with the server's where they set nothing. */
-function inheritedSettings(settings: HostSettings, server: ServerSettings): HostSettings {
+function inheritedSettings(settings: HostSettings, server: EffectiveSettings): HostSettings {
   return {
     ...settings,
     timeoutMs: settings.timeoutMs ?? server.attemptTimeoutMs,
@@ -73,15 +70,14 @@ function inheritedSettings(settings: HostSettings, server: ServerSettings): Host
 }
 
 /** What the account sets for hosts, and which of them are paused. */
-async function hostsPage(deps: HostPageDeps, user: Person, typed = EMPTY_FORM): Promise<string> {
-  const { hostService, pauseService, signingService, settingsFor, clock } = deps;
+async function hostsPage(deps: PageDeps, user: Person, typed = EMPTY_FORM): Promise<string> {
   const { caller } = user;
-  const now = clock.now();
-  const { hosts, defaults } = await ofOwner(hostService, user);
+  const now = deps.clock.now();
+  const { hosts, defaults } = await listForOwner(deps, user);
   const [pauses, called, server] = await Promise.all([
-    pauseService.list(caller),
-    calledHosts(signingService, caller),
-    settingsFor(caller),
+    deps.pauseService.list(caller),
+    calledHosts(deps.signingService, caller),
+    deps.settingsFor(caller),
   ]);
   const known = called.filter((host) => !hosts.some((row) => row.host === host));
   const paused = new Map(pauses.flatMap((pause) => (pause.kind === "host" ? [[pause.subject, pause]] : [])));
@@ -91,52 +87,48 @@ async function hostsPage(deps: HostPageDeps, user: Person, typed = EMPTY_FORM): 
     ...hosts.map((row) => ({ host: row.host, settings: row.settings, setting: row })),
     ...unset.map((host) => ({ host, settings: NO_HOST_SETTINGS, setting: null })),
   ];
-  return settingsFrame({
-    user,
-    section: "Hosts",
-    intro:
-      "How calls to a host are made and retried. An action’s own settings come first, then those of its host, of all hosts and of the server.",
-    now,
-    children: (
-      <>
-        <List
-          title="Hosts"
-          rows={rows}
-          columns={[
-            ["Host", (row) => hostCell(row, now), "main"],
-            ["State", ({ host }) => (host === ALL_HOSTS ? <None /> : stateCell(paused.get(host), now))],
-            ["Limits", ({ settings }) => orNone(limitsText(settings))],
-            ["Timeout", ({ settings: { timeoutMs } }) => orNone(timeoutMs === null ? null : duration(timeoutMs))],
-            ["Retry delay", ({ settings }) => orNone(backoffText(settings.backoff))],
-            ["Give up on", ({ settings: { giveUpOn } }) => orNone(giveUpOn === null ? null : patternsText(giveUpOn))],
-          ]}
-          actions={(row) => hostActions(user, row, paused.get(row.host))}
-        />
-        <Card id="add" title="Set up a host">
-          <form method="get" action={`${HOSTS_PATH}/edit`} class="ask">
-            <Field
-              name="host"
-              label="Host"
-              value={typed.values.get("host")}
-              hint={HOST_HINT}
-              required
-              autocomplete="off"
-              known={known}
-              problem={typed.problem}
-            />
-            <Button look="plain">Continue</Button>
-          </form>
-        </Card>
-        <p class="quiet" id="callback-hosts">
-          Where callbacks of keys with a hold or a limit can go is set on the page{" "}
-          <a href={SETTINGS_PATHS.callbackHosts}>Callback hosts</a>.
-        </p>
-      </>
-    ),
-  });
+  return render(
+    <SettingsPage
+      user={user}
+      section="Hosts"
+      intro="How calls to a host are made and retried. An action’s own settings come first, then those of its host, of all hosts and of the server."
+      now={now}
+    >
+      <List
+        title="Hosts"
+        rows={rows}
+        columns={[
+          ["Host", (row) => hostCell(row, now), "main"],
+          ["State", ({ host }) => (host === ALL_HOSTS ? <None /> : stateCell(paused.get(host), now))],
+          ["Limits", ({ settings }) => limitsText(settings) ?? <None />],
+          ["Timeout", ({ settings: { timeoutMs } }) => (timeoutMs === null ? <None /> : duration(timeoutMs))],
+          ["Retry delay", ({ settings }) => backoffText(settings.backoff) ?? <None />],
+          ["Give up on", ({ settings: { giveUpOn } }) => (giveUpOn === null ? <None /> : patternsText(giveUpOn))],
+        ]}
+        actions={(row) => hostActions(user, row, paused.get(row.host))}
+      />
+      <Card id="add" title="Set up a host">
+        <form method="get" action={`${HOSTS_PATH}/edit`} class="ask">
+          <Field
+            name="host"
+            label="Host"
+            value={typed.values.get("host")}
+            hint="For example api.example.com or 10.0.0.7:8080."
+            required
+            autocomplete="off"
+            known={known}
+            problem={typed.problem}
+          />
+          <Button look="plain">Continue</Button>
+        </form>
+      </Card>
+      <p class="quiet" id="callback-hosts">
+        Where callbacks of keys with a hold or a limit can go is set on the page{" "}
+        <a href={SETTINGS_PATHS.callbackHosts}>Callback hosts</a>.
+      </p>
+    </SettingsPage>,
+  );
 }
-
-const HOST_HINT = "For example api.example.com or 10.0.0.7:8080.";
 
 interface HostRow {
   /** Or all of them. */
@@ -176,7 +168,7 @@ function stateCell(pause: Pause | undefined, now: Date) {
   );
 }
 
-function hostActions(user: PageUser, { host, setting }: HostRow, pause: Pause | undefined) {
+function hostActions(user: Person, { host, setting }: HostRow, pause: Pause | undefined) {
   const isDefaults = host === ALL_HOSTS;
   const query = `?host=${encodeURIComponent(host)}`;
   return (
@@ -207,10 +199,6 @@ function hostActions(user: PageUser, { host, setting }: HostRow, pause: Pause | 
   );
 }
 
-function orNone(text: string | null) {
-  return text ?? <None />;
-}
-
 function limitsText({ maxPerSecond, maxConcurrent, defaultCredential }: HostSettings): string | null {
   const limits = [
     ...(maxPerSecond === null ? [] : [`${maxPerSecond} a second`]),
@@ -231,8 +219,8 @@ export function patternsText(patterns: readonly StatusPattern[]): string {
 }
 
 /** The form that sets everything of a host, or of all. */
-async function hostFormPage({ hostService, settingsFor }: HostPageDeps, user: Person, host: string, typed: FormState) {
-  const [{ defaults }, server] = await Promise.all([ofOwner(hostService, user), settingsFor(user.caller)]);
+async function hostFormPage(deps: PageDeps, user: Person, host: string, typed: FormState): Promise<string> {
+  const [{ defaults }, server] = await Promise.all([listForOwner(deps, user), deps.settingsFor(user.caller)]);
   const isDefaults = host === ALL_HOSTS;
   // What holds where a field is empty.
   const inherited = inheritedSettings(isDefaults ? NO_HOST_SETTINGS : defaults, server);
@@ -247,29 +235,25 @@ async function hostFormPage({ hostService, settingsFor }: HostPageDeps, user: Pe
     submit: "Save",
     cancel: HOSTS_PATH,
   } as const;
-  return settingsFrame({
-    user,
-    section: "Hosts",
-    title: isDefaults ? "All hosts" : <UntrustedText text={host} />,
-    windowTitle: isDefaults ? "All hosts" : "Host",
-    back: { href: HOSTS_PATH, name: "Hosts" },
-    intro: "An empty field sets nothing: the value in grey applies.",
-    children: (
+  return render(
+    <SettingsPage
+      user={user}
+      section="Hosts"
+      title={isDefaults ? "All hosts" : <UntrustedText text={host} />}
+      windowTitle={isDefaults ? "All hosts" : "Host"}
+      back={{ href: HOSTS_PATH, name: "Hosts" }}
+      intro="An empty field sets nothing: the value in grey applies."
+    >
       <section class="card" aria-label="Settings of the host">
         {isDefaults ? <DEFAULTS_FORM.Form {...form} /> : <HOST_FORM.Form {...form} />}
       </section>
-    ),
-  });
+    </SettingsPage>,
+  );
 }
 
-type HostPageDeps = Pick<
-  PageDeps,
-  "personOf" | "formOf" | "hostService" | "pauseService" | "signingService" | "settingsFor" | "clock"
->;
-
-/** The pages of what an account sets for hosts, with the same service as /v1/hosts. They work without script. */
-export function hostPages(deps: HostPageDeps) {
-  const { hostService, personOf, formOf } = deps;
+/** The pages of what an account sets for hosts, with the same service as /v1/hosts. */
+export function hostPages(deps: PageDeps) {
+  const { hostService, formOf } = deps;
   const put = answerForm(
     formOf,
     async ({ person, form }) => {
@@ -287,7 +271,7 @@ export function hostPages(deps: HostPageDeps) {
   const edit = answerForm(
     ({ search }) => Promise.resolve(new Map([["host", new URLSearchParams(search).get("host") ?? ""]])),
     async ({ person, form }) => {
-      const { hosts } = await ofOwner(hostService, person);
+      const { hosts } = await listForOwner(deps, person);
       const host = checkHost(form.get("host") ?? "", "validation_error");
       const settings = hosts.find((row) => row.host === host)?.settings ?? NO_HOST_SETTINGS;
       return page("own", await hostFormPage(deps, person, host, HOST_FORM.filledWith(hostSettingsJson(settings))));
@@ -298,14 +282,11 @@ export function hostPages(deps: HostPageDeps) {
     await unlessGone(hostService.remove(person.caller, form.get("host") ?? ""));
     return HOSTS_PATH;
   });
-  return createPersonRoutes(personOf)
-    .get(HOSTS_PATH, async ({ person }) => page("own", await hostsPage(deps, person)))
+  return personPages(deps)
+    .get(HOSTS_PATH, ({ person }) => hostsPage(deps, person))
     .get(`${HOSTS_PATH}/defaults`, async ({ person }) => {
-      const { defaults } = await ofOwner(hostService, person);
-      return page(
-        "own",
-        await hostFormPage(deps, person, ALL_HOSTS, DEFAULTS_FORM.filledWith(hostSettingsJson(defaults))),
-      );
+      const { defaults } = await listForOwner(deps, person);
+      return hostFormPage(deps, person, ALL_HOSTS, DEFAULTS_FORM.filledWith(hostSettingsJson(defaults)));
     })
     .get(`${HOSTS_PATH}/edit`, edit)
     .post(HOSTS_PATH, put)
@@ -313,7 +294,7 @@ export function hostPages(deps: HostPageDeps) {
 }
 
 /** Pages of owners: readers get the list over the API. */
-function ofOwner(hostService: HostService, { caller }: Person) {
+function listForOwner({ hostService }: PageDeps, { caller }: Person) {
   authorize(caller, "manage");
   return hostService.list(caller);
 }

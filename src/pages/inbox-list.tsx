@@ -22,7 +22,7 @@ import { callText } from "./request.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { type InboxQuery, requestPath, REVIEW_PATH } from "./inbox-query.ts";
 import { shownPath, RequestTitle } from "./outcome.tsx";
-import { Ago, UntrustedText } from "../ui/parts.tsx";
+import { Ago, sentence, Table, UntrustedText } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 
@@ -33,9 +33,8 @@ interface ListedRequest extends SeenRequest {
   readonly rejection: string | null;
 }
 
-interface RowsProps {
-  readonly groups: readonly RequestGroup<ListedRequest>[];
-  readonly user: PageUser;
+interface RowProps {
+  readonly mayDecide: boolean;
   readonly query: InboxQuery;
   /** The request that is shown beside the list. */
   readonly openId: string | null;
@@ -56,18 +55,16 @@ export function listedGroups(
 }
 
 /** Each group is one row, which opens into a table. */
-export function RequestRows({ groups, user, ...props }: RowsProps) {
-  const mayDecide = mayDo(user.role, "approve");
-  return (
-    <>
-      {groups.map((group) =>
-        group.requests.length === 1 ? (
-          <RequestRow request={group.requests[0]} mayDecide={mayDecide} {...props} />
-        ) : (
-          <GroupRow group={group} mayDecide={mayDecide} {...props} />
-        ),
-      )}
-    </>
+export function RequestRows({
+  groups,
+  ...props
+}: RowProps & { readonly groups: readonly RequestGroup<ListedRequest>[] }) {
+  return groups.map((group) =>
+    group.requests.length === 1 ? (
+      <RequestRow request={group.requests[0]} {...props} />
+    ) : (
+      <GroupRow group={group} {...props} />
+    ),
   );
 }
 
@@ -87,23 +84,13 @@ export function listedRequest(action: MaskedAction, history: DecisionHistory, us
   };
 }
 
-interface RowProps extends Pick<RowsProps, "query" | "openId" | "isPart" | "selected" | "now"> {
-  readonly mayDecide: boolean;
-}
-
-function RequestRow({
-  request,
-  mayDecide,
-  query,
-  openId,
-  selected,
-  now,
-}: RowProps & { readonly request: ListedRequest }) {
+function RequestRow({ request, ...props }: RowProps & { readonly request: ListedRequest }) {
+  const { now } = props;
   const { action } = request;
   return (
     <li id={action.id} class="inbox-row">
-      {mayDecide ? <Chosen action={action} isSelected={selected.has(action.id)} /> : null}
-      <OpenLink id={action.id} query={query} openId={openId}>
+      <Chosen action={action} {...props} />
+      <OpenLink id={action.id} {...props}>
         <RequestTitle action={action} />
         <span class="inbox-age">
           <Ago at={action.createdAt} now={now} />
@@ -147,14 +134,17 @@ function RiskMark({ risks }: { readonly risks: readonly RiskMarkProps[] }) {
   );
 }
 
-function Chosen({ action, isSelected }: { readonly action: SeenAction; readonly isSelected: boolean }) {
+/** The box of a request, for whoever may decide on it. */
+function Chosen({ action, mayDecide, selected }: RowProps & { readonly action: SeenAction }) {
+  if (!mayDecide) return null;
+  const { id } = action;
   return (
     <label class="inbox-choose">
       <input
         type="checkbox"
         name="id"
-        value={action.id}
-        checked={isSelected}
+        value={id}
+        checked={selected.has(id)}
         aria-label={`Select ${callText(action)}`}
       />
     </label>
@@ -162,8 +152,7 @@ function Chosen({ action, isSelected }: { readonly action: SeenAction; readonly 
 }
 
 /** A link to the page of a request. With script the request is shown beside the list. */
-function OpenLink(props: Pick<RowsProps, "query" | "openId"> & { readonly id: string; readonly children?: Child }) {
-  const { id, query, openId, children } = props;
+function OpenLink({ id, query, openId, children }: RowProps & { readonly id: string; readonly children?: Child }) {
   return (
     <a
       class="inbox-open"
@@ -189,16 +178,15 @@ const OPENS_BESIDE = {
   "data-opens": "",
 } as const;
 
-interface GroupRowProps extends RowProps {
-  readonly group: RequestGroup<ListedRequest>;
-}
-
-function GroupRow({ group, ...props }: GroupRowProps) {
+function GroupRow({ group, ...props }: RowProps & { readonly group: RequestGroup<ListedRequest> }) {
   const { mayDecide, openId, isPart, now } = props;
   const { requests, differing } = group;
   const [{ action, riskMarks }] = requests;
   const ids = requests.map((request) => request.action.id);
   const isOpen = openId !== null && ids.includes(openId);
+  const fields = inReadingOrder(differing).filter(isSent).slice(0, LIST_COLUMNS_MAX);
+  // "amount 12 to 480".
+  const range = rangeOf(differing);
   return (
     <li id={`group-${action.id}`} class="inbox-group">
       <details open={isOpen}>
@@ -209,7 +197,9 @@ function GroupRow({ group, ...props }: GroupRowProps) {
           </span>
           <Asker action={action}>
             {isPart ? "On this page · " : null}
-            <GroupRange differing={differing} />
+            {range === null
+              ? null
+              : sentence`${<UntrustedText text={range.name} />} ${range.least} to ${range.most} · `}
           </Asker>
           <RiskMark risks={riskMarks} />
         </summary>
@@ -219,10 +209,22 @@ function GroupRow({ group, ...props }: GroupRowProps) {
             <Icon name="right" />
           </a>
         ) : null}
-        <GroupTable
-          requests={requests}
-          fields={inReadingOrder(differing).filter(isSent).slice(0, LIST_COLUMNS_MAX)}
-          {...props}
+        <Table
+          caption="Requests that look alike, with what tells them apart"
+          heads={[
+            ...(mayDecide ? [<span class="visually-hidden">Select</span>] : []),
+            ...fields.map((field) => <FieldName field={field} />),
+            "Age",
+          ]}
+          rows={requests.map((request, at) => [
+            ...(mayDecide ? [<Chosen action={request.action} {...props} />] : []),
+            ...fields.map(({ values }) => <UntrustedText text={values[at] ?? ""} />),
+            <OpenLink id={request.action.id} {...props}>
+              <Ago at={request.action.createdAt} now={now} />
+            </OpenLink>,
+          ])}
+          ids={ids}
+          isWide
         />
       </details>
     </li>
@@ -232,77 +234,23 @@ function GroupRow({ group, ...props }: GroupRowProps) {
 /** The column that tells which is which, and an amount: the review has all of them. */
 const LIST_COLUMNS_MAX = 2;
 
-interface GroupTableProps extends Omit<GroupRowProps, "group"> {
-  readonly requests: RequestGroup<ListedRequest>["requests"];
-  readonly fields: readonly DifferingField[];
-}
-
-/** The requests of a group, with what tells them apart. */
-function GroupTable({ requests, fields, mayDecide, query, openId, selected, now }: GroupTableProps) {
-  return (
-    <div class="table" role="group" aria-label="Requests that look alike" tabindex={0}>
-      <table>
-        <caption class="visually-hidden">Requests that look alike, with what tells them apart</caption>
-        <thead>
-          <tr>
-            {mayDecide ? (
-              <th scope="col">
-                <span class="visually-hidden">Select</span>
-              </th>
-            ) : null}
-            {fields.map((field) => (
-              <th scope="col">
-                <FieldName field={field} />
-              </th>
-            ))}
-            <th scope="col">Age</th>
-          </tr>
-        </thead>
-        <tbody>
-          {requests.map((request, at) => (
-            <tr id={request.action.id}>
-              {mayDecide ? (
-                <td>
-                  <Chosen action={request.action} isSelected={selected.has(request.action.id)} />
-                </td>
-              ) : null}
-              {fields.map(({ values }) => (
-                <td>
-                  <UntrustedText text={values[at] ?? ""} />
-                </td>
-              ))}
-              <td>
-                <OpenLink id={request.action.id} query={query} openId={openId}>
-                  <Ago at={request.action.createdAt} now={now} />
-                </OpenLink>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
 /** The page on which these requests are decided together. */
 export function reviewPath(ids: readonly string[]): string {
   return `${REVIEW_PATH}?${new URLSearchParams(ids.map((id): [string, string] => ["id", id])).toString()}`;
 }
 
 /** What the requests of a group have in common, and how many they are. */
-export function GroupName({ group: { requests } }: { readonly group: RequestGroup<SeenRequest> }) {
+function GroupName({ group: { requests } }: { readonly group: RequestGroup<SeenRequest> }) {
   const [{ action }] = requests;
   const title = commonTitle(requests.map((request) => request.action.title));
-  const isSame = requests.every((request) => shownPath(request.action) === shownPath(action));
+  const [path = "", ...others] = requests.map((request) => shownPath(request.action));
   return (
     <span class="request-name">
-      <b class="inbox-count">{`${requests.length} ×`}</b>{" "}
+      <b>{`${requests.length} ×`}</b>{" "}
       {title === null ? (
         <>
           <b class="method">{action.method}</b>
-          <UntrustedText
-            text={isSame ? shownPath(action) : commonPath(requests.map((request) => shownPath(request.action)))}
-          />
+          <UntrustedText text={others.every((other) => other === path) ? path : commonPath([path, ...others])} />
         </>
       ) : (
         <UntrustedText text={title} />
@@ -315,18 +263,6 @@ export function GroupName({ group: { requests } }: { readonly group: RequestGrou
 export function commonPath(paths: readonly string[]): string {
   const [first = [], ...others] = paths.map((path) => (path.split("?")[0] ?? "").split("/"));
   return first.map((segment, at) => (others.every((other) => other[at] === segment) ? segment : "…")).join("/");
-}
-
-/** "amount 12 to 480". */
-export function GroupRange({ differing }: { readonly differing: readonly DifferingField[] }) {
-  const range = rangeOf(differing);
-  if (range === null) return null;
-  return (
-    <span class="inbox-range">
-      <UntrustedText text={range.name} />
-      {` ${range.least} to ${range.most} · `}
-    </span>
-  );
 }
 
 const PLACES: Readonly<Record<DifferingField["place"], string>> = {

@@ -1,5 +1,5 @@
 import { choiceInForm, NOT_DECIDED, requestInForm, requestsInForm } from "./decision-form.tsx";
-import { answerForm, type ById } from "./forms.tsx";
+import { answerForm, type ById, personPages } from "./forms.tsx";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "./grant-form.tsx";
 import type { Grant } from "../core/grant.ts";
 import { mayDo, viewerOf } from "../core/roles.ts";
@@ -22,57 +22,43 @@ import { type InboxPane, type InboxProps, inboxPage, nextWaiting, type SeenInbox
 import { reviewPath } from "./inbox-list.tsx";
 import { filterOf, inboxPath, inboxQueryIn, REVIEW_PATH } from "./inbox-query.ts";
 import type { DecidedRequest } from "./outcome.tsx";
-import { type AnswerPerson, createPersonRoutes, type Person, HOME_PATH, type AnswerById } from "../http/session.ts";
+import { type AnswerById, type AnswerPerson, HOME_PATH, type Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
-import { page, seeOther } from "../http/response.ts";
+import { seeOther } from "../http/response.ts";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { pathNotFound } from "../http/errors.ts";
 import { createPageRoutes } from "../http/operation.ts";
 import { ActionParams, actionIdOf } from "../actions/routes.ts";
 import type { PageDeps } from "./needs.ts";
 
-type InboxRouteDeps = Pick<
-  PageDeps,
-  | "personOf"
-  | "formOf"
-  | "actionService"
-  | "grantService"
-  | "receiptPath"
-  | "firstSteps"
-  | "credentialRequests"
-  | "clock"
->;
-
 /** The inbox: held requests and the decisions on them. */
-export function inboxRoutes(deps: InboxRouteDeps) {
-  const { personOf } = deps;
-  const list: AnswerPerson = async ({ context: { search }, person }) =>
-    page("own", await inboxHtml(deps, { person, search }, nextPane(deps)));
-  const one: AnswerById = async ({ context, person, params }) => {
-    const id = actionIdOf(context, params);
-    const pane = await paneOf(deps, person, id);
-    return page("own", await inboxHtml(deps, { person, search: context.search }, () => pane));
-  };
-  const review: AnswerPerson = async ({ context: { search }, person }) => {
-    const pane = await reviewOf(deps, person, new URLSearchParams(search).getAll("id"));
-    return page("own", await inboxHtml(deps, { person, search: "" }, () => pane));
-  };
+export function inboxRoutes(deps: PageDeps) {
   const hooks = { params: ActionParams };
   return createPageRoutes("own")
     .get("/", async ({ context }) => {
       // Elysia takes // for /.
       if (context.path !== "/") throw pathNotFound();
-      const person = await personOf(context);
+      const person = await deps.personOf(context);
       if (person === null) return seeOther("own", "/login");
       const steps = await deps.firstSteps.read(person.caller);
       return seeOther("own", steps?.isNew === true ? GET_STARTED_PATH : HOME_PATH);
     })
     .use(
-      createPersonRoutes(personOf)
-        .get("/approvals", list)
-        .get(REVIEW_PATH, review)
+      personPages(deps)
+        .get("/approvals", ({ context: { search }, person }) => inboxHtml(deps, { person, search }, nextPane(deps)))
+        .get(REVIEW_PATH, async ({ context: { search }, person }) => {
+          const pane = await reviewOf(deps, person, new URLSearchParams(search).getAll("id"));
+          return inboxHtml(deps, { person, search: "" }, () => pane);
+        })
         .post(REVIEW_PATH, decideOnMany(deps))
-        .get("/approvals/:id", one, hooks)
+        .get(
+          "/approvals/:id",
+          async ({ context, person, params }) => {
+            const pane = await paneOf(deps, person, actionIdOf(context, params));
+            return inboxHtml(deps, { person, search: context.search }, () => pane);
+          },
+          hooks,
+        )
         .post("/approvals/:id", decideHere(deps), hooks),
     );
 }
@@ -84,7 +70,7 @@ interface InboxRequest extends Pick<InboxProps, "problem" | "reason" | "grant"> 
 
 /** The inbox with its filters, and the pane that is chosen once the list is known. */
 async function inboxHtml(
-  deps: InboxRouteDeps,
+  deps: PageDeps,
   { person, search, ...more }: InboxRequest,
   choose: (inbox: SeenInbox, decided: readonly DecidedRequest[]) => InboxPane,
 ): Promise<string> {
@@ -102,7 +88,7 @@ async function inboxHtml(
 
 /** The request to decide next: the one after what was decided just now, or the oldest. */
 const nextPane =
-  ({ actionService }: InboxRouteDeps) =>
+  ({ actionService }: PageDeps) =>
   ({ actions, histories }: SeenInbox, decided: readonly DecidedRequest[]): InboxPane => {
     const action = nextWaiting(actions, decided.at(-1)?.action.id ?? "");
     if (action === null) return { kind: "none" };
@@ -111,7 +97,7 @@ const nextPane =
   };
 
 /** A request by its address: held, or what it has come to. */
-async function paneOf(deps: InboxRouteDeps, person: Person, id: string): Promise<InboxPane> {
+async function paneOf(deps: PageDeps, person: Person, id: string): Promise<InboxPane> {
   const { actionService, receiptPath } = deps;
   const found = await actionService.get(person.caller, id);
   const action = await see(found, viewerOf(person.role));
@@ -125,11 +111,8 @@ async function paneOf(deps: InboxRouteDeps, person: Person, id: string): Promise
 }
 
 /** The requests of these IDs that still wait, to decide on all of them. */
-async function reviewOf(
-  { actionService }: InboxRouteDeps,
-  { caller, role }: Person,
-  asked: readonly string[],
-): Promise<InboxPane> {
+async function reviewOf(deps: PageDeps, { caller, role }: Person, asked: readonly string[]): Promise<InboxPane> {
+  const { actionService } = deps;
   const selected = idsOf(asked, REVIEW_SELECTED_MAX);
   const ids = selected.slice(0, DECISIONS_AT_ONCE_MAX);
   const { actions, histories } = await actionService.heldAmong(caller, ids);
@@ -159,7 +142,7 @@ function fittingIn(actions: readonly Action[]): number {
 }
 
 /** Decides on the request that the page showed. The list then shows the result, even if somebody else was first. */
-function decideHere(deps: InboxRouteDeps): AnswerById {
+function decideHere(deps: PageDeps): AnswerById {
   const { actionService, formOf } = deps;
   return answerForm<ById>(
     formOf,
@@ -186,7 +169,7 @@ function decideHere(deps: InboxRouteDeps): AnswerById {
 }
 
 /** Decides on each request that the review showed. The list then shows what each has come to. */
-function decideOnMany(deps: InboxRouteDeps): AnswerPerson {
+function decideOnMany(deps: PageDeps): AnswerPerson {
   const restIn = (form: Form) => idsOf((form.get("rest") ?? "").split(" "), REVIEW_SELECTED_MAX);
   return answerForm(
     deps.formOf,
@@ -217,11 +200,7 @@ function decidedIdsIn(params: URLSearchParams): readonly string[] {
 }
 
 /** What became of requests, some at a time: each is read whole. An ID may be made up, or its action deleted. */
-async function decidedOf(
-  deps: InboxRouteDeps,
-  person: Person,
-  ids: readonly string[],
-): Promise<readonly DecidedRequest[]> {
+async function decidedOf(deps: PageDeps, person: Person, ids: readonly string[]): Promise<readonly DecidedRequest[]> {
   const found: DecidedRequest[] = [];
   const grants = ids.length === 0 ? [] : await grantsOf(deps, person);
   for (let at = 0; at < ids.length; at += DECIDED_READ_AT_ONCE_MAX) {
@@ -232,13 +211,13 @@ async function decidedOf(
 }
 
 /** The grants in force, which only approvers see. */
-async function grantsOf({ grantService }: InboxRouteDeps, { caller, role }: Person): Promise<readonly Grant[]> {
+async function grantsOf({ grantService }: PageDeps, { caller, role }: Person): Promise<readonly Grant[]> {
   return mayDo(role, "approve") ? grantService.list(caller) : [];
 }
 
 /** Without what was sent, which a row doesn't show. */
 async function decidedRequest(
-  { actionService, receiptPath }: InboxRouteDeps,
+  { actionService, receiptPath }: PageDeps,
   { caller, role }: Person,
   id: string,
   grants: readonly Grant[],

@@ -49,6 +49,7 @@ export interface InboxProps extends DecisionPageProps {
 export function inboxPage(props: InboxProps): string {
   const { user, inbox, requests, query, pane, decided, now } = props;
   const { actions, histories, after, total } = inbox;
+  const mayDecide = mayDo(user.role, "approve");
   const groups = listedGroups(actions, histories, user);
   const openId = pane.kind === "request" ? pane.action.id : null;
   const isChosen = pane.kind !== "none" && (pane.kind !== "request" || pane.isChosen);
@@ -77,7 +78,7 @@ export function inboxPage(props: InboxProps): string {
               ))}
               <RequestRows
                 groups={groups}
-                user={user}
+                mayDecide={mayDecide}
                 query={query}
                 openId={openId}
                 isPart={query.after !== null || after !== null}
@@ -91,7 +92,7 @@ export function inboxPage(props: InboxProps): string {
               )}
               {after === null ? null : <LinkButton href={inboxPath({ ...query, after })}>Next page</LinkButton>}
             </div>
-            {mayDo(user.role, "approve") && actions.length > 0 ? <BulkBar /> : null}
+            {mayDecide && actions.length > 0 ? <BulkBar /> : null}
           </form>
           {actions.length + asked.length === 0 ? <NothingWaits isFiltered={all > 0} /> : null}
         </section>
@@ -143,30 +144,17 @@ interface PaneProps extends InboxProps {
   readonly alike: LookAlikes | null;
 }
 
-function Pane({ pane, user, query, inbox, now, problem, reason, grant, alike }: PaneProps) {
+function Pane({ pane, query, inbox, user, now, problem, reason, grant, alike }: PaneProps) {
+  const form = { user, now, problem, reason, grant };
   if (pane.kind === "request") {
     const path = requestPath(query, pane.action.id);
-    return (
-      <RequestPane
-        {...pane}
-        path={path}
-        isWhole={pane.isChosen}
-        alike={alike}
-        user={user}
-        now={now}
-        problem={problem}
-        reason={reason}
-        grant={grant}
-      />
-    );
+    return <RequestPane {...pane} path={path} isWhole={pane.isChosen} alike={alike} {...form} />;
   }
-  if (pane.kind === "review") return <ReviewPane {...pane} user={user} now={now} problem={problem} reason={reason} />;
-  if (pane.kind === "decided") {
-    const next = nextWaiting(inbox.actions, pane.decided.action.id);
-    const nextPath = next === null ? null : requestPath(query, next.id);
-    return <DecidedPane decided={pane.decided} nextPath={nextPath} problem={problem} />;
-  }
-  return null;
+  if (pane.kind === "review") return <ReviewPane {...pane} {...form} />;
+  if (pane.kind === "none") return null;
+  const next = nextWaiting(inbox.actions, pane.decided.action.id);
+  const nextPath = next === null ? null : requestPath(query, next.id);
+  return <DecidedPane decided={pane.decided} nextPath={nextPath} problem={problem} />;
 }
 
 /** The request after a decided one in a list with the oldest first, or else the first. */

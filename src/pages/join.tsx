@@ -8,7 +8,7 @@ import { createPageRoutes, TokenParams } from "../http/operation.ts";
 import { readForm, type RequestContext } from "../http/request.ts";
 import { page, seeOther, UNLISTED } from "../http/response.ts";
 import { HOME_PATH, sourceOf } from "../http/session.ts";
-import { Button, OrCancel, PostForm } from "../ui/form.tsx";
+import { Button, PostForm, Submit } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
 import { answerForm, EMPTY_FORM, type FormState } from "./forms.tsx";
@@ -76,14 +76,12 @@ function JoinForm({ path, typed, user, isOwn, email, isKnown }: JoinPageProps) {
     return (
       <PostForm user={user} action={path} class="card">
         <Problem text={typed.problem} />
-        <OrCancel href="/">
-          <Button>Join</Button>
-        </OrCancel>
+        <Submit cancel="/">Join</Submit>
       </PostForm>
     );
   }
   return (
-    <PostForm action={path} class="card" beginsSession>
+    <PostForm user={null} action={path} class="card" beginsSession>
       {isKnown ? <p class="quiet">This address has a login already. Log in to join.</p> : null}
       <CredentialFields typed={typed} password={isKnown ? "known" : "new"} emailOf={email} />
       <Button>{isKnown ? "Log in and join" : "Create login and join"}</Button>
@@ -100,12 +98,7 @@ const CORRECTABLE: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** The links of invitations. GET changes nothing, since mail scanners and previews open links. */
-export function joinPages(
-  deps: Pick<
-    PageDeps,
-    "teamService" | "personOf" | "ownFormOf" | "ownOrigin" | "deviceCookie" | "oidc" | "startSession"
-  >,
-) {
+export function joinPages(deps: PageDeps) {
   const { teamService, personOf, ownFormOf, ownOrigin, startSession } = deps;
   const hooks = { params: TokenParams };
   const htmlOf = async (context: RequestContext, token: string, problem: string | null) => {

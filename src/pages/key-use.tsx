@@ -2,7 +2,7 @@
 import { NO_EXTRAS } from "../core/extras.ts";
 import { createCall, ENTER_KEY, firstAction, firstActionCall, keyHeader } from "../accounts/first-action.ts";
 import { limitRefusal } from "../core/key-limits.ts";
-import type { Role } from "../core/roles.ts";
+import { mayDo } from "../core/roles.ts";
 import type { KeyView } from "../accounts/key-routes.ts";
 import { CodeBlock } from "../ui/controls.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
@@ -17,16 +17,24 @@ interface KeyUseProps {
 }
 
 /** How to use a new key: in a file of variables, by MCP clients, and in a first call. */
-export function KeyInstructions({ user, made, apiKey, baseUrl }: KeyUseProps) {
-  const { role } = made;
+export function KeyInstructions(props: KeyUseProps) {
+  const {
+    made: { role, hold },
+    apiKey,
+    baseUrl,
+  } = props;
+  const mayCreate = mayDo(role, "create");
+  // What is held can't be waited for.
+  const create = hold === "all" ? createCall(baseUrl, firstAction(baseUrl)) : firstActionCall(baseUrl);
+  const list = `curl -s ${baseUrl}/v1/actions ${keyHeader("OUTGATE_API_KEY")}`;
   return (
     <>
-      <Card id="first" title={mayCreate(role) ? "Send a first action" : "List actions"}>
-        {mayCreate(role) ? <TestForm user={user} made={made} apiKey={apiKey} baseUrl={baseUrl} /> : null}
+      <Card id="first" title={mayCreate ? "Send a first action" : "List actions"}>
+        {mayCreate ? <TestForm {...props} /> : null}
         <p class="quiet">
           Put the key into <code>OUTGATE_API_KEY</code> with <code>{ENTER_KEY}</code>, then run:
         </p>
-        <CodeBlock text={firstCall(made, baseUrl)} label="With curl" />
+        <CodeBlock text={mayCreate ? create : list} label="With curl" />
       </Card>
       <Card id="use" title="Use this key">
         <p class="quiet">Programs read it from these variables. Keep the file out of version control.</p>
@@ -42,10 +50,6 @@ export function KeyInstructions({ user, made, apiKey, baseUrl }: KeyUseProps) {
       </Card>
     </>
   );
-}
-
-function mayCreate(role: Role): boolean {
-  return role === "owner" || role === "agent";
 }
 
 /** Sends one action with the key itself, so that it shows what the key may do. In a window of its own: this page is shown once. */
@@ -153,10 +157,4 @@ export function clientsOf(baseUrl: string): readonly McpClient[] {
 
 function pretty(value: object): string {
   return JSON.stringify(value, null, 2);
-}
-
-/** A first request that the role allows. What is held can't be waited for. */
-function firstCall({ role, hold }: KeyView, baseUrl: string): string {
-  if (!mayCreate(role)) return `curl -s ${baseUrl}/v1/actions ${keyHeader("OUTGATE_API_KEY")}`;
-  return hold === "all" ? createCall(baseUrl, firstAction(baseUrl)) : firstActionCall(baseUrl);
 }

@@ -1,14 +1,14 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import { KEY_ACTIONS_COUNTED_MAX, KEYS_SHOWN_MAX, UNFINISHED_COUNTED_MAX } from "../core/limits.ts";
-import { DomainError } from "../core/domain-error.ts";
+import { DomainError, notFound } from "../core/domain-error.ts";
 import { UNFINISHED_ON_REVOKE, type UnfinishedOnRevoke } from "../core/pause.ts";
 import type { Unfinished } from "../accounts/keys.ts";
 import { KeyParams, type KeyView, type ListedKeyView } from "../accounts/key-routes.ts";
 import { timeAgo } from "../core/clock.ts";
-import { answerForm, type ById } from "./forms.tsx";
-import { page, seeOther } from "../http/response.ts";
-import { createPersonRoutes, type Person } from "../http/session.ts";
+import { answerForm, type ById, personPages } from "./forms.tsx";
+import { seeOther } from "../http/response.ts";
+import type { Person } from "../http/session.ts";
 import { describeActor, type Hold } from "../core/roles.ts";
 import { maskUrl } from "../receipts/masking.ts";
 import { PostForm, Submit } from "../ui/form.tsx";
@@ -34,7 +34,7 @@ import type { PageDeps } from "./needs.ts";
 
 export const KEYS_LINK = { href: "/keys", name: "All keys" } as const;
 
-async function keysPage({ keyService, pauseService, oauth, clock }: KeyListDeps, user: Person, search: string) {
+async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, user: Person, search: string) {
   const now = clock.now();
   const query = new URLSearchParams(search);
   // From 1; 1 if it is not a number.
@@ -67,7 +67,7 @@ async function keysPage({ keyService, pauseService, oauth, clock }: KeyListDeps,
       />
       {revoked === undefined || left === null ? null : (
         <Notice tone="good">
-          <KeyNameText of={revoked} /> is revoked and no longer works.
+          <Name text={revoked.name} /> is revoked and no longer works.
           {left.unfinishedCount === 0 ? null : ` ${leftText(left)} Whoever approves sees that it was revoked.`}
         </Notice>
       )}
@@ -82,8 +82,7 @@ async function keysPage({ keyService, pauseService, oauth, clock }: KeyListDeps,
               "Key",
               (key) => (
                 <>
-                  <KeyNameText of={key} /> <code class="none nowrap">…{key.last4}</code>{" "}
-                  {paused.has(key.id) ? <Dot tone="wait">Paused</Dot> : null}
+                  <KeyWithEnd {...key} /> {paused.has(key.id) ? <Dot tone="wait">Paused</Dot> : null}
                   {isOver(key, now) ? <Dot tone="bad">Expired</Dot> : null}
                   <span class="says">
                     {key.lastUsedAt === null ? "Never used" : sentence`Used ${<Ago at={key.lastUsedAt} now={now} />}`}
@@ -134,8 +133,7 @@ async function keysPage({ keyService, pauseService, oauth, clock }: KeyListDeps,
                 "Key",
                 (key) => (
                   <>
-                    <KeyNameText of={key} /> <code class="none">…{key.last4}</code>{" "}
-                    {paused.has(key.id) ? <Dot tone="wait">Paused</Dot> : null}
+                    <KeyWithEnd {...key} /> {paused.has(key.id) ? <Dot tone="wait">Paused</Dot> : null}
                   </>
                 ),
                 "main",
@@ -271,9 +269,13 @@ export function LimitsText({ of: { hosts, methods, dailyActions, expiresAt } }: 
   );
 }
 
-/** The untrusted name of a key. */
-export function KeyNameText({ of: { name } }: { readonly of: Pick<KeyView, "name"> }) {
-  return <Name text={name} />;
+/** A key by its name and last characters. */
+function KeyWithEnd({ name, last4 }: KeyView) {
+  return (
+    <>
+      <Name text={name} /> <code class="none nowrap">…{last4}</code>
+    </>
+  );
 }
 
 function makerName(actor: KeyView["createdBy"]): Child {
@@ -290,15 +292,7 @@ export function FormerKeys({ user, keys }: { readonly user: PageUser; readonly k
       intro="Whoever created these may no longer manage the account: a person who left or has another role, or an owner key that was revoked or has expired. They may still know the keys."
       rows={keys}
       columns={[
-        [
-          "Key",
-          (key) => (
-            <>
-              <KeyNameText of={key} /> <code class="none nowrap">…{key.last4}</code>
-            </>
-          ),
-          "main",
-        ],
+        ["Key", (key) => <KeyWithEnd {...key} />, "main"],
         ["Role", ({ role }) => roleLabel(role), "fact"],
         ["Created by", ({ createdBy }) => makerName(createdBy), "fact"],
       ]}
@@ -329,7 +323,7 @@ const UNFINISHED: readonly (readonly [UnfinishedOnRevoke, string])[] = [
 
 /** Asks for confirmation before a key is revoked. */
 function revokeKeyPage(user: PageUser, key: KeyView, left: Unfinished, now: Date): string {
-  const { id, role, last4, createdAt, createdBy, lastUsedAt } = key;
+  const { id, name, role, last4, createdAt, createdBy, lastUsedAt } = key;
   return render(
     <Layout title="Revoke a key?" nav="Keys" user={user}>
       <PageHead title="Revoke this key?" back={KEYS_LINK}>
@@ -338,7 +332,7 @@ function revokeKeyPage(user: PageUser, key: KeyView, left: Unfinished, now: Date
       <PostForm user={user} action={`/keys/${id}/revoke`} class="card">
         <Facts
           rows={[
-            ["Name", <KeyNameText of={key} />],
+            ["Name", <Name text={name} />],
             ["Role", roleLabel(role)],
             ["Ends in", <code>{last4}</code>],
             ["Created", <Time at={createdAt} />],
@@ -364,11 +358,9 @@ function revokeKeyPage(user: PageUser, key: KeyView, left: Unfinished, now: Date
   );
 }
 
-type KeyListDeps = Pick<PageDeps, "personOf" | "formOf" | "keyService" | "pauseService" | "oauth" | "clock">;
-
 /** The list of keys, and the page that revokes one. They use the same service as /v1/keys. */
-export function keyListPages(deps: KeyListDeps) {
-  const { keyService, personOf, formOf, clock } = deps;
+export function keyListPages(deps: PageDeps) {
+  const { keyService, formOf, clock } = deps;
   const revoke = answerForm<ById>(formOf, async ({ person, params: { id }, form }) => {
     const said = form.get("unfinished") ?? "keep";
     const unfinished = UNFINISHED_ON_REVOKE.find((one) => one === said);
@@ -381,21 +373,17 @@ export function keyListPages(deps: KeyListDeps) {
     return `/keys?revoked=${id}`;
   });
   const hooks = { params: KeyParams };
-  return createPersonRoutes(personOf)
-    .get("/keys", async ({ context, person }) => page("own", await keysPage(deps, person, context.search)))
+  return personPages(deps)
+    .get("/keys", ({ context, person }) => keysPage(deps, person, context.search))
     .get(
       "/keys/:id/revoke",
       async ({ person, params: { id } }) => {
         const key = (await keyService.list(person.caller)).find((one) => one.id === id);
-        if (key === undefined) throw noSuchKey();
+        if (key === undefined) throw notFound("key");
         if (key.revokedAt !== null) return seeOther("own", `/keys?revoked=${id}`);
-        return page("own", revokeKeyPage(person, key, await keyService.unfinished(person.caller, id), clock.now()));
+        return revokeKeyPage(person, key, await keyService.unfinished(person.caller, id), clock.now());
       },
       hooks,
     )
     .post("/keys/:id/revoke", revoke, hooks);
-}
-
-export function noSuchKey(): DomainError {
-  return new DomainError("not_found", "There is no such key.");
 }

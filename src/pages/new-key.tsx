@@ -4,19 +4,19 @@ import { authorize } from "../core/roles.ts";
 import { createCheckCreate } from "../actions/create-schema.ts";
 import { actionPath, Layout, render } from "../ui/layout.tsx";
 import { KeyParams, CreateKey, type KeyView, serializeKey } from "../accounts/key-routes.ts";
-import { DomainError } from "../core/domain-error.ts";
+import { DomainError, notFound } from "../core/domain-error.ts";
 import { CREATED_KEYS_REMEMBERED_MAX, FLASH_MS_MAX, NAME_CHARS_MAX } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import { StoreUnavailable } from "../core/store.ts";
-import { KeyNameText, KEYS_LINK, LimitsText, noSuchKey } from "./keys.tsx";
-import { answerForm, type ById, filled, type FormState, INVALID, problemBeside } from "./forms.tsx";
-import { type AnswerById, createPersonRoutes, type Person } from "../http/session.ts";
+import { KEYS_LINK, LimitsText } from "./keys.tsx";
+import { answerForm, type ById, filled, type FormState, INVALID, personPages, problemBeside } from "./forms.tsx";
+import type { AnswerById, Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
 import { page } from "../http/response.ts";
 import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
-import { PostForm, Submit } from "../ui/form.tsx";
+import { Option, PostForm, Submit } from "../ui/form.tsx";
 import { KeyInstructions } from "./key-use.tsx";
-import { LinkButton, Notice, PageHead, Problem, sentence } from "../ui/parts.tsx";
+import { LinkButton, Name, Notice, PageHead, Problem, sentence } from "../ui/parts.tsx";
 import { templatePath } from "./rule-form.tsx";
 import { chosenIn, schemaForm } from "./schema-form.tsx";
 import { Secret, SETTINGS_PATHS, ShownOnce } from "./settings-frame.tsx";
@@ -53,10 +53,7 @@ export const KEY_FORM = schemaForm(CreateKey, {
     hint: "One a line, like api.stripe.com or *.internal.example. Empty: any host.",
     wrong: "Enter host names, one a line, like api.example.com or *.example.com.",
   },
-  methods: {
-    isCode: true,
-    hint: "None chosen means every method.",
-  },
+  methods: { isCode: true, hint: "None chosen means every method." },
   daily_actions: { label: "Actions a day", hint: "Creates and retries a day, UTC. Empty: any number." },
   expires_at: {
     label: "Works until (UTC)",
@@ -72,7 +69,7 @@ export const KEY_FORM = schemaForm(CreateKey, {
 export const SHOWN_FIELDS = KEY_FORM.shown;
 
 /** The form, whose id keeps it from creating two keys when it is sent twice. */
-async function newKeyPage(deps: NewKeyDeps, user: Person, typed: FormState, replaced: KeyView | undefined) {
+async function newKeyPage(deps: PageDeps, user: Person, typed: FormState, replaced: KeyView | undefined) {
   const [rules, credentials] = await Promise.all([
     deps.ruleService.list(user.caller),
     deps.credentialService.list(user.caller),
@@ -88,7 +85,7 @@ async function newKeyPage(deps: NewKeyDeps, user: Person, typed: FormState, repl
             "The next page shows the key once. Have a safe place ready to store it."
           ) : (
             <>
-              The new key replaces <KeyNameText of={replaced} /> (…{replaced.last4}): it can also manage the actions
+              The new key replaces <Name text={replaced.name} /> (…{replaced.last4}): it can also manage the actions
               that it created. The old key works until you revoke it. The next page shows the new one once.
             </>
           )
@@ -118,11 +115,12 @@ async function newKeyPage(deps: NewKeyDeps, user: Person, typed: FormState, repl
           {replaced === undefined ? <LoopBrake typed={typed} /> : null}
           {/* Asked where there is a hold that could become weaker. */}
           {replaced === undefined || replaced.hold === "none" ? null : (
-            <OptionBox
+            <Option
               name="weaker_hold"
+              value="yes"
               label="Allow fewer calls to need approval than for the replaced key"
               hint="Calls that needed approval before are then sent without it."
-              typed={typed}
+              isChecked={typed.values.get("weaker_hold") === "yes"}
             />
           )}
           <CredentialChecks typed={typed} names={credentials.map(({ name }) => name)} />
@@ -149,31 +147,14 @@ function RulesNote({ count }: { readonly count: number }) {
   );
 }
 
-interface OptionBoxProps {
-  readonly name: string;
-  readonly label: string;
-  readonly hint: string;
-  readonly typed: FormState;
-}
-
-function OptionBox({ name, label, hint, typed }: OptionBoxProps) {
-  return (
-    <label class="option">
-      <input type="checkbox" name={name} value="yes" checked={typed.values.get(name) === "yes"} />
-      <span>
-        <b>{label}</b> <span class="quiet small">{hint}</span>
-      </span>
-    </label>
-  );
-}
-
 export function LoopBrake({ typed }: { readonly typed: FormState }) {
   return (
-    <OptionBox
+    <Option
       name="loop_brake"
+      value="yes"
       label="For an agent key: hold loops"
       hint="A write that is the same but for ids, and comes more than 20 times in 5 minutes, waits for a person. You are asked once for each loop. It is a rule, which you can change."
-      typed={typed}
+      isChecked={typed.values.get("loop_brake") === "yes"}
     />
   );
 }
@@ -199,14 +180,19 @@ export function LimitFields({ typed }: { readonly typed: FormState }) {
 
 const LIMIT_FIELDS = ["hosts", "methods", "daily_actions", "expires_at"] as const;
 
-interface MadeKeyPageProps {
-  readonly user: PageUser;
-  readonly made: KeyView;
+/** What the page of a new key shows of it once. */
+interface MadeKey {
   /** In plain text; the server stores only its hash. */
   readonly key: string;
   /** Creating this key closed sign-ups. */
   readonly closesSignUps: boolean;
+  /** Loops of the key could not be held. */
   readonly isUnbraked?: boolean;
+}
+
+interface MadeKeyPageProps extends MadeKey {
+  readonly user: PageUser;
+  readonly made: KeyView;
   readonly baseUrl: string;
 }
 
@@ -218,7 +204,7 @@ export function madeKeyPage(props: MadeKeyPageProps): string {
     <Layout title="Your new key" nav="Keys" user={user}>
       <PageHead title="Your new key">
         <p class="quiet">
-          <KeyNameText of={made} /> · {roleLabel(role)}
+          <Name text={made.name} /> · {roleLabel(role)}
           {holdLabel(hold) === null ? "" : ` · ${holdLabel(hold)?.toLowerCase()}`}
           <LimitsText of={made} />
         </p>
@@ -251,32 +237,9 @@ export function madeKeyPage(props: MadeKeyPageProps): string {
   );
 }
 
-type NewKeyDeps = Pick<
-  PageDeps,
-  | "personOf"
-  | "formOf"
-  | "keyService"
-  | "ruleService"
-  | "credentialService"
-  | "authenticate"
-  | "actionService"
-  | "checkTarget"
-  | "flash"
-  | "baseUrl"
-  | "clock"
-  | "ids"
->;
-
-interface MadeKey {
-  readonly key: string;
-  readonly closesSignUps: boolean;
-  /** Loops of the key could not be held. */
-  readonly isUnbraked: boolean;
-}
-
 /** The form for a new key, and the page after it, which shows the key for some minutes. */
-export function newKeyPages(deps: NewKeyDeps) {
-  const { keyService, ruleService, credentialService, personOf, formOf, flash, clock, baseUrl } = deps;
+export function newKeyPages(deps: PageDeps) {
+  const { keyService, ruleService, credentialService, formOf, flash, clock, baseUrl } = deps;
   // It refuses whoever may not manage keys.
   const keyOf = async ({ caller }: Person, wanted: string | null | undefined) =>
     (await keyService.list(caller)).find(({ id }) => id === wanted);
@@ -305,7 +268,7 @@ export function newKeyPages(deps: NewKeyDeps) {
     new Set([...INVALID, "too_many_keys"]),
   );
   const hooks = { params: KeyParams };
-  return createPersonRoutes(personOf)
+  return personPages(deps)
     .post("/keys", create)
     .get("/keys/new", async ({ context, person }) => {
       const replaced = await keyOf(person, new URLSearchParams(context.search).get("replaces"));
@@ -316,7 +279,7 @@ export function newKeyPages(deps: NewKeyDeps) {
         replaced === undefined
           ? NEW_KEY
           : KEY_FORM.filledWith({ ...serializeKey(replaced), scope: replaced.scope, credentials });
-      return page("own", await newKeyPage(deps, person, typed, replaced));
+      return newKeyPage(deps, person, typed, replaced);
     })
     .post("/keys/:id/test", test(deps), hooks)
     .get(
@@ -325,8 +288,7 @@ export function newKeyPages(deps: NewKeyDeps) {
         // Safe: only `create` writes a flash for this path.
         const flashed = flash.read(context, person) as MadeKey | null;
         const made = await keyOf(person, id);
-        if (flashed !== null && made !== undefined)
-          return page("own", madeKeyPage({ user: person, made, ...flashed, baseUrl }));
+        if (flashed !== null && made !== undefined) return madeKeyPage({ user: person, made, ...flashed, baseUrl });
         throw new DomainError(
           "not_found",
           "A new key is shown only once, in the browser that created it. If you did not save it, revoke it and create another.",
@@ -346,15 +308,16 @@ function notBraked(error: unknown): false {
  * Sends the test call with a key that was just made and is still shown, so that it shows what the key may do. The page has
  * the key, and sends it along: nobody else can act as it by the rights of a person.
  */
-function test({ authenticate, actionService, checkTarget, formOf, clock, baseUrl }: NewKeyDeps): AnswerById {
-  const checkCreate = createCheckCreate({ checkTarget });
+function test(deps: PageDeps): AnswerById {
+  const { authenticate, actionService, formOf, clock, baseUrl } = deps;
+  const checkCreate = createCheckCreate(deps);
   return answerForm<ById>(formOf, async ({ person, params: { id }, form }) => {
     authorize(person.caller, "manage");
     const caller = await authenticate(`Bearer ${form.get("key") ?? ""}`).catch((error: unknown) => {
-      if (error instanceof DomainError && error.code === "unauthorized") throw noSuchKey();
+      if (error instanceof DomainError && error.code === "unauthorized") throw notFound("key");
       throw error;
     });
-    if (caller.keyId !== id || caller.accountId !== person.caller.accountId) throw noSuchKey();
+    if (caller.keyId !== id || caller.accountId !== person.caller.accountId) throw notFound("key");
     const { request, reason } = checkCreate({
       value: { ...firstAction(baseUrl), title: "Test of a new key" },
       textOf: () => "",

@@ -1,17 +1,17 @@
 /** @jsxImportSource hono/jsx */
 import { NOTIFICATIONS_SHOWN_MAX } from "../core/limits.ts";
-import { page, seeOther } from "../http/response.ts";
-import { createPersonRoutes } from "../http/session.ts";
+import { seeOther } from "../http/response.ts";
 import type { OutboxEntry } from "../core/store.ts";
 import { askOf } from "../core/channel.ts";
 import { alertOf } from "../core/credential-alert.ts";
 import { isAboutAction, isCredentialRequested, type NotificationStatus } from "../core/notification.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
-import { actionPath } from "../ui/layout.tsx";
+import { actionPath, render } from "../ui/layout.tsx";
 import { Dot, Name, NextPage, type Tone, UntilTime, UntrustedText, WhenTime } from "../ui/parts.tsx";
-import { List, None, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
 import { counted, mailName, type PageUser } from "../ui/text.ts";
+import { personPages } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
+import { List, None, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 
 interface NotificationsProps {
   readonly user: PageUser;
@@ -30,52 +30,51 @@ type ListedNotification = Pick<
 
 /** What was mailed, posted to channels and called back, and how it fared. */
 export function notificationsPage({ user, entries, before, channels, now }: NotificationsProps): string {
-  return settingsFrame({
-    user,
-    section: "Notifications",
-    intro: (
-      <>
-        Every callback, email and message of a channel, newest first. <a href="/docs/events">When they are sent</a>
-      </>
-    ),
-    now,
-    children: (
-      <>
-        <List
-          title="Notifications"
-          rows={entries}
-          columns={[
-            ["When", ({ createdAt }) => <WhenTime at={createdAt} now={now} />],
-            ["What", ({ message: { event, kind } }) => nameOf(event, kind)],
-            ["To", (entry) => recipientCell(entry, channels), "wide"],
-            ["Result", (entry) => resultCell(entry, now)],
-            ["Attempts", ({ attempts }) => (attempts === 0 ? <None /> : attempts), "number"],
-          ]}
-          actions={({ actionId, attempts, message: { event } }) =>
-            !isAboutAction(event) ? null : (
-              <a href={actionPath(actionId)} title={actionId}>
-                Action<span class="visually-hidden">, {counted(attempts, "attempt")}</span>
-              </a>
-            )
-          }
-          empty={{
-            icon: "inbox",
-            title: "No notifications yet",
-            text: (
-              <>
-                They follow from actions: give an action a <code>callback</code>, or{" "}
-                <a href={SETTINGS_PATHS.channels}>add a channel</a> that asks for approvals.
-              </>
-            ),
-          }}
-        />
-        <NextPage
-          href={before === null ? null : `${SETTINGS_PATHS.notifications}?before=${encodeURIComponent(before)}`}
-          name="Older"
-        />
-      </>
-    ),
-  });
+  return render(
+    <SettingsPage
+      user={user}
+      section="Notifications"
+      intro={
+        <>
+          Every callback, email and message of a channel, newest first. <a href="/docs/events">When they are sent</a>
+        </>
+      }
+      now={now}
+    >
+      <List
+        title="Notifications"
+        rows={entries}
+        columns={[
+          ["When", ({ createdAt }) => <WhenTime at={createdAt} now={now} />],
+          ["What", ({ message: { event, kind } }) => nameOf(event, kind)],
+          ["To", (entry) => recipientCell(entry, channels), "wide"],
+          ["Result", (entry) => resultCell(entry, now)],
+          ["Attempts", ({ attempts }) => (attempts === 0 ? <None /> : attempts), "number"],
+        ]}
+        actions={({ actionId, attempts, message: { event } }) =>
+          !isAboutAction(event) ? null : (
+            <a href={actionPath(actionId)} title={actionId}>
+              Action<span class="visually-hidden">, {counted(attempts, "attempt")}</span>
+            </a>
+          )
+        }
+        empty={{
+          icon: "inbox",
+          title: "No notifications yet",
+          text: (
+            <>
+              They follow from actions: give an action a <code>callback</code>, or{" "}
+              <a href={SETTINGS_PATHS.channels}>add a channel</a> that asks for approvals.
+            </>
+          ),
+        }}
+      />
+      <NextPage
+        href={before === null ? null : `${SETTINGS_PATHS.notifications}?before=${encodeURIComponent(before)}`}
+        name="Older"
+      />
+    </SettingsPage>,
+  );
 }
 
 const STATES: Readonly<Record<NotificationStatus, { readonly tone: Tone; readonly label: string }>> = {
@@ -128,13 +127,9 @@ function nameOf(event: string, kind: string): string {
 }
 
 /** What went out to people and programs. */
-export function notificationPages({
-  personOf,
-  listNotifications,
-  channelService,
-  clock,
-}: Pick<PageDeps, "personOf" | "listNotifications" | "channelService" | "clock">) {
-  return createPersonRoutes(personOf)
+export function notificationPages(deps: PageDeps) {
+  const { listNotifications, channelService, clock } = deps;
+  return personPages(deps)
     .get(SETTINGS_PATHS.notifications, async ({ context: { search }, person }) => {
       const before = new URLSearchParams(search).get("before") ?? "";
       const [found, channels] = await Promise.all([
@@ -142,7 +137,7 @@ export function notificationPages({
         channelService.list(person.caller),
       ]);
       const names = new Map(channels.map(({ id, name }) => [id, name]));
-      return page("own", notificationsPage({ user: person, ...found, channels: names, now: clock.now() }));
+      return notificationsPage({ user: person, ...found, channels: names, now: clock.now() });
     })
     .get("/settings/callbacks", () => seeOther("own", SETTINGS_PATHS.notifications));
 }

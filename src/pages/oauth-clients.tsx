@@ -2,12 +2,13 @@
 import { DomainError } from "../core/domain-error.ts";
 import { NAME_CHARS_MAX, OAUTH_CLIENTS_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import { page } from "../http/response.ts";
-import { createPersonRoutes, type Person } from "../http/session.ts";
+import type { Person } from "../http/session.ts";
 import { type AccountClient, OAuthClientParams, CreateOAuthClient } from "../oauth/account-clients.ts";
 import { Copied } from "../ui/controls.tsx";
+import { render } from "../ui/layout.tsx";
 import { Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
-import { answerForm, type ById, EMPTY_FORM, type FormState, unlessGone } from "./forms.tsx";
+import { answerForm, type ById, EMPTY_FORM, type FormState, personPages, unlessGone } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
 import {
@@ -18,7 +19,7 @@ import {
   RowAction,
   Secret,
   SETTINGS_PATHS,
-  settingsFrame,
+  SettingsPage,
   ShownOnce,
 } from "./settings-frame.tsx";
 
@@ -43,106 +44,94 @@ const CLIENT_FORM = schemaForm(CreateOAuthClient, {
   },
 });
 
-type OAuthClientPageDeps = Pick<
-  PageDeps,
-  "personOf" | "formOf" | "oauth" | "oauthClients" | "flash" | "baseUrl" | "clock"
->;
-
-async function clientsPage(
-  { oauth, oauthClients, clock }: OAuthClientPageDeps,
-  user: Person,
-  typed: FormState,
-): Promise<string> {
+async function clientsPage({ oauth, oauthClients, clock }: PageDeps, user: Person, typed: FormState): Promise<string> {
   const clients = await oauthClients.list(user.caller);
   const now = clock.now();
-  return settingsFrame({
-    user,
-    section: "OAuth clients",
-    intro: (
-      <>
-        Clients that people of this account can connect by logging in. You need none for claude.ai, ChatGPT and other
-        clients that describe themselves. <a href="/docs/connect">Connect by log-in</a>
-      </>
-    ),
-    now,
-    children: (
-      <>
-        {oauth === null ? (
-          <Notice tone="wait">OAuth is off on this server, so no client can log in. The setting is OAUTH.</Notice>
-        ) : null}
-        <List
-          title="OAuth clients"
-          rows={clients}
-          columns={[
-            [
-              "Client",
-              ({ name, type, createdAt, createdBy }) => (
-                <>
-                  <Name text={name} />
-                  <AddedBy
-                    what={`${type === "confidential" ? "Confidential" : "Public"} · added`}
-                    at={createdAt}
-                    by={createdBy}
-                    now={now}
-                  />
-                </>
-              ),
-              "main",
-            ],
-            ["Client id", ({ id }) => <Copied text={id} what="client id" />, "wide"],
-            [
-              "Answers go to",
-              ({ redirectUris }) =>
-                redirectUris.map((uri) => (
-                  <div>
-                    <UntrustedText text={uri} />
-                  </div>
-                )),
-              "wide",
-            ],
-            ["Connections", ({ connections }) => (connections === 0 ? <None>None</None> : number(connections))],
-          ]}
-          actions={({ id, name }) => (
-            <RowAction user={user} path={`${CLIENTS_PATH}/${id}/remove`} of={name} name="Delete" />
-          )}
-          empty={{
-            icon: "external",
-            title: "No clients yet",
-            text: "Add one for software that asks you for a client id.",
-          }}
-        />
-        {clients.length === 0 ? null : (
-          <p class="quiet small">Deleting a client ends its connections: their keys are revoked.</p>
+  return render(
+    <SettingsPage
+      user={user}
+      section="OAuth clients"
+      intro={
+        <>
+          Clients that people of this account can connect by logging in. You need none for claude.ai, ChatGPT and other
+          clients that describe themselves. <a href="/docs/connect">Connect by log-in</a>
+        </>
+      }
+      now={now}
+    >
+      {oauth === null ? (
+        <Notice tone="wait">OAuth is off on this server, so no client can log in. The setting is OAUTH.</Notice>
+      ) : null}
+      <List
+        title="OAuth clients"
+        rows={clients}
+        columns={[
+          [
+            "Client",
+            ({ name, type, createdAt, createdBy }) => (
+              <>
+                <Name text={name} />
+                <AddedBy
+                  what={`${type === "confidential" ? "Confidential" : "Public"} · added`}
+                  at={createdAt}
+                  by={createdBy}
+                  now={now}
+                />
+              </>
+            ),
+            "main",
+          ],
+          ["Client id", ({ id }) => <Copied text={id} what="client id" />, "wide"],
+          [
+            "Answers go to",
+            ({ redirectUris }) =>
+              redirectUris.map((uri) => (
+                <div>
+                  <UntrustedText text={uri} />
+                </div>
+              )),
+            "wide",
+          ],
+          ["Connections", ({ connections }) => (connections === 0 ? <None>None</None> : number(connections))],
+        ]}
+        actions={({ id, name }) => (
+          <RowAction user={user} path={`${CLIENTS_PATH}/${id}/remove`} of={name} name="Delete" />
         )}
-        <AddForm title="Add a client" count={clients.length} max={OAUTH_CLIENTS_PER_ACCOUNT_MAX} state={typed}>
-          <CLIENT_FORM.Form user={user} action={CLIENTS_PATH} state={typed} submit="Add client" />
-        </AddForm>
-      </>
-    ),
-  });
+        empty={{
+          icon: "external",
+          title: "No clients yet",
+          text: "Add one for software that asks you for a client id.",
+        }}
+      />
+      {clients.length === 0 ? null : (
+        <p class="quiet small">Deleting a client ends its connections: their keys are revoked.</p>
+      )}
+      <AddForm title="Add a client" count={clients.length} max={OAUTH_CLIENTS_PER_ACCOUNT_MAX} state={typed}>
+        <CLIENT_FORM.Form user={user} action={CLIENTS_PATH} state={typed} submit="Add client" />
+      </AddForm>
+    </SettingsPage>,
+  );
 }
 
-interface MadeClientPageProps {
-  readonly user: Person;
-  readonly made: AccountClient;
-  /** In plain text; null: it has none. */
+/** The secret of a new client in plain text; null: it has none. */
+interface ClientSecret {
   readonly secret: string | null;
-  readonly baseUrl: string;
 }
 
 /** Shows a new client with its secret, once. */
-function madeClientPage({ user, made, secret, baseUrl }: MadeClientPageProps): string {
-  return settingsFrame({
-    user,
-    section: "OAuth clients",
-    title: "Your new client",
-    back: { href: CLIENTS_PATH, name: "OAuth clients" },
-    intro: <Name text={made.name} />,
-    children: (
+function newClientPage({ baseUrl }: PageDeps, user: Person, { id, name }: AccountClient, { secret }: ClientSecret) {
+  return render(
+    <SettingsPage
+      user={user}
+      section="OAuth clients"
+      title="Your new client"
+      back={{ href: CLIENTS_PATH, name: "OAuth clients" }}
+      intro={<Name text={name} />}
+    >
       <section class="card" aria-label="The client">
         {secret === null ? null : <ShownOnce what="The secret" />}
         <p>Enter these in the client.</p>
-        <Secret title="Client id" text={made.id} />
+        <Secret title="Client id" text={id} />
         {secret === null ? null : <Secret title="Client secret" text={secret} />}
         <Facts rows={[["Server", <Copied text={`${baseUrl}/mcp`} what="address" />]]} />
         <div class="buttons">
@@ -151,19 +140,20 @@ function madeClientPage({ user, made, secret, baseUrl }: MadeClientPageProps): s
           </LinkButton>
         </div>
       </section>
-    ),
-  });
+    </SettingsPage>,
+  );
 }
 
-/** The pages of clients that owners add, with the same service as /v1/oauth-clients. They work without script. */
-export function oauthClientPages(deps: OAuthClientPageDeps) {
-  const { oauthClients, personOf, formOf, flash, baseUrl } = deps;
+/** The pages of clients that owners add, with the same service as /v1/oauth-clients. */
+export function oauthClientPages(deps: PageDeps) {
+  const { oauthClients, formOf, flash } = deps;
   const add = answerForm(
     formOf,
     async ({ person, form }) => {
-      const { client: made, secret } = await oauthClients.add(person.caller, CLIENT_FORM.check(form));
-      return flash.showSecretOnce(person, `${CLIENTS_PATH}/${made.id}/made`, { secret }, () =>
-        page("own", madeClientPage({ user: person, made, secret, baseUrl })),
+      const { client, secret } = await oauthClients.add(person.caller, CLIENT_FORM.check(form));
+      const shown: ClientSecret = { secret };
+      return flash.showSecretOnce(person, `${CLIENTS_PATH}/${client.id}/made`, shown, () =>
+        page("own", newClientPage(deps, person, client, shown)),
       );
     },
     ({ person }, typed) => clientsPage(deps, person, typed),
@@ -173,17 +163,16 @@ export function oauthClientPages(deps: OAuthClientPageDeps) {
     return CLIENTS_PATH;
   });
   const hooks = { params: OAuthClientParams };
-  return createPersonRoutes(personOf)
-    .get(CLIENTS_PATH, async ({ person }) => page("own", await clientsPage(deps, person, EMPTY_FORM)))
+  return personPages(deps)
+    .get(CLIENTS_PATH, ({ person }) => clientsPage(deps, person, EMPTY_FORM))
     .post(CLIENTS_PATH, add)
     .get(
       `${CLIENTS_PATH}/:id/made`,
       async ({ context, person, params: { id } }) => {
         // Safe: only `add` writes a flash for this path.
-        const flashed = flash.read(context, person) as { readonly secret: string | null } | null;
-        const made = (await oauthClients.list(person.caller)).find((one) => one.id === id);
-        if (flashed !== null && made !== undefined)
-          return page("own", madeClientPage({ user: person, made, secret: flashed.secret, baseUrl }));
+        const shown = flash.read(context, person) as ClientSecret | null;
+        const client = (await oauthClients.list(person.caller)).find((one) => one.id === id);
+        if (shown !== null && client !== undefined) return newClientPage(deps, person, client, shown);
         throw new DomainError(
           "not_found",
           "A new client’s secret is shown only once, in the browser that added it. If you did not save it, delete the client and add another.",

@@ -23,11 +23,6 @@ export interface Oidc {
   readonly name: string;
 }
 
-type OidcRouteDeps = Pick<
-  PageDeps,
-  "oidc" | "peopleService" | "secrets" | "clock" | "baseUrl" | "ownOrigin" | "deviceCookie" | "startSession" | "log"
->;
-
 /** What the browser keeps between the button and the answer, sealed. */
 interface Flow extends Challenge {
   readonly sessionSecret: string | null;
@@ -40,7 +35,7 @@ const PLACE = { table: "oidc", row: "flow", column: "cookie" } as const;
 const SEALED = /^[0-9a-f]{8}\.[A-Za-z0-9+/=]{1,3000}$/;
 
 /** The button and the way back. Both are pages: only browsers sign in like this. */
-export function oidcRoutes(deps: OidcRouteDeps) {
+export function oidcRoutes(deps: PageDeps) {
   const { oidc, secrets, clock, baseUrl, ownOrigin, log } = deps;
   const routes = createPageRoutes("own");
   if (oidc === null) return routes;

@@ -21,9 +21,8 @@ import { Ago, Card, Facts, Notice, sentence, SlotTime, Table, Time, UntilTime, U
 import { counted, duration, number, type PageUser } from "../ui/text.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
 import { readQuery, withoutEmpty } from "../http/request.ts";
-import { page, seeOther } from "../http/response.ts";
-import { createPersonRoutes } from "../http/session.ts";
-import { answerForm } from "./forms.tsx";
+import { seeOther } from "../http/response.ts";
+import { answerForm, personPages } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 
 const VIEWS = ["charts", "table"] as const;
@@ -591,27 +590,21 @@ function Scheduled({ retries: { count, due, dueSince, isCut, hosts }, user, now 
 const OVERVIEW_QUERY = compileQuery(OverviewPageQuery);
 
 /** The overview, with the first steps of an account until they are done or hidden. */
-export function overviewPages({
-  overviewService,
-  firstSteps,
-  personOf,
-  formOf,
-  clock,
-  baseUrl,
-}: Pick<PageDeps, "personOf" | "formOf" | "overviewService" | "firstSteps" | "clock" | "baseUrl">) {
+export function overviewPages(deps: PageDeps) {
+  const { overviewService, firstSteps, formOf, clock, baseUrl } = deps;
   const hide = answerForm(formOf, async ({ person, form }) => {
     await (form.get("hidden") === "no" ? firstSteps.show(person.caller) : firstSteps.hide(person.caller));
     return OVERVIEW_PATH;
   });
   return (
-    createPersonRoutes(personOf)
+    personPages(deps)
       .get(OVERVIEW_PATH, async ({ context, person }) => {
         const { range = RANGE_DEFAULT, view = "charts" } = readQuery(withoutEmpty(context.search), OVERVIEW_QUERY);
         const [answer, steps] = await Promise.all([
           overviewService.read(person.caller, range),
           firstSteps.read(person.caller),
         ]);
-        return page("own", overviewPage({ ...answer, steps, view, user: person, now: clock.now(), baseUrl }));
+        return overviewPage({ ...answer, steps, view, user: person, now: clock.now(), baseUrl });
       })
       // Where the address of a refused form is loaded again.
       .get(FIRST_STEPS_PATH, () => seeOther("own", OVERVIEW_PATH))

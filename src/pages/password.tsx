@@ -1,38 +1,31 @@
 /** @jsxImportSource hono/jsx */
 import { PASSWORD_LINK_MS_MAX } from "../core/limits.ts";
 import { checkPasswordChange } from "../accounts/people.ts";
-import { answerForm, EMPTY_FORM } from "./forms.tsx";
-import { page, seeOther } from "../http/response.ts";
-import { createPersonRoutes, sourceOf } from "../http/session.ts";
-import { Button, OrCancel, PostForm, Submit } from "../ui/form.tsx";
 import { DomainError } from "../core/domain-error.ts";
-import { LOG_IN_PATH } from "../ui/layout.tsx";
+import { seeOther } from "../http/response.ts";
+import { type Person, sourceOf } from "../http/session.ts";
+import { PostForm, Submit } from "../ui/form.tsx";
+import { LOG_IN_PATH, render } from "../ui/layout.tsx";
 import { LinkButton, Notice, Problem, UntrustedText } from "../ui/parts.tsx";
-import { settingsFrame } from "./settings-frame.tsx";
-import { duration, type PageUser } from "../ui/text.ts";
+import { duration } from "../ui/text.ts";
 import { CORRECTABLE, logPasswordChange } from "./auth-routes.ts";
-import { CredentialFields, type Typed } from "./sign-in.tsx";
+import { answerForm, EMPTY_FORM, personPages } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
+import { SettingsPage } from "./settings-frame.tsx";
+import { CredentialFields, type Typed } from "./sign-in.tsx";
 
 export const PASSWORD_PATH = "/settings/password";
 
 const PASSWORD_LINK_PATH = `${PASSWORD_PATH}/link`;
 
-const ACCOUNT_LINK = { href: LOG_IN_PATH, name: "Account and login" } as const;
+const CHANGED_PATH = `${PASSWORD_PATH}/changed`;
+
+const PLACE = { section: "Account and login", back: { href: LOG_IN_PATH, name: "Account and login" } } as const;
 
 /** For people who log in by the identity provider alone. */
-function noPasswordPage(
-  { ownMails, oidc }: PasswordPageDeps,
-  user: PageUser,
-  isSent: boolean,
-  problem?: string,
-): string {
-  return settingsFrame({
-    user,
-    section: "Account and login",
-    title: "Password",
-    back: ACCOUNT_LINK,
-    children: (
+function noPasswordPage({ ownMails, oidc }: PageDeps, user: Person, isSent: boolean, problem?: string): string {
+  return render(
+    <SettingsPage user={user} title="Password" {...PLACE}>
       <section class="card" aria-label="Password">
         <Problem text={problem} />
         <p>
@@ -44,76 +37,54 @@ function noPasswordPage(
             A link is on its way to <UntrustedText text={user.email} />. It works once, for{" "}
             {duration(PASSWORD_LINK_MS_MAX)}.
           </Notice>
-        ) : (
-          <AskForLink user={user} sendsMail={ownMails.sendsMail} />
+        ) : null}
+        {isSent || !ownMails.sendsMail ? null : (
+          <PostForm user={user} action={PASSWORD_LINK_PATH}>
+            <Submit>Email me a link to set one</Submit>
+          </PostForm>
+        )}
+        {isSent || ownMails.sendsMail ? null : (
+          <p class="quiet">
+            This server sends no mail, so it can’t send you a link. Ask the person who runs it for one:{" "}
+            <code>outgate reset-password {user.email}</code>
+          </p>
         )}
       </section>
-    ),
-  });
-}
-
-function AskForLink({ user, sendsMail }: { readonly user: PageUser; readonly sendsMail: boolean }) {
-  if (!sendsMail) {
-    return (
-      <p class="quiet">
-        This server sends no mail, so it can’t send you a link. Ask the person who runs it for one:{" "}
-        <code>outgate reset-password {user.email}</code>
-      </p>
-    );
-  }
-  return (
-    <PostForm user={user} action={PASSWORD_LINK_PATH}>
-      <Submit>Email me a link to set one</Submit>
-    </PostForm>
+    </SettingsPage>,
   );
 }
 
 /** The form for a new password. Password managers need the address. */
-function passwordPage(user: PageUser, typed: Typed): string {
-  return settingsFrame({
-    user,
-    section: "Account and login",
-    title: "Change your password",
-    back: ACCOUNT_LINK,
-    intro: "Your sessions in other browsers are logged out. You stay logged in here.",
-    children: (
+function passwordPage(user: Person, typed: Typed): string {
+  return render(
+    <SettingsPage
+      user={user}
+      title="Change your password"
+      intro="Your sessions in other browsers are logged out. You stay logged in here."
+      {...PLACE}
+    >
       <section class="card" aria-label="Password">
         <PostForm user={user} action={PASSWORD_PATH}>
           <CredentialFields typed={typed} password="new" emailOf={user.email} isChange />
-          <OrCancel href={LOG_IN_PATH}>
-            <Button>Change password</Button>
-          </OrCancel>
+          <Submit cancel={LOG_IN_PATH}>Change password</Submit>
         </PostForm>
       </section>
-    ),
-  });
+    </SettingsPage>,
+  );
 }
 
-function passwordChangedPage(user: PageUser): string {
-  return settingsFrame({
-    user,
-    section: "Account and login",
-    title: "Your password is changed",
-    back: ACCOUNT_LINK,
-    children: (
-      <>
-        <Notice tone="good">Your other sessions are logged out. You are still logged in here.</Notice>
-        <LinkButton href={LOG_IN_PATH}>Back to account and login</LinkButton>
-      </>
-    ),
-  });
+function passwordChangedPage(user: Person): string {
+  return render(
+    <SettingsPage user={user} title="Your password is changed" {...PLACE}>
+      <Notice tone="good">Your other sessions are logged out. You are still logged in here.</Notice>
+      <LinkButton href={LOG_IN_PATH}>Back to account and login</LinkButton>
+    </SettingsPage>,
+  );
 }
-
-type PasswordPageDeps = Pick<
-  PageDeps,
-  "deviceCookie" | "startSession" | "peopleService" | "personOf" | "tokenFormOf" | "flash" | "log" | "ownMails" | "oidc"
->;
-
-const CHANGED_PATH = `${PASSWORD_PATH}/changed`;
 
 /** Another password for whoever is logged in and knows the one they have. */
-export function passwordPages(deps: PasswordPageDeps) {
-  const { peopleService, personOf, tokenFormOf, startSession, flash, log, ownMails } = deps;
+export function passwordPages(deps: PageDeps) {
+  const { peopleService, tokenFormOf, startSession, flash, log, ownMails } = deps;
   const change = answerForm(
     tokenFormOf,
     async ({ context, person, form }) => {
@@ -140,20 +111,18 @@ export function passwordPages(deps: PasswordPageDeps) {
     CORRECTABLE,
   );
   return (
-    createPersonRoutes(personOf)
-      .get(PASSWORD_PATH, async ({ context, person }) => {
-        if (await ownMails.hasPassword(person)) {
-          return page("own", passwordPage(person, EMPTY_FORM));
-        }
-        return page("own", noPasswordPage(deps, person, flash.read(context, person) !== null));
-      })
+    personPages(deps)
+      .get(PASSWORD_PATH, async ({ context, person }) =>
+        (await ownMails.hasPassword(person))
+          ? passwordPage(person, EMPTY_FORM)
+          : noPasswordPage(deps, person, flash.read(context, person) !== null),
+      )
       .post(PASSWORD_LINK_PATH, mailLink)
       // Where the address of a refused form is loaded again.
       .get(PASSWORD_LINK_PATH, () => seeOther("own", PASSWORD_PATH))
       .post(PASSWORD_PATH, change)
-      .get(CHANGED_PATH, ({ context, person }) => {
-        if (flash.read(context, person) === null) return seeOther("own", PASSWORD_PATH);
-        return page("own", passwordChangedPage(person));
-      })
+      .get(CHANGED_PATH, ({ context, person }) =>
+        flash.read(context, person) === null ? seeOther("own", PASSWORD_PATH) : passwordChangedPage(person),
+      )
   );
 }

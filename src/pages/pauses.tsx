@@ -3,20 +3,18 @@ import Type from "typebox";
 import { checkPausedHost, CreatePause, PauseParams } from "../pauses/pauses.ts";
 import { choice } from "../api/schema-helpers.ts";
 import type { SigningService } from "../accounts/signing-secrets.ts";
-import type { KeyView } from "../accounts/key-routes.ts";
 import { invalidField } from "../core/domain-error.ts";
 import type { Pause } from "../core/pause.ts";
 import { type Caller, mayDo } from "../core/roles.ts";
-import { page } from "../http/response.ts";
-import { createPersonRoutes, nextOf, type Person } from "../http/session.ts";
-import { NEXT_FIELD, PAUSES_PATH } from "../ui/layout.tsx";
-import { Ago, Card, Notice, sentence, Time, UntrustedText } from "../ui/parts.tsx";
+import { nextOf, type Person } from "../http/session.ts";
+import { NEXT_FIELD, PAUSES_PATH, render } from "../ui/layout.tsx";
+import { Ago, Card, Name, Notice, sentence, Time, UntrustedText } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
-import { answerForm, type ById, filled, type FormState } from "./forms.tsx";
-import { keyLabel, KeyNameText } from "./keys.tsx";
+import { answerForm, type ById, filled, type FormState, personPages } from "./forms.tsx";
+import { keyLabel } from "./keys.tsx";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
-import { List, None, RowAction, settingsFrame } from "./settings-frame.tsx";
+import { List, None, RowAction, SettingsPage } from "./settings-frame.tsx";
 import { ActorName } from "./timeline.tsx";
 
 /** People choose what is paused; programs name it. */
@@ -38,76 +36,73 @@ const PAUSE_FORM = schemaForm(
   },
 );
 
-async function pausesPage(deps: PausePageDeps, user: Person, typed: FormState): Promise<string> {
-  const { pauseService, keyService, signingService, clock } = deps;
-  const now = clock.now();
+async function pausesPage(deps: PageDeps, user: Person, typed: FormState): Promise<string> {
+  const now = deps.clock.now();
   const [pauses, keys, hosts] = await Promise.all([
-    pauseService.list(user.caller),
-    keyService.list(user.caller),
-    calledHosts(signingService, user.caller),
+    deps.pauseService.list(user.caller),
+    deps.keyService.list(user.caller),
+    calledHosts(deps.signingService, user.caller),
   ]);
-  return settingsFrame({
-    user,
-    section: "Pauses",
-    intro:
-      "Paused actions are not sent. They stay pending until the pause ends; new actions are accepted and wait too. Calls in progress finish as usual. Callbacks and approval emails are still sent.",
-    now,
-    children: (
-      <>
-        {pauses.length === 0 ? (
-          <p class="quiet">No pause is in force: everything is sent.</p>
-        ) : (
-          <List
-            title="Pauses"
-            rows={pauses}
-            columns={[
-              [
-                "Paused",
-                ({ kind, subject, cancels }) => (
-                  <>
-                    <Paused kind={kind} subject={subject} of={keys.find((one) => one.id === subject)} />
-                    {cancels ? (
-                      <span class="says">Its unfinished actions are being cancelled. The pause ends when all are.</span>
-                    ) : null}
-                  </>
-                ),
-                "wide",
-              ],
-              ["Since", ({ createdAt }) => <Ago at={createdAt} now={now} />],
-              ["By", ({ createdBy }) => <ActorName actor={createdBy} />],
-              ["Reason", (pause) => (pause.reason === null ? <None /> : <UntrustedText text={pause.reason} />)],
-            ]}
-            actions={({ id, kind }) =>
-              kind === "sign_up" ? null : (
-                <RowAction user={user} path={`${PAUSES_PATH}/${id}/resume`} look="plain" name="Resume" />
-              )
-            }
-          />
-        )}
-        <Card id="pause" title="Pause now">
-          <PAUSE_FORM.Form
-            user={user}
-            action={PAUSES_PATH}
-            state={typed}
-            now={{ host: { known: hosts }, key_id: { options: keys.map((key) => [key.id, keyLabel(key)]) } }}
-            submit="Pause"
-            look="bad"
-          />
-        </Card>
-      </>
-    ),
-  });
-}
-
-/** What a pause stops. */
-function Paused({ kind, subject, of: key }: Pick<Pause, "kind" | "subject"> & { readonly of: KeyView | undefined }) {
-  if (kind === "key") return <>Key {key === undefined ? <code>{subject}</code> : <KeyNameText of={key} />}</>;
-  if (kind !== "host") return <b>The whole account</b>;
-  return sentence`Calls to ${(
-    <b class="untrusted">
-      <UntrustedText text={subject} />
-    </b>
-  )}`;
+  /** What a pause stops. */
+  const paused = ({ kind, subject }: Pause) => {
+    const key = keys.find(({ id }) => id === subject);
+    if (kind === "key") return <>Key {key === undefined ? <code>{subject}</code> : <Name text={key.name} />}</>;
+    if (kind !== "host") return <b>The whole account</b>;
+    return sentence`Calls to ${(
+      <b class="untrusted">
+        <UntrustedText text={subject} />
+      </b>
+    )}`;
+  };
+  return render(
+    <SettingsPage
+      user={user}
+      section="Pauses"
+      intro="Paused actions are not sent. They stay pending until the pause ends; new actions are accepted and wait too. Calls in progress finish as usual. Callbacks and approval emails are still sent."
+      now={now}
+    >
+      {pauses.length === 0 ? (
+        <p class="quiet">No pause is in force: everything is sent.</p>
+      ) : (
+        <List
+          title="Pauses"
+          rows={pauses}
+          columns={[
+            [
+              "Paused",
+              (pause) => (
+                <>
+                  {paused(pause)}
+                  {pause.cancels ? (
+                    <span class="says">Its unfinished actions are being cancelled. The pause ends when all are.</span>
+                  ) : null}
+                </>
+              ),
+              "wide",
+            ],
+            ["Since", ({ createdAt }) => <Ago at={createdAt} now={now} />],
+            ["By", ({ createdBy }) => <ActorName actor={createdBy} />],
+            ["Reason", ({ reason }) => (reason === null ? <None /> : <UntrustedText text={reason} />)],
+          ]}
+          actions={({ id, kind }) =>
+            kind === "sign_up" ? null : (
+              <RowAction user={user} path={`${PAUSES_PATH}/${id}/resume`} look="plain" name="Resume" />
+            )
+          }
+        />
+      )}
+      <Card id="pause" title="Pause now">
+        <PAUSE_FORM.Form
+          user={user}
+          action={PAUSES_PATH}
+          state={typed}
+          now={{ host: { known: hosts }, key_id: { options: keys.map((key) => [key.id, keyLabel(key)]) } }}
+          submit="Pause"
+          look="bad"
+        />
+      </Card>
+    </SettingsPage>,
+  );
 }
 
 const SENDS_NOTHING = {
@@ -128,11 +123,9 @@ export function PausedNotice({ pause, user }: { readonly pause: Pause; readonly 
   );
 }
 
-type PausePageDeps = Pick<PageDeps, "personOf" | "formOf" | "pauseService" | "keyService" | "signingService" | "clock">;
-
-/** The pages of pauses, with the same service as /v1/pauses. They work without script. */
-export function pausePages(deps: PausePageDeps) {
-  const { pauseService, personOf, formOf } = deps;
+/** The pages of pauses, with the same service as /v1/pauses. */
+export function pausePages(deps: PageDeps) {
+  const { pauseService, formOf } = deps;
   const pause = answerForm(
     formOf,
     async ({ person, form }) => {
@@ -148,12 +141,12 @@ export function pausePages(deps: PausePageDeps) {
     await pauseService.resume(person.caller, params.id);
     return nextOf(form.get(NEXT_FIELD)) ?? PAUSES_PATH;
   });
-  return createPersonRoutes(personOf)
-    .get(PAUSES_PATH, async ({ context, person }) => {
+  return personPages(deps)
+    .get(PAUSES_PATH, ({ context, person }) => {
       const search = new URLSearchParams(context.search);
       const [key, host] = [search.get("key") ?? "", search.get("host") ?? ""];
       const scope = [host && "host", key && "key", search.get("scope") ?? ""].find((one) => one !== "") ?? "";
-      return page("own", await pausesPage(deps, person, filled({ key_id: key, host, scope })));
+      return pausesPage(deps, person, filled({ key_id: key, host, scope }));
     })
     .post(PAUSES_PATH, pause)
     .post(`${PAUSES_PATH}/:id/resume`, resume, { params: PauseParams });

@@ -8,6 +8,7 @@ import { SECRET_PATH_HEADERS } from "../api/headers.ts";
 import { ReceiptJson, receiptJson, ReceiptToken } from "../receipts/schema.ts";
 import { see } from "../receipts/see.ts";
 import type { Clock } from "../core/clock.ts";
+import type { PageDeps } from "./needs.ts";
 import { receiptPage } from "./receipt.tsx";
 import { partIn, receiptReload } from "../receipts/history.ts";
 import { RECEIPT_WAIT_MS_MAX, RECEIPTS_AT_ONCE_MAX, RECEIPTS_WAITING_MAX } from "../core/limits.ts";
@@ -112,7 +113,7 @@ const VARY = { vary: "Accept" } as const;
 const TokenParams = pathParams(Type.Object({ token: ReceiptToken }), LINK_NOT_FOUND);
 
 /** The receipt of an action as a page or as JSON, for everyone who has the link. */
-export function receiptRoutes({ readReceipt, clock }: { readonly readReceipt: ReadReceipt; readonly clock: Clock }) {
+export function receiptRoutes({ readReceipt, clock }: PageDeps) {
   const inTurn = createTurns(clock);
   const show = async (context: RequestContext, token: string): Promise<Response> => {
     const isJson = prefersJson(context.request);

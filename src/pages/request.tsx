@@ -153,14 +153,14 @@ export function UntrustedUrl({ url, host }: { readonly url: string; readonly hos
 }
 
 interface RevealFormProps {
-  readonly id: string;
   readonly user: PageUser;
+  readonly id: string;
   readonly look?: "plain" | "link";
   readonly name?: string;
 }
 
 /** A POST form, so that secrets are on a page of their own and nothing that follows links gets them. */
-export function RevealForm({ id, user, look = "plain", name = "Show secrets" }: RevealFormProps) {
+export function RevealForm({ user, id, look = "plain", name = "Show secrets" }: RevealFormProps) {
   return (
     <PostForm user={user} action={`${actionPath(id)}/reveal`}>
       <div class="buttons">

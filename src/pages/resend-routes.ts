@@ -5,22 +5,19 @@ import { createCheckCreate, createInputOf } from "../actions/create-schema.ts";
 import { actionIdOf, ActionParams } from "../actions/routes.ts";
 import { DomainError } from "../core/domain-error.ts";
 import type { Form } from "../http/request.ts";
-import { page } from "../http/response.ts";
-import { createPersonRoutes, type Person } from "../http/session.ts";
+import type { Person } from "../http/session.ts";
 import { see } from "../receipts/see.ts";
 import { storedOf } from "../receipts/seen-action.ts";
 import { FORM_ID } from "../core/ids.ts";
 import { hasUnknown } from "./action.tsx";
-import { answerForm, type ById, EMPTY_FORM } from "./forms.tsx";
+import { answerForm, type ById, EMPTY_FORM, personPages } from "./forms.tsx";
 import { actionPath } from "../ui/layout.tsx";
 import { editPage, resendPage } from "./resend.tsx";
 import type { PageDeps } from "./needs.ts";
 
 /** Sends an action again as a new one, as it is or edited. */
-export function resendRoutes(
-  deps: Pick<PageDeps, "checkTarget" | "personOf" | "formOf" | "actionService" | "clock" | "ids">,
-) {
-  const { actionService, personOf, formOf, clock, ids } = deps;
+export function resendRoutes(deps: PageDeps) {
+  const { actionService, formOf, clock, ids } = deps;
   const checkCreate = createCheckCreate(deps);
   const originalOf = async ({ caller }: Person, id: string) => {
     authorize(caller, "create");
@@ -77,19 +74,15 @@ export function resendRoutes(
     },
   );
   const hooks = { params: ActionParams };
-  return createPersonRoutes(personOf)
-    .get(
-      "/actions/:id/again",
-      async ({ context, person, params }) => page("own", await againHtml(person, actionIdOf(context, params))),
-      hooks,
-    )
+  return personPages(deps)
+    .get("/actions/:id/again", ({ context, person, params }) => againHtml(person, actionIdOf(context, params)), hooks)
     .post("/actions/:id/again", again, hooks)
     .get(
       "/actions/:id/edit",
       async ({ context, person, params }) => {
         const original = await originalOf(person, actionIdOf(context, params));
         const fields = fieldsToEdit(storedOf(original.action));
-        return page("own", editPage({ ...original, user: person, fields, typed: EMPTY_FORM, formId: ids.request() }));
+        return editPage({ ...original, user: person, fields, typed: EMPTY_FORM, formId: ids.request() });
       },
       hooks,
     )

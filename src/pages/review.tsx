@@ -281,12 +281,12 @@ function Said({ field, value }: { readonly field: Pick<GroupField, "place">; rea
   );
 }
 
-function CardFoot(props: Pick<ReviewedProps, "now" | "leaveOut"> & { readonly action: SeenAction }) {
-  const {
-    action: { id, createdAt },
-    now,
-    leaveOut,
-  } = props;
+function CardFoot({
+  action,
+  now,
+  leaveOut,
+}: Pick<ReviewedProps, "now" | "leaveOut"> & { readonly action: SeenAction }) {
+  const { id, createdAt } = action;
   return (
     <p class="reviewed-foot small">
       <a href={`/approvals/${id}`}>

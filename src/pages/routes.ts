@@ -2,7 +2,6 @@ import { PAGE_STREAM_HEARTBEATS_MAX } from "../core/limits.ts";
 import { createStreamEvents, credentialRequestsEvent, pageEventRoutes, pageEventsOf } from "../events/stream.ts";
 import { createRoutes } from "../http/operation.ts";
 import { acceptsGzip } from "../http/response.ts";
-import { createFlash, createSessions } from "../http/session.ts";
 import { ASSETS } from "../ui/assets.ts";
 import { actionPageRoutes } from "./action-routes.ts";
 import { actionListRoutes } from "./actions.tsx";
@@ -15,7 +14,7 @@ import { callbackHostPages } from "./callback-hosts.tsx";
 import { channelPages } from "./channels.tsx";
 import { connectPages } from "./connect.tsx";
 import { docsPages } from "./docs/routes.ts";
-import { framePages, withNavigation, withStop } from "./frame.tsx";
+import { framePages } from "./frame.tsx";
 import { getStartedPages } from "./first-steps.tsx";
 import { hostPages } from "./hosts.tsx";
 import { inboxRoutes } from "./inbox-routes.ts";
@@ -37,14 +36,11 @@ import { signingPages } from "./signing.tsx";
 import { joinPages } from "./join.tsx";
 import { peoplePages } from "./team.tsx";
 import { accountPages } from "./account.tsx";
-import type { PageDeps, PageNeeds } from "./needs.ts";
+import { createPageDeps, type PageNeeds } from "./needs.ts";
 
 /** Everything that people open in a browser: pages and their forms, the links of mails, receipts, and the files that pages load. */
 export function createPages(needs: PageNeeds) {
-  const sessions = createSessions(needs);
-  const sessionOf = withStop(sessions.personOf, needs);
-  const personOf = withNavigation(sessionOf, needs);
-  const deps: PageDeps = { ...needs, ...sessions, sessionOf, personOf, flash: createFlash(needs) };
+  const deps = createPageDeps(needs);
   const streamEvents = createStreamEvents({
     ...needs,
     serialize: pageEventsOf,
@@ -89,7 +85,7 @@ export function createPages(needs: PageNeeds) {
     docsPages(deps),
     assetRoutes(),
   ] as const;
-  return { routes, sessionOf };
+  return { routes, sessionOf: deps.sessionOf };
 }
 
 /**

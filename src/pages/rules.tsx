@@ -8,13 +8,14 @@ import { RULE_HITS_MS, RULES_MAX } from "../core/limits.ts";
 import { authorize, describeActor, mayDo } from "../core/roles.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { createPersonRoutes, type Person } from "../http/session.ts";
+import type { Person } from "../http/session.ts";
 import type { RulesDryRun } from "../rules/dry-run.ts";
 import { RuleParams } from "../rules/routes.ts";
 import type { RuleHits } from "../rules/service.ts";
 import { definitionOf, type RuleDefinition, type RuleEffect, type RuleJson, serializeRules } from "../rules/schemas.ts";
 import { PostForm, Submit } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
+import { render } from "../ui/layout.tsx";
 import {
   Ago,
   Card,
@@ -27,8 +28,17 @@ import {
   UntrustedBlock,
   UntrustedText,
 } from "../ui/parts.tsx";
-import { duration, number, type PageUser } from "../ui/text.ts";
-import { answerForm, type ById, filled, type FormState, INVALID, unlessGone } from "./forms.tsx";
+import { duration, number } from "../ui/text.ts";
+import {
+  answerForm,
+  type ById,
+  EMPTY_FORM,
+  filled,
+  type FormState,
+  INVALID,
+  personPages,
+  unlessGone,
+} from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
 import {
   DAY_LABELS,
@@ -43,14 +53,14 @@ import {
   VERSION_FIELD,
 } from "./rule-form.tsx";
 import { EFFECT_TONES, TriedRule } from "./rule-try.tsx";
-import { List, OfRow, RowAction, RowLink, RowMenu, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
+import { List, OfRow, RowAction, RowLink, RowMenu, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 
 const RULES_PATH = SETTINGS_PATHS.rules;
 
 const BACK = { href: RULES_PATH, name: "Rules" } as const;
 
 /** The rules in their order: owners change them, approvers read them, readers see names, effects and messages. */
-async function rulesPage(deps: RulePageDeps, user: Person, problem: string | null = null): Promise<string> {
+async function rulesPage(deps: PageDeps, user: Person, problem: string | null = null): Promise<string> {
   const { ruleService, clock } = deps;
   const now = clock.now();
   const rules = serializeRules(await ruleService.list(user.caller), user.role, ruleService.warnings(user.caller));
@@ -63,55 +73,51 @@ async function rulesPage(deps: RulePageDeps, user: Person, problem: string | nul
       Create a rule
     </LinkButton>
   );
-  return settingsFrame({
-    user,
-    section: "Rules",
-    intro:
-      "They are asked in this order, and the first that applies to a request decides. Where none does, the hold of the key decides.",
-    actions: mayChange && rules.length < RULES_MAX ? create : undefined,
-    now,
-    children: (
-      <>
-        <Problem text={problem} />
-        {last === null ? null : <Undo user={user} last={last} now={now} />}
-        <List
-          title="Rules"
-          rows={rules}
-          columns={[
-            ["Rule", (rule) => ruleCell(rule, hits, now), "main"],
-            ["Effect", ({ effect }) => <Dot tone={EFFECT_TONES[effect]}>{EFFECT_LABELS[effect]}</Dot>],
-            ...(mayRead
-              ? [["Applies to", (rule: RuleJson) => <Conditions rule={rule} keys={keys} />, "wide"] as const]
-              : []),
-          ]}
-          {...(mayChange && {
-            actions: (rule: RuleJson) => ruleActions(user, rule, rules.length - 1),
-          })}
-          empty={{
-            icon: "rules",
-            title: "No rules yet",
-            text: "A rule says which calls are sent, held for a person, or refused: by method, host, path, time or content.",
-          }}
-        />
-        {mayChange ? (
-          <Card id="templates" title="Start from a template">
-            <ul class="templates">
-              {TEMPLATES.map(({ name, title, about }) => (
-                <li>
-                  <a href={templatePath(name)}>{title}</a>
-                  <span class="says">{about}</span>
-                </li>
-              ))}
-            </ul>
-          </Card>
-        ) : null}
-      </>
-    ),
-  });
+  return render(
+    <SettingsPage
+      user={user}
+      section="Rules"
+      intro="They are asked in this order, and the first that applies to a request decides. Where none does, the hold of the key decides."
+      actions={mayChange && rules.length < RULES_MAX ? create : undefined}
+      now={now}
+    >
+      <Problem text={problem} />
+      {last === null ? null : <Undo user={user} last={last} now={now} />}
+      <List
+        title="Rules"
+        rows={rules}
+        columns={[
+          ["Rule", (rule) => ruleCell(rule, hits, now), "main"],
+          ["Effect", ({ effect }) => <Dot tone={EFFECT_TONES[effect]}>{EFFECT_LABELS[effect]}</Dot>],
+          ...(mayRead
+            ? [["Applies to", (rule: RuleJson) => <Conditions rule={rule} keys={keys} />, "wide"] as const]
+            : []),
+        ]}
+        actions={mayChange ? (rule) => ruleActions(user, rule, rules.length - 1) : undefined}
+        empty={{
+          icon: "rules",
+          title: "No rules yet",
+          text: "A rule says which calls are sent, held for a person, or refused: by method, host, path, time or content.",
+        }}
+      />
+      {mayChange ? (
+        <Card id="templates" title="Start from a template">
+          <ul class="templates">
+            {TEMPLATES.map(({ name, title, about }) => (
+              <li>
+                <a href={templatePath(name)}>{title}</a>
+                <span class="says">{about}</span>
+              </li>
+            ))}
+          </ul>
+        </Card>
+      ) : null}
+    </SettingsPage>,
+  );
 }
 
 /** "Ann removed “Payments” just now. Undo" */
-function Undo({ user, last, now }: { readonly user: PageUser; readonly last: AuditRow; readonly now: Date }) {
+function Undo({ user, last, now }: { readonly user: Person; readonly last: AuditRow; readonly now: Date }) {
   const { seq, at, actor, detail } = last;
   const [change, name] = [String(detail["change"]), String(detail["name"])];
   return (
@@ -259,7 +265,7 @@ function anyOf(texts: readonly string[]): Child {
 const DIRECTIONS = ["up", "down"] as const;
 
 /** The buttons have ids, so that the page after a move leads the focus back to them. */
-function ruleActions(user: PageUser, { id, name, position }: RuleJson, last: number) {
+function ruleActions(user: Person, { id, name, position }: RuleJson, last: number) {
   const of = <UntrustedText text={name} />;
   return (
     <div>
@@ -300,42 +306,35 @@ interface FormPageProps {
   readonly result?: RulesDryRun;
 }
 
-async function ruleFormPage(deps: RulePageDeps, user: Person, props: FormPageProps): Promise<string> {
-  const { typed, row, todo, result } = props;
+async function ruleFormPage(deps: PageDeps, user: Person, props: FormPageProps): Promise<string> {
+  const { row, result, ...form } = props;
   const [rules, keys] = await Promise.all([deps.ruleService.list(user.caller), deps.keyService.list(user.caller)]);
-  return settingsFrame({
-    user,
-    section: "Rules",
-    title: row === null ? "Create a rule" : <UntrustedText text={definitionOf(row).name} />,
-    windowTitle: row === null ? "Create a rule" : "Change a rule",
-    back: BACK,
-    intro:
-      "It is in force as soon as it is saved, also for accepted calls that have not been sent. What awaits approval keeps waiting.",
-    children: (
-      <>
-        {result === undefined ? null : <TriedRule result={result} now={deps.clock.now()} />}
-        <RuleForm
-          user={user}
-          typed={typed}
-          todo={todo}
-          keys={keys}
-          changed={row}
-          others={rules.map((other) => [other.id, definitionOf(other).name])}
-        />
-      </>
-    ),
-  });
+  return render(
+    <SettingsPage
+      user={user}
+      section="Rules"
+      title={row === null ? "Create a rule" : <UntrustedText text={definitionOf(row).name} />}
+      windowTitle={row === null ? "Create a rule" : "Change a rule"}
+      back={BACK}
+      intro="It is in force as soon as it is saved, also for accepted calls that have not been sent. What awaits approval keeps waiting."
+    >
+      {result === undefined ? null : <TriedRule result={result} now={deps.clock.now()} />}
+      <RuleForm
+        user={user}
+        {...form}
+        keys={keys}
+        changed={row}
+        others={rules.map((other) => [other.id, definitionOf(other).name])}
+      />
+    </SettingsPage>,
+  );
 }
 
-async function removePage(deps: RulePageDeps, user: Person, row: RuleRow): Promise<string> {
+async function removePage(deps: PageDeps, user: Person, row: RuleRow): Promise<string> {
   const rule = definitionOf(row);
   const keys = await deps.keyService.list(user.caller);
-  return settingsFrame({
-    user,
-    section: "Rules",
-    title: "Remove this rule?",
-    back: BACK,
-    children: (
+  return render(
+    <SettingsPage user={user} section="Rules" title="Remove this rule?" back={BACK}>
       <PostForm user={user} action={`${RULES_PATH}/${row.id}/remove`} class="card">
         <p>{REMOVED[rule.effect]}</p>
         <Facts
@@ -349,8 +348,8 @@ async function removePage(deps: RulePageDeps, user: Person, row: RuleRow): Promi
           Remove rule
         </Submit>
       </PostForm>
-    ),
-  });
+    </SettingsPage>,
+  );
 }
 
 const REMOVED: Readonly<Record<RuleEffect, string>> = {
@@ -359,11 +358,9 @@ const REMOVED: Readonly<Record<RuleEffect, string>> = {
   refuse: "What it refuses is decided by the next rules, immediately.",
 };
 
-type RulePageDeps = Pick<PageDeps, "personOf" | "formOf" | "ruleService" | "keyService" | "clock">;
-
-/** The pages of rules, with the same service as /v1/rules. They work without script. */
-export function rulePages(deps: RulePageDeps) {
-  const { ruleService, personOf, formOf } = deps;
+/** The pages of rules, with the same service as /v1/rules. */
+export function rulePages(deps: PageDeps) {
+  const { ruleService, formOf } = deps;
   const ruleOf = async ({ caller }: Person, id: string): Promise<RuleRow> => {
     authorize(caller, "manage");
     const row = (await ruleService.list(caller)).find((one) => one.id === id);
@@ -373,7 +370,7 @@ export function rulePages(deps: RulePageDeps) {
   const tried = async (person: Person, form: Form, row: RuleRow | null): Promise<Response> => {
     const { definition, before } = ruleIn(form);
     const result = await ruleService.tryRule(person.caller, definition, { id: row?.id ?? null, before });
-    const typed = filled(Object.fromEntries(form));
+    const typed = { ...EMPTY_FORM, values: form };
     return page("own", await ruleFormPage(deps, person, { typed, row, result }));
   };
   const add = answerForm(
@@ -429,15 +426,15 @@ export function rulePages(deps: RulePageDeps) {
   );
   const hooks = { params: RuleParams };
   return (
-    createPersonRoutes(personOf)
-      .get(RULES_PATH, async ({ person }) => page("own", await rulesPage(deps, person)))
+    personPages(deps)
+      .get(RULES_PATH, ({ person }) => rulesPage(deps, person))
       .post(RULES_PATH, add)
-      .get(`${RULES_PATH}/new`, async ({ context, person }) => {
+      .get(`${RULES_PATH}/new`, ({ context, person }) => {
         authorize(person.caller, "manage");
         const wanted = new URLSearchParams(context.search).get("template");
         const template = TEMPLATES.find(({ name }) => name === wanted);
         const typed = template === undefined ? filled({ effect: "hold" }) : ruleFields(template.rule);
-        return page("own", await ruleFormPage(deps, person, { typed, row: null, todo: template?.todo }));
+        return ruleFormPage(deps, person, { typed, row: null, todo: template?.todo });
       })
       // Where the address of a refused form is loaded again.
       .get(`${RULES_PATH}/undo`, () => seeOther("own", RULES_PATH))
@@ -446,14 +443,14 @@ export function rulePages(deps: RulePageDeps) {
         `${RULES_PATH}/:id`,
         async ({ person, params: { id } }) => {
           const row = await ruleOf(person, id);
-          return page("own", await ruleFormPage(deps, person, { typed: ruleFields(definitionOf(row)), row }));
+          return ruleFormPage(deps, person, { typed: ruleFields(definitionOf(row)), row });
         },
         hooks,
       )
       .post(`${RULES_PATH}/:id`, change, hooks)
       .get(
         `${RULES_PATH}/:id/remove`,
-        async ({ person, params: { id } }) => page("own", await removePage(deps, person, await ruleOf(person, id))),
+        async ({ person, params: { id } }) => removePage(deps, person, await ruleOf(person, id)),
         hooks,
       )
       .post(`${RULES_PATH}/:id/remove`, remove, hooks)

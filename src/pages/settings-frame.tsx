@@ -6,8 +6,8 @@ import { mayDo } from "../core/roles.ts";
 import { EmptyState, Menu } from "../ui/controls.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Icon, type IconName } from "../ui/icons.tsx";
-import { Layout, LOG_IN_PATH, PAUSES_PATH, render, SETTINGS_LINK } from "../ui/layout.tsx";
-import { Ago, Notice, PageHead, type PageHeadProps } from "../ui/parts.tsx";
+import { Layout, LOG_IN_PATH, PAUSES_PATH, SETTINGS_LINK } from "../ui/layout.tsx";
+import { Ago, BackLink, Notice, PageHead, type PageHeadProps } from "../ui/parts.tsx";
 import { duration, type PageUser } from "../ui/text.ts";
 import type { FormState } from "./forms.tsx";
 import { ActorName } from "./timeline.tsx";
@@ -90,38 +90,24 @@ interface SettingsPageProps extends Partial<PageHeadProps> {
   readonly windowTitle?: string;
   /** The page that leads to all sections: where it is narrow they stand in place of the content. */
   readonly isIndex?: boolean;
-  readonly now?: Date;
+  readonly now?: Date | undefined;
 }
 
 /** A page of the settings: the sections at its left, and where it is narrow a link back to them. */
-export function settingsFrame(props: SettingsPageProps): string {
+export function SettingsPage(props: SettingsPageProps) {
   const { user, section, title = section, windowTitle, intro, actions, back, isIndex = false, now, children } = props;
   const inWindow = windowTitle ?? (typeof title === "string" ? title : section);
-  return render(
-    <Layout title={inWindow} nav="Settings" user={user} width="wide" {...(now === undefined ? {} : { now })}>
+  return (
+    <Layout title={inWindow} nav="Settings" user={user} width="wide" now={now}>
       <div class={isIndex ? "settings settings-index" : "settings"}>
         <Sections user={user} section={section} isIndex={isIndex} />
         <div class="settings-page">
-          <div class="only-narrow">{back === undefined && !isIndex ? <BackToSections /> : null}</div>
-          <PageHead
-            title={title}
-            intro={intro}
-            {...(back === undefined ? {} : { back })}
-            {...(actions === undefined ? {} : { actions })}
-          />
+          <div class="only-narrow">{back === undefined && !isIndex ? <BackLink {...SETTINGS_LINK} /> : null}</div>
+          <PageHead title={title} intro={intro} back={back} actions={actions} />
           {children}
         </div>
       </div>
-    </Layout>,
-  );
-}
-
-function BackToSections() {
-  return (
-    <a class="back" href={SETTINGS_LINK.href}>
-      <Icon name="back" />
-      {SETTINGS_LINK.name}
-    </a>
+    </Layout>
   );
 }
 
@@ -179,7 +165,7 @@ interface ListProps<Row> {
   readonly rows: readonly Row[];
   readonly columns: readonly Column<Row>[];
   /** What can be done with a row, at its end. */
-  readonly actions?: (row: Row) => Child;
+  readonly actions?: ((row: Row) => Child) | undefined;
   /** Stands in place of a list without rows. */
   readonly empty?: { readonly icon: IconName; readonly title: string; readonly text: Child };
   /** On phones, facts and numbers stand in one line, and what can be done beside the main one. */
@@ -354,7 +340,7 @@ export function pauseOrResume(user: PageUser, pause: Pick<Pause, "id"> | undefin
   return <RowAction user={user} path={`${PAUSES_PATH}/${pause.id}/resume`} look="plain" name="Resume" of={of} />;
 }
 
-/** A name, and since when a row is there. */
+/** Since when a row is there. */
 export function AddedBy(props: { readonly what?: string; readonly at: Date; readonly by: string; readonly now: Date }) {
   const { what = "Added", at, by, now } = props;
   return (

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { AccountParams } from "../accounts/account-routes.ts";
 import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
-import { deletableText, type ServerSize, shrinkAdvice } from "../accounts/server-size.ts";
+import { deletableText, shrinkAdvice } from "../accounts/server-size.ts";
 import { formatSize } from "../core/action.ts";
 import type { EffectiveSettings } from "../config/config.ts";
 import type { ServerSetting } from "../config/server-settings.ts";
@@ -16,12 +16,13 @@ import {
   RETRIES_MAX,
 } from "../core/limits.ts";
 import { authorize } from "../core/roles.ts";
-import { page, seeOther } from "../http/response.ts";
-import { createPersonRoutes, type Person } from "../http/session.ts";
+import { seeOther } from "../http/response.ts";
+import type { Person } from "../http/session.ts";
 import { PostForm, Submit } from "../ui/form.tsx";
-import { answerForm, type ById } from "./forms.tsx";
+import { render } from "../ui/layout.tsx";
+import { answerForm, type ById, personPages } from "./forms.tsx";
 import { Card, Day, Dot, type FactRows, Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
-import { List, None, RowAction, SETTINGS_PATHS, settingsFrame, Tagged } from "./settings-frame.tsx";
+import { List, None, RowAction, SETTINGS_PATHS, SettingsPage, Tagged } from "./settings-frame.tsx";
 import { counted, duration, number } from "../ui/text.ts";
 import type { PageDeps } from "./needs.ts";
 
@@ -31,7 +32,7 @@ interface MailNotice {
 }
 
 /** What is in force on the server, for owners. It is changed in its environment. */
-async function serverPage(deps: ServerPageDeps, user: Person, notice: MailNotice | null): Promise<string> {
+async function serverPage(deps: PageDeps, user: Person, notice: MailNotice | null): Promise<string> {
   const { caller } = user;
   authorize(caller, "manage");
   // Of the file: null where there is none, or where it is not this person's to see.
@@ -40,47 +41,53 @@ async function serverPage(deps: ServerPageDeps, user: Person, notice: MailNotice
     deps.readSize(caller),
     deps.signUpGate.isOperator(caller),
   ]);
-  return settingsFrame({
-    user,
-    section: "Server",
-    intro: `Outgate ${deps.version}. These settings come from the server’s environment: changes need a restart.`,
-    actions: isOperator ? <LinkButton href={ACCOUNTS_PAGE_PATH}>Accounts of this service</LinkButton> : undefined,
-    children: (
-      <>
-        {notice === null ? null : (
-          <Notice tone={notice.isGood ? "good" : "bad"}>
-            <UntrustedText text={notice.text} />
-          </Notice>
-        )}
-        <Card id="mail" title="Mail">
-          <p class="quiet">
-            {settings.sendsMail
-              ? "This server sends mail: requests for approval, invitations and links that set a password. A test goes to your own address."
-              : "This server sends no mail: no mail provider is set (MAILGUN_API_KEY). Requests awaiting approval are on the page Approvals, and links are shown where they are created."}
-          </p>
-          {settings.sendsMail ? (
-            <PostForm user={user} action={MAIL_TEST_PATH}>
-              <Submit look="plain">Send a test mail</Submit>
-            </PostForm>
-          ) : null}
+  return render(
+    <SettingsPage
+      user={user}
+      section="Server"
+      intro={`Outgate ${deps.version}. These settings come from the server’s environment: changes need a restart.`}
+      actions={isOperator ? <LinkButton href={ACCOUNTS_PAGE_PATH}>Accounts of this service</LinkButton> : undefined}
+    >
+      {notice === null ? null : (
+        <Notice tone={notice.isGood ? "good" : "bad"}>
+          <UntrustedText text={notice.text} />
+        </Notice>
+      )}
+      <Card id="mail" title="Mail">
+        <p class="quiet">
+          {settings.sendsMail
+            ? "This server sends mail: requests for approval, invitations and links that set a password. A test goes to your own address."
+            : "This server sends no mail: no mail provider is set (MAILGUN_API_KEY). Requests awaiting approval are on the page Approvals, and links are shown where they are created."}
+        </p>
+        {settings.sendsMail ? (
+          <PostForm user={user} action={MAIL_TEST_PATH}>
+            <Submit look="plain">Send a test mail</Submit>
+          </PostForm>
+        ) : null}
+      </Card>
+      {size === null ? null : (
+        <Card id="database" title="Database">
+          <Facts
+            rows={[
+              ["Size of the file", formatSize(size.bytes)],
+              ["Free for the next rows", size.freeBytes === 0 ? null : formatSize(size.freeBytes)],
+              ["Retention would free", deletableText(size)],
+              ["Note", shrinkAdvice(size)],
+            ]}
+          />
         </Card>
-        {size === null ? null : (
-          <Card id="database" title="Database">
-            <Facts rows={sizeRows(size)} />
+      )}
+      {settings.all === null ? (
+        sectionsOf(settings).map(([id, title, rows]) => (
+          <Card id={id} title={title}>
+            <Facts rows={rows} />
           </Card>
-        )}
-        {settings.all === null ? (
-          sectionsOf(settings).map(([id, title, rows]) => (
-            <Card id={id} title={title}>
-              <Facts rows={rows} />
-            </Card>
-          ))
-        ) : (
-          <AllSettings settings={settings.all} />
-        )}
-      </>
-    ),
-  });
+        ))
+      ) : (
+        <AllSettings settings={settings.all} />
+      )}
+    </SettingsPage>,
+  );
 }
 
 const TOPICS = [
@@ -113,13 +120,15 @@ function valueCell({ name, value, isSet, isSecret }: ServerSetting) {
   if (value === null) return <None>Not set</None>;
   const words = wordsOf(name, value);
   const given = <code class="address">{value}</code>;
-  const said = [...(words === null ? [] : [given]), ...(isSet ? [] : ["default"])];
+  if (words === null && isSet) return given;
   return (
     <>
       {words ?? given}
-      {said.length === 0 ? null : (
-        <span class="says">{said.flatMap((one, at) => (at === 0 ? [one] : [", ", one]))}</span>
-      )}
+      <span class="says">
+        {words === null ? null : given}
+        {words === null || isSet ? null : ", "}
+        {isSet ? null : "default"}
+      </span>
     </>
   );
 }
@@ -208,15 +217,6 @@ function sectionsOf(settings: EffectiveSettings): readonly (readonly [id: string
   ];
 }
 
-function sizeRows(size: ServerSize): FactRows {
-  return [
-    ["Size of the file", formatSize(size.bytes)],
-    ["Free for the next rows", size.freeBytes === 0 ? null : formatSize(size.freeBytes)],
-    ["Retention would free", deletableText(size)],
-    ["Note", shrinkAdvice(size)],
-  ];
-}
-
 function kib(bytes: number): string {
   return bytes >= 1_048_576 ? `${bytes / 1_048_576} MiB` : `${bytes / 1_024} KiB`;
 }
@@ -224,24 +224,25 @@ function kib(bytes: number): string {
 export const ACCOUNTS_PAGE_PATH = "/settings/accounts";
 
 /** The accounts of the service, and which of them are stopped. */
-async function accountsPage({ signUpGate }: ServerPageDeps, user: Person): Promise<string> {
+async function accountsPage({ signUpGate }: PageDeps, user: Person): Promise<string> {
   // Stopped accounts come first.
   const [accounts, closedBy] = await Promise.all([signUpGate.list(user.caller), signUpGate.closedBy()]);
-  return settingsFrame({
-    user,
-    section: "Server",
-    title: "Accounts",
-    back: { href: SETTINGS_PATHS.server, name: "Server" },
-    intro: (
-      <>
-        {closedBy === null
-          ? "Sign-ups are open: anyone who can reach this service can create an account with an owner key."
-          : signUpsClosedMessage(closedBy)}{" "}
-        Accounts created before sign-ups closed are stopped: their keys are refused and nothing is sent until you allow
-        them. Allow only accounts of people you know.
-      </>
-    ),
-    children: (
+  return render(
+    <SettingsPage
+      user={user}
+      section="Server"
+      title="Accounts"
+      back={{ href: SETTINGS_PATHS.server, name: "Server" }}
+      intro={
+        <>
+          {closedBy === null
+            ? "Sign-ups are open: anyone who can reach this service can create an account with an owner key."
+            : signUpsClosedMessage(closedBy)}{" "}
+          Accounts created before sign-ups closed are stopped: their keys are refused and nothing is sent until you
+          allow them. Allow only accounts of people you know.
+        </>
+      }
+    >
       <List
         title="Accounts"
         rows={accounts}
@@ -273,18 +274,13 @@ async function accountsPage({ signUpGate }: ServerPageDeps, user: Person): Promi
           ) : null
         }
       />
-    ),
-  });
+    </SettingsPage>,
+  );
 }
 
-type ServerPageDeps = Pick<
-  PageDeps,
-  "personOf" | "formOf" | "settingsFor" | "readSize" | "signUpGate" | "ownMails" | "flash" | "version"
->;
-
 /** The pages of the server, and of its accounts for owners of the first one. */
-export function serverPages(deps: ServerPageDeps) {
-  const { signUpGate, ownMails, flash, personOf, formOf } = deps;
+export function serverPages(deps: PageDeps) {
+  const { signUpGate, ownMails, flash, formOf } = deps;
   const testMail = answerForm(
     formOf,
     async ({ person }) => {
@@ -300,14 +296,14 @@ export function serverPages(deps: ServerPageDeps) {
     await signUpGate.allow(person.caller, params.id);
     return ACCOUNTS_PAGE_PATH;
   });
-  return createPersonRoutes(personOf)
-    .get(SETTINGS_PATHS.server, async ({ context, person }) => {
+  return personPages(deps)
+    .get(SETTINGS_PATHS.server, ({ context, person }) => {
       // Safe: only the test of mail writes a flash for this path.
       const notice = flash.read(context, person) as MailNotice | null;
-      return page("own", await serverPage(deps, person, notice));
+      return serverPage(deps, person, notice);
     })
     .get(MAIL_TEST_PATH, () => seeOther("own", SETTINGS_PATHS.server))
     .post(MAIL_TEST_PATH, testMail)
-    .get(ACCOUNTS_PAGE_PATH, async ({ person }) => page("own", await accountsPage(deps, person)))
+    .get(ACCOUNTS_PAGE_PATH, ({ person }) => accountsPage(deps, person))
     .post(`${ACCOUNTS_PAGE_PATH}/:id/allow`, allow, { params: AccountParams });
 }

@@ -81,7 +81,13 @@ export function logInPage({ typed, next, signupsOpen, provider }: LogInPageProps
   return render(
     <Layout title="Log in" width="narrow" beginsSession>
       <h1>Log in</h1>
-      <PostForm action="/auth/login" class="card" beginsSession fields={next === null ? [] : [["next", next]]}>
+      <PostForm
+        user={null}
+        action="/auth/login"
+        class="card"
+        beginsSession
+        fields={next === null ? [] : [["next", next]]}
+      >
         <CredentialFields typed={typed} password="known" />
         <Button>Log in</Button>
       </PostForm>
@@ -104,7 +110,7 @@ export function logInPage({ typed, next, signupsOpen, provider }: LogInPageProps
 export function ProviderForm({ name, next }: { readonly name: string | null; readonly next: string | null }) {
   if (name === null) return null;
   return (
-    <PostForm action={OIDC_PATH} beginsSession fields={next === null ? [] : [["next", next]]}>
+    <PostForm user={null} action={OIDC_PATH} beginsSession fields={next === null ? [] : [["next", next]]}>
       <Button look="plain">Log in with {name}</Button>
     </PostForm>
   );
@@ -147,7 +153,13 @@ export function signUpPage({ typed, next }: SignUpPageProps): string {
       <PageHead title="Sign up">
         <p class="quiet">This creates your own account, with an owner key.</p>
       </PageHead>
-      <PostForm action="/auth/signup" class="card" beginsSession fields={next === null ? [] : [["next", next]]}>
+      <PostForm
+        user={null}
+        action="/auth/signup"
+        class="card"
+        beginsSession
+        fields={next === null ? [] : [["next", next]]}
+      >
         <CredentialFields typed={typed} password="new" />
         <Button>Sign up</Button>
       </PostForm>
@@ -210,7 +222,7 @@ export function welcomePage({ path, typed, email }: WelcomePageProps): string {
             : "Your other sessions are logged out. This link works once."}
         </p>
       </PageHead>
-      <PostForm action={path} class="card" beginsSession>
+      <PostForm user={null} action={path} class="card" beginsSession>
         <CredentialFields typed={typed} password="new" emailOf={email} />
         <Button>{email === null ? "Create login" : "Save and log in"}</Button>
       </PostForm>

@@ -2,111 +2,112 @@
 import { SIGNING_OVERLAP_MS } from "../core/limits.ts";
 import type { SigningUse } from "../core/account-store.ts";
 import { checkOrigin, type KnownOrigin, type SigningSecret } from "../accounts/signing-secrets.ts";
+import { type ReceivedMessage, SIGNATURE_HEADERS, type SignatureCheck } from "../accounts/verify-signature.ts";
+import { isJsonObject } from "../api/schema-helpers.ts";
 import { DomainError, invalidFields } from "../core/domain-error.ts";
 import type { Form } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { createPersonRoutes, type Person } from "../http/session.ts";
+import type { Person } from "../http/session.ts";
 import { Copied } from "../ui/controls.tsx";
-import { Button, Check, Field, PostForm, Submit } from "../ui/form.tsx";
-import { answerForm, EMPTY_FORM, filled, type FormState } from "./forms.tsx";
+import { Button, Check, Field, type FieldProps, PostForm, Submit } from "../ui/form.tsx";
+import { render } from "../ui/layout.tsx";
 import { Card, LinkButton, Notice, sentence, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
-import { CHECK_PATH, CheckForm, type CheckFormProps, receivedMessage } from "./signature-check.tsx";
-import { AgoOr, List, RowAction, Secret, SETTINGS_PATHS, settingsFrame } from "./settings-frame.tsx";
-import { duration, type PageUser } from "../ui/text.ts";
+import { duration } from "../ui/text.ts";
+import { answerForm, EMPTY_FORM, filled, type FormState, personPages, problemOf } from "./forms.tsx";
 import type { PageDeps } from "./needs.ts";
+import { AgoOr, List, RowAction, Secret, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 
 const SECRET_PATH = "/settings/signing-secret";
 
 const ROTATION_PATH = "/settings/rotation";
 
 /** The origins that have a signing secret in use, and a form for any other. */
-async function signingPage(deps: SigningPageDeps, user: Person, more: SigningState = {}): Promise<string> {
+async function signingPage(deps: PageDeps, user: Person, more: SigningState = {}): Promise<string> {
   const { typed = EMPTY_FORM, rotatedUntil = null, check = {} } = more;
   const origins = await deps.signingService.origins(user.caller);
   const now = deps.clock.now();
-  return settingsFrame({
-    user,
-    section: "Signing secrets",
-    intro: (
-      <>
-        Every call and callback is signed, with a secret of its own for each origin, so that one target can’t forge
-        calls to another. <a href="/docs/verify">Verify signatures</a>
-      </>
-    ),
-    actions: <LinkButton href={ROTATION_PATH}>Rotate all secrets</LinkButton>,
-    now,
-    children: (
-      <>
-        {rotatedUntil === null ? null : (
-          <Notice tone="good">
-            All secrets are rotated. The previous secrets are valid until <Time at={rotatedUntil} />.
-          </Notice>
-        )}
-        <List
-          title="Origins"
-          rows={origins}
-          columns={[
-            [
-              "Origin",
-              ({ origin }) => (
-                <Copied text={origin} what="origin">
-                  <UntrustedText text={origin} />
-                </Copied>
-              ),
-              "wide",
-            ],
-            ["Signs", ({ use }) => (use === "calls" ? "Calls" : "Callbacks")],
-            ["Last used", ({ lastUsedAt }) => <AgoOr at={lastUsedAt} now={now} none="Not lately" />],
-            [
-              "Rotated",
-              ({ rotatedAt, overlapEndsAt }) => (
-                <>
-                  <AgoOr at={rotatedAt} now={now} none="Never" />
-                  {overlapEndsAt === null ? null : (
-                    <span class="says">
-                      both valid, ends <UntilTime at={overlapEndsAt} now={now} />
-                    </span>
-                  )}
-                </>
-              ),
-            ],
-          ]}
-          actions={(origin) => <OriginActions {...origin} user={user} />}
-          empty={{
-            icon: "send",
-            title: "No calls yet",
-            text: "Origins appear here with their first call. You can show the secret of any origin before that.",
-          }}
-        />
-        <Card id="other" title="Another origin">
-          <PostForm user={user} action={SECRET_PATH} class="ask">
-            <Field
-              name="origin"
-              label="Origin"
-              value={typed.values.get("origin")}
-              hint="Scheme, host and port of a target, like https://api.example.com."
-              required
-              autocomplete="off"
-              problem={typed.problem}
-            />
-            <Button look="plain">Show secret</Button>
-            <Check
-              name="for"
-              value="callbacks"
-              label="Secret for callbacks"
-              isChecked={typed.values.get("for") === "callbacks"}
-            />
-          </PostForm>
-        </Card>
-        <CheckForm user={user} newest={origins[0]} {...check} />
-      </>
-    ),
-  });
+  return render(
+    <SettingsPage
+      user={user}
+      section="Signing secrets"
+      intro={
+        <>
+          Every call and callback is signed, with a secret of its own for each origin, so that one target can’t forge
+          calls to another. <a href="/docs/verify">Verify signatures</a>
+        </>
+      }
+      actions={<LinkButton href={ROTATION_PATH}>Rotate all secrets</LinkButton>}
+      now={now}
+    >
+      {rotatedUntil === null ? null : (
+        <Notice tone="good">
+          All secrets are rotated. The previous secrets are valid until <Time at={rotatedUntil} />.
+        </Notice>
+      )}
+      <List
+        title="Origins"
+        rows={origins}
+        columns={[
+          [
+            "Origin",
+            ({ origin }) => (
+              <Copied text={origin} what="origin">
+                <UntrustedText text={origin} />
+              </Copied>
+            ),
+            "wide",
+          ],
+          ["Signs", ({ use }) => (use === "calls" ? "Calls" : "Callbacks")],
+          ["Last used", ({ lastUsedAt }) => <AgoOr at={lastUsedAt} none="Not lately" now={now} />],
+          [
+            "Rotated",
+            ({ rotatedAt, overlapEndsAt }) => (
+              <>
+                <AgoOr at={rotatedAt} none="Never" now={now} />
+                {overlapEndsAt === null ? null : (
+                  <span class="says">
+                    both valid, ends <UntilTime at={overlapEndsAt} now={now} />
+                  </span>
+                )}
+              </>
+            ),
+          ],
+        ]}
+        actions={(one) => originActions(user, one)}
+        empty={{
+          icon: "send",
+          title: "No calls yet",
+          text: "Origins appear here with their first call. You can show the secret of any origin before that.",
+        }}
+      />
+      <Card id="other" title="Another origin">
+        <PostForm user={user} action={SECRET_PATH} class="ask">
+          <Field
+            name="origin"
+            label="Origin"
+            value={typed.values.get("origin")}
+            hint="Scheme, host and port of a target, like https://api.example.com."
+            required
+            autocomplete="off"
+            problem={typed.problem}
+          />
+          <Button look="plain">Show secret</Button>
+          <Check
+            name="for"
+            value="callbacks"
+            label="Secret for callbacks"
+            isChecked={typed.values.get("for") === "callbacks"}
+          />
+        </PostForm>
+      </Card>
+      <CheckForm user={user} newest={origins[0]} {...check} />
+    </SettingsPage>,
+  );
 }
 
-function OriginActions({ origin, use, user }: KnownOrigin & { readonly user: PageUser }) {
-  const ofOrigin = sentence`of ${use} to ${<UntrustedText text={origin} />}`;
-  const row = { user, look: "plain", fields: fieldsOf(origin, use), of: ofOrigin } as const;
+function originActions(user: Person, { origin, use }: KnownOrigin) {
+  const of = sentence`of ${use} to ${<UntrustedText text={origin} />}`;
+  const row = { user, look: "plain", fields: fieldsOf(origin, use), of } as const;
   return (
     <div>
       <RowAction {...row} path={SECRET_PATH} name="Show secret" />
@@ -116,37 +117,36 @@ function OriginActions({ origin, use, user }: KnownOrigin & { readonly user: Pag
 }
 
 /** The secret of an origin, with a button to rotate it. */
-function secretPage(user: PageUser, { origin, secret, previous }: SigningSecret, use: SigningUse, isRotated: boolean) {
-  return settingsFrame({
-    user,
-    section: "Signing secrets",
-    title: `Signing secret of ${use}`,
-    back: SIGNING_LINK,
-    intro: <UntrustedText text={origin} />,
-    children: (
-      <>
-        {isRotated ? (
-          <Notice tone="good">Secret rotated. Give the new one to the target while both are valid.</Notice>
-        ) : null}
-        <section class="card" aria-label="Secrets">
-          <Secret title={previous === null ? "Secret" : "New secret"} text={secret} />
-          {previous === null ? null : (
-            <Secret title="Previous secret" text={previous.secret}>
-              <p class="quiet small">
-                Valid until <Time at={previous.expiresAt} />.
-              </p>
-            </Secret>
-          )}
-          <p class="quiet">
-            Targets verify calls with it and any library of Standard Webhooks. <a href="/docs/verify">How to verify</a>
-          </p>
-          <PostForm user={user} action={ROTATION_PATH} fields={fieldsOf(origin, use)}>
-            <Submit look="plain">Rotate secret…</Submit>
-          </PostForm>
-        </section>
-      </>
-    ),
-  });
+function secretPage(user: Person, { origin, secret, previous }: SigningSecret, use: SigningUse, isRotated: boolean) {
+  return render(
+    <SettingsPage
+      user={user}
+      section="Signing secrets"
+      title={`Signing secret of ${use}`}
+      back={SIGNING_LINK}
+      intro={<UntrustedText text={origin} />}
+    >
+      {isRotated ? (
+        <Notice tone="good">Secret rotated. Give the new one to the target while both are valid.</Notice>
+      ) : null}
+      <section class="card" aria-label="Secrets">
+        <Secret title={previous === null ? "Secret" : "New secret"} text={secret} />
+        {previous === null ? null : (
+          <Secret title="Previous secret" text={previous.secret}>
+            <p class="quiet small">
+              Valid until <Time at={previous.expiresAt} />.
+            </p>
+          </Secret>
+        )}
+        <p class="quiet">
+          Targets verify calls with it and any library of Standard Webhooks. <a href="/docs/verify">How to verify</a>
+        </p>
+        <PostForm user={user} action={ROTATION_PATH} fields={fieldsOf(origin, use)}>
+          <Submit look="plain">Rotate secret…</Submit>
+        </PostForm>
+      </section>
+    </SettingsPage>,
+  );
 }
 
 const SIGNING_LINK = { href: SETTINGS_PATHS.signing, name: "Signing secrets" } as const;
@@ -162,41 +162,40 @@ function fieldsOf(origin: string, use: SigningUse) {
  * Asks for confirmation before a rotation, with the state that is shown, so that confirming twice rotates once. Another rotation
  * ends the previous secret at once; `endsNow` is when it would have ended, null where there is none.
  */
-function askRotationPage(user: PageUser, { origin, use }: Asked, endsNow: Date | null, isLate: boolean): string {
-  return settingsFrame({
-    user,
-    section: "Signing secrets",
-    title: origin === null ? "Rotate the secrets of all origins?" : "Rotate this secret?",
-    back: SIGNING_LINK,
-    intro: origin === null ? undefined : <UntrustedText text={origin} />,
-    children: (
-      <>
-        {/* The confirmed question was shown before another rotation. */}
-        {isLate ? <Notice tone="wait">It was rotated a moment ago. Nothing else was changed.</Notice> : null}
-        <PostForm
-          user={user}
-          action={ROTATION_PATH}
-          class="card"
-          fields={[...fieldsOf(origin ?? "", use), ["seen", stateOf(endsNow)]]}
-        >
-          <p>
-            For {duration(SIGNING_OVERLAP_MS)}, every {SIGNED[origin === null ? "all" : use]} carries two signatures,
-            with the new and with the previous secret. Use this time to give the new one to{" "}
-            {origin === null ? "every target" : "the target"}.
-          </p>
-          {endsNow === null ? null : (
-            <Notice tone="bad">
-              It was rotated recently. The previous secret is valid until <Time at={endsNow} />; rotating again ends it
-              immediately.
-            </Notice>
-          )}
-          <Submit look="bad" cancel={SETTINGS_PATHS.signing}>
-            Rotate
-          </Submit>
-        </PostForm>
-      </>
-    ),
-  });
+function askRotationPage(user: Person, { origin, use }: Asked, endsNow: Date | null, isLate: boolean): string {
+  return render(
+    <SettingsPage
+      user={user}
+      section="Signing secrets"
+      title={origin === null ? "Rotate the secrets of all origins?" : "Rotate this secret?"}
+      back={SIGNING_LINK}
+      intro={origin === null ? undefined : <UntrustedText text={origin} />}
+    >
+      {/* The confirmed question was shown before another rotation. */}
+      {isLate ? <Notice tone="wait">It was rotated a moment ago. Nothing else was changed.</Notice> : null}
+      <PostForm
+        user={user}
+        action={ROTATION_PATH}
+        class="card"
+        fields={[...fieldsOf(origin ?? "", use), ["seen", stateOf(endsNow)]]}
+      >
+        <p>
+          For {duration(SIGNING_OVERLAP_MS)}, every {SIGNED[origin === null ? "all" : use]} carries two signatures, with
+          the new and with the previous secret. Use this time to give the new one to{" "}
+          {origin === null ? "every target" : "the target"}.
+        </p>
+        {endsNow === null ? null : (
+          <Notice tone="bad">
+            It was rotated recently. The previous secret is valid until <Time at={endsNow} />; rotating again ends it
+            immediately.
+          </Notice>
+        )}
+        <Submit look="bad" cancel={SETTINGS_PATHS.signing}>
+          Rotate
+        </Submit>
+      </PostForm>
+    </SettingsPage>,
+  );
 }
 
 const SIGNED = { calls: "call", callbacks: "callback", all: "call and callback" } as const;
@@ -210,13 +209,10 @@ interface SigningState {
   readonly check?: Omit<CheckFormProps, "user" | "newest">;
 }
 
-type SigningPageDeps = Pick<PageDeps, "personOf" | "formOf" | "signingService" | "verifyService" | "flash" | "clock">;
-
 /** The pages of signing secrets. A secret is only in the response to a form, never in a URL. */
-export function signingPages(deps: SigningPageDeps) {
-  const { signingService, verifyService, personOf, formOf, flash } = deps;
-  const html = (user: Person, more?: SigningState) => signingPage(deps, user, more);
-  const again = ({ person }: { readonly person: Person }, typed: FormState) => html(person, { typed });
+export function signingPages(deps: PageDeps) {
+  const { signingService, verifyService, formOf, flash } = deps;
+  const again = ({ person }: { readonly person: Person }, typed: FormState) => signingPage(deps, person, { typed });
   const secretHtml = async (user: Person, origin: string, use: SigningUse, isRotated = false) =>
     secretPage(user, await signingService.read(user.caller, origin, use), use, isRotated);
   const show = answerForm(
@@ -228,11 +224,10 @@ export function signingPages(deps: SigningPageDeps) {
   /** When the previous secret expires; null if there is none. */
   const overlapEndOf = ({ caller }: Person, { origin, use }: Asked) =>
     signingService.overlapEnd(caller, origin ?? ANY_ORIGIN, use);
-  const ask = async (user: Person, asked: Asked, isLate = false) => {
-    return page("own", askRotationPage(user, asked, await overlapEndOf(user, asked), isLate));
-  };
   const rotatedHtml = async (person: Person, { origin, use, untilMs }: Rotated) =>
-    origin === null ? html(person, { rotatedUntil: new Date(untilMs) }) : secretHtml(person, origin, use, true);
+    origin === null
+      ? signingPage(deps, person, { rotatedUntil: new Date(untilMs) })
+      : secretHtml(person, origin, use, true);
 
   /**
    * Asks for confirmation first. A confirmation is valid only for the state that was shown: the same one twice, by a double
@@ -244,7 +239,8 @@ export function signingPages(deps: SigningPageDeps) {
       const asked: Asked = { origin: (form.get("origin") ?? "") === "" ? null : originIn(form), use: useIn(form) };
       const { origin, use } = asked;
       const seen = form.get("seen");
-      if (seen !== stateOf(await overlapEndOf(person, asked))) return ask(person, asked, seen !== undefined);
+      const endsNow = await overlapEndOf(person, asked);
+      if (seen !== stateOf(endsNow)) return page("own", askRotationPage(person, asked, endsNow, seen !== undefined));
       const { previousExpiresAt } = await signingService.rotate(person.caller, origin, origin === null ? null : use);
       const result: Rotated = { origin, use, untilMs: previousExpiresAt.getTime() };
       // After a rotation of all secrets, none is shown.
@@ -271,23 +267,26 @@ export function signingPages(deps: SigningPageDeps) {
         ]);
       }
       const found = await verifyService.check(person.caller, origin, useIn(form), message);
-      return page("own", await html(person, { check: { typed: filled(Object.fromEntries(form)), found } }));
+      const typed = { ...EMPTY_FORM, values: form };
+      return page("own", await signingPage(deps, person, { check: { typed, found } }));
     },
-    ({ person }, typed) => html(person, { check: { typed } }),
+    ({ person }, typed) => signingPage(deps, person, { check: { typed } }),
   );
   return (
-    createPersonRoutes(personOf)
-      .get(SETTINGS_PATHS.signing, async ({ person }) => page("own", await html(person)))
+    personPages(deps)
+      .get(SETTINGS_PATHS.signing, ({ person }) => signingPage(deps, person))
       // Where the address of a refused form, of a secret or of a result is loaded again.
       .get(SECRET_PATH, () => seeOther("own", SETTINGS_PATHS.signing))
       .post(SECRET_PATH, show)
-      .get(ROTATION_PATH, ({ person }) => ask(person, { origin: null, use: "calls" }))
+      .get(ROTATION_PATH, async ({ person }) => {
+        const asked: Asked = { origin: null, use: "calls" };
+        return askRotationPage(person, asked, await overlapEndOf(person, asked), false);
+      })
       .post(ROTATION_PATH, rotate)
       .get(ROTATED_PATH, async ({ context, person }) => {
         // Safe: only `rotate` writes a flash for this path.
         const result = flash.read(context, person) as Rotated | null;
-        if (result === null) return seeOther("own", SETTINGS_PATHS.signing);
-        return page("own", await rotatedHtml(person, result));
+        return result === null ? seeOther("own", SETTINGS_PATHS.signing) : rotatedHtml(person, result);
       })
       .get(CHECK_PATH, () => seeOther("own", `${SETTINGS_PATHS.signing}#check`))
       .post(CHECK_PATH, check)
@@ -338,4 +337,130 @@ function originOf(text: string): string | null {
     if (error instanceof DomainError) return null;
     throw error;
   }
+}
+
+const CHECK_PATH = "/settings/signing/check";
+
+interface CheckFormProps {
+  readonly user: Person;
+  readonly typed?: FormState | undefined;
+  /** Where the newest call or callback went: most likely what is asked about. */
+  readonly newest?: Pick<KnownOrigin, "origin" | "use"> | undefined;
+  /** What was found; left out where nothing was checked. */
+  readonly found?: SignatureCheck;
+}
+
+/** A form that says whether a signature matches, and if not, why. It shows no secret. */
+function CheckForm({ user, newest, found, ...props }: CheckFormProps) {
+  const typed = props.typed ?? filled({ origin: newest?.origin ?? "", for: newest?.use ?? "calls" });
+  const field = (name: string, more: Pick<FieldProps, "label" | "hint" | "type" | "required" | "idSuffix">) => (
+    <Field {...more} name={name} value={typed.values.get(name)} autocomplete="off" problem={problemOf(typed, name)} />
+  );
+  return (
+    <Card id="check" title="Check a signature">
+      <p class="quiet">
+        Does a receiver refuse a call or callback? Paste what it got to see why. Nothing is stored.{" "}
+        <a href="/docs/verify#when-verification-fails">When verification fails</a>
+      </p>
+      {found === undefined ? null : <Found found={found} />}
+      <PostForm user={user} action={`${CHECK_PATH}#check`}>
+        {field("origin", {
+          label: "Origin",
+          hint: "Where Outgate sent it: scheme, host and port, like https://api.example.com.",
+          required: true,
+          idSuffix: "-check",
+        })}
+        <Check
+          name="for"
+          value="callbacks"
+          label="It is a callback"
+          isChecked={typed.values.get("for") === "callbacks"}
+        />
+        {field("headers", {
+          label: "Headers",
+          type: "lines",
+          hint: "Those that begin with webhook-, one a line, or all of them as JSON.",
+          required: true,
+        })}
+        {field("body", {
+          label: "Raw body",
+          type: "code",
+          hint: "Before any parser. Empty if there is none. Larger than 20 KB: use the API.",
+        })}
+        <Check name="base64" label="The body is base64" isChecked={typed.values.get("base64") === "yes"} />
+        <Submit>Check signature</Submit>
+      </PostForm>
+    </Card>
+  );
+}
+
+function Found({ found: { secret, problems, warnings } }: { readonly found: SignatureCheck }) {
+  return (
+    <>
+      {secret === null ? null : (
+        <Notice tone="good">{`The signature matches the ${secret} secret of this origin.`}</Notice>
+      )}
+      {problems.map(({ code, message }) => (
+        // One names the host of an action, which its agent chose.
+        <Notice tone="bad">{code === "other_origin" ? <UntrustedText text={message} /> : message}</Notice>
+      ))}
+      {warnings.map(({ message }) => (
+        <Notice tone="wait">{message}</Notice>
+      ))}
+    </>
+  );
+}
+
+/** Null if the body is not the base64 that it is said to be. */
+function receivedMessage(form: Form): ReceivedMessage | null {
+  const body = form.get("body") ?? "";
+  const lines = valuesIn(form.get("headers") ?? "");
+  const found = SIGNATURE_HEADERS.map((name) => [name, lines.get(name) ?? null] as const);
+  // Safe: it has every header.
+  const read = Object.fromEntries(found) as ReceivedMessage["headers"];
+  if (form.get("base64") === "yes") {
+    const text = body.replaceAll(/\s/g, "");
+    const bytes = Buffer.from(text, "base64");
+    return bytes.toString("base64") === text ? { headers: read, bodies: [bytes] } : null;
+  }
+  // Browsers send every line break of a text field as CR LF.
+  const unix = body.replaceAll("\r\n", "\n");
+  return { headers: read, bodies: [...new Set([unix, body])].map((text) => Buffer.from(text)) };
+}
+
+/** Headers as people copy them: lines of names and values, perhaps quoted, or the JSON of an object. */
+function valuesIn(text: string): ReadonlyMap<string, string> {
+  const values = new Map<string, string>();
+  for (const [name, value] of Object.entries(objectIn(text) ?? {})) {
+    if (typeof value === "string") values.set(name.toLowerCase(), value);
+  }
+  if (values.size > 0) return values;
+  for (const line of text.split("\n")) {
+    for (const name of SIGNATURE_HEADERS) {
+      const at = line.toLowerCase().indexOf(name);
+      if (at === -1) continue;
+      values.set(name, unquoted(line.slice(at + name.length)));
+      break;
+    }
+  }
+  return values;
+}
+
+function objectIn(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+const AROUND = " \t\r:\"'`,\\";
+
+/** Without the punctuation around a value; base64 has none of it. */
+function unquoted(text: string): string {
+  let [from, to] = [0, text.length];
+  while (from < to && AROUND.includes(text.charAt(from))) from += 1;
+  while (to > from && AROUND.includes(text.charAt(to - 1))) to -= 1;
+  return text.slice(from, to);
 }

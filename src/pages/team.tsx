@@ -2,15 +2,16 @@
 import { INVITATION_MS_MAX } from "../core/limits.ts";
 import { checkRole, CreateInvitation, InvitationParams, PersonParams } from "../accounts/team-routes.ts";
 import type { ErrorCode } from "../core/domain-error.ts";
-import type { RequestContext } from "../http/request.ts";
-import { page, seeOther } from "../http/response.ts";
-import { createPersonRoutes, HOME_PATH, type Person } from "../http/session.ts";
-import { Button, PostForm } from "../ui/form.tsx";
-import { Day, Name, Notice, Problem, UntilTime, UntrustedText } from "../ui/parts.tsx";
-import { duration, MEMBER_ROLE_CHOICES, type PageUser, roleLabel } from "../ui/text.ts";
 import type { MemberRole } from "../core/roles.ts";
 import type { Invitation, TeamMember } from "../core/team-store.ts";
-import { answerForm, type ById, filled, type FormState, problemOf } from "./forms.tsx";
+import type { RequestContext } from "../http/request.ts";
+import { page, seeOther } from "../http/response.ts";
+import { HOME_PATH, type Person } from "../http/session.ts";
+import { Button, PostForm } from "../ui/form.tsx";
+import { render } from "../ui/layout.tsx";
+import { Day, LinkButton, Name, Notice, Problem, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { duration, MEMBER_ROLE_CHOICES, roleLabel } from "../ui/text.ts";
+import { answerForm, type ById, filled, type FormState, INVALID, personPages, problemOf } from "./forms.tsx";
 import { FormerKeys } from "./keys.tsx";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
@@ -22,11 +23,13 @@ import {
   RowAction,
   Secret,
   SETTINGS_PATHS,
-  settingsFrame,
+  SettingsPage,
   Tagged,
 } from "./settings-frame.tsx";
 
 const PEOPLE_PATH = SETTINGS_PATHS.people;
+
+const INVITED_PATH = `${PEOPLE_PATH}/invited`;
 
 const INVITATIONS_PATH = "/settings/invitations";
 
@@ -56,81 +59,78 @@ interface PeopleState {
 }
 
 /** The people of the account and its open invitations, for owners. */
-async function peoplePage(deps: PeoplePageDeps, user: Person, state: PeopleState): Promise<string> {
-  const { teamService, keyService, clock } = deps;
+async function peoplePage(deps: PageDeps, user: Person, state: PeopleState): Promise<string> {
   const { caller } = user;
+  const now = deps.clock.now();
   const { typed = EMPTY_INVITATION, changed = null } = state;
-  const now = clock.now();
   const [members, invitations, former] = await Promise.all([
-    teamService.list(caller),
-    teamService.invitations(caller),
+    deps.teamService.list(caller),
+    deps.teamService.invitations(caller),
     // Live keys whose makers may no longer manage the account.
-    keyService.ofFormer(caller),
+    deps.keyService.ofFormer(caller),
   ]);
-  const open = invitations.filter(({ isVoid }) => !isVoid);
-  const isVoid = invitations.filter((invitation) => invitation.isVoid);
   const isSelf = (member: TeamMember) => member.personId === caller.personId;
   // The service's own words, and not the schema's.
   const isTaken = /account/.test(problemOf(typed, "email") ?? "");
-  return settingsFrame({
-    user,
-    section: "People",
-    intro: "Who may log in to this account. Every decision is recorded under a person’s address.",
-    now,
-    children: (
-      <>
-        <Problem text={state.problem} />
-        {changed === null ? null : (
-          <Notice tone="good">
-            <UntrustedText text={changed.email} /> is now {ROLE_NOUNS[changed.role]}.
-          </Notice>
-        )}
-        <List
-          title="People"
-          rows={members}
-          columns={[
-            ["Person", (one) => <Tagged name={<Name text={one.email} />} tag={isSelf(one) ? "You" : null} />, "wide"],
-            ["Role", (member) => <RoleForm {...member} user={user} isSelf={isSelf(member)} />],
-            ["Joined", ({ joinedAt }) => <Day at={joinedAt} />],
-            ["Last seen", ({ lastSeenAt }) => <AgoOr at={lastSeenAt} now={now} none="Not yet" />],
-          ]}
-          actions={(member) =>
-            isSelf(member) ? null : (
-              <RowAction
-                user={user}
-                path={`${PEOPLE_PATH}/${member.personId}/remove`}
-                of={member.email}
-                name="Remove"
-              />
-            )
-          }
-        />
-        <FormerKeys user={user} keys={former} />
-        <Invitations title="Open invitations" id="invitations" rows={open} user={user} now={now} />
-        <Invitations
-          title="Void invitations"
-          id="void-invitations"
-          intro="Whoever made these may no longer manage the account, so their links let nobody in. Withdraw them, or they are open again if that person becomes an owner again."
-          rows={isVoid}
+  return render(
+    <SettingsPage
+      user={user}
+      section="People"
+      intro="Who may log in to this account. Every decision is recorded under a person’s address."
+      now={now}
+    >
+      <Problem text={state.problem} />
+      {changed === null ? null : (
+        <Notice tone="good">
+          <UntrustedText text={changed.email} /> is now {ROLE_NOUNS[changed.role]}.
+        </Notice>
+      )}
+      <List
+        title="People"
+        rows={members}
+        columns={[
+          ["Person", (one) => <Tagged name={<Name text={one.email} />} tag={isSelf(one) ? "You" : null} />, "wide"],
+          ["Role", (member) => <RoleForm {...member} user={user} isSelf={isSelf(member)} />],
+          ["Joined", ({ joinedAt }) => <Day at={joinedAt} />],
+          ["Last seen", ({ lastSeenAt }) => <AgoOr at={lastSeenAt} none="Not yet" now={now} />],
+        ]}
+        actions={(member) =>
+          isSelf(member) ? null : (
+            <RowAction user={user} path={`${PEOPLE_PATH}/${member.personId}/remove`} of={member.email} name="Remove" />
+          )
+        }
+      />
+      <FormerKeys user={user} keys={former} />
+      <Invitations
+        title="Open invitations"
+        id="invitations"
+        rows={invitations.filter(({ isVoid }) => !isVoid)}
+        user={user}
+        now={now}
+      />
+      <Invitations
+        title="Void invitations"
+        id="void-invitations"
+        intro="Whoever made these may no longer manage the account, so their links let nobody in. Withdraw them, or they are open again if that person becomes an owner again."
+        rows={invitations.filter(({ isVoid }) => isVoid)}
+        user={user}
+        now={now}
+      />
+      <AddForm id="invite" title="Invite a person" count={members.length - 1} state={typed}>
+        <INVITATION_FORM.Form
           user={user}
-          now={now}
+          action={PEOPLE_PATH}
+          state={typed}
+          now={isTaken ? { email: { wrong: undefined } } : {}}
+          submit="Invite"
         />
-        <AddForm id="invite" title="Invite a person" count={members.length - 1} state={typed}>
-          <INVITATION_FORM.Form
-            user={user}
-            action={PEOPLE_PATH}
-            state={typed}
-            now={isTaken ? { email: { wrong: undefined } } : {}}
-            submit="Invite"
-          />
-        </AddForm>
-      </>
-    ),
-  });
+      </AddForm>
+    </SettingsPage>,
+  );
 }
 
 interface InvitationsProps {
-  readonly user: PageUser;
+  readonly user: Person;
   readonly now: Date;
   readonly title: string;
   readonly id: string;
@@ -138,23 +138,22 @@ interface InvitationsProps {
   readonly rows: readonly Invitation[];
 }
 
-function Invitations({ rows, user, now, ...list }: InvitationsProps) {
-  if (rows.length === 0) return null;
+function Invitations({ user, now, ...list }: InvitationsProps) {
+  if (list.rows.length === 0) return null;
   return (
     <List
       {...list}
-      rows={rows}
       columns={[
         ["Address", ({ email }) => <Name text={email} />, "wide"],
         ["Role", ({ role }) => roleLabel(role)],
         ["Invited by", ({ createdBy }) => <Name text={createdBy.slice(createdBy.indexOf(":") + 1)} />],
         ["Ends", ({ expiresAt }) => <UntilTime at={expiresAt} now={now} />],
       ]}
-      actions={(row) => (
+      actions={({ id, email }) => (
         <RowAction
           user={user}
-          path={`${INVITATIONS_PATH}/${row.id}/withdraw`}
-          of={`the invitation of ${row.email}`}
+          path={`${INVITATIONS_PATH}/${id}/withdraw`}
+          of={`the invitation of ${email}`}
           name="Withdraw"
         />
       )}
@@ -163,7 +162,7 @@ function Invitations({ rows, user, now, ...list }: InvitationsProps) {
 }
 
 interface MemberProps extends TeamMember {
-  readonly user: PageUser;
+  readonly user: Person;
   readonly isSelf: boolean;
 }
 
@@ -180,7 +179,7 @@ function questionOf({ email, role, isSelf }: MemberProps, next: string): string 
 }
 
 function RoleForm(member: MemberProps) {
-  const { personId, email, role, user } = member;
+  const { user, personId, email, role } = member;
   return (
     <PostForm user={user} action={`${PEOPLE_PATH}/${personId}/role`}>
       <label class="visually-hidden" for={`role-${personId}`}>
@@ -201,37 +200,47 @@ function RoleForm(member: MemberProps) {
   );
 }
 
+interface Invited {
+  readonly email: string;
+  /** The whole link. */
+  readonly link: string;
+  readonly isMailed: boolean;
+}
+
 /** Shows the link of a new invitation once. */
-function invitedPage(user: PageUser, { email, link, isMailed }: Invited): string {
-  return settingsFrame({
-    user,
-    section: "People",
-    title: "Invitation",
-    back: { href: PEOPLE_PATH, name: "People" },
-    intro: (
-      <>
-        For <UntrustedText text={email} />.{" "}
-        {isMailed ? "An email with this link is on its way." : "Send them this link."}
-      </>
-    ),
-    children: (
+function invitedPage(user: Person, { email, link, isMailed }: Invited): string {
+  return render(
+    <SettingsPage
+      user={user}
+      section="People"
+      title="Invitation"
+      back={{ href: PEOPLE_PATH, name: "People" }}
+      intro={
+        <>
+          For <UntrustedText text={email} />.{" "}
+          {isMailed ? "An email with this link is on its way." : "Send them this link."}
+        </>
+      }
+    >
       <section class="card" aria-label="The link">
         <Notice tone="wait">
           {`This link is shown only once. It works once, for this address, for ${duration(INVITATION_MS_MAX)}.`}
         </Notice>
         <Secret text={link} />
-        <a class="button fit" href={PEOPLE_PATH}>
-          Back to people
-        </a>
+        <div class="buttons">
+          <LinkButton href={PEOPLE_PATH} look="main">
+            Back to people
+          </LinkButton>
+        </div>
       </section>
-    ),
-  });
+    </SettingsPage>,
+  );
 }
 
-type PeoplePageDeps = Pick<PageDeps, "personOf" | "formOf" | "teamService" | "keyService" | "flash" | "clock">;
+const REFUSED: ReadonlySet<ErrorCode> = new Set([...INVALID, "last_owner"]);
 
 /** The page of the account's people, for owners. */
-export function peoplePages(deps: PeoplePageDeps) {
+export function peoplePages(deps: PageDeps) {
   const { teamService, personOf, formOf, flash } = deps;
   const again = ({ person }: { readonly person: Person }, { problem }: FormState) =>
     peoplePage(deps, person, { problem });
@@ -272,30 +281,19 @@ export function peoplePages(deps: PeoplePageDeps) {
     ({ person }, typed) => peoplePage(deps, person, { typed }),
     REFUSED,
   );
-  return createPersonRoutes(personOf)
-    .get(PEOPLE_PATH, async ({ context, person }) => {
+  return personPages(deps)
+    .get(PEOPLE_PATH, ({ context, person }) => {
       // Safe: only the change of a role writes a flash for this path.
       const changed = flash.read(context, person) as RoleChange | null;
-      return page("own", await peoplePage(deps, person, { changed }));
+      return peoplePage(deps, person, { changed });
     })
     .post(PEOPLE_PATH, invite)
     .get(INVITED_PATH, ({ context, person }) => {
       // Safe: only `invite` writes a flash for this path.
       const invited = flash.read(context, person) as Invited | null;
-      return invited === null ? seeOther("own", PEOPLE_PATH) : page("own", invitedPage(person, invited));
+      return invited === null ? seeOther("own", PEOPLE_PATH) : invitedPage(person, invited);
     })
     .post(`${PEOPLE_PATH}/:id/role`, changeRole, { params: PersonParams })
     .post(`${PEOPLE_PATH}/:id/remove`, remove, { params: PersonParams })
     .post(`${INVITATIONS_PATH}/:id/withdraw`, withdraw, { params: InvitationParams });
-}
-
-const REFUSED: ReadonlySet<ErrorCode> = new Set(["validation_error", "last_owner"]);
-
-const INVITED_PATH = `${PEOPLE_PATH}/invited`;
-
-interface Invited {
-  readonly email: string;
-  /** The whole link. */
-  readonly link: string;
-  readonly isMailed: boolean;
 }

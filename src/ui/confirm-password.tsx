@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import { PostForm, Field, KnownPassword, CONFIRM_PASSWORD_FIELD, OrCancel, Button } from "./form.tsx";
+import { CONFIRM_PASSWORD_FIELD, Field, KnownPassword, PostForm, Submit } from "./form.tsx";
 import { PageHead } from "./parts.tsx";
 import { render, Layout } from "./layout.tsx";
 import type { PageUser } from "./text.ts";
@@ -24,9 +24,7 @@ export function confirmPasswordPage({ user, path, fields, problem }: ConfirmPass
       <PostForm user={user} action={path} class="card" fields={fields}>
         <Field name="email" label="Email" type="email" value={user.email} readonly autocomplete="username" />
         <KnownPassword name={CONFIRM_PASSWORD_FIELD} label="Password" problem={problem} />
-        <OrCancel href="/">
-          <Button>Confirm</Button>
-        </OrCancel>
+        <Submit cancel="/">Confirm</Submit>
       </PostForm>
       <p class="quiet small">
         No password here? <a href="/settings/password">Set one</a>, or log out and in again with scripts on.

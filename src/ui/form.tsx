@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { Choice, PageUser } from "./text.ts";
 import { PASSWORD_CHARS_MAX, REASON_CHARS_MAX } from "../core/limits.ts";
 import { LinkButton } from "./parts.tsx";
+import type { Choice, PageUser } from "./text.ts";
 
 /** The CSRF token in every form of a logged-in person. */
 export const FORM_TOKEN_FIELD = "form_token";
@@ -14,8 +14,8 @@ export const SESSION_SECRET_FIELD = "session_secret";
 export const CONFIRM_PASSWORD_FIELD = "confirm_password";
 
 export interface PostFormProps {
-  /** Left out on pages without a session. Otherwise the form has the CSRF token, which every change needs. */
-  readonly user?: Pick<PageUser, "formToken"> | undefined;
+  /** Whose page it is: their form has the CSRF token, which every change needs. Null: nobody is logged in. */
+  readonly user: Pick<PageUser, "formToken"> | null;
   /** Where the form is sent; the same page by default. */
   readonly action?: string | undefined;
   readonly fields?: readonly (readonly [name: string, value: string | number])[];
@@ -27,6 +27,7 @@ export interface PostFormProps {
   readonly children?: Child;
 }
 
+/** A form that changes something or shows a secret. */
 export function PostForm({ user, action, fields = [], beginsSession, opensWindow, children, ...props }: PostFormProps) {
   return (
     <form
@@ -36,7 +37,7 @@ export function PostForm({ user, action, fields = [], beginsSession, opensWindow
       data-session={beginsSession === true ? "new" : undefined}
       target={opensWindow === true ? "_blank" : undefined}
     >
-      {user === undefined ? null : <input type="hidden" name={FORM_TOKEN_FIELD} value={user.formToken} />}
+      {user === null ? null : <input type="hidden" name={FORM_TOKEN_FIELD} value={user.formToken} />}
       {fields.map(([name, value]) => (
         <input type="hidden" name={name} value={value} />
       ))}
@@ -226,16 +227,6 @@ export function Submit({ look, cancel, children }: SubmitProps) {
   );
 }
 
-/** The buttons of a form: the given one, and one that leaves it. */
-export function OrCancel({ href, children }: { readonly href: string; readonly children?: Child }) {
-  return (
-    <div class="choices">
-      {children}
-      <LinkButton href={href}>Cancel</LinkButton>
-    </div>
-  );
-}
-
 /** A password that the browser fills in. */
 export function KnownPassword(props: Pick<FieldProps, "name" | "label"> & { readonly problem: string | null }) {
   return <Field {...props} type="password" required maxlength={PASSWORD_CHARS_MAX} autocomplete="current-password" />;
@@ -299,14 +290,28 @@ export function Choices({ name, legend, choices, chosen, problem }: ChoicesProps
     <fieldset class="options" aria-describedby={problem === undefined ? undefined : `${name}-problem`}>
       <legend>{legend}</legend>
       <FieldProblem id={name} text={problem ?? null} />
-      {choices.map(({ value, label, hint }) => (
-        <label class="option">
-          <input type="radio" name={name} value={value} required checked={value === chosen} />
-          <span>
-            <b>{label}</b> <span class="quiet small">{hint}</span>
-          </span>
-        </label>
+      {choices.map((choice) => (
+        <Option {...choice} name={name} isChecked={choice.value === chosen} isOneOf />
       ))}
     </fieldset>
+  );
+}
+
+interface OptionProps extends Choice {
+  readonly name: string;
+  readonly isChecked: boolean;
+  /** One of several must be chosen. */
+  readonly isOneOf?: boolean;
+}
+
+/** A box with a text that explains it. */
+export function Option({ name, value, label, hint, isChecked, isOneOf = false }: OptionProps) {
+  return (
+    <label class="option">
+      <input type={isOneOf ? "radio" : "checkbox"} name={name} value={value} required={isOneOf} checked={isChecked} />
+      <span>
+        <b>{label}</b> <span class="quiet small">{hint}</span>
+      </span>
+    </label>
   );
 }

@@ -29,7 +29,7 @@ interface LayoutProps {
   /** Which events update the page: those of one action, by its ID, or "all". Left out: none. */
   readonly follows?: string;
   /** The server's time, for pages that show relative times. */
-  readonly now?: Date;
+  readonly now?: Date | undefined;
   readonly children?: Child;
 }
 

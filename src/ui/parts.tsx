@@ -12,10 +12,25 @@ export function sentence(words: TemplateStringsArray, ...parts: readonly Child[]
   return <>{words.map((word, at) => [word, parts[at]])}</>;
 }
 
+interface LinkTo {
+  readonly href: string;
+  readonly name: string;
+}
+
+/** Leads to the page above. */
+export function BackLink({ href, name }: LinkTo) {
+  return (
+    <a class="back on-screen" href={href}>
+      <Icon name="back" />
+      {name}
+    </a>
+  );
+}
+
 export interface PageHeadProps {
   readonly title: Child;
   /** The page above. */
-  readonly back?: { readonly href: string; readonly name: string };
+  readonly back?: LinkTo | undefined;
   readonly intro?: Child;
   readonly actions?: Child;
   readonly children?: Child;
@@ -26,12 +41,7 @@ export function PageHead({ title, back, intro, actions, children }: PageHeadProp
   return (
     <div class="head">
       <div>
-        {back === undefined ? null : (
-          <a class="back on-screen" href={back.href}>
-            <Icon name="back" />
-            {back.name}
-          </a>
-        )}
+        {back === undefined ? null : <BackLink {...back} />}
         <h1>{title}</h1>
         {intro === undefined ? null : <p class="quiet">{intro}</p>}
         {children}
@@ -252,12 +262,14 @@ interface TableProps {
   readonly caption: string;
   readonly heads: readonly Child[];
   readonly rows: readonly (readonly Child[])[];
+  /** Of the rows, so that a page that is updated finds them again. */
+  readonly ids?: readonly string[];
   /** Too wide for a phone: it scrolls, and can be focused by keyboard (WCAG 2.1.1). */
   readonly isWide?: boolean;
 }
 
 /** A table that scrolls on small screens. */
-export function Table({ caption, heads, rows, isWide = false }: TableProps) {
+export function Table({ caption, heads, rows, ids = [], isWide = false }: TableProps) {
   return (
     <div class="table" {...(isWide ? { role: "group", "aria-label": caption, tabindex: 0 } : {})}>
       <table>
@@ -270,8 +282,8 @@ export function Table({ caption, heads, rows, isWide = false }: TableProps) {
           </tr>
         </thead>
         <tbody>
-          {rows.map((cells) => (
-            <tr>
+          {rows.map((cells, at) => (
+            <tr id={ids[at]}>
               {cells.map((cell) => (
                 <td>{cell}</td>
               ))}

@@ -66,7 +66,7 @@ const problemsOf = (values: Readonly<Record<string, string>>) => {
   }
 };
 
-const htmlOf = (state: FormState) => render(FORM.Form({ user: undefined, action: "/x", state, submit: "Save" }));
+const htmlOf = (state: FormState) => render(FORM.Form({ user: null, action: "/x", state, submit: "Save" }));
 
 describe("a form by its schema", () => {
   test("shows a body and reads it back as it was", () => {

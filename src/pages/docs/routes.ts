@@ -12,13 +12,7 @@ import type { PageDeps } from "../needs.ts";
 const NO_SUCH_PAGE = "The documentation has no such page.";
 
 /** The documentation of this version. It needs no login. */
-export function docsPages({
-  guides: groups,
-  baseUrl,
-  version,
-  sessionOf,
-  operations,
-}: Pick<PageDeps, "guides" | "baseUrl" | "version" | "sessionOf" | "operations">) {
+export function docsPages({ guides: groups, baseUrl, version, sessionOf, operations }: PageDeps) {
   let made: Promise<DocsSite> | null = null;
   // Imported by the first page, with the highlighter and the reader of Markdown.
   const make = async () => (await import("./site.tsx")).createDocsSite(groups, operations(), baseUrl);
