@@ -10,7 +10,7 @@ import { LOG_IN_PATH, render, SETTINGS_LINK } from "../ui/layout.tsx";
 import { Ago, Card, Facts, Name, Problem, UntrustedText } from "../ui/parts.tsx";
 import { browserName, roleLabel } from "../ui/text.ts";
 import { FIRST_STEPS_PATH } from "./first-steps.tsx";
-import { answerForm, type FormState, INVALID, personPages } from "./forms.tsx";
+import { answerForm, type FormState, INVALID, personPages } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { PASSWORD_PATH } from "./password.tsx";
 import { schemaForm } from "./schema-form.tsx";

@@ -7,7 +7,7 @@ import { ERROR_KINDS, OUTCOMES } from "../core/outcome.ts";
 import type { Issue } from "../core/domain-error.ts";
 import { HOUR_MS, MINUTE_MS, SEARCH_CHARS_MAX } from "../core/limits.ts";
 import { type ChoiceLink, ChoiceLinks, LinkMenu, Menu } from "../ui/controls.tsx";
-import { Button, Field, type FieldProps, Select } from "../ui/form.tsx";
+import { Button, Field } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { ACTIONS_PATH, listPath } from "../ui/layout.tsx";
 import { LinkButton, sentence, Time, UntrustedText } from "../ui/parts.tsx";
@@ -221,11 +221,18 @@ const MORE = ["method", "path", "title", "reason", "metadata", "dedupe", "outcom
 
 const FORM = [...MORE, "created_after", "created_before"] as const;
 
-function MoreMenu({ query, typed, problems }: FiltersProps) {
+function MoreMenu({ typed, problems }: FiltersProps) {
   const chosen = MORE.filter((name) => typed.has(name)).length;
   const fieldOf = (name: (typeof FORM)[number], label: string) => {
     const problem = problems.find(({ field }) => field === name)?.message ?? null;
     return { name, label, problem, value: typed.get(name)?.[0] ?? "", autocomplete: "off" };
+  };
+  // Browsers send `datetime-local` without a time zone; it is read as UTC.
+  const timeOf = (name: (typeof FORM)[number], label: string) => {
+    const { value, ...field } = fieldOf(name, label);
+    const at = new Date(value);
+    const shown = Number.isNaN(at.getTime()) ? "" : at.toISOString().slice(0, 19);
+    return { ...field, type: "datetime-local", value: shown } as const;
   };
   return (
     <Menu label={chosen === 0 ? "More" : `More · ${chosen}`} isChosen={chosen > 0} isAtEnd>
@@ -234,33 +241,15 @@ function MoreMenu({ query, typed, problems }: FiltersProps) {
           <Kept typed={typed} but={FORM} />
           <div class="columns">
             <Field {...fieldOf("path", "Path begins with")} />
-            <Select
-              name="method"
-              label="Method"
-              none="Any"
-              options={HTTP_METHODS.map((method) => [method, method])}
-              chosen={query.method}
-            />
+            <Field {...fieldOf("method", "Method")} none="Any" options={optionsOf(HTTP_METHODS)} />
             <Field {...fieldOf("title", "Title contains")} />
             <Field {...fieldOf("reason", "Reason contains")} />
-            <Select
-              name="error"
-              label="Failure"
-              none="Any"
-              options={ERROR_KINDS.map((kind) => [kind, kind.replaceAll("_", " ")])}
-              chosen={query.error}
-            />
-            <Select
-              name="outcome"
-              label="Outcome"
-              none="Any"
-              options={OUTCOMES.map((outcome) => [outcome, outcome.replaceAll("_", " ")])}
-              chosen={query.outcome}
-            />
+            <Field {...fieldOf("error", "Failure")} none="Any" options={optionsOf(ERROR_KINDS)} />
+            <Field {...fieldOf("outcome", "Outcome")} none="Any" options={optionsOf(OUTCOMES)} />
             <Field {...fieldOf("metadata", "Metadata, as name:value")} />
             <Field {...fieldOf("dedupe", "Dedupe key")} />
-            <Moment {...fieldOf("created_after", "Created after (UTC)")} />
-            <Moment {...fieldOf("created_before", "Created before (UTC)")} />
+            <Field {...timeOf("created_after", "Created after (UTC)")} />
+            <Field {...timeOf("created_before", "Created before (UTC)")} />
           </div>
           <div class="buttons">
             <Button>Show actions</Button>
@@ -272,10 +261,6 @@ function MoreMenu({ query, typed, problems }: FiltersProps) {
   );
 }
 
-/** Browsers send `datetime-local` without a time zone; it is read as UTC. */
-function Moment({ value = "", ...field }: Omit<FieldProps, "type">) {
-  const at = new Date(value);
-  return (
-    <Field {...field} type="datetime-local" value={Number.isNaN(at.getTime()) ? "" : at.toISOString().slice(0, 19)} />
-  );
+function optionsOf(names: readonly string[]) {
+  return names.map((name) => [name, name.replaceAll("_", " ")] as const);
 }

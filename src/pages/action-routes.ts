@@ -1,7 +1,7 @@
 import { DECISIONS } from "../core/action.ts";
 import { wholeAttempt } from "../core/attempts.ts";
 import { choiceInForm, NOT_DECIDED, requestInForm } from "./decision-form.tsx";
-import { answerForm, type ById, personPages } from "./forms.tsx";
+import { answerForm, type ById, personPages } from "./forms.ts";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "./grant-form.tsx";
 import { asSent, maskedPause } from "../receipts/masked-action.ts";
 import { maskedAttempts, see } from "../receipts/see.ts";

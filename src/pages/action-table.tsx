@@ -7,7 +7,7 @@ import { pathOf } from "../core/search.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { actionPath } from "../ui/layout.tsx";
-import { Dot, StatusDot, statusLabel, TimeOfDay, UntilTime, UntrustedText, WeekDay } from "../ui/parts.tsx";
+import { Dot, ListedTime, StatusDot, statusLabel, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
 import { noteOf } from "./action-row.ts";
 
@@ -47,7 +47,7 @@ export function ActionTable({ actions, pauseOf, now }: ActionTableProps) {
             {dayOf(action.createdAt) === dayOf(actions[at - 1]?.createdAt ?? now) ? null : (
               <tr class="day">
                 <th scope="rowgroup" colspan={7}>
-                  <WeekDay at={action.createdAt} />
+                  <ListedTime at={action.createdAt} as="weekday" />
                 </th>
               </tr>
             )}
@@ -78,7 +78,7 @@ function Row({ action, isPaused, now }: RowProps & { readonly isPaused: boolean;
         </label>
       </td>
       <td class="when">
-        <TimeOfDay at={createdAt} />
+        <ListedTime at={createdAt} as="clock" />
       </td>
       <td class="who">
         <UntrustedText text={describeActor(createdBy).name} />

@@ -2,14 +2,14 @@
 import type { Child } from "hono/jsx";
 import { COPY_OF } from "../actions/edited-copy.ts";
 import { type DecisionHistory, risksOfRequest } from "../approvals/facts.ts";
-import { type ActionPolicy, POLICY_SOURCE_WORDS } from "../core/action-policy.ts";
+import { POLICY_SOURCE_WORDS } from "../core/action-policy.ts";
 import { isTerminal, nextRetryAt, runAtOf } from "../core/action.ts";
 import type { PastAttempt } from "../core/attempts.ts";
 import { operationsOf } from "../core/changes.ts";
 import { REQUESTER_LABELS, requesterTexts, unknownExtras } from "../core/extras.ts";
 import { ACTION_ID } from "../core/ids.ts";
 import type { Pause } from "../core/pause.ts";
-import { describeActor, mayDo, type Role } from "../core/roles.ts";
+import { describeActor, mayDo } from "../core/roles.ts";
 import { pathOf } from "../core/search.ts";
 import { normalTarget } from "../core/target.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
@@ -18,7 +18,7 @@ import { asSent, maskedEntry } from "../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { pageBody } from "../ui/body-view.tsx";
-import { Copied, CopiedText } from "../ui/controls.tsx";
+import { Copied, Menu } from "../ui/controls.tsx";
 import { Button, PostForm, ReasonField } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { actionPath, ACTIONS_PATH, Layout, listPath, render, ResumeForm } from "../ui/layout.tsx";
@@ -77,14 +77,17 @@ export function actionPage(props: ActionProps): string {
 }
 
 function ActionPart(props: ActionProps) {
-  const { action, problem, attempts, receiptUrl, baseUrl } = props;
+  const { action, timeline, user, now, attempts, chosen, history } = props;
   const isHeld = action.status === "awaiting_approval";
+  const isRejected = lastDecision(timeline)?.type === "rejected";
+  const last = attempts.at(-1);
+  const isOld = chosen !== null && (chosen.run !== last?.run || chosen.attempt !== last.attempt);
   return (
     <div id="action" class="action" data-live="">
       <PageHead
         title={isHeld ? <CallLine action={action} /> : <Headline action={action} />}
         back={{ href: ACTIONS_PATH, name: "Actions" }}
-        actions={<ActionControls {...props} />}
+        actions={<Controls {...props} isRejected={isRejected} isUnknown={hasUnknown(timeline)} />}
       >
         {isHeld ? null : (
           <p class="call-line">
@@ -93,34 +96,50 @@ function ActionPart(props: ActionProps) {
         )}
         <State {...props} />
       </PageHead>
-      {isHeld ? null : <Problem text={problem} />}
+      {isHeld ? null : <Problem text={props.problem} />}
       <TabChoice isHeld={isHeld} hasResponse={attempts.length > 0 || action.status === "active"} />
       <div class="action-columns">
         <div class="action-main">
-          {isHeld ? <Held {...props} /> : null}
-          <Outcomes {...props} />
-          {isHeld ? null : <Asked {...props} />}
+          {history === null || !isHeld ? null : (
+            <section class="card asked-card part part-request" aria-labelledby="request">
+              <h2 id="request" class="visually-hidden">
+                Request
+              </h2>
+              <RequestPane {...props} history={history} path={actionPath(action.id)} isWhole />
+            </section>
+          )}
+          <div class="part part-response">
+            <Attempts action={action} timeline={timeline} attempts={attempts} chosen={chosen} now={now} />
+            {last === undefined ? null : <AttemptResponse action={action} attempt={chosen} isOld={isOld} />}
+          </div>
+          {isHeld ? null : (
+            <div class="part part-request">
+              <Risks risks={risksOfRequest(action, { isReasonRead: true })} />
+              <RequestView
+                action={action}
+                bodyPath={bodyPath(action.id)}
+                canCopy
+                aside={mayDo(user.role, "approve") ? <RevealForm user={user} id={action.id} /> : null}
+              />
+            </div>
+          )}
           <CredentialAdvice {...props} />
           <div class="part part-timeline">
-            <History timeline={props.timeline} />
+            <History timeline={timeline} />
           </div>
         </div>
         <div class="part part-details">
-          <ActionDetails action={action} user={props.user} receiptUrl={receiptUrl} baseUrl={baseUrl} />
+          <Details {...props} />
         </div>
       </div>
     </div>
   );
 }
 
-function ActionControls({ timeline, ...props }: ActionProps) {
-  const isRejected = lastDecision(timeline)?.type === "rejected";
-  return <Controls {...props} isRejected={isRejected} isUnknown={hasUnknown(timeline)} />;
-}
-
 /** The status with its code, and what happened in a sentence. */
 function State({ action, timeline, now, pause, user }: ActionProps) {
-  const isPaused = action.status === "pending" && pause !== null;
+  const { policy, status } = action;
+  const isPaused = status === "pending" && pause !== null;
   return (
     <div class="state">
       {isPaused ? <Dot tone="wait">Paused</Dot> : <ActionStatus action={action} />}
@@ -129,74 +148,20 @@ function State({ action, timeline, now, pause, user }: ActionProps) {
       ) : (
         <Story action={action} timeline={timeline} role={user.role} now={now} />
       )}
-      {action.policy?.by === "grant" ? <AllowedBy policy={action.policy} role={user.role} /> : null}
-    </div>
-  );
-}
-
-function AllowedBy({ policy: { name, reason }, role }: { readonly policy: ActionPolicy; readonly role: Role }) {
-  return (
-    <p class="story quiet">
-      Allowed by <Name text={name ?? ""} />
-      ’s grant
-      {reason === null ? "." : sentence`: ${<UntrustedText text={reason} />}`}
-      {mayDo(role, "approve") ? sentence` · ${<a href={SETTINGS_PATHS.grants}>All grants</a>}` : null}
-    </p>
-  );
-}
-
-/** A held request with its risks, and the decision for whoever may make it. */
-function Held({ action, history, digest, user, now, problem, reason, grant }: ActionProps) {
-  if (history === null) return null;
-  return (
-    <section class="card asked-card part part-request" aria-labelledby="request">
-      <h2 id="request" class="visually-hidden">
-        Request
-      </h2>
-      <RequestPane
-        action={action}
-        history={history}
-        digest={digest}
-        user={user}
-        now={now}
-        path={actionPath(action.id)}
-        isWhole
-        problem={problem}
-        reason={reason}
-        grant={grant}
-      />
-    </section>
-  );
-}
-
-function Outcomes({ action, timeline, attempts, chosen, now }: ActionProps) {
-  const last = attempts.at(-1);
-  const isOld = chosen !== null && (chosen.run !== last?.run || chosen.attempt !== last.attempt);
-  return (
-    <div class="part part-response">
-      <Attempts action={action} timeline={timeline} attempts={attempts} chosen={chosen} now={now} />
-      {last === undefined ? null : <AttemptResponse action={action} attempt={chosen} isOld={isOld} />}
-    </div>
-  );
-}
-
-/** The request of an action that nobody has to decide on now. */
-function Asked({ action, user }: ActionProps) {
-  return (
-    <div class="part part-request">
-      <Risks risks={risksOfRequest(action, { isReasonRead: true })} />
-      <RequestView
-        action={action}
-        bodyPath={bodyPath(action.id)}
-        canCopy
-        aside={mayDo(user.role, "approve") ? <RevealForm user={user} id={action.id} /> : null}
-      />
+      {policy?.by === "grant" ? (
+        <p class="story quiet">
+          Allowed by <Name text={policy.name ?? ""} />
+          ’s grant
+          {policy.reason === null ? "." : sentence`: ${<UntrustedText text={policy.reason} />}`}
+          {mayDo(user.role, "approve") ? sentence` · ${<a href={SETTINGS_PATHS.grants}>All grants</a>}` : null}
+        </p>
+      ) : null}
     </div>
   );
 }
 
 /** For owners: an agent that sent the secret has it, and can call the host without Outgate. */
-function CredentialAdvice({ action, user }: Pick<ActionProps, "action" | "user">) {
+function CredentialAdvice({ action, user }: ActionProps) {
   const { keyId, creator, headers, extras, host } = action;
   const name = Object.keys(headers ?? {}).find(isCredentialHeader);
   const isByAgent = keyId !== "" && creator.role === "agent";
@@ -211,33 +176,35 @@ function CredentialAdvice({ action, user }: Pick<ActionProps, "action" | "user">
   );
 }
 
+interface ShownAction {
+  readonly action: SeenAction;
+}
+
 /** The title is the requester's, in quotation marks and never without them; method and path are ours. */
-function Headline({ action }: { readonly action: SeenAction }) {
-  if (action.title !== null) {
+function Headline({ action: { title, method, url } }: ShownAction) {
+  if (title !== null) {
     return (
       <q class="title">
-        <UntrustedText text={action.title} />
+        <UntrustedText text={title} />
       </q>
     );
   }
   return (
     <>
-      <span class="method">{action.method}</span> <UntrustedText text={pathOf(action.url).slice(0, HEADLINE_CHARS)} />
+      {/* More than two lines of it; the whole URL stands below. */}
+      <span class="method">{method}</span> <UntrustedText text={pathOf(url).slice(0, 120)} />
     </>
   );
 }
 
-/** More than two lines of a headline; the whole URL stands below it. */
-const HEADLINE_CHARS = 120;
-
 /** The headline where somebody decides: what the requester says comes after what is sent. */
-function CallLine({ action: { method, url, host } }: { readonly action: SeenAction }) {
+function CallLine({ action: { method, url, host } }: ShownAction) {
   return (
     <span>
       <b class="method">{method}</b>
-      <CopiedText what="the URL">
+      <Copied what="the URL">
         <UntrustedUrl url={url} host={host} />
-      </CopiedText>
+      </Copied>
     </span>
   );
 }
@@ -248,40 +215,31 @@ function CallLine({ action: { method, url, host } }: { readonly action: SeenActi
  */
 function TabChoice({ isHeld, hasResponse }: { readonly isHeld: boolean; readonly hasResponse: boolean }) {
   const first = hasResponse && !isHeld ? "response" : "request";
+  const parts = ["request", ...(hasResponse ? ["response"] : []), "timeline", "details"];
   return (
     <div class="part-tabs" role="radiogroup" aria-label="Parts of the action">
-      {PARTS.filter(([part]) => hasResponse || part !== "response").map(([part, name]) => (
+      {parts.map((part) => (
         <label id={`choose-${part}`}>
           <input id={`part-${part}`} type="radio" name="part" value={part} checked={part === first} />
-          {name}
+          {part.charAt(0).toUpperCase() + part.slice(1)}
         </label>
       ))}
     </div>
   );
 }
 
-const PARTS = [
-  ["request", "Request"],
-  ["response", "Response"],
-  ["timeline", "Timeline"],
-  ["details", "Details"],
-] as const;
-
 /** Whether an attempt has the outcome `unknown`. */
 export function hasUnknown(timeline: readonly TimelineEntry[]): boolean {
   return timeline.some(({ event }) => event.type === "attempt" && event.outcome === "unknown");
 }
 
-/** Request and response with secrets, in the response to a form. The URL is the one that is sent. */
-export function revealedPage({
-  action,
-  digest,
-  user,
-}: {
-  readonly action: SeenAction;
+interface RevealedPageProps extends ShownAction {
   readonly digest: string;
   readonly user: PageUser;
-}): string {
+}
+
+/** Request and response with secrets, in the response to a form. The URL is the one that is sent. */
+export function revealedPage({ action, digest, user }: RevealedPageProps): string {
   const isHeld = action.status === "awaiting_approval";
   return render(
     <Layout title={`Secrets of ${callText(action)}`} nav="Actions" user={user}>
@@ -302,8 +260,7 @@ export function revealedPage({
   );
 }
 
-interface ControlsProps extends DecisionPageProps {
-  readonly action: SeenAction;
+interface ControlsProps extends DecisionPageProps, ShownAction {
   /** Identifies the request that is shown: the forms are for no other. */
   readonly digest: string;
   readonly baseUrl: string;
@@ -317,31 +274,24 @@ interface ControlsProps extends DecisionPageProps {
 
 /** What the reader can do with an action now, beside a decision on it: buttons, and panels where there is more to say. */
 export function Controls(props: ControlsProps) {
-  const {
-    action,
-    user: { role },
-    now,
-  } = props;
-  const may = new Set(operationsOf(action, now).filter((operation) => mayDo(role, operation)));
-  const canResend = isTerminal(action.status) && mayDo(role, "create");
+  const { action, user, now } = props;
+  const may = new Set(operationsOf(action, now).filter((operation) => mayDo(user.role, operation)));
+  const canResend = isTerminal(action.status) && mayDo(user.role, "create");
   // The last button is the main one.
   const isEditFirst = canResend && needsEdit(action);
+  const edit = (
+    <LinkButton href={`${actionPath(action.id)}/edit`} look={isEditFirst ? "main" : "plain"}>
+      Edit and resend
+    </LinkButton>
+  );
   return (
     <div class="buttons controls">
       <AsCode action={action} baseUrl={props.baseUrl} />
-      {canResend && !isEditFirst ? <EditAndResend action={action} look="plain" /> : null}
+      {canResend && !isEditFirst ? edit : null}
       {may.has("cancel") && !may.has("approve") && action.status === "pending" ? <Cancel {...props} /> : null}
       {may.has("retry") ? <Retry {...props} isEditFirst={isEditFirst} /> : null}
-      {isEditFirst ? <EditAndResend action={action} look="main" /> : null}
+      {isEditFirst ? edit : null}
     </div>
-  );
-}
-
-function EditAndResend({ action, look }: { readonly action: SeenAction; readonly look: "main" | "plain" }) {
-  return (
-    <LinkButton href={`${actionPath(action.id)}/edit`} look={look}>
-      Edit and resend
-    </LinkButton>
   );
 }
 
@@ -351,24 +301,20 @@ function Cancel(props: ControlsProps) {
   const { action, user, now, pause, problem, reason } = props;
   // While it is paused, nothing sends it: what it waits for is the end of the pause.
   const waits = pause === null && action.dueAt !== null && action.dueAt > now && mayDo(user.role, "retry");
+  const hotkey = { key: "x", question: `Cancel ${callText(action)}?` } as const;
   return (
     <>
-      <Panel name="Cancel" isOpen={problem !== undefined}>
+      <Menu label="Cancel" isAtEnd panel="panel" isOpen={problem !== undefined}>
         <ShownForm {...props}>
           <p class="quiet">No further attempt is made. An attempt that is under way is not stopped.</p>
           <ReasonField value={reason} hint={REASON_HINT} idSuffix="-cancel" />
           <div class="buttons">
-            <Button
-              name="decision"
-              value="cancel"
-              look="bad"
-              hotkey={{ key: "x", question: `Cancel ${callText(action)}?` }}
-            >
+            <Button name="decision" value="cancel" look="bad" hotkey={hotkey}>
               Cancel the action
             </Button>
           </div>
         </ShownForm>
-      </Panel>
+      </Menu>
       {pause === null || pause.kind === "account" ? null : (
         // The banner above the page has the one of the account.
         <ResumeForm user={user} pause={pause} next={actionPath(action.id)} look="main" />
@@ -389,9 +335,8 @@ function Cancel(props: ControlsProps) {
 function Retry(props: ControlsProps & { readonly isEditFirst: boolean }) {
   const { action, user, isUnknown, isRejected, problem, reason, isEditFirst } = props;
   const needsApproval = action.approve && mayDo(user.role, "approve");
-  const isPlain = !isUnknown && !action.approve && problem === undefined;
   const hotkey = { key: "r", question: `Retry ${callText(action)}?` } as const;
-  if (isPlain) {
+  if (!isUnknown && !action.approve && problem === undefined) {
     return (
       <ShownForm {...props}>
         <Button name="decision" value="retry" look={isEditFirst ? "plain" : "main"} hotkey={hotkey}>
@@ -412,7 +357,7 @@ function Retry(props: ControlsProps & { readonly isEditFirst: boolean }) {
     </Button>
   ) : null;
   return (
-    <Panel name="Retry" isOpen={problem !== undefined} isMain={!isEditFirst}>
+    <Menu label="Retry" isAtEnd panel={isEditFirst ? "panel" : "panel panel-main"} isOpen={problem !== undefined}>
       <ShownForm {...props}>
         <p class="quiet">
           A retry starts a new run of the same action, with the same Idempotency-Key.
@@ -427,7 +372,7 @@ function Retry(props: ControlsProps & { readonly isEditFirst: boolean }) {
         <ReasonField value={reason} hint={REASON_HINT} idSuffix="-retry" />
         <div class="buttons">{isRejected ? [only, andApprove] : [andApprove, only]}</div>
       </ShownForm>
-    </Panel>
+    </Menu>
   );
 }
 
@@ -441,103 +386,102 @@ function ShownForm(props: Pick<ControlsProps, "action" | "digest" | "user"> & { 
   );
 }
 
-interface PanelProps {
-  readonly name: string;
-  readonly isOpen: boolean;
-  readonly isMain?: boolean;
-  readonly children?: Child;
-}
-
-function Panel({ name, isOpen, isMain = false, children }: PanelProps) {
-  return (
-    <details class={`menu menu-end panel${isMain ? " panel-main" : ""}`} open={isOpen}>
-      <summary>
-        {name}
-        <Icon name="down" />
-      </summary>
-      <div class="menu-body">{children}</div>
-    </details>
-  );
-}
-
-interface ActionDetailsProps {
-  readonly action: SeenAction;
-  readonly user: PageUser;
-  readonly receiptUrl: string;
-  readonly baseUrl: string;
-}
-
-/** Everything there is to know of an action beside its request and its attempts. */
-function ActionDetails({ action, user, receiptUrl, baseUrl }: ActionDetailsProps) {
+/** Everything there is to know of an action beside its request and its attempts: who, when and how. */
+function Details({ action, user, receiptUrl, baseUrl }: ActionProps) {
+  const { id, createdBy, keyId, hostname, host, extras, run, approve, approvedBy } = action;
+  const { dedupe, idempotencyKey } = action;
+  const { name, way } = describeActor(createdBy);
+  const untrusted = (text: string | null): Child => (text === null ? null : <UntrustedText text={text} />);
+  const at = (time: Date | null): Child => (time === null ? null : <Time at={time} />);
+  const copied = (text: string | null, what: string): Child =>
+    text === null ? null : <Copied what={what}>{untrusted(text)}</Copied>;
   return (
     <Card id="details" title="Details" look="details">
-      <Facts rows={whoRows(action)} />
-      <Facts rows={whenRows(action, user)} />
-      <Facts rows={howRows(action, receiptUrl, baseUrl)} />
+      <Facts
+        rows={[
+          ["Action", <Copied text={id} what="the action's ID" />],
+          [
+            keyId === "" ? "Created by" : "Agent",
+            <>
+              {keyId === "" ? (
+                <Name text={name} />
+              ) : (
+                <a href={listPath({ created_by: keyId })} title="All actions of this key">
+                  <Name text={name} />
+                </a>
+              )}{" "}
+              <span class="quiet">{way}</span>
+            </>,
+          ],
+          ["Key", keyId === "" ? null : <Copied text={keyId} what="the key's ID" />],
+          [
+            "Host",
+            <a href={listPath({ host: hostname })}>
+              <UntrustedText text={host} />
+            </a>,
+          ],
+          ...requesterTexts({ title: null, extras }, extras.reason ?? null).map(
+            ({ name: said, note, text }) =>
+              [
+                REQUESTER_LABELS[said],
+                note === "" ? untrusted(text) : <Metadata name={note} value={text ?? ""} />,
+              ] as const,
+          ),
+          ...Object.entries(unknownExtras(extras) ?? {}).map(
+            ([member, value]) =>
+              ["Only for another version", <Metadata name={member} value={JSON.stringify(value)} />] as const,
+          ),
+        ]}
+      />
+      <Facts
+        rows={[
+          ["Created", at(action.createdAt)],
+          ["Approval", approve ? null : "Not required"],
+          policyRow(action, user),
+          ["Approved by", approvedBy === null ? null : <ActorName actor={approvedBy} />],
+          ["Approved at", at(action.approvedAt)],
+          ["Not before", at(runAtOf(action))],
+          [run === 1 ? "First attempt" : `First attempt of run ${run}`, at(action.startedAt)],
+          ["Next attempt", at(nextRetryAt(action))],
+          ["Ended", at(action.finishedAt)],
+          ["Expires", at(action.expiresAt)],
+        ]}
+      />
+      <Facts
+        rows={[
+          ["Run", run === 1 ? null : String(run)],
+          ["Attempts", `${action.attempts} of ${action.retries}`],
+          ["Timeout", extras.timeoutMs === undefined ? null : `${duration(extras.timeoutMs)} for an attempt`],
+          ["Delay between attempts", backoffText(extras.backoff)],
+          ["Gives up on", extras.giveUpOn === undefined ? null : patternsText(extras.giveUpOn)],
+          ["After an unknown outcome", action.onUnknown === "stop" ? "Stop" : null],
+          ["Dedupe key", copied(dedupe, "the dedupe key")],
+          ["Key of the create", copied(idempotencyKey, "the key of the create")],
+          ["Idempotency-Key", copied(sentKeyOf(action), "the Idempotency-Key")],
+          ["Callback", untrusted(action.callback)],
+          ["Approval email", untrusted(action.notifyEmail)],
+          [
+            "Signature",
+            normalTarget(action.url) === null
+              ? null
+              : sentence`Standard Webhooks, ${<code>webhook-id</code>} is the action’s ID`,
+          ],
+          [
+            "Receipt",
+            <Copied text={new URL(receiptUrl, baseUrl).href} what="the link of the receipt">
+              <a href={receiptUrl}>Open the receipt</a>
+            </Copied>,
+          ],
+        ]}
+      />
     </Card>
   );
-}
-
-const untrusted = (text: string | null | undefined): Child =>
-  text === null || text === undefined ? null : <UntrustedText text={text} />;
-
-const at = (time: Date | null): Child => (time === null ? null : <Time at={time} />);
-
-function whoRows({ id, createdBy, keyId, hostname, host, extras }: SeenAction): FactRows {
-  const { name, way } = describeActor(createdBy);
-  return [
-    ["Action", <Copied text={id} what="the action's ID" />],
-    [
-      keyId === "" ? "Created by" : "Agent",
-      <>
-        {keyId === "" ? (
-          <Name text={name} />
-        ) : (
-          <a href={listPath({ created_by: keyId })} title="All actions of this key">
-            <Name text={name} />
-          </a>
-        )}{" "}
-        <span class="quiet">{way}</span>
-      </>,
-    ],
-    ["Key", keyId === "" ? null : <Copied text={keyId} what="the key's ID" />],
-    [
-      "Host",
-      <a href={listPath({ host: hostname })}>
-        <UntrustedText text={host} />
-      </a>,
-    ],
-    ...requesterTexts({ title: null, extras }, extras.reason ?? null).map(
-      ({ name: said, note, text }) =>
-        [REQUESTER_LABELS[said], note === "" ? untrusted(text) : <Metadata name={note} value={text ?? ""} />] as const,
-    ),
-    ...Object.entries(unknownExtras(extras) ?? {}).map(
-      ([member, value]) =>
-        ["Only for another version", <Metadata name={member} value={JSON.stringify(value)} />] as const,
-    ),
-  ];
 }
 
 /** The id of the action that this one copies leads to it. Anybody may write it, so it stands among the requester's words. */
 function Metadata({ name, value }: { readonly name: string; readonly value: string }) {
   const text = <UntrustedText text={`${name}: ${value}`} />;
   return name === COPY_OF && ACTION_ID.test(value) ? <a href={actionPath(value)}>{text}</a> : text;
-}
-
-function whenRows(action: SeenAction, user: PageUser): FactRows {
-  const { run, createdAt, approve, approvedBy, approvedAt, startedAt, finishedAt, expiresAt } = action;
-  return [
-    ["Created", <Time at={createdAt} />],
-    ["Approval", approve ? null : "Not required"],
-    policyRow(action, user),
-    ["Approved by", approvedBy === null ? null : <ActorName actor={approvedBy} />],
-    ["Approved at", at(approvedAt)],
-    ["Not before", at(runAtOf(action))],
-    [run === 1 ? "First attempt" : `First attempt of run ${run}`, at(startedAt)],
-    ["Next attempt", at(nextRetryAt(action))],
-    ["Ended", at(finishedAt)],
-    ["Expires", at(expiresAt)],
-  ];
 }
 
 /** What waits says so above the decision, and what a grant let pass beside its status. */
@@ -547,39 +491,6 @@ function policyRow({ policy, status }: SeenAction, user: PageUser): FactRows[num
   const name = effect === "allow" ? "Allowed by" : "Held by";
   if (policy.name === null) return [name, POLICY_SOURCE_WORDS[by]];
   return [`${name} the ${by}`, <Decider policy={policy} user={user} />];
-}
-
-function howRows(action: SeenAction, receipt: string, baseUrl: string): FactRows {
-  const { run, attempts, retries, extras, onUnknown, dedupe, idempotencyKey, callback, notifyEmail } = action;
-  const signedFor = normalTarget(action.url)?.origin ?? null;
-  return [
-    ["Run", run === 1 ? null : String(run)],
-    ["Attempts", `${attempts} of ${retries}`],
-    ["Timeout", extras.timeoutMs === undefined ? null : `${duration(extras.timeoutMs)} for an attempt`],
-    ["Delay between attempts", backoffText(extras.backoff)],
-    ["Gives up on", extras.giveUpOn === undefined ? null : patternsText(extras.giveUpOn)],
-    ["After an unknown outcome", onUnknown === "stop" ? "Stop" : null],
-    ["Dedupe key", dedupe === null ? null : <CopiedText what="the dedupe key">{untrusted(dedupe)}</CopiedText>],
-    [
-      "Key of the create",
-      idempotencyKey === null ? null : (
-        <CopiedText what="the key of the create">{untrusted(idempotencyKey)}</CopiedText>
-      ),
-    ],
-    ["Idempotency-Key", <CopiedText what="the Idempotency-Key">{untrusted(sentKeyOf(action))}</CopiedText>],
-    ["Callback", untrusted(callback)],
-    ["Approval email", untrusted(notifyEmail)],
-    [
-      "Signature",
-      signedFor === null ? null : sentence`Standard Webhooks, ${<code>webhook-id</code>} is the action’s ID`,
-    ],
-    [
-      "Receipt",
-      <Copied text={new URL(receipt, baseUrl).href} what="the link of the receipt">
-        <a href={receipt}>Open the receipt</a>
-      </Copied>,
-    ],
-  ];
 }
 
 /** The `Idempotency-Key` that the target sees, in all attempts. */

@@ -37,7 +37,7 @@ import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { Button } from "../ui/form.tsx";
 import { LinkButton, Problem, sentence, statusLabel, Time } from "../ui/parts.tsx";
 import { counted, type PageUser } from "../ui/text.ts";
-import { personPages } from "./forms.tsx";
+import { personPages } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 
 interface ActionsProps extends FiltersProps {

@@ -14,7 +14,7 @@ import { createPageRoutes, TokenParams } from "../http/operation.ts";
 import { page, seeOther } from "../http/response.ts";
 import { see } from "../receipts/see.ts";
 import { bodyPage } from "./request.tsx";
-import { answerForm } from "./forms.tsx";
+import { answerForm } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 
 interface ConfirmProps extends HeldRequest {

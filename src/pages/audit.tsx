@@ -7,7 +7,7 @@ import { ALL_HOSTS } from "../core/host-settings.ts";
 import { bulkPath } from "./bulk.tsx";
 import { EmptyState, LinkMenu } from "../ui/controls.tsx";
 import { actionPath, queryText, render } from "../ui/layout.tsx";
-import { Facts, Name, NextPage, sentence, SlotTime, Time, UntrustedText } from "../ui/parts.tsx";
+import { Facts, Name, NextPage, sentence, ListedTime, Time, UntrustedText } from "../ui/parts.tsx";
 import { SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 import { counted, duration, number, type PageUser } from "../ui/text.ts";
 import { AuditQuery, checkAudit } from "../audit/audit.ts";
@@ -15,7 +15,7 @@ import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { AUDIT_MENU_MAX } from "../core/limits.ts";
 import { readQuery, withoutEmpty } from "../http/request.ts";
 import type { Person } from "../http/session.ts";
-import { personPages } from "./forms.tsx";
+import { personPages } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 
 export const AUDIT_PATH = SETTINGS_PATHS.audit;
@@ -101,7 +101,7 @@ function Entry(props: Pick<AuditPageProps, "user" | "kinds" | "pathOf" | "names"
   const { reason } = detail;
   return (
     <li>
-      <SlotTime at={at} as="minute" />
+      <ListedTime at={at} as="minute" />
       <div>
         <p>
           <a href={pathOf(kinds, actor)} title="Show only their entries">

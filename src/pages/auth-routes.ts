@@ -3,7 +3,7 @@ import { checkCredentials, Credentials, LoggedIn, SignedUp } from "../accounts/p
 import { compileQuery } from "../api/schema-helpers.ts";
 import type { Log } from "../observability/log.ts";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
-import { answerForm, EMPTY_FORM, type FormState, personPages } from "./forms.tsx";
+import { answerForm, EMPTY_FORM, type FormState, personPages } from "./forms.ts";
 import { logInPage, signedUpPage, signUpPage, welcomePage, withNext } from "./sign-in.tsx";
 import { json, page, seeOther, UNLISTED } from "../http/response.ts";
 import { type Form, isForm, readForm, readJson, readQuery, type RequestContext } from "../http/request.ts";

@@ -32,7 +32,7 @@ import { seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { BULK_ID } from "../core/ids.ts";
 import { reasonInForm } from "./decision-form.tsx";
-import { answerForm, type ById, INVALID, personPages } from "./forms.tsx";
+import { answerForm, type ById, INVALID, personPages } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 
 export const BULK_PATH = "/bulk";

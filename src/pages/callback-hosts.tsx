@@ -18,7 +18,7 @@ import {
   personPages,
   INVALID_OR_LIMITED,
   unlessGone,
-} from "./forms.tsx";
+} from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
 import { List, RowAction, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";

@@ -20,7 +20,7 @@ import {
   INVALID_OR_LIMITED,
   personPages,
   unlessGone,
-} from "./forms.tsx";
+} from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
 import { AddedBy, AddForm, List, None, RowAction, RowMenu, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { SlotTime } from "../ui/parts.tsx";
+import { ListedTime } from "../ui/parts.tsx";
 
 /**
  * Charts as SVG from the server. Libraries draw on a canvas by script (uPlot, Chart.js), or write inline styles that the
@@ -150,12 +150,12 @@ function Slots({ slots, labelEveryMs, labelsTimes }: Pick<ChartProps, "slots" | 
           <>
             {index >= LABEL_SLOT_MIN && at.getTime() % labelEveryMs === 0 ? (
               <span class="plot-label small">
-                <SlotTime at={at} as={labelsTimes ? "minute" : "date"} />
+                <ListedTime at={at} as={labelsTimes ? "minute" : "date"} />
               </span>
             ) : null}
             {tip === null ? null : (
               <i>
-                <SlotTime at={at} as={labelsTimes ? "minute" : "short"} /> {tip}
+                <ListedTime at={at} as={labelsTimes ? "minute" : "short"} /> {tip}
               </i>
             )}
           </>

@@ -12,8 +12,7 @@ import type { ConsentRequest } from "../oauth/service.ts";
 import { Button, CONFIRM_PASSWORD_FIELD, PostForm } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { Day, Facts, Notice, PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
-import { HOLD_CHOICES, SCOPE_CHOICES } from "../ui/text.ts";
-import { answerForm, filled, type FormState, INVALID, personPages, problemBeside, StatedChoices } from "./forms.tsx";
+import { answerForm, filled, type FormState, INVALID, personPages, problemBeside } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { CredentialChecks, KEY_FORM, keyMembersIn, LimitFields, LoopBrake, SHOWN_FIELDS } from "./new-key.tsx";
 import type { BridgedResponse } from "../oauth/bridge.ts";
@@ -104,20 +103,13 @@ function Allowed({ typed, credentials }: Pick<ConsentPageProps, "typed" | "crede
         hint="Shown in lists, timelines and to whoever approves."
         wrong="Enter a name of 1 to 100 ASCII characters."
       />
-      <StatedChoices
+      <KEY_FORM.Field
         state={typed}
         name="hold"
-        legend="Which of its calls need approval?"
-        choices={HOLD_CHOICES}
+        label="Which of its calls need approval?"
         wrong="Choose which calls need approval."
       />
-      <StatedChoices
-        state={typed}
-        name="scope"
-        legend="Which actions can it manage?"
-        choices={SCOPE_CHOICES}
-        wrong="Choose which actions it can manage."
-      />
+      <KEY_FORM.Field state={typed} name="scope" label="Which actions can it manage?" />
       <LoopBrake typed={typed} />
       <CredentialChecks typed={typed} names={credentials} />
       <LimitFields typed={typed} />

@@ -29,7 +29,7 @@ import {
   UntrustedText,
 } from "../ui/parts.tsx";
 import { agentKeys, CREDENTIAL_FORM, credentialPath } from "./credentials.tsx";
-import { answerForm, type ById, EMPTY_FORM, type FormState, INVALID, personPages } from "./forms.tsx";
+import { answerForm, type ById, EMPTY_FORM, type FormState, INVALID, personPages } from "./forms.ts";
 import { keyBoxes } from "./rule-form.tsx";
 import { schemaForm } from "./schema-form.tsx";
 import type { PageDeps } from "./needs.ts";

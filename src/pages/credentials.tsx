@@ -40,7 +40,7 @@ import {
   personPages,
   problemBeside,
   unlessGone,
-} from "./forms.tsx";
+} from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { keyBoxes } from "./rule-form.tsx";
 import { schemaForm } from "./schema-form.tsx";

@@ -13,7 +13,7 @@ import { counted, number, type PageUser } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 import type { PageBody } from "../ui/body-view.tsx";
 import { callText } from "./request.tsx";
-import type { FormState } from "./forms.tsx";
+import type { FormState } from "./forms.ts";
 import { GrantFold, type GrantOffer } from "./grant-form.tsx";
 
 /** What every page has on which a person decides. */

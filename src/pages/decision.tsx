@@ -13,7 +13,7 @@ import { asSent, hiddenValuesText } from "../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { BEGINNING, limitsOnPage, type PageBody, pageBody } from "../ui/body-view.tsx";
-import { Copied, CopiedText } from "../ui/controls.tsx";
+import { Copied } from "../ui/controls.tsx";
 import { actionPath } from "../ui/layout.tsx";
 import { Ago, sentence, TimeInWords, UntrustedText } from "../ui/parts.tsx";
 import { type PageUser, waitingText } from "../ui/text.ts";
@@ -228,7 +228,7 @@ function FactValue({ fact, action }: { readonly fact: Fact; readonly action: See
   if (name === "title") return sentence`“${<UntrustedText text={value} />}”`;
   const at = timeOf(name, action);
   if (at !== null) return <TimeInWords at={at}>{value}</TimeInWords>;
-  if (name === "url") return <CopiedText what="the URL">{factValue(fact)}</CopiedText>;
+  if (name === "url") return <Copied what="the URL">{factValue(fact)}</Copied>;
   return name === "action" ? (
     <Copied text={action.id} what="the action's ID">
       {factValue(fact)}

@@ -15,7 +15,7 @@ import { createCheckCreate } from "../actions/create-schema.ts";
 import { seeOther } from "../http/response.ts";
 import type { AnswerPerson } from "../http/session.ts";
 import { FORM_ID } from "../core/ids.ts";
-import { answerForm, personPages } from "./forms.tsx";
+import { answerForm, personPages } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { templatePath, TEMPLATES } from "./rule-form.tsx";
 

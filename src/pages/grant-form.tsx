@@ -10,10 +10,10 @@ import type { Form } from "../http/request.ts";
 import { MASK } from "../receipts/mask-rules.ts";
 import type { MaskedAction } from "../receipts/seen-action.ts";
 import { visibleText } from "../receipts/visible-text.ts";
-import { Button, Field, Select } from "../ui/form.tsx";
+import { Button, Check, Field, FieldGroup } from "../ui/form.tsx";
 import { UntrustedText } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
-import { EMPTY_FORM, type FormState, numberIn, type RefusedForm } from "./forms.tsx";
+import { EMPTY_FORM, type FormState, numberIn, type RefusedForm } from "./forms.ts";
 
 /** The choice of a decision that approves one request and makes a grant. */
 export const APPROVE_MORE = "approve_more";
@@ -71,11 +71,11 @@ export function GrantFold({ offer: { fields, isCut }, typed, rest }: GrantFoldPr
           has to be equal: key, method, target, headers and the rest of the body.
         </p>
         <div class="grant-terms">
-          <Select
+          <Field
             name="minutes"
             label="For how long"
             options={DURATIONS}
-            chosen={state.values.get("minutes") ?? DURATIONS[0][0]}
+            value={state.values.get("minutes") ?? DURATIONS[0][0]}
             problem={problemAt(state, "minutes")}
           />
           <Field
@@ -87,21 +87,12 @@ export function GrantFold({ offer: { fields, isCut }, typed, rest }: GrantFoldPr
           />
         </div>
         {fields.length === 0 ? null : (
-          <fieldset
-            class="grant-vary"
-            aria-describedby={problemAt(state, "vary") === null ? undefined : "vary-problem"}
-          >
-            <legend>May differ</legend>
-            {problemAt(state, "vary") === null ? null : (
-              <p id="vary-problem" class="problem small">
-                {problemAt(state, "vary")}
-              </p>
-            )}
+          <FieldGroup name="vary" legend="May differ" problem={problemAt(state, "vary")} look="grant-vary">
             {fields.map((field, at) => (
-              <VaryRow field={field} at={at} state={state} />
+              <VaryRow {...field} at={at} state={state} />
             ))}
             {isCut ? <p class="quiet small">{`Only the first ${fields.length} values are listed.`}</p> : null}
-          </fieldset>
+          </FieldGroup>
         )}
       </div>
       <div class="buttons">
@@ -113,32 +104,34 @@ export function GrantFold({ offer: { fields, isCut }, typed, rest }: GrantFoldPr
   );
 }
 
-function VaryRow({
-  field: { path, text },
-  at,
-  state,
-}: {
-  readonly field: BodyField;
+interface VaryRowProps extends BodyField {
   readonly at: number;
   readonly state: FormState;
-}) {
-  const present = numberOf(text) === null ? null : text;
+}
+
+function VaryRow({ path, text, at, state }: VaryRowProps) {
+  // More of a value stands in the request above.
+  const shown = text.length > 60 ? `${text.slice(0, 60)}…` : text;
   return (
     <div class="grant-field" role="group" aria-label={visibleText(memberName(path))}>
-      <label class="check">
-        <input type="checkbox" name={`vary_${at}`} value={path} checked={state.values.get(`vary_${at}`) === path} />
-        <span>
-          <UntrustedText text={memberName(path)} />{" "}
-          <code class="quiet">
-            <UntrustedText text={text.length > VALUE_CHARS ? `${text.slice(0, VALUE_CHARS)}…` : text} />
-          </code>
-        </span>
-      </label>
-      {present === null ? null : (
+      <Check
+        name={`vary_${at}`}
+        value={path}
+        isChecked={state.values.get(`vary_${at}`) === path}
+        label={
+          <>
+            <UntrustedText text={memberName(path)} />{" "}
+            <code class="quiet">
+              <UntrustedText text={shown} />
+            </code>
+          </>
+        }
+      />
+      {numberOf(text) === null ? null : (
         <Field
           name={`most_${at}`}
           label="at most"
-          value={state.values.get(`most_${at}`) ?? present}
+          value={state.values.get(`most_${at}`) ?? text}
           problem={problemAt(state, `max.${path}`)}
           autocomplete="off"
         />
@@ -146,9 +139,6 @@ function VaryRow({
     </div>
   );
 }
-
-/** More of a value stands in the request above. */
-const VALUE_CHARS = 60;
 
 /** A path without the word that all of them begin with. */
 export function memberName(path: string): string {

@@ -7,7 +7,7 @@ import { PostForm, Submit } from "../ui/form.tsx";
 import { actionPath, render } from "../ui/layout.tsx";
 import { Facts, Name, sentence, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
-import { answerForm, type ById, personPages, unlessGone } from "./forms.tsx";
+import { answerForm, type ById, personPages, unlessGone } from "./forms.ts";
 import { memberName } from "./grant-form.tsx";
 import type { PageDeps } from "./needs.ts";
 import { List, None, RowLink, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";

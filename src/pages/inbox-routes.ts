@@ -1,5 +1,5 @@
 import { choiceInForm, NOT_DECIDED, requestInForm, requestsInForm } from "./decision-form.tsx";
-import { answerForm, type ById, personPages } from "./forms.tsx";
+import { answerForm, type ById, personPages } from "./forms.ts";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "./grant-form.tsx";
 import type { Grant } from "../core/grant.ts";
 import { mayDo, viewerOf } from "../core/roles.ts";

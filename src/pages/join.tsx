@@ -11,7 +11,7 @@ import { HOME_PATH, sourceOf } from "../http/session.ts";
 import { Button, PostForm, Submit } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
-import { answerForm, EMPTY_FORM, type FormState } from "./forms.tsx";
+import { answerForm, EMPTY_FORM, type FormState } from "./forms.ts";
 import { CredentialFields, ProviderForm } from "./sign-in.tsx";
 import { type PageUser, roleLabel } from "../ui/text.ts";
 import type { PageDeps } from "./needs.ts";

@@ -2,16 +2,16 @@
 import type { Child } from "hono/jsx";
 import { KEY_ACTIONS_COUNTED_MAX, KEYS_SHOWN_MAX, UNFINISHED_COUNTED_MAX } from "../core/limits.ts";
 import { DomainError, notFound } from "../core/domain-error.ts";
-import { UNFINISHED_ON_REVOKE, type UnfinishedOnRevoke } from "../core/pause.ts";
+import type { UnfinishedOnRevoke } from "../core/pause.ts";
 import type { Unfinished } from "../accounts/keys.ts";
 import { KeyParams, type KeyView, type ListedKeyView } from "../accounts/key-routes.ts";
 import { timeAgo } from "../core/clock.ts";
-import { answerForm, type ById, personPages } from "./forms.tsx";
+import { answerForm, type ById, personPages } from "./forms.ts";
 import { seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { describeActor, type Hold } from "../core/roles.ts";
 import { maskUrl } from "../receipts/masking.ts";
-import { PostForm, Submit } from "../ui/form.tsx";
+import { Choices, PostForm, Submit } from "../ui/form.tsx";
 import { actionPath, Layout, listPath, render } from "../ui/layout.tsx";
 import {
   Ago,
@@ -29,7 +29,7 @@ import {
   UntrustedText,
 } from "../ui/parts.tsx";
 import { AgoOr, List, None, pauseOrResume, RowAction, RowLink, RowMenu } from "./settings-frame.tsx";
-import { counted, number, type PageUser, roleLabel, scopeLabel } from "../ui/text.ts";
+import { type Choice, counted, number, type PageUser, roleLabel, scopeLabel } from "../ui/text.ts";
 import type { PageDeps } from "./needs.ts";
 
 export const KEYS_LINK = { href: "/keys", name: "All keys" } as const;
@@ -315,11 +315,19 @@ export function keyLabel({ name, last4, revokedAt }: KeyView): string {
 }
 
 /** The default comes first: it changes no action, for rotating a key. */
-const UNFINISHED: readonly (readonly [UnfinishedOnRevoke, string])[] = [
-  ["keep", "Continue: they are sent when they are due. Those awaiting approval still need a decision."],
-  ["pause", "Pause: nothing is sent until you resume. Those awaiting approval can still be decided."],
-  ["cancel", "Cancel: nothing is sent. Those awaiting approval are cancelled too."],
-];
+const UNFINISHED = [
+  {
+    value: "keep",
+    label: "Continue",
+    hint: "They are sent when they are due. Those awaiting approval still need a decision.",
+  },
+  {
+    value: "pause",
+    label: "Pause",
+    hint: "Nothing is sent until you resume. Those awaiting approval can still be decided.",
+  },
+  { value: "cancel", label: "Cancel", hint: "Nothing is sent. Those awaiting approval are cancelled too." },
+] as const satisfies readonly (Choice & { readonly value: UnfinishedOnRevoke })[];
 
 /** Asks for confirmation before a key is revoked. */
 function revokeKeyPage(user: PageUser, key: KeyView, left: Unfinished, now: Date): string {
@@ -340,16 +348,13 @@ function revokeKeyPage(user: PageUser, key: KeyView, left: Unfinished, now: Date
             ["Last used", lastUsedAt === null ? "Never" : timeAgo(now.getTime() - lastUsedAt.getTime())],
           ]}
         />
-        <fieldset>
-          <legend>Unfinished actions of this key</legend>
-          <p class="quiet">{left.unfinishedCount === 0 ? "None." : leftText(left)}</p>
-          {UNFINISHED.map(([value, label]) => (
-            <label class="check">
-              <input type="radio" name="unfinished" value={value} checked={value === "keep"} />
-              <span>{label}</span>
-            </label>
-          ))}
-        </fieldset>
+        <Choices
+          name="unfinished"
+          legend="Unfinished actions of this key"
+          hint={left.unfinishedCount === 0 ? "None." : leftText(left)}
+          choices={UNFINISHED}
+          chosen="keep"
+        />
         <Submit look="danger" cancel="/keys">
           Revoke key
         </Submit>
@@ -363,7 +368,7 @@ export function keyListPages(deps: PageDeps) {
   const { keyService, formOf, clock } = deps;
   const revoke = answerForm<ById>(formOf, async ({ person, params: { id }, form }) => {
     const said = form.get("unfinished") ?? "keep";
-    const unfinished = UNFINISHED_ON_REVOKE.find((one) => one === said);
+    const unfinished = UNFINISHED.find(({ value }) => value === said)?.value;
     if (unfinished === undefined)
       throw new DomainError(
         "validation_error",

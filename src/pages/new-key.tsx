@@ -9,7 +9,7 @@ import { CREATED_KEYS_REMEMBERED_MAX, FLASH_MS_MAX, NAME_CHARS_MAX } from "../co
 import type { Clock } from "../core/clock.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import { KEYS_LINK, LimitsText } from "./keys.tsx";
-import { answerForm, type ById, filled, type FormState, INVALID, personPages, problemBeside } from "./forms.tsx";
+import { answerForm, type ById, filled, type FormState, INVALID, personPages, problemBeside } from "./forms.ts";
 import type { AnswerById, Person } from "../http/session.ts";
 import type { Form } from "../http/request.ts";
 import { page } from "../http/response.ts";

@@ -7,9 +7,9 @@ import { alertOf } from "../core/credential-alert.ts";
 import { isAboutAction, isCredentialRequested, type NotificationStatus } from "../core/notification.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import { actionPath, render } from "../ui/layout.tsx";
-import { Dot, Name, NextPage, type Tone, UntilTime, UntrustedText, WhenTime } from "../ui/parts.tsx";
+import { Dot, ListedTime, Name, NextPage, type Tone, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { counted, mailName, type PageUser } from "../ui/text.ts";
-import { personPages } from "./forms.tsx";
+import { personPages } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { List, None, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 
@@ -45,7 +45,7 @@ export function notificationsPage({ user, entries, before, channels, now }: Noti
         title="Notifications"
         rows={entries}
         columns={[
-          ["When", ({ createdAt }) => <WhenTime at={createdAt} now={now} />],
+          ["When", ({ createdAt }) => <ListedTime at={createdAt} as="when" now={now} />],
           ["What", ({ message: { event, kind } }) => nameOf(event, kind)],
           ["To", (entry) => recipientCell(entry, channels), "wide"],
           ["Result", (entry) => resultCell(entry, now)],

@@ -8,7 +8,7 @@ import { Copied } from "../ui/controls.tsx";
 import { render } from "../ui/layout.tsx";
 import { Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
-import { answerForm, type ById, EMPTY_FORM, type FormState, personPages, unlessGone } from "./forms.tsx";
+import { answerForm, type ById, EMPTY_FORM, type FormState, personPages, unlessGone } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
 import {

@@ -7,7 +7,7 @@ import { readForm, type RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { createOwnCookie, HOME_PATH, nextOf, sourceOf } from "../http/session.ts";
 import type { Log } from "../observability/log.ts";
-import { EMPTY_FORM } from "./forms.tsx";
+import { EMPTY_FORM } from "./forms.ts";
 import { goToProviderPage, logInPage, OIDC_CALLBACK_PATH, OIDC_PATH, oidcProblemPage } from "./sign-in.tsx";
 import { type Challenge, type OidcProvider, ProviderAway, SignInRefused } from "../oidc/provider.ts";
 import type { NotLetIn, OidcSignIn } from "../oidc/sign-in.ts";

@@ -17,12 +17,12 @@ import { FilterLinks } from "../ui/controls.tsx";
 import { AUDIT_PATH } from "./audit.tsx";
 import { type Age, inboxPath } from "./inbox-query.ts";
 import { Layout, listPath, OVERVIEW_PATH, queryText, render } from "../ui/layout.tsx";
-import { Ago, Card, Facts, Notice, sentence, SlotTime, Table, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
+import { Ago, Card, Facts, Notice, sentence, ListedTime, Table, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { counted, duration, number, type PageUser } from "../ui/text.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
 import { readQuery, withoutEmpty } from "../http/request.ts";
 import { seeOther } from "../http/response.ts";
-import { answerForm, personPages } from "./forms.tsx";
+import { answerForm, personPages } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 
 const VIEWS = ["charts", "table"] as const;
@@ -299,7 +299,7 @@ function SlotTable({ overview }: Pick<OverviewPageProps, "overview">) {
           isWide
           rows={busy.map(({ at, created, completed, failed, attempts, p50Ms, p95Ms }) => [
             <a href={slotPath(overview, at)}>
-              <SlotTime at={at} as={overview.range === "1h" ? "minute" : "short"} />
+              <ListedTime at={at} as={overview.range === "1h" ? "minute" : "short"} />
             </a>,
             ...[created, completed, failed, attempts].map(number),
             ...[p50Ms, p95Ms].map(durationOrNone),

@@ -9,7 +9,7 @@ import { LOG_IN_PATH, render } from "../ui/layout.tsx";
 import { LinkButton, Notice, Problem, UntrustedText } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
 import { CORRECTABLE, logPasswordChange } from "./auth-routes.ts";
-import { answerForm, EMPTY_FORM, personPages } from "./forms.tsx";
+import { answerForm, EMPTY_FORM, personPages } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { SettingsPage } from "./settings-frame.tsx";
 import { CredentialFields, type Typed } from "./sign-in.tsx";

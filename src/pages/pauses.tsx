@@ -10,7 +10,7 @@ import { nextOf, type Person } from "../http/session.ts";
 import { NEXT_FIELD, PAUSES_PATH, render } from "../ui/layout.tsx";
 import { Ago, Card, Name, Notice, sentence, Time, UntrustedText } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
-import { answerForm, type ById, filled, type FormState, personPages } from "./forms.tsx";
+import { answerForm, type ById, filled, type FormState, personPages } from "./forms.ts";
 import { keyLabel } from "./keys.tsx";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";

@@ -10,7 +10,7 @@ import { see } from "../receipts/see.ts";
 import { storedOf } from "../receipts/seen-action.ts";
 import { FORM_ID } from "../core/ids.ts";
 import { hasUnknown } from "./action.tsx";
-import { answerForm, type ById, EMPTY_FORM, personPages } from "./forms.tsx";
+import { answerForm, type ById, EMPTY_FORM, personPages } from "./forms.ts";
 import { actionPath } from "../ui/layout.tsx";
 import { editPage, resendPage } from "./resend.tsx";
 import type { PageDeps } from "./needs.ts";

@@ -5,8 +5,8 @@ import type { EditedFields } from "../actions/edited-copy.ts";
 import { risksOfRequest } from "../approvals/facts.ts";
 import { TITLE_CHARS_MAX } from "../core/limits.ts";
 import { Risks } from "./decision.tsx";
-import { type FormState, problemBeside, problemOf } from "./forms.tsx";
-import { Button, Field, PostForm } from "../ui/form.tsx";
+import { type FormState, problemBeside, problemOf } from "./forms.ts";
+import { Button, Check, Field, PostForm } from "../ui/form.tsx";
 import { actionPath, Layout, render } from "../ui/layout.tsx";
 import { LinkButton, Notice, PageHead, Problem } from "../ui/parts.tsx";
 import { MASK } from "../receipts/mask-rules.ts";
@@ -61,10 +61,7 @@ function SureField() {
       <Notice tone="wait">
         The outcome of an attempt is unknown: the target may already have processed this request.
       </Notice>
-      <label class="check">
-        <input type="checkbox" name="sure" value="yes" required />
-        <span>Send it even though the target may have received it</span>
-      </label>
+      <Check name="sure" label="Send it even though the target may have received it" isRequired />
     </>
   );
 }
@@ -90,14 +87,7 @@ export function editPage(props: EditPageProps): string {
       <PostForm user={user} action={`${path}/edit`} fields={[["form_id", formId]]} class="card">
         <Problem text={problemBeside(typed, Object.keys(fields))} />
         <div class="edit-target">
-          <div class="field">
-            <label for="method">Method</label>
-            <select id="method" name="method">
-              {HTTP_METHODS.map((one) => (
-                <option selected={one === fields.method}>{one}</option>
-              ))}
-            </select>
-          </div>
+          <Field name="method" label="Method" value={fields.method} options={HTTP_METHODS.map((one) => [one, one])} />
           <Field name="url" label="URL" value={fields.url} required problem={problemOf(typed, "url")} />
         </div>
         <Field

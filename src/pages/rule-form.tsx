@@ -15,7 +15,7 @@ import { type Period, PERIODS, WEEKDAYS, type Weekday } from "../rules/zones.ts"
 import { Button, PostForm } from "../ui/form.tsx";
 import { LinkButton, Notice, Problem } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
-import { type FormState, problemBeside } from "./forms.tsx";
+import { type FormState, problemBeside } from "./forms.ts";
 import { keyLabel } from "./keys.tsx";
 import { chosenIn, schemaForm } from "./schema-form.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";

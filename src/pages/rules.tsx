@@ -38,7 +38,7 @@ import {
   INVALID,
   personPages,
   unlessGone,
-} from "./forms.tsx";
+} from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import {
   DAY_LABELS,

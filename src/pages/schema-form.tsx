@@ -3,16 +3,19 @@ import type { Child } from "hono/jsx";
 import type { Static, TObject } from "typebox";
 import { bodyCheck, isJsonObject } from "../api/schema-helpers.ts";
 import type { Form } from "../http/request.ts";
-import { Check, Checks, Field, type FieldProps, PostForm, type PostFormProps, Select, Submit } from "../ui/form.tsx";
+import { Check, Checks, Choices, Field, type FieldProps, PostForm, type PostFormProps, Submit } from "../ui/form.tsx";
 import { Problem } from "../ui/parts.tsx";
 import { type Choice, exactDuration, number, readDuration } from "../ui/text.ts";
-import { filled, type FormState, numberIn, problemBeside, problemOf, StatedChoices } from "./forms.tsx";
+import { filled, type FormState, numberIn, problemBeside, problemOf } from "./forms.ts";
 
 /** The choices that fields depend on: settings.css shows such a field where one of its choices is made. */
 export const CHOICES_WITH_FIELDS = ["mail", "slack", "webhook", "header", "basic", "hmac", "host", "key"] as const;
 
 /** How a form shows a member of its schema. What is left out follows from the schema. */
-export interface FieldSpec extends Pick<FieldProps, "autocomplete" | "required" | "placeholder" | "known"> {
+export interface FieldSpec extends Pick<
+  FieldProps,
+  "autocomplete" | "required" | "placeholder" | "known" | "options" | "none"
+> {
   /** By default the name of the member, in words. */
   readonly label?: string;
   /** What is said below the label, of a field in which people type by default what the schema says of the member. */
@@ -23,9 +26,6 @@ export interface FieldSpec extends Pick<FieldProps, "autocomplete" | "required" 
   readonly type?: FieldProps["type"] | "duration";
   /** Radio buttons. */
   readonly choices?: readonly Choice[];
-  /** A list that drops down; with `none` it begins with an empty one. */
-  readonly options?: readonly (readonly [value: string, label: string])[];
-  readonly none?: string | undefined;
   /** Boxes for the items of a list, by default for those that the schema names. */
   readonly boxes?: readonly (readonly [value: string, label: string])[];
   readonly isCode?: boolean | undefined;
@@ -181,14 +181,13 @@ function MemberField({ onlyFor, ...props }: MemberFieldProps) {
   );
 }
 
-function AnyField({ name, member, state, type, choices, isCode, options, none, ...props }: MemberFieldProps) {
+function AnyField({ name, member, state, type, choices, isCode, ...props }: MemberFieldProps) {
   const named = member?.items?.enum?.map((item) => [item, item] as const);
   const { label = inWords(name), hint, wrong = boundsText(member, type), boxes = named, ...rest } = props;
   const found = problemOf(state, name);
   const problem = found === null ? null : (wrong ?? found);
   const value = state.values.get(name);
-  if (choices !== undefined) return <StatedChoices {...{ state, name, choices, wrong }} legend={label} />;
-  if (options !== undefined) return <Select {...{ name, label, hint, none, options, problem }} chosen={value} />;
+  if (choices !== undefined) return <Choices {...{ name, choices, problem }} legend={label} chosen={value} />;
   if (boxes !== undefined) {
     if (boxes.length === 0 && problem === null) return null;
     const fields = boxes.map(([item, text]) => [boxName(name, item), text] as const);
@@ -198,7 +197,7 @@ function AnyField({ name, member, state, type, choices, isCode, options, none, .
   return (
     <Field
       {...{ name, label, value, problem }}
-      hint={hint ?? member?.description}
+      hint={hint ?? (rest.options === undefined ? member?.description : undefined)}
       type={type === "duration" ? "text" : (type ?? fieldType(member))}
       required={member?.isRequired === true && !name.includes(".")}
       maxlength={member?.maxLength}

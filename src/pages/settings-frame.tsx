@@ -9,7 +9,7 @@ import { Icon, type IconName } from "../ui/icons.tsx";
 import { Layout, LOG_IN_PATH, PAUSES_PATH, SETTINGS_LINK } from "../ui/layout.tsx";
 import { Ago, BackLink, Notice, PageHead, type PageHeadProps } from "../ui/parts.tsx";
 import { duration, type PageUser } from "../ui/text.ts";
-import type { FormState } from "./forms.tsx";
+import type { FormState } from "./forms.ts";
 import { ActorName } from "./timeline.tsx";
 
 export const SETTINGS_PATHS = {

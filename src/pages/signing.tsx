@@ -13,7 +13,7 @@ import { Button, Check, Field, type FieldProps, PostForm, Submit } from "../ui/f
 import { render } from "../ui/layout.tsx";
 import { Card, LinkButton, Notice, sentence, Time, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
-import { answerForm, EMPTY_FORM, filled, type FormState, personPages, problemOf } from "./forms.tsx";
+import { answerForm, EMPTY_FORM, filled, type FormState, personPages, problemOf } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { AgoOr, List, RowAction, Secret, SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
 

@@ -8,7 +8,7 @@ import { RETRIES_DEFAULT, SNIPPET_CHARS_MAX } from "../core/limits.ts";
 import { prettyPrint } from "../core/json.ts";
 import { MASK, MASK_PATTERN } from "../receipts/mask-rules.ts";
 import { publicRequest } from "../receipts/masked-action.ts";
-import { Icon } from "../ui/icons.tsx";
+import { Menu } from "../ui/controls.tsx";
 import { UntrustedBlock } from "../ui/parts.tsx";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
@@ -17,28 +17,22 @@ export function AsCode({ action, baseUrl }: { readonly action: SeenAction; reado
   const snippets = createSnippets(action, baseUrl);
   const [scheme] = /^https?:\/\//.exec(action.url) ?? [];
   return (
-    <details class="menu menu-end panel as-code">
-      <summary>
-        As code
-        <Icon name="down" />
-      </summary>
-      <div class="menu-body">
-        <p class="quiet small">
-          {snippets === null
-            ? "This request is too long to show as code. Read it from the API and send it from a file."
-            : "Creates the same request again. Replace the placeholders with your key and secrets."}
-        </p>
-        <div class="folds">
-          {(snippets ?? []).map(({ name, text }, at) => (
-            <details name="code" open={at === 0}>
-              <summary>{name}</summary>
-              <UntrustedSnippet label={name} text={text} />
-            </details>
-          ))}
-          {scheme === undefined ? null : <Verification origin={scheme + action.host} baseUrl={baseUrl} />}
-        </div>
+    <Menu label="As code" isAtEnd panel="panel as-code">
+      <p class="quiet small">
+        {snippets === null
+          ? "This request is too long to show as code. Read it from the API and send it from a file."
+          : "Creates the same request again. Replace the placeholders with your key and secrets."}
+      </p>
+      <div class="folds">
+        {(snippets ?? []).map(({ name, text }, at) => (
+          <details name="code" open={at === 0}>
+            <summary>{name}</summary>
+            <UntrustedSnippet label={name} text={text} />
+          </details>
+        ))}
+        {scheme === undefined ? null : <Verification origin={scheme + action.host} baseUrl={baseUrl} />}
       </div>
-    </details>
+    </Menu>
   );
 }
 
@@ -118,11 +112,12 @@ const PLACEHOLDER = "YOUR_SECRET";
 /** The body of the create as JSON that can be quoted in a shell, Python or TypeScript. */
 function createText(action: SeenAction): string {
   const { extras } = action;
+  const member = bodyMemberOf(action);
   const written: readonly (readonly [name: string, json: string | null])[] = [
     ["url", jsonOf(action.url)],
     ["method", jsonOf(action.method)],
     ["headers", action.headers === null ? null : jsonOf(namedSecrets(action.headers))],
-    ...bodyMember(action),
+    ...(member === null ? [] : [[member, bodyMemberJson(action)] as const]),
     ["title", action.title === null ? null : jsonOf(action.title)],
     ...Object.entries(textsIn(extras)).map(([name, value]) => [name, jsonOf(value)] as const),
     ["dedupe", action.dedupe === null ? null : jsonOf(action.dedupe)],
@@ -138,12 +133,6 @@ function createText(action: SeenAction): string {
   ];
   const members = written.flatMap(([name, text]) => (text === null ? [] : [`"${name}":${text}`]));
   return inAnyQuotes(prettyPrint(`{${members.join(",")}}`).replaceAll(MASK_PATTERN, PLACEHOLDER));
-}
-
-/** The body by the name of its member, as JSON text. */
-function bodyMember(action: SeenAction): readonly (readonly [name: string, json: string | null])[] {
-  const member = bodyMemberOf(action);
-  return member === null ? [] : [[member, bodyMemberJson(action)]];
 }
 
 function jsonOf(value: unknown): string {

@@ -8,19 +8,22 @@ interface MenuProps {
   readonly isChosen?: boolean;
   /** It drops down from its right edge, for menus at the right of a page. */
   readonly isAtEnd?: boolean;
-  /** Links as `<li><a>`, or any other content. */
+  /** Its content is no list, and it has these classes. */
+  readonly panel?: string | undefined;
+  readonly isOpen?: boolean;
   readonly children?: Child;
 }
 
 /** A button that drops down a list. It works without script; the script closes it on Escape and on a click beside it. */
-export function Menu({ label, isChosen = false, isAtEnd = false, children }: MenuProps) {
+export function Menu({ label, isChosen = false, isAtEnd = false, panel, isOpen = false, children }: MenuProps) {
+  const classes = ["menu", isChosen && "menu-chosen", isAtEnd && "menu-end", panel].filter(Boolean).join(" ");
   return (
-    <details class={`menu${isChosen ? " menu-chosen" : ""}${isAtEnd ? " menu-end" : ""}`}>
+    <details class={classes} open={isOpen}>
       <summary>
         {label}
         <Icon name="down" />
       </summary>
-      <ul class="menu-body">{children}</ul>
+      {panel === undefined ? <ul class="menu-body">{children}</ul> : <div class="menu-body">{children}</div>}
     </details>
   );
 }
@@ -72,25 +75,20 @@ export function FilterLinks({ label, links }: { readonly label: string; readonly
   );
 }
 
-/**
- * Something with a button that copies `text`: an id, a URL, a line of code. The script shows the button, and only where the
- * browser allows copying.
- */
-export function Copied(props: { readonly text: string; readonly what: string; readonly children?: Child }) {
-  const { text, what, children = <code>{text}</code> } = props;
-  return <WithCopy button={{ "data-copy-text": text }} what={what} shown={children} />;
+interface CopiedProps {
+  /** Left out of what a caller wrote: the script reads that from the page, so that no attribute holds it. */
+  readonly text?: string;
+  readonly what: string;
+  readonly children?: Child;
 }
 
-/** The same for what a caller wrote: the script reads it from the page, so that no attribute holds it. */
-export function CopiedText({ what, children }: { readonly what: string; readonly children?: Child }) {
-  return <WithCopy button={{ "data-copy-near": "" }} what={what} shown={children} />;
-}
-
-function WithCopy({ button, what, shown }: { readonly button: object; readonly what: string; readonly shown: Child }) {
+/** An id, a URL, a line of code with a button that copies it. The script shows that, where the browser allows copying. */
+export function Copied({ text, what, children = <code>{text}</code> }: CopiedProps) {
+  const source = text === undefined ? { "data-copy-near": "" } : { "data-copy-text": text };
   return (
     <span class="copied">
-      <span>{shown}</span>
-      <button type="button" class="copy" {...button} aria-label={`Copy ${what}`} title={`Copy ${what}`} hidden>
+      <span>{children}</span>
+      <button type="button" class="copy" {...source} aria-label={`Copy ${what}`} title={`Copy ${what}`} hidden>
         <Icon name="copy" />
       </button>
     </span>
@@ -108,9 +106,14 @@ export function CodeBlock({ text, label }: { readonly text: string; readonly lab
   );
 }
 
+interface EmptyStateProps {
+  readonly icon: IconName;
+  readonly title: string;
+  readonly children?: Child;
+}
+
 /** What a list or page says where there is nothing yet: what it is for, and the next step. */
-export function EmptyState(props: { readonly icon: IconName; readonly title: string; readonly children?: Child }) {
-  const { icon, title, children } = props;
+export function EmptyState({ icon, title, children }: EmptyStateProps) {
   return (
     <section class="empty">
       <Icon name={icon} />

@@ -46,29 +46,6 @@ export function PostForm({ user, action, fields = [], beginsSession, opensWindow
   );
 }
 
-interface LabelledProps {
-  readonly id: string;
-  readonly label: string;
-  readonly hint?: string | undefined;
-  readonly problem?: string | null;
-  readonly children?: Child;
-}
-
-function Labelled({ id, label, hint, problem = null, children }: LabelledProps) {
-  return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      {hint === undefined ? null : (
-        <p id={`${id}-hint`} class="quiet small">
-          {hint}
-        </p>
-      )}
-      {children}
-      <FieldProblem id={id} text={problem} />
-    </div>
-  );
-}
-
 function FieldProblem({ id, text }: { readonly id: string; readonly text: string | null }) {
   if (text === null) return null;
   return (
@@ -78,16 +55,17 @@ function FieldProblem({ id, text }: { readonly id: string; readonly text: string
   );
 }
 
-/** Links hint and problem to their input, for screen readers. */
-function describedBy({ id, hint, problem = null }: LabelledProps): string | undefined {
-  const ids = [...(hint === undefined ? [] : [`${id}-hint`]), ...(problem === null ? [] : [`${id}-problem`])];
-  return ids.length === 0 ? undefined : ids.join(" ");
-}
-
-export interface FieldProps extends Omit<LabelledProps, "id" | "children"> {
+export interface FieldProps {
   readonly name: string;
+  readonly label: string;
+  readonly hint?: string | undefined;
+  readonly problem?: string | null;
   readonly type?: "text" | "email" | "password" | "datetime-local" | "lines" | "code" | undefined;
   readonly value?: string | undefined;
+  /** Of a list that drops down. */
+  readonly options?: readonly (readonly [value: string, label: string])[] | undefined;
+  /** An option before the others, whose value is empty. Left out: one of the others is always chosen. */
+  readonly none?: string | undefined;
   readonly required?: boolean;
   readonly readonly?: boolean;
   readonly minlength?: number;
@@ -102,84 +80,78 @@ export interface FieldProps extends Omit<LabelledProps, "id" | "children"> {
 }
 
 export function Field(props: FieldProps) {
-  const { label, type = "text", value = "", hint, problem = null, idSuffix = "", known = [], ...rest } = props;
-  const labelled = { id: `${rest.name}${idSuffix}`, label, hint, problem };
-  const shared = {
-    ...rest,
-    id: labelled.id,
-    "aria-invalid": problem === null ? undefined : "true",
-    "aria-describedby": describedBy(labelled),
-    list: known.length === 0 ? undefined : `${labelled.id}-known`,
-  };
+  const { label, hint, problem = null, idSuffix = "", known = [], ...input } = props;
+  const id = `${input.name}${idSuffix}`;
+  // For screen readers.
+  const described = [hint === undefined ? "" : `${id}-hint`, problem === null ? "" : `${id}-problem`];
   return (
-    <Labelled {...labelled}>
+    <div class="field">
+      <label for={id}>{label}</label>
+      {hint === undefined ? null : (
+        <p id={`${id}-hint`} class="quiet small">
+          {hint}
+        </p>
+      )}
       {known.length === 0 ? null : (
-        <datalist id={shared.list}>
+        <datalist id={`${id}-known`}>
           {known.map((text) => (
             <option value={text} />
           ))}
         </datalist>
       )}
-      {type === "lines" || type === "code" ? (
-        <textarea
-          {...shared}
-          rows={type === "code" ? rowsOf(value) : 3}
-          class={type === "code" ? "code-field" : undefined}
-        >
-          {keptStart(value)}
-        </textarea>
-      ) : (
-        <input {...shared} type={type} value={type === "password" ? undefined : value} />
-      )}
-    </Labelled>
+      <Input
+        {...input}
+        id={id}
+        list={known.length === 0 ? undefined : `${id}-known`}
+        aria-invalid={problem === null ? undefined : "true"}
+        aria-describedby={described.filter((one) => one !== "").join(" ") || undefined}
+      />
+      <FieldProblem id={id} text={problem} />
+    </div>
   );
 }
 
-/** The lines of a text, within reason. */
-function rowsOf(text: string): number {
-  return Math.min(Math.max(text.split("\n").length + 1, 6), 24);
+interface InputProps extends Omit<FieldProps, "label" | "hint" | "problem" | "idSuffix" | "known"> {
+  readonly id: string;
+  readonly list: string | undefined;
+  readonly "aria-invalid": "true" | undefined;
+  readonly "aria-describedby": string | undefined;
 }
 
-/** Browsers drop a line break at the start of a text field. */
-function keptStart(value: string): string {
-  return value.startsWith("\n") ? `\n${value}` : value;
+function Input({ type = "text", value = "", options, none, ...shared }: InputProps) {
+  if (options !== undefined) {
+    return (
+      <select {...shared}>
+        {none === undefined ? null : <option value="">{none}</option>}
+        {options.map(([option, label]) => (
+          <option value={option === label ? undefined : option} selected={option === value}>
+            {label}
+          </option>
+        ))}
+      </select>
+    );
+  }
+  if (type !== "lines" && type !== "code")
+    return <input {...shared} type={type} value={type === "password" ? undefined : value} />;
+  const rows = type === "code" ? Math.min(Math.max(value.split("\n").length + 1, 6), 24) : 3;
+  return (
+    <textarea {...shared} rows={rows} class={type === "code" ? "code-field" : undefined}>
+      {/* Browsers drop a line break at the start. */}
+      {value.startsWith("\n") ? `\n${value}` : value}
+    </textarea>
+  );
 }
 
-export function ReasonField(props: Pick<FieldProps, "hint" | "idSuffix"> & { readonly value?: string | undefined }) {
-  const { hint, idSuffix = "", value = "" } = props;
+export function ReasonField({ hint, ...props }: Pick<FieldProps, "hint" | "idSuffix" | "value">) {
   return (
     <Field
       name="reason"
       label="Reason"
       type="lines"
-      value={value}
       hint={`Optional. ${hint}`}
       maxlength={REASON_CHARS_MAX}
-      idSuffix={idSuffix}
+      {...props}
     />
-  );
-}
-
-interface SelectProps extends Omit<LabelledProps, "id" | "children"> {
-  readonly name: string;
-  /** The first option, whose value is empty. Left out: one of the others is always chosen. */
-  readonly none?: string | undefined;
-  readonly options: readonly (readonly [value: string, label: string])[];
-  readonly chosen: string | null | undefined;
-}
-
-export function Select({ name, none, options, chosen, ...labelled }: SelectProps) {
-  return (
-    <Labelled id={name} {...labelled}>
-      <select id={name} name={name} aria-describedby={describedBy({ id: name, ...labelled })}>
-        {none === undefined ? null : <option value="">{none}</option>}
-        {options.map(([value, label]) => (
-          <option value={value === label ? undefined : value} selected={value === chosen}>
-            {label}
-          </option>
-        ))}
-      </select>
-    </Labelled>
   );
 }
 
@@ -232,14 +204,6 @@ export function KnownPassword(props: Pick<FieldProps, "name" | "label"> & { read
   return <Field {...props} type="password" required maxlength={PASSWORD_CHARS_MAX} autocomplete="current-password" />;
 }
 
-export interface ChoicesProps {
-  readonly name: string;
-  readonly legend: string;
-  readonly choices: readonly Choice[];
-  readonly chosen: string | null;
-  readonly problem?: string | undefined;
-}
-
 interface CheckProps {
   readonly name: string;
   readonly label: Child;
@@ -254,46 +218,6 @@ export function Check({ name, label, isChecked = false, isRequired = false, valu
       <input type="checkbox" name={name} value={value} required={isRequired} checked={isChecked} />
       <span>{label}</span>
     </label>
-  );
-}
-
-interface ChecksProps {
-  /** Begins the names of its boxes. */
-  readonly name: string;
-  readonly legend: string;
-  readonly problem: string | null;
-  readonly hint?: string | undefined;
-  readonly boxes: readonly (readonly [name: string, label: string])[];
-  /** What was chosen. */
-  readonly values: ReadonlyMap<string, string>;
-  readonly isCode?: boolean | undefined;
-}
-
-/** Boxes of which any number may be checked. */
-export function Checks({ name, legend, hint, boxes, values, isCode = false, problem }: ChecksProps) {
-  return (
-    <fieldset aria-describedby={problem === null ? undefined : `${name}-problem`}>
-      <legend>{legend}</legend>
-      {hint === undefined ? null : <p class="quiet small">{hint}</p>}
-      <FieldProblem id={name} text={problem} />
-      <div class="chips">
-        {boxes.map(([box, label]) => (
-          <Check name={box} label={isCode ? <code>{label}</code> : label} isChecked={values.get(box) === "yes"} />
-        ))}
-      </div>
-    </fieldset>
-  );
-}
-
-export function Choices({ name, legend, choices, chosen, problem }: ChoicesProps) {
-  return (
-    <fieldset class="options" aria-describedby={problem === undefined ? undefined : `${name}-problem`}>
-      <legend>{legend}</legend>
-      <FieldProblem id={name} text={problem ?? null} />
-      {choices.map((choice) => (
-        <Option {...choice} name={name} isChecked={choice.value === chosen} isOneOf />
-      ))}
-    </fieldset>
   );
 }
 
@@ -313,5 +237,63 @@ export function Option({ name, value, label, hint, isChecked, isOneOf = false }:
         <b>{label}</b> <span class="quiet small">{hint}</span>
       </span>
     </label>
+  );
+}
+
+interface FieldGroupProps {
+  /** Begins the names of its fields. */
+  readonly name: string;
+  readonly legend: string;
+  readonly hint?: string | undefined;
+  readonly problem?: string | null;
+  readonly look?: "options" | "grant-vary";
+  readonly children?: Child;
+}
+
+/** Fields with a title of their own. */
+export function FieldGroup({ name, legend, hint, problem = null, look, children }: FieldGroupProps) {
+  return (
+    <fieldset class={look} aria-describedby={problem === null ? undefined : `${name}-problem`}>
+      <legend>{legend}</legend>
+      {hint === undefined ? null : <p class="quiet small">{hint}</p>}
+      <FieldProblem id={name} text={problem} />
+      {children}
+    </fieldset>
+  );
+}
+
+interface ChoicesProps extends FieldGroupProps {
+  readonly choices: readonly Choice[];
+  readonly chosen: string | undefined;
+}
+
+/** Radio buttons, each with a text that explains it. */
+export function Choices({ choices, chosen, ...group }: ChoicesProps) {
+  return (
+    <FieldGroup {...group} look="options">
+      {choices.map((choice) => (
+        <Option {...choice} name={group.name} isChecked={choice.value === chosen} isOneOf />
+      ))}
+    </FieldGroup>
+  );
+}
+
+interface ChecksProps extends FieldGroupProps {
+  readonly boxes: readonly (readonly [name: string, label: string])[];
+  /** What was chosen. */
+  readonly values: ReadonlyMap<string, string>;
+  readonly isCode?: boolean | undefined;
+}
+
+/** Boxes of which any number may be checked. */
+export function Checks({ boxes, values, isCode = false, ...group }: ChecksProps) {
+  return (
+    <FieldGroup {...group}>
+      <div class="chips">
+        {boxes.map(([box, label]) => (
+          <Check name={box} label={isCode ? <code>{label}</code> : label} isChecked={values.get(box) === "yes"} />
+        ))}
+      </div>
+    </FieldGroup>
   );
 }

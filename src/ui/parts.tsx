@@ -151,38 +151,37 @@ export function Problem({ text }: { readonly text: string | null | undefined }) 
   return text === null || text === undefined ? null : <Notice tone="bad">{text}</Notice>;
 }
 
-const SHORT_DATE = { day: "numeric", month: "short" } as const;
+const DATE = { day: "numeric", month: "short" } as const;
 
-const DATE = { ...SHORT_DATE, year: "numeric" } as const;
+const LONG_DATE = { ...DATE, year: "numeric" } as const;
 
 const MINUTES = { hour: "2-digit", minute: "2-digit" } as const;
 
 const TIME = { ...MINUTES, second: "2-digit" } as const;
 
-const dateFormat = utcFormat(DATE);
-
-const weekDayFormat = utcFormat({ ...DATE, weekday: "short" });
-
-const timeFormat = utcFormat(TIME);
-
-const dayAndTimeFormat = utcFormat({ ...SHORT_DATE, ...MINUTES });
-
-const dateAndTimeFormat = utcFormat({ ...DATE, ...TIME });
+/** What a page says in UTC; the script puts the reader's time zone in its place. */
+const FORMATS = {
+  full: utcFormat({ ...LONG_DATE, ...TIME }),
+  short: utcFormat({ ...DATE, ...MINUTES }),
+  day: utcFormat(LONG_DATE),
+  weekday: utcFormat({ ...LONG_DATE, weekday: "short" }),
+  date: utcFormat(DATE),
+  clock: utcFormat(TIME),
+  minute: utcFormat(MINUTES),
+};
 
 interface ExactTimeProps {
   readonly at: Date;
   /** What the script shows instead, in the reader's time zone: how long ago, the date and time, the time alone, the date. */
-  readonly as: "ago" | "full" | "minutes" | "clock" | "day" | "weekday" | "when" | "until";
-  /** Without script, the tooltip is for times that aren't exact; lists leave it out. */
-  readonly hasTitle?: boolean;
+  readonly as: "ago" | "full" | "minutes" | "clock" | "day" | "until";
   readonly text: Child;
 }
 
 /** The server doesn't know the reader's time zone: without script, times are in UTC. The tooltip has the other form. */
-function ExactTime({ at, as, hasTitle = true, text }: ExactTimeProps) {
+function ExactTime({ at, as, text }: ExactTimeProps) {
   const iso = at.toISOString();
   return (
-    <time datetime={iso} title={hasTitle ? iso : undefined} data-time={as}>
+    <time datetime={iso} title={iso} data-time={as}>
       {text}
     </time>
   );
@@ -194,8 +193,8 @@ function isSameDay(one: Date, other: Date | undefined): boolean {
 
 /** A time. `near` is a time shown nearby: the date is omitted if it is the same. */
 export function Time({ at, near }: { readonly at: Date; readonly near?: Date | undefined }) {
-  if (isSameDay(at, near)) return <ExactTime at={at} as="clock" text={`${timeFormat(at)} UTC`} />;
-  return <ExactTime at={at} as="full" text={`${dateAndTimeFormat(at)} UTC`} />;
+  const as = isSameDay(at, near) ? "clock" : "full";
+  return <ExactTime at={at} as={as} text={`${FORMATS[as](at)} UTC`} />;
 }
 
 /** A time whose words in UTC the page has already. */
@@ -204,45 +203,23 @@ export function TimeInWords({ at, children }: { readonly at: Date; readonly chil
 }
 
 export function Day({ at }: { readonly at: Date }) {
-  return <ExactTime at={at} as="day" text={dateFormat(at)} />;
+  return <ExactTime at={at} as="day" text={FORMATS.day(at)} />;
 }
 
-/** A time in a list: that of today alone, of other days with the date. */
-export function WhenTime({ at, now }: { readonly at: Date; readonly now: Date }) {
-  const format = isSameDay(at, now) ? timeFormat : dayAndTimeFormat;
-  return <ExactTime at={at} as="when" hasTitle={false} text={format(at)} />;
+interface ListedTimeProps {
+  readonly at: Date;
+  /** `when`: of today the time, of other days also the date. */
+  readonly as: "when" | "weekday" | "clock" | "minute" | "date" | "short";
+  /** For `when`. */
+  readonly now?: Date;
 }
 
-/** The time of a row whose day stands above it. */
-export function TimeOfDay({ at }: { readonly at: Date }) {
-  // A list has many: to the second, and no tooltip.
+/** A time in a list or chart, which has many: to the second, and without a tooltip. */
+export function ListedTime({ at, as, now }: ListedTimeProps) {
+  const when = isSameDay(at, now) ? "clock" : "short";
   return (
-    <time datetime={at.toISOString().replace(/\.\d+/, "")} data-time="clock">
-      {timeFormat(at)}
-    </time>
-  );
-}
-
-/** A day above its rows. */
-export function WeekDay({ at }: { readonly at: Date }) {
-  return <ExactTime at={at} as="weekday" hasTitle={false} text={weekDayFormat(at)} />;
-}
-
-/** Forms of a time on an axis: of the day, of the year, and both. */
-type SlotForm = "minute" | "date" | "short";
-
-const SLOT_FORMATS: Readonly<Record<SlotForm, (at: Date) => string>> = {
-  minute: utcFormat(MINUTES),
-  date: utcFormat(SHORT_DATE),
-  short: dayAndTimeFormat,
-};
-
-/** When a slot of a chart begins; it says elsewhere that times are in UTC without script. */
-export function SlotTime({ at, as }: { readonly at: Date; readonly as: SlotForm }) {
-  // A chart has many: no tooltip.
-  return (
-    <time datetime={at.toISOString().replace(".000Z", "Z")} data-time={as}>
-      {SLOT_FORMATS[as](at)}
+    <time datetime={at.toISOString().replace(/\.\d+/, "")} data-time={as}>
+      {FORMATS[as === "when" ? when : as](at)}
     </time>
   );
 }

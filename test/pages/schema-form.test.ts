@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import Type from "typebox";
 import { DomainError } from "../../src/core/domain-error.ts";
-import { EMPTY_FORM, filled, type FormState, problemBeside, problemOf } from "../../src/pages/forms.tsx";
+import { EMPTY_FORM, filled, type FormState, problemBeside, problemOf } from "../../src/pages/forms.ts";
 import { CHOICES_WITH_FIELDS, schemaForm } from "../../src/pages/schema-form.tsx";
 import { render } from "../../src/ui/layout.tsx";
 

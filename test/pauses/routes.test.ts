@@ -338,7 +338,7 @@ describe("for people, without script,", () => {
   test("the page that revokes a key asks what becomes of its actions, and keeps them unless it is said", async () => {
     const ann = await signedIn(app);
     const path = `/keys/${await agentId()}/revoke`;
-    expect(await ann.pageOf(path)).toMatch(/value="keep" checked/);
+    expect(await ann.pageOf(path)).toMatch(/value="keep" required="" checked/);
     const fields = await ann.hiddenOf(path);
     expect((await ann.send(path, { ...fields, unfinished: "all" })).status).toBe(400);
     expect((await ann.send(path, { ...fields, unfinished: "pause" })).status).toBe(303);

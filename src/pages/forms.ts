@@ -1,10 +1,8 @@
-/** @jsxImportSource hono/jsx */
 import { headersOf, HTTP_STATUS } from "../api/errors.ts";
 import { DomainError, type ErrorCode, type Issue } from "../core/domain-error.ts";
 import type { Form, RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
 import { createPersonRoutes, type Person } from "../http/session.ts";
-import { Choices, type ChoicesProps } from "../ui/form.tsx";
 import type { PageDeps } from "./needs.ts";
 
 /** Routes for people who are logged in. A text that a handler answers with is the HTML of its page. */
@@ -51,19 +49,6 @@ function isAbout({ field }: Issue, name: string): boolean {
   return field === name || field.startsWith(`${name}.`);
 }
 
-interface StatedChoicesProps extends Omit<ChoicesProps, "chosen" | "problem"> {
-  readonly state: FormState;
-  /** What to say of every refused value, where the schema's words are for programs. */
-  readonly wrong?: string | undefined;
-}
-
-/** Radio buttons for a member whose values the schema names. */
-export function StatedChoices({ state, wrong, ...props }: StatedChoicesProps) {
-  const problem = problemOf(state, props.name);
-  const chosen = state.values.get(props.name) ?? null;
-  return <Choices {...props} chosen={chosen} problem={problem === null ? undefined : (wrong ?? problem)} />;
-}
-
 /** What is no number, or none that is read exactly, stays text, which the check refuses. */
 export function numberIn(text: string): number | string {
   const [, digits = "", decimals = ""] = /^0*(\d{1,16})(?:\.(\d{1,9}))?$/.exec(text) ?? [];
@@ -83,7 +68,9 @@ interface FormRequest<Params, Who> {
   readonly params: Params;
 }
 
-type Asked<Params, Who> = FormRequest<Params, Who> & { readonly form: Form };
+interface Asked<Params, Who> extends FormRequest<Params, Who> {
+  readonly form: Form;
+}
 
 /**
  * Answers a form: does what it asks for and leads to the path that this returns, or answers with it. Where it is refused, by
