@@ -88,7 +88,7 @@ export function DecidedRow({ decided }: { readonly decided: DecidedRequest }) {
       <p class="small">
         <DecidedBy {...decided} />
       </p>
-      <p class="inbox-came">
+      <p class="row-between">
         <Outcome action={action} />
         <a class="small" href={decided.receiptUrl}>
           View receipt

@@ -253,7 +253,7 @@ function ReviewedCard({ request: { action }, place, values, marks, now, leaveOut
   const said = values.filter(([field]) => !isSent(field));
   return (
     <article class="reviewed-card" aria-labelledby={`review-${action.id}`}>
-      <div class="reviewed-card-head">
+      <div class="row-between">
         <h4 id={`review-${action.id}`} class="small">
           {`Request ${number(place)}`}
         </h4>
