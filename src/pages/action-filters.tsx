@@ -6,7 +6,7 @@ import { ListQuery } from "../api/list-schemas.ts";
 import { ERROR_KINDS, OUTCOMES } from "../core/outcome.ts";
 import type { Issue } from "../core/domain-error.ts";
 import { HOUR_MS, MINUTE_MS, SEARCH_CHARS_MAX } from "../core/limits.ts";
-import { type ChoiceLink, ChoiceLinks, LinkMenu, Menu } from "../ui/controls.tsx";
+import { FilterMenu, Menu } from "../ui/controls.tsx";
 import { Button, Field } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { ACTIONS_PATH, listPath } from "../ui/layout.tsx";
@@ -86,45 +86,36 @@ function Search({ typed }: FiltersProps) {
   );
 }
 
-/** The first link of a menu, which removes its filter. */
-function anyLink(query: ListQuery, name: string, without: readonly (keyof ListQuery)[]): ChoiceLink {
-  const isChosen = without.every((one) => query[one] === undefined);
-  const changes = Object.fromEntries(without.map((one) => [one, undefined]));
-  return { href: listPath(query, { ...changes, cursor: undefined }), name, isChosen };
+/** The path of the list with another filter, from its beginning. */
+function filtered(query: ListQuery, changes: Parameters<typeof listPath>[1]): string {
+  return listPath(query, { ...changes, cursor: undefined });
 }
 
 function AgentMenu({ query, values: { creators } }: FiltersProps) {
-  const chosen = creators.find(({ keyId }) => keyId === query.created_by);
-  const nameOf = (createdBy: (typeof creators)[number]["createdBy"]) => (
-    <UntrustedText text={describeActor(createdBy).name} />
-  );
-  const links = creators.map(({ keyId, createdBy }) => ({
-    href: listPath(query, { created_by: keyId, cursor: undefined }),
-    name: nameOf(createdBy),
-    isChosen: keyId === query.created_by,
-  }));
-  const label = chosen === undefined ? (query.created_by ?? "Agent") : nameOf(chosen.createdBy);
+  const options = creators.map(({ keyId, createdBy }) => {
+    return [keyId, <UntrustedText text={describeActor(createdBy).name} />] as const;
+  });
+  const chosen = query.created_by ?? null;
   return (
-    <LinkMenu
-      label={label}
-      isChosen={query.created_by !== undefined}
-      links={[anyLink(query, "Any agent", ["created_by"]), ...links]}
+    <FilterMenu
+      label={options.find(([keyId]) => keyId === chosen)?.[1] ?? chosen ?? "Agent"}
+      all="Any agent"
+      options={options}
+      chosen={chosen}
+      path={(keyId) => filtered(query, { created_by: keyId ?? undefined })}
     />
   );
 }
 
 function HostMenu({ query, typed, values: { hosts } }: FiltersProps) {
-  const links = hosts.map((host) => ({
-    href: listPath(query, { host, cursor: undefined }),
-    name: <UntrustedText text={host} />,
-    isChosen: host === query.host,
-  }));
   return (
-    <Menu
+    <FilterMenu
       label={query.host === undefined ? "Host" : <UntrustedText text={query.host} />}
-      isChosen={query.host !== undefined}
+      all="Any host"
+      options={hosts.map((host) => [host, <UntrustedText text={host} />])}
+      chosen={query.host ?? null}
+      path={(host) => filtered(query, { host: host ?? undefined })}
     >
-      <ChoiceLinks links={[anyLink(query, "Any host", ["host"]), ...links]} />
       <li class="menu-form">
         <form method="get" action={ACTIONS_PATH}>
           <Kept typed={typed} but={["host"]} />
@@ -132,7 +123,7 @@ function HostMenu({ query, typed, values: { hosts } }: FiltersProps) {
           <Button look="plain">Show</Button>
         </form>
       </li>
-    </Menu>
+    </FilterMenu>
   );
 }
 
@@ -156,31 +147,24 @@ const CODES: readonly (readonly [code: string, meaning: string])[] = [
 ];
 
 function CodeMenu({ query }: FiltersProps) {
-  const chosen = query.response_code ?? [];
-  const links = CODES.map(([code, meaning]) => ({
-    href: listPath(query, { response_code: [code], cursor: undefined }),
-    name: (
-      <>
-        {code} <span class="quiet">{meaning}</span>
-      </>
-    ),
-    isChosen: chosen.length === 1 && chosen[0] === code,
-  }));
+  const chosen = query.response_code?.join(", ") ?? null;
   return (
-    <LinkMenu
-      label={chosen.length === 0 ? "Code" : chosen.join(", ")}
-      isChosen={chosen.length > 0}
-      links={[anyLink(query, "Any code", ["response_code"]), ...links]}
+    <FilterMenu
+      label={chosen ?? "Code"}
+      all="Any code"
+      options={CODES.map(([code, meaning]) => [code, sentence`${code} ${<span class="quiet">{meaning}</span>}`])}
+      chosen={chosen}
+      path={(code) => filtered(query, { response_code: code === null ? undefined : [code] })}
     />
   );
 }
 
-const RANGES: readonly (readonly [name: string, ms: number])[] = [
-  ["Last hour", HOUR_MS],
-  ["Last 24 h", 24 * HOUR_MS],
-  ["Last 7 d", 7 * 24 * HOUR_MS],
-  ["Last 30 d", 30 * 24 * HOUR_MS],
-];
+const RANGES: Readonly<Record<string, number>> = {
+  "Last hour": HOUR_MS,
+  "Last 24 h": 24 * HOUR_MS,
+  "Last 7 d": 7 * 24 * HOUR_MS,
+  "Last 30 d": 30 * 24 * HOUR_MS,
+};
 
 /** A link means a fixed time, in whole minutes. For this long, its page says so in the words of the link. */
 const STILL_MS = 10 * MINUTE_MS;
@@ -193,7 +177,7 @@ export function rangeStart(now: Date, ms: number): string {
 /** The range that a start of the list belongs to; null: none. */
 export function chosenRange(after: Date, now: Date): string | null {
   const age = now.getTime() - after.getTime();
-  return RANGES.find(([, ms]) => age >= ms && age < ms + STILL_MS)?.[0] ?? null;
+  return Object.entries(RANGES).find(([, ms]) => age >= ms && age < ms + STILL_MS)?.[0] ?? null;
 }
 
 function TimeMenu({ query, now }: FiltersProps) {
@@ -201,17 +185,19 @@ function TimeMenu({ query, now }: FiltersProps) {
   const range = after === undefined || before !== undefined ? null : chosenRange(new Date(after), now);
   const [from, to] = [after, before].map((at) => (at === undefined ? null : <Time at={new Date(at)} />));
   const since = to === null ? sentence`Since ${from}` : [from, " – ", to];
+  const isAny = from === null && to === null;
   const label = from === null ? sentence`Until ${to}` : since;
-  const links = RANGES.map(([name, ms]) => ({
-    href: listPath(query, { created_after: rangeStart(now, ms), created_before: undefined, cursor: undefined }),
-    name,
-    isChosen: name === range,
-  }));
   return (
-    <LinkMenu
-      label={range ?? (from === null && to === null ? "Time" : label)}
-      isChosen={after !== undefined || before !== undefined}
-      links={[anyLink(query, "Any time", ["created_after", "created_before"]), ...links]}
+    <FilterMenu
+      label={range ?? (isAny ? "Time" : label)}
+      all="Any time"
+      options={Object.keys(RANGES).map((name) => [name, name])}
+      chosen={isAny ? null : (range ?? "")}
+      path={(name) => {
+        const ms = RANGES[name ?? ""];
+        const start = ms === undefined ? undefined : rangeStart(now, ms);
+        return filtered(query, { created_after: start, created_before: undefined });
+      }}
     />
   );
 }

@@ -5,7 +5,7 @@ import { describeActor } from "../core/roles.ts";
 import type { AuditDetail, AuditKind, AuditRow } from "../core/audit.ts";
 import { ALL_HOSTS } from "../core/host-settings.ts";
 import { bulkPath } from "./bulk.tsx";
-import { EmptyState, LinkMenu } from "../ui/controls.tsx";
+import { EmptyState, FilterMenu } from "../ui/controls.tsx";
 import { actionPath, queryText, render } from "../ui/layout.tsx";
 import { Facts, Name, NextPage, sentence, ListedTime, Time, UntrustedText } from "../ui/parts.tsx";
 import { SETTINGS_PATHS, SettingsPage } from "./settings-frame.tsx";
@@ -46,7 +46,7 @@ export interface AuditNames {
 
 /** Who did what to the account, for owners. */
 export function auditPage(props: AuditPageProps): string {
-  const { user, entries, kinds, actor, actors, pathOf, older, now } = props;
+  const { user, entries, kinds, actor, older, now } = props;
   const isFiltered = kinds.length > 0 || actor !== null;
   // In UTC; the script makes it the reader's day.
   const days = Map.groupBy(entries, ({ at }) => at.toISOString().slice(0, 10));
@@ -61,8 +61,8 @@ export function auditPage(props: AuditPageProps): string {
       }
       actions={
         <>
-          <ActorMenu user={user} actor={actor} actors={actors} pathOf={(one) => pathOf(kinds, one)} />
-          <KindMenu kinds={kinds} pathOf={(some) => pathOf(some, actor)} />
+          <ActorMenu {...props} />
+          <KindMenu {...props} />
         </>
       }
       now={now}
@@ -95,8 +95,7 @@ export function auditPage(props: AuditPageProps): string {
 
 const dayFormat = utcFormat({ weekday: "long", day: "numeric", month: "long", year: "numeric" });
 
-function Entry(props: Pick<AuditPageProps, "user" | "kinds" | "pathOf" | "names"> & { readonly entry: AuditRow }) {
-  const { entry, user, kinds, pathOf, names } = props;
+function Entry({ entry, user, kinds, pathOf, names }: AuditPageProps & { readonly entry: AuditRow }) {
   const { seq, at, actor, kind, subject, client, detail } = entry;
   const { reason } = detail;
   return (
@@ -155,29 +154,21 @@ function Address({ email, user }: { readonly email: string; readonly user: PageU
   return <Name text={isOwn ? email.slice(0, -domain.length) : email} />;
 }
 
-interface ActorMenuProps extends Pick<AuditPageProps, "user" | "actor" | "actors"> {
-  readonly pathOf: (actor: string | null) => string;
-}
-
-function ActorMenu({ user, actor, actors, pathOf }: ActorMenuProps) {
+function ActorMenu({ user, actor, actors, kinds, pathOf }: AuditPageProps) {
   const actorName = (one: string) => (
     <span>{one === "anonymous" ? "Failed logins" : <Who actor={one} user={user} />}</span>
   );
+  const chosen = actor === null ? null : (actors.find((one) => actorsLike(one).includes(actor)) ?? actor);
   // Whose entries are shown, though they have left or their key is revoked.
-  const all = actor === null || actors.some((one) => isSameActor(one, actor)) ? actors : [actor, ...actors];
+  const all = chosen === null || actors.includes(chosen) ? actors : [chosen, ...actors];
   return (
-    <LinkMenu
+    <FilterMenu
       isAtEnd
-      isChosen={actor !== null}
       label={actor === null ? "Everybody" : actorName(actor)}
-      links={[
-        { href: pathOf(null), name: "Everybody", isChosen: actor === null },
-        ...all.map((one) => ({
-          href: pathOf(one),
-          name: actorName(one),
-          isChosen: actor !== null && isSameActor(one, actor),
-        })),
-      ]}
+      all="Everybody"
+      options={all.map((one) => [one, actorName(one)])}
+      chosen={chosen}
+      path={(one) => pathOf(kinds, one)}
       note="For anyone else, select their name in the log."
     />
   );
@@ -194,35 +185,24 @@ export function actorsLike(actor: string): readonly string[] {
   return alike === undefined ? [actor] : alike.map((one) => one + name);
 }
 
-function isSameActor(one: string, other: string): boolean {
-  return actorsLike(one).includes(other);
-}
-
-function KindMenu(props: Pick<AuditPageProps, "kinds"> & { readonly pathOf: (kinds: readonly AuditKind[]) => string }) {
-  const { kinds, pathOf } = props;
+function KindMenu({ kinds, actor, pathOf }: AuditPageProps) {
+  const options = Object.entries(GROUPS).flatMap(([title, group]) => {
+    // Safe: the members of a group are kinds.
+    const some = Object.keys(group) as AuditKind[];
+    const each = some.map((kind) => ({ kinds: [kind], label: kindLabel(kind), name: kindLabel(kind) }));
+    return [{ kinds: some, label: title, name: <b>{title}</b> }, ...(each.length === 1 ? [] : each)];
+  });
   const isChosen = (some: readonly AuditKind[]) =>
     some.length === kinds.length && some.every((one) => kinds.includes(one));
-  // Safe: the members of a group are kinds.
-  const groups = Object.entries(GROUPS).map(([title, some]) => [title, Object.keys(some) as AuditKind[]] as const);
-  const group = groups.find(([, some]) => isChosen(some))?.[0];
-  const [only] = kinds;
-  const one = kinds.length === 1 && only !== undefined ? kindLabel(only) : null;
+  const found = options.find((one) => isChosen(one.kinds));
   return (
-    <LinkMenu
+    <FilterMenu
       isAtEnd
-      isChosen={kinds.length > 0}
-      label={kinds.length === 0 ? "All events" : (group ?? one ?? counted(kinds.length, "kind"))}
-      links={[
-        { href: pathOf([]), name: "All events", isChosen: kinds.length === 0 },
-        ...groups.flatMap(([title, some]) => [
-          { href: pathOf(some), name: <b>{title}</b>, isChosen: isChosen(some) },
-          ...(some.length === 1 ? [] : some).map((kind) => ({
-            href: pathOf([kind]),
-            name: kindLabel(kind),
-            isChosen: isChosen([kind]),
-          })),
-        ]),
-      ]}
+      label={kinds.length === 0 ? "All events" : (found?.label ?? counted(kinds.length, "kind"))}
+      all="All events"
+      options={options.map((one) => [one.kinds.join(), one.name])}
+      chosen={kinds.length === 0 ? null : (found?.kinds.join() ?? "")}
+      path={(value) => pathOf(options.find((one) => one.kinds.join() === value)?.kinds ?? [], actor)}
     />
   );
 }

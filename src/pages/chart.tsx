@@ -46,8 +46,12 @@ const SLOT = 10;
 
 export function Chart(props: ChartProps) {
   const { id, title, series, slots, kind, label, summary, empty } = props;
-  const scale = scaleOf(highestOf(props), 1);
-  const hasValues = slots.some(({ values }) => values.some((value) => (value ?? 0) > 0));
+  const heights = slots.map(({ values }) => {
+    const known = values.map((value) => value ?? 0);
+    return kind === "bars" ? known.reduce((sum, value) => sum + value, 0) : Math.max(...known);
+  });
+  const highest = Math.max(0, ...heights);
+  const scale = scaleOf(highest);
   const width = slots.length * SLOT;
   return (
     <figure class="card" aria-labelledby={id}>
@@ -64,30 +68,23 @@ export function Chart(props: ChartProps) {
       <div class="plot">
         <div class="plot-ticks small" aria-hidden="true">
           {scale.ticks.map((tick) => (
-            <span>{hasValues || tick === 0 ? label(tick) : ""}</span>
+            <span>{highest > 0 || tick === 0 ? label(tick) : ""}</span>
           ))}
         </div>
         <div class="plot-area">
           <svg viewBox={`0 0 ${width} 100`} preserveAspectRatio="none" role="img" aria-label={summary}>
-            <path class="plot-grid" d={gridOf(scale, width)} />
+            <path
+              class="plot-grid"
+              d={scale.ticks.map((tick) => `M0 ${100 - (tick / scale.top) * 100}h${width}`).join("")}
+            />
             {kind === "bars" ? <Bars {...props} scale={scale} /> : <Lines {...props} scale={scale} />}
           </svg>
-          {hasValues ? null : <p class="plot-empty quiet">{empty}</p>}
+          {highest > 0 ? null : <p class="plot-empty quiet">{empty}</p>}
           <Slots {...props} />
         </div>
       </div>
     </figure>
   );
-}
-
-function highestOf({ slots, kind }: Pick<ChartProps, "slots" | "kind">): number {
-  const known = slots.map(({ values }) => values.map((value) => value ?? 0));
-  const join = (values: readonly number[]) => values.reduce((one, other) => one + other, 0);
-  return Math.max(0, ...known.map((values) => (kind === "bars" ? join(values) : Math.max(0, ...values))));
-}
-
-function gridOf({ ticks, top }: Scale, width: number): string {
-  return ticks.map((tick) => `M0 ${100 - (tick / top) * 100}h${width}`).join("");
 }
 
 type Drawn = Pick<ChartProps, "series" | "slots"> & { readonly scale: Scale };
@@ -172,29 +169,26 @@ function Slots({ slots, labelEveryMs, labelsTimes }: Pick<ChartProps, "slots" | 
   );
 }
 
-/** How an hour went: without calls, without failures, with attempts that failed, with actions that failed. */
-export type StripCell = "none" | "good" | "wait" | "bad";
+/**
+ * How an hour went: without calls, without failures, with attempts that failed, with actions that failed. The higher a cell, the
+ * worse; its line runs through the middle.
+ */
+const STRIP_HEIGHTS = { none: 2, good: 8, wait: 11, bad: 14 };
 
-/** The higher a cell, the worse; its line runs through the middle. */
-const STRIP_HEIGHTS = { none: 2, good: 8, wait: 11, bad: 14 } as const satisfies Record<StripCell, number>;
-
-const STRIP_LOOKS = ["none", "good", "wait", "bad"] as const satisfies readonly StripCell[];
+export type StripCell = keyof typeof STRIP_HEIGHTS;
 
 /** A row of cells of equal size, oldest first: dashes of a thick line, so that many take few bytes. */
 export function Strip({ cells, label }: { readonly cells: readonly StripCell[]; readonly label: string }) {
-  const paths = new Map<StripCell, string>();
+  const paths: Record<StripCell, string> = { none: "", good: "", wait: "", bad: "" };
   for (let from = 0, to = 0; from < cells.length; from = to) {
     const look = cells[from] ?? "none";
     while (cells[to] === look) to += 1;
-    paths.set(look, `${paths.get(look) ?? ""}M${from * 4} ${14 - STRIP_HEIGHTS[look] / 2}h${(to - from) * 4 - 1}`);
+    paths[look] += `M${from * 4} ${14 - STRIP_HEIGHTS[look] / 2}h${(to - from) * 4 - 1}`;
   }
   return (
     <svg class="strip" viewBox={`0 0 ${cells.length * 4 - 1} 14`} preserveAspectRatio="none" role="img">
       <title>{label}</title>
-      {STRIP_LOOKS.map((look) => {
-        const path = paths.get(look);
-        return path === undefined ? null : <path class={`strip-${look}`} d={path} />;
-      })}
+      {Object.entries(paths).map(([look, path]) => (path === "" ? null : <path class={`strip-${look}`} d={path} />))}
     </svg>
   );
 }
@@ -236,9 +230,8 @@ const LINES_MAX = 4;
 
 const STEPS = [1, 2, 5, 10];
 
-/** `leastStep` is the smallest difference between two ticks: 1 for what is counted. */
-export function scaleOf(highest: number, leastStep: number): Scale {
-  const least = Math.max(leastStep, highest / LINES_MAX);
+export function scaleOf(highest: number): Scale {
+  const least = Math.max(1, highest / LINES_MAX);
   const power = 10 ** Math.floor(Math.log10(least));
   const step = power * (STEPS.find((one) => one * power >= least) ?? 10);
   const lines = Math.max(1, Math.ceil(highest / step));

@@ -12,6 +12,10 @@ export const AGES = {
 
 export type Age = keyof typeof AGES;
 
+export function ageIn(text: string | null): Age | null {
+  return text === "hour" || text === "day" || text === "week" ? text : null;
+}
+
 /** What of the inbox a page shows. Null: all. */
 export interface InboxQuery {
   /** The key to filter by; empty: requests of no key. */
@@ -29,11 +33,10 @@ const NO_KEY = "none";
 export function inboxQueryIn(query: URLSearchParams): InboxQuery {
   const by = query.get("by") ?? "";
   const after = query.get("after") ?? "";
-  const age = query.get("age");
   return {
-    by: keyIn(by),
+    by: by === NO_KEY ? "" : (KEY_ID.exec(by)?.[0] ?? null),
     host: normalHost(query.get("host") ?? ""),
-    age: age === "hour" || age === "day" || age === "week" ? age : null,
+    age: ageIn(query.get("age")),
     after: isCursor(after) ? after : null,
   };
 }
@@ -44,11 +47,6 @@ function isCursor(after: string): boolean {
   const isStart = start === "" || start === "turns" || ACTION_ID.test(start);
   // A key, or none, and an action by turns.
   return isStart && places.every((id, at) => (at % 2 === 0 ? id === "" || KEY_ID.test(id) : ACTION_ID.test(id)));
-}
-
-function keyIn(by: string): string | null {
-  if (by === NO_KEY) return "";
-  return KEY_ID.test(by) ? by : null;
 }
 
 /** The filter of the service. */

@@ -6,9 +6,9 @@ import type { Inbox } from "../approvals/held.ts";
 import type { MaskedAction } from "../receipts/seen-action.ts";
 import { COUNTED_MAX, DECISIONS_AT_ONCE_MAX, HELD_COUNTED_MAX, HELD_REQUESTERS_SHOWN_MAX } from "../core/limits.ts";
 import { CredentialRow, type SeenCredentialRequest } from "./credential-request.tsx";
-import { EmptyState, LinkMenu, Skeleton } from "../ui/controls.tsx";
+import { EmptyState, FilterMenu, Skeleton } from "../ui/controls.tsx";
 import { listedGroups, RequestRows, reviewPath } from "./inbox-list.tsx";
-import { AGES, type Age, inboxPath, type InboxQuery, requestPath, REVIEW_PATH } from "./inbox-query.ts";
+import { ageIn, AGES, inboxPath, type InboxQuery, requestPath, REVIEW_PATH } from "./inbox-query.ts";
 import { Layout, OVERVIEW_PATH, render } from "../ui/layout.tsx";
 import { DecidedPane, DecidedRow, type DecidedRequest } from "./outcome.tsx";
 import { LinkButton, UntrustedText } from "../ui/parts.tsx";
@@ -178,66 +178,46 @@ function countText({ inbox: { total, matching }, requests, query, now }: InboxPr
 
 function Filters({ inbox: { requesters, hosts, hasMoreHosts }, query, user }: InboxProps) {
   const viewer = viewerOf(user.role);
-  const { by, host, age } = query;
   const path = (changes: Partial<InboxQuery>) => inboxPath({ ...query, after: null, ...changes });
-  const all = (changes: Partial<InboxQuery>, name: string, isChosen: boolean) => ({
-    href: path(changes),
-    name,
-    isChosen,
-  });
-  const ages = Object.entries(AGES).map(([name, { label }]) => {
-    const value = Object.keys(AGES).includes(name) ? (name as Age) : null;
-    return { href: path({ age: value }), name: label, isChosen: age === value };
-  });
+  const named = (name: string, count: number) => (
+    <>
+      <UntrustedText text={name} />
+      <span class="quiet">{` ${number(count)}${count === COUNTED_MAX ? "+" : ""}`}</span>
+    </>
+  );
   return (
     <div class="toolbar">
-      <LinkMenu
+      <FilterMenu
         label="Agent"
-        isChosen={by !== null}
-        links={[
-          all({ by: null }, "Everyone", by === null),
-          ...requesters.map(({ keyId, createdBy, count }) => ({
-            href: path({ by: keyId }),
-            name: (
-              <Counted
-                name={describeActor(maskedActor(createdBy, viewer)).name}
-                count={count}
-                isMore={count === COUNTED_MAX}
-              />
-            ),
-            isChosen: by === keyId,
-          })),
-        ]}
+        all="Everyone"
+        options={requesters.map(({ keyId, createdBy, count }) => [
+          keyId,
+          named(describeActor(maskedActor(createdBy, viewer)).name, count),
+        ])}
+        chosen={query.by}
+        path={(by) => path({ by })}
         note={
           requesters.length < HELD_REQUESTERS_SHOWN_MAX
             ? undefined
             : `At most ${requesters.length} are listed: those that have waited longest.`
         }
       />
-      <LinkMenu
+      <FilterMenu
         label="Host"
-        isChosen={host !== null}
-        links={[
-          all({ host: null }, "Every host", host === null),
-          ...hosts.map(({ host: name, count }) => ({
-            href: path({ host: name }),
-            name: <Counted name={name} count={count} isMore={count === COUNTED_MAX} />,
-            isChosen: host === name,
-          })),
-        ]}
+        all="Every host"
+        options={hosts.map(({ host, count }) => [host, named(host, count)])}
+        chosen={query.host}
+        path={(host) => path({ host })}
         note={hasMoreHosts ? `Only ${hosts.length} hosts are listed.` : undefined}
       />
-      <LinkMenu label="Age" isChosen={age !== null} links={[all({ age: null }, "Any age", age === null), ...ages]} />
+      <FilterMenu
+        label="Age"
+        all="Any age"
+        options={Object.entries(AGES).map(([age, { label }]) => [age, label])}
+        chosen={query.age}
+        path={(age) => path({ age: ageIn(age) })}
+      />
     </div>
-  );
-}
-
-function Counted({ name, count, isMore }: { readonly name: string; readonly count: number; readonly isMore: boolean }) {
-  return (
-    <>
-      <UntrustedText text={name} />
-      <span class="quiet">{` ${number(count)}${isMore ? "+" : ""}`}</span>
-    </>
   );
 }
 

@@ -1,12 +1,19 @@
 /** @jsxImportSource hono/jsx */
-import Type, { type Static } from "typebox";
+import Type from "typebox";
 import type { Child } from "hono/jsx";
 import { COUNTED_MAX, DAY_MS, FAILING_HOSTS_DRAWN_MAX, HOUR_MS, OVERVIEW_RANGES } from "../core/limits.ts";
 import { type OverviewRange, RANGE_NAMES, slotMsOf } from "../core/activity.ts";
 import { mayDo, type Viewer, viewerOf } from "../core/roles.ts";
 import { OverviewQuery, RANGE_DEFAULT } from "../events/overview-routes.ts";
 import type { OverviewAnswer } from "../events/overview.ts";
-import type { Breakdown, FailingHost, HostHour, Overview, OverviewSlot } from "../events/overview-figures.ts";
+import type {
+  Breakdown,
+  FailingHost,
+  HostHour,
+  NamedFigures,
+  Overview,
+  OverviewSlot,
+} from "../events/overview-figures.ts";
 import type { WaitingApprovals } from "../core/store.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { FirstSteps } from "../accounts/first-steps.ts";
@@ -30,17 +37,12 @@ const VIEWS = ["charts", "table"] as const;
 type OverviewView = (typeof VIEWS)[number];
 
 /** The range as the API has it, and whether its slots are drawn or listed. */
-export const OverviewPageQuery = Type.Object(
-  {
-    ...OverviewQuery.properties,
-    view: Type.Optional(
-      Type.Enum([...VIEWS], { type: "string", description: "Drawn or listed.", examples: ["table"] }),
-    ),
-  },
-  { additionalProperties: false },
+const OVERVIEW_QUERY = compileQuery(
+  Type.Object(
+    { ...OverviewQuery.properties, view: Type.Optional(Type.Enum([...VIEWS])) },
+    { additionalProperties: false },
+  ),
 );
-
-export type OverviewPageQuery = Static<typeof OverviewPageQuery>;
 
 interface OverviewPageProps extends OverviewAnswer {
   readonly user: PageUser;
@@ -51,84 +53,117 @@ interface OverviewPageProps extends OverviewAnswer {
   readonly baseUrl: string;
 }
 
+/** Words of the ranges, and the labels of their axes: how far apart, and whether they are times of the day. */
+const RANGES = {
+  "1h": { name: "1 hour", slot: "1 minute", labelEveryMs: HOUR_MS / 6, labelsTimes: true },
+  "24h": { name: "24 hours", slot: "30 minutes", labelEveryMs: 4 * HOUR_MS, labelsTimes: true },
+  "7d": { name: "7 days", slot: "3 hours", labelEveryMs: DAY_MS, labelsTimes: false },
+  "30d": { name: "30 days", slot: "12 hours", labelEveryMs: 5 * DAY_MS, labelsTimes: false },
+} as const satisfies Record<OverviewRange, object>;
+
 /** What an account did in a range, and what waits. Every number leads to the actions that it counts. */
 export function overviewPage(props: OverviewPageProps): string {
-  const { user, overview, view, steps, now, baseUrl } = props;
-  const list = steps === null ? null : <FirstStepList user={user} steps={steps} baseUrl={baseUrl} />;
-  if (steps?.isNew === true) {
-    return render(
-      <Layout title="Overview" nav="Overview" user={user} width="wide" follows="all" now={now}>
-        <h1>Overview</h1>
-        {list}
-      </Layout>,
-    );
-  }
+  const { user, steps, now, baseUrl } = props;
   return render(
     <Layout title="Overview" nav="Overview" user={user} width="wide" follows="all" now={now}>
       <div class="head">
         <div>
           <h1>Overview</h1>
         </div>
-        <FilterLinks
-          label="Range"
-          links={RANGE_NAMES.map((range) => ({
-            href: overviewPath(range, view),
-            name: RANGE_WORDS[range],
-            isChosen: range === overview.range,
-          }))}
-        />
+        {steps?.isNew === true ? null : <RangeLinks {...props} />}
       </div>
-      {list}
-      <Gaps overview={overview} now={now} />
+      {steps === null ? null : <FirstStepList user={user} steps={steps} baseUrl={baseUrl} />}
+      {steps?.isNew === true ? null : <Activity {...props} />}
+    </Layout>,
+  );
+}
+
+function RangeLinks({ overview, view }: OverviewPageProps) {
+  const links = RANGE_NAMES.map((range) => {
+    return { href: overviewPath(range, view), name: RANGES[range].name, isChosen: range === overview.range };
+  });
+  return <FilterLinks label="Range" links={links} />;
+}
+
+function Activity(props: OverviewPageProps) {
+  const { overview, view, user, keyNames } = props;
+  const viewer = viewerOf(user.role);
+  const isTable = view === "table";
+  return (
+    <>
+      <Gaps {...props} />
       <Figures {...props} />
-      {view === "table" ? <SlotTable overview={overview} /> : <Charts overview={overview} />}
-      <ViewLink range={overview.range} view={view} />
-      <HostTable {...props} />
+      {isTable ? <SlotTable {...overview} /> : <Charts {...overview} />}
+      <p class="between small quiet">
+        <a href={overviewPath(overview.range, isTable ? "charts" : "table")}>
+          {isTable ? "Show as charts" : "Show as a table"}
+        </a>
+        <span>
+          {`Each ${isTable ? "row" : "column"} is ${RANGES[overview.range].slot}.`}
+          <noscript> Times are in UTC.</noscript>
+        </span>
+      </p>
+      <Shares
+        id="hosts"
+        title="By host"
+        overview={overview}
+        breakdown={overview.hosts}
+        what="hosts"
+        head={
+          <span class="host-cell">
+            <span>Host</span>
+            <span>Last 24 hours</span>
+          </span>
+        }
+        empty="No calls in this range."
+        listed={(host) => listedHost(host, viewer)}
+        cell={(link, host) => (
+          <span class="host-cell">
+            <span>{link}</span>
+            <HostStrip overview={overview} host={host} />
+          </span>
+        )}
+        aside={
+          <ul class="legend small">
+            <li class="key-good">No failures</li>
+            <li class="key-wait">Retried</li>
+            <li class="key-bad">Failed</li>
+          </ul>
+        }
+      />
       <div class="pair">
         <div class="stack">
           <FailingHosts {...props} />
           <Scheduled {...props} />
         </div>
         <div class="stack">
-          <AgentTable {...props} />
+          <Shares
+            id="agents"
+            title="By agent"
+            overview={overview}
+            breakdown={overview.keys}
+            what="agents"
+            head="Agent"
+            empty="No actions in this range."
+            listed={(id) => {
+              if (id === "") return { name: "Without a key", filters: null };
+              const name = <UntrustedText text={maskText(keyNames.get(id) ?? id, viewer)} />;
+              return { name, filters: { created_by: id } };
+            }}
+          />
           <Approvals {...props} />
         </div>
       </div>
-    </Layout>,
+    </>
   );
 }
-
-const RANGE_WORDS = { "1h": "1 hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days" } as const satisfies Record<
-  OverviewRange,
-  string
->;
-
-const SLOT_WORDS = {
-  "1h": "1 minute",
-  "24h": "30 minutes",
-  "7d": "3 hours",
-  "30d": "12 hours",
-} as const satisfies Record<OverviewRange, string>;
 
 function overviewPath(range: OverviewRange, view: OverviewView): string {
   return `${OVERVIEW_PATH}?range=${range}${view === "charts" ? "" : `&view=${view}`}`;
 }
 
-function ViewLink({ range, view }: { readonly range: OverviewRange; readonly view: OverviewView }) {
-  const other = view === "charts" ? "table" : "charts";
-  return (
-    <p class="between small quiet">
-      <a href={overviewPath(range, other)}>{other === "table" ? "Show as a table" : "Show as charts"}</a>
-      <span>
-        {`Each ${view === "charts" ? "column" : "row"} is ${SLOT_WORDS[range]}.`}
-        <noscript> Times are in UTC.</noscript>
-      </span>
-    </p>
-  );
-}
-
 /** Says so where the numbers don't cover the whole range. */
-function Gaps({ overview: { since, slots, countedUntil }, now }: Pick<OverviewPageProps, "overview" | "now">) {
+function Gaps({ overview: { since, slots, countedUntil }, now }: OverviewPageProps) {
   if (countedUntil !== null && countedUntil < now) {
     return (
       <Notice tone="wait">
@@ -144,9 +179,7 @@ function Gaps({ overview: { since, slots, countedUntil }, now }: Pick<OverviewPa
   );
 }
 
-type Count = "created" | "completed" | "failed" | "attempts";
-
-function total(slots: readonly OverviewSlot[], name: Count): number {
+function total(slots: readonly OverviewSlot[], name: "created" | "completed" | "failed" | "attempts"): number {
   return slots.reduce((sum, slot) => sum + slot[name], 0);
 }
 
@@ -156,8 +189,12 @@ function rate({ completed, failed }: { readonly completed: number; readonly fail
   return all === 0 ? "–" : `${Math.floor((completed / all) * 1_000) / 10} %`;
 }
 
+function durationOrNone(ms: number | null | undefined): string {
+  return ms === null || ms === undefined ? "–" : duration(ms);
+}
+
 /** The list of actions that were created in the range. */
-function listOf({ since }: Pick<Overview, "since">, filters: ListQuery = {}): string {
+function listOf({ since }: Overview, filters: ListQuery = {}): string {
   return listPath({ ...filters, created_after: withoutMs(since) });
 }
 
@@ -165,31 +202,39 @@ function withoutMs(at: Date): string {
   return at.toISOString().replace(".000Z", "Z");
 }
 
+function countOf({ count, isCut }: WaitingApprovals): string {
+  return `${number(count)}${isCut ? "+" : ""}`;
+}
+
 function Figures({ overview, waiting, now }: OverviewPageProps) {
   const { slots, latency, decisions } = overview;
-  const [created, completed, failed] = [total(slots, "created"), total(slots, "completed"), total(slots, "failed")];
-  const attempts = total(slots, "attempts");
-  const ended = completed + failed;
+  const [completed, failed] = [total(slots, "completed"), total(slots, "failed")];
   const oldest = waiting.oldestAt === null ? null : sentence`Oldest ${<Ago at={waiting.oldestAt} now={now} />}`;
   const decided = decisions.p50Ms === null ? "No decisions" : `Decided in ${duration(decisions.p50Ms)} (median)`;
   const figures: readonly (readonly [name: string, href: string, value: string, more: Child, course?: number[]])[] = [
-    ["Created", listOf(overview), number(created), counted(attempts, "attempt"), slots.map((slot) => slot.created)],
+    [
+      "Created",
+      listOf(overview),
+      number(total(slots, "created")),
+      counted(total(slots, "attempts"), "attempt"),
+      slots.map((slot) => slot.created),
+    ],
     [
       "Success",
       listOf(overview, { status: ["failed"] }),
       rate({ completed, failed }),
-      failed === 0 ? `${number(completed)} completed` : `${number(failed)} of ${number(ended)} failed`,
+      failed === 0 ? `${number(completed)} completed` : `${number(failed)} of ${number(completed + failed)} failed`,
       successOf(slots),
     ],
     [
       "Latency p95",
       listOf(overview, { status: ["completed", "failed"] }),
-      latency === null ? "–" : duration(latency.p95Ms),
+      durationOrNone(latency?.p95Ms),
       latency === null ? "No attempts" : `Median ${duration(latency.p50Ms)}, p99 ${duration(latency.p99Ms)}`,
       slots.map(({ p95Ms }) => p95Ms ?? 0),
     ],
     // While none waits, how long decisions take.
-    ["Awaiting approval", "/approvals", `${number(waiting.count)}${waiting.isCut ? "+" : ""}`, oldest ?? decided],
+    ["Awaiting approval", "/approvals", countOf(waiting), oldest ?? decided],
   ];
   return (
     <ul class="figures">
@@ -216,19 +261,10 @@ function successOf(slots: readonly OverviewSlot[]): number[] {
   return shares.map((share) => share - worst);
 }
 
-/** Labels of the axis of time: how far apart, and whether they are times of the day. */
-const LABELS = {
-  "1h": { everyMs: HOUR_MS / 6, areTimes: true },
-  "24h": { everyMs: 4 * HOUR_MS, areTimes: true },
-  "7d": { everyMs: DAY_MS, areTimes: false },
-  "30d": { everyMs: 5 * DAY_MS, areTimes: false },
-} as const satisfies Record<OverviewRange, object>;
-
-function Charts({ overview }: Pick<OverviewPageProps, "overview">) {
-  const { range, slots, latency } = overview;
-  const { everyMs, areTimes } = LABELS[range];
-  const axis = { labelEveryMs: everyMs, labelsTimes: areTimes };
-  const [completed, failed] = [total(slots, "completed"), total(slots, "failed")];
+function Charts({ range, slots, latency }: Overview) {
+  const { name: rangeName, labelEveryMs, labelsTimes } = RANGES[range];
+  const axis = { labelEveryMs, labelsTimes };
+  const [completed, failed] = [number(total(slots, "completed")), number(total(slots, "failed"))];
   return (
     <div class="pair">
       <Chart
@@ -236,13 +272,13 @@ function Charts({ overview }: Pick<OverviewPageProps, "overview">) {
         title="Outcomes"
         kind="bars"
         series={[
-          { name: "Completed", look: "good", total: number(completed) },
-          { name: "Failed", look: "bad", total: number(failed) },
+          { name: "Completed", look: "good", total: completed },
+          { name: "Failed", look: "bad", total: failed },
         ]}
-        slots={slots.map((slot) => outcomeSlot(overview, slot))}
+        slots={slots.map((slot) => outcomeSlot(range, slot))}
         label={number}
         {...axis}
-        summary={`Actions that finished in the last ${RANGE_WORDS[range]}: ${number(completed)} completed, ${number(failed)} failed.`}
+        summary={`Actions that finished in the last ${rangeName}: ${completed} completed, ${failed} failed.`}
         empty="No action finished in this range."
       />
       <Chart
@@ -250,16 +286,16 @@ function Charts({ overview }: Pick<OverviewPageProps, "overview">) {
         title="Latency of attempts"
         kind="lines"
         series={[
-          { name: "p95", look: "main", total: latency === null ? "–" : duration(latency.p95Ms) },
-          { name: "Median", look: "second", total: latency === null ? "–" : duration(latency.p50Ms) },
+          { name: "p95", look: "main", total: durationOrNone(latency?.p95Ms) },
+          { name: "Median", look: "second", total: durationOrNone(latency?.p50Ms) },
         ]}
         slots={slots.map(latencySlot)}
         label={duration}
         {...axis}
         summary={
           latency === null
-            ? `No attempts in the last ${RANGE_WORDS[range]}.`
-            : `Latency of attempts in the last ${RANGE_WORDS[range]}: median ${duration(latency.p50Ms)}, 95 % within ${duration(latency.p95Ms)}.`
+            ? `No attempts in the last ${rangeName}.`
+            : `Latency of attempts in the last ${rangeName}: median ${duration(latency.p50Ms)}, 95 % within ${duration(latency.p95Ms)}.`
         }
         empty="No attempts in this range."
       />
@@ -267,15 +303,15 @@ function Charts({ overview }: Pick<OverviewPageProps, "overview">) {
   );
 }
 
-function outcomeSlot(overview: Overview, { at, created, completed, failed }: OverviewSlot): ChartSlot {
+function outcomeSlot(range: OverviewRange, { at, created, completed, failed }: OverviewSlot): ChartSlot {
   const values = [completed, failed];
   if (created + completed + failed === 0) return { at, values, href: null, tip: null };
   const tip = `${number(completed)} completed, ${number(failed)} failed, ${number(created)} created`;
-  return { at, values, href: slotPath(overview, at), tip };
+  return { at, values, href: slotPath(range, at), tip };
 }
 
 /** The actions that were created in a slot. */
-function slotPath({ range }: Overview, at: Date): string {
+function slotPath(range: OverviewRange, at: Date): string {
   const end = new Date(at.getTime() + slotMsOf(OVERVIEW_RANGES[range].slotMinutes));
   return listPath({ created_after: withoutMs(at), created_before: withoutMs(end) });
 }
@@ -286,8 +322,8 @@ function latencySlot({ at, p50Ms, p95Ms, attempts }: OverviewSlot): ChartSlot {
   return { at, values: [p95Ms, p50Ms], href: null, tip };
 }
 
-function SlotTable({ overview }: Pick<OverviewPageProps, "overview">) {
-  const busy = overview.slots.filter(({ created, attempts }) => created + attempts > 0).toReversed();
+function SlotTable({ range, slots }: Overview) {
+  const busy = slots.filter(({ created, attempts }) => created + attempts > 0).toReversed();
   return (
     <Card id="slots" title="Outcomes and latency">
       {busy.length === 0 ? (
@@ -298,8 +334,8 @@ function SlotTable({ overview }: Pick<OverviewPageProps, "overview">) {
           heads={["From", "Created", "Completed", "Failed", "Attempts", "Median", "p95"]}
           isWide
           rows={busy.map(({ at, created, completed, failed, attempts, p50Ms, p95Ms }) => [
-            <a href={slotPath(overview, at)}>
-              <ListedTime at={at} as={overview.range === "1h" ? "minute" : "short"} />
+            <a href={slotPath(range, at)}>
+              <ListedTime at={at} as={range === "1h" ? "minute" : "short"} />
             </a>,
             ...[created, completed, failed, attempts].map(number),
             ...[p50Ms, p95Ms].map(durationOrNone),
@@ -310,150 +346,90 @@ function SlotTable({ overview }: Pick<OverviewPageProps, "overview">) {
   );
 }
 
-function durationOrNone(ms: number | null): string {
-  return ms === null ? "–" : duration(ms);
+/** A host or an agent, and the filters that list its actions; null: none do. */
+interface Listed {
+  readonly name: Child;
+  readonly filters: ListQuery | null;
 }
 
-const SHARE_HEADS = ["Created", "Success", "Failed", "Median", "p95"] as const;
+/** A reader sees the text as on the page of an action. What is hidden there stands in no address either. */
+function listedHost(host: string, viewer: Viewer): Listed {
+  const text = maskText(host, viewer);
+  return { name: <UntrustedText text={text} />, filters: text === host ? { host } : null };
+}
+
+/** The path is that of the listed host's list, by its filters. */
+function listLink({ name, filters }: Listed, path: (filters: ListQuery) => string): Child {
+  return filters === null ? name : <a href={path(filters)}>{name}</a>;
+}
 
 interface SharesProps {
   readonly id: string;
   readonly title: string;
   readonly overview: Overview;
   readonly breakdown: Breakdown;
-  /** The filter of a name; null: there is none. */
-  readonly filterOf: (name: string) => ListQuery | null;
-  readonly nameOf: (name: string) => Child;
+  readonly listed: (name: string) => Listed;
   /** Whose shares they are, as in "agents". */
   readonly what: string;
   readonly head: Child;
   /** What is said in place of an empty table. */
   readonly empty: string;
-  /** The first cell of a row, by the link of its name; left out: the link alone. */
-  readonly beside?: (name: string, link: Child) => Child;
-  readonly children?: Child;
+  /** The first cell of a row; left out: the link of its name alone. */
+  readonly cell?: (link: Child, name: string) => Child;
+  readonly aside?: Child;
 }
 
 function Shares(props: SharesProps) {
-  const { id, title, overview, breakdown, filterOf, nameOf, what, head, empty, children } = props;
-  const { beside = (_name, link) => link } = props;
+  const { id, title, overview, breakdown, listed, what, head, empty, cell = (link) => link, aside } = props;
   const { named, others } = breakdown;
-  const linked = (filters: ListQuery | null, text: string, more: ListQuery = {}) =>
-    filters === null || text === "0" || text === "–" ? (
-      text
-    ) : (
-      <a href={listOf(overview, { ...filters, ...more })}>{text}</a>
-    );
-  const rows = named.map(({ name, ...share }) => {
-    const filters = filterOf(name);
+  const cells = (first: Child, share: Omit<NamedFigures, "name">, filters: ListQuery | null): Child[] => {
+    const link = (count: number, more: ListQuery = {}) =>
+      count === 0 ? "0" : listLink({ name: number(count), filters }, (own) => listOf(overview, { ...own, ...more }));
     return [
-      beside(name, filters === null ? nameOf(name) : <a href={listOf(overview, filters)}>{nameOf(name)}</a>),
-      linked(filters, number(share.created)),
+      first,
+      link(share.created),
       rate(share),
-      linked(filters, number(share.failed), { status: ["failed"] }),
+      link(share.failed, { status: ["failed"] }),
       ...[share.p50Ms, share.p95Ms].map(durationOrNone),
     ];
+  };
+  const rows = named.map(({ name, ...share }) => {
+    const row = listed(name);
+    const link = listLink(row, (own) => listOf(overview, own));
+    return cells(cell(link, name), share, row.filters);
   });
-  if (others !== null) {
-    const { created, failed, p50Ms, p95Ms } = others;
-    const name = <span class="quiet">{`All other ${what}`}</span>;
-    rows.push([name, number(created), rate(others), number(failed), ...[p50Ms, p95Ms].map(durationOrNone)]);
-  }
+  if (others !== null) rows.push(cells(<span class="quiet">{`All other ${what}`}</span>, others, null));
   return (
-    <Card id={id} title={title} look="shares" aside={children}>
+    <Card id={id} title={title} look="shares" aside={aside}>
       {named.length === 0 ? (
         <p class="quiet">{empty}</p>
       ) : (
-        <Table caption={`The busiest ${what}`} heads={[head, ...SHARE_HEADS]} isWide rows={rows} />
+        <Table
+          caption={`The busiest ${what}`}
+          heads={[head, "Created", "Success", "Failed", "Median", "p95"]}
+          isWide
+          rows={rows}
+        />
       )}
     </Card>
   );
 }
 
-/** A reader sees texts as on the page of an action. What is hidden there stands in no address either. */
-function hostFilter(host: string, viewer: Viewer): ListQuery | null {
-  return maskText(host, viewer) === host ? { host } : null;
-}
-
-interface HostLinkProps {
-  readonly host: string;
-  readonly viewer: Viewer;
-  /** The path of its list, by its filter. */
-  readonly pathOf: (filters: ListQuery) => string;
-}
-
-function HostLink({ host, viewer, pathOf }: HostLinkProps) {
-  const name = <UntrustedText text={maskText(host, viewer)} />;
-  const filters = hostFilter(host, viewer);
-  return filters === null ? name : <a href={pathOf(filters)}>{name}</a>;
-}
-
-function HostTable({ overview, user }: Pick<OverviewPageProps, "overview" | "user">) {
-  const viewer = viewerOf(user.role);
-  return (
-    <Shares
-      id="hosts"
-      title="By host"
-      overview={overview}
-      breakdown={overview.hosts}
-      filterOf={(host) => hostFilter(host, viewer)}
-      nameOf={(host) => <UntrustedText text={maskText(host, viewer)} />}
-      what="hosts"
-      head={
-        <span class="host-cell">
-          <span>Host</span>
-          <span>Last 24 hours</span>
-        </span>
-      }
-      empty="No calls in this range."
-      beside={(host, link) => (
-        <span class="host-cell">
-          <span>{link}</span>
-          <HostStrip overview={overview} host={host} />
-        </span>
-      )}
-    >
-      <ul class="legend small">
-        <li class="key-good">No failures</li>
-        <li class="key-wait">Retried</li>
-        <li class="key-bad">Failed</li>
-      </ul>
-    </Shares>
-  );
-}
-
-function AgentTable({ overview, keyNames, user }: OverviewPageProps) {
-  const nameOf = (id: string) => maskText(keyNames.get(id) ?? id, viewerOf(user.role));
-  return (
-    <Shares
-      id="agents"
-      title="By agent"
-      overview={overview}
-      breakdown={overview.keys}
-      filterOf={(id) => (id === "" ? null : { created_by: id })}
-      nameOf={(id) => (id === "" ? "Without a key" : <UntrustedText text={nameOf(id)} />)}
-      what="agents"
-      head="Agent"
-      empty="No actions in this range."
-    />
-  );
-}
-
-const LOOK_WORDS = {
-  bad: "actions failed in",
-  wait: "retried in",
-  good: "no failures in",
-  none: "no calls in",
-} as const satisfies Record<StripCell, string>;
+/** The worst first. */
+const STRIP_WORDS = [
+  ["bad", "actions failed in"],
+  ["wait", "retried in"],
+  ["good", "no failures in"],
+  ["none", "no calls in"],
+] as const satisfies readonly (readonly [StripCell, string])[];
 
 function HostStrip({ overview: { hostHours }, host }: { readonly overview: Overview; readonly host: string }) {
   const cells = (hostHours.get(host) ?? []).map(cellOf);
   if (cells.length === 0) return null;
-  const counts = (["bad", "wait", "good", "none"] as const).flatMap((look) => {
-    const count = cells.filter((cell) => cell === look).length;
-    return count === 0 ? [] : [{ look, count }];
-  });
-  const words = counts.map(({ look, count }, at) => `${LOOK_WORDS[look]} ${at === 0 ? counted(count, "hour") : count}`);
+  const counts = STRIP_WORDS.map(([look, words]) => ({ words, count: cells.filter((cell) => cell === look).length }));
+  const words = counts
+    .filter(({ count }) => count > 0)
+    .map((one, at) => `${one.words} ${at === 0 ? counted(one.count, "hour") : one.count}`);
   return <Strip cells={cells} label={`Last 24 hours: ${words.join(", ")}`} />;
 }
 
@@ -464,20 +440,17 @@ function cellOf({ failed, failedAttempts, completed, attempts }: HostHour): Stri
 }
 
 function FailingHosts({ overview, user, now }: OverviewPageProps) {
-  const { failing } = overview;
   const viewer = viewerOf(user.role);
   return (
     <Card id="failing" title="Failing hosts">
-      {failing.length === 0 ? <p class="quiet">No failed actions.</p> : null}
+      {overview.failing.length === 0 ? <p class="quiet">No failed actions.</p> : null}
       <ul class="plain rows">
-        {failing.slice(0, FAILING_HOSTS_DRAWN_MAX).map((one) => (
+        {overview.failing.slice(0, FAILING_HOSTS_DRAWN_MAX).map((one) => (
           <li>
             <div class="row-between">
-              <HostLink
-                host={one.host}
-                viewer={viewer}
-                pathOf={(filters) => listOf(overview, one.failed === 0 ? filters : { ...filters, status: ["failed"] })}
-              />
+              {listLink(listedHost(one.host, viewer), (filters) =>
+                listOf(overview, one.failed === 0 ? filters : { ...filters, status: ["failed"] }),
+              )}
               <HostStrip overview={overview} host={one.host} />
               <FailedWords {...one} />
             </div>
@@ -494,14 +467,11 @@ function FailingHosts({ overview, user, now }: OverviewPageProps) {
 
 /** Of the actions that ended; of a host that has ended none, the attempts that are retried. */
 function FailedWords({ failed, completed, failedAttempts }: FailingHost) {
-  const ended = failed + completed;
-  const [count, words] =
-    failed === 0
-      ? [failedAttempts, `failed ${failedAttempts === 1 ? "attempt" : "attempts"}, retrying`]
-      : [failed, `of ${counted(ended, "action")}`];
+  const retrying = `failed ${failedAttempts === 1 ? "attempt" : "attempts"}, retrying`;
   return (
     <span>
-      <b>{number(count)}</b> <span class="quiet">{words}</span>
+      <b>{number(failed === 0 ? failedAttempts : failed)}</b>{" "}
+      <span class="quiet">{failed === 0 ? retrying : `of ${counted(failed + completed, "action")}`}</span>
     </span>
   );
 }
@@ -537,7 +507,7 @@ function Approvals({ overview, waiting, user, now }: OverviewPageProps) {
           [
             "Awaiting approval",
             <>
-              <a href="/approvals">{`${number(waiting.count)}${waiting.isCut ? "+" : ""}`}</a>
+              <a href="/approvals">{countOf(waiting)}</a>
               {waiting.oldestAt === null ? null : (
                 <span class="quiet">
                   , oldest <Ago at={waiting.oldestAt} now={now} />
@@ -560,20 +530,17 @@ function Approvals({ overview, waiting, user, now }: OverviewPageProps) {
 function Scheduled({ retries: { count, due, dueSince, isCut, hosts }, user, now }: OverviewPageProps) {
   const least = isCut ? "At least " : "";
   const words = `${least}${counted(count, "call")} scheduled${due === 0 ? "" : `, ${number(due)} due now`}.`;
+  const pending = (filters: ListQuery) => listPath({ ...filters, status: ["pending"] });
   return (
     <Card id="scheduled" title="Scheduled calls">
       <p class="quiet">
-        {count === 0 && due === 0 ? "No calls are scheduled." : <a href={listPath({ status: ["pending"] })}>{words}</a>}
+        {count === 0 && due === 0 ? "No calls are scheduled." : <a href={pending({})}>{words}</a>}
         {dueSince === null ? null : sentence` Oldest due ${<Ago at={dueSince} now={now} />}.`}
       </p>
       <ul class="plain rows">
         {hosts.map((one) => (
           <li class="row-between">
-            <HostLink
-              host={one.host}
-              viewer={viewerOf(user.role)}
-              pathOf={(filters) => listPath({ ...filters, status: ["pending"] })}
-            />
+            {listLink(listedHost(one.host, viewerOf(user.role)), pending)}
             <span>
               <b>{number(one.count)}</b>{" "}
               <span class="quiet">
@@ -586,8 +553,6 @@ function Scheduled({ retries: { count, due, dueSince, isCut, hosts }, user, now 
     </Card>
   );
 }
-
-const OVERVIEW_QUERY = compileQuery(OverviewPageQuery);
 
 /** The overview, with the first steps of an account until they are done or hidden. */
 export function overviewPages(deps: PageDeps) {

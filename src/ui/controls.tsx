@@ -28,14 +28,14 @@ export function Menu({ label, isChosen = false, isAtEnd = false, panel, isOpen =
   );
 }
 
-export interface ChoiceLink {
+interface ChoiceLink {
   readonly href: string;
   readonly name: Child;
   readonly isChosen: boolean;
 }
 
 /** Items of a list, one of which is chosen. */
-export function ChoiceLinks({ links }: { readonly links: readonly ChoiceLink[] }) {
+function ChoiceLinks({ links }: { readonly links: readonly ChoiceLink[] }) {
   return (
     <>
       {links.map(({ href, name, isChosen }) => (
@@ -49,18 +49,27 @@ export function ChoiceLinks({ links }: { readonly links: readonly ChoiceLink[] }
   );
 }
 
-interface LinkMenuProps extends Omit<MenuProps, "children"> {
-  readonly links: readonly ChoiceLink[];
+interface FilterMenuProps extends Pick<MenuProps, "label" | "isAtEnd" | "children"> {
+  /** The first link, which removes the filter. */
+  readonly all: string;
+  readonly options: readonly (readonly [value: string, name: Child])[];
+  /** Null: there is no filter. */
+  readonly chosen: string | null;
+  readonly path: (value: string | null) => string;
   /** What the menu leaves out. */
   readonly note?: string | undefined;
 }
 
-/** A menu of links, one of which is chosen. */
-export function LinkMenu({ label, links, note, ...props }: LinkMenuProps) {
+/** A menu of links that filter a list. */
+export function FilterMenu({ all, options, chosen, path, note, children, ...menu }: FilterMenuProps) {
+  const links = [[null, all] as const, ...options].map(([value, name]) => {
+    return { href: path(value), name, isChosen: value === chosen };
+  });
   return (
-    <Menu label={label} {...props}>
+    <Menu isChosen={chosen !== null} {...menu}>
       <ChoiceLinks links={links} />
       {note === undefined ? null : <li class="menu-note quiet small">{note}</li>}
+      {children}
     </Menu>
   );
 }

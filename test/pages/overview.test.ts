@@ -269,13 +269,13 @@ describe("a chart", () => {
 
   test("has axes of round steps from 0 to at least the highest value", () => {
     for (const highest of [0, 1, 3, 4, 7, 19, 20, 21, 99, 123_456, 1_000_000]) {
-      const { ticks, top } = scaleOf(highest, 1);
+      const { ticks, top } = scaleOf(highest);
       expect([ticks[0], ticks.at(-1), ticks.length <= 6]).toEqual([0, top, true]);
       expect(top).toBeGreaterThanOrEqual(highest);
       const step = ticks[1] ?? 0;
       expect(["1", "2", "5"]).toContain(String(step)[0] ?? "");
     }
-    const scale = scaleOf(1_000, 1);
+    const scale = scaleOf(1_000);
     expect([heightOf(0, scale), heightOf(1, scale), heightOf(500, scale)]).toEqual([0, 1.5, 50]);
   });
 
