@@ -179,7 +179,6 @@ function BrowserName({ agent }: { readonly agent: string | null }) {
   return known === null ? <Name text={agent} /> : <span title={agent}>{known}</span>;
 }
 
-/** The page of the account and of a person's own accounts and sessions. */
 export function accountPages(deps: PageDeps) {
   const { teamService, peopleService, ownFormOf } = deps;
   const refused: ReadonlySet<ErrorCode> = new Set([...INVALID, "last_owner"]);

@@ -170,12 +170,12 @@ const RANGES: Readonly<Record<string, number>> = {
 const STILL_MS = 10 * MINUTE_MS;
 
 /** Times as links have them, such as "the last 24 h". */
-export function rangeStart(now: Date, ms: number): string {
+function rangeStart(now: Date, ms: number): string {
   return new Date(Math.floor((now.getTime() - ms) / MINUTE_MS) * MINUTE_MS).toISOString();
 }
 
 /** The range that a start of the list belongs to; null: none. */
-export function chosenRange(after: Date, now: Date): string | null {
+function chosenRange(after: Date, now: Date): string | null {
   const age = now.getTime() - after.getTime();
   return Object.entries(RANGES).find(([, ms]) => age >= ms && age < ms + STILL_MS)?.[0] ?? null;
 }

@@ -21,7 +21,6 @@ import type { PageDeps } from "./needs.ts";
 
 const PATH = "/actions/:id";
 
-/** The page of one action, and the forms on it. */
 export function actionPageRoutes(deps: PageDeps) {
   const hooks = { params: ActionParams };
   return personPages(deps)

@@ -5,7 +5,7 @@ import { lateText } from "../ui/text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
 /** What the last column says: what comes next, or what went wrong. */
-export type RowNote =
+type RowNote =
   | { readonly kind: "none" }
   | { readonly kind: "retries" | "starts" | "expires"; readonly at: Date }
   | { readonly kind: "error"; readonly text: string };

@@ -152,7 +152,6 @@ export function ActionStatus({ action, isQuiet = false }: ActionStatusProps) {
 
 const NOTE_WORDS = { retries: "again", starts: "starts", expires: "expires" } as const;
 
-/** What comes next, or what went wrong. */
 function Note({ action, now }: RowProps & { readonly now: Date }) {
   const note = noteOf(action);
   if (note.kind === "none") return null;

@@ -136,7 +136,6 @@ function ActionPart(props: ActionProps) {
   );
 }
 
-/** The status with its code, and what happened in a sentence. */
 function State({ action, timeline, now, pause, user }: ActionProps) {
   const { policy, status } = action;
   const isPaused = status === "pending" && pause !== null;
@@ -228,7 +227,6 @@ function TabChoice({ isHeld, hasResponse }: { readonly isHeld: boolean; readonly
   );
 }
 
-/** Whether an attempt has the outcome `unknown`. */
 export function hasUnknown(timeline: readonly TimelineEntry[]): boolean {
   return timeline.some(({ event }) => event.type === "attempt" && event.outcome === "unknown");
 }
@@ -376,7 +374,6 @@ function Retry(props: ControlsProps & { readonly isEditFirst: boolean }) {
   );
 }
 
-/** A form for the action as it is shown. */
 function ShownForm(props: Pick<ControlsProps, "action" | "digest" | "user"> & { readonly children?: Child }) {
   const { id, run } = props.action;
   return (
@@ -386,7 +383,6 @@ function ShownForm(props: Pick<ControlsProps, "action" | "digest" | "user"> & { 
   );
 }
 
-/** Everything there is to know of an action beside its request and its attempts: who, when and how. */
 function Details({ action, user, receiptUrl, baseUrl }: ActionProps) {
   const { id, createdBy, keyId, hostname, host, extras, run, approve, approvedBy } = action;
   const { dedupe, idempotencyKey } = action;

@@ -2,7 +2,7 @@
 import { type ActionStatus, sources } from "../core/action.ts";
 import { seeAll } from "../receipts/see.ts";
 import { mayDo, viewerOf } from "../core/roles.ts";
-import { DomainError, type Issue } from "../core/domain-error.ts";
+import { DomainError } from "../core/domain-error.ts";
 import type { PauseOf } from "../core/pause.ts";
 import {
   actionPath,
@@ -25,7 +25,6 @@ import { ACTION_ID } from "../core/ids.ts";
 import { normalTarget } from "../core/target.ts";
 import type { MaskedAction } from "../receipts/seen-action.ts";
 import { forRow } from "./action-row.ts";
-import type { Child } from "hono/jsx";
 import type { Counted } from "../core/store.ts";
 import { ENTER_KEY, firstActionCall } from "../accounts/first-action.ts";
 import { BULK_OPERATIONS, type BulkOperation } from "../core/bulk-job.ts";
@@ -64,19 +63,26 @@ function actionsPage(props: ActionsProps): string {
         <ListActions {...props} />
       </div>
       <ActionFilters {...props} />
-      <Problem text={problemText(problems)} />
+      {problems.length === 0 ? null : (
+        <Problem
+          text={`These filters are not valid. ${problems.map(({ field, message }) => `${field}: ${message}`).join(" ")}`}
+        />
+      )}
       <div id="list">
         <StatusChips {...props} />
         {actions.length === 0 && problems.length === 0 ? <Empty {...props} /> : null}
-        {actions.length === 0 ? <Pager {...props} /> : <Selectable {...props} />}
+        {actions.length === 0 ? (
+          <Pager {...props} />
+        ) : (
+          <form id="selection" method="get" action={`${BULK_PATH}/new`}>
+            <ActionTable {...props} />
+            <Pager {...props} />
+            <SelectionBar {...props} />
+          </form>
+        )}
       </div>
     </Layout>,
   );
-}
-
-function problemText(problems: readonly Issue[]): string | null {
-  const named = problems.map(({ field, message }) => `${field}: ${message}`).join(" ");
-  return problems.length === 0 ? null : `These filters are not valid. ${named}`;
 }
 
 /** What needs somebody first. */
@@ -89,37 +95,33 @@ const STATUSES: readonly ActionStatus[] = [
   "cancelled",
 ];
 
-/** The statuses with their counts, as filters. */
-function StatusChips({ query, counts }: Pick<ActionsProps, "query" | "counts">) {
+function StatusChips({ query, counts }: ActionsProps) {
   const chosen = query.status ?? [];
-  const linkTo = (status: readonly ActionStatus[]) => listPath(query, { status: [...status], cursor: undefined });
-  const all = { count: counts.reduce((sum, one) => sum + one.count, 0), isMore: counts.some((one) => one.isMore) };
+  const link = (name: string, status: readonly ActionStatus[], found: Counted | undefined, isChosen: boolean) => ({
+    href: listPath(query, { status: [...status], cursor: undefined }),
+    name: <Amount name={name} found={found} />,
+    isChosen,
+  });
   return (
     <FilterLinks
       label="Status"
       links={[
-        {
-          href: linkTo([]),
-          name: <Amount name="All" found={counts.length === 0 ? undefined : all} />,
-          isChosen: chosen.length === 0,
-        },
-        ...STATUSES.map((status) => ({
-          href: linkTo([status]),
-          name: <Amount name={statusLabel(status)} found={counts.find((one) => one.status === status)} />,
-          isChosen: chosen.includes(status),
-        })),
+        link("All", [], counts.length === 0 ? undefined : sumOf(counts), chosen.length === 0),
+        ...STATUSES.map((status) => {
+          const found = counts.find((one) => one.status === status);
+          return link(statusLabel(status), [status], found, chosen.includes(status));
+        }),
       ]}
     />
   );
 }
 
-interface AmountProps {
-  readonly name: Child;
-  /** Left out: not known. */
-  readonly found: Counted | undefined;
+function sumOf(counts: ActionsProps["counts"]): Counted {
+  return { count: counts.reduce((sum, one) => sum + one.count, 0), isMore: counts.some((one) => one.isMore) };
 }
 
-function Amount({ name, found }: AmountProps) {
+/** Without a number where it is not known. */
+function Amount({ name, found }: { readonly name: string; readonly found: Counted | undefined }) {
   if (found === undefined) return <>{name}</>;
   return (
     <>
@@ -129,7 +131,7 @@ function Amount({ name, found }: AmountProps) {
 }
 
 /** There is no link to the previous page, because it changes with every new action. */
-function Pager({ query, cursor, actions }: Pick<ActionsProps, "query" | "cursor" | "actions">) {
+function Pager({ query, cursor, actions }: ActionsProps) {
   const count = actions.length;
   return (
     <nav class="pager" aria-label="Pages">
@@ -199,8 +201,8 @@ const NAMES: Readonly<Record<BulkOperation, string>> = { retry: "Retry", cancel:
 const operationsFor = (user: PageUser) => BULK_OPERATIONS.filter((operation) => mayDo(user.role, operation));
 
 /** What can be done with everything that the filters find. */
-function ListActions({ user, query, counts }: ActionsProps) {
-  const { limit: _limit, cursor: _cursor, ...filter } = query;
+function ListActions(props: ActionsProps) {
+  const { limit: _limit, cursor: _cursor, ...filter } = props.query;
   return (
     <div id="list-actions" class="buttons">
       <Menu label="Export" isAtEnd>
@@ -215,44 +217,31 @@ function ListActions({ user, query, counts }: ActionsProps) {
           </a>
         </li>
       </Menu>
-      <AllOfThese user={user} query={query} counts={counts} />
+      <AllOfThese {...props} />
     </div>
   );
 }
 
 /** Offers to retry or cancel all actions of the list, where its statuses say which those are. */
-function AllOfThese({ user, query, counts }: Pick<ActionsProps, "user" | "query" | "counts">) {
+function AllOfThese({ user, query, counts }: ActionsProps) {
   const { limit: _limit, cursor: _cursor, ...filter } = query;
-  const links = operationsFor(user).flatMap((operation) => {
+  return operationsFor(user).flatMap((operation) => {
     const statuses = sources(operation).filter((status) => query.status?.includes(status) === true);
-    const some = counts.filter(({ status }) => statuses.includes(status));
-    const found = { count: some.reduce((sum, one) => sum + one.count, 0), isMore: some.some((one) => one.isMore) };
+    const found = sumOf(counts.filter(({ status }) => statuses.includes(status)));
     if (found.count === 0 && !found.isMore) return [];
     const path = newBulkPath(operation, { ...filter, status: [...statuses] });
     const kind =
       statuses.length === 1 && statuses[0] !== undefined ? statusLabel(statuses[0]).toLowerCase() : "of these";
-    return [<LinkButton href={path}>{`${NAMES[operation]} all ${amountText(found)} ${kind}`}</LinkButton>];
+    return <LinkButton href={path}>{`${NAMES[operation]} all ${amountText(found)} ${kind}`}</LinkButton>;
   });
-  return <>{links}</>;
-}
-
-/** The rows, and what can be done with those that are selected. */
-function Selectable(props: ActionsProps) {
-  return (
-    <form id="selection" method="get" action={`${BULK_PATH}/new`}>
-      <ActionTable {...props} />
-      <Pager {...props} />
-      <SelectionBar {...props} />
-    </form>
-  );
 }
 
 /** CSS shows it while a box is checked, counts them, and shows the operations that at least one of the rows allows. */
-function SelectionBar({ user, query, counts }: ActionsProps) {
+function SelectionBar(props: ActionsProps) {
   return (
     <div class="selection" role="group" aria-label="Selected actions">
       <span class="selected-count">selected</span>
-      {operationsFor(user).map((operation) => (
+      {operationsFor(props.user).map((operation) => (
         <Button look="plain" name="operation" value={operation}>
           {NAMES[operation]}
         </Button>
@@ -261,7 +250,7 @@ function SelectionBar({ user, query, counts }: ActionsProps) {
         Export
       </button>
       <span class="all-of-these">
-        <AllOfThese user={user} query={query} counts={counts} />
+        <AllOfThese {...props} />
       </span>
       <button type="reset" class="button-link">
         Clear
@@ -270,7 +259,6 @@ function SelectionBar({ user, query, counts }: ActionsProps) {
   );
 }
 
-/** The list of actions, its export and its search. */
 export function actionListRoutes(deps: PageDeps) {
   return personPages(deps)
     .get(ACTIONS_PATH, ({ context, person }) => list(deps, context, person))
@@ -290,7 +278,7 @@ async function list(deps: PageDeps, { search }: RequestContext, person: Person):
   const values = await actionService.filterValues(person.caller);
   const shared = { user: person, typed: typedIn(search), values, now: clock.now(), baseUrl, pauseOf };
   const filters = tryFilters(search);
-  if ("problems" in filters) {
+  if (filters.problems !== undefined) {
     const empty = { query: {}, actions: [], cursor: null, searchedUntil: null, counts: [] };
     return page("own", actionsPage({ ...shared, ...empty, problems: filters.problems }), { status: 400 });
   }
@@ -322,14 +310,8 @@ function searchPath(search: string): string {
 
 const LIST = compileQuery(ListQuery);
 
-/** The filters of a list page: as the API has them, and as the service takes them (`asked`). */
-interface Filters {
-  readonly query: ListQuery;
-  readonly asked: ReturnType<typeof checkList>;
-}
-
 /** Reads the parameters of `GET /v1/actions`; returns the issues, which the page shows beside the filters. */
-function tryFilters(search: string): Filters | { readonly problems: readonly Issue[] } {
+function tryFilters(search: string) {
   try {
     const query = readQuery(search, LIST);
     return { query, asked: checkList(query) };

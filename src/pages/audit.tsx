@@ -20,7 +20,7 @@ import type { PageDeps } from "./needs.ts";
 
 export const AUDIT_PATH = SETTINGS_PATHS.audit;
 
-export interface AuditPageProps {
+interface AuditPageProps {
   readonly user: PageUser;
   /** Newest first. */
   readonly entries: readonly AuditRow[];
@@ -39,12 +39,11 @@ export interface AuditPageProps {
 }
 
 /** The names of what entries know by its id. */
-export interface AuditNames {
+interface AuditNames {
   readonly keys: ReadonlyMap<string, string>;
   readonly channels: ReadonlyMap<string, string>;
 }
 
-/** Who did what to the account, for owners. */
 export function auditPage(props: AuditPageProps): string {
   const { user, entries, kinds, actor, older, now } = props;
   const isFiltered = kinds.length > 0 || actor !== null;
@@ -419,7 +418,6 @@ function timesText(count: AuditDetail[string] | undefined): string | null {
   return typeof count === "number" && count > 1 ? `, ${number(count)} times` : null;
 }
 
-/** The call of an action, which leads to it. */
 function callOf({ subject, detail: { method, host } }: AuditRow) {
   const call = method === undefined ? "an action" : sentence`${text(method)} ${<UntrustedText text={text(host)} />}`;
   return <a href={actionPath(subject)}>{call}</a>;

@@ -21,7 +21,6 @@ import {
 import type { ErrorCode } from "../core/domain-error.ts";
 import type { PageDeps } from "./needs.ts";
 
-/** The page that shows a new account its key. */
 const SIGNED_UP_PATH = "/signup/done";
 
 /** What the page of a new account shows. */

@@ -20,7 +20,6 @@ import {
   PageHead,
   Problem,
   Time,
-  type Tone,
   UntrustedText,
 } from "../ui/parts.tsx";
 import { counted, number } from "../ui/text.ts";
@@ -41,7 +40,6 @@ export function bulkPath(id: string): string {
   return `${BULK_PATH}/${id}`;
 }
 
-/** The page that asks before a job begins. */
 export function newBulkPath(operation: BulkOperation, query: FilterQuery): string {
   return `${BULK_PATH}/new${queryText({ ...query, operation })}`;
 }
@@ -71,7 +69,6 @@ interface Found extends Pick<NewBulkProps, "operation" | "query"> {
   readonly found: BulkPreview;
 }
 
-/** Says how many actions a job would cover, and asks for confirmation. */
 async function newBulkPage({ bulkService }: PageDeps, user: Person, props: NewBulkProps): Promise<string> {
   const { operation, query, problem, reason } = props;
   const found = await bulkService.dryRun(user.caller, { operation, filter: query, reason: null });
@@ -214,7 +211,7 @@ async function bulkJobPage({ bulkService }: PageDeps, user: Person, id: string):
             {done + failed}
           </progress>
           <p role="status">
-            <Dot tone={STATES[job.status].tone}>{STATES[job.status].label}</Dot> <span>{progressText(job)}</span>
+            <Dot {...STATES[job.status]} /> <span>{progressText(job)}</span>
           </p>
         </div>
         <Facts rows={jobRows(job, viewerOf(user.role))} />
@@ -273,11 +270,11 @@ function Failures({ job, failures }: { readonly job: BulkJob; readonly failures:
   );
 }
 
-const STATES: Readonly<Record<BulkJob["status"], { readonly tone: Tone; readonly label: string }>> = {
-  running: { tone: "busy", label: "Running" },
-  finished: { tone: "good", label: "Finished" },
-  stopped: { tone: "still", label: "Stopped" },
-};
+const STATES = {
+  running: { tone: "busy", children: "Running" },
+  finished: { tone: "good", children: "Finished" },
+  stopped: { tone: "still", children: "Stopped" },
+} as const satisfies Record<BulkJob["status"], Parameters<typeof Dot>[0]>;
 
 async function bulkListPage({ bulkService }: PageDeps, user: Person, search: string): Promise<string> {
   const viewer = viewerOf(user.role);
@@ -303,7 +300,7 @@ async function bulkListPage({ bulkService }: PageDeps, user: Person, search: str
               <a class="row-link" href={bulkPath(job.id)}>
                 {`${VERBS[job.operation].name} ${counted(job.matching, "action")}`}
               </a>
-              <Dot tone={STATES[job.status].tone}>{STATES[job.status].label}</Dot>
+              <Dot {...STATES[job.status]} />
               <p class="small quiet">{progressText(job)}</p>
               <p class="small quiet">
                 <UntrustedText text={describeActor(maskedActor(job.createdBy, viewer)).name} />{" "}

@@ -120,13 +120,11 @@ function Verdict({ code, error, verifies }: CallbackTest["signed"] & Pick<Callba
   );
 }
 
-/** A test for the page after it. */
 interface Tested {
   readonly asked: Static<typeof TestCallbackBody>;
   readonly result: CallbackTest;
 }
 
-/** The page of the hosts that callbacks may go to, with the same service as /v1/callback-hosts. */
 export function callbackHostPages(deps: PageDeps) {
   const { callbackHosts, callbackTests, formOf, flash } = deps;
   const add = answerForm(

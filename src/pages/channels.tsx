@@ -165,7 +165,6 @@ function TestResult({ error, atMs, now }: ShownTest & { readonly now: Date }) {
   );
 }
 
-/** The page of where the account asks for approval, with the same service as /v1/channels. */
 export function channelPages(deps: PageDeps) {
   const { channelService, formOf, flash, clock } = deps;
   const add = answerForm(

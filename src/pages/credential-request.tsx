@@ -101,7 +101,6 @@ export function CredentialRow({ request, now }: { readonly request: SeenCredenti
   );
 }
 
-/** What was typed into the form that was refused. */
 interface Refused {
   readonly grant?: FormState;
   readonly decline?: FormState;
@@ -236,7 +235,6 @@ async function answerForms(deps: PageDeps, user: Person, request: SeenCredential
   );
 }
 
-/** The page of a request for a credential, with the same service as /v1/credential-requests. */
 export function credentialRequestPages(deps: PageDeps) {
   const { credentialRequests, formOf } = deps;
   const path = `${CREDENTIAL_REQUESTS_PATH}/:id`;

@@ -412,12 +412,10 @@ function hostIn(search: string): string | null {
   return issues.length > 0 ? null : (bounds.hosts?.[0] ?? null);
 }
 
-/** The link to a form for a new credential of a host. */
 export function newCredentialPath(host: string): string {
   return `${CREDENTIALS_PATH}?${new URLSearchParams({ host }).toString()}#add`;
 }
 
-/** The pages of credentials, with the same service as /v1/credentials. */
 export function credentialPages(deps: PageDeps) {
   const { credentialService, credentialTests, formOf } = deps;
   const add = answerForm(

@@ -27,7 +27,6 @@ export interface DecisionPageProps {
   readonly grant?: FormState | undefined;
 }
 
-/** A request on which a page decides. */
 interface AskedOn {
   readonly action: Pick<SeenAction, "id" | "run" | "method" | "host">;
   readonly digest: string;
@@ -35,7 +34,7 @@ interface AskedOn {
   readonly body: Pick<PageBody, "rest" | "folded"> | null;
 }
 
-interface DecisionFormProps {
+interface DecisionFormProps extends Omit<DecisionPageProps, "user" | "now"> {
   /** Null: whoever has the link of an approval. That page has no scripts. */
   readonly user: PageUser | null;
   /** Where the form is sent; the same page by default. */
@@ -52,10 +51,6 @@ interface DecisionFormProps {
   readonly isAtEnd?: boolean;
   /** What an approval can allow besides; null: nothing. */
   readonly offer?: GrantOffer | null;
-  /** What was wrong with the form before. The input is kept. */
-  readonly problem?: string | undefined;
-  readonly reason?: string | undefined;
-  readonly grant?: FormState | undefined;
 }
 
 /**

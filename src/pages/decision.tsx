@@ -23,7 +23,6 @@ import { RequestTitle } from "./outcome.tsx";
 import { bodyPath, RequestParts, RevealForm, UntrustedUrl } from "./request.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 
-/** A held request in the inbox. */
 export interface HeldRequest {
   readonly action: MaskedAction;
   readonly history: DecisionHistory;
@@ -47,7 +46,6 @@ interface RequestPaneProps extends HeldRequest, DecisionPageProps {
   readonly alike?: LookAlikes | null;
 }
 
-/** One held request with everything that its approver has to see, and the decision. */
 export function RequestPane(props: RequestPaneProps) {
   const { user, now, path, isWhole, alike = null, problem, reason, grant, ...held } = props;
   const action = asSent(held.action);
@@ -104,7 +102,6 @@ interface AskedRequestProps extends Omit<HeldRequest, "digest"> {
   readonly now: Date | null;
   /** Below what has to be seen. */
   readonly end?: Child;
-  /** With a button that copies the body. */
   readonly canCopy?: boolean;
 }
 
@@ -223,27 +220,33 @@ export function FactList({ facts, look, action, now }: FactListProps) {
   );
 }
 
-function FactValue({ fact, action }: { readonly fact: Fact; readonly action: SeenAction }) {
-  const { name, value } = fact;
+/** A fact as it is shown: untrusted, unless it is made of our own words and numbers. */
+function FactValue({ fact: { name, value }, action }: { readonly fact: Fact; readonly action: SeenAction }) {
   if (name === "title") return sentence`“${<UntrustedText text={value} />}”`;
+  if (name === "method") return <b>{value}</b>;
   const at = timeOf(name, action);
   if (at !== null) return <TimeInWords at={at}>{value}</TimeInWords>;
-  if (name === "url") return <Copied what="the URL">{factValue(fact)}</Copied>;
-  return name === "action" ? (
-    <Copied text={action.id} what="the action's ID">
-      {factValue(fact)}
-    </Copied>
-  ) : (
-    <>{factValue(fact)}</>
-  );
+  if (TRUSTED_FACTS.has(name)) return <>{value}</>;
+  if (name === "action") {
+    return (
+      <Copied text={action.id} what="the action's ID">
+        <a href={value}>{action.id}</a>
+      </Copied>
+    );
+  }
+  const target = name === "url" || name === "callback" ? normalTarget(value) : null;
+  const text = target === null ? <UntrustedText text={value} /> : <UntrustedUrl url={value} host={target.host} />;
+  return name === "url" ? <Copied what="the URL">{text}</Copied> : text;
 }
 
-/** The time of a fact that is one. */
 function timeOf(name: string, action: SeenAction): Date | null {
   if (name === "requested_at") return action.createdAt;
   if (name === "run_at") return runAtOf(action);
   return name === "expires_at" ? action.expiresAt : null;
 }
+
+/** Facts without untrusted text. */
+const TRUSTED_FACTS: ReadonlySet<string> = new Set(["run", "rejections", "attempts", "on_unknown"]);
 
 function isLong({ name, value }: Fact): boolean {
   return name !== "action" && value.length > 40;
@@ -268,7 +271,6 @@ export const RISK_WORDS: Readonly<Record<(typeof RISKS)[number], string>> = {
   callback_host: "other callback host",
 };
 
-/** Warnings, below the call and above what is sent. */
 export function Risks({ risks }: { readonly risks: readonly DecisionFacts["risks"][number][] }) {
   if (risks.length === 0) return null;
   return (
@@ -280,18 +282,6 @@ export function Risks({ risks }: { readonly risks: readonly DecisionFacts["risks
       ))}
     </ul>
   );
-}
-
-/** Facts without untrusted text. */
-const TRUSTED_FACTS: ReadonlySet<string> = new Set(["requested_at", "run", "rejections", "attempts", "on_unknown"]);
-
-/** A fact as it is shown: untrusted, unless it is made of our own words and numbers. */
-function factValue({ name, value }: Fact): Child {
-  if (TRUSTED_FACTS.has(name)) return value;
-  if (name === "method") return <b>{value}</b>;
-  if (name === "action") return <a href={value}>{value.slice(value.lastIndexOf("/") + 1)}</a>;
-  const target = name === "url" || name === "callback" ? normalTarget(value) : null;
-  return target === null ? <UntrustedText text={value} /> : <UntrustedUrl url={value} host={target.host} />;
 }
 
 /** Says how many values of a masked action are hidden, and how to see them. Without a session: where to log in. */

@@ -1,8 +1,7 @@
 /** @jsxImportSource hono/jsx */
-import type { Child } from "hono/jsx";
 import { createCall, ENTER_KEY, firstAction, firstActionCall } from "../accounts/first-action.ts";
 import { FIRST_STEPS, type FirstSteps } from "../accounts/first-steps.ts";
-import { authorize, mayDo } from "../core/roles.ts";
+import { authorize, type Caller, mayDo } from "../core/roles.ts";
 import { CodeBlock } from "../ui/controls.tsx";
 import { Button, PostForm } from "../ui/form.tsx";
 import { Icon } from "../ui/icons.tsx";
@@ -13,7 +12,6 @@ import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
 import { createCheckCreate } from "../actions/create-schema.ts";
 import { seeOther } from "../http/response.ts";
-import type { AnswerPerson } from "../http/session.ts";
 import { FORM_ID } from "../core/ids.ts";
 import { answerForm, personPages } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
@@ -25,7 +23,6 @@ export const FIRST_STEPS_PATH = "/overview/first-steps";
 /** Where an owner begins. */
 export const GET_STARTED_PATH = "/get-started";
 
-/** The form that sends the first action from the pages. */
 const TEST_ACTION_PATH = `${GET_STARTED_PATH}/test`;
 
 interface FirstStepsProps {
@@ -45,7 +42,6 @@ const TITLES = {
   signature: "Verify a signature",
 } as const satisfies Record<StepName, string>;
 
-/** The first steps as a page: also for whoever has hidden them elsewhere, or has done them all. */
 function getStartedPage(props: FirstStepsProps): string {
   return render(
     <Layout title="Get started" nav="Overview" user={props.user}>
@@ -77,51 +73,37 @@ export function FirstStepList(props: FirstStepsProps) {
         )}
       </div>
       <ol>
-        {FIRST_STEPS.map((step, at) => (
-          <Step number={at + 1} title={TITLES[step]} isDone={steps.done.has(step)} isNext={step === left[0]}>
-            <StepBody step={step} {...props} />
-          </Step>
-        ))}
+        {FIRST_STEPS.map((step, at) =>
+          steps.done.has(step) ? (
+            <li class="first-step first-step-done">
+              <span class="first-step-mark">
+                <Icon name="check" />
+              </span>
+              <p>
+                {TITLES[step]} <span class="visually-hidden">done</span>
+              </p>
+            </li>
+          ) : (
+            <li class="first-step">
+              <span class="first-step-mark" aria-hidden="true">
+                {at + 1}
+              </span>
+              <details open={step === left[0]}>
+                <summary>{TITLES[step]}</summary>
+                <div class="stack">
+                  <StepBody step={step} {...props} />
+                </div>
+              </details>
+            </li>
+          ),
+        )}
       </ol>
     </section>
   );
 }
 
-interface StepProps {
-  readonly number: number;
-  readonly title: string;
-  readonly isDone: boolean;
-  readonly isNext: boolean;
-  readonly children?: Child;
-}
-
-function Step({ number: at, title, isDone, isNext, children }: StepProps) {
-  if (isDone) {
-    return (
-      <li class="first-step first-step-done">
-        <span class="first-step-mark">
-          <Icon name="check" />
-        </span>
-        <p>
-          {title} <span class="visually-hidden">done</span>
-        </p>
-      </li>
-    );
-  }
-  return (
-    <li class="first-step">
-      <span class="first-step-mark" aria-hidden="true">
-        {at}
-      </span>
-      <details open={isNext}>
-        <summary>{title}</summary>
-        <div class="stack">{children}</div>
-      </details>
-    </li>
-  );
-}
-
 function StepBody({ step, user, baseUrl, formId }: FirstStepsProps & { readonly step: StepName }) {
+  const isOwner = mayDo(user.role, "manage");
   if (step === "action") {
     return (
       <>
@@ -131,7 +113,7 @@ function StepBody({ step, user, baseUrl, formId }: FirstStepsProps & { readonly 
           run this. A key is shown once, when it is created.
         </p>
         <CodeBlock text={firstActionCall(baseUrl)} label="A first action" />
-        {mayDo(user.role, "manage") ? (
+        {isOwner ? (
           <p>
             <LinkButton href="/keys/new">Create an agent key</LinkButton>
           </p>
@@ -152,11 +134,40 @@ function StepBody({ step, user, baseUrl, formId }: FirstStepsProps & { readonly 
           text={createCall(baseUrl, { ...firstAction(baseUrl), title: "My first request", approve: true })}
           label="An action that needs approval"
         />
-        {mayDo(user.role, "manage") ? <RuleTemplates /> : null}
+        {isOwner ? (
+          <p class="quiet">
+            Agents need not ask for it: <a href={SETTINGS_PATHS.rules}>rules</a> say which calls wait, or are refused.
+            Begin with one of these:{" "}
+            {TEMPLATES.map(({ name, title }, at) => (
+              <>
+                {at === 0 ? null : ", "}
+                <a href={templatePath(name)}>{title}</a>
+              </>
+            ))}
+          </p>
+        ) : null}
       </>
     );
   }
-  if (step === "signature") return <SignatureStep user={user} />;
+  if (step === "signature") {
+    return (
+      <>
+        <p class="quiet">
+          Let your services check that a call comes from Outgate, as <a href="/docs/verify">Verify what you receive</a>{" "}
+          shows in six languages. Then paste one that arrived, or test your receiver of callbacks: this step is done
+          when a signature was verified.
+        </p>
+        {isOwner ? (
+          <p>
+            <LinkButton href={`${SETTINGS_PATHS.signing}#check`}>Check a signature</LinkButton>{" "}
+            <LinkButton href={`${SETTINGS_PATHS.callbackHosts}#test`}>Test a receiver</LinkButton>
+          </p>
+        ) : (
+          <p class="quiet">Ask an owner of this account for the signing secret of your service.</p>
+        )}
+      </>
+    );
+  }
   return (
     <>
       <p class="quiet">
@@ -193,46 +204,14 @@ function TestAction({ user, baseUrl, formId }: Omit<FirstStepsProps, "steps">) {
   );
 }
 
-/** What holds calls without their agents asking for it. */
-function RuleTemplates() {
-  const links = TEMPLATES.map(({ name, title }) => <a href={templatePath(name)}>{title}</a>);
-  return (
-    <p class="quiet">
-      Agents need not ask for it: <a href={SETTINGS_PATHS.rules}>rules</a> say which calls wait, or are refused. Begin
-      with one of these:{" "}
-      {links.map((link, at) => (
-        <>
-          {at === 0 ? null : ", "}
-          {link}
-        </>
-      ))}
-    </p>
-  );
-}
-
-function SignatureStep({ user }: { readonly user: PageUser }) {
-  return (
-    <>
-      <p class="quiet">
-        Let your services check that a call comes from Outgate, as <a href="/docs/verify">Verify what you receive</a>{" "}
-        shows in six languages. Then paste one that arrived, or test your receiver of callbacks: this step is done when
-        a signature was verified.
-      </p>
-      {mayDo(user.role, "manage") ? (
-        <p>
-          <LinkButton href={`${SETTINGS_PATHS.signing}#check`}>Check a signature</LinkButton>{" "}
-          <LinkButton href={`${SETTINGS_PATHS.callbackHosts}#test`}>Test a receiver</LinkButton>
-        </p>
-      ) : (
-        <p class="quiet">Ask an owner of this account for the signing secret of your service.</p>
-      )}
-    </>
-  );
-}
-
-/** Where an owner begins, with a first action by one button. */
 export function getStartedPages(deps: PageDeps) {
-  const { firstSteps, ids, baseUrl } = deps;
+  const { firstSteps, formOf, ids, baseUrl } = deps;
+  const create = testActions(deps);
+  const send = answerForm(formOf, async ({ person: { caller }, form }) => {
+    authorize(caller, "create");
+    const formId = form.get("form_id") ?? "";
+    return create(caller, "My first action", FORM_ID.test(formId) ? formId : null);
+  });
   return (
     personPages(deps)
       .get(GET_STARTED_PATH, async ({ person }) => {
@@ -242,25 +221,23 @@ export function getStartedPages(deps: PageDeps) {
       })
       // Where the address of a refused form is loaded again.
       .get(TEST_ACTION_PATH, () => seeOther("own", GET_STARTED_PATH))
-      .post(TEST_ACTION_PATH, sendTest(deps))
+      .post(TEST_ACTION_PATH, send)
   );
 }
 
-function sendTest(deps: PageDeps): AnswerPerson {
-  const { actionService, formOf, clock, baseUrl } = deps;
+/** Creates the usual first action, and leads to its page. */
+export function testActions(deps: PageDeps) {
+  const { actionService, clock, baseUrl } = deps;
   const checkCreate = createCheckCreate(deps);
-  return answerForm(formOf, async ({ person, form }) => {
-    authorize(person.caller, "create");
-    const formId = form.get("form_id") ?? "";
-    const { caller } = person;
-    const { request } = checkCreate({
-      value: { ...firstAction(baseUrl), title: "My first action" },
+  return async (caller: Caller, title: string, idempotencyKey: string | null): Promise<string> => {
+    const { request, reason } = checkCreate({
+      value: { ...firstAction(baseUrl), title },
       textOf: () => "",
-      idempotencyKey: FORM_ID.test(formId) ? formId : null,
+      idempotencyKey,
       role: caller.role,
       now: clock.now(),
     });
-    const { action } = await actionService.create(caller, request);
+    const { action } = await actionService.create(caller, request, { reason });
     return actionPath(action.id);
-  });
+  };
 }

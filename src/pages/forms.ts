@@ -12,7 +12,6 @@ export function personPages({ personOf }: PageDeps) {
   );
 }
 
-/** What stands in the fields of a form, and what was wrong with it. */
 export interface FormState {
   readonly values: Form;
   /** What is wrong with its fields. */

@@ -52,7 +52,6 @@ interface PaletteProps {
   readonly now: Date;
 }
 
-/** What the palette found, as a list of links in groups. */
 function paletteList({ user, text, actions, requests, host, now }: PaletteProps): string {
   const wanted = text.toLowerCase();
   const places = [...NAVIGATION, ...PLACES].filter(
@@ -212,7 +211,6 @@ function morePage(user: PageUser): string {
   );
 }
 
-/** The palette, and the page behind the fourth tab of a phone. */
 export function framePages(deps: PageDeps) {
   return personPages(deps)
     .get(PALETTE_PATH, async ({ context, person }) => {

@@ -79,7 +79,6 @@ function endPath(id: string): string {
   return `${GRANTS_PATH}/${id}/end`;
 }
 
-/** Asks for confirmation before a grant ends. */
 function endPage(user: Person, grant: NamedGrant): string {
   const { id, keyName, expiresAt, createdAt, createdBy, actionId } = grant;
   return render(
@@ -110,7 +109,6 @@ function endPage(user: Person, grant: NamedGrant): string {
   );
 }
 
-/** The pages of grants, with the same service as /v1/grants. */
 export function grantPages(deps: PageDeps) {
   const { grantService, formOf, clock } = deps;
   const end = answerForm<ById>(formOf, async ({ person, params: { id } }) => {

@@ -69,7 +69,6 @@ function inheritedSettings(settings: HostSettings, server: EffectiveSettings): H
   };
 }
 
-/** What the account sets for hosts, and which of them are paused. */
 async function hostsPage(deps: PageDeps, user: Person, typed = EMPTY_FORM): Promise<string> {
   const { caller } = user;
   const now = deps.clock.now();
@@ -218,7 +217,6 @@ export function patternsText(patterns: readonly StatusPattern[]): string {
   return patterns.length === 0 ? "nothing" : patterns.join(", ");
 }
 
-/** The form that sets everything of a host, or of all. */
 async function hostFormPage(deps: PageDeps, user: Person, host: string, typed: FormState): Promise<string> {
   const [{ defaults }, server] = await Promise.all([listForOwner(deps, user), deps.settingsFor(user.caller)]);
   const isDefaults = host === ALL_HOSTS;
@@ -251,7 +249,6 @@ async function hostFormPage(deps: PageDeps, user: Person, host: string, typed: F
   );
 }
 
-/** The pages of what an account sets for hosts, with the same service as /v1/hosts. */
 export function hostPages(deps: PageDeps) {
   const { hostService, formOf } = deps;
   const put = answerForm(

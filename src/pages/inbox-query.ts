@@ -65,10 +65,8 @@ export function inboxPath(query: InboxQuery, path = "/approvals", more: Readonly
   return params.size === 0 ? path : `${path}?${params.toString()}`;
 }
 
-/** The page of one request, beside the same list. */
 export function requestPath(query: InboxQuery, id: string): string {
   return inboxPath(query, `/approvals/${id}`);
 }
 
-/** The page on which several requests are decided. */
 export const REVIEW_PATH = "/approvals/review";

@@ -31,7 +31,6 @@ import { createPageRoutes } from "../http/operation.ts";
 import { ActionParams, actionIdOf } from "../actions/routes.ts";
 import type { PageDeps } from "./needs.ts";
 
-/** The inbox: held requests and the decisions on them. */
 export function inboxRoutes(deps: PageDeps) {
   const hooks = { params: ActionParams };
   return createPageRoutes("own")

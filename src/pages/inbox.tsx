@@ -45,7 +45,6 @@ export interface InboxProps extends DecisionPageProps {
   readonly decided: readonly DecidedRequest[];
 }
 
-/** The inbox: what waits for a decision, and one request of it. */
 export function inboxPage(props: InboxProps): string {
   const { user, inbox, requests, query, pane, decided, now } = props;
   const { actions, histories, after, total } = inbox;

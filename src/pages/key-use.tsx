@@ -102,7 +102,7 @@ interface McpClient {
 }
 
 /** The clients of docs/mcp, in its order. */
-export function clientsOf(baseUrl: string): readonly McpClient[] {
+function clientsOf(baseUrl: string): readonly McpClient[] {
   const url = `${baseUrl}/mcp`;
   const http = (key: string, type?: "http") => ({
     ...(type === undefined ? {} : { type }),

@@ -269,7 +269,6 @@ export function LimitsText({ of: { hosts, methods, dailyActions, expiresAt } }: 
   );
 }
 
-/** A key by its name and last characters. */
 function KeyWithEnd({ name, last4 }: KeyView) {
   return (
     <>
@@ -329,7 +328,6 @@ const UNFINISHED = [
   { value: "cancel", label: "Cancel", hint: "Nothing is sent. Those awaiting approval are cancelled too." },
 ] as const satisfies readonly (Choice & { readonly value: UnfinishedOnRevoke })[];
 
-/** Asks for confirmation before a key is revoked. */
 function revokeKeyPage(user: PageUser, key: KeyView, left: Unfinished, now: Date): string {
   const { id, name, role, last4, createdAt, createdBy, lastUsedAt } = key;
   return render(
@@ -363,7 +361,6 @@ function revokeKeyPage(user: PageUser, key: KeyView, left: Unfinished, now: Date
   );
 }
 
-/** The list of keys, and the page that revokes one. They use the same service as /v1/keys. */
 export function keyListPages(deps: PageDeps) {
   const { keyService, formOf, clock } = deps;
   const revoke = answerForm<ById>(formOf, async ({ person, params: { id }, form }) => {

@@ -45,7 +45,6 @@ import { NAV_FAILING_MS } from "../core/limits.ts";
 import { maskedPause } from "../receipts/masked-action.ts";
 import type { NavAccount, NavBadges } from "../ui/text.ts";
 
-/** What the rest of the service gives to pages. */
 export interface PageNeeds extends CreateRules {
   readonly actionService: ActionService;
   readonly auditService: AuditService;
@@ -64,7 +63,6 @@ export interface PageNeeds extends CreateRules {
   /** Null: clients of /mcp need a key. */
   readonly oauth: OAuthService | null;
   readonly oauthClients: OAuthClientService;
-  /** Null: not configured. */
   readonly oidc: Oidc | null;
   readonly overviewService: Pick<OverviewService, "read">;
   readonly ownMails: OwnMailService;
@@ -102,18 +100,14 @@ export interface PageNeeds extends CreateRules {
   readonly draining: AbortSignal;
 }
 
+export type PageDeps = ReturnType<typeof createPageDeps>;
+
 /** What pages are made with: also the sessions, forms and cookies of people. */
-export type PageDeps = PageNeeds & ReturnType<typeof sessionsWithNavigation>;
-
-export function createPageDeps(needs: PageNeeds): PageDeps {
-  return { ...needs, ...sessionsWithNavigation(needs) };
-}
-
-function sessionsWithNavigation(needs: PageNeeds) {
+export function createPageDeps(needs: PageNeeds) {
   const sessions = createSessions(needs);
-  /** Without the numbers of the navigation. */
+  // Without the numbers of the navigation.
   const sessionOf = withStop(sessions.personOf, needs);
-  return { ...sessions, sessionOf, personOf: withNavigation(sessionOf, needs), flash: createFlash(needs) };
+  return { ...needs, ...sessions, sessionOf, personOf: withNavigation(sessionOf, needs), flash: createFlash(needs) };
 }
 
 /** Adds what stops the whole account to the person of a page, also of one that answers a form or an error. */

@@ -1,13 +1,12 @@
 /** @jsxImportSource hono/jsx */
-import { firstAction } from "../accounts/first-action.ts";
 import { authorize } from "../core/roles.ts";
-import { createCheckCreate } from "../actions/create-schema.ts";
-import { actionPath, Layout, render } from "../ui/layout.tsx";
+import { Layout, render } from "../ui/layout.tsx";
 import { KeyParams, CreateKey, type KeyView, serializeKey } from "../accounts/key-routes.ts";
 import { DomainError, notFound } from "../core/domain-error.ts";
 import { CREATED_KEYS_REMEMBERED_MAX, FLASH_MS_MAX, NAME_CHARS_MAX } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import { StoreUnavailable } from "../core/store.ts";
+import { testActions } from "./first-steps.tsx";
 import { KEYS_LINK, LimitsText } from "./keys.tsx";
 import { answerForm, type ById, filled, type FormState, INVALID, personPages, problemBeside } from "./forms.ts";
 import type { AnswerById, Person } from "../http/session.ts";
@@ -180,7 +179,6 @@ export function LimitFields({ typed }: { readonly typed: FormState }) {
 
 const LIMIT_FIELDS = ["hosts", "methods", "daily_actions", "expires_at"] as const;
 
-/** What the page of a new key shows of it once. */
 interface MadeKey {
   /** In plain text; the server stores only its hash. */
   readonly key: string;
@@ -196,7 +194,6 @@ interface MadeKeyPageProps extends MadeKey {
   readonly baseUrl: string;
 }
 
-/** Shows a new key once, with what uses it. */
 export function madeKeyPage(props: MadeKeyPageProps): string {
   const { user, made, key, closesSignUps, isUnbraked = false, baseUrl } = props;
   const { role, hold, replaces } = made;
@@ -237,7 +234,6 @@ export function madeKeyPage(props: MadeKeyPageProps): string {
   );
 }
 
-/** The form for a new key, and the page after it, which shows the key for some minutes. */
 export function newKeyPages(deps: PageDeps) {
   const { keyService, ruleService, credentialService, formOf, flash, clock, baseUrl } = deps;
   // It refuses whoever may not manage keys.
@@ -309,8 +305,8 @@ function notBraked(error: unknown): false {
  * the key, and sends it along: nobody else can act as it by the rights of a person.
  */
 function test(deps: PageDeps): AnswerById {
-  const { authenticate, actionService, formOf, clock, baseUrl } = deps;
-  const checkCreate = createCheckCreate(deps);
+  const { authenticate, formOf } = deps;
+  const create = testActions(deps);
   return answerForm<ById>(formOf, async ({ person, params: { id }, form }) => {
     authorize(person.caller, "manage");
     const caller = await authenticate(`Bearer ${form.get("key") ?? ""}`).catch((error: unknown) => {
@@ -318,15 +314,7 @@ function test(deps: PageDeps): AnswerById {
       throw error;
     });
     if (caller.keyId !== id || caller.accountId !== person.caller.accountId) throw notFound("key");
-    const { request, reason } = checkCreate({
-      value: { ...firstAction(baseUrl), title: "Test of a new key" },
-      textOf: () => "",
-      idempotencyKey: null,
-      role: caller.role,
-      now: clock.now(),
-    });
-    const { action } = await actionService.create(caller, request, { reason });
-    return actionPath(action.id);
+    return create(caller, "Test of a new key", null);
   });
 }
 

@@ -28,7 +28,6 @@ type ListedNotification = Pick<
   "actionId" | "message" | "status" | "attempts" | "createdAt" | "dueAt" | "lastError"
 >;
 
-/** What was mailed, posted to channels and called back, and how it fared. */
 export function notificationsPage({ user, entries, before, channels, now }: NotificationsProps): string {
   return render(
     <SettingsPage
@@ -126,7 +125,6 @@ function nameOf(event: string, kind: string): string {
   return `${kind === "mail" ? "Channel email" : "Channel message"}${ask.kind === "reminded" ? " (reminder)" : ""}`;
 }
 
-/** What went out to people and programs. */
 export function notificationPages(deps: PageDeps) {
   const { listNotifications, channelService, clock } = deps;
   return personPages(deps)

@@ -118,7 +118,6 @@ interface ClientSecret {
   readonly secret: string | null;
 }
 
-/** Shows a new client with its secret, once. */
 function newClientPage({ baseUrl }: PageDeps, user: Person, { id, name }: AccountClient, { secret }: ClientSecret) {
   return render(
     <SettingsPage
@@ -144,7 +143,6 @@ function newClientPage({ baseUrl }: PageDeps, user: Person, { id, name }: Accoun
   );
 }
 
-/** The pages of clients that owners add, with the same service as /v1/oauth-clients. */
 export function oauthClientPages(deps: PageDeps) {
   const { oauthClients, formOf, flash } = deps;
   const add = answerForm(

@@ -13,7 +13,6 @@ import { type Challenge, type OidcProvider, ProviderAway, SignInRefused } from "
 import type { NotLetIn, OidcSignIn } from "../oidc/sign-in.ts";
 import type { PageDeps } from "./needs.ts";
 
-/** Sign-in by an OpenID provider. */
 export interface Oidc {
   readonly provider: OidcProvider;
   readonly signIn: OidcSignIn;

@@ -14,7 +14,6 @@ import { SETTINGS_PATHS } from "./settings-frame.tsx";
 import { ActorName } from "./timeline.tsx";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
 
-/** A request that was decided, and what it has come to since. */
 export interface DecidedRequest {
   readonly action: MaskedAction;
   readonly timeline: readonly TimelineEntry[];
@@ -23,17 +22,9 @@ export interface DecidedRequest {
   readonly receiptUrl: string;
 }
 
-/** What a decided request has come to, in words. */
-interface OutcomeText {
-  readonly tone: Tone;
-  readonly text: string;
-  /** What the target answered, or when the next attempt is. */
-  readonly more: Child;
-}
-
 /** The state of a decided request: "Sent · 200 in 180 ms". The action must be masked. */
 export function Outcome({ action }: { readonly action: SeenAction }) {
-  const { tone, text, more } = outcomeOf(action);
+  const [tone, text, more = null] = outcomeOf(action);
   return (
     <span class="outcome">
       <Dot tone={tone}>{text}</Dot>
@@ -42,32 +33,23 @@ export function Outcome({ action }: { readonly action: SeenAction }) {
   );
 }
 
-function outcomeOf(action: SeenAction): OutcomeText {
+/** `more`: what the target answered, or when the next attempt is. */
+function outcomeOf(action: SeenAction): readonly [tone: Tone, text: string, more?: Child] {
   const { status, attempts, result, dueAt } = action;
   const late = lateText(action);
-  if (late !== null && isTerminal(status)) return { tone: "wait", text: statusLabel(status), more: late };
-  if (status === "completed") return { tone: "good", text: sentText(result), more: null };
-  if (status === "failed") return { tone: "bad", text: failedText(result), more: <Said result={result} /> };
-  if (status === "cancelled") return { tone: "still", text: "Not sent", more: null };
-  if (status === "awaiting_approval") return { tone: "wait", text: statusLabel(status), more: null };
-  if (status === "active") return { tone: "busy", text: "Sending", more: null };
-  if (dueAt === null || (attempts === 0 && !awaitsRunAt(action))) {
-    return { tone: "busy", text: "About to be sent", more: null };
-  }
-  const next = sentence`next attempt at ${<Time at={dueAt} />}`;
-  return attempts === 0
-    ? { tone: "busy", text: "Scheduled", more: next }
-    : { tone: "wait", text: failedText(result), more: next };
-}
-
-function sentText(result: SeenAction["result"]): string {
-  const took = result?.durationMs ?? null;
-  return `Sent · ${result?.responseCode ?? "done"}${took === null ? "" : ` in ${duration(took)}`}`;
-}
-
-function failedText(result: SeenAction["result"]): string {
   const code = result?.responseCode ?? null;
-  return code === null ? "Failed" : `Sent · ${code}`;
+  const took = result?.durationMs ?? null;
+  const failed = code === null ? "Failed" : `Sent · ${code}`;
+  if (late !== null && isTerminal(status)) return ["wait", statusLabel(status), late];
+  if (status === "completed")
+    return ["good", `Sent · ${code ?? "done"}${took === null ? "" : ` in ${duration(took)}`}`];
+  if (status === "failed") return ["bad", failed, <Said result={result} />];
+  if (status === "cancelled") return ["still", "Not sent"];
+  if (status === "awaiting_approval") return ["wait", statusLabel(status)];
+  if (status === "active") return ["busy", "Sending"];
+  if (dueAt === null || (attempts === 0 && !awaitsRunAt(action))) return ["busy", "About to be sent"];
+  const next = sentence`next attempt at ${<Time at={dueAt} />}`;
+  return attempts === 0 ? ["busy", "Scheduled", next] : ["wait", failed, next];
 }
 
 /** Why it failed: the message in the answer, else our own sentence. */
@@ -77,7 +59,6 @@ function Said({ result }: Pick<SeenAction, "result">) {
   return <>{result?.lastError ?? ""}</>;
 }
 
-/** Who decided, and what came of it, as a row above the list of what waits. */
 export function DecidedRow({ decided }: { readonly decided: DecidedRequest }) {
   const action = asSent(decided.action);
   return (
@@ -99,7 +80,7 @@ export function DecidedRow({ decided }: { readonly decided: DecidedRequest }) {
 }
 
 /** "Approved by ann@example.com in the console". */
-export function DecidedBy({ action: { viewer }, timeline, grant }: Omit<DecidedRequest, "receiptUrl">) {
+function DecidedBy({ action: { viewer }, timeline, grant }: Omit<DecidedRequest, "receiptUrl">) {
   const decision = lastDecision(timeline.map((entry) => maskedEntry(entry, viewer)));
   if (decision === null) return null;
   return (
@@ -126,17 +107,10 @@ const DECIDED: Readonly<Record<string, string>> = {
 /** How a list names a request: the requester's title, else method and path. The action must be masked. */
 export function RequestTitle({ action }: { readonly action: SeenAction }) {
   const { title, method } = action;
-  if (title !== null) {
-    return (
-      <span class="request-name">
-        <UntrustedText text={title} />
-      </span>
-    );
-  }
   return (
     <span class="request-name">
-      <b class="method">{method}</b>
-      <UntrustedText text={shownPath(action)} />
+      {title === null ? <b class="method">{method}</b> : null}
+      <UntrustedText text={title ?? shownPath(action)} />
     </span>
   );
 }
@@ -147,17 +121,14 @@ export function shownPath({ url, host }: Pick<SeenAction, "url" | "host">): stri
   return url.startsWith(host, start) ? url.slice(start + host.length) : url;
 }
 
-/** What became of a request that is decided, where it was shown before. */
-export function DecidedPane({
-  decided,
-  nextPath,
-  problem,
-}: {
+interface DecidedPaneProps {
   readonly decided: DecidedRequest;
   /** Of the next request that waits; null: none does. */
   readonly nextPath: string | null;
   readonly problem: string | undefined;
-}) {
+}
+
+export function DecidedPane({ decided, nextPath, problem }: DecidedPaneProps) {
   const action = asSent(decided.action);
   return (
     <div id={`of-${action.id}`} class="request">

@@ -476,7 +476,6 @@ function FailedWords({ failed, completed, failedAttempts }: FailingHost) {
   );
 }
 
-/** How much of what awaits approval has waited longer, with a link to it. */
 function WaitingAges({ isCut, overAnHour, overADay }: WaitingApprovals) {
   if (overAnHour === 0) return <>All under 1 hour</>;
   const link = (count: number, words: string, age: Age) => (
@@ -554,7 +553,6 @@ function Scheduled({ retries: { count, due, dueSince, isCut, hosts }, user, now 
   );
 }
 
-/** The overview, with the first steps of an account until they are done or hidden. */
 export function overviewPages(deps: PageDeps) {
   const { overviewService, firstSteps, formOf, clock, baseUrl } = deps;
   const hide = answerForm(formOf, async ({ person, form }) => {

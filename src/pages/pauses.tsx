@@ -112,7 +112,6 @@ const SENDS_NOTHING = {
   host: "nothing is sent to this host",
 } as const satisfies Record<Pause["kind"], string>;
 
-/** On the page of a paused action. */
 export function PausedNotice({ pause, user }: { readonly pause: Pause; readonly user: PageUser }) {
   return (
     <Notice tone="wait">
@@ -123,7 +122,6 @@ export function PausedNotice({ pause, user }: { readonly pause: Pause; readonly 
   );
 }
 
-/** The pages of pauses, with the same service as /v1/pauses. */
 export function pausePages(deps: PageDeps) {
   const { pauseService, formOf } = deps;
   const pause = answerForm(

@@ -174,7 +174,6 @@ export function SecretsMasked() {
   return <p class="foot">Secrets are masked as ••••. The request is sent with the real values.</p>;
 }
 
-/** The page of the whole body of an action. */
 export function bodyPath(actionId: string): string {
   return `${actionPath(actionId)}/body`;
 }
@@ -183,7 +182,6 @@ interface BodyPageProps {
   readonly action: SeenAction;
   /** Of its address: a part alone is shown. */
   readonly search: string;
-  /** Where the request is. */
   readonly back: { readonly href: string; readonly name: string };
   /** Null: it was opened by a link, without a log-in. */
   readonly user: PageUser | null;

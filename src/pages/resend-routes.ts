@@ -15,7 +15,6 @@ import { actionPath } from "../ui/layout.tsx";
 import { editPage, resendPage } from "./resend.tsx";
 import type { PageDeps } from "./needs.ts";
 
-/** Sends an action again as a new one, as it is or edited. */
 export function resendRoutes(deps: PageDeps) {
   const { actionService, formOf, clock, ids } = deps;
   const checkCreate = createCheckCreate(deps);

@@ -26,7 +26,6 @@ interface ResendPageProps {
   readonly formId: string;
 }
 
-/** Asks for confirmation before an action is created anew. */
 export function resendPage({ user, isUnknown, problem, formId, ...props }: ResendPageProps): string {
   const action = asSent(props.action);
   return render(
@@ -71,7 +70,6 @@ interface EditPageProps extends Omit<ResendPageProps, "problem"> {
   readonly typed: FormState;
 }
 
-/** A form with the request of an action, to send it again as a new one. */
 export function editPage(props: EditPageProps): string {
   const { action, user, isUnknown, fields, typed, formId } = props;
   const path = actionPath(action.id);

@@ -18,7 +18,6 @@ interface AttemptResponseProps {
   readonly isOld: boolean;
 }
 
-/** What came back of one attempt. */
 export function AttemptResponse({ action, attempt, isOld }: AttemptResponseProps) {
   if (attempt === null) {
     return (

@@ -20,7 +20,6 @@ import { keyLabel } from "./keys.tsx";
 import { chosenIn, schemaForm } from "./schema-form.tsx";
 import { SETTINGS_PATHS } from "./settings-frame.tsx";
 
-/** What fills the form for a new rule. */
 interface Template {
   readonly name: string;
   readonly title: string;
@@ -255,7 +254,6 @@ interface RuleFormProps {
   readonly others: readonly (readonly [id: string, name: string])[];
 }
 
-/** The form for a rule, with examples beside its expression. */
 export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormProps) {
   const { rules } = SETTINGS_PATHS;
   const { Field } = RULE_FORM;

@@ -302,7 +302,6 @@ interface FormPageProps {
   /** Null: it is new. */
   readonly row: RuleRow | null;
   readonly todo?: string | undefined;
-  /** What came of trying it. */
   readonly result?: RulesDryRun;
 }
 
@@ -358,7 +357,6 @@ const REMOVED: Readonly<Record<RuleEffect, string>> = {
   refuse: "What it refuses is decided by the next rules, immediately.",
 };
 
-/** The pages of rules, with the same service as /v1/rules. */
 export function rulePages(deps: PageDeps) {
   const { ruleService, formOf } = deps;
   const ruleOf = async ({ caller }: Person, id: string): Promise<RuleRow> => {

@@ -12,7 +12,7 @@ import { filled, type FormState, numberIn, problemBeside, problemOf } from "./fo
 export const CHOICES_WITH_FIELDS = ["mail", "slack", "webhook", "header", "basic", "hmac", "host", "key"] as const;
 
 /** How a form shows a member of its schema. What is left out follows from the schema. */
-export interface FieldSpec extends Pick<
+interface FieldSpec extends Pick<
   FieldProps,
   "autocomplete" | "required" | "placeholder" | "known" | "options" | "none"
 > {
@@ -48,7 +48,6 @@ interface FormProps<Body> extends Pick<PostFormProps, "user" | "action" | "field
   readonly state: FormState;
   /** What is known of its fields only now. */
   readonly now?: FieldSpecs<Body>;
-  /** What its button says. */
   readonly submit: string;
   readonly look?: "plain" | "bad";
   /** Where the link beside the button leads. */

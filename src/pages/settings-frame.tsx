@@ -157,7 +157,7 @@ type Column<Row> = readonly [
   as?: "number" | "buttons" | "main" | "wide" | "fact",
 ];
 
-interface ListProps<Row> {
+export interface ListProps<Row> {
   /** The title of a list with an id; of others only for screen readers. */
   readonly title: string;
   readonly id?: string;

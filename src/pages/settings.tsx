@@ -223,7 +223,6 @@ function kib(bytes: number): string {
 
 export const ACCOUNTS_PAGE_PATH = "/settings/accounts";
 
-/** The accounts of the service, and which of them are stopped. */
 async function accountsPage({ signUpGate }: PageDeps, user: Person): Promise<string> {
   // Stopped accounts come first.
   const [accounts, closedBy] = await Promise.all([signUpGate.list(user.caller), signUpGate.closedBy()]);
@@ -278,7 +277,6 @@ async function accountsPage({ signUpGate }: PageDeps, user: Person): Promise<str
   );
 }
 
-/** The pages of the server, and of its accounts for owners of the first one. */
 export function serverPages(deps: PageDeps) {
   const { signUpGate, ownMails, flash, formOf } = deps;
   const testMail = answerForm(

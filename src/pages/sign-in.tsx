@@ -66,7 +66,6 @@ interface SignUpPageProps {
   readonly next: string | null;
 }
 
-/** The button that leads to the identity provider. */
 export const OIDC_PATH = "/auth/oidc";
 
 export const OIDC_CALLBACK_PATH = `${OIDC_PATH}/callback`;
@@ -210,7 +209,6 @@ interface WelcomePageProps {
   readonly email: string | null;
 }
 
-/** The page of a one-time link, for the first person or a lost password. */
 export function welcomePage({ path, typed, email }: WelcomePageProps): string {
   const title = email === null ? "Welcome" : "Choose a new password";
   return render(

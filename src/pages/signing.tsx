@@ -21,7 +21,6 @@ const SECRET_PATH = "/settings/signing-secret";
 
 const ROTATION_PATH = "/settings/rotation";
 
-/** The origins that have a signing secret in use, and a form for any other. */
 async function signingPage(deps: PageDeps, user: Person, more: SigningState = {}): Promise<string> {
   const { typed = EMPTY_FORM, rotatedUntil = null, check = {} } = more;
   const origins = await deps.signingService.origins(user.caller);
@@ -116,7 +115,6 @@ function originActions(user: Person, { origin, use }: KnownOrigin) {
   );
 }
 
-/** The secret of an origin, with a button to rotate it. */
 function secretPage(user: Person, { origin, secret, previous }: SigningSecret, use: SigningUse, isRotated: boolean) {
   return render(
     <SettingsPage

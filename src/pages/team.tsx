@@ -19,6 +19,7 @@ import {
   AddForm,
   AgoOr,
   List,
+  type ListProps,
   OfRow,
   RowAction,
   Secret,
@@ -33,7 +34,6 @@ const INVITED_PATH = `${PEOPLE_PATH}/invited`;
 
 const INVITATIONS_PATH = "/settings/invitations";
 
-/** A role that was changed, for the page after it. */
 interface RoleChange {
   readonly email: string;
   readonly role: MemberRole;
@@ -52,13 +52,10 @@ const INVITATION_FORM = schemaForm(CreateInvitation, {
 
 interface PeopleState {
   readonly typed?: FormState;
-  /** Why a change was refused. */
   readonly problem?: string | null;
-  /** Whose role was just changed. */
   readonly changed?: RoleChange | null;
 }
 
-/** The people of the account and its open invitations, for owners. */
 async function peoplePage(deps: PageDeps, user: Person, state: PeopleState): Promise<string> {
   const { caller } = user;
   const now = deps.clock.now();
@@ -129,13 +126,9 @@ async function peoplePage(deps: PageDeps, user: Person, state: PeopleState): Pro
   );
 }
 
-interface InvitationsProps {
+interface InvitationsProps extends Pick<ListProps<Invitation>, "title" | "id" | "intro" | "rows"> {
   readonly user: Person;
   readonly now: Date;
-  readonly title: string;
-  readonly id: string;
-  readonly intro?: string;
-  readonly rows: readonly Invitation[];
 }
 
 function Invitations({ user, now, ...list }: InvitationsProps) {
@@ -207,7 +200,6 @@ interface Invited {
   readonly isMailed: boolean;
 }
 
-/** Shows the link of a new invitation once. */
 function invitedPage(user: Person, { email, link, isMailed }: Invited): string {
   return render(
     <SettingsPage
@@ -239,7 +231,6 @@ function invitedPage(user: Person, { email, link, isMailed }: Invited): string {
 
 const REFUSED: ReadonlySet<ErrorCode> = new Set([...INVALID, "last_owner"]);
 
-/** The page of the account's people, for owners. */
 export function peoplePages(deps: PageDeps) {
   const { teamService, personOf, formOf, flash } = deps;
   const again = ({ person }: { readonly person: Person }, { problem }: FormState) =>

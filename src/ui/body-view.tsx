@@ -32,7 +32,7 @@ import { counted, cutText } from "./text.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 
 /** The body of a request as a page or mail shows it. It is untrusted, `kind` too: it may hold the requester's `Content-Type`. */
-export interface ShownBody {
+interface ShownBody {
   readonly kind: string;
   /** The fields of a form; null: it is none. */
   readonly fields: readonly FormPair[] | null;
@@ -88,7 +88,7 @@ export function pageBody(action: SeenAction, limits?: Limits): PageBody | null {
 }
 
 /** JSON as a tree for `JsonView`; null: it is none, or large. */
-export function bodyTree(json: string): JsonNode | null {
+function bodyTree(json: string): JsonNode | null {
   const tree = jsonTree(json, TREE_LIMITS);
   if (tree === null || countLines(tree) <= JSON_TREE_LINES_MAX) return tree;
   return jsonTree(json, { ...TREE_LIMITS, nodes: JSON_TREE_LINES_MAX });
@@ -154,7 +154,7 @@ interface BodyViewProps {
 }
 
 /** Where the whole body is, and the ends of its lists. */
-export interface BodyParts extends LoadedParts {
+interface BodyParts extends LoadedParts {
   readonly whole: string;
 }
 

@@ -4,11 +4,9 @@ import { PageHead } from "./parts.tsx";
 import { render, Layout } from "./layout.tsx";
 import type { PageUser } from "./text.ts";
 
-export interface ConfirmPasswordProps {
+interface ConfirmPasswordProps {
   readonly user: PageUser;
-  /** The path and query of the form. */
   readonly path: string;
-  /** The fields of the form, sent again with the password. */
   readonly fields: readonly (readonly [name: string, value: string])[];
   /** What was wrong with the password; null at the first time. */
   readonly problem: string | null;

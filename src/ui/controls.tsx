@@ -34,7 +34,6 @@ interface ChoiceLink {
   readonly isChosen: boolean;
 }
 
-/** Items of a list, one of which is chosen. */
 function ChoiceLinks({ links }: { readonly links: readonly ChoiceLink[] }) {
   return (
     <>

@@ -322,7 +322,6 @@ export const PALETTE_PATH = "/palette";
 /** Everything that the four tabs of a phone leave out. */
 export const MORE_PATH = "/more";
 
-/** A person's accounts and sessions. */
 export const LOG_IN_PATH = "/settings/login";
 
 export const PAUSES_PATH = "/settings/pauses";
@@ -365,7 +364,6 @@ export function actionPath(id: string): string {
   return `${ACTIONS_PATH}/${id}`;
 }
 
-/** The page above every page of settings. */
 export const SETTINGS_LINK = { href: "/settings", name: "Settings" } as const;
 
 /** Parameters to change; undefined removes one. */

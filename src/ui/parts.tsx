@@ -17,7 +17,6 @@ interface LinkTo {
   readonly name: string;
 }
 
-/** Leads to the page above. */
 export function BackLink({ href, name }: LinkTo) {
   return (
     <a class="back on-screen" href={href}>
@@ -29,14 +28,12 @@ export function BackLink({ href, name }: LinkTo) {
 
 export interface PageHeadProps {
   readonly title: Child;
-  /** The page above. */
   readonly back?: LinkTo | undefined;
   readonly intro?: Child;
   readonly actions?: Child;
   readonly children?: Child;
 }
 
-/** The title of a page, and what is said below it. */
 export function PageHead({ title, back, intro, actions, children }: PageHeadProps) {
   return (
     <div class="head">
@@ -61,7 +58,6 @@ interface CardProps {
   readonly children?: Child;
 }
 
-/** A panel with a title. */
 export function Card({ id, title, look, aside = null, children }: CardProps) {
   const heading = <h2 id={id}>{title}</h2>;
   return (
@@ -133,7 +129,6 @@ export function statusLabel(status: ActionStatus): string {
   return STATUSES[status].label;
 }
 
-/** A word of a status, with its dot. */
 export function Dot({ tone, children }: { readonly tone: Tone; readonly children?: Child }) {
   return <span class={`dot dot-${tone}`}>{children}</span>;
 }
@@ -146,7 +141,6 @@ export function Notice({ tone, children }: { readonly tone: "good" | "wait" | "b
   );
 }
 
-/** What was wrong with a form, if something was. */
 export function Problem({ text }: { readonly text: string | null | undefined }) {
   return text === null || text === undefined ? null : <Notice tone="bad">{text}</Notice>;
 }

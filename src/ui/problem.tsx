@@ -6,7 +6,6 @@ import { LinkButton } from "./parts.tsx";
 import type { PageUser } from "./text.ts";
 
 interface ProblemProps {
-  /** HTTP status of the answer. */
   readonly status: number;
   readonly code: ErrorCode;
   /** What happened. Shown as it is: it must not contain untrusted text. */

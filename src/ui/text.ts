@@ -22,7 +22,6 @@ export interface NavAccount extends AccountLabel {
   readonly isCurrent: boolean;
 }
 
-/** What asks for attention in an account. */
 export interface NavBadges {
   /** Requests that wait for a decision. */
   readonly waiting: Counted;
@@ -30,7 +29,6 @@ export interface NavBadges {
   readonly failing: Counted;
 }
 
-/** The name of an email in lists. */
 export function mailName(event: string): string {
   if (event === "invited") return "Invitation email";
   return event === "decided" ? "Decision email" : "Approval email";
@@ -256,8 +254,7 @@ export function scopeLabel(role: Role, scope: KeyScope): string | null {
   return hasScope(role) && scope === "account" ? "Whole account" : null;
 }
 
-/** A text cut for display. */
-export interface CutText {
+interface CutText {
   readonly beginning: string;
   /** Null: all of it is shown. "57 more lines (3,210 characters)" */
   readonly rest: string | null;

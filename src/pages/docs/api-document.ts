@@ -65,7 +65,7 @@ export interface ApiSuccess {
   readonly content: readonly { readonly mediaType: string; readonly schema: ApiSchema }[];
 }
 
-export interface ApiError {
+interface ApiError {
   readonly status: string;
   readonly code: string;
   /** When it comes. */
@@ -87,7 +87,6 @@ export interface ApiEntry {
   readonly errors: readonly ApiError[];
 }
 
-/** All operations, in the order of the document. */
 export function entriesOf(document: OpenApiDocument): readonly ApiEntry[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => entryOf(document, path, method.toUpperCase(), operation)),

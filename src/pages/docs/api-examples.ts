@@ -1,7 +1,7 @@
 import { keyHeader } from "../../accounts/first-action.ts";
 import { type ApiEntry, exampleOf, type OpenApiDocument } from "./api-document.ts";
 
-export interface RequestExample {
+interface RequestExample {
   readonly label: string;
   /** As after the fence of a code block. */
   readonly language: string;
@@ -20,7 +20,6 @@ interface ExampleRequest {
   readonly answers: "json" | "text" | "nothing";
 }
 
-/** The same request with curl, in TypeScript and in Python. */
 export function requestExamples(entry: ApiEntry, document: OpenApiDocument): readonly RequestExample[] {
   const request = requestOf(entry, document);
   return [

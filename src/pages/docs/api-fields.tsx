@@ -105,7 +105,6 @@ export function ApiNotes({ notes }: { readonly notes: readonly string[] }) {
   );
 }
 
-/** Parameters of the path, the query and the headers. */
 export function ApiParameters({ parameters }: { readonly parameters: readonly ApiParameter[] }) {
   return (
     <ul class="fields">

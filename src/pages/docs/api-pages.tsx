@@ -16,7 +16,7 @@ import { API_OBJECTS_PATH, ApiFields, ApiNotes, ApiParameters, ApiText, ApiType 
 import { codeBlock } from "./highlight.ts";
 import { DocsSubheading } from "./heading.tsx";
 
-export function apiPath(operationId: string): string {
+function apiPath(operationId: string): string {
   return `/docs/api/${operationId}`;
 }
 
@@ -285,7 +285,6 @@ interface ApiObjectsProps {
   readonly names: readonly string[];
 }
 
-/** Objects of responses. Bodies of requests are described with their operations. */
 export function ApiObjects({ document, names }: ApiObjectsProps) {
   return (
     <>

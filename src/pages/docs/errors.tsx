@@ -55,7 +55,6 @@ const EXAMPLE = JSON.stringify(
 
 type Status = (typeof HTTP_STATUS)[ErrorCode];
 
-/** The codes by status, the lowest first. */
 const BY_STATUS = [...Map.groupBy(ERROR_CODES, (code) => HTTP_STATUS[code])].toSorted(([one], [other]) => one - other);
 
 const STATUS_NAMES: Readonly<Record<Status, string>> = {
@@ -78,7 +77,6 @@ export const ERROR_HEADINGS: readonly DocsHeading[] = BY_STATUS.map(([status]) =
   depth: 2,
 }));
 
-/** Every error of the API: what it means, and what to do. */
 export function ErrorsGuide() {
   return (
     <>

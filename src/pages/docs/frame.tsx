@@ -22,7 +22,6 @@ interface DocsPageProps extends DocsReader {
   readonly site: DocsSite;
 }
 
-/** One page of the documentation, with the way to the others. */
 export function docsPage({ page, site, ...reader }: DocsPageProps): string {
   return render(
     <DocsFrame title={page.title} current={page.name} site={site} {...reader}>
@@ -230,7 +229,6 @@ function OnThisPage({ headings }: Pick<DocsPage, "headings">) {
   );
 }
 
-/** The pages before and after this one. */
 function Neighbours({ page, site }: Pick<DocsPageProps, "page" | "site">) {
   const all = [...site.groups, ...site.operations].flatMap(({ links }) => links);
   const at = all.findIndex(({ name }) => name === page.name);

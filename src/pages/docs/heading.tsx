@@ -1,7 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 
-/** The heading of a part of a page, with a link to itself. */
 export function DocsSubheading({ id, children }: { readonly id: string; readonly children?: Child }) {
   return (
     <h2 id={id}>

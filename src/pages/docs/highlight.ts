@@ -1,43 +1,17 @@
 import { highlighter } from "./highlighter.js";
 
-/** What the documents write after the fence, where it is not the name of a language here. */
-const WRITTEN: Readonly<Record<string, string>> = {
-  sh: "bash",
-  js: "javascript",
-  ts: "typescript",
-  toml: "ini",
-};
+/** What people call a language, where the highlighter has another name for it. */
+const LABELS: Readonly<Record<string, string>> = { sh: "Shell", bash: "Shell", ini: "INI", toml: "TOML", php: "PHP" };
 
-/** The name of a language for people; the text itself where it has none. */
-const LABELS: Readonly<Record<string, string>> = {
-  sh: "Shell",
-  bash: "Shell",
-  js: "JavaScript",
-  javascript: "JavaScript",
-  ts: "TypeScript",
-  typescript: "TypeScript",
-  json: "JSON",
-  php: "PHP",
-  sql: "SQL",
-  yaml: "YAML",
-  toml: "TOML",
-  ini: "INI",
-  go: "Go",
-  java: "Java",
-  python: "Python",
-  ruby: "Ruby",
-};
-
-export function languageLabel(written: string): string {
-  return LABELS[written] ?? "Text";
+function languageLabel(written: string): string {
+  return LABELS[written] ?? highlighter.getLanguage(written)?.name ?? "Text";
 }
 
 /**
  * Code as HTML, escaped, with a class of ours for each kind of word. Code in a language that is not known here is only
  * escaped. For our own documents: what somebody else wrote could take long.
  */
-export function highlighted(code: string, written: string): string {
-  const language = WRITTEN[written] ?? written;
+export function highlighted(code: string, language: string): string {
   if (highlighter.getLanguage(language) === undefined) return Bun.escapeHTML(code);
   const html = highlighter.highlight(code, { language, ignoreIllegals: true }).value;
   // The library writes its spans so and in no other way, and escapes every < and " of the code.

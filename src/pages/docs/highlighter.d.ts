@@ -1,5 +1,6 @@
 /** highlight.js with the languages of our documents. */
 export declare const highlighter: {
-  getLanguage(name: string): object | undefined;
+  /** By its name, or by what people write after a fence. */
+  getLanguage(name: string): { readonly name: string } | undefined;
   highlight(code: string, options: { language: string; ignoreIllegals: boolean }): { readonly value: string };
 };

@@ -16,7 +16,7 @@ export interface DocsSection extends DocsHeading {
   readonly body: string;
 }
 
-export interface RenderedGuide {
+interface RenderedGuide {
   /** Trusted HTML. */
   readonly html: string;
   readonly sections: readonly DocsSection[];

@@ -6,7 +6,6 @@ const AGES_MS = 20_000;
 /** The difference between this clock and the server's. */
 const aheadMs = Date.now() - Date.parse(mainPart()?.dataset["now"] ?? "");
 
-/** The server's time. */
 function nowMs(): number {
   return Date.now() - (Number.isNaN(aheadMs) ? 0 : aheadMs);
 }
