@@ -135,7 +135,7 @@ async function channelsPage({ channelService, clock }: PageDeps, user: Person, s
         empty={{
           icon: "send",
           title: "No channels yet",
-          text: "Add an email list, a Slack channel or a webhook, so that approvers are told of waiting requests at once.",
+          text: "Add an email list, a Slack channel or a webhook, so that approvers see waiting requests at once.",
         }}
       />
       <AddForm title="Add a channel" count={channels.length} max={CHANNELS_MAX} state={typed}>

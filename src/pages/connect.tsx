@@ -100,7 +100,7 @@ function Allowed({ typed, credentials }: Pick<ConsentPageProps, "typed" | "crede
         state={typed}
         name="name"
         label="Name of its key"
-        hint="Shown in lists, timelines and to whoever approves."
+        hint="Shown in lists, in timelines and to approvers."
         wrong="Enter a name of 1 to 100 ASCII characters."
       />
       <KEY_FORM.Field

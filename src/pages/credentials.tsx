@@ -144,7 +144,7 @@ async function credentialsPage(deps: PageDeps, user: Person, typed: FormState): 
     <SettingsPage
       user={user}
       section="Credentials"
-      intro="Secrets that calls are sent with. Agents know a name, Outgate adds the secret when a call is sent, and nobody reads it back."
+      intro="Secrets that calls are sent with. Agents use a name; Outgate adds the secret when it sends the call. No one can read it back."
       now={now}
     >
       <List

@@ -68,7 +68,7 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
       {revoked === undefined || left === null ? null : (
         <Notice tone="good">
           <Name text={revoked.name} /> is revoked and no longer works.
-          {left.unfinishedCount === 0 ? null : ` ${leftText(left)} Whoever approves sees that it was revoked.`}
+          {left.unfinishedCount === 0 ? null : ` ${leftText(left)} Approvers see that the key was revoked.`}
         </Notice>
       )}
       <FormerKeys user={user} keys={former} />
@@ -288,7 +288,7 @@ export function FormerKeys({ user, keys }: { readonly user: PageUser; readonly k
     <List
       id="former"
       title="Keys to check"
-      intro="Whoever created these may no longer manage the account: a person who left or has another role, or an owner key that was revoked or has expired. They may still know the keys."
+      intro="Their creators can no longer manage the account: people who left or have another role, or owner keys that were revoked or have expired. They may still know these keys."
       rows={keys}
       columns={[
         ["Key", (key) => <KeyWithEnd {...key} />, "main"],

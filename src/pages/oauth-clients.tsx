@@ -38,7 +38,7 @@ const CLIENT_FORM = schemaForm(CreateOAuthClient, {
     label: "Can it keep a secret?",
     choices: [
       { value: "confidential", label: "Confidential", hint: "A server. It gets a secret." },
-      { value: "public", label: "Public", hint: "A program on somebody’s machine, or in a browser. No secret." },
+      { value: "public", label: "Public", hint: "A program on a person’s machine or in a browser. No secret." },
     ],
     wrong: "Choose whether it can keep a secret.",
   },

@@ -61,7 +61,7 @@ export const TEMPLATES: readonly Template[] = [
     name: "loops",
     title: "Hold loops",
     about: "An agent that makes the same write again and again waits for a person.",
-    todo: "Keep it before rules that allow: they end the list.",
+    todo: "Keep it above rules that allow: no rule after those is asked.",
     rule: LOOP_BRAKE,
   },
   {
@@ -83,7 +83,7 @@ export const TEMPLATES: readonly Template[] = [
   {
     name: "deletes",
     title: "Refuse deletes in production",
-    about: "Agents delete nothing there, and are told so.",
+    about: "Agents can’t delete anything there, and see why.",
     todo: "Name your production hosts. Without hosts, it refuses every delete.",
     rule: {
       name: "Deletes in production",
@@ -96,7 +96,7 @@ export const TEMPLATES: readonly Template[] = [
     name: "writes",
     title: "Hold all writes",
     about: "A good last rule: a person approves what no rule before it decides.",
-    todo: "Keep it behind all other rules: they decide first.",
+    todo: "Keep it below all other rules: they decide first.",
     rule: {
       name: "All writes",
       effect: "hold",
@@ -165,24 +165,24 @@ const ZONE = {
 
 const RULE_FORM = schemaForm(CreateRule, {
   name: {
-    hint: "People and agents are told it.",
+    hint: "Shown to people and agents.",
     wrong: `Enter a name of 1 to ${NAME_CHARS_MAX} ASCII characters.`,
   },
   effect: {
-    label: "What happens to the requests that it applies to?",
+    label: "What happens to matching requests?",
     choices: RULE_EFFECTS.map((value) => ({ value, label: EFFECT_LABELS[value], hint: EFFECT_HINTS[value] })),
     wrong: "Choose what happens.",
   },
   methods: { isCode: true },
   hosts: { hint: "One a line, like api.example.com or *.example.org." },
   path: {
-    hint: "Where it begins, in whole segments: /pay is about /pay/1, not about /payments. * stands for one segment.",
+    hint: "The beginning of the path, in whole segments: /pay matches /pay/1, but not /payments. * matches one segment.",
   },
-  credentials: { hint: "Names, one a line: only calls that are made with one of these." },
+  credentials: { hint: "Names, one a line. Only calls made with one of these." },
   when: {
     label: "Expression",
     type: "code",
-    hint: "Must be true, in CEL. Where a request lacks what it names, nobody can tell: it is held.",
+    hint: "In CEL. The rule applies where it is true. A request that lacks what it names is held.",
   },
   keys: { label: "Only calls of these keys", boxes: [] },
   body_kind: {
@@ -193,8 +193,8 @@ const RULE_FORM = schemaForm(CreateRule, {
   "body_bytes.over": { label: "Larger than", hint: "Bytes." },
   "between.from": { hint: "Like 18:00.", wrong: "Enter a time from 00:00 to 23:59." },
   "between.to": {
-    hint: "Like 08:00. Where it is earlier, on the next day.",
-    wrong: "Enter a time from 00:00 to 24:00, another one than it begins.",
+    hint: "Like 08:00. If it is before the start, it ends the next day.",
+    wrong: "Enter a time from 00:00 to 24:00 that is not the start.",
   },
   "between.days": {
     label: "Days on which it begins",
@@ -204,7 +204,7 @@ const RULE_FORM = schemaForm(CreateRule, {
   "between.timezone": { label: "Time zone", ...ZONE },
   "sum.limit": {
     label: "At most",
-    hint: "Like 10000. Exactly so much still passes.",
+    hint: "Like 10000. A sum of exactly this still passes.",
     wrong: "Enter a number of at most 16 digits, like 10000 or 10.50.",
   },
   "sum.member": { label: "Of the number in", hint: "Like body.amount or body.items[0].price." },
@@ -215,7 +215,7 @@ const RULE_FORM = schemaForm(CreateRule, {
     hint: "key, host, or metadata.customer for that value of metadata. Empty: all calls together.",
     wrong: "Enter key, host, or metadata. and a name.",
   },
-  "more_than.count": { label: "Calls", hint: "So many pass." },
+  "more_than.count": { label: "Calls", hint: "This many pass." },
   "more_than.minutes": { label: "In minutes" },
   "more_than.same": {
     label: "For the same",
@@ -230,7 +230,7 @@ const RULE_FORM = schemaForm(CreateRule, {
   before: {
     label: "Place",
     hint: "The first rule that applies decides.",
-    none: "Behind all others",
+    none: "After all others",
     options: [],
   },
 });
@@ -269,7 +269,7 @@ export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormP
         <Field name="name" state={typed} />
         <Field name="effect" state={typed} />
         <h2>Which requests</h2>
-        <p class="quiet">It applies where all of these are true. Empty fields are not checked.</p>
+        <p class="quiet">The rule applies where all of these are true. Empty fields are not checked.</p>
         <Field name="methods" state={typed} />
         <Field name="hosts" state={typed} />
         <Field name="path" state={typed} />
@@ -296,17 +296,17 @@ export function RuleForm({ user, typed, todo, keys, changed, others }: RuleFormP
         />
         <Fold
           title="Budget"
-          note="It applies only to the call with which the sum would be more than this."
+          note="Applies only to calls that would take the sum over this limit."
           state={typed}
           of={["sum.limit", "sum.member", "sum.per", "sum.timezone", "sum.same"]}
         />
         <Fold
           title="Number of calls"
-          note="It applies only to the call that is one more than these."
+          note="Applies only to calls beyond this number."
           state={typed}
           of={["more_than.count", "more_than.minutes", "more_than.same"]}
         />
-        <h2>What the agent is told</h2>
+        <h2>What the agent sees</h2>
         <Field name="message" state={typed} />
         <Field name="explain" state={typed} />
         {changed === null && others.length > 0 ? (

@@ -77,7 +77,7 @@ async function rulesPage(deps: PageDeps, user: Person, problem: string | null = 
     <SettingsPage
       user={user}
       section="Rules"
-      intro="They are asked in this order, and the first that applies to a request decides. Where none does, the hold of the key decides."
+      intro="Rules are checked in this order: the first that applies to a request decides. If none applies, the key’s hold decides."
       actions={mayChange && rules.length < RULES_MAX ? create : undefined}
       now={now}
     >

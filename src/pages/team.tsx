@@ -108,7 +108,7 @@ async function peoplePage(deps: PageDeps, user: Person, state: PeopleState): Pro
       <Invitations
         title="Void invitations"
         id="void-invitations"
-        intro="Whoever made these may no longer manage the account, so their links let nobody in. Withdraw them, or they are open again if that person becomes an owner again."
+        intro="Their creators can no longer manage the account, so the links don’t work. Withdraw them: the links work again if their creator becomes an owner again."
         rows={invitations.filter(({ isVoid }) => isVoid)}
         user={user}
         now={now}
