@@ -14,7 +14,7 @@ import { listCommand, type Tables, type Tx } from "./command.ts";
 import { findPaused, isHeldBack, pausesOf } from "./pauses.ts";
 import { findEach, insertEach, insertList, updateEach, updateList, type Values, valuesOf } from "./lists.ts";
 import { addGrants, type GrantCounts, readGrants, type UsedGrant, useGrant, writeUses } from "./grants.ts";
-import type { Counted, RuleCount } from "../../src/core/rule-count.ts";
+import type { StoredCount, RuleCount } from "../../src/core/rule-count.ts";
 import { type GoesBeyond, placeOf, readCounts, type RuleCounts } from "./rule-counts.ts";
 import { readRulesVersions } from "./rules.ts";
 import { type Args, prepare } from "../sql/read.ts";
@@ -432,7 +432,7 @@ export interface ActionChange extends Owner, SideRows {
   /** What a new run adds to counts of rules. */
   readonly counts: readonly RuleCount[];
   /** What its end gives back of them; `unlessSent`: if no attempt of the run may have reached the target. */
-  readonly givesBack: { readonly counted: readonly Counted[]; readonly unlessSent: boolean } | null;
+  readonly givesBack: { readonly counted: readonly StoredCount[]; readonly unlessSent: boolean } | null;
 }
 
 /** Writes changes with their other rows; whether each was written: its action had the revision, and no limit or key stood against it. */

@@ -1,5 +1,5 @@
 import { and, gte, inArray, lt, lte } from "drizzle-orm";
-import type { Counted, RuleCount } from "../../src/core/rule-count.ts";
+import type { StoredCount, RuleCount } from "../../src/core/rule-count.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { prepare, type Reader } from "../sql/read.ts";
 import { PRUNE_ROWS, type Tx } from "./command.ts";
@@ -72,7 +72,7 @@ export class RuleCounts {
   }
 
   /** Of rows that are there still. */
-  giveBack(counted: Counted): void {
+  giveBack(counted: StoredCount): void {
     const amount = BigInt(counted[3]);
     for (const row of this.#within(placeOf(counted))) {
       row.amount = row.amount < amount ? 0n : row.amount - amount;
@@ -140,7 +140,7 @@ function wholeIn(text: string): bigint {
 
 const OVER_EVERY_LIMIT = 10n ** 60n;
 
-export function placeOf([ruleId, subject, start]: Counted): Place {
+export function placeOf([ruleId, subject, start]: StoredCount): Place {
   return { ruleId, subject, from: start, to: start };
 }
 

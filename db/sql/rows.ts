@@ -5,7 +5,7 @@ import { type ActionPolicy, actionPolicyText, parseActionPolicy } from "../../sr
 import { extrasText, NO_EXTRAS } from "../../src/core/extras.ts";
 import { parseExtras } from "../../src/core/extras-schema.ts";
 import type { NewNotification, Notification } from "../../src/core/notification.ts";
-import { type Counted, countedText, parseCounted } from "../../src/core/rule-count.ts";
+import { type StoredCount, countedText, parseCounted } from "../../src/core/rule-count.ts";
 import type { OutboxEntry } from "../../src/core/store.ts";
 import {
   isTooLate,
@@ -226,7 +226,7 @@ function headersPlace(actionId: string) {
 }
 
 /** One list, so that actions of which nothing counts share it. */
-const NOTHING_COUNTED: readonly Counted[] = [];
+const NOTHING_COUNTED: readonly StoredCount[] = [];
 
 const readEntry = rowReader(only(timeline, ["seq", "at", "run", "status", "type", "detail"]));
 

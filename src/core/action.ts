@@ -1,5 +1,5 @@
 import type { ActionPolicy } from "./action-policy.ts";
-import type { Counted } from "./rule-count.ts";
+import type { StoredCount } from "./rule-count.ts";
 import type { Actor, Hold, Role } from "./roles.ts";
 import { SMALL_ROW_BYTES_MAX } from "./limits.ts";
 import { type Extras, extrasText } from "./extras.ts";
@@ -107,7 +107,7 @@ export interface Action extends ActionRequest, ActionState {
   /** Why it was held, or which rule or grant let it pass; null: nothing held it, and no rule applies. */
   readonly policy: ActionPolicy | null;
   /** What this run has counted for rules; it stays when that was given back. */
-  readonly counted: readonly Counted[];
+  readonly counted: readonly StoredCount[];
 }
 
 /** The initial state: held for approval, or due at once, or at a later time. */

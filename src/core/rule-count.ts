@@ -3,7 +3,7 @@ import { Compile } from "typebox/compile";
 import type { Change } from "./changes.ts";
 
 /** What an action has counted for a rule: the rule, whose count it is, the part of time, and how much. */
-export type Counted = readonly [ruleId: string, subject: string, start: number, amount: string];
+export type StoredCount = readonly [ruleId: string, subject: string, start: number, amount: string];
 
 /**
  * What a request adds to the count of a rule with `sum` or `more_than`. The commit of its create adds it unless the rule's count would
@@ -27,7 +27,7 @@ export interface RuleCount {
 }
 
 /** What is stored with the action. */
-export function countedOf({ ruleId, subject, start, amount }: RuleCount): Counted {
+export function countedOf({ ruleId, subject, start, amount }: RuleCount): StoredCount {
   return [ruleId, subject, start, amount];
 }
 
@@ -39,7 +39,7 @@ export function givesBack({
   before,
   after,
   events,
-}: Change): { counted: readonly Counted[]; unlessSent: boolean } | null {
+}: Change): { counted: readonly StoredCount[]; unlessSent: boolean } | null {
   const { counted, attempts } = after;
   if (counted.length === 0 || after.run !== before.run || after.status === before.status) return null;
   if (after.status === "cancelled") return { counted, unlessSent: attempts > 0 };
@@ -52,7 +52,7 @@ const STORED = Compile(
 );
 
 /** Undefined: it is none. */
-export function parseCounted(text: string): readonly Counted[] | undefined {
+export function parseCounted(text: string): readonly StoredCount[] | undefined {
   try {
     const stored: unknown = JSON.parse(text);
     return STORED.Check(stored) ? stored : undefined;
@@ -62,6 +62,6 @@ export function parseCounted(text: string): readonly Counted[] | undefined {
 }
 
 /** As it is stored. */
-export function countedText(counted: readonly Counted[]): string | null {
+export function countedText(counted: readonly StoredCount[]): string | null {
   return counted.length === 0 ? null : JSON.stringify(counted);
 }

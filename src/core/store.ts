@@ -398,7 +398,7 @@ export interface ActionStore extends Queue<Action> {
   /** Those of the actions that await approval in the account, oldest first, of `LIST_BYTES_MAX` bytes at most. */
   heldAmong(accountId: string, ids: readonly string[]): Promise<readonly Action[]>;
   /** Keys with actions awaiting approval, at most `HELD_REQUESTERS_SHOWN_MAX`, the longest waiting first. */
-  requesters(accountId: string): Promise<readonly Requester[]>;
+  requesters(accountId: string): Promise<readonly HeldRequester[]>;
   /** How many actions of a key await approval, up to `HELD_PER_KEY_MAX`. */
   heldCount(accountId: string, keyId: string): Promise<number>;
   /** Whether a key may create or retry more on the day. */
@@ -592,7 +592,7 @@ export interface WaitingHost {
 }
 
 /** A key with actions that await approval. */
-export interface Requester {
+export interface HeldRequester {
   /** Empty: a person, or no key was stored. */
   readonly keyId: string;
   /** As its oldest held action names it. */

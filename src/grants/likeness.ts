@@ -7,7 +7,7 @@ import { GRANT_BODY_CHARS_MAX, GRANT_FIELDS_MAX } from "../core/limits.ts";
 import { sentTarget } from "../core/sent-target.ts";
 
 /** A value in a JSON body, as it is written, and its path: `body.items[0].amount`. */
-export interface Field {
+export interface BodyField {
   readonly path: string;
   readonly text: string;
 }
@@ -61,11 +61,11 @@ function bodyParts(request: ActionRequest, vary: ReadonlySet<string>): unknown {
 }
 
 /** The plain values of a JSON body under their paths; null: it is another body, or too large to be compared. */
-export function fieldsOf(request: ActionRequest): readonly Field[] | null {
+export function fieldsOf(request: ActionRequest): readonly BodyField[] | null {
   const { body } = request;
   const member = bodyMemberOf(request);
   if (body === null || member === null || !isJsonMember(member) || body.length > GRANT_BODY_CHARS_MAX) return null;
-  const fields: Field[] = [];
+  const fields: BodyField[] = [];
   try {
     addFields(fields, "body", compactJson(body));
   } catch (error) {
@@ -76,7 +76,7 @@ export function fieldsOf(request: ActionRequest): readonly Field[] | null {
 }
 
 /** Empty lists and objects are values too: an object with one more member has another text. */
-function addFields(fields: Field[], path: string, json: string): void {
+function addFields(fields: BodyField[], path: string, json: string): void {
   if (fields.length > GRANT_FIELDS_MAX) return;
   if (json.startsWith("{") && json !== "{}") {
     for (const [name, value] of membersIn(json)) {

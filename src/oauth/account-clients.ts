@@ -196,7 +196,7 @@ export function createOAuthClientService(app: AppContext, { secrets, forget }: A
 }
 
 /** Who added a client of an account. */
-export function creatorOf(secrets: Pick<Secrets, "open">, artifact: OAuthArtifact): Actor {
+export function clientCreator(secrets: Pick<Secrets, "open">, artifact: OAuthArtifact): Actor {
   return storedClient(secrets, artifact).created_by;
 }
 

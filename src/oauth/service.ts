@@ -4,7 +4,7 @@ import type { KeyService } from "../accounts/keys.ts";
 import type { CreateKey } from "../accounts/key-routes.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { type Actor, authorize, type Caller } from "../core/roles.ts";
-import { creatorOf } from "./account-clients.ts";
+import { clientCreator } from "./account-clients.ts";
 import { OAUTH_INTERACTIONS_PER_PERSON_MAX, OAUTH_PEOPLE_COUNTED_MAX } from "../core/limits.ts";
 import type { OAuthStore } from "../core/oauth-store.ts";
 import { answerBy, type BridgedRequest, type BridgedResponse, nodeExchange } from "./bridge.ts";
@@ -98,7 +98,7 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
 
   const addedTo = async (accountId: string, clientId: string): Promise<ConsentRequest["added"]> => {
     const found = isDocumentAddress(clientId) ? null : await store.find(artifactId(secrets, "Client", clientId));
-    return found?.accountId === accountId ? { by: creatorOf(secrets, found), at: found.createdAt } : null;
+    return found?.accountId === accountId ? { by: clientCreator(secrets, found), at: found.createdAt } : null;
   };
 
   const interactionOf = async ({ accountId }: Caller, headers: Headers, uid: string) => {

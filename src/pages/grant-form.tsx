@@ -4,7 +4,7 @@ import { bodyCheck } from "../api/schema-helpers.ts";
 import { invalidFields, type Issue } from "../core/domain-error.ts";
 import type { GrantTerms } from "../core/grant.ts";
 import { GRANT_CALLS_MAX, GRANT_FIELDS_SHOWN_MAX, GRANT_VARY_MAX } from "../core/limits.ts";
-import { type Field as BodyField, fieldsOf, numberOf } from "../grants/likeness.ts";
+import { type BodyField, fieldsOf, numberOf } from "../grants/likeness.ts";
 import { GrantTermsJson } from "../grants/grants.ts";
 import type { Form } from "../http/request.ts";
 import { MASK } from "../receipts/mask-rules.ts";

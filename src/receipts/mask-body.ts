@@ -36,14 +36,14 @@ function maskWritten(text: string, masking: Masking): string {
  * shown counts as one hidden value.
  */
 function maskBytes(action: Action, masking: Masking): MaskedBody {
-  const seen = bytesOf(action, masking.viewer === "public" ? 0 : BYTES_SHOWN_MAX);
+  const seen = bodyBytes(action, masking.viewer === "public" ? 0 : BYTES_SHOWN_MAX);
   if (!seen.isWhole) masking.hidden += 1;
   const start = seen.start === null ? null : maskWritten(seen.start, masking);
   return { body: MASK, bytes: { ...seen, start } };
 }
 
 /** Bytes with the beginning of their text. A target that reads another charset reads another text, so none is shown then. */
-export function bytesOf(action: Action, bytesMax = Infinity): SeenBytes {
+export function bodyBytes(action: Action, bytesMax = Infinity): SeenBytes {
   const bytes = Buffer.from(sentBody(action) ?? "");
   const isText = isReadAsUtf8(contentTypeOf(action) ?? "");
   const shown = bytes.subarray(0, bytesMax);

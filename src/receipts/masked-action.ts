@@ -5,7 +5,7 @@ import type { TimelineEvent, TimelineEntry } from "../core/timeline.ts";
 import { type Caller, hasScope, type Viewer, viewerOf } from "../core/roles.ts";
 import type { EarlierRejection } from "../core/rejections.ts";
 import { sentUrl } from "../core/target.ts";
-import { bytesOf, maskedBody } from "./mask-body.ts";
+import { bodyBytes, maskedBody } from "./mask-body.ts";
 import { Masking, secretKind } from "./mask-rules.ts";
 import {
   maskHeaders,
@@ -200,7 +200,7 @@ function maskedMetadata(metadata: Readonly<Record<string, string>>, masking: Mas
 
 /** What of the bytes of an action may be seen: all of it where the action is not masked. */
 export function seenBytes(action: SeenAction): SeenBytes {
-  return action.bytes ?? bytesOf(action);
+  return action.bytes ?? bodyBytes(action);
 }
 
 export function maskedPause(pause: Pause | null, viewer: Viewer): Pause | null {

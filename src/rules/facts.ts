@@ -46,12 +46,12 @@ export class ActionFacts {
   /** Of the expression that is checked now. */
   names: MemberNames = [];
   readonly #request: RuledRequest;
-  readonly #target = once(() => sentTarget(this.#request.url));
-  readonly #lowerPath = once(() => this.#sent.path.toLowerCase());
-  readonly #bytes = once(() => sentBytes(this.#request));
-  readonly #query = once(() => queryOf(this.#sent.query));
-  readonly #headers = once(() => headersOf(this.#request.headers ?? {}));
-  readonly #body = once(() => bodyOf(this.#request));
+  readonly #target = lazily(() => sentTarget(this.#request.url));
+  readonly #lowerPath = lazily(() => this.#sent.path.toLowerCase());
+  readonly #bytes = lazily(() => sentBytes(this.#request));
+  readonly #query = lazily(() => queryOf(this.#sent.query));
+  readonly #headers = lazily(() => headersOf(this.#request.headers ?? {}));
+  readonly #body = lazily(() => bodyOf(this.#request));
 
   constructor(request: RuledRequest) {
     this.#request = request;
@@ -156,7 +156,7 @@ export function foldName(name: string): string {
 const ASCII = /^[ -~]*$/;
 
 /** What `make` gives or throws, made once. */
-export function once<Value>(make: () => Value): () => Value {
+export function lazily<Value>(make: () => Value): () => Value {
   let made: { readonly value: Value } | { readonly error: unknown } | null = null;
   return () => {
     if (made === null) {

@@ -10,7 +10,7 @@ import { type Caller, describeActor, mayDo } from "../core/roles.ts";
 import type { RuleCount } from "../core/rule-count.ts";
 import type { Store } from "../core/store.ts";
 import { isSend } from "../core/timeline.ts";
-import { factsOf, once } from "./facts.ts";
+import { factsOf, lazily } from "./facts.ts";
 import { askRules, type CompiledRule, decideByWalks, storedRule, type Walk } from "./rule.ts";
 
 /** No version of the store: what is committed by it is decided again. */
@@ -98,7 +98,7 @@ export class KnownRules implements Judge {
     const version = await rules.versionOf(accountId);
     if (version === this.#accounts.get(accountId)?.version) return;
     const rows = await rules.list(accountId);
-    const compiled = once(() => rows.map(storedRule));
+    const compiled = lazily(() => rows.map(storedRule));
     this.#accounts.set(accountId, { version, knownSince: this.#clock.now(), rules: compiled });
   }
 

@@ -7,7 +7,7 @@ import { DomainError } from "../core/domain-error.ts";
 import type { Caller } from "../core/roles.ts";
 import { DRY_RUN_ACTIONS_DEFAULT, IDLE_EXPORT_SECONDS } from "../core/limits.ts";
 import {
-  ChangeRule,
+  ChangeRuleBody,
   CreateRule,
   DryRunJson,
   DryRunRulesBody,
@@ -142,7 +142,7 @@ export function ruleRoutes(deps: WaitingDeps & { readonly ruleService: RuleServi
         description: "Changes what is given of a rule.",
         notes: [FORCE, TRIED],
         params: RuleParams,
-        body: jsonBody(ChangeRule),
+        body: jsonBody(ChangeRuleBody),
         answers: { 200: { description: "The rule.", schema: RuleJson } },
       }),
     )

@@ -11,7 +11,7 @@ import { readHost } from "../core/target.ts";
 import { callCounter, type Counter, countOf, sumCounter } from "./counting.ts";
 import { compileExpression, ExpressionError } from "./expression.ts";
 import { AMBIGUOUS_PATH, type CallFacts, Undecidable } from "./facts.ts";
-import { definitionOf, RuleDefinition, UNREADABLE } from "./schemas.ts";
+import { definitionOf, RuleDefinition, UNREADABLE_RULE } from "./schemas.ts";
 import { isZone, NO_ZONE, wallTime, WEEKDAYS } from "./zones.ts";
 
 /** What an account says about its calls. */
@@ -60,7 +60,7 @@ export function storedRule(row: Pick<RuleRow, "definition" | "id" | "version">):
     return ruleFrom(definitionOf(row), row.id, row.version);
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
-    return ruleFrom(UNREADABLE, row.id, row.version);
+    return ruleFrom(UNREADABLE_RULE, row.id, row.version);
   }
 }
 

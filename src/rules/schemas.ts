@@ -191,7 +191,7 @@ export const CreateRule = t.requestObject("CreateRule", "A rule of the account."
 // Safe: these are its members.
 const CONDITIONS = Object.keys(conditions) as (keyof typeof conditions)[];
 
-export const ChangeRule = Type.Partial(
+export const ChangeRuleBody = Type.Partial(
   Type.Object({
     ...properties,
     unset: t.shortList(Type.Enum(CONDITIONS), CONDITIONS.length, "Conditions that the rule has no longer.", ["path"]),
@@ -205,7 +205,7 @@ export const ChangeRule = Type.Partial(
   },
 );
 
-export type ChangeRule = Static<typeof ChangeRule>;
+export type ChangeRuleBody = Static<typeof ChangeRuleBody>;
 
 const rulesOf = (description: string) =>
   Type.Array(RuleDefinition, { maxItems: RULES_MAX, description, examples: [[{ name: "All", effect: "hold" }]] });
@@ -320,7 +320,7 @@ function inOrder(value: Readonly<Record<string, unknown>>): Readonly<Record<stri
   return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (place(one) < place(other) ? -1 : 1)));
 }
 
-export const UNREADABLE: RuleDefinition = { name: "A rule that can't be read", effect: "hold" };
+export const UNREADABLE_RULE: RuleDefinition = { name: "A rule that can't be read", effect: "hold" };
 
 /** What a stored rule says. Of a row that was altered in the database: that it holds everything, as it then does. */
 export function definitionOf({ definition }: Pick<RuleRow, "definition">): RuleDefinition {
@@ -331,7 +331,7 @@ export function definitionOf({ definition }: Pick<RuleRow, "definition">): RuleD
   } catch {
     // The same.
   }
-  return UNREADABLE;
+  return UNREADABLE_RULE;
 }
 
 /** A rule, its place among the others from 0, and what is probably wrong with it. */

@@ -28,7 +28,7 @@ import {
 import type { KnownRules } from "./known.ts";
 import { type CompiledRule, ruleFrom } from "./rule.ts";
 import {
-  type ChangeRule,
+  type ChangeRuleBody,
   definitionOf,
   LOOP_BRAKE,
   type PlacedRule,
@@ -185,7 +185,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
     },
 
     /** Replaces what is given of a rule. Throws `not_found`, `validation_error`. */
-    async change(caller: Caller, id: string, { unset = [], ...patch }: ChangeRule): Promise<PlacedRule> {
+    async change(caller: Caller, id: string, { unset = [], ...patch }: ChangeRuleBody): Promise<PlacedRule> {
       const gone: readonly string[] = unset;
       const rows = await write(caller, (stored, at) => {
         const row = rowIn(stored, id);
