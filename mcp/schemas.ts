@@ -34,7 +34,7 @@ export const CreateToolOptions = Type.Object(
 /** In few words, since each argument costs tokens in every conversation: a refusal names each problem. The service checks them as it does for REST. */
 const IN_FEW_WORDS = {
   url: Type.String({ description: "Where the call goes: http or https, to a host that is allowed." }),
-  callback: Type.Optional(Type.String({ description: "URL that receives the events of this action." })),
+  callback: Type.Optional(Type.String({ description: "Receives the events of this action." })),
   reason: Type.Optional(
     Type.String({
       maxLength: REASON_CHARS_MAX,
@@ -42,12 +42,7 @@ const IN_FEW_WORDS = {
     }),
   ),
   headers: Type.Optional(stringMap("Headers of the call; content-type must fit the body.")),
-  notify: Type.Optional(
-    Type.Object(
-      { email: Type.String() },
-      { ...closed, description: "The address of the person who is asked by mail." },
-    ),
-  ),
+  notify: Type.Optional(Type.Object({ email: Type.String() }, { ...closed, description: "Who is asked by mail." })),
   backoff: Type.Optional(
     Type.Object(
       { base_ms: Type.Integer(), cap_ms: Type.Integer() },

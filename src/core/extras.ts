@@ -76,11 +76,13 @@ interface Described {
   readonly extras: Extras;
 }
 
+type Said = { readonly [Name in RequesterTextName]?: string | Readonly<Record<string, string>> | null };
+
 /** What a requester says of an action. `reason`: why its present run was requested. */
 export function requesterTexts({ title, extras }: Described, reason: string | null): readonly RequesterText[] {
-  const said = { ...extras, title, reason, metadata: extras.metadata ?? {} };
+  const said: Said = { ...extras, title, reason, metadata: extras.metadata ?? {} };
   return REQUESTER_TEXTS.flatMap((name): readonly RequesterText[] => {
-    const text = said[name];
+    const text = said[name] ?? null;
     if (text === null || typeof text === "string") return [{ name, note: "", text }];
     return Object.entries(text).map(([note, value]) => ({ name, note, text: value }));
   });
