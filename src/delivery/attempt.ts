@@ -13,7 +13,7 @@ import type { AttemptCredential, CredentialUse } from "../credentials/use.ts";
 import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
 import type { OutboundRequest, Route, Sender } from "../outbound/deadline.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import type { Attempt } from "./runs.ts";
+import type { Attempt } from "./in-flight.ts";
 import type { Due } from "./scheduler.ts";
 import type { Settlement } from "./settlement.ts";
 

@@ -1,6 +1,5 @@
 import type { RecoveryLease } from "../runtime/job-leases.ts";
-import type { Claimed } from "../core/settle.ts";
-import { LEASE_GRACE_MS, RECOVERY_ROWS_MAX, UNCONFIRMED_CLAIMS_MAX } from "../core/limits.ts";
+import { RECOVERY_ROWS_MAX } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import { errorName, type Log } from "../observability/log.ts";
 import { type Queue, StoreUnavailable } from "../core/store.ts";
@@ -71,82 +70,5 @@ async function recover<Row extends { readonly id: string }>(
     if (error instanceof StoreUnavailable) throw error;
     log.error("rescue.failed", { of: name, id: row.id, error: errorName(error) });
     return false;
-  }
-}
-
-/** A claim whose response was lost: the store may have rows of these accounts as active under it. */
-interface LostClaim {
-  readonly accountIds: readonly string[];
-  readonly at: Claimed;
-}
-
-interface LeaseDeps {
-  readonly clock: Clock;
-  readonly attemptTimeoutMs: number;
-  /** The node that claims, where there may be several. */
-  readonly nodeId: string | undefined;
-}
-
-/**
- * How much later than requested a lease may end, to be unique. If the clock was set back by more, counting starts anew.
- */
-const LEASE_SPREAD_MS = 1_000;
-
-/** The leases of claims that are being written or whose response was lost. */
-export class Leases {
-  readonly #deps: LeaseDeps;
-  /** Their ends, in milliseconds. */
-  readonly #open = new Set<number>();
-  /** The oldest first. */
-  #lost: readonly LostClaim[] = [];
-  #lastEndMs = 0;
-
-  constructor(deps: LeaseDeps) {
-    this.#deps = deps;
-  }
-
-  /**
-   * A claim that starts now, for attempts of at most this length, or that of the server. No two claims of a node have the same
-   * lease end, so node and lease identify a claim.
-   */
-  begin(timeoutMs = 0): Claimed {
-    const { clock, attemptTimeoutMs, nodeId } = this.#deps;
-    const now = clock.now();
-    const endMs = now.getTime() + Math.max(attemptTimeoutMs, timeoutMs) + LEASE_GRACE_MS;
-    const isTaken = endMs <= this.#lastEndMs && this.#lastEndMs - endMs < LEASE_SPREAD_MS;
-    this.#lastEndMs = isTaken ? this.#lastEndMs + 1 : endMs;
-    this.#open.add(this.#lastEndMs);
-    return { now, leaseUntil: new Date(this.#lastEndMs), ...(nodeId !== undefined && { by: nodeId }) };
-  }
-
-  /** The store has answered: what it has claimed is known. */
-  end({ leaseUntil }: Claimed): void {
-    this.#open.delete(leaseUntil.getTime());
-  }
-
-  /** The response was lost; the store is asked about it later. */
-  lose(claim: LostClaim): void {
-    this.#lost = [...this.#lost, claim];
-    const [oldest] = this.#lost;
-    // Keep the newest: the leases of the others end first.
-    if (oldest !== undefined && this.#lost.length > UNCONFIRMED_CLAIMS_MAX) this.#forget(oldest);
-  }
-
-  /** Whether a row with this lease may be of such a claim. */
-  isOpen(leaseUntil: Date | null): boolean {
-    return leaseUntil !== null && this.#open.has(leaseUntil.getTime());
-  }
-
-  /** Asks about each lost claim; the one whose question rejects is kept, with those after it. */
-  async resolveLost(resolve: (lost: LostClaim) => Promise<void>): Promise<void> {
-    for (const lost of this.#lost) {
-      await resolve(lost);
-      this.#forget(lost);
-    }
-  }
-
-  #forget(lost: LostClaim): void {
-    this.#lost = this.#lost.filter((other) => other !== lost);
-    this.end(lost.at);
   }
 }

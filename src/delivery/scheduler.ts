@@ -33,8 +33,8 @@ import type { RecoveryLease } from "../runtime/job-leases.ts";
 import type { Node } from "../runtime/node.ts";
 import { type NodeShare, WHOLE_SHARE } from "../runtime/shares.ts";
 import { type Lane, type LaneClaim, Lanes, nameOf, type SlotLimits } from "./lanes.ts";
-import { Leases, rescue, type RowEnds } from "./recovery.ts";
-import { type Attempt, RunsInFlight } from "./runs.ts";
+import { rescue, type RowEnds } from "./recovery.ts";
+import { type Attempt, Leases, RunsInFlight } from "./in-flight.ts";
 import type { UnwrittenResults } from "./settlement.ts";
 
 /** What the delivery needs of a node among several. */
