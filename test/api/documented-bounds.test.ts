@@ -1,0 +1,22 @@
+import { expect, test } from "bun:test";
+import * as limits from "../../src/core/limits.ts";
+
+const text = await Bun.file(new URL("../../docs/extensions.md", import.meta.url)).text();
+
+/** The first row of a table about this member. */
+const rowOf = (member: string) => text.split("\n").find((line) => line.startsWith(`| \`${member}\` |`)) ?? "";
+
+test.each<[member: string, bounds: readonly number[]]>([
+  ["form", [limits.FORM_PAIRS_MAX]],
+  ["title", [limits.TITLE_CHARS_MAX]],
+  ["reason", [limits.REASON_CHARS_MAX]],
+  ["metadata", [limits.METADATA_NAMES_MAX, limits.METADATA_VALUE_CHARS_MAX]],
+  ["run_at", [limits.RUN_AT_AHEAD_MS_MAX / limits.DAY_MS]],
+  ["delay_seconds", [limits.DELAY_SECONDS_MAX]],
+  ["expires_at", [limits.EXPIRES_AHEAD_MS_MAX / limits.DAY_MS]],
+  ["timeout_ms", [limits.ATTEMPT_TIMEOUT_SET_MS_MIN, limits.ATTEMPT_TIMEOUT_SET_MS_MAX]],
+  ["backoff", [limits.BACKOFF_BASE_MS_MIN, limits.BACKOFF_BASE_MS_MAX, limits.BACKOFF_CAP_MS_MAX]],
+  ["give_up_on", [limits.GIVE_UP_ON_MAX]],
+])("docs/extensions.md says how far %s goes", (member, bounds) => {
+  for (const bound of bounds) expect(rowOf(member)).toContain(bound.toLocaleString("en"));
+});
