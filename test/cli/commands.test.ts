@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { CreateAction } from "../../src/api/action-schemas.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 import { COMMAND_LINE } from "../support/programs.ts";
@@ -31,6 +32,16 @@ async function json(args: readonly string[], options: OutgateOptions = {}) {
 const held = async () => (await json(["send", target.url, "--approve"])).value.id;
 
 describe("outgate send", () => {
+  test("has an option for every member of a create", async () => {
+    const { out } = await say(["send", "--help"]);
+    const options = { body: "data", json: "data", headers: "header", delay_seconds: "delay" };
+    const { url: _argument, ...members } = CreateAction.properties;
+    for (const member of Object.keys(members)) {
+      const option = new Map(Object.entries(options)).get(member) ?? member.replaceAll("_", "-");
+      expect(out).toMatch(new RegExp(`--${option}\\b`));
+    }
+  });
+
   test("sends a call, and says as JSON what became of it", async () => {
     const { code, value } = await json(["send", target.url, "-d", '{"n":1}', "-H", "X-Plan: gold", "--sync"]);
     expect(code).toBe(0);
