@@ -3,8 +3,8 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { InvalidSettings, listeningOn, readConfig } from "../src/config/config.ts";
-import { settingNames, SETTINGS } from "../src/config/settings.ts";
+import { InvalidSettings, listeningOn, readConfig } from "../../src/config/config.ts";
+import { settingNames, SETTINGS } from "../../src/config/settings.ts";
 
 type Env = Readonly<Record<string, string>>;
 
@@ -532,7 +532,7 @@ describe(".env", () => {
     try {
       writeFileSync(join(folder, ".env"), "PORT=4321\nAPPROVERS=ann@example.com,@example.org\n");
       const source = `
-        import { readConfig } from ${JSON.stringify(join(import.meta.dir, "../src/config/config.ts"))};
+        import { readConfig } from ${JSON.stringify(join(import.meta.dir, "../../src/config/config.ts"))};
         const { port, approvers } = readConfig(process.env);
         console.log(JSON.stringify({ port, approvers }));`;
       const child = Bun.spawn([process.execPath, "-e", source], { cwd: folder, env: {}, stderr: "inherit" });
@@ -543,7 +543,9 @@ describe(".env", () => {
   });
 
   test("has an example with every setting in order, what it is, what it may be, and its default", async () => {
-    const [, ...paragraphs] = (await Bun.file(join(import.meta.dir, "../.env.example")).text()).trimEnd().split("\n\n");
+    const [, ...paragraphs] = (await Bun.file(join(import.meta.dir, "../../.env.example")).text())
+      .trimEnd()
+      .split("\n\n");
     const defaults = readDefaults();
     const expected = settingNames().map((name) => {
       const { description, allowed } = SETTINGS[name];
@@ -553,7 +555,7 @@ describe(".env", () => {
   });
 
   test("is nothing but the defaults when the example is copied, and also when every line of it is taken in", async () => {
-    const text = await Bun.file(join(import.meta.dir, "../.env.example")).text();
+    const text = await Bun.file(join(import.meta.dir, "../../.env.example")).text();
     const lines = [...text.matchAll(/^#([A-Z_]+)=(.*)$/gm)].map(
       ([, name, value]) => [name ?? "", value ?? ""] as const,
     );

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { createEffectiveSettings, targetPolicyOf, readConfig } from "../src/config/config.ts";
-import { anAccount } from "./support/factory.ts";
-import { ownerOf } from "./support/owner.ts";
+import { createEffectiveSettings, targetPolicyOf, readConfig } from "../../src/config/config.ts";
+import { anAccount } from "../support/factory.ts";
+import { ownerOf } from "../support/owner.ts";
 
 const ENV = {
   HOST: "0.0.0.0",

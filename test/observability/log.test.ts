@@ -1,11 +1,11 @@
-import type { LogLevel } from "../src/config/values.ts";
+import type { LogLevel } from "../../src/config/values.ts";
 import { expect, test } from "bun:test";
 import { closeSync, constants, mkdtempSync, openSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { LOG_GATHERED_CHARS_MAX, LOG_GATHERED_MS } from "../src/core/limits.ts";
-import type { Clock } from "../src/core/clock.ts";
-import { createLog } from "../src/observability/log.ts";
+import { LOG_GATHERED_CHARS_MAX, LOG_GATHERED_MS } from "../../src/core/limits.ts";
+import type { Clock } from "../../src/core/clock.ts";
+import { createLog } from "../../src/observability/log.ts";
 
 const AT = "2026-03-01T12:00:00.500Z";
 
@@ -123,8 +123,8 @@ test("flush writes what is gathered once, and nothing when nothing is", () => {
 /** Runs a program whose standard output is a pipe or the file given; the log's module and its clock are at hand. */
 function run<Out extends "pipe" | number>(program: string, stdout: Out, stderr: "inherit" | "ignore" = "inherit") {
   const head = `
-    import { createLog, writerTo } from ${JSON.stringify(join(import.meta.dir, "../src/observability/log.ts"))};
-    import { systemClock } from ${JSON.stringify(join(import.meta.dir, "../src/core/clock.ts"))};
+    import { createLog, writerTo } from ${JSON.stringify(join(import.meta.dir, "../../src/observability/log.ts"))};
+    import { systemClock } from ${JSON.stringify(join(import.meta.dir, "../../src/core/clock.ts"))};
     const log = createLog(writerTo(1), systemClock, "info");
     const pad = "x".repeat(1_000);`;
   return Bun.spawn([process.execPath, "-e", head + program], { stdin: "pipe", stdout, stderr });

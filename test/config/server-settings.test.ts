@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { readConfig } from "../src/config/config.ts";
-import { serverSettings } from "../src/config/server-settings.ts";
-import { settingNames } from "../src/config/settings.ts";
+import { readConfig } from "../../src/config/config.ts";
+import { serverSettings } from "../../src/config/server-settings.ts";
+import { settingNames } from "../../src/config/settings.ts";
 
 const SECRETS = {
   SECRET_KEY: "5".repeat(64),
