@@ -3,7 +3,7 @@ import { alias } from "drizzle-orm/sqlite-core";
 import type { Account, AccountStop, AccountStore, ApiKey, HoldStop } from "../../src/core/account-store.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import type { Pause } from "../../src/core/pause.ts";
-import { rejectionWindowStart } from "../../src/core/rejection-count.ts";
+import { rejectionWindowStart } from "../../src/core/rejections.ts";
 import type { Actor } from "../../src/core/roles.ts";
 import { firstActionId } from "../../src/core/ids.ts";
 import { dayOf, type KeyBudget } from "../../src/core/store.ts";

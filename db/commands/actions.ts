@@ -6,8 +6,13 @@ import { ATTEMPTS_KEPT, DEDUPE_WINDOW_MS, HELD_PER_KEY_MAX } from "../../src/cor
 import { hasValues, membersIn } from "../sql/dialect.ts";
 import { countLock, createLock, grantLock, keyLock, pauseLocks, limitLock } from "../sql/locks.ts";
 import type { Lock } from "../sql/sql.ts";
-import { mayRepeat, type RejectionCount, rejectionWindowStart, saysWhy } from "../../src/core/rejection-count.ts";
-import type { RejectionEntry } from "../../src/core/rejections.ts";
+import {
+  mayRepeat,
+  type RejectionCount,
+  type RejectionEntry,
+  rejectionWindowStart,
+  saysWhy,
+} from "../../src/core/rejections.ts";
 import type { KeyBudget } from "../../src/core/store.ts";
 import { LATE_SUCCESS } from "../tables.ts";
 import { listCommand, type Tables, type Tx } from "./command.ts";

@@ -5,8 +5,7 @@ import {
   REPEATS_PER_REJECTION_MAX,
   SIMILAR_REJECTIONS_COUNTED_MAX,
 } from "../../src/core/limits.ts";
-import { type RejectionCount, rejectionWindowStart } from "../../src/core/rejection-count.ts";
-import type { RejectionStore } from "../../src/core/rejections.ts";
+import { type RejectionCount, type RejectionStore, rejectionWindowStart } from "../../src/core/rejections.ts";
 import type { Connection } from "../sql/context.ts";
 import { hasValues, membersIn } from "../sql/dialect.ts";
 import { all, type Args, get, prepare } from "../sql/read.ts";

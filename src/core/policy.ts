@@ -14,8 +14,7 @@ import { DomainError, invalidField, invalidFields, type Issue, TooEarly } from "
 import { HELD_PER_KEY_MAX, REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from "./limits.ts";
 import { methodsOf, type SentRequest } from "./method-overrides.ts";
 import { originOf, normalTarget } from "./target.ts";
-import { isCounted } from "./rejections.ts";
-import { mayRepeat, type RejectionCount, saysWhy } from "./rejection-count.ts";
+import { isCounted, mayRepeat, type RejectionCount, saysWhy } from "./rejections.ts";
 import { retryAfterMs } from "./retry-settings.ts";
 import type { CreateRefusal } from "./store.ts";
 

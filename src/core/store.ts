@@ -15,8 +15,7 @@ import type {
   NewNotification,
   NotificationKind,
 } from "./notification.ts";
-import type { RejectionEntry, RejectionStore } from "./rejections.ts";
-import type { RejectionCount } from "./rejection-count.ts";
+import type { RejectionCount, RejectionEntry, RejectionStore } from "./rejections.ts";
 import type { TimelineEvent, TimelineEntry } from "./timeline.ts";
 import type { ActivityStore, FirstStepStore } from "./activity-store.ts";
 import type { AccountStore, PeopleStore, SealedStore, SigningStore, CallbackHostStore } from "./account-store.ts";

@@ -15,7 +15,7 @@ import {
 import { HTTP_METHODS, type HttpMethod } from "../../src/core/action.ts";
 import { NO_EXTRAS } from "../../src/core/extras.ts";
 import type { DomainError } from "../../src/core/domain-error.ts";
-import type { RejectionCount } from "../../src/core/rejection-count.ts";
+import type { RejectionCount } from "../../src/core/rejections.ts";
 import type { CreateRefusal } from "../../src/core/store.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 
