@@ -295,19 +295,10 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
     },
 
     async latencies(span, names) {
-      const isOf = isOfNames(
-        span,
-        names.map(({ kind, name }) => [kind, name]),
-      );
-      const { latency } = activity;
-      const rows = await all(
-        reader,
-        db
-          .select({ counted: facts.value, kind: ofKind, name: named, latency })
-          .from(facts)
-          .leftJoin(activity, isOf)
-          .where(eq(facts.name, POSITION_FACT)),
-      );
+      const asked = names.map(({ kind, name }) => [kind, name]);
+      const columns = { counted: facts.value, kind: ofKind, name: named, latency: activity.latency };
+      const stored = db.select(columns).from(facts).leftJoin(activity, isOfNames(span, asked));
+      const rows = await all(reader, stored.where(eq(facts.name, POSITION_FACT)));
       const texts = Map.groupBy(rows, ({ kind, name }) => `${kind} ${name}`);
       const latencies = names.flatMap(({ kind, name }) => {
         const found = texts.get(`${kind} ${name}`)?.map((row) => row.latency ?? "");
@@ -317,19 +308,11 @@ export function createActivityStore({ reader, writer }: Connection): ActivitySto
     },
 
     async hostSlots(span, hosts) {
-      const isOf = isOfNames(
-        span,
-        hosts.map((host) => ["host", host]),
-      );
+      const asked = hosts.map((host) => ["host", host]);
       const { at, created, completed, failed, attempts, failedAttempts } = activity;
-      const rows = await all(
-        reader,
-        db
-          .select({ counted: facts.value, host: named, at, created, completed, failed, attempts, failedAttempts })
-          .from(facts)
-          .leftJoin(activity, isOf)
-          .where(eq(facts.name, POSITION_FACT)),
-      );
+      const columns = { counted: facts.value, host: named, at, created, completed, failed, attempts, failedAttempts };
+      const stored = db.select(columns).from(facts).leftJoin(activity, isOfNames(span, asked));
+      const rows = await all(reader, stored.where(eq(facts.name, POSITION_FACT)));
       // Without slots, the position alone.
       const found = rows.filter((row): row is typeof row & HostSlot => row.host !== null);
       return { position: positionIn(rows), slots: found.map(({ counted: _counted, ...slot }): HostSlot => slot) };

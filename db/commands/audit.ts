@@ -55,8 +55,8 @@ export function createAuditStore({ reader, writer }: Connection): AuditStore {
   };
   return {
     ...writer.methods({ record, prune }),
-    async page({ accountId, kinds, actors, since, until, limit, ...page }) {
-      const before = page.before ?? Number.MAX_SAFE_INTEGER;
+    async page({ accountId, kinds, actors, since, until, limit, before: end }) {
+      const before = end ?? Number.MAX_SAFE_INTEGER;
       const last = await lastScanned(accountId, before);
       const isOfPage = and(
         eq(audit.accountId, accountId),
@@ -67,15 +67,8 @@ export function createAuditStore({ reader, writer }: Connection): AuditStore {
         since === null ? undefined : gte(audit.at, since),
         until === null ? undefined : lt(audit.at, until),
       );
-      const found = await all(
-        reader,
-        db
-          .select()
-          .from(audit)
-          .where(isOfPage)
-          .orderBy(desc(audit.seq))
-          .limit(limit + 1),
-      );
+      const page = db.select().from(audit).where(isOfPage).orderBy(desc(audit.seq));
+      const found = await all(reader, page.limit(limit + 1));
       const rows = found.slice(0, limit);
       return { rows, before: found.length > limit ? (rows.at(-1)?.seq ?? null) : (last?.seq ?? null) };
     },
@@ -91,14 +84,9 @@ export function createAuditStore({ reader, writer }: Connection): AuditStore {
         lte(audit.at, until),
         isOneOf(audit.kind, kinds),
       );
-      const counts = await all(
-        reader,
-        db
-          .select({ subject: audit.subject, daysAgo: daysAgo.as("days_ago"), count: count().as("entries") })
-          .from(audit)
-          .where(isCounted)
-          .groupBy(audit.subject, sql`days_ago`),
-      );
+      const ofDay = { subject: audit.subject, daysAgo: daysAgo.as("days_ago"), count: count().as("entries") };
+      const counted = db.select(ofDay).from(audit).where(isCounted);
+      const counts = await all(reader, counted.groupBy(audit.subject, sql`days_ago`));
       return { counts, isWhole: last === null || last.at <= since };
     },
   };

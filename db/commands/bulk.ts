@@ -103,14 +103,10 @@ export function createBulkStore({ reader, writer }: Connection): BulkStore {
       const waiting = db.select({ id: actionId, run }).from(bulkResults).where(isWaiting);
       return all(reader, waiting.orderBy(desc(actionId)).limit(limit));
     },
-    member: (accountId, personId) =>
-      get(
-        reader,
-        db
-          .select({ email: people.email, role: members.role })
-          .from(members)
-          .innerJoin(people, eq(people.id, members.personId))
-          .where(hasValues(members, { accountId, personId })),
-      ),
+    member(accountId, personId) {
+      const found = db.select({ email: people.email, role: members.role }).from(members);
+      const withPeople = found.innerJoin(people, eq(people.id, members.personId));
+      return get(reader, withPeople.where(hasValues(members, { accountId, personId })));
+    },
   };
 }

@@ -85,12 +85,10 @@ export function createSigningStore({ reader, writer }: Connection): SigningStore
     async origins(accountId) {
       const { hostname, id, url, createdAt } = actions;
       const isOfAccount = eq(actions.accountId, accountId);
-      const ofHost = db
-        .select({ id })
-        .from(actions)
-        .where(and(isOfAccount, sql`${hostname} = found.value`));
-      const newestOfHosts = sql<{ readonly id: string }>`${eachValue(hostname, isOfAccount)}
-        select ${ofHost.orderBy(desc(id)).limit(1)} as id from found where value is not null limit ${KNOWN_ORIGINS_MAX}`;
+      const ofHost = db.select({ id }).from(actions);
+      const newestOfHost = ofHost.where(and(isOfAccount, sql`${hostname} = found.value`)).orderBy(desc(id));
+      const selected = sql`${newestOfHost.limit(1)} as id`;
+      const newestOfHosts = eachValue<{ readonly id: string }>(hostname, isOfAccount, selected, KNOWN_ORIGINS_MAX);
       const callbacks = db
         .select({ url: outbox.target, at: outbox.createdAt, kind: outbox.kind })
         .from(outbox)

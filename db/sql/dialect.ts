@@ -58,16 +58,18 @@ export function bytesOfAction({ body, sealedHeaders, extras, responseBody, lateR
 }
 
 /**
- * `found`: the values of a column that an index orders after the columns of the condition: one look into the index for each,
- * however many rows have it. The builder has no recursion. The condition of a partial index has to be in it.
+ * The values of a column that an index orders after the columns of the condition: one look into the index for each, however many rows
+ * have it. What is selected of a value has it as `found.value`. The builder has no recursion. The condition of a partial index has to
+ * be in it.
  */
-export function eachValue(column: Column, condition: SQL | undefined): SQL {
+export function eachValue<Row>(column: Column, condition: SQL | undefined, selected: SQL, limit: number): SQL<Row> {
   const first = (after?: SQL) =>
     sql`(select ${column} from ${column.table} where ${and(condition, after)} order by ${column} limit 1)`;
-  return sql`with recursive found (value) as (
+  return sql<Row>`with recursive found (value) as (
       select ${first()}
       union all
-      select ${first(sql`${column} > found.value`)} from found where found.value is not null)`;
+      select ${first(sql`${column} > found.value`)} from found where found.value is not null)
+    select ${selected} from found where found.value is not null limit ${limit}`;
 }
 
 /** The members of the JSON object in a text; none if it was altered to something else. */

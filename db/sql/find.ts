@@ -223,22 +223,15 @@ export function createFinds(reads: ActionReads) {
       const isOfAccount = eq(actions.accountId, accountId);
       const isOfKey = and(isOfAccount, sql`${keyId} <> ''`);
       // With the name on the newest action of each: a key may be gone.
-      const newest = db
-        .select({ createdBy })
-        .from(actions)
-        .where(and(isOfKey, sql`${keyId} = found.value`));
+      const named = db.select({ createdBy }).from(actions);
+      const newest = named.where(and(isOfKey, sql`${keyId} = found.value`)).orderBy(desc(id));
+      const creator = sql`found.value as "keyId", ${newest.limit(1)} as "createdBy"`;
       const [hosts, creators] = await Promise.all([
         all(
           reader,
-          sql<{ readonly host: string }>`${eachValue(actions.hostname, isOfAccount)}
-            select value as host from found where value is not null limit ${limit}`,
+          eachValue<{ readonly host: string }>(actions.hostname, isOfAccount, sql`found.value as host`, limit),
         ),
-        all(
-          reader,
-          sql<FilterValues["creators"][number]>`${eachValue(keyId, isOfKey)}
-            select value as "keyId", ${newest.orderBy(desc(id)).limit(1)} as "createdBy"
-            from found where value is not null limit ${limit}`,
-        ),
+        all(reader, eachValue<FilterValues["creators"][number]>(keyId, isOfKey, creator, limit)),
       ]);
       return { hosts: hosts.map(({ host }) => host), creators };
     },

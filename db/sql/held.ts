@@ -82,6 +82,11 @@ export function createHeldReads(reads: ActionReads) {
   const { id, keyId, host, status, createdAt, createdBy } = actions;
   // A literal: SQLite uses a partial index only where it sees its condition.
   const isHeld = (accountId: string) => and(eq(actions.accountId, accountId), sql`${status} = 'awaiting_approval'`);
+  const heldIds = (accountId: string, condition: SQL) =>
+    db
+      .select({ id })
+      .from(actions)
+      .where(and(isHeld(accountId), condition));
   const sizesOf = (condition: SQL | undefined) =>
     db
       .select({ id, bytes: bytesOfAction(actions).as("bytes") })
@@ -111,9 +116,8 @@ export function createHeldReads(reads: ActionReads) {
     // its held actions, of all hosts or of one, in the order of their ids.
     async held(accountId, after, limit, filter = NO_FILTER) {
       const isAtHost = and(isHeld(accountId), filter.host === null ? undefined : eq(host, filter.host));
-      const keys = sql<{ readonly keyId: string }>`${eachValue(keyId, isAtHost)}
-        select value as "keyId" from found where value is not null limit ${HELD_KEYS_MAX}`;
-      const keyIds = filter.keyId === null ? (await all(reader, keys)).map((row) => row.keyId) : [filter.keyId];
+      const keys = eachValue<{ readonly key: string }>(keyId, isAtHost, sql`found.value as key`, HELD_KEYS_MAX);
+      const keyIds = filter.keyId === null ? (await all(reader, keys)).map(({ key }) => key) : [filter.keyId];
       const place = after === null ? { isInTurns: keyIds.length > 1, id: "", later: NOWHERE } : placeFrom(after);
       const ofKeys = keyIds.map(async (key): Promise<readonly Held[]> => {
         const isOfPage = and(isAtHost, eq(keyId, key), lt(id, idBefore(filter)), gt(id, placeOf(place, key)));
@@ -161,53 +165,40 @@ export function createHeldReads(reads: ActionReads) {
 
     // The keys with held actions, and the oldest of each: two looks into the index for each key.
     async requesters(accountId) {
-      const ofKey = db
-        .select({ id })
-        .from(actions)
-        .where(and(isHeld(accountId), sql`${keyId} = found.value`));
-      const heads = await all(
-        reader,
-        sql<{ readonly keyId: string; readonly id: string }>`${eachValue(keyId, isHeld(accountId))}
-          select value as "keyId", ${ofKey.orderBy(id).limit(1)} as id
-          from found where value is not null limit ${HELD_KEYS_MAX}`,
-      );
-      const first = heads.toSorted((a, b) => (a.id < b.id ? -1 : 1)).slice(0, HELD_REQUESTERS_SHOWN_MAX);
-      const firstKeys = first.map((head) => head.keyId);
-      const held = db
-        .select({ id })
-        .from(actions)
-        .where(and(isHeld(accountId), sql`${keyId} = j.value`));
-      const firstIds = first.map((head) => head.id);
+      const oldest = heldIds(accountId, sql`${keyId} = found.value`)
+        .orderBy(id)
+        .limit(1);
+      const head = sql`found.value as "keyId", ${oldest} as id`;
+      const ofKeys = eachValue<Pick<Held, "keyId" | "id">>(keyId, isHeld(accountId), head, HELD_KEYS_MAX);
+      const heads = (await all(reader, ofKeys)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+      const first = heads.slice(0, HELD_REQUESTERS_SHOWN_MAX);
+      const [firstKeys, firstIds] = [first.map((one) => one.keyId), first.map((one) => one.id)];
+      const held = heldIds(accountId, sql`${keyId} = j.value`)
+        .limit(COUNTED_MAX)
+        .as("held");
+      const counted = sql<{ readonly keyId: string; readonly count: number }>`select j.value as "keyId",
+        ${db.$count(held)} as count from ${itemsOf(firstKeys)}`;
       const [counts, creators] = await Promise.all([
-        all(
-          reader,
-          sql<{ readonly keyId: string; readonly count: number }>`select j.value as "keyId",
-            ${db.$count(held.limit(COUNTED_MAX).as("held"))} as count from ${itemsOf(firstKeys)}`,
-        ),
+        all(reader, counted),
         all(reader, db.select({ id, createdBy }).from(actions).where(isOneOf(id, firstIds))),
       ]);
       const countOfKey = new Map(counts.map((row) => [row.keyId, row.count]));
       const creatorOf = new Map(creators.map((row) => [row.id, row.createdBy]));
-      return first.flatMap((head) => {
-        const creator = creatorOf.get(head.id);
+      return first.flatMap((one) => {
+        const creator = creatorOf.get(one.id);
         return creator === undefined
           ? []
-          : [{ keyId: head.keyId, createdBy: creator, count: countOfKey.get(head.keyId) ?? 0 }];
+          : [{ keyId: one.keyId, createdBy: creator, count: countOfKey.get(one.keyId) ?? 0 }];
       });
     },
 
     // By the names of the hosts.
     heldHosts(accountId) {
-      const atHost = db
-        .select({ id })
-        .from(actions)
-        .where(and(isHeld(accountId), sql`${host} = found.value`));
-      return all(
-        reader,
-        sql<WaitingHost>`${eachValue(host, isHeld(accountId))} select value as host,
-          ${db.$count(atHost.limit(COUNTED_MAX).as("held"))} as count
-          from found where value is not null limit ${HELD_HOSTS_SHOWN_MAX + 1}`,
-      );
+      const held = heldIds(accountId, sql`${host} = found.value`)
+        .limit(COUNTED_MAX)
+        .as("held");
+      const selected = sql`found.value as host, ${db.$count(held)} as count`;
+      return all(reader, eachValue<WaitingHost>(host, isHeld(accountId), selected, HELD_HOSTS_SHOWN_MAX + 1));
     },
   } satisfies Partial<ActionStore>;
 }

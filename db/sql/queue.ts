@@ -272,14 +272,6 @@ const COUNTED_MAX = 100_000;
 
 const FIRST_LANE = { accountId: sql`''`, host: sql`''`, keyId: sql`''` };
 
-/** Number of notifications that are not final, by kind. */
-export async function countNotifications(reader: Reader): Promise<Readonly<Record<NotificationKind, number>>> {
-  const unsent = async (kind: NotificationKind) =>
-    (await countOf(reader, `outbox where status = 'pending' and kind = '${kind}'`)) +
-    (await countOf(reader, `outbox where status = 'active' and kind = '${kind}'`));
-  return { callback: await unsent("callback"), mail: await unsent("mail"), message: await unsent("message") };
-}
-
 /** Counts rows, in a turn of the event loop of its own: it takes 5 ms at most. */
 async function countOf(reader: Reader, source: string): Promise<number> {
   await nextTurn();
@@ -325,20 +317,14 @@ export function createQueueReads(reader: Reader): Pick<ActionStore, "firstDueAt"
       const timeOf = (condition: SQL) =>
         sql<Date | null>`min(case when ${condition} then ${s.dueAt} end)`.mapWith(dueAt);
       const nextAt = timeOf(gt(s.dueAt, now));
-      const rows = await all(
-        reader,
-        dialect.db
-          .select({
-            host: s.host,
-            pending: count().as("pending"),
-            later: sql<number>`count(*) filter (where ${gt(s.dueAt, now)})`.as("later"),
-            dueSince: timeOf(lte(s.dueAt, now)).as("due_since"),
-            nextAt: nextAt.as("next_at"),
-          })
-          .from(s)
-          .groupBy(s.host)
-          .orderBy(nextAt),
-      );
+      const ofHost = {
+        host: s.host,
+        pending: count().as("pending"),
+        later: sql<number>`count(*) filter (where ${gt(s.dueAt, now)})`.as("later"),
+        dueSince: timeOf(lte(s.dueAt, now)).as("due_since"),
+        nextAt: nextAt.as("next_at"),
+      };
+      const rows = await all(reader, dialect.db.select(ofHost).from(s).groupBy(s.host).orderBy(nextAt));
       const total = (member: "later" | "pending") => rows.reduce((sum, row) => sum + row[member], 0);
       const [later, pending] = [total("later"), total("pending")];
       const dueSince = rows.flatMap((row) => row.dueSince?.getTime() ?? []);
@@ -429,6 +415,11 @@ export function createOutboxStore(db: Omit<StoreContext, "seal" | "written">): O
         .where(and(eq(outbox.accountId, accountId), lt(outbox.id, before ?? AFTER_ALL_IDS)));
       return readable(await raw(reader, listed.orderBy(desc(outbox.id)).limit(limit)), entryOf);
     },
-    waiting: () => countNotifications(reader),
+    async waiting() {
+      const unsent = async (kind: NotificationKind) =>
+        (await countOf(reader, `outbox where status = 'pending' and kind = '${kind}'`)) +
+        (await countOf(reader, `outbox where status = 'active' and kind = '${kind}'`));
+      return { callback: await unsent("callback"), mail: await unsent("mail"), message: await unsent("message") };
+    },
   };
 }
