@@ -10,7 +10,7 @@ import { dayOf, type KeyBudget } from "../../src/core/store.ts";
 import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX, REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
 import { type Dialect, hasValues } from "../sql/dialect.ts";
 import { firstStartLock, pauseLock, stopLock } from "../sql/locks.ts";
-import { all, get, prepare, type Reader } from "../sql/read.ts";
+import { all, findRow, get, prepare, type Reader } from "../sql/read.ts";
 import type { Connection } from "../sql/context.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, hasRow, type Tables, type Tx } from "./command.ts";
@@ -199,7 +199,7 @@ export function createAccountStore({ reader, writer }: Connection): AccountStore
   });
   return {
     ...writer.methods({ create, keyUsed, revokeKey, allow }),
-    findKey: (accountId, id) => get(reader, db.select().from(apiKeys).where(hasValues(apiKeys, { accountId, id }))),
+    findKey: (accountId, id) => findRow(reader, apiKeys, { accountId, id }),
     first: () => findFirst(reader),
     find: (id) => FIND.get(reader, { id }),
     addKey: async (key, audit, stop) =>

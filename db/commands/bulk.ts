@@ -4,7 +4,7 @@ import { BULK_JOBS_MAX, BULK_RUNNING_MAX } from "../../src/core/limits.ts";
 import type { Connection } from "../sql/context.ts";
 import { AFTER_ALL_IDS, hasValues } from "../sql/dialect.ts";
 import { accountLock } from "../sql/locks.ts";
-import { all, get } from "../sql/read.ts";
+import { all, findRow, get } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, hasRow, PRUNE_ROWS } from "./command.ts";
 import { insertEach, insertList, updateList } from "./lists.ts";
@@ -80,7 +80,7 @@ export function createBulkStore({ reader, writer }: Connection): BulkStore {
   const { jobId: ofJob, actionId, run, status: stored, actionStatus, code, message } = bulkResults;
   return {
     ...writer.methods({ add, settle, end, prune }),
-    find: (accountId, id) => get(reader, db.select().from(bulkJobs).where(hasValues(bulkJobs, { accountId, id }))),
+    find: (accountId, id) => findRow(reader, bulkJobs, { accountId, id }),
     list(accountId, before, limit) {
       const isEarlier = and(eq(bulkJobs.accountId, accountId), lt(bulkJobs.id, before ?? AFTER_ALL_IDS));
       return all(reader, db.select().from(bulkJobs).where(isEarlier).orderBy(desc(bulkJobs.id)).limit(limit));

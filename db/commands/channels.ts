@@ -5,7 +5,7 @@ import { CHANNELS_MAX } from "../../src/core/limits.ts";
 import type { StoreContext } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { accountLock } from "../sql/locks.ts";
-import { all, get } from "../sql/read.ts";
+import { all, findRow } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, type Tables } from "./command.ts";
 import { CHANNELS_VERSION, readVersion, renewVersion } from "./facts.ts";
@@ -55,7 +55,7 @@ export function createChannelStore({ reader, writer, seal }: Omit<StoreContext, 
   const sealed = (id: string, { to, url }: ChannelTarget) =>
     seal.seal(JSON.stringify({ to, url }), { ...PLACE, row: id });
   const find = async (accountId: string, id: string): Promise<Channel | null> => {
-    const row = await get(reader, db.select().from(channels).where(hasValues(channels, { accountId, id })));
+    const row = await findRow(reader, channels, { accountId, id });
     return row === null ? null : channelOf(row);
   };
   return {

@@ -28,7 +28,7 @@ import {
 import type { Connection } from "../sql/context.ts";
 import { AFTER_ALL_IDS, hasValues } from "../sql/dialect.ts";
 import { accountLock } from "../sql/locks.ts";
-import { all, get } from "../sql/read.ts";
+import { all, findRow, get } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, deleteSome, hasRow, type Tables, type Tx } from "./command.ts";
 import { addNotifications, pruneNotifications } from "./outbox.ts";
@@ -161,8 +161,7 @@ export function createCredentialStore({ reader, writer }: Connection): Credentia
       const rows = await all(reader, db.select().from(credentials).where(isOfAccount).orderBy(owner, name));
       return rows.map(({ sealedSecret: _sealed, ...credential }): Credential => credential);
     },
-    find: (accountId, id): Promise<SealedCredential | null> =>
-      get(reader, db.select().from(credentials).where(hasValues(credentials, { accountId, id }))),
+    find: (accountId, id): Promise<SealedCredential | null> => findRow(reader, credentials, { accountId, id }),
   };
 }
 

@@ -1,7 +1,6 @@
 import type { LinkStore } from "../../src/core/store.ts";
 import type { Connection } from "../sql/context.ts";
-import { hasValues } from "../sql/dialect.ts";
-import { get } from "../sql/read.ts";
+import { findRow } from "../sql/read.ts";
 import { command } from "./command.ts";
 
 /**
@@ -28,11 +27,9 @@ export const forgetAll = command<LinkStore["forgetAll"]>(async ({ db, tables: { 
 });
 
 export function createLinkStore({ reader, writer }: Connection): LinkStore {
-  const { db, tables } = reader.dialect;
-  const { approvalLinks } = tables;
+  const { approvalLinks } = reader.dialect.tables;
   return {
     ...writer.methods({ keep, forgetAll }),
-    find: ({ actionId, run, decision }) =>
-      get(reader, db.select().from(approvalLinks).where(hasValues(approvalLinks, { actionId, run, decision }))),
+    find: ({ actionId, run, decision }) => findRow(reader, approvalLinks, { actionId, run, decision }),
   };
 }

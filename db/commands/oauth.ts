@@ -13,7 +13,7 @@ import type { OAuthArtifact, OAuthKind, OAuthStore } from "../../src/core/oauth-
 import type { Connection } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { oauthLock, accountLock } from "../sql/locks.ts";
-import { all, get, prepare } from "../sql/read.ts";
+import { all, findRow, prepare } from "../sql/read.ts";
 import { revokeAll } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
@@ -221,7 +221,7 @@ export function createOAuthStore({ reader, writer }: Connection): OAuthStore {
   const { apiKeys, oauthArtifacts } = tables;
   return {
     ...writer.methods({ put, consume, remove, endGrant, addClient, changeClient, removeClient, prune }),
-    find: (id) => get(reader, db.select().from(oauthArtifacts).where(eq(oauthArtifacts.id, id))),
+    find: (id) => findRow(reader, oauthArtifacts, { id }),
     async keyByToken(id, now) {
       const found = await KEY_BY_TOKEN.get(reader, { id, now });
       if (found === null) return null;

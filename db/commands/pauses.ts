@@ -6,7 +6,7 @@ import type { LaneName, Queue } from "../../src/core/store.ts";
 import type { Connection } from "../sql/context.ts";
 import { type Dialect, hasValues, type LaneSql } from "../sql/dialect.ts";
 import { pauseLock } from "../sql/locks.ts";
-import { all, get, prepare, type Reader } from "../sql/read.ts";
+import { all, findRow, prepare, type Reader } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, deleteSome, hasRow, PRUNE_ROWS, type Tx } from "./command.ts";
 import { findEach, type Lists } from "./lists.ts";
@@ -145,7 +145,7 @@ export function createPauseStore({ reader, writer }: Connection, lanes: Queue<Ac
   };
   return {
     ...writer.methods({ pause: add, end, prune }),
-    find: (accountId, id) => get(reader, db.select().from(pauses).where(hasValues(pauses, { id, accountId }))),
+    find: (accountId, id) => findRow(reader, pauses, { id, accountId }),
     async inForce(accountId) {
       const { id, endedAt } = pauses;
       // Else the planner may choose the index by subject, which has the pauses that have ended too.

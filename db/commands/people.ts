@@ -38,7 +38,7 @@ import { endGrantsOf } from "./grants.ts";
 import { revokeConnections } from "./oauth.ts";
 
 /** Adds a person; returns whether their address was free. */
-export async function addPerson({ db, tables: { people } }: Tx, person: PersonRow): Promise<boolean> {
+async function addPerson({ db, tables: { people } }: Tx, person: PersonRow): Promise<boolean> {
   const added = await db
     .insert(people)
     .values({ ...person, emailKey: emailKey(person.email) })
@@ -48,7 +48,7 @@ export async function addPerson({ db, tables: { people } }: Tx, person: PersonRo
 }
 
 /** Takes a session to another account of its person; returns who that is, null if they are not in the account. */
-export async function switchSession(tx: Tx, hash: string, accountId: string): Promise<string | null> {
+async function switchSession(tx: Tx, hash: string, accountId: string): Promise<string | null> {
   const { sessions, members } = tx.tables;
   const [found] = await tx.db
     .select({ personId: sessions.personId })
@@ -61,12 +61,12 @@ export async function switchSession(tx: Tx, hash: string, accountId: string): Pr
 }
 
 /** Ends all sessions of a person but this one. */
-export async function endOthers({ db, tables: { sessions } }: Tx, { personId, hash }: SessionRow): Promise<void> {
+async function endOthers({ db, tables: { sessions } }: Tx, { personId, hash }: SessionRow): Promise<void> {
   await db.delete(sessions).where(and(eq(sessions.personId, personId), ne(sessions.hash, hash)));
 }
 
 /** Ends the oldest sessions beyond the bound, never this one: after a clock was set back it would look like the oldest. */
-export async function endOldest({ db, tables: { sessions } }: Tx, { personId, hash }: SessionRow): Promise<void> {
+async function endOldest({ db, tables: { sessions } }: Tx, { personId, hash }: SessionRow): Promise<void> {
   const others = db.select({ hash: sessions.hash }).from(sessions);
   const newestFirst = others
     .where(and(eq(sessions.personId, personId), ne(sessions.hash, hash)))
@@ -242,18 +242,18 @@ export const prune = command<PeopleStore["prune"]>(async (tx, now) => {
   return pruned + (await deleteSome(tx, welcomeLinks.hash, lte(welcomeLinks.expiresAt, now))) > 0;
 });
 
-export function memberColumns({ people, members }: Tables) {
+function memberColumns({ people, members }: Tables) {
   const { id, email, passwordHash, createdAt } = people;
   return { id, email, passwordHash, createdAt, accountId: members.accountId, role: members.role };
 }
 
-export function memberOf(row: PersonRow & Omit<Member, "person">): Member {
+function memberOf(row: PersonRow & Omit<Member, "person">): Member {
   const { accountId, role, id, email, passwordHash, createdAt } = row;
   return { person: { id, email, passwordHash, createdAt }, accountId, role };
 }
 
 /** The account that somebody used last, else the one that they joined first, comes first. */
-export function lastUsedFirst({ members: { lastSeenAt, joinedAt, accountId } }: Tables) {
+function lastUsedFirst({ members: { lastSeenAt, joinedAt, accountId } }: Tables) {
   return [desc(sql`coalesce(${lastSeenAt}, 0)`), joinedAt, accountId];
 }
 

@@ -97,7 +97,7 @@ function newAction({ seal }: Pick<StoreContext, "seal">, creation: Creation): Ne
           },
     keys: keysOf(action),
     metadata: Object.entries(metadata ?? {}).map(([name, value]) => [id, accountId, name, value]),
-    ...sideRows({ after: action, at, events: creation.events, outbox: isOnce ? others : creation.outbox }),
+    ...sideRows(action, at, creation.events, isOnce ? others : creation.outbox),
     firstNotifications: isOnce ? asks.map((row) => notificationRow(action, at, row)) : [],
     request: creation.rejection ?? null,
     budget: budget === undefined ? null : { keyId, ...budget },
@@ -133,15 +133,8 @@ function countOf({ rejectedAt, repeatedAt, fullSince }: RejectedBefore) {
   return { rejectedAt: timeOf(rejectedAt), repeatedAt: repeats, fullSince: timeOf(fullSince) };
 }
 
-interface Happened {
-  /** The action as it is after the change. */
-  readonly after: Action;
-  readonly at: Date;
-  readonly events: readonly TimelineEvent[];
-  readonly outbox: readonly OutboxRow[];
-}
-
-function sideRows({ after, at, events, outbox }: Happened): SideRows {
+/** `after`: the action as it is after the change. */
+function sideRows(after: Action, at: Date, events: readonly TimelineEvent[], outbox: readonly OutboxRow[]): SideRows {
   return {
     events: events.map((event) => eventRow(after, at, event)),
     notifications: outbox.map((row) => notificationRow(after, at, row)),
@@ -153,42 +146,16 @@ function eventRow(after: Action, at: Date, event: TimelineEvent): Values {
   const { type: _type, ...detail } = event;
   const isLate = event.type === "attempt" && isTooLate(event);
   const run = isLate ? (event.run ?? after.run) : after.run;
-  const { id: actionId, accountId, revision, status } = after;
-  return valuesOf(EVENTS.columns, {
-    actionId,
-    accountId,
-    at,
-    run,
-    revision,
-    status,
-    type: rowTypeOf(event),
-    detail: JSON.stringify(detail),
-    subject: isLate ? `${run}:${event.attempt}` : "",
-  });
+  const subject = isLate ? `${run}:${event.attempt}` : "";
+  const own = { actionId: after.id, at, run, type: rowTypeOf(event), subject, detail: JSON.stringify(detail) };
+  return valuesOf(EVENTS.columns, own, after);
 }
 
 function notificationRow(action: Action, at: Date, { id, message, host, payload, dueAt = at }: OutboxRow): Values {
-  const { id: actionId, accountId, run, revision, keyId } = action;
-  const { kind, event, target } = message;
-  return valuesOf(NOTIFICATIONS.columns, {
-    id,
-    actionId,
-    accountId,
-    run,
-    revision,
-    kind,
-    event,
-    target,
-    host,
-    keyId,
-    dueAt,
-    // What a channel is asked is built when it is sent.
-    payload: askOf(event) === null ? payload : null,
-    status: "pending",
-    attempts: 0,
-    scheduledAt: at,
-    createdAt: at,
-  });
+  // What a channel is asked is built when it is sent.
+  const kept = askOf(message.event) === null ? payload : null;
+  const due = { status: "pending", attempts: 0, dueAt, scheduledAt: at, createdAt: at };
+  return valuesOf(NOTIFICATIONS.columns, { id, ...message, host, actionId: action.id, payload: kept, ...due }, action);
 }
 
 /** Writes a change with its other rows if the action still has the revision it was decided on; returns whether. */
@@ -238,7 +205,7 @@ function actionChange({
     grant: grant === undefined || grant === null ? null : grantRow(grant),
     counts,
     givesBack: givesBack(change),
-    ...sideRows({ after, at, events, outbox: notifications }),
+    ...sideRows(after, at, events, notifications),
   };
 }
 
@@ -247,17 +214,14 @@ function writtenRow(
   { before, after }: Pick<Change, "before" | "after">,
   at: Date,
 ): Pick<ActionChange, "written" | "row"> {
-  const kind = writtenKind(before, after);
+  const isSame = (name: keyof Action) => after[name] === before[name];
+  const isOfState = isSame("lateResult") && isSame("policy") && isSame("counted");
+  const least = isSame("result") ? "state" : "result";
+  const written = isOfState ? least : "all";
   const texts = { policy: actionPolicyText(after.policy), counted: countedText(after.counted) };
   const lateResult = lateResultText(after.lateResult);
   const values = { ...resultValues(after.result), ...texts, lateResult, scheduledAt: scheduledAtOf(after, at) };
-  return { written: kind, row: [...valuesOf(UPDATES[kind].set, values, after), after.id, before.revision] };
-}
-
-function writtenKind(before: Action, after: Action): ActionChange["written"] {
-  const isSame = (name: keyof Action) => after[name] === before[name];
-  if (!isSame("lateResult") || !isSame("policy") || !isSame("counted")) return "all";
-  return isSame("result") ? "state" : "result";
+  return { written, row: [...valuesOf(UPDATES[written].set, values, after), after.id, before.revision] };
 }
 
 function grantRow({ vary, max, ...grant }: Grant): Values {

@@ -96,6 +96,6 @@ export function hasValues<Table extends SQLiteTable>(table: Table, values: Value
   return and(...all);
 }
 
-type ValuesOf<Table extends SQLiteTable> = {
+export type ValuesOf<Table extends SQLiteTable> = {
   readonly [Name in keyof Table["$inferSelect"]]?: NonNullable<Table["$inferSelect"][Name]> | Placeholder;
 };

@@ -1,6 +1,7 @@
 import { Column, is, Param, Placeholder, SQL, sql, type SQLWrapper } from "drizzle-orm";
 import { CasingCache } from "drizzle-orm/casing";
-import type { Dialect } from "./dialect.ts";
+import type { SQLiteTable } from "drizzle-orm/sqlite-core";
+import { type Dialect, hasValues, type ValuesOf } from "./dialect.ts";
 import type { Row, Sql, SqlValue } from "./sql.ts";
 
 /** The type of an argument. */
@@ -42,6 +43,15 @@ export async function all<Built extends SQLWrapper>(reader: Reader, built: Built
 /** The first of them. */
 export async function get<Built extends SQLWrapper>(reader: Reader, built: Built): Promise<RowOf<Built> | null> {
   return (await all(reader, built))[0] ?? null;
+}
+
+/** The row of a table that has these values. */
+export function findRow<Table extends SQLiteTable>(
+  reader: Reader,
+  table: Table,
+  values: ValuesOf<Table>,
+): Promise<Table["$inferSelect"] | null> {
+  return get(reader, reader.dialect.db.select().from<SQLiteTable>(table).where(hasValues(table, values)));
 }
 
 /** Rows as the database has them, for `rows.ts`. */
