@@ -4,12 +4,6 @@ import { membersIn } from "../src/core/json-walk.ts";
 /** A member of an object: its name, and its value as JSON text. */
 export type JsonMember = readonly [name: string, text: string];
 
-/** The members of an object that fit, and the names of those that show only their beginning. */
-interface Shortened {
-  readonly members: readonly JsonMember[];
-  readonly cut: readonly string[];
-}
-
 /** JSON of our own, without white space, without the members that are null. */
 export function presentMembers(json: string): readonly JsonMember[] {
   return [...membersIn(json)].filter(([, text]) => text !== "null");
@@ -21,13 +15,13 @@ export function objectOf(members: readonly JsonMember[]): string {
 
 /**
  * The members, cut so that their object has at most so many bytes: the longest are cut first, each to the same length. A
- * member for which `isWhole` holds is never cut.
+ * member for which `isWhole` holds is never cut. `cut`: the names of those that show only their beginning.
  */
 export function shortenMembers(
   members: readonly JsonMember[],
   bytesMax: number,
   isWhole: (name: string) => boolean = () => false,
-): Shortened {
+) {
   const sizes = members.map(([, text]) => Buffer.byteLength(text));
   const all = Buffer.byteLength(objectOf(members));
   if (all <= bytesMax) return { members, cut: [] };

@@ -23,12 +23,10 @@ import { isSignedBy, SIGNATURE_BYTES } from "../crypto/secrets.ts";
 /** The headers of Standard Webhooks that a signature covers or is in. */
 export const SIGNATURE_HEADERS = ["webhook-id", "webhook-timestamp", "webhook-signature"] as const;
 
-type SignatureHeader = (typeof SIGNATURE_HEADERS)[number];
-
 /** A call or callback as somebody received it. */
 export interface ReceivedMessage {
   /** Null: the header was not there. */
-  readonly headers: Readonly<Record<SignatureHeader, string | null>>;
+  readonly headers: Readonly<Record<(typeof SIGNATURE_HEADERS)[number], string | null>>;
   /** The body; in two spellings where a form may have changed its line ends. Any of them may match. */
   readonly bodies: readonly Uint8Array[];
 }

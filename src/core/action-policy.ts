@@ -5,10 +5,8 @@ import type { Grant } from "./grant.ts";
 /** Who decides what becomes of a request: the hold of its key, its own `approve`, a rule of the account, or a person's grant. */
 export const POLICY_SOURCES = ["key", "caller", "rule", "grant"] as const;
 
-type PolicySource = (typeof POLICY_SOURCES)[number];
-
 /** What people call each; the name of the rule or grant follows. */
-export const POLICY_SOURCE_WORDS: Readonly<Record<PolicySource, string>> = {
+export const POLICY_SOURCE_WORDS: Readonly<Record<(typeof POLICY_SOURCES)[number], string>> = {
   key: "The hold of its key",
   caller: "The requester",
   rule: "The rule",

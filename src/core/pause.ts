@@ -9,8 +9,6 @@ import type { AuditEntry } from "./audit.ts";
  */
 export const PAUSE_KINDS = ["account", "key", "host", "sign_up"] as const;
 
-type PauseKind = (typeof PAUSE_KINDS)[number];
-
 /** What happens to the unfinished actions of a revoked key. */
 export const UNFINISHED_ON_REVOKE = ["keep", "pause", "cancel"] as const;
 
@@ -20,7 +18,7 @@ export type UnfinishedOnRevoke = (typeof UNFINISHED_ON_REVOKE)[number];
 export interface Pause {
   readonly id: string;
   readonly accountId: string;
-  readonly kind: PauseKind;
+  readonly kind: (typeof PAUSE_KINDS)[number];
   /** The id of the key, the host as in an action's lane, or the id of the account for `sign_up`; empty for an account. */
   readonly subject: string;
   readonly reason: string | null;

@@ -46,15 +46,11 @@ const PORT = /:\d{1,5}$/;
 /** A dot segment, which would name another path. */
 const DOTS = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
 
-/** Which bound a request lies outside of, and what of it does. */
-interface OutOfBounds {
-  readonly bound: keyof CredentialBounds;
-  /** As it is sent. */
-  readonly found: string;
-}
-
-/** What of a request lies outside of the bounds, as it is sent; null: nothing. A request that names another method counts as both. */
-export function outOfBounds({ hosts, paths, methods }: CredentialBounds, request: SentRequest): OutOfBounds | null {
+/** What of a request lies outside of which bound, as it is sent; null: nothing. A request that names another method counts as both. */
+export function outOfBounds(
+  { hosts, paths, methods }: CredentialBounds,
+  request: SentRequest,
+): { readonly bound: keyof CredentialBounds; readonly found: string } | null {
   const target = sentTarget(request.url);
   if (target === null) return { bound: "hosts", found: "this address" };
   if (!hosts.some((allowed) => isHost(allowed, target))) return { bound: "hosts", found: target.host };

@@ -50,16 +50,14 @@ export async function noContent(work: Promise<unknown>): Promise<Response> {
  */
 export type PageKind = "own" | "receipt" | "live" | "approval" | "notice";
 
-interface PageOptions {
-  readonly status?: number;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
 /** A response of HTML with its security headers. */
 export function page(
   kind: PageKind,
   html: string | Uint8Array<ArrayBuffer>,
-  { status = 200, headers = {} }: PageOptions = {},
+  {
+    status = 200,
+    headers = {},
+  }: { readonly status?: number; readonly headers?: Readonly<Record<string, string>> } = {},
 ): Response {
   const own = { "content-type": "text/html; charset=utf-8", "content-security-policy": POLICIES[kind] };
   return new Response(html, { status, headers: { ...own, ...pageHeaders(kind), ...headers } });

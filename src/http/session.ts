@@ -308,15 +308,12 @@ function partsOf(sealed: string): readonly string[] {
   return Array.from({ length: count }, (_, part) => (part === 0 ? `${count}-${at(0)}` : at(part)));
 }
 
-/** What a route for people gets of its request. */
-interface PersonRequest<Params = unknown> {
+/** Answers a request of the person who is logged in. */
+export type AnswerPerson<Params = unknown> = (request: {
   readonly context: RequestContext;
   readonly person: Person;
   readonly params: Params;
-}
-
-/** Answers a request of the person who is logged in. */
-export type AnswerPerson<Params = unknown> = (request: PersonRequest<Params>) => Response | Promise<Response>;
+}) => Response | Promise<Response>;
 
 /** The same where the path ends in the id of what it is about. */
 export type AnswerById = AnswerPerson<{ readonly id: string }>;

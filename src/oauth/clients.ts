@@ -22,7 +22,7 @@ export interface ClientMetadata {
   readonly token_endpoint_auth_method: "none" | "private_key_jwt" | "client_secret_basic" | "client_secret_post";
   /** The keys by which it proves who it is. */
   readonly jwks?: Static<typeof Keys>;
-  readonly token_endpoint_auth_signing_alg?: SigningAlgorithm;
+  readonly token_endpoint_auth_signing_alg?: (typeof SIGNING_ALGORITHMS)[number];
   readonly grant_types: readonly string[];
   readonly response_types: readonly ["code"];
   readonly application_type: "native";
@@ -44,8 +44,6 @@ export const GivenMetadata = Type.Object({
 
 /** By which clients may sign. None with a secret: they would have none here. */
 export const SIGNING_ALGORITHMS = ["RS256", "PS256", "ES256", "EdDSA"] as const;
-
-type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number];
 
 const Document = Type.Intersect([
   Type.Object({

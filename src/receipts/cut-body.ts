@@ -2,11 +2,9 @@ import { isJsonObject } from "../api/schema-helpers.ts";
 import type { ActionRequest } from "../core/action.ts";
 import { BASE64_START, bodyMemberOf, isJsonMember } from "../core/body.ts";
 
-type Sent = Pick<ActionRequest, "body" | "extras">;
-
 /** The body in the form in which it is stored, cut by its kind; null: there is none. */
 export function cutRequestBody(
-  action: Sent,
+  action: Pick<ActionRequest, "body" | "extras">,
   bytesMax: number,
 ): { readonly text: string; readonly bytes: number | null } | null {
   const { body } = action;

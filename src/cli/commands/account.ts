@@ -1,4 +1,4 @@
-import type { AccountList, AuditLog, AuditQuery, CreateKey, KeyList } from "../../client/openapi.ts";
+import type { AccountList, AuditLog, AuditQuery, CreateKey, CreatePause, KeyList } from "../../client/openapi.ts";
 import { HOLDS, KEY_SCOPES, ROLES } from "../../core/roles.ts";
 import type { MadeByOptions, RevokeOptions } from "../../client/types.ts";
 import { DAY_MS, HOUR_MS } from "../../core/limits.ts";
@@ -133,9 +133,7 @@ const UNFINISHED = {
   cancel: " Its actions that have not ended are being cancelled.",
 } as const;
 
-type RevokeKeyOptions = Pick<RevokeOptions, "unfinished">;
-
-async function revokeKey({ client, io }: Session, { unfinished }: RevokeKeyOptions, id: string): Promise<void> {
+async function revokeKey({ client, io }: Session, { unfinished }: RevokeOptions, id: string): Promise<void> {
   const revoked = await client.revokeKey(id, { unfinished });
   io.err(`${visible(id)} is revoked.${UNFINISHED[unfinished ?? "keep"]}\n`);
   const { unfinished_actions: left, held_actions: held, created_keys: made } = revoked;
@@ -181,12 +179,12 @@ function addCallbackHostCommands(program: CliCommand): void {
     .prints(testCallback);
 }
 
-interface CallbackTestOptions {
-  readonly wrongSignature?: boolean;
-}
-
-async function testCallback({ client, print }: Session, options: CallbackTestOptions, url: string): Promise<number> {
-  const found = await client.testCallback({ url, wrong_signature: options.wrongSignature === true });
+async function testCallback(
+  { client, print }: Session,
+  { wrongSignature = false }: { readonly wrongSignature?: boolean },
+  url: string,
+): Promise<number> {
+  const found = await client.testCallback({ url, wrong_signature: wrongSignature });
   const { signed, wrong_signature: wrong, verifies, delivered } = found;
   print(found, () => {
     const first = delivered ? `Delivered: ${signed.response_code} in ${signed.duration_ms} ms.` : (signed.error ?? "");
@@ -198,11 +196,6 @@ async function testCallback({ client, print }: Session, options: CallbackTestOpt
   return delivered && verifies !== false ? EXIT.ok : EXIT.failed;
 }
 
-interface PauseOptions {
-  readonly host?: string;
-  readonly reason?: string;
-}
-
 function addPauseCommands(program: CliCommand): void {
   program
     .service("pause", "pause the account, what one key created, or calls to one host, at once (owner key)")
@@ -210,7 +203,7 @@ function addPauseCommands(program: CliCommand): void {
     .argument("[account or key id]", "`account` for the whole account, or a key for what it created")
     .option("--host <host>", "pause calls to this host, with its port unless that is the default")
     .option("--reason <text>", "why; shown with every paused action")
-    .prints(async ({ client, print }, { host, reason }: PauseOptions, what?: string) => {
+    .prints(async ({ client, print }, { host, reason }: Pick<CreatePause, "host" | "reason">, what?: string) => {
       if ((what === undefined) === (host === undefined)) {
         throw new UsageError("Say what to pause: `account`, the id of a key, or --host <host>.");
       }

@@ -213,9 +213,10 @@ async function listResults(session: Session, query: BulkResultQuery, id: string)
   );
 }
 
-type ExportOptions = FilterOptions & Pick<ExportQuery, "format">;
-
-async function exportActions(session: Session, { format, ...filters }: ExportOptions): Promise<void> {
+async function exportActions(
+  session: Session,
+  { format, ...filters }: FilterOptions & Pick<ExportQuery, "format">,
+): Promise<void> {
   const { client, io } = session;
   const query: ExportQuery = {
     ...(await filterQueryOf(session, filters)),
