@@ -177,7 +177,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     peopleService,
     teamService,
     ownMails: createOwnMailService(app, { mailer, secrets }),
-    oidc: createOidc(app, secrets, { peopleService, teamService }),
+    oidc: createOidc(app, { secrets, peopleService, teamService }),
     actionService,
     pauseService,
     pauseOf: paused.pauseOf,
@@ -244,17 +244,17 @@ function listenToChanges(app: AppContext, streams: ReturnType<typeof createFeed>
 
 /** Null: no identity provider is configured. */
 function createOidc(
-  { config, store, clock }: AppContext,
-  secrets: Secrets,
-  services: Pick<Parameters<typeof createOidcSignIn>[0], "peopleService" | "teamService">,
+  app: AppContext,
+  needs: Omit<Parameters<typeof createOidcSignIn>[1], "allowedDomains">,
 ): Oidc | null {
-  const { oidc: settings, baseUrl, allowedPrivateTargets } = config;
+  const { clock } = app;
+  const { oidc: settings, baseUrl, allowedPrivateTargets } = app.config;
   if (settings === null) return null;
   const sender = createSender(providerPolicy(settings.issuer, "OIDC_ISSUER", allowedPrivateTargets));
   const redirectUri = baseUrl + OIDC_CALLBACK_PATH;
   return {
     provider: createOidcProvider(settings, { sender, clock, redirectUri }),
-    signIn: createOidcSignIn({ ...store, ...services, secrets, clock, allowedDomains: settings.allowedDomains }),
+    signIn: createOidcSignIn(app, { ...needs, allowedDomains: settings.allowedDomains }),
     throttle: createOidcThrottle(clock),
     name: new URL(settings.issuer).host,
   };

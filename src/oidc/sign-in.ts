@@ -1,5 +1,4 @@
-import type { Store } from "../core/store.ts";
-import type { AppContext } from "../runtime/app-context.ts";
+import type { AppPart } from "../runtime/app-context.ts";
 import type { StartedSession, RequestSource } from "../core/session.ts";
 import { auditOf } from "../core/audit.ts";
 import { type PeopleService, NO_PASSWORD } from "../accounts/people.ts";
@@ -13,7 +12,7 @@ import type { Claims } from "./provider.ts";
 /** Why somebody whom the provider has vouched for is not let in. */
 export type NotLetIn = "unverified" | "other_domain" | "no_account" | "other_identity";
 
-interface OidcSignInDeps extends Pick<Store, "team" | "people">, Pick<AppContext, "clock"> {
+interface OidcSignInNeeds {
   readonly peopleService: Pick<PeopleService, "recheckPerson">;
   readonly teamService: Pick<TeamService, "joinByIdentity">;
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken" | "readDeviceToken">;
@@ -33,55 +32,41 @@ export type OidcSignIn = (
  * one is the person of its address, once, or joins by an invitation of that address. Only a verified address of an allowed
  * domain counts.
  */
-export function createOidcSignIn(deps: OidcSignInDeps): OidcSignIn {
-  const { team, people, teamService, allowedDomains } = deps;
+export function createOidcSignIn(app: AppPart<"clock", "people" | "team">, needs: OidcSignInNeeds): OidcSignIn {
+  const { people, team } = app.store;
+  const { peopleService, teamService, secrets, allowedDomains } = needs;
+
+  /**
+   * Begins a session. Null: the person has left, or the provider means somebody else by them. At the first sign-in (`isNew`) of a person
+   * who has a password, it stays only in a browser where they have logged in before: whoever has signed up with somebody
+   * else's address must not go on knowing a password of the account that is theirs now.
+   */
+  const begin = async (member: Member, identity: Identity, isNew: boolean, source: RequestSource) => {
+    const { person } = member;
+    const at = app.clock.now();
+    const { row, started } = newSession(secrets, member, source, at);
+    const device = source.deviceToken === null ? null : secrets.readDeviceToken(source.deviceToken);
+    const isKnown = device?.personId === person.id && device.expiresAt > at;
+    const dropsPassword = isNew && !isKnown && person.passwordHash !== NO_PASSWORD;
+    const detail = { issuer: identity.issuer, password_removed: dropsPassword };
+    const linked = { kind: "identity_linked", subject: person.email, detail } as const;
+    const signedIn = { kind: "signed_in", subject: person.email, detail: { by: "oidc" } } as const;
+    const audit = [...(isNew ? [linked] : []), signedIn].map((entry) => auditOf(started.person.caller, entry, at));
+    if (!(await team.signIn(row, identity, { audit, dropsPassword }))) return null;
+    // Sessions may have ended: the oldest, or all of whoever knew the password.
+    await peopleService.recheckPerson(person.id);
+    return started;
+  };
+
   return async ({ issuer, subject, email, isVerified }, source, invitationToken) => {
     if (email === null || !isVerified) return "unverified";
     const domain = email.slice(email.lastIndexOf("@") + 1).toLowerCase();
     if (!allowedDomains.includes(domain)) return "other_domain";
     const identity = { issuer, subject };
     const known = await team.identified(identity);
-    if (known !== null) return (await begin(deps, { member: known, identity, isNew: false }, source)) ?? "no_account";
+    if (known !== null) return (await begin(known, identity, false, source)) ?? "no_account";
     const member = await people.find(email);
-    if (member !== null) return (await begin(deps, { member, identity, isNew: true }, source)) ?? "other_identity";
+    if (member !== null) return (await begin(member, identity, true, source)) ?? "other_identity";
     return (await teamService.joinByIdentity(email, identity, source, invitationToken)) ?? "no_account";
   };
-}
-
-interface Entering {
-  readonly member: Member;
-  readonly identity: Identity;
-  /** It is the first time that the provider vouches for them. */
-  readonly isNew: boolean;
-}
-
-/**
- * Begins a session. Null: the person has left, or the provider means somebody else by them. At the first sign-in of a person
- * who has a password, it stays only in a browser where they have logged in before: whoever has signed up with somebody
- * else's address must not go on knowing a password of the account that is theirs now.
- */
-async function begin(
-  { team, peopleService, secrets, clock }: OidcSignInDeps,
-  { member, identity, isNew }: Entering,
-  source: RequestSource,
-): Promise<StartedSession | null> {
-  const { person } = member;
-  const at = clock.now();
-  const { row, started } = newSession(secrets, member, source, at);
-  const device = source.deviceToken === null ? null : secrets.readDeviceToken(source.deviceToken);
-  const isKnown = device?.personId === person.id && device.expiresAt > at;
-  const dropsPassword = isNew && !isKnown && person.passwordHash !== NO_PASSWORD;
-  const { caller } = started.person;
-  const { issuer } = identity;
-  const linked = {
-    kind: "identity_linked",
-    subject: person.email,
-    detail: { issuer, password_removed: dropsPassword },
-  } as const;
-  const signedIn = { kind: "signed_in", subject: person.email, detail: { by: "oidc" } } as const;
-  const audit = [...(isNew ? [linked] : []), signedIn].map((entry) => auditOf(caller, entry, at));
-  if (!(await team.signIn(row, identity, { audit, dropsPassword }))) return null;
-  // Sessions may have ended: the oldest, or all of whoever knew the password.
-  await peopleService.recheckPerson(person.id);
-  return started;
 }

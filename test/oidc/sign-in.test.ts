@@ -50,7 +50,12 @@ async function open({ tellsInIdToken = false, domains = ["example.com"] } = {}):
           redirectUri: OWN_ORIGIN + CALLBACK,
         },
       ),
-      signIn: createOidcSignIn({ ...engine, ...engine.store, peopleService, teamService, allowedDomains: domains }),
+      signIn: createOidcSignIn(engine.app, {
+        secrets: engine.secrets,
+        peopleService,
+        teamService,
+        allowedDomains: domains,
+      }),
       throttle: createOidcThrottle(engine.clock),
       name: "id.example",
     }),

@@ -33,9 +33,8 @@ describe.skipIf(!HAS_BROWSER)("log-in by an identity provider, in a browser unde
           { issuer: provider.issuer, ...OIDC_CLIENT },
           { sender: createSender(providerPolicy(provider.issuer, "OIDC_ISSUER")), clock: engine.clock, redirectUri },
         ),
-        signIn: createOidcSignIn({
-          ...engine,
-          ...engine.store,
+        signIn: createOidcSignIn(engine.app, {
+          secrets: engine.secrets,
           peopleService,
           teamService,
           allowedDomains: ["example.com"],
