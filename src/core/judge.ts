@@ -1,7 +1,7 @@
 import type { Action, ActionRequest } from "./action.ts";
 import { type Ruling, type Stop, stricterOf } from "./action-policy.ts";
 import type { Caller } from "./roles.ts";
-import type { RuleCount } from "./rule-count.ts";
+import { countName, type RuleCount } from "./rule-count.ts";
 
 /** Whoever makes a request, as far as rules ask. */
 export interface Requester extends Pick<Caller, "accountId" | "role" | "keyName" | "replaced"> {
@@ -42,7 +42,7 @@ export async function judgeAgain(
   await judge.reloadOf(action.accountId);
   const one = judge.judge(await judge.requesterOf(action), action, now, beyond);
   const other = judge.judge(caller, action, now, beyond);
-  const counts = new Map([...one.counts, ...other.counts].map((count) => [`${count.ruleId} ${count.subject}`, count]));
+  const counts = new Map([...one.counts, ...other.counts].map((count) => [countName(count), count]));
   return { ruling: stricterOf(one.ruling, other.ruling), counts: [...counts.values()] };
 }
 

@@ -10,7 +10,7 @@ import {
   DRY_RUNS_PER_ACCOUNT_MAX,
 } from "../core/limits.ts";
 import { authorize, type Caller } from "../core/roles.ts";
-import type { RuleCount } from "../core/rule-count.ts";
+import { countName, type RuleCount } from "../core/rule-count.ts";
 import { NO_SEARCH } from "../core/search.ts";
 import type { ActionStore, Store } from "../core/store.ts";
 import { OpenPerAccount } from "../runtime/open-per-account.ts";
@@ -240,7 +240,7 @@ class Counts {
     const counts = decided.ruling?.effect === "refuse" ? [] : decided.counts;
     for (const count of counts) {
       this.#add(count, BigInt(count.amount));
-      if (isVague) this.#vague.set(nameOf(count), count.start);
+      if (isVague) this.#vague.set(countName(count), count.start);
     }
     if (givenBackAt !== null && counts.length > 0) {
       const place = this.#later.findLastIndex(({ at }) => at >= givenBackAt) + 1;
@@ -250,19 +250,19 @@ class Counts {
   }
 
   isVague(count: RuleCount): boolean {
-    return (this.#vague.get(nameOf(count)) ?? -1) >= count.from;
+    return (this.#vague.get(countName(count)) ?? -1) >= count.from;
   }
 
   #isBeyond(count: RuleCount): boolean {
-    const parts = this.#parts.get(nameOf(count)) ?? [];
+    const parts = this.#parts.get(countName(count)) ?? [];
     let sum = BigInt(count.amount);
     for (const [start, amount] of parts) if (count.from <= start && start <= count.to) sum += amount;
     return sum > BigInt(count.limit);
   }
 
   #add(count: RuleCount, amount: bigint): void {
-    const parts = this.#parts.get(nameOf(count)) ?? new Map<number, bigint>();
-    this.#parts.set(nameOf(count), parts);
+    const parts = this.#parts.get(countName(count)) ?? new Map<number, bigint>();
+    this.#parts.set(countName(count), parts);
     // What is counted later looks back no further.
     for (const start of parts.keys()) if (start < count.from - OUT_OF_ORDER_MS) parts.delete(start);
     parts.set(count.start, (parts.get(count.start) ?? 0n) + amount);
@@ -271,10 +271,6 @@ class Counts {
 
 /** Clocks of nodes differ by less. */
 const OUT_OF_ORDER_MS = 60_000;
-
-function nameOf({ ruleId, subject }: RuleCount): string {
-  return `${ruleId} ${subject}`;
-}
 
 /** What becomes of a request by a ruling: what its key or its caller had held would be held all the same. */
 function effectOf(ruling: Ruling | null, { policy }: Entry): RuleEffect {

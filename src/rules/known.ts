@@ -7,7 +7,7 @@ import { type Judge, type Judgement, type Requester, requesterOf } from "../core
 import { KEYS_LISTED_MAX } from "../core/limits.ts";
 import { isHeldBy } from "../core/policy.ts";
 import { type Caller, describeActor, mayDo } from "../core/roles.ts";
-import type { RuleCount } from "../core/rule-count.ts";
+import { countName, type RuleCount } from "../core/rule-count.ts";
 import type { Store } from "../core/store.ts";
 import { isSend } from "../core/timeline.ts";
 import { factsOf, lazily } from "./facts.ts";
@@ -113,10 +113,8 @@ export class KnownRules implements Judge {
       const version = this.#version === null ? UNREAD : NO_VERSION;
       return { ruling: null, counts: [], reached: null, version };
     }
-    const isBeyond = ({ ruleId, subject }: RuleCount) =>
-      beyond.some((one) => one.ruleId === ruleId && one.subject === subject);
-    const rules = known.rules();
-    const decided = decideByWalks(this.walksFor(requester, request, now, rules), isBeyond);
+    const names = new Set(beyond.map(countName));
+    const decided = decideByWalks(this.walksFor(requester, request, now), (count) => names.has(countName(count)));
     return { ...decided, version: known.version };
   };
 

@@ -5,7 +5,7 @@ import { bodyMemberOf } from "../core/body.ts";
 import { DomainError, invalidFields, type Issue } from "../core/domain-error.ts";
 import type { Judgement } from "../core/judge.ts";
 import { methodsOf } from "../core/method-overrides.ts";
-import type { RuleCount } from "../core/rule-count.ts";
+import { countName, type RuleCount } from "../core/rule-count.ts";
 import { isUnder, normalPrefix } from "../core/sent-target.ts";
 import { readHost } from "../core/target.ts";
 import { callCounter, type Counter, countOf, sumCounter } from "./counting.ts";
@@ -263,7 +263,7 @@ export function decideByWalks(
         : { ruling: rulingOf(beyond.rule, undefined, beyond.counter), reached: beyond.count };
     if (decided === null || strictness(one.ruling) > strictness(decided.ruling)) decided = one;
     for (const { count } of beyond === undefined ? counters : counters.slice(0, at)) {
-      counts.set(`${count.ruleId} ${count.subject}`, count);
+      counts.set(countName(count), count);
     }
   }
   return { ruling: null, reached: null, ...decided, counts: [...counts.values()] };
