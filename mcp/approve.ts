@@ -53,7 +53,7 @@ export async function askForApproval(deps: AgentDeps, call: ToolCall): Promise<T
   requireRun(action, run);
   if (!mayApproveIt(caller.role, action)) return refuse(deps, call);
   // Never decided by the role alone: this client's person expects to be asked.
-  if (elicitation.era === "unreachable") return refuse(deps, call, notAskable(deps));
+  if (elicitation.era === "unreachable") return refuse(deps, call, notAskable(deps, OTHER_NODE));
   const isAnswered = elicitation.era === "modern" && (elicitation.answers !== null || elicitation.state !== undefined);
   if (isAnswered) {
     if (!isStateOf(deps, caller, action, elicitation.state)) {
@@ -66,7 +66,7 @@ export async function askForApproval(deps: AgentDeps, call: ToolCall): Promise<T
   requireHeld(action);
   const [history, seen] = await Promise.all([actionService.historyOf(action), see(action, "decider")]);
   const form = formOf(seen, maskedFacts(seen, history, deps.config.baseUrl));
-  if (Buffer.byteLength(form.message) > QUESTION_BYTES_MAX) return refuse(deps, call, tooLong(deps));
+  if (Buffer.byteLength(form.message) > QUESTION_BYTES_MAX) return refuse(deps, call, notAskable(deps, TOO_LONG));
   if (elicitation.era === "modern") return { form, state: stateOf(deps, caller, action) };
   return settle(deps, call, action, await elicitation.ask(form));
 }
@@ -92,22 +92,17 @@ function notAllowed({ config: { baseUrl } }: AgentDeps): DomainError {
   );
 }
 
-function notAskable({ config: { baseUrl } }: AgentDeps): DomainError {
-  return new DomainError(
-    "forbidden",
-    "This service runs on several nodes, where only clients of MCP revision 2026-07-28 can ask their person. A person " +
-      `decides: by the link in the approval mail, or in the inbox at ${baseUrl}/approvals.`,
-  );
+/** Why nobody is asked here, though they may decide elsewhere. */
+function notAskable({ config: { baseUrl } }: AgentDeps, why: string): DomainError {
+  const where = `by the link in the approval mail, or in the inbox at ${baseUrl}/approvals`;
+  return new DomainError("forbidden", `${why} A person decides: ${where}.`);
 }
 
+const OTHER_NODE =
+  "This service runs on several nodes, where only clients of MCP revision 2026-07-28 can ask their person.";
+
 /** A question shows where a call goes in full, or nobody is asked. */
-function tooLong({ config: { baseUrl } }: AgentDeps): DomainError {
-  return new DomainError(
-    "forbidden",
-    "The URL and the callback of this action are too long for a question. A person decides: by the link in the approval mail, or in the " +
-      `inbox at ${baseUrl}/approvals.`,
-  );
-}
+const TOO_LONG = "The URL and the callback of this action are too long for a question.";
 
 /** The action with the refusal. Throws where there is no such action, or it isn't held. */
 async function refuse(deps: AgentDeps, call: ToolCall, refusal = notAllowed(deps)): Promise<ToolAnswer> {

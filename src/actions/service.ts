@@ -22,7 +22,7 @@ import { type AuditEntry, auditOf } from "../core/audit.ts";
 import { countedOf, type RuleCount } from "../core/rule-count.ts";
 import type { CredentialUse } from "../credentials/use.ts";
 import type { Delivery } from "../delivery/delivery.ts";
-import type { ActionQuery, ActionRows, FilterValues, OutboxStore } from "../core/store.ts";
+import type { ActionQuery, ActionRows, FilterValues } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 
 interface ActionNeeds extends DecisionNeeds {
@@ -304,7 +304,7 @@ function firstEvents(action: Action, reason: string | null): readonly TimelineEv
 export type ListNotifications = ReturnType<typeof createListNotifications>;
 
 /** The callbacks and mails of the caller's account, newest first, with the state of each; for owners. */
-export function createListNotifications(outbox: Pick<OutboxStore, "list">) {
+export function createListNotifications({ store: { outbox } }: AppContext) {
   return async (caller: Caller, before: string | null, limit: number) => {
     authorize(caller, "manage");
     const found = await outbox.list(caller.accountId, before, limit + 1);

@@ -79,7 +79,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const { clock, ids, config, store } = app;
   const { secrets, policy, sender, publicSender, mailer, passwords, node } = needs;
   const { baseUrl } = config;
-  const { accounts, actions, audit, pauses } = store;
+  const { accounts, actions, pauses } = store;
   const hashOf = (text: string) => secrets.hash(text);
   const checkUrl = (url: string) => checkTarget(policy, url);
   /** For our own pages, which may be open at another address than BASE_URL. */
@@ -191,7 +191,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     ruleService: createRuleService(app, rules),
     channelService: createChannelService(app, { ...posting, known: channels, recipients, mailer }),
     callbackTests: createCallbackTestService(app, posting),
-    auditService: createAuditService(audit, clock),
+    auditService: createAuditService(app),
     feed,
     overviewService: createOverview(app),
     firstSteps: createFirstStepService(app),
@@ -203,7 +203,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     callbackHosts: createCallbackHostService(app),
     followLink: createFollowLink(app, { secrets, actionService, recipients, historyOf: held.historyOf }),
     readReceipt: createReadReceipt({ actions, secrets }),
-    listNotifications: createListNotifications(store.outbox),
+    listNotifications: createListNotifications(app),
     checkTarget: checkUrl,
     receiptUrl,
     receiptPath,

@@ -30,7 +30,13 @@ type AuditRequest = Omit<AuditFilter, "accountId" | "limit"> & { readonly limit:
 /** Every use case of the audit log. */
 export type AuditService = ReturnType<typeof createAuditService>;
 
-export function createAuditService(audit: Pick<AuditStore, "record" | "page">, clock: Pick<Clock, "now">) {
+export function createAuditService({
+  store: { audit },
+  clock,
+}: {
+  readonly store: { readonly audit: Pick<AuditStore, "record" | "page"> };
+  readonly clock: Pick<Clock, "now">;
+}) {
   return {
     /**
      * Adds an entry for an operation that writes nothing else, such as revealing a secret. Durable when it resolves.

@@ -164,7 +164,7 @@ describe("GET /v1/audit", () => {
     const caller = await authenticate(`Bearer ${KEYS.owner}`);
     const { createAuditService } = await import("../../src/audit/audit.ts");
     const asked = { kinds: [], actors: [], since: null, until: null, before: null, limit: null };
-    const steps = createAuditService(engine.store.audit, engine.clock).export(caller, asked);
+    const steps = createAuditService(engine.app).export(caller, asked);
     expect((await steps.next()).value).toHaveLength(AUDIT_STEP_ROWS);
     authenticate.forget(engine.secrets.hash(KEYS.owner));
     expect(await steps.next().catch((error: unknown) => String(error))).toContain("Send an API key");
@@ -217,18 +217,20 @@ describe("GET /v1/audit", () => {
     const { createAuditService } = await import("../../src/audit/audit.ts");
     const asked: number[] = [];
     const service = (matches: (step: number) => number) =>
-      createAuditService(
-        {
-          record: () => Promise.resolve(),
-          page: ({ limit }) => {
-            asked.push(limit);
-            const row = { ...anAuditEntry(), seq: 1_000 - asked.length };
-            const rows = Array.from({ length: Math.min(limit, matches(asked.length)) }, () => row);
-            return Promise.resolve({ rows, before: row.seq });
+      createAuditService({
+        clock: app.engine.clock,
+        store: {
+          audit: {
+            record: () => Promise.resolve(),
+            page: ({ limit }) => {
+              asked.push(limit);
+              const row = { ...anAuditEntry(), seq: 1_000 - asked.length };
+              const rows = Array.from({ length: Math.min(limit, matches(asked.length)) }, () => row);
+              return Promise.resolve({ rows, before: row.seq });
+            },
           },
         },
-        app.engine.clock,
-      );
+      });
     const request = { kinds: [], actors: ["user:rare@example.com"], since: null, until: null, before: null, limit: 5 };
     const filled = await service(() => 2).list(app.engine.owner, request);
     expect([filled.rows.length, filled.before, asked]).toEqual([5, 997, [5, 3, 1]]);

@@ -171,7 +171,10 @@ export function stubDeps(calls: string[] = []): Stubs {
     bulkService: told(knowing<BulkService>(aBulkJob({ id: KNOWN_BULK_ID }))),
     signUpGate: told(knowing<Stubs["signUpGate"]>(undefined, { closedBy: always(null), isOperator: always(true) })),
     isStopped: () => false,
-    auditService: createAuditService({ record: done, page: always({ rows: [], before: null }) }, systemClock),
+    auditService: createAuditService({
+      store: { audit: { record: done, page: always({ rows: [], before: null }) } },
+      clock: systemClock,
+    }),
     peopleService: stubPeopleService(),
     teamService: told(knowing<TeamService>({ ...member, invitation, link: "http://h/join/og_new", isMailed: false })),
     ownMails: told(knowing<Stubs["ownMails"]>({ delivered: false, error: "No mail was sent." }, { sendsMail: false })),
