@@ -14,7 +14,7 @@ describe.skipIf(!HAS_BROWSER)("rules, in a browser", () => {
     const page = await desk.enterHerOwn();
     await page.goto(`${desk.app.url}/settings/rules`);
     await page.getByRole("link", { name: "Hold all writes" }).click();
-    await page.getByText("Keep it behind all other rules").waitFor();
+    await page.getByText("Keep it below all other rules").waitFor();
     await page.getByRole("button", { name: "Create rule" }).click();
     await page.getByRole("link", { name: "Hold payments above an amount" }).click();
     await page.getByRole("textbox", { name: "Expression" }).fill("action.body.amount >\n  limit");
