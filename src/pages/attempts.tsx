@@ -36,10 +36,8 @@ interface AttemptsProps {
 /** The newest attempts on an axis of time, a row each. */
 export function Attempts({ action, timeline, attempts, chosen, isLinked = true, now }: AttemptsProps) {
   const lanes = lanesOf(timeline, attempts, now).filter(({ rows }) => rows.length > 0);
-  if (
-    !lanes.some(({ rows }) => rows.some(({ attempt, spans }) => attempt !== null || spans.at(-1)?.kind === "running"))
-  )
-    return null;
+  const isBegun = ({ attempt, spans }: Lane) => attempt !== null || spans.at(-1)?.kind === "running";
+  if (!lanes.some(({ rows }) => rows.some(isBegun))) return null;
   const made = timeline.filter(({ event }) => event.type === "attempt").length;
   return (
     <Card
@@ -125,7 +123,7 @@ function RunLanes({ run, from, to, rows, action, isOne, chosen, isLinked }: RunL
                 <Dot tone={toneOf(row)}>{row.attempt === null ? nameOfLast(row) : `Attempt ${row.attempt}`}</Dot>
               </span>
               <span class="lane-code">{row.attempt === null ? "" : (row.code ?? "–")}</span>
-              <Bars row={row} from={from} wholeMs={wholeMs} />
+              <Bars spans={row.spans} from={from} wholeMs={wholeMs} />
               <span class="lane-took">{tookOf(row)}</span>
             </>
           );
@@ -188,15 +186,7 @@ const HEIGHT = 16;
 /** The smallest visible width: an attempt may take milliseconds and a wait an hour. */
 const WIDTH_MIN = 8;
 
-function Bars({
-  row: { spans },
-  from,
-  wholeMs,
-}: {
-  readonly row: Lane;
-  readonly from: Date;
-  readonly wholeMs: number;
-}) {
+function Bars({ spans, from, wholeMs }: Pick<Lane, "spans"> & { readonly from: Date; readonly wholeMs: number }) {
   const xOf = (at: Date) =>
     wholeMs === 0 ? 0 : Math.round(((at.getTime() - from.getTime()) / wholeMs) * (WIDTH - WIDTH_MIN));
   return (
@@ -220,32 +210,27 @@ function Bars({
   );
 }
 
-const KINDS: readonly SpanKind[] = ["approval", "wait", "running", "bad", "good"];
-
-const KIND_NAMES: Readonly<Record<SpanKind, string>> = {
+const KIND_NAMES = {
   approval: "Awaiting approval",
   wait: "Waiting to be sent",
   running: "Being sent",
   bad: "Failed attempt",
   good: "Successful attempt",
-};
+} as const;
+
+type SpanKind = keyof typeof KIND_NAMES;
 
 /** Sums by kind, for screen readers. */
 function spansText(spans: readonly Span[]): string {
-  const sums = KINDS.flatMap((kind) => {
+  const sums = Object.entries(KIND_NAMES).flatMap(([kind, name]) => {
     const same = spans.filter((span) => span.kind === kind);
     if (same.length === 0) return [];
     const ms = same.reduce((sum, { from, to }) => sum + to.getTime() - from.getTime(), 0);
-    const what =
-      kind === "bad" || kind === "good"
-        ? counted(same.length, KIND_NAMES[kind].toLowerCase())
-        : KIND_NAMES[kind].toLowerCase();
-    return [`${what}, ${duration(ms)}`];
+    const what = name.toLowerCase();
+    return [`${kind === "bad" || kind === "good" ? counted(same.length, what) : what}, ${duration(ms)}`];
   });
   return `${sums.join("; ")}.`;
 }
-
-type SpanKind = "approval" | "wait" | "running" | "good" | "bad";
 
 interface Span {
   readonly kind: SpanKind;
