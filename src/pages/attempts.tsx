@@ -119,10 +119,10 @@ function RunLanes({ run, from, to, rows, action, isOne, chosen, isLinked }: RunL
           const isChosen = chosen !== null && chosen.run === run && chosen.attempt === row.attempt;
           const lane = (
             <>
-              <span class="lane-name">
+              <span>
                 <Dot tone={toneOf(row)}>{row.attempt === null ? nameOfLast(row) : `Attempt ${row.attempt}`}</Dot>
               </span>
-              <span class="lane-code">{row.attempt === null ? "" : (row.code ?? "–")}</span>
+              <span>{row.attempt === null ? "" : (row.code ?? "–")}</span>
               <Bars spans={row.spans} from={from} wholeMs={wholeMs} />
               <span class="lane-took">{tookOf(row)}</span>
             </>

@@ -68,7 +68,7 @@ export function inboxPage(props: InboxProps): string {
             {all === 0 ? null : <Filters {...props} />}
           </div>
           <form class="inbox-form" action={REVIEW_PATH}>
-            <ol id="waiting" class="inbox-rows">
+            <ol id="waiting">
               {decided.map((one) => (
                 <DecidedRow decided={one} />
               ))}

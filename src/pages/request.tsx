@@ -110,7 +110,7 @@ function WithCredential({ action: { extras } }: { readonly action: SeenAction })
   if (credential === undefined) return null;
   const { name } = credential;
   return (
-    <p class="with-credential">
+    <p>
       <Icon name="keys" /> with <UntrustedText text={name} />
       {describeCredential(credential).slice(name.length)}
     </p>

@@ -82,17 +82,15 @@ function StopBanner({ user }: { readonly user: PageUser }) {
     <div id="stop">
       <div class="stop" role="status">
         <p>
-          <b>{isOwn ? "Everything is paused: nothing is sent." : "This account is stopped: nothing is sent."}</b>{" "}
-          <span class="stop-facts">
-            Since <Time at={stop.createdAt} />
-            {isOwn ? sentence`, by ${<UntrustedText text={describeActor(stop.createdBy).name} />}` : null}.{" "}
-            {stop.reason === null ? null : (
-              <>
-                {isOwn ? "Reason: " : ""}
-                <UntrustedText text={stop.reason} />
-              </>
-            )}
-          </span>
+          <b>{isOwn ? "Everything is paused: nothing is sent." : "This account is stopped: nothing is sent."}</b> Since{" "}
+          <Time at={stop.createdAt} />
+          {isOwn ? sentence`, by ${<UntrustedText text={describeActor(stop.createdBy).name} />}` : null}.{" "}
+          {stop.reason === null ? null : (
+            <>
+              {isOwn ? "Reason: " : ""}
+              <UntrustedText text={stop.reason} />
+            </>
+          )}
         </p>
         <ResumeForm user={user} pause={stop} />
       </div>

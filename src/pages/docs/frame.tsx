@@ -116,7 +116,7 @@ function DocsFrame({ title, current, site, query = "", isLoggedIn, children }: D
         <script type="module" src={CONSOLE.path} />
         <link rel="icon" type={ICON.type} href={ICON.path} />
       </head>
-      <body class="docs-body">
+      <body>
         <a class="skip" href="#main">
           Skip to content
         </a>
