@@ -123,7 +123,7 @@ export function createDryRun({ actions, audit }: Pick<Store, "actions" | "audit"
 const COUNTED_PER_TURN = 500;
 
 /** More than these are not counted: the result says "unknown" of at least so many. */
-const REFUSAL_PAGES_MAX = 100;
+const REFUSAL_PAGES_MAX = 200;
 
 export async function* pagesOf(
   actions: Pick<ActionStore, "list">,
