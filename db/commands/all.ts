@@ -21,33 +21,31 @@ import * as secrets from "./secrets.ts";
 import * as signing from "./signing.ts";
 import * as upkeep from "./upkeep.ts";
 
-const SUBJECTS = {
-  accountSettings,
-  accounts,
-  actions,
-  activity,
-  audit,
-  bulk,
-  channels,
-  claims,
-  credentials,
-  grants,
-  facts,
-  links,
-  oauth,
-  outbox,
-  pauses,
-  people,
-  rejections,
-  rules,
-  secrets,
-  signing,
-  upkeep,
-};
-
 /** Every command by the name under which it crosses to the writer thread: its subject and its own. */
 const COMMANDS: ReadonlyMap<string, AnyCommand> = new Map(
-  Object.entries(SUBJECTS).flatMap(([subject, offered]) =>
+  Object.entries({
+    accountSettings,
+    accounts,
+    actions,
+    activity,
+    audit,
+    bulk,
+    channels,
+    claims,
+    credentials,
+    grants,
+    facts,
+    links,
+    oauth,
+    outbox,
+    pauses,
+    people,
+    rejections,
+    rules,
+    secrets,
+    signing,
+    upkeep,
+  }).flatMap(([subject, offered]) =>
     Object.entries<unknown>(offered).flatMap(([name, one]) =>
       isCommand(one) ? [[`${subject}.${name}`, one] as const] : [],
     ),

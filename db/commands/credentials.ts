@@ -189,7 +189,10 @@ export const ask = command<CredentialRequestStore["ask"]>(
     const today = own.filter(({ createdAt }) => createdAt > dayAgo).map(({ createdAt }) => createdAt.getTime());
     if (today.length >= CREDENTIAL_REQUESTS_PER_DAY_MAX)
       return { kind: "daily", retryAt: new Date(Math.min(...today) + DAY_MS) };
-    if ((await openOf(tx, accountId, now)) >= CREDENTIAL_REQUESTS_PENDING_MAX) return { kind: "full", of: "account" };
+    const openOfAccount = await listed(tx)
+      .where(isOpen(tx.tables, accountId, now))
+      .limit(CREDENTIAL_REQUESTS_PENDING_MAX);
+    if (openOfAccount.length >= CREDENTIAL_REQUESTS_PENDING_MAX) return { kind: "full", of: "account" };
     await tx.db.insert(requests).values(row);
     await addNotifications(tx, { actionId: row.id, accountId }, notices, now);
     await addToAudit(tx, audit);
@@ -202,17 +205,6 @@ export const ask = command<CredentialRequestStore["ask"]>(
 function asksSame(one: CredentialRequest, other: CredentialRequest): boolean {
   const asked = ({ host, paths, methods }: CredentialRequest) => JSON.stringify([host, paths, methods]);
   return asked(one) === asked(other);
-}
-
-async function openOf({ db, tables }: Tx, accountId: string, now: Date): Promise<number> {
-  const { apiKeys, credentialRequests: requests } = tables;
-  const rows = await db
-    .select({ id: requests.id })
-    .from(requests)
-    .leftJoin(apiKeys, eq(apiKeys.id, requests.keyId))
-    .where(isOpen(tables, accountId, now))
-    .limit(CREDENTIAL_REQUESTS_PENDING_MAX);
-  return rows.length;
 }
 
 /** Nobody has decided, it has not expired, and its key has not ended. */

@@ -20,22 +20,19 @@ const SETTLE = updateList("outbox", SETTLED, CLAIM);
 /** A delivered callback needs its body no more, which may be a megabyte. */
 const DELIVER = updateList("outbox", [...SETTLED, "payload"], CLAIM);
 
-/** A row of the timeline but for what the rows of the notification and its action say. */
-interface NotificationEvent {
-  readonly at: number;
-  readonly type: string;
-  readonly subject: string;
-  /** JSON. */
-  readonly detail: string;
-}
-
 interface NotificationEnd {
   readonly id: string;
   /** The attempts and the lease of the claim, in milliseconds. */
   readonly claim: readonly [attempts: number, leaseUntil: number | null];
   readonly row: Values;
   readonly isDelivered: boolean;
-  readonly event: NotificationEvent | null;
+  /** A row of the timeline but for what the rows of the notification and its action say. */
+  readonly event: {
+    readonly at: number;
+    readonly type: string;
+    readonly subject: string;
+    readonly detail: string;
+  } | null;
 }
 
 /** Writes how attempts ended; whether each was written: its claim still held. */

@@ -121,7 +121,15 @@ export async function readCounts(
   const found = await lists.find(COUNT_ROWS, wanted);
   const rows = wanted.map(({ ruleId, subject }, at) =>
     (found[at] ?? []).map(({ start, amount, told, until }): CountRow => {
-      return { ruleId, subject, start, amount: wholeIn(amount), told, until: until.getTime(), isChanged: false };
+      return {
+        ruleId,
+        subject,
+        start,
+        amount: /^\d{1,60}$/.test(amount) ? BigInt(amount) : OVER_EVERY_LIMIT,
+        told,
+        until: until.getTime(),
+        isChanged: false,
+      };
     }),
   );
   return new RuleCounts(new Map(wanted.map((one, at) => [nameOf(one), rows[at] ?? []])));
@@ -134,10 +142,6 @@ export async function beyondCounts(reader: Reader, counts: readonly RuleCount[])
 }
 
 /** What was altered in the database is over every limit: it must neither keep creates from being stored nor let them pass. */
-function wholeIn(text: string): bigint {
-  return /^\d{1,60}$/.test(text) ? BigInt(text) : OVER_EVERY_LIMIT;
-}
-
 const OVER_EVERY_LIMIT = 10n ** 60n;
 
 export function placeOf([ruleId, subject, start]: StoredCount): Place {

@@ -88,7 +88,9 @@ class RoundTrips {
     this.#waiting.push(...all.map((args) => inStatement({ sql, args })));
     if (answers === "nothing") return [];
     this.#next ??= Promise.resolve().then(() => this.#send());
-    return (await this.#next).slice(from, from + all.length).map(outcomeOf);
+    return (await this.#next).slice(from, from + all.length).map(({ columns, rows, rowsAffected }) => {
+      return { rows: rows.map((row) => columns.map((_, at) => row[at])), changes: rowsAffected };
+    });
   }
 
   /** Sends what waits, and then these; returns what came of these. */
@@ -124,10 +126,6 @@ function inStatement({ sql, args }: Statement): InStatement {
 function doneOf(result: ResultSet): Done {
   const rows = rowsOf(result);
   return { changes: result.columns.length > 0 ? rows.length : result.rowsAffected, rows };
-}
-
-function outcomeOf({ columns, rows, rowsAffected }: ResultSet): Outcome {
-  return { rows: rows.map((row) => columns.map((_, at) => row[at])), changes: rowsAffected };
 }
 
 /** Plain objects: the client's rows also have columns by number. */

@@ -4,16 +4,13 @@ import { openFile } from "./file.ts";
 import { isForLackOfRoom, openOnFullDisk } from "./full-disk.ts";
 import type { Done, Sql, Statement } from "../sql/sql.ts";
 
-/** A call of a command as it crosses, with the name that `commands/all.ts` gives it. */
-interface NamedCall {
-  readonly name: string;
-  readonly args: readonly unknown[];
-}
-
 type Order =
   | { readonly kind: "open"; readonly path: string }
   | { readonly kind: "batch"; readonly statements: readonly Statement[] }
-  | { readonly kind: "transact"; readonly calls: readonly NamedCall[] }
+  | {
+      readonly kind: "transact";
+      readonly calls: readonly { readonly name: string; readonly args: readonly unknown[] }[];
+    }
   | { readonly kind: "close" };
 
 export type ToWorker = { readonly call: number } & Order;

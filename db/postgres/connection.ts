@@ -49,6 +49,8 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   const preparing: Preparing = { isOn: true };
   const connect = () => new Connection(config, callMsMax, preparing);
   const readers = Array.from({ length: POSTGRES_READERS }, connect);
+  /** The one that has the fewest queries to answer. */
+  const idlest = () => readers.reduce((best, one) => (one.waiting < best.waiting ? one : best));
   const writer = connect();
   // Bounds of the server's own, so that what nobody waits for any more ends, and a process that stands still holds no locks.
   const bounds = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
@@ -77,7 +79,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
       try {
         const answers = await again(
           preparing,
-          () => idlestOf(readers).pipeline(sent),
+          () => idlest().pipeline(sent),
           (error) => error instanceof ConnectionLost,
         );
         return doneOf(answers[sent.indexOf(query)]).rows;
@@ -93,11 +95,6 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
       await Promise.all([...readers, writer].map((connection) => connection.close()));
     },
   };
-}
-
-/** The connection that has the fewest queries to answer. */
-function idlestOf(connections: readonly Connection[]): Connection {
-  return connections.reduce((best, one) => (one.waiting < best.waiting ? one : best));
 }
 
 /**

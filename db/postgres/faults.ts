@@ -1,5 +1,5 @@
 import { DatabaseError } from "pg";
-import { DatabaseFault, type FaultKind } from "../sql/errors.ts";
+import { DatabaseFault } from "../sql/errors.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 
 /** Serialization failure and deadlock: the same transaction may succeed when it is repeated. */
@@ -15,12 +15,8 @@ const REJECTED = /^(21|22|23|42(?!501)|54|0A|P0)/;
 export function faultIn(error: unknown): DatabaseFault | StoreUnavailable {
   if (error instanceof DatabaseFault || error instanceof StoreUnavailable) return error;
   const code = sqlStateOf(error);
-  return new DatabaseFault(kindOf(code), code.startsWith("23"), error);
-}
-
-function kindOf(code: string): FaultKind {
-  if (REPEATABLE.test(code)) return "busy";
-  return REJECTED.test(code) ? "rejected" : "unavailable";
+  const refused = REJECTED.test(code) ? "rejected" : "unavailable";
+  return new DatabaseFault(REPEATABLE.test(code) ? "busy" : refused, code.startsWith("23"), error);
 }
 
 /** Whether the prepared statement is not there, or another one has its name: a pooler lends connections of others. */

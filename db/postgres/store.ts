@@ -37,7 +37,10 @@ export function createPostgresStore(connection: PostgresSql, settings: Omit<Post
     sql,
     cluster: { ...createNodeStore(sql), ...createChangeReader(sql), listen: createListen(sql.config, nodeId) },
     isOnlyProcess: false,
-    onFatal: unreachable,
+    // The server makes its commits durable: this process never learns of one that it could not.
+    onFatal: (cause) => {
+      throw new Error("A commit of PostgreSQL could not be made durable.", { cause });
+    },
     release: () => {},
   });
 }
@@ -52,9 +55,4 @@ export async function openPostgresMigrated(url: string): Promise<Sql> {
     await sql.close();
     throw refusalIn(error) ?? error;
   }
-}
-
-/** The server makes its commits durable: this process never learns of one that it could not. */
-function unreachable(cause: unknown): void {
-  throw new Error("A commit of PostgreSQL could not be made durable.", { cause });
 }

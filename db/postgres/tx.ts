@@ -88,13 +88,9 @@ const FIND = once(({ types, build }: Pick<Prepared<never, unknown>, "types" | "b
 /** The arrays that rows arrive as, and the names of their members. */
 function unnested(table: InsertList["table"], names: readonly string[]) {
   const columns = columnsOf(tables, table, names);
-  const arrays = columns.map((column, at) => `$${at + 1}::${arrayType(column.getSQLType())}[]`);
+  const arrays = columns.map((column, at) => `$${at + 1}::${column.getSQLType().replace(/ collate .*/, "")}[]`);
   const rows = `cardinality(${arrays[0]})`;
   return { columns: columns.map(({ name }) => `"${name}"`), source: `unnest(${arrays.join(", ")})`, rows };
-}
-
-function arrayType(type: string): string {
-  return type.startsWith("text") ? "text" : type;
 }
 
 const INSERT = once(({ table, columns: members, onConflict }: InsertList) => {

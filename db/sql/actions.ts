@@ -2,7 +2,7 @@ import { and, gte } from "drizzle-orm";
 import { type Action, lateResultText } from "../../src/core/action.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import { askOf } from "../../src/core/channel.ts";
-import { atUse, type Grant, type GrantUse } from "../../src/core/grant.ts";
+import { atUse, type GrantUse } from "../../src/core/grant.ts";
 import type { KeyKind } from "../../src/core/dedupe.ts";
 import { DECIDE_TRIES_MAX } from "../../src/core/limits.ts";
 import { startAttempt } from "../../src/core/settle.ts";
@@ -202,7 +202,10 @@ function actionChange({
     response: response === null ? null : valuesOf(RESPONSES.columns, { ...response, actionId: id }),
     trims: response !== null && mayHaveTooMany(response),
     audit: audit === undefined ? null : auditRow(audit),
-    grant: grant === undefined || grant === null ? null : grantRow(grant),
+    grant:
+      grant === undefined || grant === null
+        ? null
+        : valuesOf(GRANTS.columns, { ...grant, vary: JSON.stringify(grant.vary), max: JSON.stringify(grant.max) }),
     counts,
     givesBack: givesBack(change),
     ...sideRows(after, at, events, notifications),
@@ -222,10 +225,6 @@ function writtenRow(
   const lateResult = lateResultText(after.lateResult);
   const values = { ...resultValues(after.result), ...texts, lateResult, scheduledAt: scheduledAtOf(after, at) };
   return { written, row: [...valuesOf(UPDATES[written].set, values, after), after.id, before.revision] };
-}
-
-function grantRow({ vary, max, ...grant }: Grant): Values {
-  return valuesOf(GRANTS.columns, { ...grant, vary: JSON.stringify(vary), max: JSON.stringify(max) });
 }
 
 /** Known by the timeline row that only this change can have written. */

@@ -59,10 +59,6 @@ export async function findAction(db: ActionReads, accountId: string, id: string)
   return shown(await FIND.raw(db.reader, { id, accountId }), db);
 }
 
-async function findActionById(db: ActionReads, id: string): Promise<Action | null> {
-  return shown(await FIND_BY_ID.raw(db.reader, { id }), db);
-}
-
 /** The action that a key was found to name; null: it was deleted meanwhile. */
 export async function findHolder(db: ActionReads, id: string): Promise<Action | "unreadable" | null> {
   const rows = await FIND_BY_ID.raw(db.reader, { id });
@@ -189,7 +185,7 @@ export function createFinds(reads: ActionReads) {
   const { actions, attempts, timeline } = tables;
   return {
     find: (accountId, id) => findAction(reads, accountId, id),
-    findById: (id) => findActionById(reads, id),
+    findById: async (id) => shown(await FIND_BY_ID.raw(reader, { id }), reads),
     async holderOf(accountId, kind, key, now) {
       const windowStart = keyWindowStart(now.getTime());
       return shown(await KEY_HOLDER.raw(reader, { accountId, kind, key, windowStart }), reads);

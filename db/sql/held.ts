@@ -39,10 +39,6 @@ interface Place {
 
 const NOWHERE: Place["later"] = new Map();
 
-function placeOf({ id, later }: Place, keyId: string): string {
-  return later.get(keyId) ?? id;
-}
-
 /** The place behind what a page has shown. With many keys the cursor would be too long: from then on all come by their ids. */
 function behind({ isInTurns, id, later }: Place, shown: readonly Held[]): Place {
   if (isInTurns) {
@@ -120,7 +116,12 @@ export function createHeldReads(reads: ActionReads) {
       const keyIds = filter.keyId === null ? (await all(reader, keys)).map(({ key }) => key) : [filter.keyId];
       const place = after === null ? { isInTurns: keyIds.length > 1, id: "", later: NOWHERE } : placeFrom(after);
       const ofKeys = keyIds.map(async (key): Promise<readonly Held[]> => {
-        const isOfPage = and(isAtHost, eq(keyId, key), lt(id, idBefore(filter)), gt(id, placeOf(place, key)));
+        const isOfPage = and(
+          isAtHost,
+          eq(keyId, key),
+          lt(id, idBefore(filter)),
+          gt(id, place.later.get(key) ?? place.id),
+        );
         const ids = db.select({ id }).from(actions).where(isOfPage).orderBy(id);
         const rows = await all(reader, ids.limit(limit + 1));
         return rows.map((row, turn) => ({ id: row.id, keyId: key, turn: place.isInTurns ? turn : 0 }));

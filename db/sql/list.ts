@@ -60,7 +60,9 @@ interface SearchStep {
  */
 async function* stepsOf(reader: Reader, query: ActionQuery, rowsMax: number): AsyncGenerator<SearchStep> {
   // A masked value can't be confirmed either.
-  if (query.search.metadata.some((one) => isHidden(one, query))) return;
+  const { seenAs = null } = query;
+  const isHidden = ({ name, value }: MetadataFilter) => value !== null && seenAs?.showsMetadata(name, value) === false;
+  if (query.search.metadata.some(isHidden)) return;
   let { before } = rangeOf(query);
   const page = repeatable(reader, pageOf(reader.dialect, query));
   const isRefined = needsRefining(query.search);
@@ -80,10 +82,6 @@ async function* stepsOf(reader: Reader, query: ActionQuery, rowsMax: number): As
     looked += rows;
     before = last;
   }
-}
-
-function isHidden({ name, value }: MetadataFilter, { seenAs = null }: ActionQuery): boolean {
-  return seenAs !== null && value !== null && !seenAs.showsMetadata(name, value);
 }
 
 /**

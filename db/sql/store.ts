@@ -1,8 +1,7 @@
 import { hostSettingsText, parseHostSettings } from "../../src/api/host-settings.ts";
-import type { Action } from "../../src/core/action.ts";
 import { parseActionPolicy } from "../../src/core/action-policy.ts";
 import type { Clock } from "../../src/core/clock.ts";
-import { type ActionStore, type ClusterStore, dayOf, type Queue, type Store } from "../../src/core/store.ts";
+import { type ClusterStore, dayOf, type Store } from "../../src/core/store.ts";
 import { createActivityStore, createFirstStepStore } from "../commands/activity.ts";
 import type { OnAway } from "./errors.ts";
 import { createCallbackHostStore, createHostSettingsStore } from "../commands/account-settings.ts";
@@ -57,7 +56,6 @@ export function createStore(parts: StoreParts): Store {
   const writer = new Writer(sql, parts.onFatal, parts);
   const db: StoreContext = { reader: sql, writer, seal, written: new WrittenActions(), onUnreadable };
   const queue = createActionQueue(db);
-  const actions = createActionStore(db, queue);
   let closing: Promise<void> | null = null;
   const close = async () => {
     await writer.drain();
@@ -65,7 +63,21 @@ export function createStore(parts: StoreParts): Store {
     parts.release();
   };
   return {
-    actions,
+    actions: {
+      ...queue,
+      ...createQueueReads(sql),
+      ...createFinds(db),
+      ...createLists(db),
+      ...createHeldReads(db),
+      create: (creation) => createAction(db, creation),
+      apply: (write) => applyChange(db, write),
+      isApplied: (write) => isApplied(db, write),
+      extendLease: ({ id, revision }, leaseUntil) =>
+        writer.run(extendLease, { id, revision, leaseUntil: leaseUntil.getTime() }),
+      hasBudgetLeft: (budget) => hasBudgetLeft(sql, budget),
+      pruneKeys: (now) => writer.run(pruneKeys, now, dayOf(now)),
+      beyondCounts: (counts) => beyondCounts(sql, counts),
+    },
     outbox: createOutboxStore(db),
     accounts: createAccountStore(db),
     callbackHosts: createCallbackHostStore(db),
@@ -101,24 +113,5 @@ export function createStore(parts: StoreParts): Store {
     },
     // Closed once, however often it is called.
     close: () => (closing ??= close()),
-  };
-}
-
-function createActionStore(db: StoreContext, queue: Queue<Action>): ActionStore {
-  const { reader, writer } = db;
-  return {
-    ...queue,
-    ...createQueueReads(reader),
-    ...createFinds(db),
-    ...createLists(db),
-    ...createHeldReads(db),
-    create: (creation) => createAction(db, creation),
-    apply: (write) => applyChange(db, write),
-    isApplied: (write) => isApplied(db, write),
-    extendLease: ({ id, revision }, leaseUntil) =>
-      writer.run(extendLease, { id, revision, leaseUntil: leaseUntil.getTime() }),
-    hasBudgetLeft: (budget) => hasBudgetLeft(reader, budget),
-    pruneKeys: (now) => writer.run(pruneKeys, now, dayOf(now)),
-    beyondCounts: (counts) => beyondCounts(reader, counts),
   };
 }

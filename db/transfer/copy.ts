@@ -34,7 +34,15 @@ export async function copyRows(
     for (;;) {
       const batch = source.batch(table, after);
       if (batch.length === 0) break;
-      progress = await writeBatch(sql, table, batch.slice(0, statementRows(batch.length)), progress);
+      progress = await writeBatch(
+        sql,
+        table,
+        batch.slice(
+          0,
+          STATEMENT_ROWS.find((size) => size <= batch.length),
+        ),
+        progress,
+      );
       after = progress.after;
       rows = progress.copied[name] ?? 0;
       onProgress({ phase: "copied", table: name, rows, of: source.counts[name] ?? 0 });
@@ -54,7 +62,9 @@ async function writeBatch(
     await writeRows(sql, table, rows, { before, next });
     return next;
   } catch (error) {
-    if (error instanceof TransferTaken || !isRowsFault(error)) throw error;
+    // Integrity constraints and values out of range.
+    const isOfRows = /^2[23]/.test(sqlStateIn(error) ?? "");
+    if (error instanceof TransferTaken || !isOfRows) throw error;
     const [row] = rows;
     if (row !== undefined && rows.length === 1) {
       throw new Error(
@@ -70,17 +80,8 @@ async function writeBatch(
   return progress;
 }
 
-/** Integrity constraints and values out of range (SQLSTATE classes 22 and 23). */
-function isRowsFault(error: unknown): boolean {
-  return /^2[23]/.test(sqlStateIn(error) ?? "");
-}
-
 /** Statements have one of these sizes: each is prepared on the connection, and stays there. */
-const STATEMENT_ROWS = [500, 200, 100, 50, 20, 10, 5, 2];
-
-function statementRows(rows: number): number {
-  return STATEMENT_ROWS.find((size) => size <= rows) ?? 1;
-}
+const STATEMENT_ROWS = [500, 200, 100, 50, 20, 10, 5, 2, 1];
 
 function progressAfter(table: TransferTable, rows: readonly Row[], before: TransferProgress): TransferProgress {
   const last = rows.at(-1);
