@@ -11,7 +11,7 @@ import { checkMigrated, migrate } from "./libsql/migrate.ts";
 import { createPeopleStore } from "./commands/people.ts";
 import type { HeaderSeal, OnUnreadable } from "./sql/rows.ts";
 import { LOCK_TIMES, type LockTimes, takeDatabase } from "./libsql/service-lock.ts";
-import type { Sql } from "./sql/sql.ts";
+import { orClose, type Sql } from "./sql/sql.ts";
 import { createStore } from "./sql/store.ts";
 import { readSize } from "./libsql/size.ts";
 import { openThreaded } from "./libsql/threaded.ts";
@@ -63,13 +63,7 @@ async function open(settings: StoreSettings, path: string | null): Promise<Store
     return openPostgresStore({ nodeId: crypto.randomUUID(), ...settings });
   }
   const { sql, release } = path === null ? await openShared(settings) : await openOwnFile(path, onFatal);
-  try {
-    await migrate(sql, now);
-  } catch (error) {
-    await sql.close();
-    release();
-    throw error;
-  }
+  await orClose({ close: () => sql.close().then(release) }, () => migrate(sql, now));
   return createStore({
     ...settings,
     sql: tellingAway(sql, onAway),
@@ -109,18 +103,13 @@ interface Opened {
 async function openShared({ url, authToken, onFatal, onWait, lockTimes }: StoreSettings): Promise<Opened> {
   const { openRemote } = await import("./libsql/remote.ts");
   const sql = openRemote(url, authToken);
-  try {
-    const shared = await takeDatabase(sql, {
-      holder: { id: crypto.randomUUID(), name: `process ${process.pid} on ${hostname()}` },
-      times: lockTimes ?? LOCK_TIMES,
-      onWait: onWait ?? (() => {}),
-      onLost: onFatal,
-    });
-    return { sql: shared, release: () => {} };
-  } catch (error) {
-    await sql.close();
-    throw error;
-  }
+  const settings = {
+    holder: { id: crypto.randomUUID(), name: `process ${process.pid} on ${hostname()}` },
+    times: lockTimes ?? LOCK_TIMES,
+    onWait: onWait ?? (() => {}),
+    onLost: onFatal,
+  };
+  return { sql: await orClose(sql, () => takeDatabase(sql, settings)), release: () => {} };
 }
 
 async function openOwnFile(name: string, onDeath: (cause: unknown) => void): Promise<Opened> {
@@ -178,13 +167,8 @@ async function openMigrated(url: string, authToken: string | null): Promise<Sql>
   const path = filePathOf(url);
   const sql =
     path === null ? (await import("./libsql/remote.ts")).openRemote(url, authToken) : openExisting(path, "beside");
-  try {
-    await checkMigrated(sql);
-    return sql;
-  } catch (error) {
-    await sql.close();
-    throw error;
-  }
+  await orClose(sql, () => checkMigrated(sql));
+  return sql;
 }
 
 function openExisting(name: string, mode: "read" | "beside"): Sql {

@@ -1,6 +1,6 @@
 import { Database, type Statement as NativeStatement } from "bun:sqlite";
 import { type Call, type CallResult, runCalls, runGroup } from "../commands/command.ts";
-import { faultOf, unavailable } from "../sql/errors.ts";
+import { faultOf, orUnavailable } from "../sql/errors.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { openTx } from "./tx.ts";
 import type { Done, Row, Sql, SqlValue, Statement } from "../sql/sql.ts";
@@ -109,13 +109,8 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
       end();
     }
   };
-  const read = async ({ sql, args }: Statement): Promise<readonly Row[]> => {
-    try {
-      return prepare(sql).statement.all(...args);
-    } catch (error) {
-      throw faultOf(error) === "rejected" ? error : unavailable(error);
-    }
-  };
+  const read = ({ sql, args }: Statement): Promise<readonly Row[]> =>
+    orUnavailable(() => prepare(sql).statement.all(...args));
 
   return {
     dialect: sqliteDialect,

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { sqliteDialect } from "./dialect.ts";
-import { codeOf, faultOf, unavailable } from "../sql/errors.ts";
+import { codeOf, orUnavailable } from "../sql/errors.ts";
 import type { Row, Sql, SqlValue } from "../sql/sql.ts";
 
 /** More than the shared memory and the first pages of a log take. */
@@ -51,12 +51,10 @@ export function openOnFullDisk(path: string, open: () => Promise<Sql>, cause: un
       // Nobody else reads the file while this one has it alone, so the two can't overlap.
       await opening?.catch(() => {});
       if (opened !== null) return opened.read(statement);
-      try {
+      return orUnavailable(() => {
         if (alone === null) throw new Error("The database connection is not open");
         return alone.query<Row, SqlValue[]>(statement.sql).all(...statement.args);
-      } catch (error) {
-        throw faultOf(error) === "rejected" ? error : unavailable(error);
-      }
+      });
     },
     batch: async (statements) => (await writable()).batch(statements),
     transact: async (calls) => (await writable()).transact(calls),

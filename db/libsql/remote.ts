@@ -1,7 +1,7 @@
 import { type Client, createClient, type InStatement, type ResultSet } from "@libsql/client";
 import { REMOTE_CALL_MS_MAX } from "../../src/core/limits.ts";
 import { type Call, type CallResult, runCalls, runGroup } from "../commands/command.ts";
-import { faultOf, NoAnswer, unavailable } from "../sql/errors.ts";
+import { NoAnswer, orUnavailable } from "../sql/errors.ts";
 import type { Done, Row, Sql, Statement } from "../sql/sql.ts";
 import { sqliteDialect } from "./dialect.ts";
 import type { Values } from "../commands/lists.ts";
@@ -54,13 +54,7 @@ export function openRemote(url: string, authToken: string | null, callMsMax: num
     transact: async (calls) => (await transact(calls)).results,
     transactThen: transact,
     batch,
-    async read(statement) {
-      try {
-        return rowsOf(await client.execute(inStatement(statement)));
-      } catch (error) {
-        throw faultOf(error) === "rejected" ? error : unavailable(error);
-      }
-    },
+    read: (statement) => orUnavailable(async () => rowsOf(await client.execute(inStatement(statement)))),
     async close() {
       client.close();
     },

@@ -1,7 +1,7 @@
 import { asc, gt, sql } from "drizzle-orm";
 import { JOB_LEASE_MS_MAX } from "../../src/core/limits.ts";
 import type { ChangedPage, ClusterStore } from "../../src/core/store.ts";
-import { faultOf, unavailable } from "../sql/errors.ts";
+import { orUnavailable } from "../sql/errors.ts";
 import type { Done, Sql, SqlValue } from "../sql/sql.ts";
 import { prepare, type Reader } from "../sql/read.ts";
 
@@ -30,13 +30,8 @@ export function createNodeStore(
   connection: Pick<Sql, "read" | "batch">,
 ): Pick<ClusterStore, "now" | "beat" | "leave" | "takeJob" | "releaseJob"> {
   /** These writes share no commit with others, and so don't pass the writer, which tells callers what a fault means. */
-  const write = async (text: string, ...args: readonly SqlValue[]): Promise<Done | undefined> => {
-    try {
-      return (await connection.batch([{ sql: text, args }]))[0];
-    } catch (error) {
-      throw faultOf(error) === "rejected" ? error : unavailable(error);
-    }
-  };
+  const write = async (text: string, ...args: readonly SqlValue[]): Promise<Done | undefined> =>
+    (await orUnavailable(() => connection.batch([{ sql: text, args }])))[0];
   return {
     async now() {
       const [row] = await connection.read({ sql: `select ${CLOCK} as now`, args: [] });

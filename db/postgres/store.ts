@@ -1,6 +1,6 @@
 import type { StoreSettings } from "../open.ts";
 import { tellingAway } from "../sql/errors.ts";
-import type { Sql } from "../sql/sql.ts";
+import { orClose, type Sql } from "../sql/sql.ts";
 import { createStore } from "../sql/store.ts";
 import type { Store } from "../../src/core/store.ts";
 import { createChangeReader, createNodeStore } from "./cluster.ts";
@@ -19,12 +19,7 @@ interface PostgresSettings extends Pick<StoreSettings, "url" | "seal" | "now" | 
  */
 export async function openPostgresStore({ url, now, ...settings }: PostgresSettings): Promise<Store> {
   const sql = openPostgres(url, { onCommit: createHintSender(settings.nodeId) });
-  try {
-    await migratePostgres(sql, now);
-  } catch (error) {
-    await sql.close();
-    throw error;
-  }
+  await orClose(sql, () => migratePostgres(sql, now));
   return createPostgresStore(sql, settings);
 }
 
@@ -48,11 +43,8 @@ export function createPostgresStore(connection: PostgresSql, settings: Omit<Post
 /** A connection for a few statements, to tables of this version. Throws an error for the operator if there are none. */
 export async function openPostgresMigrated(url: string): Promise<Sql> {
   const sql = openPostgres(url);
-  try {
-    await checkPostgresMigrated(sql);
-    return sql;
-  } catch (error) {
-    await sql.close();
+  await orClose(sql, () => checkPostgresMigrated(sql)).catch((error: unknown) => {
     throw refusalIn(error) ?? error;
-  }
+  });
+  return sql;
 }

@@ -67,6 +67,15 @@ export function unavailable(cause: unknown): StoreUnavailable {
   return new StoreUnavailable(`The store cannot be used now: ${reason}.`, { cause, reason });
 }
 
+/** Runs what is no commit of the writer. Rejects with `StoreUnavailable` when the database is. */
+export async function orUnavailable<Result>(work: () => Result | Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw faultOf(error) === "rejected" ? error : unavailable(error);
+  }
+}
+
 /** The `code` of an error; empty when it has none. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";

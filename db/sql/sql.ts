@@ -15,6 +15,16 @@ export function toStatement(sql: string, args: readonly SqlValue[] = []): Statem
   return { sql, args };
 }
 
+/** Closes a connection again if the first work with it fails. */
+export async function orClose<Result>(sql: Pick<Sql, "close">, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    await sql.close();
+    throw error;
+  }
+}
+
 /**
  * What a write needs for itself where several processes write: it is held until the commit. Two writes that share it
  * may be written at the same time. One file has one writer, so SQLite ignores locks.

@@ -2,7 +2,7 @@ import { TRANSFER_CALL_MS_MAX } from "../../src/core/limits.ts";
 import { TRANSFER_FACT } from "../../src/core/store.ts";
 import { openPostgres, type PostgresSql } from "../postgres/connection.ts";
 import { migratePostgres } from "../postgres/migrate.ts";
-import { type Row, type Sql, type SqlValue, toStatement } from "../sql/sql.ts";
+import { orClose, type Row, type Sql, type SqlValue, toStatement } from "../sql/sql.ts";
 import { type RowKey, TRANSFER_TABLES, type TransferSource, type TransferTable } from "./source.ts";
 
 /** The fact that a copy was completed: which file, and when. */
@@ -23,13 +23,8 @@ export interface TransferProgress {
 /** Opens the target and makes its tables. Throws the error of PostgreSQL or of the network if it can't be used. */
 export async function openTransferTarget(url: string, now: Date): Promise<PostgresSql> {
   const sql = openPostgres(url, { callMsMax: TRANSFER_CALL_MS_MAX, transactionMsMax: TRANSFER_CALL_MS_MAX });
-  try {
-    await migratePostgres(sql, now);
-    return sql;
-  } catch (error) {
-    await sql.close();
-    throw error;
-  }
+  await orClose(sql, () => migratePostgres(sql, now));
+  return sql;
 }
 
 /** How a copy begins: `new` in an empty database, `resumed` where it stopped, `again` from the start as the file has changed. */
