@@ -69,7 +69,7 @@ export const stopOthers = command(stopAll, () => [stopLock]);
 export const addKey = command(
   async (tx, key: ApiKey, audit: AuditEntry | undefined, stop: (HoldStop & StopArgs) | undefined) => {
     const { apiKeys } = tx.tables;
-    const isHold = and(eq(apiKeys.accountId, key.accountId), ne(apiKeys.hold, "none"));
+    const isHold = isHoldOf(tx.tables, key.accountId);
     const isFirstHold =
       key.accountId === stop?.firstAccountId && key.hold !== "none" && !(await hasRow(tx, apiKeys, isHold));
     await tx.db.insert(apiKeys).values(key);
@@ -83,6 +83,11 @@ export const addKey = command(
   // No claim of an account that is stopped may go on by what it saw before.
   (_key, _audit, stop) => (stop === undefined ? [] : [stopLock]),
 );
+
+/** Whether a key of an account has a hold. */
+export function isHoldOf({ apiKeys }: Tables, accountId: string | null): SQL | undefined {
+  return and(eq(apiKeys.accountId, accountId ?? ""), ne(apiKeys.hold, "none"));
+}
 
 /** Rows per statement: each value is an argument, and a statement may have 32,766. */
 const INHERITED_ROWS = 500;
@@ -269,7 +274,7 @@ export function createAccountStore({ reader, writer }: Connection): AccountStore
       return all(reader, ofAccount.orderBy(...inOrder).limit(limit));
     },
     async hasHold() {
-      const isHold = and(eq(apiKeys.accountId, (await readFirstId(reader)) ?? ""), ne(apiKeys.hold, "none"));
+      const isHold = isHoldOf(tables, await readFirstId(reader));
       return (await get(reader, db.select({ id: apiKeys.id }).from(apiKeys).where(isHold).limit(1))) !== null;
     },
     stopOthers: async (stop) => writer.run(stopOthers, stop, await stopArgs()),

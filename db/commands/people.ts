@@ -29,7 +29,7 @@ import type { Connection } from "../sql/context.ts";
 import { hasValues } from "../sql/dialect.ts";
 import { accountLock, personLock, signUpLock } from "../sql/locks.ts";
 import { all, get, prepare } from "../sql/read.ts";
-import { firstEmailOf, readFirstId } from "./accounts.ts";
+import { firstEmailOf, isHoldOf, readFirstId } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, countRows, deleteSome, hasRow, type Tables, type Tx } from "./command.ts";
 import type { Invitation, Joining, TeamStore } from "../../src/core/team-store.ts";
@@ -90,8 +90,7 @@ export const signUp = command(
     firstAccountId: string | null,
   ) => {
     const { accounts, apiKeys, members, sessions } = tx.tables;
-    const isHold = and(eq(apiKeys.accountId, firstAccountId ?? ""), ne(apiKeys.hold, "none"));
-    if (untilHold === true && (await hasRow(tx, apiKeys, isHold))) return false;
+    if (untilHold === true && (await hasRow(tx, apiKeys, isHoldOf(tx.tables, firstAccountId)))) return false;
     if (!(await addPerson(tx, person))) return false;
     const allowedAt = allowedBy === undefined ? null : account.createdAt;
     await tx.db.insert(accounts).values({ ...account, allowedAt, allowedBy });

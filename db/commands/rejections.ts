@@ -9,7 +9,7 @@ import { type RejectionCount, type RejectionStore, rejectionWindowStart } from "
 import type { Connection } from "../sql/context.ts";
 import { hasValues, membersIn } from "../sql/dialect.ts";
 import { all, type Args, get, prepare } from "../sql/read.ts";
-import { command, PRUNE_ROWS, type Tables } from "./command.ts";
+import { command, deleteSome, PRUNE_ROWS, type Tables } from "./command.ts";
 
 /** Requests that people rejected within the last day, and how they are counted. */
 
@@ -62,12 +62,9 @@ export function rejectionCount(
   };
 }
 
-export const prune = command<RejectionStore["prune"]>(async ({ db, tables: { rejections } }, now) => {
-  const until = rejectionWindowStart(now);
-  const old = db.select({ seq: rejections.seq }).from(rejections).where(lte(rejections.at, until));
-  const some = old.orderBy(rejections.at).limit(PRUNE_ROWS);
-  const pruned = await db.delete(rejections).where(inArray(rejections.seq, some)).returning({ seq: rejections.seq });
-  return pruned.length === PRUNE_ROWS;
+export const prune = command<RejectionStore["prune"]>(async (tx, now) => {
+  const { seq, at } = tx.tables.rejections;
+  return (await deleteSome(tx, seq, lte(at, rejectionWindowStart(now)))) === PRUNE_ROWS;
 });
 
 export function createRejectionStore({ reader, writer }: Connection): RejectionStore {
