@@ -40,7 +40,7 @@ import type { StoreContext } from "./context.ts";
 import { findHolder } from "./find.ts";
 import { hasValues } from "./dialect.ts";
 import { get } from "./read.ts";
-import { resultValues, rowTypeOf, scheduledAtOf, storedValues } from "./rows.ts";
+import { rowTypeOf, scheduledAtOf, storedValues } from "./rows.ts";
 import { isConstraint } from "./errors.ts";
 
 /** Creates an action, or finds the live one that one of its keys names; see the command. */
@@ -223,7 +223,7 @@ function writtenRow(
   const written = isOfState ? least : "all";
   const texts = { policy: actionPolicyText(after.policy), counted: countedText(after.counted) };
   const lateResult = lateResultText(after.lateResult);
-  const values = { ...resultValues(after.result), ...texts, lateResult, scheduledAt: scheduledAtOf(after, at) };
+  const values = { ...after.result, ...texts, lateResult, scheduledAt: scheduledAtOf(after, at) };
   return { written, row: [...valuesOf(UPDATES[written].set, values, after), after.id, before.revision] };
 }
 

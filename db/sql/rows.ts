@@ -109,11 +109,6 @@ export const actionColumns = (table: Tables["actions"]) =>
 /** The columns of an action without its last result, which may be large. */
 export const columnsButResult = (table: Tables["actions"]) => without(actionColumns(table), RESULT);
 
-export function resultValues(result: Result | null): Readonly<Record<keyof Result, unknown>> {
-  // Safe: it has a member for each column.
-  return result ?? (Object.fromEntries(RESULT.map((name) => [name, null])) as Record<keyof Result, null>);
-}
-
 export function only<Table extends SQLiteTable, Name extends keyof Table["_"]["columns"] & string>(
   table: Table,
   names: readonly Name[],
