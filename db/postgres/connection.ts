@@ -178,8 +178,11 @@ const BY_INDEX = ["enable_sort", "enable_seqscan", "enable_hashjoin", "enable_me
   .map((name) => `set_config('${name}', 'off', true)`)
   .join(", ");
 
-/** Reads that look into a table once for each step or item, where a plan that reads all of it would take seconds. */
-const STEPS = /\bwith recursive |\bunnest\(/;
+/**
+ * Reads that look into a table once for each step or each item of a list (`itemsOf`), where a plan that reads all of it would take
+ * seconds. Not those that join such a list: for them a hash join is right.
+ */
+const STEPS = /^(with recursive|select j\.value) /;
 
 /** Others are not worth the two messages more: they look once. */
 const BEGIN_STEPS = plain(`begin; select ${BY_INDEX}`);
