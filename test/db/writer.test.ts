@@ -275,9 +275,10 @@ describe("commands on a file", () => {
   test("that wait for anything but their statements fail, and write nothing later", async () => {
     await using db = await openFacts();
     const { promise: waited, resolve } = Promise.withResolvers<unknown>();
+    const ended = Promise.withResolvers<void>();
     const slow = command(async (tx, name: string) => {
       await add.run(tx, name);
-      await Bun.sleep(1);
+      await ended.promise;
       await add.run(tx, `${name} late`).catch((error: unknown) => {
         resolve(error instanceof Error ? String(error.cause) : error);
       });
@@ -286,6 +287,7 @@ describe("commands on a file", () => {
     expect(ran[0]).toMatchObject({
       reason: { message: "A command waits for something that is no statement of its own." },
     });
+    ended.resolve();
     expect(await waited).toBe("Error: The command has ended.");
     await db.writer.run(add, "c");
     expect(await db.names()).toEqual(["b", "c"]);
