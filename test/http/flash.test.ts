@@ -1,9 +1,8 @@
+import { aRequestContext } from "./stub-server.ts";
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { FLASH_COOKIE_CHARS_MAX } from "../../src/core/limits.ts";
 import { createFlash, FlashTooLarge } from "../../src/http/session.ts";
-import { nameRequest, type RequestContext } from "../../src/http/request.ts";
-import { systemIds } from "../../src/core/ids.ts";
 import { FakeClock } from "../support/clock.ts";
 import { testSecrets } from "../support/store.ts";
 import { cookiesIn } from "./signed-in.ts";
@@ -15,24 +14,11 @@ const rig = (baseUrl = "http://127.0.0.1:3000") => {
   return { clock, flash: createFlash({ secrets: testSecrets, clock, baseUrl }) };
 };
 
-const contextOf = (path: string, cookies: readonly string[]): RequestContext => ({
-  request: new Request(`http://localhost${path}`, { headers: { cookie: cookies.join("; ") } }),
-  server: null,
-  path,
-  search: "",
-  client: "",
-  name: nameRequest(null, systemIds),
-  startedMs: 0,
-  caller: null,
-  count: () => {},
-  route: null,
-  actionId: null,
-  errorCode: null,
-  page: null,
-  kind: "work",
-  isBodyUnread: false,
-  chunked: null,
-});
+const contextOf = (path: string, cookies: readonly string[]) =>
+  aRequestContext({
+    request: new Request(`http://localhost${path}`, { headers: { cookie: cookies.join("; ") } }),
+    path,
+  });
 
 describe("what a page is told after a form", () => {
   test.each([0, 100, 2 * FLASH_COOKIE_CHARS_MAX])("is there whatever its size: %i random bytes", (bytes) => {

@@ -1,8 +1,7 @@
+import { aRequestContext, limitsServer } from "./stub-server.ts";
 import { afterEach, describe, expect, test } from "bun:test";
 import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS } from "../../src/core/limits.ts";
-import { nameRequest, type RequestContext } from "../../src/http/request.ts";
 import { answerEvents, type SseEnd, type SsePart } from "../../src/http/sse.ts";
-import { systemIds } from "../../src/core/ids.ts";
 import { FakeClock } from "../support/clock.ts";
 
 const clock = new FakeClock();
@@ -24,27 +23,8 @@ function open({ isGone = false, isStopping = false, isRevoked = false } = {}) {
   const ends: (SseEnd | Error)[] = [];
   const seen = { sourceEnds: 0 };
   let told = Promise.withResolvers<SsePart | null>();
-  const context: RequestContext = {
-    request: new Request("http://localhost/", { signal: gone.signal }),
-    // Safe: of a server a stream only sets the time limit.
-    server: {
-      timeout: (_: Request, seconds: number) => void limits.push(seconds),
-    } as unknown as RequestContext["server"],
-    path: "/",
-    search: "",
-    client: "",
-    name: nameRequest(null, systemIds),
-    startedMs: 0,
-    caller: null,
-    route: null,
-    actionId: null,
-    errorCode: null,
-    isBodyUnread: false,
-    chunked: null,
-    page: null,
-    kind: "work",
-    count: () => {},
-  };
+  const request = new Request("http://localhost/", { signal: gone.signal });
+  const context = aRequestContext({ request, server: limitsServer(limits) });
   const source = {
     next: () => told.promise,
     beat: () => ":\n\n",

@@ -1,3 +1,4 @@
+import { nameRequest, type RequestContext } from "../../src/http/request.ts";
 import type { AnyElysia } from "elysia";
 import { createHttp, type HttpSettings, type RouteServices } from "../../src/app/http.ts";
 import { createAuditService } from "../../src/audit/audit.ts";
@@ -338,4 +339,33 @@ export function stubPeopleService(own: Partial<PeopleService> = {}): PeopleServi
     sessionSecret: { isRight: () => true, confirm: done },
     ...own,
   });
+}
+
+/** A request to `/` that nobody has looked at yet. */
+export function aRequestContext(overrides: Partial<RequestContext> = {}): RequestContext {
+  return {
+    request: new Request("http://localhost/"),
+    server: null,
+    path: "/",
+    search: "",
+    client: "",
+    name: nameRequest(null, systemIds),
+    startedMs: 0,
+    caller: null,
+    count: () => {},
+    route: null,
+    actionId: null,
+    errorCode: null,
+    page: null,
+    kind: "work",
+    isBodyUnread: false,
+    chunked: null,
+    ...overrides,
+  };
+}
+
+/** A server of which a request only sets the time limit. */
+export function limitsServer(limits: number[]): RequestContext["server"] {
+  // Safe: nothing else of it is used.
+  return { timeout: (_: Request, seconds: number) => void limits.push(seconds) } as unknown as RequestContext["server"];
 }

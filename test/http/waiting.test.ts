@@ -2,11 +2,9 @@ import { afterEach, describe, expect, test } from "bun:test";
 import type { ActionService } from "../../src/actions/service.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import type { Action } from "../../src/core/action.ts";
-import { nameRequest, type RequestContext } from "../../src/http/request.ts";
 import { whileWaiting } from "../../src/http/sse.ts";
-import { systemIds } from "../../src/core/ids.ts";
 import { anAction } from "../support/factory.ts";
-import { stubActionService, KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
+import { aRequestContext, limitsServer, stubActionService, KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 import { until } from "../support/until.ts";
 
@@ -143,29 +141,10 @@ test("stopping lets what is under way end, takes nothing new, and cuts what is n
 });
 
 describe("the time limit of a request", () => {
-  const contextOf = (limits: number[], isBodyUnread: boolean): RequestContext => {
+  const contextOf = (limits: number[], isBodyUnread: boolean) => {
     const body = isBodyUnread ? new ReadableStream({ start: (controller) => controller.close() }) : null;
-    return {
-      request: new Request("http://localhost/", { method: "POST", body }),
-      // Safe: of a server a wait only sets the time limit.
-      server: {
-        timeout: (_request: Request, seconds: number) => void limits.push(seconds),
-      } as unknown as RequestContext["server"],
-      path: "/",
-      search: "",
-      client: "",
-      name: nameRequest(null, systemIds),
-      startedMs: 0,
-      caller: null,
-      count: () => {},
-      route: null,
-      actionId: null,
-      errorCode: null,
-      page: null,
-      kind: "work",
-      isBodyUnread,
-      chunked: null,
-    };
+    const asked = new Request("http://localhost/", { method: "POST", body });
+    return aRequestContext({ request: asked, server: limitsServer(limits), isBodyUnread });
   };
   const deps = { clock: systemClock, draining: new AbortController().signal };
 

@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { whileStreaming } from "../../src/http/sse.ts";
-import { nameRequest, type RequestContext } from "../../src/http/request.ts";
-import { systemIds } from "../../src/core/ids.ts";
+import { aRequestContext, limitsServer } from "../http/stub-server.ts";
 import { until } from "../support/until.ts";
 import { actionIn, CLIENTS, connect } from "./clients.ts";
 import { type TestServer, openServer } from "./test-server.ts";
@@ -99,27 +98,8 @@ test("a create with sync waits as long as its argument says, with progress", asy
 });
 
 describe("the time limit of a stream", () => {
-  const contextOf = (limits: number[]): RequestContext => ({
-    request: new Request("http://localhost/mcp"),
-    // Safe: of a server a stream only sets the time limit.
-    server: {
-      timeout: (_request: Request, seconds: number) => void limits.push(seconds),
-    } as unknown as RequestContext["server"],
-    path: "/mcp",
-    search: "",
-    client: "",
-    name: nameRequest(null, systemIds),
-    startedMs: 0,
-    caller: null,
-    count: () => {},
-    route: null,
-    actionId: null,
-    page: null,
-    kind: "work",
-    errorCode: null,
-    isBodyUnread: false,
-    chunked: null,
-  });
+  const contextOf = (limits: number[]) =>
+    aRequestContext({ request: new Request("http://localhost/mcp"), path: "/mcp", server: limitsServer(limits) });
   const stream = (type: string) => {
     const sent = Promise.withResolvers<ReadableStreamDefaultController<Uint8Array>>();
     const body = new ReadableStream<Uint8Array>({ start: (controller) => sent.resolve(controller) });
