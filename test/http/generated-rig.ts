@@ -16,10 +16,8 @@ import {
   joined,
   writeOf,
 } from "../support/factory.ts";
-import type { Draft } from "./draft.ts";
-import { KNOWN_PERSON, KNOWN_RECEIVER } from "./generated-requests.ts";
-import { openRealServer, type RealServer, SOMEBODY } from "./real-server.ts";
-import { wholeText } from "./whole-text.ts";
+import { type Draft, KNOWN_PERSON, KNOWN_RECEIVER } from "./generated-requests.ts";
+import { openRealServer, type RealServer, SOMEBODY, wholeText } from "./real-server.ts";
 
 export interface Answered {
   readonly draft: Draft;

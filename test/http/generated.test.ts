@@ -4,10 +4,8 @@ import { OPERATIONS } from "../support/openapi.ts";
 import { slowness } from "../support/core.ts";
 import { IS_LONG, SEED } from "../support/long.ts";
 import { broken } from "../support/promised.ts";
-import { type Draft, JSON_TYPE, OWNER } from "./draft.ts";
-import { drafts, draftsOf } from "./generated-requests.ts";
+import { type Draft, drafts, draftsOf, hugeBodies, JSON_TYPE, OWNER } from "./generated-requests.ts";
 import { type Answered, Rig } from "./generated-rig.ts";
-import { hugeBodies } from "./hostile-requests.ts";
 import { shared } from "../support/shared.ts";
 
 const REQUESTS = IS_LONG ? 40_000 : 2_500;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { peakOf } from "../support/memory.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
-import { hugeBodies } from "./hostile-requests.ts";
+import { hugeBodies } from "./generated-requests.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 import { shared } from "../support/shared.ts";
 

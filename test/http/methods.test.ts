@@ -2,9 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { OPERATIONS, type Operation } from "../support/operations.ts";
 import { aBulkJob, aCredential, aCredentialRequest, anApiKey, anAuditEntry } from "../support/factory.ts";
 import { broken } from "../support/promised.ts";
-import { openRealServer, type RealServer } from "./real-server.ts";
+import { openRealServer, type RealServer, tablesIn } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
-import { tablesIn } from "./tables.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 import { shared } from "../support/shared.ts";
 

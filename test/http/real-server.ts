@@ -1,3 +1,5 @@
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
 import { httpSettings } from "../../src/app/http.ts";
 import type { Oidc } from "../../src/pages/oidc-routes.ts";
 import type { PeopleService } from "../../src/accounts/people.ts";
@@ -13,7 +15,6 @@ import { type EngineOptions, openEngine } from "../support/engine.ts";
 import { anAccount, anApiKey } from "../support/factory.ts";
 import { broken } from "../support/promised.ts";
 import { KEYS, openStubServer, OWN_ORIGIN } from "./stub-server.ts";
-import { wholeText } from "./whole-text.ts";
 
 /** The key of somebody in another account. */
 export const STRANGER = "og_stranger_0123456789abcdefghij";
@@ -162,4 +163,32 @@ export interface Shown {
     readonly message: string;
     readonly details?: readonly { readonly field: string; readonly message: string }[];
   };
+}
+
+/** The text of an answer; of one that has no end its beginning, and then nobody listens any more. */
+export async function wholeText(response: Response): Promise<string> {
+  if (response.headers.get("content-type") !== "text/event-stream") return response.text();
+  const reader = response.body?.getReader();
+  const first = await reader?.read();
+  await reader?.cancel();
+  return new TextDecoder().decode(first?.value);
+}
+
+/**
+ * Every row of every table, read from the file itself. Without the time at which a key was used last: that is written of
+ * a request by whoever comes with a valid key, whatever the request is.
+ */
+export function tablesIn(folder: string): Readonly<Record<string, readonly unknown[]>> {
+  const db = new Database(join(folder, "outgate.db"), { readonly: true });
+  try {
+    const names = db.query("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").values().flat();
+    return Object.fromEntries(names.map((name) => [String(name), rowsOf(db, String(name))]));
+  } finally {
+    db.close();
+  }
+}
+
+function rowsOf(db: Database, table: string): readonly unknown[] {
+  const rows = db.query<Record<string, unknown>, []>(`SELECT * FROM ${table}`).all();
+  return rows.map((row) => Object.fromEntries(Object.entries(row).filter(([column]) => column !== "last_used_at")));
 }

@@ -3,12 +3,9 @@ import * as fc from "fast-check";
 import { OPERATIONS } from "../support/operations.ts";
 import { answering } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
-import { type Draft, JSON_TYPE, OWNER } from "./draft.ts";
-import { drafts } from "./generated-requests.ts";
-import { hugeBodies } from "./hostile-requests.ts";
-import { openRealServer, STRANGER } from "./real-server.ts";
+import { type Draft, drafts, hugeBodies, JSON_TYPE, OWNER } from "./generated-requests.ts";
+import { openRealServer, STRANGER, tablesIn } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
-import { tablesIn } from "./tables.ts";
 import { SEED } from "../support/long.ts";
 import { shared } from "../support/shared.ts";
 
