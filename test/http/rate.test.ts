@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
+import { until } from "../support/until.ts";
 
 const PER_SECOND = 12;
 
@@ -115,7 +116,7 @@ test("a key that floods hears of its refusals a second later, and nobody else wa
   const held = [ask(), ask(), ask()];
   const answered: number[] = [];
   for (const answer of held) answer.then(({ status }) => answered.push(status)).catch(() => {});
-  while (app.engine.clock.timers < timers + 3) await Bun.sleep(1);
+  await until(() => app.engine.clock.timers >= timers + 3);
   const theirs = await app.call("GET", "/v1/actions", undefined, STRANGER);
   expect(theirs.status).toBe(200);
   const owners = await app.call("GET", "/v1/actions");
@@ -127,7 +128,7 @@ test("a key that floods hears of its refusals a second later, and nobody else wa
   await Bun.sleep(5);
   expect(answered).toEqual([]);
   app.engine.clock.advance(501);
-  while (answered.length === 0) await Bun.sleep(1);
+  await until(() => answered.length > 0);
   expect(answered.length).toBeLessThan(3);
   app.engine.clock.advance(500);
   for (const answer of await Promise.all(held)) {

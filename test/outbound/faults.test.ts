@@ -56,16 +56,14 @@ describe("a target that sends too much", () => {
 
   test("a body without end: cut, the connection dropped at once", async () => {
     const before = process.memoryUsage.rss();
-    const began = performance.now();
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, () => answer(floods(`${OK}\r\n`, Buffer.alloc(65_536, "a")), 10_000)),
     );
     const grown = process.memoryUsage.rss() - before;
-    expect(outcomes.map(({ code, truncated, body }) => [code, truncated, body?.length])).toEqual(
-      outcomes.map(() => [200, true, 262_146]),
+    expect(outcomes.map(({ code, truncated, body, brokenBy }) => [code, truncated, body?.length, brokenBy])).toEqual(
+      // Who read on would read to the deadline, which would break it.
+      outcomes.map(() => [200, true, 262_146, null]),
     );
-    // Who read on would read to the deadline.
-    expect(performance.now() - began).toBeLessThan(9_000);
     console.log(
       `endless bodies, 20 at a time: +${Math.round(grown / 1_048_576)} MB with the targets in the same process`,
     );

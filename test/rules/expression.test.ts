@@ -317,9 +317,9 @@ describe("an expression is bounded", () => {
     [Array.from({ length: 100 }, () => "size(action.body.t) < 0").join(" || "), `{"t":"${"a".repeat(100_000)}"}`],
     ["like(action.body.t, '(x+x+)+y[a-z]{300}')", `{"t":"${"x".repeat(200_000)}y"}`],
   ])("%s ends", (text, body) => {
-    const from = performance.now();
+    const from = process.cpuUsage();
     expect(askBody(text, body)).toEqual({ undecidable: "It would take too long for this request." });
-    expect(performance.now() - from).toBeLessThan(1_000);
+    expect(process.cpuUsage(from).user).toBeLessThan(1_000_000);
   });
 
   test("a pattern that is exponential elsewhere is linear", () => {

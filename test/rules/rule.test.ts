@@ -222,11 +222,11 @@ test("500 rules together are bounded", () => {
   const when = "action.body.l.exists(x, x < 0) || action.body.l.exists(x, x < 0)";
   const body = `{"l":[${Array.from({ length: 1_000 }, (_, at) => at).join(",")}]}`;
   const rules = Array.from({ length: 500 }, (_, at) => rule({ when }, at));
-  const from = performance.now();
+  const from = process.cpuUsage();
   expect(decideByRules(rules, factsOf({ ...REQUEST, body }, KEY, new Date()))?.reason).toContain(
     "It would take too long",
   );
-  expect(performance.now() - from).toBeLessThan(1_000);
+  expect(process.cpuUsage(from).user).toBeLessThan(1_000_000);
   expect(decideByRules(rules, factsOf({ ...REQUEST, body: '{"l":[1]}' }, KEY, new Date()))).toBeNull();
 });
 
