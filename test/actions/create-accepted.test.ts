@@ -82,15 +82,6 @@ describe("a create that is accepted", () => {
     expect(create(`"body":{"a":null}`).request.body).toBe(`{"a":null}`);
   });
 
-  test.each([
-    ["1e2", 100],
-    ["5.0", 5],
-    ["1", 1],
-    ["100", 100],
-  ])("takes %s as a number of retries", (written, retries) => {
-    expect(create(`"retries":${written}`).request.retries).toBe(retries);
-  });
-
   test.each(["GET", "POST", "PUT", "PATCH", "DELETE"] as const)("may be a %s", (method) => {
     expect(create(`"method":"${method}"`).request.method).toBe(method);
   });

@@ -2,17 +2,12 @@ import { createCheckCreate, type CheckedCreate, type CreateInput } from "../../s
 import { memberText, orderedMemberText, scanJson } from "../../src/core/json.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { NOON } from "../support/factory.ts";
-import { checkTarget, parseTargetPolicy } from "../../src/config/target-policy.ts";
-
-export interface Settings {
-  readonly allowedPrivateTargets?: readonly string[];
-  readonly loopbackAllowed?: boolean;
-}
+import { checkTarget } from "../../src/config/target-policy.ts";
+import { policyWith } from "../outbound/policies.ts";
 
 /** The check of a create with the real judge of targets, over the text of a body. */
-export function rigCreate({ allowedPrivateTargets = [], loopbackAllowed = false }: Settings = {}) {
-  const policy = parseTargetPolicy({ allowedPrivateTargets, loopbackAllowed, ownOrigins: ["http://127.0.0.1:3000"] });
-  if ("problems" in policy) throw new Error(policy.problems.join("\n"));
+export function rigCreate() {
+  const policy = policyWith({ ownOrigins: ["http://127.0.0.1:3000"] });
   const check = createCheckCreate({ checkTarget: (url) => checkTarget(policy, url) });
   return (
     text: string,

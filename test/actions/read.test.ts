@@ -59,18 +59,6 @@ describe("reading", () => {
     } while (before !== null);
     expect(seen).toEqual(ids.toReversed());
   });
-
-  test("a list by host takes any port unless one is named", async () => {
-    await using engine = await openEngine({ starts: false });
-    const urls = ["https://a.example.com/", "https://a.example.com:8443/", "https://b.example.com/"];
-    for (const url of urls) await engine.create({ url });
-    const urlsAt = async (host: string) =>
-      (await engine.actionService.list(engine.owner, { ...EVERYTHING, host })).actions.map(({ url }) => url).toSorted();
-    expect(await urlsAt("a.example.com")).toEqual(urls.slice(0, 2));
-    expect(await urlsAt("a.example.com:8443")).toEqual(urls.slice(1, 2));
-    expect(await urlsAt("b.example.com")).toEqual(urls.slice(2));
-    expect(await urlsAt("c.example.com")).toEqual([]);
-  });
 });
 
 test("a timeline tells everything that happened, oldest first, with run, time and the status after it", async () => {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { HTTP_METHODS } from "../../src/core/action.ts";
-import { type Caller, type Hold, HOLDS } from "../../src/core/roles.ts";
+import { type Caller } from "../../src/core/roles.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { Target } from "../support/target.ts";
@@ -213,37 +212,6 @@ describe("a retry while its dedupe key", () => {
 });
 
 describe("a retry gets no key past its hold", () => {
-  // In the words of decisions 3 and not of the code.
-  const COVERED: Readonly<Record<Hold, readonly string[]>> = {
-    none: [],
-    writes: ["POST", "PUT", "PATCH", "DELETE"],
-    all: ["GET", "POST", "PUT", "PATCH", "DELETE"],
-  };
-  const cases = HOLDS.flatMap((hold) =>
-    HTTP_METHODS.flatMap((method) => [false, true].map((approve) => ({ hold, method, approve }))),
-  );
-
-  test.each(cases)(
-    "hold $hold: $method that another key created, approve $approve",
-    async ({ hold, method, approve }) => {
-      await using engine = await openEngine({ starts: false });
-      const { id } = await engine.create({ method, approve });
-      await engine.actionService.cancel(engine.owner, id, "no");
-      const agent: Caller = { ...engine.owner, role: "agent", hold };
-      if (approve || !COVERED[hold].includes(method)) {
-        const status = approve ? "awaiting_approval" : "pending";
-        expect(await engine.actionService.retry(agent, id, "Asked again.")).toMatchObject({ status, run: 2 });
-        return;
-      }
-      const refusal = await refusalOf(engine.actionService.retry(agent, id, null));
-      expect(refusal).toMatchObject({
-        code: "forbidden",
-        message: expect.stringContaining(`action ${id} was created without it`),
-      });
-      expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "cancelled", run: 1 });
-    },
-  );
-
   test("and says first that there is nothing to retry", async () => {
     await using engine = await openEngine({ starts: false });
     const { id } = await engine.create({ method: "POST" });

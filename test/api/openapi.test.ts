@@ -71,6 +71,14 @@ describe("the API description", () => {
     }
   });
 
+  test("names its members in snake_case", () => {
+    const names = Object.values(at(DOCUMENT, "components", "schemas")).flatMap((schema) =>
+      Object.keys(at(schema, "properties")),
+    );
+    expect(names.length).toBeGreaterThan(50);
+    expect(names.filter((name) => !/^[a-z]+[0-9]{0,2}(_[a-z]+)*$/.test(name))).toEqual([]);
+  });
+
   test("has one schema under one title", () => {
     const printer = createSchemaPrinter();
     printer.print({ title: "A", type: "string" });

@@ -41,24 +41,6 @@ describe("a decision on what was seen", () => {
     expect((await engine.events(one.id)).at(-1)).toEqual({ type: "approved", reason: "yes", ...told });
     expect((await engine.events(other.id)).at(-1)).toEqual({ type: "rejected", reason: null, ...told });
   });
-
-  test("does not release another run than the one that was seen", async () => {
-    await using engine = await openEngine({ starts: false });
-    const seen = await engine.create({ approve: true });
-    await engine.actionService.cancel(engine.owner, seen.id, null);
-    await engine.actionService.retry(engine.owner, seen.id, null);
-    for (const verb of ["approve", "cancel"] as const) {
-      const refusal = await refusalOf(
-        engine.actionService[verb](engine.owner, seen.id, null, { run: seen.run, isHeld: true }),
-      );
-      expect(refusal).toMatchObject({ code: verb === "approve" ? "not_approvable" : "not_cancellable" });
-      expect(refusal?.message).toContain("no longer awaits the decision that was asked for");
-    }
-    expect(await engine.actionService.get(engine.owner, seen.id)).toMatchObject({
-      status: "awaiting_approval",
-      run: 2,
-    });
-  });
 });
 
 describe("a cancel", () => {
@@ -91,46 +73,6 @@ describe("a cancel", () => {
     await turn();
     expect(sender.sent).toHaveLength(1);
     expect(await engine.actionService.get(engine.owner, id)).toEqual(cancelled);
-  });
-});
-
-describe("a decision about a run that was looked at", () => {
-  test("is taken while that run is held", async () => {
-    await using engine = await openEngine({ sender: answering(answered(200)) });
-    const { id } = await engine.create({ approve: true });
-    expect((await engine.actionService.approve(engine.owner, id, null, { run: 1, isHeld: true })).status).toBe(
-      "pending",
-    );
-  });
-
-  test("is taken for the request that was shown, and for no other", async () => {
-    await using engine = await openEngine({ starts: false });
-    const { actionService, owner } = engine;
-    const { id } = await engine.create({ approve: true });
-    const digest = actionService.digestOf(await actionService.get(owner, id));
-    const other = { run: 1, isHeld: true, digest: digest.replace(/.$/, "x") };
-    for (const [decide, code] of [
-      [actionService.approve, "not_approvable"],
-      [actionService.cancel, "not_cancellable"],
-    ] as const) {
-      expect(await refusalOf(decide(owner, id, null, other))).toEqual({
-        code,
-        message: `The request of action ${id} is not the one that was shown. Read it again before you decide.`,
-      });
-    }
-    expect((await actionService.approve(owner, id, null, { ...other, digest })).status).toBe("pending");
-  });
-
-  test("does not cancel what another has approved meanwhile", async () => {
-    await using engine = await openEngine({ starts: false });
-    const { id } = await engine.create({ approve: true });
-    await engine.actionService.approve(engine.owner, id, null);
-    const refusal = await refusalOf(engine.actionService.cancel(engine.owner, id, "no", { run: 1, isHeld: true }));
-    expect(refusal).toEqual({
-      code: "not_cancellable",
-      message: `Action ${id} no longer awaits the decision that was asked for; it is pending by now.`,
-    });
-    expect((await engine.actionService.get(engine.owner, id)).status).toBe("pending");
   });
 });
 

@@ -32,46 +32,6 @@ test("BASE_URL is kept in its normal form: links, own origins and the check of a
   });
 });
 
-test("nothing has to be set", () => {
-  expect(read()).toEqual({
-    port: 3_000,
-    host: "127.0.0.1",
-    baseUrl: "http://127.0.0.1:3000",
-    isBaseUrlSet: false,
-    given: new Set(),
-    isOnLoopback: true,
-    database: { kind: "file", url: "file:./data/outgate.db", path: "./data/outgate.db" },
-    secretKey: null,
-    bootstrapApiKey: null,
-    signUps: "until_hold",
-    trustedProxies: [],
-    rateLimitPerSecond: 100,
-    mcpSessionsPerAccount: 20,
-    attemptTimeoutMs: 30_000,
-    retryBaseMs: 2_000,
-    retryCapMs: 3_600_000,
-    dispatchConcurrency: 256,
-    dispatchPerHost: 64,
-    keepsConnections: true,
-    callbackConcurrency: 64,
-    mailConcurrency: 8,
-    retentionDays: null,
-    allowedPrivateTargets: [],
-    approvalLinks: "confirm",
-    approvers: [],
-    approvalTtlHours: null,
-    agentApproval: "elicit",
-    mail: null,
-    oidc: null,
-    oauth: null,
-    metricsToken: null,
-    metricsPort: null,
-    logLevel: "info",
-    logFormat: "auto",
-    warnings: [],
-  });
-});
-
 test("everything can be set", () => {
   const secretKey = new Uint8Array(randomBytes(32));
   const config = read({

@@ -1,12 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { HTTP_METHODS, type HttpMethod } from "../../src/core/action.ts";
 import {
   type Actor,
   authorize,
   type Caller,
-  type Hold,
-  HOLDS,
-  isHeld,
   isWeakerHold,
   KEY_SCOPES,
   type KeyScope,
@@ -29,12 +25,6 @@ const MAY: Readonly<Record<Role, Readonly<Record<Permission, boolean>>>> = {
   approver: { read: true, create: false, approve: true, cancel: true, retry: false, manage: false },
   agent: { read: true, create: true, approve: false, cancel: true, retry: true, manage: false },
   reader: { read: true, create: false, approve: false, cancel: false, retry: false, manage: false },
-};
-
-const HELD: Readonly<Record<Hold, readonly HttpMethod[]>> = {
-  none: [],
-  writes: ["POST", "PUT", "PATCH", "DELETE"],
-  all: HTTP_METHODS,
 };
 
 function callerWith(role: Role): Caller {
@@ -90,16 +80,6 @@ test("the roles that may do a thing are those of the table", () => {
     expect(rolesThatMay(permission)).toEqual(ROLES.filter((role) => MAY[role][permission]));
   }
 });
-
-test.each(HOLDS)("a key with hold %s holds its calls by their method", (hold) => {
-  expect(HTTP_METHODS.filter((method) => isHeld(hold, method))).toEqual(
-    HELD[hold].toSorted((a, b) => order(a) - order(b)),
-  );
-});
-
-function order(method: HttpMethod): number {
-  return HTTP_METHODS.indexOf(method);
-}
 
 /** Whose action it is, seen from the viewer. */
 const WHOSE = ["own", "replaced", "other"] as const;

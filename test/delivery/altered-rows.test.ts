@@ -307,6 +307,26 @@ test.each([
   30_000,
 );
 
+test.each([
+  ["no body", "payload = NULL"],
+  ["a target that is no URL", "target = 'nowhere'"],
+])("a callback that somebody left with %s is given up at once, and never said to have left", async (_what, change) => {
+  await using folder = await temporaryFolder();
+  const before = await openEngine({ folder: folder.path, starts: false });
+  const { id } = await before.create({ approve: true, callback: "http://127.0.0.1:9/hook" });
+  await before.abandon();
+  const db = new Database(join(folder.path, "outgate.db"));
+  byHand(db, `UPDATE outbox SET ${change} WHERE action_id = ?`, id);
+  db.close();
+  const sender = answering(answered(200));
+  await using engine = await openEngine({ folder: folder.path, sender });
+  const error =
+    "The request was altered after it was created or approved, so it was not sent. Given up after 1 attempt.";
+  const expected = [{ delivered: false, attempts: 1, error, next_retry_at: null }];
+  expect(await engine.told(id, "callback", 1)).toMatchObject(expected);
+  expect(sender.sent).toEqual([]);
+});
+
 test("a line of a timeline that was altered in any column fails no page that shows it", async () => {
   await using folder = await temporaryFolder();
   await using engine = await openEngine({ folder: folder.path, sender: answering(answered(200)) });

@@ -178,18 +178,6 @@ describe("the page of an action", () => {
 });
 
 describe("a decision on it", () => {
-  test("cancel and retry are, too", async () => {
-    await using target = new Target(500);
-    const id = await created({ url: target.url });
-    await app.engine.saw(id, { status: "pending", attempts: 1 });
-    await say(id, { decision: "cancel", reason: "Wrong order." });
-    expect((await actionOf(id)).status).toBe("cancelled");
-    await say(id, { decision: "retry" });
-    expect((await actionOf(id)).run).toBe(2);
-    const told = (await app.engine.events(id)).flatMap((one) => ("actor" in one ? [one.type] : []));
-    expect(told).toEqual(["created", "cancelled", "retried"]);
-  });
-
   test("a retry of what needs a yes waits for it, or is given it in the same breath", async () => {
     await using target = new Target(500, 500);
     const id = await created({ url: target.url, approve: true, retries: 1 });

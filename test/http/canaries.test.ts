@@ -407,23 +407,6 @@ describe.each([...BODY_PARTS].toReversed())("thirty and more secrets, planted th
     const request = canaries.filter((canary) => ["header", "url", "credential", part].includes(canary.part));
     expect(request.filter(({ secret }) => !sent.includes(secret)).map(({ name }) => name)).toEqual([]);
   });
-
-  test("are counted", () => {
-    const found = places.flatMap(({ name, whole, without, isForDecider }) => {
-      const text = texts.get(name) ?? "";
-      return canaries.map((canary) => ({
-        isShown: text.includes(canary.core),
-        mayNot: isIn(without, canary) && !(isForDecider && canary.isShownToDecider),
-        must: isIn(whole, canary),
-      }));
-    });
-    const count = (is: (one_: (typeof found)[number]) => boolean) => found.filter(is).length;
-    const misplaced = `${count(({ mayNot, isShown }) => mayNot && isShown)} of ${count(({ mayNot }) => mayNot)}`;
-    const whole = `${count(({ must, isShown }) => must && isShown)} of ${count(({ must }) => must)}`;
-    console.log(
-      `canaries with ${part}: ${canaries.length} in ${places.length} places, shown where they must not be ${misplaced}, where they must ${whole}`,
-    );
-  });
 });
 
 /** A secret as the JSON of an answer has it: a text and a form hold it in a JSON string, `body` was written as JSON. */

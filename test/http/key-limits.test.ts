@@ -87,33 +87,6 @@ describe("a key with limits", () => {
     }
   });
 
-  test("retries only what they allow", async () => {
-    const { id, headers } = await keyWith({ hosts: ["api.example.com"], methods: ["POST"] });
-    // It takes over what a key without limits created.
-    const wide = await keyWith({});
-    const made = await wide.create("https://other.example/");
-    await app.call("POST", `/v1/actions/${made.json.id}/cancel`, "{}");
-    const heir = await app.call("POST", "/v1/keys", {
-      name: "heir",
-      role: "agent",
-      replaces: wide.id,
-      hosts: ["api.example.com"],
-    });
-    const again = (headers_: Readonly<Record<string, string>>) =>
-      app.call("POST", `/v1/actions/${made.json.id}/retry`, `{"reason":"once more"}`, headers_);
-    const refused = await again({ authorization: `Bearer ${heir.json.key}` });
-    expect([refused.status, refused.json.error.message]).toEqual([403, expect.stringContaining("not other.example")]);
-    expect((await again(headers)).status).toBe(403);
-    expect((await again(wide.headers)).status).toBe(200);
-    // The same for what waits for its time.
-    const delayed = await wide.create("https://other.example/", { approve: false, delay_seconds: 60 });
-    const sendNow = (headers_: Readonly<Record<string, string>>) =>
-      app.call("POST", `/v1/actions/${delayed.json.id}/send-now`, "{}", headers_);
-    expect((await sendNow({ authorization: `Bearer ${heir.json.key}` })).status).toBe(403);
-    expect((await sendNow(wide.headers)).status).toBe(200);
-    expect(await listed(id)).toMatchObject({ actions_today: 0 });
-  });
-
   test("passes each of them on to the key that replaces it, unless the request names it or says otherwise", async () => {
     const limits = { hosts: ["api.example.com"], methods: ["POST"], daily_actions: 3, expires_at: inHours(24) };
     const before = await keyWith(limits);

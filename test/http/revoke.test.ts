@@ -10,6 +10,7 @@ import { openRealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 import { shared } from "../support/shared.ts";
+import { until } from "../support/until.ts";
 
 const account = compile(AccountJson);
 
@@ -28,9 +29,7 @@ async function newKey(role = "agent") {
 }
 
 /** Lets requests come to where they wait: each has a timer on the clock from then on. */
-async function untilTimers(count: number): Promise<void> {
-  while (app.engine.clock.timers < count) await Bun.sleep(1);
-}
+const untilTimers = (count: number) => until(() => app.engine.clock.timers >= count);
 
 describe("DELETE /v1/keys/{id}", () => {
   test("answers with the key and what it left, and the key is the same 401 as an unknown one at once", async () => {

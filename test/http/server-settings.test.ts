@@ -1,9 +1,8 @@
 import { expect, test } from "bun:test";
 import { readConfig } from "../../src/config/config.ts";
 import { serverSettings } from "../../src/config/server-settings.ts";
-import type { OutgoingMail } from "../../src/mail/messages.ts";
 import { openRealServer } from "./real-server.ts";
-import { ANN, signedIn } from "./signed-in.ts";
+import { signedIn } from "./signed-in.ts";
 import { SOME_RULES } from "./stub-server.ts";
 
 test("GET /v1/server shows what the page shows, and no secret", async () => {
@@ -40,24 +39,4 @@ test("GET /v1/server and the page show the size of the file and what retention w
   }
   await using other = await openRealServer();
   expect(JSON.parse((await other.call("GET", "/v1/server")).text)).toMatchObject({ database: null });
-});
-
-test("POST /v1/server/test-mail mails a person of the account, at once and not too often", async () => {
-  const sent: OutgoingMail[] = [];
-  await using app = await openRealServer({
-    mailer: {
-      send: (mail) => {
-        sent.push(mail);
-        return Promise.resolve({ kind: "delivered" });
-      },
-    },
-  });
-  await signedIn(app);
-  const mail = (to: string) => app.call("POST", "/v1/server/test-mail", { to });
-  const refused = await mail("stranger@example.com");
-  expect([refused.status, refused.text]).toEqual([400, expect.stringContaining("a person of this account")]);
-  const done = await mail(ANN);
-  expect([done.status, JSON.parse(done.text)]).toEqual([200, { delivered: true, error: null }]);
-  expect(sent).toMatchObject([{ event: "tested", to: ANN }]);
-  expect((await mail(ANN)).status).toBe(429);
 });

@@ -71,6 +71,17 @@ describe("POST /v1/signing-secret/verify", () => {
     expect(theirs.text).not.toContain(id);
   });
 
+  test("answers with no secret and no signature", async () => {
+    const origin = new URL(target.url).origin;
+    const { secret } = (await app.call("GET", `/v1/signing-secret?origin=${origin}`)).json;
+    const forged = { ...headers, "webhook-signature": `v1,${"A".repeat(43)}=` };
+    for (const body of [{ headers, text: BODY }, { headers: forged, text: BODY }, { headers: forged }]) {
+      const { text } = await verify({ body });
+      const hidden = [secret, headers["webhook-signature"]?.slice(3), "A".repeat(43)];
+      for (const one of hidden) expect(text).not.toContain(String(one));
+    }
+  });
+
   test.each([
     [{ headers: {}, text: "a", base64: "YQ==" }, "base64"],
     [{ headers: {}, base64: "YQ" }, "base64"],

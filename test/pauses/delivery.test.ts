@@ -105,38 +105,6 @@ describe("a pause", () => {
     const { id } = await engine.create({});
     await engine.saw(id, { status: "completed" });
   });
-
-  test("is in the timeline of what it stopped: since when, by whom and why, and its end", async () => {
-    await using engine = await openEngine({ sender: answering(answered(200)) });
-    const { owner, pauseService, clock } = engine;
-    const done = await engine.create({});
-    await engine.saw(done.id, { status: "completed" });
-    const { pause } = await pauseService.pause(owner, { keyId: null, reason: "It loops." });
-    clock.advance(1_000);
-    const { id } = await engine.create({});
-    clock.advance(1_000);
-    const lines = async () =>
-      (await engine.actionService.timeline(owner, id)).map(({ at, event, status }) => [
-        event.type,
-        status,
-        at.getTime() - pause.createdAt.getTime(),
-      ]);
-    expect(await lines()).toEqual([
-      ["created", "pending", 1_000],
-      ["paused", "pending", 1_000],
-    ]);
-    await pauseService.resume(owner, pause.id);
-    await engine.saw(id, { status: "completed" });
-    expect((await lines()).slice(0, 4)).toEqual([
-      ["created", "pending", 1_000],
-      ["paused", "pending", 1_000],
-      ["resumed", "pending", 2_000],
-      ["started", "active", 2_000],
-    ]);
-    expect((await engine.events(id))[1]).toEqual({ type: "paused", actor: "key:owner", reason: "It loops." });
-    // Nothing is added to what had ended before.
-    expect((await engine.events(done.id)).map(({ type }) => type)).not.toContain("paused");
-  });
 });
 
 test("what a revoked key left, where it is to be cancelled, is cancelled, held or waiting, also what comes back from an attempt; then the pause has ended", async () => {

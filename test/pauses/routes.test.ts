@@ -322,19 +322,6 @@ describe("for people, without script,", () => {
     expect(await ann.pageOf("/overview")).not.toContain('class="stop"');
   });
 
-  test("the page that revokes a key says what happens to requests that await approval", async () => {
-    const ann = await signedIn(app);
-    await create({ approve: true });
-    const html = await ann.pageOf(`/keys/${await agentId()}/revoke`);
-    expect(html).not.toContain("as usual");
-    for (const said of [
-      "Those awaiting approval still need a decision.",
-      "Those awaiting approval can still be decided.",
-      "Those awaiting approval are cancelled too.",
-    ])
-      expect(html).toContain(said);
-  });
-
   test("the page that revokes a key asks what becomes of its actions, and keeps them unless it is said", async () => {
     const ann = await signedIn(app);
     const path = `/keys/${await agentId()}/revoke`;

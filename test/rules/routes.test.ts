@@ -92,18 +92,6 @@ describe("a request", () => {
       policy: { by: "caller" },
     });
   });
-
-  test("is seen as it is sent: dots in its path get it under no allow", async () => {
-    await rule({ name: "Public", effect: "allow", path: "/public" });
-    await rule({ name: "Rest", effect: "refuse" });
-    const to = (path: string) => created({ url: `https://api.example.com${path}` }).then(({ status }) => status);
-    expect(await to("/public/x")).toBe(201);
-    expect(await to("/publications")).toBe(403);
-    expect(await to("/public/../admin")).toBe(403);
-    expect(await to("/public/%2e%2e/admin")).toBe(403);
-    expect(await to("/public/..;/admin")).toBe(403);
-    expect(await to("/public%2fx")).toBe(403);
-  });
 });
 
 describe("an action that was accepted before", () => {
@@ -115,30 +103,24 @@ describe("an action that was accepted before", () => {
     const { engine } = app;
     await engine.start();
     engine.clock.advance(61_000);
-    const ended = async (id: string, status: string) => {
-      for (let tries = 0; tries < 200; tries += 1) {
+    const once = (id: string, holds: (action: Record<string, unknown>) => boolean) =>
+      eventually(async () => {
         const { json } = await app.call("GET", `/v1/actions/${id}`);
-        if (json.status === status) return json;
-        await Bun.sleep(5);
-      }
-      throw new Error(`It is ${JSON.stringify((await app.call("GET", `/v1/actions/${id}`)).json)}.`);
-    };
-    expect(await ended(held, "awaiting_approval")).toMatchObject({
+        return holds(json) ? json : null;
+      }, `a change of ${id}`);
+    expect(await once(held, ({ status }) => status === "awaiting_approval")).toMatchObject({
       approve: true,
       attempts: 0,
       policy: { name: "Two" },
     });
-    expect(await ended(refused, "cancelled")).toMatchObject({ attempts: 0, policy: { name: "Three" } });
+    expect(await once(refused, ({ status }) => status === "cancelled")).toMatchObject({
+      attempts: 0,
+      policy: { name: "Three" },
+    });
     expect((await app.call("GET", `/v1/actions/${fine}`)).json["policy"]).toBeUndefined();
     expect((await app.call("POST", `/v1/actions/${held}/approve`)).status).toBe(200);
     // Approved is approved: it is sent, to a target that has no address here.
-    for (
-      let tries = 0;
-      tries < 200 && (await app.call("GET", `/v1/actions/${held}`)).json["attempts"] === 0;
-      tries += 1
-    )
-      await Bun.sleep(5);
-    expect((await app.call("GET", `/v1/actions/${held}`)).json).toMatchObject({
+    expect(await once(held, ({ attempts }) => attempts !== 0)).toMatchObject({
       attempts: 1,
       approved_by: "key:owner",
     });
