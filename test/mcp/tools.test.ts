@@ -399,3 +399,26 @@ describe("arguments", () => {
     expect(said.text).toContain(`"body":{"n":2.00}`);
   });
 });
+
+test("a list has 40 rows at most, and a list of credentials as many as fit into 16 KiB", async () => {
+  await using agent = await connect("modern", server.mcpUrl);
+  const create = (n: number) =>
+    agent.call("create", { url: target.url, title: "One of many", body: { n }, approve: true });
+  for (let n = 0; n < 41; n += 1) actionIn(await create(n));
+  const page = (await agent.call("list", { title: "One of many", limit: 100 })).structuredContent;
+  expect(page?.["data"]).toHaveLength(40);
+  expect(page?.["next_cursor"]).toBeString();
+
+  const hosts = Array.from({ length: 20 }, (_, at) => `${at}.${"a".repeat(60)}.example`);
+  for (let n = 0; n < 20; n += 1) {
+    const credential = { name: `many-${n}`, kind: "bearer", secret: "0123456789", hosts };
+    expect((await server.call("POST", "/v1/credentials", credential, KEYS.owner)).status).toBe(201);
+  }
+  await using owner = await connect("modern", server.mcpUrl, { key: KEYS.owner });
+  const listed = await owner.call("credentials", {});
+  const data = listed.structuredContent?.["data"];
+  const length = Array.isArray(data) ? data.length : 0;
+  expect(length).toBeGreaterThan(5);
+  expect(length).toBeLessThan(20);
+  expect(Buffer.byteLength(listed.content[0]?.text ?? "")).toBeLessThanOrEqual(16_384);
+});
