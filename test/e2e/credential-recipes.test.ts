@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { COMMAND_LINE } from "../support/programs.ts";
-import { OWNER_KEY, Service } from "../support/service.ts";
+import { Service } from "../support/service.ts";
 import { type Received, Target } from "../support/target.ts";
 import { shared } from "../support/shared.ts";
+import { openGuideShell } from "./guide-shell.ts";
 
 // Processes, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -75,29 +75,7 @@ const RECIPES = GUIDE.split(/^## /m)
 
 const service = await shared(new Service());
 const url = await service.ready();
-const bin = join(service.folder, ".bin");
-mkdirSync(bin);
-const asNpm = `#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift\nexec '${process.execPath}' '${COMMAND_LINE}' "$@"\n`;
-writeFileSync(join(bin, "npm"), asNpm);
-chmodSync(join(bin, "npm"), 0o755);
-
-async function run(command: string) {
-  const { PATH, HOME } = process.env;
-  const shell = Bun.spawn(["bash", "-c", command], {
-    cwd: service.folder,
-    env: {
-      PATH: `${join(service.folder, ".bin")}:${PATH}`,
-      HOME,
-      XDG_CONFIG_HOME: service.folder,
-      OUTGATE_URL: url,
-      OUTGATE_API_KEY: OWNER_KEY,
-    },
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [output, errors] = await Promise.all([new Response(shell.stdout).text(), new Response(shell.stderr).text()]);
-  return { code: await shell.exited, output, errors };
-}
+const run = openGuideShell(service, url);
 
 test("the guide has the four recipes", () => {
   expect(RECIPES?.map(({ title }) => title)).toEqual(["Stripe", "GitHub", "Slack", "An internal API with HMAC"]);

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { GUIDES } from "../../src/pages/docs/guides.ts";
 import { actionIn, connect } from "../mcp/clients.ts";
-import { COMMAND_LINE } from "../support/programs.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
+import { openGuideShell } from "./guide-shell.ts";
 
 // Processes, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -39,6 +39,7 @@ describe("a command of the guides", () => {
   let service: Service;
   let url: string;
   let held: string;
+  let run: ReturnType<typeof openGuideShell>;
   beforeAll(async () => {
     const [, targets = ""] = /^ALLOWED_PRIVATE_TARGETS=(.+)$/m.exec(RECIPES) ?? [];
     service = new Service({ env: { ALLOWED_PRIVATE_TARGETS: targets } });
@@ -46,14 +47,10 @@ describe("a command of the guides", () => {
     // Nothing is sent to the targets of the guides.
     expect((await service.request("/v1/pauses", { method: "POST", body: "{}" })).status).toBe(201);
     held = String((await service.create({ url: "https://api.example.com/orders", approve: true }))["id"]);
-    const bin = join(service.folder, ".bin");
-    mkdirSync(bin);
     writeFileSync(join(service.folder, "order.json"), '{"order":7}');
     const rules = GUIDES.find(({ name }) => name === "rules")?.text ?? "";
     writeFileSync(join(service.folder, "rules.json"), /^```json\n([\s\S]*?)^```/m.exec(rules)?.[1] ?? "");
-    const asNpm = `#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift\nexec '${process.execPath}' '${COMMAND_LINE}' "$@"\n`;
-    writeFileSync(join(bin, "npm"), asNpm);
-    chmodSync(join(bin, "npm"), 0o755);
+    run = openGuideShell(service, url);
   });
   afterAll(() => service[Symbol.asyncDispose]());
 
@@ -69,28 +66,13 @@ describe("a command of the guides", () => {
 
   test.each(commands)("of %s runs as it is printed: %s", async (_guide, command) => {
     const own = command
-      .replaceAll("http://127.0.0.1:3000", url)
       .replaceAll("https://app.example.com", "http://127.0.0.1:9")
       .replaceAll("act_…", held)
       .replace(/--wait \d+|wait=\d+/, (wait) => wait.replace(/\d+/, "1"));
-    const { PATH, HOME } = process.env;
-    const shell = Bun.spawn(["bash", "-c", own], {
-      cwd: service.folder,
-      env: {
-        PATH: `${join(service.folder, ".bin")}:${PATH}`,
-        HOME,
-        XDG_CONFIG_HOME: service.folder,
-        OUTGATE_URL: url,
-        OUTGATE_API_KEY: OWNER_KEY,
-        ...Object.fromEntries(["STRIPE_KEY", "GITHUB_TOKEN", "SLACK_TOKEN"].map((name) => [name, "k"])),
-      },
-      stdin: new Blob([`${OWNER_KEY}\n`]),
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const [output, errors] = await Promise.all([new Response(shell.stdout).text(), new Response(shell.stderr).text()]);
+    const tokens = Object.fromEntries(["STRIPE_KEY", "GITHUB_TOKEN", "SLACK_TOKEN"].map((name) => [name, "k"]));
+    const { code, output, errors } = await run(own, tokens);
     // 3: not ended within --wait, 4: it is held.
-    expect([0, 3, 4], errors).toContain(await shell.exited);
+    expect([0, 3, 4], errors).toContain(code);
     expect(output).not.toContain('"error":{"code"');
   });
 

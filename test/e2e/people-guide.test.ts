@@ -2,6 +2,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { outgate } from "../cli/outgate.ts";
+import { openGuideShell } from "./guide-shell.ts";
 
 // Processes, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -14,11 +15,8 @@ test("the example of the guide invites somebody, and the commands manage them", 
   await using service = new Service();
   const url = await service.ready();
   const [, example = ""] = /```sh\n(curl[\s\S]*?)```/.exec(GUIDE) ?? [];
-  const shell = Bun.spawn(["bash", "-c", example.replaceAll("http://127.0.0.1:3000", url)], {
-    env: { PATH: process.env["PATH"], OUTGATE_API_KEY: OWNER_KEY },
-    stdout: "pipe",
-  });
-  const invited = (await new Response(shell.stdout).json()) as { readonly id: string; readonly link: string };
+  const { output } = await openGuideShell(service, url)(example);
+  const invited = JSON.parse(output) as { readonly id: string; readonly link: string };
   expect(invited).toMatchObject({ email: "bob@example.com", role: "approver", mailed: false });
   const env = { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY };
   const say = (...args: string[]) => outgate(["people", ...args], { env });
@@ -53,12 +51,9 @@ test("the examples of keys with limits make such keys", async () => {
   const url = await service.ready();
   const section = OPERATIONS.slice(OPERATIONS.indexOf("## Keys with limits"));
   const [curl = "", command = ""] = [...section.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text = ""]) => text);
-  const shell = Bun.spawn(["bash", "-c", curl.replaceAll("http://127.0.0.1:3000", url)], {
-    env: { PATH: process.env["PATH"], OUTGATE_API_KEY: OWNER_KEY },
-    stdout: "pipe",
-  });
+  const { output } = await openGuideShell(service, url)(curl);
   const limits = { methods: ["GET", "POST"], daily_actions: 200 };
-  expect(await new Response(shell.stdout).json()).toMatchObject({ ...limits, expires_at: "2035-01-01T00:00:00.000Z" });
+  expect(JSON.parse(output)).toMatchObject({ ...limits, expires_at: "2035-01-01T00:00:00.000Z" });
   const env = { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY };
   const words = command.trim().split(" ").slice("npm run outgate --".split(" ").length);
   const made = await outgate(words, { env });
