@@ -5,7 +5,7 @@ import { createLinksOf } from "../src/approvals/links.ts";
 import { readConfig } from "../src/config/config.ts";
 import { systemIds } from "../src/core/ids.ts";
 import { rotateKey, type RotateKeyOptions } from "../src/admin/rotate-key.ts";
-import { openEngine } from "./support/engine.ts";
+import { type Engine, openEngine } from "./support/engine.ts";
 import { NOON } from "./support/factory.ts";
 
 type Env = Readonly<Record<string, string>>;
@@ -51,8 +51,6 @@ export function bytesOfDatabase(folder: string): string {
   const files = readdirSync(folder).filter((name) => /\.db(-wal|-shm)?$/.test(name));
   return files.map((name) => readFileSync(join(folder, name), "latin1")).join("\n");
 }
-
-type Engine = Awaited<ReturnType<typeof openEngine>>;
 
 async function sight(engine: Engine): Promise<Sight> {
   const { store, secrets, owner, clock } = engine;

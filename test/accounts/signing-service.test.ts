@@ -3,11 +3,9 @@ import { Webhook } from "standardwebhooks";
 import { createSigningService } from "../../src/accounts/signing-secrets.ts";
 import { anotherOwner } from "../actions/callers.ts";
 import { FakeClock } from "../support/clock.ts";
-import { openEngine, requestFor, wrapping } from "../support/engine.ts";
+import { type Engine, openEngine, requestFor, wrapping } from "../support/engine.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { type Received, Target } from "../support/target.ts";
-
-type Engine = Awaited<ReturnType<typeof openEngine>>;
 
 const ORIGIN = "https://api.example.com";
 

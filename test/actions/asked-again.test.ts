@@ -3,12 +3,10 @@ import { rmSync } from "node:fs";
 import type { ActionRequest } from "../../src/core/action.ts";
 import type { Caller } from "../../src/core/roles.ts";
 import { REPEATS_PER_REJECTION_MAX } from "../../src/core/limits.ts";
-import { openEngine, requestFor } from "../support/engine.ts";
+import { type Engine, openEngine, requestFor } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { as, refusalOf } from "./callers.ts";
-
-type Engine = Awaited<ReturnType<typeof openEngine>>;
 
 const BOSS = "boss@example.com";
 

@@ -2,11 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { createExpire } from "../../src/approvals/decide.ts";
 import { EXPIRE_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
 import type { LogFields } from "../../src/observability/log.ts";
-import { openEngine, wrapping } from "../support/engine.ts";
+import { type Engine, openEngine, wrapping } from "../support/engine.ts";
 import { Target } from "../support/target.ts";
 import { refusalOf } from "../actions/callers.ts";
-
-type Engine = Awaited<ReturnType<typeof openEngine>>;
 
 const HOUR_MS = 3_600_000;
 

@@ -9,12 +9,10 @@ import type { Caller, Role } from "../../src/core/roles.ts";
 import type { JobLeases } from "../../src/runtime/job-leases.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
-import { openEngine } from "../support/engine.ts";
+import { type Engine, openEngine } from "../support/engine.ts";
 import { anApiKey, answered } from "../support/factory.ts";
 import { refusalOf } from "../actions/callers.ts";
 import { answering } from "../actions/senders.ts";
-
-type Engine = Awaited<ReturnType<typeof openEngine>>;
 
 function bulkOf(engine: Engine, leases?: JobLeases) {
   const { actionService, isStopped } = engine;

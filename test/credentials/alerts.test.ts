@@ -1,13 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import type { Channel } from "../../src/core/channel.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
-import { openEngine } from "../support/engine.ts";
+import { type Engine, openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { aChannel, anAuditEntry, joined } from "../support/factory.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { Target } from "../support/target.ts";
-
-type Engine = Awaited<ReturnType<typeof openEngine>>;
 
 const BASE_URL = "https://gate.example.com";
 

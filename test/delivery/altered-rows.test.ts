@@ -7,12 +7,10 @@ import { maskAction } from "../../src/receipts/masked-action.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { actionOf, answering } from "../actions/senders.ts";
-import { openEngine } from "../support/engine.ts";
+import { type Engine, openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { answered, aQuery } from "../support/factory.ts";
 import { temporaryFolder } from "../support/store.ts";
-
-type Engine = Awaited<ReturnType<typeof openEngine>>;
 
 /** What a hand, an import of comma-separated values or another program may leave in any column. */
 const VALUES = ["'soon'", "''", "x'00ff'", "9223372036854775807", "-1", "1.5", "NULL"];

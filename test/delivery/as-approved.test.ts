@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { openFile } from "../../db/libsql/file.ts";
 import { answering } from "../actions/senders.ts";
-import { openEngine } from "../support/engine.ts";
+import { type Engine, openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { answered, aQuery } from "../support/factory.ts";
 import { temporaryFolder } from "../support/store.ts";
@@ -131,7 +131,7 @@ describe("headers that don't open, of an action among others", () => {
 });
 
 /** How a row ended that can't be read, once the log tells of it. */
-async function endOf({ folder, lines }: Awaited<ReturnType<typeof openEngine>>, id: string) {
+async function endOf({ folder, lines }: Engine, id: string) {
   const isTold = () => lines.some(({ event, fields }) => event === "action.set_aside" && fields["action_id"] === id);
   await eventually(() => isTold() || null, "the line in the log");
   const file = openFile(`${folder}/outgate.db`, "read");

@@ -5,11 +5,9 @@ import type { Action } from "../../src/core/action.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import { answering } from "../actions/senders.ts";
 import { FakeClock } from "../support/clock.ts";
-import { openEngine } from "../support/engine.ts";
+import { type Engine, openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { answered, creationOf, anAction } from "../support/factory.ts";
-
-type Engine = Awaited<ReturnType<typeof openEngine>>;
 
 /** What a call of the queue does to its task the first times: nothing that anybody foresaw. */
 function failing(name: keyof Queue<Action>, times: number) {

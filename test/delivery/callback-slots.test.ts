@@ -1,10 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
-import { openEngine } from "../support/engine.ts";
+import { type Engine, openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { anApiKey, answered } from "../support/factory.ts";
-
-type OpenEngine = Awaited<ReturnType<typeof openEngine>>;
 
 describe("a receiver that takes everything and answers nothing", () => {
   /** Calls to the hooks stay open until the end of the test. */
@@ -26,7 +24,7 @@ describe("a receiver that takes everything and answers nothing", () => {
   const opened = (open: readonly OutboundRequest[], count: number) =>
     eventually(() => (open.length >= count ? open : null), `${count} open calls`);
 
-  async function finish(engine: OpenEngine, callback: string, count: number): Promise<void> {
+  async function finish(engine: Engine, callback: string, count: number): Promise<void> {
     const created = await Promise.all(Array.from({ length: count }, () => engine.create({ callback })));
     await Promise.all(created.map(({ id }) => engine.saw(id, { status: "completed" })));
   }
@@ -59,7 +57,7 @@ describe("a receiver that takes everything and answers nothing", () => {
   });
 });
 
-async function strangersAccount({ secrets, clock }: OpenEngine) {
+async function strangersAccount({ secrets, clock }: Engine) {
   const place = { table: "accounts", row: "acc_stranger", column: "sealed_root_secret" };
   const sealedRootSecret = secrets.seal(secrets.newRootSecret(), place);
   return { id: "acc_stranger", email: null, sealedRootSecret, createdAt: clock.now() };

@@ -3,12 +3,10 @@ import { Webhook } from "standardwebhooks";
 import type { Channel } from "../../src/core/channel.ts";
 import { NO_EXTRAS } from "../../src/core/extras.ts";
 import { anAuditEntry, aChannel } from "../support/factory.ts";
-import { openEngine } from "../support/engine.ts";
+import { type Engine, openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { Target } from "../support/target.ts";
-
-type Engine = Awaited<ReturnType<typeof openEngine>>;
 
 const BASE_URL = "https://gate.example.com";
 

@@ -5,7 +5,7 @@ import { DRAIN_WRITE_MS, UNWRITTEN_RESULTS_BYTES_MAX } from "../../src/core/limi
 import { type Store, StoreUnavailable } from "../../src/core/store.ts";
 import { answering } from "../actions/senders.ts";
 import { FakeClock } from "../support/clock.ts";
-import { openEngine } from "../support/engine.ts";
+import { type Engine, openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { answered } from "../support/factory.ts";
 
@@ -23,8 +23,6 @@ function narrowStore() {
   });
   return { state, wrapStore };
 }
-
-type Engine = Awaited<ReturnType<typeof openEngine>>;
 
 /** Lets time pass as a running process sees it: what a timer sets in motion goes on between two of them. */
 async function pass({ clock }: Pick<Engine, "clock">, ms: number): Promise<void> {

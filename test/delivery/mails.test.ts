@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Caller } from "../../src/core/roles.ts";
 import { MAILS_PER_RECIPIENT_MAX } from "../../src/core/limits.ts";
 import type { Store } from "../../src/core/store.ts";
-import { openEngine } from "../support/engine.ts";
+import { type Engine, openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { type KeptMail, Mailbox } from "../support/mailbox.ts";
 import { Target } from "../support/target.ts";
@@ -284,6 +284,6 @@ test.each(["claim", "permit", "take", "settle"] as const)(
 );
 
 /** Resolves when nothing is owed that could be sent now. */
-async function settled(engine: Awaited<ReturnType<typeof openEngine>>): Promise<void> {
+async function settled(engine: Engine): Promise<void> {
   await eventually(async () => ((await engine.store.outbox.waiting()).mail === 0 ? true : null), "an empty outbox");
 }

@@ -11,7 +11,7 @@ import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
 import { createNode } from "../../src/runtime/node.ts";
 import { type Claim, StoreUnavailable } from "../../src/core/store.ts";
 import { FakeClock } from "../support/clock.ts";
-import { type EngineOptions, openEngine, wrapping } from "../support/engine.ts";
+import { type Engine, type EngineOptions, openEngine, wrapping } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { MemoryCluster } from "../support/memory-cluster.ts";
 import { NODES_ENV, SharedStore } from "../support/nodes.ts";
@@ -31,8 +31,6 @@ function target() {
   return { sender, calls: open };
 }
 
-type EngineOf = Awaited<ReturnType<typeof openEngine>>;
-
 /** Engines on one store, each a node with clocks of its own; the wall clocks are far apart. */
 async function cluster() {
   const folder = await temporaryFolder();
@@ -40,7 +38,7 @@ async function cluster() {
   const shared = new SharedStore(folder.path);
   const memory = new MemoryCluster(() => database.now().getTime());
   const machines = new Map<string, FakeClock>();
-  const engines: { readonly engine: EngineOf; readonly stop: () => Promise<void> }[] = [];
+  const engines: { readonly engine: Engine; readonly stop: () => Promise<void> }[] = [];
 
   const start = async (id: string, { wrapStore, ...options }: EngineOptions & { wallAheadMs?: number } = {}) => {
     const machine = new FakeClock(new Date(database.now().getTime() + (options.wallAheadMs ?? 0)));

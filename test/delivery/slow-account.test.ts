@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Caller } from "../../src/core/roles.ts";
-import { openEngine, requestFor } from "../support/engine.ts";
+import { type Engine, openEngine, requestFor } from "../support/engine.ts";
 import { anAccount } from "../support/factory.ts";
 import { answers, openRawTarget } from "../support/raw-target.ts";
 import { until } from "../support/until.ts";
@@ -21,8 +21,6 @@ const ROUNDS_MAX = 10;
 
 /** A few milliseconds on a machine that does nothing else; whoever waits for a slot waits for seconds. */
 const COST_MS_MAX = 200;
-
-type Engine = Awaited<ReturnType<typeof openEngine>>;
 
 /** From the create to the end of the delivery, for one action after another: sorted milliseconds. */
 async function deliver(engine: Engine, caller: Caller, url: string): Promise<readonly number[]> {

@@ -5,12 +5,10 @@ import { NO_HOST_SETTINGS } from "../../src/core/host-settings.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { answering, holding } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
-import { openEngine, wrapping } from "../support/engine.ts";
+import { type Engine, openEngine, wrapping } from "../support/engine.ts";
 import { until } from "../support/until.ts";
 
 const [MINUTE, HOUR, YEAR] = [60_000, 3_600_000, 365 * 86_400_000];
-
-type Engine = Awaited<ReturnType<typeof openEngine>>;
 
 const HOST = "127.0.0.1:9";
 

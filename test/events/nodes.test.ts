@@ -5,12 +5,10 @@ import { type EventStream, positionText } from "../../src/events/feed.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
 import type { ActionChange } from "../../src/core/store.ts";
 import { FakeClock } from "../support/clock.ts";
-import { openEngine } from "../support/engine.ts";
+import { type Engine as Node, openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { NODES_ENV, SharedStore } from "../support/nodes.ts";
 import { temporaryFolder } from "../support/store.ts";
-
-type Node = Awaited<ReturnType<typeof openEngine>>;
 
 interface NodesOptions {
   readonly hasHints?: boolean;

@@ -11,7 +11,7 @@ import type { SignUps } from "../../src/config/values.ts";
 import type { Role } from "../../src/core/roles.ts";
 import type { AnyElysia } from "elysia";
 import type { Guard } from "../../src/http/own-origin.ts";
-import { type EngineOptions, openEngine } from "../support/engine.ts";
+import { type Engine, type EngineOptions, openEngine } from "../support/engine.ts";
 import { anAccount, anApiKey } from "../support/factory.ts";
 import { broken } from "../support/promised.ts";
 import { KEYS, openStubServer, OWN_ORIGIN } from "./stub-server.ts";
@@ -42,15 +42,13 @@ export interface RealServerOptions extends EngineOptions {
   readonly routes?: readonly AnyElysia[];
   /** An identity provider, over the same services; none unless it is given. */
   readonly oidcOf?: (parts: {
-    readonly engine: OpenEngine;
+    readonly engine: Engine;
     readonly peopleService: PeopleService;
     readonly teamService: TeamService;
   }) => Oidc;
   /** Routes of another module, over the same service. */
-  readonly routesOf?: (engine: OpenEngine) => readonly AnyElysia[];
+  readonly routesOf?: (engine: Engine) => readonly AnyElysia[];
 }
-
-type OpenEngine = Awaited<ReturnType<typeof openEngine>>;
 
 export type RealServer = Awaited<ReturnType<typeof openRealServer>>;
 

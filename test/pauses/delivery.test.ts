@@ -2,12 +2,10 @@ import { describe, expect, test } from "bun:test";
 import type { Caller } from "../../src/core/roles.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import { answering } from "../actions/senders.ts";
-import { openEngine, requestFor, wrapping } from "../support/engine.ts";
+import { type Engine, openEngine, requestFor, wrapping } from "../support/engine.ts";
 import { anApiKey, answered } from "../support/factory.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
-
-type Engine = Awaited<ReturnType<typeof openEngine>>;
 
 const ALL = { keyId: null, reason: null } as const;
 

@@ -8,13 +8,11 @@ import type { Sender } from "../../src/outbound/deadline.ts";
 import type { RuleDefinition } from "../../src/rules/schemas.ts";
 import { answering } from "../actions/senders.ts";
 import { FakeClock } from "../support/clock.ts";
-import { openEngine, requestFor } from "../support/engine.ts";
+import { type Engine, openEngine, requestFor } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { answered } from "../support/factory.ts";
 import { NODES_ENV, SharedStore } from "../support/nodes.ts";
 import { temporaryFolder } from "../support/store.ts";
-
-type Engine = Awaited<ReturnType<typeof openEngine>>;
 
 const MINUTE_MS = 60_000;
 

@@ -5,11 +5,9 @@ import { openFile } from "../../db/libsql/file.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import type { LogFields } from "../../src/observability/log.ts";
 import { maxGapMs } from "../db/event-loop.ts";
-import { openEngine } from "../support/engine.ts";
+import { type Engine, openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { answering } from "../actions/senders.ts";
-
-type Engine = Awaited<ReturnType<typeof openEngine>>;
 
 const DAY_MS = 86_400_000;
 

@@ -45,6 +45,9 @@ export interface EngineOptions {
   readonly starts?: boolean;
 }
 
+/** What `openEngine` has opened. */
+export type Engine = Awaited<ReturnType<typeof openEngine>>;
+
 /** The whole engine on a real store in a folder of its own, with a clock that the test moves and jitter that is none. */
 export async function openEngine(options: EngineOptions = {}) {
   const folder = options.folder ?? mkdtempSync(join(DATABASES, "outgate-"));
