@@ -431,7 +431,8 @@ describe("a slot is taken before the commit that stores its row, so that", () =>
   }
 
   /** Ten calls end during each of two commits that store ten. Returns the ten that are under way then. */
-  function endTens(lanes: Lanes, running = commit(lanes, reserve(lanes, 10))) {
+  function endTens(lanes: Lanes, before: readonly Lane[] = commit(lanes, reserve(lanes, 10))) {
+    let running = before;
     for (let n = 0; n < 2; n += 1) {
       const reserved = reserve(lanes, 10);
       endAll(lanes, running);
@@ -492,12 +493,12 @@ describe("a slot is taken before the commit that stores its row, so that", () =>
 
   test("one whose claim is given back is no sign of others", () => {
     const lanes = openLanes();
-    const running = endTens(lanes);
+    const before = endTens(lanes);
     add(lanes, lane("a", "x"));
     const [ask] = lanes.take(1);
     if (ask === undefined) throw new Error("Nothing was taken.");
     const reserved = reserve(lanes);
-    running.push(...commit(lanes, reserved));
+    const running = [...before, ...commit(lanes, reserved)];
     expect([reserved.length, running.length]).toEqual([19, 20]);
     const [back] = reserved;
     endAll(lanes, running);
