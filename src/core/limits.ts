@@ -790,7 +790,7 @@ export const RULE_HITS_MS = 7 * DAY_MS;
 export const RULE_HITS_MAX = 1_000;
 export const RULE_UNDO_MS_MAX = DAY_MS;
 /** Actions of a page that rules are tried on, and how many a dry run looks at, by default and at most. */
-export const DRY_RUN_PAGE_ACTIONS = 50;
+export const DRY_RUN_PAGE_ACTIONS = 100;
 export const DRY_RUN_ACTIONS_DEFAULT = 1_000;
 export const DRY_RUN_ACTIONS_MAX = 100_000;
 /** Actions that its result lists, and cancelled ones whose timelines it reads. */
