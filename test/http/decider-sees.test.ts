@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser, Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
 import { outgate } from "../cli/outgate.ts";
-import { HAS_BROWSER, BROWSER_START_MS_MAX, closeContexts, openBrowser, openPage } from "../support/browser.ts";
+import { useBrowser } from "../pages/desk.ts";
+import { HAS_BROWSER, openPage } from "../support/browser.ts";
 import { eventually } from "../support/eventually.ts";
 import { Target } from "../support/target.ts";
 import { openRealServer } from "./real-server.ts";
@@ -116,15 +117,12 @@ describe("whoever decides sees", () => {
 });
 
 describe.skipIf(!HAS_BROWSER)("the whole request, in a browser without script", () => {
-  let chromium: Browser;
+  const browser = useBrowser();
   let page: Page;
   beforeAll(async () => {
-    chromium = await openBrowser();
-    page = await openPage(chromium);
-    const [name = "", value = ""] = ann.cookie.split("=");
-    await page.context().addCookies([{ name, value, url: app.url }]);
-  }, BROWSER_START_MS_MAX);
-  afterAll(() => closeContexts(chromium));
+    page = await openPage(browser.chromium);
+    await ann.enter(page.context());
+  });
 
   /** Sixteen members of padding, so that what counts is far below; and the same with more than any window holds. */
   const padded = (chars: number) => ({

@@ -1,52 +1,25 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Browser } from "playwright-core";
-import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { describe, expect, test } from "bun:test";
+import { openRealServer } from "../http/real-server.ts";
 import { confirmPassword, signedIn } from "../http/signed-in.ts";
 import { SOME_RULES } from "../http/stub-server.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { serverSettings } from "../../src/config/server-settings.ts";
-import {
-  barriersOf,
-  HAS_BROWSER,
-  heightsOf,
-  BROWSER_START_MS_MAX,
-  closeContexts,
-  openBrowser,
-  overflowOf,
-  watchPage,
-} from "../support/browser.ts";
+import { barriersOf, HAS_BROWSER, heightsOf, overflowOf } from "../support/browser.ts";
 import { IS_LONG } from "../support/long.ts";
 import { freePort } from "../support/free-port.ts";
 import { docsPath, GUIDES } from "../../src/pages/docs/guides.ts";
 import { Target } from "../support/target.ts";
+import { shared } from "../support/shared.ts";
+import { useBrowser } from "./desk.ts";
 import { openFolds } from "./visits.ts";
 
-// A browser, on a machine that may be busy.
-setDefaultTimeout(60_000);
+const SETTINGS =
+  "notifications channels signing server rotation password accounts pauses people login hosts callback-hosts " +
+  "hosts/defaults hosts/edit?host=a.example rules rules/new?template=office-hours";
 
 const PAGES = [
-  "/overview",
-  "/get-started",
-  "/keys",
-  "/keys/new",
-  "/settings",
-  "/settings/notifications",
-  "/settings/channels",
-  "/settings/signing",
-  "/settings/server",
-  "/audit",
-  "/settings/rotation",
-  "/settings/password",
-  "/settings/accounts",
-  "/settings/pauses",
-  "/settings/people",
-  "/settings/login",
-  "/settings/hosts",
-  "/settings/callback-hosts",
-  "/settings/hosts/defaults",
-  "/settings/hosts/edit?host=a.example",
-  "/settings/rules",
-  "/settings/rules/new?template=office-hours",
+  ..."/overview /get-started /keys /keys/new /settings /audit".split(" "),
+  ...SETTINGS.split(" ").map((name) => `/settings/${name}`),
 ];
 
 const DOCS = [
@@ -69,55 +42,36 @@ const LONG_DOMAIN = `${"mg.".repeat(20)}northwind.example`;
 /** Names are plain ASCII, which is enough to try. */
 const MARKUP = '"><script>alert(1)</script><img src=x onerror=alert(2)>';
 
+const target = await shared(new Target(503));
+const all = serverSettings(readConfig({ MAILGUN_API_KEY: "mail-key-0123456789", MAILGUN_DOMAIN: LONG_DOMAIN }));
+const settingsFor = () => Promise.resolve({ ...SOME_RULES, sendsMail: true, all });
+const app = await shared(openRealServer({ port: await freePort(), settingsFor }));
+const ann = await signedIn(app);
+const callback = `${target.url}hook/%22%3E<script>alert(3)</script>`;
+const request = { url: `${target.url}x`, retries: 2, callback };
+const { id } = (await app.call("POST", "/v1/actions", request)).json;
+await app.engine.saw(id, { status: "pending", attempts: 1 });
+const held = (await app.call("POST", "/v1/actions", { ...request, approve: true })).json;
+await app.engine.told(held.id, "callback", 1);
+await app.call("POST", "/v1/invitations", `{"email":"bob@example.com","role":"approver"}`);
+const fields = { ...(await ann.hiddenOf("/keys/new")), role: "reader", hold: "all", name: MARKUP };
+expect((await ann.send("/keys", fields)).status).toBe(200);
+// Wider than a phone, but for where it is broken.
+const when = `action.headers['x-${"long-".repeat(30)}name'] == 'x'`;
+const rule = {
+  name: MARKUP,
+  effect: "hold",
+  hosts: [LONG_DOMAIN],
+  path: `/${"pay".repeat(80)}`,
+  when,
+  message: MARKUP,
+};
+const made = (await app.call("POST", "/v1/rules", rule)).json;
+await app.call("POST", "/v1/rules", `{"name":"Others","effect":"refuse","when":"action.path == '/x'\n  || false"}`);
+const pages = [...PAGES, `/settings/rules/${made.id}`, `/settings/rules/${made.id}/remove`];
+
 describe.skipIf(!HAS_BROWSER)("the looks of overview, keys, settings and docs, in a browser", () => {
-  let chromium: Browser;
-  let app: RealServer;
-  let ann: Awaited<ReturnType<typeof signedIn>>;
-  const target = new Target(503);
-  const pages = [...PAGES];
-
-  beforeAll(async () => {
-    chromium = await openBrowser();
-    const all = serverSettings(readConfig({ MAILGUN_API_KEY: "mail-key-0123456789", MAILGUN_DOMAIN: LONG_DOMAIN }));
-    app = await openRealServer({
-      port: await freePort(),
-      settingsFor: () => Promise.resolve({ ...SOME_RULES, sendsMail: true, all }),
-    });
-    ann = await signedIn(app);
-    const callback = `${target.url}hook/%22%3E<script>alert(3)</script>`;
-    const request = { url: `${target.url}x`, retries: 2, callback };
-    const { id } = (await app.call("POST", "/v1/actions", request)).json;
-    await app.engine.saw(id, { status: "pending", attempts: 1 });
-    const held = (await app.call("POST", "/v1/actions", { ...request, approve: true })).json;
-    await app.engine.told(held.id, "callback", 1);
-    await app.call("POST", "/v1/invitations", `{"email":"bob@example.com","role":"approver"}`);
-    const fields = { ...(await ann.hiddenOf("/keys/new")), role: "reader", hold: "all", name: MARKUP };
-    expect((await ann.send("/keys", fields)).status).toBe(200);
-    // Wider than a phone, but for where it is broken.
-    const when = `action.headers['x-${"long-".repeat(30)}name'] == 'x'`;
-    const rule = {
-      name: MARKUP,
-      effect: "hold",
-      hosts: [LONG_DOMAIN],
-      path: `/${"pay".repeat(80)}`,
-      when,
-      message: MARKUP,
-    };
-    const made = (await app.call("POST", "/v1/rules", rule)).json;
-    pages.push(`/settings/rules/${made.id}`, `/settings/rules/${made.id}/remove`);
-    await app.call("POST", "/v1/rules", `{"name":"Others","effect":"refuse","when":"action.path == '/x'\n  || false"}`);
-  }, BROWSER_START_MS_MAX);
-  afterAll(async () => {
-    await closeContexts(chromium);
-    await app[Symbol.asyncDispose]();
-    await target[Symbol.asyncDispose]();
-  });
-
-  const openAs = async (options: Parameters<typeof watchPage>[1] = {}) => {
-    const watched = await watchPage(chromium, options);
-    await ann.enter(watched.page.context());
-    return watched;
-  };
+  const openAs = useBrowser().of(ann);
 
   /** What is neither ours nor text. */
   const FOREIGN =

@@ -1,34 +1,17 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Browser } from "playwright-core";
-import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { describe, expect, test } from "bun:test";
+import { openRealServer } from "../http/real-server.ts";
 import { confirmPassword, signedIn } from "../http/signed-in.ts";
-import { BROWSER_START_MS_MAX, closeContexts, HAS_BROWSER, openBrowser, watchPage } from "../support/browser.ts";
+import { HAS_BROWSER } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { anAuditEntry } from "../support/factory.ts";
+import { shared } from "../support/shared.ts";
+import { useBrowser } from "./desk.ts";
 
-// A browser, on a machine that may be busy.
-setDefaultTimeout(60_000);
+const app = await shared(openRealServer({ port: await freePort(), starts: false }));
+const ann = await signedIn(app);
 
 describe.skipIf(!HAS_BROWSER)("keys, settings and the audit log, in a browser", () => {
-  let chromium: Browser;
-  let app: RealServer;
-  let ann: Awaited<ReturnType<typeof signedIn>>;
-
-  beforeAll(async () => {
-    chromium = await openBrowser();
-    app = await openRealServer({ port: await freePort(), starts: false });
-    ann = await signedIn(app);
-  }, BROWSER_START_MS_MAX);
-  afterAll(async () => {
-    await closeContexts(chromium);
-    await app[Symbol.asyncDispose]();
-  });
-
-  const openAs = async (options: Parameters<typeof watchPage>[1] = {}) => {
-    const watched = await watchPage(chromium, options);
-    await ann.enter(watched.page.context());
-    return watched;
-  };
+  const openAs = useBrowser().of(ann);
 
   test("a key is made, shown once and revoked on a phone, without script", async () => {
     await using watched = await openAs({ javaScriptEnabled: false, viewport: { width: 375, height: 700 } });

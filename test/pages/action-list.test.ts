@@ -1,53 +1,36 @@
-import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Browser, BrowserContext, Page } from "playwright-core";
-import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { afterEach, beforeAll, describe, expect, test } from "bun:test";
+import type { BrowserContext, Page } from "playwright-core";
+import { openRealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { HOUR_MS } from "../../src/core/limits.ts";
 import { FakeClock } from "../support/clock.ts";
-import {
-  HAS_BROWSER,
-  BROWSER_START_MS_MAX,
-  closeContexts,
-  openBrowser,
-  type Watched,
-  watchPageIn,
-} from "../support/browser.ts";
+import { HAS_BROWSER, type Watched, watchPageIn } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
+import { shared } from "../support/shared.ts";
 import { Target } from "../support/target.ts";
+import { useBrowser } from "./desk.ts";
 
-// A browser, on a machine that may be busy.
-setDefaultTimeout(60_000);
+const target = await shared(
+  new Target(({ path }) => Response.json({ message: "Closed." }, { status: path === "/ok" ? 200 : 422 })),
+);
+const app = await shared(openRealServer({ port: await freePort() }));
+const ann = await signedIn(app);
+/** The newest first. */
+const ids: string[] = [];
+for (const path of ["ok", "refunds/1", "refunds/2", "refunds/3"]) {
+  app.engine.clock.advance(1);
+  const { id } = await app.engine.create({ url: target.url + path, retries: 1 });
+  await app.engine.saw(id, { status: path === "ok" ? "completed" : "failed" });
+  ids.unshift(id);
+}
 
 describe.skipIf(!HAS_BROWSER)("the list of actions, with script", () => {
-  let chromium: Browser;
-  let app: RealServer;
-  let ann: Awaited<ReturnType<typeof signedIn>>;
-  let target: Target;
+  const browser = useBrowser();
   let herOwn: BrowserContext;
   let watched: Watched;
-  let ids: readonly string[] = [];
   beforeAll(async () => {
-    chromium = await openBrowser();
-    target = new Target((received) =>
-      Response.json({ message: "Closed." }, { status: received.path === "/ok" ? 200 : 422 }),
-    );
-    app = await openRealServer({ port: await freePort() });
-    ann = await signedIn(app);
-    const made: string[] = [];
-    for (const path of ["ok", "refunds/1", "refunds/2", "refunds/3"]) {
-      app.engine.clock.advance(1);
-      const { id } = await app.engine.create({ url: target.url + path, retries: 1 });
-      await app.engine.saw(id, { status: path === "ok" ? "completed" : "failed" });
-      made.unshift(id);
-    }
-    ids = made;
-    herOwn = await chromium.newContext();
+    herOwn = await browser.chromium.newContext();
     await ann.enter(herOwn);
-  }, BROWSER_START_MS_MAX);
-  afterAll(async () => {
-    await closeContexts(chromium);
-    await app[Symbol.asyncDispose]();
-    await target[Symbol.asyncDispose]();
   });
   afterEach(() => watched[Symbol.asyncDispose]());
 
@@ -93,7 +76,7 @@ describe.skipIf(!HAS_BROWSER)("the list of actions, with script", () => {
     const second = await server.engine.create({});
     const bob = await signedIn(server);
     // Half past midnight there.
-    await using indian = await chromium.newContext({ timezoneId: "Asia/Kolkata" });
+    await using indian = await browser.chromium.newContext({ timezoneId: "Asia/Kolkata" });
     await bob.enter(indian);
     watched = await watchPageIn(indian);
     await watched.page.goto(`${server.url}/actions`);

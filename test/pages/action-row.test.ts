@@ -1,33 +1,22 @@
 import { describe, expect, test } from "bun:test";
-import type { Action, Result } from "../../src/core/action.ts";
+import type { Action } from "../../src/core/action.ts";
 import { forRow, noteOf } from "../../src/pages/action-row.ts";
 import { ActionTable } from "../../src/pages/action-table.tsx";
 import { renderPart } from "../../src/ui/layout.tsx";
+import { textOf } from "../support/forms.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
+import { aResult } from "./inbox-page.ts";
 
 const shown = (action: Partial<Action>) => maskAction(forRow(anAction(action)), "decider");
 
-const textOf = (action: Partial<Action>) =>
-  renderPart(ActionTable({ actions: [shown(action)], pauseOf: () => null, now: NOON }))
-    .replaceAll(/<[^>]+>/g, " ")
-    .replaceAll(/\s+/g, " ");
+const rowOf = (action: Partial<Action>) =>
+  textOf(renderPart(ActionTable({ actions: [shown(action)], pauseOf: () => null, now: NOON })));
 
 const noteIn = (action: Partial<Action>) => noteOf(shown(action));
 
-const resultOf = (result: Partial<Result>): Result => ({
-  lastError: null,
-  errorSource: null,
-  responseCode: null,
-  responseBody: null,
-  responseHeaders: null,
-  responseTruncated: false,
-  durationMs: null,
-  ...result,
-});
-
-const refused = (answer: unknown): Result =>
-  resultOf({
+const refused = (answer: unknown) =>
+  aResult({
     lastError: "The target answered with status 422.",
     errorSource: "target",
     responseCode: 422,
@@ -39,15 +28,15 @@ describe("a row of the list", () => {
   test("has agent, request, attempts, and the status and time of the newest attempt", () => {
     const result = refused({ error: { message: "No such charge: 'ch_3N'" } });
     const failed = { status: "failed", attempts: 3, result } as const;
-    const text = textOf({ ...failed, url: "https://api.example.com/v1/refunds?x=1" });
+    const text = rowOf({ ...failed, url: "https://api.example.com/v1/refunds?x=1" });
     expect(text).toContain(
       "12:00:00 test /v1/refunds?x=1 POST api.example.com Failed 422 3 of 3 193 ms No such charge: &#x27;ch_3N&#x27;",
     );
-    expect(textOf({ ...failed, url: "https://api.example.com/v1/refunds", title: "Refund" })).toContain(
+    expect(rowOf({ ...failed, url: "https://api.example.com/v1/refunds", title: "Refund" })).toContain(
       "Refund POST api.example.com /v1/refunds Failed 422",
     );
     // A host says more than a lone slash.
-    expect(textOf({ ...failed, url: "https://api.example.com/" })).toContain("test api.example.com POST Failed 422");
+    expect(rowOf({ ...failed, url: "https://api.example.com/" })).toContain("test api.example.com POST Failed 422");
   });
 
   test("says what comes next, or what went wrong", () => {
@@ -57,13 +46,14 @@ describe("a row of the list", () => {
     expect(noteIn({ status: "pending", dueAt: at, extras: { runAt: at.getTime() } })).toEqual({ kind: "starts", at });
     expect(noteIn({ status: "pending", dueAt: NOON })).toEqual({ kind: "none" });
     expect(noteIn({ status: "awaiting_approval", approve: true, expiresAt: at })).toEqual({ kind: "expires", at });
-    expect(noteIn({ status: "completed", result: resultOf({ responseCode: 200 }) })).toEqual({ kind: "none" });
+    expect(noteIn({ status: "completed", result: aResult() })).toEqual({ kind: "none" });
     expect(noteIn({ status: "failed", result: refused({ ok: false }) })).toEqual({
       kind: "error",
       text: "The target answered with status 422.",
     });
     // What it answered with is no reason where its success broke off.
-    const broken = resultOf({
+    const broken = aResult({
+      responseCode: null,
       lastError: "The connection was closed.",
       errorSource: "dispatch",
       responseBody: '"Done."',

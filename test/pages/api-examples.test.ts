@@ -5,6 +5,7 @@ import { entriesOf, groupsOf, type OpenApiDocument, partsOf } from "../../src/pa
 import { GUIDE_GROUPS } from "../../src/pages/docs/guides.ts";
 import { createDocsSite } from "../../src/pages/docs/site.tsx";
 import { bodyExample, requestExamples } from "../../src/pages/docs/api-examples.ts";
+import { textOf } from "../support/forms.ts";
 import { OPERATIONS } from "../support/operations.ts";
 
 const document: OpenApiDocument = JSON.parse(openApiJson(OPERATIONS, "http://outgate.example"));
@@ -71,11 +72,19 @@ test("a description begins with a short sentence, and lists one rule each after 
   expect(partsOf("One.\n\nTwo.\n\n- a\n- b - c")).toEqual({ paragraphs: ["One.", "Two."], notes: ["a", "b - c"] });
 });
 
-test("the page of every operation has a request, a response, and its errors with what they mean", () => {
+test("the page of every operation has its parameters and body, examples, responses, and its errors with what they mean", () => {
   const site = createDocsSite(GUIDE_GROUPS, OPERATIONS, "http://outgate.example");
   expect(ENTRIES.length).toBeGreaterThan(50);
   for (const { id, path, errors, successes } of ENTRIES) {
     const html = site.page(`api/${id}`)?.html ?? "";
+    const { method, summary, body, query, headers = [] } = OPERATIONS.find((one) => one.id === id) ?? never();
+    expect(html).toContain(`<h1>${summary.replaceAll("'", "&#39;")}</h1>`);
+    expect(textOf(html)).toContain(`${method} ${path}`);
+    for (const label of ["curl", "TypeScript", "Python"]) expect(html).toContain(`aria-label="${label}"`);
+    const { properties = {} } = (body?.schema ?? {}) as { properties?: object };
+    for (const field of [...Object.keys(query?.properties ?? {}), ...headers, ...Object.keys(properties)]) {
+      expect(html, id).toContain(`<code>${field}</code>`);
+    }
     const [, code = ""] = html.split('<div class="operation-code">');
     expect(code.includes(">Request<") && code.includes("http://outgate.example/"), id).toBe(true);
     for (const { status } of successes) expect(code).toMatch(new RegExp(`Response [^<]*${status}`));

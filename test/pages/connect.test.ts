@@ -1,38 +1,22 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Browser, BrowserContext } from "playwright-core";
+import { afterAll, describe, expect, test } from "bun:test";
+import type { BrowserContextOptions } from "playwright-core";
 import { confirmPassword } from "../http/signed-in.ts";
-import { authorizeUrl, exchange, newProof, openRig, type Rig } from "../oauth/rig.ts";
-import {
-  barriersOf,
-  BROWSER_START_MS_MAX,
-  closeContexts,
-  HAS_BROWSER,
-  openBrowser,
-  overflowOf,
-} from "../support/browser.ts";
+import { authorizeUrl, exchange, newProof, openRig } from "../oauth/rig.ts";
+import { barriersOf, HAS_BROWSER, overflowOf } from "../support/browser.ts";
+import { shared } from "../support/shared.ts";
+import { useBrowser } from "./desk.ts";
 
-// A browser, on a machine that may be busy.
-setDefaultTimeout(60_000);
+const rig = await shared(openRig());
+/** A client on the person's machine, at a port that only it knows. */
+const client = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("The client has it.") });
+afterAll(() => client.stop(true));
 
 describe.skipIf(!HAS_BROWSER)("connecting a client, in a browser under our own CSP", () => {
-  let chromium: Browser;
-  let rig: Rig;
-  /** A client on the person's machine, at a port that only it knows. */
-  let client: ReturnType<typeof Bun.serve>;
+  const browser = useBrowser();
 
-  beforeAll(async () => {
-    chromium = await openBrowser();
-    rig = await openRig();
-    client = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("The client has it.") });
-  }, BROWSER_START_MS_MAX);
-
-  afterAll(async () => {
-    await closeContexts(chromium);
-    await client.stop(true);
-    await rig[Symbol.asyncDispose]();
-  });
-
-  async function openConsent(context: BrowserContext) {
+  async function openConsent(options: BrowserContextOptions = {}) {
+    const context = await browser.chromium.newContext(options);
+    await rig.ann.enter(context);
     const { challenge, verifier } = newProof();
     const redirect_uri = `http://127.0.0.1:${client.port}/callback`;
     const page = await context.newPage();
@@ -43,13 +27,11 @@ describe.skipIf(!HAS_BROWSER)("connecting a client, in a browser under our own C
       const code = new URL(page.url()).searchParams.get("code") ?? "";
       return exchange(rig, code, verifier, { redirect_uri });
     };
-    return { page, fetched };
+    return { context, page, fetched };
   }
 
   test("works with scripts: one press, and the client has its code", async () => {
-    const context = await chromium.newContext();
-    await rig.ann.enter(context);
-    const { page, fetched } = await openConsent(context);
+    const { context, page, fetched } = await openConsent();
     expect(await page.getByRole("radio", { name: /Writes/ }).isChecked()).toBe(true);
     await page.getByRole("button", { name: "Connect", exact: true }).click();
     expect((await fetched()).status).toBe(200);
@@ -63,9 +45,7 @@ describe.skipIf(!HAS_BROWSER)("connecting a client, in a browser under our own C
   });
 
   test("works without scripts, where plain http asks for the password", async () => {
-    const context = await chromium.newContext({ javaScriptEnabled: false });
-    await rig.ann.enter(context);
-    const { page, fetched } = await openConsent(context);
+    const { context, page, fetched } = await openConsent({ javaScriptEnabled: false });
     await page.getByRole("button", { name: "Connect", exact: true }).click();
     await confirmPassword(page);
     expect((await fetched()).status).toBe(200);
@@ -73,18 +53,14 @@ describe.skipIf(!HAS_BROWSER)("connecting a client, in a browser under our own C
   });
 
   test("can be used by everybody, also on a phone", async () => {
-    const context = await chromium.newContext({ viewport: { width: 390, height: 800 }, bypassCSP: true });
-    await rig.ann.enter(context);
-    const { page } = await openConsent(context);
+    const { context, page } = await openConsent({ viewport: { width: 390, height: 800 }, bypassCSP: true });
     expect(await barriersOf(page)).toEqual([]);
     expect(await overflowOf(page)).toBe(0);
     await context.close();
   });
 
   test("is shown in no frame", async () => {
-    const context = await chromium.newContext();
-    await rig.ann.enter(context);
-    const { page } = await openConsent(context);
+    const { context, page } = await openConsent();
     const address = page.url();
     const outside = await context.newPage();
     await outside.goto(`http://127.0.0.1:${client.port}/`);

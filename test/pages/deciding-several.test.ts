@@ -47,14 +47,7 @@ describe.skipIf(!HAS_BROWSER)("whoever decides on several requests in a browser"
       const whole = `${path === link ? link : `/actions/${id}`}/body`;
       await page.goto(desk.app.url + whole);
       expect(await textOf(page, "main")).toContain('"22-21"');
-      for (const query of [
-        "?from=x",
-        "?at=0&from=23",
-        "?at=9&from=0",
-        "?at=0..1&from=0",
-        "?at=0.0.0&from=0",
-        "?from=99999",
-      ])
+      for (const query of "?from=x ?at=0&from=23 ?at=9&from=0 ?at=0..1&from=0 ?at=0.0.0&from=0 ?from=99999".split(" "))
         expect((await page.request.get(desk.app.url + whole + query)).status()).toBe(404);
     }
     const tooLate = await desk.app.call("POST", `/v1/actions/${id}/cancel`);

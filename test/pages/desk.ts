@@ -105,6 +105,30 @@ export function useDesk({ height }: { readonly height: number }) {
   };
 }
 
+/** The browser of the tests of one `describe`. */
+export function useBrowser() {
+  // On a machine that may be busy.
+  setDefaultTimeout(60_000);
+  let chromium: Browser;
+  beforeAll(async () => {
+    chromium = await openBrowser();
+  }, BROWSER_START_MS_MAX);
+  afterAll(() => closeContexts(chromium));
+  return {
+    get chromium() {
+      return chromium;
+    },
+    /** Opens pages in which somebody is logged in, each in a browser of its own. */
+    of:
+      (person: Person) =>
+      async (options: BrowserContextOptions = {}): Promise<Watched> => {
+        const watched = await watchPage(chromium, options);
+        await person.enter(watched.page.context());
+        return watched;
+      },
+  };
+}
+
 interface OpenOptions extends Omit<BrowserContextOptions, "viewport"> {
   readonly viewport?: { readonly width: number; readonly height: number };
 }

@@ -1,21 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Browser, BrowserContext } from "playwright-core";
+import { afterEach, beforeAll, describe, expect, test } from "bun:test";
+import type { BrowserContext } from "playwright-core";
 import { openRealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
-import {
-  BROWSER_START_MS_MAX,
-  HAS_BROWSER,
-  closeContexts,
-  openBrowser,
-  type Watched,
-  watchPageIn,
-} from "../support/browser.ts";
+import { HAS_BROWSER, type Watched, watchPageIn } from "../support/browser.ts";
+import { textOf } from "../support/forms.ts";
 import { freePort } from "../support/free-port.ts";
 import { shared } from "../support/shared.ts";
-
-// A browser, on a machine that may be busy.
-setDefaultTimeout(60_000);
+import { useBrowser } from "./desk.ts";
 
 const SECRET = "sk_live_4eC39HqLyjWDarjtT1zdp7dc";
 
@@ -34,13 +26,7 @@ own.failed = await create({ retries: 1, title: "Close ticket 991" });
 await app.engine.saw(own.failed, { status: "failed" });
 own.plain = await create({ approve: true, url: "http://127.0.0.1:9/v1/plain?x=1" });
 
-const textOf = (html: string) =>
-  html
-    .replaceAll(/<[^>]+>/g, " ")
-    .replaceAll(/\s+/g, " ")
-    .trim();
-
-const found = async (text: string) => textOf(await ann.pageOf(`/palette?q=${encodeURIComponent(text)}`));
+const found = async (text: string) => textOf(await ann.pageOf(`/palette?q=${encodeURIComponent(text)}`)).trim();
 
 test("the navigation counts what waits and what failed in the last day, and the icon tells that something waits", async () => {
   const html = await ann.pageOf("/overview");
@@ -56,6 +42,7 @@ test("the navigation counts what waits and what failed in the last day, and the 
 describe("the palette", () => {
   test("finds pages by their name, and actions by title, host or ID", async () => {
     expect(await found("over")).toBe("Go to Overview");
+    expect(await found("rule")).toBe("Go to Rules Create a rule");
     const ticket = /^Actions “ Close ticket 991 ” Failed · agent · \S.* Do Retry “ Close ticket 991 ”$/;
     expect(await found("ticket")).toMatch(ticket);
     expect(await found(`see ${own.failed}`)).toMatch(ticket);
@@ -114,15 +101,14 @@ test("the page behind More leads to everything that the tabs of a phone leave ou
 });
 
 describe.skipIf(!HAS_BROWSER)("in a browser", () => {
-  let chromium: Browser;
+  const browser = useBrowser();
   let herOwn: BrowserContext;
   let watched: Watched;
   beforeAll(async () => {
-    chromium = await openBrowser();
-    herOwn = await chromium.newContext({ viewport: { width: 1_000, height: 700 }, timezoneId: "Asia/Kolkata" });
+    const viewport = { width: 1_000, height: 700 };
+    herOwn = await browser.chromium.newContext({ viewport, timezoneId: "Asia/Kolkata" });
     await ann.enter(herOwn);
-  }, BROWSER_START_MS_MAX);
-  afterAll(() => closeContexts(chromium));
+  });
   afterEach(() => watched[Symbol.asyncDispose]());
 
   async function open(path: string) {

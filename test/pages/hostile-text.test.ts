@@ -1,19 +1,17 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Browser } from "playwright-core";
+import { describe, expect, test } from "bun:test";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
-import { HAS_BROWSER, BROWSER_START_MS_MAX, closeContexts, openBrowser, watchPage } from "../support/browser.ts";
+import { HAS_BROWSER, watchPage } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { Target } from "../support/target.ts";
 import { ownMs } from "../support/core.ts";
 import { IS_LONG } from "../support/long.ts";
+import { shared } from "../support/shared.ts";
+import { useBrowser } from "./desk.ts";
 
 /** Who may be asked, with what has a meaning in HTML in it. */
 const APPROVERS = "o'hara&co@example.com";
-
-// A browser, on a machine that may be busy.
-setDefaultTimeout(60_000);
 
 /** Each would run, load, lead away or break out of its place if it were anything but text. */
 const ATTACKS = [
@@ -88,15 +86,10 @@ async function letRun(app: RealServer, id: string): Promise<void> {
   await app.engine.saw(id, { status: "failed" });
 }
 
-describe("what agents and targets write", () => {
-  let app: RealServer;
-  let ann: Awaited<ReturnType<typeof signedIn>>;
-  beforeAll(async () => {
-    app = await openRealServer({ env: { APPROVERS } });
-    ann = await signedIn(app);
-  });
-  afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openRealServer({ env: { APPROVERS } }));
+const ann = await signedIn(app);
 
+describe("what agents and targets write", () => {
   /** Only what our own pages are made of: their tags, with all attributes quoted, and their links. */
   const TAG = /^<(?:!doctype html|\/?[a-z]+[1-3]?(?: [a-zA-Z-]+(?:="[^"]*")?)*\/?)>$/;
   const OURS =
@@ -170,24 +163,20 @@ describe("what agents and targets write", () => {
 });
 
 describe.skipIf(!HAS_BROWSER)("in a browser that runs scripts", () => {
-  let chromium: Browser;
-  beforeAll(async () => {
-    chromium = await openBrowser();
-  }, BROWSER_START_MS_MAX);
-  afterAll(() => closeContexts(chromium));
+  const browser = useBrowser();
 
   // Whoever gets by without the policy gets by with it.
   test.each([["even without our policy", true], ...(IS_LONG ? [["with our policy", false] as const] : [])] as const)(
     "nothing of it runs, loads or leads away, %s",
     async (_what, bypassCSP) => {
       await using target = hostileTarget();
-      await using app = await openRealServer({ port: await freePort(), env: { APPROVERS } });
-      const ann = await signedIn(app);
-      await using watched = await watchPage(chromium, { bypassCSP });
+      await using server = await openRealServer({ port: await freePort(), env: { APPROVERS } });
+      const bob = await signedIn(server);
+      await using watched = await watchPage(browser.chromium, { bypassCSP });
       const { page, troubles } = watched;
-      await ann.enter(page.context());
+      await bob.enter(page.context());
       const look = async (path: string, buttons: readonly string[]) => {
-        await page.goto(app.url + path);
+        await page.goto(server.url + path);
         // Images and frames are in before that; what leads away by itself does so now.
         await page.waitForTimeout(100);
         // The list of what waits takes the address of the request that it shows.
@@ -204,13 +193,13 @@ describe.skipIf(!HAS_BROWSER)("in a browser that runs scripts", () => {
         );
         expect(shown, path).toEqual([...buttons]);
       };
-      const { id, held, ended } = await hostileAction(app, target.url);
+      const { id, held, ended } = await hostileAction(server, target.url);
       const decisions = ["Approve", "Reject"];
       const list = ["Search"];
       const onItsPage = ["Approve", "Reject"];
       const whileHeld = [decisions, decisions, ["Approve", "Reject"], list, onItsPage];
       for (const [at, path] of held.entries()) await look(path, whileHeld[at] ?? []);
-      await letRun(app, id);
+      await letRun(server, id);
       const onceEnded = ["Show secrets"];
       const whenEnded = [[], [], list, onceEnded, ["Send as a new action"]];
       for (const [at, path] of ended.entries()) await look(path, whenEnded[at] ?? []);

@@ -1,27 +1,19 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createWelcomeLink } from "../../src/accounts/first-start.ts";
-import type { Browser } from "playwright-core";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { confirmPassword, signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
-import { HAS_BROWSER, BROWSER_START_MS_MAX, closeContexts, openBrowser, watchPage } from "../support/browser.ts";
+import { HAS_BROWSER, watchPage } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
+import { shared } from "../support/shared.ts";
 import { Target } from "../support/target.ts";
+import { useBrowser } from "./desk.ts";
 
-// A browser, on a machine that may be busy.
-setDefaultTimeout(60_000);
+const app = await shared(openRealServer({ port: await freePort(), env: { APPROVERS: "ann@example.com" } }));
 
 describe.skipIf(!HAS_BROWSER)("in a browser", () => {
-  let chromium: Browser;
-  let app: RealServer;
-  beforeAll(async () => {
-    chromium = await openBrowser();
-    app = await openRealServer({ port: await freePort(), env: { APPROVERS: "ann@example.com" } });
-  }, BROWSER_START_MS_MAX);
-  afterAll(async () => {
-    await closeContexts(chromium);
-    await app[Symbol.asyncDispose]();
-  });
+  const browser = useBrowser();
+  const phone = { javaScriptEnabled: false, viewport: { width: 375, height: 700 } };
 
   /** What an agent asks for, and a person has to decide on. */
   async function asked(url: string, server: RealServer = app) {
@@ -35,7 +27,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
   test("an agent asks, a person opens the link and presses, the target is called, the receipt shows it", async () => {
     await using target = new Target(() => Response.json({ refunded: true }));
     const { id, approve } = await asked(`${target.url}refunds`);
-    await using watched = await watchPage(chromium);
+    await using watched = await watchPage(browser.chromium);
     const { page, troubles } = watched;
     await page.goto(app.url + approve);
     expect(await page.textContent("h1")).toBe("Approve this request?");
@@ -66,7 +58,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
 
   test("the link that says Reject opens a page whose first button is Reject, with the focus on nothing", async () => {
     const { id, approve, reject } = await asked("http://127.0.0.1:9/reject-link");
-    await using watched = await watchPage(chromium);
+    await using watched = await watchPage(browser.chromium);
     const { page, troubles } = watched;
     const seen = async () => ({
       heading: await page.textContent("h1"),
@@ -93,25 +85,11 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     expect(troubles).toEqual([]);
   });
 
-  test("the style of a page that a token opens is let through by its own policy", async () => {
-    const { id, approve } = await asked("http://127.0.0.1:9/");
-    const { receiptUrl } = app.engine;
-    for (const path of [approve, receiptUrl(id)]) {
-      await using watched = await watchPage(chromium);
-      await watched.page.goto(app.url + path);
-      expect(await watched.page.evaluate("getComputedStyle(document.querySelector('.paper')).display")).toBe("grid");
-      expect(watched.troubles).toEqual([]);
-    }
-  });
-
   test("somebody logs in with a link, says no with a reason in the inbox, and logs out, without script and on a phone", async () => {
     const { store, secrets, clock } = app.engine;
     const welcome = await createWelcomeLink({ ...store, secrets, clock });
     const { id } = await asked("http://127.0.0.1:9/refunds");
-    await using watched = await watchPage(chromium, {
-      javaScriptEnabled: false,
-      viewport: { width: 375, height: 700 },
-    });
+    await using watched = await watchPage(browser.chromium, phone);
     const { page } = watched;
     await page.goto(`${app.url}/welcome/${welcome}`);
     await page.fill("input[type=email]", "ann@example.com");
@@ -145,10 +123,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     const { id } = await server.engine.create({ url: target.url, retries: 1 });
     await server.engine.saw(id, { status: "failed" });
     const held = await server.engine.create({ approve: true });
-    await using watched = await watchPage(chromium, {
-      javaScriptEnabled: false,
-      viewport: { width: 375, height: 700 },
-    });
+    await using watched = await watchPage(browser.chromium, phone);
     const { page } = watched;
     await ann.enter(page.context());
     await page.goto(`${server.url}/actions`);
@@ -202,7 +177,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
 
   test("somebody signs up and makes a key, and loading its page again makes nothing again", async () => {
     await using server = await openRealServer({ port: await freePort() });
-    await using watched = await watchPage(chromium);
+    await using watched = await watchPage(browser.chromium);
     const { page, troubles } = watched;
     const posts: string[] = [];
     page.on("request", (request) => void (request.method() === "POST" && posts.push(request.url())));

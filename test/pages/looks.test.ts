@@ -1,91 +1,60 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Browser } from "playwright-core";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { URL_CHARS_MAX } from "../../src/core/limits.ts";
-import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { openRealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
-import { HAS_BROWSER, heightsOf, closeContexts, openBrowser, overflowOf, watchPage } from "../support/browser.ts";
+import { HAS_BROWSER, heightsOf, overflowOf } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
+import { shared } from "../support/shared.ts";
 import { Target } from "../support/target.ts";
+import { useBrowser } from "./desk.ts";
 import { barriersInBoth, openFolds, type Printed, printedOf } from "./visits.ts";
 
-// A browser, on a machine that may be busy.
-setDefaultTimeout(60_000);
+const target = await shared(new Target(503, () => Response.json({ ok: true, text: "x".repeat(400) })));
+const app = await shared(openRealServer({ port: await freePort() }));
+const ann = await signedIn(app);
+const ask = async (members: object) => {
+  const request = { approve: true, notify: { email: "ann@example.com" }, ...members };
+  return (await app.call("POST", "/v1/actions", request)).json.id;
+};
+const wide = {
+  url: `${target.url}${"a".repeat(300)}?token=x`,
+  headers: { "X-Long": "y".repeat(300), Accept: "*/*" },
+};
+const waiting = await ask({
+  ...wide,
+  body: { text: "z".repeat(300), list: Array.from({ length: 300 }, (_, n) => ({ n })) },
+});
+// Longer than its window in the inbox, and shorter than what stands in one everywhere.
+await ask({ body: { list: Array.from({ length: 40 }, (_, n) => ({ n })) }, url: target.url });
+// As long as a host and a URL may be.
+const url = `https://${"sub.".repeat(61)}a.example/`.padEnd(URL_CHARS_MAX, "x");
+const longest = await ask({ url, callback: url, method: "DELETE", body: { to: "p\u0430ypal" } });
+const done = await ask({ ...wide, body: { amount: 7 } });
+await app.call("POST", `/v1/actions/${done}/approve`, { reason: "w".repeat(300) });
+await app.engine.saw(done, { status: "pending", attempts: 1 });
+app.engine.clock.advance(10_000);
+await app.engine.saw(done, { status: "completed" });
+const failed = await ask({ ...wide, body: { amount: 8 }, approve: false, retries: 1, url: "http://127.0.0.1:9/" });
+await app.engine.saw(failed, { status: "failed" });
+const { approve } = await app.linksOf(waiting);
+const receipts = [waiting, done].map((id) => app.engine.receiptUrl(id));
+const paths = [
+  ..."/actions /actions?status=failed&status=cancelled&host=127.0.0.1 /actions?host=no /actions?limit=0".split(" "),
+  ...[waiting, done, failed, longest].map((id) => `/actions/${id}`),
+  `/actions/${failed}/again`,
+  "/approvals",
+  `/approvals?decided=${done}`,
+  ...[waiting, longest].map((id) => `/approvals/${id}`),
+  `/approvals/review?id=${waiting}&id=${longest}`,
+  (await app.linksOf(longest)).reject,
+  approve,
+  ...receipts,
+  ..."/r/nothing /login /x".split(" "),
+];
 
 describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
-  let chromium: Browser;
-  let app: RealServer;
-  let ann: Awaited<ReturnType<typeof signedIn>>;
-  let paths: readonly string[];
-  const target = new Target(503, () => Response.json({ ok: true, text: "x".repeat(400) }));
-
-  beforeAll(async () => {
-    chromium = await openBrowser();
-    app = await openRealServer({ port: await freePort() });
-    ann = await signedIn(app);
-    const ask = async (members: object) => {
-      const request = { approve: true, notify: { email: "ann@example.com" }, ...members };
-      return (await app.call("POST", "/v1/actions", request)).json.id;
-    };
-    const wide = {
-      url: `${target.url}${"a".repeat(300)}?token=x`,
-      headers: { "X-Long": "y".repeat(300), Accept: "*/*" },
-    };
-    const waiting = await ask({
-      ...wide,
-      body: { text: "z".repeat(300), list: Array.from({ length: 300 }, (_, n) => ({ n })) },
-    });
-    // Longer than its window in the inbox, and shorter than what stands in one everywhere.
-    await ask({ body: { list: Array.from({ length: 40 }, (_, n) => ({ n })) }, url: target.url });
-    // As long as a host and a URL may be.
-    const url = `https://${"sub.".repeat(61)}a.example/`.padEnd(URL_CHARS_MAX, "x");
-    const longest = await ask({ url, callback: url, method: "DELETE", body: { to: "p\u0430ypal" } });
-    const done = await ask({ ...wide, body: { amount: 7 } });
-    await app.call("POST", `/v1/actions/${done}/approve`, { reason: "w".repeat(300) });
-    await app.engine.saw(done, { status: "pending", attempts: 1 });
-    app.engine.clock.advance(10_000);
-    await app.engine.saw(done, { status: "completed" });
-    const failed = await ask({ ...wide, body: { amount: 8 }, approve: false, retries: 1, url: "http://127.0.0.1:9/" });
-    await app.engine.saw(failed, { status: "failed" });
-    const { approve } = await app.linksOf(waiting);
-    const receipts = [waiting, done].map((id) => app.engine.receiptUrl(id));
-    paths = [
-      "/actions",
-      "/actions?status=failed&status=cancelled&host=127.0.0.1",
-      "/actions?host=no",
-      "/actions?limit=0",
-      `/actions/${waiting}`,
-      `/actions/${done}`,
-      `/actions/${failed}`,
-      `/actions/${failed}/again`,
-      "/approvals",
-      `/approvals?decided=${done}`,
-      `/approvals/${waiting}`,
-      `/approvals/${longest}`,
-      `/approvals/review?id=${waiting}&id=${longest}`,
-      `/actions/${longest}`,
-      (await app.linksOf(longest)).reject,
-      approve,
-      ...receipts,
-      "/r/nothing",
-      "/login",
-      "/x",
-    ];
-  });
-  afterAll(async () => {
-    await closeContexts(chromium);
-    await app[Symbol.asyncDispose]();
-    await target[Symbol.asyncDispose]();
-  });
-
-  const openAt = async (width: number) => {
-    const watched = await watchPage(chromium, {
-      bypassCSP: true,
-      viewport: { width, height: 700 },
-      hasTouch: width < 800,
-    });
-    await ann.enter(watched.page.context());
-    return watched;
-  };
+  const open = useBrowser().of(ann);
+  const openAt = (width: number) => open({ bypassCSP: true, viewport: { width, height: 700 }, hasTouch: width < 800 });
 
   /** What reaches into the edge of the card that it stands in: the page itself need not scroll for that. */
   const OUTSIDE = `[...document.querySelectorAll(".card :is(input, select, textarea, button, a, code)")]

@@ -1,17 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser, Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { approvalMessage, channelMessage, decisionMessage } from "../../src/mail/messages.ts";
 import { aDecidedMail, anApprovalMail, maskedMail } from "../mail/message.ts";
-import {
-  barriersOf,
-  HAS_BROWSER,
-  BROWSER_START_MS_MAX,
-  closeContexts,
-  openBrowser,
-  openPage,
-  overflowOf,
-} from "../support/browser.ts";
+import { barriersOf, HAS_BROWSER, openPage, overflowOf } from "../support/browser.ts";
+import { useBrowser } from "./desk.ts";
 
 const HOST = `${"sub.".repeat(61)}a.example`;
 
@@ -46,14 +39,12 @@ const VIEWS = [
 const CASES = Object.entries(LETTERS).flatMap(([name, html]) => VIEWS.map((view) => ({ name, html, ...view })));
 
 describe.skipIf(!HAS_BROWSER)("a mail in a browser", () => {
-  let browser: Browser;
+  const browser = useBrowser();
   /** One for each view: its letters are opened one after another. */
   let pages: readonly Page[];
   beforeAll(async () => {
-    browser = await openBrowser();
-    pages = await Promise.all(VIEWS.map((view) => openPage(browser, { ...view, scripts: true })));
-  }, BROWSER_START_MS_MAX);
-  afterAll(() => closeContexts(browser));
+    pages = await Promise.all(VIEWS.map((view) => openPage(browser.chromium, { ...view, scripts: true })));
+  });
 
   async function openLetter({ width }: { readonly width: number }, html: string): Promise<Page> {
     const page = pages[VIEWS.findIndex((view) => view.width === width)];

@@ -1,59 +1,48 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Browser } from "playwright-core";
+import { describe, expect, test } from "bun:test";
 import { createOidcThrottle } from "../../src/accounts/throttle.ts";
 import { createOidcProvider } from "../../src/oidc/provider.ts";
 import { createOidcSignIn } from "../../src/oidc/sign-in.ts";
 import { providerPolicy } from "../../src/config/target-policy.ts";
 import { createSender } from "../../src/outbound/send.ts";
-import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { openRealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
-import { BROWSER_START_MS_MAX, HAS_BROWSER, closeContexts, openBrowser } from "../support/browser.ts";
+import { HAS_BROWSER } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { OIDC_CLIENT, OidcServer } from "../support/oidc.ts";
+import { shared } from "../support/shared.ts";
+import { useBrowser } from "./desk.ts";
 
-// A browser, on a machine that may be busy.
-setDefaultTimeout(60_000);
+const port = await freePort();
+const redirectUri = `http://127.0.0.1:${port}/auth/oidc/callback`;
+const people = { ann: { subject: "1", email: "ann@example.com" }, bob: { subject: "2", email: "bob@example.com" } };
+const provider = await shared(OidcServer.open({ redirectUri, people }));
+const app = await shared(
+  openRealServer({
+    port,
+    starts: false,
+    oidcOf: ({ engine, peopleService, teamService }) => ({
+      provider: createOidcProvider(
+        { issuer: provider.issuer, ...OIDC_CLIENT },
+        { sender: createSender(providerPolicy(provider.issuer, "OIDC_ISSUER")), clock: engine.clock, redirectUri },
+      ),
+      signIn: createOidcSignIn(engine.app, {
+        secrets: engine.secrets,
+        peopleService,
+        teamService,
+        allowedDomains: ["example.com"],
+      }),
+      throttle: createOidcThrottle(engine.clock),
+      name: "id.example",
+    }),
+  }),
+);
+await signedIn(app);
 
 describe.skipIf(!HAS_BROWSER)("log-in by an identity provider, in a browser under our own CSP", () => {
-  let chromium: Browser;
-  let provider: OidcServer;
-  let app: RealServer;
-
-  beforeAll(async () => {
-    chromium = await openBrowser();
-    const port = await freePort();
-    const redirectUri = `http://127.0.0.1:${port}/auth/oidc/callback`;
-    const people = { ann: { subject: "1", email: "ann@example.com" }, bob: { subject: "2", email: "bob@example.com" } };
-    provider = await OidcServer.open({ redirectUri, people });
-    app = await openRealServer({
-      port,
-      starts: false,
-      oidcOf: ({ engine, peopleService, teamService }) => ({
-        provider: createOidcProvider(
-          { issuer: provider.issuer, ...OIDC_CLIENT },
-          { sender: createSender(providerPolicy(provider.issuer, "OIDC_ISSUER")), clock: engine.clock, redirectUri },
-        ),
-        signIn: createOidcSignIn(engine.app, {
-          secrets: engine.secrets,
-          peopleService,
-          teamService,
-          allowedDomains: ["example.com"],
-        }),
-        throttle: createOidcThrottle(engine.clock),
-        name: "id.example",
-      }),
-    });
-    await signedIn(app);
-  }, BROWSER_START_MS_MAX);
-
-  afterAll(async () => {
-    await closeContexts(chromium);
-    await app[Symbol.asyncDispose]();
-    await provider[Symbol.asyncDispose]();
-  });
+  const browser = useBrowser();
 
   async function enterAs(name: string, javaScriptEnabled: boolean, path = "/login") {
-    const context = await chromium.newContext({ javaScriptEnabled });
+    const context = await browser.chromium.newContext({ javaScriptEnabled });
     await context.addCookies([{ name: "who", value: name, url: provider.issuer }]);
     const page = await context.newPage();
     await page.goto(app.url + path);

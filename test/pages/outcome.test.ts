@@ -1,33 +1,20 @@
 import { describe, expect, test } from "bun:test";
-import type { Action, Result } from "../../src/core/action.ts";
+import type { Action } from "../../src/core/action.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { renderPart } from "../../src/ui/layout.tsx";
 import { DecidedRow, Outcome } from "../../src/pages/outcome.tsx";
+import { textOf } from "../support/forms.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
+import { aResult } from "./inbox-page.ts";
 
-const result = (members: Partial<Result>): Result => ({
-  lastError: null,
-  errorSource: null,
-  responseCode: 200,
-  responseBody: null,
-  responseTruncated: false,
-  durationMs: 180,
-  responseHeaders: null,
-  ...members,
-});
+const outcome = (action: Partial<Action>) => wordsIn(renderPart(Outcome({ action: seeWhole(anAction(action)) })));
 
-const textOf = (html: string) =>
-  html
-    .replaceAll(/<[^>]+>/g, " ")
-    .replaceAll(/\s+/g, " ")
-    .trim();
-
-const outcome = (action: Partial<Action>) => textOf(renderPart(Outcome({ action: seeWhole(anAction(action)) })));
+const wordsIn = (html: string) => textOf(html).trim();
 
 describe("what a decided request has come to", () => {
-  const refused = result({
+  const refused = aResult({
     responseCode: 422,
     lastError: "The target answered 422.",
     responseBody: '{"error":{"type":"invalid","message":"No such charge: <b>"}}',
@@ -35,16 +22,16 @@ describe("what a decided request has come to", () => {
   test.each<readonly [what: string, action: Partial<Action>, text: string]>([
     ["waits", { status: "pending" }, "About to be sent"],
     ["is being sent", { status: "active", attempts: 1 }, "Sending"],
-    ["was taken", { status: "completed", attempts: 1, result: result({}) }, "Sent · 200 in 180 ms"],
+    ["was taken", { status: "completed", attempts: 1, result: aResult() }, "Sent · 200 in 180 ms"],
     ["was refused", { status: "failed", attempts: 3, result: refused }, "Sent · 422 No such charge: &lt;b&gt;"],
     [
       "was refused without a reason",
-      { status: "failed", attempts: 1, result: result({ responseCode: 500, lastError: "The target answered 500." }) },
+      { status: "failed", attempts: 1, result: aResult({ responseCode: 500, lastError: "The target answered 500." }) },
       "Sent · 500 The target answered 500.",
     ],
     [
       "reached nobody",
-      { status: "failed", attempts: 1, result: result({ responseCode: null, lastError: "Connection refused." }) },
+      { status: "failed", attempts: 1, result: aResult({ responseCode: null, lastError: "Connection refused." }) },
       "Failed Connection refused.",
     ],
     [
@@ -64,12 +51,12 @@ describe("what a decided request has come to", () => {
     const stored = anAction({
       status: "failed",
       title: "Pay <i>",
-      result: result({ responseCode: 401, responseBody: body }),
+      result: aResult({ responseCode: 401, responseBody: body }),
     });
     const action = maskAction(stored, "decider");
     const timeline = [{ seq: 1, at: NOON, run: 1, status: "pending", event } as const];
     const row = renderPart(DecidedRow({ decided: { action, timeline, grant: null, receiptUrl: "/r/1" } }));
-    expect(textOf(row)).toStartWith("Pay &lt;i&gt; Approved by ann@example.com");
+    expect(wordsIn(row)).toStartWith("Pay &lt;i&gt; Approved by ann@example.com");
     expect(row).toContain("Sent · 401");
     expect(row).not.toContain("a1b2C3");
   });

@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Browser, BrowserContext, Page } from "playwright-core";
-import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { beforeAll, describe, expect, test } from "bun:test";
+import type { BrowserContext, Page } from "playwright-core";
+import { openRealServer } from "../http/real-server.ts";
 import { signedIn } from "../http/signed-in.ts";
-import { BROWSER_START_MS_MAX, HAS_BROWSER, closeContexts, openBrowser, watchPageIn } from "../support/browser.ts";
+import { HAS_BROWSER, watchPageIn } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
-
-// A browser, on a machine that may be busy.
-setDefaultTimeout(60_000);
+import { shared } from "../support/shared.ts";
+import { useBrowser } from "./desk.ts";
 
 const QUERY = `mutation Close($id: ID!, $note: String!) {
   closeTicket(id: $id, note: $note) {
@@ -41,19 +40,19 @@ const TYPICAL = {
   },
 };
 
+const app = await shared(openRealServer({ port: await freePort(), starts: false }));
+const ann = await signedIn(app);
+
 describe.skipIf(!HAS_BROWSER)("an approver with a phone", () => {
-  let chromium: Browser;
-  let app: RealServer;
+  const browser = useBrowser();
   let phone: BrowserContext;
   beforeAll(async () => {
-    chromium = await openBrowser();
-    app = await openRealServer({ port: await freePort(), starts: false });
-    phone = await chromium.newContext({ viewport: { width: 375, height: 812 }, hasTouch: true, isMobile: true });
-    await (await signedIn(app)).enter(phone);
-  }, BROWSER_START_MS_MAX);
-  afterAll(async () => {
-    await closeContexts(chromium);
-    await app[Symbol.asyncDispose]();
+    phone = await browser.chromium.newContext({
+      viewport: { width: 375, height: 812 },
+      hasTouch: true,
+      isMobile: true,
+    });
+    await ann.enter(phone);
   });
 
   const held = async (request: object) =>

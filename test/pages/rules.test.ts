@@ -48,23 +48,4 @@ describe.skipIf(!HAS_BROWSER)("rules, in a browser", () => {
     expect(await order(page)).toEqual(["Payments above 1000"]);
     expect(desk.troubles.filter((trouble) => !trouble.includes("status of 400"))).toEqual([]);
   });
-
-  test("are named where they hold an action, with a link, and found by the palette", async () => {
-    const rule = { name: "Transfers", effect: "hold", path: "/transfers", message: "A person checks transfers." };
-    await desk.app.call("PUT", "/v1/rules", JSON.stringify({ rules: [rule] }));
-    const held = await desk.created({
-      method: "POST",
-      url: "https://api.example.com/transfers",
-      body: { amount: 4200 },
-    });
-    const page = await desk.open(`/approvals/${held}`);
-    const said = page.locator(".asked > p", { hasText: "Held by the rule" });
-    expect(await said.innerText()).toBe("Held by the rule “Transfers”: A person checks transfers.");
-    await said.getByRole("link").click();
-    expect(await page.getByLabel("Name").inputValue()).toBe("Transfers");
-    await page.keyboard.press("Control+k");
-    await page.keyboard.type("rule");
-    await page.getByRole("option", { name: "Rules", exact: true }).waitFor();
-    expect(await page.locator("#found [role=option]").allInnerTexts()).toEqual(["Rules", "Create a rule"]);
-  });
 });

@@ -1,27 +1,19 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Browser, Page } from "playwright-core";
-import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { openRealServer } from "../http/real-server.ts";
 import { ANN, ANN_PASSWORD, confirmPassword, signedIn } from "../http/signed-in.ts";
-import { HAS_BROWSER, BROWSER_START_MS_MAX, closeContexts, openBrowser, watchPage } from "../support/browser.ts";
+import { HAS_BROWSER, watchPage } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
-
-// A browser, on a machine that may be busy.
-setDefaultTimeout(60_000);
+import { shared } from "../support/shared.ts";
+import { useBrowser } from "./desk.ts";
 
 const CANARY = "Bearer cAn4ry9Zq8Xw2Lr5Tn9Vb4K";
 
+const app = await shared(openRealServer({ port: await freePort() }));
+await signedIn(app);
+
 describe.skipIf(!HAS_BROWSER)("the secret of a session, in a browser", () => {
-  let chromium: Browser;
-  let app: RealServer;
-  beforeAll(async () => {
-    chromium = await openBrowser();
-    app = await openRealServer({ port: await freePort() });
-    await signedIn(app);
-  }, BROWSER_START_MS_MAX);
-  afterAll(async () => {
-    await closeContexts(chromium);
-    await app[Symbol.asyncDispose]();
-  });
+  const browser = useBrowser();
 
   async function logIn(page: Page): Promise<void> {
     await page.goto(`${app.url}/login`);
@@ -37,7 +29,7 @@ describe.skipIf(!HAS_BROWSER)("the secret of a session, in a browser", () => {
   };
 
   test("changes nothing for whoever works with script: no question comes up, but once where the storage was emptied", async () => {
-    await using watched = await watchPage(chromium);
+    await using watched = await watchPage(browser.chromium);
     const { page, troubles } = watched;
     await logIn(page);
     const secret = () => page.evaluate(`localStorage.getItem("outgate_session_secret")`);

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { KEYS } from "../http/stub-server.ts";
-import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { openRealServer } from "../http/real-server.ts";
 import type { Action } from "../../src/core/action.ts";
 import { createSnippets } from "../../src/pages/snippets.tsx";
 import { anAction } from "../support/factory.ts";
+import { shared } from "../support/shared.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
 
 /** Ends a quoted text in one language or another, can't be seen, or means something to a shell. */
@@ -24,13 +25,9 @@ const action = anAction({
 const textOf = (name: string, of: Action = action, url = "http://127.0.0.1:3000") =>
   createSnippets(seeWhole(of), url)?.find((snippet) => snippet.name === name)?.text ?? "";
 
-describe("a snippet", () => {
-  let app: RealServer;
-  beforeAll(async () => {
-    app = await openRealServer({ starts: false });
-  });
-  afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openRealServer({ starts: false }));
 
+describe("a snippet", () => {
   const PROGRAMS = {
     curl: (text: string) => ["bash", "-c", text],
     TypeScript: (text: string) => [process.execPath, "-e", text],

@@ -10,6 +10,7 @@ import { chosenAttempt, lanesOf } from "../../src/pages/attempts.tsx";
 import { renderPart } from "../../src/ui/layout.tsx";
 import { anAction, later } from "../support/factory.ts";
 import { seeWhole } from "../../src/receipts/seen-action.ts";
+import { aResult } from "./inbox-page.ts";
 
 function attempt(n: number, code: number | null, run = 1): TimelineEntry {
   const made: TimelineEvent = {
@@ -27,15 +28,7 @@ function attempt(n: number, code: number | null, run = 1): TimelineEntry {
 
 function result(code: number | null, lastError: string | null): Result {
   const source = code === null ? "dispatch" : "target";
-  return {
-    lastError,
-    errorSource: lastError === null ? null : source,
-    responseCode: code,
-    responseBody: null,
-    responseTruncated: false,
-    durationMs: 180,
-    responseHeaders: null,
-  };
+  return aResult({ lastError, errorSource: lastError === null ? null : source, responseCode: code });
 }
 
 function told(overrides: Partial<Action>, timeline: readonly TimelineEntry[] = [], role: Role = "owner"): string {
