@@ -1,5 +1,5 @@
 import type { Io } from "../../src/cli/io.ts";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readApiKey } from "../../src/cli/session.ts";
@@ -76,30 +76,22 @@ describe("the API key of a command", () => {
   });
 });
 
-describe("a command on a machine where others list the processes", () => {
-  let service: Service;
-  beforeAll(async () => {
-    service = new Service();
-    await service.ready();
-  });
-  afterAll(() => service[Symbol.asyncDispose]());
-
-  test("needs no secret on its command line: neither its key nor a header of the call", async () => {
-    await using target = new Target(200);
-    const env = { OUTGATE_URL: await service.ready() };
-    const key = file("owner", `Authorization: Bearer ${OWNER_KEY}\n`);
-    const headers = file("headers", "Authorization: Bearer of-the-target\n\nX-Plan: gold\n");
-    const send = ["send", target.url, "--sync", "-H", `@${headers}`, "-H", "Accept: text/plain"];
-    const [byFile, byInput, doctor] = await Promise.all([
-      outgate(send, { env: { ...env, OUTGATE_API_KEY_FILE: key } }),
-      outgate(["list", "--api-key-file", "-"], { env, input: OWNER_KEY }),
-      outgate(["doctor", "--api-key-file", key], { env }),
-    ]);
-    expect([byFile.code, byInput.code, doctor.code]).toEqual([0, 0, 0]);
-    const [received] = target.received;
-    expect(received?.headers.get("authorization")).toBe("Bearer of-the-target");
-    expect(received?.headers.get("x-plan")).toBe("gold");
-    expect(received?.headers.get("accept")).toBe("text/plain");
-    expect(doctor.out).not.toContain(OWNER_KEY);
-  });
+test("where others list the processes, a command needs no secret on its line: neither its key nor a header of the call", async () => {
+  await using service = new Service();
+  await using target = new Target(200);
+  const env = { OUTGATE_URL: await service.ready() };
+  const key = file("owner", `Authorization: Bearer ${OWNER_KEY}\n`);
+  const headers = file("headers", "Authorization: Bearer of-the-target\n\nX-Plan: gold\n");
+  const send = ["send", target.url, "--sync", "-H", `@${headers}`, "-H", "Accept: text/plain"];
+  const [byFile, byInput, doctor] = await Promise.all([
+    outgate(send, { env: { ...env, OUTGATE_API_KEY_FILE: key } }),
+    outgate(["list", "--api-key-file", "-"], { env, input: OWNER_KEY }),
+    outgate(["doctor", "--api-key-file", key], { env }),
+  ]);
+  expect([byFile.code, byInput.code, doctor.code]).toEqual([0, 0, 0]);
+  const [received] = target.received;
+  expect(received?.headers.get("authorization")).toBe("Bearer of-the-target");
+  expect(received?.headers.get("x-plan")).toBe("gold");
+  expect(received?.headers.get("accept")).toBe("text/plain");
+  expect(doctor.out).not.toContain(OWNER_KEY);
 });

@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Io } from "../../src/cli/io.ts";
 import { completionsFor } from "../../src/cli/completion.ts";
@@ -8,6 +7,7 @@ import { createProgram } from "../../src/cli/program.ts";
 import { addServerCommands } from "../../src/cli/server-commands.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { COMMAND_LINE } from "../support/programs.ts";
+import { shared, sharedFolder } from "../support/shared.ts";
 import { outgate, outgateAlone } from "./outgate.ts";
 
 const NOWHERE: Io = { env: {}, out: () => {}, err: () => {}, isTty: false };
@@ -83,43 +83,23 @@ test("a shell that is not supported is refused", async () => {
   expect((await outgateAlone(["completion", "powershell"])).out).toContain("outgate complete '--'");
 });
 
+const service = await shared(new Service());
+const env = { OUTGATE_URL: await service.ready(), OUTGATE_API_KEY: OWNER_KEY };
+const held = String((await service.create({ url: "http://127.0.0.1:9/", approve: true, title: "Pay Ann" }))["id"]);
+const folder = sharedFolder();
+mkdirSync(join(folder, "bin"));
+const script = `#!/bin/sh\nexec "${process.execPath}" "${COMMAND_LINE}" "$@"\n`;
+writeFileSync(join(folder, "bin", "outgate"), script, { mode: 0o755 });
+writeFileSync(join(folder, "key.txt"), "");
+
 describe("with a service, a shell", () => {
-  let service: Service;
-  const folder = mkdtempSync(join(tmpdir(), "outgate-shell-"));
-  let held: string;
-  let env: Readonly<Record<string, string>>;
-  beforeAll(async () => {
-    service = new Service();
-    env = { OUTGATE_URL: await service.ready(), OUTGATE_API_KEY: OWNER_KEY };
-    const action = { url: "http://127.0.0.1:9/", approve: true, title: "Pay Ann" };
-    held = String((await service.create(action))["id"]);
-    mkdirSync(join(folder, "bin"));
-    writeFileSync(join(folder, "bin", "outgate"), `#!/bin/sh\nexec "${process.execPath}" "${COMMAND_LINE}" "$@"\n`);
-    chmodSync(join(folder, "bin", "outgate"), 0o755);
-    writeFileSync(join(folder, "key.txt"), "");
-  });
-  afterAll(async () => {
-    await service[Symbol.asyncDispose]();
-    rmSync(folder, { recursive: true });
-  });
+  const place = { PATH: `${folder}/bin:${process.env["PATH"]}`, HOME: folder };
 
   /** What a person sees who types these keys into a shell of their own. */
-  async function typed(
-    shell: readonly string[],
-    keys: string,
-    more: Readonly<Record<string, string>> = {},
-  ): Promise<string> {
+  async function typed(shell: readonly string[], keys: string): Promise<string> {
     const child = Bun.spawn(["script", "-qec", shell.join(" "), "/dev/null"], {
       cwd: folder,
-      env: {
-        PATH: `${folder}/bin:${process.env["PATH"]}`,
-        HOME: folder,
-        TERM: "xterm",
-        PS1: "$ ",
-        COLUMNS: "200",
-        ...env,
-        ...more,
-      },
+      env: { ...place, TERM: "xterm", PS1: "$ ", COLUMNS: "200", ...env },
       stdin: new Blob([`${keys}\nexit\n`]),
       stdout: "pipe",
     });
@@ -163,7 +143,7 @@ describe("with a service, a shell", () => {
       const program = `outgate completion fish | source; complete -C '${line}'`;
       const child = Bun.spawn(["fish", "--no-config", "-c", program], {
         cwd: folder,
-        env: { PATH: `${folder}/bin:${process.env["PATH"]}`, HOME: folder, ...env },
+        env: { ...place, ...env },
         stdout: "pipe",
       });
       return (await new Response(child.stdout).text()).trimEnd().split("\n");

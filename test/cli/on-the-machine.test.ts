@@ -1,32 +1,19 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
 import { isWellFormedApiKey } from "../support/api-key.ts";
-import { COMMAND_LINE } from "../support/programs.ts";
-import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
+import { OWNER_KEY, Service } from "../support/service.ts";
+import { newFolders, shared } from "../support/shared.ts";
+import { outgateAlone } from "./outgate.ts";
 
 setDefaultTimeout(60_000);
 
 const PASSWORD = "correct horse battery staple";
 
 /** Runs the command as somebody on the server's machine does, in the folder of the service. */
-async function outgate(folder: string, ...args: string[]) {
-  const { PATH, HOME } = process.env;
-  const env = { PATH, HOME, BASE_URL: "http://outgate.test" };
-  const child = Bun.spawn([process.execPath, COMMAND_LINE, ...args], {
-    cwd: folder,
-    env,
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [out, err, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { out, err, code };
-}
+const outgate = (folder: string, ...args: string[]) =>
+  outgateAlone(args, { folder, env: { BASE_URL: "http://outgate.test" } });
 
 /** Sends a form as a page at this address does. */
 async function send(service: Service, path: string, fields: Readonly<Record<string, string>>) {
@@ -37,14 +24,10 @@ async function send(service: Service, path: string, fields: Readonly<Record<stri
 
 const pathIn = (out: string) => /^http:\/\/outgate\.test(\/welcome\/[0-9a-f]{64})\n$/.exec(out)?.[1] ?? "";
 
-describe("while the service runs", () => {
-  let service: Service;
-  beforeAll(async () => {
-    service = new Service({ env: { RATE_LIMIT_PER_SECOND: "0" } });
-    await service.ready();
-  });
-  afterAll(() => service[Symbol.asyncDispose]());
+const service = await shared(new Service({ env: { RATE_LIMIT_PER_SECOND: "0" } }));
+await service.ready();
 
+describe("while the service runs", () => {
   test("welcome-link prints a link that works at once and voids the one before, until somebody has taken it", async () => {
     const first = await outgate(service.folder, "welcome-link");
     expect({ code: first.code, err: first.err }).toEqual({ code: 0, err: expect.stringContaining("works once") });
@@ -131,19 +114,17 @@ describe("while the service runs", () => {
   });
 });
 
+const newFolder = newFolders();
+
 describe("while the service is stopped", () => {
   let folder: string;
   beforeEach(() => {
     folder = newFolder();
   });
-  afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
   test("there is nothing to open before its first start, and nothing is made", async () => {
     const { code, err } = await outgate(folder, "welcome-link");
-    expect({ code, err }).toEqual({
-      code: 1,
-      err: expect.stringContaining("There is no database ./data/outgate.db."),
-    });
+    expect([code, err]).toEqual([1, expect.stringContaining("There is no database ./data/outgate.db.")]);
     expect(existsSync(join(folder, "data"))).toBe(false);
   });
 
@@ -160,9 +141,9 @@ describe("while the service is stopped", () => {
   });
 
   test("a database of another version is left as it is", async () => {
-    await using service = new Service({ folder });
-    await service.ready();
-    await service.end();
+    await using stopped = new Service({ folder });
+    await stopped.ready();
+    await stopped.end();
     const path = join(folder, "data/outgate.db");
     const change = async (sql: string) => {
       const file = openFile(path);

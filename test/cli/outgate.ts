@@ -4,7 +4,7 @@ import type { Io } from "../../src/cli/io.ts";
 import { runCommandLine } from "../../src/cli/program.ts";
 import { addServerCommands } from "../../src/cli/server-commands.ts";
 import { COMMAND_LINE } from "../support/programs.ts";
-import type { Service } from "../support/service.ts";
+import { OWNER_KEY, type Service } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 /** What a command has said, and how it ended. */
@@ -22,6 +22,8 @@ export interface OutgateOptions {
    * util-linux.
    */
   readonly terminal?: boolean | "real";
+  /** Where it runs. */
+  readonly folder?: string;
   /** What runs it, in a process of its own. */
   readonly program?: readonly string[];
 }
@@ -32,13 +34,19 @@ const XDG_CONFIG_HOME = join(tmpdir(), "outgate-none");
 /** Starts `outgate` as a person does, with nothing of this machine's settings. */
 export function start(
   args: readonly string[],
-  { env = {}, input = "", terminal = false, program = [process.execPath, COMMAND_LINE] }: OutgateOptions = {},
+  {
+    env = {},
+    input = "",
+    terminal = false,
+    folder = tmpdir(),
+    program = [process.execPath, COMMAND_LINE],
+  }: OutgateOptions = {},
 ) {
   const { PATH, HOME } = process.env;
   const command = [...program, ...args];
   const quoted = command.map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`).join(" ");
   return Bun.spawn(terminal !== false ? ["script", "-qec", quoted, "/dev/null"] : command, {
-    cwd: tmpdir(),
+    cwd: folder,
     env: { PATH, HOME, XDG_CONFIG_HOME, TERM: "xterm", COLUMNS: "200", ...env },
     stdin: typeof input === "string" ? new Blob([input]) : input,
     stdout: "pipe",
@@ -73,9 +81,26 @@ export async function outgate(args: readonly string[], options: OutgateOptions =
   return { code, ...said };
 }
 
+/** Runs it against a service, with the key of its owner. */
+export const outgateAt =
+  (url: string) =>
+  (args: readonly string[], { env, ...options }: OutgateOptions = {}): Promise<Said> =>
+    outgate(args, { ...options, env: { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY, ...env } });
+
 /** The same in a process of its own. */
 export async function outgateAlone(args: readonly string[], options: OutgateOptions = {}): Promise<Said> {
-  const process = start(args, options);
-  const [out, err] = await Promise.all([new Response(process.stdout).text(), new Response(process.stderr).text()]);
-  return { code: await process.exited, out: out.replaceAll("\r\n", "\n"), err };
+  const { out, ...said } = await saidBy(start(args, options));
+  return { ...said, out: out.replaceAll("\r\n", "\n") };
+}
+
+/** What a program says until it ends. */
+export async function saidBy(program: Spawned): Promise<Said> {
+  const [out, err] = await Promise.all([new Response(program.stdout).text(), new Response(program.stderr).text()]);
+  return { code: await program.exited, out, err };
+}
+
+interface Spawned {
+  readonly stdout: ReadableStream<Uint8Array>;
+  readonly stderr: ReadableStream<Uint8Array>;
+  readonly exited: Promise<number>;
 }

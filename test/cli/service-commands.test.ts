@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
-import { outgate, type OutgateOptions, type Said } from "./outgate.ts";
+import { outgateAt, type Said } from "./outgate.ts";
 import { shared } from "../support/shared.ts";
 
 const service = await shared(new Service({ env: { RETRY_BASE_MS: "1" } }));
@@ -14,8 +14,7 @@ const target = await shared(
 );
 const url = await service.ready();
 
-const say = (args: readonly string[], { env, ...options }: OutgateOptions = {}): Promise<Said> =>
-  outgate(args, { ...options, env: { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY, ...env } });
+const say = outgateAt(url);
 
 /** Failed twice with 422, then 500. */
 const { id } = JSON.parse((await say(["send", target.url, "-d", '{"n":1}', "--sync"])).out) as { readonly id: string };

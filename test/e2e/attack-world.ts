@@ -171,6 +171,17 @@ export function linksIn({ fields }: KeptMail): readonly [approve: string, reject
   return [approve, reject];
 }
 
+/** The text of a page, as people read it. */
+export function textOf(html: string): string {
+  return html
+    .replaceAll(/<style>.*?<\/style>|<head>.*?<\/head>|<[^>]+>/gs, "")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&quot;", '"')
+    .replaceAll(/&#x27;|&#39;/g, "'")
+    .replaceAll("&amp;", "&");
+}
+
 /** What an attack has to do with: the service, and a target that nobody but a person may have called. */
 export interface Scene {
   readonly w: World;

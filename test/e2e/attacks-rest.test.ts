@@ -10,6 +10,7 @@ import {
   NOTIFY,
   type Scene,
   testAttacks,
+  textOf,
 } from "./attack-world.ts";
 
 setDefaultTimeout(30_000);
@@ -18,16 +19,6 @@ const SECRET = "sk_live_4eC39HqLyjWDarjtT1zdp7dc";
 const HUNTER = "hunter2-canary";
 
 const isRefused = ({ status }: Answer) => status >= 400 && status < 500;
-
-function textOf(html: string): string {
-  return html
-    .replaceAll(/<style>.*?<\/style>|<head>.*?<\/head>|<[^>]+>/gs, "")
-    .replaceAll("&lt;", "<")
-    .replaceAll("&gt;", ">")
-    .replaceAll("&quot;", '"')
-    .replaceAll(/&#x27;|&#39;/g, "'")
-    .replaceAll("&amp;", "&");
-}
 
 /** Creates that all have to be refused, and none of which may leave a row. */
 async function allRefused({ w }: Scene, requests: readonly unknown[]): Promise<void> {
@@ -123,11 +114,7 @@ const ATTACKS: readonly Attack[] = [
       const { w, url } = scene;
       const exact = String.raw`{"url":"${w.evil.url}","method":"GET","body":{"amount":1.0},"\u0062ody":{"amount":2.0,"amount":3.0},"\u0075rl":"${url}","meth\u006fd":"POST","approve":true,"approve":false,"notify":{"email":"${ANN}"}}`;
       const { status, json } = await w.create(exact);
-      expect({ status, state: json["status"], url: json["url"] }).toEqual({
-        status: 201,
-        state: "awaiting_approval",
-        url,
-      });
+      expect([status, json["status"], json["url"]]).toEqual([201, "awaiting_approval", url]);
       const places = await placesOf(scene, String(json["id"]));
       for (const shown of Object.values(places)) expect(shown).toMatch(/"amount": ?3\.0/);
       await w.owner("approve", String(json["id"]));

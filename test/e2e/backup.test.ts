@@ -1,42 +1,19 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { COMMAND_LINE } from "../support/programs.ts";
-import { newFolder, Service } from "../support/service.ts";
+import { Service } from "../support/service.ts";
+import { sharedFolder } from "../support/shared.ts";
 import { temporaryFolder } from "../support/store.ts";
+import { openGuideShell } from "./guide-shell.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 
 /** Several processes one after the other, on a machine that does other things too. */
 setDefaultTimeout(60_000);
 
-/** A command of the docs, as a shell runs it in a folder, with `outgate` being this version, also by npm. */
-async function shell(folder: string, script: string, env: Readonly<Record<string, string>> = {}) {
-  const bin = join(folder, ".bin");
-  mkdirSync(bin, { recursive: true });
-  writeFileSync(join(bin, "outgate"), `#!/bin/sh\nexec '${process.execPath}' '${COMMAND_LINE}' "$@"\n`);
-  writeFileSync(join(bin, "npm"), `#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift\nexec outgate "$@"\n`);
-  for (const name of ["outgate", "npm"]) chmodSync(join(bin, name), 0o755);
-  const { PATH, HOME } = process.env;
-  const child = Bun.spawn(["sh", "-e", "-c", script], {
-    cwd: folder,
-    env: { HOME, PATH: `${bin}:${PATH}`, ...env },
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-  return { code: await child.exited, output, errors };
-}
+/** A command of the docs, as a shell runs it in a folder. */
+const shell = (folder: string, script: string, env: Readonly<Record<string, string>> = {}) =>
+  openGuideShell({ folder }, "")(script, env);
 
 /** The code blocks of a section of docs/operations.md. */
 async function blocksOf(heading: string): Promise<readonly string[]> {
@@ -113,7 +90,7 @@ describe("a backup by the commands of docs/operations.md", () => {
 describe("a backup is refused", () => {
   const SECRET_KEY = Buffer.alloc(32, 1).toString("base64");
   /** What was left by a service and by a backup of it; each test has a copy. */
-  const backedUp = newFolder();
+  const backedUp = sharedFolder();
   beforeAll(async () => {
     {
       await using service = new Service({ folder: backedUp });
@@ -124,7 +101,6 @@ describe("a backup is refused", () => {
     }
     expect((await shell(backedUp, "outgate backup b")).code).toBe(0);
   });
-  afterAll(() => rmSync(backedUp, { recursive: true, force: true }));
   const damaged = (path: string) => writeFileSync(path, readFileSync(path).fill(0x5a, 4_096));
 
   test.each([
@@ -156,17 +132,13 @@ describe("a backup is refused", () => {
 });
 
 test("the folder of a service has no file that others can read", async () => {
-  const folder = newFolder();
-  try {
-    await using service = new Service({ folder });
-    await service.create({ url: "http://127.0.0.1:9/", approve: true });
-    const files = readdirSync(join(folder, "data"));
-    expect(files.toSorted()).toEqual(
-      ["outgate.db", "outgate.db-shm", "outgate.db-wal", "outgate.db.key", "outgate.db.lock"].toSorted(),
-    );
-    for (const name of files) expect(statSync(join(folder, "data", name)).mode & 0o777).toBe(0o600);
-    expect(statSync(join(folder, "data")).mode & 0o777).toBe(0o700);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  await using service = new Service();
+  await service.create({ url: "http://127.0.0.1:9/", approve: true });
+  const data = join(service.folder, "data");
+  const files = readdirSync(data);
+  expect(files.toSorted()).toEqual(
+    ["outgate.db", "outgate.db-shm", "outgate.db-wal", "outgate.db.key", "outgate.db.lock"].toSorted(),
+  );
+  for (const name of files) expect(statSync(join(data, name)).mode & 0o777).toBe(0o600);
+  expect(statSync(data).mode & 0o777).toBe(0o700);
 });

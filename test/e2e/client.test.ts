@@ -2,6 +2,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { saidBy } from "../cli/outgate.ts";
 import { buildPackage } from "../../scripts/build/package.ts";
 import { BROWSER_START_MS_MAX, HAS_BROWSER, closeContexts, openBrowser, openPage } from "../support/browser.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
@@ -24,15 +25,10 @@ await buildPackage(folder);
 const service = await shared(new Service({ env: { RETRY_BASE_MS: "1" } }));
 const url = await service.ready();
 const target = await shared(new Target(() => Response.json({ ok: true })));
-async function ran(command: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const child = Bun.spawn([...command], {
-    env: { PATH: process.env["PATH"], OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY, ...env },
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-  return { code: await child.exited, out, err };
-}
+const ran = async (command: readonly string[], more: Readonly<Record<string, string>> = {}) => {
+  const env = { PATH: process.env["PATH"], OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY, ...more };
+  return saidBy(Bun.spawn([...command], { env, stdout: "pipe", stderr: "pipe" }));
+};
 
 test("the guide's code runs on Node as it is written", async () => {
   const text = blocks("js").join("\n").replaceAll("https://api.example.com/orders", target.url);

@@ -11,26 +11,14 @@ import { openServer } from "../mcp/test-server.ts";
 import { eventually } from "../support/eventually.ts";
 import { type KeptMail, Mailbox } from "../support/mailbox.ts";
 import { shared } from "../support/shared.ts";
+import { ANN, textOf } from "./attack-world.ts";
 
 // Programs of their own, on a machine that may be busy.
 setDefaultTimeout(60_000);
 
-const ANN = "ann@example.com";
-
 const mailbox = await shared(new Mailbox());
 const server = await shared(openServer({ env: { ...mailbox.env, APPROVERS: ANN } }));
 const ann = await signedIn(server);
-
-/** Of a page: its text, as people read it. */
-const textOf = (html: string) =>
-  html
-    .replaceAll(/<style>.*?<\/style>|<head>.*?<\/head>|<[^>]+>/gs, "")
-    .replaceAll("&lt;", "<")
-    .replaceAll("&gt;", ">")
-    .replaceAll("&quot;", '"')
-    .replaceAll("&#x27;", "'")
-    .replaceAll("&#39;", "'")
-    .replaceAll("&amp;", "&");
 
 /** Those that ask: others tell how it was decided. */
 async function mailOf(id: string, which: number): Promise<KeptMail> {

@@ -4,10 +4,9 @@ import { join } from "node:path";
 import { createClient } from "../../src/client/client.ts";
 import { TravelClock } from "../../src/demo/clock.ts";
 import { demoDay } from "../../src/demo/day.ts";
-import { outgate } from "../cli/outgate.ts";
+import { outgate, saidBy, start } from "../cli/outgate.ts";
 import { FakeClock } from "../support/clock.ts";
 import { freePort } from "../support/free-port.ts";
-import { COMMAND_LINE } from "../support/programs.ts";
 import { temporaryFolder } from "../support/store.ts";
 
 const HOUR_MS = 3_600_000;
@@ -19,13 +18,8 @@ interface DemoOptions {
 }
 
 function startDemo({ port, folder, env = {} }: DemoOptions) {
-  const { PATH, HOME } = process.env;
-  return Bun.spawn([process.execPath, COMMAND_LINE, "demo", "--port", String(port)], {
-    cwd: folder,
-    env: { PATH, HOME, TMPDIR: join(folder, "tmp"), BUN_CONFIG_MAX_HTTP_REQUESTS: "1024", ...env },
-    stdout: "pipe",
-    stderr: "pipe",
-  });
+  const own = { TMPDIR: join(folder, "tmp"), BUN_CONFIG_MAX_HTTP_REQUESTS: "1024" };
+  return start(["demo", "--port", String(port)], { folder, env: { ...own, ...env } });
 }
 
 /** What it prints until the day is over. */
@@ -111,8 +105,10 @@ test("where the port of the demo is taken, it says how to choose another one", a
   mkdirSync(join(folder.path, "tmp"));
   using taken = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
   const demo = startDemo({ port: taken.port ?? 0, folder: folder.path });
-  expect(await demo.exited).toBe(1);
-  expect(await new Response(demo.stderr).text()).toContain("npm run outgate -- demo --port 3002");
+  expect(await saidBy(demo)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("npm run outgate -- demo --port 3002"),
+  });
   expect(readdirSync(join(folder.path, "tmp"))).toEqual([]);
 });
 

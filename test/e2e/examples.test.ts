@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { saidBy } from "../cli/outgate.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
@@ -13,14 +14,9 @@ const env = { PATH: process.env["PATH"], OUTGATE_URL: await service.ready(), OUT
 const start = (command: readonly string[]) => Bun.spawn([...command], { env, stdout: "pipe", stderr: "pipe" });
 const example = (name: string, ...args: readonly string[]) => start([process.execPath, join(EXAMPLES, name), ...args]);
 
-async function said(process: ReturnType<typeof start>) {
-  const [out, err] = await Promise.all([new Response(process.stdout).text(), new Response(process.stderr).text()]);
-  return { code: await process.exited, out, err };
-}
-
 test("curl.sh sends a call, waits for its end and shows what happened", async () => {
   await using target = new Target(500, () => Response.json({ hello: "back" }));
-  const { code, out, err } = await said(start(["sh", join(EXAMPLES, "curl.sh"), target.url]));
+  const { code, out, err } = await saidBy(start(["sh", join(EXAMPLES, "curl.sh"), target.url]));
   expect({ code, err }).toEqual({ code: 0, err: "" });
   const [stored, action = "", timeline = ""] = out.trim().split("\n");
   expect(stored).toMatch(/^Stored as act_\w+/);
@@ -30,25 +26,26 @@ test("curl.sh sends a call, waits for its end and shows what happened", async ()
 
 test("send.ts has something done once, and tells how it went", async () => {
   await using target = new Target(() => Response.json({ ok: true }));
-  expect(await said(example("send.ts", target.url, "order-1"))).toEqual({
+  expect(await saidBy(example("send.ts", target.url, "order-1"))).toEqual({
     code: 0,
     out: 'Done: {"ok":true}\n',
     err: "",
   });
-  const again = await said(example("send.ts", target.url, "order-1"));
+  const again = await saidBy(example("send.ts", target.url, "order-1"));
   expect(again.out).toMatch(/^order-1 had been sent before, as act_\w+\.\nDone: /);
   expect(target.received).toHaveLength(1);
   await using broken = new Target(500);
-  const failed = await said(example("send.ts", broken.url, "order-2"));
+  const failed = await saidBy(example("send.ts", broken.url, "order-2"));
   expect(failed.out).toStartWith("Not done: The target answered with status 500. See http://127.0.0.1:");
-  const refused = await said(example("send.ts", "ftp://a.example/", "order-3"));
+  const refused = await saidBy(example("send.ts", "ftp://a.example/", "order-3"));
   expect(refused.code).toBe(1);
   expect(refused.err).toStartWith("invalid_url: ");
 });
 
 test("flaky-target.ts says what is missing: the service, or an owner key", async () => {
   const command = [process.execPath, join(EXAMPLES, "flaky-target.ts")];
-  const run = (more: object) => said(Bun.spawn(command, { env: { ...env, ...more }, stdout: "pipe", stderr: "pipe" }));
+  const run = (more: object) =>
+    saidBy(Bun.spawn(command, { env: { ...env, ...more }, stdout: "pipe", stderr: "pipe" }));
   const alone = await run({ OUTGATE_URL: "http://127.0.0.1:1" });
   expect(alone).toEqual({
     code: 1,

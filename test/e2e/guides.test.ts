@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { GUIDES } from "../../src/pages/docs/guides.ts";
 import { actionIn, connect } from "../mcp/clients.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
+import { shared } from "../support/shared.ts";
 import { openGuideShell } from "./guide-shell.ts";
 
 // Processes, on a machine that may be busy.
@@ -16,6 +17,17 @@ const RECIPES = GUIDES.find(({ name }) => name === "recipes")?.text ?? "";
 
 const blocksOf = (text: string, language = "sh") =>
   [...text.matchAll(new RegExp(`^ *\`\`\`${language}\\n([\\s\\S]*?)^ *\`\`\``, "gm"))].map(([, block = ""]) => block);
+
+const [, targets = ""] = /^ALLOWED_PRIVATE_TARGETS=(.+)$/m.exec(RECIPES) ?? [];
+const service = await shared(new Service({ env: { ALLOWED_PRIVATE_TARGETS: targets } }));
+const url = await service.ready();
+// Nothing is sent to the targets of the guides.
+expect((await service.request("/v1/pauses", { method: "POST", body: "{}" })).status).toBe(201);
+const held = String((await service.create({ url: "https://api.example.com/orders", approve: true }))["id"]);
+writeFileSync(join(service.folder, "order.json"), '{"order":7}');
+const rules = GUIDES.find(({ name }) => name === "rules")?.text ?? "";
+writeFileSync(join(service.folder, "rules.json"), /^```json\n([\s\S]*?)^```/m.exec(rules)?.[1] ?? "");
+const run = openGuideShell(service, url);
 
 test("every guide begins with three lines in short", () => {
   const without = GUIDES.filter(({ text }) => !/^# .+\n\n\*\*In short\*\*\n\n(?:- .+\n){3}\n/.test(text));
@@ -36,24 +48,6 @@ test("the commands of the guides are as a reader has them: of a checkout, of thi
 });
 
 describe("a command of the guides", () => {
-  let service: Service;
-  let url: string;
-  let held: string;
-  let run: ReturnType<typeof openGuideShell>;
-  beforeAll(async () => {
-    const [, targets = ""] = /^ALLOWED_PRIVATE_TARGETS=(.+)$/m.exec(RECIPES) ?? [];
-    service = new Service({ env: { ALLOWED_PRIVATE_TARGETS: targets } });
-    url = await service.ready();
-    // Nothing is sent to the targets of the guides.
-    expect((await service.request("/v1/pauses", { method: "POST", body: "{}" })).status).toBe(201);
-    held = String((await service.create({ url: "https://api.example.com/orders", approve: true }))["id"]);
-    writeFileSync(join(service.folder, "order.json"), '{"order":7}');
-    const rules = GUIDES.find(({ name }) => name === "rules")?.text ?? "";
-    writeFileSync(join(service.folder, "rules.json"), /^```json\n([\s\S]*?)^```/m.exec(rules)?.[1] ?? "");
-    run = openGuideShell(service, url);
-  });
-  afterAll(() => service[Symbol.asyncDispose]());
-
   const commands = GUIDES.filter(({ name }) => RUN.has(name)).flatMap(({ name, text }) =>
     blocksOf(text)
       .flatMap((block) => block.split(/\n(?=curl|npm)/))

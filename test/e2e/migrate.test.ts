@@ -1,4 +1,5 @@
 import { pressLink } from "../support/forms.ts";
+import { saidBy, start } from "../cli/outgate.ts";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +11,6 @@ import { createDatabase, hasPostgres } from "../support/postgres.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { Target } from "../support/target.ts";
-import { COMMAND_LINE } from "../support/programs.ts";
 import { until } from "../support/until.ts";
 
 // Six processes one after the other, on a machine that may be busy.
@@ -22,20 +22,7 @@ const MORE_ACTIONS = 1_300;
 const KILLS = 3;
 
 /** The command as a person runs it on the server's machine. */
-function migrate(folder: string, to: string) {
-  const { PATH, HOME } = process.env;
-  return Bun.spawn([process.execPath, COMMAND_LINE, "migrate", "--to", to], {
-    cwd: folder,
-    env: { PATH, HOME },
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-}
-
-async function saidBy(command: ReturnType<typeof migrate>) {
-  const [out, err] = await Promise.all([new Response(command.stdout).text(), new Response(command.stderr).text()]);
-  return { code: await command.exited, out, err };
-}
+const migrate = (folder: string, to: string) => start(["migrate", "--to", to], { folder });
 
 /** What the file and its log hold. */
 function digestsOf(folder: string): readonly string[] {

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { keyIdOf, readNextKey } from "../../src/crypto/master-key.ts";
 import { bytesOfDatabase, fillDatabase, readThroughKey } from "../key-files.ts";
-import { COMMAND_LINE } from "../support/programs.ts";
+import { saidBy, start } from "../cli/outgate.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
 
@@ -15,15 +15,8 @@ const KILLS_MAX = process.env["LONG_TESTS"] === undefined ? 4 : 12;
 const ACTIONS = 1_600;
 
 /** The command as a person runs it on the server's machine. */
-function rotate(folder: string, ...args: readonly string[]) {
-  const { PATH, HOME } = process.env;
-  return Bun.spawn([process.execPath, COMMAND_LINE, "rotate-secret-key", ...args], {
-    cwd: folder,
-    env: { PATH, HOME, DATABASE_URL: `file:${folder}/outgate.db` },
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-}
+const rotate = (folder: string) =>
+  start(["rotate-secret-key"], { folder, env: { DATABASE_URL: `file:${folder}/outgate.db` } });
 
 test("the command changes the key of a service's database, and says where the old one is kept", async () => {
   await using folder = await temporaryFolder();
@@ -35,15 +28,13 @@ test("the command changes the key of a service's database, and says where the ol
       approve: true,
       headers: { "X-A": "canary-4711" },
     });
-    const running = rotate(folder.path);
-    expect(await running.exited).toBe(1);
-    expect(await new Response(running.stderr).text()).toContain("Another Outgate has the database");
+    const running = await saidBy(rotate(folder.path));
+    expect(running).toMatchObject({ code: 1, err: expect.stringContaining("Another Outgate has the database") });
     expect(await service.end()).toBe(0);
     return action["receipt_url"];
   })();
-  const command = rotate(folder.path);
-  expect(await command.exited).toBe(0);
-  const told = await new Response(command.stdout).text();
+  const { code, out: told } = await saidBy(rotate(folder.path));
+  expect(code).toBe(0);
   expect(told).toMatch(
     /^Everything is encrypted with the new master key [0-9a-f]{8} \(values encrypted in this run: 2\)\.\n/,
   );

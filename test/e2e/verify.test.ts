@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
+import { saidBy } from "../cli/outgate.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine } from "../support/engine.ts";
 import { temporaryFolder } from "../support/store.ts";
@@ -71,9 +72,9 @@ async function run({ block, files, args }: Program, runner: string): Promise<rea
     stdout: "pipe",
     stderr: "pipe",
   });
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-  if ((await child.exited) !== 0) throw new Error(errors);
-  return output.trim().split("\n");
+  const { code, out, err } = await saidBy(child);
+  if (code !== 0) throw new Error(err);
+  return out.trim().split("\n");
 }
 
 function docs(): Promise<string> {

@@ -2,6 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { buildBridge } from "../../scripts/build/bridge.ts";
+import { saidBy } from "../cli/outgate.ts";
 import { freePort } from "../support/free-port.ts";
 import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
@@ -85,15 +86,13 @@ describe("outgate mcp", () => {
     Bun.spawn(command, { env: { PATH, HOME, ...env }, cwd, stdin: "pipe", stdout: "pipe", stderr: "pipe" });
 
   test("names the missing setting where it can't relay", async () => {
-    const child = start({ OUTGATE_URL: url });
-    expect(await child.exited).toBe(1);
-    expect(await new Response(child.stderr).text()).toContain("Set OUTGATE_API_KEY or OUTGATE_API_KEY_FILE");
-    const other = start({ OUTGATE_URL: "nowhere", OUTGATE_API_KEY: "og_x" });
-    expect(await other.exited).toBe(1);
-    expect(await new Response(other.stderr).text()).toContain("OUTGATE_URL must be the address");
-    const node = start({}, folder, ["node", bundle]);
-    expect(await node.exited).toBe(2);
-    expect(await new Response(node.stderr).text()).toContain("set OUTGATE_URL and OUTGATE_API_KEY");
+    for (const [child, code, complaint] of [
+      [start({ OUTGATE_URL: url }), 1, "Set OUTGATE_API_KEY or OUTGATE_API_KEY_FILE"],
+      [start({ OUTGATE_URL: "nowhere", OUTGATE_API_KEY: "og_x" }), 1, "OUTGATE_URL must be the address"],
+      [start({}, folder, ["node", bundle]), 2, "set OUTGATE_URL and OUTGATE_API_KEY"],
+    ] as const) {
+      expect(await saidBy(child)).toMatchObject({ code, err: expect.stringContaining(complaint) });
+    }
   });
 
   test("writes only protocol messages to standard output, no key and no link", async () => {
@@ -117,11 +116,10 @@ describe("outgate mcp", () => {
   });
 
   test("starts no second service on one file, and explains how to use the first", async () => {
-    const child = start({ PORT: "0" }, service.folder);
-    expect(await child.exited).toBe(1);
-    const complaint = await new Response(child.stderr).text();
-    expect(complaint).toContain("Another Outgate has the database");
-    expect(complaint).toContain("set OUTGATE_URL and OUTGATE_API_KEY");
+    const { code, err } = await saidBy(start({ PORT: "0" }, service.folder));
+    expect(code).toBe(1);
+    expect(err).toContain("Another Outgate has the database");
+    expect(err).toContain("set OUTGATE_URL and OUTGATE_API_KEY");
   });
 
   test("uses OUTGATE_API_KEY in place of the agent stdio", async () => {

@@ -5,6 +5,7 @@ import { systemClock } from "../../../src/core/clock.ts";
 import { createOwnHostOnly } from "../../../src/http/own-origin.ts";
 import { mcpRoutes } from "../../../src/http/mcp-routes.ts";
 import { systemIds } from "../../../src/core/ids.ts";
+import { saidBy } from "../../cli/outgate.ts";
 import { testSecrets } from "../../support/store.ts";
 import { KEYS, openStubServer } from "../../http/stub-server.ts";
 import { fixtureServer } from "./fixture.ts";
@@ -60,12 +61,8 @@ export async function runSuite(url: string, revision: string): Promise<Outcome> 
     stderr: "pipe",
     env: { ...process.env, NO_COLOR: "1" },
   });
-  const [output, complaint, exitCode] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { exitCode, output: output + complaint };
+  const { code, out, err } = await saidBy(child);
+  return { exitCode: code, output: out + err };
 }
 
 if (import.meta.main) {
