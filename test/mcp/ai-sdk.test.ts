@@ -16,21 +16,9 @@ const clientOf = (capabilities: { elicitation?: Record<string, unknown> } = {}) 
 
 const HOW = { toolCallId: "1", messages: [], context: {} };
 
-test("the Vercel AI SDK lists the tools, and a model reads the target's response", async () => {
+test("a model reads by the Vercel AI SDK the target's response", async () => {
   const client = await clientOf();
-  const tools = await client.tools();
-  expect(Object.keys(tools)).toEqual([
-    "create",
-    "get",
-    "list",
-    "wait",
-    "approve",
-    "cancel",
-    "retry",
-    "credentials",
-    "request_credential",
-  ]);
-  const { create } = tools;
+  const { create } = await client.tools();
   const output = await create?.execute?.({ url: target.url, sync: true }, HOW);
   expect(output).toMatchObject({ structuredContent: { status: "completed", response_body: { weather: "fine" } } });
   const seen = await create?.toModelOutput?.({ toolCallId: "1", input: {}, output: output as never });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { relayStreams, sendTo, Relay, type BridgeRequest } from "../../mcp/bridge/relay.ts";
+import { sendTo, Relay, type BridgeRequest } from "../../mcp/bridge/relay.ts";
 import { eventsOf, linesOf, TOO_LONG } from "../../mcp/bridge/messages.ts";
+import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
 
 type Upstream = (sent: BridgeRequest) => Response | Promise<Response>;
@@ -238,26 +239,17 @@ describe("the session of a client of 2025", () => {
 });
 
 describe("lines", () => {
-  const read = async (chunks: readonly string[], bytesMax = 100) => {
-    const lines: unknown[] = [];
+  const read = async (chunks: readonly (string | Uint8Array)[], bytesMax = 100) => {
     const source = async function* () {
-      for (const chunk of chunks) yield new TextEncoder().encode(chunk);
+      for (const chunk of chunks) yield Buffer.from(chunk);
     };
-    for await (const line of linesOf(source(), bytesMax)) lines.push(line);
-    return lines;
+    return Array.fromAsync(linesOf(source(), bytesMax));
   };
 
   test("are read from chunks that end anywhere", async () => {
     expect(await read(["a\nb", "c\r\n", "\n", "dé".slice(0, 1), "é\n", "end"])).toEqual(["a", "bc", "", "dé", "end"]);
     const bytes = [...new TextEncoder().encode("é\n")].map((byte) => new Uint8Array([byte]));
-    const lines: unknown[] = [];
-    for await (const line of linesOf(
-      (async function* () {
-        yield* bytes;
-      })(),
-    ))
-      lines.push(line);
-    expect(lines).toEqual(["é"]);
+    expect(await read(bytes)).toEqual(["é"]);
   });
 
   test("that are too long are reported, and the next ones are read", async () => {
@@ -277,22 +269,14 @@ describe("lines", () => {
 
 describe("the address", () => {
   test("may end in a slash, a path or /mcp", async () => {
-    const paths: string[] = [];
-    const server = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      fetch: (request) => {
-        paths.push(`${new URL(request.url).pathname} ${request.headers.get("authorization")}`);
-        return new Response(null, { status: 202 });
-      },
-    });
-    const base = `http://127.0.0.1:${server.port}`;
+    await using target = new Target(202);
+    const base = target.url.replace(/\/$/, "");
     for (const url of [base, `${base}/`, `${base}/mcp`, `${base}/mcp/`, `${base}/outgate/`]) {
       await sendTo(url, "og_key")({ method: "POST", headers: {}, body: "{}", signal: AbortSignal.timeout(5_000) });
     }
-    await server.stop(true);
-    const expected = ["/mcp", "/mcp", "/mcp", "/mcp", "/outgate/mcp"].map((path) => `${path} Bearer og_key`);
-    expect(paths).toEqual(expected);
+    const asked = target.received.map(({ path, headers }) => `${path} ${headers.get("authorization")}`);
+    const paths = ["/mcp", "/mcp", "/mcp", "/mcp", "/outgate/mcp"];
+    expect(asked).toEqual(paths.map((path) => `${path} Bearer og_key`));
   });
 
   test.each([[""], ["outgate.example.com"], ["ftp://outgate.example.com"], ["http://"]])("is not %p", (url) => {
@@ -300,39 +284,14 @@ describe("the address", () => {
   });
 
   test("never leads the key to another place by a redirect", async () => {
-    let asked = 0;
-    const server = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      fetch: () => {
-        asked += 1;
-        return new Response(null, { status: 307, headers: { location: "/elsewhere" } });
-      },
-    });
+    const moved = { status: 307, headers: { location: "/elsewhere" } };
+    await using target = new Target(() => new Response(null, moved));
     const written: string[] = [];
-    const input = (async function* () {
-      yield new TextEncoder().encode(`${legacyCall(1)}\n`);
-    })();
-    const send = sendTo(`http://127.0.0.1:${server.port}`, "og_key");
-    let done = () => {};
-    const answered = new Promise<void>((resolve) => (done = resolve));
-    const relaying = relayStreams(
-      {
-        input: (async function* () {
-          yield* input;
-          await answered;
-        })(),
-        write: (text) => {
-          written.push(text);
-          done();
-        },
-        warn: () => {},
-      },
-      send,
-    );
-    await relaying;
-    await server.stop(true);
-    expect(asked).toBe(1);
+    const write = (line: string) => void written.push(line);
+    const relay = new Relay({ send: sendTo(target.url, "og_key"), write, warn: () => {} });
+    relay.take(legacyCall(1));
+    await until(() => written.length === 1);
+    expect(target.received).toHaveLength(1);
     expect(errorOf(written[0])).toMatchObject({ code: -32_000 });
   });
 });

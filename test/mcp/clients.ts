@@ -101,7 +101,7 @@ async function second(kind: ClientKind, { place, key, capabilities, ask }: Made)
   }
   if (typeof place === "string") await client.connect(new StreamableHTTPClientTransport(new URL(place), withKey(key)));
   else await client.connect(new StdioClientTransport(launched(place)));
-  return adapted(client);
+  return adapted(client, (params, how) => client.callTool(params, how));
 }
 
 async function first({ place, key, capabilities, ask }: Made) {
@@ -111,24 +111,17 @@ async function first({ place, key, capabilities, ask }: Made) {
   }
   if (typeof place === "string") await client.connect(new FirstTransport(new URL(place), withKey(key)));
   else await client.connect(new FirstStdioTransport(launched(place)));
-  return {
-    callTool: (params: { name: string; arguments: Record<string, unknown> }, how: CallOptions) =>
-      client.callTool(params, undefined, how),
-    listTools: () => client.listTools(),
-    listResources: () => client.listResources(),
-    listResourceTemplates: () => client.listResourceTemplates(),
-    readResource: (params: { uri: string }) => client.readResource(params),
-    listPrompts: () => client.listPrompts(),
-    getPrompt: (params: { name: string; arguments?: Record<string, string> }) => client.getPrompt(params),
-    instructions: () => client.getInstructions(),
-    close: () => client.close(),
-  };
+  return adapted(client, (params, how) => client.callTool(params, undefined, how));
 }
 
-function adapted(client: Client) {
+interface CallParams {
+  readonly name: string;
+  readonly arguments: Record<string, unknown>;
+}
+
+function adapted(client: Client | FirstClient, callTool: (params: CallParams, how: CallOptions) => Promise<unknown>) {
   return {
-    callTool: (params: { name: string; arguments: Record<string, unknown> }, how: CallOptions) =>
-      client.callTool(params, how),
+    callTool,
     listTools: () => client.listTools(),
     listResources: () => client.listResources(),
     listResourceTemplates: () => client.listResourceTemplates(),

@@ -1,6 +1,7 @@
-import { afterEach, expect, spyOn, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { KEEP_ALIVE_MS } from "../../src/core/limits.ts";
 import { KEYS } from "../http/stub-server.ts";
+import { fresh } from "../support/shared.ts";
 import { until } from "../support/until.ts";
 import { actionIn, connect, errorIn } from "./clients.ts";
 import { type TestServer, openServer } from "./test-server.ts";
@@ -8,7 +9,7 @@ import { begin, callModern } from "./wire.ts";
 
 let server: TestServer;
 
-afterEach(() => server[Symbol.asyncDispose]());
+fresh(async () => (server = await openServer({ starts: false })));
 
 const hold = async () => (await server.engine.create({ approve: true })).id;
 
@@ -38,7 +39,6 @@ async function revoke() {
 }
 
 test("a client that leaves ends its wait, with and without a session", async () => {
-  server = await openServer({ starts: false });
   const id = await hold();
   const session = (await begin(server.mcpUrl)).id;
   for (const more of [{}, { _meta: { progressToken: 7 } }]) {
@@ -64,6 +64,7 @@ test("an idle stream sends a keep-alive every few seconds", async () => {
     return realInterval(...args);
   }) as typeof realInterval);
   try {
+    await server[Symbol.asyncDispose]();
     server = await openServer({ starts: false });
     const id = await hold();
     const session = (await begin(server.mcpUrl)).id;
@@ -84,7 +85,6 @@ test("an idle stream sends a keep-alive every few seconds", async () => {
 });
 
 test("at most twenty questions of one key are open, and an answered one frees its place", async () => {
-  server = await openServer({ starts: false });
   const answers: ((answer: object) => void)[] = [];
   await using agent = await connect("legacy", server.mcpUrl, {
     answer: () => new Promise<object>((resolve) => answers.push(resolve)),
@@ -102,7 +102,6 @@ test("at most twenty questions of one key are open, and an answered one frees it
 });
 
 test("a waiting call ends at once when its key is revoked", async () => {
-  server = await openServer({ starts: false });
   const id = await hold();
   const base = server.engine.clock.timers;
   const waiting = callModern(server.mcpUrl, "wait", `{"id":"${id}"}`);
@@ -112,7 +111,6 @@ test("a waiting call ends at once when its key is revoked", async () => {
 });
 
 test("a question ends at once when its key is revoked", async () => {
-  server = await openServer({ starts: false });
   await using agent = await connect("legacy", server.mcpUrl, { answer: () => new Promise(() => {}) });
   const asked = agent.call("approve", { id: await hold() });
   await until(() => agent.questions.length === 1);

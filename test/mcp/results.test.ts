@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { describeAction, describePage, errorOf, errorResult, resultOf } from "../../mcp/results.ts";
 import type { Action, Result } from "../../src/core/action.ts";
-import type { Caller, Role } from "../../src/core/roles.ts";
+import { type Caller, type Role, ROLES } from "../../src/core/roles.ts";
 import { type ActionPolicy, policyOfHold } from "../../src/core/action-policy.ts";
 import { DomainError, TooEarly } from "../../src/core/domain-error.ts";
 import { hideEchoes } from "../../src/receipts/masking.ts";
@@ -39,6 +39,11 @@ const answeredWith = (responseBody: string | null, failed = false): Action => {
   return anAction({ status: failed ? "failed" : "completed", attempts: 1, result });
 };
 
+const lateWith = (responseBody: string) => {
+  const response = { responseCode: 200, responseBody, responseTruncated: false, responseHeaders: null };
+  return { run: 1, attempt: 1, ...response, durationMs: 41, at: new Date(0) };
+};
+
 const textOf = (action: Action, role: Role = "agent") =>
   describeAction(deps, { caller: callerOf(role), elicitation: null }, action);
 
@@ -64,12 +69,7 @@ describe("the response in a tool result", () => {
   });
 
   test("that came too late is marked and cut alike, and says that nothing is to be sent again", async () => {
-    const response = { responseTruncated: false, responseHeaders: null, durationMs: 41 };
-    const lateResult = { run: 1, attempt: 1, responseCode: 200, ...response, at: new Date(0) };
-    const failed = {
-      ...answeredWith(null, true),
-      lateResult: { ...lateResult, responseBody: JSON.stringify("x".repeat(20_000)) },
-    };
+    const failed = { ...answeredWith(null, true), lateResult: lateWith(JSON.stringify("x".repeat(20_000))) };
     const action = await valueOf(failed);
     expect(action.late_result.response_code).toBe(200);
     expect("x".repeat(20_000)).toStartWith(action.late_result.response_body);
@@ -289,7 +289,7 @@ describe("the result of a held action", () => {
 
 describe("a result", () => {
   test("has at most 16 KiB whatever the action has, and names what is cut", async () => {
-    for (const role of ["owner", "agent", "approver", "reader"] as const) {
+    for (const role of ROLES) {
       const held = { status: "awaiting_approval", result: null, lateResult: null } as const;
       const policy = { ...RULED, name: "é".repeat(100), reason: "\u0001".repeat(5_000) };
       for (const action of [longest(), longest(held), longest({ ...held, policy })]) {
@@ -327,7 +327,7 @@ describe("a result", () => {
       Accept: "text/csv",
       "Content-Type": "text/csv",
     };
-    for (const role of ["owner", "agent", "approver", "reader"] as const) {
+    for (const role of ROLES) {
       const text = await textOf(anAction({ headers }), role);
       expect(text).not.toContain("canary");
       expect(JSON.parse(text).headers).toMatchObject({ Accept: "text/csv", "Content-Type": "text/csv" });
@@ -351,19 +351,7 @@ test("a result hides the secrets of headers that the target repeats, and only th
     order: "order-4711",
     n: 12_345_678,
   });
-  const late = {
-    run: 1,
-    attempt: 1,
-    responseCode: 200,
-    responseTruncated: false,
-    responseHeaders: null,
-    durationMs: 1,
-  };
-  const lateResult = {
-    ...late,
-    at: new Date(0),
-    responseBody: JSON.stringify("x".repeat(16_300) + headers.Authorization),
-  };
+  const lateResult = lateWith(JSON.stringify("x".repeat(16_300) + headers.Authorization));
   for (const role of ["owner", "agent"] as const) {
     const text = await textOf({ ...answeredWith(seen), headers, lateResult }, role);
     expect(text).not.toContain("canary");
@@ -403,7 +391,7 @@ describe("a row of a list", () => {
   };
 
   test("has what identifies an action and how it ended, and nothing else", async () => {
-    for (const role of ["owner", "agent", "approver", "reader"] as const) {
+    for (const role of ROLES) {
       const action = { ...answeredWith('"the answer"', true), body: '{"note":"the request"}', headers: { a: "b" } };
       const { row } = await rowOf({ ...action, title: "Refund" }, role);
       expect(row).toEqual({
@@ -423,7 +411,7 @@ describe("a row of a list", () => {
 
   test("has at most 400 characters whatever the action has, and names what is cut", async () => {
     const due = new Date(Date.UTC(2030, 1, 1));
-    for (const role of ["owner", "agent", "approver", "reader"] as const) {
+    for (const role of ROLES) {
       for (const overrides of [
         {},
         { status: "pending", attempts: 100, dueAt: due, lateResult: null },

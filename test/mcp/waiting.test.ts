@@ -1,19 +1,19 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { whileStreaming } from "../../src/http/sse.ts";
 import { aRequestContext, limitsServer } from "../http/stub-server.ts";
+import { fresh } from "../support/shared.ts";
 import { until } from "../support/until.ts";
 import { actionIn, CLIENTS, connect } from "./clients.ts";
 import { type TestServer, openServer } from "./test-server.ts";
 
 let server: TestServer;
 
-afterEach(() => server[Symbol.asyncDispose]());
+fresh(async () => (server = await openServer({ starts: false })));
 
 const hold = async () => (await server.engine.create({ approve: true })).id;
 
 describe.each(CLIENTS)("a wait by a client of the kind %s", (kind) => {
   test("with a progress token is notified every few seconds and at each change, with growing numbers", async () => {
-    server = await openServer({ starts: false });
     const id = await hold();
     await using agent = await connect(kind, server.mcpUrl);
     const base = server.engine.clock.timers;
@@ -35,7 +35,6 @@ describe.each(CLIENTS)("a wait by a client of the kind %s", (kind) => {
   });
 
   test("without a progress token returns the current action after 50 seconds", async () => {
-    server = await openServer({ starts: false });
     const id = await hold();
     await using agent = await connect(kind, server.mcpUrl);
     const base = server.engine.clock.timers;
@@ -50,7 +49,6 @@ describe.each(CLIENTS)("a wait by a client of the kind %s", (kind) => {
   });
 
   test("ends when the call is cancelled, and the action goes on", async () => {
-    server = await openServer({ starts: false });
     const id = await hold();
     await using agent = await connect(kind, server.mcpUrl);
     const base = server.engine.clock.timers;
@@ -66,7 +64,6 @@ describe.each(CLIENTS)("a wait by a client of the kind %s", (kind) => {
   });
 
   test("ends when the service stops, with the current action", async () => {
-    server = await openServer({ starts: false });
     const id = await hold();
     const { id: pending } = await server.engine.create({});
     await using agent = await connect(kind, server.mcpUrl);
@@ -83,7 +80,6 @@ describe.each(CLIENTS)("a wait by a client of the kind %s", (kind) => {
 });
 
 test("a create with sync waits as long as its argument says, with progress", async () => {
-  server = await openServer({ starts: false });
   await using agent = await connect("modern", server.mcpUrl);
   const base = server.engine.clock.timers;
   const heard: unknown[] = [];
@@ -107,7 +103,6 @@ describe("the time limit of a stream", () => {
   };
 
   test("is lifted until the stream has ended, and its end is reported", async () => {
-    server = await openServer({ starts: false });
     for (const end of ["close", "error", "cancel"] as const) {
       const limits: number[] = [];
       const { response, sent } = stream("text/event-stream");
@@ -131,7 +126,6 @@ describe("the time limit of a stream", () => {
   });
 
   test("is restored at once where there is no stream, and when the work fails", async () => {
-    server = await openServer({ starts: false });
     const limits: number[] = [];
     await whileStreaming(contextOf(limits), () => Promise.resolve(Response.json({})));
     await whileStreaming(contextOf(limits), () => Promise.reject(new Error("x"))).catch(() => {});
