@@ -3,7 +3,6 @@ import { AccountJson } from "../../src/accounts/account-routes.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { ROLES } from "../../src/core/roles.ts";
 import { ACCOUNT_NAME_CHARS_MAX } from "../../src/core/limits.ts";
-import { anAccount, anApiKey, aPerson } from "../support/factory.ts";
 import { openRealServer, STRANGER } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
 
@@ -43,21 +42,6 @@ describe("GET /v1/account", () => {
       key: { id: expect.stringMatching(/^key_/), name: role, role },
       limits: LIMITS,
     });
-  });
-
-  test("is each account's own, with the address of its person", async () => {
-    await using app = await openRealServer({ starts: false });
-    const { store, secrets } = app.engine;
-    const theirs = anAccount();
-    const key = "og_ann_0123456789abcdefghijklmnop";
-    await store.people.signUp({
-      account: theirs,
-      key: anApiKey({ accountId: theirs.id, hash: secrets.hash(key), name: "ann" }),
-      ...aPerson({ accountId: theirs.id, email: "ann@example.com" }),
-    });
-    const ask = async (token: string) => (await app.call("GET", "/v1/account", undefined, token)).json;
-    expect(await ask(key)).toMatchObject({ id: theirs.id, email: "ann@example.com", key: { name: "ann" } });
-    expect(await ask(STRANGER)).toMatchObject({ id: app.strangerId, email: null });
   });
 
   test("has the name that an owner gives it, one for each account, until they take it away", async () => {

@@ -1,5 +1,5 @@
 import { hiddenIn, pressLink } from "../support/forms.ts";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { SHEET_STYLE } from "../../src/ui/sheet-style.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
@@ -45,19 +45,17 @@ function leadsTo(response: Response, receipt: string): void {
 
 describe("an approval link", () => {
   test("says what to look at twice, as the inbox does, and no more once it is decided", async () => {
-    await using server = await openRealServer({ starts: false });
+    await using other = await openRealServer({ starts: false });
     const request = { method: "DELETE", url: "http://127.0.0.1:9/exports", body: null };
-    const { approve, receipt } = await held(server, request);
-    const text = await (await context(approve, {}, server)).text();
+    const { approve, receipt } = await held(other, request);
+    const text = await (await context(approve, {}, other)).text();
     expect(text).toContain("It deletes: the method is DELETE.");
     expect(text).toContain("New host: no approved call of this key");
-    const usual = await (
-      await context((await held(server, { url: "http://127.0.0.1:9/" })).approve, {}, server)
-    ).text();
+    const usual = await (await context((await held(other, { url: "http://127.0.0.1:9/" })).approve, {}, other)).text();
     expect(usual).not.toContain("It deletes: the method is DELETE.");
 
-    leadsTo(await pressLink(server.url + approve, { decision: "approve" }), receipt);
-    expect(await (await context(receipt, {}, server)).text()).not.toContain("New host: no approved call of this key");
+    leadsTo(await pressLink(other.url + approve, { decision: "approve" }), receipt);
+    expect(await (await context(receipt, {}, other)).text()).not.toContain("New host: no approved call of this key");
   });
 
   test("shows the exact request and two buttons, whichever of the two it is, and changes nothing", async () => {
@@ -132,17 +130,17 @@ describe("an approval link", () => {
   });
 
   test("is over after seven days, not before", async () => {
-    await using server = await openRealServer();
-    const { id, receipt, approve, reject } = await held(server);
-    server.engine.clock.advance(7 * DAY_MS - 1);
-    expect((await context(approve, {}, server)).status).toBe(200);
-    server.engine.clock.advance(1);
+    await using other = await openRealServer();
+    const { id, receipt, approve, reject } = await held(other);
+    other.engine.clock.advance(7 * DAY_MS - 1);
+    expect((await context(approve, {}, other)).status).toBe(200);
+    other.engine.clock.advance(1);
     for (const path of [approve, reject]) {
-      leadsTo(await context(path, {}, server), receipt);
+      leadsTo(await context(path, {}, other), receipt);
       const body = "decision=approve";
-      leadsTo(await context(path, { method: "POST", headers: FORM, body }, server), receipt);
+      leadsTo(await context(path, { method: "POST", headers: FORM, body }, other), receipt);
     }
-    expect(await statusOf(id, server)).toBe("awaiting_approval");
+    expect(await statusOf(id, other)).toBe("awaiting_approval");
   });
 
   test("of the run before a retry is dead, also while the new run is held", async () => {
@@ -172,11 +170,11 @@ describe("an approval link", () => {
   });
 
   test("says no only to what is held: one that was approved meanwhile goes its way", async () => {
-    await using server = await openRealServer({ starts: false });
-    const { id, approve } = await held(server);
-    const { followLink } = server;
+    await using other = await openRealServer({ starts: false });
+    const { id, approve } = await held(other);
+    const { followLink } = other;
     const [yes, no] = await Promise.all([
-      server.engine.actionService.approve(server.engine.owner, id, null),
+      other.engine.actionService.approve(other.engine.owner, id, null),
       followLink.decide(approve.slice(3), { decision: "reject", reason: null, shown: null, client: "" }),
     ]);
     expect(yes.status).toBe("pending");
@@ -236,13 +234,9 @@ describe("an approval link", () => {
   });
 });
 
-describe("with APPROVAL_LINKS=one_click", () => {
-  let server: RealServer;
-  beforeAll(async () => {
-    server = await openRealServer({ approvalLinks: "one_click" });
-  });
-  afterAll(() => server[Symbol.asyncDispose]());
+const server = await shared(openRealServer({ approvalLinks: "one_click" }));
 
+describe("with APPROVAL_LINKS=one_click", () => {
   test.each([
     ["approve", "approved"],
     ["reject", "rejected"],

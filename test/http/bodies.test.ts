@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { openRealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
+import { shared } from "../support/shared.ts";
 
 /** What the target received: its bytes, and the headers that say what they are. */
 const received: { readonly bytes: Buffer; readonly headers: Headers }[] = [];
@@ -15,12 +16,8 @@ const target = Bun.serve({
   },
 });
 
-const app = await openRealServer();
-
-afterAll(async () => {
-  await app[Symbol.asyncDispose]();
-  await target.stop(true);
-});
+afterAll(() => target.stop(true));
+const app = await shared(openRealServer());
 
 const URL_OF_TARGET = `"url":"${target.url.href}"`;
 

@@ -7,22 +7,25 @@ export const BODY_PARTS = ["body", "json", "form", "text", "base64"] as const;
 
 export type BodyPart = (typeof BODY_PARTS)[number];
 
-/** By which way a secret comes into the service. */
-export type Part =
-  | "header"
-  | "url"
-  | "callback"
-  | BodyPart
-  | "title"
-  | "metadata"
-  | "actor"
-  | "reason"
-  | "asked"
-  | "field"
-  | "answer"
-  | "location"
-  | "credential"
-  | "dropped";
+/** By which ways a secret comes into the service. */
+export const PARTS = [
+  "header",
+  "url",
+  "callback",
+  ...BODY_PARTS,
+  "title",
+  "metadata",
+  "actor",
+  "reason",
+  "asked",
+  "field",
+  "answer",
+  "location",
+  "credential",
+  "dropped",
+] as const;
+
+export type Part = (typeof PARTS)[number];
 
 /** A secret that is planted, and looked for wherever something is shown. */
 export interface Canary {

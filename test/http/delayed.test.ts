@@ -1,23 +1,16 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { Target } from "../support/target.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
+import { fresh } from "../support/shared.ts";
 import { until } from "../support/until.ts";
 
 let app: RealServer;
-
 let target: Target;
 
-beforeEach(async () => {
-  target = new Target(200);
-  app = await openRealServer();
-});
-
-afterEach(async () => {
-  await app[Symbol.asyncDispose]();
-  await target[Symbol.asyncDispose]();
-});
+fresh(async () => (app = await openRealServer()));
+fresh(() => (target = new Target(200)));
 
 const HOUR = 3_600_000;
 

@@ -80,42 +80,20 @@ describe("the documentation", () => {
     }
   });
 
+  test("has examples that can be pasted: they are where this service is", async () => {
+    const of = async (path: string) => textOf((await get(path)).text);
+    expect(await of("/docs/api/createAction")).toMatch(/notify object.*email string \(email\) required/);
+    expect(await of("/docs/api/createAction")).toContain(`curl -s &#x27;${BASE_URL}/v1/actions&#x27;`);
+    expect(await of("/docs/api/getReceipt")).toMatch(/\/r\/\w+&#x27; \\ -H &#x27;Accept: application\/json&#x27;/);
+    expect((await get("/docs/api/objects")).text).toContain('<h2 id="Action">');
+  });
+
   test("tells the headers of an answer that a client should know", async () => {
     const of = async (id: string) => textOf((await get(`/docs/api/${id}`)).text);
     expect(await of("createAction")).toContain("Headers: Location");
     expect(await of("getReceipt")).toContain("Headers: Cache-Control, Vary, Referrer-Policy");
     expect(await of("getReceipt")).toContain("404not_found The account has no such object");
     expect(await of("getHealth")).not.toContain("Headers:");
-  });
-
-  test("tells every operation on a page of its own, with its parameters, body, answers, errors and examples", async () => {
-    const index = (await get("/docs/api")).text;
-    for (const { id, method, path, summary, errors, success, body, query, headers = [] } of OPERATIONS) {
-      const { text } = await get(`/docs/api/${id}`);
-      const words = textOf(text);
-      expect(words).toContain(`${method} ${path}`);
-      expect(text).toContain(`<h1>${summary.replaceAll("'", "&#39;")}</h1>`);
-      expect(index).toContain(`<a href="/docs/api/${id}">`);
-      for (const code of errors)
-        expect({ id, code, isTold: text.includes(`/docs/errors#${code}`) }).toMatchObject({ isTold: true });
-      for (const status of success) {
-        expect(text).toContain(`<b>${status}</b>`);
-        // Those with the same example share it.
-        expect(text).toMatch(new RegExp(`aria-label="Response [^"]*\\b${status}\\b`));
-      }
-      for (const label of ["curl", "TypeScript", "Python"]) expect(text).toContain(`aria-label="${label}"`);
-      const { properties = {} } = (body?.schema ?? {}) as { properties?: object };
-      const fields = [...Object.keys(query?.properties ?? {}), ...headers, ...Object.keys(properties)];
-      for (const field of fields)
-        expect({ id, field, isTold: text.includes(`<code>${field}</code>`) }).toMatchObject({ isTold: true });
-    }
-    const create = await get("/docs/api/createAction");
-    expect(textOf(create.text)).toMatch(/notify object.*email string \(email\) required/);
-    // Examples can be pasted: they are where this service is.
-    expect(textOf(create.text)).toContain(`curl -s &#x27;${BASE_URL}/v1/actions&#x27;`);
-    const receipt = textOf((await get("/docs/api/getReceipt")).text);
-    expect(receipt).toMatch(/\/r\/\w+&#x27; \\ -H &#x27;Accept: application\/json&#x27;/);
-    expect((await get("/docs/api/objects")).text).toContain('<h2 id="Action">');
   });
 
   test("finds with and without script: the same list, and the text of the reader only as text", async () => {

@@ -42,15 +42,9 @@ test("GET /v1/actions finds by every filter of the contract", async () => {
     "GET",
     `/v1/actions?response_code=600&outcome=x&error=y&metadata=a+b&q=&path=%00&title=${"x".repeat(201)}`,
   );
-  expect(wrong.json.error.details?.map(({ field }) => field).toSorted()).toEqual([
-    "error",
-    "metadata",
-    "outcome",
-    "path",
-    "q",
-    "response_code",
-    "title",
-  ]);
+  expect(wrong.json.error.details?.map(({ field }) => field).toSorted()).toEqual(
+    "error metadata outcome path q response_code title".split(" "),
+  );
 });
 
 test("nobody finds out a value that is masked for them by searching for it", async () => {
@@ -80,14 +74,7 @@ test("nobody finds out a value that is masked for them by searching for it", asy
     const found = { owner: await finds(query, KEYS.owner), reader: await finds(query, KEYS.reader) };
     expect({ query, ...found }).toEqual({ query, owner: true, reader: false });
   }
-  for (const query of [
-    "q=hooks",
-    "title=rotate",
-    "reason=old",
-    "path=/hooks",
-    "metadata=order:o-9",
-    "metadata=password",
-  ]) {
+  for (const query of "q=hooks title=rotate reason=old path=/hooks metadata=order:o-9 metadata=password".split(" ")) {
     expect(await finds(query, KEYS.reader), query).toBe(true);
   }
   const dryRun = (filter: object, key: string) =>

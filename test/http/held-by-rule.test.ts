@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { wordsOf } from "../support/forms.ts";
+import { fresh } from "../support/shared.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
@@ -7,12 +8,11 @@ import { KEYS } from "./stub-server.ts";
 let app: RealServer;
 let ann: Awaited<ReturnType<typeof signedIn>>;
 
-beforeEach(async () => {
+fresh(async () => {
   app = await openRealServer({ starts: false });
   ann = await signedIn(app);
+  return app;
 });
-
-afterEach(() => app[Symbol.asyncDispose]());
 
 const PAGE = "/settings/rules";
 

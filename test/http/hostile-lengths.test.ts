@@ -32,24 +32,7 @@ const FORM_CHARS = 60_000;
 const ANSWER_CHARS = 262_144;
 
 /** What patterns and loops go back over, between a beginning and an end that fit nothing. */
-const UNITS = [
-  " ",
-  "a",
-  '"',
-  "=",
-  ";",
-  ",",
-  "%",
-  "\\",
-  "/",
-  "-",
-  ".",
-  "a=",
-  "a;",
-  "q=1,",
-  ' ;charset="',
-  "%41",
-] as const;
+const UNITS = [...Array.from(' a"=;,%\\/-.'), "a=", "a;", "q=1,", ' ;charset="', "%41"];
 
 /** What the target answers, by the first part of the path. */
 const answers: ((chars: number) => Response)[] = [];

@@ -1,10 +1,11 @@
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { maskJsonText } from "../../src/receipts/masking.ts";
 import { callModern, modern } from "../mcp/wire.ts";
 import { timeOf } from "../support/core.ts";
 import { Listener } from "../support/listener.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { ProbedService } from "../support/probed.ts";
+import { shared } from "../support/shared.ts";
 import { Target } from "../support/target.ts";
 
 /** Nothing that anybody sends may hold the event loop longer, on a core that does nothing else. */
@@ -37,8 +38,6 @@ interface Rig {
   readonly held: Made;
   readonly over: Made;
   readonly approveLink: string;
-  readonly mailbox: Mailbox;
-  readonly target: Target;
 }
 
 interface Made {
@@ -47,9 +46,9 @@ interface Made {
 }
 
 async function openRig(): Promise<Rig> {
-  const mailbox = new Mailbox();
-  const target = new Target(() => new Response(ANSWER, { status: 500, headers: JSON_TYPE }));
-  const service = new ProbedService({ env: { ...mailbox.env, RATE_LIMIT_PER_SECOND: "0" } });
+  const mailbox = await shared(new Mailbox());
+  const target = await shared(new Target(() => new Response(ANSWER, { status: 500, headers: JSON_TYPE })));
+  const service = await shared(new ProbedService({ env: { ...mailbox.env, RATE_LIMIT_PER_SECOND: "0" } }));
   const base = await service.ready();
   const signup = { method: "POST", headers: JSON_TYPE, body: JSON.stringify(CREDENTIALS) };
   const signedUp = await fetch(`${base}/auth/signup`, signup);
@@ -73,15 +72,10 @@ async function openRig(): Promise<Rig> {
   const [approveLink = ""] = mail?.fields["text"]?.match(/^http\S+\/a\/\S+$/gm) ?? [];
   const login = await fetch(`${base}/auth/login`, signup);
   const cookie = (login.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
-  return { service, base, keys: { approver, agent }, cookie, held, over, approveLink, mailbox, target };
+  return { service, base, keys: { approver, agent }, cookie, held, over, approveLink };
 }
 
 const rig = await openRig();
-afterAll(async () => {
-  await rig.service[Symbol.asyncDispose]();
-  await rig.mailbox[Symbol.asyncDispose]();
-  await rig.target[Symbol.asyncDispose]();
-});
 
 async function read(path: string, headers: Readonly<Record<string, string>> = {}): Promise<string> {
   const response = await fetch(path.startsWith("http") ? path : rig.base + path, { headers });

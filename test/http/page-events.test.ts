@@ -138,11 +138,7 @@ describe("the stream of our own pages", () => {
     ];
     await server.ask("POST", "/auth/logout", { headers: { cookie, origin: OWN_ORIGIN } });
     await Promise.all([mine.over, alsoMine.over]);
-    expect({ mine: mine.isOver(), alsoMine: alsoMine.isOver(), other: other.isOver() }).toEqual({
-      mine: true,
-      alsoMine: true,
-      other: false,
-    });
+    expect([mine.isOver(), alsoMine.isOver(), other.isOver()]).toEqual([true, true, false]);
     other.close();
   });
 

@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { page, pageHeaders, type PageKind } from "../../src/http/response.ts";
 import { ASSETS } from "../../src/ui/assets.ts";
 import { SHEET_STYLE } from "../../src/ui/sheet-style.ts";
 import { openRealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
 import { openStubServer } from "./stub-server.ts";
+import { shared } from "../support/shared.ts";
 
-let app: ReturnType<typeof openStubServer>;
-
-beforeAll(() => {
-  app = openStubServer();
-});
-
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openStubServer());
 
 const KINDS = ["own", "receipt", "live", "approval", "notice"] as const satisfies readonly PageKind[];
 
@@ -76,10 +71,7 @@ describe("the page of an error", () => {
     ] as const) {
       const response = await ann.context(path, { headers: { accept: "text/html" } });
       const text = await response.text();
-      expect({ status: response.status, has: text.includes('<nav id="navigation"') }, path).toEqual({
-        status,
-        has: true,
-      });
+      expect([response.status, text.includes('<nav id="navigation"')], path).toEqual([status, true]);
       expect(text).toContain(`<h1>${title}</h1>`);
       expect(text).toContain(">Open Approvals</a>");
     }

@@ -65,14 +65,6 @@ describe("a query that is refused", () => {
       });
     },
   );
-
-  test.each([
-    `/v1/actions/${KNOWN_ID}/timeline?limit=5`,
-    `/v1/actions/${KNOWN_ID}/attempts?limit=5`,
-    `/v1/actions/${KNOWN_ID}/approve?reason=x`,
-  ])("where no parameter is known: %s", async (path) => {
-    expect(await refusal(path, path.includes("approve") ? "POST" : "GET")).toMatchObject({ code: "invalid_query" });
-  });
 });
 
 describe("a query that is accepted", () => {

@@ -123,16 +123,9 @@ describe("a receipt", () => {
     });
     expect(text).toContain('"n":12345678901234567890');
     const types = shown.timeline.map(({ type }: { type: string }) => type);
-    expect(types.filter((type: string) => type !== "callback" && type !== "mail")).toEqual([
-      "created",
-      "held",
-      "approved",
-      "started",
-      "attempt",
-      "started",
-      "attempt",
-      "completed",
-    ]);
+    expect(types.filter((type: string) => type !== "callback" && type !== "mail")).toEqual(
+      "created held approved started attempt started attempt completed".split(" "),
+    );
     expect(shown.timeline.find(({ type }: { type: string }) => type === "approved")).toEqual({
       at: expect.any(String),
       run: 1,
@@ -247,16 +240,6 @@ describe("a receipt", () => {
     const before = await app.engine.actionService.get(app.engine.owner, id);
     for (const method of ["GET", "HEAD", "GET"]) expect((await context(receipt, HTML, method)).status).toBe(200);
     expect(await app.engine.actionService.get(app.engine.owner, id)).toEqual(before);
-  });
-
-  test("B23 takes GET and HEAD only", async () => {
-    const { receipt } = await created({ url: "http://127.0.0.1:9/", approve: true });
-    for (const method of ["POST", "PUT", "DELETE"]) {
-      const response = await context(receipt, { accept: "*/*" }, method);
-      expect(response.status).toBe(405);
-      expect(response.headers.get("allow")).toBe("GET, HEAD");
-      expect(await response.json()).toMatchObject({ error: { code: "method_not_allowed" } });
-    }
   });
 });
 

@@ -1,5 +1,5 @@
 import { pressLink } from "../support/forms.ts";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { openFile } from "../../db/libsql/file.ts";
 import { CALLBACK_HOSTS_MAX } from "../../src/core/limits.ts";
 import type { Hold, Role } from "../../src/core/roles.ts";
@@ -9,6 +9,7 @@ import { type Received, Target } from "../support/target.ts";
 import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { ANN, signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
+import { shared } from "../support/shared.ts";
 
 const MONTH_MS = 30 * 86_400_000;
 
@@ -32,18 +33,9 @@ const listHost = (app: RealServer, host: string) => app.call("POST", "/v1/callba
 
 const toldOf = (app: RealServer, id: string) => app.engine.told(id, "callback", 1);
 
-describe("callbacks of a key with a hold", () => {
-  let app: RealServer;
-  let attacker: Target;
-  beforeAll(async () => {
-    app = await openRealServer();
-    attacker = new Target();
-  });
-  afterAll(async () => {
-    await app[Symbol.asyncDispose]();
-    await attacker[Symbol.asyncDispose]();
-  });
+const attacker = await shared(new Target());
 
+describe("callbacks of a key with a hold", () => {
   test("go to a listed host, and no further than its port, with a signature that no call has", async () => {
     await using hooks = new Target();
     await using other = await openRealServer();
@@ -74,6 +66,7 @@ describe("callbacks of a key with a hold", () => {
   });
 
   test("of a key without a hold go where they went before", async () => {
+    await using app = await openRealServer();
     const { json } = await create(app, KEYS.agent, { approve: true, callback: `${attacker.url}news` });
     expect(await toldOf(app, json.id)).toMatchObject([{ delivered: true }]);
   });

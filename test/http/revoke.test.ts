@@ -44,10 +44,7 @@ describe("DELETE /v1/keys/{id}", () => {
     const left = { unfinished_actions: 2, held_actions: 1, created_keys: 0 };
     expect({ status, json }).toMatchObject({ status: 200, json: { id, revoked_by: "key:owner", ...left } });
     const [refused, unknown] = [await read(key), await read("og_unknown_0123456789abcdefghij")];
-    expect({ status: refused.status, text: bytesOf(refused.text) }).toEqual({
-      status: 401,
-      text: bytesOf(unknown.text),
-    });
+    expect([refused.status, bytesOf(refused.text)]).toEqual([401, bytesOf(unknown.text)]);
     const shown = (await app.call("GET", "/v1/keys")).json.data.find((one) => one.id === id);
     expect(shown).toMatchObject({ revoked_at: app.engine.clock.now().toISOString() });
   });

@@ -22,98 +22,36 @@ import { openRealServer, STRANGER } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
 import { shared } from "../support/shared.ts";
 
-/** Who may do what over REST (decisions 7), written out: every operation that asks for a key stands here. */
-const MAY: Readonly<Record<string, readonly Role[]>> = {
-  createAction: ["owner", "agent"],
-  listActions: ["owner", "approver", "agent", "reader"],
-  countActions: ["owner", "approver", "agent", "reader"],
-  exportActions: ["owner", "approver", "agent", "reader"],
-  startBulk: ["owner", "approver", "agent"],
-  listBulk: ["owner", "approver", "agent", "reader"],
-  getBulk: ["owner", "approver", "agent", "reader"],
-  listBulkResults: ["owner", "approver", "agent", "reader"],
-  stopBulk: ["owner", "approver", "agent"],
-  decideRequests: ["owner", "approver"],
-  getOverview: ["owner", "approver", "agent", "reader"],
-  listNotifications: ["owner"],
-  getAction: ["owner", "approver", "agent", "reader"],
-  getTimeline: ["owner", "approver", "agent", "reader"],
-  getAttempts: ["owner", "approver", "agent", "reader"],
-  getDecisionFacts: ["owner", "approver", "agent", "reader"],
-  streamEvents: ["owner", "approver", "agent", "reader"],
-  approveAction: ["owner", "approver"],
-  cancelAction: ["owner", "approver", "agent"],
-  retryAction: ["owner", "agent"],
-  sendActionNow: ["owner", "agent"],
-  listSigningOrigins: ["owner"],
-  getSigningSecret: ["owner"],
-  rotateSigningSecret: ["owner"],
-  verifySignature: ["owner"],
-  listCallbackHosts: ["owner"],
-  addCallbackHost: ["owner"],
-  removeCallbackHost: ["owner"],
-  testCallback: ["owner"],
-  listKeys: ["owner"],
-  createKey: ["owner"],
-  revokeKey: ["owner"],
-  createPause: ["owner"],
-  listPauses: ["owner"],
-  endPause: ["owner"],
-  listHosts: ["owner", "approver", "agent", "reader"],
-  putHost: ["owner"],
-  removeHost: ["owner"],
-  putDefaults: ["owner"],
-  listGrants: ["owner", "approver"],
-  endGrant: ["owner", "approver"],
-  listCredentials: ["owner", "approver", "agent", "reader"],
-  createCredential: ["owner"],
-  getCredential: ["owner", "approver", "agent", "reader"],
-  changeCredential: ["owner"],
-  removeCredential: ["owner"],
-  listRules: ["owner", "approver", "agent", "reader"],
-  createRule: ["owner"],
-  replaceRules: ["owner"],
-  reorderRules: ["owner"],
-  dryRunRules: ["owner", "approver"],
-  changeRule: ["owner"],
-  removeRule: ["owner"],
-  listChannels: ["owner"],
-  createChannel: ["owner"],
-  changeChannel: ["owner"],
-  removeChannel: ["owner"],
-  testChannel: ["owner"],
-  testCredential: ["owner"],
-  listOAuthClients: ["owner"],
-  createOAuthClient: ["owner"],
-  replaceOAuthClientSecret: ["owner"],
-  removeOAuthClient: ["owner"],
-  askCredential: ["owner", "agent"],
-  listCredentialRequests: ["owner", "approver", "agent", "reader"],
-  getCredentialRequest: ["owner", "approver", "agent", "reader"],
-  grantCredentialRequest: ["owner"],
-  declineCredentialRequest: ["owner"],
-  listAudit: ["owner"],
-  listAccounts: ["owner"],
-  allowAccount: ["owner"],
-  listPeople: ["owner"],
-  changePerson: ["owner"],
-  changeAccount: ["owner"],
-  removePerson: ["owner"],
-  listInvitations: ["owner"],
-  createInvitation: ["owner"],
-  withdrawInvitation: ["owner"],
-  getFirstSteps: ["owner", "approver", "agent", "reader"],
-  changeFirstSteps: ["owner"],
-  getServer: ["owner"],
-  sendTestMail: ["owner"],
-  getAccount: ["owner", "approver", "agent", "reader"],
-};
+/** Who may do what over REST, written out: every operation that asks for a key stands here. */
+const MAY: readonly (readonly [roles: readonly Role[], operations: string])[] = [
+  [["owner", "agent"], "createAction retryAction sendActionNow askCredential"],
+  [
+    ROLES,
+    "listActions countActions exportActions listBulk getBulk listBulkResults getOverview getAction " +
+      "getTimeline getAttempts getDecisionFacts streamEvents listHosts listCredentials getCredential listRules " +
+      "listCredentialRequests getCredentialRequest getFirstSteps getAccount",
+  ],
+  [["owner", "approver", "agent"], "startBulk stopBulk cancelAction"],
+  [["owner", "approver"], "decideRequests approveAction listGrants endGrant dryRunRules"],
+  [
+    ["owner"],
+    "listNotifications listSigningOrigins getSigningSecret rotateSigningSecret verifySignature " +
+      "listCallbackHosts addCallbackHost removeCallbackHost testCallback listKeys createKey revokeKey " +
+      "createPause listPauses endPause putHost removeHost putDefaults createCredential changeCredential " +
+      "removeCredential createRule replaceRules reorderRules changeRule removeRule listChannels createChannel " +
+      "changeChannel removeChannel testChannel testCredential listOAuthClients createOAuthClient " +
+      "replaceOAuthClientSecret removeOAuthClient grantCredentialRequest declineCredentialRequest listAudit " +
+      "listAccounts allowAccount listPeople changePerson changeAccount removePerson listInvitations " +
+      "createInvitation withdrawInvitation changeFirstSteps getServer sendTestMail",
+  ],
+];
 
 const guarded = OPERATIONS.filter(({ permission }) => permission !== null);
 
 const cases = guarded.map((operation) => [`${operation.method} ${operation.path}`, operation] as const);
 
-const rolesOf = ({ id }: Operation): readonly Role[] => MAY[id] ?? [];
+const rolesOf = ({ id }: Operation): readonly Role[] =>
+  MAY.find(([, operations]) => operations.split(" ").includes(id))?.[0] ?? [];
 
 const NO_IDS = ["act_nobody", "key_nobody", "nonsense", "%00", "act_a%2Fb", "x".repeat(500)];
 
@@ -334,7 +272,7 @@ async function stateOf(thing: string | null) {
 }
 
 test("every operation that asks for a key is in the table", () => {
-  expect(guarded.map(({ id }) => id).toSorted()).toEqual(Object.keys(MAY).toSorted());
+  expect(guarded.map(({ id }) => id).toSorted()).toEqual(MAY.flatMap(([, ids]) => ids.split(" ")).toSorted());
 });
 
 describe("by role, route and method", () => {

@@ -22,10 +22,7 @@ describe("an answer", () => {
       ...CREATE,
       body: `{"url":"https://a.example/","body":{"n":1.0}}`,
     });
-    expect({ status: response.status, at: response.headers.get("location") }).toEqual({
-      status: 201,
-      at: `/v1/actions/${KNOWN_ID}`,
-    });
+    expect([response.status, response.headers.get("location")]).toEqual([201, `/v1/actions/${KNOWN_ID}`]);
     expect(response.headers.get("content-type")).toBe("application/json");
     expect(await response.text()).toContain(`"body":{"n":1.0}`);
   });

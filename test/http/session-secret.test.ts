@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { FORM_FIELDS_MAX } from "../../src/core/limits.ts";
 import { ACCOUNT, anAction } from "../support/factory.ts";
 import { openRealServer, type RealServer, type RealServerOptions } from "./real-server.ts";
@@ -23,6 +23,7 @@ import {
   stubHttp,
   KEYS,
 } from "./stub-server.ts";
+import { shared } from "../support/shared.ts";
 import { exchange, readAnswer } from "./wire.ts";
 
 const SHOWN = `${KNOWN_ID},1,digest`;
@@ -111,20 +112,14 @@ function stubServer(isRight: boolean, baseUrl = OWN_ORIGIN) {
   return { ...app, calls, post };
 }
 
-type StubServer = ReturnType<typeof stubServer>;
-
 const notAsked = () => Promise.reject(new Error("No password was sent."));
 
-describe("a form of a session", () => {
-  const servers = new AsyncDisposableStack();
-  /** The secret is missing, is right, and is none that is asked for. */
-  const [without, right, secure] = [
-    stubServer(false),
-    stubServer(true),
-    stubServer(false, "https://outgate.example"),
-  ].map((one) => servers.use(one)) as [StubServer, StubServer, StubServer];
-  afterAll(() => servers.disposeAsync());
+/** The secret is missing, is right, and is none that is asked for. */
+const without = await shared(stubServer(false));
+const right = await shared(stubServer(true));
+const secure = await shared(stubServer(false, "https://outgate.example"));
 
+describe("a form of a session", () => {
   test.each(FORMS)("to %s changes nothing and shows nothing by cookie and form token alone", async (path, fields) => {
     without.calls.length = 0;
     const answer = await without.post(path, fields);
@@ -165,15 +160,10 @@ describe("a form of a session", () => {
   });
 });
 
-describe("the question for the password", () => {
-  let app: RealServer;
-  let ann: Awaited<ReturnType<typeof signedIn>>;
-  beforeAll(async () => {
-    app = await openRealServer({ starts: false });
-    ann = await signedIn(app);
-  });
-  afterAll(() => app[Symbol.asyncDispose]());
+const app = await shared(openRealServer({ starts: false }));
+const ann = await signedIn(app);
 
+describe("the question for the password", () => {
   const open = async (options: RealServerOptions = {}) => {
     const server = await openRealServer({ starts: false, ...options });
     return { server, bob: await signedIn(server) };
@@ -286,9 +276,9 @@ describe("the question for the password", () => {
   });
 });
 
+const stub = await shared(openStubServer());
+
 describe("on loopback", () => {
-  const app = openStubServer();
-  afterAll(() => app[Symbol.asyncDispose]());
   const ask = async (path: string, host: string, more: readonly string[] = [], method = "GET") => {
     const head = [
       `${method} ${path} HTTP/1.1`,
@@ -299,7 +289,7 @@ describe("on loopback", () => {
       "",
       "",
     ];
-    return readAnswer((await exchange(app.port, [head.join("\r\n")])).text);
+    return readAnswer((await exchange(stub.port, [head.join("\r\n")])).text);
   };
   const FOREIGN = [
     "evil.example",
@@ -337,7 +327,7 @@ describe("on loopback", () => {
       /<link rel="stylesheet"/.test(page.body),
     ]).toEqual([421, true, false]);
     expect(page.body).not.toContain("evil");
-    expect(app.calls).toEqual([]);
+    expect(stub.calls).toEqual([]);
   });
 
   test("probes and /v1 answer as ever, and so does everything under its own names", async () => {

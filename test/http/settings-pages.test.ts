@@ -4,6 +4,7 @@ import { readConfig } from "../../src/config/config.ts";
 import { serverSettings } from "../../src/config/server-settings.ts";
 import type { OutgoingMail } from "../../src/mail/messages.ts";
 import { SOME_RULES } from "./stub-server.ts";
+import { hiddenIn } from "../support/forms.ts";
 import { Target } from "../support/target.ts";
 import { openRealServer, STRANGER } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
@@ -21,14 +22,6 @@ const send = async (path: string, fields: Readonly<Record<string, string>>) => {
   const response = await ann.send(path, { ...(await ann.hiddenOf("/settings")), ...fields });
   return { status: response.status, url: response.url, html: await response.text(), headers: response.headers };
 };
-
-const hiddenIn = (html: string) =>
-  Object.fromEntries(
-    [...html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, name = "", value]) => [
-      name,
-      value ?? "",
-    ]),
-  );
 
 test("the settings stand in six groups, each page in one navigation", async () => {
   const html = await ann.pageOf("/settings");

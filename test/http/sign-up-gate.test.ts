@@ -1,6 +1,7 @@
 import { pressLink } from "../support/forms.ts";
 import type { SignUps } from "../../src/config/values.ts";
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { fresh } from "../support/shared.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
@@ -9,12 +10,8 @@ import { KEYS, OWN_ORIGIN } from "./stub-server.ts";
 
 let target: Target;
 
-beforeEach(() => {
-  // The first that comes is the callback of what is held: it fails, and is due again.
-  target = new Target(500, 200);
-});
-
-afterEach(() => target[Symbol.asyncDispose]());
+// The first that comes is the callback of what is held: it fails, and is due again.
+fresh(() => (target = new Target(500, 200)));
 
 const FORM = { "content-type": "application/x-www-form-urlencoded", origin: OWN_ORIGIN };
 

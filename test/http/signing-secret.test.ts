@@ -17,9 +17,9 @@ const read = async (origin = ORIGIN, key?: string): Promise<Readonly<Record<stri
 const rotate = (query = "", body?: string) => app.call("POST", `/v1/signing-secret/rotate${query}`, body);
 
 describe("POST /v1/signing-secret/rotate", () => {
-  test("knows an origin in whatever case and with the scheme's own port", async () => {
+  test("knows an origin in whatever case, with a trailing dot and with the scheme's own port", async () => {
     const { secret } = await read();
-    expect(JSON.parse((await rotate("?origin=HTTPS://API.example.com:443")).text)).toMatchObject({ origin: ORIGIN });
+    expect(JSON.parse((await rotate("?origin=HTTPS://API.example.com.:443")).text)).toMatchObject({ origin: ORIGIN });
     expect(await read()).toMatchObject({ previous: { secret } });
   });
 

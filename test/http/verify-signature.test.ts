@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { Target } from "../support/target.ts";
 import { openRealServer, STRANGER, tablesIn } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
@@ -95,13 +95,9 @@ describe("POST /v1/signing-secret/verify", () => {
   });
 });
 
+const ann = await signedIn(app);
+
 describe("Check a signature, on the page of signing secrets", () => {
-  let ann: Awaited<ReturnType<typeof signedIn>>;
-
-  beforeAll(async () => {
-    ann = await signedIn(app);
-  });
-
   const asked = () => ({ origin: `${new URL(target.url).origin}/`, body: BODY.replaceAll("\n", "\r\n") });
   const lines = () =>
     ["id", "timestamp", "signature"].map((name) => `webhook-${name}: ${headers[`webhook-${name}`]}\r\n`).join("");

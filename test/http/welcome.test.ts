@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createResetLink } from "../../src/admin/access.ts";
 import { createWelcomeLink } from "../../src/accounts/first-start.ts";
 import { ann, openPeopleServer, PASSWORD, type PeopleServer } from "./people-server.ts";
@@ -24,38 +24,31 @@ const offered = async (app: PeopleServer) => `/welcome/${await createWelcomeLink
 
 const renewal = async (app: PeopleServer, email: string) => `/welcome/${await createResetLink(depsOf(app), email)}`;
 
-describe("the welcome of the first account", () => {
-  let app: PeopleServer;
-  beforeAll(async () => {
-    app = await openPeopleServer();
+test("a welcome lets its visitor become the first account's first person, once", async () => {
+  await using app = await openPeopleServer();
+  expect(await emailOf(app)).toBeNull();
+  const path = await offered(app);
+  const seen = await app.get(path);
+  expect(seen.status).toBe(200);
+  expect(seen.text).toContain(`action="${path}"`);
+  expect(seen.text).toContain('autocomplete="new-password"');
+  const taken = await app.form(path, ann());
+  expect({ status: taken.status, to: taken.headers.get("location") }).toEqual({ status: 303, to: "/get-started" });
+  expect(await app.isIn(taken.cookie)).toBe(true);
+  expect(await emailOf(app)).toBe("ann@example.com");
+  const again = await app.send("/auth/login", ann());
+  expect(JSON.parse(again.text)).toEqual({
+    account: { id: app.engine.owner.accountId, email: "ann@example.com" },
   });
-  afterAll(() => app[Symbol.asyncDispose]());
-
-  test("lets its visitor become the account's first person, once", async () => {
-    expect(await emailOf(app)).toBeNull();
-    const path = await offered(app);
-    const seen = await app.get(path);
-    expect(seen.status).toBe(200);
-    expect(seen.text).toContain(`action="${path}"`);
-    expect(seen.text).toContain('autocomplete="new-password"');
-    const taken = await app.form(path, ann());
-    expect({ status: taken.status, to: taken.headers.get("location") }).toEqual({ status: 303, to: "/get-started" });
-    expect(await app.isIn(taken.cookie)).toBe(true);
-    expect(await emailOf(app)).toBe("ann@example.com");
-    const again = await app.send("/auth/login", ann());
-    expect(JSON.parse(again.text)).toEqual({
-      account: { id: app.engine.owner.accountId, email: "ann@example.com" },
-    });
-    // Used, it is as unknown as one that never was.
-    const [used, unknown] = [await app.get(path), await app.get(`/welcome/${"0".repeat(64)}`)];
-    expect([used.status, unknown.status, (await app.form(path, ann({ email: "eve@example.com" }))).status]).toEqual([
-      404, 404, 404,
-    ]);
-    const body = ({ text }: { text: string }) => text.replaceAll(/req_\w+/g, "");
-    expect(body(used)).toBe(body(unknown));
-    expect(used.text).toContain("outgate welcome-link");
-    expect(await createWelcomeLink(depsOf(app))).toBeNull();
-  });
+  // Used, it is as unknown as one that never was.
+  const [used, unknown] = [await app.get(path), await app.get(`/welcome/${"0".repeat(64)}`)];
+  expect([used.status, unknown.status, (await app.form(path, ann({ email: "eve@example.com" }))).status]).toEqual([
+    404, 404, 404,
+  ]);
+  const body = ({ text }: { text: string }) => text.replaceAll(/req_\w+/g, "");
+  expect(body(used)).toBe(body(unknown));
+  expect(used.text).toContain("outgate welcome-link");
+  expect(await createWelcomeLink(depsOf(app))).toBeNull();
 });
 
 test("a welcome lasts seven days, and the next one voids it", async () => {

@@ -74,12 +74,14 @@ test("a description begins with a short sentence, and lists one rule each after 
 
 test("the page of every operation has its parameters and body, examples, responses, and its errors with what they mean", () => {
   const site = createDocsSite(GUIDE_GROUPS, OPERATIONS, "http://outgate.example");
+  const index = site.page("api")?.html;
   expect(ENTRIES.length).toBeGreaterThan(50);
   for (const { id, path, errors, successes } of ENTRIES) {
     const html = site.page(`api/${id}`)?.html ?? "";
     const { method, summary, body, query, headers = [] } = OPERATIONS.find((one) => one.id === id) ?? never();
     expect(html).toContain(`<h1>${summary.replaceAll("'", "&#39;")}</h1>`);
     expect(textOf(html)).toContain(`${method} ${path}`);
+    expect(index).toContain(`<a href="/docs/api/${id}">`);
     for (const label of ["curl", "TypeScript", "Python"]) expect(html).toContain(`aria-label="${label}"`);
     const { properties = {} } = (body?.schema ?? {}) as { properties?: object };
     for (const field of [...Object.keys(query?.properties ?? {}), ...headers, ...Object.keys(properties)]) {
@@ -87,6 +89,7 @@ test("the page of every operation has its parameters and body, examples, respons
     }
     const [, code = ""] = html.split('<div class="operation-code">');
     expect(code.includes(">Request<") && code.includes("http://outgate.example/"), id).toBe(true);
+    for (const { status } of successes) expect(html).toContain(`<b>${status}</b>`);
     for (const { status } of successes) expect(code).toMatch(new RegExp(`Response [^<]*${status}`));
     const [, table = ""] = html.split('<table class="operation-errors">');
     const rows = table.split("<tr>").slice(2);
