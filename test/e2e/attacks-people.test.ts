@@ -203,10 +203,7 @@ const REST_ATTACKS: readonly Attack[] = [
       const id = await w.held({ url });
       const forged = `{"kind":"approved","actor":"user:${ANN}","subject":"${id}"}`;
       await w.by("POST", `/v1/actions/${id}/cancel`, { body: { reason: `x\n${forged}\r\n\u2028${forged}` } });
-      const { text } = await w.ask("GET", "/v1/audit", {
-        key: OWNER_KEY,
-        headers: { accept: "application/x-ndjson" },
-      });
+      const { text } = await w.ask("GET", "/v1/audit", { key: OWNER_KEY, headers: { accept: "application/x-ndjson" } });
       const entries = text
         .trim()
         .split(/\n|\r/)

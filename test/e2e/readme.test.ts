@@ -23,11 +23,7 @@ test("the README's walk: a target that fails twice, a signature that its package
       body: { hello: "world" },
       sync: true,
     });
-    expect(action).toMatchObject({
-      status: "completed",
-      attempts: 3,
-      response_body: { delivered: true, attempts: 3 },
-    });
+    expect(action).toMatchObject({ status: "completed", attempts: 3, response_body: { delivered: true, attempts: 3 } });
     const forged = await fetch(`http://127.0.0.1:${port}/hello`, { method: "POST", body: "{}" });
     expect(forged.status).toBe(401);
   } finally {

@@ -48,10 +48,7 @@ test(
     const receipt = urlIn(created) ?? "";
     expect(receipt).toMatch(RECEIPT);
     for (const [where, text] of Object.entries(shown)) expect(urlIn(text), where).toEqual(receipt);
-    const cli = await outgate(["get", id], {
-      env: { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY },
-      terminal: true,
-    });
+    const cli = await outgate(["get", id], { env: { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY }, terminal: true });
     expect(cli.out).toContain(` ${receipt}\n`);
     // It is the receipt itself, at whatever address one is.
     const page = await fetch(`${url}${new URL(receipt).pathname}`, { headers: { accept: "application/json" } });

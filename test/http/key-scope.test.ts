@@ -165,10 +165,7 @@ describe("a key that replaces another", () => {
   test("has no weaker hold unless an owner says so, and takes the place of none of another account", async () => {
     const held = (await makeKey({ name: "held", role: "agent", hold: "all" })).json;
     const weaker = { name: "weaker", role: "agent", hold: "writes", replaces: held.id };
-    expect(await makeKey(weaker)).toMatchObject({
-      status: 400,
-      json: { error: { details: [{ field: "hold" }] } },
-    });
+    expect(await makeKey(weaker)).toMatchObject({ status: 400, json: { error: { details: [{ field: "hold" }] } } });
     expect(await makeKey({ ...weaker, weaker_hold: true })).toMatchObject({ status: 201, json: { hold: "writes" } });
     const { accounts } = server.engine.store;
     const [theirs] = await accounts.keys(server.strangerId, 1);

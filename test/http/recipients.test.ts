@@ -52,10 +52,7 @@ describe("callbacks of a key with a hold", () => {
     const calls = await secretOf("calls");
     expect(held?.headers.get("webhook-signature")).toBe(signatureOf(held, await secretOf("callbacks")));
     expect(signatureOf(held, await secretOf("callbacks"))).not.toBe(signatureOf(held, calls));
-    expect(JSON.parse(held?.body ?? "")).toMatchObject({
-      type: "action.awaiting_approval",
-      data: { id: json.id },
-    });
+    expect(JSON.parse(held?.body ?? "")).toMatchObject({ type: "action.awaiting_approval", data: { id: json.id } });
     // The inbox, the held page and the page of the link say where news goes, and never that nothing was sent.
     const { approve } = await other.linksOf(json.id);
     for (const path of ["/approvals", `/approvals/${json.id}`, `/actions/${json.id}`, approve]) {

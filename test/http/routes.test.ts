@@ -18,10 +18,7 @@ const CREATE = { method: "POST", headers: { "content-type": "application/json" }
 
 describe("an answer", () => {
   test("to a create is 201, and Location says where it is", async () => {
-    const response = await app.ask("/v1/actions", {
-      ...CREATE,
-      body: `{"url":"https://a.example/","body":{"n":1.0}}`,
-    });
+    const response = await app.ask("/v1/actions", { ...CREATE, body: `{"url":"https://a.example/","body":{"n":1.0}}` });
     expect([response.status, response.headers.get("location")]).toEqual([201, `/v1/actions/${KNOWN_ID}`]);
     expect(response.headers.get("content-type")).toBe("application/json");
     expect(await response.text()).toContain(`"body":{"n":1.0}`);

@@ -31,12 +31,22 @@ async function entered(app: RealServer, path: string, fields: Readonly<Record<st
 }
 
 /** A browser with the cookie of a session: what its storage holds, pages and forms. */
-function browserOf(app: RealServer, cookie: string) {
+export function browserOf(app: RealServer, cookie: string) {
   const context = (path: string, init: RequestInit = {}) =>
     fetch(app.url + path, { redirect: "manual", ...init, headers: { cookie, ...Object(init.headers) } });
   const pageOf = async (path: string) => (await context(path)).text();
   /** The hidden fields of the forms of a page, as they would be sent. */
   const hiddenOf = async (path: string) => hiddenIn(await pageOf(path));
+  const send = (
+    path: string,
+    fields: Readonly<Record<string, string>>,
+    headers: Readonly<Record<string, string>> = {},
+  ) =>
+    context(path, {
+      method: "POST",
+      headers: { ...FORM, origin: app.origin, ...headers },
+      body: new URLSearchParams({ session_secret: SESSION_SECRET, ...fields }).toString(),
+    });
   return {
     cookie,
     /** Lets a browser be the one that has logged in: with the cookie, and with what the log-in left in its storage. */
@@ -56,12 +66,12 @@ function browserOf(app: RealServer, cookie: string) {
         headers: { cookie: [cookie, ...cookiesIn(redirect)].join("; ") },
       }),
     /** Sends fields to a page as a form of it and the script would. */
-    send: (path: string, fields: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = {}) =>
-      context(path, {
-        method: "POST",
-        headers: { ...FORM, origin: app.origin, ...headers },
-        body: new URLSearchParams({ session_secret: SESSION_SECRET, ...fields }).toString(),
-      }),
+    send,
+    /** The same with the token that the forms of the session have. */
+    press: async (path: string, fields: Readonly<Record<string, string>> = {}) => {
+      const { form_token = "" } = await hiddenOf("/settings/login");
+      return send(path, { form_token, ...fields });
+    },
   };
 }
 

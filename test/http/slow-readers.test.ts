@@ -89,10 +89,7 @@ describe("a reader of events that never reads", () => {
     expect(got).toEqual(ids.slice(0, got.length));
     const left = ids.slice(got.length);
     expect(left.length * BODY.length).toBeGreaterThan(EVENT_BACKLOG_BYTES_MAX);
-    await using resumed = await Listener.open(`${app.url}/v1/events`, {
-      ...KEY,
-      "last-event-id": sleeper.lastEventId,
-    });
+    await using resumed = await Listener.open(`${app.url}/v1/events`, { ...KEY, "last-event-id": sleeper.lastEventId });
     const told = await resumed.heard(left.length);
     expect(told.map(({ data }) => (JSON.parse(data) as { data: { id: string } }).data.id)).toEqual(left);
   });

@@ -25,11 +25,7 @@ function open({ isGone = false, isStopping = false, isRevoked = false } = {}) {
   let told = Promise.withResolvers<SsePart | null>();
   const request = new Request("http://localhost/", { signal: gone.signal });
   const context = aRequestContext({ request, server: limitsServer(limits) });
-  const source = {
-    next: () => told.promise,
-    beat: () => ":\n\n",
-    end: () => void (seen.sourceEnds += 1),
-  };
+  const source = { next: () => told.promise, beat: () => ":\n\n", end: () => void (seen.sourceEnds += 1) };
   const ended = (why: SseEnd | Error) => void ends.push(why);
   const late: unknown[] = [];
   const response = answerEvents(context, source, {

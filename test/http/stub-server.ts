@@ -161,9 +161,7 @@ export function stubDeps(calls: string[] = []): Stubs {
     hostService: told(knowing<HostService>({ hosts: [], defaults: NO_HOST_SETTINGS })),
     ruleService: told(knowing<RuleService>({ row: rule, position: 0, warnings: [] }, { list: always([rule]) })),
     credentialService: told(knowing<CredentialService>(credential, { uses: always(NO_USES) })),
-    credentialTests: told({
-      test: always({ status: 200, error: null, headers: {}, body: null, truncated: false }),
-    }),
+    credentialTests: told({ test: always({ status: 200, error: null, headers: {}, body: null, truncated: false }) }),
     credentialRequests: told(
       knowing<CredentialRequestService>({ ...asked, keyRole: "agent", keyRevokedAt: null, keyExpiresAt: null }),
     ),

@@ -4,7 +4,7 @@ import { INVITATION_MS_MAX } from "../../src/core/limits.ts";
 import { Listener } from "../support/listener.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { openRealServer, type RealServer, type RealServerOptions } from "./real-server.ts";
-import { ANN, ANN_PASSWORD, sessionIn, SESSION_SECRET, signedIn } from "./signed-in.ts";
+import { ANN, ANN_PASSWORD, browserOf, sessionIn, SESSION_SECRET, signedIn } from "./signed-in.ts";
 
 const BOB = "bob@example.com";
 const PASSWORD = "a password of Bob";
@@ -36,26 +36,12 @@ const post = (path: string, fields: Readonly<Record<string, string>>, cookie = "
     body: new URLSearchParams({ session_secret: SESSION_SECRET, ...fields }),
   });
 
-/** A browser in which somebody is logged in. */
-function browserOf(cookie: string) {
-  const get = (path: string) => fetch(app.url + path, { redirect: "manual", headers: { cookie } });
-  const tokenOf = async (path = "/settings/login") =>
-    /name="form_token" value="(\w+)"/.exec(await (await get(path)).text())?.[1] ?? "";
-  return {
-    cookie,
-    get,
-    tokenOf,
-    send: async (path: string, fields: Readonly<Record<string, string>> = {}) =>
-      post(path, { form_token: await tokenOf(), ...fields }, cookie),
-  };
-}
-
 /** Somebody who was invited with this role, and is logged in. */
 async function joins(email: string, role: string) {
   const { path } = await invite(email, role);
   const joined = await post(path, { password: PASSWORD });
   expect([joined.status, joined.headers.get("location")]).toEqual([303, "/approvals"]);
-  return browserOf(sessionIn(joined));
+  return browserOf(app, sessionIn(joined));
 }
 
 const people = async () =>
@@ -96,7 +82,7 @@ describe("an invitation", () => {
       expect(shown).not.toContain(token);
     }
     expect(await auditText()).toContain("member_joined");
-    expect((await bob.get("/approvals")).status).toBe(200);
+    expect((await bob.context("/approvals")).status).toBe(200);
   });
 
   test("ends after seven days, and when it is withdrawn or made again", async () => {
@@ -200,7 +186,7 @@ describe("a role", () => {
       [reader, false],
     ] as const) {
       for (const path of owners.filter((one) => one !== "/settings/signing-secret")) {
-        const answer = await who.get(path);
+        const answer = await who.context(path);
         expect(answer.status, path).toBe(403);
       }
       for (const path of [
@@ -212,7 +198,7 @@ describe("a role", () => {
         "/settings/login",
         "/settings/rules",
       ]) {
-        const answer = await who.get(path);
+        const answer = await who.context(path);
         const html = await answer.text();
         expect(answer.status, path).toBe(200);
         expect(html).not.toContain(`href="/keys"`);
@@ -246,28 +232,28 @@ describe("a role", () => {
     ];
     for (const [path, fields] of forms) {
       for (const who of [approver, reader]) {
-        expect((await who.send(path, fields)).status, path).toBe(403);
+        expect((await who.press(path, fields)).status, path).toBe(403);
       }
     }
-    const decision = { ...hiddenIn(await (await approver.get(`/approvals/${id}`)).text()), decision: "approve" };
-    expect((await reader.send(`/actions/${id}/reveal`)).status).toBe(403);
-    expect((await reader.send(`/approvals/${id}`, decision)).status).toBe(403);
-    expect(await (await reader.get(`/approvals/${id}`)).text()).not.toContain(`value="approve"`);
+    const decision = { ...hiddenIn(await (await approver.context(`/approvals/${id}`)).text()), decision: "approve" };
+    expect((await reader.press(`/actions/${id}/reveal`)).status).toBe(403);
+    expect((await reader.press(`/approvals/${id}`, decision)).status).toBe(403);
+    expect(await (await reader.context(`/approvals/${id}`)).text()).not.toContain(`value="approve"`);
     expect((await app.engine.actionService.get(app.engine.owner, id)).status).toBe("awaiting_approval");
-    expect((await approver.send(`/approvals/${id}`, decision)).status).toBe(303);
+    expect((await approver.press(`/approvals/${id}`, decision)).status).toBe(303);
     // The decision names the person.
     expect(await app.engine.actionService.get(app.engine.owner, id)).toMatchObject({ approvedBy: `user:${BOB}` });
   });
 
   test("changes at once, on open pages too", async () => {
     const bob = await joins(BOB, "owner");
-    expect((await bob.get("/keys")).status).toBe(200);
+    expect((await bob.context("/keys")).status).toBe(200);
     await using stream = await Listener.open(`${app.url}/events`, { cookie: bob.cookie });
     await stream.heard((heard) => heard.others.length > 0);
     const changed = await app.call("PATCH", `/v1/people/${await idOf(BOB)}`, `{"role":"reader"}`);
     expect([changed.status, changed.json]).toMatchObject([200, { email: BOB, role: "reader" }]);
     expect(await stream.over()).toBe("closed");
-    expect((await bob.get("/keys")).status).toBe(403);
+    expect((await bob.context("/keys")).status).toBe(403);
     expect(await auditText()).toContain(`"kind":"member_role_changed"`);
   });
 
@@ -297,7 +283,7 @@ describe("somebody who is removed", () => {
     await stream.heard((heard) => heard.others.length > 0);
     expect((await app.call("DELETE", `/v1/people/${await idOf(BOB)}`)).status).toBe(204);
     expect(await stream.over()).toBe("closed");
-    expect((await bob.get("/approvals")).headers.get("location")).toStartWith("/login");
+    expect((await bob.context("/approvals")).headers.get("location")).toStartWith("/login");
     expect((await post("/auth/login", { email: BOB, password: PASSWORD })).status).toBe(401);
     // Their address is free again.
     await joins(BOB, "reader");
@@ -305,8 +291,8 @@ describe("somebody who is removed", () => {
 
   test("leaves by their own wish, when they confirm it", async () => {
     const bob = await joins(BOB, "reader");
-    expect((await bob.send("/settings/login/leave")).status).toBe(400);
-    const left = await bob.send("/settings/login/leave", { sure: "yes" });
+    expect((await bob.press("/settings/login/leave")).status).toBe(400);
+    const left = await bob.press("/settings/login/leave", { sure: "yes" });
     expect([left.status, left.headers.get("location")]).toEqual([303, "/login"]);
     expect(await people()).toHaveLength(1);
     expect(await auditText()).toContain("member_left");
@@ -321,26 +307,27 @@ describe("a person of several accounts", () => {
     const { path } = await invite(BOB, "reader");
     const joined = await post(path, { password: PASSWORD });
     const cookie = sessionIn(joined);
-    return { own: account.id, shared: app.engine.owner.accountId, bob: browserOf(cookie) };
+    return { own: account.id, shared: app.engine.owner.accountId, bob: browserOf(app, cookie) };
   }
 
   test("switches between them, and to no other", async () => {
     const { own, shared, bob } = await bobOfBoth();
-    expect((await bob.get("/keys")).status).toBe(403);
+    expect((await bob.context("/keys")).status).toBe(403);
     // The navigation offers the other one by the address of its first person, as a form that needs no script.
     const menu =
-      /<details class="menu account-menu">.*?<\/details>/s.exec(await (await bob.get("/overview")).text())?.[0] ?? "";
+      /<details class="menu account-menu">.*?<\/details>/s.exec(await (await bob.context("/overview")).text())?.[0] ??
+      "";
     expect(menu).toMatch(
       new RegExp(`action="/settings/login/account".*value="${own}".*Account of bob@example.com`, "s"),
     );
     expect(menu).not.toContain(`value="${shared}"`);
     for (const account of [app.strangerId, "acc_nowhere", "", "../x"]) {
-      expect((await bob.send("/settings/login/account", { account })).status).toBe(404);
+      expect((await bob.press("/settings/login/account", { account })).status).toBe(404);
     }
-    expect((await bob.send("/settings/login/account", { account: own })).status).toBe(303);
-    expect((await bob.get("/keys")).status).toBe(200);
-    expect((await bob.send("/settings/login/account", { account: shared })).status).toBe(303);
-    expect((await bob.get("/keys")).status).toBe(403);
+    expect((await bob.press("/settings/login/account", { account: own })).status).toBe(303);
+    expect((await bob.context("/keys")).status).toBe(200);
+    expect((await bob.press("/settings/login/account", { account: shared })).status).toBe(303);
+    expect((await bob.context("/keys")).status).toBe(403);
   });
 
   test("tells them apart by the names that owners gave them, as text", async () => {
@@ -348,8 +335,8 @@ describe("a person of several accounts", () => {
     const name = `<b>Acme</b>\u202e & Co`;
     const patched = await app.call("PATCH", "/v1/account", { name });
     expect(patched.status).toBe(200);
-    expect((await bob.get("/keys")).status).toBe(403);
-    const seen = async (path: string) => (await bob.get(path)).text();
+    expect((await bob.context("/keys")).status).toBe(403);
+    const seen = async (path: string) => (await bob.context(path)).text();
     const menu = /<details class="menu account-menu">.*?<\/details>/s.exec(await seen("/overview"))?.[0] ?? "";
     expect(menu).toContain("&lt;b&gt;Acme&lt;/b&gt;");
     expect(menu).not.toContain("\u202e");
@@ -358,19 +345,19 @@ describe("a person of several accounts", () => {
     expect(page).toContain("&lt;b&gt;Acme&lt;/b&gt;");
     // A reader sees it, and can't change it.
     expect(page).not.toContain('action="/settings/login/name"');
-    expect((await bob.send("/settings/login/name", { name: "Mine" })).status).toBe(403);
-    expect((await bob.send("/settings/login/account", { account: own })).status).toBe(303);
+    expect((await bob.press("/settings/login/name", { name: "Mine" })).status).toBe(403);
+    expect((await bob.press("/settings/login/account", { account: own })).status).toBe(303);
     expect(await seen("/settings/login")).toContain('action="/settings/login/name"');
-    expect((await bob.send("/settings/login/name", { name: "  Bob & Sons " })).status).toBe(303);
+    expect((await bob.press("/settings/login/name", { name: "  Bob & Sons " })).status).toBe(303);
     expect(await seen("/settings/login")).toContain('value="Bob &amp; Sons"');
-    const refused = await bob.send("/settings/login/name", { name: "x".repeat(81) });
+    const refused = await bob.press("/settings/login/name", { name: "x".repeat(81) });
     expect(refused.status).toBe(400);
     const again = await refused.text();
     expect(again).toContain(`value="${"x".repeat(81)}"`);
     expect(again).toMatch(/name|characters/i);
-    expect((await bob.send("/settings/login/name", { name: " " })).status).toBe(303);
+    expect((await bob.press("/settings/login/name", { name: " " })).status).toBe(303);
     expect(await seen("/settings/login")).toContain("Account of");
-    expect((await bob.send("/settings/login/account", { account: shared })).status).toBe(303);
+    expect((await bob.press("/settings/login/account", { account: shared })).status).toBe(303);
     // Whoever is invited reads the name in quotes, beside the address of the account.
     const { path } = await invite("eve@example.com", "reader");
     const join = await (await fetch(`${app.url}${path}`)).text();
@@ -386,7 +373,7 @@ describe("a person of several accounts", () => {
       return (json as unknown as { readonly account: { readonly id: string } }).account.id;
     };
     expect(await accountOf()).toBe(app.engine.owner.accountId);
-    const form_token = await bob.tokenOf();
+    const { form_token = "" } = await bob.hiddenOf("/settings/login");
     clock.advance(1_000);
     await post("/settings/login/account", { form_token, account: own }, bob.cookie);
     expect(await accountOf()).toBe(own);
@@ -394,9 +381,9 @@ describe("a person of several accounts", () => {
 
   test("changes nothing in one by a form that was loaded in another", async () => {
     const { own, shared, bob } = await bobOfBoth();
-    await bob.send("/settings/login/account", { account: own });
-    const form_token = await bob.tokenOf();
-    await bob.send("/settings/login/account", { account: shared });
+    await bob.press("/settings/login/account", { account: own });
+    const { form_token = "" } = await bob.hiddenOf("/settings/login");
+    await bob.press("/settings/login/account", { account: shared });
     const stale = await post("/settings/login/leave", { form_token, sure: "yes" }, bob.cookie);
     expect([stale.status, (await stale.text()).includes("of another account")]).toEqual([403, true]);
     expect(await idOf(BOB)).not.toBe("");
@@ -404,10 +391,10 @@ describe("a person of several accounts", () => {
 
   test("who is removed from one keeps the other, and is asked again at a switch", async () => {
     const { own, shared, bob } = await bobOfBoth();
-    await bob.send("/settings/login/account", { account: own });
+    await bob.press("/settings/login/account", { account: own });
     await app.call("DELETE", `/v1/people/${await idOf(BOB)}`);
-    expect((await bob.get("/keys")).status).toBe(200);
-    expect((await bob.send("/settings/login/account", { account: shared })).status).toBe(404);
+    expect((await bob.context("/keys")).status).toBe(200);
+    expect((await bob.press("/settings/login/account", { account: shared })).status).toBe(404);
   });
 });
 
@@ -415,7 +402,7 @@ describe("the sessions of a person", () => {
   test("are listed with address, browser and times, and ended one by one or all but this one", async () => {
     const logIn = async (browser: string) => {
       const login = { email: ANN, password: ANN_PASSWORD };
-      return browserOf(sessionIn(await app.call("POST", "/auth/login", login, { "user-agent": browser })));
+      return browserOf(app, sessionIn(await app.call("POST", "/auth/login", login, { "user-agent": browser })));
     };
     const [phone, laptop] = [await logIn("Phone <b>1"), await logIn("Laptop 2")];
     const html = await ann.pageOf("/settings/login");
@@ -423,18 +410,17 @@ describe("the sessions of a person", () => {
     const ids = [...html.matchAll(/name="id" value="([0-9a-f]{32})"/g)].map(([, id]) => id);
     expect(new Set(ids).size).toBe(2);
     // Not the hash by which the store knows it.
-    const { form_token = "" } = await ann.hiddenOf("/settings/login");
-    await ann.send("/settings/login/sessions", { form_token, id: ids[0] ?? "" });
+    await ann.press("/settings/login/sessions", { id: ids[0] ?? "" });
     const ended = async () =>
-      (await Promise.all([phone, laptop].map(async (one) => (await one.get("/approvals")).status))).filter(
+      (await Promise.all([phone, laptop].map(async (one) => (await one.context("/approvals")).status))).filter(
         (status) => status === 303,
       ).length;
     expect(await ended()).toBe(1);
-    await ann.send("/settings/login/sessions", { form_token, id: "f".repeat(32) });
+    await ann.press("/settings/login/sessions", { id: "f".repeat(32) });
     expect(await ended()).toBe(1);
-    const live = (await phone.get("/approvals")).status === 200 ? phone : laptop;
+    const live = (await phone.context("/approvals")).status === 200 ? phone : laptop;
     await using stream = await Listener.open(`${app.url}/events`, { cookie: live.cookie });
-    await ann.send("/settings/login/sessions", { form_token, id: "" });
+    await ann.press("/settings/login/sessions", { id: "" });
     expect(await ended()).toBe(2);
     expect(await stream.over()).toBe("closed");
     expect((await ann.context("/approvals")).status).toBe(200);
@@ -445,7 +431,7 @@ describe("the sessions of a person", () => {
     const bob = await joins(BOB, "owner");
     const html = await ann.pageOf("/settings/login");
     expect(html).not.toContain("End<");
-    expect((await bob.send("/settings/login/sessions", { id: "" })).status).toBe(303);
+    expect((await bob.press("/settings/login/sessions", { id: "" })).status).toBe(303);
     expect((await ann.context("/approvals")).status).toBe(200);
   });
 });
@@ -459,10 +445,10 @@ describe("what somebody made who may no longer manage the account", () => {
   /** Bob is an owner who made a key and invited Eve as another owner. */
   async function bobMade() {
     const bob = await joins(BOB, "owner");
-    await bob.send("/keys", { name: "of-bob", role: "owner", hold: "none" });
+    await bob.press("/keys", { name: "of-bob", role: "owner", hold: "none" });
     const bobId = await idOf(BOB);
     const [key] = await listOf(`/v1/keys?created_by=${bobId}`);
-    expect(await (await bob.send("/settings/people", { email: EVE, role: "owner" })).text()).toContain("/join/");
+    expect(await (await bob.press("/settings/people", { email: EVE, role: "owner" })).text()).toContain("/join/");
     const [invitation] = await listOf("/v1/invitations");
     const path = `/join/${app.engine.secrets.invitationToken(invitation?.id ?? "")}`;
     return { bobId, keyId: key?.id ?? "", invitationId: invitation?.id ?? "", path };

@@ -37,9 +37,7 @@ test("a welcome lets its visitor become the first account's first person, once",
   expect(await app.isIn(taken.cookie)).toBe(true);
   expect(await emailOf(app)).toBe("ann@example.com");
   const again = await app.send("/auth/login", ann());
-  expect(JSON.parse(again.text)).toEqual({
-    account: { id: app.engine.owner.accountId, email: "ann@example.com" },
-  });
+  expect(JSON.parse(again.text)).toEqual({ account: { id: app.engine.owner.accountId, email: "ann@example.com" } });
   // Used, it is as unknown as one that never was.
   const [used, unknown] = [await app.get(path), await app.get(`/welcome/${"0".repeat(64)}`)];
   expect([used.status, unknown.status, (await app.form(path, ann({ email: "eve@example.com" }))).status]).toEqual([

@@ -105,10 +105,7 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
     const { id } = await server.engine.create({ url: "https://api.example.com/" });
     const theirs = await server.engine.actionService.create(
       { ...server.engine.owner, accountId: server.strangerId },
-      {
-        ...(await server.engine.actionService.get(server.engine.owner, id)),
-        approve: true,
-      },
+      { ...(await server.engine.actionService.get(server.engine.owner, id)), approve: true },
     );
     await using agent = await connect(kind, server.mcpUrl, { answer: YES });
     expect(errorIn(await agent.call("approve", { id })).code).toBe("not_approvable");

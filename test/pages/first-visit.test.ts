@@ -63,11 +63,7 @@ const INLINE =
 /** An answer as a browser asks for it: its bytes, its headers and its text. */
 async function sent(path: string) {
   const response = await fetch(app.url + path, {
-    headers: {
-      accept: "text/html",
-      "accept-encoding": "gzip",
-      ...(isBeforeLogIn(path) ? {} : { cookie: ann.cookie }),
-    },
+    headers: { accept: "text/html", "accept-encoding": "gzip", ...(isBeforeLogIn(path) ? {} : { cookie: ann.cookie }) },
     redirect: "manual",
     decompress: false,
   });

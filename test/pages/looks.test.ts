@@ -16,10 +16,7 @@ const ask = async (members: object) => {
   const request = { approve: true, notify: { email: "ann@example.com" }, ...members };
   return (await app.call("POST", "/v1/actions", request)).json.id;
 };
-const wide = {
-  url: `${target.url}${"a".repeat(300)}?token=x`,
-  headers: { "X-Long": "y".repeat(300), Accept: "*/*" },
-};
+const wide = { url: `${target.url}${"a".repeat(300)}?token=x`, headers: { "X-Long": "y".repeat(300), Accept: "*/*" } };
 const waiting = await ask({
   ...wide,
   body: { text: "z".repeat(300), list: Array.from({ length: 300 }, (_, n) => ({ n })) },

@@ -242,11 +242,7 @@ describe("a chart", () => {
   test("draws a bar as high as its number, what stands on it above it, and shows what is little", () => {
     const slots = anOverview()
       .slots.slice(0, 3)
-      .map((slot, at) => ({
-        ...slot,
-        completed: [75, 49, 0][at] ?? 0,
-        failed: [25, 1, 0][at] ?? 0,
-      }));
+      .map((slot, at) => ({ ...slot, completed: [75, 49, 0][at] ?? 0, failed: [25, 1, 0][at] ?? 0 }));
     const html = pageOf(anOverview({ slots }));
     const drawn = (look: string) => new RegExp(`<path class="bar-${look}" d="([^"]*)"`).exec(html)?.[1];
     expect(drawn("good")).toBe("M1 25h8v75h-8zM11 51h8v49h-8z");
