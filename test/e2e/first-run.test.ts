@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { COMMAND_LINE, SERVICE, SOURCE } from "../support/programs.ts";
-import { newFolder, Service } from "../support/service.ts";
+import { Service } from "../support/service.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
@@ -61,7 +61,8 @@ test("a first start that writes to a file or pipe writes lines of JSON only, one
 });
 
 test("in production without a terminal the first keys go into a file of this user's, and not into the log", async () => {
-  const folder = newFolder();
+  await using place = await temporaryFolder();
+  const folder = place.path;
   const env = { BOOTSTRAP_API_KEY: "", NODE_ENV: "production" };
   const file = join(folder, "data", "outgate.db.first-keys");
   // Something is in the way: nothing is shown, and the next start shows it.
@@ -97,7 +98,6 @@ test("in production without a terminal the first keys go into a file of this use
   ).toContain("Delete the file");
   expect(readFileSync(file, "utf8")).toBe(text);
   await next.end();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 test.each([

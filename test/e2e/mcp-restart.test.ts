@@ -2,16 +2,16 @@ import { createMCPClient } from "@ai-sdk/mcp";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport, StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { expect, test } from "bun:test";
-import { rmSync } from "node:fs";
 import { freePort } from "../support/free-port.ts";
-import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
+import { OWNER_KEY, Service } from "../support/service.ts";
+import { temporaryFolder } from "../support/store.ts";
 
 const HEADERS = { Authorization: `Bearer ${OWNER_KEY}` };
 const LIST = { name: "list", arguments: {} };
 
 test("a client whose session a restart has ended is told so, begins another one, and goes on", async () => {
-  const folder = newFolder();
-  const how = { folder, env: { PORT: String(await freePort()) } };
+  await using folder = await temporaryFolder();
+  const how = { folder: folder.path, env: { PORT: String(await freePort()) } };
   await using before = new Service(how);
   const url = new URL(`${await before.ready()}/mcp`);
   const newTransport = () => new StreamableHTTPClientTransport(url, { requestInit: { headers: HEADERS } });
@@ -37,5 +37,4 @@ test("a client whose session a restart has ended is told so, begins another one,
   expect(await ask()).toMatchObject({ structuredContent: { data: [] } });
   await Promise.all([official.close(), vercel.close()]);
   await after.end();
-  rmSync(folder, { recursive: true, force: true });
 }, 30_000);

@@ -9,14 +9,15 @@ import { buildBridge } from "../../scripts/build/bridge.ts";
 import { outgateAlone as outgate } from "../cli/outgate.ts";
 import { type Certificate, TestAuthority } from "../outbound/certificates.ts";
 import { answers, openRawTarget, type RawTarget } from "../support/raw-target.ts";
-import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
+import { OWNER_KEY, Service } from "../support/service.ts";
+import { sharedFolder } from "../support/shared.ts";
 
 // Processes, on a machine that may be busy.
 setDefaultTimeout(60_000);
 
 const authority = new TestAuthority();
 const stranger = new TestAuthority();
-const folder = newFolder();
+const folder = sharedFolder();
 const CA = join(folder, "ca.pem");
 const ADDRESS = Object.values(networkInterfaces())
   .flatMap((addresses) => addresses ?? [])

@@ -1,14 +1,13 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { buildBridge } from "../../scripts/build/bridge.ts";
 import { saidBy } from "../cli/outgate.ts";
 import { freePort } from "../support/free-port.ts";
-import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
+import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 import { actionIn, CLIENTS, connect, type Launch } from "./clients.ts";
 import { useEveryTool } from "./every-tool.ts";
-import { shared, sharedFolder } from "../support/shared.ts";
+import { newFolders, shared } from "../support/shared.ts";
 
 // Processes, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -20,7 +19,8 @@ const { PATH = "", HOME = "" } = process.env;
 
 let answering = Promise.resolve();
 const answersAfter = (event: Promise<void>) => void (answering = event);
-const folder = sharedFolder();
+const newFolder = newFolders();
+const folder = newFolder();
 const service = await shared(new Service());
 const target = await shared(new Target(() => answering.then(() => Response.json({ done: true }))));
 const [url, bundle] = await Promise.all([service.ready(), buildBridge(folder)]);
@@ -53,7 +53,6 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     await using agent = await connect(kind, launch, { answer: YES });
     await useEveryTool({ agent, target: target.url, answersAfter, actor: "mcp:stdio" });
     expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200);
-    rmSync(cwd, { recursive: true, force: true });
   });
 });
 
@@ -112,7 +111,6 @@ describe("outgate mcp", () => {
     expect(complaint).toContain("outgate welcome-link");
     expect(complaint).not.toMatch(/og_[0-9A-Za-z]{36}|\/welcome\//);
     expect(complaint).toContain("service.stopped");
-    rmSync(cwd, { recursive: true, force: true });
   });
 
   test("starts no second service on one file, and explains how to use the first", async () => {
@@ -128,6 +126,5 @@ describe("outgate mcp", () => {
     await using owner = await connect("modern", { command: process.execPath, args: OUTGATE, env, cwd });
     const held = actionIn(await owner.call("create", { url: target.url, approve: true }));
     expect(actionIn(await owner.call("approve", { id: held.id }))).toMatchObject({ approved_by: "mcp:owner" });
-    rmSync(cwd, { recursive: true, force: true });
   });
 });
