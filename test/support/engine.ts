@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { bootstrap, forgetFirstKeys } from "../../src/accounts/first-start.ts";
 import { type Config, readConfig } from "../../src/config/config.ts";
 import type { Action, ActionRequest, ActionStatus } from "../../src/core/action.ts";
-import { NO_EXTRAS } from "../../src/core/extras.ts";
 import type { Caller } from "../../src/core/roles.ts";
 import { DRAIN_WRITE_MS } from "../../src/core/limits.ts";
 import type { AppContext } from "../../src/runtime/app-context.ts";
@@ -26,6 +25,7 @@ import { openEncryptedStore } from "../../src/app/encrypted-store.ts";
 import { DATABASES } from "./folder.ts";
 import { FakeClock } from "./clock.ts";
 import { eventually } from "./eventually.ts";
+import { aRequest } from "./factory.ts";
 import { putEmptyDatabase } from "./store.ts";
 
 export interface EngineOptions {
@@ -81,7 +81,7 @@ export async function openEngine(options: EngineOptions = {}) {
     bus: createBus(),
   };
   const mailer = options.mailer ?? (await createMailer(config, clock));
-  const policy = policyOf();
+  const policy = loopbackPolicy();
   const services = createServices(app, {
     secrets: encryptedStore.secrets,
     // As everywhere, but for what it costs: the real cost has a test of its own.
@@ -171,29 +171,11 @@ async function beginMigrated({ database, secretKey }: Config): Promise<void> {
 
 /** A request for a target on loopback, as the checks of a create would have made it. */
 export function requestFor(request: Partial<ActionRequest>): ActionRequest {
-  const { hostname, host } = new URL(request.url ?? "http://127.0.0.1:9/");
-  return {
-    url: "http://127.0.0.1:9/",
-    hostname,
-    host,
-    method: "POST",
-    body: null,
-    headers: null,
-    dedupe: null,
-    idempotencyKey: null,
-    retries: 3,
-    onUnknown: "retry",
-    approve: false,
-    callback: null,
-    notifyEmail: null,
-    title: null,
-    expiresAt: null,
-    extras: NO_EXTRAS,
-    ...request,
-  };
+  return aRequest({ url: "http://127.0.0.1:9/", body: null, ...request });
 }
 
-function policyOf() {
+/** Calls may go to loopback, and to no other place that is not public. */
+export function loopbackPolicy() {
   const policy = parseTargetPolicy({
     allowedPrivateTargets: [],
     loopbackAllowed: true,

@@ -14,23 +14,12 @@ export const FIREFOX_START_MS_MAX = 90_000;
 
 const CALL_MS_MAX = 30_000;
 
-/** One window of a Firefox of its own, driven by WebDriver BiDi (https://w3c.github.io/webdriver-bidi), without another program. */
-export interface Firefox extends AsyncDisposable {
-  /** Errors and warnings of scripts, since the last time they were taken. */
-  takeTroubles(): readonly string[];
-  resize(width: number, height: number): Promise<void>;
-  /** Returns when everything is loaded. */
-  open(url: string): Promise<void>;
-  /** The value of an expression, as JSON. */
-  evaluate(expression: string): Promise<unknown>;
-  setCookie(host: string, name: string, value: string): Promise<void>;
-  /** A PNG of what is in view. */
-  screenshot(): Promise<Uint8Array>;
-}
-
 type Json = Readonly<Record<string, unknown>>;
 
-export async function openFirefox(): Promise<Firefox> {
+export type Firefox = Awaited<ReturnType<typeof openFirefox>>;
+
+/** One window of a Firefox of its own, driven by WebDriver BiDi (https://w3c.github.io/webdriver-bidi), without another program. */
+export async function openFirefox() {
   const profile = mkdtempSync(join(tmpdir(), "outgate-firefox-"));
   const child = Bun.spawn(
     [EXECUTABLE ?? "", "--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0"],
@@ -48,14 +37,17 @@ export async function openFirefox(): Promise<Firefox> {
     const { contexts } = await wire.call("browsingContext.getTree", {});
     const context = Array.isArray(contexts) ? asJson(contexts[0])["context"] : null;
     return {
+      /** Errors and warnings of scripts, since the last time they were taken. */
       takeTroubles: wire.takeTroubles,
-      async resize(width, height) {
+      async resize(width: number, height: number): Promise<void> {
         await wire.call("browsingContext.setViewport", { context, viewport: { width, height } });
       },
-      async open(url) {
+      /** Returns when everything is loaded. */
+      async open(url: string): Promise<void> {
         await wire.call("browsingContext.navigate", { context, url, wait: "complete" });
       },
-      async evaluate(expression) {
+      /** The value of an expression, as JSON. */
+      async evaluate(expression: string): Promise<unknown> {
         const { result } = await wire.call("script.evaluate", {
           expression: `(async () => JSON.stringify(await (${expression})))()`,
           target: { context },
@@ -63,11 +55,12 @@ export async function openFirefox(): Promise<Firefox> {
         });
         return JSON.parse(String(asJson(result)["value"]));
       },
-      async setCookie(domain, name, value) {
+      async setCookie(domain: string, name: string, value: string): Promise<void> {
         const cookie = { domain, name, value: { type: "string", value }, httpOnly: true, path: "/" };
         await wire.call("storage.setCookie", { cookie });
       },
-      async screenshot() {
+      /** A PNG of what is in view. */
+      async screenshot(): Promise<Uint8Array> {
         const { data } = await wire.call("browsingContext.captureScreenshot", { context });
         return Buffer.from(String(data), "base64");
       },

@@ -25,15 +25,10 @@ export function a(...addresses: readonly string[]): DnsAnswer {
   return { kind: "records", records: addresses.map((address) => ({ type: "A", address })) };
 }
 
-export interface ScriptedDns extends AsyncDisposable {
-  /** Questions so far. */
-  asked(): number;
-}
-
 const TYPES = { A: 1, CNAME: 5, AAAA: 28 } as const;
 
 /** A name server on 127.0.0.1:53 that says what the script says, every answer with a time to live of 0 (RFC 1035). */
-export async function serveDns(script: DnsScript): Promise<ScriptedDns> {
+export async function serveDns(script: DnsScript) {
   let asked = 0;
   const socket = createSocket("udp4");
   socket.on("message", (query, from) => {
@@ -44,6 +39,7 @@ export async function serveDns(script: DnsScript): Promise<ScriptedDns> {
   socket.bind(53, "127.0.0.1");
   await once(socket, "listening");
   return {
+    /** Questions so far. */
     asked: () => asked,
     async [Symbol.asyncDispose]() {
       socket.close();

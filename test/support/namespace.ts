@@ -15,16 +15,11 @@ export function isPossible(): boolean {
   return Bun.spawnSync(["unshare", "-n", "-m", "true"], { stderr: "ignore" }).exitCode === 0;
 }
 
-export interface NamespaceRun {
-  readonly exitCode: number;
-  readonly output: string;
-}
-
 /**
  * Runs a command in a network and mount namespace that has only loopback; /etc/resolv.conf names 127.0.0.1, and
  * /etc/hosts knows nobody. Output of both kinds comes back together.
  */
-export async function runInside(command: readonly string[], timeoutMs: number): Promise<NamespaceRun> {
+export async function runInside(command: readonly string[], timeoutMs: number) {
   const folder = mkdtempSync(join(tmpdir(), "outgate-namespace-"));
   const resolv = join(folder, "resolv.conf");
   const hosts = join(folder, "hosts");

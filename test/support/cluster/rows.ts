@@ -14,16 +14,7 @@ const QUERIES = {
 } as const;
 
 /** Reads a database from beside the service: a file by a copy, a server by a connection. */
-export interface RowReader extends AsyncDisposable {
-  /** What the promises are judged by. */
-  history(): Promise<HistoryRows>;
-  /** Actions and notifications that are not over and do not wait for a person. */
-  openCount(): Promise<number>;
-  /** Processes that have claimed an action so far. */
-  claimantCount(): Promise<number>;
-}
-
-export function readRows(databaseUrl: string): RowReader {
+export function readRows(databaseUrl: string) {
   const sql = databaseUrl.startsWith("postgres") ? new SQL(databaseUrl, { max: 1 }) : null;
   const query = async (text: string): Promise<readonly Row[]> => {
     if (sql !== null) return (await sql.unsafe(text)) as readonly Row[];
@@ -31,7 +22,8 @@ export function readRows(databaseUrl: string): RowReader {
     return readCopy(folder, (db) => db.query<Row, []>(text).all());
   };
   return {
-    history: async () => ({
+    /** What the promises are judged by. */
+    history: async (): Promise<HistoryRows> => ({
       actions: (await query(QUERIES.actions)).map((row) => ({
         id: String(row["id"]),
         status: String(row["status"]),
@@ -54,7 +46,9 @@ export function readRows(databaseUrl: string): RowReader {
         status: String(row["status"]),
       })),
     }),
+    /** Actions and notifications that are not over and do not wait for a person. */
     openCount: async () => Number((await query(QUERIES.open))[0]?.["n"]),
+    /** Processes that have claimed an action so far. */
     claimantCount: async () => Number((await query(QUERIES.claimants))[0]?.["n"]),
     [Symbol.asyncDispose]: async () => {
       await sql?.close();

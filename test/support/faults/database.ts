@@ -28,7 +28,7 @@ export function storedIn(folder: string): Stored {
   });
 }
 
-export function isSound(db: Database): boolean {
+function isSound(db: Database): boolean {
   return JSON.stringify(db.query("PRAGMA integrity_check").values()) === '[["ok"]]';
 }
 

@@ -1,7 +1,7 @@
 import { closeSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { freePort } from "../free-port.ts";
-import { newFolder, OWNER_KEY, Service } from "../service.ts";
+import { askAsOwner, newFolder, Service } from "../service.ts";
 import { Target } from "../target.ts";
 import { storedIn } from "./database.ts";
 import { broken, type FaultReport } from "./report.ts";
@@ -33,9 +33,8 @@ export async function diskFull(when: "at the start" | "while it runs"): Promise<
   const acknowledged: string[] = [];
   const statusOf = async (path: string) => (await fetch(url + path).catch(() => null))?.status ?? 0;
   const create = async (): Promise<number> => {
-    const headers = { Authorization: `Bearer ${OWNER_KEY}`, "Content-Type": "application/json" };
     const body = JSON.stringify({ url: target.url, body: { filler: "x".repeat(20_000) } });
-    const answer = await fetch(`${url}/v1/actions`, { method: "POST", headers, body }).catch(() => null);
+    const answer = await askAsOwner(`${url}/v1/actions`, { method: "POST", body });
     if (answer?.status === 201) acknowledged.push(((await answer.json()) as { id: string }).id);
     const isPolite = answer?.status !== 503 || answer.headers.has("retry-after");
     return isPolite ? (answer?.status ?? 0) : -1;

@@ -13,12 +13,11 @@ import { systemIds } from "../../../src/core/ids.ts";
 import { Metrics } from "../../../src/observability/metrics.ts";
 import { createPasswords } from "../../../src/crypto/passwords.ts";
 import { createSender } from "../../../src/outbound/send.ts";
-import { parseTargetPolicy } from "../../../src/config/target-policy.ts";
 import type { Log } from "../../../src/observability/log.ts";
 import type { Sender } from "../../../src/outbound/deadline.ts";
 import type { Queue, Store } from "../../../src/core/store.ts";
 import { openEncryptedStore } from "../../../src/app/encrypted-store.ts";
-import { requestFor } from "../engine.ts";
+import { loopbackPolicy, requestFor } from "../engine.ts";
 import type { Dying, StopPoint } from "./stop-points.ts";
 
 // Safe: `stop-points.ts` writes it.
@@ -105,13 +104,7 @@ const { accounts, people, facts } = encryptedStore.store;
 
 await bootstrap({ accounts, people, facts, secrets, ids, clock: systemClock, givenOwnerKey: null });
 
-const policy = parseTargetPolicy({
-  allowedPrivateTargets: [],
-  loopbackAllowed: true,
-  ownOrigins: ["http://127.0.0.1:1"],
-});
-
-if ("problems" in policy) throw new Error(policy.problems.join(" "));
+const policy = loopbackPolicy();
 
 const quiet: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 

@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { freePort } from "../free-port.ts";
-import { newFolder, OWNER_KEY, Service } from "../service.ts";
+import { askAsOwner, newFolder, Service } from "../service.ts";
 import { Target } from "../target.ts";
 import { broken, type FaultReport } from "./report.ts";
 
@@ -29,10 +29,7 @@ export async function fullAtNextStart(end: "SIGTERM" | "SIGKILL"): Promise<Fault
     wrapper: ["unshare", "-m", "sh", "-c", mount, before, folder],
     env: { PORT: String(port) },
   });
-  const ask = async (path: string, init: RequestInit = {}) => {
-    const headers = { Authorization: `Bearer ${OWNER_KEY}`, "Content-Type": "application/json" };
-    return fetch(`http://127.0.0.1:${port}${path}`, { ...init, headers }).catch(() => null);
-  };
+  const ask = (path: string, init?: RequestInit) => askAsOwner(`http://127.0.0.1:${port}${path}`, init);
   const create = () =>
     ask("/v1/actions", { method: "POST", body: JSON.stringify({ url: target.url, body: { n: 2 } }) });
   const within = async (ms: number, isSo: () => Promise<boolean>) => {

@@ -5,7 +5,7 @@ import { openStoreAt } from "../store.ts";
 import { aCreation } from "../factory.ts";
 import { memoryOf } from "../memory.ts";
 import { freePort } from "../free-port.ts";
-import { newFolder, OWNER_KEY, Service } from "../service.ts";
+import { askAsOwner, newFolder, Service } from "../service.ts";
 import { broken, type FaultReport, quantile } from "./report.ts";
 
 const HOSTS = 20;
@@ -49,8 +49,7 @@ export async function herd(count: number, isAlone: boolean): Promise<FaultReport
   const startedMs = performance.now();
   await using service = new Service({ folder, env });
   const look = async (path: string) => {
-    const headers = { Authorization: `Bearer ${OWNER_KEY}` };
-    const answer = await fetch(url + path, { headers }).catch(() => null);
+    const answer = await askAsOwner(url + path);
     await answer?.arrayBuffer();
     return answer?.status ?? 0;
   };

@@ -1,4 +1,3 @@
-import { isSound, readCopy } from "./database.ts";
 import { broken, type FaultReport } from "./report.ts";
 
 /** One call as the target saw it: of which action, and the status that it was answered with. */
@@ -70,41 +69,6 @@ const ENDS = new Map([
   ["cancelled", "cancelled"],
   ["rejected", "cancelled"],
 ]);
-
-/** Actions and notifications that are not over and do not wait for a person. */
-export function aliveNow(folder: string): number {
-  return readCopy(folder, (db) => {
-    const count = (table: string) =>
-      Number(db.query(`SELECT count(*) AS n FROM ${table} WHERE status IN ('pending', 'active')`).values()[0]?.[0]);
-    return count("actions") + count("outbox");
-  });
-}
-
-/** Holds the rows of a file against what was acknowledged and what the target saw. */
-export function judgeHistory(
-  folder: string,
-  acknowledged: ReadonlySet<string>,
-  called: readonly Called[],
-): FaultReport {
-  return readCopy(folder, (db) => {
-    const { figures, problems } = judgeRows(
-      {
-        actions: db
-          .query<HistoryRows["actions"][number], []>("SELECT id, status, retries, callback FROM actions")
-          .all(),
-        timeline: db
-          .query<Told, []>("SELECT seq, action_id, run, revision, type, status, detail FROM timeline ORDER BY seq")
-          .all(),
-        outbox: db
-          .query<HistoryRows["outbox"][number], []>("SELECT action_id, revision, event, status FROM outbox")
-          .all(),
-      },
-      acknowledged,
-      called,
-    );
-    return { figures, problems: [...problems, ...broken({ "the file is sound": isSound(db) })] };
-  });
-}
 
 /** Holds rows against what was acknowledged and what the target saw. */
 export function judgeRows(

@@ -2,9 +2,11 @@ import { SQLiteError } from "bun:sqlite";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { startChild } from "../../db/processes.ts";
-import { newFolder, OWNER_KEY, Service } from "../service.ts";
+import { askAsOwner, newFolder, Service } from "../service.ts";
 import { Target } from "../target.ts";
-import { aliveNow, type Called, judgeHistory } from "./history.ts";
+import { readRows } from "../cluster/rows.ts";
+import { storedIn } from "./database.ts";
+import { type Called, judgeRows } from "./history.ts";
 import { broken, type FaultReport } from "./report.ts";
 
 const CLIENTS = 8;
@@ -33,9 +35,9 @@ export async function mixedFaults(forMs: number, chance: () => number): Promise<
   const state = { isOver: false, url: "" };
 
   const ask = async (path: string, body?: object) => {
-    const headers = { Authorization: `Bearer ${OWNER_KEY}`, "Content-Type": "application/json" };
-    const init = { method: "POST", headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
-    const answer = await fetch(state.url + path, { ...init, signal: AbortSignal.timeout(5_000) }).catch(() => null);
+    const init = body === undefined ? {} : { body: JSON.stringify(body) };
+    const signal = AbortSignal.timeout(5_000);
+    const answer = await askAsOwner(state.url + path, { method: "POST", signal, ...init });
     if (answer?.status === 201) acknowledged.add(((await answer.json()) as { id: string }).id);
     else await answer?.text().catch(() => "");
     if (answer === null) await Bun.sleep(20);
@@ -82,14 +84,19 @@ export async function mixedFaults(forMs: number, chance: () => number): Promise<
   state.isOver = true;
   await Promise.all(clients);
   const settledMs = performance.now() + SETTLE_MS_MAX;
-  while (!isSettled(join(folder, "data")) && performance.now() < settledMs) await Bun.sleep(200);
+  await using rows = readRows(`file:${folder}/data/outgate.db`);
+  while (!(await isSettled(rows)) && performance.now() < settledMs) await Bun.sleep(200);
   await service.end("SIGTERM");
-  const stuck = aliveNow(join(folder, "data"));
-  const history = judgeHistory(join(folder, "data"), acknowledged, called);
+  const stuck = await rows.openCount();
+  const history = judgeRows(await rows.history(), acknowledged, called);
+  const { isSound } = storedIn(join(folder, "data"));
   rmSync(folder, { recursive: true });
   return {
     figures: { ...faults, acknowledged: acknowledged.size, called: called.length, ...history.figures, stuck },
-    problems: [...history.problems, ...broken({ "nothing is stuck": stuck === 0, "it had work": called.length > 0 })],
+    problems: [
+      ...history.problems,
+      ...broken({ "the file is sound": isSound, "nothing is stuck": stuck === 0, "it had work": called.length > 0 }),
+    ],
   };
 
   async function start(): Promise<Service> {
@@ -99,10 +106,10 @@ export async function mixedFaults(forMs: number, chance: () => number): Promise<
   }
 }
 
-/** Whether nothing is under way in the folder of a running service. */
-function isSettled(folder: string): boolean {
+/** Whether nothing is under way in the database of a running service. */
+async function isSettled(rows: ReturnType<typeof readRows>): Promise<boolean> {
   try {
-    return aliveNow(folder) === 0;
+    return (await rows.openCount()) === 0;
   } catch (error) {
     // A checkpoint came between the copies of the two files. What a crash leaves is judged once the service has stopped.
     if (error instanceof SQLiteError && error.code === "SQLITE_CORRUPT") return false;

@@ -1,7 +1,8 @@
 import { boundOf, Cluster } from "../cluster/cluster.ts";
 import { longestCreate, refusalOf, worksAfter } from "../cluster/probe.ts";
-import { isInside, runInside } from "../namespace.ts";
+import { isInside } from "../namespace.ts";
 import { OwnServers } from "../postgres/own-server.ts";
+import { nft, packetsDropped, reportFromInside } from "./inside.ts";
 import { LEASE_MS, resends } from "./node-frozen.ts";
 import { broken, type FaultReport } from "./report.ts";
 
@@ -24,12 +25,7 @@ export interface NodeCutOff {
  * our own. It goes on reaching targets.
  */
 export async function nodeCutOff(cut: NodeCutOff): Promise<FaultReport> {
-  const command = [process.execPath, import.meta.path, JSON.stringify(cut)];
-  const { exitCode, output } = await runInside(command, RUN_MS_MAX);
-  const line = output.split("\n").find((text) => text.startsWith('{"figures"'));
-  // Safe: this very file prints it.
-  if (line !== undefined) return JSON.parse(line) as FaultReport;
-  return { figures: { exitCode }, problems: [`It did not run: ${output.slice(-2_000)}`] };
+  return reportFromInside(import.meta.path, JSON.stringify(cut), RUN_MS_MAX);
 }
 
 async function inside({ nodes, clients, pauseMs, isAlone }: NodeCutOff): Promise<FaultReport> {
@@ -55,8 +51,7 @@ async function inside({ nodes, clients, pauseMs, isAlone }: NodeCutOff): Promise
   const heldUp = longestCreate(cluster.node(1), cluster.witness.targetUrl, Bun.sleep(CUT_MS));
   const refusal = await refusalOf(cut);
   const heldUpMs = await heldUp;
-  const listed = Bun.spawnSync(["nft", "list", "chain", "inet", "cut", "i"]).stdout.toString();
-  const dropped = [...listed.matchAll(/packets (\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
+  const dropped = packetsDropped("cut");
   nft("delete table inet cut");
   const backMs = await worksAfter(cut, cluster.witness.targetUrl);
   await Bun.sleep(1_000);
@@ -86,10 +81,6 @@ async function inside({ nodes, clients, pauseMs, isAlone }: NodeCutOff): Promise
       }),
     ],
   };
-}
-
-function nft(rules: string): void {
-  if (!Bun.spawnSync(["nft", rules]).success) throw new Error(`nft refused: ${rules}`);
 }
 
 if (isInside() && import.meta.main) {

@@ -1,7 +1,8 @@
 import { join } from "node:path";
-import { isInside, runInside } from "../namespace.ts";
-import { OWNER_KEY, Service } from "../service.ts";
+import { isInside } from "../namespace.ts";
+import { askAsOwner, Service } from "../service.ts";
 import { storedIn } from "./database.ts";
+import { nft, packetsDropped, reportFromInside } from "./inside.ts";
 import { broken, type FaultReport } from "./report.ts";
 
 const [TARGET_PORT, SERVICE_PORT] = [9_001, 9_002];
@@ -12,12 +13,7 @@ const RUN_MS_MAX = 120_000;
 
 /** One packet in seven is lost, on the way to the service and from it to its target, in a network of our own. */
 export async function packetsLost(actions: number): Promise<FaultReport> {
-  const command = [process.execPath, import.meta.path, String(actions)];
-  const { exitCode, output } = await runInside(command, RUN_MS_MAX);
-  const line = output.split("\n").find((text) => text.startsWith('{"figures"'));
-  // Safe: this very file prints it.
-  if (line !== undefined) return JSON.parse(line) as FaultReport;
-  return { figures: { exitCode }, problems: [`It did not run: ${output.slice(0, 500)}`] };
+  return reportFromInside(import.meta.path, String(actions), RUN_MS_MAX);
 }
 
 async function inside(actions: number): Promise<FaultReport> {
@@ -40,20 +36,19 @@ async function inside(actions: number): Promise<FaultReport> {
     ),
   );
   const rules = ["add table inet f", "add chain inet f i { type filter hook input priority 0; }", ...lossy].join("; ");
-  if (!Bun.spawnSync(["nft", rules]).success) throw new Error("There is no nft.");
+  nft(rules);
 
   /** As a careful client: no answer is asked for again, under the same key. */
   const create = async (key: string): Promise<string> => {
     for (;;) {
-      const answer = await fetch(`http://127.0.0.1:${SERVICE_PORT}/v1/actions`, {
+      const answer = await askAsOwner(`http://127.0.0.1:${SERVICE_PORT}/v1/actions`, {
         method: "POST",
-        headers: { Authorization: `Bearer ${OWNER_KEY}`, "Content-Type": "application/json", "Idempotency-Key": key },
+        headers: { "Idempotency-Key": key },
         body: JSON.stringify({ url: `http://127.0.0.1:${TARGET_PORT}/`, retries: RETRIES }),
         signal: AbortSignal.timeout(ASK_AGAIN_MS),
-      })
-        .then((response) => response.json() as Promise<{ id: string }>)
-        .catch(() => null);
-      if (answer !== null) return answer.id;
+      });
+      const created = (await answer?.json().catch(() => null)) as { id: string } | null | undefined;
+      if (created) return created.id;
     }
   };
   /** The action when it has ended, asked for again and again. */
@@ -73,8 +68,7 @@ async function inside(actions: number): Promise<FaultReport> {
   const sends = Map.groupBy(received, (id) => id);
   const most = Math.max(...[...sends.values()].map((calls) => calls.length));
   const completed = finals.filter(({ status }) => status === "completed").length;
-  const listed = Bun.spawnSync(["nft", "list", "chain", "inet", "f", "i"]).stdout.toString();
-  const dropped = [...listed.matchAll(/packets (\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
+  const dropped = packetsDropped("f");
   await target.stop(true);
   return {
     figures: { actions, stored: stored.actions.size, completed, received: received.length, most, dropped },
