@@ -64,9 +64,8 @@ describe("a file that is no database any more", () => {
 
   test("an empty file becomes a new database", async () => {
     await using folder = await temporaryFolder();
-    const path = join(folder.path, "outgate.db");
-    await Bun.write(path, "");
-    const store = await openStoreAt(path);
+    await Bun.write(folder.file, "");
+    const store = await openStoreAt(folder.file);
     await store.probe();
     await store.close();
   });
@@ -98,20 +97,19 @@ test("a file that others could read is closed to them", async () => {
 
 test("header values are not in the file in clear", async () => {
   await using folder = await temporaryFolder();
-  const path = join(folder.path, "outgate.db");
-  const store = await openStoreAt(path);
+  const store = await openStoreAt(folder.file);
   await store.actions.create(
     aCreation({ headers: { Authorization: "Bearer canary-4711" }, body: '{"a":"open-4711"}' }),
   );
   await store.close();
-  const bytes = Buffer.from(await Bun.file(path).bytes());
+  const bytes = Buffer.from(await Bun.file(folder.file).bytes());
   expect(bytes.includes("open-4711")).toBe(true);
   expect(bytes.includes("canary-4711")).toBe(false);
 });
 
 test("a commit is durable before it is told: a write-ahead log, synchronous FULL", async () => {
   await using folder = await temporaryFolder();
-  const sql = openFile(join(folder.path, "outgate.db"));
+  const sql = openFile(folder.file);
   expect(await sql.read({ sql: "PRAGMA journal_mode", args: [] })).toEqual([{ journal_mode: "wal" }]);
   expect(await sql.read({ sql: "PRAGMA synchronous", args: [] })).toEqual([{ synchronous: 2 }]);
   await sql.close();
@@ -119,9 +117,8 @@ test("a commit is durable before it is told: a write-ahead log, synchronous FULL
 
 test("locked by another process for a second: nothing is lost, and the event loop goes on", async () => {
   await using folder = await temporaryFolder();
-  const path = join(folder.path, "outgate.db");
-  const store = await openStoreAt(path);
-  await using child = startChild("lock", path, "1000");
+  const store = await openStoreAt(folder.file);
+  await using child = startChild("lock", folder.file, "1000");
   expect(await child.line()).toBe("locked");
   const work = writeWhile(store, child.line());
   const gap = await maxGapMs(() => work);
@@ -138,9 +135,8 @@ test("locked by another process for a second: nothing is lost, and the event loo
 
 test("a probe writes, also when it is the same one again: a full disk would not refuse it else", async () => {
   await using folder = await temporaryFolder();
-  const path = join(folder.path, "outgate.db");
-  const store = await openStoreAt(path);
-  const logBytes = () => statSync(`${path}-wal`).size;
+  const store = await openStoreAt(folder.file);
+  const logBytes = () => statSync(`${folder.file}-wal`).size;
   for (let count = 0; count < 3; count += 1) {
     const before = logBytes();
     await store.probe();

@@ -12,52 +12,48 @@ import { startChild } from "./processes.ts";
 
 test("a second process on one file is refused within a second, and says why", async () => {
   await using folder = await temporaryFolder();
-  const path = join(folder.path, "outgate.db");
   const startedMs = performance.now();
-  await using first = startChild("hold", path);
+  await using first = startChild("hold", folder.file);
   expect(await first.line()).toBe("open");
 
   const openMs = performance.now();
-  await using second = startChild("hold", path);
+  await using second = startChild("hold", folder.file);
   expect(await second.exited).toBe(1);
   // Beside what a process takes here to start at all.
   expect(performance.now() - openMs).toBeLessThan(1_000 + 3 * (openMs - startedMs));
   expect(await second.errors()).toBe(
-    `DatabaseInUse: Another Outgate has the database ${path} open. Stop it, or set DATABASE_URL to another file.\n`,
+    `DatabaseInUse: Another Outgate has the database ${folder.file} open. Stop it, or set DATABASE_URL to another file.\n`,
   );
   expect(first.isRunning).toBe(true);
 });
 
 test("a process that is killed lets the file go at once", async () => {
   await using folder = await temporaryFolder();
-  const path = join(folder.path, "outgate.db");
-  await using first = startChild("hold", path);
+  await using first = startChild("hold", folder.file);
   await first.line();
-  expect(() => lockFile(path)).toThrow(DatabaseInUse);
+  expect(() => lockFile(folder.file)).toThrow(DatabaseInUse);
   await first.kill();
-  const store = await openStoreAt(path);
+  const store = await openStoreAt(folder.file);
   await store.close();
 });
 
 test("a store that is closed lets the file go, and holds no file open that another process would miss", async () => {
   await using folder = await temporaryFolder();
-  const path = join(folder.path, "outgate.db");
-  const store = await openStoreAt(path);
+  const store = await openStoreAt(folder.file);
   const { action, ...rest } = aCreation();
   await store.actions.create({ action, ...rest });
   await store.close();
   // What the log held is in the file: a copy of it alone is a whole backup.
-  if (existsSync(`${path}-wal`)) expect(Bun.file(`${path}-wal`).size).toBe(0);
-  await using next = startChild("hold", path);
+  if (existsSync(`${folder.file}-wal`)) expect(Bun.file(`${folder.file}-wal`).size).toBe(0);
+  await using next = startChild("hold", folder.file);
   expect(await next.line()).toBe("open");
 });
 
 test("a start that fails lets the file go", async () => {
   await using folder = await temporaryFolder();
-  const path = join(folder.path, "outgate.db");
-  await Bun.write(path, "no database at all ".repeat(100));
-  expect(await openStoreAt(path).then(Boolean, () => "refused")).toBe("refused");
-  lockFile(path).release();
+  await Bun.write(folder.file, "no database at all ".repeat(100));
+  expect(await openStoreAt(folder.file).then(Boolean, () => "refused")).toBe("refused");
+  lockFile(folder.file).release();
 });
 
 describe("a file has one lock under all its names", () => {
@@ -117,11 +113,10 @@ describe("a file has one lock under all its names", () => {
 
   test("and a link whose file is not there yet leads to where it is made", async () => {
     await using folder = await temporaryFolder();
-    const path = join(folder.path, "outgate.db");
     const link = join(folder.path, "link.db");
     symlinkSync("outgate.db", link);
     const store = await openStoreAt(link);
-    expect(() => lockFile(path)).toThrow(DatabaseInUse);
+    expect(() => lockFile(folder.file)).toThrow(DatabaseInUse);
     await store.close();
     expect(readdirSync(folder.path).toSorted()).toEqual(["link.db", "outgate.db", "outgate.db.lock"]);
   });
@@ -141,7 +136,7 @@ describe("a file has one lock under all its names", () => {
 
 test("a file with two hard links is refused by whatever opens it, as it is", async () => {
   await using folder = await temporaryFolder();
-  const [path, second] = [join(folder.path, "outgate.db"), join(folder.path, "second.db")];
+  const [path, second] = [folder.file, join(folder.path, "second.db")];
   await (await openStoreAt(path)).close();
   const before = readFileSync(path);
   linkSync(path, second);
@@ -166,15 +161,14 @@ test("a file with two hard links is refused by whatever opens it, as it is", asy
 
 test("an acknowledged create survives kill -9, again and again", async () => {
   await using folder = await temporaryFolder();
-  const path = join(folder.path, "outgate.db");
   const acknowledged: string[] = [];
   for (const count of [1, 30, 90]) {
-    await using child = startChild("create", path);
+    await using child = startChild("create", folder.file);
     for (let line = 0; line < count; line += 1) acknowledged.push(await child.line());
     await child.kill();
     acknowledged.push(...(await child.rest()));
   }
-  const store = await openStoreAt(path);
+  const store = await openStoreAt(folder.file);
   const found = await Promise.all(acknowledged.map((id) => store.actions.find(ACCOUNT, id)));
   expect(acknowledged.filter((_, at) => found[at] === null)).toEqual([]);
   const timelines = await Promise.all(acknowledged.map((id) => store.actions.timeline(ACCOUNT, id)));

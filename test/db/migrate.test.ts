@@ -64,28 +64,26 @@ describe("migrations", () => {
 
   test("leave what is stored as it is", async () => {
     await using folder = await temporaryFolder();
-    const path = join(folder.path, "outgate.db");
     const { action, ...rest } = aCreation({ dedupe: "k", headers: { "X-A": "1" } });
-    const first = await openStoreAt(path);
+    const first = await openStoreAt(folder.file);
     await first.actions.create({ action, ...rest });
     await first.close();
-    const again = await openStoreAt(path);
+    const again = await openStoreAt(folder.file);
     expect(await again.actions.find(ACCOUNT, action.id)).toEqual(action);
     await again.close();
   });
 
   test("refuse a database of a newer version, and leave its file untouched", async () => {
     await using folder = await temporaryFolder();
-    const path = join(folder.path, "outgate.db");
-    const newer = openFile(path);
+    const newer = openFile(folder.file);
     await migrate(newer, NOON);
     await newer.batch([{ sql: "INSERT INTO migrations (name, ran_at) VALUES ('0099_later', 0)", args: [] }]);
     await newer.close();
-    const before = await Bun.file(path).bytes();
-    const refused = await openStoreAt(path).catch((error: unknown) => error);
+    const before = await Bun.file(folder.file).bytes();
+    const refused = await openStoreAt(folder.file).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(NewerDatabase);
     expect(String(refused)).toContain("newer version of Outgate (0099_later). Start that version.");
-    expect(Buffer.compare(before, await Bun.file(path).bytes())).toBe(0);
+    expect(Buffer.compare(before, await Bun.file(folder.file).bytes())).toBe(0);
   });
 });
 
@@ -167,28 +165,26 @@ describe("a database of a checkout between two releases", () => {
     await using folder = await temporaryFolder();
     await using whole = await openEmpty();
     await migrate(whole.sql, NOON);
-    const path = join(folder.path, "outgate.db");
-    const store = await openStoreAt(path);
+    const store = await openStoreAt(folder.file);
     const { action, ...rest } = aCreation();
     await store.actions.create({ action, ...rest });
     await store.close();
-    const sql = openFile(path);
+    const sql = openFile(folder.file);
     await sql.batch([...undo, ...COLUMNS, ...INDEXES, ...TABLES, OTHER_INDEX].map((text) => ({ sql: text, args: [] })));
     await sql.close();
 
-    const again = await openStoreAt(path);
+    const again = await openStoreAt(folder.file);
     expect(await again.actions.find(ACCOUNT, action.id)).toEqual(action);
     await again.close();
-    const look = openFile(path, "read");
+    const look = openFile(folder.file, "read");
     expect(await schemaOf(look)).toEqual(await schemaOf(whole.sql));
     await look.close();
   });
 
   test("that can't be completed is refused with a way out, as it is", async () => {
     await using folder = await temporaryFolder();
-    const path = join(folder.path, "outgate.db");
-    await (await openStoreAt(path)).close();
-    const sql = openFile(path);
+    await (await openStoreAt(folder.file)).close();
+    const sql = openFile(folder.file);
     await sql.batch([
       { sql: "ALTER TABLE channels DROP COLUMN enabled", args: [] },
       {
@@ -198,7 +194,7 @@ describe("a database of a checkout between two releases", () => {
       { sql: "DROP TABLE activity", args: [] },
     ]);
     const before = await schemaOf(sql);
-    expect(await openStoreAt(path).catch(String)).toStartWith(
+    expect(await openStoreAt(folder.file).catch(String)).toStartWith(
       "OlderDatabase: The database was written by a checkout between two releases of Outgate, and its tables can't be completed. Start the checkout that wrote it",
     );
     expect(await schemaOf(sql)).toEqual(before);

@@ -19,6 +19,7 @@ import {
   anApiKey,
   anArtifact,
   anAuditEntry,
+  anAuditQuery,
   anInvitation,
   answered,
   aPause,
@@ -79,7 +80,7 @@ const PRUNED = [
 
 const A_PAUSE_END = { at: NOON, by: "system", audit: anAuditEntry() } as const;
 
-const AUDIT_QUERY = { accountId: ACCOUNT, kinds: [], actors: [], since: null, until: null, before: 9, limit: 9 };
+const AUDIT_QUERY = anAuditQuery({ before: 9 });
 
 const SEED = { id: "s", accountId: ACCOUNT, origin: null, use: null, sealedSeed: "sealed", rotatedAt: NOON };
 

@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test";
-import { join } from "node:path";
 import { cancel } from "../../src/core/changes.ts";
 import { LIST_SCAN_ROWS_MAX, SEARCH_STEP_ROWS } from "../../src/core/limits.ts";
 import { openFile } from "../../db/libsql/file.ts";
@@ -11,9 +10,8 @@ import { activeAction, claimed, createdAction, failedAction, stored } from "./co
 /** A store in which something happens after each read. */
 async function openDisturbed(disturb: (store: Store) => Promise<void>) {
   const folder = await temporaryFolder();
-  const path = join(folder.path, "outgate.db");
-  await putEmptyDatabase(path);
-  const sql = openFile(path);
+  await putEmptyDatabase(folder.file);
+  const sql = openFile(folder.file);
   const quiet = storeOver(sql);
   const store = storeOver({
     ...sql,

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
-import { join } from "node:path";
 import { runCalls, runGroup } from "../../db/commands/command.ts";
 import { openFile } from "../../db/libsql/file.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
@@ -63,12 +62,11 @@ test("a claim reads no more rows than it asks for, in the order of the index", a
 /** A store that asks for the plan of every statement before it runs it. */
 async function openExplained() {
   const folder = await temporaryFolder();
-  const path = join(folder.path, "outgate.db");
-  const real = openFile(path);
+  const real = openFile(folder.file);
   await migrate(real, NOON);
   // On a connection of its own: an explained write counts as one that is under way, and nothing could be committed.
-  const planner = openFile(path);
-  const commands = new Database(path);
+  const planner = openFile(folder.file);
+  const commands = new Database(folder.file);
   const steps: string[] = [];
   const explain = async ({ sql, args }: Statement) => {
     const rows = await planner.read({ sql: `EXPLAIN QUERY PLAN ${sql}`, args });

@@ -2,23 +2,22 @@ import { describe, expect, test } from "bun:test";
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import { sql as drizzleSql } from "drizzle-orm";
-import { Client, DatabaseError } from "pg";
+import { DatabaseError } from "pg";
 import { command } from "../../db/commands/command.ts";
 import { openPostgres } from "../../db/postgres/connection.ts";
 import { createNodeStore } from "../../db/postgres/cluster.ts";
 import { faultIn, isConnectionSound } from "../../db/postgres/faults.ts";
 import { reasonOf } from "../../db/sql/errors.ts";
-import { createStore } from "../../db/sql/store.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { approve, cancel } from "../../src/core/changes.ts";
 import { ACCOUNT, NOON, aCreation, aDecision, aQuery, writeOf } from "../support/factory.ts";
-import { dropDatabase, hasPostgres } from "../support/postgres.ts";
+import { hasPostgres } from "../support/postgres.ts";
 import { migratePostgres } from "../../db/postgres/migrate.ts";
 import { START_LOCK } from "../../db/postgres/lock.ts";
-import { createMigrated } from "../support/postgres-store.ts";
+import { openMigrated } from "../support/postgres-store.ts";
 import { hasPooler, Pooler } from "../support/postgres/pooler.ts";
 import { freePort } from "../support/free-port.ts";
-import { testSecrets } from "../support/store.ts";
+import { storeOver } from "../support/store.ts";
 import { until } from "../support/until.ts";
 import { claimed, createdAction, stored } from "./conformance/steps.ts";
 
@@ -26,38 +25,22 @@ const CALL_MS = 500;
 
 /** A store with short deadlines over a proxy, and a connection beside it. */
 async function openOver() {
-  const url = await createMigrated();
-  const proxy = await between(url);
+  const database = await openMigrated();
+  const proxy = await between(database.url);
   const sql = openPostgres(proxy.url, { callMsMax: CALL_MS, transactionMsMax: CALL_MS - 100 });
-  const store = storeOver(sql);
-  const raw = new Client({ connectionString: url });
-  await raw.connect();
+  const store = storeOver(sql, { isOnlyProcess: false });
   return {
-    url,
+    url: database.url,
     store,
     proxy,
-    raw,
+    raw: database.client,
     async [Symbol.asyncDispose]() {
       proxy.mode = "pass";
       await store.close();
       proxy[Symbol.dispose]();
-      await raw.end();
-      await dropDatabase(url);
+      await database[Symbol.asyncDispose]();
     },
   };
-}
-
-function storeOver(sql: ReturnType<typeof openPostgres>) {
-  return createStore({
-    sql,
-    seal: testSecrets,
-    cluster: null,
-    isOnlyProcess: false,
-    onFatal: (cause) => {
-      throw new Error("A failed commit is no end.", { cause });
-    },
-    release: () => {},
-  });
 }
 
 test.each(["EPIPE", "ECONNRESET", "EBUSY"])("%s is no answer of the server: the connection is lost", (code) => {
@@ -245,8 +228,8 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
   });
 
   test("writes by an index before the server has counted the rows of a table", async () => {
-    const url = await createMigrated();
-    const sql = openPostgres(url);
+    await using db = await openMigrated();
+    const sql = openPostgres(db.url);
     const [plan] = await sql.batch([
       {
         sql: `explain update actions old set status = row.status
@@ -257,7 +240,6 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     const steps = (plan?.rows ?? []).map((row) => String(row["QUERY PLAN"])).join("\n");
     expect(steps).toContain("Index Scan using actions_pkey on actions");
     await sql.close();
-    await dropDatabase(url);
   });
 
   test("keeps texts with U+0000, and finds them", async () => {
@@ -273,9 +255,9 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
   });
 
   test.skipIf(!hasPooler)("works through a pooler that lends a connection for each transaction", async () => {
-    const url = await createMigrated();
-    await using pooler = await Pooler.start(url);
-    const stores = Array.from({ length: 3 }, () => storeOver(openPostgres(pooler.url)));
+    await using db = await openMigrated();
+    await using pooler = await Pooler.start(db.url);
+    const stores = Array.from({ length: 3 }, () => storeOver(openPostgres(pooler.url), { isOnlyProcess: false }));
     // Different statements of different clients on the same few connections.
     for (let round = 0; round < 15; round += 1) {
       const created = await Promise.all(stores.flatMap((store) => [0, 1, 2].map(() => createdAction(store.actions))));
@@ -286,7 +268,6 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
       if (action !== undefined && second !== undefined && round === 0) await claimed(second.actions, action);
     }
     await Promise.all(stores.map((store) => store.close()));
-    await dropDatabase(url);
   });
 });
 

@@ -4,15 +4,14 @@ import { queryOf } from "../../db/postgres/queries.ts";
 import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
 import { claimAll } from "../../db/postgres/claim.ts";
 import { createChangeReader } from "../../db/postgres/cluster.ts";
-import { migratePostgres } from "../../db/postgres/migrate.ts";
 import type { Statement } from "../../db/sql/sql.ts";
-import { createStore } from "../../db/sql/store.ts";
 import type { ChangedAction, Store } from "../../src/core/store.ts";
 import { NODE_CHANGES_MAX } from "../../src/core/limits.ts";
 import { ACCOUNT, aCreation, KEY, NOON } from "../support/factory.ts";
-import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
+import { dropDatabase, hasPostgres } from "../support/postgres.ts";
+import { createMigrated } from "../support/postgres-store.ts";
 import { eventually } from "../support/eventually.ts";
-import { testSecrets } from "../support/store.ts";
+import { storeOver } from "../support/store.ts";
 import { claimOf } from "./conformance/steps.ts";
 
 let url: string;
@@ -56,17 +55,9 @@ function settled(): Promise<number> {
 
 describe.skipIf(!hasPostgres)("changes of all nodes in PostgreSQL", () => {
   beforeAll(async () => {
-    url = await createDatabase();
+    url = await createMigrated();
     sql = openPostgres(url);
-    await migratePostgres(sql, NOON);
-    store = createStore({
-      sql,
-      seal: testSecrets,
-      cluster: null,
-      isOnlyProcess: false,
-      onFatal: () => {},
-      release: () => {},
-    });
+    store = storeOver(sql, { isOnlyProcess: false });
   });
 
   afterAll(async () => {

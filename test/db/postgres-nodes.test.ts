@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createNodeStore } from "../../db/postgres/cluster.ts";
 import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
-import { migratePostgres } from "../../db/postgres/migrate.ts";
 import { JOB_LEASE_MS } from "../../src/core/limits.ts";
 import { NOON } from "../support/factory.ts";
-import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
+import { dropDatabase, hasPostgres } from "../support/postgres.ts";
+import { createMigrated } from "../support/postgres-store.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -19,10 +19,7 @@ describe.skipIf(!hasPostgres)("nodes on one PostgreSQL", () => {
   const row = (id: string) => ({ id, version: "1.0.0", startedAt: NOON });
 
   beforeAll(async () => {
-    url = await createDatabase();
-    const sql = openPostgres(url);
-    await migratePostgres(sql, NOON);
-    await sql.close();
+    url = await createMigrated();
   });
 
   afterAll(async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { Client } from "pg";
+import type { Client } from "pg";
 import { runCalls, runGroup } from "../../db/commands/command.ts";
 import { type Query, queryOf } from "../../db/postgres/queries.ts";
 import { openPostgres, type PostgresSql } from "../../db/postgres/connection.ts";
@@ -22,8 +22,8 @@ import {
   writeOf,
 } from "../support/factory.ts";
 import { eventually } from "../support/eventually.ts";
-import { dropDatabase, hasPostgres } from "../support/postgres.ts";
-import { createMigrated } from "../support/postgres-store.ts";
+import { hasPostgres } from "../support/postgres.ts";
+import { openMigrated } from "../support/postgres-store.ts";
 import { storeOver } from "../support/store.ts";
 import { activeAction, attemptedAction, claimOf, createdAction, LEASE } from "./conformance/steps.ts";
 import { LANE, type Operation, OPERATIONS } from "./operations.ts";
@@ -114,28 +114,24 @@ const EXPLAINED: readonly (readonly [name: string, run: Operation])[] = [
 ];
 
 describe.skipIf(!hasPostgres)("on PostgreSQL", () => {
-  let url = "";
-  let planner: Client;
+  let db: Awaited<ReturnType<typeof openMigrated>>;
   let real: PostgresSql;
 
   beforeAll(async () => {
-    url = await createMigrated();
-    planner = new Client({ connectionString: url });
-    await planner.connect();
-    for (const text of ROWS_OF_TABLES) await planner.query(text);
-    await planner.query("set plan_cache_mode = force_generic_plan");
-    real = openPostgres(url);
+    db = await openMigrated();
+    for (const text of ROWS_OF_TABLES) await db.client.query(text);
+    await db.client.query("set plan_cache_mode = force_generic_plan");
+    real = openPostgres(db.url);
   }, 60_000);
 
   afterAll(async () => {
-    await planner.end();
     await real.close();
-    await dropDatabase(url);
+    await db[Symbol.asyncDispose]();
   });
 
   test.each(EXPLAINED)("%s reads no table whole", async (_, run) => {
     const plans: Plan[] = [];
-    await run(storeOver(explained(real, planner, plans), { isOnlyProcess: false }));
+    await run(storeOver(explained(real, db.client, plans), { isOnlyProcess: false }));
     expect(plans.length).toBeGreaterThan(0);
     const whole = plans.filter((plan) => plan["Node Type"] === "Seq Scan" && FILLED.has(plan["Relation Name"] ?? ""));
     expect(whole.map((plan) => `${plan["Relation Name"]} for ${plan.text}`)).toEqual([]);
@@ -148,9 +144,8 @@ describe.skipIf(!hasPostgres)("while tables are empty, and for as long as such a
     ["a create with a claim", ({ actions }: Store) => actions.create({ ...aCreation({ dedupe: "d" }), claim: LEASE })],
     ["what gives back what it counted", cancelCounted],
   ])("%s reads indexes by their first column", async (_, run) => {
-    const url = await createMigrated();
-    const planner = new Client({ connectionString: url });
-    await planner.connect();
+    await using db = await openMigrated();
+    const { client: planner } = db;
     const settings = ["enable_sort", "enable_seqscan", "enable_hashjoin", "enable_mergejoin"];
     await planner.query(settings.map((name) => `set ${name} = off`).join("; "));
     await planner.query("set plan_cache_mode = force_generic_plan");
@@ -158,12 +153,10 @@ describe.skipIf(!hasPostgres)("while tables are empty, and for as long as such a
       "select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid, 1, true) as first from pg_index",
     );
     const firstOf = new Map(indexes.map(({ name, first }) => [name, first]));
-    const real = openPostgres(url);
+    const real = openPostgres(db.url);
     const plans: Plan[] = [];
     await run(storeOver(explained(real, planner, plans), { isOnlyProcess: false }));
-    await planner.end();
     await real.close();
-    await dropDatabase(url);
     const scans = plans.filter((plan) => plan["Index Name"] !== undefined);
     expect(scans.length).toBeGreaterThan(0);
     const whole = scans.filter(({ "Index Name": name = "", "Index Cond": cond = "" }) => {
@@ -187,13 +180,12 @@ describe.skipIf(!hasPostgres)("where actions were few when PostgreSQL last analy
     ["what is due first is", ({ actions }: Store) => actions.firstDueAt()],
     ["the values of filters are", ({ actions }: Store) => actions.filterValues("acc_1", 8)],
   ])("%s read by index, step by step", async (_, run) => {
-    const url = await createMigrated();
-    const client = new Client({ connectionString: url });
-    await client.connect();
+    await using db = await openMigrated();
+    const { client } = db;
     await client.query("alter table actions set (autovacuum_enabled = false)");
     await client.query(`${insert} values (${one("few", "1")}), (${one("few", "2")})`);
     await client.query("analyze actions");
-    const real = openPostgres(url);
+    const real = openPostgres(db.url);
     const store = storeOver(real, { isOnlyProcess: false });
     // Each of its connections keeps a plan.
     for (let times = 0; times < 40; times += 1) await run(store);
@@ -205,8 +197,6 @@ describe.skipIf(!hasPostgres)("where actions were few when PostgreSQL last analy
     await eventually(async () => (await client.query(others)).rowCount === 0 || null, "the end of its connections");
     const counts = "select idx_scan, seq_tup_read from pg_stat_user_tables where relname = 'actions'";
     const [read] = (await client.query<{ idx_scan: string; seq_tup_read: string }>(counts)).rows;
-    await client.end();
-    await dropDatabase(url);
     expect(Number(read?.seq_tup_read)).toBeLessThan(5_000);
     expect(Number(read?.idx_scan)).toBeGreaterThan(0);
   });

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { Client } from "pg";
 import { openStore } from "../../db/open.ts";
 import { lockQuery } from "../../db/postgres/lock.ts";
 import { pauseLock } from "../../db/sql/locks.ts";
@@ -35,7 +34,7 @@ import {
   writeOf,
 } from "../support/factory.ts";
 import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
-import { createMigrated } from "../support/postgres-store.ts";
+import { openMigrated } from "../support/postgres-store.ts";
 import { openStoreOf, testSecrets } from "../support/store.ts";
 import { eventually } from "../support/eventually.ts";
 import { claimDue, claimOf, createdAction, decided, failedAction } from "./conformance/steps.ts";
@@ -44,10 +43,9 @@ const LANE = { accountId: ACCOUNT, host: "api.example.com", keyId: KEY };
 
 /** Two stores on one database, as two nodes have them, and a connection that stands in the middle of a transaction. */
 async function openTwo() {
-  const url = await createMigrated();
+  const database = await openMigrated();
+  const { url, client: raw } = database;
   const [one, other] = [await openStoreOf(url), await openStoreOf(url)];
-  const raw = new Client({ connectionString: url });
-  await raw.connect();
   return {
     url,
     one,
@@ -56,9 +54,8 @@ async function openTwo() {
     /** The stores in turn. */
     stores: (count: number): readonly Store[] => Array.from({ length: count }, (_, at) => (at % 2 === 0 ? one : other)),
     async [Symbol.asyncDispose]() {
-      await raw.end();
       await Promise.all([one.close(), other.close()]);
-      await dropDatabase(url);
+      await database[Symbol.asyncDispose]();
     },
   };
 }

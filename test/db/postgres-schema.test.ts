@@ -1,33 +1,22 @@
 import { expect, test } from "bun:test";
 import { is } from "drizzle-orm";
 import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
-import { openPostgres } from "../../db/postgres/connection.ts";
 import * as schema from "../../db/postgres/schema.ts";
-import { dropDatabase, hasPostgres } from "../support/postgres.ts";
-import { createMigrated } from "../support/postgres-store.ts";
+import { hasPostgres } from "../support/postgres.ts";
+import { openMigrated } from "../support/postgres-store.ts";
 
-test.skipIf(!hasPostgres)(
-  "PostgreSQL's migrations make the tables, columns, indexes and checks of its schema",
-  async () => {
-    const url = await createMigrated();
-    const sql = openPostgres(url);
-    try {
-      const made = await sql.read({
-        sql: `select table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable as part
-            from information_schema.columns where table_schema = 'public'
-          union all select tablename || ': index ' || indexname from pg_indexes
-            where schemaname = 'public' and indexname not like '%_pkey' and indexname not like '%_pk' and indexname not like '%_unique'
-          union all select conrelid::regclass || ': check ' || conname from pg_constraint where contype = 'c' and conrelid <> 0`,
-        args: [],
-      });
-      const parts = made.map(({ part }) => String(part)).filter((part) => !part.startsWith("migrations."));
-      expect(parts.toSorted()).toEqual(described().toSorted());
-    } finally {
-      await sql.close();
-      await dropDatabase(url);
-    }
-  },
-);
+test.skipIf(!hasPostgres)("the migrations make the tables, columns, indexes and checks of the schema", async () => {
+  await using db = await openMigrated();
+  const { rows } = await db.client.query<{ part: string }>(
+    `select table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable as part
+        from information_schema.columns where table_schema = 'public'
+      union all select tablename || ': index ' || indexname from pg_indexes
+        where schemaname = 'public' and indexname not like '%_pkey' and indexname not like '%_pk' and indexname not like '%_unique'
+      union all select conrelid::regclass || ': check ' || conname from pg_constraint where contype = 'c' and conrelid <> 0`,
+  );
+  const parts = rows.map(({ part }) => part).filter((part) => !part.startsWith("migrations."));
+  expect(parts.toSorted()).toEqual(described().toSorted());
+});
 
 function described(): readonly string[] {
   const tables = [...Object.values<unknown>(schema.tables), ...Object.values<unknown>(schema)].flatMap((one) =>

@@ -1,34 +1,17 @@
 const PROGRAM = new URL("child.ts", import.meta.url).pathname;
 
-/** A second process; it is killed with the test that started it. */
-export interface Child extends AsyncDisposable {
-  readonly pid: number;
-  /** Writes a line to its standard input. */
-  say(line: string): Promise<void>;
-  /** The next line that it prints; throws with its errors when it ends before. */
-  line(): Promise<string>;
-  /** Every line that it has printed since, once it has ended. */
-  rest(): Promise<readonly string[]>;
-  errors(): Promise<string>;
-  /** Its exit code, when it has one. */
-  readonly exited: Promise<number>;
-  readonly isRunning: boolean;
-  /** By SIGKILL; resolves when it is gone. */
-  kill(): Promise<void>;
-}
-
 /** Starts a program of the tests. */
-export function startProgram(program: string, ...command: readonly string[]): Child {
+export function startProgram(program: string, ...command: readonly string[]) {
   return start([process.execPath, program, ...command]);
 }
 
 /** Starts one of the commands of `child.ts`. */
-export function startChild(...command: readonly string[]): Child {
+export function startChild(...command: readonly string[]) {
   return start([process.execPath, PROGRAM, ...command]);
 }
 
 /** The same in a folder that is a small disk of its own, in a mount namespace that goes with the process. */
-export function startChildOnSmallDisk(command: string, folder: string, bytes: number): Child {
+export function startChildOnSmallDisk(command: string, folder: string, bytes: number) {
   const mount = `mount -t tmpfs -o size=${bytes} tmpfs "$0" && exec "$@"`;
   return start(["unshare", "-m", "sh", "-c", mount, folder, process.execPath, PROGRAM, command, folder]);
 }
@@ -42,7 +25,8 @@ export function canMount(): boolean {
   }
 }
 
-function start(command: readonly string[]): Child {
+/** A second process; it is killed with the test that started it. */
+function start(command: readonly string[]) {
   const child = Bun.spawn([...command], { stdin: "pipe", stdout: "pipe", stderr: "pipe" });
   const lines = linesOf(child.stdout);
   const errors = new Response(child.stderr).text();
@@ -52,21 +36,25 @@ function start(command: readonly string[]): Child {
   };
   return {
     pid: child.pid,
-    async say(line) {
+    /** Writes a line to its standard input. */
+    async say(line: string): Promise<void> {
       await child.stdin.write(`${line}\n`);
       await child.stdin.flush();
     },
-    async line() {
+    /** The next line that it prints; throws with its errors when it ends before. */
+    async line(): Promise<string> {
       const { value, done } = await lines.next();
       if (done !== true) return value;
       throw new Error(`The child process ended: ${await errors}`);
     },
+    /** Every line that it has printed since, once it has ended. */
     rest: () => Array.fromAsync(lines),
     errors: () => errors,
     exited: child.exited,
-    get isRunning() {
+    get isRunning(): boolean {
       return child.exitCode === null && child.signalCode === null;
     },
+    /** By SIGKILL; resolves when it is gone. */
     kill,
     [Symbol.asyncDispose]: kill,
   };

@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test";
-import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
 import { cancel } from "../../src/core/changes.ts";
@@ -9,7 +8,7 @@ import { storeOver, temporaryFolder } from "../support/store.ts";
 
 test("a key with as many rejections as are kept may ask for nothing more, until the oldest counts no more", async () => {
   await using folder = await temporaryFolder();
-  const sql = openFile(join(folder.path, "outgate.db"));
+  const sql = openFile(folder.file);
   await migrate(sql, NOON);
   await sql.batch([
     {

@@ -50,8 +50,7 @@ const pragma = (path: string, name: string) => {
 
 test("a new file gets smaller when retention has deleted much, while others write and read", async () => {
   await using folder = await temporaryFolder();
-  const path = join(folder.path, "outgate.db");
-  const store = await openStoreAt(path);
+  const store = await openStoreAt(folder.file);
   await fill(store, { old: 4_000, young: 500, held: 0 });
   const before = await store.file?.size(later(-30 * DAY_MS));
   let isOver = false;
@@ -76,21 +75,20 @@ test("a new file gets smaller when retention has deleted much, while others writ
   expect(after?.bytes).toBeLessThan((before?.bytes ?? 0) / 2);
   // What is free is kept for the next rows: a few megabytes, or a tenth.
   expect(after?.freeBytes).toBeLessThan(8_000_000);
-  expect(statSync(path).size).toBe(after?.bytes ?? 0);
-  expect(pragma(path, "integrity_check")).toBe("ok");
+  expect(statSync(folder.file).size).toBe(after?.bytes ?? 0);
+  expect(pragma(folder.file, "integrity_check")).toBe("ok");
   expect(gapMs).toBeLessThan(Math.max(300, 4 * idleGapMs));
 });
 
 test("a file of version 0.1 stays as large, and a backup of it can get smaller", async () => {
   await using folder = await temporaryFolder();
-  const path = join(folder.path, "outgate.db");
-  await (await openStoreAt(path)).close();
-  const old = new Database(path);
+  await (await openStoreAt(folder.file)).close();
+  const old = new Database(folder.file);
   old.run("PRAGMA journal_mode = DELETE");
   old.run("PRAGMA auto_vacuum = NONE");
   old.run("VACUUM");
   old.close();
-  const store = await openStoreAt(path);
+  const store = await openStoreAt(folder.file);
   await fill(store, { old: 2_000, young: 0, held: 0 });
   const before = await store.file?.size(NOON);
   await pruneOf(store)();
@@ -98,7 +96,7 @@ test("a file of version 0.1 stays as large, and a backup of it can get smaller",
   expect(after).toMatchObject({ canShrink: false, bytes: before?.bytes });
   expect(after?.freeBytes).toBeGreaterThan((before?.bytes ?? 0) / 2);
   const copy = join(folder.path, "copy.db");
-  copyDatabase(path, copy);
+  copyDatabase(folder.file, copy);
   await store.close();
   const restored = await openStoreAt(copy);
   expect((await restored.file?.size(NOON))?.canShrink).toBe(true);
@@ -115,7 +113,7 @@ test.each([
   ["two thirds, of more than are looked at", { old: 2 * SIZE_SAMPLE_ROWS, young: SIZE_SAMPLE_ROWS, held: 0 }, 2 / 3],
 ])("what retention would free is estimated: %s of the actions", async (_, counts, part) => {
   await using folder = await temporaryFolder();
-  const store = await openStoreAt(join(folder.path, "outgate.db"));
+  const store = await openStoreAt(folder.file);
   await fill(store, counts);
   const size = await store.file?.size(later(-30 * DAY_MS));
   await store.close();
@@ -124,7 +122,7 @@ test.each([
 
 test("the size of an empty database is read, and nothing would be freed", async () => {
   await using folder = await temporaryFolder();
-  const store = await openStoreAt(join(folder.path, "outgate.db"));
+  const store = await openStoreAt(folder.file);
   expect(await store.file?.size(NOON)).toMatchObject({ deletableBytes: 0, canShrink: true });
   await store.close();
 });

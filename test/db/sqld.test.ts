@@ -1,13 +1,11 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { NO_SEARCH } from "../../src/core/search.ts";
 import { openRemote } from "../../db/libsql/remote.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
 import { LOCK_TIMES, takeDatabase } from "../../db/libsql/service-lock.ts";
-import { createStore } from "../../db/sql/store.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
-import { ACCOUNT, aCreation, NOON } from "../support/factory.ts";
+import { aCreation, aQuery, NOON } from "../support/factory.ts";
 import { findSqld, startSqld } from "../support/sqld.ts";
-import { lockTimesOf, openStoreOf, testSecrets } from "../support/store.ts";
+import { lockTimesOf, openStoreOf, storeOver } from "../support/store.ts";
 import { startChild } from "./processes.ts";
 
 const program = await findSqld();
@@ -100,38 +98,16 @@ async function openOver(url: string) {
   const onLost = (cause: unknown) => fatal.push(cause);
   const sql = await takeDatabase(raw, { holder, times: LOCK_TIMES, onWait: () => {}, onLost });
   await migrate(sql, NOON);
-  const parts = {
-    sql,
-    seal: testSecrets,
-    cluster: null,
-    isOnlyProcess: false,
-    onFatal: () => {},
-    release: () => {},
-  };
-  const store = createStore(parts);
+  const store = storeOver(sql, { isOnlyProcess: false });
   return {
     store,
     fatal,
     async isBack() {
-      while ((await failureOf(store.actions.list(EVERYTHING))) !== null) await Bun.sleep(10);
+      while ((await failureOf(store.actions.list(aQuery({ limit: 1 })))) !== null) await Bun.sleep(10);
     },
     [Symbol.asyncDispose]: () => store.close(),
   };
 }
-
-const EVERYTHING = {
-  accountId: ACCOUNT,
-  statuses: [],
-  method: null,
-  host: null,
-  dedupe: null,
-  createdBy: null,
-  createdAfter: null,
-  createdBefore: null,
-  search: NO_SEARCH,
-  before: null,
-  limit: 1,
-} as const;
 
 /** Stands between the store and its server: the first call that `holds` knows is not passed on, the answer to the first that `loses` knows is not. */
 function between(target: string) {

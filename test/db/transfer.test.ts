@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
-import { join } from "node:path";
 import { getTableConfig } from "drizzle-orm/sqlite-core";
 import { openFile } from "../../db/libsql/file.ts";
 import { openPostgresStore } from "../../db/postgres/store.ts";
@@ -26,9 +25,8 @@ test("every table is copied, by the columns and the key that it has", () => {
 /** A file of a stopped service with an account, so many facts, and what `change` does to it. */
 async function aFile(facts: number, change: (database: Database) => void = () => {}) {
   const folder = await temporaryFolder();
-  const path = join(folder.path, "outgate.db");
-  await (await openStoreAt(path)).close();
-  const database = new Database(path);
+  await (await openStoreAt(folder.file)).close();
+  const database = new Database(folder.file);
   database.run(
     "INSERT INTO accounts (id, sealed_root_secret, created_at) VALUES ('acc_z', 'sealed', 1), ('acc_a', 's', 2)",
   );
@@ -38,7 +36,7 @@ async function aFile(facts: number, change: (database: Database) => void = () =>
   })();
   change(database);
   database.close();
-  return { path, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
+  return { path: folder.file, [Symbol.asyncDispose]: folder[Symbol.asyncDispose] };
 }
 
 /** A run that may end in between: after so many batches. */
@@ -113,22 +111,21 @@ describe.skipIf(!hasPostgres)("a copy to PostgreSQL", () => {
 
   test("of a database in every state is the same to the service", async () => {
     await using folder = await temporaryFolder();
-    const path = join(folder.path, "outgate.db");
-    const old = new Database(path);
+    const old = new Database(folder.file);
     old.run(await Bun.file(new URL("version-0.1/dump.sql", import.meta.url)).text());
     old.close();
-    await (await openStoreAt(path)).close();
-    const database = new Database(path);
+    await (await openStoreAt(folder.file)).close();
+    const database = new Database(folder.file);
     // Rows with values of other types are in no PostgreSQL.
     for (const { name, columns } of TRANSFER_TABLES) {
       const wrong = columns.map(({ source, kind }) => `typeof(${source}) NOT IN ('${kind}', 'null')`).join(" OR ");
       database.run(`DELETE FROM ${name} WHERE ${wrong}`);
     }
     database.close();
-    const file = await openStoreAt(path);
+    const file = await openStoreAt(folder.file);
     const expected = await contentsOf(file);
     await file.close();
-    await using at = await opened(path);
+    await using at = await opened(folder.file);
     const sql = await fresh();
     const { progress } = await run(at.source, sql);
     await verifyRows(at.source, sql, () => {});

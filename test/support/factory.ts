@@ -8,7 +8,7 @@ import { createEnqueue } from "../../src/receipts/serialize.ts";
 import { type Action, type ActionRequest, firstState } from "../../src/core/action.ts";
 import { NO_EXTRAS } from "../../src/core/extras.ts";
 import type { Channel } from "../../src/core/channel.ts";
-import type { AuditEntry } from "../../src/core/audit.ts";
+import type { AuditEntry, AuditFilter } from "../../src/core/audit.ts";
 import { type Change } from "../../src/core/changes.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
 import type { MemberRole } from "../../src/core/roles.ts";
@@ -221,6 +221,12 @@ export function anAuditEntry(overrides: Partial<AuditEntry> = {}): AuditEntry {
   };
 }
 
+/** The newest entries of the account's audit log, whatever their kind. */
+export function anAuditQuery(overrides: Partial<AuditFilter> = {}): AuditFilter {
+  const all = { kinds: [], actors: [], since: null, until: null, before: null };
+  return { accountId: ACCOUNT, ...all, limit: 999, ...overrides };
+}
+
 /** A person with a session in an account, at noon; the password is nobody's. */
 export function aPerson({ accountId = ACCOUNT, ...overrides }: Partial<PersonRow> & { accountId?: string } = {}) {
   const id = overrides.id ?? systemIds.person();
@@ -349,7 +355,6 @@ export const aRule = (id: string, more: Partial<RuleRow> = {}): RuleRow => ({
   ...more,
 });
 
-/** A grant for the calls of the key, for an hour. */
 /** A count of a rule; by default one call of at most one. */
 export const aRuleCount = (more: Partial<RuleCount> = {}): RuleCount => {
   const start = NOON.getTime();
@@ -357,6 +362,7 @@ export const aRuleCount = (more: Partial<RuleCount> = {}): RuleCount => {
   return { ruleId: "rul_a", subject: "s", ...part, amount: "1", limit: "1", asksOnce: false, ...more };
 };
 
+/** A grant for the calls of the key, for an hour. */
 export const aGrant = (more: Partial<Grant> = {}): Grant => ({
   id: systemIds.grant(),
   accountId: ACCOUNT,

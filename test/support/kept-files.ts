@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
 import { openRemote } from "../../db/libsql/remote.ts";
@@ -14,15 +13,15 @@ const SQLITE = {
 
 /** The store on a file, for tests that don't look at the file itself. */
 export const openKeptFile = openKept(async () => {
-  const { folder, path } = await emptyFile();
-  const sql = await openThreaded(path, failTest);
-  return { ...SQLITE, sql, look: openFile(path), over: storeOver, open: () => openStoreAt(path), folder };
+  const folder = await emptyFile();
+  const sql = await openThreaded(folder.file, failTest);
+  return { ...SQLITE, sql, look: openFile(folder.file), over: storeOver, open: () => openStoreAt(folder.file), folder };
 });
 
 /** The store behind `@libsql/client`, as for `libsql://`, on a file. */
 export const openKeptClient = openKept(async () => {
-  const { folder, path } = await emptyFile();
-  const url = `file:${path}`;
+  const folder = await emptyFile();
+  const url = `file:${folder.file}`;
   const look = openRemote(url, null);
   // As the servers behind `libsql://` have it.
   await look.read({ sql: "PRAGMA journal_mode = WAL", args: [] });
@@ -37,7 +36,6 @@ export const openKeptClient = openKept(async () => {
 
 async function emptyFile() {
   const folder = await temporaryFolder();
-  const path = join(folder.path, "outgate.db");
-  await putEmptyDatabase(path);
-  return { folder, path };
+  await putEmptyDatabase(folder.file);
+  return folder;
 }

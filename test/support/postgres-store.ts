@@ -1,10 +1,11 @@
+import { Client } from "pg";
 import { openPostgres } from "../../db/postgres/connection.ts";
 import { createHintSender } from "../../db/postgres/hints.ts";
 import { migratePostgres } from "../../db/postgres/migrate.ts";
 import { createPostgresStore } from "../../db/postgres/store.ts";
 import type { Sql } from "../../db/sql/sql.ts";
 import type { Store } from "../../src/core/store.ts";
-import { createDatabase } from "./postgres.ts";
+import { createDatabase, dropDatabase } from "./postgres.ts";
 import { NOON } from "./factory.ts";
 import { openKept } from "./kept.ts";
 import { openStoreOf, testSecrets } from "./store.ts";
@@ -24,6 +25,18 @@ const TEMPLATE = {
 /** A database with the tables of this version: its URL. */
 export function createMigrated(): Promise<string> {
   return createDatabase(TEMPLATE);
+}
+
+/** The same with a connection that is nobody's but the test's; both go at its end. */
+export async function openMigrated() {
+  const url = await createMigrated();
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  const close = async () => {
+    await client.end();
+    await dropDatabase(url);
+  };
+  return { url, client, [Symbol.asyncDispose]: close };
 }
 
 const NODE = "node of the tests";

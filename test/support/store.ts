@@ -15,45 +15,16 @@ import { DATABASES } from "./folder.ts";
 /** Seals headers as the service does, under a key that is the same in every test and process. */
 export const testSecrets = createSecrets(new Uint8Array(32).fill(7), (count) => systemIds.bytes(count));
 
-/** A row of the outbox, as far as tests look at it. */
-export interface OutboxSeen {
-  readonly event: string;
-  readonly target: string;
-  readonly payload: string | null;
-  readonly run: number;
-}
-
-/** A real store in a place of its own, and a look at what its port does not show. */
-export interface TestStore extends AsyncDisposable {
-  readonly store: Store;
-  /** `store.actions`, which most tests are about. */
-  readonly actions: ActionStore;
-  readonly notifications: OutboxStore;
-  /** Closes the store and opens it again on what it has written: whatever was in memory only is gone. */
-  restart(): Promise<void>;
-  /** What an action owes, in the order in which it was written. */
-  outbox(actionId: string): Promise<readonly OutboxSeen[]>;
-  /** How many dedupe and idempotency keys are remembered. */
-  keyCount(): Promise<number>;
-  /** How many rows the timeline of all accounts has up to a position. */
-  rowsUpTo(position: number): Promise<number>;
-  /** How many rows a table has. */
-  count(table: string): Promise<number>;
-  /** Adds rows like that of an action, with ids after its own that have its time: what a test only has to get past. */
-  copy(actionId: string, count: number): Promise<void>;
-  /** Adds rows like the one of an id, other than it in these texts. */
-  copyRow(table: string, id: string, count: number, varied: readonly string[]): Promise<void>;
-  /** Columns whose name is like this, as `table.column`, in order. */
-  columns(like: string): Promise<readonly string[]>;
-}
+export type TestStore = ReturnType<typeof testStore>;
 
 /** How the conformance suite gets a store; each implementation brings its own. */
 export type OpenTestStore = () => Promise<TestStore>;
 
-/** A folder that is gone with everything in it at the end of the test. */
-export async function temporaryFolder(): Promise<AsyncDisposable & { readonly path: string }> {
+/** A folder that is gone with everything in it at the end of the test; `file` is where a database would be. */
+export async function temporaryFolder() {
   const path = await mkdtemp(join(DATABASES, "outgate-"));
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+  const remove = () => rm(path, { recursive: true, force: true });
+  return { path, file: join(path, "outgate.db"), [Symbol.asyncDispose]: remove };
 }
 
 let migrated: Promise<Uint8Array> | null = null;
@@ -66,19 +37,17 @@ export async function putEmptyDatabase(path: string): Promise<void> {
 
 async function emptyDatabase(): Promise<Uint8Array> {
   await using folder = await temporaryFolder();
-  const path = join(folder.path, "outgate.db");
-  await (await openStoreAt(path)).close();
+  await (await openStoreAt(folder.file)).close();
   // Awaited here: the folder is gone at the return.
-  return await Bun.file(path).bytes();
+  return await Bun.file(folder.file).bytes();
 }
 
 /** The store that the service opens for a `file:` URL. */
 export async function openFileStore(): Promise<TestStore> {
   const folder = await temporaryFolder();
-  const path = join(folder.path, "outgate.db");
-  await putEmptyDatabase(path);
-  const store = await openStoreAt(path);
-  return testStore(store, { folder, look: openFile(path), open: () => openStoreAt(path) });
+  await putEmptyDatabase(folder.file);
+  const store = await openStoreAt(folder.file);
+  return testStore(store, { folder, look: openFile(folder.file), open: () => openStoreAt(folder.file) });
 }
 
 /** Opens the file as the service does; whoever opens it closes it. */
@@ -132,8 +101,8 @@ interface Place {
   readonly columns?: string;
 }
 
-/** A first store and a way to open it again, in a place to look into. */
-export function testStore(first: Store, { folder, look, open, columns = SQLITE_COLUMNS }: Place): TestStore {
+/** A store that can be opened again, in a place of its own, and a look at what its port does not show. */
+export function testStore(first: Store, { folder, look, open, columns = SQLITE_COLUMNS }: Place) {
   let store = first;
   const copyRows = async (table: string, id: string, count: number, valueOf: (name: string) => string) => {
     const all = (await look.read({ sql: columns, args: ["%"] })).map(({ name }) => String(name));
@@ -144,20 +113,23 @@ export function testStore(first: Store, { folder, look, open, columns = SQLITE_C
     if (done?.changes !== count) throw new Error(`${id} was copied ${done?.changes ?? 0} times.`);
   };
   return {
-    get store() {
+    get store(): Store {
       return store;
     },
-    get actions() {
+    /** `store.actions`, which most tests are about. */
+    get actions(): ActionStore {
       return store.actions;
     },
-    get notifications() {
+    get notifications(): OutboxStore {
       return store.outbox;
     },
-    async restart() {
+    /** Closes the store and opens it again on what it has written: whatever was in memory only is gone. */
+    async restart(): Promise<void> {
       await store.close();
       store = await open();
     },
-    async outbox(actionId) {
+    /** What an action owes, in the order in which it was written. */
+    async outbox(actionId: string) {
       const text = "SELECT event, target, payload, run FROM outbox WHERE action_id = ? ORDER BY revision, kind";
       const rows = await look.read({ sql: text, args: [actionId] });
       return rows.map((row) => ({
@@ -167,17 +139,23 @@ export function testStore(first: Store, { folder, look, open, columns = SQLITE_C
         run: Number(row["run"]),
       }));
     },
-    async rowsUpTo(position) {
+    /** How many rows the timeline of all accounts has up to a position. */
+    async rowsUpTo(position: number): Promise<number> {
       const [row] = await look.read({ sql: "SELECT count(*) AS n FROM timeline WHERE seq <= ?", args: [position] });
       return Number(row?.["n"]);
     },
+    /** How many dedupe and idempotency keys are remembered. */
     keyCount: () => countIn(look, "action_keys"),
-    count: (table) => countIn(look, table),
-    copy: (actionId, count) =>
+    /** How many rows a table has. */
+    count: (table: string) => countIn(look, table),
+    /** Adds rows like that of an action, with ids after its own that have its time: what a test only has to get past. */
+    copy: (actionId: string, count: number) =>
       copyRows("actions", actionId, count, (name) => (name === "id" ? "substr(id, 1, 25) || (10000 + n)" : name)),
-    copyRow: (table, id, count, varied) =>
+    /** Adds rows like the one of an id, other than it in these texts. */
+    copyRow: (table: string, id: string, count: number, varied: readonly string[]) =>
       copyRows(table, id, count, (name) => (varied.includes(name) ? `${name} || (10000 + n)` : name)),
-    async columns(like) {
+    /** Columns whose name is like this, as `table.column`, in order. */
+    async columns(like: string): Promise<readonly string[]> {
       return (await look.read({ sql: columns, args: [like] })).map(({ name }) => String(name));
     },
     async [Symbol.asyncDispose]() {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import { REPLACED_KEYS_MAX } from "../../../src/core/limits.ts";
 import type { ApiKey } from "../../../src/core/account-store.ts";
 import { StoreUnavailable } from "../../../src/core/store.ts";
@@ -13,14 +13,13 @@ import {
   later,
   OTHER_ACCOUNT,
 } from "../../support/factory.ts";
-import type { OpenTestStore } from "../../support/store.ts";
-import { claimDue } from "./steps.ts";
+import type { StoreTest } from "./store-test.ts";
+import { audited, claimDue } from "./steps.ts";
 
 /** Accounts, their keys, and what the store says of itself. */
-export function testAccounts(open: OpenTestStore): void {
+export function testAccounts(test: StoreTest): void {
   describe("accounts", () => {
-    test("the first one is the one that was made first, whatever the clock said, and there is none before it", async () => {
-      await using db = await open();
+    test("the first one is the one that was made first, whatever the clock said, and there is none before it", async (db) => {
       const { accounts } = db.store;
       expect(await accounts.first()).toBeNull();
       const first = anAccount({ createdAt: later(5) });
@@ -35,9 +34,7 @@ export function testAccounts(open: OpenTestStore): void {
       expect(await db.store.accounts.find("acc_nowhere")).toBeNull();
     });
 
-    test("come with their keys or not at all", async () => {
-      await using db = await open();
-      const { accounts } = db.store;
+    test("come with their keys or not at all", async ({ store: { accounts } }) => {
       const account = anAccount();
       const keys = [anApiKey({ hash: "same" }), anApiKey({ hash: "same" })];
       expect(await accounts.create(account, keys).then(Boolean, () => "refused")).toBe("refused");
@@ -49,9 +46,7 @@ export function testAccounts(open: OpenTestStore): void {
   });
 
   describe("keys that replaced others", () => {
-    test("are followed from one to the next, and what was not replaced has none", async () => {
-      await using db = await open();
-      const { accounts } = db.store;
+    test("are followed from one to the next, and what was not replaced has none", async ({ store: { accounts } }) => {
       const chain = ["key_1", "key_2", "key_3"];
       for (const [at, id] of chain.entries()) {
         const key = anApiKey({
@@ -70,9 +65,7 @@ export function testAccounts(open: OpenTestStore): void {
       expect(await accounts.replacedBy("key_nobody")).toEqual([]);
     });
 
-    test("are followed so far at most, whatever somebody wrote there", async () => {
-      await using db = await open();
-      const { accounts } = db.store;
+    test("are followed so far at most, whatever somebody wrote there", async ({ store: { accounts } }) => {
       await accounts.addKey(anApiKey({ id: "key_1", replaces: "key_2" }));
       await accounts.addKey(anApiKey({ id: "key_2", replaces: "key_1" }));
       expect(await accounts.replacedBy("key_1")).toHaveLength(REPLACED_KEYS_MAX);
@@ -83,8 +76,7 @@ export function testAccounts(open: OpenTestStore): void {
     const STOP = { at: later(1), reason: "Signed up." };
     const end = () => ({ at: later(2), by: "key:owner" as const, audit: anAuditEntry({ kind: "account_allowed" }) });
 
-    test("are stopped once, all but the first and those that were allowed, and go on when they are", async () => {
-      await using db = await open();
+    test("are stopped once, all but the first and those that were allowed, and go on when they are", async (db) => {
       const { accounts, people, pauses } = db.store;
       const first = anAccount();
       await accounts.create(first, []);
@@ -109,9 +101,8 @@ export function testAccounts(open: OpenTestStore): void {
       expect(await db.store.accounts.stopOthers(STOP)).toBe(0);
     });
 
-    test("are stopped in the commit of the first hold, from which on nobody signs up", async () => {
-      await using db = await open();
-      const { accounts, people, pauses, audit } = db.store;
+    test("are stopped in the commit of the first hold, from which on nobody signs up", async (db) => {
+      const { accounts, people, pauses } = db.store;
       const first = anAccount();
       await accounts.create(first, [anApiKey({ accountId: first.id })]);
       const eve = { ...aSignUp({ email: "eve@example.com" }), untilHold: true };
@@ -123,17 +114,14 @@ export function testAccounts(open: OpenTestStore): void {
       for (const _twice of [1, 2]) await accounts.addKey(held(), undefined, closed);
       expect(await accounts.hasHold()).toBe(true);
       expect(await pauses.inForce(eve.account.id)).toHaveLength(1);
-      const query = { accountId: first.id, kinds: [], actors: [], since: null, until: null, before: null, limit: 9 };
-      expect((await audit.page(query)).rows).toHaveLength(1);
+      expect(await audited(db.store, { accountId: first.id })).toHaveLength(1);
       const late = { ...aSignUp({ email: "late@example.com" }), untilHold: true };
       expect(await people.signUp(late)).toBe(false);
       expect(await accounts.find(late.account.id)).toBeNull();
       expect(await people.signUp({ ...late, untilHold: false })).toBe(true);
     });
 
-    test("have nothing claimed, of actions and of what they owe", async () => {
-      await using db = await open();
-      const { accounts, actions } = db.store;
+    test("have nothing claimed, of actions and of what they owe", async ({ store: { accounts, actions } }) => {
       await accounts.create(anAccount(), []);
       await accounts.create(anAccount({ id: ACCOUNT }), []);
       const { action } = aCreation({});
@@ -147,9 +135,7 @@ export function testAccounts(open: OpenTestStore): void {
   });
 
   describe("keys", () => {
-    test("are found by their hash, as they were written, revoked ones too", async () => {
-      await using db = await open();
-      const { accounts } = db.store;
+    test("are found by their hash, as they were written, revoked ones too", async ({ store: { accounts } }) => {
       const key = anApiKey({ name: `it's "x" \u{1f600} $1`, role: "agent", hold: "writes", lastUsedAt: later(1) });
       const revoked = anApiKey({ revokedAt: later(2) });
       await accounts.create(anAccount(), [key]);
@@ -159,9 +145,7 @@ export function testAccounts(open: OpenTestStore): void {
       expect(await accounts.keyByHash("unknown")).toBeNull();
     });
 
-    test("remember when they were used last", async () => {
-      await using db = await open();
-      const { accounts } = db.store;
+    test("remember when they were used last", async ({ store: { accounts } }) => {
       const [used, other] = [anApiKey(), anApiKey()];
       await accounts.create(anAccount(), [used, other]);
       await accounts.keyUsed(used.id, later(7));
@@ -171,8 +155,7 @@ export function testAccounts(open: OpenTestStore): void {
   });
 
   describe("the keys of an account", () => {
-    test("are listed as they were written: the live ones first, then the revoked, each in the order of time", async () => {
-      await using db = await open();
+    test("are listed as they were written: the live ones first, then the revoked, each in the order of time", async (db) => {
       const { accounts } = db.store;
       const old = anApiKey({ name: `it's "x" \u{1f600} $1`, role: "reader", hold: "all", lastUsedAt: later(3) });
       const young = anApiKey({ createdAt: later(2) });
@@ -185,18 +168,14 @@ export function testAccounts(open: OpenTestStore): void {
       expect(await accounts.keys("acc_nowhere", 10)).toEqual([]);
     });
 
-    test("of one moment are listed in the same order each time", async () => {
-      await using db = await open();
-      const { accounts } = db.store;
+    test("of one moment are listed in the same order each time", async ({ store: { accounts } }) => {
       const same = Array.from({ length: 9 }, () => anApiKey());
       for (const key of same) await accounts.addKey(key);
       const listed = await accounts.keys(ACCOUNT, 10);
       expect(listed).toEqual(same.toSorted((a, b) => (a.id < b.id ? -1 : 1)));
     });
 
-    test("are revoked for good, one at a time, and the first time counts", async () => {
-      await using db = await open();
-      const { accounts } = db.store;
+    test("are revoked for good, one at a time, and the first time counts", async (db, { accounts }) => {
       const [key, other] = [anApiKey(), anApiKey()];
       await accounts.create(anAccount({ id: ACCOUNT }), [key, other]);
       const revoked: ApiKey = { ...key, revokedAt: later(7), revokedBy: "user:dana@example.com" };
@@ -208,9 +187,7 @@ export function testAccounts(open: OpenTestStore): void {
       expect(await db.store.accounts.keyByHash(key.hash)).toEqual(revoked);
     });
 
-    test("of another account are neither revoked nor returned", async () => {
-      await using db = await open();
-      const { accounts } = db.store;
+    test("of another account are neither revoked nor returned", async ({ store: { accounts } }) => {
       const key = anApiKey({ accountId: OTHER_ACCOUNT });
       await accounts.addKey(key);
       expect(await accounts.revokeKey(ACCOUNT, key.id, later(7))).toBeNull();
@@ -219,9 +196,7 @@ export function testAccounts(open: OpenTestStore): void {
     });
   });
 
-  test("facts are kept by name, the newest value of each", async () => {
-    await using db = await open();
-    const { facts } = db.store;
+  test("facts are kept by name, the newest value of each", async ({ store: { facts } }) => {
     expect(await facts.read("master_key")).toBeNull();
     await facts.write("master_key", "one");
     await facts.write("master_key", "two");
@@ -229,22 +204,18 @@ export function testAccounts(open: OpenTestStore): void {
     expect(await facts.read("master_key")).toBe("two");
   });
 
-  test("facts are written and forgotten together", async () => {
-    await using db = await open();
-    const { facts } = db.store;
+  test("facts are written and forgotten together", async ({ store: { facts } }) => {
     await facts.write("next", "two");
     await facts.writeAll({ now: "two", next: null, nothing: null });
     expect(await Promise.all(["now", "next", "nothing"].map((name) => facts.read(name)))).toEqual(["two", null, null]);
   });
 
-  test("a store that can be written says so", async () => {
-    await using db = await open();
+  test("a store that can be written says so", async (db) => {
     await db.store.probe();
     await db.store.probe();
   });
 
-  test("a store that is closed has written everything, and refuses what comes later", async () => {
-    await using db = await open();
+  test("a store that is closed has written everything, and refuses what comes later", async (db) => {
     const creations = Array.from({ length: 20 }, () => aCreation());
     const created = creations.map((creation) => db.actions.create(creation));
     await db.store.close();

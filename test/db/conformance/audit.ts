@@ -1,5 +1,5 @@
-import { describe, expect, test } from "bun:test";
-import type { AuditEntry, AuditFilter, AuditRow } from "../../../src/core/audit.ts";
+import { describe, expect } from "bun:test";
+import type { AuditEntry, AuditRow } from "../../../src/core/audit.ts";
 import { DAY_MS } from "../../../src/core/limits.ts";
 import type { Store } from "../../../src/core/store.ts";
 import { cancel } from "../../../src/core/changes.ts";
@@ -8,6 +8,7 @@ import {
   aDecision,
   anApiKey,
   anAuditEntry,
+  anAuditQuery,
   aPerson,
   aSession,
   aSignUp,
@@ -17,38 +18,25 @@ import {
   OTHER_ACCOUNT,
   writeOf,
 } from "../../support/factory.ts";
-import type { OpenTestStore } from "../../support/store.ts";
-import { createdAction } from "./steps.ts";
-
-const aQuery = (overrides: Partial<AuditFilter> = {}): AuditFilter => ({
-  accountId: ACCOUNT,
-  kinds: [],
-  actors: [],
-  since: null,
-  until: null,
-  before: null,
-  limit: 20,
-  ...overrides,
-});
+import type { StoreTest } from "./store-test.ts";
+import { audited, createdAction } from "./steps.ts";
 
 const DAYS = { accountId: ACCOUNT, kinds: ["credential_used", "credential_tested"], until: NOON, days: 7 } as const;
 
 const subjects = (rows: readonly AuditRow[]) => rows.map(({ subject }) => subject);
 
-const kindsOf = async ({ audit }: Store) => (await audit.page(aQuery())).rows.map(({ kind }) => kind);
+const kindsOf = async (store: Store) => (await audited(store)).map(({ kind }) => kind);
 
 /** Who did what to an account. */
-export function testAudit(open: OpenTestStore): void {
+export function testAudit(test: StoreTest): void {
   describe("the audit log", () => {
-    test("shows entries as they were written, newest first, of one account", async () => {
-      await using db = await open();
-      const { audit } = db.store;
+    test("shows entries as they were written, newest first, of one account", async (db, { audit }) => {
       const [first, second] = [anAuditEntry({ detail: { via: "page", n: 1, no: null } }), anAuditEntry()];
       await audit.record(first);
       await audit.record(anAuditEntry({ accountId: OTHER_ACCOUNT }));
       await audit.record(second);
       await db.restart();
-      const { rows, before } = await db.store.audit.page(aQuery());
+      const { rows, before } = await db.store.audit.page(anAuditQuery());
       expect(before).toBeNull();
       expect(rows).toEqual([
         { ...second, seq: 3 },
@@ -56,14 +44,12 @@ export function testAudit(open: OpenTestStore): void {
       ]);
     });
 
-    test("has pages that neither shift nor repeat when more is written", async () => {
-      await using db = await open();
-      const { audit } = db.store;
+    test("has pages that neither shift nor repeat when more is written", async ({ store: { audit } }) => {
       for (const subject of ["1", "2", "3", "4", "5"]) await audit.record(anAuditEntry({ subject }));
-      const first = await audit.page(aQuery({ limit: 2 }));
+      const first = await audit.page(anAuditQuery({ limit: 2 }));
       await audit.record(anAuditEntry({ subject: "6" }));
-      const second = await audit.page(aQuery({ limit: 2, before: first.before }));
-      const third = await audit.page(aQuery({ limit: 2, before: second.before }));
+      const second = await audit.page(anAuditQuery({ limit: 2, before: first.before }));
+      const third = await audit.page(anAuditQuery({ limit: 2, before: second.before }));
       expect([first, second, third].map(({ rows }) => subjects(rows))).toEqual([["5", "4"], ["3", "2"], ["1"]]);
       expect(third.before).toBeNull();
     });
@@ -80,8 +66,7 @@ export function testAudit(open: OpenTestStore): void {
         { kinds: ["key_created"] as const, actors: ["key:boss"], since: later(1), until: later(9) },
         ["2"],
       ],
-    ])("is filtered by %s", async (_name, filter, expected) => {
-      await using db = await open();
+    ])("is filtered by %s", async (db, [, filter, expected]) => {
       const { audit } = db.store;
       await audit.record(anAuditEntry({ subject: "1", at: later(1), kind: "paused" }));
       await audit.record(anAuditEntry({ subject: "2", at: later(2), kind: "key_created" }));
@@ -89,12 +74,10 @@ export function testAudit(open: OpenTestStore): void {
         anAuditEntry({ subject: "3", at: later(3), kind: "key_revoked", actor: "user:ann@example.com" }),
       );
       await audit.record(anAuditEntry({ subject: "4", at: later(4), kind: "signed_in" }));
-      expect(subjects((await audit.page(aQuery(filter))).rows)).toEqual([...expected]);
+      expect(subjects(await audited(db.store, filter))).toEqual([...expected]);
     });
 
-    test("counts entries of some kinds by subject and day", async () => {
-      await using db = await open();
-      const { audit } = db.store;
+    test("counts entries of some kinds by subject and day", async ({ store: { audit } }) => {
       const add = (subject: string, agoMs: number, more: Partial<AuditEntry> = {}) =>
         audit.record(anAuditEntry({ kind: "credential_used", subject, at: new Date(NOON.getTime() - agoMs), ...more }));
       expect(await audit.count(DAYS)).toEqual({ counts: [], isWhole: true });
@@ -117,22 +100,19 @@ export function testAudit(open: OpenTestStore): void {
       expect(isWhole).toBe(true);
     });
 
-    test("forgets what is old and keeps its newest number, which comes once", async () => {
-      await using db = await open();
-      const { audit } = db.store;
+    test("forgets what is old and keeps its newest number, which comes once", async ({ store: { audit } }) => {
       for (const at of [1, 2, 3]) await audit.record(anAuditEntry({ at: later(at), subject: String(at) }));
       expect(await audit.prune(later(1))).toBe(false);
-      expect(subjects((await audit.page(aQuery())).rows)).toEqual(["3", "2"]);
+      expect(subjects((await audit.page(anAuditQuery())).rows)).toEqual(["3", "2"]);
       await audit.prune(later(9));
-      expect(subjects((await audit.page(aQuery())).rows)).toEqual(["3"]);
+      expect(subjects((await audit.page(anAuditQuery())).rows)).toEqual(["3"]);
       await audit.record(anAuditEntry({ subject: "4" }));
-      expect((await audit.page(aQuery())).rows.map(({ seq }) => seq)).toEqual([4, 3]);
+      expect((await audit.page(anAuditQuery())).rows.map(({ seq }) => seq)).toEqual([4, 3]);
     });
   });
 
   describe("an entry is written with its change and not without it:", () => {
-    test("a decision", async () => {
-      await using db = await open();
+    test("a decision", async (db) => {
       const action = await createdAction(db.actions);
       const audit = anAuditEntry({ kind: "cancelled" });
       const write = { ...writeOf(cancel(action, aDecision())), audit };
@@ -140,9 +120,7 @@ export function testAudit(open: OpenTestStore): void {
       expect(await kindsOf(db.store)).toEqual(["cancelled"]);
     });
 
-    test("a key that is made and revoked, twice", async () => {
-      await using db = await open();
-      const { accounts } = db.store;
+    test("a key that is made and revoked, twice", async (db, { accounts }) => {
       const key = anApiKey();
       await accounts.addKey(key, anAuditEntry({ kind: "key_created" }));
       const audit = anAuditEntry({ kind: "key_revoked" });
@@ -151,18 +129,14 @@ export function testAudit(open: OpenTestStore): void {
       expect(await kindsOf(db.store)).toEqual(["key_revoked", "key_created"]);
     });
 
-    test("a sign-up, and one whose address is taken", async () => {
-      await using db = await open();
-      const { people } = db.store;
+    test("a sign-up, and one whose address is taken", async (db, { people }) => {
       const audit = [anAuditEntry({ kind: "signed_up" }), anAuditEntry({ kind: "key_created" })];
       await people.signUp({ ...aSignUp({ email: "ann@example.com" }), audit });
       expect(await people.signUp({ ...aSignUp({ email: "Ann@example.com" }), audit })).toBe(false);
       expect(await kindsOf(db.store)).toEqual(["key_created", "signed_up"]);
     });
 
-    test("a log-in, a change of the password and a log-out", async () => {
-      await using db = await open();
-      const { people } = db.store;
+    test("a log-in, a change of the password and a log-out", async (db, { people }) => {
       const signUp = aSignUp();
       await people.signUp(signUp);
       const { id: personId, passwordHash } = signUp.person;
@@ -179,9 +153,7 @@ export function testAudit(open: OpenTestStore): void {
       expect(await kindsOf(db.store)).toEqual(["signed_out", "password_changed", "signed_in"]);
     });
 
-    test("a one-time link that is taken, and one that was", async () => {
-      await using db = await open();
-      const { people } = db.store;
+    test("a one-time link that is taken, and one that was", async (db, { people }) => {
       const link = aWelcomeLink();
       await people.offer(link);
       const { person, session } = aPerson();

@@ -1,7 +1,8 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import { BULK_ACTIONS_MAX, BULK_RUNNING_MAX } from "../../../src/core/limits.ts";
 import { ACCOUNT, aBulkJob, anAuditEntry, aSignUp, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
-import type { OpenTestStore } from "../../support/store.ts";
+import { audited } from "./steps.ts";
+import type { StoreTest } from "./store-test.ts";
 
 const THREE = [
   { id: "act_1", run: 1 },
@@ -12,11 +13,9 @@ const THREE = [
 const ENTRY = anAuditEntry({ kind: "bulk_started" });
 
 /** Bulk jobs, their actions and what became of each. */
-export function testBulk(open: OpenTestStore): void {
+export function testBulk(test: StoreTest): void {
   describe("a bulk job", () => {
-    test("has its actions, newest first, until each has its result", async () => {
-      await using db = await open();
-      const { bulk } = db.store;
+    test("has its actions, newest first, until each has its result", async (db, { bulk }) => {
       const job = aBulkJob();
       expect(await bulk.add(job, THREE, ENTRY)).toBe(true);
       expect(await bulk.find(ACCOUNT, job.id)).toEqual(job);
@@ -44,9 +43,7 @@ export function testBulk(open: OpenTestStore): void {
       expect(await db.store.bulk.waiting(job.id, 9)).toHaveLength(1);
     });
 
-    test("ends once, with one entry in the audit log", async () => {
-      await using db = await open();
-      const { bulk, audit } = db.store;
+    test("ends once, with one entry in the audit log", async (db, { bulk }) => {
       const job = aBulkJob();
       await bulk.add(job, [], { ...ENTRY, subject: job.id });
       const ended = { ...ENTRY, kind: "bulk_stopped", subject: job.id } as const;
@@ -59,13 +56,10 @@ export function testBulk(open: OpenTestStore): void {
         stoppedBy: "key:boss",
       });
       expect(await bulk.running(9)).toEqual([]);
-      const page = { kinds: [], actors: [], since: null, until: null, before: null, limit: 9 };
-      const { rows } = await audit.page({ accountId: ACCOUNT, ...page });
-      expect(rows.map(({ kind }) => kind)).toEqual(["bulk_stopped", "bulk_started"]);
+      expect((await audited(db.store)).map(({ kind }) => kind)).toEqual(["bulk_stopped", "bulk_started"]);
     });
 
-    test("is refused, and leaves nothing, while too many run; another account has its own", async () => {
-      await using db = await open();
+    test("is refused, and leaves nothing, while too many run; another account has its own", async (db) => {
       const { bulk } = db.store;
       const jobs = Array.from({ length: BULK_RUNNING_MAX + 3 }, () => aBulkJob());
       const added = await Promise.all(jobs.map((job) => bulk.add(job, THREE, ENTRY)));
@@ -86,17 +80,14 @@ export function testBulk(open: OpenTestStore): void {
       expect(await bulk.list(ACCOUNT, listed[0]?.id ?? "", 1)).toEqual(listed.slice(1, 2));
     });
 
-    test("of as many actions as it may have is written at once", async () => {
-      await using db = await open();
-      const { bulk } = db.store;
+    test("of as many actions as it may have is written at once", async ({ store: { bulk } }) => {
       const job = aBulkJob({ matching: BULK_ACTIONS_MAX });
       const actions = Array.from({ length: BULK_ACTIONS_MAX }, (_, at) => ({ id: `act_${1e5 + at}`, run: 1 }));
       expect(await bulk.add(job, actions, ENTRY)).toBe(true);
       expect(await bulk.waiting(job.id, BULK_ACTIONS_MAX + 1)).toHaveLength(BULK_ACTIONS_MAX);
     });
 
-    test("is deleted with its results some time after its end, in steps, and never before", async () => {
-      await using db = await open();
+    test("is deleted with its results some time after its end, in steps, and never before", async (db) => {
       const { bulk } = db.store;
       const [old, young, running] = [aBulkJob(), aBulkJob(), aBulkJob()];
       const many = Array.from({ length: 700 }, (_, at) => ({ id: `act_${1e5 + at}`, run: 1 }));
@@ -111,11 +102,9 @@ export function testBulk(open: OpenTestStore): void {
       for (const job of [young, running]) expect(await bulk.waiting(job.id, 999)).toHaveLength(700);
     });
 
-    test("knows whether whoever began it is still in the account", async () => {
-      await using db = await open();
+    test("knows whether whoever began it is still in the account", async (db, { bulk }) => {
       const signUp = aSignUp();
       await db.store.people.signUp(signUp);
-      const { bulk } = db.store;
       expect(await bulk.member(signUp.account.id, signUp.person.id)).toEqual({
         email: signUp.person.email,
         role: "owner",

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { actionJson } from "../../../src/receipts/serialize.ts";
 import { seeWhole } from "../../../src/receipts/seen-action.ts";
@@ -16,14 +16,13 @@ import {
   settled,
   writeOf,
 } from "../../support/factory.ts";
-import type { OpenTestStore } from "../../support/store.ts";
+import type { StoreTest } from "./store-test.ts";
 import { attempted, claimed, createdAction, LEASE, stored } from "./steps.ts";
 
 /** The feed of an account: every change of status once, in the order of the commits. */
-export function testChanges(open: OpenTestStore): void {
+export function testChanges(test: StoreTest): void {
   describe("the changes of an account", () => {
-    test("are one for each change of status, whatever else the timeline tells of it", async () => {
-      await using db = await open();
+    test("are one for each change of status, whatever else the timeline tells of it", async (db) => {
       const held = await createdAction(db.actions, { approve: true, retries: 2 });
       await db.actions.apply(writeOf(approve(held, aDecision(later(5))), later(5)));
       await attempted(db.actions, await stored(db.actions, held), answered(503), { now: later(10) });
@@ -44,8 +43,7 @@ export function testChanges(open: OpenTestStore): void {
       expect(told.map(({ at }) => at)).toEqual([0, 5, 5, 10, 2_010, 20, 30, 40].map(later));
     });
 
-    test("show the action as it was after each of them, but for the body of an answer that was replaced", async () => {
-      await using db = await open();
+    test("show the action as it was after each of them, but for the body of an answer that was replaced", async (db) => {
       const seen: Action[] = [];
       const see = async (action: Action) => seen.push(await stored(db.actions, action));
       const action = await createdAction(db.actions, { method: "GET", body: null, approve: true, retries: 2 });
@@ -83,8 +81,7 @@ export function testChanges(open: OpenTestStore): void {
       expect(told.at(-1)?.action).toEqual(await stored(db.actions, action));
     });
 
-    test("are nobody else's", async () => {
-      await using db = await open();
+    test("are nobody else's", async (db) => {
       await createdAction(db.actions, { accountId: OTHER_ACCOUNT });
       const mine = await createdAction(db.actions);
       await createdAction(db.actions, { accountId: OTHER_ACCOUNT });
@@ -93,8 +90,7 @@ export function testChanges(open: OpenTestStore): void {
       expect(await everyChange(db.actions, 0, "acc_nobody")).toEqual([]);
     });
 
-    test("behind a position are those of later commits, whatever the account of the position's own row", async () => {
-      await using db = await open();
+    test("behind a position are those of later commits, whatever the account of the position's own row", async (db) => {
       expect(await db.actions.position()).toBe(0);
       await createdAction(db.actions);
       const position = await db.actions.position();
@@ -114,8 +110,7 @@ export function testChanges(open: OpenTestStore): void {
       ]);
     });
 
-    test("come in pages: so many at a time, and fewer where they are large", async () => {
-      await using db = await open();
+    test("come in pages: so many at a time, and fewer where they are large", async (db) => {
       const body = JSON.stringify({ text: "x".repeat(EVENT_PAGE_BYTES_MAX / 2) });
       const large = Array.from({ length: 3 }, () => aCreation({ body }));
       const small = Array.from({ length: EVENT_PAGE_MAX + 1 }, () => aCreation());
@@ -131,8 +126,7 @@ export function testChanges(open: OpenTestStore): void {
       expect(told.map(({ action }) => action.id)).toEqual([...large, ...small].map(({ action }) => action.id));
     });
 
-    test("are found behind many rows of others, a bounded number of them at a time", async () => {
-      await using db = await open();
+    test("are found behind many rows of others, a bounded number of them at a time", async (db) => {
       // Two rows each.
       const other = { accountId: OTHER_ACCOUNT, approve: true };
       const others = Array.from({ length: EVENT_SCAN_ROWS_MAX / 2 + 100 }, () => aCreation(other));
@@ -146,8 +140,7 @@ export function testChanges(open: OpenTestStore): void {
       expect(second.isLast).toBe(true);
     });
 
-    test("are read without gap and without repeat while others write", async () => {
-      await using db = await open();
+    test("are read without gap and without repeat while others write", async (db) => {
       let isWriting = true;
       const read: ActionChange[] = [];
       const reader = (async () => {

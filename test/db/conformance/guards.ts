@@ -1,8 +1,8 @@
 import { DomainError } from "../../../src/core/domain-error.ts";
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import { approve, cancel, retry } from "../../../src/core/changes.ts";
 import { ACCOUNT, aCreation, aDecision, anAction, answered, later, settled, writeOf } from "../../support/factory.ts";
-import type { OpenTestStore } from "../../support/store.ts";
+import type { StoreTest } from "./store-test.ts";
 import {
   actionInStatus,
   attempted,
@@ -20,15 +20,14 @@ import {
 const HELD = { approve: true, callback: "https://hooks.example.com/a", notifyEmail: "boss@example.com" };
 
 /** Every write names the revision that it was decided on: one wins, and what lost leaves nothing behind. */
-export function testGuards(open: OpenTestStore): void {
+export function testGuards(test: StoreTest): void {
   describe("an approval and a rejection of one action", () => {
     test.each([
       ["in one flush, yes first", [approve, cancel], 0],
       ["in one flush, no first", [cancel, approve], 0],
       ["in two flushes, yes first", [approve, cancel], 3],
       ["in two flushes, no first", [cancel, approve], 3],
-    ] as const)("%s: one decision row, one callback at most", async (_, [first, second], turns) => {
-      await using db = await open();
+    ] as const)("%s: one decision row, one callback at most", async (db, [, [first, second], turns]) => {
       const action = await createdAction(db.actions, HELD);
       const one = decided(db.actions, first, action);
       await nextTurns(turns);
@@ -45,8 +44,7 @@ export function testGuards(open: OpenTestStore): void {
       expect(events).toEqual(["action.awaiting_approval", "approval", ...ends]);
     });
 
-    test("twenty of each at once: one decision row, one callback at most", async () => {
-      await using db = await open();
+    test("twenty of each at once: one decision row, one callback at most", async (db) => {
       const action = await createdAction(db.actions, HELD);
       const decisions = Array.from({ length: 40 }, (_, at) => (at % 2 === 0 ? approve : cancel));
       const won = await Promise.all(decisions.map((decide) => decided(db.actions, decide, action)));
@@ -56,8 +54,7 @@ export function testGuards(open: OpenTestStore): void {
   });
 
   describe("a change that lost its race", () => {
-    test("leaves no row, no notification and no key", async () => {
-      await using db = await open();
+    test("leaves no row, no notification and no key", async (db) => {
       const before = await failedAction(db.actions, { dedupe: "k", callback: "https://hooks.example.com/a" });
       const [keys, rows, notifications] = [
         await db.keyCount(),
@@ -72,8 +69,7 @@ export function testGuards(open: OpenTestStore): void {
       expect(await db.outbox(before.id)).toEqual(notifications);
     });
 
-    test("does not take the changes of other actions in its flush along", async () => {
-      await using db = await open();
+    test("does not take the changes of other actions in its flush along", async (db) => {
       const [one, other] = [await createdAction(db.actions), await createdAction(db.actions)];
       const won = await Promise.all([
         decided(db.actions, cancel, { ...one, revision: 9 }),
@@ -83,8 +79,7 @@ export function testGuards(open: OpenTestStore): void {
       expect((await stored(db.actions, one)).status).toBe("pending");
     });
 
-    test("of an action that is not there writes nothing", async () => {
-      await using db = await open();
+    test("of an action that is not there writes nothing", async (db) => {
       const nowhere = anAction({ callback: "https://hooks.example.com/a" });
       expect(await decided(db.actions, cancel, nowhere)).toBe(false);
       expect(await db.actions.timeline(ACCOUNT, nowhere.id)).toEqual([]);
@@ -92,8 +87,7 @@ export function testGuards(open: OpenTestStore): void {
     });
   });
 
-  test("a final action stays: the law allows only a retry, and no older decision gets through", async () => {
-    await using db = await open();
+  test("a final action stays: the law allows only a retry, and no older decision gets through", async (db) => {
     for (const status of ["completed", "failed", "cancelled"] as const) {
       const final = await actionInStatus(db.actions, status);
       expect([approve, cancel].map((decide) => decide(final, aDecision()) instanceof DomainError)).toEqual([
@@ -113,8 +107,7 @@ export function testGuards(open: OpenTestStore): void {
   });
 
   describe("a retry", () => {
-    test("is a new run: attempts, result and stamps are gone, the history stays", async () => {
-      await using db = await open();
+    test("is a new run: attempts, result and stamps are gone, the history stays", async (db) => {
       const held = await createdAction(db.actions, { approve: true, retries: 1 });
       await decided(db.actions, approve, held);
       const failed = await attempted(db.actions, await stored(db.actions, held), answered(500, '"no"'));
@@ -141,8 +134,7 @@ export function testGuards(open: OpenTestStore): void {
       ]);
     });
 
-    test("that holds again owes a new mail and a new callback", async () => {
-      await using db = await open();
+    test("that holds again owes a new mail and a new callback", async (db) => {
       const held = await createdAction(db.actions, HELD);
       await decided(db.actions, cancel, held);
       await db.actions.apply(writeOf(retry(await stored(db.actions, held), aDecision())));
@@ -157,8 +149,7 @@ export function testGuards(open: OpenTestStore): void {
       ]);
     });
 
-    test("takes its dedupe key again", async () => {
-      await using db = await open();
+    test("takes its dedupe key again", async (db) => {
       const failed = await failedAction(db.actions, { dedupe: "k" });
       expect(await db.actions.holderOf(ACCOUNT, "dedupe", "k", LEASE.now)).toBeNull();
       expect(await db.actions.apply(writeOf(retry(failed, aDecision())))).toBe(true);
@@ -166,16 +157,14 @@ export function testGuards(open: OpenTestStore): void {
       expect((await db.actions.create(aCreation({ dedupe: "k" }))).kind).toBe("matched");
     });
 
-    test("keeps the dedupe key that a cancelled action still holds", async () => {
-      await using db = await open();
+    test("keeps the dedupe key that a cancelled action still holds", async (db) => {
       const cancelled = await actionInStatus(db.actions, "cancelled", { dedupe: "k" });
       expect(await db.actions.apply(writeOf(retry(cancelled, aDecision())))).toBe(true);
       expect((await db.actions.holderOf(ACCOUNT, "dedupe", "k", LEASE.now))?.id).toBe(cancelled.id);
       expect(await db.keyCount()).toBe(1);
     });
 
-    test("loses when another live action holds its dedupe key, and leaves nothing behind", async () => {
-      await using db = await open();
+    test("loses when another live action holds its dedupe key, and leaves nothing behind", async (db) => {
       const failed = await failedAction(db.actions, { dedupe: "k", callback: "https://hooks.example.com/a" });
       const holder = await createdAction(db.actions, { dedupe: "k" });
       const [rows, notifications] = [await happeningsOf(db.actions, failed), await db.outbox(failed.id)];
@@ -186,8 +175,7 @@ export function testGuards(open: OpenTestStore): void {
       expect((await db.actions.holderOf(ACCOUNT, "dedupe", "k", LEASE.now))?.id).toBe(holder.id);
     });
 
-    test("of two failed actions with one key: the first holds it, the second loses", async () => {
-      await using db = await open();
+    test("of two failed actions with one key: the first holds it, the second loses", async (db) => {
       const failed = [await failedAction(db.actions, { dedupe: "k" }), await failedAction(db.actions, { dedupe: "k" })];
       const won = await Promise.all(failed.map((action) => db.actions.apply(writeOf(retry(action, aDecision())))));
       expect(won).toEqual([true, false]);
@@ -195,9 +183,8 @@ export function testGuards(open: OpenTestStore): void {
     });
 
     test.each([0, 1])(
-      "and a create in one commit: the retry holds the key, whichever came first (%d)",
-      async (retryComes) => {
-        await using db = await open();
+      "and a create in one commit: the retry holds the key, whichever came first (%s)",
+      async (db, retryComes) => {
         const failed = await failedAction(db.actions, { dedupe: "k" });
         const again = () => db.actions.apply(writeOf(retry(failed, aDecision())));
         const fresh = () => db.actions.create(aCreation({ dedupe: "k" }));
@@ -210,8 +197,7 @@ export function testGuards(open: OpenTestStore): void {
       },
     );
 
-    test("a day later takes a key that nobody holds any more, and answers for it no longer", async () => {
-      await using db = await open();
+    test("a day later takes a key that nobody holds any more, and answers for it no longer", async (db) => {
       const failed = await failedAction(db.actions, { dedupe: "k" });
       const nextDay = later(25 * 3_600_000);
       expect(await db.actions.apply(writeOf(retry(failed, aDecision(nextDay)), nextDay))).toBe(true);
@@ -222,8 +208,7 @@ export function testGuards(open: OpenTestStore): void {
     });
   });
 
-  test("what a run has left behind can't settle the next one", async () => {
-    await using db = await open();
+  test("what a run has left behind can't settle the next one", async (db) => {
     const slow = await claimed(db.actions, await createdAction(db.actions, { retries: 1 }));
     await db.actions.apply(settled(slow, { kind: "unknown", fault: "interrupted" }));
     const failed = await stored(db.actions, slow);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import { type Action, ACTION_STATUSES } from "../../../src/core/action.ts";
 import { approve, cancel } from "../../../src/core/changes.ts";
 import {
@@ -10,7 +10,7 @@ import {
 import type { ActionStore, HeldFilter, HeldPage } from "../../../src/core/store.ts";
 import { NO_FILTER } from "../../../db/sql/held.ts";
 import { ACCOUNT, aCreation, answered, later, OTHER_ACCOUNT } from "../../support/factory.ts";
-import type { OpenTestStore } from "../../support/store.ts";
+import type { StoreTest } from "./store-test.ts";
 import { actionInStatus, attempted, createdAction, decided, stored } from "./steps.ts";
 
 /** The ids of all pages of two; each page has them in their order. */
@@ -28,10 +28,9 @@ async function idsOfPages(actions: ActionStore, filter: HeldFilter): Promise<rea
 }
 
 /** What waits for a person, as the inbox reads it. */
-export function testHeld(open: OpenTestStore): void {
+export function testHeld(test: StoreTest): void {
   describe("what is held", () => {
-    test("is the account's, oldest first, whole, and nothing else", async () => {
-      await using db = await open();
+    test("is the account's, oldest first, whole, and nothing else", async (db) => {
       for (const status of ACTION_STATUSES) {
         if (status !== "awaiting_approval") await actionInStatus(db.actions, status);
       }
@@ -41,8 +40,7 @@ export function testHeld(open: OpenTestStore): void {
       expect(await db.actions.held(ACCOUNT, null, 10)).toEqual({ actions: [old, young], after: null });
     });
 
-    test("comes in pages, each action once", async () => {
-      await using db = await open();
+    test("comes in pages, each action once", async (db) => {
       const all = [];
       for (let at = 0; at < 7; at += 1) {
         all.push(await createdAction(db.actions, { approve: true, createdAt: later(at) }));
@@ -53,8 +51,7 @@ export function testHeld(open: OpenTestStore): void {
       expect(await db.actions.held(ACCOUNT, all[2]?.id ?? "", 4)).toEqual({ actions: all.slice(3), after: null });
     });
 
-    test("of several keys comes in turns, so that no key buries the others", async () => {
-      await using db = await open();
+    test("of several keys comes in turns, so that no key buries the others", async (db) => {
       const asked: { id: string; keyId: string }[] = [];
       const ask = async (keyId: string, ms: number) =>
         asked.push(await createdAction(db.actions, { approve: true, keyId, createdAt: later(ms) }));
@@ -77,8 +74,7 @@ export function testHeld(open: OpenTestStore): void {
       expect(seen.toSorted()).toEqual(asked.map(({ id }) => id).toSorted());
     });
 
-    test.each([2, 40])("of %d keys is on one page each, however many are decided meanwhile", async (keys) => {
-      await using db = await open();
+    test.each([2, 40])("of %s keys is on one page each, however many are decided meanwhile", async (db, keys) => {
       const all: Action[] = [];
       for (let at = 0; at < 120; at += 1) {
         const keyId = at < 60 ? "key_flood" : `key_${at % keys}`;
@@ -103,8 +99,7 @@ export function testHeld(open: OpenTestStore): void {
       expect(all.filter(({ id }) => !seen.includes(id) && !decidedIds.has(id))).toEqual([]);
     });
 
-    test("is counted and shown by key, too", async () => {
-      await using db = await open();
+    test("is counted and shown by key, too", async (db) => {
       const flood = [];
       for (let at = 0; at < 5; at += 1) {
         flood.push(await createdAction(db.actions, { approve: true, keyId: "key_b", createdAt: later(at) }));
@@ -129,8 +124,7 @@ export function testHeld(open: OpenTestStore): void {
       expect(await db.actions.heldCount(ACCOUNT, "key_b")).toBe(5);
     });
 
-    test("is counted, and found again while it waits", async () => {
-      await using db = await open();
+    test("is counted, and found again while it waits", async (db) => {
       const young = await createdAction(db.actions, { approve: true, keyId: "key_a", createdAt: later(5) });
       const old = await createdAction(db.actions, { approve: true, keyId: "" });
       const other = await createdAction(db.actions, { approve: true, accountId: OTHER_ACCOUNT });
@@ -143,8 +137,7 @@ export function testHeld(open: OpenTestStore): void {
       expect(await db.actions.heldAmong(ACCOUNT, [])).toEqual([]);
     });
 
-    test("is found, paged and counted by key, host and age, and by all of them", async () => {
-      await using db = await open();
+    test("is found, paged and counted by key, host and age, and by all of them", async (db) => {
       const all: Action[] = [];
       for (const [at, keyId] of ["key_a", "key_b", "key_a", "", "key_a", "key_b", "key_a", "key_a"].entries()) {
         const host = at % 3 === 0 ? "a.example:8443" : "b.example";
@@ -183,8 +176,7 @@ export function testHeld(open: OpenTestStore): void {
       expect(await db.actions.requesters(ACCOUNT)).toEqual([]);
     });
 
-    test("of many hosts and keys is listed up to a bound", async () => {
-      await using db = await open();
+    test("of many hosts and keys is listed up to a bound", async (db) => {
       const host = (at: number) => `h${String(at).padStart(2, "0")}.example`;
       for (let at = HELD_HOSTS_SHOWN_MAX + 5; at >= 0; at -= 1) {
         const members = { approve: true, keyId: `key_${at}`, createdAt: later(1_000 - at) };
@@ -200,8 +192,7 @@ export function testHeld(open: OpenTestStore): void {
       );
     });
 
-    test("is ten thousand of one key at most, however many race; what was asked before is found", async () => {
-      await using db = await open();
+    test("is ten thousand of one key at most, however many race; what was asked before is found", async (db) => {
       const create = (n: number, keyId = "key_flood") =>
         db.actions.create(aCreation({ approve: true, keyId, dedupe: n % 100 === 0 ? `d${n}` : null }));
       const first = await createdAction(db.actions, { approve: true, keyId: "key_flood", createdAt: later(-1) });
@@ -220,8 +211,7 @@ export function testHeld(open: OpenTestStore): void {
       expect((await create(1)).kind).toBe("too_many_held");
     }, 60_000);
 
-    test("of many bytes comes in pages that stay small, and one in any case", async () => {
-      await using db = await open();
+    test("of many bytes comes in pages that stay small, and one in any case", async (db) => {
       const body = `{"x":"${"a".repeat(LIST_BYTES_MAX)}"}`;
       const big = await createdAction(db.actions, { approve: true, body });
       const small = await createdAction(db.actions, { approve: true, createdAt: later(5) });
@@ -229,8 +219,7 @@ export function testHeld(open: OpenTestStore): void {
       expect(await db.actions.held(ACCOUNT, big.id, 10)).toEqual({ actions: [small], after: null });
     });
 
-    test("is for a host to which a held call of the same key was approved and has completed, or for a new one", async () => {
-      await using db = await open();
+    test("is for a host to which a held call of the same key was approved and has completed, or for a new one", async (db) => {
       const at = (hostname: string) => ({ url: `https://${hostname}/`, hostname, host: hostname });
       const answers = { known: 200, other: 200, theirs: 200, failed: 500 } as const;
       for (const [name, code] of Object.entries(answers)) {
@@ -251,8 +240,7 @@ export function testHeld(open: OpenTestStore): void {
       expect(await db.actions.approvedHosts(ACCOUNT, [])).toEqual(new Set());
     });
 
-    test("of an account without any is an empty page that ends", async () => {
-      await using db = await open();
+    test("of an account without any is an empty page that ends", async (db) => {
       expect(await db.actions.held(ACCOUNT, null, 10)).toEqual({ actions: [], after: null });
     });
   });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import { approve, cancel } from "../../../src/core/changes.ts";
 import { DAY_MS, HOUR_MS, RETRY_HOSTS_SHOWN_MAX } from "../../../src/core/limits.ts";
 import type { ActivitySpan } from "../../../src/core/activity-store.ts";
@@ -6,7 +6,7 @@ import { type ActivityGroup, type ActivityRow, ActivityTally } from "../../../sr
 import { percentilesOf } from "../../../src/core/histogram.ts";
 import { ACCOUNT, aDecision, answered, KEY, later, NOON, OTHER_ACCOUNT, writeOf } from "../../support/factory.ts";
 import { aGroup } from "../../support/overview.ts";
-import type { OpenTestStore } from "../../support/store.ts";
+import type { StoreTest } from "./store-test.ts";
 import { attempted, createdAction, decided, failedAction } from "./steps.ts";
 
 const MINUTE_MS = 60_000;
@@ -14,7 +14,7 @@ const MINUTE_MS = 60_000;
 const SLOT_MS = 30 * MINUTE_MS;
 
 /** What the overview counts. */
-export function testHistory(open: OpenTestStore): void {
+export function testHistory(test: StoreTest): void {
   describe("the activity of accounts", () => {
     const ALL = { accountId: null, since: later(-DAY_MS), limit: 100 };
 
@@ -29,9 +29,7 @@ export function testHistory(open: OpenTestStore): void {
         .map(({ kind, count, ms }) => [kind, count, ms] as const)
         .toSorted(([one], [other]) => (one < other ? -1 : 1));
 
-    test("is grouped by minute, host, key, end and duration", async () => {
-      await using db = await open();
-      const { activity } = db.store;
+    test("is grouped by minute, host, key, end and duration", async (db, { activity }) => {
       const other = await createdAction(db.actions, { accountId: OTHER_ACCOUNT });
       await attempted(db.actions, other, answered(200));
       await failedAction(db.actions);
@@ -73,8 +71,7 @@ export function testHistory(open: OpenTestStore): void {
       expect(kindsOf(younger.groups).map(([kind]) => kind)).toEqual(["completed", "retry"]);
     });
 
-    test("tells how long each decision took, from the beginning of its run", async () => {
-      await using db = await open();
+    test("tells how long each decision took, from the beginning of its run", async (db) => {
       const held = () => createdAction(db.actions, { approve: true });
       const [soon, late] = [later(90), later(7 * MINUTE_MS)];
       await db.actions.apply(writeOf(cancel(await held(), aDecision(late)), late));
@@ -89,8 +86,7 @@ export function testHistory(open: OpenTestStore): void {
       ]);
     });
 
-    test("tells the creates of MCP clients, and the newest actions who created and approved them", async () => {
-      await using db = await open();
+    test("tells the creates of MCP clients, and the newest actions who created and approved them", async (db) => {
       await createdAction(db.actions, { createdBy: "mcp:billing" });
       await createdAction(db.actions, { createdBy: "key:mcp:", createdAt: later(1) });
       const held = await createdAction(db.actions, { approve: true, createdAt: later(2) });
@@ -105,8 +101,7 @@ export function testHistory(open: OpenTestStore): void {
       expect(await db.store.firstSteps.newest(OTHER_ACCOUNT)).toEqual([]);
     });
 
-    test("comes in pages that count each row once, and puts similar durations together", async () => {
-      await using db = await open();
+    test("comes in pages that count each row once, and puts similar durations together", async (db) => {
       for (let count = 0; count < 3; count += 1) {
         await attempted(db.actions, await createdAction(db.actions), answered(200), { durationMs: 510 + count });
       }
@@ -128,8 +123,7 @@ export function testHistory(open: OpenTestStore): void {
       expect(await db.store.activity.groups(whole.position, ALL)).toMatchObject({ groups: [], isLast: true });
     });
 
-    test("is stored with its position, by whoever counts first, and read back by slots and by range", async () => {
-      await using db = await open();
+    test("is stored with its position, by whoever counts first, and read back by slots and by range", async (db) => {
       const { activity, firstSteps } = db.store;
       const tally = new ActivityTally(NOON);
       const failure = {
@@ -173,8 +167,7 @@ export function testHistory(open: OpenTestStore): void {
       }
     });
 
-    test("is read by host and key with sums of all slots, and with the latencies of those that are asked for", async () => {
-      await using db = await open();
+    test("is read by host and key with sums of all slots, and with the latencies of those that are asked for", async (db) => {
       const { activity } = db.store;
       const tally = new ActivityTally(later(SLOT_MS));
       const failed = (at: Date, lastError: string) =>
@@ -213,9 +206,7 @@ export function testHistory(open: OpenTestStore): void {
       expect(await activity.latencies(span, [])).toEqual({ position: 1, latencies: [] });
     });
 
-    test("is read of some hosts by slots", async () => {
-      await using db = await open();
-      const { activity } = db.store;
+    test("is read of some hosts by slots", async ({ store: { activity } }) => {
       const tally = new ActivityTally(later(SLOT_MS), ["24h"]);
       const failure = { kind: "failed", failedAttempts: 1, lastError: "No.", lastFailedAt: NOON } as const;
       for (const group of [
@@ -240,9 +231,7 @@ export function testHistory(open: OpenTestStore): void {
       expect(await activity.hostSlots(span, [])).toEqual({ position: 1, slots: [] });
     });
 
-    test("is pruned by the length of its slots", async () => {
-      await using db = await open();
-      const { activity } = db.store;
+    test("is pruned by the length of its slots", async ({ store: { activity } }) => {
       const tally = new ActivityTally(NOON);
       tally.add(aGroup());
       await activity.put({ from: 0, to: 1, rows: tally.changed, steps: [] });
@@ -253,8 +242,7 @@ export function testHistory(open: OpenTestStore): void {
     });
   });
 
-  test("the first steps of an account are stored once, and those of a person are that person's", async () => {
-    await using db = await open();
+  test("the first steps of an account are stored once, and those of a person are that person's", async (db) => {
     const { firstSteps } = db.store;
     const step = { accountId: ACCOUNT, personId: "", step: "agent", at: NOON } as const;
     await firstSteps.add(step);
@@ -275,8 +263,7 @@ export function testHistory(open: OpenTestStore): void {
     expect(await firstSteps.done(ACCOUNT, "person_a")).toEqual([{ step: "agent", at: NOON }]);
   });
 
-  test("waiting approvals are counted, with the time of the oldest and by how long they wait", async () => {
-    await using db = await open();
+  test("waiting approvals are counted, with the time of the oldest and by how long they wait", async (db) => {
     const waitingAt = (now: Date) => db.actions.waitingApprovals(ACCOUNT, now);
     const none = { isCut: false, overAnHour: 0, overADay: 0 };
     expect(await waitingAt(NOON)).toEqual({ ...none, count: 0, oldestAt: null });
@@ -290,8 +277,7 @@ export function testHistory(open: OpenTestStore): void {
   });
 
   describe("scheduled retries", () => {
-    test("are counted by host if they are not due, the next one first", async () => {
-      await using db = await open();
+    test("are counted by host if they are not due, the next one first", async (db) => {
       const hosts = ["b.example", "a.example", "a.example"];
       for (const [at, host] of hosts.entries()) {
         const action = await createdAction(db.actions, { url: `https://${host}/`, createdAt: later(at) });
@@ -321,8 +307,7 @@ export function testHistory(open: OpenTestStore): void {
       });
     });
 
-    test("list the hosts that come next", async () => {
-      await using db = await open();
+    test("list the hosts that come next", async (db) => {
       for (let at = 0; at < RETRY_HOSTS_SHOWN_MAX + 2; at += 1) {
         const action = await createdAction(db.actions, { url: `https://h${at}.example/`, createdAt: later(at) });
         await attempted(db.actions, action, answered(500), { now: later(at * 1_000) });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import {
   OAUTH_ASSERTIONS_MAX,
   OAUTH_CLIENTS_MAX,
@@ -20,7 +20,9 @@ import {
   NOON,
   OTHER_ACCOUNT,
 } from "../../support/factory.ts";
-import type { OpenTestStore, TestStore } from "../../support/store.ts";
+import type { TestStore } from "../../support/store.ts";
+import { audited } from "./steps.ts";
+import type { StoreTest } from "./store-test.ts";
 
 const REVOKED = anAuditEntry({ kind: "key_revoked", subject: "key" });
 
@@ -42,11 +44,9 @@ async function isRevoked({ store }: TestStore, key: { readonly accountId: string
 }
 
 /** What the authorization server stores. */
-export function testOAuth(open: OpenTestStore): void {
+export function testOAuth(test: StoreTest): void {
   describe("artifacts of OAuth", () => {
-    test("come back as they were written, are replaced by their id, and removed", async () => {
-      await using db = await open();
-      const { oauth } = db.store;
+    test("come back as they were written, are replaced by their id, and removed", async ({ store: { oauth } }) => {
       const one = anArtifact({ kind: "Interaction" });
       await oauth.put(one);
       const next = { ...one, sealedPayload: "bbbbbbbb.next", expiresAt: later(5) };
@@ -56,9 +56,7 @@ export function testOAuth(open: OpenTestStore): void {
       expect(await oauth.find(one.id)).toBeNull();
     });
 
-    test("are used once, whoever races for them", async () => {
-      await using db = await open();
-      const { oauth } = db.store;
+    test("are used once, whoever races for them", async ({ store: { oauth } }) => {
       const code = anArtifact({ kind: "AuthorizationCode" });
       await oauth.put(code);
       const races = await Promise.all([1, 2, 3, 4].map((ms) => oauth.consume(code.id, later(ms))));
@@ -70,9 +68,7 @@ export function testOAuth(open: OpenTestStore): void {
       expect(await oauth.consume(code.id, NOON)).toBe(false);
     });
 
-    test("that are assertions are written once, whoever races for them", async () => {
-      await using db = await open();
-      const { oauth } = db.store;
+    test("that are assertions are written once, whoever races for them", async ({ store: { oauth } }) => {
       const assertion = anArtifact({ kind: "ReplayDetection", accountId: "" });
       const races = await Promise.all([1, 2, 3, 4].map(() => oauth.put(assertion)));
       expect(races.filter(Boolean)).toHaveLength(1);
@@ -80,8 +76,7 @@ export function testOAuth(open: OpenTestStore): void {
       expect(await oauth.find(assertion.id)).toEqual(assertion);
     });
 
-    test("of a token find its key until it expires", async () => {
-      await using db = await open();
+    test("of a token find its key until it expires", async (db) => {
       const { key, grant, add } = await connected(db);
       const token = await add({ expiresAt: later(10) });
       expect(await db.store.oauth.keyByToken(token?.id ?? "", later(9))).toEqual({ key, expiresAt: later(10) });
@@ -90,8 +85,7 @@ export function testOAuth(open: OpenTestStore): void {
       for (const { id } of [grant, refresh ?? grant]) expect(await db.store.oauth.keyByToken(id, NOON)).toBeNull();
     });
 
-    test("end with their connection, whose key is revoked: nothing is added to it any more", async () => {
-      await using db = await open();
+    test("end with their connection, whose key is revoked: nothing is added to it any more", async (db) => {
       const [{ key, grant, add }, other] = [await connected(db), await connected(db)];
       const [token, theirs] = [await add(), await other.add()];
       const end = { at: later(7), by: "system", audit: REVOKED } as const;
@@ -101,14 +95,10 @@ export function testOAuth(open: OpenTestStore): void {
       expect(await add({ kind: "RefreshToken" })).toBeNull();
       expect(await db.store.oauth.find(theirs?.id ?? "")).toEqual(theirs);
       expect(await isRevoked(db, other.key)).toBe(false);
-      const kinds = ["key_revoked"] as const;
-      const page = { accountId: ACCOUNT, kinds, actors: [], since: null, until: null, before: null, limit: 9 };
-      const { rows } = await db.store.audit.page(page);
-      expect(rows).toHaveLength(1);
+      expect(await audited(db.store, { kinds: ["key_revoked"] })).toHaveLength(1);
     });
 
-    test("of an account are listed as its connections, newest first, until they expire", async () => {
-      await using db = await open();
+    test("of an account are listed as its connections, newest first, until they expire", async (db) => {
       const { grant, add } = await connected(db);
       await add();
       const key = anApiKey({ role: "agent" });
@@ -122,9 +112,8 @@ export function testOAuth(open: OpenTestStore): void {
       expect(await db.store.oauth.connections(ACCOUNT, later(8))).toEqual([next]);
     });
 
-    test("that are clients of an account are listed, bounded and removed there, each with an entry", async () => {
-      await using db = await open();
-      const { oauth, audit } = db.store;
+    test("that are clients of an account are listed, bounded and removed there, each with an entry", async (db) => {
+      const { oauth } = db.store;
       const added = anAuditEntry({ kind: "oauth_client_added" });
       const clients = Array.from({ length: OAUTH_CLIENTS_PER_ACCOUNT_MAX }, (_, n) =>
         anArtifact({ kind: "Client", createdAt: later(n), expiresAt: new Date("9999-12-31T00:00:00Z") }),
@@ -155,13 +144,10 @@ export function testOAuth(open: OpenTestStore): void {
       expect(await oauth.clients(ACCOUNT)).toEqual(listed.slice(1));
       expect(await oauth.clients(OTHER_ACCOUNT)).toEqual([theirs]);
       const kinds = ["oauth_client_added", "oauth_client_changed", "oauth_client_removed"] as const;
-      const page = { accountId: ACCOUNT, kinds, actors: [], since: null, until: null, before: null, limit: 99 };
-      const { rows } = await audit.page(page);
-      expect(rows).toHaveLength(OAUTH_CLIENTS_PER_ACCOUNT_MAX + 2);
+      expect(await audited(db.store, { kinds })).toHaveLength(OAUTH_CLIENTS_PER_ACCOUNT_MAX + 2);
     });
 
-    test("are bounded: the oldest of a connection or an account make room, and clients are refused", async () => {
-      await using db = await open();
+    test("are bounded: the oldest of a connection or an account make room, and clients are refused", async (db) => {
       const { oauth } = db.store;
       const { grant, add } = await connected(db);
       const first = await add();
@@ -199,9 +185,7 @@ export function testOAuth(open: OpenTestStore): void {
       expect(await register(OAUTH_CONSENT_MS_MAX)).toBe(false);
     });
 
-    test("that have expired are swept, with the key of a connection whose code nobody used", async () => {
-      await using db = await open();
-      const { oauth } = db.store;
+    test("that have expired are swept, with the key of a connection whose code nobody used", async (db, { oauth }) => {
       const [used, unused] = [await connected(db), await connected(db)];
       const [asked, fetched] = [await connected(db), await connected(db)];
       // Consented to, and of one of them the code was fetched, which removes the request.
@@ -224,8 +208,7 @@ export function testOAuth(open: OpenTestStore): void {
       expect([await isRevoked(db, asked.key), await isRevoked(db, fetched.key)]).toEqual([true, false]);
     });
 
-    test("of somebody who owns the account no more, or left it, have their keys revoked in the same commit", async () => {
-      await using db = await open();
+    test("of somebody who owns the account no more, or left it, have their keys revoked in the same commit", async (db) => {
       const { team, people } = db.store;
       const signUp = aSignUp();
       await people.signUp(signUp);
@@ -250,8 +233,7 @@ export function testOAuth(open: OpenTestStore): void {
       ]);
     });
 
-    test("of a new connection are stored only while its maker owns the account and its key is not revoked", async () => {
-      await using db = await open();
+    test("of a new connection are stored only while its maker owns the account and its key is not revoked", async (db) => {
       const signUp = aSignUp();
       await db.store.people.signUp(signUp);
       const accountId = signUp.account.id;

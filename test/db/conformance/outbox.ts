@@ -1,13 +1,14 @@
 import { DomainError } from "../../../src/core/domain-error.ts";
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import { cancel, retry } from "../../../src/core/changes.ts";
 import type { Action } from "../../../src/core/action.ts";
 import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../../src/core/limits.ts";
 import { type Delivery, type Notification, settleNotification } from "../../../src/core/notification.ts";
-import type { Queue } from "../../../src/core/store.ts";
+import type { Queue, StoredLink } from "../../../src/core/store.ts";
 import { ACCOUNT, aDecision, creationOf, KEY, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
-import type { OpenTestStore, TestStore } from "../../support/store.ts";
-import { claimDue, createdAction, decided, LEASE, nextTurns, stored } from "./steps.ts";
+import type { TestStore } from "../../support/store.ts";
+import type { StoreTest } from "./store-test.ts";
+import { claimDue, createdAction, decided, LEASE, racing, stored } from "./steps.ts";
 
 const HELD = { approve: true, callback: "https://hooks.example.com/a", notifyEmail: "boss@example.com" };
 
@@ -16,9 +17,8 @@ const LANE = { accountId: ACCOUNT, host: "hooks.example.com", keyId: KEY };
 const FAILED: Delivery = { kind: "failed", error: "The target answered with status 500.", notBeforeMs: null };
 
 /** Callbacks and mails: claimed once an attempt, settled by whoever holds the claim, and never a change of the action. */
-export function testOutbox(open: OpenTestStore): void {
-  test("what an action owes waits by kind, in the lane of its account and host", async () => {
-    await using db = await open();
+export function testOutbox(test: StoreTest): void {
+  test("what an action owes waits by kind, in the lane of its account and host", async (db) => {
     await createdAction(db.actions, HELD);
     await createdAction(db.actions, { ...HELD, callback: "http://b.example:8080/x", createdAt: later(5) });
     await createdAction(db.actions, { ...HELD, accountId: OTHER_ACCOUNT, createdAt: later(9) });
@@ -36,8 +36,7 @@ export function testOutbox(open: OpenTestStore): void {
     expect(await db.notifications.waiting()).toEqual({ callback: 3, mail: 3, message: 0 });
   });
 
-  test("a claim counts the attempt and leases the row; its body is there until it is delivered", async () => {
-    await using db = await open();
+  test("a claim counts the attempt and leases the row; its body is there until it is delivered", async (db) => {
     const action = await createdAction(db.actions, HELD);
     const notification = await claimOne(db.notifications.callbacks);
     expect(notification).toEqual({
@@ -62,22 +61,16 @@ export function testOutbox(open: OpenTestStore): void {
     expect(await db.notifications.waiting()).toEqual({ callback: 0, mail: 1, message: 0 });
   });
 
-  test.each([0, 5])("200 concurrent claims of the same rows give each once (%d turns apart)", async (turns) => {
-    await using db = await open();
+  test.each([1, 5])("200 concurrent claims of the same rows give each once (in turns: %s)", async (db, turns) => {
     const actions = await Promise.all(Array.from({ length: 5 }, () => createdAction(db.actions, HELD)));
-    const claims = await Promise.all(
-      Array.from({ length: 200 }, async (_, at) => {
-        await nextTurns(turns === 0 ? 0 : at % turns);
-        return claimDue(db.notifications.callbacks, LANE, { limit: 1 + (at % 3) });
-      }),
-    );
+    const limits = Array.from({ length: 200 }, (_, at) => 1 + (at % 3));
+    const claims = await racing(limits, turns, (limit) => claimDue(db.notifications.callbacks, LANE, { limit }));
     expect(claims.flat().map(({ attempts }) => attempts)).toEqual([1, 1, 1, 1, 1]);
     expect(claims.flat().map(ownerOf).toSorted()).toEqual(actions.map(({ id }) => id).toSorted());
     for (const action of actions) expect(await stored(db.actions, action)).toEqual(action);
   });
 
-  test("an attempt settles once, with one row in the timeline, and leaves the action as it is", async () => {
-    await using db = await open();
+  test("an attempt settles once, with one row in the timeline, and leaves the action as it is", async (db) => {
     const action = await createdAction(db.actions, HELD);
     const notification = await claimOne(db.notifications.callbacks);
     const settled = await Promise.all(Array.from({ length: 20 }, () => settle(db, notification, FAILED)));
@@ -101,8 +94,7 @@ export function testOutbox(open: OpenTestStore): void {
     expect(await db.notifications.callbacks.lanes(null, 1)).toEqual([{ ...LANE, dueAt: later(5_000) }]);
   });
 
-  test("an attempt that was given up settles nothing: the row is somebody else's by then", async () => {
-    await using db = await open();
+  test("an attempt that was given up settles nothing: the row is somebody else's by then", async (db) => {
     const action = await createdAction(db.actions, HELD);
     const frozen = await claimOne(db.notifications.callbacks);
     await settle(db, frozen, { kind: "interrupted", error: "Interrupted." });
@@ -117,8 +109,7 @@ export function testOutbox(open: OpenTestStore): void {
     ]);
   });
 
-  test("what came to be needless is over, and nothing is told of it", async () => {
-    await using db = await open();
+  test("what came to be needless is over, and nothing is told of it", async (db) => {
     const action = await createdAction(db.actions, HELD);
     const notification = await claimOne(db.notifications.callbacks);
     expect(await settle(db, notification, { kind: "needless" })).toBe(true);
@@ -129,8 +120,7 @@ export function testOutbox(open: OpenTestStore): void {
     expect(await told(db, action)).toEqual([]);
   });
 
-  test("of an older run it is told under that run, with the status that the action has by then", async () => {
-    await using db = await open();
+  test("of an older run it is told under that run, with the status that the action has by then", async (db) => {
     const action = await createdAction(db.actions, HELD);
     const notification = await claimOne(db.notifications.callbacks);
     await decided(db.actions, cancel, action);
@@ -146,8 +136,7 @@ export function testOutbox(open: OpenTestStore): void {
   });
 
   describe("the mails of an hour", () => {
-    test("are counted by recipient, whatever the case of the address, and whoever asks them", async () => {
-      await using db = await open();
+    test("are counted by recipient, whatever the case of the address, and whoever asks them", async (db) => {
       const asked = (n: number) => ({
         approve: true,
         notifyEmail: n % 2 === 0 ? "boss@example.com" : "Boss@Example.com",
@@ -161,8 +150,7 @@ export function testOutbox(open: OpenTestStore): void {
       expect(other !== undefined && (await db.notifications.permitMail(other, NOON))).toBe(true);
     });
 
-    test("are counted by account", async () => {
-      await using db = await open();
+    test("are counted by account", async (db) => {
       const asked = (n: number) => ({ approve: true, notifyEmail: `a${n}@example.com` });
       const [first, ...others] = await claimedMails(db, 9, asked);
       expect(first !== undefined && (await db.notifications.permitMail(first, NOON))).toBe(true);
@@ -173,8 +161,7 @@ export function testOutbox(open: OpenTestStore): void {
       expect(stranger !== undefined && (await db.notifications.permitMail(stranger, NOON))).toBe(true);
     });
 
-    test("are those of the last sixty minutes, and a mail that is tried again is counted once", async () => {
-      await using db = await open();
+    test("are those of the last sixty minutes, and a mail that is tried again is counted once", async (db) => {
       const mails = await claimedMails(db, MAILS_PER_RECIPIENT_MAX + 1, () => ({ ...HELD, callback: null }));
       const [first, ...rest] = mails;
       const last = rest.pop();
@@ -187,8 +174,7 @@ export function testOutbox(open: OpenTestStore): void {
       expect(await db.notifications.permitMail(last, later(MAIL_WINDOW_MS + 1_000))).toBe(true);
     });
 
-    test("a claim that is over permits nothing", async () => {
-      await using db = await open();
+    test("a claim that is over permits nothing", async (db) => {
       const [mail] = await claimedMails(db, 1, () => HELD);
       if (mail === undefined) throw new Error("Nothing was claimed.");
       await settle(db, mail, FAILED);
@@ -196,8 +182,7 @@ export function testOutbox(open: OpenTestStore): void {
     });
   });
 
-  test("a claim that was given back settles nothing of the next one of the same number", async () => {
-    await using db = await open();
+  test("a claim that was given back settles nothing of the next one of the same number", async (db) => {
     await createdAction(db.actions, HELD);
     const first = await claimOne(db.notifications.callbacks, NOON, later(45_000));
     expect(await settle(db, first, { kind: "not_started", why: "late" })).toBe(true);
@@ -213,8 +198,7 @@ export function testOutbox(open: OpenTestStore): void {
   });
 
   describe("orphans", () => {
-    test("are the rows under way whose lease ended before the time, by kind, the earliest first", async () => {
-      await using db = await open();
+    test("are the rows under way whose lease ended before the time, by kind, the earliest first", async (db) => {
       for (const ms of [3_000, 1_000, 2_000]) {
         await createdAction(db.actions, HELD);
         await claimOne(db.notifications.callbacks, NOON, later(ms));
@@ -230,8 +214,7 @@ export function testOutbox(open: OpenTestStore): void {
       expect(await db.notifications.mails.orphans(null, 10, null)).toEqual([]);
     });
 
-    test("survive a restart, ready to be settled", async () => {
-      await using db = await open();
+    test("survive a restart, ready to be settled", async (db) => {
       await createdAction(db.actions, HELD);
       const notification = await claimOne(db.notifications.callbacks);
       await db.restart();
@@ -241,8 +224,7 @@ export function testOutbox(open: OpenTestStore): void {
     });
   });
 
-  test("an account reads what it was owed, newest first, page by page, and nobody else's", async () => {
-    await using db = await open();
+  test("an account reads what it was owed, newest first, page by page, and nobody else's", async (db) => {
     await createdAction(db.actions, { ...HELD, accountId: OTHER_ACCOUNT });
     for (const ms of [0, 9_000, 18_000])
       await createdAction(db.actions, { ...HELD, notifyEmail: null, createdAt: later(ms) });
@@ -286,4 +268,48 @@ async function told(db: TestStore, action: Action) {
 
 function ownerOf({ actionId }: Notification): string {
   return actionId;
+}
+
+const pair = (actionId: string, run = 1): readonly StoredLink[] => [
+  { actionId, run, decision: "approve", hash: `yes ${run}` },
+  { actionId, run, decision: "reject", hash: `no ${run}` },
+];
+
+/** The links of approval mails. */
+export function testLinks(test: StoreTest): void {
+  describe("approval links", () => {
+    test("are found as they were kept, also after a restart", async (db) => {
+      const links = pair("act_1");
+      expect(await db.store.links.keep(links, later(7))).toEqual(later(7));
+      await db.restart();
+      for (const link of links) expect(await db.store.links.find(link)).toEqual({ ...link, expiresAt: later(7) });
+    });
+
+    test("that nobody kept are not there", async (db) => {
+      await db.store.links.keep(pair("act_1"), later(7));
+      for (const link of [...pair("act_2"), ...pair("act_1", 2)]) expect(await db.store.links.find(link)).toBeNull();
+    });
+
+    test("that are kept again take the new hash, and end when they were to end at first", async (db) => {
+      const links = pair("act_1");
+      await db.store.links.keep(links, later(7));
+      const again = links.map((link) => ({ ...link, hash: `${link.hash}, again` }));
+      expect(await db.store.links.keep(again, later(9))).toEqual(later(7));
+      for (const link of again) expect(await db.store.links.find(link)).toEqual({ ...link, expiresAt: later(7) });
+    });
+
+    test("are all worthless once they are forgotten", async (db) => {
+      for (const id of ["act_1", "act_2"]) await db.store.links.keep(pair(id), later(7));
+      await db.store.links.forgetAll();
+      for (const link of [...pair("act_1"), ...pair("act_2")]) expect(await db.store.links.find(link)).toBeNull();
+    });
+
+    test("of a run stay when the next run has its own", async (db) => {
+      await db.store.links.keep(pair("act_1"), later(7));
+      expect(await db.store.links.keep(pair("act_1", 2), later(9))).toEqual(later(9));
+      for (const link of pair("act_1")) {
+        expect(await db.store.links.find(link)).toEqual({ ...link, expiresAt: later(7) });
+      }
+    });
+  });
 }

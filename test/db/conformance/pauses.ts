@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import { SYSTEM } from "../../../src/core/roles.ts";
 import { PAUSES_MAX } from "../../../src/core/limits.ts";
 import type { Pause, PauseStore } from "../../../src/core/pause.ts";
@@ -14,8 +14,8 @@ import {
   NOON,
   OTHER_ACCOUNT,
 } from "../../support/factory.ts";
-import type { OpenTestStore } from "../../support/store.ts";
-import { actionInStatus, claimDue, claimOf, createdAction, LEASE, stored } from "./steps.ts";
+import type { StoreTest } from "./store-test.ts";
+import { actionInStatus, audited, claimDue, claimOf, createdAction, LEASE, stored } from "./steps.ts";
 
 const ALL = [true, true, true] as const;
 
@@ -28,13 +28,10 @@ const pause = (pauses: PauseStore, row: Pause) => pauses.pause(row, anAuditEntry
 const end = (pauses: PauseStore, { id, accountId }: Pause, at = later(5)) =>
   pauses.end(accountId, id, { at, by: SYSTEM, audit: anAuditEntry({ kind: "resumed", subject: id }) });
 
-const told = async ({ audit }: Store) =>
-  (
-    await audit.page({ accountId: ACCOUNT, kinds: [], actors: [], since: null, until: null, before: null, limit: 99 })
-  ).rows.map(({ kind, subject }) => [kind, subject]);
+const told = async (store: Store) => (await audited(store)).map(({ kind, subject }) => [kind, subject]);
 
 /** What owners have stopped: the store decides, whatever a process remembers. */
-export function testPauses(open: OpenTestStore): void {
+export function testPauses(test: StoreTest): void {
   describe("a pause", () => {
     test.each([
       ["of the account stops every action of it", aPause(), [false, false, true]],
@@ -42,8 +39,7 @@ export function testPauses(open: OpenTestStore): void {
       ["of the host stops every call to it", ofHost("api.example.com"), [false, false, true]],
       ["of another port of the host stops nothing", ofHost("api.example.com:8443"), ALL],
       ["of another account stops nothing", aPause({ accountId: "acc_three" }), ALL],
-    ] as const)("%s from being claimed", async (_name, row, expected) => {
-      await using db = await open();
+    ] as const)("%s from being claimed", async (db, [, row, expected]) => {
       const { accounts, pauses } = db.store;
       await accounts.addKey(anApiKey({ id: KEY }));
       const ours = await createdAction(db.actions, { keyId: KEY });
@@ -61,8 +57,7 @@ export function testPauses(open: OpenTestStore): void {
       if (!isWon[0]) expect(await stored(db.actions, ours)).toEqual(ours);
     });
 
-    test("stops what is not late", async () => {
-      await using db = await open();
+    test("stops what is not late", async (db) => {
       const row = aPause();
       const action = await createdAction(db.actions);
       expect(await db.actions.firstDueAt()).toEqual(action.createdAt);
@@ -75,8 +70,7 @@ export function testPauses(open: OpenTestStore): void {
       expect(await claimDue(db.actions, action)).toHaveLength(1);
     });
 
-    test("lets what was claimed before it end", async () => {
-      await using db = await open();
+    test("lets what was claimed before it end", async (db) => {
       const active = await actionInStatus(db.actions, "active");
       await pause(db.store.pauses, aPause());
       expect(await stored(db.actions, active)).toEqual(active);
@@ -85,8 +79,7 @@ export function testPauses(open: OpenTestStore): void {
     test.each([
       ["of the account", aPause()],
       ["of the host", ofHost("api.example.com")],
-    ])("%s stores a create that brings a claim unclaimed, and a claim after its end wins it", async (_name, row) => {
-      await using db = await open();
+    ])("%s stores a create that brings a claim unclaimed, and a claim after its end wins it", async (db, [, row]) => {
       await pause(db.store.pauses, row);
       const creation = { ...aCreation({ idempotencyKey: "k", dedupe: "d" }), claim: LEASE };
       expect(await db.actions.create(creation)).toEqual({ kind: "created", claimed: null });
@@ -96,8 +89,7 @@ export function testPauses(open: OpenTestStore): void {
       expect(await claimDue(db.actions, creation.action)).toHaveLength(1);
     });
 
-    test("stops the claims of its own commit too, and the creates that come behind it", async () => {
-      await using db = await open();
+    test("stops the claims of its own commit too, and the creates that come behind it", async (db) => {
       const before = await createdAction(db.actions);
       const after = await createdAction(db.actions);
       const [first, , second, created] = await Promise.all([
@@ -109,8 +101,7 @@ export function testPauses(open: OpenTestStore): void {
       expect([first.length, second.length, created]).toEqual([0, 0, { kind: "created", claimed: null }]);
     });
 
-    test("survives a restart, and is told of once, whoever asks for it twice", async () => {
-      await using db = await open();
+    test("survives a restart, and is told of once, whoever asks for it twice", async (db) => {
       const row = aPause({ reason: "It loops." });
       const [one, other] = await Promise.all([pause(db.store.pauses, row), pause(db.store.pauses, aPause())]);
       expect([one, other]).toEqual([
@@ -124,9 +115,7 @@ export function testPauses(open: OpenTestStore): void {
       expect(await told(db.store)).toEqual([["paused", row.id]]);
     });
 
-    test("of a key needs a key of the account", async () => {
-      await using db = await open();
-      const { accounts, pauses } = db.store;
+    test("of a key needs a key of the account", async (db, { accounts, pauses }) => {
       await accounts.addKey(anApiKey({ id: "key_theirs", accountId: OTHER_ACCOUNT }));
       expect(await pause(pauses, ofKey("key_theirs"))).toEqual({ kind: "no_such_key" });
       expect(await pause(pauses, ofKey("key_nobodys"))).toEqual({ kind: "no_such_key" });
@@ -134,9 +123,7 @@ export function testPauses(open: OpenTestStore): void {
       expect(await told(db.store)).toEqual([]);
     });
 
-    test("beyond the bound is refused", async () => {
-      await using db = await open();
-      const { pauses } = db.store;
+    test("beyond the bound is refused", async (db, { pauses }) => {
       const first = aPause({ kind: "host", subject: "h.example" });
       await pause(pauses, first);
       await db.copyRow("pauses", first.id, PAUSES_MAX - 2, ["id", "subject"]);
@@ -145,9 +132,7 @@ export function testPauses(open: OpenTestStore): void {
       expect(await pause(pauses, aPause())).toEqual({ kind: "too_many" });
     });
 
-    test("ends once, and only for its account", async () => {
-      await using db = await open();
-      const { pauses } = db.store;
+    test("ends once, and only for its account", async (db, { pauses }) => {
       const row = aPause();
       await pause(pauses, row);
       expect(await end(pauses, { ...row, accountId: OTHER_ACCOUNT })).toBe(false);
@@ -163,8 +148,7 @@ export function testPauses(open: OpenTestStore): void {
       expect((await pause(pauses, aPause())).kind).toBe("paused");
     });
 
-    test("is told to the actions that it covered, oldest first, also after its end", async () => {
-      await using db = await open();
+    test("is told to the actions that it covered, oldest first, also after its end", async (db) => {
       const { accounts, pauses } = db.store;
       await accounts.addKey(anApiKey({ id: KEY }));
       await accounts.addKey(anApiKey({ id: "key_other" }));
@@ -180,9 +164,7 @@ export function testPauses(open: OpenTestStore): void {
       expect(await pauses.ofAction(OTHER_ACCOUNT, action.id)).toEqual([]);
     });
 
-    test("is forgotten once it has ended long ago, and never while it is in force", async () => {
-      await using db = await open();
-      const { pauses } = db.store;
+    test("is forgotten once it has ended long ago, and never while it is in force", async (db, { pauses }) => {
       const [old, recent] = [aPause(), aPause()];
       await pause(pauses, old);
       await end(pauses, old, later(5));
@@ -196,9 +178,7 @@ export function testPauses(open: OpenTestStore): void {
   });
 
   describe("the end of a key", () => {
-    test("and the pause of what it left are one commit", async () => {
-      await using db = await open();
-      const { accounts, pauses } = db.store;
+    test("and the pause of what it left are one commit", async (db, { accounts, pauses }) => {
       await accounts.addKey(anApiKey({ id: KEY }));
       const action = await createdAction(db.actions, { keyId: KEY });
       const row = ofKey(KEY, { cancels: true });
@@ -210,18 +190,14 @@ export function testPauses(open: OpenTestStore): void {
       expect((await told(db.store)).map(([kind]) => kind)).toEqual(["paused", "key_revoked"]);
     });
 
-    test("of another account is neither", async () => {
-      await using db = await open();
-      const { accounts, pauses } = db.store;
+    test("of another account is neither", async (db, { accounts, pauses }) => {
       await accounts.addKey(anApiKey({ id: KEY, accountId: OTHER_ACCOUNT }));
       const more = { audit: anAuditEntry(), pause: { pause: ofKey(KEY), audit: anAuditEntry() } };
       expect(await accounts.revokeKey(ACCOUNT, KEY, NOON, more)).toBeNull();
       expect([await pauses.inForce(null), await told(db.store)]).toEqual([[], []]);
     });
 
-    test("has what is paused already cancelled, where that is asked", async () => {
-      await using db = await open();
-      const { accounts, pauses } = db.store;
+    test("has what is paused already cancelled, where that is asked", async ({ store: { accounts, pauses } }) => {
       await accounts.addKey(anApiKey({ id: KEY }));
       const row = ofKey(KEY);
       await pause(pauses, row);
@@ -231,9 +207,7 @@ export function testPauses(open: OpenTestStore): void {
     });
   });
 
-  test("what a key left unfinished is what waits, and whether something is being sent", async () => {
-    await using db = await open();
-    const { pauses } = db.store;
+  test("what a key left unfinished is what waits, and whether something is being sent", async (db, { pauses }) => {
     const left = async () => {
       const { ids, isSending } = await pauses.unfinished(ACCOUNT, KEY, 9);
       return { ids: ids.toSorted(), isSending };

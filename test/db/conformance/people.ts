@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import { SESSIONS_PER_PERSON_MAX } from "../../../src/core/limits.ts";
 import {
   anAccount,
@@ -10,14 +10,15 @@ import {
   later,
   NOON,
 } from "../../support/factory.ts";
-import type { OpenTestStore, TestStore } from "../../support/store.ts";
-import { nextTurns } from "./steps.ts";
+import type { StoreTest } from "./store-test.ts";
+import { FRESH, racing, signedUp } from "./steps.ts";
+import { systemIds } from "../../../src/core/ids.ts";
+import type { TestStore } from "../../support/store.ts";
 
 /** People and their sessions. */
-export function testPeople(open: OpenTestStore): void {
+export function testPeople(test: StoreTest): void {
   describe("a sign-up", () => {
-    test("makes the account, its key, the person and the session at once", async () => {
-      await using db = await open();
+    test("makes the account, its key, the person and the session at once", async (db) => {
       const signUp = aSignUp({ email: "Ann@Example.com" });
       const { account, key, person, session } = signUp;
       expect(await db.store.people.signUp(signUp)).toBe(true);
@@ -33,8 +34,7 @@ export function testPeople(open: OpenTestStore): void {
       expect(await db.store.people.mayApprove(account.id, "eve@example.com")).toBe(false);
     });
 
-    test("of an address that somebody has, in any case, leaves nothing behind", async () => {
-      await using db = await open();
+    test("of an address that somebody has, in any case, leaves nothing behind", async (db) => {
       const { people, accounts } = db.store;
       const first = aSignUp({ email: "ann@example.com" });
       await people.signUp(first);
@@ -48,25 +48,18 @@ export function testPeople(open: OpenTestStore): void {
       }
     });
 
-    test("wins once of fifty that race for one address, in one turn and in many", async () => {
-      await using db = await open();
+    test("wins once of fifty that race for one address, in one turn and in many", async (db) => {
       for (const turns of [1, 5]) {
-        const racing = Array.from({ length: 50 }, () => aSignUp({ email: `race${turns}@example.com` }));
-        const won = await Promise.all(
-          racing.map(async (signUp, at) => {
-            await nextTurns(at % turns);
-            return db.store.people.signUp(signUp);
-          }),
-        );
+        const signUps = Array.from({ length: 50 }, () => aSignUp({ email: `race${turns}@example.com` }));
+        const won = await racing(signUps, turns, (signUp) => db.store.people.signUp(signUp));
         expect(won.filter(Boolean)).toHaveLength(1);
-        const winner = racing[won.indexOf(true)];
-        const found = await Promise.all(racing.map(({ account }) => db.store.accounts.find(account.id)));
+        const winner = signUps[won.indexOf(true)];
+        const found = await Promise.all(signUps.map(({ account }) => db.store.accounts.find(account.id)));
         expect(found.filter((account) => account !== null)).toEqual([winner?.account ?? anAccount()]);
       }
     });
 
-    test("keeps addresses apart by every character but its case", async () => {
-      await using db = await open();
+    test("keeps addresses apart by every character but its case", async (db) => {
       const emails = ["a@example.com", "a.@example.com", "a'b@example.com", "a%@example.com", "a_@example.com"];
       for (const email of emails) expect(await db.store.people.signUp(aSignUp({ email }))).toBe(true);
       for (const email of emails) expect((await db.store.people.find(email))?.person.email).toBe(email);
@@ -74,8 +67,7 @@ export function testPeople(open: OpenTestStore): void {
     });
   });
 
-  test("an account's address is null while it has no person, and that of the first of them afterwards", async () => {
-    await using db = await open();
+  test("an account's address is null while it has no person, and that of the first of them afterwards", async (db) => {
     const account = anAccount();
     await db.store.accounts.create(account, []);
     expect((await db.store.people.labelOf(account.id)).email).toBeNull();
@@ -86,8 +78,7 @@ export function testPeople(open: OpenTestStore): void {
     expect(await db.store.people.labelOf("acc_nowhere")).toEqual({ name: null, email: null });
   });
 
-  test("an account's name is its own, stays when the store is opened again, and can be taken away", async () => {
-    await using db = await open();
+  test("an account's name is its own, stays when the store is opened again, and can be taken away", async (db) => {
     const [one, other] = [anAccount(), anAccount()];
     for (const account of [one, other]) await db.store.accounts.create(account, []);
     expect(await db.store.people.labelOf(one.id)).toEqual({ name: null, email: null });
@@ -105,20 +96,17 @@ export function testPeople(open: OpenTestStore): void {
   });
 
   describe("a session", () => {
-    test("is found until it ends, and not a millisecond longer", async () => {
-      await using db = await open();
-      const { people } = db.store;
-      const { person, accountId, begin } = await signedUp(db);
+    test("is found until it ends, and not a millisecond longer", async (db, { people }) => {
+      const { person, accountId, begin } = await signedUp(db.store);
       const session = await begin({ expiresAt: later(1_000) });
       expect(await people.session(session.hash, later(999))).toEqual({ person, accountId, ...FRESH });
       expect(await people.session(session.hash, later(1_000))).toBeNull();
       expect(await people.session("unknown", NOON)).toBeNull();
     });
 
-    test("keeps the hash of its secret, and gets another one by the password that its person still has", async () => {
-      await using db = await open();
+    test("keeps the hash of its secret, and gets another one by the password that its person still has", async (db) => {
       const { people } = db.store;
-      const { person, begin } = await signedUp(db);
+      const { person, begin } = await signedUp(db.store);
       const [one, other, bare] = [await begin({ secretHash: "a" }), await begin({ secretHash: "b" }), await begin()];
       await people.renewSessionSecret(bare.hash, "c", person.passwordHash);
       await people.renewSessionSecret(one.hash, "d", "another password hash");
@@ -128,10 +116,8 @@ export function testPeople(open: OpenTestStore): void {
       expect([await hashOf(one), await hashOf(other), await hashOf(bare)]).toEqual(["a", "b", "c"]);
     });
 
-    test("that is ended is gone, alone and for good", async () => {
-      await using db = await open();
-      const { people } = db.store;
-      const { person, accountId, begin } = await signedUp(db);
+    test("that is ended is gone, alone and for good", async (db, { people }) => {
+      const { person, accountId, begin } = await signedUp(db.store);
       const [one, other] = [await begin(), await begin()];
       await people.endSession(one.hash);
       await people.endSession(one.hash);
@@ -141,19 +127,15 @@ export function testPeople(open: OpenTestStore): void {
       expect(await db.store.people.session(other.hash, NOON)).toEqual({ person, accountId, ...FRESH });
     });
 
-    test("does not begin with a password that is not the person's any more", async () => {
-      await using db = await open();
-      const { people } = db.store;
-      const { person, accountId } = await signedUp(db);
+    test("does not begin with a password that is not the person's any more", async (db, { people }) => {
+      const { person, accountId } = await signedUp(db.store);
       const session = aSession({ personId: person.id, accountId });
       expect(await people.addSession(session, "another hash")).toBe(false);
       expect(await people.session(session.hash, NOON)).toBeNull();
     });
 
-    test("too many of one person ends their oldest, and nobody else's", async () => {
-      await using db = await open();
-      const { people } = db.store;
-      const [one, other] = [await signedUp(db), await signedUp(db)];
+    test("too many of one person ends their oldest, and nobody else's", async (db, { people }) => {
+      const [one, other] = [await signedUp(db.store), await signedUp(db.store)];
       const begun = [];
       for (let at = 1; at <= SESSIONS_PER_PERSON_MAX; at += 1) begun.push(await one.begin({ createdAt: later(at) }));
       const isThere = async (hash: string) => (await people.session(hash, NOON)) !== null;
@@ -163,19 +145,15 @@ export function testPeople(open: OpenTestStore): void {
       expect(await isThere(other.session.hash)).toBe(true);
     });
 
-    test("is never the one that is too many, however far the clock was set back", async () => {
-      await using db = await open();
-      const { people } = db.store;
-      const { begin } = await signedUp(db);
+    test("is never the one that is too many, however far the clock was set back", async (db, { people }) => {
+      const { begin } = await signedUp(db.store);
       for (let at = 1; at <= SESSIONS_PER_PERSON_MAX; at += 1) await begin({ createdAt: later(at) });
       const { hash } = await begin({ createdAt: later(-3_600_000) });
       expect(await people.session(hash, NOON)).not.toBeNull();
     });
 
-    test("that ran out is forgotten, in passes, and so is a link; what lasts stays", async () => {
-      await using db = await open();
-      const { people } = db.store;
-      const { begin } = await signedUp(db);
+    test("that ran out is forgotten, in passes, and so is a link; what lasts stays", async (db, { people }) => {
+      const { begin } = await signedUp(db.store);
       const [dead, live] = [await begin({ expiresAt: later(-1) }), await begin()];
       await people.offer(aWelcomeLink({ hash: "dead", accountId: "acc_a", expiresAt: NOON }));
       await people.offer(aWelcomeLink({ hash: "live", accountId: "acc_b", expiresAt: later(1) }));
@@ -190,8 +168,7 @@ export function testPeople(open: OpenTestStore): void {
   });
 
   describe("a new password", () => {
-    test("ends every other session of its person and the links that renew it, and is nobody else's", async () => {
-      await using db = await open();
+    test("ends every other session of its person and the links that renew it, and is nobody else's", async (db) => {
       const { people } = db.store;
       const [one, other] = [aSignUp(), aSignUp()];
       for (const signUp of [one, other]) await people.signUp(signUp);
@@ -209,9 +186,7 @@ export function testPeople(open: OpenTestStore): void {
       expect([await people.link("h", NOON), (await people.link("o", NOON)) !== null]).toEqual([null, true]);
     });
 
-    test("in place of one that is not theirs any more leaves everything as it is", async () => {
-      await using db = await open();
-      const { people } = db.store;
+    test("in place of one that is not theirs any more leaves everything as it is", async ({ store: { people } }) => {
       const signUp = aSignUp();
       await people.signUp(signUp);
       const { person, account } = signUp;
@@ -226,18 +201,140 @@ export function testPeople(open: OpenTestStore): void {
   });
 }
 
-/** A session of an owner that was not used since it began. */
-const FRESH = { role: "owner", secretHash: null, lastSeenAt: null, hasOthers: false } as const;
+/** One-time links: the one that makes an account's first person, and those that renew a password. */
+export function testWelcomeLinks(test: StoreTest): void {
+  describe("a link that makes the first person", () => {
+    test("can be looked at until it ends, and not a millisecond longer", async (db) => {
+      const { accountId } = await anEmptyAccount(db);
+      expect(await db.store.people.offer(aWelcomeLink({ hash: "h", accountId, expiresAt: later(5) }))).toBe(true);
+      const live = { accountId, personId: null, email: null, role: null };
+      expect(await db.store.people.link("h", later(4))).toEqual(live);
+      expect(await db.store.people.link("h", later(4))).toEqual(live);
+      expect(await db.store.people.link("h", later(5))).toBeNull();
+      expect(await db.store.people.link("other", NOON)).toBeNull();
+    });
 
-/** Somebody who has signed up, and how they begin more sessions. */
-async function signedUp(db: TestStore) {
-  const signUp = aSignUp();
-  const { account, person, session } = signUp;
-  await db.store.people.signUp(signUp);
-  const begin = async (overrides: Parameters<typeof aSession>[0] = {}) => {
-    const more = aSession({ personId: person.id, accountId: account.id, ...overrides });
-    expect(await db.store.people.addSession(more, person.passwordHash)).toBe(true);
-    return more;
+    test("is void when the next one is handed out", async (db, { people }) => {
+      const [one, other] = [await anEmptyAccount(db), await anEmptyAccount(db)];
+      await people.offer(aWelcomeLink({ hash: "first", accountId: one.accountId }));
+      await people.offer(aWelcomeLink({ hash: "of another", accountId: other.accountId }));
+      await people.offer(aWelcomeLink({ hash: "second", accountId: one.accountId }));
+      const found = await Promise.all(["first", "of another", "second"].map((hash) => people.link(hash, NOON)));
+      expect(found.map((link) => link !== null)).toEqual([false, true, true]);
+    });
+
+    test("lets its taker in, once", async (db) => {
+      const { accountId, taker } = await anEmptyAccount(db);
+      await db.store.people.offer(aWelcomeLink({ hash: "h", accountId }));
+      const { person, session } = taker();
+      expect(await db.store.people.welcome("h", person, session)).toBe("taken");
+      await db.restart();
+      const { people } = db.store;
+      expect(await people.find(person.email)).toEqual({ person, accountId, role: "owner" });
+      expect(await people.session(session.hash, NOON)).toEqual({ person, accountId, ...FRESH });
+      expect(await people.link("h", NOON)).toBeNull();
+      const late = taker();
+      expect(await people.welcome("h", late.person, late.session)).toBe("gone");
+      expect(await people.find(late.person.email)).toBeNull();
+      expect(await people.session(late.session.hash, NOON)).toBeNull();
+    });
+
+    test("lets one of fifty in that race for it, in one turn and in many", async (db, { people }) => {
+      for (const turns of [1, 5]) {
+        const { accountId, taker } = await anEmptyAccount(db);
+        const hash = `h${turns}`;
+        await people.offer(aWelcomeLink({ hash, accountId }));
+        const takers = Array.from({ length: 50 }, () => taker());
+        const became = await racing(takers, turns, ({ person, session }) => people.welcome(hash, person, session));
+        expect(became.toSorted()).toEqual([...Array.from({ length: 49 }, () => "gone" as const), "taken"]);
+        expect((await people.labelOf(accountId)).email).toBe(takers[became.indexOf("taken")]?.person.email ?? "");
+      }
+    });
+
+    test("stays when the address is another person's", async (db, { people }) => {
+      await people.signUp(aSignUp({ email: "ann@example.com" }));
+      const { accountId, taker } = await anEmptyAccount(db);
+      await people.offer(aWelcomeLink({ hash: "h", accountId }));
+      const { person, session } = taker("ANN@example.com");
+      expect(await people.welcome("h", person, session)).toBe("email_taken");
+      expect((await people.labelOf(accountId)).email).toBeNull();
+      expect(await people.session(session.hash, NOON)).toBeNull();
+      const again = taker();
+      expect(await people.welcome("h", again.person, again.session)).toBe("taken");
+    });
+
+    test("is none any more when it ran out, or belongs to another account, or renews a password", async (db) => {
+      const { people } = db.store;
+      const [one, other] = [await anEmptyAccount(db), await anEmptyAccount(db)];
+      await people.offer(aWelcomeLink({ hash: "over", accountId: one.accountId, expiresAt: NOON }));
+      await people.offer(aWelcomeLink({ hash: "of another", accountId: other.accountId }));
+      await people.offer(aWelcomeLink({ hash: "password", accountId: one.accountId, personId: "per_x" }));
+      for (const hash of ["over", "of another", "password", "unknown"]) {
+        const { person, session } = one.taker();
+        // A link of another account is there, and is not for this one: the service never asks so.
+        expect(["gone", "email_taken"]).toContain(await people.welcome(hash, person, session));
+        expect(await people.find(person.email)).toBeNull();
+      }
+      expect((await people.labelOf(one.accountId)).email).toBeNull();
+    });
+
+    test("is not handed out when the account has a person, and what was handed out is void", async (db, { people }) => {
+      const { account } = await signedUp(db.store);
+      expect(await people.offer(aWelcomeLink({ hash: "h", accountId: account.id }))).toBe(false);
+      expect(await people.link("h", NOON)).toBeNull();
+    });
+  });
+
+  describe("a link that renews a password", () => {
+    test("says whose, and is void when the next one is handed out", async (db, { people }) => {
+      const { person, account } = await signedUp(db.store);
+      const link = { accountId: account.id, personId: person.id };
+      expect(await people.offer(aWelcomeLink({ hash: "first", ...link }))).toBe(true);
+      expect(await people.link("first", NOON)).toEqual({ ...link, email: person.email, role: "owner" });
+      expect(await people.offer(aWelcomeLink({ hash: "second", ...link }))).toBe(true);
+      expect(await people.link("first", NOON)).toBeNull();
+      expect(await people.link("second", NOON)).not.toBeNull();
+    });
+
+    test("gives the password, ends every other session of the person, and works once", async (db, { people }) => {
+      const [one, other] = [await signedUp(db.store), await signedUp(db.store)];
+      const { person, account } = one;
+      await people.offer(aWelcomeLink({ hash: "h", accountId: account.id, personId: person.id }));
+      const session = aSession({ personId: person.id, accountId: account.id });
+      expect(await people.renewPassword("h", "new hash", session)).toBe(true);
+      const member = { person: { ...person, passwordHash: "new hash" }, accountId: account.id, role: "owner" } as const;
+      expect(await people.find(person.email)).toEqual(member);
+      expect(await people.session(session.hash, NOON)).toEqual({ ...member, ...FRESH });
+      expect(await people.session(one.session.hash, NOON)).toBeNull();
+      expect(await people.session(other.session.hash, NOON)).not.toBeNull();
+      expect(await people.link("h", NOON)).toBeNull();
+      const late = aSession({ personId: person.id, accountId: account.id });
+      expect(await people.renewPassword("h", "newer hash", late)).toBe(false);
+      expect(await people.session(late.hash, NOON)).toBeNull();
+      expect(await people.find(person.email)).toEqual(member);
+    });
+
+    test("is nobody else's, and nothing after its end", async (db, { people }) => {
+      const [one, other] = [await signedUp(db.store), await signedUp(db.store)];
+      const link = { accountId: one.account.id, personId: one.person.id };
+      await people.offer(aWelcomeLink({ hash: "h", ...link, expiresAt: later(5) }));
+      const ofOther = aSession({ personId: other.person.id, accountId: other.account.id });
+      expect(await people.renewPassword("h", "new hash", ofOther)).toBe(false);
+      const late = aSession({ personId: one.person.id, accountId: one.account.id, createdAt: later(5) });
+      expect(await people.renewPassword("h", "new hash", late)).toBe(false);
+      for (const { person, account } of [one, other]) {
+        expect(await people.find(person.email)).toEqual({ person, accountId: account.id, role: "owner" });
+      }
+    });
+  });
+}
+
+/** An account without people, and who may come for it. */
+async function anEmptyAccount(db: TestStore) {
+  const account = anAccount();
+  await db.store.accounts.create(account, []);
+  return {
+    accountId: account.id,
+    taker: (email = `${systemIds.person()}@example.com`) => aPerson({ accountId: account.id, email }),
   };
-  return { person, session, accountId: account.id, begin };
 }

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import type { Action } from "../../../src/core/action.ts";
 import { approve, cancel, retry } from "../../../src/core/changes.ts";
 import {
@@ -20,7 +20,7 @@ import {
   NOON,
   writeOf,
 } from "../../support/factory.ts";
-import type { OpenTestStore } from "../../support/store.ts";
+import type { StoreTest } from "./store-test.ts";
 import { stored } from "./steps.ts";
 
 const REQUEST = { accountId: ACCOUNT, keyId: KEY, digest: "d" };
@@ -66,10 +66,9 @@ async function rejected(store: Store): Promise<Action> {
 }
 
 /** What people have rejected, and how often it was asked for again. */
-export function testRejections(open: OpenTestStore): void {
+export function testRejections(test: StoreTest): void {
   describe("a request that was rejected", () => {
-    test("counts as similar for others of its key, up to a bound and for a day, also when the key is replaced", async () => {
-      await using db = await open();
+    test("counts as similar for others of its key, up to a bound and for a day, also when the key is replaced", async (db) => {
       const { rejections, accounts } = db.store;
       await Promise.all(
         Array.from({ length: SIMILAR_REJECTIONS_COUNTED_MAX + 1 }, async (_, n) => {
@@ -92,8 +91,7 @@ export function testRejections(open: OpenTestStore): void {
       expect(await count("few", "other", now, "key_next")).toBe(3);
     });
 
-    test("is asked for again twice at most, by creates and retries that race, and a restart forgets nothing", async () => {
-      await using db = await open();
+    test("is asked for again twice at most, by creates and retries that race, and a restart forgets nothing", async (db) => {
       const first = await rejected(db.store);
       const race = Array.from({ length: 20 }, (_, n) =>
         n % 2 === 0
@@ -114,8 +112,7 @@ export function testRejections(open: OpenTestStore): void {
       });
     });
 
-    test("is not asked for again without a reason, and then nothing of it is written", async () => {
-      await using db = await open();
+    test("is not asked for again without a reason, and then nothing of it is written", async (db) => {
       const first = await rejected(db.store);
       for (const reason of [null, "", " \n"]) {
         const { asked, created } = await ask(db.store, later(2_000), { reason });
@@ -130,8 +127,7 @@ export function testRejections(open: OpenTestStore): void {
       expect((await db.store.rejections.count(REQUEST, later(3_000))).repeatedAt).toEqual([]);
     });
 
-    test("counts until 24 hours are over, to the millisecond, and is forgotten then", async () => {
-      await using db = await open();
+    test("counts until 24 hours are over, to the millisecond, and is forgotten then", async (db) => {
       await rejected(db.store);
       const end = 1_000 + REJECTION_WINDOW_MS;
       expect((await ask(db.store, later(end - 1), { reason: null })).created.kind).toBe("rejected_before");
@@ -142,8 +138,7 @@ export function testRejections(open: OpenTestStore): void {
       expect(await db.count("rejections")).toBe(0);
     });
 
-    test("counts by account, key and request, and not for whoever may approve", async () => {
-      await using db = await open();
+    test("counts by account, key and request, and not for whoever may approve", async (db) => {
       await rejected(db.store);
       const at = later(2_000);
       expect((await ask(db.store, at, { reason: null, digest: "e" })).created.kind).toBe("created");
@@ -153,8 +148,7 @@ export function testRejections(open: OpenTestStore): void {
       expect((await db.store.rejections.count(REQUEST, at)).repeatedAt).toEqual([]);
     });
 
-    test("counts no more once it was approved", async () => {
-      await using db = await open();
+    test("counts no more once it was approved", async (db) => {
       await rejected(db.store);
       const { asked } = await ask(db.store, later(2_000));
       const change = approve(await stored(db.actions, asked), aDecision(later(3_000)));
@@ -165,16 +159,14 @@ export function testRejections(open: OpenTestStore): void {
       expect((await ask(db.store, later(4_000), { reason: null })).created.kind).toBe("created");
     });
 
-    test("is not counted twice by the loser of a race", async () => {
-      await using db = await open();
+    test("is not counted twice by the loser of a race", async (db) => {
       const { asked } = await ask(db.store, NOON);
       const ends = await Promise.all([1, 2, 3].map((n) => reject(db.store, asked, later(n)).catch(() => false)));
       expect(ends.filter(Boolean)).toHaveLength(1);
       expect(await db.count("rejections")).toBe(1);
     });
 
-    test("finds the older action by its key as ever: that is no new question", async () => {
-      await using db = await open();
+    test("finds the older action by its key as ever: that is no new question", async (db) => {
       const { asked } = await ask(db.store, NOON, {}, { idempotencyKey: "i", dedupe: "d" });
       await reject(db.store, asked, later(1_000));
       for (const keys of [{ idempotencyKey: "i" }, { dedupe: "d" }]) {
@@ -184,8 +176,7 @@ export function testRejections(open: OpenTestStore): void {
       expect((await db.store.rejections.count(REQUEST, later(3_000))).repeatedAt).toEqual([]);
     });
 
-    test("tells what was said before, oldest first, and why it is asked for now", async () => {
-      await using db = await open();
+    test("tells what was said before, oldest first, and why it is asked for now", async (db) => {
       const first = await rejected(db.store);
       await again(db.store, first, later(2_000), { reason: "first" });
       await reject(db.store, first, later(3_000), null);
@@ -207,8 +198,7 @@ export function testRejections(open: OpenTestStore): void {
       expect(await db.store.rejections.earlier(held, "e", later(5_000))).toEqual({ reason: "second", rejections: [] });
     });
 
-    test("tells the newest of what was said, and no more", async () => {
-      await using db = await open();
+    test("tells the newest of what was said, and no more", async (db) => {
       for (let n = 0; n < EARLIER_REJECTIONS_SHOWN_MAX + 3; n += 1) {
         const { asked } = await ask(db.store, later(n * 10), null);
         await reject(db.store, asked, later(n * 10 + 1), `${n}`);

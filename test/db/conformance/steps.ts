@@ -1,11 +1,25 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action, ActionStatus } from "../../../src/core/action.ts";
+import type { AuditFilter, AuditKind, AuditRow } from "../../../src/core/audit.ts";
 import { type approve, cancel } from "../../../src/core/changes.ts";
 import type { Outcome } from "../../../src/core/outcome.ts";
 import type { AttemptEnd } from "../../../src/core/settle.ts";
 import { ATTEMPTS_KEPT, CLAIM_BYTES_MAX } from "../../../src/core/limits.ts";
-import type { ActionStore, Claim, LaneName, Queue } from "../../../src/core/store.ts";
-import { aDecision, anAction, answered, creationOf, later, NOON, settled, writeOf } from "../../support/factory.ts";
+import type { ActionStore, Claim, LaneName, Queue, Store } from "../../../src/core/store.ts";
+import {
+  aDecision,
+  anAction,
+  anAuditEntry,
+  anAuditQuery,
+  answered,
+  aSession,
+  aSignUp,
+  creationOf,
+  later,
+  NOON,
+  settled,
+  writeOf,
+} from "../../support/factory.ts";
 
 /** The lease of every claim in the suite. */
 export const LEASE = { now: NOON, leaseUntil: later(45_000) };
@@ -116,6 +130,30 @@ export async function stored(actions: ActionStore, { accountId, id }: Action): P
   return action;
 }
 
+/** What the audit log says of a change. */
+export const entry = (kind: AuditKind, subject: string) => anAuditEntry({ kind, subject });
+
+/** The newest entries of the audit log, of the account unless it is said otherwise. */
+export async function audited({ audit }: Store, filter: Partial<AuditFilter> = {}): Promise<readonly AuditRow[]> {
+  return (await audit.page(anAuditQuery(filter))).rows;
+}
+
+/** A session of an owner that was not used since it began. */
+export const FRESH = { role: "owner", secretHash: null, lastSeenAt: null, hasOthers: false } as const;
+
+/** Somebody who has signed up, and how they begin more sessions. */
+export async function signedUp({ people }: Store) {
+  const signUp = aSignUp();
+  const { account, person, session } = signUp;
+  await people.signUp(signUp);
+  const begin = async (overrides: Parameters<typeof aSession>[0] = {}) => {
+    const more = aSession({ personId: person.id, accountId: account.id, ...overrides });
+    if (!(await people.addSession(more, person.passwordHash))) throw new Error("The session was refused.");
+    return more;
+  };
+  return { person, session, account, accountId: account.id, begin };
+}
+
 /** The types of what happened to an action, oldest first. */
 export async function happeningsOf(actions: ActionStore, { accountId, id }: Action): Promise<readonly string[]> {
   return (await actions.timeline(accountId, id)).map(({ event }) => event.type);
@@ -124,6 +162,20 @@ export async function happeningsOf(actions: ActionStore, { accountId, id }: Acti
 /** Lets so many turns of the event loop pass. */
 export async function nextTurns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await nextTurn();
+}
+
+/** Runs all of them at once, spread over so many turns of the event loop. */
+export function racing<Item, Result>(
+  items: readonly Item[],
+  turns: number,
+  run: (item: Item, at: number) => Promise<Result>,
+): Promise<readonly Result[]> {
+  return Promise.all(
+    items.map(async (item, at) => {
+      await nextTurns(at % turns);
+      return run(item, at);
+    }),
+  );
 }
 
 /** As many attempts as make the oldest response go. */

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import { approve } from "../../../src/core/changes.ts";
 import { INVITATIONS_OPEN_MAX } from "../../../src/core/limits.ts";
 import type { Actor, MemberRole } from "../../../src/core/roles.ts";
@@ -19,21 +19,20 @@ import {
   NOON,
   writeOf,
 } from "../../support/factory.ts";
-import type { OpenTestStore, TestStore } from "../../support/store.ts";
-import { nextTurns, racingAtLast } from "./steps.ts";
+import type { TestStore } from "../../support/store.ts";
+import type { StoreTest } from "./store-test.ts";
+import { audited, racing, racingAtLast } from "./steps.ts";
 
 const AUDIT = anAuditEntry();
 
 const NO_MORE = { audit: [], dropsPassword: false } as const;
 
 /** The people of an account, their roles and invitations. */
-export function testTeam(open: OpenTestStore): void {
+export function testTeam(test: StoreTest): void {
   describe("a member", () => {
-    test("has a role, and is listed in the order in which they joined", async () => {
-      await using db = await open();
+    test("has a role, and is listed in the order in which they joined", async (db, { team, people }) => {
       const { ann, accountId } = await anAccountOfAnn(db);
       const bob = await joins(db, accountId, "approver", { at: later(5) });
-      const { team, people } = db.store;
       expect(await team.members(accountId, 10)).toEqual([
         { personId: ann.id, email: ann.email, role: "owner", joinedAt: NOON, lastSeenAt: null },
         {
@@ -50,8 +49,7 @@ export function testTeam(open: OpenTestStore): void {
       expect(await team.member("acc_other", ann.id)).toBeNull();
     });
 
-    test("may be asked for approval unless they are a reader", async () => {
-      await using db = await open();
+    test("may be asked for approval unless they are a reader", async (db) => {
       const { accountId } = await anAccountOfAnn(db);
       for (const [role, may] of [
         ["owner", true],
@@ -63,21 +61,18 @@ export function testTeam(open: OpenTestStore): void {
       }
     });
 
-    test("gets another role, with an entry in the audit log", async () => {
-      await using db = await open();
+    test("gets another role, with an entry in the audit log", async (db, { team }) => {
       const { accountId } = await anAccountOfAnn(db);
       const { person } = await joins(db, accountId, "reader");
-      const { team, audit } = db.store;
       const entry = anAuditEntry({ accountId, kind: "member_role_changed", subject: person.email });
       expect(await team.changeRole(accountId, person.id, "owner", entry)).toBe("done");
       expect((await team.member(accountId, person.id))?.role).toBe("owner");
       expect(await team.changeRole("acc_other", person.id, "reader", AUDIT)).toBe("gone");
       expect(await team.changeRole(accountId, "per_nobody", "reader", AUDIT)).toBe("gone");
-      expect(await kindsOf(audit, accountId)).toEqual(["member_role_changed"]);
+      expect((await audited(db.store, { accountId })).map(({ kind }) => kind)).toEqual(["member_role_changed"]);
     });
 
-    test("ends their grants with the right to approve, and these stay ended when the right returns", async () => {
-      await using db = await open();
+    test("ends their grants with the right to approve, and these stay ended when the right returns", async (db) => {
       const { accountId } = await anAccountOfAnn(db);
       const { person } = await joins(db, accountId, "approver");
       const { team, grants, accounts } = db.store;
@@ -110,8 +105,7 @@ export function testTeam(open: OpenTestStore): void {
       expect(await grants.list(accountId, NOON)).toEqual([other]);
     });
 
-    test("who is removed loses their sessions in the account at once, and keeps those in others", async () => {
-      await using db = await open();
+    test("who is removed loses their sessions in the account at once, and keeps those in others", async (db) => {
       const { accountId } = await anAccountOfAnn(db);
       const elsewhere = await anAccountOfAnn(db);
       const { person, session } = await joins(db, accountId, "reader");
@@ -124,44 +118,35 @@ export function testTeam(open: OpenTestStore): void {
       expect(await team.remove(accountId, person.id, AUDIT)).toBe("gone");
     });
 
-    test("who is in no account any more is forgotten: their address is free", async () => {
-      await using db = await open();
+    test("who is in no account any more is forgotten: their address is free", async (db, { team, people }) => {
       const { accountId } = await anAccountOfAnn(db);
       const identity = { issuer: "https://id.example", subject: "1" };
       const { person } = await joins(db, accountId, "owner", { identity });
-      const { team, people } = db.store;
       expect(await team.identified(identity)).toMatchObject({ person, accountId });
       await team.remove(accountId, person.id, AUDIT);
       expect(await team.identified(identity)).toBeNull();
       expect(await people.signUp(aSignUp({ email: person.email }))).toBe(true);
     });
 
-    test("who is the last owner stays one", async () => {
-      await using db = await open();
+    test("who is the last owner stays one", async (db, { team, people }) => {
       const { ann, accountId } = await anAccountOfAnn(db);
       await joins(db, accountId, "approver");
-      const { team, people, audit } = db.store;
-      const before = (await kindsOf(audit, AUDIT.accountId)).length;
+      const before = (await audited(db.store)).length;
       expect(await team.changeRole(accountId, ann.id, "approver", AUDIT)).toBe("last_owner");
       expect(await team.remove(accountId, ann.id, AUDIT)).toBe("last_owner");
       expect(await team.changeRole(accountId, ann.id, "owner", AUDIT)).toBe("done");
       expect((await people.find(ann.email))?.role).toBe("owner");
       // Of the three only the one that was written.
-      expect(await kindsOf(audit, AUDIT.accountId)).toHaveLength(before + 1);
+      expect(await audited(db.store)).toHaveLength(before + 1);
     });
 
-    test("of twenty owners who all step down or leave at once, one stays an owner", async () => {
-      await using db = await open();
+    test("of twenty owners who all step down or leave at once, one stays an owner", async (db, { team }) => {
       for (const turns of [1, 5]) {
         const { ann, accountId } = await anAccountOfAnn(db);
         const owners = [ann.id];
         for (let count = 1; count < 20; count += 1) owners.push((await joins(db, accountId, "owner")).person.id);
-        const done = await Promise.all(
-          owners.map(async (id, at) => {
-            await nextTurns(at % turns);
-            const { team } = db.store;
-            return at % 2 === 0 ? team.changeRole(accountId, id, "reader", AUDIT) : team.remove(accountId, id, AUDIT);
-          }),
+        const done = await racing(owners, turns, (id, at) =>
+          at % 2 === 0 ? team.changeRole(accountId, id, "reader", AUDIT) : team.remove(accountId, id, AUDIT),
         );
         expect(done.filter((one) => one === "last_owner")).toHaveLength(1);
         const left = (await db.store.team.members(accountId, 50)).filter(({ role }) => role === "owner");
@@ -171,11 +156,9 @@ export function testTeam(open: OpenTestStore): void {
   });
 
   describe("a session", () => {
-    test("goes to another account of its person, and to none that they are not in", async () => {
-      await using db = await open();
+    test("goes to another account of its person, and to none that they are not in", async (db, { people, team }) => {
       const [one, other] = [await anAccountOfAnn(db), await anAccountOfAnn(db)];
       const { person, session } = await joins(db, one.accountId, "owner", { at: later(1) });
-      const { people, team } = db.store;
       expect(await people.switchAccount(session.hash, other.accountId, later(9))).toBe(false);
       expect((await people.session(session.hash, NOON))?.hasOthers).toBe(false);
       await joins(db, other.accountId, "reader", { at: later(1), known: person });
@@ -193,8 +176,7 @@ export function testTeam(open: OpenTestStore): void {
       expect(await people.switchAccount("unknown", one.accountId, later(9))).toBe(false);
     });
 
-    test("is listed with where it began and when it was used, and ended by its own person alone", async () => {
-      await using db = await open();
+    test("is listed with where it began and when it was used, and ended by its own person alone", async (db) => {
       const { accountId, ann } = await anAccountOfAnn(db);
       const { people, team } = db.store;
       const begin = async (at: Date, more: object = {}) => {
@@ -219,8 +201,7 @@ export function testTeam(open: OpenTestStore): void {
   });
 
   describe("an invitation", () => {
-    test("is open until it ends, found by its token, id and address, and listed without its hash", async () => {
-      await using db = await open();
+    test("is open until it ends, found by its token, id and address, and listed without its hash", async (db) => {
       const { team } = db.store;
       const [first, second] = [anInvitation({ email: "Bob@example.com" }), anInvitation({ createdAt: later(1) })];
       for (const each of [first, second]) expect(await team.invite(each, null, AUDIT)).toBe("done");
@@ -236,9 +217,7 @@ export function testTeam(open: OpenTestStore): void {
       expect(await again.invitations(first.accountId, first.expiresAt, 10)).toEqual([]);
     });
 
-    test("takes the place of an older one of the same address, whose link is void", async () => {
-      await using db = await open();
-      const { team } = db.store;
+    test("takes the place of an older one of the same address, whose link is void", async ({ store: { team } }) => {
       const [first, second] = [anInvitation({ email: "bob@example.com" }), anInvitation({ email: "BOB@example.com" })];
       for (const each of [first, second]) expect(await team.invite(each, null, AUDIT)).toBe("done");
       expect(await team.invitation({ hash: first.hash }, NOON)).toBeNull();
@@ -248,10 +227,8 @@ export function testTeam(open: OpenTestStore): void {
       expect(await team.invitation({ hash: second.hash }, NOON)).not.toBeNull();
     });
 
-    test("is refused for a member, and beyond the bound, also of racing ones", async () => {
-      await using db = await open();
+    test("is refused for a member, and beyond the bound, also of racing ones", async (db, { team }) => {
       const { ann, accountId } = await anAccountOfAnn(db);
-      const { team } = db.store;
       const invite = (email?: string) =>
         team.invite(anInvitation({ accountId, ...(email === undefined ? {} : { email }) }), null, AUDIT);
       expect(await invite(ann.email.toUpperCase())).toBe("member");
@@ -260,33 +237,26 @@ export function testTeam(open: OpenTestStore): void {
       expect(await team.invitations(accountId, NOON, 500)).toHaveLength(INVITATIONS_OPEN_MAX);
     });
 
-    test("lets one of fifty in that race for it, new or known, and leaves nothing of the others", async () => {
-      await using db = await open();
+    test("lets one of fifty in that race for it, new or known, and leaves nothing of the others", async (db) => {
       const { accountId } = await anAccountOfAnn(db);
       const elsewhere = await anAccountOfAnn(db);
       for (const turns of [1, 5]) {
         const { person: known } = await joins(db, elsewhere.accountId, "reader");
         const invitation = anInvitation({ accountId });
         await db.store.team.invite(invitation, null, AUDIT);
-        const racing = Array.from({ length: 50 }, (_, at) =>
+        const joinings = Array.from({ length: 50 }, (_, at) =>
           joining(invitation, at % 2 === 0 ? known : aPerson({ accountId }).person, at % 2 === 1),
         );
-        const won = await Promise.all(
-          racing.map(async (each, at) => {
-            await nextTurns(at % turns);
-            return db.store.team.join(each);
-          }),
-        );
+        const won = await racing(joinings, turns, (each) => db.store.team.join(each));
         expect(won.filter(Boolean)).toHaveLength(1);
-        const sessions = racing.map(({ session }) => (typeof session === "string" ? session : session.hash));
+        const sessions = joinings.map(({ session }) => (typeof session === "string" ? session : session.hash));
         const begun = await Promise.all(sessions.map((hash) => db.store.people.session(hash, NOON)));
-        expect(begun.map((member) => member !== null)).toEqual(won);
+        expect(begun.map((member) => member !== null)).toEqual([...won]);
       }
       expect(await db.store.team.members(accountId, 100)).toHaveLength(3);
     });
 
-    test("is of no use when it was withdrawn or is over, or the person's password has changed", async () => {
-      await using db = await open();
+    test("is of no use when it was withdrawn or is over, or the person's password has changed", async (db) => {
       const { ann, accountId } = await anAccountOfAnn(db);
       const elsewhere = await anAccountOfAnn(db);
       const { team } = db.store;
@@ -302,8 +272,7 @@ export function testTeam(open: OpenTestStore): void {
       expect((await team.members(accountId, 10)).map(({ personId }) => personId)).toEqual([ann.id]);
     });
 
-    test("is of use only while whoever made it may manage the account, and replacing their key changes nothing", async () => {
-      await using db = await open();
+    test("is of use only while whoever made it may manage the account, and replacing their key changes nothing", async (db) => {
       const { ann, accountId } = await anAccountOfAnn(db);
       const { person: bob } = await joins(db, accountId, "owner");
       const { team, accounts } = db.store;
@@ -345,8 +314,7 @@ export function testTeam(open: OpenTestStore): void {
       ]);
     });
 
-    test("takes the session of a person who is signed in along", async () => {
-      await using db = await open();
+    test("takes the session of a person who is signed in along", async (db) => {
       const { accountId } = await anAccountOfAnn(db);
       const elsewhere = await anAccountOfAnn(db);
       const { person, session } = await joins(db, elsewhere.accountId, "owner");
@@ -356,9 +324,7 @@ export function testTeam(open: OpenTestStore): void {
       expect(await db.store.people.session(session.hash, NOON)).toMatchObject({ accountId, role: "reader" });
     });
 
-    test("that is mailed is a row of the outbox, which goes when it is over", async () => {
-      await using db = await open();
-      const { team, outbox } = db.store;
+    test("that is mailed is a row of the outbox, which goes when it is over", async ({ store: { team, outbox } }) => {
       const invitation = anInvitation({ email: "Bob@example.com" });
       const { accountId } = invitation;
       await team.invite(invitation, { id: "row_1", host: "bob@example.com" }, AUDIT);
@@ -383,10 +349,8 @@ export function testTeam(open: OpenTestStore): void {
   describe("an identity", () => {
     const IDENTITY = { issuer: "https://id.example", subject: "1" };
 
-    test("begins a session of the person that it was first seen with", async () => {
-      await using db = await open();
+    test("begins a session of the person that it was first seen with", async (db, { team, people }) => {
       const [one, other] = [await anAccountOfAnn(db), await anAccountOfAnn(db)];
-      const { team, people } = db.store;
       const begin = (who: typeof one, identity: object = {}) => {
         const session = aSession({ personId: who.ann.id, accountId: who.accountId });
         return team.signIn(session, { ...IDENTITY, ...identity }, NO_MORE);
@@ -403,10 +367,8 @@ export function testTeam(open: OpenTestStore): void {
       expect(await people.sessionsOf(other.ann.id, NOON)).toHaveLength(1);
     });
 
-    test("ends the password and all other sessions of its person if that is said", async () => {
-      await using db = await open();
+    test("ends the password and all other sessions of its person if that is said", async (db, { team, people }) => {
       const [one, other] = [await anAccountOfAnn(db), await anAccountOfAnn(db)];
-      const { team, people } = db.store;
       const session = aSession({ personId: one.ann.id, accountId: one.accountId });
       const refused = aSession({ personId: other.ann.id, accountId: other.accountId });
       expect(await team.signIn(session, IDENTITY, { audit: [], dropsPassword: true })).toBe(true);
@@ -417,11 +379,9 @@ export function testTeam(open: OpenTestStore): void {
       expect(await people.sessionsOf(other.ann.id, NOON)).toHaveLength(1);
     });
 
-    test("begins none in an account that its person has left", async () => {
-      await using db = await open();
+    test("begins none in an account that its person has left", async (db, { team }) => {
       const { accountId } = await anAccountOfAnn(db);
       const { person } = await joins(db, accountId, "reader", { identity: IDENTITY });
-      const { team } = db.store;
       await team.remove(accountId, person.id, AUDIT);
       expect(await team.signIn(aSession({ personId: person.id, accountId }), IDENTITY, NO_MORE)).toBe(false);
       expect(await team.identified(IDENTITY)).toBeNull();
@@ -447,8 +407,3 @@ const joins = (
   role: MemberRole,
   { identity, ...how }: Pick<Joining, "identity"> & { readonly at?: Date; readonly known?: Joining["person"] } = {},
 ) => joined(store, { accountId, role, ...how }, identity === undefined ? {} : { identity });
-
-async function kindsOf(audit: TestStore["store"]["audit"], accountId: string) {
-  const all = { accountId, kinds: [], actors: [], since: null, until: null, before: null, limit: 100 };
-  return (await audit.page(all)).rows.map(({ kind }) => kind);
-}

@@ -1,10 +1,27 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import type { Action } from "../../../src/core/action.ts";
 import { cancel } from "../../../src/core/changes.ts";
-import { REQUEST_BODY_BYTES_MAX, RESPONSE_BODY_BYTES_MAX } from "../../../src/core/limits.ts";
-import { ACCOUNT, aCreation, aDecision, answered, aQuery, later, NOON, writeOf } from "../../support/factory.ts";
-import type { OpenTestStore } from "../../support/store.ts";
-import { attempted, claimed, createdAction } from "./steps.ts";
+import {
+  REQUEST_BODY_BYTES_MAX,
+  RESPONSE_BODY_BYTES_MAX,
+  METADATA_NAMES_MAX,
+  METADATA_VALUE_CHARS_MAX,
+} from "../../../src/core/limits.ts";
+import {
+  ACCOUNT,
+  aCreation,
+  aDecision,
+  answered,
+  aQuery,
+  later,
+  NOON,
+  writeOf,
+  anAction,
+  creationOf,
+} from "../../support/factory.ts";
+import type { StoreTest } from "./store-test.ts";
+import { attempted, claimed, createdAction, attemptedAction, stored } from "./steps.ts";
+import { parseExtras } from "../../../src/core/extras-schema.ts";
 
 /** Texts that have gone wrong in some store, some driver or some statement. */
 const ODD = [
@@ -29,9 +46,8 @@ const BODIES = [
 ] as const;
 
 /** What is written comes back to the byte, whatever is in it. */
-export function testTexts(open: OpenTestStore): void {
-  test("an action comes back as it was created, every member of it", async () => {
-    await using db = await open();
+export function testTexts(test: StoreTest): void {
+  test("an action comes back as it was created, every member of it", async (db) => {
     const creation = aCreation({
       url: "https://User.example.com:8443/p?q='\"#f",
       method: "PATCH",
@@ -53,14 +69,12 @@ export function testTexts(open: OpenTestStore): void {
     expect(await db.actions.find(ACCOUNT, creation.action.id)).toEqual(creation.action);
   });
 
-  test("an action without anything that may be absent comes back without it", async () => {
-    await using db = await open();
+  test("an action without anything that may be absent comes back without it", async (db) => {
     const action = await createdAction(db.actions, { method: "GET", body: null });
     expect(action).toMatchObject({ body: null, headers: null, callback: null, notifyEmail: null, result: null });
   });
 
-  test("a body keeps every byte, by whatever way it is read", async () => {
-    await using db = await open();
+  test("a body keeps every byte, by whatever way it is read", async (db) => {
     const created = new Map<string, Action>();
     for (const [name, body] of BODIES) {
       const action = await createdAction(db.actions, { body, dedupe: name, keyId: "key_kept" });
@@ -77,16 +91,14 @@ export function testTexts(open: OpenTestStore): void {
     expect(orphans.toSorted()).toEqual([...created.keys(), ...created.keys()].toSorted());
   });
 
-  test("an answer keeps all of this too", async () => {
-    await using db = await open();
+  test("an answer keeps all of this too", async (db) => {
     for (const [, body] of BODIES) {
       const done = await attempted(db.actions, await createdAction(db.actions), answered(200, body));
       expect(done.result?.responseBody).toBe(body);
     }
   });
 
-  test("texts of people and machines come back as they were", async () => {
-    await using db = await open();
+  test("texts of people and machines come back as they were", async (db) => {
     for (const [, text] of ODD) {
       const odd: Partial<Action> = {
         url: `https://api.example.com/${text}`,
@@ -112,8 +124,7 @@ export function testTexts(open: OpenTestStore): void {
   });
 
   describe("the largest", () => {
-    test("body of a request and body of an answer come back whole", async () => {
-      await using db = await open();
+    test("body of a request and body of an answer come back whole", async (db) => {
       const request = JSON.stringify({ a: "ä".repeat((REQUEST_BODY_BYTES_MAX - 8) / 2) });
       expect(Buffer.byteLength(request)).toBe(REQUEST_BODY_BYTES_MAX);
       const response = JSON.stringify("\u{1f600}".repeat(RESPONSE_BODY_BYTES_MAX / 4));
@@ -123,12 +134,103 @@ export function testTexts(open: OpenTestStore): void {
       expect(done.result?.responseBody === response).toBe(true);
     });
 
-    test("numbers come back as they were", async () => {
-      await using db = await open();
+    test("numbers come back as they were", async (db) => {
       const action = await createdAction(db.actions, { createdAt: new Date(253_402_300_799_999), retries: 100 });
       const done = await attempted(db.actions, action, answered(599), { durationMs: 86_400_000 });
       expect(done).toMatchObject({ retries: 100, result: { durationMs: 86_400_000 } });
       expect(done.createdAt).toEqual(new Date(253_402_300_799_999));
+    });
+  });
+}
+
+const SET: Partial<Action> = {
+  title: "Refund 12.00 EUR to customer 4711",
+  body: "amount=1200&charge=ch_1",
+  extras: { bodyKind: "form", reason: "The parcel was lost.", metadata: { customer: "4711", order: "7" } },
+};
+
+/** What a create may set beyond the core is stored with it, and costs nothing where it is not set. */
+export function testExtras(test: StoreTest): void {
+  describe("title and extras", () => {
+    test("come back by whatever way an action is read", async (db) => {
+      const action = await createdAction(db.actions, { ...SET, dedupe: "d" });
+      expect(action).toMatchObject(SET);
+      expect((await db.actions.list(aQuery())).actions).toEqual([action]);
+      expect(await db.actions.findById(action.id)).toEqual(action);
+      expect(await db.actions.holderOf(ACCOUNT, "dedupe", "d", NOON)).toEqual(action);
+      expect((await db.actions.changes(ACCOUNT, 0)).changes.map((change) => change.action)).toMatchObject([SET]);
+      // What the store may remember of a create is gone, and the claim reads it.
+      await db.restart();
+      expect(await claimed(db.actions, action)).toMatchObject(SET);
+      expect(await db.actions.orphans(null, 9, null)).toMatchObject([SET]);
+    });
+
+    test("of a held action come back in the inbox", async (db) => {
+      await createdAction(db.actions, { ...SET, approve: true });
+      expect((await db.actions.held(ACCOUNT, null, 9)).actions).toMatchObject([SET]);
+    });
+
+    const newer = parseExtras('{"reason":"x","later":[1,{"than":"this"}]}') ?? {};
+
+    test.each([
+      ["a title", { title: "A title" }],
+      ["an empty reason", { extras: { reason: "" } }],
+      ["members of a newer version", { extras: newer }],
+    ])("come back each by itself: %s", async (db, [, set]) => {
+      expect(await createdAction(db.actions, set)).toEqual(
+        expect.objectContaining({ title: null, extras: {}, ...set }),
+      );
+    });
+
+    test("survive changes of the action", async (db) => {
+      const done = await attemptedAction(db.actions, answered(200), SET);
+      expect(done).toMatchObject({ ...SET, status: "completed" });
+    });
+  });
+
+  describe("rows of metadata", () => {
+    const metadata = Object.fromEntries(
+      Array.from({ length: METADATA_NAMES_MAX }, (_, at) => [
+        `name.${at}`,
+        "\u{1f600}".repeat(METADATA_VALUE_CHARS_MAX / 2),
+      ]),
+    );
+
+    test("are written with their action, as many as it may have", async (db) => {
+      await createdAction(db.actions, { extras: { metadata } });
+      expect(await db.count("action_metadata")).toBe(METADATA_NAMES_MAX);
+    });
+
+    test("are not written by a create that finds an older action, nor without metadata", async (db) => {
+      const first = anAction({ dedupe: "d", extras: { reason: "x" } });
+      const repeated = anAction({ dedupe: "d", idempotencyKey: "i", extras: { metadata } });
+      await db.actions.create(creationOf(first));
+      expect((await db.actions.create(creationOf(repeated))).kind).toBe("matched");
+      expect(await db.count("action_metadata")).toBe(0);
+    });
+
+    test("don't keep the other rows of their create from being written", async (db) => {
+      const callback = "https://hooks.example.com/a";
+      const held = { ...SET, approve: true, callback, dedupe: "d", idempotencyKey: "i" };
+      const action = await createdAction(db.actions, held);
+      expect((await db.actions.timeline(ACCOUNT, action.id)).map(({ event }) => event.type)).toEqual([
+        "created",
+        "held",
+      ]);
+      expect(await db.outbox(action.id)).toHaveLength(1);
+      expect(await db.keyCount()).toBe(2);
+    });
+
+    test("go with their action", async (db) => {
+      const long = later(-9 * 86_400_000);
+      const old = await attemptedAction(db.actions, answered(200), { ...SET, createdAt: long }, { now: long });
+      const young = await createdAction(db.actions, SET);
+      expect(await db.count("action_metadata")).toBe(4);
+      const times = { finishedUntil: later(-86_400_000), now: NOON };
+      expect((await db.store.upkeep.prune(times, "")).deleted).toBe(1);
+      expect(await db.actions.find(ACCOUNT, old.id)).toBeNull();
+      expect(await stored(db.actions, young)).toMatchObject(SET);
+      expect(await db.count("action_metadata")).toBe(2);
     });
   });
 }

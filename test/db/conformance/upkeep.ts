@@ -1,16 +1,15 @@
 import { DomainError } from "../../../src/core/domain-error.ts";
-import { describe, expect, test } from "bun:test";
-import type { Action, ActionStatus } from "../../../src/core/action.ts";
+import { describe, expect } from "bun:test";
+import type { Action } from "../../../src/core/action.ts";
 import { approve, cancel, retry } from "../../../src/core/changes.ts";
-import { PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../../src/core/limits.ts";
+import { DAY_MS, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../../src/core/limits.ts";
 import { settleNotification } from "../../../src/core/notification.ts";
 import { systemIds } from "../../../src/core/ids.ts";
 import type { Store } from "../../../src/core/store.ts";
 import { ACCOUNT, aCreation, aDecision, answered, KEY, later, NOON, settled, writeOf } from "../../support/factory.ts";
-import type { OpenTestStore, TestStore } from "../../support/store.ts";
+import type { TestStore } from "../../support/store.ts";
+import type { StoreTest } from "./store-test.ts";
 import { actionInStatus, attempted, attemptedAction, claimDue, claimed, createdAction, stored } from "./steps.ts";
-
-const DAY_MS = 86_400_000;
 
 const LONG_AGO = { createdAt: later(-2 * DAY_MS) };
 
@@ -41,10 +40,8 @@ async function exists(db: TestStore, { id }: Action): Promise<boolean> {
 }
 
 /** What the service does for itself by the clock. */
-export function testUpkeep(open: OpenTestStore): void {
-  test("held actions are found by id, with the time at which their run was held", async () => {
-    await using db = await open();
-    const { upkeep } = db.store;
+export function testUpkeep(test: StoreTest): void {
+  test("held actions are found by id, with the time at which their run was held", async (db, { upkeep }) => {
     const [first, again, young] = [
       await createdAction(db.actions, { approve: true, createdAt: later(-9) }),
       await createdAction(db.actions, { approve: true, createdAt: later(-8) }),
@@ -67,26 +64,21 @@ export function testUpkeep(open: OpenTestStore): void {
   });
 
   describe("what finished long ago", () => {
-    test.each<ActionStatus>(["completed", "failed", "cancelled"])(
-      "is deleted with all that hangs on it: %s",
-      async (status) => {
-        await using db = await open();
-        const keys = { dedupe: "d", idempotencyKey: "i", headers: { "X-A": "1" } };
-        const action = await actionInStatus(db.actions, status, { ...LONG_AGO, ...keys });
-        await db.store.links.keep([{ actionId: action.id, run: 1, decision: "approve", hash: "h" }], later(9));
-        const younger = await createdAction(db.actions);
-        expect(await pruneAll(db.store, NOON)).toMatchObject({ deleted: 1 });
-        expect(await exists(db, action)).toBe(false);
-        expect(await db.actions.timeline(ACCOUNT, action.id)).toEqual([]);
-        expect(await db.keyCount()).toBe(0);
-        expect(await db.count("approval_links")).toBe(0);
-        expect(await db.count("timeline")).toBe(1);
-        expect(await stored(db.actions, younger)).toEqual(younger);
-      },
-    );
+    test.each(["completed", "failed", "cancelled"])("is deleted with all that hangs on it: %s", async (db, status) => {
+      const keys = { dedupe: "d", idempotencyKey: "i", headers: { "X-A": "1" } };
+      const action = await actionInStatus(db.actions, status, { ...LONG_AGO, ...keys });
+      await db.store.links.keep([{ actionId: action.id, run: 1, decision: "approve", hash: "h" }], later(9));
+      const younger = await createdAction(db.actions);
+      expect(await pruneAll(db.store, NOON)).toMatchObject({ deleted: 1 });
+      expect(await exists(db, action)).toBe(false);
+      expect(await db.actions.timeline(ACCOUNT, action.id)).toEqual([]);
+      expect(await db.keyCount()).toBe(0);
+      expect(await db.count("approval_links")).toBe(0);
+      expect(await db.count("timeline")).toBe(1);
+      expect(await stored(db.actions, younger)).toEqual(younger);
+    });
 
-    test("goes with what came back of its attempts", async () => {
-      await using db = await open();
+    test("goes with what came back of its attempts", async (db) => {
       const action = await createdAction(db.actions, LONG_AGO);
       await attempted(db.actions, action, answered(503, "{}"));
       await attempted(db.actions, await stored(db.actions, action), answered(200, "{}"));
@@ -97,8 +89,7 @@ export function testUpkeep(open: OpenTestStore): void {
       expect(await db.count("attempts")).toBe(1);
     });
 
-    test("is what finished by then, and what has not is kept, however old it is", async () => {
-      await using db = await open();
+    test("is what finished by then, and what has not is kept, however old it is", async (db) => {
       const kept: Action[] = [];
       for (const status of ["pending", "active", "awaiting_approval"] as const) {
         kept.push(await actionInStatus(db.actions, status, LONG_AGO));
@@ -116,8 +107,7 @@ export function testUpkeep(open: OpenTestStore): void {
       expect(await pruneAll(db.store, NOON)).toEqual({ deleted: 0, steps: 1 });
     });
 
-    test("is kept while an Idempotency-Key may mean it: as long again as its dedupe key matched", async () => {
-      await using db = await open();
+    test("is kept while an Idempotency-Key may mean it: as long again as its dedupe key matched", async (db) => {
       const action = await completedAt(db, NOON, { dedupe: "d" });
       const keyed = { dedupe: "d", idempotencyKey: "i", createdAt: later(DAY_MS - 1) };
       expect(await db.actions.create(aCreation(keyed))).toMatchObject({ kind: "matched", by: "dedupe" });
@@ -129,8 +119,7 @@ export function testUpkeep(open: OpenTestStore): void {
       expect(await exists(db, action)).toBe(false);
     });
 
-    test("is kept while it owes a notification, and goes when that was delivered or given up", async () => {
-      await using db = await open();
+    test("is kept while it owes a notification, and goes when that was delivered or given up", async (db) => {
       const callback = "https://hooks.example.com/a";
       const [one, two] = [
         await actionInStatus(db.actions, "completed", { ...LONG_AGO, callback }),
@@ -152,8 +141,7 @@ export function testUpkeep(open: OpenTestStore): void {
       expect(await db.count("outbox")).toBe(0);
     });
 
-    test("leaves the newest position of the event stream, so that no number comes twice", async () => {
-      await using db = await open();
+    test("leaves the newest position of the event stream, so that no number comes twice", async (db) => {
       const actions = [await completedAt(db, later(-2)), await completedAt(db, later(-1))];
       const before = await db.actions.position();
       expect(await pruneAll(db.store, NOON)).toMatchObject({ deleted: 2 });
@@ -173,15 +161,13 @@ export function testUpkeep(open: OpenTestStore): void {
       expect(await db.actions.position()).toBe(Math.max(...seqs));
     });
 
-    test("is found though its id ran ahead of its time, as one of thousands in a millisecond does", async () => {
-      await using db = await open();
+    test("is found though its id ran ahead of its time, as one of thousands in a millisecond does", async (db) => {
       const id = systemIds.action(later(1_500));
       await completedAt(db, NOON, { id });
       expect(await pruneAll(db.store, NOON)).toMatchObject({ deleted: 1 });
     });
 
-    test("goes in steps that are bounded by actions, by rows and by bytes", async () => {
-      await using db = await open();
+    test("goes in steps that are bounded by actions, by rows and by bytes", async (db) => {
       const small = Array.from({ length: PRUNE_SCAN_ROWS_MAX + 50 }, () => createdAction(db.actions, LONG_AGO));
       const actions = await Promise.all(small);
       await Promise.all(actions.map((action) => db.actions.apply(writeOf(cancel(action, aDecision(NOON))))));
@@ -195,8 +181,7 @@ export function testUpkeep(open: OpenTestStore): void {
       expect(await db.count("actions")).toBe(0);
     });
 
-    test("with a timeline of many runs goes in pieces, and its action last", async () => {
-      await using db = await open();
+    test("with a timeline of many runs goes in pieces, and its action last", async (db) => {
       let action = await createdAction(db.actions, { ...LONG_AGO, retries: 1 });
       for (let run = 0; run < PRUNE_ROWS_MAX / 4 + 2; run += 1) {
         action = await attempted(db.actions, action, answered(500));
@@ -214,8 +199,7 @@ export function testUpkeep(open: OpenTestStore): void {
       expect(await pruneAll(db.store, NOON)).toEqual({ deleted: 1, steps: 1 });
     });
 
-    test("and is retried at the same time is there whole or gone whole", async () => {
-      await using db = await open();
+    test("and is retried at the same time is there whole or gone whole", async (db) => {
       const failed = await Promise.all(
         Array.from({ length: 40 }, () => actionInStatus(db.actions, "failed", { ...LONG_AGO, dedupe: null })),
       );
@@ -235,8 +219,7 @@ export function testUpkeep(open: OpenTestStore): void {
       }
     });
 
-    test("with a key that a later action took leaves the key to that one", async () => {
-      await using db = await open();
+    test("with a key that a later action took leaves the key to that one", async (db) => {
       const old = await actionInStatus(db.actions, "failed", { ...LONG_AGO, dedupe: "same" });
       const young = await createdAction(db.actions, { dedupe: "same" });
       await pruneAll(db.store, NOON);
@@ -244,8 +227,7 @@ export function testUpkeep(open: OpenTestStore): void {
       expect((await db.actions.holderOf(ACCOUNT, "dedupe", "same", NOON))?.id).toBe(young.id);
     });
 
-    test("does not touch what is claimed, approved or settled meanwhile", async () => {
-      await using db = await open();
+    test("does not touch what is claimed, approved or settled meanwhile", async (db) => {
       const held = await actionInStatus(db.actions, "awaiting_approval", LONG_AGO);
       const pending = await actionInStatus(db.actions, "pending", LONG_AGO);
       const [, , active] = await Promise.all([

@@ -3,7 +3,7 @@ import type { ActionQuery, Store } from "../../../src/core/store.ts";
 import type { Action, Creator, LimitedCreator } from "../../../src/core/action.ts";
 import { NO_EXTRAS } from "../../../src/core/extras.ts";
 import { LIST_SCAN_ROWS_MAX } from "../../../src/core/limits.ts";
-import { ACCOUNT, aQuery, KEY, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
+import { ACCOUNT, anAuditQuery, aQuery, KEY, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 
 const DIGEST = "digest of a request";
 const ORIGIN = "https://hooks.example.com";
@@ -77,15 +77,7 @@ export async function contentsOf(store: Store): Promise<unknown> {
     callbackHosts: (await store.callbackHosts.list(ACCOUNT)).map(({ host, createdAt }) => ({ createdAt, host })),
     pauses: await pauses.inForce(null),
     rejections: Object.values(await rejections.count({ accountId: ACCOUNT, keyId: KEY, digest: DIGEST }, later(9))),
-    audit: await audit.page({
-      accountId: ACCOUNT,
-      kinds: [],
-      actors: [],
-      since: null,
-      until: null,
-      before: null,
-      limit: 99,
-    }),
+    audit: await audit.page(anAuditQuery()),
     sealed: await sealed.find("another key", null, 99),
     fact: await facts.read("a fact"),
   };

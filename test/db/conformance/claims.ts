@@ -1,41 +1,230 @@
-import { describe, expect, test } from "bun:test";
-import { releaseClaim } from "../../../src/core/settle.ts";
-import { approve, cancel } from "../../../src/core/changes.ts";
+import { describe, expect } from "bun:test";
+import { SMALL_ROW_BYTES_MAX, RECOVERY_BYTES_MAX } from "../../../src/core/limits.ts";
 import type { Action } from "../../../src/core/action.ts";
-import { RECOVERY_BYTES_MAX } from "../../../src/core/limits.ts";
+import type { LaneHead, LaneName } from "../../../src/core/store.ts";
 import {
-  aCreation,
-  aDecision,
-  anAction,
+  ACCOUNT,
   answered,
-  creationOf,
+  KEY,
   later,
   NOON,
   OTHER_ACCOUNT,
+  aCreation,
+  aDecision,
+  anAction,
+  creationOf,
   settled,
   writeOf,
 } from "../../support/factory.ts";
-import type { OpenTestStore } from "../../support/store.ts";
+import type { StoreTest } from "./store-test.ts";
 import {
+  actionInStatus,
   attempted,
   claimDue,
   claimed,
   claimOf,
   createdAction,
+  stored,
   decided,
   happeningsOf,
   LEASE,
-  nextTurns,
-  stored,
+  racing,
 } from "./steps.ts";
+import { releaseClaim } from "../../../src/core/settle.ts";
+import { approve, cancel } from "../../../src/core/changes.ts";
+
+const LANE: LaneName = { accountId: ACCOUNT, host: "api.example.com", keyId: KEY };
+
+/** The queues that the dispatcher reads: one an account and host. */
+export function testLanes(test: StoreTest): void {
+  describe("lanes", () => {
+    test("are the accounts and hosts with pending actions, each with its earliest time", async (db) => {
+      await createdAction(db.actions, { createdAt: later(9) });
+      await createdAction(db.actions, { createdAt: later(3) });
+      await createdAction(db.actions, { createdAt: later(6) });
+      await createdAction(db.actions, { url: "http://a.example:8080/", accountId: OTHER_ACCOUNT });
+      const heads = await db.actions.lanes(null, 10);
+      expect(sorted(heads)).toEqual([
+        { ...LANE, dueAt: later(3) },
+        { accountId: OTHER_ACCOUNT, host: "a.example:8080", keyId: KEY, dueAt: NOON },
+      ]);
+    });
+
+    test("are of one key each: what one key has queued is not before what another one sends", async (db) => {
+      const keys = ["key_b", "key_a", ""];
+      for (const keyId of keys) await createdAction(db.actions, { keyId, createdAt: later(3) });
+      const first = await createdAction(db.actions, { keyId: "key_a" });
+      const heads = await db.actions.lanes(null, 10);
+      expect(heads).toEqual([
+        { ...LANE, keyId: "", dueAt: later(3) },
+        { ...LANE, keyId: "key_a", dueAt: NOON },
+        { ...LANE, keyId: "key_b", dueAt: later(3) },
+      ]);
+      expect(await db.actions.lanes(heads[0] ?? null, 1)).toEqual(heads.slice(1, 2));
+      expect(await claimDue(db.actions, { ...LANE, keyId: "key_a" }, { limit: 1 })).toMatchObject([{ id: first.id }]);
+      expect(await claimDue(db.actions, { ...LANE, keyId: "key_b" }, { at: leaseAt(9) })).toHaveLength(1);
+    });
+
+    test("tell when the action that is due first is due, whichever lane it is in", async (db) => {
+      expect(await db.actions.firstDueAt()).toBeNull();
+      for (const [at, host] of ["c.example", "a.example", "b.example"].entries()) {
+        await createdAction(db.actions, { url: `https://${host}/`, createdAt: later(5 + at) });
+        await createdAction(db.actions, { url: `https://${host}/`, createdAt: later(50) });
+      }
+      await createdAction(db.actions, { url: "https://a.example/", keyId: "key_z", createdAt: later(4) });
+      expect(await db.actions.firstDueAt()).toEqual(later(4));
+      await createdAction(db.actions, { accountId: OTHER_ACCOUNT, createdAt: later(2) });
+      const active = await createdAction(db.actions, { createdAt: later(1) });
+      await claimed(db.actions, active);
+      expect(await db.actions.firstDueAt()).toEqual(later(2));
+    });
+
+    test("leave out what is not pending", async (db) => {
+      const statuses = ["active", "awaiting_approval", "completed", "failed", "cancelled"] as const;
+      for (const status of statuses) await actionInStatus(db.actions, status, { url: `https://${status}.example/` });
+      expect(await db.actions.lanes(null, 10)).toEqual([]);
+    });
+
+    test.each([1, 2, 3, 100])(
+      "come in a fixed order that goes on after any of them (%s at a time)",
+      async (db, limit) => {
+        const hosts = [
+          "a.example",
+          "a.example:8080",
+          "a.example.org",
+          "b-1.example",
+          "b1.example",
+          "[::1]:3000",
+          "xn--4ca",
+        ];
+        for (const host of hosts) {
+          await createdAction(db.actions, { url: `http://${host}/` });
+          await createdAction(db.actions, { url: `http://${host}/`, accountId: OTHER_ACCOUNT });
+          await createdAction(db.actions, { url: `http://${host}/`, createdAt: later(-1) });
+        }
+        const seen: LaneHead[] = [];
+        let heads = await db.actions.lanes(null, limit);
+        while (heads.length > 0 && seen.length < 100) {
+          expect(heads.length).toBeLessThanOrEqual(limit);
+          seen.push(...heads);
+          heads = await db.actions.lanes(heads.at(-1) ?? null, limit);
+        }
+        expect(seen).toEqual([...(await db.actions.lanes(null, 100))]);
+        expect(seen.map(nameOf).toSorted()).toEqual(
+          hosts.flatMap((host) => [`${ACCOUNT} ${host}`, `${OTHER_ACCOUNT} ${host}`]).toSorted(),
+        );
+      },
+    );
+
+    test("go on after one that is empty by now", async (db) => {
+      const first = await createdAction(db.actions, { url: "https://a.example/" });
+      await createdAction(db.actions, { url: "https://b.example/" });
+      const [head] = await db.actions.lanes(null, 1);
+      await claimed(db.actions, first);
+      const rest = await db.actions.lanes(head ?? null, 10);
+      expect(rest.map(({ host }) => host)).toEqual(["b.example"]);
+    });
+  });
+
+  describe("a claim", () => {
+    test("takes the earliest due rows of a lane, as many as are asked for, and tells when the next one is due", async (db) => {
+      const created: Action[] = [];
+      for (const ms of [5_000, -3_000, 86_400_000, 0, 0]) {
+        created.push(await createdAction(db.actions, { createdAt: later(ms) }));
+      }
+      const claim = async (limit: number, ms: number) => {
+        const { rows, next } = await db.actions.claimDue(claimOf(LANE, { limit, at: leaseAt(ms) }));
+        return [rows.map(({ row }) => created.findIndex(({ id }) => id === row.id)), next.map(({ dueAt }) => dueAt)];
+      };
+      expect(await claim(1, 0)).toEqual([[1], [NOON]]);
+      // Of two that are due at the same time the older one goes first.
+      expect(await claim(1, 0)).toEqual([[3], [NOON]]);
+      expect(await claim(9, 0)).toEqual([[4], [later(5_000)]]);
+      expect(await claim(9, 4_999)).toEqual([[], [later(5_000)]]);
+      expect(await claim(9, 5_000)).toEqual([[0], [later(86_400_000)]]);
+      expect(await claim(9, 86_400_000)).toEqual([[2], []]);
+    });
+
+    test("is of this account, this key and this host with its port", async (db) => {
+      await createdAction(db.actions, { accountId: OTHER_ACCOUNT });
+      await createdAction(db.actions, { keyId: "key_other" });
+      await createdAction(db.actions, { url: "http://api.example.com:8080/" });
+      const mine = await createdAction(db.actions);
+      expect(await claimDue(db.actions, LANE)).toMatchObject([{ id: mine.id }]);
+    });
+
+    test("of many lanes gives one row to each in turn, in their order, within its bytes; the first one always fits", async (db) => {
+      const lanes = ["b.example", "a.example", "c.example"].map((host) => ({ ...LANE, host }));
+      const body = JSON.stringify("x".repeat(1_000));
+      for (const { host } of lanes) {
+        for (let n = 0; n < 3; n += 1) await createdAction(db.actions, { url: `http://${host}/`, body });
+      }
+      const claim = async (bytesMax: number) => {
+        const asked = claimOf(LANE, { bytesMax });
+        const { rows, next } = await db.actions.claimDue({
+          ...asked,
+          lanes: lanes.map((lane) => ({ ...lane, limit: 2 })),
+        });
+        return { hosts: rows.map(({ row }) => row.host).toSorted(), next: next.map(({ host }) => host).toSorted() };
+      };
+      const all = ["a.example", "b.example", "c.example"];
+      expect(await claim(1)).toEqual({ hosts: ["b.example"], next: all });
+      expect(await claim(4_100)).toEqual({
+        hosts: ["a.example", "b.example", "b.example", "c.example"],
+        next: ["a.example", "c.example"],
+      });
+      expect(await claim(1_048_576)).toEqual({ hosts: ["a.example", "a.example", "c.example", "c.example"], next: [] });
+    });
+
+    test("of small rows ends before the first large one, which is named as the next", async (db) => {
+      const large = JSON.stringify("é".repeat(SMALL_ROW_BYTES_MAX));
+      const [first, second, third] = [
+        await createdAction(db.actions),
+        await createdAction(db.actions, { body: large, headers: { "X-A": "1" } }),
+        await createdAction(db.actions),
+      ];
+      const small = await db.actions.claimDue(claimOf(LANE, { takesLarge: false }));
+      expect(small.rows).toMatchObject([{ row: { id: first.id }, largeBytes: 0 }]);
+      expect(small.next).toEqual([{ ...LANE, dueAt: NOON, isLarge: true }]);
+      const { rows, next } = await db.actions.claimDue(claimOf(LANE, { bytesMax: 1 }));
+      expect(rows.map(({ row }) => row)).toEqual([await stored(db.actions, second)]);
+      expect(rows[0]?.largeBytes).toBeGreaterThan(2 * SMALL_ROW_BYTES_MAX);
+      expect(rows[0]?.row).toMatchObject({ body: large, headers: { "X-A": "1" } });
+      expect(next).toEqual([{ ...LANE, dueAt: NOON, isLarge: false }]);
+      expect(await claimDue(db.actions, LANE, { takesLarge: false })).toMatchObject([{ id: third.id }]);
+    });
+
+    test("finds a lane whose name is no well-formed text, or has quotes in it", async (db) => {
+      for (const host of ["\ud800", `"],["`, "", "a b", "\u0000"]) {
+        expect(await db.actions.claimDue(claimOf({ ...LANE, host }))).toEqual({ rows: [], next: [] });
+      }
+    });
+
+    test("takes a row again that failed, with the attempt counted", async (db) => {
+      const failed = await attempted(db.actions, await createdAction(db.actions), answered(500), { chance: 0.5 });
+      expect(await claimDue(db.actions, LANE)).toEqual([]);
+      expect(await claimDue(db.actions, LANE, { at: leaseAt(2_000) })).toMatchObject([{ id: failed.id, attempts: 2 }]);
+      expect(await db.actions.lanes(null, 10)).toEqual([]);
+    });
+  });
+}
+
+const leaseAt = (ms: number) => ({ now: later(ms), leaseUntil: later(ms + 45_000) });
+
+function nameOf({ accountId, host }: LaneName): string {
+  return `${accountId} ${host}`;
+}
+
+function sorted(heads: readonly LaneHead[]): readonly LaneHead[] {
+  return heads.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+}
 
 /** Before and after the store has forgotten whatever it has in memory. */
 const MEMORIES = ["at once", "after a restart"] as const;
 
 /** One claim an attempt, counted before a byte leaves; its revision is the only key to the end of the attempt. */
-export function testLeases(open: OpenTestStore): void {
-  test.each(MEMORIES)("a claim makes the action active, leases it and counts the attempt, %s", async (memory) => {
-    await using db = await open();
+export function testLeases(test: StoreTest): void {
+  test.each(MEMORIES)("a claim makes the action active, leases it and counts the attempt, %s", async (db, memory) => {
     const action = await createdAction(db.actions, { headers: { "X-A": "1" }, onUnknown: "stop", dedupe: "k" });
     if (memory === "after a restart") await db.restart();
     const at = { now: later(40), leaseUntil: later(45_040) };
@@ -56,8 +245,7 @@ export function testLeases(open: OpenTestStore): void {
     expect(started?.at).toEqual(at.now);
   });
 
-  test("a create that brings a claim is created and claimed in one commit", async () => {
-    await using db = await open();
+  test("a create that brings a claim is created and claimed in one commit", async (db) => {
     const creation = aCreation({ idempotencyKey: "k" });
     const claim = { now: later(1), leaseUntil: later(45_001) };
     const created = await db.actions.create({ ...creation, claim });
@@ -68,8 +256,7 @@ export function testLeases(open: OpenTestStore): void {
     expect(await happeningsOf(db.actions, creation.action)).toEqual(["created", "started"]);
   });
 
-  test("a claim is known by its node and its lease: two nodes may claim with the same lease", async () => {
-    await using db = await open();
+  test("a claim is known by its node and its lease: two nodes may claim with the same lease", async (db) => {
     const at = { now: later(1), leaseUntil: later(45_001) };
     const [one, other] = [await createdAction(db.actions), await createdAction(db.actions)];
     await claimDue(db.actions, one, { at: { ...at, by: "nod_one" }, limit: 1 });
@@ -85,8 +272,7 @@ export function testLeases(open: OpenTestStore): void {
     expect(await ids()).toEqual([]);
   });
 
-  test("a create that matches claims nothing, whatever claim it brings", async () => {
-    await using db = await open();
+  test("a create that matches claims nothing, whatever claim it brings", async (db) => {
     const first = await createdAction(db.actions, { idempotencyKey: "k" });
     const claim = { now: later(1), leaseUntil: later(45_001) };
     const again = await db.actions.create({ ...aCreation({ idempotencyKey: "k" }), claim });
@@ -97,8 +283,7 @@ export function testLeases(open: OpenTestStore): void {
 
   test.each(MEMORIES)(
     "started_at is the first attempt's, and the last result stays until the next, %s",
-    async (memory) => {
-      await using db = await open();
+    async (db, memory) => {
       const action = await createdAction(db.actions);
       const failed = await attempted(db.actions, action, answered(503, '"busy"'));
       if (memory === "after a restart") await db.restart();
@@ -119,8 +304,7 @@ export function testLeases(open: OpenTestStore): void {
     },
   );
 
-  test("an end without an answer or a duration is a result too", async () => {
-    await using db = await open();
+  test("an end without an answer or a duration is a result too", async (db) => {
     const action = await createdAction(db.actions);
     await attempted(db.actions, action, { kind: "unknown", fault: "interrupted" }, { durationMs: null });
     expect((await stored(db.actions, action)).result).toMatchObject({
@@ -130,16 +314,11 @@ export function testLeases(open: OpenTestStore): void {
     });
   });
 
-  test.each([0, 5])("200 concurrent claims of the same lane give each row once (%d turns apart)", async (turns) => {
-    await using db = await open();
+  test.each([1, 5])("200 concurrent claims of the same lane give each row once (in turns: %s)", async (db, turns) => {
     const actions = await Promise.all(Array.from({ length: 5 }, () => createdAction(db.actions)));
-    const claims = await Promise.all(
-      Array.from({ length: 200 }, async (_, at) => {
-        await nextTurns(turns === 0 ? 0 : at % turns);
-        // Each claimant asks for another number of them.
-        return claimDue(db.actions, actions[0] ?? anAction(), { limit: 1 + (at % 3) });
-      }),
-    );
+    // Each claimant asks for another number of them.
+    const limits = Array.from({ length: 200 }, (_, at) => 1 + (at % 3));
+    const claims = await racing(limits, turns, (limit) => claimDue(db.actions, anAction(), { limit }));
     const won = claims.flat().map(({ id }) => id);
     expect(won.toSorted()).toEqual(actions.map(({ id }) => id).toSorted());
     for (const action of actions) {
@@ -148,8 +327,7 @@ export function testLeases(open: OpenTestStore): void {
     }
   });
 
-  test.each(MEMORIES)("a claim gives the change that won, never one that lost, %s", async (memory) => {
-    await using db = await open();
+  test.each(MEMORIES)("a claim gives the change that won, never one that lost, %s", async (db, memory) => {
     const held = await createdAction(db.actions, { approve: true });
     const decisions = ["key:first", "key:second", "key:third"] as const;
     const won = await Promise.all(
@@ -162,8 +340,7 @@ export function testLeases(open: OpenTestStore): void {
     expect(active).toEqual(await stored(db.actions, held));
   });
 
-  test("a lane that is named twice in one claim gives each row once", async () => {
-    await using db = await open();
+  test("a lane that is named twice in one claim gives each row once", async (db) => {
     const action = await createdAction(db.actions);
     const claim = claimOf(action);
     const { rows } = await db.actions.claimDue({ ...claim, lanes: [...claim.lanes, ...claim.lanes] });
@@ -171,8 +348,7 @@ export function testLeases(open: OpenTestStore): void {
     expect((await stored(db.actions, action)).attempts).toBe(1);
   });
 
-  test("a claim of no lanes, of an unknown one, and of what waits for a person gives nothing", async () => {
-    await using db = await open();
+  test("a claim of no lanes, of an unknown one, and of what waits for a person gives nothing", async (db) => {
     const held = await createdAction(db.actions, { approve: true });
     const nothing = { rows: [], next: [] };
     expect(await db.actions.claimDue({ ...claimOf(held), lanes: [] })).toEqual(nothing);
@@ -183,8 +359,7 @@ export function testLeases(open: OpenTestStore): void {
 
   test.each(["claim", "cancel"])(
     "of a claim and a cancel in one commit the cancel wins, where the first is the %s",
-    async (first) => {
-      await using db = await open();
+    async (db, first) => {
       const action = await createdAction(db.actions);
       const claim = () => claimDue(db.actions, action).then((won) => won.length === 1);
       const stop = () => decided(db.actions, cancel, action);
@@ -195,8 +370,7 @@ export function testLeases(open: OpenTestStore): void {
     },
   );
 
-  test("a claim finds nothing that is created in its commit, so that memory has heard of all that it leaves", async () => {
-    await using db = await open();
+  test("a claim finds nothing that is created in its commit, so that memory has heard of all that it leaves", async (db) => {
     const earlier = await createdAction(db.actions);
     const fresh = anAction({ id: `${earlier.id}later` });
     const [, claim] = await Promise.all([
@@ -207,8 +381,7 @@ export function testLeases(open: OpenTestStore): void {
     expect((await stored(db.actions, fresh)).status).toBe("pending");
   });
 
-  test("an attempt that was given up settles nothing: no state, no row, no callback", async () => {
-    await using db = await open();
+  test("an attempt that was given up settles nothing: no state, no row, no callback", async (db) => {
     const action = await createdAction(db.actions, { callback: "https://hooks.example.com/a" });
     const frozen = await claimed(db.actions, action);
     await db.actions.apply(settled(frozen, { kind: "unknown", fault: "interrupted" }, { now: later(60_000) }));
@@ -222,16 +395,14 @@ export function testLeases(open: OpenTestStore): void {
     expect(await db.outbox(action.id)).toEqual([]);
   });
 
-  test("an attempt settles once, however often it is told", async () => {
-    await using db = await open();
+  test("an attempt settles once, however often it is told", async (db) => {
     const active = await claimed(db.actions, await createdAction(db.actions));
     const ends = Array.from({ length: 5 }, () => db.actions.apply(settled(active, answered(200))));
     expect((await Promise.all(ends)).filter(Boolean)).toHaveLength(1);
     expect(await happeningsOf(db.actions, active)).toEqual(["created", "started", "attempt", "completed"]);
   });
 
-  test("a claim that is given back counts no attempt, and its claimant settles nothing any more", async () => {
-    await using db = await open();
+  test("a claim that is given back counts no attempt, and its claimant settles nothing any more", async (db) => {
     const action = await createdAction(db.actions, { retries: 1 });
     const active = await claimed(db.actions, action);
     expect(await db.actions.apply(writeOf(releaseClaim(active, "late", later(9)), later(9)))).toBe(true);
@@ -243,8 +414,7 @@ export function testLeases(open: OpenTestStore): void {
     expect(again).toMatchObject({ attempts: 1, startedAt: later(9) });
   });
 
-  test("what became of a claim is told by its rows, and by no other claim of them", async () => {
-    await using db = await open();
+  test("what became of a claim is told by its rows, and by no other claim of them", async (db) => {
     const [one, two] = [await createdAction(db.actions), await createdAction(db.actions)];
     const active = await claimed(db.actions, one);
     expect(await db.actions.claimed([one.accountId], LEASE)).toEqual([active]);
@@ -253,8 +423,7 @@ export function testLeases(open: OpenTestStore): void {
     expect(await stored(db.actions, two)).toEqual(two);
   });
 
-  test("a change is known to be written once it is, whatever came after it, and no other change is taken for it", async () => {
-    await using db = await open();
+  test("a change is known to be written once it is, whatever came after it, and no other change is taken for it", async (db) => {
     const active = await claimed(db.actions, await createdAction(db.actions));
     const write = settled(active, answered(500), { now: later(7) });
     expect(await db.actions.isApplied(write)).toBe(false);
@@ -266,8 +435,7 @@ export function testLeases(open: OpenTestStore): void {
   });
 
   describe("orphans", () => {
-    test("are the active actions whose lease ended before the time, as many as are asked for", async () => {
-      await using db = await open();
+    test("are the active actions whose lease ended before the time, as many as are asked for", async (db) => {
       const leases = [3_000, 1_000, 2_000, 4_000];
       const actions = await Promise.all(leases.map(() => createdAction(db.actions)));
       for (const [at, action] of actions.entries()) {
@@ -286,8 +454,7 @@ export function testLeases(open: OpenTestStore): void {
       expect(await ids(null, 3)).toHaveLength(3);
     });
 
-    test("come in pages that are bounded in bytes, one at least, and each goes on behind the one before", async () => {
-      await using db = await open();
+    test("come in pages that are bounded in bytes, one at least, and each goes on behind the one before", async (db) => {
       const sizes = [0.6, 0.3, 0.31, 1.2, 0.1].map((part) => Math.round(part * RECOVERY_BYTES_MAX));
       for (const size of sizes) {
         await claimed(db.actions, await createdAction(db.actions, { body: JSON.stringify("x".repeat(size)) }));
@@ -303,8 +470,7 @@ export function testLeases(open: OpenTestStore): void {
       expect(pages.map((page) => page.length)).toEqual([2, 1, 1, 1]);
     });
 
-    test("are whole actions, ready to be settled", async () => {
-      await using db = await open();
+    test("are whole actions, ready to be settled", async (db) => {
       const active = await claimed(db.actions, await createdAction(db.actions, { headers: { "X-A": "1" } }));
       const [orphan] = await db.actions.orphans(null, 1, null);
       expect(orphan).toEqual(active);
