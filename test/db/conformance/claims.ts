@@ -35,8 +35,8 @@ import { approve, cancel } from "../../../src/core/changes.ts";
 
 const LANE: LaneName = { accountId: ACCOUNT, host: "api.example.com", keyId: KEY };
 
-/** The queues that the dispatcher reads: one an account and host. */
-export function testLanes(test: StoreTest): void {
+/** The queues that the dispatcher reads, and its claims: each is counted before a byte leaves, and only it ends its attempt. */
+export function testClaims(test: StoreTest): void {
   describe("lanes", () => {
     test("are the accounts and hosts with pending actions, each with its earliest time", async (db) => {
       await createdAction(db.actions, { createdAt: later(9) });
@@ -207,23 +207,7 @@ export function testLanes(test: StoreTest): void {
       expect(await db.actions.lanes(null, 10)).toEqual([]);
     });
   });
-}
 
-const leaseAt = (ms: number) => ({ now: later(ms), leaseUntil: later(ms + 45_000) });
-
-function nameOf({ accountId, host }: LaneName): string {
-  return `${accountId} ${host}`;
-}
-
-function sorted(heads: readonly LaneHead[]): readonly LaneHead[] {
-  return heads.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
-}
-
-/** Before and after the store has forgotten whatever it has in memory. */
-const MEMORIES = ["at once", "after a restart"] as const;
-
-/** One claim an attempt, counted before a byte leaves; its revision is the only key to the end of the attempt. */
-export function testLeases(test: StoreTest): void {
   test.each(MEMORIES)("a claim makes the action active, leases it and counts the attempt, %s", async (db, memory) => {
     const action = await createdAction(db.actions, { headers: { "X-A": "1" }, onUnknown: "stop", dedupe: "k" });
     if (memory === "after a restart") await db.restart();
@@ -479,3 +463,16 @@ export function testLeases(test: StoreTest): void {
     });
   });
 }
+
+const leaseAt = (ms: number) => ({ now: later(ms), leaseUntil: later(ms + 45_000) });
+
+function nameOf({ accountId, host }: LaneName): string {
+  return `${accountId} ${host}`;
+}
+
+function sorted(heads: readonly LaneHead[]): readonly LaneHead[] {
+  return heads.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+}
+
+/** Before and after the store has forgotten whatever it has in memory. */
+const MEMORIES = ["at once", "after a restart"] as const;

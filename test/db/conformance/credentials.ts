@@ -39,7 +39,7 @@ const unsealed = ({ sealedSecret: _sealed, ...credential }: SealedCredential) =>
 
 const auditedTimes = async (store: Store, kind: AuditKind) => (await audited(store, { kinds: [kind] })).length;
 
-/** What agents name and never see. */
+/** What agents name and never see, and what they ask people to fill in. */
 export function testCredentials(test: StoreTest): void {
   describe("credentials", () => {
     test("are kept as they were added, by account and name, and listed without what is sealed", async (db) => {
@@ -176,40 +176,7 @@ export function testCredentials(test: StoreTest): void {
       expect(race).toEqual(["taken", "taken", "taken"]);
     });
   });
-}
 
-const NEVER = later(-1);
-
-const ask = ({ credentialRequests }: Store, one: CredentialRequest, declinedSince = NEVER) =>
-  credentialRequests.ask(one, declinedSince, [], entry("credential_requested", one.id));
-
-const decline = ({ credentialRequests }: Store, { accountId, id }: CredentialRequest, at = later(1)) =>
-  credentialRequests.decline(
-    { accountId, id, at, by: "user:dana", reason: "Use the sandbox." },
-    entry("credential_request_declined", id),
-  );
-
-const grant = (
-  { credentialRequests }: Store,
-  { id }: CredentialRequest,
-  more: Parameters<typeof aCredential>[0] = {},
-) =>
-  credentialRequests.grant(
-    id,
-    aCredential({ createdAt: later(1), keys: [KEY], ...more }),
-    entry("credential_added", "crd_x"),
-    entry("credential_request_granted", id),
-  );
-
-/** No key of these requests is stored. */
-const NO_KEY = { keyRole: null, keyRevokedAt: null, keyExpiresAt: null };
-
-const auditedKinds = async (store: Store) => (await audited(store)).map(({ kind }) => kind).toReversed();
-
-const idsOf = (rows: readonly { readonly id: string }[]) => rows.map(({ id }) => id);
-
-/** What agents ask for, and people fill in. */
-export function testCredentialRequests(test: StoreTest): void {
   describe("requests for credentials", () => {
     test("are kept as they were asked, by account and key, newest first", async (db) => {
       const [plain, full] = [
@@ -453,3 +420,33 @@ export function testCredentialRequests(test: StoreTest): void {
     });
   });
 }
+
+const NEVER = later(-1);
+
+const ask = ({ credentialRequests }: Store, one: CredentialRequest, declinedSince = NEVER) =>
+  credentialRequests.ask(one, declinedSince, [], entry("credential_requested", one.id));
+
+const decline = ({ credentialRequests }: Store, { accountId, id }: CredentialRequest, at = later(1)) =>
+  credentialRequests.decline(
+    { accountId, id, at, by: "user:dana", reason: "Use the sandbox." },
+    entry("credential_request_declined", id),
+  );
+
+const grant = (
+  { credentialRequests }: Store,
+  { id }: CredentialRequest,
+  more: Parameters<typeof aCredential>[0] = {},
+) =>
+  credentialRequests.grant(
+    id,
+    aCredential({ createdAt: later(1), keys: [KEY], ...more }),
+    entry("credential_added", "crd_x"),
+    entry("credential_request_granted", id),
+  );
+
+/** No key of these requests is stored. */
+const NO_KEY = { keyRole: null, keyRevokedAt: null, keyExpiresAt: null };
+
+const auditedKinds = async (store: Store) => (await audited(store)).map(({ kind }) => kind).toReversed();
+
+const idsOf = (rows: readonly { readonly id: string }[]) => rows.map(({ id }) => id);

@@ -28,7 +28,7 @@ const KINDS: readonly (readonly [kind: KeyKind, member: "idempotencyKey" | "dedu
   ["dedupe", "dedupe"],
 ];
 
-/** Which action a repeated create means (spec "Deduplication rules", decisions 3). */
+/** Which action a repeated create means (spec "Deduplication rules", decisions 3), and the daily limit of a key. */
 export function testKeys(test: StoreTest): void {
   describe.each(KINDS)("the %s key", (kind, member) => {
     test.each([1, 7])("makes one action of a hundred racing creates, in turns: %s", async (db, turns) => {
@@ -184,25 +184,7 @@ export function testKeys(test: StoreTest): void {
     expect(await db.actions.timeline(ACCOUNT, action.id)).toEqual([]);
     expect(await db.outbox(action.id)).toEqual([]);
   });
-}
 
-function expectOneWinner(creations: readonly Creation[], created: readonly Created[], by: KeyKind): void {
-  const winners = creations.filter((_, at) => created[at]?.kind === "created");
-  expect(winners).toHaveLength(1);
-  const matched = created.filter((each) => each.kind === "matched");
-  expect(matched).toHaveLength(creations.length - 1);
-  expect(new Set(matched.map(({ action }) => action.id))).toEqual(new Set(winners.map(({ action }) => action.id)));
-  expect(new Set(matched.map((each) => each.by))).toEqual(new Set([by]));
-}
-
-/** A create of a key that may create so many a day. */
-function limited(limit: number, overrides: Partial<Action> = {}): Creation {
-  const creation = aCreation(overrides);
-  return { ...creation, budget: { limit, day: dayOf(creation.action.createdAt) } };
-}
-
-/** The daily limit of a key. */
-export function testKeyDays(test: StoreTest): void {
   describe("a daily limit", () => {
     test("is never exceeded by a hundred racing creates, in one turn and in many", async (db) => {
       for (const turns of [1, 7]) {
@@ -314,4 +296,19 @@ export function testKeyDays(test: StoreTest): void {
     });
     expect(await db.store.accounts.keyByHash(limitedKey?.hash ?? "")).toEqual(limitedKey ?? null);
   });
+}
+
+function expectOneWinner(creations: readonly Creation[], created: readonly Created[], by: KeyKind): void {
+  const winners = creations.filter((_, at) => created[at]?.kind === "created");
+  expect(winners).toHaveLength(1);
+  const matched = created.filter((each) => each.kind === "matched");
+  expect(matched).toHaveLength(creations.length - 1);
+  expect(new Set(matched.map(({ action }) => action.id))).toEqual(new Set(winners.map(({ action }) => action.id)));
+  expect(new Set(matched.map((each) => each.by))).toEqual(new Set([by]));
+}
+
+/** A create of a key that may create so many a day. */
+function limited(limit: number, overrides: Partial<Action> = {}): Creation {
+  const creation = aCreation(overrides);
+  return { ...creation, budget: { limit, day: dayOf(creation.action.createdAt) } };
 }

@@ -29,8 +29,8 @@ import { actionInStatus, claimDue, createdAction, failedAction, attemptedAction 
 import type { Outcome } from "../../../src/core/outcome.ts";
 import type { TestStore } from "../../support/store.ts";
 
-/** Lists: newest first, by keyset, each filter, and never more than a bounded look a page. */
-export function testPaging(test: StoreTest): void {
+/** Lists: newest first, by keyset, each filter, what is found beyond the indexes, and never more than a bounded look a page. */
+export function testLists(test: StoreTest): void {
   test("a list is the account's, newest first, and whole", async (db) => {
     const old = await actionInStatus(db.actions, "failed", { createdAt: later(-5), headers: { "X-A": "1" } });
     const young = await createdAction(db.actions, { createdAt: later(5) });
@@ -320,39 +320,7 @@ export function testPaging(test: StoreTest): void {
       expect(await db.actions.list(aQuery(filter))).toEqual({ actions: [action], before: null, searchedUntil: null });
     }
   });
-}
 
-function madeAll<Made>(count: number, make: () => Promise<Made>): Promise<Made[]> {
-  return Promise.all(Array.from({ length: count }, make));
-}
-
-/** Ids in the order in which they were made. */
-async function many(actions: ActionStore, count: number, overrides: Partial<Action> = {}): Promise<readonly string[]> {
-  const creations = Array.from({ length: count }, () => aCreation(overrides));
-  await Promise.all(creations.map((creation) => actions.create(creation)));
-  return creations.map(({ action }) => action.id);
-}
-
-/** Follows the cursor to its end; `between` may disturb. */
-async function allPages(
-  actions: ActionStore,
-  query: ActionQuery,
-  between: (page: readonly string[]) => Promise<void> = async () => {},
-): Promise<readonly (readonly string[])[]> {
-  const pages: (readonly string[])[] = [];
-  let before = query.before;
-  do {
-    const page = await actions.list({ ...query, before });
-    const ids = page.actions.map(({ id }) => id);
-    pages.push(ids);
-    await between(ids);
-    before = page.before;
-  } while (before !== null && pages.length < 100);
-  return pages;
-}
-
-/** What a list finds beyond its indexes. */
-export function testSearch(test: StoreTest): void {
   /** The places of the found ones among `all`. */
   const finding = async (actions: ActionStore, all: readonly Action[], search: Partial<Search>) => {
     const found = await actions.list(aQuery({ search: { ...NO_SEARCH, ...search } }));
@@ -569,6 +537,35 @@ export function testSearch(test: StoreTest): void {
       expect(found.actions.map(({ id }) => id)).toEqual([all[3]?.id ?? "", all[1]?.id ?? ""]);
     });
   });
+}
+
+function madeAll<Made>(count: number, make: () => Promise<Made>): Promise<Made[]> {
+  return Promise.all(Array.from({ length: count }, make));
+}
+
+/** Ids in the order in which they were made. */
+async function many(actions: ActionStore, count: number, overrides: Partial<Action> = {}): Promise<readonly string[]> {
+  const creations = Array.from({ length: count }, () => aCreation(overrides));
+  await Promise.all(creations.map((creation) => actions.create(creation)));
+  return creations.map(({ action }) => action.id);
+}
+
+/** Follows the cursor to its end; `between` may disturb. */
+async function allPages(
+  actions: ActionStore,
+  query: ActionQuery,
+  between: (page: readonly string[]) => Promise<void> = async () => {},
+): Promise<readonly (readonly string[])[]> {
+  const pages: (readonly string[])[] = [];
+  let before = query.before;
+  do {
+    const page = await actions.list({ ...query, before });
+    const ids = page.actions.map(({ id }) => id);
+    pages.push(ids);
+    await between(ids);
+    before = page.before;
+  } while (before !== null && pages.length < 100);
+  return pages;
 }
 
 const ONCE = { retries: 1 } as const;

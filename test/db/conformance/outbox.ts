@@ -239,44 +239,7 @@ export function testOutbox(test: StoreTest): void {
       { status: "given_up", attempts: 1, lastError: "No. Given up after 1 attempt.", dueAt: null, createdAt: NOON },
     ]);
   });
-}
 
-/** Claims the earliest row of the lane. */
-async function claimOne(queue: Queue<Notification>, now = NOON, leaseUntil = LEASE.leaseUntil): Promise<Notification> {
-  const [won] = await claimDue(queue, LANE, { limit: 1, at: { now, leaseUntil } });
-  if (won === undefined) throw new Error("There was nothing to be claimed.");
-  return won;
-}
-
-/** So many mails under way. */
-async function claimedMails(db: TestStore, count: number, asked: (n: number) => Partial<Action>) {
-  await Promise.all(Array.from({ length: count }, (_, n) => createdAction(db.actions, asked(n))));
-  const lanes = await db.notifications.mails.lanes(null, count);
-  return (await Promise.all(lanes.map((lane) => claimDue(db.notifications.mails, lane, { limit: count })))).flat();
-}
-
-function settle(db: TestStore, notification: Notification, delivery: Delivery): Promise<boolean> {
-  return db.notifications.settle(settleNotification(notification, { delivery, now: NOON, chance: 0.5 }), NOON);
-}
-
-/** What the timeline tells of the callbacks of an action. */
-async function told(db: TestStore, action: Action) {
-  const entries = await db.actions.timeline(action.accountId, action.id);
-  const callbacks = entries.filter(({ event }) => event.type === "callback");
-  return callbacks.map(({ at, run, status, event }) => ({ at, run, status, event }));
-}
-
-function ownerOf({ actionId }: Notification): string {
-  return actionId;
-}
-
-const pair = (actionId: string, run = 1): readonly StoredLink[] => [
-  { actionId, run, decision: "approve", hash: `yes ${run}` },
-  { actionId, run, decision: "reject", hash: `no ${run}` },
-];
-
-/** The links of approval mails. */
-export function testLinks(test: StoreTest): void {
   describe("approval links", () => {
     test("are found as they were kept, also after a restart", async (db) => {
       const links = pair("act_1");
@@ -313,3 +276,37 @@ export function testLinks(test: StoreTest): void {
     });
   });
 }
+
+/** Claims the earliest row of the lane. */
+async function claimOne(queue: Queue<Notification>, now = NOON, leaseUntil = LEASE.leaseUntil): Promise<Notification> {
+  const [won] = await claimDue(queue, LANE, { limit: 1, at: { now, leaseUntil } });
+  if (won === undefined) throw new Error("There was nothing to be claimed.");
+  return won;
+}
+
+/** So many mails under way. */
+async function claimedMails(db: TestStore, count: number, asked: (n: number) => Partial<Action>) {
+  await Promise.all(Array.from({ length: count }, (_, n) => createdAction(db.actions, asked(n))));
+  const lanes = await db.notifications.mails.lanes(null, count);
+  return (await Promise.all(lanes.map((lane) => claimDue(db.notifications.mails, lane, { limit: count })))).flat();
+}
+
+function settle(db: TestStore, notification: Notification, delivery: Delivery): Promise<boolean> {
+  return db.notifications.settle(settleNotification(notification, { delivery, now: NOON, chance: 0.5 }), NOON);
+}
+
+/** What the timeline tells of the callbacks of an action. */
+async function told(db: TestStore, action: Action) {
+  const entries = await db.actions.timeline(action.accountId, action.id);
+  const callbacks = entries.filter(({ event }) => event.type === "callback");
+  return callbacks.map(({ at, run, status, event }) => ({ at, run, status, event }));
+}
+
+function ownerOf({ actionId }: Notification): string {
+  return actionId;
+}
+
+const pair = (actionId: string, run = 1): readonly StoredLink[] => [
+  { actionId, run, decision: "approve", hash: `yes ${run}` },
+  { actionId, run, decision: "reject", hash: `no ${run}` },
+];

@@ -15,7 +15,7 @@ import { FRESH, racing, signedUp } from "./steps.ts";
 import { systemIds } from "../../../src/core/ids.ts";
 import type { TestStore } from "../../support/store.ts";
 
-/** People and their sessions. */
+/** People, their sessions, and the one-time links that let them in. */
 export function testPeople(test: StoreTest): void {
   describe("a sign-up", () => {
     test("makes the account, its key, the person and the session at once", async (db) => {
@@ -199,10 +199,7 @@ export function testPeople(test: StoreTest): void {
       expect(await people.link("h", NOON)).not.toBeNull();
     });
   });
-}
 
-/** One-time links: the one that makes an account's first person, and those that renew a password. */
-export function testWelcomeLinks(test: StoreTest): void {
   describe("a link that makes the first person", () => {
     test("can be looked at until it ends, and not a millisecond longer", async (db) => {
       const { accountId } = await anEmptyAccount(db);

@@ -24,7 +24,7 @@ import type { Creation, Store } from "../../../src/core/store.ts";
 
 const rulesChanged = () => anAuditEntry({ kind: "rules_changed", subject: "" });
 
-/** The rules of accounts: those in force when a create is committed are those that it was decided by. */
+/** The rules of accounts, which decide creates when they are committed, and what they count. */
 export function testRules(test: StoreTest): void {
   describe("rules", () => {
     test("are written all at once, listed in their order, and stay other accounts' business", async (db) => {
@@ -102,26 +102,7 @@ export function testRules(test: StoreTest): void {
       expect(await rules.ruled(OTHER_ACCOUNT, creation.action.createdAt, 9)).toEqual([]);
     });
   });
-}
 
-const counting = (counts: readonly RuleCount[], overrides: Parameters<typeof aCreation>[0] = {}): Creation => ({
-  ...aCreation({ counted: counts.map(countedOf), ...overrides }),
-  counts,
-});
-
-/** How much of a count of at most 100 is spent. */
-async function spent({ actions }: Pick<Store, "actions">, count: RuleCount): Promise<number> {
-  for (let rest = 0; rest <= 100; rest += 1) {
-    const [isBeyond] = await actions.beyondCounts([{ ...count, amount: String(rest), limit: "100" }]);
-    if (isBeyond !== undefined) return 101 - rest;
-  }
-  return 0;
-}
-
-const NOT_SENT: Outcome = { kind: "not_sent", fault: "refused" };
-
-/** What rules count: in the commit of the create, and given back where nothing was sent. */
-export function testRuleCounts(test: StoreTest): void {
   describe("counts of rules", () => {
     test("let pass what fits in, whatever comes in one commit, and nothing of what is refused counts", async (db) => {
       const count = aRuleCount({ amount: "4999", limit: "10000" });
@@ -245,3 +226,19 @@ export function testRuleCounts(test: StoreTest): void {
     });
   });
 }
+
+const counting = (counts: readonly RuleCount[], overrides: Parameters<typeof aCreation>[0] = {}): Creation => ({
+  ...aCreation({ counted: counts.map(countedOf), ...overrides }),
+  counts,
+});
+
+/** How much of a count of at most 100 is spent. */
+async function spent({ actions }: Pick<Store, "actions">, count: RuleCount): Promise<number> {
+  for (let rest = 0; rest <= 100; rest += 1) {
+    const [isBeyond] = await actions.beyondCounts([{ ...count, amount: String(rest), limit: "100" }]);
+    if (isBeyond !== undefined) return 101 - rest;
+  }
+  return 0;
+}
+
+const NOT_SENT: Outcome = { kind: "not_sent", fault: "refused" };

@@ -34,8 +34,8 @@ function aSeed(overrides: Partial<SigningSeed> = {}): SigningSeed {
   };
 }
 
-/** What signing secrets come from since a rotation. */
-export function testSigning(test: StoreTest): void {
+/** What signing secrets come from since a rotation, and sealed texts as a change of the key finds them. */
+export function testSecrets(test: StoreTest): void {
   describe("signing seeds", () => {
     test("are none before a rotation, and then as they were written", async (db, { signing }) => {
       expect(await signing.seeds(ACCOUNT, ORIGIN, "calls")).toEqual([]);
@@ -140,45 +140,7 @@ export function testSigning(test: StoreTest): void {
       expect(await signing.seeds(ACCOUNT, ORIGIN, "calls")).toEqual(seeds.slice(18).toReversed());
     });
   });
-}
 
-const OTHER = "00000000";
-
-/** One sealed text of each kind and more of the most frequent; an action without headers has none. */
-async function fill(store: Store, headers: number): Promise<void> {
-  const account = anAccount({ sealedRootSecret: "aaaaaaaa.root" });
-  await store.accounts.create(account, []);
-  for (const origin of ["https://a.example", null]) {
-    const seed = {
-      id: systemIds.row(NOON),
-      accountId: account.id,
-      origin,
-      use: origin === null ? null : ("calls" as const),
-      sealedSeed: "bbbbbbbb.seed",
-      rotatedAt: NOON,
-    };
-    await store.signing.rotate(seed);
-  }
-  for (let n = 0; n < headers; n += 1) await store.actions.create(aCreation({ headers: { "X-N": String(n) } }));
-  await store.actions.create(aCreation());
-  const channel = aChannel();
-  await store.channels.put(channel, anAuditEntry({ kind: "channel_added", subject: channel.id }));
-  const credential = aCredential();
-  await store.credentials.add(credential, anAuditEntry({ kind: "credential_added", subject: credential.id }));
-  await store.oauth.put(anArtifact({ kind: "Interaction", sealedPayload: "cccccccc.payload" }));
-}
-
-async function sealedTexts(store: Store, keyId: string, pageSize: number): Promise<readonly SealedText[]> {
-  const found: SealedText[] = [];
-  for (;;) {
-    const page = await store.sealed.find(keyId, found.at(-1)?.place ?? null, pageSize);
-    found.push(...page);
-    if (page.length === 0) return found;
-  }
-}
-
-/** Sealed texts as a change of the key finds and replaces them. */
-export function testSealed(test: StoreTest): void {
   describe("sealed texts", () => {
     test("are found wherever they stand, each once, whatever the size of a page", async (db) => {
       expect(await db.store.sealed.find(OTHER, null, 9)).toEqual([]);
@@ -241,4 +203,39 @@ export function testSealed(test: StoreTest): void {
       expect((await sealedTexts(db.store, OTHER, 1))[0]).toEqual(text);
     });
   });
+}
+
+const OTHER = "00000000";
+
+/** One sealed text of each kind and more of the most frequent; an action without headers has none. */
+async function fill(store: Store, headers: number): Promise<void> {
+  const account = anAccount({ sealedRootSecret: "aaaaaaaa.root" });
+  await store.accounts.create(account, []);
+  for (const origin of ["https://a.example", null]) {
+    const seed = {
+      id: systemIds.row(NOON),
+      accountId: account.id,
+      origin,
+      use: origin === null ? null : ("calls" as const),
+      sealedSeed: "bbbbbbbb.seed",
+      rotatedAt: NOON,
+    };
+    await store.signing.rotate(seed);
+  }
+  for (let n = 0; n < headers; n += 1) await store.actions.create(aCreation({ headers: { "X-N": String(n) } }));
+  await store.actions.create(aCreation());
+  const channel = aChannel();
+  await store.channels.put(channel, anAuditEntry({ kind: "channel_added", subject: channel.id }));
+  const credential = aCredential();
+  await store.credentials.add(credential, anAuditEntry({ kind: "credential_added", subject: credential.id }));
+  await store.oauth.put(anArtifact({ kind: "Interaction", sealedPayload: "cccccccc.payload" }));
+}
+
+async function sealedTexts(store: Store, keyId: string, pageSize: number): Promise<readonly SealedText[]> {
+  const found: SealedText[] = [];
+  for (;;) {
+    const page = await store.sealed.find(keyId, found.at(-1)?.place ?? null, pageSize);
+    found.push(...page);
+    if (page.length === 0) return found;
+  }
 }

@@ -33,8 +33,8 @@ const hostEntry = (accountId: string, host: string): AuditEntry =>
 const putHost = ({ callbackHosts }: Store, accountId: string, host: string, createdAt = NOON) =>
   callbackHosts.put({ accountId, host, createdAt }, hostEntry(accountId, host));
 
-/** Where callbacks of keys with a hold or a limit may go. */
-export function testCallbackHosts(test: StoreTest): void {
+/** What accounts set: callback hosts, settings of hosts, and channels. */
+export function testSettings(test: StoreTest): void {
   describe("callback hosts", () => {
     test("are listed by account, in the order of the alphabet, and stay as they were when they come again", async (db) => {
       for (const host of ["b.example", "a.example:81"]) expect(await putHost(db.store, ACCOUNT, host)).toBe("written");
@@ -104,22 +104,7 @@ export function testCallbackHosts(test: StoreTest): void {
     // A person has no key.
     expect([await limitedOf("key_free"), await limitedOf("")]).toEqual([false, false]);
   });
-}
 
-const aRow = (host: string, more: Partial<HostSettingsRow> = {}): HostSettingsRow => ({
-  accountId: ACCOUNT,
-  host,
-  settings: { ...NO_HOST_SETTINGS, maxPerSecond: 0.5, giveUpOn: [401, "5xx"] },
-  updatedAt: NOON,
-  updatedBy: "user:ann@example.com",
-  ...more,
-});
-
-const putSettings = ({ hostSettings }: Store, of: HostSettingsRow) =>
-  hostSettings.put(of, entry("host_settings_changed", of.host));
-
-/** What accounts set for hosts. */
-export function testHostSettings(test: StoreTest): void {
   describe("settings of hosts", () => {
     test("are those that were put last, per account and host, with an entry for each change", async (db) => {
       const { hostSettings } = db.store;
@@ -165,12 +150,7 @@ export function testHostSettings(test: StoreTest): void {
       expect(await putSettings(db.store, aRow("other.example", { accountId: OTHER_ACCOUNT }))).toBe("written");
     });
   });
-}
 
-const addChannel = ({ channels }: Store, channel: Channel) => channels.put(channel, entry("channel_added", channel.id));
-
-/** Where accounts ask for approval. */
-export function testChannels(test: StoreTest): void {
   describe("channels", () => {
     test("are kept as they were added, per account, the oldest first, over a restart", async (db) => {
       const mail = aChannel({ kind: "mail", to: ["ann@example.com", "bob@example.com"], url: null });
@@ -278,3 +258,17 @@ export function testChannels(test: StoreTest): void {
     });
   });
 }
+
+const aRow = (host: string, more: Partial<HostSettingsRow> = {}): HostSettingsRow => ({
+  accountId: ACCOUNT,
+  host,
+  settings: { ...NO_HOST_SETTINGS, maxPerSecond: 0.5, giveUpOn: [401, "5xx"] },
+  updatedAt: NOON,
+  updatedBy: "user:ann@example.com",
+  ...more,
+});
+
+const putSettings = ({ hostSettings }: Store, of: HostSettingsRow) =>
+  hostSettings.put(of, entry("host_settings_changed", of.host));
+
+const addChannel = ({ channels }: Store, channel: Channel) => channels.put(channel, entry("channel_added", channel.id));

@@ -141,16 +141,7 @@ export function testTexts(test: StoreTest): void {
       expect(done.createdAt).toEqual(new Date(253_402_300_799_999));
     });
   });
-}
 
-const SET: Partial<Action> = {
-  title: "Refund 12.00 EUR to customer 4711",
-  body: "amount=1200&charge=ch_1",
-  extras: { bodyKind: "form", reason: "The parcel was lost.", metadata: { customer: "4711", order: "7" } },
-};
-
-/** What a create may set beyond the core is stored with it, and costs nothing where it is not set. */
-export function testExtras(test: StoreTest): void {
   describe("title and extras", () => {
     test("come back by whatever way an action is read", async (db) => {
       const action = await createdAction(db.actions, { ...SET, dedupe: "d" });
@@ -234,3 +225,9 @@ export function testExtras(test: StoreTest): void {
     });
   });
 }
+
+const SET: Partial<Action> = {
+  title: "Refund 12.00 EUR to customer 4711",
+  body: "amount=1200&charge=ch_1",
+  extras: { bodyKind: "form", reason: "The parcel was lost.", metadata: { customer: "4711", order: "7" } },
+};

@@ -23,7 +23,7 @@ import { pastAttempts } from "../../../src/core/attempts.ts";
 import type { Outcome } from "../../../src/core/outcome.ts";
 import { settleLate } from "../../../src/core/settle.ts";
 
-/** What an action tells and owes, and what the store counts and forgets. */
+/** What an action tells and owes, what came back of earlier attempts, and what the store counts and forgets. */
 export function testTimeline(test: StoreTest): void {
   describe("a timeline", () => {
     test("tells everything that happened, oldest first, with the status after it", async (db) => {
@@ -132,37 +132,7 @@ export function testTimeline(test: StoreTest): void {
     expect(await db.keyCount()).toBe(2);
     expect(await db.actions.holderOf(ACCOUNT, "dedupe", "k1200", now)).not.toBeNull();
   });
-}
 
-/** Cancels and retries in turn, each on what the one before it will have made of the action. */
-function backAndForth(action: Action, count: number): readonly ChangeWrite[] {
-  const writes: ChangeWrite[] = [];
-  let before = action;
-  for (let step = 0; step < count; step += 1) {
-    const change = (step % 2 === 0 ? cancel : retry)(before, aDecision());
-    if (change instanceof DomainError) throw new Error(change.message);
-    writes.push(writeOf(change));
-    before = change.after;
-  }
-  return writes;
-}
-
-const HEADERS = '[["x-request-id","r1"],["set-cookie","••••"]]';
-
-function withHeaders(code: number, body: string | null): Outcome {
-  const answer = answered(code, body);
-  return answer.kind === "answered" ? { ...answer, headers: HEADERS } : answer;
-}
-
-/** Makes attempts that fail, each with its number as the body. */
-async function fail(actions: ActionStore, action: Action, numbers: readonly number[]): Promise<Action> {
-  let last = await stored(actions, action);
-  for (const n of numbers) last = await attempted(actions, last, withHeaders(503, String(n)), { now: later(n) });
-  return last;
-}
-
-/** What came back of earlier attempts, and of those that were closed too early. */
-export function testAttempts(test: StoreTest): void {
   describe("a result that comes too late", () => {
     const INTERRUPTED: Outcome = { kind: "unknown", fault: "interrupted" };
     const backoff = { baseMs: 2_000, capMs: 3_600_000 };
@@ -304,4 +274,31 @@ export function testAttempts(test: StoreTest): void {
       expect(await bodies(db.actions, action)).toEqual([]);
     });
   });
+}
+
+/** Cancels and retries in turn, each on what the one before it will have made of the action. */
+function backAndForth(action: Action, count: number): readonly ChangeWrite[] {
+  const writes: ChangeWrite[] = [];
+  let before = action;
+  for (let step = 0; step < count; step += 1) {
+    const change = (step % 2 === 0 ? cancel : retry)(before, aDecision());
+    if (change instanceof DomainError) throw new Error(change.message);
+    writes.push(writeOf(change));
+    before = change.after;
+  }
+  return writes;
+}
+
+const HEADERS = '[["x-request-id","r1"],["set-cookie","••••"]]';
+
+function withHeaders(code: number, body: string | null): Outcome {
+  const answer = answered(code, body);
+  return answer.kind === "answered" ? { ...answer, headers: HEADERS } : answer;
+}
+
+/** Makes attempts that fail, each with its number as the body. */
+async function fail(actions: ActionStore, action: Action, numbers: readonly number[]): Promise<Action> {
+  let last = await stored(actions, action);
+  for (const n of numbers) last = await attempted(actions, last, withHeaders(503, String(n)), { now: later(n) });
+  return last;
 }

@@ -31,8 +31,8 @@ const CASES = [
   ["to after it was written: it is no step away", { nowMs: 1_000, byMs: HOUR_MS, dueMs: null }],
 ] as const;
 
-/** Due times when the wall clock is set back after they were written. */
-export function testSchedule(test: StoreTest): void {
+/** Actions that are not sent before a time, or from a time on, and due times when the wall clock is set back. */
+export function testWaiting(test: StoreTest): void {
   describe("a clock that was set back", () => {
     test.each(CASES)("%s", async (db, [, { nowMs, byMs, dueMs }]) => {
       const action = await attempted(db.actions, await createdAction(db.actions), answered(500));
@@ -70,12 +70,7 @@ export function testSchedule(test: StoreTest): void {
       expect(await due(mails)).toEqual([later(-HOUR_MS)]);
     });
   });
-}
 
-const at = (ms: number) => ({ ...LEASE, now: later(ms) });
-
-/** Actions that are not sent before a time, or from a time on. */
-export function testWaiting(test: StoreTest): void {
   describe("an action with a run_at", () => {
     const runAt = later(HOUR_MS).getTime();
 
@@ -191,3 +186,5 @@ export function testWaiting(test: StoreTest): void {
     expect((await stored(db.actions, pending)).leaseUntil).toBeNull();
   });
 }
+
+const at = (ms: number) => ({ ...LEASE, now: later(ms) });
