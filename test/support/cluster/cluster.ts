@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { HistoryRows } from "../faults/history.ts";
-import { broken, type FaultReport } from "../faults/report.ts";
+import { type FaultReport, withMore } from "../faults/report.ts";
 import { Balancer } from "./balancer.ts";
 import { Follower } from "./follower.ts";
 import { judgeCluster, judgeStream, positionsOf } from "./judge.ts";
@@ -124,11 +124,9 @@ export class Cluster implements AsyncDisposable {
     const rows = await reader.history();
     const { figures, problems } = judgeCluster({ rows, load: this.load, witness: this.witness });
     const stream = await this.#judgeStream(rows);
+    const all = { figures: { ...figures, ...stream?.figures }, problems: [...problems, ...(stream?.problems ?? [])] };
     const work = { "nothing is stuck": open === 0, "it had work": this.witness.arrivals.length > 0 };
-    return {
-      figures: { ...figures, ...stream?.figures, stuck: open, settledMs },
-      problems: [...problems, ...(stream?.problems ?? []), ...broken(work)],
-    };
+    return withMore(all, { stuck: open, settledMs }, work);
   }
 
   async #judgeStream(rows: HistoryRows): Promise<FaultReport | null> {

@@ -2,7 +2,7 @@ import { boundOf, Cluster, type Width } from "../cluster/cluster.ts";
 import { type Refusal, refusalOf, worksAfter } from "../cluster/probe.ts";
 import { TcpProxy } from "../cluster/tcp-proxy.ts";
 import { OwnServers } from "../postgres/own-server.ts";
-import { broken, type FaultReport } from "./report.ts";
+import { type FaultReport, withMore } from "./report.ts";
 
 const WORKS_AGAIN_MS_MAX = 5_000;
 const REFUSED_MS_MAX = 12_000;
@@ -80,25 +80,19 @@ interface Seen {
   readonly width: Width;
 }
 
-function reportOf(
-  { figures, problems }: FaultReport,
-  { refusals, back, width }: Seen,
-  fault: FaultReport["figures"],
-): FaultReport {
+function reportOf(report: FaultReport, { refusals, back, width }: Seen, fault: FaultReport["figures"]): FaultReport {
   const slowestMs = Math.max(...refusals.map(({ tookMs }) => tookMs));
   const worksAgainMs = Math.max(...back);
-  return {
-    figures: { ...fault, ...figures, refusedMs: Math.round(slowestMs), worksAgainMs: Math.round(worksAgainMs) },
-    problems: [
-      ...problems,
-      ...broken({
-        [`without it every node says 503 and when to come: ${JSON.stringify(refusals)}`]: refusals.every(
-          ({ status, retryAfter }) => status === 503 && Number(retryAfter) > 0,
-        ),
-        "and it says so soon": slowestMs < REFUSED_MS_MAX,
-        [`every node works ${WORKS_AGAIN_MS_MAX / 1_000} s after it is back`]:
-          worksAgainMs < boundOf(width, WORKS_AGAIN_MS_MAX),
-      }),
-    ],
-  };
+  return withMore(
+    report,
+    { ...fault, refusedMs: Math.round(slowestMs), worksAgainMs: Math.round(worksAgainMs) },
+    {
+      [`without it every node says 503 and when to come: ${JSON.stringify(refusals)}`]: refusals.every(
+        ({ status, retryAfter }) => status === 503 && Number(retryAfter) > 0,
+      ),
+      "and it says so soon": slowestMs < REFUSED_MS_MAX,
+      [`every node works ${WORKS_AGAIN_MS_MAX / 1_000} s after it is back`]:
+        worksAgainMs < boundOf(width, WORKS_AGAIN_MS_MAX),
+    },
+  );
 }

@@ -7,7 +7,7 @@ import { Target } from "../target.ts";
 import { readRows } from "../cluster/rows.ts";
 import { storedIn } from "./database.ts";
 import { type Called, judgeRows } from "./history.ts";
-import { broken, type FaultReport } from "./report.ts";
+import { type FaultReport, withMore } from "./report.ts";
 
 const CLIENTS = 8;
 const CALLS_MIN = 10;
@@ -91,13 +91,11 @@ export async function mixedFaults(forMs: number, chance: () => number): Promise<
   const history = judgeRows(await rows.history(), acknowledged, called);
   const { isSound } = storedIn(join(folder, "data"));
   rmSync(folder, { recursive: true });
-  return {
-    figures: { ...faults, acknowledged: acknowledged.size, called: called.length, ...history.figures, stuck },
-    problems: [
-      ...history.problems,
-      ...broken({ "the file is sound": isSound, "nothing is stuck": stuck === 0, "it had work": called.length > 0 }),
-    ],
-  };
+  return withMore(
+    history,
+    { ...faults, acknowledged: acknowledged.size, called: called.length, stuck },
+    { "the file is sound": isSound, "nothing is stuck": stuck === 0, "it had work": called.length > 0 },
+  );
 
   async function start(): Promise<Service> {
     const fresh = new Service({ folder, env: ENV });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { SQL } from "bun";
 import { boundOf, Cluster, type Width } from "../cluster/cluster.ts";
 import { FAKE_TIME } from "./clock-jump.ts";
-import { broken, type FaultReport } from "./report.ts";
+import { type FaultReport, withMore } from "./report.ts";
 
 /** Of the first too: it jumps from there. */
 const OFFSETS = ["+0s", "-30s", "+30s"] as const;
@@ -56,20 +56,19 @@ export async function nodeClocks({ databaseUrl, nodes, eachMs, width }: NodeCloc
     set(0, jump);
   }
   await Bun.sleep(eachMs);
-  const { figures, problems } = await cluster.judge();
+  const report = await cluster.judge();
   const wrong = await wrongTimes(databaseUrl, startedAt - WRONG_MS_MAX, Date.now() + WRONG_MS_MAX);
   rmSync(folder, { recursive: true });
-  return {
-    figures: { ...figures, wrongTimes: wrong },
-    problems: [
-      ...problems,
-      ...broken({
-        "nothing waits for a clock that was set back": Number(figures["settledMs"]) < boundOf(width, SETTLED_MS_MAX),
-        "no call was taken for one of a dead node": figures["doubles"] === 0,
-        "every time that is stored is the database's": wrong === 0,
-      }),
-    ],
-  };
+  const { settledMs, doubles } = report.figures;
+  return withMore(
+    report,
+    { wrongTimes: wrong },
+    {
+      "nothing waits for a clock that was set back": Number(settledMs) < boundOf(width, SETTLED_MS_MAX),
+      "no call was taken for one of a dead node": doubles === 0,
+      "every time that is stored is the database's": wrong === 0,
+    },
+  );
 }
 
 /** How many times are stored that were not while it ran. */

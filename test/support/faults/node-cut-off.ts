@@ -4,7 +4,7 @@ import { isInside } from "../namespace.ts";
 import { OwnServers } from "../postgres/own-server.ts";
 import { nft, packetsDropped, reportFromInside } from "./inside.ts";
 import { LEASE_MS, resends } from "./node-frozen.ts";
-import { broken, type FaultReport } from "./report.ts";
+import { type FaultReport, withMore } from "./report.ts";
 
 const RUN_MS_MAX = 240_000;
 /** Another way to the same server: only one node goes by it. */
@@ -55,32 +55,30 @@ async function inside({ nodes, clients, pauseMs, isAlone }: NodeCutOff): Promise
   nft("delete table inet cut");
   const backMs = await worksAfter(cut, cluster.witness.targetUrl);
   await Bun.sleep(1_000);
-  const { figures, problems } = await cluster.judge();
+  const report = await cluster.judge();
   // Only now: on a busy machine some are sent again after the node is back.
   const again = resends(cluster, cutMs);
-  return {
-    figures: {
-      ...figures,
+  const fenced = cut.logged("action.fenced");
+  return withMore(
+    report,
+    {
       dropped,
       heldByIt: again.length,
       resentMs: Math.round(Math.max(0, ...again)),
-      fenced: cut.logged("action.fenced"),
+      fenced,
       refused: `${refusal.status} in ${Math.round(refusal.tookMs)} ms`,
       backMs: Math.round(backMs),
       heldUpMs: Math.round(heldUpMs),
     },
-    problems: [
-      ...problems,
-      ...broken({
-        "packets were dropped": dropped > 0,
-        "it held something": again.length + cut.logged("action.fenced") > 0,
-        "and is in the timeline": figures["untold"] === 0,
-        "it says 503 meanwhile": refusal.status === 503 && Number(refusal.retryAfter) > 0,
-        "the others go on meanwhile": heldUpMs < boundOf({ isAlone }, HELD_UP_MS_MAX),
-        "it works soon after": backMs < boundOf({ isAlone }, BACK_MS_MAX),
-      }),
-    ],
-  };
+    {
+      "packets were dropped": dropped > 0,
+      "it held something": again.length + fenced > 0,
+      "and is in the timeline": report.figures["untold"] === 0,
+      "it says 503 meanwhile": refusal.status === 503 && Number(refusal.retryAfter) > 0,
+      "the others go on meanwhile": heldUpMs < boundOf({ isAlone }, HELD_UP_MS_MAX),
+      "it works soon after": backMs < boundOf({ isAlone }, BACK_MS_MAX),
+    },
+  );
 }
 
 if (isInside() && import.meta.main) {

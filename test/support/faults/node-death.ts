@@ -1,6 +1,6 @@
 import { Cluster } from "../cluster/cluster.ts";
 import { readRows } from "../cluster/rows.ts";
-import { broken, type FaultReport, quantile } from "./report.ts";
+import { type FaultReport, quantile, withMore } from "./report.ts";
 
 const GRACE_MS = 15_000;
 const RECOVERY_MS = 6_000;
@@ -35,7 +35,7 @@ export async function nodeDeath({ databaseUrl, nodes, attemptTimeoutMs }: NodeDe
   await cluster.node(0).end("SIGKILL");
   holds = false;
   killed.resolve();
-  const { figures, problems } = await cluster.judge();
+  const report = await cluster.judge();
   await using reader = readRows(databaseUrl);
   const { timeline } = await reader.history();
   const interrupted = new Set(
@@ -46,21 +46,15 @@ export async function nodeDeath({ databaseUrl, nodes, attemptTimeoutMs }: NodeDe
   const times = cluster.witness.arrivals.flatMap(({ id, attempt, atMs }) =>
     attempt === 2 && interrupted.has(id) ? [atMs - killedMs] : [],
   );
-  return {
-    figures: {
-      attemptTimeoutMs,
-      ...figures,
-      heldByIt: times.length,
-      resentP50Ms: Math.round(quantile(times, 0.5)),
-      resentMaxMs: Math.round(Math.max(...times)),
+  const resentP50Ms = Math.round(quantile(times, 0.5));
+  const resentMaxMs = Math.round(Math.max(...times));
+  return withMore(
+    report,
+    { attemptTimeoutMs, heldByIt: times.length, resentP50Ms, resentMaxMs },
+    {
+      "it held something": times.length > 0,
+      "what it held is sent again once its lease is over":
+        Math.max(...times) < attemptTimeoutMs + GRACE_MS + RECOVERY_MS,
     },
-    problems: [
-      ...problems,
-      ...broken({
-        "it held something": times.length > 0,
-        "what it held is sent again once its lease is over":
-          Math.max(...times) < attemptTimeoutMs + GRACE_MS + RECOVERY_MS,
-      }),
-    ],
-  };
+  );
 }

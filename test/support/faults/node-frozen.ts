@@ -1,6 +1,6 @@
 import { boundOf, Cluster, type Width } from "../cluster/cluster.ts";
 import { longestCreate, worksAfter } from "../cluster/probe.ts";
-import { broken, type FaultReport } from "./report.ts";
+import { type FaultReport, withMore } from "./report.ts";
 
 /** A lease in this cluster (deadline and grace), and the look for expired ones. */
 export const LEASE_MS = 16_000;
@@ -51,27 +51,20 @@ export async function nodeFrozen({ databaseUrl, nodes, times, width }: NodeFroze
     victim.signal("SIGCONT");
     await Bun.sleep(CATCH_UP_MS);
   }
-  const { figures, problems } = await cluster.judge();
+  const report = await cluster.judge();
   const fenced = cluster.nodes.reduce((sum, node) => sum + node.logged("action.fenced"), 0);
-  return {
-    figures: {
-      ...figures,
-      frozen: times,
-      heldByIt: held,
-      resentMs: Math.round(Math.max(0, ...resent)),
-      fenced,
-      heldUpMs: Math.round(Math.max(...heldUp)),
+  const resentMs = Math.round(Math.max(0, ...resent));
+  const heldUpMs = Math.round(Math.max(...heldUp));
+  return withMore(
+    report,
+    { frozen: times, heldByIt: held, resentMs, fenced, heldUpMs },
+    {
+      "it held something": held + fenced > 0,
+      "the others go on meanwhile": heldUpMs < boundOf(width, HELD_UP_MS_MAX),
+      "what it knew came late": fenced > 0,
+      "and is in the timeline": report.figures["untold"] === 0,
     },
-    problems: [
-      ...problems,
-      ...broken({
-        "it held something": held + fenced > 0,
-        "the others go on meanwhile": Math.max(...heldUp) < boundOf(width, HELD_UP_MS_MAX),
-        "what it knew came late": fenced > 0,
-        "and is in the timeline": figures["untold"] === 0,
-      }),
-    ],
-  };
+  );
 }
 
 /** How long after a node's end each call that it had under way was made again. */

@@ -1,5 +1,5 @@
 import { Cluster, type Width } from "../cluster/cluster.ts";
-import { broken, type FaultReport, quantile } from "./report.ts";
+import { type FaultReport, quantile, withMore } from "./report.ts";
 
 const IN_FLIGHT_MIN = 4;
 
@@ -27,7 +27,7 @@ export async function nodeKills({ databaseUrl, nodes, kills, actions, width }: N
   const startedMs = performance.now();
   cluster.load.begin();
   if (kills > 0) await cluster.allClaim();
-  const restartMs: number[] = [];
+  const restarts: number[] = [];
   const inFlight: number[] = [];
   for (let kill = 1; kill <= kills; kill += 1) {
     const share = (actions * kill) / (kills + 1);
@@ -37,20 +37,16 @@ export async function nodeKills({ databaseUrl, nodes, kills, actions, width }: N
     await victim.end("SIGKILL");
     await Bun.sleep(chance() * 500);
     victim.start();
-    restartMs.push(await victim.ready());
+    restarts.push(await victim.ready());
   }
   await cluster.load.done();
   const seconds = (performance.now() - startedMs) / 1_000;
-  const { figures, problems } = await cluster.judge();
-  return {
-    figures: {
-      nodes,
-      kills,
-      ...figures,
-      perSecond: Math.round(actions / seconds),
-      inFlight: Math.min(...inFlight),
-      restartMs: Math.round(quantile(restartMs, 0.5)),
-    },
-    problems: [...problems, ...broken({ "every action was acknowledged": figures["acknowledged"] === actions })],
-  };
+  const report = await cluster.judge();
+  const perSecond = Math.round(actions / seconds);
+  const restartMs = Math.round(quantile(restarts, 0.5));
+  return withMore(
+    report,
+    { nodes, kills, perSecond, inFlight: Math.min(...inFlight), restartMs },
+    { "every action was acknowledged": report.figures["acknowledged"] === actions },
+  );
 }

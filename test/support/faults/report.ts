@@ -10,6 +10,15 @@ export function broken(rules: Readonly<Record<string, boolean>>): readonly strin
   return Object.entries(rules).flatMap(([sentence, holds]) => (holds ? [] : [sentence]));
 }
 
+/** A report that says more in numbers, and holds more rules. */
+export function withMore(
+  { figures, problems }: FaultReport,
+  more: FaultReport["figures"],
+  rules: Readonly<Record<string, boolean>>,
+): FaultReport {
+  return { figures: { ...figures, ...more }, problems: [...problems, ...broken(rules)] };
+}
+
 /** The value below which a share of the values lies. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
