@@ -1,6 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { once } from "node:events";
-import { connect, createServer } from "node:net";
 import { sql as drizzleSql } from "drizzle-orm";
 import { DatabaseError } from "pg";
 import { command } from "../../db/commands/command.ts";
@@ -16,7 +14,7 @@ import { migratePostgres } from "../../db/postgres/migrate.ts";
 import { START_LOCK } from "../../db/postgres/lock.ts";
 import { openMigrated } from "../support/postgres-store.ts";
 import { hasPooler, Pooler } from "../support/postgres/pooler.ts";
-import { freePort } from "../support/free-port.ts";
+import { TcpProxy } from "../support/cluster/tcp-proxy.ts";
 import { storeOver } from "../support/store.ts";
 import { until } from "../support/until.ts";
 import { claimed, createdAction, stored } from "./conformance/steps.ts";
@@ -37,7 +35,7 @@ async function openOver() {
     async [Symbol.asyncDispose]() {
       proxy.mode = "pass";
       await store.close();
-      proxy[Symbol.dispose]();
+      await proxy[Symbol.asyncDispose]();
       await database[Symbol.asyncDispose]();
     },
   };
@@ -282,47 +280,26 @@ async function failureOf(work: Promise<unknown>): Promise<unknown> {
   );
 }
 
+type Mode = "pass" | "hold" | "deaf" | "deaf to commits";
+
 /** Stands between the store and its server: it passes everything on, or nothing, or no answers. */
 async function between(databaseUrl: string) {
   const url = new URL(databaseUrl);
-  const { port, hostname } = url;
-  const open = new Set<() => void>();
-  const listener = createServer((client) => {
-    const server = connect(Number(port), hostname);
-    const end = () => {
-      open.delete(end);
-      client.destroy();
-      server.destroy();
-    };
-    open.add(end);
-    client.on("data", (bytes) => {
-      if (proxy.mode === "hold") return;
-      server.write(bytes);
-      if (proxy.mode === "deaf to commits" && bytes.includes("commit\0")) proxy.mode = "deaf";
-    });
-    server.on("data", (bytes) => ["pass", "deaf to commits"].includes(proxy.mode) && client.write(bytes));
-    for (const socket of [client, server]) socket.on("close", end).on("error", end);
-  });
+  const tcp = await TcpProxy.start(Number(url.port), { host: url.hostname });
   url.hostname = "127.0.0.1";
-  url.port = String(await freePort());
-  await once(listener.listen(Number(url.port), "127.0.0.1"), "listening");
-  const proxy: Proxy = {
+  url.port = String(tcp.port);
+  const proxy = {
     url: url.href,
-    mode: "pass",
-    cut() {
-      for (const end of open) end();
-    },
-    [Symbol.dispose]() {
-      proxy.cut();
-      listener.close();
-    },
+    // Safe: one of them.
+    mode: "pass" as Mode,
+    cut: () => tcp.cut(),
+    [Symbol.asyncDispose]: () => tcp[Symbol.asyncDispose](),
+  };
+  tcp.passes = (bytes, from) => {
+    const { mode } = proxy;
+    if (from === "server") return mode === "pass" || mode === "deaf to commits";
+    if (mode === "deaf to commits" && bytes.includes("commit\0")) proxy.mode = "deaf";
+    return mode !== "hold";
   };
   return proxy;
-}
-
-interface Proxy extends Disposable {
-  readonly url: string;
-  mode: "pass" | "hold" | "deaf" | "deaf to commits";
-  /** Closes all connections. */
-  cut(): void;
 }

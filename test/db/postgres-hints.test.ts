@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { createHintSender, createListen, HINT_CHANNEL } from "../../db/postgres/hints.ts";
 import { HINT_EVERY_MS } from "../../src/core/limits.ts";
+import { TcpProxy } from "../support/cluster/tcp-proxy.ts";
 import { eventually } from "../support/eventually.ts";
 import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
 import { hasPooler, Pooler } from "../support/postgres/pooler.ts";
@@ -75,19 +76,19 @@ describe.skipIf(!hasPostgres)("hints of other nodes' commits", () => {
 
   test("come again when the server went silent without closing the connection", async () => {
     const { heard, onHint, onGap } = counts();
-    const relay = relayTo(Number(new URL(url).port));
+    await using relay = await TcpProxy.start(Number(new URL(url).port));
     const config = { connectionString: url.replace(/:\d+\//, `:${relay.port}/`) };
     const times = { pingMs: 50, retryMs: 50, answerMs: 300 };
     const stop = await createListen(config, "node_a", times)(onHint, onGap);
-    relay.state.isSilent = true;
+    // Connections stay open, and nothing comes through.
+    relay.passes = () => false;
     await Bun.sleep(1_000);
     expect(heard.gaps).toBe(0);
-    relay.state.isSilent = false;
+    relay.passes = () => true;
     await eventually(() => (heard.gaps === 1 ? heard : null), "the connection");
     await notify("node_b");
     await eventually(() => (heard.hints === 1 ? heard : null), "a hint");
     await stop?.();
-    relay.stop();
   });
 
   test("are tried for where the database is away at the start", async () => {
@@ -99,12 +100,11 @@ describe.skipIf(!hasPostgres)("hints of other nodes' commits", () => {
     const stop = await createListen(config, "node_a")(onHint, onGap);
     expect(stop).not.toBeNull();
     // The database is there from now on.
-    const relay = relayTo(port, closed.port);
+    await using _relay = await TcpProxy.start(port, { at: closed.port });
     await eventually(() => (heard.gaps === 1 ? heard : null), "the connection");
     await notify("node_b");
     await eventually(() => (heard.hints === 1 ? heard : null), "a hint");
     await stop?.();
-    relay.stop();
   });
 
   test.skipIf(!hasPooler)("don't come through a pooler of transactions, which is noticed", async () => {
@@ -113,36 +113,3 @@ describe.skipIf(!hasPostgres)("hints of other nodes' commits", () => {
     expect(await createListen({ connectionString: pooler.url }, "node_a")(onHint, onGap)).toBeNull();
   });
 });
-
-/** A port that leads to the database, until it goes silent: connections stay open, and nothing comes through. */
-function relayTo(port: number, at = 0) {
-  interface Link {
-    readonly other: ReturnType<typeof connect>;
-  }
-  const state = { isSilent: false };
-  const connect = (back: { write(data: Uint8Array): number; end(): void }) =>
-    Bun.connect({
-      hostname: "127.0.0.1",
-      port,
-      socket: {
-        data: (_, bytes) => void (state.isSilent || back.write(bytes)),
-        close: () => back.end(),
-      },
-    });
-  const listener = Bun.listen<Link>({
-    hostname: "127.0.0.1",
-    port: at,
-    socket: {
-      open: (socket) => {
-        socket.data = { other: connect(socket) };
-      },
-      data: async ({ data }, bytes) => {
-        if (!state.isSilent) (await data.other).write(bytes);
-      },
-      close: async ({ data }) => {
-        (await data.other).end();
-      },
-    },
-  });
-  return { state, port: listener.port, stop: () => listener.stop(true) };
-}

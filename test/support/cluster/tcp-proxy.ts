@@ -1,20 +1,25 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
+import { Transform, type TransformCallback } from "node:stream";
 
-/** Passes connections on to a port of loopback, which can be another one from now on: as a virtual address that moves. */
+/** Passes connections on to a port, which can be another one from now on: as a virtual address that moves. */
 export class TcpProxy implements AsyncDisposable {
   readonly #server: Server;
   readonly #open = new Set<Socket>();
+  readonly #host: string;
   #to: number | null;
-  #onSent: () => void = () => {};
+  /** Asked for each piece, before it is passed on, whether it is; one that is not is lost. */
+  passes: (bytes: Buffer, from: "client" | "server") => boolean = () => true;
 
-  private constructor(to: number) {
+  private constructor(to: number, host: string) {
     this.#to = to;
+    this.#host = host;
     this.#server = createServer((socket) => this.#pass(socket));
   }
 
-  static async start(to: number): Promise<TcpProxy> {
-    const proxy = new TcpProxy(to);
-    await new Promise<void>((resolve) => proxy.#server.listen(0, "127.0.0.1", resolve));
+  /** To a port of a host, from a port of loopback; 0: any. */
+  static async start(to: number, { host = "127.0.0.1", at = 0 } = {}): Promise<TcpProxy> {
+    const proxy = new TcpProxy(to, host);
+    await new Promise<void>((resolve) => proxy.#server.listen(at, "127.0.0.1", resolve));
     return proxy;
   }
 
@@ -26,12 +31,11 @@ export class TcpProxy implements AsyncDisposable {
   /** Cuts all connections; new ones go there. Null: they are refused. */
   moveTo(port: number | null): void {
     this.#to = port;
-    for (const socket of this.#open) socket.destroy();
+    this.cut();
   }
 
-  /** Sets the one listener, called before each piece of what a client sends is passed on. */
-  onSent(listener: () => void): void {
-    this.#onSent = listener;
+  cut(): void {
+    for (const socket of this.#open) socket.destroy();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -44,15 +48,16 @@ export class TcpProxy implements AsyncDisposable {
       socket.destroy();
       return;
     }
-    const upstream = connect({ port: this.#to, host: "127.0.0.1", noDelay: true });
+    const upstream = connect({ port: this.#to, host: this.#host, noDelay: true });
     socket.setNoDelay(true);
-    socket.on("data", () => this.#onSent());
-    for (const [one, other] of [
-      [socket, upstream],
-      [upstream, socket],
+    for (const [one, other, from] of [
+      [socket, upstream, "client"],
+      [upstream, socket, "server"],
     ] as const) {
       this.#open.add(one);
-      one.pipe(other);
+      const filter = (bytes: Buffer, _: string, passed: TransformCallback) =>
+        passed(null, this.passes(bytes, from) ? bytes : undefined);
+      one.pipe(new Transform({ transform: filter })).pipe(other);
       one.on("error", () => {});
       one.on("close", () => {
         this.#open.delete(one);

@@ -70,12 +70,14 @@ async function startCut({ beforePiece, awayMs }: Cut): Promise<CutStart> {
   way.hostname = "127.0.0.1";
   way.port = String(proxy.port);
   let pieces = 0;
-  proxy.onSent(() => {
+  proxy.passes = (_, from) => {
+    if (from === "server") return true;
     pieces += 1;
-    if (pieces !== beforePiece) return;
+    if (pieces !== beforePiece) return true;
     proxy.moveTo(null);
     setTimeout(() => proxy.moveTo(port), awayMs);
-  });
+    return false;
+  };
   const service = new Service({ env: { DATABASE_URL: way.href, SECRET_KEY } });
   try {
     const isServing = await service.ready().then(isReadySoon, () => false);
