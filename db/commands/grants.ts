@@ -1,4 +1,4 @@
-import { and, desc, eq, gt, inArray, isNotNull, isNull, lt } from "drizzle-orm";
+import { and, desc, eq, gt, gte, inArray, isNotNull, isNull, lt } from "drizzle-orm";
 import type { AuditDetail, AuditEntry } from "../../src/core/audit.ts";
 import type { GrantStore } from "../../src/core/grant.ts";
 import { grantLock } from "../sql/locks.ts";
@@ -30,11 +30,11 @@ export interface UsedGrant {
 export const end = command<GrantStore["end"]>(
   async (tx, accountId, id, { at, by, audit }) => {
     const { grants } = tx.tables;
-    const isInForce = and(isNull(grants.endedAt), gt(grants.expiresAt, at), lt(grants.used, grants.calls));
+    const isOpen = and(isNull(grants.endedAt), gt(grants.expiresAt, at));
     const [ended] = await tx.db
       .update(grants)
       .set({ endedAt: at, endedBy: by })
-      .where(and(eq(grants.id, id), eq(grants.accountId, accountId), isInForce))
+      .where(and(eq(grants.id, id), eq(grants.accountId, accountId), isOpen))
       .returning();
     if (ended === undefined) return null;
     await addToAudit(tx, audit);
@@ -97,6 +97,15 @@ export function createGrantStore({ reader, writer }: Connection): GrantStore {
       const isInForce = and(isNull(grants.endedAt), gt(grants.expiresAt, now), lt(grants.used, grants.calls));
       const listed = db.select().from(grants).where(and(isOfAccount, isInForce));
       return all(reader, listed.orderBy(desc(grants.createdAt), grants.id));
+    },
+    listOpen(accountId, now, limit) {
+      const isOpen = and(isNull(grants.endedAt), gt(grants.expiresAt, now));
+      const listed = db
+        .select()
+        .from(grants)
+        .where(and(eq(grants.accountId, accountId), isOpen));
+      const isUsedUp = gte(grants.used, grants.calls);
+      return all(reader, listed.orderBy(isUsedUp, desc(grants.createdAt), grants.id).limit(limit));
     },
     async wasEnded(accountId, id) {
       const isOne = and(eq(grants.id, id), eq(grants.accountId, accountId), isNotNull(grants.endedAt));

@@ -7,6 +7,7 @@ import { addDecisions, addReadCommands, addOpen, addAttempts } from "./commands/
 import { addBulkCommands, addExport } from "./commands/bulk.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addChannelCommands } from "./commands/channels.ts";
+import { addGrantCommands } from "./commands/grants.ts";
 import { addHostCommands } from "./commands/hosts.ts";
 import { addLoginCommands } from "./commands/login.ts";
 import { addCredentialCommands } from "./commands/credentials.ts";
@@ -63,6 +64,7 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
   addAccountCommands(program);
   addHostCommands(program);
   addRuleCommands(program);
+  addGrantCommands(program);
   addCredentialCommands(program);
   addOAuthClientCommands(program);
   addChannelCommands(program);

@@ -31,9 +31,11 @@ export interface Grant {
 export interface GrantStore extends Pick<CachedSettingsStore<Grant>, "version"> {
   /** Those that may still let calls pass, newest first; null: of all accounts. */
   list(accountId: string | null, now: Date): Promise<readonly Grant[]>;
+  /** Those that can be ended: first these, then the ones that are used up and have time left, each newest first. */
+  listOpen(accountId: string, now: Date, limit: number): Promise<readonly Grant[]>;
   /** Whether one was ended before its time. */
   wasEnded(accountId: string, id: string): Promise<boolean>;
-  /** Ends one; null: there is no such grant in force. */
+  /** Ends one that has time left, used up or not. Null: there is none. */
   end(accountId: string, id: string, how: GrantEnd): Promise<Grant | null>;
 }
 

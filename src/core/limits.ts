@@ -803,6 +803,8 @@ export const RULE_TRIES_MAX = 5;
 // Grants
 
 export const GRANTS_MAX = 200;
+/** Those in force come first, then some that are used up. */
+export const GRANTS_LISTED_MAX = 500;
 export const GRANT_MINUTES_MAX = 10_080;
 export const GRANT_CALLS_MAX = 1_000;
 /** Members of the body that may differ. */

@@ -7,7 +7,7 @@ import { auditOf } from "../core/audit.ts";
 import type { Clock } from "../core/clock.ts";
 import { accountFull, DomainError, invalidFields, type Issue, notFound } from "../core/domain-error.ts";
 import { type FindGrant, type Grant, type Granted, type GrantTerms, isInForce } from "../core/grant.ts";
-import { GRANT_CALLS_MAX, GRANT_MINUTES_MAX, GRANT_VARY_MAX, GRANTS_MAX } from "../core/limits.ts";
+import { GRANT_CALLS_MAX, GRANT_MINUTES_MAX, GRANT_VARY_MAX, GRANTS_LISTED_MAX, GRANTS_MAX } from "../core/limits.ts";
 import { hasEnded } from "../core/makers.ts";
 import { authorize, type Caller, mayDo } from "../core/roles.ts";
 import type { Store } from "../core/store.ts";
@@ -57,15 +57,15 @@ const GrantJson = t.answerObject(
     vary: varies,
     max: maxima,
     calls: t.quantity("How many calls it lets pass.", 20),
-    used: t.quantity("How many it has let pass.", 3),
+    used: t.quantity("How many it has let pass. With `calls` of them it is used up: no more pass.", 3),
     expires_at: t.dateTime("Nothing passes by it from this time on."),
     created_at: t.dateTime("When it was made."),
     created_by: t.plainText("Who made it. It ends where they may no longer approve.", "user:dana@example.com"),
   },
 );
 
-const GrantListJson = t.answerObject("GrantList", "The grants in force.", {
-  data: Type.Array(GrantJson, { description: "Newest first." }),
+const GrantListJson = t.answerObject("GrantList", "The grants that can be ended.", {
+  data: Type.Array(GrantJson, { description: "Those in force, then those that are used up; each newest first." }),
 });
 
 const serializeGrant = serializer(GrantJson);
@@ -143,10 +143,10 @@ export function createGrantService({ clock, ids, store }: AppContext, known: Kno
   const { grants, accounts } = store;
   const list = async (caller: Caller): Promise<readonly Grant[]> => {
     authorize(caller, "approve");
-    return grants.list(caller.accountId, clock.now());
+    return grants.listOpen(caller.accountId, clock.now(), GRANTS_LISTED_MAX);
   };
   return {
-    /** Those in force, newest first. */
+    /** Those that can be ended, those in force first. */
     list,
 
     /** The same with the names of their keys, which approvers can't list. */
@@ -158,13 +158,16 @@ export function createGrantService({ clock, ids, store }: AppContext, known: Kno
       return found.map((grant) => ({ ...grant, keyName: names.get(grant.keyId) ?? grant.keyId }));
     },
 
-    /** Nothing passes by it after this resolves. Throws `not_found`. */
+    /**
+     * Nothing passes by it after this resolves, and what passed before and was not sent is decided again when it is due. Throws
+     * `not_found` unless it has time left.
+     */
     async end(caller: Caller, id: string): Promise<void> {
       authorize(caller, "approve");
       const at = clock.now();
       const { accountId, actor: by } = caller;
       const audit = auditOf(caller, { kind: "grant_ended", subject: id }, at);
-      if ((await grants.end(accountId, id, { at, by, audit })) === null) throw notFound("grant in force");
+      if ((await grants.end(accountId, id, { at, by, audit })) === null) throw notFound("grant, or it has ended");
       await known.refresh(accountId);
     },
 
@@ -242,7 +245,7 @@ function issuesOf(action: Action, { vary = [], max = {} }: GrantTerms): readonly
   ];
 }
 
-export const GrantParams = pathParams(Type.Object({ id: grantIdSchema }), "There is no such grant in force.");
+export const GrantParams = pathParams(Type.Object({ id: grantIdSchema }), "There is no such grant, or it has ended.");
 
 /** What people allow agents for a while: an approval makes a grant. */
 export function grantRoutes({ grantService }: { readonly grantService: Pick<GrantService, "list" | "end"> }) {
@@ -255,7 +258,7 @@ export function grantRoutes({ grantService }: { readonly grantService: Pick<Gran
         permission: "approve",
         tag: "Auth",
         summary: "List what people allow agents for a while",
-        description: "Lists the grants in force, newest first.",
+        description: "Lists the grants in force, then those that are used up and have time left; each newest first.",
         notes: ["An approval with `grant` makes one. Each use of it is an entry of the audit log."],
         answers: { 200: { description: "The grants.", schema: GrantListJson } },
       }),
@@ -269,6 +272,9 @@ export function grantRoutes({ grantService }: { readonly grantService: Pick<Gran
         tag: "Auth",
         summary: "End a grant",
         description: "Ends a grant: calls like that are held again, on every node.",
+        notes: [
+          "What it let pass and was not sent yet is held again too, or decided by the rules, when it is due. So a grant that is used up can be ended until it expires.",
+        ],
         params: GrantParams,
         answers: { 204: { description: "Nothing passes by it any more.", schema: null } },
       }),

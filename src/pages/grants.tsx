@@ -23,7 +23,7 @@ function grantsPage(user: Person, grants: readonly NamedGrant[], now: Date): str
       now={now}
     >
       <List
-        title="Grants in force"
+        title="Grants"
         rows={grants}
         columns={[
           [
@@ -40,7 +40,7 @@ function grantsPage(user: Person, grants: readonly NamedGrant[], now: Date): str
             "wide",
           ],
           ["May differ", variesCell],
-          ["Used", usedText],
+          ["Used", usedCell],
           ["Ends", ({ expiresAt }) => <UntilTime at={expiresAt} now={now} />],
         ]}
         actions={({ id, keyName }) => (
@@ -58,6 +58,16 @@ function grantsPage(user: Person, grants: readonly NamedGrant[], now: Date): str
 
 function usedText({ used, calls }: NamedGrant): string {
   return `${number(used)} of ${number(calls)} ${calls === 1 ? "call" : "calls"} used`;
+}
+
+function usedCell(grant: NamedGrant) {
+  if (grant.used < grant.calls) return usedText(grant);
+  return (
+    <>
+      {usedText(grant)}
+      <span class="says">Used up. End it to stop calls that have not been sent yet.</span>
+    </>
+  );
 }
 
 function variesCell({ vary, max }: NamedGrant) {
@@ -86,7 +96,7 @@ function endPage(user: Person, grant: NamedGrant): string {
       user={user}
       section="Grants"
       title="End this grant?"
-      intro="Calls like this are held again at once, on every node. What it has let through already is not stopped."
+      intro="Calls like this are held again at once, on every node. So are calls that it has let through and that have not been sent yet: they wait for a person when their time comes, unless a rule lets them pass."
       back={{ href: GRANTS_PATH, name: "Grants" }}
     >
       <PostForm user={user} action={endPath(id)} class="card">
@@ -124,7 +134,7 @@ export function grantPages(deps: PageDeps) {
       `${GRANTS_PATH}/:id/end`,
       async ({ person, params: { id } }) => {
         const grant = (await grantService.listNamed(person.caller)).find((one) => one.id === id);
-        if (grant === undefined) throw notFound("grant in force");
+        if (grant === undefined) throw notFound("grant, or it has ended");
         return endPage(person, grant);
       },
       hooks,

@@ -209,7 +209,7 @@ async function decidedOf(deps: PageDeps, person: Person, ids: readonly string[])
   return found;
 }
 
-/** The grants in force, which only approvers see. */
+/** The grants that can be ended, which only approvers see. */
 async function grantsOf({ grantService }: PageDeps, { caller, role }: Person): Promise<readonly Grant[]> {
   return mayDo(role, "approve") ? grantService.list(caller) : [];
 }

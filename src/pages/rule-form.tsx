@@ -4,7 +4,7 @@ import { HTTP_METHODS } from "../core/action.ts";
 import { NAME_CHARS_MAX } from "../core/limits.ts";
 import type { Form } from "../http/request.ts";
 import {
-  CreateRule,
+  CreateRuleBody,
   LOOP_BRAKE,
   RULE_EFFECTS,
   RULED_BODIES,
@@ -163,7 +163,7 @@ const ZONE = {
   wrong: "Enter a name of the time zone database, like Europe/Berlin.",
 } as const;
 
-const RULE_FORM = schemaForm(CreateRule, {
+const RULE_FORM = schemaForm(CreateRuleBody, {
   name: {
     hint: "Shown to people and agents.",
     wrong: `Enter a name of 1 to ${NAME_CHARS_MAX} ASCII characters.`,

@@ -8,7 +8,7 @@ import type { Caller } from "../core/roles.ts";
 import { DRY_RUN_ACTIONS_DEFAULT, IDLE_EXPORT_SECONDS } from "../core/limits.ts";
 import {
   ChangeRuleBody,
-  CreateRule,
+  CreateRuleBody,
   DryRunJson,
   DryRunRulesBody,
   ReorderRulesBody,
@@ -63,7 +63,7 @@ export function ruleRoutes(deps: WaitingDeps & { readonly ruleService: RuleServi
         summary: "Add a rule",
         description: "Adds a rule behind all others, or before one of them.",
         notes: [FORCE, TRIED],
-        body: jsonBody(CreateRule),
+        body: jsonBody(CreateRuleBody),
         answers: { 201: { description: "The rule.", schema: RuleJson } },
       }),
     )

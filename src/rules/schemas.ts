@@ -183,7 +183,7 @@ export type RuleDefinition = Static<typeof RuleDefinition>;
 
 const { properties } = RuleDefinition;
 
-export const CreateRule = t.requestObject("CreateRule", "A rule of the account.", {
+export const CreateRuleBody = t.requestObject("CreateRule", "A rule of the account.", {
   ...properties,
   before: Type.Optional(t.idSchema("rul", "The rule that it is put before. Default: behind all others.")),
 });

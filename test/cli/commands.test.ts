@@ -574,6 +574,24 @@ describe("outgate pause, pauses, resume and audit", () => {
   });
 });
 
+test("outgate grants lists what people allow, says what is used up, and ends it", async () => {
+  const { value: rule } = await json(["rules", "add", "Pay", "--effect", "hold", "--path", "/pay", "--json"]);
+  const { value: key } = await json(["keys", "create", "payer", "--role", "agent", "--json"]);
+  const env = { OUTGATE_API_KEY: String(key["key"]) };
+  const pay = async () => (await json(["send", `${target.url}pay`, "--delay", "60"], { env })).value;
+  const shown = async (...args: readonly string[]) => (await say(["grants", ...args], { terminal: true })).out;
+  const body = JSON.stringify({ grant: { minutes: 10, calls: 1 } });
+  await service.request(`/v1/actions/${(await pay()).id}/approve`, { method: "POST", body, key: OWNER_KEY });
+  const [{ id }] = (await json(["grants", "--json"])).value["data"] as readonly [Shown];
+  expect(await shown()).toContain("0 of 1");
+  expect((await pay()).status).toBe("pending");
+  expect(await shown()).toContain("1 of 1, used up");
+  expect(await shown("end", id)).toBe(`${id} has ended.\n`);
+  expect(await shown("end", id)).toContain("There is no such grant, or it has ended.");
+  expect(await shown()).toBe("No grant is in force.\n");
+  await say(["rules", "remove", rule.id]);
+});
+
 describe("outgate rules", () => {
   const inFile = async (text: string) => {
     const file = join(await mkdtemp(join(tmpdir(), "outgate-rules-")), "rules.json");

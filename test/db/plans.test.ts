@@ -28,6 +28,7 @@ const SORTED: ReadonlySet<string> = new Set([
   "identified",
   "invitations",
   "invitation of an address",
+  "grants that can be ended",
 ]);
 
 test.each(OPERATIONS)("%s finds its rows by index", async (name, run, names) => {

@@ -220,4 +220,16 @@ describe("a grant", () => {
     expect(await ann.pageOf("/settings/grants")).toContain("No grant is in force");
     expect(await statusOf(await held())).toBe("awaiting_approval");
   });
+
+  test("that is used up is listed as such, and is ended so that its delayed calls are held again", async () => {
+    const later = { delay_seconds: 60 };
+    await say(`/actions/${await held(BODY, later)}`, { calls: "1" });
+    const delayed = await held(BODY, later);
+    expect(await statusOf(delayed)).toBe("pending");
+    const list = await ann.pageOf("/settings/grants");
+    expect(textOf(list)).toContain("1 of 1 call used Used up. End it to stop calls that have not been sent yet.");
+    const path = /\/settings\/grants\/\w+\/end/.exec(list)?.[0] ?? "";
+    expect((await ann.send(path, await ann.hiddenOf(path))).status).toBe(303);
+    expect(await grants()).toEqual([]);
+  });
 });
