@@ -789,6 +789,8 @@ export const RULE_DRAFT_ACTIONS = 100;
 export const RULE_HITS_MS = 7 * DAY_MS;
 export const RULE_HITS_MAX = 1_000;
 export const RULE_UNDO_MS_MAX = DAY_MS;
+/** So long a loop over many rules or actions holds the event loop, and one step more. */
+export const TURN_MS_MAX = 5;
 /** Actions of a page that rules are tried on, and how many a dry run looks at, by default and at most. */
 export const DRY_RUN_PAGE_ACTIONS = 100;
 export const DRY_RUN_ACTIONS_DEFAULT = 1_000;

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Ruling } from "../core/action-policy.ts";
 import type { Action } from "../core/action.ts";
 import type { AuditStore } from "../core/audit.ts";
+import type { Clock } from "../core/clock.ts";
 import type { Requester } from "../core/judge.ts";
 import {
   DRY_RUN_PAGE_ACTIONS,
@@ -14,6 +15,7 @@ import { countName, type RuleCount } from "../core/rule-count.ts";
 import { NO_SEARCH } from "../core/search.ts";
 import type { ActionStore, Store } from "../core/store.ts";
 import { OpenPerAccount } from "../runtime/open-per-account.ts";
+import { createYield } from "../runtime/turns.ts";
 import { seeAll } from "../receipts/see.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 import type { KnownRules } from "./known.ts";
@@ -61,7 +63,11 @@ interface Entry extends Pick<Action, "id" | "status" | "approve" | "approvedAt" 
  * time, and whoever reads the steps decides when the next one is. Throws `rate_limited` for more than
  * `DRY_RUNS_PER_ACCOUNT_MAX` at a time.
  */
-export function createDryRun({ actions, audit }: Pick<Store, "actions" | "audit">, known: KnownRules) {
+export function createDryRun(
+  clock: Pick<Clock, "monotonicMs">,
+  { actions, audit }: Pick<Store, "actions" | "audit">,
+  known: KnownRules,
+) {
   const open = new OpenPerAccount(
     DRY_RUNS_PER_ACCOUNT_MAX,
     "The account tries rules already. Wait until that has ended.",
@@ -72,21 +78,22 @@ export function createDryRun({ actions, audit }: Pick<Store, "actions" | "audit"
     rules: readonly CompiledRule[],
     range: DryRunRange,
   ): AsyncGenerator<DryRunStep> {
+    const yieldTurn = createYield(clock);
     authorize(caller, "approve");
     const { accountId } = caller;
-    const inForce = known.rulesOf(accountId);
+    const inForce = await known.compiledRules(accountId, yieldTurn);
     // Read once of each key.
     const requesters = new Map<string, Requester>();
     // Newest first.
     const entries: Entry[] = [];
     for await (const page of pagesOf(actions, accountId, range)) {
       for (const action of page) {
-        if (entries.length % JUDGED_PER_TURN === 0) await nextTurn();
+        await yieldTurn();
         const name = JSON.stringify([action.keyId, action.createdBy, action.creator.role]);
         const requester = requesters.get(name) ?? (await known.requesterOf(action, [...inForce, ...rules]));
         requesters.set(name, requester);
         const request = [requester, action, action.createdAt] as const;
-        entries.push(entryOf(action, known.walksFor(...request), known.walksFor(...request, rules)));
+        entries.push(entryOf(action, known.walksFor(...request, inForce), known.walksFor(...request, rules)));
       }
       yield { looked_at: entries.length };
     }
@@ -96,10 +103,11 @@ export function createDryRun({ actions, audit }: Pick<Store, "actions" | "audit"
     const { figures, differing } = tally;
     // Counts begin with the oldest.
     for (let entry = entries.pop(); entry !== undefined; entry = entries.pop()) {
-      if (entries.length % COUNTED_PER_TURN === 0) await nextTurn();
+      await yieldTurn();
       tally.add(entry);
     }
     for (const id of tally.rejectable.slice(0, DRY_RUN_TIMELINES_MAX)) {
+      await yieldTurn();
       const timeline = await actions.timeline(accountId, id);
       if (!timeline.some(({ event }) => event.type === "rejected")) continue;
       figures.held_rejected += 1;
@@ -109,8 +117,12 @@ export function createDryRun({ actions, audit }: Pick<Store, "actions" | "audit"
       const { ruleIds } = await refusalsSince(audit, { accountId, since: from, pagesMax: REFUSAL_PAGES_MAX });
       figures.unknown = ruleIds.length;
     }
-    const found = await Promise.all(differing.map(({ id }) => actions.find(accountId, id)));
-    const stored = found.filter((action) => action !== null);
+    const stored: Action[] = [];
+    for (const { id } of differing) {
+      await yieldTurn();
+      const action = await actions.find(accountId, id);
+      if (action !== null) stored.push(action);
+    }
     const shown = (await seeAll(stored, caller)).flatMap((action) =>
       differing.filter(({ id }) => id === action.id).map(({ id: _id, ...one }) => ({ ...one, action })),
     );
@@ -120,11 +132,6 @@ export function createDryRun({ actions, audit }: Pick<Store, "actions" | "audit"
   return (caller: Caller, rules: readonly CompiledRule[], range: DryRunRange): AsyncGenerator<DryRunStep> =>
     open.during(caller.accountId, dryRun(caller, rules, range));
 }
-
-/** The first ones take a millisecond each under many rules, until that code is compiled. */
-const JUDGED_PER_TURN = 10;
-
-const COUNTED_PER_TURN = 500;
 
 /** More than these are not counted: the result says "unknown" of at least so many. */
 const REFUSAL_PAGES_MAX = 100;
@@ -165,6 +172,7 @@ export async function refusalsSince(
   const ruleIds: string[] = [];
   let before: number | null = null;
   for (let pages = 0; pages < pagesMax; pages += 1) {
+    await nextTurn();
     const filter = { accountId, kinds: ["refused_by_rule"] as const, actors: [], since, until: null };
     const page = await audit.page({ ...filter, before, limit: DRY_RUN_PAGE_ACTIONS });
     ruleIds.push(...page.rows.map(({ subject }) => subject));

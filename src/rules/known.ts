@@ -10,6 +10,7 @@ import { type Caller, describeActor, mayDo } from "../core/roles.ts";
 import { countName, type RuleCount } from "../core/rule-count.ts";
 import type { Store } from "../core/store.ts";
 import { isSend } from "../core/timeline.ts";
+import type { YieldTurn } from "../runtime/turns.ts";
 import { factsOf, lazily } from "./facts.ts";
 import { askRules, type CompiledRule, decideByWalks, storedRule, type Walk } from "./rule.ts";
 
@@ -30,8 +31,9 @@ interface AccountRules {
   readonly version: string;
   /** When this process first knew them. */
   readonly knownSince: Date;
-  /** Compiled at their first use: a node has the rules of accounts for which it calls nobody. */
-  readonly rules: () => readonly CompiledRule[];
+  /** Each compiled at its first use: a node has the rules of accounts for which it calls nobody. */
+  readonly each: readonly (() => CompiledRule)[];
+  readonly all: () => readonly CompiledRule[];
 }
 
 /**
@@ -98,8 +100,9 @@ export class KnownRules implements Judge {
     const version = await rules.versionOf(accountId);
     if (version === this.#accounts.get(accountId)?.version) return;
     const rows = await rules.list(accountId);
-    const compiled = lazily(() => rows.map(storedRule));
-    this.#accounts.set(accountId, { version, knownSince: this.#clock.now(), rules: compiled });
+    const each = rows.map((row) => lazily(() => storedRule(row)));
+    const all = lazily(() => each.map((rule) => rule()));
+    this.#accounts.set(accountId, { version, knownSince: this.#clock.now(), each, all });
   }
 
   readonly judge = (
@@ -124,7 +127,17 @@ export class KnownRules implements Judge {
 
   /** The rules of an account as this process knows them. */
   rulesOf(accountId: string): readonly CompiledRule[] {
-    return this.#accounts.get(accountId)?.rules() ?? [];
+    return this.#accounts.get(accountId)?.all() ?? [];
+  }
+
+  /** Those in force now. Compiling hundreds at once would hold the event loop. */
+  async compiledRules(accountId: string, yieldTurn: YieldTurn): Promise<readonly CompiledRule[]> {
+    await this.reloadOf(accountId);
+    for (const rule of this.#accounts.get(accountId)?.each ?? []) {
+      rule();
+      await yieldTurn();
+    }
+    return this.rulesOf(accountId);
   }
 
   /** What rules, or those in force, say of a request that is made at that time, with the counts that it has to fit in. */

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RuleRow } from "../core/account-rules.ts";
 import { type AuditDetail, auditOf, type AuditRow } from "../core/audit.ts";
 import { accountFull, DomainError, invalidField, invalidFields, type Issue, notFound } from "../core/domain-error.ts";
@@ -17,6 +16,7 @@ import {
 import { rulesChange } from "../core/policy.ts";
 import { authorize, type Caller, describeActor } from "../core/roles.ts";
 import type { AppContext } from "../runtime/app-context.ts";
+import { createYield, type YieldTurn } from "../runtime/turns.ts";
 import {
   createDryRun,
   type DryRunRange,
@@ -56,7 +56,7 @@ export type RuleHits = Awaited<ReturnType<RuleService["hits"]>>;
 
 export function createRuleService({ clock, ids, store }: AppContext, known: KnownRules) {
   const { rules, actions } = store;
-  const tryOn = createDryRun(store, known);
+  const tryOn = createDryRun(clock, store, known);
 
   /**
    * All rules of the account are written at once, so that none is in force without the others of a change. `edit` computes them from
@@ -101,12 +101,12 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
    * on most of them. Null: it can be decided on each.
    */
   const undecidableOn = async (accountId: string, rule: CompiledRule): Promise<string | null> => {
+    const yieldTurn = createYield(clock);
     const reasons: string[] = [];
     let tried = 0;
     for await (const page of pagesOf(actions, accountId, { last: RULE_DRAFT_ACTIONS, since: null })) {
       for (const action of page) {
-        // A large body takes milliseconds.
-        if (tried % TURN_ACTIONS === 0) await nextTurn();
+        await yieldTurn();
         tried += 1;
         const [walk] = known.walksFor(requesterOf(action), action, action.createdAt, [rule]);
         if (walk?.ruling?.isUndecidable === true) reasons.push(walk.ruling.reason ?? "");
@@ -146,8 +146,11 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       range: DryRunRange,
     ): Promise<AsyncGenerator<DryRunStep>> {
       authorize(caller, "approve");
-      const stored = definitions === null ? await rules.list(caller.accountId) : [];
-      return tryOn(caller, rulesFrom(definitions ?? stored.map(definitionOf)), range);
+      const yieldTurn = createYield(clock);
+      const tried = await (definitions === null
+        ? known.compiledRules(caller.accountId, yieldTurn)
+        : rulesFrom(definitions, yieldTurn));
+      return tryOn(caller, tried, range);
     },
 
     /**
@@ -165,7 +168,8 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       const at = stored.findIndex((row) => row.id === (id ?? before));
       const others = stored.map(definitionOf);
       const tried = at === -1 ? [...others, definition] : others.toSpliced(at, id === null ? 0 : 1, definition);
-      for await (const step of tryOn(caller, rulesFrom(tried), { last: DRY_RUN_ACTIONS_DEFAULT, since: null })) {
+      const compiled = await rulesFrom(tried, createYield(clock));
+      for await (const step of tryOn(caller, compiled, { last: DRY_RUN_ACTIONS_DEFAULT, since: null })) {
         if ("shown" in step) return step;
       }
       throw new Error("A dry run ended without a result.");
@@ -292,9 +296,10 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
     },
 
     /** Replaces all rules of the account. One of the same name as before keeps its id, and its version if it is equal. */
-    replaceAll(caller: Caller, definitions: readonly RuleDefinition[]): Promise<readonly RuleRow[]> {
+    async replaceAll(caller: Caller, definitions: readonly RuleDefinition[]): Promise<readonly RuleRow[]> {
+      authorize(caller, "manage");
+      await rulesFrom(definitions, createYield(clock));
       return write(caller, (stored, at) => {
-        rulesFrom(definitions);
         const left = new Map(stored.map((row) => [definitionOf(row).name, row]));
         const rows = definitions.map((definition) => {
           const text = ruleText(definition);
@@ -308,8 +313,6 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
     },
   };
 }
-
-const TURN_ACTIONS = 5;
 
 function rowIn(rows: readonly RuleRow[], id: string): RuleRow {
   const row = rows.find((one) => one.id === id);
@@ -337,17 +340,21 @@ function checked(given: unknown): string {
 }
 
 /** The rules that definitions make, named by their places. Throws `validation_error` with the place of whatever is wrong. */
-function rulesFrom(definitions: readonly RuleDefinition[]): readonly CompiledRule[] {
+async function rulesFrom(
+  definitions: readonly RuleDefinition[],
+  yieldTurn: YieldTurn,
+): Promise<readonly CompiledRule[]> {
   const issues: Issue[] = [];
-  const rules = definitions.flatMap((one, n) => {
+  const rules: CompiledRule[] = [];
+  for (const [n, definition] of definitions.entries()) {
+    await yieldTurn();
     try {
-      return ruleFrom(one, `rul_draft${n}`, 1);
+      rules.push(ruleFrom(definition, `rul_draft${n}`, 1));
     } catch (error) {
       if (!(error instanceof DomainError)) throw error;
       issues.push(...error.issues.map(({ field, message }) => ({ field: `rules.${n}.${field}`, message })));
-      return [];
     }
-  });
+  }
   if (issues.length > 0) throw invalidFields(issues);
   return rules;
 }
