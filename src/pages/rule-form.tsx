@@ -11,7 +11,7 @@ import {
   type RuleDefinition,
   type RuleEffect,
 } from "../rules/schemas.ts";
-import { type Period, PERIODS, WEEKDAYS, type Weekday } from "../rules/zones.ts";
+import { type Period, PERIODS, WEEKDAYS, type Weekday } from "../core/zones.ts";
 import { Button, PostForm } from "../ui/form.tsx";
 import { LinkButton, Notice, Problem } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";

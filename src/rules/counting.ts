@@ -1,28 +1,12 @@
 import { bodyMemberOf } from "../core/body.ts";
+import { PLAIN_NUMBER, unitsIn } from "../core/decimal.ts";
 import type { Issue } from "../core/domain-error.ts";
-import {
-  BUDGET_DECIMALS_MAX,
-  BUDGET_DIGITS_MAX,
-  BUDGET_KEPT_MS,
-  BUDGET_WINDOW_PARTS,
-  DAY_MS,
-  HOUR_MS,
-  MINUTE_MS,
-} from "../core/limits.ts";
+import { foldName } from "../core/field-names.ts";
+import { BUDGET_KEPT_MS, BUDGET_WINDOW_PARTS, DAY_MS, HOUR_MS, MINUTE_MS } from "../core/limits.ts";
 import type { RuleCount } from "../core/rule-count.ts";
-import {
-  type CallFacts,
-  decimalIn,
-  type FactValue,
-  foldName,
-  type KeyFacts,
-  type MemberNames,
-  PLAIN_NUMBER,
-  shown,
-  Undecidable,
-} from "./facts.ts";
+import { isZone, NO_ZONE, type Period, periodOf } from "../core/zones.ts";
+import { type CallFacts, type FactValue, INEXACT, type KeyFacts, shown, Undecidable } from "./facts.ts";
 import type { RuleDefinition } from "./schemas.ts";
-import { isZone, NO_ZONE, type Period, periodOf } from "./zones.ts";
 
 /** What a rule counts, and how far: it applies to the call that goes beyond. */
 export interface Counter {
@@ -50,8 +34,14 @@ export function countOf(
   return { ruleId, subject, asksOnce: same === "request", ...add(facts) };
 }
 
+/** What a rule counts, as far as nothing is wrong with it. */
+export function countersOf({ more_than: calls, sum }: RuleDefinition, issues: Issue[]): readonly Counter[] {
+  const counters = [calls && callCounter(calls), sum && sumCounter(sum, issues)];
+  return counters.filter((counter) => counter !== undefined);
+}
+
 /** Calls within so many minutes. The window is counted in parts, and all of the part counts in which it begins: never more calls pass within it. */
-export function callCounter({ count, minutes, same }: NonNullable<RuleDefinition["more_than"]>): Counter {
+function callCounter({ count, minutes, same }: NonNullable<RuleDefinition["more_than"]>): Counter {
   const windowMs = minutes * MINUTE_MS;
   const partMs = windowMs / BUDGET_WINDOW_PARTS;
   const partOf = (ms: number) => Math.floor(ms / partMs) * partMs;
@@ -71,24 +61,25 @@ export function callCounter({ count, minutes, same }: NonNullable<RuleDefinition
   };
 }
 
-/** A number that is added up in a period of the calendar; none where it is wrong. */
-export function sumCounter(
+/** A number that is added up in a period of the calendar. */
+function sumCounter(
   { member, per, timezone, same, ...sum }: NonNullable<RuleDefinition["sum"]>,
   issues: Issue[],
-): readonly Counter[] {
+): Counter | undefined {
   const path = pathIn(member);
   const limit = unitsIn(String(sum.limit));
   const wrong = (field: string, message: string) => issues.push({ field: `sum.${field}`, message });
   if (path === null) wrong("member", "Must be a path in the body, like body.amount or body.items[0].price.");
   if (limit === null) wrong("limit", "Has more than 9 decimals.");
   if (!isZone(timezone)) wrong("timezone", NO_ZONE);
-  if (path === null || limit === null) return [];
+  if (path === null || limit === null) return undefined;
   const names = path.flatMap((name) => (typeof name === "string" ? [[foldName(name), name] as const] : []));
-  const counter: Counter = {
+  return {
     same,
     name: ["sum", member, per, timezone],
     add(facts) {
-      const amount = String(unitsAt(path, names, facts));
+      facts.action.names = names;
+      const amount = String(unitsAt(path, facts));
       const start = periodOf(facts.now, per, timezone);
       const until = start + LONGEST_MS[per] + BUDGET_KEPT_MS;
       return { start, from: start, to: start, amount, limit: String(limit), until };
@@ -97,7 +88,6 @@ export function sumCounter(
     goesBeyond: `It goes beyond the budget for this ${per}.`,
     compares: `It allows a sum of ${sum.limit} of ${member} in one ${per}${forSame(same)}.`,
   };
-  return [counter];
 }
 
 /** With the hours by which zones differ from UTC. */
@@ -114,11 +104,10 @@ function groupOf(same: string | undefined, { request, action, key }: CallFacts):
   if (same === "host") return action.host;
   if (same === "request") {
     // Also where targets read the path in different ways: it is the same path each time.
-    const path = folded(action.target?.path ?? "");
+    const path = folded(action.target()?.path ?? "");
     return [oldestId(key), request.method, action.host, path, folded(request.body ?? "")];
   }
-  const metadata = new Map(Object.entries(request.extras.metadata ?? {}));
-  return metadata.get(same.slice("metadata.".length)) ?? null;
+  return action.metadata.get(same.slice("metadata.".length)) ?? null;
 }
 
 /** A key counts with those that it replaced. */
@@ -136,44 +125,26 @@ const VARYING = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d
 type Path = readonly (string | number)[];
 
 /** The number in a body that a budget adds up, in units. */
-function unitsAt(path: Path, names: MemberNames, { action, request }: CallFacts): bigint {
-  action.names = names;
-  let value: FactValue = action.body;
-  for (const name of path) {
-    const next: FactValue | undefined = memberOf(value, name);
-    if (next === undefined || next === null) throw new Undecidable(`The request has no "${shown(String(name))}".`);
-    value = next;
-  }
-  const text = numberText(value, bodyMemberOf(request) === "form");
-  if (text === null) {
-    // A number with more digits than can be read says so itself.
-    if (typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Map))
-      void value.constructor;
+function unitsAt(path: Path, { action, request }: CallFacts): bigint {
+  const value = valueAt(path, action.body);
+  if (value === INEXACT) return INEXACT.constructor;
+  const isText = typeof value === "string" && bodyMemberOf(request) === "form" && PLAIN_NUMBER.test(value);
+  if (!isText && typeof value !== "number" && typeof value !== "bigint")
     throw new Undecidable("The member that its budget adds up is not a number.");
-  }
-  const units = unitsIn(text);
+  const units = unitsIn(String(value));
   if (units === null) throw new Undecidable("The number that its budget adds up has too many digits.");
   if (units < 0n) throw new Undecidable("The number that its budget adds up is negative.");
   return units;
 }
 
-function numberText(value: FactValue, isInForm: boolean): string | null {
-  if (typeof value === "number" || typeof value === "bigint") return String(value);
-  return isInForm && typeof value === "string" && PLAIN_NUMBER.test(value) ? value : null;
-}
-
-function memberOf(value: FactValue, name: string | number): FactValue | undefined {
-  if (value instanceof Map) return typeof name === "string" ? value.get(name) : undefined;
-  return Array.isArray(value) && typeof name === "number" ? value[name] : undefined;
-}
-
-/** Exactly what a decimal says, in units of the smallest part that counts; null: it has more digits than can be added up. */
-export function unitsIn(text: string): bigint | null {
-  const { sign, digits, zeros } = decimalIn(text);
-  const unitZeros = zeros + BUDGET_DECIMALS_MAX;
-  if (unitZeros < 0 || digits.length + unitZeros > BUDGET_DIGITS_MAX + BUDGET_DECIMALS_MAX) return null;
-  const units = BigInt(digits + "0".repeat(unitZeros));
-  return sign === "" ? units : -units;
+function valueAt(path: Path, body: FactValue): FactValue {
+  let value: FactValue | undefined = body;
+  for (const name of path) {
+    if (value instanceof Map && typeof name === "string") value = value.get(name);
+    else value = Array.isArray(value) && typeof name === "number" ? value[name] : undefined;
+    if (value === undefined || value === null) throw new Undecidable(`The request has no "${shown(String(name))}".`);
+  }
+  return value;
 }
 
 /** The steps of a path such as `body.items[0].price`; null: it is none. */

@@ -1,5 +1,7 @@
 import { type ASTNode, Environment, ParseError, TypeError as CheckError } from "@marcbachmann/cel-js";
 import { RE2JS } from "re2js";
+import { exactNumber, isExact, PLAIN_NUMBER } from "../core/decimal.ts";
+import { foldName } from "../core/field-names.ts";
 import {
   RULE_EXPRESSION_BYTES_MAX,
   RULE_LIST_MEMBERS_MAX,
@@ -7,18 +9,8 @@ import {
   RULE_PATTERN_SIZE_MAX,
   RULE_STEPS_MAX,
 } from "../core/limits.ts";
-import {
-  ActionFacts,
-  type CallFacts,
-  foldName,
-  isExact,
-  KeyFacts,
-  numberFact,
-  PLAIN_NUMBER,
-  shown,
-  Undecidable,
-} from "./facts.ts";
-import { isZone, wallTime } from "./zones.ts";
+import { isZone, wallTime } from "../core/zones.ts";
+import { ActionFacts, type CallFacts, KeyFacts, shown, Undecidable } from "./facts.ts";
 
 /** What is wrong with an expression and what to do, and behind how many characters. */
 export class ExpressionError extends Error {
@@ -192,7 +184,7 @@ function double(value: bigint): number {
 
 /** The number that a text says, as in a field of a form. */
 function numberIn(value: unknown): number | bigint {
-  const number = typeof value === "string" && PLAIN_NUMBER.test(value) ? numberFact(value) : value;
+  const number = typeof value === "string" && PLAIN_NUMBER.test(value) ? exactNumber(value) : value;
   if (typeof number === "number" || typeof number === "bigint") return number;
   throw new Undecidable("It uses number() on a value that is not a number.");
 }

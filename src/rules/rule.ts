@@ -8,11 +8,11 @@ import { methodsOf } from "../core/method-overrides.ts";
 import { countName, type RuleCount } from "../core/rule-count.ts";
 import { isUnder, normalPrefix } from "../core/sent-target.ts";
 import { readHost } from "../core/target.ts";
-import { callCounter, type Counter, countOf, sumCounter } from "./counting.ts";
+import { isZone, NO_ZONE, wallTime, WEEKDAYS } from "../core/zones.ts";
+import { type Counter, countersOf, countOf } from "./counting.ts";
 import { compileExpression, ExpressionError } from "./expression.ts";
 import { AMBIGUOUS_PATH, type CallFacts, Undecidable } from "./facts.ts";
 import { definitionOf, RuleDefinition, UNREADABLE_RULE } from "./schemas.ts";
-import { isZone, NO_ZONE, wallTime, WEEKDAYS } from "./zones.ts";
 
 /** What an account says about its calls. */
 export interface CompiledRule {
@@ -41,10 +41,7 @@ export function ruleFrom(given: unknown, id: string, version: number): CompiledR
     ...(hosts !== undefined && { hosts: hosts.map((host, at) => normalHost(host, at, issues)) }),
     ...(path !== undefined && { path: normalPath(path, issues) }),
   };
-  const counters = [
-    ...(calls === undefined ? [] : [callCounter(calls)]),
-    ...(sum === undefined ? [] : sumCounter(sum, issues)),
-  ];
+  const counters = countersOf(definition, issues);
   if (effect === "allow" && (calls ?? sum) !== undefined) {
     const message = "Must be hold or refuse: a rule with `sum` or `more_than` is about the call that goes beyond.";
     issues.push({ field: "effect", message });
@@ -83,40 +80,33 @@ function normalPath(text: string, issues: Issue[]): string {
 
 /** What is cheap comes first: most rules are not about most requests. */
 function conditionsOf(definition: RuleDefinition, issues: Issue[]): readonly Condition[] {
-  const { keys, methods, credentials, body_kind: kind, body_bytes: bytes, between, when } = definition;
-  const conditions: Condition[] = [];
-  if (keys !== undefined) {
-    const ids = new Set(keys);
-    conditions.push(({ key }) => !ids.isDisjointFrom(key.ids));
+  const { methods, credentials, body_kind: kind, body_bytes: bytes, between, when, hosts, path, effect } = definition;
+  const keys = definition.keys && new Set(definition.keys);
+  const conditions: readonly (Condition | undefined)[] = [
+    keys && (({ key }) => !keys.isDisjointFrom(key.ids)),
+    methods && (({ action }) => methods.some((method) => method === action.method)),
+    credentials && (({ action }) => credentials.includes(action.credential)),
+    kind && (({ request }) => kind === RULED_KINDS[bodyMemberOf(request) ?? "none"]),
+    bytes && (({ action }) => action.bodyBytes() > bytes.over),
+    between && isWithin(between, issues),
+    (hosts ?? path) !== undefined || effect === "allow" ? isAbout(definition) : undefined,
+    when === undefined ? undefined : isTrue(when, issues),
+  ];
+  return conditions.filter((condition) => condition !== undefined);
+}
+
+const RULED_KINDS = { none: "none", body: "json", json: "json", form: "form", text: "text", base64: "base64" } as const;
+
+function isTrue(when: string, issues: Issue[]): Condition | undefined {
+  try {
+    return compileExpression(when);
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    const before = when.slice(0, error.offset).split("\n");
+    const column = (before.at(-1) ?? "").length + 1;
+    issues.push({ field: "when", message: `${error.message} (Line ${before.length}, column ${column}.)` });
+    return undefined;
   }
-  if (methods !== undefined) {
-    const named: ReadonlySet<string> = new Set(methods);
-    conditions.push(({ action }) => named.has(action.method));
-  }
-  if (credentials !== undefined) conditions.push(({ action }) => credentials.includes(action.credential));
-  if (kind !== undefined) {
-    const member = kind === "none" ? null : kind;
-    conditions.push(({ request }) => {
-      const given = bodyMemberOf(request);
-      return (given === "body" ? "json" : given) === member;
-    });
-  }
-  if (bytes !== undefined) conditions.push(({ action }) => action.bodyBytes > bytes.over);
-  if (between !== undefined) conditions.push(isWithin(between, issues));
-  if ((definition.hosts ?? definition.path) !== undefined || definition.effect === "allow") {
-    conditions.push(isAbout(definition));
-  }
-  if (when !== undefined) {
-    try {
-      conditions.push(compileExpression(when));
-    } catch (error) {
-      if (!(error instanceof ExpressionError)) throw error;
-      const before = when.slice(0, error.offset).split("\n");
-      const column = (before.at(-1) ?? "").length + 1;
-      issues.push({ field: "when", message: `${error.message} (Line ${before.length}, column ${column}.)` });
-    }
-  }
-  return conditions;
 }
 
 /** One condition that fails decides, whatever others say. */
@@ -166,7 +156,7 @@ function minuteOf(time: string): number {
 function isAbout({ hosts, path, effect }: RuleDefinition): Condition {
   const lowerPrefix = path?.toLowerCase() ?? "";
   return ({ action }) => {
-    const { target } = action;
+    const target = action.target();
     // The row was altered in the database: such a URL is not sent.
     if (target === null) throw new Undecidable("Its URL can't be read.");
     if (hosts?.some((one) => isHost(one, target.host) || isHost(one, target.hostname)) === false) return false;
@@ -174,14 +164,12 @@ function isAbout({ hosts, path, effect }: RuleDefinition): Condition {
       if (effect === "allow" || path === undefined) return effect !== "allow";
       throw new Undecidable(AMBIGUOUS_PATH);
     }
-    // Many targets ignore the case of a path: `/Pay` is `/pay` there.
     if (path === undefined || isUnder(target, path)) return true;
-    if (effect === "allow" || !isUnder({ path: action.lowerPath, isAmbiguous: false }, lowerPrefix)) return false;
-    throw new Undecidable(OTHER_CASE);
+    // Many targets ignore the case of a path: `/Pay` is `/pay` there.
+    if (effect === "allow" || !isUnder({ path: action.lowerPath(), isAmbiguous: false }, lowerPrefix)) return false;
+    throw new Undecidable("The path differs from that of the rule only by case, which some targets ignore.");
   };
 }
-
-const OTHER_CASE = "The path differs from that of the rule only by case, which some targets ignore.";
 
 /** Whether a name, with or without a port, is the host that a rule names, or one of `*.example.com`. */
 export function isHost(named: string, name: string): boolean {
@@ -252,21 +240,17 @@ export function decideByWalks(
   walks: readonly Walk[],
   isBeyond: (count: RuleCount) => boolean,
 ): Pick<Judgement, "ruling" | "counts" | "reached"> {
-  let decided: { readonly ruling: Ruling | null; readonly reached: RuleCount | null } | null = null;
-  const counts = new Map<string, RuleCount>();
-  for (const { counters, ruling } of walks) {
+  const fates = walks.map(({ counters, ruling }) => {
     const at = counters.findIndex(({ count }) => isBeyond(count));
     const beyond = counters[at];
-    const one =
-      beyond === undefined
-        ? { ruling, reached: null }
-        : { ruling: rulingOf(beyond.rule, undefined, beyond.counter), reached: beyond.count };
-    if (decided === null || strictness(one.ruling) > strictness(decided.ruling)) decided = one;
-    for (const { count } of beyond === undefined ? counters : counters.slice(0, at)) {
-      counts.set(countName(count), count);
-    }
-  }
-  return { ruling: null, reached: null, ...decided, counts: [...counts.values()] };
+    if (beyond === undefined) return { counters, ruling, reached: null };
+    const { rule, counter, count } = beyond;
+    return { counters: counters.slice(0, at), ruling: rulingOf(rule, undefined, counter), reached: count };
+  });
+  const [strictest] = fates.toSorted((one, other) => strictness(other.ruling) - strictness(one.ruling));
+  const counts = new Map(fates.flatMap(({ counters }) => counters.map(({ count }) => [countName(count), count])));
+  const { ruling = null, reached = null } = strictest ?? {};
+  return { ruling, reached, counts: [...counts.values()] };
 }
 
 /** Where a request is allowed as one method and no rule applies to the other, no rule applies to it. */

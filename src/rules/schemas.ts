@@ -20,7 +20,7 @@ import {
   RULES_MAX,
 } from "../core/limits.ts";
 import { mayDo, type Role } from "../core/roles.ts";
-import { PERIODS, WEEKDAYS } from "./zones.ts";
+import { PERIODS, WEEKDAYS } from "../core/zones.ts";
 
 export const ruleIdSchema = t.idSchema("rul", "Id of a rule.", "RuleId");
 

@@ -1,4 +1,4 @@
-import { MINUTE_MS } from "../core/limits.ts";
+import { MINUTE_MS } from "./limits.ts";
 
 export const WEEKDAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
 
