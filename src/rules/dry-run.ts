@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Ruling } from "../core/action-policy.ts";
 import type { Action } from "../core/action.ts";
 import type { AuditStore } from "../core/audit.ts";
@@ -14,12 +13,12 @@ import { authorize, type Caller } from "../core/roles.ts";
 import { countName, type RuleCount } from "../core/rule-count.ts";
 import { NO_SEARCH } from "../core/search.ts";
 import type { ActionStore, Store } from "../core/store.ts";
-import { OpenPerAccount } from "../runtime/open-per-account.ts";
-import { createYield } from "../runtime/turns.ts";
 import { seeAll } from "../receipts/see.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
+import { OpenPerAccount } from "../runtime/open-per-account.ts";
+import { createYield, eachPage } from "../runtime/turns.ts";
 import type { KnownRules } from "./known.ts";
-import { type CompiledRule, decideByWalks, type RuleCounter, type Walk } from "./rule.ts";
+import { type CompiledRule, decideByWalks, type Walk } from "./rule.ts";
 import { type DryRunJson, type RuleEffect, serializeDiffering } from "./schemas.ts";
 
 /** Which actions to look at: the newest so many, and of them those since a time. */
@@ -86,7 +85,7 @@ export function createDryRun(
     const requesters = new Map<string, Requester>();
     // Newest first.
     const entries: Entry[] = [];
-    for await (const page of pagesOf(actions, accountId, range)) {
+    for await (const page of newest(actions, accountId, range)) {
       for (const action of page) {
         await yieldTurn();
         const name = JSON.stringify([action.keyId, action.createdBy, action.creator.role]);
@@ -97,16 +96,41 @@ export function createDryRun(
       }
       yield { looked_at: entries.length };
     }
+
     const from = entries.at(-1)?.createdAt ?? null;
-    const isWhole = range.since === null && entries.length < range.last;
-    const tally = new Tally(entries.length, isWhole ? null : from);
-    const { figures, differing } = tally;
+    // Before that time, other calls may have counted.
+    const countedFrom = range.since === null && entries.length < range.last ? null : from;
+    const held = { held: 0, held_approved: 0, held_rejected: 0, held_undecided: 0, undecidable: 0 };
+    const others = { unknown: 0, uncertain: 0, differing: 0 };
+    const figures = { looked_at: entries.length, allowed: 0, ...held, refused: 0, ...others };
+    const [inForceCounts, triedCounts] = [new Counts(), new Counts()];
+    const differing: (Omit<Differing, "action"> & Pick<Entry, "id">)[] = [];
+    // Held then, and cancelled: by a person who said no, or by somebody else. They count as undecided.
+    const rejectable: string[] = [];
     // Counts begin with the oldest.
     for (let entry = entries.pop(); entry !== undefined; entry = entries.pop()) {
       await yieldTurn();
-      tally.add(entry);
+      const { id, approvedAt, approve, status } = entry;
+      const counters = entry.tried.flatMap((walk) => walk.counters);
+      const isVague = counters.some(({ count }) => triedCounts.isVague(count));
+      const { ruling, reached } = triedCounts.add(entry, entry.tried);
+      const before = effectOf(inForceCounts.add(entry, entry.inForce).ruling, entry);
+      const tried = effectOf(ruling, entry);
+      const isCut =
+        countedFrom !== null && counters.some(({ counter, count }) => counter.countsBefore(count, countedFrom));
+      if (isVague || (reached === null && isCut)) figures.uncertain += 1;
+      figures[WORDS[tried]] += 1;
+      if (tried === "hold") {
+        if (ruling?.isUndecidable === true) figures.undecidable += 1;
+        figures[approvedAt === null ? "held_undecided" : "held_approved"] += 1;
+        if (approvedAt === null && approve && status === "cancelled") rejectable.push(id);
+      }
+      if (before === tried) continue;
+      figures.differing += 1;
+      differing.push({ id, inForce: before, tried, ruling });
+      if (differing.length > DRY_RUN_SHOWN_MAX) differing.shift();
     }
-    for (const id of tally.rejectable.slice(0, DRY_RUN_TIMELINES_MAX)) {
+    for (const id of rejectable.slice(0, DRY_RUN_TIMELINES_MAX)) {
       await yieldTurn();
       const timeline = await actions.timeline(accountId, id);
       if (!timeline.some(({ event }) => event.type === "rejected")) continue;
@@ -114,8 +138,7 @@ export function createDryRun(
       figures.held_undecided -= 1;
     }
     if (from !== null) {
-      const { ruleIds } = await refusalsSince(audit, { accountId, since: from, pagesMax: REFUSAL_PAGES_MAX });
-      figures.unknown = ruleIds.length;
+      figures.unknown = (await refusalsSince(audit, accountId, from, REFUSAL_PAGES_MAX)).ruleIds.length;
     }
     const stored: Action[] = [];
     for (const { id } of differing) {
@@ -133,25 +156,27 @@ export function createDryRun(
     open.during(caller.accountId, dryRun(caller, rules, range));
 }
 
+const WORDS = { allow: "allowed", hold: "held", refuse: "refused" } as const;
+
 /** More than these are not counted: the result says "unknown" of at least so many. */
 const REFUSAL_PAGES_MAX = 100;
 
-export async function* pagesOf(
+/** The newest actions of an account, some at a time. */
+export async function* newest(
   actions: Pick<ActionStore, "list">,
   accountId: string,
   { last, since }: DryRunRange,
 ): AsyncGenerator<readonly Action[]> {
   let left = last;
-  let before: string | null = null;
-  do {
-    // A database in this thread would otherwise block the event loop for the whole run.
-    await nextTurn();
-    const limit = Math.min(DRY_RUN_PAGE_ACTIONS, left);
-    const page = await actions.list({ ...EVERYTHING, accountId, createdAfter: since, before, limit });
+  const asked = { ...EVERYTHING, accountId, createdAfter: since };
+  const pages = eachPage((before: string | null) =>
+    actions.list({ ...asked, before, limit: Math.min(DRY_RUN_PAGE_ACTIONS, left) }),
+  );
+  for await (const page of pages) {
     if (page.actions.length > 0) yield page.actions;
     left -= page.actions.length;
-    ({ before } = page);
-  } while (before !== null && left > 0);
+    if (left <= 0) return;
+  }
 }
 
 const EVERYTHING = {
@@ -165,21 +190,16 @@ const EVERYTHING = {
 } as const;
 
 /** The rule of each call that one refused, from at most so many pages of the audit log; `isWhole`: there are no more. */
-export async function refusalsSince(
-  audit: Pick<AuditStore, "page">,
-  { accountId, since, pagesMax }: { readonly accountId: string; readonly since: Date; readonly pagesMax: number },
-) {
+export async function refusalsSince(audit: Pick<AuditStore, "page">, accountId: string, since: Date, pagesMax: number) {
+  const filter = { accountId, kinds: ["refused_by_rule"] as const, actors: [], since, until: null };
   const ruleIds: string[] = [];
-  let before: number | null = null;
-  for (let pages = 0; pages < pagesMax; pages += 1) {
-    await nextTurn();
-    const filter = { accountId, kinds: ["refused_by_rule"] as const, actors: [], since, until: null };
-    const page = await audit.page({ ...filter, before, limit: DRY_RUN_PAGE_ACTIONS });
-    ruleIds.push(...page.rows.map(({ subject }) => subject));
-    ({ before } = page);
-    if (before === null) return { ruleIds, isWhole: true };
+  let isWhole = false;
+  const read = (before: number | null) => audit.page({ ...filter, before, limit: DRY_RUN_PAGE_ACTIONS });
+  for await (const { rows, before } of eachPage(read, pagesMax)) {
+    ruleIds.push(...rows.map(({ subject }) => subject));
+    isWhole = before === null;
   }
-  return { ruleIds, isWhole: false };
+  return { ruleIds, isWhole };
 }
 
 function entryOf(action: Action, inForce: readonly Walk[], tried: readonly Walk[]): Entry {
@@ -188,50 +208,6 @@ function entryOf(action: Action, inForce: readonly Walk[], tried: readonly Walk[
   const isVague = run > 1 || (hasEnded && result?.errorSource === "dispatch");
   const givenBackAt = status === "cancelled" && attempts === 0 ? finishedAt : null;
   return { id, status, approve, approvedAt, createdAt, policy, givenBackAt, isVague, inForce, tried };
-}
-
-const WORDS = { allow: "allowed", hold: "held", refuse: "refused" } as const;
-
-class Tally {
-  readonly figures: Omit<RulesDryRun, "from" | "shown">;
-  /** The newest, oldest first. */
-  readonly differing: (Omit<Differing, "action"> & { readonly id: string })[] = [];
-  /** Held then, and cancelled: by a person who said no, or by somebody else. They count as undecided. */
-  readonly rejectable: string[] = [];
-  readonly #from: Date | null;
-  readonly #inForce = new Counts();
-  readonly #tried = new Counts();
-
-  /** `from`: before that time, other calls may have counted. */
-  constructor(lookedAt: number, from: Date | null) {
-    const held = { held_approved: 0, held_rejected: 0, held_undecided: 0, undecidable: 0 };
-    const others = { unknown: 0, uncertain: 0, differing: 0 };
-    this.figures = { looked_at: lookedAt, allowed: 0, held: 0, refused: 0, ...held, ...others };
-    this.#from = from;
-  }
-
-  /** From the oldest on. */
-  add(entry: Entry): void {
-    const { figures } = this;
-    const counters = entry.tried.flatMap((walk) => walk.counters);
-    const isVague = counters.some(({ count }) => this.#tried.isVague(count));
-    const { ruling, reached } = this.#tried.count(entry, entry.tried);
-    const inForce = effectOf(this.#inForce.count(entry, entry.inForce).ruling, entry);
-    const tried = effectOf(ruling, entry);
-    const from = this.#from;
-    const mayCountMore = ({ counter, count }: RuleCounter) => from !== null && counter.countsBefore(count, from);
-    if (isVague || (reached === null && counters.some(mayCountMore))) figures.uncertain += 1;
-    figures[WORDS[tried]] += 1;
-    if (tried === "hold") {
-      if (ruling?.isUndecidable === true) figures.undecidable += 1;
-      figures[entry.approvedAt === null ? "held_undecided" : "held_approved"] += 1;
-      if (entry.approvedAt === null && entry.approve && entry.status === "cancelled") this.rejectable.push(entry.id);
-    }
-    if (inForce === tried) return;
-    figures.differing += 1;
-    this.differing.push({ id: entry.id, inForce, tried, ruling });
-    if (this.differing.length > DRY_RUN_SHOWN_MAX) this.differing.shift();
-  }
 }
 
 /** What rules would have counted, from the oldest action to the newest. */
@@ -243,15 +219,16 @@ class Counts {
   /** Of each count the newest part of which nobody knows how much of it still counts. */
   readonly #vague = new Map<string, number>();
 
-  count({ createdAt, givenBackAt, isVague }: Entry, walks: readonly Walk[]): ReturnType<typeof decideByWalks> {
+  /** Decides on a request behind all that were added, and adds what it counts. */
+  add({ createdAt, givenBackAt, isVague }: Entry, walks: readonly Walk[]): ReturnType<typeof decideByWalks> {
     for (let next = this.#later.at(-1); next !== undefined && next.at <= createdAt; next = this.#later.at(-1)) {
       this.#later.pop();
-      for (const count of next.counts) this.#add(count, -BigInt(count.amount));
+      for (const count of next.counts) this.#change(count, -BigInt(count.amount));
     }
     const decided = decideByWalks(walks, (count) => this.#isBeyond(count));
     const counts = decided.ruling?.effect === "refuse" ? [] : decided.counts;
     for (const count of counts) {
-      this.#add(count, BigInt(count.amount));
+      this.#change(count, BigInt(count.amount));
       if (isVague) this.#vague.set(countName(count), count.start);
     }
     if (givenBackAt !== null && counts.length > 0) {
@@ -272,7 +249,7 @@ class Counts {
     return sum > BigInt(count.limit);
   }
 
-  #add(count: RuleCount, amount: bigint): void {
+  #change(count: RuleCount, amount: bigint): void {
     const parts = this.#parts.get(countName(count)) ?? new Map<number, bigint>();
     this.#parts.set(countName(count), parts);
     // What is counted later looks back no further.

@@ -31,7 +31,7 @@ export function compileExpression(text: string): (facts: CallFacts) => boolean {
   return (facts) => {
     const { action } = facts;
     action.names = names;
-    if (hasFalse(comparisons, action)) return false;
+    if (isOneFalse(comparisons, action)) return false;
     const steps = Math.min(RULE_STEPS_MAX, action.stepsLeft);
     stepsLeft = steps;
     try {
@@ -63,22 +63,12 @@ function checkedExpression(text: string) {
         0,
       );
     }
-    // It is false where one of the comparisons is, as for most requests: they cost a fifth of the whole.
     return { names: [...names], run, comparisons: comparisonsIn(run.ast) };
   } catch (error) {
     if (error instanceof ExpressionError) throw error;
     const isOfCel = error instanceof ParseError || error instanceof CheckError;
     throw new ExpressionError(celMessage(error), (isOfCel ? error.range?.start : null) ?? 0);
   }
-}
-
-/** A comparison of a member of the action with a text or an integer in the expression: `action.body.amount > 100`. */
-interface Comparison {
-  readonly member: keyof typeof ACTION_MEMBERS;
-  /** Names inside of the member, from the outside in. */
-  readonly path: readonly string[];
-  /** Whether it is false for what stands there. Not for a value of another type: cel-js knows what becomes of that. */
-  readonly isFalse: (value: unknown) => boolean;
 }
 
 type Literal = bigint | string;
@@ -92,22 +82,26 @@ const HOLDS = {
   ">=": (one, other) => one >= other,
 } satisfies Record<string, (one: Literal, other: Literal) => boolean>;
 
-/** The comparison that the expression is, or those that it joins by `&&`. */
-function comparisonsIn(node: ASTNode): readonly Comparison[] {
+/**
+ * Of the comparison that the expression is, or of those that it joins by `&&`, such as `action.body.amount > 100`: whether it is false, and
+ * so the whole. That is so of most requests, and costs a fifth of running it. Where nobody can say, or types differ, cel-js decides.
+ */
+function comparisonsIn(node: ASTNode): readonly ((action: ActionFacts) => boolean)[] {
   if (node.op === "&&") return node.args.flatMap(comparisonsIn);
   if (!isComparing(node)) return [];
-  const [left, { op, args }] = node.args;
+  const [left, { op, args: literal }] = node.args;
   const [root, member = "", ...path] = namesIn(left);
-  const literal: unknown = op === "value" ? args : null;
+  if (op !== "value" || root !== "action" || !isActionMember(member)) return [];
   // The order of texts is another one in CEL.
-  const isComparable = typeof literal === "bigint" || (typeof literal === "string" && /[!=]=/.test(node.op));
-  if (root !== "action" || !isActionMember(member) || !isComparable) return [];
+  if (typeof literal !== "bigint" && !(typeof literal === "string" && /[!=]=/.test(node.op))) return [];
   const holds = HOLDS[node.op];
-  const isFalse = (value: unknown) =>
-    typeof literal === "bigint"
-      ? typeof value === "bigint" && !holds(value, literal)
-      : typeof value === "string" && !holds(value, literal);
-  return [{ member, path, isFalse }];
+  const isFalse = (action: ActionFacts) => {
+    let value: unknown = action[member];
+    for (const name of path) value = value instanceof Map ? value.get(name) : undefined;
+    if (typeof value !== "bigint" && typeof value !== "string") return false;
+    return typeof value === typeof literal && !holds(value, literal);
+  };
+  return [isFalse];
 }
 
 function isComparing(node: ASTNode): node is ASTNode & { readonly op: keyof typeof HOLDS } {
@@ -120,18 +114,13 @@ function namesIn(node: ASTNode): readonly string[] {
   return [node.op === "id" ? node.args : ""];
 }
 
-/** Whether a comparison is false. Where nobody can say, as for a body that can't be read, cel-js decides. */
-function hasFalse(comparisons: readonly Comparison[], action: ActionFacts): boolean {
+function isOneFalse(comparisons: ReturnType<typeof comparisonsIn>, action: ActionFacts): boolean {
   try {
-    for (const { member, path, isFalse } of comparisons) {
-      let value: unknown = action[member];
-      for (const name of path) value = value instanceof Map ? value.get(name) : undefined;
-      if (isFalse(value)) return true;
-    }
+    return comparisons.some((isFalse) => isFalse(action));
   } catch (error) {
-    if (!(error instanceof Undecidable)) throw error;
+    if (error instanceof Undecidable) return false;
+    throw error;
   }
-  return false;
 }
 
 const ACTION_MEMBERS = {

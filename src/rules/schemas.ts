@@ -307,17 +307,17 @@ export const LOOP_BRAKE: RuleDefinition = {
   more_than: { count: 20, minutes: 5, same: "request" },
 };
 
-const MEMBERS = Object.keys(properties);
+/** The order of members in a stored definition: that of the schema, and inside of a condition by their names. */
+const MEMBERS = [
+  ...Object.keys(properties),
+  ...Object.values(conditions)
+    .flatMap((one) => ("properties" in one ? Object.keys(one.properties) : []))
+    .toSorted(),
+];
 
 /** A definition as it is stored: equal ones have the same text. */
 export function ruleText(definition: RuleDefinition): string {
-  return JSON.stringify(definition, (_name, value: unknown) => (t.isJsonObject(value) ? inOrder(value) : value));
-}
-
-/** Members in the order of the schema, or else of their names. */
-function inOrder(value: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const place = (name: string) => (MEMBERS.includes(name) ? String.fromCharCode(MEMBERS.indexOf(name)) : name);
-  return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (place(one) < place(other) ? -1 : 1)));
+  return JSON.stringify(definition, MEMBERS);
 }
 
 export const UNREADABLE_RULE: RuleDefinition = { name: "A rule that can't be read", effect: "hold" };

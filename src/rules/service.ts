@@ -17,14 +17,7 @@ import { rulesChange } from "../core/policy.ts";
 import { authorize, type Caller, describeActor } from "../core/roles.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { createYield, type YieldTurn } from "../runtime/turns.ts";
-import {
-  createDryRun,
-  type DryRunRange,
-  type DryRunStep,
-  pagesOf,
-  refusalsSince,
-  type RulesDryRun,
-} from "./dry-run.ts";
+import { createDryRun, type DryRunRange, type DryRunStep, newest, refusalsSince, type RulesDryRun } from "./dry-run.ts";
 import type { KnownRules } from "./known.ts";
 import { type CompiledRule, ruleFrom } from "./rule.ts";
 import {
@@ -37,14 +30,6 @@ import {
   ruleText,
 } from "./schemas.ts";
 import { deadRules } from "./warnings.ts";
-
-/** A change of the rules of an account. */
-interface Edited {
-  readonly rows: readonly RuleRow[];
-  /** For the audit log: the rule, or none. */
-  readonly subject: string;
-  readonly detail: AuditDetail;
-}
 
 /** When rules are changed, and by whom. */
 type EditedAt = Pick<RuleRow, "changedAt" | "changedBy">;
@@ -60,11 +45,12 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
 
   /**
    * All rules of the account are written at once, so that none is in force without the others of a change. `edit` computes them from
-   * those that are stored; null: nothing changes.
+   * those that are stored; null: nothing changes. Without a `detail` for the audit log, one of them is another.
    */
   const write = async (
     caller: Caller,
-    edit: (rows: readonly RuleRow[], at: EditedAt) => Edited | null,
+    edit: (rows: readonly RuleRow[], at: EditedAt) => readonly RuleRow[] | null,
+    detail?: AuditDetail,
   ): Promise<readonly RuleRow[]> => {
     authorize(caller, "manage");
     const { accountId, actor: changedBy } = caller;
@@ -72,11 +58,11 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       const expected = await rules.versionOf(accountId);
       const stored = await rules.list(accountId);
       const changedAt = clock.now();
-      const edited = edit(stored, { changedAt, changedBy });
-      if (edited === null) return stored;
-      const { rows, subject, detail } = edited;
+      const rows = edit(stored, { changedAt, changedBy });
+      if (rows === null) return stored;
       if (rows.length > RULES_MAX) throw accountFull(RULES_MAX, "rules");
-      const audit = auditOf(caller, { kind: "rules_changed", subject, detail }, changedAt);
+      const audited = detail === undefined ? changeOf(stored, rows) : { subject: "", detail };
+      const audit = auditOf(caller, { kind: "rules_changed", ...audited }, changedAt);
       if (await rules.replace({ accountId, rules: rows, expected, audit })) {
         await known.reloadOf(accountId);
         return rows;
@@ -104,7 +90,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
     const yieldTurn = createYield(clock);
     const reasons: string[] = [];
     let tried = 0;
-    for await (const page of pagesOf(actions, accountId, { last: RULE_DRAFT_ACTIONS, since: null })) {
+    for await (const page of newest(actions, accountId, { last: RULE_DRAFT_ACTIONS, since: null })) {
       for (const action of page) {
         await yieldTurn();
         tried += 1;
@@ -183,7 +169,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
         const row = newRow(caller, checked(definition), at);
         if (place === -1) throw invalidField("before", "There is no such rule.");
         ({ id } = row);
-        return added(stored, place, row);
+        return stored.toSpliced(place, 0, row);
       });
       return placed(caller, rows, id);
     },
@@ -194,8 +180,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       const rows = await write(caller, (stored, at) => {
         const row = rowIn(stored, id);
         const members = Object.entries({ ...definitionOf(row), ...patch }).filter(([name]) => !gone.includes(name));
-        const names = [...Object.keys(patch), ...unset].join(", ");
-        return changed(stored, row, checked(Object.fromEntries(members)), at, names);
+        return redefined(stored, row, checked(Object.fromEntries(members)), at);
       });
       return placed(caller, rows, id);
     },
@@ -209,21 +194,22 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
           const message = `${name} has changed this rule since you opened it: it has version ${row.version} now. Save again to replace that one.`;
           throw invalidField("version", message);
         }
-        const before = new Map<string, unknown>(Object.entries(definitionOf(row)));
-        const wanted = new Map<string, unknown>(Object.entries(definition));
-        const names = [...new Set([...wanted.keys(), ...before.keys()])];
-        const differing = names.filter((name) => !isSame(before.get(name), wanted.get(name)));
+        const before = definitionOf(row);
+        const differing = differingMembers(before, definition);
         if (differing.length === 0) return null;
-        // The audit log names no more, and nothing else is written in another order.
-        const members = names.map((name) => [name, (differing.includes(name) ? wanted : before).get(name)] as const);
-        const text = checked(Object.fromEntries(members.filter(([, value]) => value !== undefined)));
-        return changed(stored, row, text, at, differing.join(", "));
+        // Nothing else is written in another order.
+        const same = Object.entries(before).filter(([name]) => !differing.includes(name));
+        const wanted = Object.entries(definition).filter(([name]) => differing.includes(name));
+        return redefined(stored, row, checked(Object.fromEntries([...same, ...wanted])), at);
       });
     },
 
     /** Throws `not_found`. */
     async remove(caller: Caller, id: string): Promise<void> {
-      await write(caller, (stored) => removed(stored, rowIn(stored, id)));
+      await write(caller, (stored) => {
+        const row = rowIn(stored, id);
+        return stored.filter((one) => one !== row);
+      });
     },
 
     /**
@@ -235,9 +221,9 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
         const brake = stored.find((row) => isLoopBrake(definitionOf(row)));
         const keys = brake === undefined ? [] : (definitionOf(brake).keys ?? []);
         const text = checked({ ...LOOP_BRAKE, keys: [...keys, keyId] });
-        if (brake !== undefined) return changed(stored, brake, text, at, "keys");
+        if (brake !== undefined) return redefined(stored, brake, text, at);
         const place = stored.findIndex((row) => definitionOf(row).effect !== "refuse");
-        return added(stored, place === -1 ? stored.length : place, newRow(caller, text, at));
+        return stored.toSpliced(place === -1 ? stored.length : place, 0, newRow(caller, text, at));
       });
     },
 
@@ -251,7 +237,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       const since = new Date(clock.now().getTime() - RULE_HITS_MS);
       const [ruled, refused] = await Promise.all([
         rules.ruled(accountId, since, RULE_HITS_MAX),
-        refusalsSince(store.audit, { accountId, since, pagesMax: RULE_HITS_MAX / DRY_RUN_PAGE_ACTIONS }),
+        refusalsSince(store.audit, accountId, since, RULE_HITS_MAX / DRY_RUN_PAGE_ACTIONS),
       ]);
       const counts = new Map<string, Record<RuleEffect, number>>();
       const count = (id: string, effect: RuleEffect) => {
@@ -278,38 +264,39 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       authorize(caller, "manage");
       const entry = await lastEntry(caller);
       await write(caller, (stored, at) => {
-        const edited = entry?.seq === seq ? undone(entry, stored, at) : null;
-        if (edited === null) throw new DomainError("not_found", "The rules were changed since. Look at them again.");
-        return edited;
+        const before = entry?.seq === seq ? undone(entry, stored, at) : null;
+        if (before === null) throw new DomainError("not_found", "The rules were changed since. Look at them again.");
+        return before;
       });
     },
 
     /** Puts all rules into another order. Throws `validation_error` unless each id is named once. */
     reorder(caller: Caller, order: readonly string[]): Promise<readonly RuleRow[]> {
-      return write(caller, (stored) => {
+      const edit = (stored: readonly RuleRow[]) => {
         const rows = order.flatMap((id) => stored.find((one) => one.id === id) ?? []);
         if (rows.length !== stored.length || order.length !== stored.length || new Set(order).size !== order.length) {
           throw invalidField("ids", `Must name each of the ${stored.length} rules once.`);
         }
-        return { rows, subject: "", detail: { change: "reordered" } };
-      });
+        return rows;
+      };
+      return write(caller, edit, { change: "reordered" });
     },
 
     /** Replaces all rules of the account. One of the same name as before keeps its id, and its version if it is equal. */
     async replaceAll(caller: Caller, definitions: readonly RuleDefinition[]): Promise<readonly RuleRow[]> {
       authorize(caller, "manage");
       await rulesFrom(definitions, createYield(clock));
-      return write(caller, (stored, at) => {
+      const edit = (stored: readonly RuleRow[], at: EditedAt) => {
         const left = new Map(stored.map((row) => [definitionOf(row).name, row]));
-        const rows = definitions.map((definition) => {
+        return definitions.map((definition) => {
           const text = ruleText(definition);
           const row = left.get(definition.name);
           left.delete(definition.name);
           if (row === undefined) return newRow(caller, text, at);
           return row.definition === text ? row : { ...row, ...at, version: row.version + 1, definition: text };
         });
-        return { rows, subject: "", detail: { change: "replaced", rules: rows.length } };
-      });
+      };
+      return write(caller, edit, { change: "replaced", rules: definitions.length });
     },
   };
 }
@@ -320,10 +307,13 @@ function rowIn(rows: readonly RuleRow[], id: string): RuleRow {
   return row;
 }
 
-/** Lists of rules have no order. */
-function isSame(one: unknown, other: unknown): boolean {
-  if (!Array.isArray(one) || !Array.isArray(other)) return Bun.deepEquals(one, other);
-  return Bun.deepEquals(new Set(one), new Set(other));
+/** The members that two definitions say differently. Lists of rules have no order. */
+function differingMembers(one: RuleDefinition, other: RuleDefinition): readonly string[] {
+  const valueIn = (rule: RuleDefinition, name: string): unknown => {
+    const value: unknown = Reflect.get(rule, name);
+    return Array.isArray(value) ? new Set(value) : value;
+  };
+  return Object.keys({ ...one, ...other }).filter((name) => !Bun.deepEquals(valueIn(one, name), valueIn(other, name)));
 }
 
 /** Whether it is one of the form for new keys that can have one key more. */
@@ -359,42 +349,35 @@ async function rulesFrom(
   return rules;
 }
 
-function added(rows: readonly RuleRow[], place: number, row: RuleRow): Edited {
-  const { name, effect } = definitionOf(row);
-  const version = row.version > 1 && { version: row.version };
-  return {
-    rows: rows.toSpliced(place, 0, row),
-    subject: row.id,
-    detail: { change: "added", name, effect, ...version },
-  };
-}
-
-/** `members`: those that change, for the audit log. */
-function changed(rows: readonly RuleRow[], row: RuleRow, definition: string, at: EditedAt, members?: string): Edited {
+function redefined(rows: readonly RuleRow[], row: RuleRow, definition: string, at: EditedAt): readonly RuleRow[] {
   const next = { ...row, ...at, version: row.version + 1, definition };
-  const named = members !== undefined && { changed: members };
-  const { version, definition: before } = row;
-  // With what it was, so that the change can be undone.
-  const detail = { change: "changed", name: definitionOf(next).name, ...named, version, before };
-  return { rows: rows.map((one) => (one === row ? next : one)), subject: row.id, detail };
+  return rows.map((one) => (one === row ? next : one));
 }
 
-function removed(rows: readonly RuleRow[], row: RuleRow): Edited {
-  const { version, definition: before } = row;
-  const detail = { change: "removed", name: definitionOf(row).name, position: rows.indexOf(row), version, before };
-  return { rows: rows.filter((one) => one !== row), subject: row.id, detail };
+/** What the audit log says of a change of one rule: with what it was, so that it can be undone. */
+function changeOf(before: readonly RuleRow[], after: readonly RuleRow[]) {
+  const was = before.find((row) => !after.includes(row));
+  const row = after.find((one) => !before.includes(one)) ?? was;
+  if (row === undefined) throw new Error("No rule differs.");
+  const { id: subject, version } = row;
+  const { name, effect } = definitionOf(row);
+  if (was === undefined) return { subject, detail: { change: "added", name, effect, ...(version > 1 && { version }) } };
+  const undo = { version: was.version, before: was.definition };
+  if (was === row) return { subject, detail: { change: "removed", name, position: before.indexOf(was), ...undo } };
+  const changed = differingMembers(definitionOf(was), definitionOf(row)).join(", ");
+  return { subject, detail: { change: "changed", name, ...(changed !== "" && { changed }), ...undo } };
 }
 
 /** The rules without the change that the entry is about; null: it is no change of a single rule, or that rule was changed since. */
-function undone({ accountId, subject, detail }: AuditRow, rows: readonly RuleRow[], at: EditedAt): Edited | null {
+function undone({ accountId, subject, detail }: AuditRow, rows: readonly RuleRow[], at: EditedAt) {
   const { change, before } = detail;
   const version = Number(detail["version"] ?? 1);
   const row = rows.find(({ id }) => id === subject);
-  if (change === "added" && row?.version === version) return removed(rows, row);
+  if (change === "added" && row?.version === version) return rows.filter((one) => one !== row);
   if (typeof before !== "string") return null;
-  if (change === "changed" && row?.version === version + 1) return changed(rows, row, before, at);
+  if (change === "changed" && row?.version === version + 1) return redefined(rows, row, before, at);
   if (change !== "removed" || row !== undefined) return null;
   const { changedAt: createdAt, changedBy: createdBy } = at;
   const back = { id: subject, accountId, version: version + 1, definition: before, createdAt, createdBy, ...at };
-  return added(rows, Number(detail["position"] ?? rows.length), back);
+  return rows.toSpliced(Number(detail["position"] ?? rows.length), 0, back);
 }

@@ -13,3 +13,18 @@ export function createYield(clock: Pick<Clock, "monotonicMs">): YieldTurn {
     since = clock.monotonicMs();
   };
 }
+
+/** Page after page, newest first, and at most so many. A database in this thread would otherwise block the event loop for all of them. */
+export async function* eachPage<Cursor, Page extends { readonly before: Cursor | null }>(
+  read: (before: Cursor | null) => Promise<Page>,
+  pagesMax = Number.POSITIVE_INFINITY,
+): AsyncGenerator<Page> {
+  let before: Cursor | null = null;
+  for (let pages = 0; pages < pagesMax; pages += 1) {
+    await nextTurn();
+    const page: Page = await read(before);
+    yield page;
+    ({ before } = page);
+    if (before === null) return;
+  }
+}
