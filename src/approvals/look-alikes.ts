@@ -8,8 +8,7 @@ import {
   LOOK_ALIKES_MIN,
 } from "../core/limits.ts";
 import { type RequesterTextName, requesterTexts, withoutTexts } from "../core/extras.ts";
-import { compactJson } from "../core/json.ts";
-import { elementsIn, membersIn } from "../core/json-walk.ts";
+import { jsonLeaves } from "../core/json-leaves.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { utcMinute } from "./facts.ts";
 import { mayBeId } from "../core/rejections.ts";
@@ -149,35 +148,9 @@ function bodyFields(action: SeenAction): readonly Field[] | null {
   if (body.length > LOOK_ALIKE_BODY_CHARS_MAX || member === "base64") return null;
   if (member === "form") return named("body", formPairs(body));
   if (!isJsonMember(member)) return [{ place: "body", name: "", value: body }];
-  const leaves: Field[] = [];
-  try {
-    addLeaves(leaves, "", compactJson(body));
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
-  return leaves;
+  const leaves = jsonLeaves(body, "", LOOK_ALIKE_FIELDS_MAX);
+  return leaves?.map(({ path, text }) => ({ place: "body", name: path, value: text })) ?? null;
 }
-
-/** Adds the values of a compact JSON text under their paths, as they are written, and stops above the bound. */
-function addLeaves(leaves: Field[], path: string, json: string): void {
-  if (leaves.length > LOOK_ALIKE_FIELDS_MAX) return;
-  if (json.startsWith("{") && json !== "{}") {
-    for (const [name, value] of membersIn(json)) {
-      const step = PLAIN_NAME.test(name) ? name : JSON.stringify(name);
-      addLeaves(leaves, path === "" ? step : `${path}.${step}`, value);
-    }
-  } else if (json.startsWith("[") && json !== "[]") {
-    let at = 0;
-    for (const value of elementsIn(json)) {
-      addLeaves(leaves, `${path}[${at}]`, value);
-      at += 1;
-    }
-  } else leaves.push({ place: "body", name: path, value: json });
-}
-
-/** Other names are quoted in a path, so that no two paths are written the same: `{"a.b":1}` is not `{"a":{"b":1}}`. */
-const PLAIN_NAME = /^[^.[\]"]+$/;
 
 function differences(described: readonly (readonly Field[])[]): readonly DifferingField[] {
   const [first = []] = described;

@@ -1,16 +1,9 @@
 import type { ActionRequest } from "../core/action.ts";
 import { bodyMemberOf, contentTypeOf, isJsonMember } from "../core/body.ts";
 import { unknownExtras } from "../core/extras.ts";
-import { compactJson } from "../core/json.ts";
-import { elementsIn, membersIn } from "../core/json-walk.ts";
+import { type JsonLeaf, jsonLeaves } from "../core/json-leaves.ts";
 import { GRANT_BODY_CHARS_MAX, GRANT_FIELDS_MAX } from "../core/limits.ts";
 import { sentTarget } from "../core/sent-target.ts";
-
-/** A value in a JSON body, as it is written, and its path: `body.items[0].amount`. */
-export interface BodyField {
-  readonly path: string;
-  readonly text: string;
-}
 
 /**
  * A digest of all of a request that has to be equal: the target as it is sent, method, headers, callback, when it is sent and how it
@@ -61,35 +54,10 @@ function bodyParts(request: ActionRequest, vary: ReadonlySet<string>): unknown {
 }
 
 /** The plain values of a JSON body under their paths; null: it is another body, or too large to be compared. */
-export function fieldsOf(request: ActionRequest): readonly BodyField[] | null {
+export function fieldsOf(request: ActionRequest): readonly JsonLeaf[] | null {
   const { body } = request;
   const member = bodyMemberOf(request);
   if (body === null || member === null || !isJsonMember(member) || body.length > GRANT_BODY_CHARS_MAX) return null;
-  const fields: BodyField[] = [];
-  try {
-    addFields(fields, "body", compactJson(body));
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
-  return fields.length > GRANT_FIELDS_MAX ? null : fields;
+  const fields = jsonLeaves(body, "body", GRANT_FIELDS_MAX);
+  return fields === null || fields.length > GRANT_FIELDS_MAX ? null : fields;
 }
-
-/** Empty lists and objects are values too: an object with one more member has another text. */
-function addFields(fields: BodyField[], path: string, json: string): void {
-  if (fields.length > GRANT_FIELDS_MAX) return;
-  if (json.startsWith("{") && json !== "{}") {
-    for (const [name, value] of membersIn(json)) {
-      addFields(fields, `${path}.${PLAIN_NAME.test(name) ? name : JSON.stringify(name)}`, value);
-    }
-  } else if (json.startsWith("[") && json !== "[]") {
-    let at = 0;
-    for (const value of elementsIn(json)) {
-      addFields(fields, `${path}[${at}]`, value);
-      at += 1;
-    }
-  } else fields.push({ path, text: json });
-}
-
-/** Other names are quoted in a path, so that no two paths are written the same. */
-const PLAIN_NAME = /^[^.[\]"]+$/;

@@ -3,8 +3,9 @@ import type { Child } from "hono/jsx";
 import { bodyCheck } from "../api/schema-helpers.ts";
 import { invalidFields, type Issue } from "../core/domain-error.ts";
 import type { GrantTerms } from "../core/grant.ts";
+import type { JsonLeaf } from "../core/json-leaves.ts";
 import { GRANT_CALLS_MAX, GRANT_FIELDS_SHOWN_MAX, GRANT_VARY_MAX } from "../core/limits.ts";
-import { type BodyField, fieldsOf, numberOf } from "../grants/likeness.ts";
+import { fieldsOf, numberOf } from "../grants/likeness.ts";
 import { GrantTermsJson } from "../grants/grants.ts";
 import type { Form } from "../http/request.ts";
 import { MASK } from "../receipts/mask-rules.ts";
@@ -20,7 +21,7 @@ export const APPROVE_MORE = "approve_more";
 
 /** What may differ in the calls that an approval allows besides. */
 export interface GrantOffer {
-  readonly fields: readonly BodyField[];
+  readonly fields: readonly JsonLeaf[];
   /** Whether its body has more of them. */
   readonly isCut: boolean;
 }
@@ -104,7 +105,7 @@ export function GrantFold({ offer: { fields, isCut }, typed, rest }: GrantFoldPr
   );
 }
 
-interface VaryRowProps extends BodyField {
+interface VaryRowProps extends JsonLeaf {
   readonly at: number;
   readonly state: FormState;
 }
