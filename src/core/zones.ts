@@ -53,6 +53,29 @@ export function periodOf(at: Date, per: Period, zone: string): number {
   return per === "day" ? date.getTime() : Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
 }
 
+/** A time of day by the clocks of a zone, on the days on which it begins: absent, on each. */
+interface DailyWindow {
+  readonly from: string;
+  /** Where it is before `from`, on the next day. */
+  readonly to: string;
+  readonly days?: readonly Weekday[];
+  readonly timezone: string;
+}
+
+/** Whether clocks show a time of the window, also on days that change them. */
+export function isInWindow({ from, to, days = WEEKDAYS, timezone }: DailyWindow, now: Date): boolean {
+  const { weekday, hour, minute } = wallTime(now, timezone);
+  const [begin, end, at] = [minuteOf(from), minuteOf(to), hour * 60 + minute];
+  if (begin < end) return days.includes(weekday) && begin <= at && at < end;
+  const dayBefore = WEEKDAYS.at(WEEKDAYS.indexOf(weekday) - 1) ?? weekday;
+  return (days.includes(weekday) && begin <= at) || (days.includes(dayBefore) && at < end);
+}
+
+/** Of `18:00`, since midnight. */
+function minuteOf(time: string): number {
+  return Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
+}
+
 function shownAt(at: Date, format: Intl.DateTimeFormat): WallTime {
   const numbers = format.formatToParts(at).filter(({ type }) => type !== "literal");
   const [month = 1, day = 1, year = 0, hour = 0, minute = 0] = numbers.map(({ value }) => Number(value));

@@ -8,7 +8,7 @@ import { methodsOf } from "../core/method-overrides.ts";
 import { countName, type RuleCount } from "../core/rule-count.ts";
 import { isUnder, normalPrefix } from "../core/sent-target.ts";
 import { readHost } from "../core/target.ts";
-import { isZone, NO_ZONE, wallTime, WEEKDAYS } from "../core/zones.ts";
+import { isInWindow, isZone, NO_ZONE } from "../core/zones.ts";
 import { type Counter, countersOf, countOf } from "./counting.ts";
 import { compileExpression, ExpressionError } from "./expression.ts";
 import { AMBIGUOUS_PATH, type CallFacts, Undecidable } from "./facts.ts";
@@ -129,27 +129,12 @@ function all(conditions: readonly Condition[]): Condition {
   };
 }
 
-/** By the clocks of the zone, so that it is right on days that change them. A window that ends before it begins goes on into the next day. */
-function isWithin(
-  { from, to, days = [...WEEKDAYS], timezone }: NonNullable<RuleDefinition["between"]>,
-  issues: Issue[],
-): Condition {
+function isWithin(window: NonNullable<RuleDefinition["between"]>, issues: Issue[]): Condition {
   const wrong = (member: string, message: string) => issues.push({ field: `between.${member}`, message });
-  if (from === to) wrong("to", "Must differ from `from`: 00:00 to 24:00 is a whole day.");
-  if (from === "24:00") wrong("from", "Must be before 24:00.");
-  if (!isZone(timezone)) wrong("timezone", NO_ZONE);
-  const [begin, end] = [minuteOf(from), minuteOf(to)];
-  return ({ now }) => {
-    const { weekday, hour, minute } = wallTime(now, timezone);
-    const at = hour * 60 + minute;
-    if (begin < end) return days.includes(weekday) && begin <= at && at < end;
-    const dayBefore = WEEKDAYS.at(WEEKDAYS.indexOf(weekday) - 1) ?? weekday;
-    return (days.includes(weekday) && begin <= at) || (days.includes(dayBefore) && at < end);
-  };
-}
-
-function minuteOf(time: string): number {
-  return Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
+  if (window.from === window.to) wrong("to", "Must differ from `from`: 00:00 to 24:00 is a whole day.");
+  if (window.from === "24:00") wrong("from", "Must be before 24:00.");
+  if (!isZone(window.timezone)) wrong("timezone", NO_ZONE);
+  return ({ now }) => isInWindow(window, now);
 }
 
 /** Nobody can tell where a target takes an ambiguous path: no such path is allowed, and a rule about paths holds it. */
