@@ -170,12 +170,14 @@ function ruleCell(rule: RuleJson, hits: RuleHits | null, now: Date) {
 }
 
 /** "12 held, 3 refused in 7 days". */
-function hitsText({ counts, isWhole }: RuleHits, id: string): string {
+function hitsText({ byRule, isWhole }: RuleHits, id: string): string {
   const of = isWhole ? `in ${duration(RULE_HITS_MS)}` : "lately";
-  const hits = counts.get(id);
-  if (hits === undefined) return `No hit ${of}`;
-  const said = HIT_WORDS.flatMap(([effect, word]) => (hits[effect] === 0 ? [] : `${number(hits[effect])} ${word}`));
-  return `${said.join(", ")} ${of}`;
+  const hits = byRule.get(id) ?? [];
+  const said = HIT_WORDS.flatMap(([effect, word]) => {
+    const count = hits.filter(([, did]) => did === effect).length;
+    return count === 0 ? [] : `${number(count)} ${word}`;
+  });
+  return said.length === 0 ? `No hit ${of}` : `${said.join(", ")} ${of}`;
 }
 
 const HIT_WORDS = [

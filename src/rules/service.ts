@@ -227,10 +227,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       });
     },
 
-    /**
-     * How often each rule, by its id, held, refused or allowed a call lately: of the newest such calls, each effect counted up to its
-     * bound. `isWhole`: every call is counted.
-     */
+    /** What each rule, by its id, did lately with the newest calls, at most so many. `isWhole`: every call is among them. */
     async hits(caller: Caller) {
       authorize(caller, "approve");
       const { accountId } = caller;
@@ -239,15 +236,10 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
         rules.ruled(accountId, since, RULE_HITS_MAX),
         refusalsSince(store.audit, accountId, since, RULE_HITS_MAX / DRY_RUN_PAGE_ACTIONS),
       ]);
-      const counts = new Map<string, Record<RuleEffect, number>>();
-      const count = (id: string, effect: RuleEffect) => {
-        const of = counts.get(id) ?? { hold: 0, refuse: 0, allow: 0 };
-        of[effect] += 1;
-        counts.set(id, of);
-      };
-      for (const { by, id, effect } of ruled) if (by === "rule" && id !== null) count(id, effect);
-      for (const id of refused.ruleIds) count(id, "refuse");
-      return { counts, isWhole: ruled.length < RULE_HITS_MAX && refused.isWhole };
+      const hits: (readonly [id: string, effect: RuleEffect])[] = refused.ruleIds.map((id) => [id, "refuse"]);
+      for (const { by, id, effect } of ruled) if (by === "rule" && id !== null) hits.push([id, effect]);
+      const byRule = Map.groupBy(hits, ([id]) => id);
+      return { byRule, isWhole: ruled.length < RULE_HITS_MAX && refused.isWhole };
     },
 
     /** The entry of the last change of the rules if `undo` can undo it: it is one of a single rule, and not older than `RULE_UNDO_MS_MAX`. */
