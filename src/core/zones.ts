@@ -62,13 +62,16 @@ interface DailyWindow {
   readonly timezone: string;
 }
 
-/** Whether clocks show a time of the window, also on days that change them. */
-export function isInWindow({ from, to, days = WEEKDAYS, timezone }: DailyWindow, now: Date): boolean {
-  const { weekday, hour, minute } = wallTime(now, timezone);
-  const [begin, end, at] = [minuteOf(from), minuteOf(to), hour * 60 + minute];
-  if (begin < end) return days.includes(weekday) && begin <= at && at < end;
-  const dayBefore = WEEKDAYS.at(WEEKDAYS.indexOf(weekday) - 1) ?? weekday;
-  return (days.includes(weekday) && begin <= at) || (days.includes(dayBefore) && at < end);
+/** Tells whether clocks show a time of the window, also on days that change them. */
+export function windowCheck({ from, to, days = WEEKDAYS, timezone }: DailyWindow): (now: Date) => boolean {
+  const [begin, end] = [minuteOf(from), minuteOf(to)];
+  return (now) => {
+    const { weekday, hour, minute } = wallTime(now, timezone);
+    const at = hour * 60 + minute;
+    if (begin < end) return days.includes(weekday) && begin <= at && at < end;
+    const dayBefore = WEEKDAYS.at(WEEKDAYS.indexOf(weekday) - 1) ?? weekday;
+    return (days.includes(weekday) && begin <= at) || (days.includes(dayBefore) && at < end);
+  };
 }
 
 /** Of `18:00`, since midnight. */

@@ -8,7 +8,7 @@ import { methodsOf } from "../core/method-overrides.ts";
 import { countName, type RuleCount } from "../core/rule-count.ts";
 import { isUnder, normalPrefix } from "../core/sent-target.ts";
 import { readHost } from "../core/target.ts";
-import { isInWindow, isZone, NO_ZONE } from "../core/zones.ts";
+import { isZone, NO_ZONE, windowCheck } from "../core/zones.ts";
 import { type Counter, countersOf, countOf } from "./counting.ts";
 import { compileExpression, ExpressionError } from "./expression.ts";
 import { AMBIGUOUS_PATH, type CallFacts, Undecidable } from "./facts.ts";
@@ -134,7 +134,8 @@ function isWithin(window: NonNullable<RuleDefinition["between"]>, issues: Issue[
   if (window.from === window.to) wrong("to", "Must differ from `from`: 00:00 to 24:00 is a whole day.");
   if (window.from === "24:00") wrong("from", "Must be before 24:00.");
   if (!isZone(window.timezone)) wrong("timezone", NO_ZONE);
-  return ({ now }) => isInWindow(window, now);
+  const isIn = windowCheck(window);
+  return ({ now }) => isIn(now);
 }
 
 /** Nobody can tell where a target takes an ambiguous path: no such path is allowed, and a rule about paths holds it. */
