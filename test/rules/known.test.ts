@@ -36,3 +36,15 @@ test("a change of one account's rules has those of no other account read again, 
   // Not compiled again either.
   expect(known.rulesOf(OTHER_ACCOUNT)).toBe(before);
 });
+
+test("rules are compiled one by one for whoever reads all of them, and once", async () => {
+  await using db = await openFileStore();
+  const { rules } = db.store;
+  const rows = ["rul_a", "rul_b", "rul_c"].map((id) => aRule(id));
+  await rules.replace({ accountId: ACCOUNT, rules: rows, expected: "", audit: anAuditEntry() });
+  const known = new KnownRules(db.store, new FakeClock(), (text) => text);
+  let turns = 0;
+  const compiled = await known.compiledRules(ACCOUNT, async () => void (turns += 1));
+  expect([compiled.map(({ id }) => id), turns]).toEqual([["rul_a", "rul_b", "rul_c"], 3]);
+  expect(known.rulesOf(ACCOUNT)).toBe(compiled);
+});
