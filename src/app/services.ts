@@ -51,7 +51,7 @@ import { createSender } from "../outbound/send.ts";
 import type { Oidc } from "../pages/oidc-routes.ts";
 import { createReadReceipt } from "../pages/receipt-routes.ts";
 import { OIDC_CALLBACK_PATH } from "../pages/sign-in.tsx";
-import { KnownRules } from "../rules/known.ts";
+import { createKnownRules } from "../rules/known.ts";
 import { createRuleService } from "../rules/service.ts";
 import { ActivePauses, createPauseService } from "../pauses/pauses.ts";
 import { createEnqueue } from "../receipts/serialize.ts";
@@ -92,7 +92,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const hosts = new KnownHostSettings(store.hostSettings, { timeoutMs, backoff: { baseMs, capMs }, giveUpOn: [] });
   const channels = new KnownChannels(store.channels);
   const paused = new ActivePauses(pauses);
-  const rules = new KnownRules(store, clock, hashOf);
+  const rules = createKnownRules(store, clock, hashOf);
   const grants = new KnownGrants(store, clock, hashOf);
   const grantService = createGrantService(app, grants, hashOf);
   const credentials = new KnownCredentials(store.credentials);

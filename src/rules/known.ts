@@ -6,7 +6,7 @@ import { auditOf } from "../core/audit.ts";
 import { type Judge, type Judgement, type Requester, requesterOf } from "../core/judge.ts";
 import { KEYS_LISTED_MAX } from "../core/limits.ts";
 import { isHeldBy } from "../core/policy.ts";
-import { type Caller, describeActor, mayDo } from "../core/roles.ts";
+import { describeActor, mayDo } from "../core/roles.ts";
 import { countName, type RuleCount } from "../core/rule-count.ts";
 import type { Store } from "../core/store.ts";
 import { isSend } from "../core/timeline.ts";
@@ -36,184 +36,170 @@ interface AccountRules {
   readonly all: () => readonly CompiledRule[];
 }
 
+export type KnownRules = ReturnType<typeof createKnownRules>;
+
 /**
  * The rules of all accounts in memory, each by its own version: what one account writes has no create of another decided again. Rules
- * that other nodes write are seen by `reload`, which reads only the version while nothing has changed.
+ * that other nodes write are seen by `reload`, which reads only the version while nothing has changed. `hashOf`: a keyed digest.
  */
-export class KnownRules implements Judge {
-  readonly #store: Pick<Store, "rules" | "grants" | "accounts" | "actions" | "cluster">;
-  readonly #clock: Pick<Clock, "now">;
-  readonly #hashOf: (text: string) => string;
-  readonly #accounts = new Map<string, AccountRules>();
+export function createKnownRules(
+  { rules, grants, accounts, actions, cluster }: Pick<Store, "rules" | "grants" | "accounts" | "actions" | "cluster">,
+  clock: Pick<Clock, "now">,
+  hashOf: (text: string) => string,
+) {
+  const known = new Map<string, AccountRules>();
   /** Of all accounts, before they were read; null: nothing was read. */
-  #version: string | null = null;
+  let versionOfAll: string | null = null;
   /** By account the read that is under way, and the one that follows it. */
-  readonly #reading = new Map<string, { readonly done: Promise<void>; next: Promise<void> | null }>();
-
-  /** `hashOf`: a keyed digest. */
-  constructor(
-    store: Pick<Store, "rules" | "grants" | "accounts" | "actions" | "cluster">,
-    clock: Pick<Clock, "now">,
-    hashOf: (text: string) => string,
-  ) {
-    this.#store = store;
-    this.#clock = clock;
-    this.#hashOf = hashOf;
-  }
+  const readings = new Map<string, { readonly done: Promise<void>; next: Promise<void> | null }>();
 
   /** Reads the rules of the accounts that have written some: before anything is claimed, and periodically. Rejects when the store is away. */
-  async reload(): Promise<void> {
-    const { rules } = this.#store;
+  async function reload(): Promise<void> {
     // Before the rules: a change behind it is read again the next time.
     const version = await rules.version();
-    if (version === this.#version) return;
+    if (version === versionOfAll) return;
     const versions = await rules.versions();
-    for (const accountId of new Set([...versions.keys(), ...this.#accounts.keys()])) {
-      if (versions.get(accountId) === this.#accounts.get(accountId)?.version) continue;
-      await this.reloadOf(accountId);
+    for (const accountId of new Set([...versions.keys(), ...known.keys()])) {
+      if (versions.get(accountId) === known.get(accountId)?.version) continue;
+      await reloadOf(accountId);
       // A file is read in this thread: others get their turn between two accounts.
       await nextTurn();
     }
-    this.#version = version;
+    versionOfAll = version;
   }
 
   /** One read after the other, so that none overwrites newer rules. All that wait at once share one that began after they asked. */
-  reloadOf(accountId: string): Promise<void> {
-    const reading = this.#reading.get(accountId);
-    if (reading === undefined) return this.#read(accountId);
-    reading.next ??= reading.done.catch(() => {}).then(() => this.#read(accountId));
+  function reloadOf(accountId: string): Promise<void> {
+    const reading = readings.get(accountId);
+    if (reading === undefined) return read(accountId);
+    reading.next ??= reading.done.catch(() => {}).then(() => read(accountId));
     return reading.next;
   }
 
-  #read(accountId: string): Promise<void> {
-    const reading = { next: null, done: this.#readNow(accountId) };
-    this.#reading.set(accountId, reading);
+  function read(accountId: string): Promise<void> {
+    const reading = { next: null, done: readNow(accountId) };
+    readings.set(accountId, reading);
     const end = () => {
-      if (reading.next === null) this.#reading.delete(accountId);
+      if (reading.next === null) readings.delete(accountId);
     };
     reading.done.then(end, end);
     return reading.done;
   }
 
-  async #readNow(accountId: string): Promise<void> {
-    const { rules } = this.#store;
+  async function readNow(accountId: string): Promise<void> {
     const version = await rules.versionOf(accountId);
-    if (version === this.#accounts.get(accountId)?.version) return;
+    if (version === known.get(accountId)?.version) return;
     const rows = await rules.list(accountId);
     const each = rows.map((row) => lazily(() => storedRule(row)));
-    const all = lazily(() => each.map((rule) => rule()));
-    this.#accounts.set(accountId, { version, knownSince: this.#clock.now(), each, all });
+    known.set(accountId, { version, knownSince: clock.now(), each, all: lazily(() => each.map((rule) => rule())) });
   }
 
-  readonly judge = (
+  /** The rules of an account as this process knows them. */
+  function rulesOf(accountId: string): readonly CompiledRule[] {
+    return known.get(accountId)?.all() ?? [];
+  }
+
+  /** Those in force now. Compiling hundreds at once would hold the event loop. */
+  async function compiledRules(accountId: string, yieldTurn: YieldTurn): Promise<readonly CompiledRule[]> {
+    await reloadOf(accountId);
+    for (const rule of known.get(accountId)?.each ?? []) {
+      rule();
+      await yieldTurn();
+    }
+    return rulesOf(accountId);
+  }
+
+  /** What rules, or those in force, say of a request that is made at that time, with the counts that it has to fit in. */
+  function walksFor(
+    requester: Requester,
+    request: ActionRequest,
+    now: Date,
+    asked: readonly CompiledRule[] = rulesOf(requester.accountId),
+  ): readonly Walk[] {
+    return askRules(asked, factsOf(request, requester, now), hashOf);
+  }
+
+  /** Of the rules in force, or of others. */
+  async function requesterFor(
+    action: Action,
+    asked: readonly CompiledRule[] = rulesOf(action.accountId),
+  ): Promise<Requester> {
+    const requester = requesterOf(action);
+    const { keyId, role } = requester;
+    if (keyId === null || role !== "agent" || !asked.some(asksForKeys)) return requester;
+    return { ...requester, replaced: new Set(await accounts.replacedBy(keyId)) };
+  }
+
+  function judge(
     requester: Requester,
     request: ActionRequest,
     now: Date,
     beyond: readonly RuleCount[] = [],
-  ): Judgement => {
-    const known = this.#accounts.get(requester.accountId);
-    if (known === undefined) {
-      const version = this.#version === null ? UNREAD : NO_VERSION;
-      return { ruling: null, counts: [], reached: null, version };
+  ): Judgement {
+    const own = known.get(requester.accountId);
+    if (own === undefined) {
+      return { ruling: null, counts: [], reached: null, version: versionOfAll === null ? UNREAD : NO_VERSION };
     }
     const names = new Set(beyond.map(countName));
-    const decided = decideByWalks(this.walksFor(requester, request, now), (count) => names.has(countName(count)));
-    return { ...decided, version: known.version };
-  };
-
-  isRuled(accountId: string): boolean {
-    return this.rulesOf(accountId).some(limits);
+    const decided = decideByWalks(walksFor(requester, request, now), (count) => names.has(countName(count)));
+    return { ...decided, version: own.version };
   }
 
-  /** The rules of an account as this process knows them. */
-  rulesOf(accountId: string): readonly CompiledRule[] {
-    return this.#accounts.get(accountId)?.all() ?? [];
-  }
-
-  /** Those in force now. Compiling hundreds at once would hold the event loop. */
-  async compiledRules(accountId: string, yieldTurn: YieldTurn): Promise<readonly CompiledRule[]> {
-    await this.reloadOf(accountId);
-    for (const rule of this.#accounts.get(accountId)?.each ?? []) {
-      rule();
-      await yieldTurn();
-    }
-    return this.rulesOf(accountId);
-  }
-
-  /** What rules, or those in force, say of a request that is made at that time, with the counts that it has to fit in. */
-  walksFor(
-    requester: Requester,
-    request: ActionRequest,
-    now: Date,
-    rules: readonly CompiledRule[] = this.rulesOf(requester.accountId),
-  ): readonly Walk[] {
-    return askRules(rules, factsOf(request, requester, now), this.#hashOf);
-  }
-
-  readonly judgeAtSend = async (action: Action, now: Date): Promise<Stop | null> => {
+  async function judgeAtSend(action: Action, now: Date): Promise<Stop | null> {
     const { accountId, createdAt } = action;
     const ageMs = now.getTime() - createdAt.getTime();
     const isLate = ageMs > SENT_AT_ONCE_MS;
-    if (isLate && this.#store.cluster !== null) await this.reloadOf(accountId);
+    if (isLate && cluster !== null) await reloadOf(accountId);
     // What a grant lifted holds again once that was ended.
-    const isUngranted = isLate && (await this.#isUngranted(action));
-    const known = this.#accounts.get(accountId);
-    const knownMs = known === undefined ? 0 : createdAt.getTime() - known.knownSince.getTime();
+    const ungranted = isLate && (await isUngranted(action));
+    const own = known.get(accountId);
+    const knownMs = own === undefined ? 0 : createdAt.getTime() - own.knownSince.getTime();
     // Older ones are judged again all the same: rules may be about the time.
     const wasJudged = knownMs > CREATE_MS_MAX && ageMs < CREATE_MS_MAX;
-    if (known !== undefined && (!wasJudged || isUngranted)) {
-      const { ruling } = this.judge(await this.requesterOf(action), action, now);
-      if (ruling?.effect === "refuse" || (ruling?.effect === "hold" && (isUngranted || !(await this.#isBegun(action)))))
+    if (own !== undefined && (!wasJudged || ungranted)) {
+      const { ruling } = judge(await requesterFor(action), action, now);
+      if (ruling?.effect === "refuse" || (ruling?.effect === "hold" && (ungranted || !(await isBegun(action)))))
         return { effect: ruling.effect, policy: policyOfRuling(ruling) };
     }
-    if (!isUngranted || !isHeldBy(action.creator.hold, action)) return null;
+    if (!ungranted || !isHeldBy(action.creator.hold, action)) return null;
     return { effect: "hold", policy: policyOfHold("key") };
-  };
+  }
 
   /** Whether nothing of a call was sent, and the grant that let it pass was ended. */
-  async #isUngranted({ accountId, id, run, attempts, approvedAt, policy }: Action): Promise<boolean> {
+  async function isUngranted({ accountId, id, run, attempts, approvedAt, policy }: Action): Promise<boolean> {
     if (policy?.by !== "grant" || policy.id === null || approvedAt !== null || run > 1) return false;
-    if (attempts > 1 && (await this.#store.actions.timeline(accountId, id)).some((entry) => isSend(entry, run)))
-      return false;
-    return this.#store.grants.wasEnded(accountId, policy.id);
+    if (attempts > 1 && (await actions.timeline(accountId, id)).some((entry) => isSend(entry, run))) return false;
+    return grants.wasEnded(accountId, policy.id);
   }
 
   /** Whether somebody who may approve has decided on this run, or something of it was sent. */
-  async #isBegun({ accountId, id, run, attempts, approvedAt, policy }: Action): Promise<boolean> {
+  async function isBegun({ accountId, id, run, attempts, approvedAt, policy }: Action): Promise<boolean> {
     if (approvedAt !== null) return true;
     if (run === 1 && (attempts <= 1 || policy?.by === "grant")) return policy?.by === "grant";
-    const timeline = await this.#store.actions.timeline(accountId, id);
+    const timeline = await actions.timeline(accountId, id);
     if (timeline.some((entry) => isSend(entry, run))) return true;
     const retried = timeline.find((entry) => entry.run === run && entry.event.type === "retried")?.event;
     if (retried?.type !== "retried") return false;
     // No person retries who may not approve.
     if (retried.actor.startsWith("user:")) return true;
     const { name: keyName } = describeActor(retried.actor);
-    const keys = (await this.#store.accounts.keys(accountId, KEYS_LISTED_MAX)).filter(({ name }) => name === keyName);
+    const keys = (await accounts.keys(accountId, KEYS_LISTED_MAX)).filter(({ name }) => name === keyName);
     return keys.length > 0 && keys.every(({ role }) => mayDo(role, "approve"));
   }
 
-  /** Of the rules in force, or of others. */
-  async requesterOf(
-    action: Action,
-    rules: readonly CompiledRule[] = this.rulesOf(action.accountId),
-  ): Promise<Requester> {
-    const requester = requesterOf(action);
-    const { keyId, role } = requester;
-    if (keyId === null || role !== "agent" || !rules.some(asksForKeys)) return requester;
-    return { ...requester, replaced: new Set(await this.#store.accounts.replacedBy(keyId)) };
-  }
-
-  recordRefusal(
-    caller: Caller,
-    { method, host }: ActionRequest,
-    { ruling, version }: Judgement,
-    now: Date,
-  ): Promise<boolean> {
-    const { id: subject = "", name = "" } = ruling?.rule ?? {};
-    const audited = { kind: "refused_by_rule", subject, detail: { method, host, name } } as const;
-    return this.#store.rules.recordRefusal(version, auditOf(caller, audited, now));
-  }
+  const judging = {
+    judge,
+    requesterOf: requesterFor,
+    isRuled: (accountId) => rulesOf(accountId).some(limits),
+    judgeAtSend,
+    reloadOf,
+    recordRefusal(caller, { method, host }, { ruling, version }, now) {
+      const { id: subject = "", name = "" } = ruling?.rule ?? {};
+      const audited = { kind: "refused_by_rule", subject, detail: { method, host, name } } as const;
+      return rules.recordRefusal(version, auditOf(caller, audited, now));
+    },
+  } satisfies Judge;
+  return { ...judging, reload, rulesOf, compiledRules, walksFor };
 }
 
 /** A loop brake alone doesn't say where calls may go, so that callbacks need no bounds because of it. */

@@ -16,7 +16,7 @@ import {
 import { rulesChange } from "../core/policy.ts";
 import { authorize, type Caller, describeActor } from "../core/roles.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { createYield, type YieldTurn } from "../runtime/turns.ts";
+import { createYield } from "../runtime/turns.ts";
 import { createDryRun, type DryRunRange, type DryRunStep, newest, refusalsSince, type RulesDryRun } from "./dry-run.ts";
 import type { KnownRules } from "./known.ts";
 import { type CompiledRule, ruleFrom } from "./rule.ts";
@@ -71,9 +71,27 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
     throw rulesChange();
   };
 
-  const newRow = ({ accountId }: Caller, definition: string, at: EditedAt): RuleRow => {
+  const newRow = ({ accountId }: Caller, definition: string, at: EditedAt, id = ids.rule()): RuleRow => {
     const { changedAt: createdAt, changedBy: createdBy } = at;
-    return { id: ids.rule(), accountId, version: 1, definition, createdAt, createdBy, ...at };
+    return { id, accountId, version: 1, definition, createdAt, createdBy, ...at };
+  };
+
+  /** The rules that definitions make, named by their places. Throws `validation_error` with the place of whatever is wrong. */
+  const rulesFrom = async (definitions: readonly RuleDefinition[]): Promise<readonly CompiledRule[]> => {
+    const yieldTurn = createYield(clock);
+    const issues: Issue[] = [];
+    const compiled: CompiledRule[] = [];
+    for (const [n, definition] of definitions.entries()) {
+      await yieldTurn();
+      try {
+        compiled.push(ruleFrom(definition, `rul_draft${n}`, 1));
+      } catch (error) {
+        if (!(error instanceof DomainError)) throw error;
+        issues.push(...error.issues.map(({ field, message }) => ({ field: `rules.${n}.${field}`, message })));
+      }
+    }
+    if (issues.length > 0) throw invalidFields(issues);
+    return compiled;
   };
 
   const lastEntry = async ({ accountId }: Caller): Promise<AuditRow | undefined> => {
@@ -132,11 +150,8 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       range: DryRunRange,
     ): Promise<AsyncGenerator<DryRunStep>> {
       authorize(caller, "approve");
-      const yieldTurn = createYield(clock);
-      const tried = await (definitions === null
-        ? known.compiledRules(caller.accountId, yieldTurn)
-        : rulesFrom(definitions, yieldTurn));
-      return tryOn(caller, tried, range);
+      const inForce = () => known.compiledRules(caller.accountId, createYield(clock));
+      return tryOn(caller, await (definitions === null ? inForce() : rulesFrom(definitions)), range);
     },
 
     /**
@@ -154,7 +169,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       const at = stored.findIndex((row) => row.id === (id ?? before));
       const others = stored.map(definitionOf);
       const tried = at === -1 ? [...others, definition] : others.toSpliced(at, id === null ? 0 : 1, definition);
-      const compiled = await rulesFrom(tried, createYield(clock));
+      const compiled = await rulesFrom(tried);
       for await (const step of tryOn(caller, compiled, { last: DRY_RUN_ACTIONS_DEFAULT, since: null })) {
         if ("shown" in step) return step;
       }
@@ -163,12 +178,11 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
 
     /** Adds a rule at the end, or before another one. Throws `validation_error`. */
     async add(caller: Caller, definition: RuleDefinition, before: string | null): Promise<PlacedRule> {
-      let id = "";
+      const id = ids.rule();
       const rows = await write(caller, (stored, at) => {
         const place = before === null ? stored.length : stored.findIndex((row) => row.id === before);
-        const row = newRow(caller, checked(definition), at);
+        const row = newRow(caller, checked(definition), at, id);
         if (place === -1) throw invalidField("before", "There is no such rule.");
-        ({ id } = row);
         return stored.toSpliced(place, 0, row);
       });
       return placed(caller, rows, id);
@@ -277,7 +291,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
     /** Replaces all rules of the account. One of the same name as before keeps its id, and its version if it is equal. */
     async replaceAll(caller: Caller, definitions: readonly RuleDefinition[]): Promise<readonly RuleRow[]> {
       authorize(caller, "manage");
-      await rulesFrom(definitions, createYield(clock));
+      await rulesFrom(definitions);
       const edit = (stored: readonly RuleRow[], at: EditedAt) => {
         const left = new Map(stored.map((row) => [definitionOf(row).name, row]));
         return definitions.map((definition) => {
@@ -319,26 +333,6 @@ function checked(given: unknown): string {
   ruleFrom(given, "", 1);
   // Safe: it is a definition, or it was refused.
   return ruleText(given as RuleDefinition);
-}
-
-/** The rules that definitions make, named by their places. Throws `validation_error` with the place of whatever is wrong. */
-async function rulesFrom(
-  definitions: readonly RuleDefinition[],
-  yieldTurn: YieldTurn,
-): Promise<readonly CompiledRule[]> {
-  const issues: Issue[] = [];
-  const rules: CompiledRule[] = [];
-  for (const [n, definition] of definitions.entries()) {
-    await yieldTurn();
-    try {
-      rules.push(ruleFrom(definition, `rul_draft${n}`, 1));
-    } catch (error) {
-      if (!(error instanceof DomainError)) throw error;
-      issues.push(...error.issues.map(({ field, message }) => ({ field: `rules.${n}.${field}`, message })));
-    }
-  }
-  if (issues.length > 0) throw invalidFields(issues);
-  return rules;
 }
 
 function redefined(rows: readonly RuleRow[], row: RuleRow, definition: string, at: EditedAt): readonly RuleRow[] {

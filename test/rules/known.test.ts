@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { RuleStore } from "../../src/core/account-rules.ts";
-import { KnownRules } from "../../src/rules/known.ts";
+import { createKnownRules } from "../../src/rules/known.ts";
 import { ACCOUNT, anAuditEntry, aRule, OTHER_ACCOUNT } from "../support/factory.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openFileStore } from "../support/store.ts";
@@ -10,7 +10,7 @@ test("a change of one account's rules has those of no other account read again, 
   const { rules } = db.store;
   const listed: string[] = [];
   const counted: RuleStore = { ...rules, list: (accountId) => (listed.push(accountId), rules.list(accountId)) };
-  const known = new KnownRules({ ...db.store, rules: counted }, new FakeClock(), (text) => text);
+  const known = createKnownRules({ ...db.store, rules: counted }, new FakeClock(), (text) => text);
   const write = async (accountId: string, ids: readonly string[]) => {
     const expected = await rules.versionOf(accountId);
     const rows = ids.map((id) => aRule(id, { accountId }));
@@ -42,7 +42,7 @@ test("rules are compiled one by one for whoever reads all of them, and once", as
   const { rules } = db.store;
   const rows = ["rul_a", "rul_b", "rul_c"].map((id) => aRule(id));
   await rules.replace({ accountId: ACCOUNT, rules: rows, expected: "", audit: anAuditEntry() });
-  const known = new KnownRules(db.store, new FakeClock(), (text) => text);
+  const known = createKnownRules(db.store, new FakeClock(), (text) => text);
   let turns = 0;
   const compiled = await known.compiledRules(ACCOUNT, async () => void (turns += 1));
   expect([compiled.map(({ id }) => id), turns]).toEqual([["rul_a", "rul_b", "rul_c"], 3]);
