@@ -3,6 +3,7 @@ import type { RuleRow } from "../../../src/core/account-rules.ts";
 import {
   ACCOUNT,
   aCreation,
+  aGrant,
   anAuditEntry,
   aRule,
   OTHER_ACCOUNT,
@@ -16,7 +17,8 @@ import {
 } from "../../support/factory.ts";
 import { audited, claimed, LEASE } from "./steps.ts";
 import type { StoreTest } from "./store-test.ts";
-import { cancel, retry } from "../../../src/core/changes.ts";
+import { approve, cancel, retry } from "../../../src/core/changes.ts";
+import type { Grant } from "../../../src/core/grant.ts";
 import { countedOf, type RuleCount } from "../../../src/core/rule-count.ts";
 import { startAttempt } from "../../../src/core/settle.ts";
 import type { Outcome } from "../../../src/core/outcome.ts";
@@ -101,6 +103,30 @@ export function testRules(test: StoreTest): void {
       expect(await rules.ruled(ACCOUNT, new Date(creation.action.createdAt.getTime() + 1), 9)).toEqual([]);
       expect(await rules.ruled(OTHER_ACCOUNT, creation.action.createdAt, 9)).toEqual([]);
     });
+  });
+
+  test("a grant that is used up can be ended until it expires, and is listed behind those in force", async (db) => {
+    const { grants } = db.store;
+    const granted = async (more: Partial<Grant>) => {
+      const held = aCreation({ approve: true });
+      await db.actions.create(held);
+      const grant = aGrant({ actionId: held.action.id, ...more });
+      expect(await db.actions.apply({ ...writeOf(approve(held.action, aDecision())), grant })).toBe(true);
+      return grant;
+    };
+    const [older, usedUp] = [await granted({}), await granted({ calls: 3, used: 3, createdAt: later(1) })];
+    const newer = await granted({ createdAt: later(2) });
+    const ended = await granted({ createdAt: later(3), endedAt: later(4), endedBy: "key:boss" });
+    expect(await grants.list(ACCOUNT, NOON)).toEqual([newer, older]);
+    expect(await grants.listOpen(ACCOUNT, NOON, 9)).toEqual([newer, older, usedUp]);
+    expect(await grants.listOpen(ACCOUNT, NOON, 2)).toEqual([newer, older]);
+    expect(await grants.listOpen(ACCOUNT, usedUp.expiresAt, 9)).toEqual([]);
+    expect(await grants.listOpen(OTHER_ACCOUNT, NOON, 9)).toEqual([]);
+    const end = (id: string, at: Date) => grants.end(ACCOUNT, id, { at, by: "key:boss", audit: anAuditEntry() });
+    expect(await end(usedUp.id, usedUp.expiresAt)).toBeNull();
+    expect(await end(usedUp.id, later(5))).toMatchObject({ id: usedUp.id, endedAt: later(5) });
+    expect([await end(usedUp.id, later(5)), await end(ended.id, later(5))]).toEqual([null, null]);
+    expect(await grants.wasEnded(ACCOUNT, usedUp.id)).toBe(true);
   });
 
   describe("counts of rules", () => {
