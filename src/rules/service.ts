@@ -19,7 +19,7 @@ import type { AppContext } from "../runtime/app-context.ts";
 import { createYield } from "../runtime/turns.ts";
 import { createDryRun, type DryRunRange, type DryRunStep, newest, refusalsSince, type RulesDryRun } from "./dry-run.ts";
 import type { KnownRules } from "./known.ts";
-import { type CompiledRule, ruleFrom } from "./rule.ts";
+import { type CompiledRule, deadRules, ruleFrom } from "./rule.ts";
 import {
   type ChangeRuleBody,
   definitionOf,
@@ -29,7 +29,6 @@ import {
   type RuleEffect,
   ruleText,
 } from "./schemas.ts";
-import { deadRules } from "./warnings.ts";
 
 /** When rules are changed, and by whom. */
 type EditedAt = Pick<RuleRow, "changedAt" | "changedBy">;

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
-import { ruleFrom } from "../../src/rules/rule.ts";
+import { deadRules, ruleFrom } from "../../src/rules/rule.ts";
 import type { RuleDefinition } from "../../src/rules/schemas.ts";
-import { deadRules } from "../../src/rules/warnings.ts";
 
 type Definition = Partial<RuleDefinition>;
 
