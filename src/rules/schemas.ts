@@ -31,9 +31,9 @@ export type RuleEffect = (typeof RULE_EFFECTS)[number];
 /** What a body is, as a rule names it: `json` is also one that was given as `body`. */
 export const RULED_BODIES = ["none", "json", "form", "text", "base64"] as const;
 
-/** A condition of several members, which may all be left out. */
+/** A condition of several members. */
 const condition = <Members extends TProperties>(description: string, example: object, members: Members) =>
-  Type.Optional(Type.Object(members, { additionalProperties: false, description, examples: [example] }));
+  Type.Object(members, { additionalProperties: false, description, examples: [example] });
 
 const time = (description: string, example: string) =>
   Type.String({ pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$|^24:00$", description, examples: [example] });
@@ -49,108 +49,100 @@ const same = (words: string, example: string, more = "") =>
     }),
   );
 
-const conditions = {
-  when: Type.Optional(
-    t.shortText(
+const conditions = Type.Partial(
+  Type.Object({
+    when: t.shortText(
       RULE_EXPRESSION_BYTES_MAX,
       "A condition in CEL over action (method, host, path, query, headers, body, title, metadata, credential), key (id, name, role) and now.",
       "action.body.amount > 5000",
     ),
-  ),
-  keys: Type.Optional(
-    Type.Array(t.keyIdSchema, { minItems: 1, maxItems: RULE_LIST_MAX, description: "Keys whose calls it is about." }),
-  ),
-  methods: Type.Optional(
-    t.shortList(
+    keys: Type.Array(t.keyIdSchema, {
+      minItems: 1,
+      maxItems: RULE_LIST_MAX,
+      description: "Keys whose calls it is about.",
+    }),
+    methods: t.shortList(
       Type.Enum([...HTTP_METHODS]),
       HTTP_METHODS.length,
       "Methods. A request that names another method, as by X-HTTP-Method-Override, counts as each of them.",
       ["POST", "DELETE"],
     ),
-  ),
-  hosts: Type.Optional(
-    t.shortList(
+    hosts: t.shortList(
       Type.String({ minLength: 1, maxLength: 260 }),
       RULE_LIST_MAX,
       "Hosts, or *.example.com for all that end so. Without a port: at each.",
       ["api.example.com", "*.example.org"],
     ),
-  ),
-  path: Type.Optional(
-    t.shortText(
+    path: t.shortText(
       RULE_PATH_CHARS_MAX,
       "Beginning of the path as it is sent, in whole segments: /pay is about /pay/1 and not about /payments. * stands for one segment.",
       "/v1/users/*/keys",
     ),
-  ),
-  credentials: Type.Optional(
-    t.shortList(
+    credentials: t.shortList(
       Type.String({ ...credentialNameSchema, title: "RuleCredential" }),
       RULE_LIST_MAX,
       "Names of credentials that the call is made with.",
       ["stripe-live"],
     ),
-  ),
-  body_kind: Type.Optional(t.choice(RULED_BODIES, "What the body is.", "json")),
-  body_bytes: condition(
-    "Size of the body.",
-    { over: 10_000 },
-    {
-      over: t.integer(0, REQUEST_BODY_BYTES_MAX, "The body has more bytes.", 10_000),
-    },
-  ),
-  between: condition(
-    "Time of day.",
-    { from: "18:00", to: "08:00", timezone: "Europe/Berlin" },
-    {
-      from: time("Begins, by the clocks of the zone.", "18:00"),
-      to: time("Ends. Where it is before `from`, on the next day.", "08:00"),
-      days: Type.Optional(
-        t.shortList(Type.Enum([...WEEKDAYS]), WEEKDAYS.length, "Days on which it begins; without it each.", [
-          "mon",
-          "tue",
-        ]),
-      ),
-      timezone: zone,
-    },
-  ),
-  more_than: condition(
-    "The rule applies only to the call that is one more than these. Each create and retry counts unless a rule holds it for being one more.",
-    { count: 20, minutes: 5, same: "request" },
-    {
-      count: t.integer(1, BUDGET_COUNT_MAX, "So many calls pass.", 20),
-      minutes: t.integer(1, BUDGET_MINUTES_MAX, "Within so many minutes.", 5),
-      same: same(
-        "key|host|request",
-        "request",
-        " request: key, method, host, path and body, where UUIDs and runs of six or more digits may differ.",
-      ),
-    },
-  ),
-  sum: condition(
-    "A budget: the rule applies only to the call with which the sum would be more than the limit, and that call is not added.",
-    { member: "body.amount", per: "day", timezone: "Europe/Berlin", limit: 10_000 },
-    {
-      member: Type.String({
-        minLength: 1,
-        maxLength: BUDGET_MEMBER_CHARS_MAX,
-        description:
-          "The number in the body that is added up, by its path. A call where it is missing, negative or no number is held.",
-        examples: ["body.amount", "body.items[0].price"],
-      }),
-      per: t.choice(PERIODS, "From when to when, by the calendar and the clocks of the zone.", "day"),
-      timezone: zone,
-      limit: Type.Number({
-        minimum: 0,
-        maximum: Number.MAX_SAFE_INTEGER,
-        description: "The most that passes, with at most 9 decimals.",
-        examples: [10_000],
-      }),
-      same: same("key|host", "key"),
-    },
-  ),
-  message: Type.Optional(
-    Type.Refine(
+    body_kind: t.choice(RULED_BODIES, "What the body is.", "json"),
+    body_bytes: condition(
+      "Size of the body.",
+      { over: 10_000 },
+      {
+        over: t.integer(0, REQUEST_BODY_BYTES_MAX, "The body has more bytes.", 10_000),
+      },
+    ),
+    between: condition(
+      "Time of day.",
+      { from: "18:00", to: "08:00", timezone: "Europe/Berlin" },
+      {
+        from: time("Begins, by the clocks of the zone.", "18:00"),
+        to: time("Ends. Where it is before `from`, on the next day.", "08:00"),
+        days: Type.Optional(
+          t.shortList(Type.Enum([...WEEKDAYS]), WEEKDAYS.length, "Days on which it begins; without it each.", [
+            "mon",
+            "tue",
+          ]),
+        ),
+        timezone: zone,
+      },
+    ),
+    more_than: condition(
+      "The rule applies only to the call that is one more than these. Each create and retry counts unless a rule holds it for being one more.",
+      { count: 20, minutes: 5, same: "request" },
+      {
+        count: t.integer(1, BUDGET_COUNT_MAX, "So many calls pass.", 20),
+        minutes: t.integer(1, BUDGET_MINUTES_MAX, "Within so many minutes.", 5),
+        same: same(
+          "key|host|request",
+          "request",
+          " request: key, method, host, path and body, where UUIDs and runs of six or more digits may differ.",
+        ),
+      },
+    ),
+    sum: condition(
+      "A budget: the rule applies only to the call with which the sum would be more than the limit, and that call is not added.",
+      { member: "body.amount", per: "day", timezone: "Europe/Berlin", limit: 10_000 },
+      {
+        member: Type.String({
+          minLength: 1,
+          maxLength: BUDGET_MEMBER_CHARS_MAX,
+          description:
+            "The number in the body that is added up, by its path. A call where it is missing, negative or no number is held.",
+          examples: ["body.amount", "body.items[0].price"],
+        }),
+        per: t.choice(PERIODS, "From when to when, by the calendar and the clocks of the zone.", "day"),
+        timezone: zone,
+        limit: Type.Number({
+          minimum: 0,
+          maximum: Number.MAX_SAFE_INTEGER,
+          description: "The most that passes, with at most 9 decimals.",
+          examples: [10_000],
+        }),
+        same: same("key|host", "key"),
+      },
+    ),
+    message: Type.Refine(
       t.shortText(
         RULE_MESSAGE_CHARS_MAX,
         "Shown to the agent whose call is held or refused.",
@@ -159,9 +151,9 @@ const conditions = {
       isStorableText,
       () => "Must be well-formed Unicode without NUL.",
     ),
-  ),
-  explain: Type.Optional(t.yesNo("Agents see why, with what the rule compares.", false)),
-};
+    explain: t.yesNo("Agents see why, with what the rule compares.", false),
+  }),
+).properties;
 
 /** What a rule says, on the wire and in its row. */
 export const RuleDefinition = t.requestObject(
