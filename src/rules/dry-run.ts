@@ -100,9 +100,9 @@ export function createDryRun(
     const from = entries.at(-1)?.createdAt ?? null;
     // Before that time, other calls may have counted.
     const countedFrom = range.since === null && entries.length < range.last ? null : from;
-    const held = { held: 0, held_approved: 0, held_rejected: 0, held_undecided: 0, undecidable: 0 };
+    const held = { held_approved: 0, held_rejected: 0, held_undecided: 0, undecidable: 0 };
     const others = { unknown: 0, uncertain: 0, differing: 0 };
-    const figures = { looked_at: entries.length, allowed: 0, ...held, refused: 0, ...others };
+    const figures = { looked_at: entries.length, allowed: 0, held: 0, refused: 0, ...held, ...others };
     const [inForceCounts, triedCounts] = [new Counts(), new Counts()];
     const differing: (Omit<Differing, "action"> & Pick<Entry, "id">)[] = [];
     // Held then, and cancelled: by a person who said no, or by somebody else. They count as undecided.
