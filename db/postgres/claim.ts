@@ -1,7 +1,7 @@
 import type { QueryResult } from "pg";
 import type { Claimed, ClaimOfQueue, QueueName } from "../commands/claims.ts";
 import type { NotificationKind } from "../../src/core/notification.ts";
-import { escapeText, named, type Query } from "./queries.ts";
+import { escapeText, named, type Query, unseen } from "./queries.ts";
 
 /** Sends a statement of the transaction. Rows are lists of values. */
 type Run = (query: Query) => Promise<readonly QueryResult[]>;
@@ -95,7 +95,7 @@ const STATEMENTS: Readonly<Record<QueueName, { readonly claim: Text; readonly ne
 };
 
 function textsOf({ table, isPending, isLive, fence, bytes, pauses, set, isTold }: Parts) {
-  const lanes = `unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
+  const lanes = `unnest(${["$1::text[]", "$2::text[]", "$3::text[]", "$4::bigint[]"].map(unseen).join(", ")})
     with ordinality as lane(account_id, host, key_id, most, number)`;
   // A number past those that are exact here can't be counted on: such a row was altered, and stays as it is.
   const isOfLane = `${isPending} and ${isLive} and ${fence} < ${Number.MAX_SAFE_INTEGER}

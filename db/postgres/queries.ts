@@ -28,6 +28,14 @@ export function named(text: string): Pick<Query, "name" | "text"> {
   return { name, text };
 }
 
+/**
+ * An array whose length the planner does not see. Where it sees that of a short one, it takes a plan for these values to be cheaper than
+ * one for all, and plans the statement at each run, which takes longer than to run it.
+ */
+export function unseen(array: string): string {
+  return `(select ${array})`;
+}
+
 export function valueOf(value: SqlValue): SqlValue {
   return typeof value === "string" ? escapeText(value) : value;
 }

@@ -6,7 +6,7 @@ import { compile, once, type Prepared } from "../sql/read.ts";
 import type { SqlValue } from "../sql/sql.ts";
 import { claimAll } from "./claim.ts";
 import { postgresDialect } from "./dialect.ts";
-import { named, type Query, valueOf } from "./queries.ts";
+import { named, type Query, valueOf, unseen } from "./queries.ts";
 import { tables } from "./schema.ts";
 
 /** A transaction of PostgreSQL as one command has it. Statements after `end` are refused: they would be part of another. */
@@ -76,7 +76,7 @@ function textOf(value: SqlValue): string | null {
 const FIND = once(({ types, build }: Pick<Prepared<never, unknown>, "types" | "build">) => {
   const { text, decode } = compile(build(postgresDialect), (name) => `arg."${name}"`);
   const names = Object.keys(types);
-  const arrays = names.map((name, at) => `${postgresDialect.place(at + 1, types[name] ?? "text")}[]`);
+  const arrays = names.map((name, at) => unseen(`${postgresDialect.place(at + 1, types[name] ?? "text")}[]`));
   const listed = names.map((name) => `"${name}"`).join(", ");
   const statement = named(
     `select arg.n, found.* from unnest(${arrays.join(", ")}) with ordinality as arg(${listed}, n)
