@@ -55,7 +55,7 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
       const { isClaimed, uses } = outcome;
       const calls = Number(creation.grant?.audit.detail["calls"]);
       const policy = uses === null || action.policy === null ? action.policy : atUse(action.policy, uses, calls);
-      const stored = { ...action, policy };
+      const stored = policy === action.policy ? action : { ...action, policy };
       const claimed = isClaimed && creation.claim !== null ? startAttempt(stored, creation.claim) : null;
       if (claimed === null) written.keep(stored);
       return { kind: "created", claimed, ...(uses !== null && { policy }) };

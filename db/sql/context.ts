@@ -29,7 +29,7 @@ export class WrittenActions {
   /** Keeps a pending action without its last result, which a claim does not return and which may be large. */
   keep(action: Action): void {
     if (action.dueAt === null || largeBytesOf(action) !== undefined) return;
-    this.#actions.set(action.id, { ...action, result: null });
+    this.#actions.set(action.id, action.result === null ? action : { ...action, result: null });
     if (this.#actions.size <= WRITTEN_ACTIONS_MAX) return;
     for (const oldest of this.#actions.keys()) {
       this.#actions.delete(oldest);

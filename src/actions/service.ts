@@ -222,7 +222,7 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
       if (created.kind === "created") {
         metrics.created("created");
         const { claimed, policy = action.policy } = created;
-        const stored = { ...action, policy };
+        const stored = policy === action.policy ? action : { ...action, policy };
         if (claimed === null) reservation?.release();
         bus.publish(stored);
         if (claimed !== null) reservation?.commit(claimed);

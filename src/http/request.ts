@@ -159,7 +159,7 @@ export function nameRequest(given: string | null, ids: Pick<Ids, "request">): Re
  * repeated ones, values out of range, integers that are not plain decimal digits.
  */
 export function readQuery<T>(search: string, check: QueryCheck<T>): T {
-  const given = Map.groupBy(new URLSearchParams(search), ([name]) => name);
+  const given = search === "" ? NO_PARAMETERS : Map.groupBy(new URLSearchParams(search), ([name]) => name);
   const repeated: Issue[] = [];
   const values = [...given].map(([name, pairs]) => {
     const [text = "", ...more] = pairs.map(([, one]) => one);
@@ -172,6 +172,8 @@ export function readQuery<T>(search: string, check: QueryCheck<T>): T {
   if (repeated.length === 0 && check.accepts(value)) return value;
   throw new DomainError("invalid_query", "The query is not valid.", [...repeated, ...check.issues(value)]);
 }
+
+const NO_PARAMETERS: ReadonlyMap<string, readonly [string, string][]> = new Map();
 
 const DIGITS = /^\d{1,15}$/;
 
