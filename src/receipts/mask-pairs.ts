@@ -86,7 +86,7 @@ export function maskPairs(text: string, options: PairsOptions, masking: Masking,
   // Before the next step, for which an `@` in a quoted password would end it.
   const isText = !options.isWhole;
   const netrc = isText && text.includes("password") ? maskPasswords(text, NETRC, masking) : text;
-  const tools = isText && netrc.includes("curl") ? maskPasswords(netrc, CURL, masking) : netrc;
+  const tools = isText && netrc.includes("curl") ? maskPasswords(netrc, CURL, masking, CURL_QUOTES) : netrc;
   const bare = tools.includes("@") ? maskLogins(tools, options.isQuoted, masking) : tools;
   const named = options.isWhole ? maskParameters(bare, masking) : maskNamed(bare, options.isQuoted, masking);
   return named.includes("%") || named.includes("+") ? maskEncoded(named, options, inner) : named;
@@ -516,14 +516,41 @@ const NETRC =
 const CURL =
   /[ \t](?:-[uU]|--(?:proxy-)?user)[ \t=]{0,8}(?:'[^'\n:]{1,256}:([^'\n]{1,1024})|"[^"\n:]{1,256}:((?:[^"\\\n]|\\.){1,1024})|\\"[^"\\\n:]{1,256}:([^"\\\n]{1,1024})|["']?[^\s"':]{1,256}["']?:(?:\$?'([^'\n]{1,1024})|"((?:[^"\\\n]|\\.){1,1024})|\\"([^"\\\n]{1,1024})|([^\s"']{1,1024})))/g;
 
-/** Masks the password with which each match ends. */
-function maskPasswords(text: string, pattern: RegExp, masking: Masking): string {
+/** What closes the quote around each of its groups. */
+const CURL_QUOTES = ["'", '"', '\\"', "'", '"', '\\"', ""];
+
+/**
+ * What a shell joins to the part before it: another part in quotes, or bare. A quote that stands before a blank or a sign closes
+ * what is around the command.
+ */
+const JOINED =
+  /'(?=[^\s"'`|&;<>(),.:}\]\\])[^'\n]{1,1024}|"(?=[^\s"'`|&;<>(),.:}\]\\])(?:[^"\\\n]|\\.){1,1024}|[^\s"'`|&;<>(),.:}\]\\][^\s"'`|&;<>(),}\]]{0,1023}/y;
+
+/** Masks the password with which each match ends. `quotes`: what closes each group; left out: nothing is joined to it. */
+function maskPasswords(text: string, pattern: RegExp, masking: Masking, quotes?: readonly string[]): string {
   const masked = new EditedText(text);
+  let done = 0;
   for (const match of text.matchAll(pattern)) {
-    const password = match.slice(1).find((group) => group !== undefined) ?? "";
-    const end = match.index + match[0].length;
-    const shown = masking.hideIn(password, "password");
-    if (shown !== password) masked.replace(end - password.length, end, shown);
+    if (match.index < done) continue;
+    const group = match.slice(1).findIndex((one) => one !== undefined);
+    const first = match[group + 1] ?? "";
+    done = match.index + match[0].length;
+    const parts = [{ at: done - first.length, part: first }];
+    const quote = quotes?.[group] ?? null;
+    JOINED.lastIndex = done + (quote?.length ?? 0);
+    const mayGoOn = quote !== null && text.startsWith(quote, done);
+    for (let next = mayGoOn ? JOINED.exec(text) : null; next !== null; next = JOINED.exec(text)) {
+      const [found] = next;
+      const isQuoted = found.startsWith('"') || found.startsWith("'");
+      done = next.index + found.length;
+      parts.push({ at: next.index + (isQuoted ? 1 : 0), part: isQuoted ? found.slice(1) : found });
+      JOINED.lastIndex = isQuoted ? done + 1 : done;
+    }
+    const isHidden = masking.hidesNamed(parts.map(({ part }) => part).join(""));
+    for (const { at, part } of parts) {
+      const shown = isHidden && parts.length > 1 ? masking.hide(part, "password") : masking.hideIn(part, "password");
+      if (shown !== part) masked.replace(at, at + part.length, shown);
+    }
   }
   return masked.toString();
 }

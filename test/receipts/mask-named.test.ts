@@ -92,11 +92,25 @@ test.each([
   ['{"cut: "curl -u \\"ann:@hunter2\\" x', '{"cut: "curl -u \\"ann:••••(password,8-chars)\\" x'],
   ['curl -u ann:"hun\\"ter2" x', 'curl -u ann:"••••(password,9-chars)" x'],
   ['curl -u "ann:hun\\"ter2" x', 'curl -u "ann:••••(password,9-chars)" x'],
+  ['curl -u ann:hun"ter2" x', 'curl -u ann:••••(password,3-chars)"••••(password,4-chars)" x'],
+  [`curl -u ann:hun'ter 2'x9 y`, "curl -u ann:••••(password,3-chars)'••••(password,5-chars)'••••(password,2-chars) y"],
+  ['curl -u "ann:hun"ter2 x', 'curl -u "ann:••••(password,3-chars)"••••(password,4-chars) x'],
+  [`curl -u 'ann':"hun"'ter2' x`, `curl -u 'ann':"••••(password,3-chars)"'••••(password,4-chars)' x`],
+  ['curl -u ann:hun"ter2', 'curl -u ann:••••(password,3-chars)"••••(password,4-chars)'],
+  ['run "curl -u ann:hunter2", then wait', 'run "curl -u ann:••••(password,7-chars)", then wait'],
+  [`{ 'run': 'curl -u ann:hunter2', 'n': 1 }`, `{ 'run': 'curl -u ann:••••(password,7-chars)', 'n': 1 }`],
   ['curl -u ann:"@hunter2', 'curl -u ann:"••••(password,8-chars)'],
   ["curl -u 'ann:@hunter2", "curl -u 'ann:••••(password,8-chars)"],
 ])("the log-in of curl in %p is shown to the public as %p", (text, masked) => {
   expect(maskText(text, "public")).toBe(masked);
   expect(maskText(masked, "public")).toBe(masked);
+});
+
+test("a password of curl that looks generated is hidden from whoever decides in all its parts", () => {
+  expect(maskText('curl -u ann:x9Kq2Lm8"Vb3Zt7Rw" x', "decider")).toBe(
+    'curl -u ann:••••(password,8-chars)"••••(password,8-chars)" x',
+  );
+  expect(maskText('curl -u ann:hun"ter2" x', "decider")).toBe('curl -u ann:hun"ter2" x');
 });
 
 test.each([
