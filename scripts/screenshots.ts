@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { createClient } from "../src/client/client.ts";
 import type { ActionJson } from "../src/api/action-schemas.ts";
-import type { OutgateClient } from "../src/client/types.ts";
+import type { OutgateClient } from "../src/client/client.ts";
 import { openBrowser } from "../test/support/browser.ts";
 import { freePort } from "../test/support/free-port.ts";
 

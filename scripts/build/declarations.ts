@@ -1,18 +1,16 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import ts from "typescript";
 import { clientTypes } from "../client-types.ts";
 import { ROOT } from "./bundle.ts";
 
-const CLIENT = `
-/** A client of the HTTP API: each call is one request, and its repetitions where they are safe. */
-export declare function createClient(settings: ClientSettings): OutgateClient;
+const CLIENT = join(ROOT, "src/client");
 
-/**
- * Checks that a call or callback was signed by Outgate with this secret (\`whsec_…\`) within the last five minutes. Several
- * secrets: any of them may have signed, for the day after a rotation. Throws an \`OutgateError\` with the code \`invalid_signature\`.
- */
-export declare function verify(secret: string | readonly string[], request: SignedRequest): Verified;
+/** The files that the package exports from; all else they declare is in `types.ts` and the types of the API. */
+const FILES = ["client.ts", "verify.ts"];
 
+/** Of `transport.ts` the package has the error alone. */
+const ERROR = `
 /** Any failure of a call, except an abort by the caller. The message is for people. */
 export declare class OutgateError extends Error implements OutgateErrorFacts {
   readonly name: "OutgateError";
@@ -32,11 +30,25 @@ export declare class OutgateError extends Error implements OutgateErrorFacts {
 /** The declarations of the npm package: they need no other package. */
 export async function declarations(): Promise<string> {
   const api = await clientTypes("described");
-  const own = readFileSync(join(ROOT, "src/client/types.ts"), "utf8");
-  const text = `${api}${own}`
-    .replaceAll(/^import type .* from "\.\/openapi\.ts";\n/gm, "")
+  const own = readFileSync(join(CLIENT, "types.ts"), "utf8");
+  const text = `${api}${own}${declared(FILES)}`
+    .replaceAll(/^import type [^;]* from "\.\/(?:openapi|types)\.ts";\n/gm, "")
     .replaceAll("Api.", "")
-    .replaceAll(/^\/\/.*\n/gm, "");
-  if (/^import/m.test(text)) throw new Error("src/client/types.ts imports more than the types of the API.");
-  return `${text.trim()}\n${CLIENT}`;
+    .replaceAll(/^\/\/.*\n/gm, "")
+    .replaceAll(/^export \{\};\n/gm, "");
+  if (/^import/m.test(text)) throw new Error("The client declares more than the types of the API and its own.");
+  return `${text.trim()}\n${ERROR}`;
+}
+
+/** What TypeScript declares of these files. */
+function declared(files: readonly string[]): string {
+  const { config } = ts.readConfigFile(join(ROOT, "tsconfig.json"), (path) => readFileSync(path, "utf8"));
+  const { options } = ts.parseJsonConfigFileContent({ ...config, files: [] }, ts.sys, ROOT);
+  const paths = files.map((file) => join(CLIENT, file));
+  const program = ts.createProgram(paths, { ...options, noEmit: false, declaration: true, emitDeclarationOnly: true });
+  const texts: string[] = [];
+  for (const path of paths) {
+    program.emit(program.getSourceFile(path), (_name, text) => void texts.push(text), undefined, true);
+  }
+  return texts.join("\n");
 }

@@ -9,7 +9,7 @@ import {
   type Session,
   withSession,
 } from "./session.ts";
-import type { OutgateClient } from "../client/types.ts";
+import type { OutgateClient } from "../client/client.ts";
 
 /** The option of every command that prints a result. */
 export const JSON_OPTION = ["--json", "print JSON also on a terminal"] as const;

@@ -1,16 +1,12 @@
-import { isTerminal } from "../core/action.ts";
-import type { Action } from "../client/openapi.ts";
-import { createClient } from "../client/client.ts";
+import { createClient, type OutgateClient } from "../client/client.ts";
 import { type Io, readValue, UsageError } from "./io.ts";
 import { createPaint, type Paint, visible } from "../observability/terminal.ts";
 import { explain, jsonText, parseExact } from "./output.ts";
 import { type Cell, type Column, tableOf } from "./table.ts";
-import { setTimeout as pause } from "node:timers/promises";
 import { apiKeyIn, apiKeyOf } from "../client/api-key-file.ts";
 import { readLogin } from "./login-file.ts";
-import { retryDelayMs, OutgateError } from "../client/transport.ts";
-import type { FollowOptions, OutgateClient } from "../client/types.ts";
-import { PORT_MAX, WAIT_SECONDS_MAX } from "../core/limits.ts";
+import type { FollowOptions } from "../client/types.ts";
+import { PORT_MAX } from "../core/limits.ts";
 
 /** A command's connection to a running service, and its output. */
 export interface Session {
@@ -213,65 +209,6 @@ export function printLines<Row>(
   empty: string,
 ): void {
   print({ data }, () => (data.length === 0 ? empty : data.map(lineOf).join("\n")));
-}
-
-/** The pauses between requests where the service answers at once, because too many requests are waiting. */
-const PAUSE_MS_MIN = 500;
-
-const PAUSE_MS_MAX = 10_000;
-
-/** A response that took at least this share of its wait did wait. */
-const WAITED_SHARE = 0.5;
-
-/** Replaced in tests. */
-interface Time {
-  readonly nowMs: () => number;
-  readonly pause: (ms: number) => Promise<unknown>;
-}
-
-const REAL_TIME: Time = { nowMs: () => performance.now(), pause: (ms) => pause(ms) };
-
-/**
- * Waits for the end of an action, and returns its current state after `seconds`. The service holds each request until the
- * end; where it responds at once or refuses for now, the next request comes after a pause that grows, and is at least
- * `Retry-After`.
- */
-export async function waitForEnd(
-  client: Pick<OutgateClient, "getAction">,
-  action: Action,
-  seconds: number,
-  time: Time = REAL_TIME,
-): Promise<Action> {
-  const untilMs = time.nowMs() + seconds * 1_000;
-  let latest = action;
-  let shortWaits = 0;
-  while (!isTerminal(latest.status)) {
-    const beganMs = time.nowMs();
-    const left = Math.ceil((untilMs - beganMs) / 1_000);
-    if (left <= 0) return latest;
-    const waitSeconds = Math.min(WAIT_SECONDS_MAX, left);
-    const answer = await client.getAction(latest.id, { waitSeconds }).catch(temporaryError);
-    if (!(answer instanceof OutgateError)) latest = answer;
-    const hasWaited = time.nowMs() - beganMs >= WAITED_SHARE * waitSeconds * 1_000;
-    if (isTerminal(latest.status) || hasWaited) {
-      shortWaits = 0;
-      continue;
-    }
-    const retryAfterMs = answer instanceof OutgateError ? (answer.retryAfterMs ?? 0) : 0;
-    const pauseMs = Math.max(retryAfterMs, retryDelayMs(shortWaits, { baseMs: PAUSE_MS_MIN, capMs: PAUSE_MS_MAX }));
-    shortWaits += 1;
-    const leftMs = untilMs - time.nowMs();
-    // No time for another request: report the error.
-    if (pauseMs >= leftMs && answer instanceof OutgateError) throw answer;
-    await time.pause(Math.max(0, Math.min(pauseMs, leftMs)));
-  }
-  return latest;
-}
-
-/** Returns an error that doesn't end the wait, since the service is only busy; throws any other. */
-function temporaryError(error: unknown): OutgateError {
-  if (error instanceof OutgateError && (error.code === "rate_limited" || error.code === "unavailable")) return error;
-  throw error;
 }
 
 /** Opens the event stream; resolves when it is open. `first` is the promise of the first event. */

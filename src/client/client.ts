@@ -1,184 +1,288 @@
-import type { Action, Approval, BulkDryRun, BulkJob, ExportQuery, ListQuery, StartBulk } from "./openapi.ts";
+import type * as Api from "./openapi.ts";
 import { follow } from "./follow.ts";
 import { type HttpCall, createTransport, OutgateError, type Transport } from "./transport.ts";
-import type { CallOptions, ClientSettings, OutgateClient, WaitForOptions } from "./types.ts";
+import type {
+  CallOptions,
+  ClientSettings,
+  CreateActionOptions,
+  FollowOptions,
+  MadeByOptions,
+  OutgateEvent,
+  OverviewOptions,
+  RevokeOptions,
+  RotateOptions,
+  SigningSecretOptions,
+  StartBulkMethod,
+  WaitForOptions,
+  WaitOptions,
+} from "./types.ts";
+import { isEnded, waitForEnd } from "./wait.ts";
 
 /** The service's default for a `sync` create without `wait`. */
 const SYNC_WAIT_SECONDS = 30;
 
 const REPEATABLE = { isRepeatable: true } as const;
 
+/**
+ * One method for each operation of the HTTP API, by its `operationId`. Every failure is an `OutgateError`. Operations that
+ * are safe to repeat are retried while the service can't be reached: reads, and writes that are idempotent, such as a
+ * create with an `idempotencyKey`.
+ */
+export type OutgateClient = ReturnType<typeof createClient>;
+
 /** A client of the HTTP API: each call is one request, and its repetitions where they are safe. */
-export function createClient(settings: ClientSettings): OutgateClient {
+export function createClient(settings: ClientSettings) {
   const transport = createTransport(settings);
   const send = async <T>(route: HttpCall["route"], { signal }: CallOptions = {}, more: Partial<HttpCall> = {}) =>
-    // Safe: the API defines the type of a 2xx response, which `OutgateClient` names.
+    // Safe: the API defines the type of a 2xx response, which the methods name.
     (await transport.call({ route, isRepeatable: route.startsWith("GET "), signal, ...more })) as T;
-  const at = (path: string, id: string) => `/v1/${path}/${encodeURIComponent(id)}` as const;
-  const decide =
-    (verb: string) =>
-    (id: string, decision: Approval = {}, options: CallOptions = {}): Promise<Action> =>
-      send(`POST ${at("actions", id)}/${verb}`, options, { body: decision });
-  const client: OutgateClient = {
-    create: (action, options = {}) =>
-      client.createAction(action, { ...options, idempotencyKey: options.idempotencyKey ?? crypto.randomUUID() }),
-    waitFor: (id, options) => waitFor(client, id, options),
-    actions: (query, options) => pagesOf(client, query, options),
-    createAction: (action, { idempotencyKey, waitSeconds, ...options } = {}) =>
-      send("POST /v1/actions", options, {
-        query: { wait: waitSeconds },
-        headers: idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey },
-        body: action,
-        isRepeatable: idempotencyKey !== undefined,
-        waitSeconds: action.sync === true ? (waitSeconds ?? SYNC_WAIT_SECONDS) : 0,
-      }),
-    listActions: (query = {}, options) => send("GET /v1/actions", options, { query }),
-    countActions: (query = {}, options) => send("GET /v1/actions/counts", options, { query }),
-    getAction: (id, { waitSeconds, ...options } = {}) =>
-      send(
-        `GET ${at("actions", id)}`,
-        options,
-        waitSeconds === undefined ? {} : { query: { wait: waitSeconds }, waitSeconds },
-      ),
-    getTimeline: (id, options) => send(`GET ${at("actions", id)}/timeline`, options),
-    getAttempts: (id, options) => send(`GET ${at("actions", id)}/attempts`, options),
-    getDecisionFacts: (id, options) => send(`GET ${at("actions", id)}/facts`, options),
-    approveAction: decide("approve"),
-    cancelAction: decide("cancel"),
-    sendActionNow: decide("send-now"),
-    retryAction: decide("retry"),
-    decideRequests: (decision, options) => send("POST /v1/approvals", options, { body: decision }),
-    exportActions: (query = {}, options) => chunksOf(transport, query, options),
-    // `dry_run` decides which of both the service answers with.
-    startBulk: (bulk: StartBulk, options?: CallOptions) =>
-      send<BulkDryRun & BulkJob>("POST /v1/bulk", options, { body: bulk, isRepeatable: bulk.dry_run === true }),
-    listBulk: (query = {}, options) => send("GET /v1/bulk", options, { query }),
-    getBulk: (id, options) => send(`GET ${at("bulk", id)}`, options),
-    listBulkResults: (id, query = {}, options) => send(`GET ${at("bulk", id)}/results`, options, { query }),
-    stopBulk: (id, options) => send(`DELETE ${at("bulk", id)}`, options, REPEATABLE),
-    getOverview: ({ range, ...options } = {}) => send("GET /v1/overview", options, { query: { range } }),
-    listNotifications: (query = {}, options) => send("GET /v1/notifications", options, { query }),
-    streamEvents: (options = {}) => follow(transport, settings.parse ?? JSON.parse, options),
-    getReceipt: (receipt, options) =>
-      send(`GET /r/${encodeURIComponent(receipt.replace(/^.*\/r\//, ""))}`, options, {
-        headers: { accept: "application/json" },
-      }),
-    listKeys: ({ createdBy, ...options } = {}) => send("GET /v1/keys", options, { query: { created_by: createdBy } }),
-    createKey: (key, options) => send("POST /v1/keys", options, { body: key }),
-    revokeKey: (id, { unfinished, ...options } = {}) =>
-      send(`DELETE ${at("keys", id)}`, options, { query: { unfinished }, ...REPEATABLE }),
-    createPause: (pause, options) => send("POST /v1/pauses", options, { body: pause, ...REPEATABLE }),
-    listPauses: (options) => send("GET /v1/pauses", options),
-    endPause: (id, options) => send(`DELETE ${at("pauses", id)}`, options, REPEATABLE),
-    listChannels: (options) => send("GET /v1/channels", options),
-    createChannel: (channel, options) => send("POST /v1/channels", options, { body: channel }),
-    changeChannel: (id, change, options) =>
-      send(`PATCH ${at("channels", id)}`, options, { body: change, ...REPEATABLE }),
-    removeChannel: (id, options) => send(`DELETE ${at("channels", id)}`, options),
-    testChannel: (id, options) => send(`POST ${at("channels", id)}/test`, options),
-    listHosts: (options) => send("GET /v1/hosts", options),
-    putHost: (host, change, options) => send(`PUT ${at("hosts", host)}`, options, { body: change, ...REPEATABLE }),
-    removeHost: (host, options) => send(`DELETE ${at("hosts", host)}`, options),
-    putDefaults: (change, options) => send("PUT /v1/defaults", options, { body: change, ...REPEATABLE }),
-    listGrants: (options) => send("GET /v1/grants", options),
-    endGrant: (id, options) => send(`DELETE ${at("grants", id)}`, options),
-    listCredentials: (options) => send("GET /v1/credentials", options),
-    createCredential: (credential, options) => send("POST /v1/credentials", options, { body: credential }),
-    getCredential: (name, options) => send(`GET ${at("credentials", name)}`, options),
-    changeCredential: (name, change, options) =>
-      send(`PATCH ${at("credentials", name)}`, options, { body: change, ...REPEATABLE }),
-    testCredential: (name, test, options) => send(`POST ${at("credentials", name)}/test`, options, { body: test }),
-    removeCredential: (name, options) => send(`DELETE ${at("credentials", name)}`, options),
-    listOAuthClients: (options) => send("GET /v1/oauth-clients", options),
-    createOAuthClient: (added, options) => send("POST /v1/oauth-clients", options, { body: added }),
-    replaceOAuthClientSecret: (id, options) => send(`POST ${at("oauth-clients", id)}/secret`, options),
-    removeOAuthClient: (id, options) => send(`DELETE ${at("oauth-clients", id)}`, options),
-    askCredential: (asked, options) => send("POST /v1/credential-requests", options, { body: asked, ...REPEATABLE }),
-    listCredentialRequests: (query = {}, options) => send("GET /v1/credential-requests", options, { query }),
-    getCredentialRequest: (id, options) => send(`GET ${at("credential-requests", id)}`, options),
-    grantCredentialRequest: (id, credential, options) =>
-      send(`POST ${at("credential-requests", id)}/grant`, options, { body: credential }),
-    declineCredentialRequest: (id, why = {}, options) =>
-      send(`POST ${at("credential-requests", id)}/decline`, options, { body: why }),
-    listRules: (options) => send("GET /v1/rules", options),
-    createRule: (rule, options) => send("POST /v1/rules", options, { body: rule }),
-    replaceRules: (rules, options) => send("PUT /v1/rules", options, { body: rules, ...REPEATABLE }),
-    reorderRules: (order, options) => send("POST /v1/rules/reorder", options, { body: order, ...REPEATABLE }),
-    dryRunRules: (rules, options) => send("POST /v1/rules/dry-run", options, { body: rules, ...REPEATABLE }),
-    changeRule: (id, change, options) => send(`PATCH ${at("rules", id)}`, options, { body: change, ...REPEATABLE }),
-    removeRule: (id, options) => send(`DELETE ${at("rules", id)}`, options),
-    listAudit: (query = {}, options) => send("GET /v1/audit", options, { query }),
-    listCallbackHosts: (options) => send("GET /v1/callback-hosts", options),
-    addCallbackHost: (host, options) => send("POST /v1/callback-hosts", options, { body: { host }, ...REPEATABLE }),
-    removeCallbackHost: (host, options) => send("DELETE /v1/callback-hosts", options, { query: { host } }),
-    testCallback: (test, options) => send("POST /v1/callback-hosts/test", options, { body: test }),
-    listSigningOrigins: (options) => send("GET /v1/signing-origins", options),
-    getSigningSecret: (origin, { for: use, ...options } = {}) =>
-      send("GET /v1/signing-secret", options, { query: { origin, for: use } }),
-    rotateSigningSecret: ({ origin, for: use, ...options } = {}) =>
-      send("POST /v1/signing-secret/rotate", options, { query: { origin, for: use } }),
-    verifySignature: (origin, message, { for: use, ...options } = {}) =>
+  const at = (route: HttpCall["route"], id: string) =>
+    // Safe: a route with its parameter filled in.
+    route.replace("{id}", () => encodeURIComponent(id)) as HttpCall["route"];
+
+  // Methods by what they take. Those that change something are repeated only where `more` says so.
+  /* oxlint-disable typescript/no-unnecessary-type-parameters -- the API defines the types: no argument tells them */
+  const plain =
+    <Answer>(route: HttpCall["route"]) =>
+    (options?: CallOptions): Promise<Answer> =>
+      send(route, options);
+  const withQuery =
+    <Query extends object, Answer>(route: HttpCall["route"]) =>
+    (query?: Query, options?: CallOptions): Promise<Answer> =>
+      send(route, options, { query: { ...query } });
+  const withBody =
+    <Body extends object, Answer>(route: HttpCall["route"], more: Partial<HttpCall> = {}) =>
+    (body: Body, options?: CallOptions): Promise<Answer> =>
+      send(route, options, { body, ...more });
+  const byId =
+    <Answer>(route: HttpCall["route"], more: Partial<HttpCall> = {}) =>
+    (id: string, options?: CallOptions): Promise<Answer> =>
+      send(at(route, id), options, more);
+  const byIdWithBody =
+    <Body extends object, Answer>(route: HttpCall["route"], more: Partial<HttpCall> = {}) =>
+    (id: string, body: Body, options?: CallOptions): Promise<Answer> =>
+      send(at(route, id), options, { body, ...more });
+  const byIdWithReason =
+    <Body extends object, Answer>(route: HttpCall["route"]) =>
+    (id: string, body?: Body, options?: CallOptions): Promise<Answer> =>
+      send(at(route, id), options, { body: body ?? {} });
+  /* oxlint-enable typescript/no-unnecessary-type-parameters */
+
+  const createAction = (
+    action: Api.CreateAction,
+    { idempotencyKey, waitSeconds, ...options }: CreateActionOptions = {},
+  ): Promise<Api.Action> =>
+    send("POST /v1/actions", options, {
+      query: { wait: waitSeconds },
+      headers: idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey },
+      body: action,
+      isRepeatable: idempotencyKey !== undefined,
+      waitSeconds: action.sync === true ? (waitSeconds ?? SYNC_WAIT_SECONDS) : 0,
+    });
+  const getAction = (id: string, { waitSeconds, ...options }: WaitOptions = {}): Promise<Api.Action> =>
+    send(
+      at("GET /v1/actions/{id}", id),
+      options,
+      waitSeconds === undefined ? {} : { query: { wait: waitSeconds }, waitSeconds },
+    );
+  const listActions = withQuery<Api.ListQuery, Api.ActionPage>("GET /v1/actions");
+  // `dry_run` decides which of both the service answers with.
+  const startBulk: StartBulkMethod = (bulk: Api.StartBulk, options?: CallOptions) =>
+    send<Api.BulkDryRun & Api.BulkJob>("POST /v1/bulk", options, { body: bulk, isRepeatable: bulk.dry_run === true });
+
+  return {
+    /**
+     * `createAction` with an idempotency key, a random one by default: the client repeats it while the service can't be
+     * reached, and one action comes of it. Give a key of your own where your program may run twice.
+     */
+    create: (action: Api.CreateAction, options: CreateActionOptions = {}): Promise<Api.Action> =>
+      createAction(action, { ...options, idempotencyKey: options.idempotencyKey ?? crypto.randomUUID() }),
+    /**
+     * Waits until the action has completed, failed or been cancelled, also while it awaits approval. Rejects with `timed_out`
+     * after `timeoutSeconds`: the action goes on without the program.
+     */
+    async waitFor(
+      id: string,
+      { timeoutSeconds = WAIT_FOR_SECONDS, ...options }: WaitForOptions = {},
+    ): Promise<Api.Action> {
+      const action = await waitForEnd(getAction, await getAction(id, options), timeoutSeconds, options);
+      if (isEnded(action)) return action;
+      throw new OutgateError(
+        "timed_out",
+        `Action ${id} has not ended within ${timeoutSeconds} s; it is ${action.status}. It goes on without this program.`,
+      );
+    },
+    /** All actions that match, newest first, page by page. */
+    async *actions(query: Api.ListQuery = {}, options?: CallOptions): AsyncGenerator<Api.Action> {
+      for (let cursor = query.cursor; ;) {
+        const page = await listActions({ ...query, ...(cursor === undefined ? {} : { cursor }) }, options);
+        yield* page.data;
+        if (page.next_cursor === null) return;
+        cursor = page.next_cursor;
+      }
+    },
+    createAction,
+    listActions,
+    /** How many actions match, by status. */
+    countActions: withQuery<Api.FilterQuery, Api.ActionCounts>("GET /v1/actions/counts"),
+    getAction,
+    getTimeline: byId<Api.Timeline>("GET /v1/actions/{id}/timeline"),
+    /** What came back of the newest attempts. */
+    getAttempts: byId<Api.AttemptList>("GET /v1/actions/{id}/attempts"),
+    /** What a person is shown before deciding on the action. */
+    getDecisionFacts: byId<Api.DecisionFacts>("GET /v1/actions/{id}/facts"),
+    approveAction: byIdWithReason<Api.Approval, Api.Action>("POST /v1/actions/{id}/approve"),
+    cancelAction: byIdWithReason<Api.Decision, Api.Action>("POST /v1/actions/{id}/cancel"),
+    retryAction: byIdWithReason<Api.Retry, Api.Action>("POST /v1/actions/{id}/retry"),
+    /** Sends an action now that waits for its `run_at` or for its next attempt. */
+    sendActionNow: byIdWithReason<Api.Retry, Api.Action>("POST /v1/actions/{id}/send-now"),
+    /** One decision on up to 50 held requests, exactly as they were shown; a result for each. */
+    decideRequests: withBody<Api.DecideRequests, Api.RequestDecisions>("POST /v1/approvals"),
+    /** Everything that matches, as NDJSON or CSV, in pieces as they arrive. It is read as fast as you take them. */
+    exportActions: (query: Api.ExportQuery = {}, options?: CallOptions): AsyncGenerator<Uint8Array> =>
+      chunksOf(transport, query, options),
+    /** Begins to retry or cancel all actions that match; with `dry_run` it only says what would be covered. */
+    startBulk,
+    listBulk: withQuery<Api.BulkQuery, Api.BulkJobList>("GET /v1/bulk"),
+    getBulk: byId<Api.BulkJob>("GET /v1/bulk/{id}"),
+    listBulkResults: (
+      id: string,
+      query: Api.BulkResultQuery = {},
+      options?: CallOptions,
+    ): Promise<Api.BulkResultList> => send(at("GET /v1/bulk/{id}/results", id), options, { query }),
+    stopBulk: byId<undefined>("DELETE /v1/bulk/{id}", REPEATABLE),
+    /** The figures of the page Overview, of the last 24 hours unless it names another range. */
+    getOverview: ({ range, ...options }: OverviewOptions = {}): Promise<Api.Overview> =>
+      send("GET /v1/overview", options, { query: { range } }),
+    listNotifications: withQuery<Api.NotificationQuery, Api.NotificationList>("GET /v1/notifications"),
+    /** Every change of status as it happens. Reconnects by itself, without gaps and repeats. */
+    streamEvents: (options: FollowOptions = {}): AsyncGenerator<OutgateEvent> =>
+      follow(transport, settings.parse ?? JSON.parse, options),
+    /** By the `receipt_url` of an action, or its token. Needs no key. */
+    getReceipt: (receipt: string, options?: CallOptions): Promise<Api.Receipt> =>
+      send(at("GET /r/{id}", receipt.replace(/^.*\/r\//, "")), options, { headers: { accept: "application/json" } }),
+    listKeys: ({ createdBy, ...options }: MadeByOptions = {}): Promise<Api.KeyList> =>
+      send("GET /v1/keys", options, { query: { created_by: createdBy } }),
+    createKey: withBody<Api.CreateKey, Api.CreatedKey>("POST /v1/keys"),
+    revokeKey: (id: string, { unfinished, ...options }: RevokeOptions = {}): Promise<Api.RevokedKey> =>
+      send(at("DELETE /v1/keys/{id}", id), options, { query: { unfinished }, ...REPEATABLE }),
+    /** Without `key_id` and `host` it pauses the whole account. Where a pause is in force, returns that one. */
+    createPause: withBody<Api.CreatePause, Api.Pause>("POST /v1/pauses", REPEATABLE),
+    listPauses: plain<Api.PauseList>("GET /v1/pauses"),
+    endPause: byId<undefined>("DELETE /v1/pauses/{id}", REPEATABLE),
+    listChannels: plain<Api.ChannelList>("GET /v1/channels"),
+    /** It gets a message for every action that begins to await approval from now on. */
+    createChannel: withBody<Api.CreateChannel, Api.Channel>("POST /v1/channels"),
+    changeChannel: byIdWithBody<Api.ChangeChannel, Api.Channel>("PATCH /v1/channels/{id}", REPEATABLE),
+    removeChannel: byId<undefined>("DELETE /v1/channels/{id}"),
+    /** Sends a test message at once. */
+    testChannel: byId<Api.ChannelTest>("POST /v1/channels/{id}/test"),
+    /** What is set for hosts, and for the account. */
+    listHosts: plain<Api.HostSettingsList>("GET /v1/hosts"),
+    /** Replaces all settings of the host. */
+    putHost: byIdWithBody<Api.PutHostSettings, Api.HostSettings>("PUT /v1/hosts/{id}", REPEATABLE),
+    removeHost: byId<undefined>("DELETE /v1/hosts/{id}"),
+    /** Replaces what applies to all hosts of the account. */
+    putDefaults: withBody<Api.PutDefaults, Api.Settings>("PUT /v1/defaults", REPEATABLE),
+    listGrants: plain<Api.GrantList>("GET /v1/grants"),
+    endGrant: byId<undefined>("DELETE /v1/grants/{id}"),
+    /** Those that the key may know, without their secrets. */
+    listCredentials: plain<Api.CredentialList>("GET /v1/credentials"),
+    createCredential: withBody<Api.CreateCredential, Api.Credential>("POST /v1/credentials"),
+    getCredential: byId<Api.Credential>("GET /v1/credentials/{id}"),
+    /** Replaces its secret, changes its bounds, or disables it. */
+    changeCredential: byIdWithBody<Api.ChangeCredential, Api.Credential>("PATCH /v1/credentials/{id}", REPEATABLE),
+    /** A GET that is sent at once. */
+    testCredential: byIdWithBody<Api.TestCredential, Api.CredentialTest>("POST /v1/credentials/{id}/test"),
+    removeCredential: byId<undefined>("DELETE /v1/credentials/{id}"),
+    /** Asks the owners for a credential. Asking again for the same host returns the open request. */
+    askCredential: withBody<Api.AskCredential, Api.CredentialRequest>("POST /v1/credential-requests", REPEATABLE),
+    listCredentialRequests: withQuery<Api.CredentialRequestQuery, Api.CredentialRequestPage>(
+      "GET /v1/credential-requests",
+    ),
+    getCredentialRequest: byId<Api.CredentialRequest>("GET /v1/credential-requests/{id}"),
+    /** Adds a credential that the asking key may use. */
+    grantCredentialRequest: byIdWithBody<Api.CreateCredential, Api.CredentialRequest>(
+      "POST /v1/credential-requests/{id}/grant",
+    ),
+    declineCredentialRequest: byIdWithReason<Api.DeclineCredential, Api.CredentialRequest>(
+      "POST /v1/credential-requests/{id}/decline",
+    ),
+    /** Those that owners have added. */
+    listOAuthClients: plain<Api.OAuthClientList>("GET /v1/oauth-clients"),
+    /** With its secret, which is shown once. */
+    createOAuthClient: withBody<Api.CreateOAuthClient, Api.NewOAuthClient>("POST /v1/oauth-clients"),
+    /** With its new secret, which is shown once. Never retried: a second secret would replace the first. */
+    replaceOAuthClientSecret: byId<Api.NewOAuthClient>("POST /v1/oauth-clients/{id}/secret"),
+    /** Ends its connections. */
+    removeOAuthClient: byId<undefined>("DELETE /v1/oauth-clients/{id}"),
+    /** In the order in which they are asked. */
+    listRules: plain<Api.RuleList>("GET /v1/rules"),
+    /** Behind all other rules, or `before` one of them. */
+    createRule: withBody<Api.CreateRule, Api.Rule>("POST /v1/rules"),
+    /** Puts these rules in force in place of all others. One of the same name as before keeps its id. */
+    replaceRules: withBody<Api.ReplaceRules, Api.RuleList>("PUT /v1/rules", REPEATABLE),
+    reorderRules: withBody<Api.ReorderRules, Api.RuleList>("POST /v1/rules/reorder", REPEATABLE),
+    /** What rules would have done with the newest actions; without `rules`: those in force. It changes nothing. */
+    dryRunRules: withBody<Api.DryRunRules, Api.DryRun>("POST /v1/rules/dry-run", REPEATABLE),
+    changeRule: byIdWithBody<Api.ChangeRule, Api.Rule>("PATCH /v1/rules/{id}", REPEATABLE),
+    removeRule: byId<undefined>("DELETE /v1/rules/{id}"),
+    listAudit: withQuery<Api.AuditQuery, Api.AuditLog>("GET /v1/audit"),
+    listCallbackHosts: plain<Api.CallbackHostList>("GET /v1/callback-hosts"),
+    addCallbackHost: (host: string, options?: CallOptions): Promise<Api.CallbackHost> =>
+      send("POST /v1/callback-hosts", options, { body: { host }, ...REPEATABLE }),
+    removeCallbackHost: (host: string, options?: CallOptions): Promise<undefined> =>
+      send("DELETE /v1/callback-hosts", options, { query: { host } }),
+    /** Never retried: the receiver would get it twice. */
+    testCallback: withBody<Api.TestCallback, Api.CallbackTest>("POST /v1/callback-hosts/test"),
+    /** Where calls and callbacks went, the last used first. */
+    listSigningOrigins: plain<Api.SigningOriginList>("GET /v1/signing-origins"),
+    getSigningSecret: (
+      origin: string,
+      { for: use, ...options }: SigningSecretOptions = {},
+    ): Promise<Api.SigningSecret> => send("GET /v1/signing-secret", options, { query: { origin, for: use } }),
+    /** Why a receiver can't verify what it got. */
+    verifySignature: (
+      origin: string,
+      message: Api.VerifySignature,
+      { for: use, ...options }: SigningSecretOptions = {},
+    ): Promise<Api.SignatureCheck> =>
       send("POST /v1/signing-secret/verify", options, { query: { origin, for: use }, body: message, ...REPEATABLE }),
-    getFirstSteps: (options) => send("GET /v1/first-steps", options),
-    changeFirstSteps: (change, options) => send("PATCH /v1/first-steps", options, { body: change, ...REPEATABLE }),
-    getServer: (options) => send("GET /v1/server", options),
-    sendTestMail: (mail, options) => send("POST /v1/server/test-mail", options, { body: mail }),
-    listAccounts: (options) => send("GET /v1/accounts", options),
-    allowAccount: (id, options) => send(`POST ${at("accounts", id)}/allow`, options, REPEATABLE),
-    listPeople: (options) => send("GET /v1/people", options),
-    changePerson: (id, change, options) => send(`PATCH ${at("people", id)}`, options, { body: change, ...REPEATABLE }),
-    removePerson: (id, options) => send(`DELETE ${at("people", id)}`, options),
-    listInvitations: ({ createdBy, ...options } = {}) =>
+    /** Never retried: a second rotation would end the previous secret at once. */
+    rotateSigningSecret: ({ origin, for: use, ...options }: RotateOptions = {}): Promise<Api.Rotation> =>
+      send("POST /v1/signing-secret/rotate", options, { query: { origin, for: use } }),
+    /** What a new account does to begin. */
+    getFirstSteps: plain<Api.FirstSteps>("GET /v1/first-steps"),
+    changeFirstSteps: withBody<Api.ChangeFirstSteps, Api.FirstSteps>("PATCH /v1/first-steps", REPEATABLE),
+    /** What is in force on the server. */
+    getServer: plain<Api.Server>("GET /v1/server"),
+    /** Never retried: it would be sent twice. */
+    sendTestMail: withBody<Api.TestMail, Api.TestMailResult>("POST /v1/server/test-mail"),
+    listAccounts: plain<Api.AccountList>("GET /v1/accounts"),
+    allowAccount: byId<undefined>("POST /v1/accounts/{id}/allow", REPEATABLE),
+    listPeople: plain<Api.PersonList>("GET /v1/people"),
+    changePerson: byIdWithBody<Api.ChangePerson, Api.Person>("PATCH /v1/people/{id}", REPEATABLE),
+    removePerson: byId<undefined>("DELETE /v1/people/{id}"),
+    listInvitations: ({ createdBy, ...options }: MadeByOptions = {}): Promise<Api.InvitationList> =>
       send("GET /v1/invitations", options, { query: { created_by: createdBy } }),
-    createInvitation: (invitation, options) => send("POST /v1/invitations", options, { body: invitation }),
-    withdrawInvitation: (id, options) => send(`DELETE ${at("invitations", id)}`, options),
-    getAccount: (options) => send("GET /v1/account", options),
-    changeAccount: (change, options) => send("PATCH /v1/account", options, { body: change, ...REPEATABLE }),
-    getHealth: (options) => send("GET /health", options),
-    getReady: (options) => send("GET /ready", options),
-    getMetrics: (options) => send("GET /metrics", options),
-    getOpenApi: (options) => send("GET /openapi.json", options),
+    /** Never retried: a second invitation of the address would make the first link void. */
+    createInvitation: withBody<Api.CreateInvitation, Api.CreatedInvitation>("POST /v1/invitations"),
+    withdrawInvitation: byId<undefined>("DELETE /v1/invitations/{id}"),
+    getAccount: plain<Api.Account>("GET /v1/account"),
+    changeAccount: withBody<Api.ChangeAccount, Api.Account>("PATCH /v1/account", REPEATABLE),
+    getHealth: plain<Api.Health>("GET /health"),
+    getReady: plain<Api.Health>("GET /ready"),
+    getMetrics: plain<string>("GET /metrics"),
+    getOpenApi: plain<object>("GET /openapi.json"),
   };
-  return client;
 }
 
 const WAIT_FOR_SECONDS = 300;
 
-/** Under the minute after which proxies often end a silent request. */
-const LONG_POLL_SECONDS = 50;
-
-async function waitFor(
-  client: OutgateClient,
-  id: string,
-  { timeoutSeconds = WAIT_FOR_SECONDS, ...options }: WaitForOptions = {},
-): Promise<Action> {
-  const endMs = performance.now() + timeoutSeconds * 1_000;
-  for (;;) {
-    const leftSeconds = Math.ceil((endMs - performance.now()) / 1_000);
-    const waitSeconds = Math.min(LONG_POLL_SECONDS, leftSeconds);
-    const action = await client.getAction(id, { ...options, ...(waitSeconds > 0 ? { waitSeconds } : {}) });
-    if (["completed", "failed", "cancelled"].includes(action.status)) return action;
-    if (performance.now() < endMs) continue;
-    throw new OutgateError(
-      "timed_out",
-      `Action ${id} has not ended within ${timeoutSeconds} s; it is ${action.status}. It goes on without this program.`,
-    );
-  }
-}
-
-async function* pagesOf(client: OutgateClient, query: ListQuery = {}, options?: CallOptions): AsyncGenerator<Action> {
-  for (let cursor = query.cursor; ;) {
-    const page = await client.listActions({ ...query, ...(cursor === undefined ? {} : { cursor }) }, options);
-    yield* page.data;
-    if (page.next_cursor === null) return;
-    cursor = page.next_cursor;
-  }
-}
-
 /** The body of an export as it arrives. It breaks off with an error where the service does. */
 async function* chunksOf(
   transport: Transport,
-  query: ExportQuery,
+  query: Api.ExportQuery,
   { signal }: CallOptions = {},
 ): AsyncGenerator<Uint8Array> {
   const response = await transport.open({ route: "GET /v1/actions/export", query, isRepeatable: true, signal });

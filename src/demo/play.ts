@@ -1,7 +1,6 @@
 import type { Action } from "../client/openapi.ts";
 import type { Caller, MemberRole } from "../core/roles.ts";
-import { createClient } from "../client/client.ts";
-import type { OutgateClient } from "../client/types.ts";
+import { createClient, type OutgateClient } from "../client/client.ts";
 import { DEMO_SETTLE_MS_MAX, MINUTE_MS } from "../core/limits.ts";
 import type { TravelClock } from "./clock.ts";
 import { DAY_MINUTES, DEMO_AGENTS, DEMO_PEOPLE, type DemoAgent, type DemoPerson, demoDay, type Step } from "./day.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { waitForEnd } from "../../src/cli/session.ts";
 import { createClient } from "../../src/client/client.ts";
 import { OutgateError } from "../../src/client/transport.ts";
+import { waitForEnd } from "../../src/client/wait.ts";
 import { COMMAND_LINE } from "../support/programs.ts";
 import { outgate } from "./outgate.ts";
 
@@ -30,14 +30,20 @@ function stand(answer: (count: number) => Response) {
     pausesMs,
     asked: () => asked,
     wait: (seconds: number) =>
-      waitForEnd(client, PENDING as Action, seconds, {
-        nowMs: () => nowMs,
-        pause: (ms) => {
-          pausesMs.push(ms);
-          nowMs += ms;
-          return Promise.resolve();
+      waitForEnd(
+        client.getAction,
+        PENDING as Action,
+        seconds,
+        {},
+        {
+          nowMs: () => nowMs,
+          pause: (ms) => {
+            pausesMs.push(ms);
+            nowMs += ms;
+            return Promise.resolve();
+          },
         },
-      }),
+      ),
     [Symbol.asyncDispose]: () => server.stop(true),
   };
 }

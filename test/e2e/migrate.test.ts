@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { createClient } from "../../src/client/client.ts";
-import type { OutgateClient } from "../../src/client/types.ts";
+import type { OutgateClient } from "../../src/client/client.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { createDatabase, hasPostgres } from "../support/postgres.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";

@@ -1,7 +1,7 @@
 import { isTerminal } from "../../core/action.ts";
 import type { FilterQuery, ListQuery, AttemptList } from "../../client/openapi.ts";
 import { Option } from "commander";
-import type { OutgateClient } from "../../client/types.ts";
+import type { OutgateClient } from "../../client/client.ts";
 import { ACTION_COLUMNS, eventLine, findActionId, failureIn } from "../action-list.ts";
 import { actionText, describeDecision, describeTimeline, exitCodeOf, STATUS_COLOR } from "../action-text.ts";
 import { addBulkOptions, type BulkOptions, refuseFilters, runBulk } from "./bulk.ts";
@@ -9,7 +9,8 @@ import { addFilterOptions, type FilterOptions, filterQueryOf, statuses } from ".
 import { type CliCommand, given, wholeNumber } from "../command.ts";
 import { EXIT, saysYes, UsageError } from "../io.ts";
 import { table, type Cell } from "../table.ts";
-import { type ListColumn, openStream, printList, type Session, waitForEnd } from "../session.ts";
+import { type ListColumn, openStream, printList, type Session } from "../session.ts";
+import { waitForEnd } from "../../client/wait.ts";
 import { clockTime, visible } from "../../observability/terminal.ts";
 
 /** The commands that read actions and follow them. */
@@ -43,7 +44,7 @@ function addGet(program: CliCommand): void {
 
 async function showAction(session: Session, { wait = 0, timeline }: GetOptions, id: string): Promise<number> {
   const { client, print } = session;
-  const action = await waitForEnd(client, await client.getAction(await findActionId(session, id)), wait);
+  const action = await waitForEnd(client.getAction, await client.getAction(await findActionId(session, id)), wait);
   if (timeline === true) {
     const entries = await client.getTimeline(action.id);
     print(entries, () => describeTimeline(entries, session));
@@ -238,7 +239,7 @@ async function decide(
     return EXIT.failed;
   }
   const decided = await call(client)(id, given({ reason, run: run ?? confirmation?.run }));
-  const action = await waitForEnd(client, decided, wait ?? 0);
+  const action = await waitForEnd(client.getAction, decided, wait ?? 0);
   session.print(action, () => actionText(action, session));
   // Without --wait the exit code only says that the decision was made.
   return wait === undefined ? EXIT.ok : exitCodeOf(action.status, true);

@@ -6,7 +6,8 @@ import { type CliCommand, given, oneOf, several, wholeNumber, headersIn } from "
 import { type Io, readValue, UsageError } from "../io.ts";
 import { inOrder, parseJson, parseObject } from "../output.ts";
 import { addRetryOptions, type RetryOptions, retrySettingsIn } from "../retry-options.ts";
-import { type Session, waitForEnd } from "../session.ts";
+import type { Session } from "../session.ts";
+import { waitForEnd } from "../../client/wait.ts";
 
 const WHEN_UNKNOWN = ["retry", "stop"] as const;
 
@@ -86,7 +87,8 @@ async function send(session: Session, options: SendOptions, url: string): Promis
   const action = await actionOf(url, options, session.io);
   const isSync = action.sync === true;
   const created = await client.createAction(action, { idempotencyKey, ...(isSync ? { waitSeconds } : {}) });
-  const latest = isSync || waitSeconds === undefined ? created : await waitForEnd(client, created, waitSeconds);
+  const latest =
+    isSync || waitSeconds === undefined ? created : await waitForEnd(client.getAction, created, waitSeconds);
   session.print(latest, () => actionText(latest, session));
   return exitCodeOf(latest.status, isSync || waitSeconds !== undefined);
 }

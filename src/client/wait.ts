@@ -1,0 +1,70 @@
+import type { Action } from "./openapi.ts";
+import { OutgateError, pause, retryDelayMs } from "./transport.ts";
+import type { CallOptions, WaitOptions } from "./types.ts";
+
+/** Under the minute after which proxies often end a silent request. */
+const LONG_POLL_SECONDS = 50;
+
+/** The pauses between requests where the service answers at once, because too many requests are waiting. */
+const PAUSE_MS_MIN = 500;
+
+const PAUSE_MS_MAX = 10_000;
+
+/** A response that took at least this share of its wait did wait. */
+const WAITED_SHARE = 0.5;
+
+/** Replaced in tests. */
+interface Time {
+  readonly nowMs: () => number;
+  readonly pause: (ms: number, signal?: AbortSignal) => Promise<void>;
+}
+
+const REAL_TIME: Time = { nowMs: () => performance.now(), pause };
+
+export function isEnded({ status }: Action): boolean {
+  return ["completed", "failed", "cancelled"].includes(status);
+}
+
+/**
+ * Waits for the end of an action, and returns its current state after `seconds`. The service holds each request until the
+ * end; where it responds at once or refuses for now, the next request comes after a pause that grows, and is at least
+ * `Retry-After`.
+ */
+export async function waitForEnd(
+  getAction: (id: string, options: WaitOptions) => Promise<Action>,
+  action: Action,
+  seconds: number,
+  options: CallOptions = {},
+  time: Time = REAL_TIME,
+): Promise<Action> {
+  const untilMs = time.nowMs() + seconds * 1_000;
+  let latest = action;
+  let shortWaits = 0;
+  while (!isEnded(latest)) {
+    const beganMs = time.nowMs();
+    const left = Math.ceil((untilMs - beganMs) / 1_000);
+    if (left <= 0) return latest;
+    const waitSeconds = Math.min(LONG_POLL_SECONDS, left);
+    const answer = await getAction(latest.id, { ...options, waitSeconds }).catch(temporaryError);
+    if (!(answer instanceof OutgateError)) latest = answer;
+    const hasWaited = time.nowMs() - beganMs >= WAITED_SHARE * waitSeconds * 1_000;
+    if (isEnded(latest) || hasWaited) {
+      shortWaits = 0;
+      continue;
+    }
+    const retryAfterMs = answer instanceof OutgateError ? (answer.retryAfterMs ?? 0) : 0;
+    const pauseMs = Math.max(retryAfterMs, retryDelayMs(shortWaits, { baseMs: PAUSE_MS_MIN, capMs: PAUSE_MS_MAX }));
+    shortWaits += 1;
+    const leftMs = untilMs - time.nowMs();
+    // No time for another request: report the error.
+    if (pauseMs >= leftMs && answer instanceof OutgateError) throw answer;
+    await time.pause(Math.max(0, Math.min(pauseMs, leftMs)), options.signal);
+  }
+  return latest;
+}
+
+/** Returns an error that doesn't end the wait, since the service is only busy; throws any other. */
+function temporaryError(error: unknown): OutgateError {
+  if (error instanceof OutgateError && (error.code === "rate_limited" || error.code === "unavailable")) return error;
+  throw error;
+}
