@@ -1,4 +1,4 @@
-import { Command, type CommandOptions, type ErrorOptions, Option, type OptionValues } from "commander";
+import { Command, type CommandOptions, type ErrorOptions, type Help, Option, type OptionValues } from "commander";
 import { EXIT, type Io, readValue, UsageError } from "./io.ts";
 import {
   type ListColumn,
@@ -19,11 +19,27 @@ type Work<Options> = (session: Session, options: Options, ...args: string[]) => 
 
 type Read<Result, Options> = (client: OutgateClient, options: Options, ...args: string[]) => Promise<Result>;
 
+/** An option whose value has the name of the member of the API that it sets: by default its own, with `_` for `-`. */
+export class CliOption extends Option {
+  readonly #member: string;
+
+  constructor(flags: string, description?: string, member?: string) {
+    super(flags, description);
+    this.#member = member ?? this.name().replaceAll("-", "_");
+  }
+
+  override attributeName(): string {
+    return this.#member;
+  }
+}
+
 /** A command of `outgate`: it has an exit code, and words its own errors about arguments. */
 export class CliCommand extends Command {
   readonly #io: Io;
   /** Shared by all commands of a program. */
   readonly result: { exitCode: number };
+  /** It runs where its group is named alone. */
+  isDefault = false;
   #expected: string | null = null;
 
   constructor(name: string | undefined, io: Io, result: { exitCode: number } = { exitCode: EXIT.ok }) {
@@ -34,6 +50,22 @@ export class CliCommand extends Command {
 
   override createCommand(name?: string): CliCommand {
     return new CliCommand(name, this.#io, this.result);
+  }
+
+  override createOption(flags: string, description?: string): CliOption {
+    return new CliOption(flags, description);
+  }
+
+  /** The usage of a group of commands is that of each. */
+  override createHelp(): Help {
+    const help = super.createHelp();
+    const usageOf = help.commandUsage.bind(help);
+    return Object.assign(help, {
+      commandUsage: (command: Command) =>
+        command.parent === null || command.commands.length === 0
+          ? usageOf(command)
+          : `${command.parent.name()} ${command.commands.map(callOf).join(" | ")}`,
+    });
   }
 
   /** Every problem that commander finds in the arguments comes here. */
@@ -68,7 +100,9 @@ export class CliCommand extends Command {
   /** Adds a command that talks to the service, or a group of them. */
   service(usage: string, summary: string, options: CommandOptions = {}): this {
     // Safe: `createCommand` makes every command.
-    return (this.command(usage, options) as this)
+    const command = this.command(usage, options) as this;
+    command.isDefault = options.isDefault === true;
+    return command
       .description(summary)
       .helpCommand(false)
       .option("--api-key-file <file>", "read the API key from this file; - reads standard input");
@@ -112,8 +146,14 @@ export class CliCommand extends Command {
 
   /** An option whose words shells complete. `parse` decides what is accepted: by default any text, which the service checks. */
   choice<Value>(flags: string, description: string, words: readonly string[], parse?: OptionParser<Value>): this {
-    const option = new Option(flags, description).choices(words);
+    const option = this.createOption(flags, description).choices(words);
     return this.addOption(parse === undefined ? option.argParser((text) => text) : option.argParser(parse));
+  }
+
+  /** An option that sets a member of another name than its own. */
+  member<Value>(member: string, flags: string, description: string, parse?: OptionParser<Value>): this {
+    const option = new CliOption(flags, description, member);
+    return this.addOption(parse === undefined ? option : option.argParser(parse));
   }
 
   #problem(message: string, code: string | undefined): string {
@@ -145,6 +185,14 @@ export class CliCommand extends Command {
     const meant = didYouMean(suggestionFor(this.parent.args[0] ?? "", verbs));
     return `${this.parent.name()} takes ${listed}, not ${JSON.stringify(extra)}.${meant}`;
   }
+}
+
+/** `keys create <name> [options]`; of the command that a group stands for, the word is in brackets. */
+function callOf(command: Command): string {
+  const name = command instanceof CliCommand && command.isDefault ? `[${command.name()}]` : command.name();
+  const rest = command.usage().replace("[options]", "").trim();
+  const hasOptions = command.options.some(({ long }) => long !== "--api-key-file" && long !== "--json");
+  return [command.parent?.name(), name, rest, hasOptions ? "[options]" : ""].filter(Boolean).join(" ");
 }
 
 /** Whether a word is the name of a command, or its other name. */
@@ -185,6 +233,11 @@ export function given<Members extends object>(members: Members): Given<Members> 
 /** Collects an option that may be given several times. */
 export function several(text: string, earlier: readonly string[] = []): readonly string[] {
   return [...earlier, text];
+}
+
+/** The same of methods, which a person may write in lower case. The service checks each. */
+export function severalMethods(text: string, earlier: readonly string[] = []): readonly string[] {
+  return [...earlier, text.toUpperCase()];
 }
 
 /** Accepts one of the words, in any case. */

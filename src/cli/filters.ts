@@ -5,24 +5,9 @@ import { type CliCommand, given, several } from "./command.ts";
 import { findActionId } from "./action-list.ts";
 import type { Session } from "./session.ts";
 
-/** What the options of `addFilterOptions` say, as commander reads them. */
-export interface FilterOptions {
-  readonly search?: string;
-  readonly method?: string;
-  readonly host?: string;
-  readonly path?: string;
-  readonly dedupe?: string;
-  readonly createdBy?: string;
-  readonly after?: string;
-  readonly before?: string;
-  readonly code?: readonly string[];
-  readonly outcome?: string;
-  readonly error?: string;
-  readonly title?: string;
-  readonly reasonText?: string;
-  readonly metadata?: readonly string[];
-  readonly id?: readonly string[];
-  readonly status?: readonly string[] | undefined;
+/** What the options of `addFilterOptions` say: the filters of the API, with the beginnings of ids. */
+export interface FilterOptions extends Omit<FilterQuery, "reason"> {
+  readonly reason_text?: string;
 }
 
 /** Collects statuses; `held` is short for `awaiting_approval`. */
@@ -34,15 +19,20 @@ export function statuses(text: string, earlier: readonly string[] = []): readonl
 export function addFilterOptions(command: CliCommand): CliCommand {
   return command
     .option("--id <id>", "only these actions; may be given several times", several)
-    .option("--search <text>", "in host, path or title, or the start of an id")
-    .choice("--method <method>", "of the call", HTTP_METHODS)
+    .member("q", "--search <text>", "in host, path or title, or the start of an id")
+    .choice("--method <method>", "of the call", HTTP_METHODS, (text) => text.toUpperCase())
     .option("--host <host>", "host name, with a port or for any port")
     .option("--path <path>", "the start of the target's path")
     .option("--dedupe <key>", "the dedupe key of the create")
     .option("--created-by <id>", "id of the key that created them")
-    .option("--after <time>", "created later than this, such as 2026-03-04T12:00:00Z")
-    .option("--before <time>", "created earlier than this")
-    .option("--code <status>", "status of the target or a class such as 5xx; may be given several times", several)
+    .member("created_after", "--after <time>", "created later than this, such as 2026-03-04T12:00:00Z")
+    .member("created_before", "--before <time>", "created earlier than this")
+    .member(
+      "response_code",
+      "--code <status>",
+      "status of the target or a class such as 5xx; may be given several times",
+      several,
+    )
     .choice("--outcome <outcome>", "of the newest attempt", OUTCOMES)
     .choice("--error <kind>", "of the newest attempt's failure", ERROR_KINDS)
     .option("--title <text>", "in the title")
@@ -50,29 +40,13 @@ export function addFilterOptions(command: CliCommand): CliCommand {
     .option("--metadata <name:value>", "a value, or any value of a name; all of several", several);
 }
 
-/** The same as a query of the API, with whole ids. What is undefined isn't sent. */
-export async function filterQueryOf(session: Session, options: FilterOptions): Promise<FilterQuery> {
+/** The same as a query of the API, with whole ids. */
+export async function filterQueryOf(
+  session: Session,
+  { id: texts, reason_text: reason, ...query }: FilterOptions,
+): Promise<FilterQuery> {
   const ids: string[] = [];
   // One after another, so that an ambiguous one is reported before the rest is looked up.
-  for (const text of options.id ?? []) ids.push(await findActionId(session, text));
-  const { status, method, host, path, dedupe, outcome, error, title, metadata } = options;
-  // Safe: the service refuses what is none of its words.
-  return given({
-    id: ids.length === 0 ? undefined : ids,
-    q: options.search,
-    status,
-    method: method?.toUpperCase(),
-    host,
-    path,
-    dedupe,
-    created_by: options.createdBy,
-    created_after: options.after,
-    created_before: options.before,
-    response_code: options.code,
-    outcome,
-    error,
-    title,
-    reason: options.reasonText,
-    metadata,
-  }) as FilterQuery;
+  for (const text of texts ?? []) ids.push(await findActionId(session, text));
+  return { ...query, ...given({ reason, id: texts && ids }) };
 }

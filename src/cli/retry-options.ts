@@ -1,17 +1,10 @@
 import type { PutDefaults } from "../client/openapi.ts";
 import { ATTEMPT_TIMEOUT_SET_MS_MAX, ATTEMPT_TIMEOUT_SET_MS_MIN } from "../core/limits.ts";
 import type { StatusPattern } from "../core/retry-settings.ts";
-import { type CliCommand, given, wholeNumber } from "./command.ts";
+import { type CliCommand, wholeNumber } from "./command.ts";
 import { UsageError } from "./io.ts";
 
-/** What the options of `addRetryOptions` give. */
-export interface RetryOptions {
-  readonly timeoutMs?: number;
-  readonly backoff?: PutDefaults["backoff"];
-  readonly giveUpOn?: StatusPattern[];
-}
-
-/** Adds the options about how attempts are made and repeated. */
+/** Adds the options about how attempts are made and repeated: they set the members of `PutDefaults`. */
 export function addRetryOptions(command: CliCommand): CliCommand {
   return command
     .option(
@@ -21,10 +14,6 @@ export function addRetryOptions(command: CliCommand): CliCommand {
     )
     .option("--backoff <base:cap>", "milliseconds after the first failure, and at most: 1000:60000", backoffIn)
     .option("--give-up-on <list>", "statuses after which no attempt follows: 401,422,5xx; none: an empty text", listIn);
-}
-
-export function retrySettingsIn({ timeoutMs, backoff, giveUpOn }: RetryOptions): PutDefaults {
-  return given({ timeout_ms: timeoutMs, backoff, give_up_on: giveUpOn });
 }
 
 /** What is set, in words. */
@@ -40,7 +29,7 @@ export function settingsParts({
   ];
 }
 
-function backoffIn(text: string): RetryOptions["backoff"] {
+function backoffIn(text: string): PutDefaults["backoff"] {
   const [, base, cap] = /^(\d{1,9}):(\d{1,9})$/.exec(text) ?? [];
   if (base !== undefined && cap !== undefined) return { base_ms: Number(base), cap_ms: Number(cap) };
   throw new UsageError(`--backoff takes two numbers of milliseconds, like 1000:60000, not ${JSON.stringify(text)}.`);

@@ -89,8 +89,8 @@ interface MigrateFlags {
 }
 
 export interface RotateKeyFlags {
-  readonly newLinks?: boolean;
-  readonly serverIsStopped?: boolean;
+  readonly new_links?: boolean;
+  readonly server_is_stopped?: boolean;
 }
 
 export interface HealthFlags {

@@ -33,7 +33,7 @@ export interface Session {
 
 /** Options of every command with a session. */
 export interface SessionOptions {
-  readonly apiKeyFile?: string;
+  readonly api_key_file?: string;
   readonly json?: boolean;
 }
 
@@ -127,8 +127,8 @@ export function openSession(
 export function withSession<Options extends object>(
   work: (session: Session, options: Options, ...args: string[]) => Promise<number | void>,
 ) {
-  return async (io: Io, { apiKeyFile, json, ...options }: Options & SessionOptions, ...args: string[]) => {
-    const credentials = await readCredentials(apiKeyFile, io);
+  return async (io: Io, { api_key_file: keyFile, json, ...options }: Options & SessionOptions, ...args: string[]) => {
+    const credentials = await readCredentials(keyFile, io);
     if (credentials.key === null) throw new UsageError(NO_KEY);
     const session = openSession(io, credentials, json);
     try {

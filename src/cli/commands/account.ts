@@ -1,9 +1,17 @@
-import type { AccountList, AuditLog, AuditQuery, CreateKey, CreatePause, KeyList } from "../../client/openapi.ts";
+import type {
+  AccountList,
+  AuditLog,
+  AuditQuery,
+  CreateKey,
+  CreatePause,
+  KeyList,
+  TestCallback,
+} from "../../client/openapi.ts";
 import { HOLDS, KEY_SCOPES, ROLES } from "../../core/roles.ts";
-import type { MadeByOptions, RevokeOptions } from "../../client/types.ts";
+import type { RevokeOptions } from "../../client/types.ts";
 import { DAY_MS, HOUR_MS } from "../../core/limits.ts";
 import { ago } from "../action-text.ts";
-import { type CliCommand, given, several, wholeNumber } from "../command.ts";
+import { type CliCommand, CliOption, given, several, severalMethods, wholeNumber } from "../command.ts";
 import { EXIT, UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
 import type { Cell } from "../table.ts";
@@ -21,13 +29,14 @@ export function addAccountCommands(program: CliCommand): void {
 }
 
 function addKeyCommands(program: CliCommand): void {
-  const keys = program
-    .service("keys", "list, create and revoke keys (owner key)")
-    .usage("[list] | keys create <name> --role <role> [options] | keys revoke <id> [--unfinished <what>]");
+  const keys = program.service("keys", "list, create and revoke keys (owner key)");
   keys
     .service("list", "list the keys, live ones first", { isDefault: true })
     .option("--created-by <id>", "only those that this person or key created")
-    .lists((client, { createdBy }: Pick<MadeByOptions, "createdBy">) => client.listKeys({ createdBy }), KEY_COLUMNS);
+    .lists(
+      (client, { created_by: createdBy }: { readonly created_by?: string }) => client.listKeys({ createdBy }),
+      KEY_COLUMNS,
+    );
   keys
     .service("create <name>", "create a key and print it, only this once")
     .choice("--role <role>", "what it may do", ROLES)
@@ -37,16 +46,28 @@ function addKeyCommands(program: CliCommand): void {
       "--replaces <id>",
       "the key that it replaces: it can change what that key created, and has its hold, scope and limits by default",
     )
-    .option(
+    .member(
+      "hosts",
       "--host <host>",
       "a host that it may call, such as api.stripe.com or *.internal.example; several: repeat it",
       several,
     )
-    .option("--method <method>", "a method that it may use; several: repeat it", several)
+    .member("methods", "--method <method>", "a method that it may use; several: repeat it", severalMethods)
     .option("--daily-actions <n>", "how many actions it may create or retry a day (UTC)", wholeNumber("daily-actions"))
-    .option("--expires <time>", "until when it works: a time such as 2027-03-04T12:00:00Z, or 90d or 12h from now")
+    .member(
+      "expires_at",
+      "--expires <time>",
+      "until when it works: a time such as 2027-03-04T12:00:00Z, or 90d or 12h from now",
+      timeIn,
+    )
     .option("--weaker-hold", "allow a weaker hold than that of the replaced key")
-    .option("--own-limits", "leave out the limits of the replaced key: only those that are given apply")
+    .addOption(
+      new CliOption(
+        "--own-limits",
+        "leave out the limits of the replaced key: only those that are given apply",
+        "inherit_limits",
+      ).preset(false),
+    )
     .prints(createKey);
   keys
     .service("revoke <id>", "revoke a key, at once and for good")
@@ -84,43 +105,17 @@ function limitsText({ hosts = [], methods = [], expires_at: end }: KeyList["data
   return [...hosts, ...methods, ...(end === undefined ? [] : [`until ${end}`])].join(" ");
 }
 
-type CreateKeyOptions = Partial<Pick<CreateKey, "role" | "hold" | "scope" | "replaces">> & {
-  readonly weakerHold?: boolean;
-  readonly ownLimits?: boolean;
-  readonly host?: string[];
-  readonly method?: string[];
-  readonly dailyActions?: number;
-  readonly expires?: string;
-};
-
 /** A time as it is, or so many hours or days from now. */
-function timeIn(text: string, now: Date): string {
+function timeIn(text: string): string {
   const [, count, unit] = /^(\d{1,5})([hd])$/.exec(text) ?? [];
   if (count === undefined) return text;
-  return new Date(now.getTime() + Number(count) * (unit === "h" ? HOUR_MS : DAY_MS)).toISOString();
+  return new Date(Date.now() + Number(count) * (unit === "h" ? HOUR_MS : DAY_MS)).toISOString();
 }
 
-async function createKey(session: Session, options: CreateKeyOptions, name: string): Promise<void> {
+async function createKey(session: Session, { role, ...more }: Partial<CreateKey>, name: string): Promise<void> {
   const { client, io, asksForJson, json, say } = session;
-  const { role, hold, scope, replaces, host, method, expires } = options;
   if (role === undefined) throw new UsageError("--role is missing: it has no default.");
-  // Safe: the service refuses any other word.
-  const methods = method?.map((one) => one.toUpperCase()) as CreateKey["methods"];
-  const created = await client.createKey({
-    name,
-    role,
-    ...given({
-      hold,
-      scope,
-      replaces,
-      hosts: host,
-      methods,
-      daily_actions: options.dailyActions,
-      expires_at: expires === undefined ? undefined : timeIn(expires, new Date()),
-      weaker_hold: options.weakerHold,
-      inherit_limits: options.ownLimits === true ? false : undefined,
-    }),
-  });
+  const created = await client.createKey({ ...more, name, role });
   // In a pipe too: a script wants the key alone.
   if (asksForJson) json(created);
   else say(created.key);
@@ -144,9 +139,7 @@ async function revokeKey({ client, io }: Session, { unfinished }: RevokeOptions,
 
 function addCallbackHostCommands(program: CliCommand): void {
   const summary = "list and change the hosts for callbacks of keys with a hold or a limit (owner key)";
-  const hosts = program
-    .service("callback-hosts", summary)
-    .usage("[list] | callback-hosts add <host> | callback-hosts remove <host> | callback-hosts test <url>");
+  const hosts = program.service("callback-hosts", summary);
   hosts
     .service("list", "list the hosts to which callbacks of keys with a hold or a limit may go", {
       isDefault: true,
@@ -181,10 +174,10 @@ function addCallbackHostCommands(program: CliCommand): void {
 
 async function testCallback(
   { client, print }: Session,
-  { wrongSignature = false }: { readonly wrongSignature?: boolean },
+  options: Omit<TestCallback, "url">,
   url: string,
 ): Promise<number> {
-  const found = await client.testCallback({ url, wrong_signature: wrongSignature });
+  const found = await client.testCallback({ ...options, url });
   const { signed, wrong_signature: wrong, verifies, delivered } = found;
   print(found, () => {
     const first = delivered ? `Delivered: ${signed.response_code} in ${signed.duration_ms} ms.` : (signed.error ?? "");
@@ -230,7 +223,7 @@ function addPauseCommands(program: CliCommand): void {
 
 function addAccountsCommands(program: CliCommand): void {
   const summary = "list the accounts of the service, or allow a stopped one (owner key of the first account)";
-  const accounts = program.service("accounts", summary).usage("[list] [--json] | accounts allow <id>");
+  const accounts = program.service("accounts", summary);
   accounts.service("list", "list the accounts of the service, stopped ones first", { isDefault: true }).lists(
     (client) => client.listAccounts(),
     [

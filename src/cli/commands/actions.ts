@@ -1,12 +1,11 @@
 import { isTerminal } from "../../core/action.ts";
 import type { FilterQuery, ListQuery, AttemptList } from "../../client/openapi.ts";
-import { Option } from "commander";
 import type { OutgateClient } from "../../client/client.ts";
 import { ACTION_COLUMNS, eventLine, findActionId, failureIn } from "../action-list.ts";
 import { actionText, describeDecision, describeTimeline, exitCodeOf, STATUS_COLOR } from "../action-text.ts";
 import { addBulkOptions, type BulkOptions, refuseFilters, runBulk } from "./bulk.ts";
 import { addFilterOptions, type FilterOptions, filterQueryOf, statuses } from "../filters.ts";
-import { type CliCommand, given, wholeNumber } from "../command.ts";
+import { type CliCommand, CliOption, given, wholeNumber } from "../command.ts";
 import { EXIT, saysYes, UsageError } from "../io.ts";
 import { table, type Cell } from "../table.ts";
 import { type ListColumn, openStream, printList, type Session } from "../session.ts";
@@ -206,7 +205,7 @@ function addDecision(program: CliCommand, verb: keyof typeof DECISIONS): void {
   const why = isRetry
     ? "why; shown to the approver. Required for an agent's key within 24 hours of a rejection, when it may retry twice"
     : "why; shown in the timeline";
-  const run = new Option("--run <n>", "only in this run; a retry begins the next one").argParser(wholeNumber("run"));
+  const run = new CliOption("--run <n>", "only in this run; a retry begins the next one").argParser(wholeNumber("run"));
   const command = program
     .service(`${verb} ${isBulk ? "[id]" : "<id>"}`, decision.summary)
     .option("--reason <text>", why)
@@ -216,12 +215,13 @@ function addDecision(program: CliCommand, verb: keyof typeof DECISIONS): void {
   if (isBulk) addBulkOptions(command, verb).option("--yes", "begin a bulk job without asking first");
   command.examples(decision.examples);
   command.prints(async (session, options: DecideOptions, id?: string) => {
-    if (id === undefined && isBulk) return runBulk(session, options, verb);
-    if (id === undefined) throw new UsageError("<id> is missing.");
-    if (isBulk) refuseFilters(options);
     if (hasNoRun && options.run !== undefined) {
       throw new UsageError(`${verb} takes no --run${isRetry ? ": it begins a new run" : ""}.`);
     }
+    if (id === undefined && options.run !== undefined) throw new UsageError("--run is for one action: add its id.");
+    if (id === undefined && isBulk) return runBulk(session, options, verb);
+    if (id === undefined) throw new UsageError("<id> is missing.");
+    if (isBulk) refuseFilters(options);
     return decide(session, { ...options, actionId: await findActionId(session, id) }, decision);
   });
 }

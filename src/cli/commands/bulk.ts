@@ -14,7 +14,7 @@ type Operation = StartBulk["operation"];
 export interface BulkOptions extends FilterOptions {
   readonly reason?: string;
   readonly wait?: number;
-  readonly dryRun?: boolean;
+  readonly dry_run?: boolean;
   readonly yes?: boolean;
   readonly failed?: boolean;
   readonly cancelled?: boolean;
@@ -52,14 +52,11 @@ export function addBulkOptions(command: CliCommand, operation: Operation): CliCo
   return addFilterOptions(command).option("--dry-run", "only say how many a job would cover, and the newest of them");
 }
 
+const OF_ONE = new Set(["reason", "wait", "run", "yes"]);
+
 /** Options that a command on one action would ignore. */
-export function refuseFilters({
-  reason: _reason,
-  wait: _wait,
-  ...options
-}: BulkOptions & { readonly run?: number }): void {
-  const { run: _run, yes: _yes, ...others } = options;
-  if (Object.keys(given(others)).length > 0)
+export function refuseFilters(options: object): void {
+  if (Object.keys(options).some((name) => !OF_ONE.has(name)))
     throw new UsageError("An id takes no filters: leave out one or the other.");
 }
 
@@ -68,7 +65,7 @@ export function refuseFilters({
  * a dry run finds, and asks.
  */
 export async function runBulk(session: Session, options: BulkOptions, operation: Operation): Promise<number> {
-  const { reason, wait = 0, dryRun, yes, failed, cancelled, pending, held, status = [], ...filters } = options;
+  const { reason, wait = 0, dry_run: dryRun, yes, failed, cancelled, pending, held, status = [], ...filters } = options;
   const { client, io } = session;
   const asked: Readonly<Record<string, boolean | undefined>> = { failed, cancelled, pending, held };
   const named = CHOICES[operation].filter(([name]) => asked[name] === true).map(([, one]) => one);
@@ -218,10 +215,7 @@ async function exportActions(
   { format, ...filters }: FilterOptions & Pick<ExportQuery, "format">,
 ): Promise<void> {
   const { client, io } = session;
-  const query: ExportQuery = {
-    ...(await filterQueryOf(session, filters)),
-    ...given({ format }),
-  };
+  const query: ExportQuery = { ...(await filterQueryOf(session, filters)), ...given({ format }) };
   // A file gets the export as it is; in CSV, a line ends with a carriage return too.
   const visibleText = (text: string) =>
     format === "csv" ? visible(text.replaceAll("\r", ""), true) : visibleJson(text);

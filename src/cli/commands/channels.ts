@@ -1,4 +1,4 @@
-import type { Channel, CreateChannel } from "../../client/openapi.ts";
+import type { ChangeChannel, Channel, CreateChannel } from "../../client/openapi.ts";
 import { type CliCommand, given, wholeNumber } from "../command.ts";
 import { REMIND_MINUTES_MAX, REMIND_MINUTES_MIN } from "../../core/limits.ts";
 import { EXIT, UsageError } from "../io.ts";
@@ -9,11 +9,7 @@ const REMIND = `repeat the question once, ${REMIND_MINUTES_MIN} to ${REMIND_MINU
 
 /** The commands about where the account asks for approval. */
 export function addChannelCommands(program: CliCommand): void {
-  const channels = program
-    .service("channels", "show or set where people are asked for approval (owner key)")
-    .usage(
-      "[list] | channels add <name> [options] | channels set <id> [options] | channels remove <id> | channels test <id>",
-    );
+  const channels = program.service("channels", "show or set where people are asked for approval (owner key)");
   channels
     .service("list", "show the channels", { isDefault: true })
     .lines((client) => client.listChannels(), channelText, "There are no channels.");
@@ -22,14 +18,14 @@ export function addChannelCommands(program: CliCommand): void {
     .option("--mail <addresses>", "addresses, separated by commas")
     .option("--slack <url>", "the URL of an incoming webhook of Slack")
     .option("--webhook <url>", "a URL that gets a signed POST")
-    .option("--remind-after <minutes>", REMIND, wholeNumber("remind-after"))
+    .member("remind_after_minutes", "--remind-after <minutes>", REMIND, wholeNumber("remind-after"))
     .prints(addChannel);
   channels
     .service("set <id>", "change a channel, or switch it off; what is not named stays")
     .option("--name <name>", "its new name")
-    .option("--mail <addresses>", "for mail: new addresses, separated by commas")
+    .member("to", "--mail <addresses>", "for mail: new addresses, separated by commas", addressesIn)
     .option("--url <url>", "for slack and webhook: a new URL")
-    .option("--remind-after <minutes>", `${REMIND}; 0: never`, wholeNumber("remind-after", 0))
+    .member("remind_after_minutes", "--remind-after <minutes>", `${REMIND}; 0: never`, wholeNumber("remind-after", 0))
     .option("--on", "switch it on")
     .option("--off", "switch it off: nothing is sent")
     .prints(setChannel);
@@ -39,15 +35,17 @@ export function addChannelCommands(program: CliCommand): void {
   channels.service("test <id>", "send a test message").prints(testChannel);
 }
 
-interface AddOptions {
+interface AddOptions extends Pick<CreateChannel, "remind_after_minutes"> {
   readonly mail?: string;
   readonly slack?: string;
   readonly webhook?: string;
-  readonly remindAfter?: number;
 }
 
-async function addChannel({ client, print }: Session, options: AddOptions, name: string): Promise<void> {
-  const { mail, slack, webhook, remindAfter } = options;
+async function addChannel(
+  { client, print }: Session,
+  { mail, slack, webhook, ...more }: AddOptions,
+  name: string,
+): Promise<void> {
   const targets: readonly Pick<CreateChannel, "kind" | "to" | "url">[] = [
     ...(mail === undefined ? [] : [{ kind: "mail" as const, to: addressesIn(mail) }]),
     ...(slack === undefined ? [] : [{ kind: "slack" as const, url: slack }]),
@@ -57,22 +55,17 @@ async function addChannel({ client, print }: Session, options: AddOptions, name:
   if (target === undefined || targets.length > 1) {
     throw new UsageError("channels add takes one of --mail, --slack and --webhook.");
   }
-  print(await client.createChannel({ name, ...target, ...given({ remind_after_minutes: remindAfter }) }), channelText);
+  print(await client.createChannel({ name, ...target, ...more }), channelText);
 }
 
-interface SetOptions extends Pick<AddOptions, "mail" | "remindAfter"> {
-  readonly name?: string;
-  readonly url?: string;
+interface SetOptions extends Omit<ChangeChannel, "enabled"> {
   readonly on?: boolean;
   readonly off?: boolean;
 }
 
-async function setChannel({ client, print }: Session, options: SetOptions, id: string): Promise<void> {
-  const { name, mail, url, remindAfter, on, off } = options;
+async function setChannel({ client, print }: Session, { on, off, ...more }: SetOptions, id: string): Promise<void> {
   if (on === true && off === true) throw new UsageError("channels set takes --on or --off.");
-  const to = mail === undefined ? undefined : addressesIn(mail);
-  const enabled = off === true ? false : on;
-  const change = given({ name, to, url, remind_after_minutes: remindAfter, enabled });
+  const change = { ...more, ...given({ enabled: off === true ? false : on }) };
   if (Object.keys(change).length === 0) throw new UsageError("Say what to change.");
   print(await client.changeChannel(id, change), channelText);
 }

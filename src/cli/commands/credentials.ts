@@ -1,5 +1,5 @@
 import type { Credential, CreateCredential, CredentialRequest } from "../../client/openapi.ts";
-import { type CliCommand, given, oneOf, several } from "../command.ts";
+import { type CliCommand, given, oneOf, several, severalMethods } from "../command.ts";
 import { EXIT, type Io, readValue, UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
 import type { Session } from "../session.ts";
@@ -10,27 +10,26 @@ const SECRET_FILE = "read the secret from this file; default: standard input, wh
 
 /** The commands about credentials, which calls name and whose secrets nobody reads back. */
 export function addCredentialCommands(program: CliCommand): void {
-  const credentials = program
-    .service("credentials", "show or set the credentials that calls are sent with (changes: owner key)")
-    .usage(
-      "[list] | credentials add <name> --kind <kind> --host <host> [options] | credentials replace <name> | credentials disable <name> | credentials enable <name> | credentials test <name> <url> | credentials remove <name> | credentials requests | credentials decline <id>",
-    );
+  const credentials = program.service(
+    "credentials",
+    "show or set the credentials that calls are sent with (changes: owner key)",
+  );
   credentials
     .service("list", "show those that your key may know", { isDefault: true })
     .lines((client) => client.listCredentials(), credentialText, "There are no credentials that this key may use.");
   credentials
     .service("add <name>", "store a secret, and where it may go")
     .choice("--kind <kind>", "how it is sent", KINDS, oneOf("kind", KINDS))
-    .option("--host <host>", "a host that it may go to, or *.example.com; several: repeat it", several)
-    .option("--path <path>", "the beginning of a path, in whole segments; several: repeat it", several)
-    .option("--method <method>", "a method; several: repeat it", several)
+    .member("hosts", "--host <host>", "a host that it may go to, or *.example.com; several: repeat it", several)
+    .member("paths", "--path <path>", "the beginning of a path, in whole segments; several: repeat it", several)
+    .member("methods", "--method <method>", "a method; several: repeat it", severalMethods)
     .option("--header <name>", "for header and hmac: the header that it sets")
     .option("--scheme <word>", "for header: a word in front of the secret")
     .option("--username <name>", "for basic: the user name")
     .option("--signs <text>", "for hmac: what is signed, with {timestamp} {method} {path} {query} {host} {url} {body}")
     .option("--value <text>", "for hmac: the value of the header, with {signature} and {timestamp}")
     .option("--time-header <name>", "for hmac: a header that has the time")
-    .option("--key-id <id>", "an agent's key that may use it; several: repeat it", several)
+    .member("keys", "--key-id <id>", "an agent's key that may use it; several: repeat it", several)
     .option("--expires-at <time>", "until when it is sent, such as 2027-03-04T12:00:00Z")
     .option("--secret-file <file>", SECRET_FILE)
     .option("--request <id>", "what an agent asked for, which this grants: its key may use the credential")
@@ -38,8 +37,8 @@ export function addCredentialCommands(program: CliCommand): void {
   credentials
     .service("replace <name>", "replace the secret; the old one is gone at once")
     .option("--secret-file <file>", SECRET_FILE)
-    .prints(async ({ client, print, io }, { secretFile }: SecretOptions, name) => {
-      print(await client.changeCredential(name, { secret: await secretIn(secretFile, io) }), credentialText);
+    .prints(async ({ client, print, io }, { secret_file: file }: SecretOptions, name) => {
+      print(await client.changeCredential(name, { secret: await secretIn(file, io) }), credentialText);
     });
   for (const [verb, enabled, what] of [
     ["disable", false, "let calls with it fail"],
@@ -83,45 +82,27 @@ async function declineRequest(
 }
 
 interface SecretOptions {
-  readonly secretFile?: string;
+  readonly secret_file?: string;
 }
 
-interface AddOptions extends SecretOptions, Pick<CreateCredential, "header" | "scheme" | "username"> {
-  readonly kind?: CreateCredential["kind"];
-  readonly host?: string[];
-  readonly path?: string[];
-  readonly method?: string[];
-  readonly signs?: string;
-  readonly value?: string;
-  readonly timeHeader?: string;
-  readonly keyId?: string[];
+type Hmac = NonNullable<CreateCredential["hmac"]>;
+
+interface AddOptions
+  extends
+    SecretOptions,
+    Partial<Omit<CreateCredential, "name" | "secret" | "hmac">>,
+    Pick<Hmac, "signs" | "value" | "time_header"> {
   readonly request?: string;
-  readonly expiresAt?: string;
 }
 
 async function addCredential({ client, print, io }: Session, options: AddOptions, name: string): Promise<void> {
-  const { kind, host: hosts, path: paths, method, header, scheme, username, signs, value, timeHeader } = options;
+  const { kind, hosts, signs, value, time_header, secret_file: file, request, ...more } = options;
   if (kind === undefined || hosts === undefined) throw new UsageError("credentials add takes --kind and --host.");
-  const hmac = given({ signs, value, time_header: timeHeader });
-  const credential: CreateCredential = {
-    name,
-    kind,
-    hosts,
-    secret: await secretIn(options.secretFile, io),
-    ...given({
-      paths,
-      // Safe: the service refuses what is no method.
-      methods: method?.map((one) => one.toUpperCase()) as CreateCredential["methods"],
-      header,
-      scheme,
-      username,
-      hmac: Object.keys(hmac).length === 0 ? undefined : hmac,
-      keys: options.keyId,
-      expires_at: options.expiresAt,
-    }),
-  };
-  if (options.request !== undefined) {
-    const granted = await client.grantCredentialRequest(options.request, credential);
+  const hmac = given({ signs, value, time_header });
+  const secret = await secretIn(file, io);
+  const credential = { ...more, name, kind, hosts, secret, ...(Object.keys(hmac).length > 0 && { hmac }) };
+  if (request !== undefined) {
+    const granted = await client.grantCredentialRequest(request, credential);
     print(granted, () => visible(`${granted.id} is granted: ${granted.created_by} may use ${name}.`));
     return;
   }

@@ -26,8 +26,8 @@ interface Finding {
 }
 
 /** `outgate doctor`: checks settings and service, and says how to fix problems. */
-export async function diagnose(io: Io, { apiKeyFile, json }: SessionOptions): Promise<number> {
-  const credentials = await readCredentials(apiKeyFile, io);
+export async function diagnose(io: Io, { api_key_file: keyFile, json }: SessionOptions): Promise<number> {
+  const credentials = await readCredentials(keyFile, io);
   const { key } = credentials;
   const session = openSession(io, credentials);
   const findings = [

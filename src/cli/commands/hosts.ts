@@ -1,16 +1,14 @@
 import type { PutDefaults, PutHostSettings } from "../../client/openapi.ts";
-import { type CliCommand, given, wholeNumber } from "../command.ts";
+import { type CliCommand, wholeNumber } from "../command.ts";
 import { CALLS_PER_SECOND_MAX, CALLS_PER_SECOND_MIN } from "../../core/limits.ts";
 import { UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
-import { addRetryOptions, type RetryOptions, retrySettingsIn, settingsParts } from "../retry-options.ts";
+import { addRetryOptions, settingsParts } from "../retry-options.ts";
 import type { Session } from "../session.ts";
 
 /** The commands about what the account sets for hosts. */
 export function addHostCommands(program: CliCommand): void {
-  const hosts = program
-    .service("hosts", "show or set the timeout, retries and limits of hosts (set: owner key)")
-    .usage("[list] | hosts set <host> [options] | hosts remove <host> | hosts defaults [options]");
+  const hosts = program.service("hosts", "show or set the timeout, retries and limits of hosts (set: owner key)");
   hosts.service("list", "show what is set for hosts, and for the account", { isDefault: true }).prints(listHosts);
   addRetryOptions(hosts.service("set <host>", "set everything of a host: what is not named is removed"))
     .option(
@@ -19,16 +17,21 @@ export function addHostCommands(program: CliCommand): void {
       decimal("max-per-second"),
     )
     .option("--max-concurrent <n>", "most calls at a time", wholeNumber("max-concurrent"))
-    .option("--credential <name>", "the credential of calls that name none, for the keys that may use it")
-    .prints(setHost);
+    .member(
+      "default_credential",
+      "--credential <name>",
+      "the credential of calls that name none, for the keys that may use it",
+    )
+    .prints(async ({ client, print }, settings: PutHostSettings, host) => {
+      print(await client.putHost(host, settings), (row) => `${visible(row.host)}: ${settingsText(row)}.`);
+    });
   hosts
     .service("remove <host>", "remove what is set for a host")
     .calls(({ client, done }, _options, host) => done(client.removeHost(host), `${host} has no settings.`));
   addRetryOptions(
     hosts.service("defaults", "set what applies to all hosts of the account: what is not named is removed"),
-  ).prints(async ({ client, print }, options: RetryOptions) => {
-    const defaults = await client.putDefaults(retrySettingsIn(options));
-    print(defaults, () => `All hosts: ${settingsText(defaults)}.`);
+  ).prints(async ({ client, print }, settings: PutDefaults) => {
+    print(await client.putDefaults(settings), (defaults) => `All hosts: ${settingsText(defaults)}.`);
   });
 }
 
@@ -39,22 +42,6 @@ async function listHosts({ client, print }: Session): Promise<void> {
     const none = lines.length === 0 ? ["No host has settings of its own."] : [];
     return [`All hosts: ${settingsText(defaults)}`, ...lines, ...none].join("\n");
   });
-}
-
-type SetOptions = RetryOptions & {
-  readonly maxPerSecond?: number;
-  readonly maxConcurrent?: number;
-  readonly credential?: string;
-};
-
-async function setHost(session: Session, options: SetOptions, host: string): Promise<void> {
-  const { maxPerSecond, maxConcurrent, credential } = options;
-  const settings: PutHostSettings = {
-    ...retrySettingsIn(options),
-    ...given({ max_per_second: maxPerSecond, max_concurrent: maxConcurrent, default_credential: credential }),
-  };
-  const row = await session.client.putHost(host, settings);
-  session.print(row, () => `${visible(row.host)}: ${settingsText(row)}.`);
 }
 
 /** What is set, in one line. */

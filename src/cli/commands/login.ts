@@ -42,9 +42,9 @@ address alone, and only where no other key is set.`,
   program.service("whoami", "show which service and key commands use, and where they come from").prints(showCaller);
 }
 
-async function logIn(io: Io, { apiKeyFile }: SessionOptions, given?: string): Promise<number> {
+async function logIn(io: Io, { api_key_file: keyFile }: SessionOptions, given?: string): Promise<number> {
   const url = given === undefined ? readUrl(io) : addressIn(given);
-  const key = await keyFor(url, apiKeyFile, io);
+  const key = await keyFor(url, keyFile, io);
   if (key === null) {
     io.err("Nothing was kept.\n");
     return EXIT.failed;

@@ -1,4 +1,4 @@
-import type { NewOAuthClient } from "../../client/openapi.ts";
+import type { CreateOAuthClient, NewOAuthClient } from "../../client/openapi.ts";
 import { visible } from "../../observability/terminal.ts";
 import { type CliCommand, several } from "../command.ts";
 import { UsageError } from "../io.ts";
@@ -6,11 +6,10 @@ import type { Session } from "../session.ts";
 
 /** The commands about the OAuth clients that owners add. */
 export function addOAuthClientCommands(program: CliCommand): void {
-  const clients = program
-    .service("oauth-clients", "list, add and remove clients that people connect by logging in (owner key)")
-    .usage(
-      "[list] | oauth-clients add <name> --redirect <uri> [--public] | oauth-clients new-secret <id> | oauth-clients remove <id>",
-    );
+  const clients = program.service(
+    "oauth-clients",
+    "list, add and remove clients that people connect by logging in (owner key)",
+  );
   clients.service("list", "list the clients that owners have added", { isDefault: true }).lists(
     (client) => client.listOAuthClients(),
     [
@@ -24,7 +23,7 @@ export function addOAuthClientCommands(program: CliCommand): void {
   );
   clients
     .service("add <name>", "add a client and print its id and secret, only this once")
-    .option("--redirect <uri>", "where its answers may go, exactly; several: repeat it", several)
+    .member("redirect_uris", "--redirect <uri>", "where its answers may go, exactly; several: repeat it", several)
     .option("--public", "it can't keep a secret, as a program on somebody's machine: it gets none")
     .prints(addClient);
   clients
@@ -37,13 +36,15 @@ export function addOAuthClientCommands(program: CliCommand): void {
     );
 }
 
-interface AddOptions {
-  readonly redirect?: string[];
+interface AddOptions extends Partial<Pick<CreateOAuthClient, "redirect_uris">> {
   readonly public?: true;
 }
 
-async function addClient(session: Session, options: AddOptions, name: string): Promise<void> {
-  const { redirect: redirect_uris, public: isPublic } = options;
+async function addClient(
+  session: Session,
+  { redirect_uris, public: isPublic }: AddOptions,
+  name: string,
+): Promise<void> {
   if (redirect_uris === undefined) throw new UsageError("oauth-clients add takes --redirect.");
   const type = isPublic ? "public" : "confidential";
   printNew(session, await session.client.createOAuthClient({ name, redirect_uris, type }));

@@ -7,11 +7,7 @@ import type { Session } from "../session.ts";
 
 /** The commands about the people of an account and its invitations. */
 export function addPeopleCommands(program: CliCommand): void {
-  const people = program
-    .service("people", "list, invite and remove the people of the account (owner key)")
-    .usage(
-      "[list] | people invite <email> --role <role> | people invitations | people withdraw <invitation id> | people role <id> <role> | people remove <id>",
-    );
+  const people = program.service("people", "list, invite and remove the people of the account (owner key)");
   people.service("list", "list the people, with their roles", { isDefault: true }).lists(
     (client) => client.listPeople(),
     [

@@ -1,5 +1,5 @@
 import type { CreateRule, DryRun, ReplaceRules, Rule } from "../../client/openapi.ts";
-import { type CliCommand, given, several, wholeNumber } from "../command.ts";
+import { type CliCommand, given, several, severalMethods, wholeNumber } from "../command.ts";
 import { readValue, UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
 import { jsonText, parseObject } from "../output.ts";
@@ -9,11 +9,7 @@ type Definition = ReplaceRules["rules"][number];
 
 /** The commands about what is held or refused. */
 export function addRuleCommands(program: CliCommand): void {
-  const rules = program
-    .service("rules", "show or set what is held, refused or allowed (set: owner key)")
-    .usage(
-      "[list] | rules add <name> --effect <effect> [options] | rules remove <id> | rules export | rules test <file> | rules apply <file> [--dry-run]",
-    );
+  const rules = program.service("rules", "show or set what is held, refused or allowed (set: owner key)");
   rules
     .service("list", "show the rules in the order in which they are asked", { isDefault: true })
     .lines((client) => client.listRules(), ruleText, "There are no rules.");
@@ -25,13 +21,20 @@ export function addRuleCommands(program: CliCommand): void {
       "allow",
     ])
     .option("--when <expression>", "a condition in CEL, such as 'action.body.amount > 5000'; @file and - read it")
-    .option("--key-id <id>", "a key whose calls it is about; several: repeat it", several)
-    .option("--method <method>", "a method; several: repeat it", several)
-    .option("--host <host>", "a host, or *.example.com; several: repeat it", several)
+    .member("keys", "--key-id <id>", "a key whose calls it is about; several: repeat it", several)
+    .member("methods", "--method <method>", "a method; several: repeat it", severalMethods)
+    .member("hosts", "--host <host>", "a host, or *.example.com; several: repeat it", several)
     .option("--path <path>", "the beginning of the path, in whole segments; * stands for one")
-    .option("--credential <name>", "a credential that the call is made with; several: repeat it", several)
+    .member(
+      "credentials",
+      "--credential <name>",
+      "a credential that the call is made with; several: repeat it",
+      several,
+    )
     .choice("--body-kind <kind>", "what the body is", ["none", "json", "form", "text", "base64"])
-    .option("--body-over <bytes>", "the body has more bytes", wholeNumber("body-over", 0))
+    .member("body_bytes", "--body-over <bytes>", "the body has more bytes", (text) => ({
+      over: wholeNumber("body-over", 0)(text),
+    }))
     .option("--between <times>", "a time of day, such as 18:00-08:00; takes --timezone")
     .option("--days <days>", "for --between: the days on which it begins, such as mon,tue")
     .option("--timezone <zone>", "for --between and --sum: a time zone, such as Europe/Berlin")
@@ -76,50 +79,45 @@ export function addRuleCommands(program: CliCommand): void {
     .prints(applyRules);
 }
 
-interface AddOptions extends Pick<CreateRule, "effect" | "path" | "message" | "explain" | "before"> {
-  readonly when?: string;
-  readonly keyId?: string[];
-  readonly method?: string[];
-  readonly host?: string[];
-  readonly credential?: string[];
-  readonly bodyKind?: NonNullable<CreateRule["body_kind"]>;
-  readonly bodyOver?: number;
+interface AddOptions
+  extends Partial<Omit<CreateRule, "name" | "between" | "more_than" | "sum">>, WindowOptions, CountOptions {}
+
+interface WindowOptions {
   readonly between?: string;
   readonly days?: string;
   readonly timezone?: string;
-  readonly moreThan?: number;
+  readonly sum?: string;
+}
+
+interface CountOptions {
+  readonly more_than?: number;
   readonly minutes?: number;
   readonly sum?: string;
   readonly limit?: string;
   readonly per?: NonNullable<CreateRule["sum"]>["per"];
   readonly same?: string;
+  readonly timezone?: string;
 }
 
-async function addRule(session: Session, options: Partial<AddOptions>, name: string): Promise<void> {
-  const { effect, when, bodyOver, path, message, explain, before } = options;
+async function addRule(session: Session, options: AddOptions, name: string): Promise<void> {
+  const { effect, when, between, days, timezone, more_than, minutes, sum, limit, per, same, ...more } = options;
   if (effect === undefined) throw new UsageError("rules add takes --effect hold, refuse or allow.");
-  const conditions = given({
-    when: when === undefined ? undefined : (await readValue(when, session.io)).trim(),
-    keys: options.keyId,
-    // Safe: the service refuses what is no method.
-    methods: options.method?.map((one) => one.toUpperCase()) as CreateRule["methods"],
-    hosts: options.host,
-    credentials: options.credential,
-    path,
-    body_kind: options.bodyKind,
-    body_bytes: bodyOver === undefined ? undefined : { over: bodyOver },
-    between: windowIn(options),
-    ...countsIn(options),
-    message,
-    explain,
-    before,
-  });
-  session.print(await session.client.createRule({ name, effect, ...conditions }), ruleText);
+  const rule: CreateRule = {
+    ...more,
+    name,
+    effect,
+    ...given({
+      when: when === undefined ? undefined : (await readValue(when, session.io)).trim(),
+      between: windowIn(given({ between, days, timezone, sum })),
+    }),
+    ...countsIn(given({ more_than, minutes, sum, limit, per, same, timezone })),
+  };
+  session.print(await session.client.createRule(rule), ruleText);
 }
 
 /** What `more_than` and `sum` are to be. */
-function countsIn(options: Partial<AddOptions>): Pick<CreateRule, "more_than" | "sum"> {
-  const { moreThan: count, minutes, sum: member, limit, per, timezone = "UTC", same } = options;
+function countsIn(options: CountOptions): Pick<CreateRule, "more_than" | "sum"> {
+  const { more_than: count, minutes, sum: member, limit, per, timezone = "UTC", same } = options;
   if ((count === undefined) !== (minutes === undefined)) throw new UsageError("--more-than takes --minutes.");
   if ((member === undefined) !== (limit === undefined) || (member === undefined) !== (per === undefined))
     throw new UsageError("--sum takes --limit and --per.");
@@ -134,7 +132,7 @@ function countsIn(options: Partial<AddOptions>): Pick<CreateRule, "more_than" | 
   return given({ more_than: calls, sum: budget && { ...budget, ...group } });
 }
 
-function windowIn({ between, days, timezone, sum }: Partial<AddOptions>): CreateRule["between"] {
+function windowIn({ between, days, timezone, sum }: WindowOptions): CreateRule["between"] {
   if (between === undefined) {
     if (days === undefined && (timezone === undefined || sum !== undefined)) return undefined;
     throw new UsageError(days === undefined ? "--timezone is for --between and --sum." : "--days is for --between.");
@@ -196,7 +194,11 @@ const FATES: Readonly<Record<DryRun["differences"][number]["tried"], string>> = 
   refuse: "refused",
 };
 
-async function applyRules(session: Session, { dryRun = false }: { dryRun?: boolean }, file: string): Promise<void> {
+async function applyRules(
+  session: Session,
+  { dry_run: dryRun = false }: { dry_run?: boolean },
+  file: string,
+): Promise<void> {
   const { client, print } = session;
   const wanted = await readRules(session, file);
   const before = (await client.listRules()).data.map(definitionOf);

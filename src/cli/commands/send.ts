@@ -1,11 +1,10 @@
 import type { CreateAction } from "../../client/openapi.ts";
-import { Option } from "commander";
 import { HTTP_METHODS } from "../../core/action.ts";
 import { actionText, exitCodeOf } from "../action-text.ts";
-import { type CliCommand, given, oneOf, several, wholeNumber, headersIn } from "../command.ts";
+import { type CliCommand, CliOption, given, oneOf, several, wholeNumber, headersIn } from "../command.ts";
 import { type Io, readValue, UsageError } from "../io.ts";
 import { inOrder, parseJson, parseObject } from "../output.ts";
-import { addRetryOptions, type RetryOptions, retrySettingsIn } from "../retry-options.ts";
+import { addRetryOptions } from "../retry-options.ts";
 import type { Session } from "../session.ts";
 import { waitForEnd } from "../../client/wait.ts";
 
@@ -18,7 +17,7 @@ export function addSend(program: CliCommand): void {
     .usage("<url>|- [options]")
     .argument("<url>", "the URL; - reads the whole action as JSON from standard input instead")
     .choice("-X, --method <method>", "default POST", HTTP_METHODS, oneOf("method", HTTP_METHODS))
-    .addOption(new Option("--request <method>").argParser(oneOf("method", HTTP_METHODS)).hideHelp())
+    .addOption(new CliOption("--request <method>", "", "method").argParser(oneOf("method", HTTP_METHODS)).hideHelp())
     .option("-d, --data <json>", "the JSON body, any value; @file reads a file, - reads standard input")
     .option("--form <name=value>", "a field of a form in place of JSON; may be given several times", several)
     .option("--text <text>", "a text in place of JSON, also @file or -; set its type with -H 'Content-Type: …'")
@@ -32,7 +31,7 @@ export function addSend(program: CliCommand): void {
     .option("--title <text>", "what the call does, in one line; shown to the approver")
     .option("--metadata <name=value>", "a note to find it by; may be given several times", several)
     .option("--approve", "hold it until a person approves it")
-    .option("--notify <e-mail>", "ask this person for approval by mail")
+    .option("--notify <e-mail>", "ask this person for approval by mail", (email) => ({ email }))
     .option("--dedupe <key>", "the same key within 24 hours means the same action")
     .option(
       "--idempotency-key <k>",
@@ -48,7 +47,7 @@ export function addSend(program: CliCommand): void {
     .option("--callback <url>", "URL to notify of the outcome")
     .option("--reason <text>", "why; shown to the approver. Required for an agent's key within 24 hours of a rejection")
     .option("--run-at <time>", "not before this time, such as 2026-03-04T12:00:00Z")
-    .option("--delay <seconds>", "not before so many seconds have passed", wholeNumber("delay"))
+    .member("delay_seconds", "--delay <seconds>", "not before so many seconds have passed", wholeNumber("delay"))
     .option("--expires-at <time>", "cancel it if it was not sent before this time");
   addRetryOptions(command)
     .option("--sync", "let the create wait for the end, 30 seconds or as --wait says")
@@ -60,31 +59,26 @@ export function addSend(program: CliCommand): void {
     .prints(send);
 }
 
-type SendOptions = Pick<CreateAction, (typeof FLAGS)[number]> &
-  RetryOptions & {
-    readonly runAt?: string;
-    readonly delay?: number;
-    readonly expiresAt?: string;
-    readonly request?: CreateAction["method"];
-    readonly data?: string;
-    readonly form?: readonly string[];
-    readonly text?: string;
-    readonly base64?: string;
-    readonly metadata?: readonly string[];
-    readonly header?: readonly string[];
-    readonly notify?: string;
-    readonly idempotencyKey?: string;
-    readonly onUnknown?: CreateAction["on_unknown"];
-    readonly wait?: number;
-  };
+interface BodyOptions {
+  readonly data?: string;
+  readonly form?: readonly string[];
+  readonly text?: string;
+  readonly base64?: string;
+}
 
-/** Options that are members of the action as they are. */
-const FLAGS = ["method", "dedupe", "retries", "approve", "callback", "title", "reason", "sync", "credential"] as const;
+/** Most are members of the action as they are. */
+interface SendOptions
+  extends BodyOptions, Omit<Partial<CreateAction>, "url" | "headers" | "metadata" | keyof BodyOptions> {
+  readonly header?: readonly string[];
+  readonly metadata?: readonly string[];
+  readonly idempotency_key?: string;
+  readonly wait?: number;
+}
 
 async function send(session: Session, options: SendOptions, url: string): Promise<number> {
   const { client } = session;
-  const { wait: waitSeconds, idempotencyKey = crypto.randomUUID() } = options;
-  const action = await actionOf(url, options, session.io);
+  const { wait: waitSeconds, idempotency_key: idempotencyKey = crypto.randomUUID(), ...more } = options;
+  const action = await actionOf(url, more, session.io);
   const isSync = action.sync === true;
   const created = await client.createAction(action, { idempotencyKey, ...(isSync ? { waitSeconds } : {}) });
   const latest =
@@ -94,29 +88,22 @@ async function send(session: Session, options: SendOptions, url: string): Promis
 }
 
 async function actionOf(url: string, options: SendOptions, io: Io): Promise<CreateAction> {
-  const { data, text, base64, header = [], notify, onUnknown, method = options.request } = options;
+  const { data, form, text, base64, header = [], metadata, ...members } = options;
   if ([url, data, text, base64, ...header].filter((value) => value === "-").length > 1)
     throw new UsageError("Only one of the action, its body and its headers can come from standard input.");
   const base = url === "-" ? parseObject(await readValue("-", io), "Standard input") : { url };
-  const read = {
-    ...Object.fromEntries(FLAGS.map((name) => [name, options[name]])),
-    method,
-    on_unknown: onUnknown,
-    run_at: options.runAt,
-    delay_seconds: options.delay,
-    expires_at: options.expiresAt,
-    ...retrySettingsIn(options),
-    headers: header.length === 0 ? undefined : await headersIn(header, io),
-    ...(await bodyOf(options, io)),
-    metadata: options.metadata === undefined ? undefined : Object.fromEntries(pairsOf(options.metadata, "--metadata")),
-    notify: notify === undefined ? undefined : { email: notify },
-  };
   // Safe: the service validates every field.
-  return { ...base, ...given(read) } as CreateAction;
+  return {
+    ...base,
+    ...members,
+    ...(header.length > 0 && { headers: await headersIn(header, io) }),
+    ...(await bodyOf(given({ data, form, text, base64 }), io)),
+    ...(metadata !== undefined && { metadata: Object.fromEntries(pairsOf(metadata, "--metadata")) }),
+  } as CreateAction;
 }
 
 /** The member that the options give a body by. The service refuses two of them. */
-async function bodyOf({ data, form, text, base64 }: SendOptions, io: Io): Promise<object> {
+async function bodyOf({ data, form, text, base64 }: BodyOptions, io: Io): Promise<object> {
   return {
     ...(data === undefined ? {} : jsonBody(parseJson(await readValue(data, io), "The body"))),
     ...(form === undefined ? {} : { form: formOf(pairsOf(form, "--form")) }),

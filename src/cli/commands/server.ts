@@ -154,12 +154,12 @@ export async function rotateSecretKey({ env, out, err }: Io, options: RotateKeyF
   // New key files are readable by this user alone.
   process.umask(0o077);
   const config = readConfig(env);
-  if (config.database.kind === "remote" && options.serverIsStopped !== true) {
+  if (config.database.kind === "remote" && options.server_is_stopped !== true) {
     throw new UsageError("Stop every service on this database, then add --server-is-stopped.");
   }
   const rotated = await rotateKey(
     config,
-    { newKey: newKeyOf(env["NEW_SECRET_KEY"]), newLinks: options.newLinks === true },
+    { newKey: newKeyOf(env["NEW_SECRET_KEY"]), newLinks: options.new_links === true },
     { clock: systemClock, ids: systemIds, onFatal: endAtOnce },
   );
   out(summaryOf(rotated, config));

@@ -21,9 +21,7 @@ export function addNotificationsAndServer(program: CliCommand): void {
       empty: "No notifications yet.",
       command: "outgate notifications",
     });
-  const server = program
-    .service("server", "show the settings of the server, or test its mail (owner key)")
-    .usage("[show] | server test-mail <address>");
+  const server = program.service("server", "show the settings of the server, or test its mail (owner key)");
   server.service("show", "show what is in force; secrets are shown nowhere", { isDefault: true }).prints(showServer);
   server.service("test-mail <address>", "send a test mail to a person of the account").prints(sendTestMail);
 }

@@ -7,9 +7,7 @@ import type { Session } from "../session.ts";
 
 /** The commands about signing secrets. */
 export function addSigningCommands(program: CliCommand): void {
-  const signing = program
-    .service("signing", "show, rotate and check signing secrets (owner key)")
-    .usage("[list] | signing secret <origin> | signing rotate <origin> | signing verify <origin> [options]");
+  const signing = program.service("signing", "show, rotate and check signing secrets (owner key)");
   signing.service("list", "list where calls and callbacks went; shows no secret", { isDefault: true }).lists(
     (client) => client.listSigningOrigins(),
     [
