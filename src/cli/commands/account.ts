@@ -1,12 +1,4 @@
-import type {
-  AccountList,
-  AuditLog,
-  AuditQuery,
-  CreateKey,
-  CreatePause,
-  KeyList,
-  TestCallback,
-} from "../../client/openapi.ts";
+import type { AuditLog, AuditQuery, CreateKey, CreatePause, KeyList, TestCallback } from "../../client/openapi.ts";
 import { HOLDS, KEY_SCOPES, ROLES } from "../../core/roles.ts";
 import type { RevokeOptions } from "../../client/types.ts";
 import { DAY_MS, HOUR_MS } from "../../core/limits.ts";
@@ -14,21 +6,11 @@ import { ago } from "../action-text.ts";
 import { type CliCommand, CliOption, given, several, severalMethods, wholeNumber } from "../command.ts";
 import { EXIT, UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
-import type { Cell } from "../table.ts";
-import { type ListColumn, printList, type Session } from "../session.ts";
+import { type ListColumn, printList } from "../session.ts";
 import { addPeopleCommands } from "./people.ts";
 
 /** The commands about keys, callback hosts, pauses, accounts and the audit log. */
 export function addAccountCommands(program: CliCommand): void {
-  addKeyCommands(program);
-  addCallbackHostCommands(program);
-  addPauseCommands(program);
-  addAccountsCommands(program);
-  addPeopleCommands(program);
-  addAudit(program);
-}
-
-function addKeyCommands(program: CliCommand): void {
   const keys = program.service("keys", "list, create and revoke keys (owner key)");
   keys
     .service("list", "list the keys, live ones first", { isDefault: true })
@@ -68,7 +50,15 @@ function addKeyCommands(program: CliCommand): void {
         "inherit_limits",
       ).preset(false),
     )
-    .prints(createKey);
+    .prints(async (session, { role, ...more }: Partial<CreateKey>, name) => {
+      const { client, io, asksForJson, json, say } = session;
+      if (role === undefined) throw new UsageError("--role is missing: it has no default.");
+      const created = await client.createKey({ ...more, name, role });
+      // In a pipe too: a script wants the key alone.
+      if (asksForJson) json(created);
+      else say(created.key);
+      if (!asksForJson || io.isTty) io.err(`Created key ${created.id}. It is shown only this once.\n`);
+    });
   keys
     .service("revoke <id>", "revoke a key, at once and for good")
     .choice(
@@ -76,70 +66,19 @@ function addKeyCommands(program: CliCommand): void {
       "what happens to its unfinished actions; default: keep, they go on",
       Object.keys(UNFINISHED),
     )
-    .calls(revokeKey);
-}
-
-/** The name is whole wherever it fits; a command takes the whole id of a key. */
-const KEY_COLUMNS: readonly ListColumn<KeyList["data"][number]>[] = [
-  ["ID", ({ id }) => id],
-  ["ROLE", ({ role }) => role],
-  ["HOLD", ({ hold }) => hold],
-  ["SCOPE", ({ scope }) => scope ?? "", { leaves: 3 }],
-  ["LAST USED", lastUsed, { leaves: 6 }],
-  [
-    "TODAY",
-    ({ actions_today: n, daily_actions: most }) => (most === undefined ? `${n}` : `${n}/${most}`),
-    { leaves: 5 },
-  ],
-  ["LIMITS", limitsText, { min: 12, leaves: 4 }],
-  ["KEY", ({ last4 }) => `…${last4}`, { leaves: 2 }],
-  ["NAME", ({ name }) => visible(name), { min: 14 }],
-  ["CREATED BY", ({ created_by: by }) => visible(by ?? "unknown"), { min: 12, leaves: 1 }],
-];
-
-function lastUsed({ revoked_at: revoked, last_used_at: used }: KeyList["data"][number], now: Date): Cell {
-  return revoked === null ? ago(used, now) : { text: "revoked", color: "red" };
-}
-
-function limitsText({ hosts = [], methods = [], expires_at: end }: KeyList["data"][number]): string {
-  return [...hosts, ...methods, ...(end === undefined ? [] : [`until ${end}`])].join(" ");
-}
-
-/** A time as it is, or so many hours or days from now. */
-function timeIn(text: string): string {
-  const [, count, unit] = /^(\d{1,5})([hd])$/.exec(text) ?? [];
-  if (count === undefined) return text;
-  return new Date(Date.now() + Number(count) * (unit === "h" ? HOUR_MS : DAY_MS)).toISOString();
-}
-
-async function createKey(session: Session, { role, ...more }: Partial<CreateKey>, name: string): Promise<void> {
-  const { client, io, asksForJson, json, say } = session;
-  if (role === undefined) throw new UsageError("--role is missing: it has no default.");
-  const created = await client.createKey({ ...more, name, role });
-  // In a pipe too: a script wants the key alone.
-  if (asksForJson) json(created);
-  else say(created.key);
-  if (!asksForJson || io.isTty) io.err(`Created key ${created.id}. It is shown only this once.\n`);
-}
-
-const UNFINISHED = {
-  keep: " Its actions that have not ended go on.",
-  pause: " Its actions that have not ended are paused; `outgate pauses` shows the pause.",
-  cancel: " Its actions that have not ended are being cancelled.",
-} as const;
-
-async function revokeKey({ client, io }: Session, { unfinished }: RevokeOptions, id: string): Promise<void> {
-  const revoked = await client.revokeKey(id, { unfinished });
-  io.err(`${visible(id)} is revoked.${UNFINISHED[unfinished ?? "keep"]}\n`);
-  const { unfinished_actions: left, held_actions: held, created_keys: made } = revoked;
-  if (left > 0)
-    io.err(`Not ended: ${left}. Awaiting approval: ${held}; their approvers see that the key was revoked.\n`);
-  if (made > 0) io.err(`Live keys that it made: ${made}. \`outgate keys --created-by ${visible(id)}\` lists them.\n`);
-}
-
-function addCallbackHostCommands(program: CliCommand): void {
-  const summary = "list and change the hosts for callbacks of keys with a hold or a limit (owner key)";
-  const hosts = program.service("callback-hosts", summary);
+    .calls(async ({ client, io }, { unfinished }: RevokeOptions, id) => {
+      const revoked = await client.revokeKey(id, { unfinished });
+      io.err(`${visible(id)} is revoked.${UNFINISHED[unfinished ?? "keep"]}\n`);
+      const { unfinished_actions: left, held_actions: held, created_keys: made } = revoked;
+      if (left > 0)
+        io.err(`Not ended: ${left}. Awaiting approval: ${held}; their approvers see that the key was revoked.\n`);
+      if (made > 0)
+        io.err(`Live keys that it made: ${made}. \`outgate keys --created-by ${visible(id)}\` lists them.\n`);
+    });
+  const hosts = program.service(
+    "callback-hosts",
+    "list and change the hosts for callbacks of keys with a hold or a limit (owner key)",
+  );
   hosts
     .service("list", "list the hosts to which callbacks of keys with a hold or a limit may go", {
       isDefault: true,
@@ -169,27 +108,20 @@ function addCallbackHostCommands(program: CliCommand): void {
   hosts
     .service("test <url>", "send a signed test callback to a URL on a listed host")
     .option("--wrong-signature", "then send one with a wrong signature: a receiver that verifies refuses it")
-    .prints(testCallback);
-}
-
-async function testCallback(
-  { client, print }: Session,
-  options: Omit<TestCallback, "url">,
-  url: string,
-): Promise<number> {
-  const found = await client.testCallback({ ...options, url });
-  const { signed, wrong_signature: wrong, verifies, delivered } = found;
-  print(found, () => {
-    const first = delivered ? `Delivered: ${signed.response_code} in ${signed.duration_ms} ms.` : (signed.error ?? "");
-    if (wrong === null) return visible(first);
-    const answer = wrong.error ?? `It was taken with ${wrong.response_code}.`;
-    const verdict = verifies === true ? "It verifies signatures." : "It is not known to verify signatures.";
-    return visible(`${first}\nWith a wrong signature: ${answer} ${verdict}`, true);
-  });
-  return delivered && verifies !== false ? EXIT.ok : EXIT.failed;
-}
-
-function addPauseCommands(program: CliCommand): void {
+    .prints(async ({ client, print }, options: Omit<TestCallback, "url">, url) => {
+      const found = await client.testCallback({ ...options, url });
+      const { signed, wrong_signature: wrong, verifies, delivered } = found;
+      print(found, () => {
+        const first = delivered
+          ? `Delivered: ${signed.response_code} in ${signed.duration_ms} ms.`
+          : (signed.error ?? "");
+        if (wrong === null) return visible(first);
+        const answer = wrong.error ?? `It was taken with ${wrong.response_code}.`;
+        const verdict = verifies === true ? "It verifies signatures." : "It is not known to verify signatures.";
+        return visible(`${first}\nWith a wrong signature: ${answer} ${verdict}`, true);
+      });
+      return delivered && verifies !== false ? EXIT.ok : EXIT.failed;
+    });
   program
     .service("pause", "pause the account, what one key created, or calls to one host, at once (owner key)")
     .usage("account | pause <key id> | pause --host <host> [--reason <text>] [--json]")
@@ -219,16 +151,21 @@ function addPauseCommands(program: CliCommand): void {
     ],
     { empty: "No pauses." },
   );
-}
-
-function addAccountsCommands(program: CliCommand): void {
-  const summary = "list the accounts of the service, or allow a stopped one (owner key of the first account)";
-  const accounts = program.service("accounts", summary);
+  const accounts = program.service(
+    "accounts",
+    "list the accounts of the service, or allow a stopped one (owner key of the first account)",
+  );
   accounts.service("list", "list the accounts of the service, stopped ones first", { isDefault: true }).lists(
     (client) => client.listAccounts(),
     [
       ["ID", ({ id }) => id],
-      ["STATE", stateOf],
+      [
+        "STATE",
+        ({ first, stopped }) => {
+          if (stopped) return { text: "stopped", color: "red" };
+          return first ? "first" : "";
+        },
+      ],
       ["CREATED", ({ created_at: at }) => at, { leaves: 1 }],
       ["EMAIL", ({ email }) => visible(email ?? ""), { min: 24 }],
     ],
@@ -239,14 +176,7 @@ function addAccountsCommands(program: CliCommand): void {
     .calls(({ client, done }, _options, id) =>
       done(client.allowAccount(id), `Account ${id} is allowed: its keys work again, and its waiting actions are sent.`),
     );
-}
-
-function stateOf({ first, stopped }: AccountList["data"][number]): Cell {
-  if (stopped) return { text: "stopped", color: "red" };
-  return first ? "first" : "";
-}
-
-function addAudit(program: CliCommand): void {
+  addPeopleCommands(program);
   program
     .service("audit", "show the audit log: who did what to the account, newest first (owner key)")
     .option("--kind <kind>", "such as key_revoked; may be given several times", several)
@@ -255,28 +185,62 @@ function addAudit(program: CliCommand): void {
     .option("--until <time>", "earlier than this")
     .pages()
     .option("--all", "print all entries as lines of JSON")
-    .prints(showAudit);
+    .prints(async (session, { all = false, ...query }: AuditQuery & { all?: boolean }) => {
+      const { client, line } = session;
+      if (!all) {
+        const more = { empty: "No entries found.", command: "outgate audit" };
+        return printList(session, await client.listAudit(query), AUDIT_COLUMNS, more);
+      }
+      for (let next: string | null | undefined = query.cursor; next !== null;) {
+        const page: AuditLog = await client.listAudit({ ...query, limit: PAGE, ...(next ? { cursor: next } : {}) });
+        for (const entry of page.data) line(entry);
+        next = page.next_cursor;
+      }
+    });
 }
+
+/** The name is whole wherever it fits; a command takes the whole id of a key. */
+const KEY_COLUMNS: readonly ListColumn<KeyList["data"][number]>[] = [
+  ["ID", ({ id }) => id],
+  ["ROLE", ({ role }) => role],
+  ["HOLD", ({ hold }) => hold],
+  ["SCOPE", ({ scope }) => scope ?? "", { leaves: 3 }],
+  [
+    "LAST USED",
+    ({ revoked_at: revoked, last_used_at: used }, now) =>
+      revoked === null ? ago(used, now) : { text: "revoked", color: "red" },
+    { leaves: 6 },
+  ],
+  [
+    "TODAY",
+    ({ actions_today: n, daily_actions: most }) => (most === undefined ? `${n}` : `${n}/${most}`),
+    { leaves: 5 },
+  ],
+  ["LIMITS", limitsText, { min: 12, leaves: 4 }],
+  ["KEY", ({ last4 }) => `…${last4}`, { leaves: 2 }],
+  ["NAME", ({ name }) => visible(name), { min: 14 }],
+  ["CREATED BY", ({ created_by: by }) => visible(by ?? "unknown"), { min: 12, leaves: 1 }],
+];
+
+function limitsText({ hosts = [], methods = [], expires_at: end }: KeyList["data"][number]): string {
+  return [...hosts, ...methods, ...(end === undefined ? [] : [`until ${end}`])].join(" ");
+}
+
+/** A time as it is, or so many hours or days from now. */
+function timeIn(text: string): string {
+  const [, count, unit] = /^(\d{1,5})([hd])$/.exec(text) ?? [];
+  if (count === undefined) return text;
+  return new Date(Date.now() + Number(count) * (unit === "h" ? HOUR_MS : DAY_MS)).toISOString();
+}
+
+const UNFINISHED = {
+  keep: " Its actions that have not ended go on.",
+  pause: " Its actions that have not ended are paused; `outgate pauses` shows the pause.",
+  cancel: " Its actions that have not ended are being cancelled.",
+} as const;
 
 /** Entries per request of `--all`. */
 const PAGE = 100;
-
-async function showAudit(session: Session, options: AuditQuery & { all?: boolean }): Promise<void> {
-  const { client, line } = session;
-  const { all, ...query } = options;
-  if (all === true) {
-    for (let next: string | null | undefined = query.cursor; next !== null;) {
-      const page: AuditLog = await client.listAudit({ ...query, limit: PAGE, ...(next ? { cursor: next } : {}) });
-      for (const entry of page.data) line(entry);
-      next = page.next_cursor;
-    }
-    return;
-  }
-  printList(session, await client.listAudit(query), AUDIT_COLUMNS, {
-    empty: "No entries found.",
-    command: "outgate audit",
-  });
-}
 
 const AUDIT_COLUMNS: readonly ListColumn<AuditLog["data"][number]>[] = [
   ["AT", ({ at }) => at],

@@ -12,23 +12,12 @@ import { type ListColumn, openStream, printList, type Session } from "../session
 import { waitForEnd } from "../../client/wait.ts";
 import { clockTime, visible } from "../../observability/terminal.ts";
 
-/** The commands that read actions and follow them. */
-export function addReadCommands(program: CliCommand): void {
-  addGet(program);
-  addList(program);
-  addWatch(program);
-}
-
 export function addDecisions(program: CliCommand): void {
   for (const verb of ["approve", "reject", "cancel", "retry", "send-now"] as const) addDecision(program, verb);
 }
 
-interface GetOptions {
-  readonly wait?: number;
-  readonly timeline?: boolean;
-}
-
-function addGet(program: CliCommand): void {
+/** The commands that read actions and follow them. */
+export function addReadCommands(program: CliCommand): void {
   program
     .service("get <id>", "show an action, its timeline, or wait for its end")
     .alias("show")
@@ -38,67 +27,33 @@ function addGet(program: CliCommand): void {
       "after",
       "\nExit code: 0 completed or not ended yet, 1 failed or cancelled, 3 not ended within --wait, 4 awaits approval.",
     )
-    .prints(showAction);
-}
-
-async function showAction(session: Session, { wait = 0, timeline }: GetOptions, id: string): Promise<number> {
-  const { client, print } = session;
-  const action = await waitForEnd(client.getAction, await client.getAction(await findActionId(session, id)), wait);
-  if (timeline === true) {
-    const entries = await client.getTimeline(action.id);
-    print(entries, () => describeTimeline(entries, session));
-    return EXIT.ok;
-  }
-  if (!session.isJson && action.status === "awaiting_approval") {
-    session.say(describeDecision(action, await client.getDecisionFacts(action.id), session));
-  }
-  print(action, () => actionText(action, session));
-  return exitCodeOf(action.status, wait > 0);
-}
-
-type ListOptions = FilterOptions & Pick<ListQuery, "limit" | "cursor"> & { readonly count?: boolean };
-
-const STATUSES = [...Object.keys(STATUS_COLOR), "held"];
-
-function addList(program: CliCommand): void {
+    .prints(async (session, { wait = 0, timeline = false }: GetOptions, id) => {
+      const { client, print } = session;
+      const action = await waitForEnd(client.getAction, await client.getAction(await findActionId(session, id)), wait);
+      if (timeline) {
+        print(await client.getTimeline(action.id), (entries) => describeTimeline(entries, session));
+        return EXIT.ok;
+      }
+      if (!session.isJson && action.status === "awaiting_approval") {
+        session.say(describeDecision(action, await client.getDecisionFacts(action.id), session));
+      }
+      print(action, () => actionText(action, session));
+      return exitCodeOf(action.status, wait > 0);
+    });
   addFilterOptions(program.service("list", "list actions, newest first"))
     .choice("--status <status>", "may be given several times", STATUSES, statuses)
     .pages()
     .option("--count", "how many there are of each status, instead of the actions")
-    .prints(listActions);
-}
-
-async function listActions(session: Session, options: ListOptions): Promise<void> {
-  const { limit, cursor, count, ...filters } = options;
-  const query = await filterQueryOf(session, filters);
-  if (count === true) return countActions(session, query);
-  const page = await session.client.listActions({ ...query, ...given({ limit, cursor }) });
-  const more = page.searched_until;
-  if (more !== undefined && !session.isJson) {
-    session.io.err(`Searched back to ${more}; older actions may match too: go on with --cursor.\n`);
-  }
-  printList(session, page, ACTION_COLUMNS, { empty: "No actions found.", command: "outgate list" });
-}
-
-async function countActions(session: Session, query: FilterQuery): Promise<void> {
-  const counts = await session.client.countActions(query);
-  session.print(counts, () => {
-    const rows = counts.data.map(({ status, count, is_more: isMore }) => [
-      { text: status, color: STATUS_COLOR[status] },
-      `${count}${isMore ? "+" : ""}`,
-    ]);
-    const until = counts.counted_until;
-    const note = until === null ? "" : `Complete for what was created after ${until}.\n`;
-    return table(rows, session.paint, session.io.columns) + note;
-  });
-}
-
-interface WatchOptions {
-  readonly after?: string;
-  readonly status?: readonly string[];
-}
-
-function addWatch(program: CliCommand): void {
+    .prints(async (session, { limit, cursor, count, ...filters }: ListOptions) => {
+      const query = await filterQueryOf(session, filters);
+      if (count === true) return countActions(session, query);
+      const page = await session.client.listActions({ ...query, ...given({ limit, cursor }) });
+      const more = page.searched_until;
+      if (more !== undefined && !session.isJson) {
+        session.io.err(`Searched back to ${more}; older actions may match too: go on with --cursor.\n`);
+      }
+      printList(session, page, ACTION_COLUMNS, { empty: "No actions found.", command: "outgate list" });
+    });
   program
     .service("watch", "show every change as it happens, or follow one action to its end")
     .argument("[id]", "only this action, until it has ended; the exit code says how")
@@ -116,6 +71,33 @@ function addWatch(program: CliCommand): void {
         release.abort();
       }
     });
+}
+
+interface GetOptions {
+  readonly wait?: number;
+  readonly timeline?: boolean;
+}
+
+type ListOptions = FilterOptions & Pick<ListQuery, "limit" | "cursor"> & { readonly count?: boolean };
+
+const STATUSES = [...Object.keys(STATUS_COLOR), "held"];
+
+async function countActions(session: Session, query: FilterQuery): Promise<void> {
+  const counts = await session.client.countActions(query);
+  session.print(counts, () => {
+    const rows = counts.data.map(({ status, count, is_more: isMore }) => [
+      { text: status, color: STATUS_COLOR[status] },
+      `${count}${isMore ? "+" : ""}`,
+    ]);
+    const until = counts.counted_until;
+    const note = until === null ? "" : `Complete for what was created after ${until}.\n`;
+    return table(rows, session.paint, session.io.columns) + note;
+  });
+}
+
+interface WatchOptions {
+  readonly after?: string;
+  readonly status?: readonly string[];
 }
 
 async function watch(
@@ -264,19 +246,15 @@ export function addOpen(program: CliCommand): void {
       ["outgate open 01m82and0zenh", "the page of this action"],
       ["outgate open", "what awaits approval"],
     ])
-    .calls(openPage);
-}
-
-async function openPage(session: Session, { print }: { readonly print?: boolean }, idText?: string): Promise<number> {
-  const { io, url } = session;
-  const path = idText === undefined ? "/" : `/actions/${encodeURIComponent(await findActionId(session, idText))}`;
-  const page = url + path;
-  session.say(page);
-  // In a pipe the URL is what is wanted.
-  if (print === true || !io.isTty) return EXIT.ok;
-  const isOpened = (await io.openBrowser?.(page)) === true;
-  if (!isOpened) io.err("No browser could be opened here.\n");
-  return EXIT.ok;
+    .calls(async (session, { print = false }: { readonly print?: boolean }, id?: string) => {
+      const { io, url } = session;
+      const page = url + (id === undefined ? "/" : `/actions/${encodeURIComponent(await findActionId(session, id))}`);
+      session.say(page);
+      // In a pipe the URL is what is wanted.
+      if (print || !io.isTty) return;
+      const isOpened = (await io.openBrowser?.(page)) === true;
+      if (!isOpened) io.err("No browser could be opened here.\n");
+    });
 }
 
 /** `outgate attempts`: what came back of the newest attempts of an action. */

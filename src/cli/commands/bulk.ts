@@ -180,7 +180,19 @@ export function addBulkCommands(program: CliCommand): void {
     .service("results <id>", "list what became of each action of a bulk job")
     .choice("--status <status>", "only these", ["waiting", "done", "failed"])
     .pages()
-    .prints(listResults);
+    .prints(async (session, query: BulkResultQuery, id) =>
+      printList(
+        session,
+        await session.client.listBulkResults(id, query),
+        [
+          ["ID", (result) => result.id],
+          ["STATUS", ({ status }) => status],
+          ["NOW", ({ action_status: now }) => now ?? ""],
+          ["ERROR", ({ error }) => visible(error?.message ?? "")],
+        ],
+        { empty: "No results.", command: `outgate bulk results ${id}` },
+      ),
+    );
   bulk
     .service("stop <id>", "stop a bulk job; what is done stays done")
     .calls(async ({ client, say }, _options: object, id: string) => {
@@ -193,34 +205,15 @@ export function addExport(program: CliCommand): void {
   addFilterOptions(program.service("export", "write all actions that match, as NDJSON or CSV"))
     .choice("--status <status>", "may be given several times", [...Object.keys(STATUS_COLOR), "held"], statuses)
     .choice("--format <format>", "default: ndjson", ["ndjson", "csv"])
-    .calls(exportActions);
-}
-
-async function listResults(session: Session, query: BulkResultQuery, id: string): Promise<void> {
-  printList(
-    session,
-    await session.client.listBulkResults(id, query),
-    [
-      ["ID", (result) => result.id],
-      ["STATUS", ({ status }) => status],
-      ["NOW", ({ action_status: now }) => now ?? ""],
-      ["ERROR", ({ error }) => visible(error?.message ?? "")],
-    ],
-    { empty: "No results.", command: `outgate bulk results ${id}` },
-  );
-}
-
-async function exportActions(
-  session: Session,
-  { format, ...filters }: FilterOptions & Pick<ExportQuery, "format">,
-): Promise<void> {
-  const { client, io } = session;
-  const query: ExportQuery = { ...(await filterQueryOf(session, filters)), ...given({ format }) };
-  // A file gets the export as it is; in CSV, a line ends with a carriage return too.
-  const visibleText = (text: string) =>
-    format === "csv" ? visible(text.replaceAll("\r", ""), true) : visibleJson(text);
-  const print = (text: string) => io.out(io.isTty ? visibleText(text) : text);
-  const decoder = new TextDecoder();
-  for await (const chunk of client.exportActions(query)) print(decoder.decode(chunk, { stream: true }));
-  print(decoder.decode());
+    .calls(async (session, { format, ...filters }: FilterOptions & Pick<ExportQuery, "format">) => {
+      const { client, io } = session;
+      const query: ExportQuery = { ...(await filterQueryOf(session, filters)), ...given({ format }) };
+      // A file gets the export as it is; in CSV, a line ends with a carriage return too.
+      const visibleText = (text: string) =>
+        format === "csv" ? visible(text.replaceAll("\r", ""), true) : visibleJson(text);
+      const print = (text: string) => io.out(io.isTty ? visibleText(text) : text);
+      const decoder = new TextDecoder();
+      for await (const chunk of client.exportActions(query)) print(decoder.decode(chunk, { stream: true }));
+      print(decoder.decode());
+    });
 }

@@ -3,7 +3,6 @@ import { type CliCommand, given, wholeNumber } from "../command.ts";
 import { REMIND_MINUTES_MAX, REMIND_MINUTES_MIN } from "../../core/limits.ts";
 import { EXIT, UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
-import type { Session } from "../session.ts";
 
 const REMIND = `repeat the question once, ${REMIND_MINUTES_MIN} to ${REMIND_MINUTES_MAX}`;
 
@@ -19,7 +18,18 @@ export function addChannelCommands(program: CliCommand): void {
     .option("--slack <url>", "the URL of an incoming webhook of Slack")
     .option("--webhook <url>", "a URL that gets a signed POST")
     .member("remind_after_minutes", "--remind-after <minutes>", REMIND, wholeNumber("remind-after"))
-    .prints(addChannel);
+    .prints(async ({ client, print }, { mail, slack, webhook, ...more }: AddOptions, name) => {
+      const targets: readonly Pick<CreateChannel, "kind" | "to" | "url">[] = [
+        ...(mail === undefined ? [] : [{ kind: "mail" as const, to: addressesIn(mail) }]),
+        ...(slack === undefined ? [] : [{ kind: "slack" as const, url: slack }]),
+        ...(webhook === undefined ? [] : [{ kind: "webhook" as const, url: webhook }]),
+      ];
+      const [target] = targets;
+      if (target === undefined || targets.length > 1) {
+        throw new UsageError("channels add takes one of --mail, --slack and --webhook.");
+      }
+      print(await client.createChannel({ name, ...target, ...more }), channelText);
+    });
   channels
     .service("set <id>", "change a channel, or switch it off; what is not named stays")
     .option("--name <name>", "its new name")
@@ -28,11 +38,20 @@ export function addChannelCommands(program: CliCommand): void {
     .member("remind_after_minutes", "--remind-after <minutes>", `${REMIND}; 0: never`, wholeNumber("remind-after", 0))
     .option("--on", "switch it on")
     .option("--off", "switch it off: nothing is sent")
-    .prints(setChannel);
+    .prints(async ({ client, print }, { on, off, ...more }: SetOptions, id) => {
+      if (on === true && off === true) throw new UsageError("channels set takes --on or --off.");
+      const change = { ...more, ...given({ enabled: off === true ? false : on }) };
+      if (Object.keys(change).length === 0) throw new UsageError("Say what to change.");
+      print(await client.changeChannel(id, change), channelText);
+    });
   channels
     .service("remove <id>", "remove a channel")
     .calls(({ client, done }, _options, id) => done(client.removeChannel(id), `${id} is removed.`));
-  channels.service("test <id>", "send a test message").prints(testChannel);
+  channels.service("test <id>", "send a test message").prints(async ({ client, print }, _options, id) => {
+    const { delivered, error } = await client.testChannel(id);
+    print({ delivered, error }, () => (delivered ? "The test message was delivered." : visible(error ?? "")));
+    return delivered ? EXIT.ok : EXIT.failed;
+  });
 }
 
 interface AddOptions extends Pick<CreateChannel, "remind_after_minutes"> {
@@ -41,43 +60,13 @@ interface AddOptions extends Pick<CreateChannel, "remind_after_minutes"> {
   readonly webhook?: string;
 }
 
-async function addChannel(
-  { client, print }: Session,
-  { mail, slack, webhook, ...more }: AddOptions,
-  name: string,
-): Promise<void> {
-  const targets: readonly Pick<CreateChannel, "kind" | "to" | "url">[] = [
-    ...(mail === undefined ? [] : [{ kind: "mail" as const, to: addressesIn(mail) }]),
-    ...(slack === undefined ? [] : [{ kind: "slack" as const, url: slack }]),
-    ...(webhook === undefined ? [] : [{ kind: "webhook" as const, url: webhook }]),
-  ];
-  const [target] = targets;
-  if (target === undefined || targets.length > 1) {
-    throw new UsageError("channels add takes one of --mail, --slack and --webhook.");
-  }
-  print(await client.createChannel({ name, ...target, ...more }), channelText);
-}
-
 interface SetOptions extends Omit<ChangeChannel, "enabled"> {
   readonly on?: boolean;
   readonly off?: boolean;
 }
 
-async function setChannel({ client, print }: Session, { on, off, ...more }: SetOptions, id: string): Promise<void> {
-  if (on === true && off === true) throw new UsageError("channels set takes --on or --off.");
-  const change = { ...more, ...given({ enabled: off === true ? false : on }) };
-  if (Object.keys(change).length === 0) throw new UsageError("Say what to change.");
-  print(await client.changeChannel(id, change), channelText);
-}
-
 function addressesIn(text: string): string[] {
   return text.split(",").map((address) => address.trim());
-}
-
-async function testChannel({ client, print }: Session, _options: object, id: string): Promise<number> {
-  const { delivered, error } = await client.testChannel(id);
-  print({ delivered, error }, () => (delivered ? "The test message was delivered." : visible(error ?? "")));
-  return delivered ? EXIT.ok : EXIT.failed;
 }
 
 function channelText({ id, name, kind, to, url, remind_after_minutes: minutes, enabled }: Channel): string {

@@ -1,8 +1,13 @@
-import type { Credential, CreateCredential, CredentialRequest } from "../../client/openapi.ts";
+import type {
+  Credential,
+  CreateCredential,
+  CredentialRequest,
+  CredentialTest,
+  DeclineCredential,
+} from "../../client/openapi.ts";
 import { type CliCommand, given, oneOf, several, severalMethods } from "../command.ts";
 import { EXIT, type Io, readValue, UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
-import type { Session } from "../session.ts";
 
 const KINDS = ["bearer", "header", "basic", "hmac"] as const;
 
@@ -33,7 +38,19 @@ export function addCredentialCommands(program: CliCommand): void {
     .option("--expires-at <time>", "until when it is sent, such as 2027-03-04T12:00:00Z")
     .option("--secret-file <file>", SECRET_FILE)
     .option("--request <id>", "what an agent asked for, which this grants: its key may use the credential")
-    .prints(addCredential);
+    .prints(async ({ client, print, io }, options: AddOptions, name) => {
+      const { kind, hosts, signs, value, time_header, secret_file: file, request, ...more } = options;
+      if (kind === undefined || hosts === undefined) throw new UsageError("credentials add takes --kind and --host.");
+      const hmac = given({ signs, value, time_header });
+      const secret = await secretIn(file, io);
+      const credential = { ...more, name, kind, hosts, secret, ...(Object.keys(hmac).length > 0 && { hmac }) };
+      if (request === undefined) print(await client.createCredential(credential), credentialText);
+      else {
+        print(await client.grantCredentialRequest(request, credential), ({ id, created_by: by }) =>
+          visible(`${id} is granted: ${by} may use ${name}.`),
+        );
+      }
+    });
   credentials
     .service("replace <name>", "replace the secret; the old one is gone at once")
     .option("--secret-file <file>", SECRET_FILE)
@@ -50,7 +67,11 @@ export function addCredentialCommands(program: CliCommand): void {
   }
   credentials
     .service("test <name> <url>", "send a GET with it at once, and show the answer without secrets")
-    .prints(testCredential);
+    .prints(async ({ client, print }, _options, name, url: string) => {
+      const found = await client.testCredential(name, { url });
+      print(found, testText);
+      return found.error === null ? EXIT.ok : EXIT.failed;
+    });
   credentials.service("requests", "show what agents ask for; add --request grants one").lines(
     // Those that wait for an answer, oldest first.
     (client) => client.listCredentialRequests({ status: "pending" }),
@@ -60,7 +81,9 @@ export function addCredentialCommands(program: CliCommand): void {
   credentials
     .service("decline <id>", "decline what an agent asks for")
     .option("--reason <text>", "why; the agent reads it")
-    .prints(declineRequest);
+    .prints(async ({ client, print }, why: DeclineCredential, id) =>
+      print(await client.declineCredentialRequest(id, why), () => `${visible(id)} is declined.`),
+    );
   credentials
     .service("remove <name>", "delete a credential; what waits with it fails")
     .calls(({ client, done }, _options, name) => done(client.removeCredential(name), `${name} is deleted.`));
@@ -70,15 +93,6 @@ function requestText({ id, host, reason, created_by: by, name, paths, methods }:
   const suggested = [name, paths?.join(", "), methods?.join(", ")].filter((text) => text !== undefined);
   const suggests = suggested.length === 0 ? "" : ` It suggests ${suggested.join("; ")}.`;
   return `${id}  ${visible(`${host} for ${by}: “${reason}”${suggests}`)}`;
-}
-
-async function declineRequest(
-  { client, print }: Session,
-  { reason }: { readonly reason?: string },
-  id: string,
-): Promise<void> {
-  const declined = await client.declineCredentialRequest(id, given({ reason }));
-  print(declined, () => `${visible(id)} is declined.`);
 }
 
 interface SecretOptions {
@@ -95,20 +109,6 @@ interface AddOptions
   readonly request?: string;
 }
 
-async function addCredential({ client, print, io }: Session, options: AddOptions, name: string): Promise<void> {
-  const { kind, hosts, signs, value, time_header, secret_file: file, request, ...more } = options;
-  if (kind === undefined || hosts === undefined) throw new UsageError("credentials add takes --kind and --host.");
-  const hmac = given({ signs, value, time_header });
-  const secret = await secretIn(file, io);
-  const credential = { ...more, name, kind, hosts, secret, ...(Object.keys(hmac).length > 0 && { hmac }) };
-  if (request !== undefined) {
-    const granted = await client.grantCredentialRequest(request, credential);
-    print(granted, () => visible(`${granted.id} is granted: ${granted.created_by} may use ${name}.`));
-    return;
-  }
-  print(await client.createCredential(credential), credentialText);
-}
-
 /** Never from the command line: others can read it there. A line end behind it is no part of it. */
 async function secretIn(file: string | undefined, io: Io): Promise<string> {
   const isTyped = (file === undefined || file === "-") && io.askHidden !== undefined;
@@ -120,22 +120,16 @@ async function secretIn(file: string | undefined, io: Io): Promise<string> {
   return secret;
 }
 
-async function testCredential(
-  { client, print }: Session,
-  _options: object,
-  name: string,
-  url: string,
-): Promise<number> {
-  const found = await client.testCredential(name, { url });
-  const { status, error, headers, body, truncated } = found;
-  print(found, () => {
-    const lines = Object.entries(headers).map(([header, value]) => `${header}: ${value}`);
-    const end = truncated ? "\n… The body was longer." : "";
-    const answer = [`Status ${status}`, ...lines, ...(body === null ? [] : ["", body])].join("\n") + end;
-    const said = error === null ? "" : `${error}\n`;
-    return visible(status === null ? (error ?? "") : said + answer, true);
-  });
-  return error === null ? EXIT.ok : EXIT.failed;
+function testText({ status, error, headers, body, truncated }: CredentialTest): string {
+  if (status === null) return visible(error ?? "");
+  const lines = Object.entries(headers).map(([header, value]) => `${header}: ${value}`);
+  const answer = [
+    ...(error === null ? [] : [error]),
+    `Status ${status}`,
+    ...lines,
+    ...(body === null ? [] : ["", body]),
+  ];
+  return visible(answer.join("\n") + (truncated ? "\n… The body was longer." : ""), true);
 }
 
 function credentialText(credential: Credential): string {

@@ -4,12 +4,19 @@ import { CALLS_PER_SECOND_MAX, CALLS_PER_SECOND_MIN } from "../../core/limits.ts
 import { UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
 import { addRetryOptions, settingsParts } from "../retry-options.ts";
-import type { Session } from "../session.ts";
 
 /** The commands about what the account sets for hosts. */
 export function addHostCommands(program: CliCommand): void {
   const hosts = program.service("hosts", "show or set the timeout, retries and limits of hosts (set: owner key)");
-  hosts.service("list", "show what is set for hosts, and for the account", { isDefault: true }).prints(listHosts);
+  hosts
+    .service("list", "show what is set for hosts, and for the account", { isDefault: true })
+    .prints(async ({ client, print }) =>
+      print(await client.listHosts(), ({ data, defaults }) => {
+        const lines = data.map((row) => `${visible(row.host)}: ${settingsText(row)}`);
+        const none = lines.length === 0 ? ["No host has settings of its own."] : [];
+        return [`All hosts: ${settingsText(defaults)}`, ...lines, ...none].join("\n");
+      }),
+    );
   addRetryOptions(hosts.service("set <host>", "set everything of a host: what is not named is removed"))
     .option(
       "--max-per-second <n>",
@@ -32,15 +39,6 @@ export function addHostCommands(program: CliCommand): void {
     hosts.service("defaults", "set what applies to all hosts of the account: what is not named is removed"),
   ).prints(async ({ client, print }, settings: PutDefaults) => {
     print(await client.putDefaults(settings), (defaults) => `All hosts: ${settingsText(defaults)}.`);
-  });
-}
-
-async function listHosts({ client, print }: Session): Promise<void> {
-  const { data, defaults } = await client.listHosts();
-  print({ data, defaults }, () => {
-    const lines = data.map((row) => `${visible(row.host)}: ${settingsText(row)}`);
-    const none = lines.length === 0 ? ["No host has settings of its own."] : [];
-    return [`All hosts: ${settingsText(defaults)}`, ...lines, ...none].join("\n");
   });
 }
 

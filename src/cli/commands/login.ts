@@ -7,7 +7,7 @@ import type { CliCommand } from "../command.ts";
 import { EXIT, type Io, readValue, UsageError } from "../io.ts";
 import { removeLogin, writeLogin } from "../login-file.ts";
 import { explain } from "../output.ts";
-import { parseUrl, readApiKey, readUrl, type Session, type SessionOptions } from "../session.ts";
+import { parseUrl, readApiKey, readUrl, type SessionOptions } from "../session.ts";
 import { table } from "../table.ts";
 
 /** The commands about who the command line is for a service. */
@@ -39,7 +39,26 @@ address alone, and only where no other key is set.`,
           : "Nobody was logged in.\n",
       );
     });
-  program.service("whoami", "show which service and key commands use, and where they come from").prints(showCaller);
+  program
+    .service("whoami", "show which service and key commands use, and where they come from")
+    .prints(async ({ client, url, keySource, print, paint, io }) => {
+      const account = await client.getAccount();
+      const { id, name, email, key } = account;
+      const label = name ?? email;
+      print({ url, key_source: keySource, ...account }, () =>
+        table(
+          [
+            ["service", url],
+            ["account", label === null ? id : `${visible(label)}  ${id}`],
+            ["key", `${visible(key.name)}  ${key.id}`],
+            ["role", key.role],
+            ["from", KEY_SOURCES[keySource]],
+          ],
+          paint,
+          io.columns,
+        ),
+      );
+    });
 }
 
 async function logIn(io: Io, { api_key_file: keyFile }: SessionOptions, given?: string): Promise<number> {
@@ -95,26 +114,6 @@ function notesOn(url: string, { env }: Io): readonly string[] {
 function keyText({ key, email }: Account): string {
   const owner = email === null ? "" : ` of ${visible(email)}`;
   return `the ${key.role} key ${JSON.stringify(visible(key.name))}${owner}`;
-}
-
-async function showCaller(session: Session): Promise<void> {
-  const { client, url, keySource, print, paint, io } = session;
-  const account = await client.getAccount();
-  const { id, name, email, key } = account;
-  const label = name ?? email;
-  print({ url, key_source: keySource, ...account }, () =>
-    table(
-      [
-        ["service", url],
-        ["account", label === null ? id : `${visible(label)}  ${id}`],
-        ["key", `${visible(key.name)}  ${key.id}`],
-        ["role", key.role],
-        ["from", KEY_SOURCES[keySource]],
-      ],
-      paint,
-      io.columns,
-    ),
-  );
 }
 
 const KEY_SOURCES = {

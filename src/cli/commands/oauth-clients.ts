@@ -25,7 +25,11 @@ export function addOAuthClientCommands(program: CliCommand): void {
     .service("add <name>", "add a client and print its id and secret, only this once")
     .member("redirect_uris", "--redirect <uri>", "where its answers may go, exactly; several: repeat it", several)
     .option("--public", "it can't keep a secret, as a program on somebody's machine: it gets none")
-    .prints(addClient);
+    .prints(async (session, { redirect_uris, public: isPublic }: AddOptions, name) => {
+      if (redirect_uris === undefined) throw new UsageError("oauth-clients add takes --redirect.");
+      const type = isPublic ? "public" : "confidential";
+      printNew(session, await session.client.createOAuthClient({ name, redirect_uris, type }));
+    });
   clients
     .service("new-secret <id>", "replace the secret of a client and print it, only this once")
     .prints(async (session, _options, id) => printNew(session, await session.client.replaceOAuthClientSecret(id)));
@@ -38,16 +42,6 @@ export function addOAuthClientCommands(program: CliCommand): void {
 
 interface AddOptions extends Partial<Pick<CreateOAuthClient, "redirect_uris">> {
   readonly public?: true;
-}
-
-async function addClient(
-  session: Session,
-  { redirect_uris, public: isPublic }: AddOptions,
-  name: string,
-): Promise<void> {
-  if (redirect_uris === undefined) throw new UsageError("oauth-clients add takes --redirect.");
-  const type = isPublic ? "public" : "confidential";
-  printNew(session, await session.client.createOAuthClient({ name, redirect_uris, type }));
 }
 
 function printNew({ print, io }: Session, added: NewOAuthClient): void {

@@ -3,7 +3,6 @@ import { ago } from "../action-text.ts";
 import type { CliCommand } from "../command.ts";
 import { UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
-import type { Session } from "../session.ts";
 
 /** The commands about the people of an account and its invitations. */
 export function addPeopleCommands(program: CliCommand): void {
@@ -21,7 +20,16 @@ export function addPeopleCommands(program: CliCommand): void {
   people
     .service("invite <email>", "invite somebody and print the link for them, only this once")
     .choice("--role <role>", "what they may do", MEMBER_ROLES)
-    .prints(invite);
+    .prints(async (session, { role }: { readonly role?: MemberRole }, email) => {
+      const { client, io, asksForJson, json, say } = session;
+      if (role === undefined) throw new UsageError("--role is missing: it has no default.");
+      const created = await client.createInvitation({ email, role });
+      // In a pipe too: a script wants the link alone.
+      if (asksForJson) json(created);
+      else say(created.link);
+      const mailed = created.mailed ? " It is mailed too." : "";
+      if (!asksForJson || io.isTty) io.err(`Invitation ${created.id}. The link is shown only this once.${mailed}\n`);
+    });
   people.service("invitations", "list the open invitations").lists(
     (client) => client.listInvitations(),
     [
@@ -36,7 +44,15 @@ export function addPeopleCommands(program: CliCommand): void {
   people
     .service("withdraw <invitation-id>", "withdraw an invitation: its link works no more")
     .calls(({ client, done }, _options, id) => done(client.withdrawInvitation(id), `${id} is withdrawn.`));
-  people.service("role <id> <role>", "change what a person may do, at once").prints(changeRole);
+  people
+    .service("role <id> <role>", "change what a person may do, at once")
+    .prints(async ({ client, print }, _options, id, wanted) => {
+      const role = MEMBER_ROLES.find((one) => one === wanted);
+      if (role === undefined) {
+        throw new UsageError(`<role> is ${MEMBER_ROLES.join(", ")}, not ${JSON.stringify(wanted)}.`);
+      }
+      print(await client.changePerson(id, { role }), (person) => `${visible(person.email)} is ${person.role} now.`);
+    });
   people
     .service("remove <id>", "remove a person from the account; their sessions in it end at once")
     .calls(async ({ client, io }, _options, id) => {
@@ -44,21 +60,4 @@ export function addPeopleCommands(program: CliCommand): void {
       io.err(`${visible(id)} is removed. Keys that they know still work: revoke those.\n`);
       io.err(`\`outgate keys --created-by ${visible(id)}\` lists those that they made.\n`);
     });
-}
-
-async function invite(session: Session, { role }: { readonly role?: MemberRole }, email: string): Promise<void> {
-  const { client, io, asksForJson, json, say } = session;
-  if (role === undefined) throw new UsageError("--role is missing: it has no default.");
-  const created = await client.createInvitation({ email, role });
-  // In a pipe too: a script wants the link alone.
-  if (asksForJson) json(created);
-  else say(created.link);
-  const mailed = created.mailed ? " It is mailed too." : "";
-  if (!asksForJson || io.isTty) io.err(`Invitation ${created.id}. The link is shown only this once.${mailed}\n`);
-}
-
-async function changeRole({ client, print }: Session, _options: object, id: string, wanted: string): Promise<void> {
-  const role = MEMBER_ROLES.find((one) => one === wanted);
-  if (role === undefined) throw new UsageError(`<role> is ${MEMBER_ROLES.join(", ")}, not ${JSON.stringify(wanted)}.`);
-  print(await client.changePerson(id, { role }), (person) => `${visible(person.email)} is ${person.role} now.`);
 }

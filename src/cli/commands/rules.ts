@@ -1,4 +1,4 @@
-import type { CreateRule, DryRun, ReplaceRules, Rule } from "../../client/openapi.ts";
+import type { CreateRule, DryRun, DryRunRules, ReplaceRules, Rule } from "../../client/openapi.ts";
 import { type CliCommand, given, several, severalMethods, wholeNumber } from "../command.ts";
 import { readValue, UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
@@ -61,7 +61,21 @@ export function addRuleCommands(program: CliCommand): void {
         "a person decides on what goes beyond 10000 a day",
       ],
     ])
-    .prints(addRule);
+    .prints(async (session, options: AddOptions, name) => {
+      const { effect, when, between, days, timezone, more_than, minutes, sum, limit, per, same, ...more } = options;
+      if (effect === undefined) throw new UsageError("rules add takes --effect hold, refuse or allow.");
+      const rule: CreateRule = {
+        ...more,
+        name,
+        effect,
+        ...given({
+          when: when === undefined ? undefined : (await readValue(when, session.io)).trim(),
+          between: windowIn(given({ between, days, timezone, sum })),
+        }),
+        ...countsIn(given({ more_than, minutes, sum, limit, per, same, timezone })),
+      };
+      session.print(await session.client.createRule(rule), ruleText);
+    });
   rules
     .service("remove <id>", "remove a rule")
     .calls(({ client, done }, _options, id) => done(client.removeRule(id), `${id} is removed.`));
@@ -72,11 +86,23 @@ export function addRuleCommands(program: CliCommand): void {
   rules
     .service("test <file>", "tell what the rules of a file would have done with past requests; - reads standard input")
     .option("--last <number>", "try them on the newest so many (default 1000)", wholeNumber("last", 1))
-    .prints(testRules);
+    .prints(async (session, options: Pick<DryRunRules, "last">, file) => {
+      const wanted = await readRules(session, file);
+      session.print(await session.client.dryRunRules({ ...wanted, ...options }), testText);
+    });
   rules
     .service("apply <file>", "put the rules of a file in force in place of all others; - reads standard input")
     .option("--dry-run", "print what would change, and change nothing")
-    .prints(applyRules);
+    .prints(async (session, { dry_run: isDryRun = false }: { dry_run?: boolean }, file) => {
+      const { client, print } = session;
+      const wanted = await readRules(session, file);
+      const before = (await client.listRules()).data.map(definitionOf);
+      // It refuses what is no rule.
+      if (isDryRun) await client.dryRunRules({ ...wanted, last: 1 });
+      // As written by the service, so that what it leaves out is no difference.
+      const after = isDryRun ? wanted.rules : (await client.replaceRules(wanted)).data.map(definitionOf);
+      print(differenceOf(before, after), (difference) => differenceText(difference, isDryRun));
+    });
 }
 
 interface AddOptions
@@ -97,22 +123,6 @@ interface CountOptions {
   readonly per?: NonNullable<CreateRule["sum"]>["per"];
   readonly same?: string;
   readonly timezone?: string;
-}
-
-async function addRule(session: Session, options: AddOptions, name: string): Promise<void> {
-  const { effect, when, between, days, timezone, more_than, minutes, sum, limit, per, same, ...more } = options;
-  if (effect === undefined) throw new UsageError("rules add takes --effect hold, refuse or allow.");
-  const rule: CreateRule = {
-    ...more,
-    name,
-    effect,
-    ...given({
-      when: when === undefined ? undefined : (await readValue(when, session.io)).trim(),
-      between: windowIn(given({ between, days, timezone, sum })),
-    }),
-    ...countsIn(given({ more_than, minutes, sum, limit, per, same, timezone })),
-  };
-  session.print(await session.client.createRule(rule), ruleText);
 }
 
 /** What `more_than` and `sum` are to be. */
@@ -162,11 +172,6 @@ async function readRules({ io }: Session, file: string): Promise<ReplaceRules> {
   return written as ReplaceRules;
 }
 
-async function testRules(session: Session, { last }: { last?: number }, file: string): Promise<void> {
-  const wanted = await readRules(session, file);
-  session.print(await session.client.dryRunRules({ ...wanted, ...given({ last }) }), testText);
-}
-
 /** The counts, then a line for each request that would have met another fate. */
 function testText({ looked_at: count, from, differing, differences, ...result }: DryRun): string {
   if (from === null) return "Nothing was requested yet.";
@@ -193,22 +198,6 @@ const FATES: Readonly<Record<DryRun["differences"][number]["tried"], string>> = 
   hold: "held",
   refuse: "refused",
 };
-
-async function applyRules(
-  session: Session,
-  { dry_run: dryRun = false }: { dry_run?: boolean },
-  file: string,
-): Promise<void> {
-  const { client, print } = session;
-  const wanted = await readRules(session, file);
-  const before = (await client.listRules()).data.map(definitionOf);
-  // It refuses what is no rule.
-  if (dryRun) await client.dryRunRules({ ...wanted, last: 1 });
-  // As written by the service, so that what it leaves out is no difference.
-  const after = dryRun ? wanted.rules : (await client.replaceRules(wanted)).data.map(definitionOf);
-  const difference = differenceOf(before, after);
-  print(difference, () => differenceText(difference, dryRun));
-}
 
 function differenceOf(before: readonly Definition[], after: readonly Definition[]): Difference {
   const old = new Map(before.map((rule) => [rule.name, rule]));

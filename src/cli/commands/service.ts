@@ -9,7 +9,9 @@ export function addOverview(program: CliCommand): void {
   program
     .service("overview", "show the figures of an hour, a day, a week or 30 days")
     .choice("--range <range>", "how far back; default 24h", RANGES)
-    .prints(showOverview);
+    .prints(async (session, { range }: OverviewQuery) =>
+      session.print(await session.client.getOverview(given({ range })), (overview) => overviewText(overview, session)),
+    );
 }
 
 /** The commands that show notifications and the server. */
@@ -22,15 +24,24 @@ export function addNotificationsAndServer(program: CliCommand): void {
       command: "outgate notifications",
     });
   const server = program.service("server", "show the settings of the server, or test its mail (owner key)");
-  server.service("show", "show what is in force; secrets are shown nowhere", { isDefault: true }).prints(showServer);
-  server.service("test-mail <address>", "send a test mail to a person of the account").prints(sendTestMail);
+  server
+    .service("show", "show what is in force; secrets are shown nowhere", { isDefault: true })
+    .prints(async (session) => {
+      const shown = await session.client.getServer();
+      const { settings, version, targets, database } = shown;
+      const head = `Outgate ${visible(version)}. ${visible(targets)}\n${sizeText(database)}`;
+      session.print(shown, () => head + (settings === null ? "" : listTable(session, settings, SETTING_COLUMNS)));
+    });
+  server
+    .service("test-mail <address>", "send a test mail to a person of the account")
+    .prints(async ({ client, print }, _options, to) => {
+      const { delivered, error } = await client.sendTestMail({ to });
+      print({ delivered, error }, () => (delivered ? "The mail provider took the test mail." : visible(error ?? "")));
+      return delivered ? EXIT.ok : EXIT.failed;
+    });
 }
 
 const RANGES = ["1h", "24h", "7d", "30d"] as const satisfies readonly OverviewQuery["range"][];
-
-async function showOverview(session: Session, { range }: OverviewQuery): Promise<void> {
-  session.print(await session.client.getOverview(given({ range })), (overview) => overviewText(overview, session));
-}
 
 function overviewText(overview: Overview, session: Session): string {
   const { range, slots, latency, approvals, hosts, retries } = overview;
@@ -76,16 +87,6 @@ const NOTIFICATION_COLUMNS: readonly ListColumn<NotificationItem>[] = [
   ["ERROR", ({ status, last_error: error }) => visible(status === "delivered" ? "" : (error ?? "")), { min: 14 }],
 ];
 
-async function showServer({ client, print, paint, io }: Session): Promise<void> {
-  const server = await client.getServer();
-  const { settings, version, targets, database } = server;
-  print(server, () => {
-    const head = `Outgate ${visible(version)}. ${visible(targets)}\n${sizeText(database)}`;
-    if (settings === null) return head;
-    return head + listTable({ paint, io }, settings, SETTING_COLUMNS);
-  });
-}
-
 const SETTING_COLUMNS: readonly ListColumn<NonNullable<Server["settings"]>[number]>[] = [
   ["SETTING", ({ name }) => name],
   [
@@ -101,10 +102,4 @@ function sizeText(database: Server["database"]): string {
   const { bytes, free_bytes: free, deletable_bytes: deletable, deletable_days: days } = database;
   const megabytes = (count: number) => `${(count / 1_000_000).toFixed(1)} MB`;
   return `Database: ${megabytes(bytes)}, ${megabytes(free)} of it free. RETENTION_DAYS=${days} would free about ${megabytes(deletable)}.\n`;
-}
-
-async function sendTestMail({ client, print }: Session, _options: object, to: string): Promise<number> {
-  const { delivered, error } = await client.sendTestMail({ to });
-  print({ delivered, error }, () => (delivered ? "The mail provider took the test mail." : visible(error ?? "")));
-  return delivered ? EXIT.ok : EXIT.failed;
 }
