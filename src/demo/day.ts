@@ -40,6 +40,14 @@ export function demoDay(): readonly Step[] {
   );
 }
 
+const create = (at: number, agent: DemoAgent, name: string, request: CreateAction): Step => ({
+  at,
+  kind: "create",
+  name,
+  agent,
+  request,
+});
+
 const STRIPE = "https://api.stripe.com";
 
 const STRIPE_HEADERS = { Authorization: "Bearer sk_demo_51Pq0xAcmeRefunds7vK2", "Stripe-Version": "2025-03-31.basil" };
@@ -52,26 +60,19 @@ const STAGES = ["lead", "trial", "customer", "renewal"] as const;
 function contacts(): readonly Step[] {
   const times = Array.from({ length: 56 }, (_, n) => 10 + n * 25.31);
   const steps = times.flatMap((at, n) =>
-    [0, 1].map((which): Step => {
+    [0, 1].map((which) => {
       const id = 4_100 + n * 2 + which;
-      return {
-        at,
-        kind: "create",
-        name: `contact ${id}`,
-        agent: "crm-sync",
-        request: {
-          url: `https://api.hubapi.com/crm/v3/objects/contacts/${id}`,
-          method: "PATCH",
-          headers: { Authorization: "Bearer pat-demo-7f3a9c" },
-          body: {
-            properties: {
-              firstname: FIRST_NAMES[(n + which) % FIRST_NAMES.length] ?? "",
-              lifecyclestage: STAGES[id % STAGES.length] ?? "",
-            },
-          },
-          metadata: { contact: String(id) },
-        },
+      const properties = {
+        firstname: FIRST_NAMES[(n + which) % FIRST_NAMES.length] ?? "",
+        lifecyclestage: STAGES[id % STAGES.length] ?? "",
       };
+      return create(at, "crm-sync", `contact ${id}`, {
+        url: `https://api.hubapi.com/crm/v3/objects/contacts/${id}`,
+        method: "PATCH",
+        headers: { Authorization: "Bearer pat-demo-7f3a9c" },
+        body: { properties },
+        metadata: { contact: String(id) },
+      });
     }),
   );
   return [...steps, { at: 700, kind: "outage", isOn: true }, { at: 770, kind: "outage", isOn: false }];
@@ -79,52 +80,43 @@ function contacts(): readonly Step[] {
 
 const SUBJECTS = ["Parcel never arrived", "Invoice has the wrong address", "Cancel my plan", "Charged twice"] as const;
 
+/** A message to the team. */
+const message = (text: string) => ({
+  url: "https://slack.com/api/chat.postMessage",
+  headers: { Authorization: "Bearer xoxb-demo-support" },
+  body: { channel: "C04SUPPORT", text },
+});
+
 /** Answers to tickets and messages to the team. */
 function tickets(): readonly Step[] {
-  return Array.from({ length: 30 }, (_, n): Step => {
-    const at = 25 + n * 46.23;
+  return Array.from({ length: 30 }, (_, n) => {
     const ticket = 8_810 + n;
-    const isMessage = n % 3 === 2;
     const subject = SUBJECTS[n % SUBJECTS.length] ?? "";
-    return {
-      at,
-      kind: "create",
-      name: `ticket ${ticket}`,
-      agent: "support-agent",
-      request: isMessage
-        ? {
-            url: "https://slack.com/api/chat.postMessage",
-            headers: { Authorization: "Bearer xoxb-demo-support" },
-            body: { channel: "C04SUPPORT", text: `Ticket ${ticket}: ${subject}` },
-            title: `Tell the team about ticket ${ticket}`,
-          }
-        : {
-            url: `https://acme.zendesk.com/api/v2/tickets/${ticket}`,
-            method: "PUT",
-            headers: { Authorization: "Basic ZGVtbzpkZW1v" },
-            body: { ticket: { status: "pending", comment: { body: `About “${subject}”: we are looking into it.` } } },
-            title: `Answer ticket ${ticket}: ${subject}`,
-            metadata: { ticket: String(ticket) },
-          },
-    };
+    const comment = { body: `About “${subject}”: we are looking into it.` };
+    const answer = {
+      url: `https://acme.zendesk.com/api/v2/tickets/${ticket}`,
+      method: "PUT",
+      headers: { Authorization: "Basic ZGVtbzpkZW1v" },
+      body: { ticket: { status: "pending", comment } },
+      title: `Answer ticket ${ticket}: ${subject}`,
+      metadata: { ticket: String(ticket) },
+    } as const;
+    const told = { ...message(`Ticket ${ticket}: ${subject}`), title: `Tell the team about ticket ${ticket}` };
+    return create(25 + n * 46.23, "support-agent", `ticket ${ticket}`, n % 3 === 2 ? told : answer);
   });
 }
 
 function deployments(): readonly Step[] {
-  return [130.4, 395.7, 640.2, 905.9, 1_180.1, 1_395.6].map((at, n): Step => ({
-    at,
-    kind: "create",
-    name: `deployment ${n}`,
-    agent: "deploy-bot",
-    request: {
+  return [130.4, 395.7, 640.2, 905.9, 1_180.1, 1_395.6].map((at, n) =>
+    create(at, "deploy-bot", `deployment ${n}`, {
       url: "https://api.github.com/repos/acme/shop/deployments",
       headers: { Authorization: "Bearer ghp-demo-deploy", Accept: "application/vnd.github+json" },
       body: { ref: `v2.${14 + n}.0`, environment: n % 2 === 0 ? "staging" : "production", auto_merge: false },
       title: `Deploy v2.${14 + n}.0`,
       dedupe: `deploy-v2.${14 + n}.0`,
       on_unknown: "stop",
-    },
-  }));
+    }),
+  );
 }
 
 interface Refund {
@@ -133,98 +125,66 @@ interface Refund {
   readonly cents: number;
   readonly charge?: string;
   readonly reason: string;
-  /** Absent: it is still awaiting approval. */
-  readonly decided?: {
-    readonly after: number;
-    readonly by: DemoPerson;
-    readonly verb: "approve" | "cancel";
-    readonly why?: string;
-  };
+  /** Who decided, and so many minutes later; absent: it is still awaiting approval. */
+  readonly by?: DemoPerson;
+  readonly after?: number;
+  /** Why it was rejected; absent: it was approved. */
+  readonly why?: string;
 }
 
 const [DANA, MARCUS] = DEMO_PEOPLE;
 
 const REFUNDS: readonly Refund[] = [
-  {
-    at: 95,
-    order: 5_921,
-    cents: 1_200,
-    reason: "The parcel was lost.",
-    decided: { after: 4, by: MARCUS, verb: "approve" },
-  },
-  {
-    at: 210,
-    order: 5_930,
-    cents: 4_990,
-    reason: "Returned unused.",
-    decided: { after: 11, by: DANA, verb: "approve" },
-  },
-  { at: 330, order: 5_944, cents: 2_500, reason: "Charged twice.", decided: { after: 2, by: MARCUS, verb: "approve" } },
+  { at: 95, order: 5_921, cents: 1_200, reason: "The parcel was lost.", by: MARCUS, after: 4 },
+  { at: 210, order: 5_930, cents: 4_990, reason: "Returned unused.", by: DANA, after: 11 },
+  { at: 330, order: 5_944, cents: 2_500, reason: "Charged twice.", by: MARCUS, after: 2 },
   {
     at: 480,
     order: 5_958,
     cents: 3_150,
     charge: UNKNOWN_CHARGE,
     reason: "Wrong size, returned.",
-    decided: { after: 9, by: MARCUS, verb: "approve" },
+    by: MARCUS,
+    after: 9,
   },
-  { at: 610, order: 5_963, cents: 890, reason: "Late delivery.", decided: { after: 6, by: MARCUS, verb: "approve" } },
+  { at: 610, order: 5_963, cents: 890, reason: "Late delivery.", by: MARCUS, after: 6 },
   {
     at: 820,
     order: 5_977,
     cents: 184_000,
     reason: "Damaged on arrival, see the photos in the ticket.",
-    decided: { after: 13, by: DANA, verb: "cancel", why: "1,480 EUR, not 1,840: look at the invoice." },
+    by: DANA,
+    after: 13,
+    why: "1,480 EUR, not 1,840: look at the invoice.",
   },
-  {
-    at: 980,
-    order: 5_982,
-    cents: 2_200,
-    reason: "Returned unused.",
-    decided: { after: 5, by: MARCUS, verb: "approve" },
-  },
-  { at: 1_150, order: 5_990, cents: 6_400, reason: "Charged twice.", decided: { after: 8, by: DANA, verb: "approve" } },
-  {
-    at: 1_290,
-    order: 5_996,
-    cents: 1_750,
-    reason: "Late delivery.",
-    decided: { after: 3, by: MARCUS, verb: "approve" },
-  },
+  { at: 980, order: 5_982, cents: 2_200, reason: "Returned unused.", by: MARCUS, after: 5 },
+  { at: 1_150, order: 5_990, cents: 6_400, reason: "Charged twice.", by: DANA, after: 8 },
+  { at: 1_290, order: 5_996, cents: 1_750, reason: "Late delivery.", by: MARCUS, after: 3 },
   { at: 1_424, order: 5_977, cents: 148_000, reason: "Damaged on arrival; the amount is that of the invoice now." },
   { at: 1_436, order: 5_999, cents: 2_400, reason: "The customer asked twice; ticket 8839." },
 ];
 
 function refunds(): readonly Step[] {
-  return REFUNDS.flatMap(({ at: minute, order, cents, charge, reason, decided }): readonly Step[] => {
+  return REFUNDS.flatMap(({ at: minute, order, cents, charge, reason, by, after = 0, why }): readonly Step[] => {
     // Not all at the same second.
     const at = minute + (order % 60) / 60;
     const name = `refund ${order} ${cents}`;
-    const create: Step = {
-      at,
-      kind: "create",
-      name,
-      agent: "billing-agent",
-      request: {
-        url: `${STRIPE}/v1/refunds`,
-        headers: STRIPE_HEADERS,
-        form: {
-          charge: charge ?? `ch_3Pq${order}Kd`,
-          amount: String(cents),
-          reason: "requested_by_customer",
-          "metadata[order]": String(order),
-        },
-        title: `Refund ${(cents / 100).toFixed(2)} EUR for order ${order}`,
-        reason,
-        metadata: { order: String(order) },
+    const asked = create(at, "billing-agent", name, {
+      url: `${STRIPE}/v1/refunds`,
+      headers: STRIPE_HEADERS,
+      form: {
+        charge: charge ?? `ch_3Pq${order}Kd`,
+        amount: String(cents),
+        reason: "requested_by_customer",
+        "metadata[order]": String(order),
       },
-    };
-    if (decided === undefined) return [create];
-    const { after, by, verb, why } = decided;
-    return [
-      create,
-      { at: at + after + 0.4, kind: "decide", name, by, verb, ...(why === undefined ? {} : { reason: why }) },
-    ];
+      title: `Refund ${(cents / 100).toFixed(2)} EUR for order ${order}`,
+      reason,
+      metadata: { order: String(order) },
+    });
+    if (by === undefined) return [asked];
+    const decision = why === undefined ? ({ verb: "approve" } as const) : ({ verb: "cancel", reason: why } as const);
+    return [asked, { at: at + after + 0.4, kind: "decide", name, by, ...decision }];
   });
 }
 
@@ -232,48 +192,32 @@ function refunds(): readonly Step[] {
 function upkeep(): readonly Step[] {
   const old = (at: number, month: string, by?: DemoPerson): readonly Step[] => {
     const name = `export ${month}`;
-    const create: Step = {
-      at,
-      kind: "create",
-      name,
-      agent: "cleanup",
-      request: {
-        url: `https://${BROKEN_HOST}/archive/customers-${month}.csv`,
-        method: "DELETE",
-        title: `Delete the customer export of ${month}`,
-        reason: "Older than 12 months: the retention policy says to delete it.",
-      },
-    };
-    return by === undefined ? [create] : [create, { at: at + 21.6, kind: "decide", name, by, verb: "approve" }];
+    const asked = create(at, "cleanup", name, {
+      url: `https://${BROKEN_HOST}/archive/customers-${month}.csv`,
+      method: "DELETE",
+      title: `Delete the customer export of ${month}`,
+      reason: "Older than 12 months: the retention policy says to delete it.",
+    });
+    return by === undefined ? [asked] : [asked, { at: at + 21.6, kind: "decide", name, by, verb: "approve" }];
   };
-  const stored: Step = {
-    at: 1_428,
-    kind: "create",
-    name: "export",
-    agent: "crm-sync",
-    request: {
+  return [
+    ...old(260, "2025-01", DANA),
+    ...old(1_020, "2025-02", MARCUS),
+    ...old(1_412, "2025-03"),
+    create(1_428, "crm-sync", "export", {
       url: `https://${BROKEN_HOST}/exports/customers.csv`,
       method: "PUT",
       text: "id,stage\n4211,renewal\n",
       title: "Store the customer export of today",
       retries: 8,
       backoff: { base_ms: 60_000, cap_ms: 600_000 },
-    },
-  };
-  const report: Step = {
-    at: 1_400,
-    kind: "create",
-    name: "report",
-    agent: "support-agent",
-    request: {
-      url: "https://slack.com/api/chat.postMessage",
-      headers: { Authorization: "Bearer xoxb-demo-support" },
-      body: { channel: "C04SUPPORT", text: "Tickets of the week: 41 answered, 3 open." },
+    }),
+    create(1_400, "support-agent", "report", {
+      ...message("Tickets of the week: 41 answered, 3 open."),
       title: "Post the summary of the week",
       delay_seconds: 9 * 3_600,
-    },
-  };
-  return [...old(260, "2025-01", DANA), ...old(1_020, "2025-02", MARCUS), ...old(1_412, "2025-03"), stored, report];
+    }),
+  ];
 }
 
 /** Alike, and one of them is not what its title says. */
@@ -283,17 +227,13 @@ function waiting(): readonly Step[] {
     [7_002, 21, "2100"],
     [7_003, 24, "9900000"],
   ] as const;
-  return notes.map(([invoice, euros, amount], n): Step => ({
-    at: 1_430 + n * 1.3,
-    kind: "create",
-    name: `note ${invoice}`,
-    agent: "billing-agent",
-    request: {
+  return notes.map(([invoice, euros, amount], n) =>
+    create(1_430 + n * 1.3, "billing-agent", `note ${invoice}`, {
       url: `${STRIPE}/v1/credit_notes`,
       headers: STRIPE_HEADERS,
       form: { invoice: `in_${invoice}`, amount, reason: "duplicate" },
       title: `Credit note, ${euros} EUR`,
       reason: "The customer paid twice.",
-    },
-  }));
+    }),
+  );
 }
