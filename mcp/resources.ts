@@ -5,12 +5,10 @@ import {
   ProtocolError,
   ProtocolErrorCode,
   type ReadResourceResult,
-  type Resource,
   ResourceNotFoundError,
   type ResourceTemplateType,
 } from "@modelcontextprotocol/server";
 import type { Caller } from "../src/core/roles.ts";
-import type { Action } from "../src/core/action.ts";
 import { checkList } from "../src/api/list-schemas.ts";
 import { ACTION_ID } from "../src/core/ids.ts";
 import type { AgentDeps } from "./call.ts";
@@ -38,14 +36,13 @@ export async function listResources(deps: AgentDeps, caller: Caller): Promise<Li
   try {
     const { actions } = await deps.actionService.list(caller, checkList({}));
     const page = { uri: ACTIONS_URI, name: "actions", title: "Newest actions", mimeType };
-    return { resources: [page, ...actions.map(resourceOf)] };
+    const rows = actions.map(({ id, method, host, status }) => {
+      return { uri: `${ACTIONS_URI}/${id}`, name: id, title: `${method} ${host}: ${status}`, mimeType };
+    });
+    return { resources: [page, ...rows] };
   } catch (error) {
     throw protocolError(error, ACTIONS_URI, deps);
   }
-}
-
-function resourceOf({ id, method, host, status }: Action): Resource {
-  return { uri: `${ACTIONS_URI}/${id}`, name: id, title: `${method} ${host}: ${status}`, mimeType };
 }
 
 /** Actions as the tools get and list show them. Throws the protocol's not-found error, also for those of other accounts. */

@@ -183,16 +183,26 @@ export async function describeAction(
   // A caller that cancelled it itself needs no next step.
   const isOwn = decision !== null && decision.by === caller.actor && decision.via === null;
   const step = error !== undefined || isOwn ? null : nextStep(deps, reader, action, decision?.decision ?? null);
-  const steps = [differs === undefined ? null : foundStep(differs), step].filter((text) => text !== null);
+  const steps = [
+    ...(differs === undefined ? [] : [FOUND]),
+    ...(differs === undefined || differs.length === 0 ? [] : [FOUND_DIFFERS]),
+    ...(step === null ? [] : [step]),
+  ];
 
   const seen = await see(action, caller);
+  // Values of headers may be secrets, and whoever created the action knows them.
+  const shown = seen.headers === null ? seen : seenWith(seen, { headers: maskHeaders(seen.headers, "public") });
   const options = viewOptions(deps, caller, action);
   // Mask before cutting: a cut could separate a secret from the name that identifies it.
-  const bodies = bodiesOf(seen);
+  const bodies = {
+    sent: sentOf(seen),
+    answered: answerOf(seen, seen.result),
+    late: answerOf(seen, seen.lateResult),
+  };
   const found = differs === undefined ? {} : { differs };
   const written = { ...options, ...found, bodies: "none", hiddenValues: seen.hiddenValues ?? 0 } as const;
   const members = [
-    ...membersOf(actionJson(withoutHeaderValues(seen), written), bodies, operationsFor(deps, reader, action)),
+    ...membersOf(actionJson(shown, written), bodies, operationsFor(deps, reader, action)),
     ...textsOf({
       ...(decision === null ? {} : decisionMembers(viewOf(caller, action), decision)),
       ...(steps.length === 0 ? {} : { next_step: steps.join(" ") }),
@@ -209,12 +219,6 @@ const NOBODY = { by: null, reason: null, via: null };
 
 /** What must not be cut: a model acts by it. */
 const WHOLE: ReadonlySet<string> = new Set(["id", "actions", "next_step"]);
-
-/** Values of headers may be secrets, and whoever created the action knows them. */
-function withoutHeaderValues(action: SeenAction): SeenAction {
-  const { headers } = action;
-  return headers === null ? action : seenWith(action, { headers: maskHeaders(headers, "public") });
-}
 
 /** The members of an action, each body in its place. */
 function membersOf(json: string, bodies: Bodies, operations: readonly Operation[]): readonly JsonMember[] {
@@ -273,6 +277,8 @@ function describeRow(deps: DescribeDeps, reader: Reader, action: SeenAction, ope
   const { id, status, method, url, title, createdAt, createdBy, keyId, run, attempts, result } = action;
   const late = isTerminal(status) ? action.lateResult : null;
   const runsAt = status === "pending" || status === "awaiting_approval" ? runAtOf(action) : null;
+  // As actions name it, with a short name.
+  const creatorName = cutText(createdBy.slice(createdBy.indexOf(":") + 1), TOOL_ROW_NAME_BYTES_MAX);
   const members = textsOf({
     id,
     status,
@@ -280,7 +286,9 @@ function describeRow(deps: DescribeDeps, reader: Reader, action: SeenAction, ope
     url,
     title,
     created_at: createdAt.toISOString(),
-    ...(keyId === reader.caller.keyId ? {} : { created_by: creatorOf(keyId, createdBy) }),
+    ...(keyId === reader.caller.keyId
+      ? {}
+      : { created_by: { ...(keyId === "" ? {} : { id: keyId }), name: creatorName } }),
     ...(run === 1 ? {} : { run }),
     attempts,
     run_at: runsAt !== null && runsAt > options.now ? runsAt.toISOString() : null,
@@ -294,12 +302,6 @@ function describeRow(deps: DescribeDeps, reader: Reader, action: SeenAction, ope
   if (Buffer.byteLength(objectOf(members)) <= TOOL_ROW_BYTES_MAX) return objectOf(members);
   const short = shortenMembers(members, TOOL_ROW_BYTES_MAX - ROW_CUT_BYTES, (name) => !ROW_TEXTS.has(name));
   return objectOf([...short.members, ...textsOf({ cut: short.cut })]);
-}
-
-/** As actions name it, with a short name. */
-function creatorOf(keyId: string, createdBy: string) {
-  const name = createdBy.slice(createdBy.indexOf(":") + 1);
-  return { ...(keyId === "" ? {} : { id: keyId }), name: cutText(name, TOOL_ROW_NAME_BYTES_MAX) };
 }
 
 /** What is cut in a row that is too long, and the bytes of a member that names all of it. */
@@ -418,12 +420,9 @@ function mayAsk({ config }: DescribeDeps, { caller, elicitation }: Reader, actio
   );
 }
 
-/** The next step of a create that found an earlier action. */
-function foundStep(differs: readonly string[]): string {
-  const found = "Nothing new was created: this action has the same idempotency_key or dedupe.";
-  if (differs.length === 0) return found;
-  return `${found} Your request differs from it, see differs: for another intent use another key.`;
-}
+const FOUND = "Nothing new was created: this action has the same idempotency_key or dedupe.";
+
+const FOUND_DIFFERS = "Your request differs from it, see differs: for another intent use another key.";
 
 /** A body as a member, and the bytes that it has before it is cut. */
 interface Body {
@@ -441,15 +440,7 @@ interface Bodies {
 
 const NO_BODY: Body = { members: [], bytes: 0, isCut: false };
 
-/** What was sent and answered, each up to what a result holds at most. */
-function bodiesOf(action: SeenAction): Bodies {
-  return {
-    sent: sentOf(action),
-    answered: answerOf(action, action.result),
-    late: answerOf(action, action.lateResult),
-  };
-}
-
+/** What was sent, up to what a result holds at most. */
 function sentOf(action: Action): Body {
   const name = bodyMemberOf(action);
   const cut = cutRequestBody(action, TOOL_RESULT_BYTES_MAX);
@@ -458,7 +449,7 @@ function sentOf(action: Action): Body {
   return { members: [[name, text.trim()]], bytes: cut.bytes ?? Buffer.byteLength(cut.text), isCut: cut.bytes !== null };
 }
 
-/** Some targets repeat the headers of a request. */
+/** The same of what was answered. Some targets repeat the headers of a request. */
 function answerOf({ headers }: Action, result: Pick<Result, "responseBody"> | null): Body {
   const stored = result?.responseBody ?? null;
   if (stored === null) return NO_BODY;

@@ -1,6 +1,6 @@
 import type { Tool } from "@modelcontextprotocol/server";
 import Type, { type Static, type TObject } from "typebox";
-import { DomainError, type ErrorCode, type Issue } from "../src/core/domain-error.ts";
+import { DomainError, type ErrorCode } from "../src/core/domain-error.ts";
 import { REASON_CHARS_MAX } from "../src/core/limits.ts";
 import { isStorableText } from "../src/core/json.ts";
 import { ActionId, CreateAction, DecisionBody, Retry, WaitQuery, WaitSeconds } from "../src/api/action-schemas.ts";
@@ -155,14 +155,12 @@ export function compileArguments<S extends TObject>(schema: S, code: ErrorCode =
   return (given: unknown): Static<S> => {
     const value = withLists(withoutNulls(given, schema.properties), schema);
     if (check.accepts(value)) return value;
-    const issues = check.issues(value).map((issue) => (isOfId(issue) ? { ...issue, message: ID_EXPECTED } : issue));
+    const issues = check.issues(value).map(({ field, message }) => {
+      const isOfId = field === "id" || field.startsWith("id.");
+      return { field, message: isOfId ? ID_EXPECTED : message };
+    });
     throw new DomainError(code, "The arguments are not valid.", onePerField(issues));
   };
-}
-
-/** `id` of an action, or one of a list. */
-function isOfId({ field }: Issue): boolean {
-  return field === "id" || field.startsWith("id.");
 }
 
 const ID_EXPECTED =
@@ -171,14 +169,11 @@ const ID_EXPECTED =
 /** A text where a list of texts is expected is a list of one. */
 function withLists(value: unknown, { properties }: TObject): unknown {
   if (!isJsonObject(value)) return value;
-  const lists = Object.entries(value).filter(
-    ([name, member]) => typeof member === "string" && isList(properties[name]),
-  );
+  const lists = Object.entries(value).filter(([name, member]) => {
+    const schema: object = properties[name] ?? {};
+    return typeof member === "string" && "type" in schema && schema.type === "array";
+  });
   return lists.length === 0 ? value : { ...value, ...Object.fromEntries(lists.map(([name, one]) => [name, [one]])) };
-}
-
-function isList(schema: object | undefined): boolean {
-  return schema !== undefined && "type" in schema && schema.type === "array";
 }
 
 /** An action, or an error in its place; a refused approval is both. */

@@ -30,7 +30,7 @@ import {
 } from "../src/core/limits.ts";
 import type { ToolOutcome } from "../src/observability/metrics.ts";
 import { askForApproval, type ApprovalQuestion, QUESTION } from "./approve.ts";
-import { type AgentDeps, type Exchange, ToolCall } from "./call.ts";
+import { type AgentDeps, ToolCall } from "./call.ts";
 import { loggedFailure, describeAction, describePage, errorResult, resultOf, type ToolAnswer } from "./results.ts";
 import {
   ActionResult,
@@ -234,7 +234,8 @@ export function createCallTool(deps: AgentDeps) {
         record("refused", "invalid_state");
         throw error;
       }
-      if (isClientGone(call.exchange, error)) {
+      // Waiting ends with an AbortError when the client leaves, which is not a failure.
+      if (call.exchange.request.ended.aborted && error instanceof Error && error.name === "AbortError") {
         record("refused", "client_gone");
         return errorResult(new DomainError("unavailable", "The client has ended this call."));
       }
@@ -243,11 +244,6 @@ export function createCallTool(deps: AgentDeps) {
       return errorResult(failure);
     }
   };
-}
-
-/** Waiting ends with an AbortError when the client leaves, which is not a failure. */
-function isClientGone({ request }: Exchange, error: unknown): boolean {
-  return request.ended.aborted && error instanceof Error && error.name === "AbortError";
 }
 
 function isTool(name: string): name is ToolName {
