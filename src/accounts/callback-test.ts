@@ -1,10 +1,9 @@
 import type { AppContext } from "../runtime/app-context.ts";
 import { isListedHost } from "../core/policy.ts";
-import Type from "typebox";
+import Type, { type Static } from "typebox";
 import { describeOutcome, isSuccess, type Outcome } from "../core/outcome.ts";
 import { DomainError, invalidFields } from "../core/domain-error.ts";
 import * as t from "../api/schema-helpers.ts";
-import { serializer } from "../api/serializer.ts";
 import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
 import { auditOf } from "../core/audit.ts";
@@ -18,28 +17,48 @@ import { NO_EXTRAS } from "../core/extras.ts";
 import { limitRefusal } from "../core/key-limits.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 
+export const TestCallbackBody = t.requestObject("TestCallback", "Which receiver of callbacks to test.", {
+  url: t.targetUrl("Where to send it: a URL on a listed host.", "https://app.example.com/outgate"),
+  wrong_signature: Type.Optional(
+    Type.Boolean({
+      description: "Whether to send another one whose signature is wrong: a receiver that verifies refuses it.",
+      default: false,
+      examples: [true],
+    }),
+  ),
+});
+
+const CallbackTry = t.answerObject("CallbackTry", "A callback that was sent.", {
+  response_code: t.nullable(Type.Integer({ description: "The status; null: no answer came.", examples: [200] })),
+  duration_ms: t.quantity("How long it took.", 41),
+  error: t.nullable(
+    t.plainText("Why it failed; null: it was answered with 2xx.", "The target answered with status 404."),
+  ),
+});
+
+export const CallbackTestJson = t.answerObject("CallbackTest", "How a receiver of callbacks fared.", {
+  delivered: t.yesNo("Whether the receiver took the callback.", true),
+  verifies: t.nullable(
+    t.yesNo(
+      "Whether it then refused the one with a wrong signature, by a status 400 to 499; null: not tried, or unknown.",
+      true,
+    ),
+  ),
+  signed: CallbackTry,
+  wrong_signature: Type.Union([CallbackTry, Type.Null()], {
+    description: "The one whose signature is wrong; null: it was not sent.",
+    examples: [{ response_code: 401, duration_ms: 12, error: "The target answered with status 401." }],
+  }),
+});
+
+type CallbackTry = Static<typeof CallbackTry>;
+
+export type CallbackTestJson = Static<typeof CallbackTestJson>;
+
 interface CallbackTestNeeds {
   readonly sender: Sender;
   readonly signedHeaders: SignedHeaders;
   readonly checkTarget: (url: string) => { readonly refused: string } | object;
-}
-
-/** The result of one test callback. Of the receiver's answer only the status is read. */
-interface Try {
-  /** Null: it did not answer. */
-  readonly code: number | null;
-  readonly durationMs: number;
-  /** Null: it answered with 2xx. */
-  readonly error: string | null;
-}
-
-export interface CallbackTest {
-  /** The one that is signed as every callback. */
-  readonly signed: Try;
-  /** The one whose signature is wrong; null: it was not sent. */
-  readonly wrong: Try | null;
-  /** Whether the receiver refused the wrong one and took the other; null: that is not known. */
-  readonly verifies: boolean | null;
 }
 
 /** Tests of receivers of callbacks, for owners. */
@@ -72,7 +91,7 @@ export function createCallbackTestService(app: AppContext, { sender, signedHeade
      * is wrong, which a receiver should refuse. One that does has verified a signature. Throws `forbidden` for keys with
      * a hold or a limit on hosts, `validation_error` for URLs that callbacks may not go to, and `RetryLater`.
      */
-    async test(caller: Caller, url: string, withWrong: boolean): Promise<CallbackTest> {
+    async test(caller: Caller, url: string, withWrong: boolean): Promise<CallbackTestJson> {
       authorize(caller, "manage");
       requireFree(caller, url);
       const { accountId } = caller;
@@ -89,7 +108,7 @@ export function createCallbackTestService(app: AppContext, { sender, signedHeade
       const subject = normalTarget(url)?.host ?? "";
       await audit.record(auditOf(caller, { kind: "callback_tested", subject, detail }, at));
       if (verifies === true) await firstSteps.add({ accountId, personId: "", step: "signature", at });
-      return { signed, wrong, verifies };
+      return { delivered: signed.error === null, verifies, signed, wrong_signature: wrong };
     },
   };
 }
@@ -122,67 +141,27 @@ function withWrongSignature(headers: readonly Header[]): readonly Header[] {
   });
 }
 
-function tryOf(outcome: Outcome, durationMs: number): Try {
+/** Of the receiver's answer only the status is read. */
+function tryOf(outcome: Outcome, durationMs: number): CallbackTry {
   const error = isSuccess(outcome, "POST") ? null : describeOutcome(outcome, MESSAGE_TIMEOUT_MS);
-  return { code: outcome.kind === "answered" ? outcome.code : null, durationMs, error };
+  return { response_code: outcome.kind === "answered" ? outcome.code : null, duration_ms: durationMs, error };
 }
 
 /** Statuses that say that the receiver was busy, and nothing about the signature. */
 const BUSY: ReadonlySet<number> = new Set([408, 425, 429]);
 
-function verifiesBy({ code, error }: Try): boolean | null {
+/** Whether a receiver that answered so to a wrong signature verifies; null: that is not known. */
+function verifiesBy({ response_code: code, error }: CallbackTry): boolean | null {
   if (error === null) return false;
   return code !== null && code >= 400 && code < 500 && !BUSY.has(code) ? true : null;
 }
-
-export const TestCallbackBody = t.requestObject("TestCallback", "Which receiver of callbacks to test.", {
-  url: t.targetUrl("Where to send it: a URL on a listed host.", "https://app.example.com/outgate"),
-  wrong_signature: Type.Optional(
-    Type.Boolean({
-      description: "Whether to send another one whose signature is wrong: a receiver that verifies refuses it.",
-      default: false,
-      examples: [true],
-    }),
-  ),
-});
-
-const Tried = t.answerObject("CallbackTry", "A callback that was sent.", {
-  response_code: t.nullable(Type.Integer({ description: "The status; null: no answer came.", examples: [200] })),
-  duration_ms: t.quantity("How long it took.", 41),
-  error: t.nullable(
-    t.plainText("Why it failed; null: it was answered with 2xx.", "The target answered with status 404."),
-  ),
-});
-
-const CallbackTestJson = t.answerObject("CallbackTest", "How a receiver of callbacks fared.", {
-  delivered: t.yesNo("Whether the receiver took the callback.", true),
-  verifies: t.nullable(
-    t.yesNo(
-      "Whether it then refused the one with a wrong signature, by a status 400 to 499; null: not tried, or unknown.",
-      true,
-    ),
-  ),
-  signed: Tried,
-  wrong_signature: Type.Union([Tried, Type.Null()], {
-    description: "The one whose signature is wrong; null: it was not sent.",
-    examples: [{ response_code: 401, duration_ms: 12, error: "The target answered with status 401." }],
-  }),
-});
-
-const callbackTestJson = serializer(CallbackTestJson);
 
 /** Sends a test callback. */
 export function callbackTestRoutes({ callbackTests }: { readonly callbackTests: CallbackTestService }) {
   return createApiRoutes().post(
     "/v1/callback-hosts/test",
-    async ({ caller, body: { url, wrong_signature: withWrong = false } }) => {
-      const { signed, wrong, verifies } = await callbackTests.test(caller, url, withWrong);
-      const shown = ({ code: responseCode, ...one }: Try) => ({ ...one, responseCode });
-      const wrongSignature = wrong && shown(wrong);
-      return jsonOf(
-        callbackTestJson({ delivered: signed.error === null, verifies, signed: shown(signed), wrongSignature }),
-      );
-    },
+    async ({ caller, body: { url, wrong_signature: withWrong = false } }) =>
+      jsonOf(await callbackTests.test(caller, url, withWrong)),
     operation({
       operationId: "testCallback",
       permission: "manage",

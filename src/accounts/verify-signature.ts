@@ -4,7 +4,6 @@ import Type, { type Static } from "typebox";
 import { sentBody } from "../core/body.ts";
 import { invalidFields } from "../core/domain-error.ts";
 import * as t from "../api/schema-helpers.ts";
-import { serializer } from "../api/serializer.ts";
 import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
 import { normalTarget } from "../core/target.ts";
@@ -39,41 +38,64 @@ export interface SigningCandidate {
   readonly endsAt: Date | null;
 }
 
-const SIGNATURE_PROBLEMS = [
-  "missing_header",
-  "bad_timestamp",
-  "bad_signature",
-  "unknown_version",
-  "wrong_length",
-  "other_use",
-  "other_origin",
-  "unknown_id",
-  "body_changed",
-  "no_match",
-] as const;
+const findingSchema = <Code extends string>(codes: readonly Code[], title: string, description: string) =>
+  t.answerObject(title, description, {
+    code: t.choice(codes, "What it is.", codes[0] ?? ""),
+    message: t.plainText(
+      "What it means and what to do.",
+      "The header webhook-id is missing. A proxy or framework may have dropped it.",
+    ),
+  });
 
-const SIGNATURE_WARNINGS = ["old_timestamp", "future_timestamp", "previous_secret", "ended_secret"] as const;
+const SignatureProblem = findingSchema(
+  [
+    "missing_header",
+    "bad_timestamp",
+    "bad_signature",
+    "unknown_version",
+    "wrong_length",
+    "other_use",
+    "other_origin",
+    "unknown_id",
+    "body_changed",
+    "no_match",
+  ],
+  "SignatureProblem",
+  "A reason why it doesn't match.",
+);
 
-interface Finding<Code extends string> {
-  readonly code: Code;
-  readonly message: string;
-}
+type SignatureProblem = Static<typeof SignatureProblem>;
 
-const finding = <const Code extends string>(code: Code, message: string): Finding<Code> => ({ code, message });
+const SignatureWarning = findingSchema(
+  ["old_timestamp", "future_timestamp", "previous_secret", "ended_secret"],
+  "SignatureWarning",
+  "A reason why a receiver may refuse a signature that matches.",
+);
 
-type SignatureProblem = Finding<(typeof SIGNATURE_PROBLEMS)[number]>;
+type SignatureWarning = Static<typeof SignatureWarning>;
 
-type SignatureWarning = Finding<(typeof SIGNATURE_WARNINGS)[number]>;
+const SignatureCheckJson = t.answerObject(
+  "SignatureCheck",
+  "Whether a signature matches, and if not, why. It holds no secret.",
+  {
+    origin: t.url("The origin whose secrets were compared.", "https://api.example.com"),
+    for: t.choice(SIGNING_USES, "What they sign.", "calls"),
+    valid: t.yesNo("Whether one of the signatures matches.", false),
+    secret: Type.Union([Type.Enum(["current", "previous"], { type: "string" }), Type.Null()], {
+      description: "The secret that made it; null: none.",
+      examples: ["current"],
+    }),
+    problems: Type.Array(SignatureProblem, {
+      description: "Why it doesn't match, the most likely reason first; empty if it does.",
+    }),
+    warnings: Type.Array(SignatureWarning, { description: "Why a receiver may refuse it all the same." }),
+  },
+);
 
 /** What is known about a signature. It holds no secret and no signature. */
-export interface SignatureCheck {
-  /** Which secret made it; null: none. */
-  readonly secret: SigningCandidate["name"] | null;
-  /** Why it doesn't match; empty if it does. */
-  readonly problems: readonly SignatureProblem[];
-  /** Why a receiver may refuse it all the same. */
-  readonly warnings: readonly SignatureWarning[];
-}
+export type SignatureCheck = Pick<Static<typeof SignatureCheckJson>, "secret" | "problems" | "warnings">;
+
+const finding = <const Code extends string>(code: Code, message: string) => ({ code, message });
 
 interface SignatureSecrets {
   readonly own: readonly SigningCandidate[];
@@ -87,7 +109,7 @@ interface SignatureSecrets {
  */
 export function checkSignature(message: ReceivedMessage, secrets: SignatureSecrets, now: Date): SignatureCheck {
   const { headers, bodies } = message;
-  const failed = (problems: readonly SignatureProblem[], warnings: readonly SignatureWarning[]) => {
+  const failed = (problems: SignatureProblem[], warnings: SignatureWarning[]) => {
     return { secret: null, problems, warnings };
   };
   const missing = SIGNATURE_HEADERS.filter((name) => (headers[name] ?? "").trim() === "").map((name) =>
@@ -163,7 +185,7 @@ function signatureIn(part: string): Uint8Array | SignatureProblem {
   return finding("bad_signature", "A signature is not standard base64 with padding.");
 }
 
-function timeWarnings(seconds: number, now: Date): readonly SignatureWarning[] {
+function timeWarnings(seconds: number, now: Date): SignatureWarning[] {
   const ageMs = now.getTime() - seconds * 1_000;
   const minutes = `${SIGNATURE_TOLERANCE_MS / 60_000} minutes`;
   if (Math.abs(ageMs) <= SIGNATURE_TOLERANCE_MS) return [];
@@ -172,7 +194,7 @@ function timeWarnings(seconds: number, now: Date): readonly SignatureWarning[] {
   return [ageMs > 0 ? finding("old_timestamp", old) : finding("future_timestamp", early)];
 }
 
-function endOf({ name, endsAt }: SigningCandidate, now: Date): readonly SignatureWarning[] {
+function endOf({ name, endsAt }: SigningCandidate, now: Date): SignatureWarning[] {
   if (name === "current" || endsAt === null) return [];
   const end = endsAt.toISOString();
   const ended = `It was made with the previous secret, which signs no more since ${end}. Give the receiver the current one.`;
@@ -234,7 +256,7 @@ export function createVerifyService(
     accountId: string,
     { headers, bodies }: ReceivedMessage,
     origin: string,
-  ): Promise<readonly SignatureProblem[]> => {
+  ): Promise<SignatureProblem[]> => {
     const id = (headers["webhook-id"] ?? "").trim();
     if (!ACTION_ID.test(id)) {
       const message = "This is not the id of a call: those begin with act_. Is it a callback, or from another sender?";
@@ -276,7 +298,7 @@ export function createVerifyService(
   };
 }
 
-function bodyProblems(sent: Uint8Array, bodies: readonly Uint8Array[]): readonly SignatureProblem[] {
+function bodyProblems(sent: Uint8Array, bodies: readonly Uint8Array[]): SignatureProblem[] {
   if (bodies.some((body) => Buffer.compare(body, sent) === 0)) {
     const message =
       "The body is the one that was sent. So the timestamp, the id or the signature is of another attempt or was changed: take all three headers of one request.";
@@ -315,42 +337,6 @@ const VerifySignatureBody = t.requestObject("VerifySignature", "A call or callba
 
 type VerifySignatureBody = Static<typeof VerifySignatureBody>;
 
-const findingSchema = <Code extends string>(codes: readonly Code[], title: string, description: string) =>
-  t.answerObject(title, description, {
-    code: t.choice(codes, "What it is.", codes[0] ?? ""),
-    message: t.plainText(
-      "What it means and what to do.",
-      "The header webhook-id is missing. A proxy or framework may have dropped it.",
-    ),
-  });
-
-const SignatureCheckJson = t.answerObject(
-  "SignatureCheck",
-  "Whether a signature matches, and if not, why. It holds no secret.",
-  {
-    origin: t.url("The origin whose secrets were compared.", "https://api.example.com"),
-    for: t.choice(SIGNING_USES, "What they sign.", "calls"),
-    valid: t.yesNo("Whether one of the signatures matches.", false),
-    secret: Type.Union([Type.Enum(["current", "previous"], { type: "string" }), Type.Null()], {
-      description: "The secret that made it; null: none.",
-      examples: ["current"],
-    }),
-    problems: Type.Array(findingSchema(SIGNATURE_PROBLEMS, "SignatureProblem", "A reason why it doesn't match."), {
-      description: "Why it doesn't match, the most likely reason first; empty if it does.",
-    }),
-    warnings: Type.Array(
-      findingSchema(
-        SIGNATURE_WARNINGS,
-        "SignatureWarning",
-        "A reason why a receiver may refuse a signature that matches.",
-      ),
-      { description: "Why a receiver may refuse it all the same." },
-    ),
-  },
-);
-
-const checkJson = serializer(SignatureCheckJson);
-
 /** The message in a body that has the right form. Throws `validation_error`. */
 function receivedIn({ headers, text: plain, base64 }: VerifySignatureBody): ReceivedMessage {
   const issues = [];
@@ -379,7 +365,7 @@ export function verifyRoutes({ verifyService }: { readonly verifyService: Verify
     async ({ caller, query: { origin, for: use = "calls" }, body }) => {
       const [checked, message] = [checkOrigin(origin), receivedIn(body)];
       const found = await verifyService.check(caller, checked, use, message);
-      return jsonOf(checkJson({ ...found, origin: checked, for: use, valid: found.secret !== null }));
+      return jsonOf({ origin: checked, for: use, valid: found.secret !== null, ...found });
     },
     operation({
       operationId: "verifySignature",

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Static } from "typebox";
 import { AddCallbackHost, checkCallbackHost } from "../accounts/callback-hosts.ts";
-import { type CallbackTest, TestCallbackBody } from "../accounts/callback-test.ts";
+import { type CallbackTestJson, TestCallbackBody } from "../accounts/callback-test.ts";
 import { CALLBACK_HOSTS_MAX } from "../core/limits.ts";
 import { authorize } from "../core/roles.ts";
 import { seeOther } from "../http/response.ts";
@@ -40,7 +40,7 @@ interface CallbackHostsState {
   readonly typed?: FormState;
   readonly test?: FormState;
   /** How the test fared. */
-  readonly result?: CallbackTest;
+  readonly result?: CallbackTestJson;
 }
 
 /** The hosts that callbacks may go to before an approval, with a form to add one, and a test of a receiver there. */
@@ -93,21 +93,25 @@ async function callbackHostsPage({ callbackHosts }: PageDeps, user: Person, stat
   );
 }
 
-function Result({ signed, wrong, verifies }: CallbackTest) {
-  const took = duration(signed.durationMs);
+function Result({ signed, wrong_signature: wrong, verifies }: CallbackTestJson) {
+  const took = duration(signed.duration_ms);
   if (signed.error !== null) {
     return <Notice tone="bad">{`The callback was not delivered, after ${took}. ${signed.error}`}</Notice>;
   }
   return (
     <>
-      <Notice tone="good">{`The callback was delivered: ${signed.code ?? ""} in ${took}.`}</Notice>
+      <Notice tone="good">{`The callback was delivered: ${signed.response_code ?? ""} in ${took}.`}</Notice>
       {wrong === null ? null : <Verdict {...wrong} verifies={verifies} />}
     </>
   );
 }
 
 /** What the answer to the wrong signature says of the receiver; null: nothing. */
-function Verdict({ code, error, verifies }: CallbackTest["signed"] & Pick<CallbackTest, "verifies">) {
+function Verdict({
+  response_code: code,
+  error,
+  verifies,
+}: CallbackTestJson["signed"] & Pick<CallbackTestJson, "verifies">) {
   if (verifies === null) {
     return (
       <Notice tone="wait">{`Whether the receiver verifies signatures can’t be told. To the wrong one: ${error ?? ""} It should answer with 401.`}</Notice>
@@ -122,7 +126,7 @@ function Verdict({ code, error, verifies }: CallbackTest["signed"] & Pick<Callba
 
 interface Tested {
   readonly asked: Static<typeof TestCallbackBody>;
-  readonly result: CallbackTest;
+  readonly result: CallbackTestJson;
 }
 
 export function callbackHostPages(deps: PageDeps) {

@@ -193,7 +193,12 @@ export function stubDeps(calls: string[] = []): Stubs {
       remove: done,
     }),
     callbackTests: told({
-      test: always({ signed: { code: 200, durationMs: 5, error: null }, wrong: null, verifies: null }),
+      test: always({
+        delivered: true,
+        verifies: null,
+        signed: { response_code: 200, duration_ms: 5, error: null },
+        wrong_signature: null,
+      }),
     }),
     readReceipt: (token) =>
       Promise.resolve(token === KNOWN_TOKEN ? { action: anAction({ id: KNOWN_ID }), timeline: [] } : null),
