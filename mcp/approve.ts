@@ -35,10 +35,7 @@ export const QUESTION = "approval";
 
 const read = compileArguments(DecideArguments);
 
-/**
- * Asks a person where the client can, whatever the role of the key; where it can't, the key's role alone decides. No
- * argument lets the model claim that a person agreed. See "Approval" in mcp/README.md.
- */
+/** Asks a person where the client can; else the role of the key decides. No argument lets a model claim a yes. */
 export async function askForApproval(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer | ApprovalQuestion> {
   if (!mayApprove(deps, call)) return refuse(deps, call);
   const { actionService } = deps;
@@ -71,10 +68,7 @@ export async function askForApproval(deps: AgentDeps, call: ToolCall): Promise<T
   return settle(deps, call, action, await elicitation.ask(form));
 }
 
-/**
- * Whether this call may approve, or ask a person to. Throws `forbidden` for a role that never may. Checked before the
- * look-up, so that a refusal doesn't reveal what exists.
- */
+/** Whether this call may approve or ask. Throws before any look-up, so that a refusal doesn't reveal what exists. */
 function mayApprove({ config }: AgentDeps, { caller, elicitation }: ToolCall): boolean {
   if (mayDo(caller.role, "approve") || !mayApproveWhenAsked(caller.role)) {
     authorize(caller, "approve");
@@ -150,10 +144,7 @@ const APPROVAL_FORM = compile(ApprovalForm);
 // Safe: an object with two strings, which is a form in the protocol's terms.
 const FORM_SCHEMA = schemaJson(ApprovalForm) as QuestionForm["requestedSchema"];
 
-/**
- * The question about an action: its facts, one per line, its risks below the URL, and the body below its fact, indented. Safe to
- * show as Markdown, HTML or plain text.
- */
+/** The question: a fact a line, risks below the URL, the body indented. Safe as Markdown, HTML and plain text. */
 export function formOf(action: SeenAction, { facts, risks }: DecisionFacts): QuestionForm {
   const warnings = risks.map(({ level, text }) => `${level === "note" ? "" : "! "}${plain(text)}`);
   const lines = [
@@ -237,10 +228,7 @@ interface Decision {
   readonly reason: string | null;
 }
 
-/**
- * The state that the client sends back with the answer: its expiry, and a MAC over account, key, action, run and the
- * request itself. It holds no secret, and is valid after a restart.
- */
+/** What the client sends back with the answer: its expiry, and a MAC over who asks about what. It holds no secret. */
 function stateOf(deps: AgentDeps, caller: Caller, action: Action): string {
   const endsMs = deps.clock.now().getTime() + QUESTION_MS;
   return `${endsMs}.${deps.secrets.questionToken(macInput(caller, action, endsMs))}`;

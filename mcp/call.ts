@@ -72,7 +72,6 @@ export function callExchange({ http }: ServerContext): Exchange {
   throw new Error("A message came without a request.");
 }
 
-/** One call of a tool. */
 export class ToolCall {
   readonly exchange: Exchange;
   readonly #context: ServerContext;

@@ -39,7 +39,6 @@ import { hideEchoes, maskHeaders, maskText } from "../src/receipts/masking.ts";
 import type { AgentDeps, ToolCall } from "./call.ts";
 import { beginning, type JsonMember, objectOf, presentMembers, shortenMembers } from "./shorten.ts";
 
-/** The result of a tool. */
 export interface ToolAnswer {
   /** A JSON object. */
   readonly json: string;
@@ -47,10 +46,7 @@ export interface ToolAnswer {
   readonly refused?: ErrorCode;
 }
 
-/**
- * One object as structured content, and as text for clients that pass only text to a model. What people or targets wrote
- * stands only inside its fields.
- */
+/** Structured content, and text for clients that pass only that on. What others wrote stands only inside fields. */
 export function resultOf({ json, refused }: ToolAnswer): CallToolResult {
   // The reviver that keeps 1.0 and 12345678901234567890 as they are written takes ten times as long.
   const value: unknown = scanJson(Buffer.from(json), Infinity) === "plain" ? JSON.parse(json) : parseExactly(json);
@@ -61,7 +57,6 @@ export function resultOf({ json, refused }: ToolAnswer): CallToolResult {
   };
 }
 
-/** A result that holds only an error. */
 export function errorResult(error: DomainError): CallToolResult {
   return resultOf({ json: JSON.stringify({ error: errorOf(error) }), refused: error.code });
 }
@@ -163,10 +158,7 @@ interface CallOutcome {
 /** Who reads it, and whether they can ask a person. */
 type Reader = Pick<ToolCall, "caller" | "elicitation">;
 
-/**
- * An action as JSON text for a model: what REST shows the same key, with each body once and long ones cut, the decision and
- * the next step. Only a decision's reason is text of others.
- */
+/** An action for a model: what REST shows the same key, long bodies cut, with the decision and the next step. */
 export async function describeAction(
   deps: DescribeDeps,
   reader: Reader,
@@ -237,10 +229,7 @@ function textsOf(values: object): readonly JsonMember[] {
   return Object.entries(values).flatMap(([name, value]) => (value === null ? [] : [[name, JSON.stringify(value)]]));
 }
 
-/**
- * A page of a list: a short row for each action, with neither bodies nor headers, decisions or next steps. The store's page
- * has at most `TOOL_ROWS_MAX` actions.
- */
+/** A page of a list: short rows without bodies, headers and decisions; at most `TOOL_ROWS_MAX`. */
 export async function describePage(
   deps: DescribeDeps,
   reader: Reader,
@@ -355,10 +344,7 @@ function decisionMembers(view: ReturnType<typeof viewOf>, { decision, by, reason
   };
 }
 
-/**
- * What a model should do next; null where the action's status says it. These texts never include what a target, another
- * agent or a person wrote, which could be read as instructions.
- */
+/** What a model should do next; null: its status says it. Never a text of others, which could pass for instructions. */
 function nextStep(
   deps: DescribeDeps,
   reader: Reader,

@@ -118,10 +118,7 @@ export const ApprovalForm = Type.Object(
   closed,
 );
 
-/**
- * A schema as JSON for any client. Only `date-time` is kept as a format: some model providers refuse tools with others,
- * and validators of `uri` refuse URLs that we accept.
- */
+/** A schema for any client. Some model providers refuse formats, and validators of `uri` refuse URLs that we take. */
 export function schemaJson(schema: TObject): Tool["inputSchema"] {
   return withoutWords(
     schema,

@@ -29,10 +29,7 @@ export function messageOf(value: unknown): BridgeMessage | null {
   };
 }
 
-/**
- * The HTTP headers that repeat parts of a message of revision 2026-07-28 (Streamable HTTP, "Request headers"); null for any
- * other message.
- */
+/** Headers that repeat parts of a message of 2026-07-28 (Streamable HTTP, "Request headers"); null: of any other. */
 export function mcpHeadersOf({ method, params, revision }: BridgeMessage): Readonly<Record<string, string>> | null {
   if (method === null || revision === null) return null;
   const headers = { "mcp-protocol-version": revision, "mcp-method": method };
@@ -112,7 +109,6 @@ export async function* eventsOf(stream: NonNullable<Response["body"]>): AsyncGen
   for await (const { data } of events) yield data.replaceAll("\n", " ");
 }
 
-/** A JSON-RPC error as a line. */
 export function errorLine(id: string | number | null, code: number, message: string): string {
   return JSON.stringify({ jsonrpc: "2.0", id, error: { code, message } });
 }

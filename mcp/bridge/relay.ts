@@ -61,7 +61,6 @@ export async function relayStreams({ input, write, warn }: Streams, send: SendMe
 
 interface RelayDeps {
   readonly send: SendMessage;
-  /** Writes a line to the client. */
   readonly write: (line: string) => void;
   /** Shows a sentence to the person who runs the bridge. */
   readonly warn: (sentence: string) => void;
@@ -194,10 +193,7 @@ const NOT_FOUND = 404;
 /** How long to wait for the end of the session. */
 const END_MS_MAX = 1_000;
 
-/**
- * The session of a 2025 client. Where the service doesn't know it any more, after a restart or a long time without use, a
- * new one is begun with the client's own `initialize`, without the client's noticing.
- */
+/** The session of a 2025 client. Where the service has lost it, the client's own `initialize` begins a new one. */
 class LegacySession {
   readonly #send: SendMessage;
   readonly #closed: AbortSignal;

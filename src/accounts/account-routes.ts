@@ -72,7 +72,6 @@ function mapLimits<T>(map: (value: number, description: string) => T): Readonly<
 
 const AccountId = t.idSchema("acc", "Id of the account.");
 
-/** What an owner changes of their account. */
 export const ChangeAccount = t.requestObject("ChangeAccount", "The changes.", {
   name: Type.Refine(
     Type.String({
@@ -107,7 +106,6 @@ interface AccountRouteDeps {
   readonly limits: { readonly rateLimitPerSecond: number; readonly mcpSessionsPerAccount: number };
 }
 
-/** The account of the caller. */
 export function accountRoutes({ peopleService, limits }: AccountRouteDeps) {
   const accountOf = async (caller: Caller) => {
     const { keyId, keyName, role } = caller;
@@ -180,7 +178,6 @@ const serializeListed = ({ isFirst: first, isStopped: stopped, ...row }: ListedA
 
 export const AccountParams = pathParams(Type.Object({ id: AccountId }), "There is no such account.");
 
-/** The accounts of the service, for owners of the first one. */
 export function accountsRoutes({
   signUpGate,
 }: {

@@ -166,7 +166,6 @@ function oldestOf(map: ReadonlyMap<string, unknown>): string {
   return oldest;
 }
 
-/** The caller that a key is. */
 export function callerOfKey(key: ApiKey, replaced: readonly string[], revoked: AbortSignal): Caller {
   const { hosts, methods, dailyActions, expiresAt } = key;
   return {

@@ -11,7 +11,7 @@ import { serializer } from "../api/serializer.ts";
 import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 
-/** Manages the hosts to which keys with a hold or a limit may send callbacks; for owners. Takes normalized hosts. */
+/** Where keys with a hold or a limit may send callbacks. Takes normalized hosts. */
 export type CallbackHostService = ReturnType<typeof createCallbackHostService>;
 
 export function createCallbackHostService({ store: { callbackHosts }, clock }: AppContext) {
@@ -73,7 +73,6 @@ export function checkCallbackHost(text: string, code: "validation_error" | "inva
 
 const callbackHostJson = serializer(CallbackHostJson);
 
-/** Where callbacks of keys with a hold or a limit may go, for owners. */
 export function callbackHostRoutes({ callbackHosts }: { readonly callbackHosts: CallbackHostService }) {
   return createApiRoutes()
     .get(

@@ -61,7 +61,6 @@ interface CallbackTestNeeds {
   readonly checkTarget: (url: string) => { readonly refused: string } | object;
 }
 
-/** Tests of receivers of callbacks, for owners. */
 export type CallbackTestService = ReturnType<typeof createCallbackTestService>;
 
 export function createCallbackTestService(app: AppContext, { sender, signedHeaders, checkTarget }: CallbackTestNeeds) {
@@ -156,7 +155,6 @@ function verifiesBy({ response_code: code, error }: CallbackTry): boolean | null
   return code !== null && code >= 400 && code < 500 && !BUSY.has(code) ? true : null;
 }
 
-/** Sends a test callback. */
 export function callbackTestRoutes({ callbackTests }: { readonly callbackTests: CallbackTestService }) {
   return createApiRoutes().post(
     "/v1/callback-hosts/test",

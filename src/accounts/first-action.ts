@@ -1,7 +1,4 @@
-/**
- * The first action that everybody is shown: the service calls its own health check, which needs no target and changes
- * nothing.
- */
+/** The first action that everybody is shown: the service calls its own health check, which changes nothing. */
 export function firstAction(baseUrl: string) {
   return { url: `${baseUrl}/health`, method: "GET" } as const;
 }
@@ -9,10 +6,7 @@ export function firstAction(baseUrl: string) {
 /** Puts a key into the variable that every command of ours reads; the key is in no history and no list of processes. */
 export const ENTER_KEY = "read -rs OUTGATE_API_KEY; export OUTGATE_API_KEY";
 
-/**
- * The curl option that sends the key in this shell variable (bash, zsh), as a file: everyone who can list the processes
- * of a machine can read their command lines.
- */
+/** The option of curl that sends the key as a file (bash, zsh): everyone can list the command lines of a machine. */
 export function keyHeader(variable: string): string {
   return `-H @<(echo "Authorization: Bearer $${variable}")`;
 }

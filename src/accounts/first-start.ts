@@ -103,10 +103,7 @@ async function unshownKeys(deps: BootstrapDeps): Promise<FirstKeys | null> {
   return { ownerKey, agentKey, welcomeToken: isTokenLive ? welcomeToken : await createWelcomeLink(deps) };
 }
 
-/**
- * Creates the link whose visitor becomes the first person of the first account, and voids the one before it. Returns its
- * token, which is not stored; null: the account has a person already, or there is no account yet.
- */
+/** A link for the first person of the first account; it voids the one before. Null: there is a person, or no account. */
 export async function createWelcomeLink({
   accounts,
   people,
@@ -138,10 +135,7 @@ export interface StartOutput {
   readonly paint: Paint;
 }
 
-/**
- * Prints the first keys, or writes them to a file if the output is logged. False: nobody can have seen them, so the next
- * start has to show them again.
- */
+/** Prints the first keys, or writes a file if output is logged. False: nobody saw them, so the next start shows them. */
 export function printFirstKeys(
   config: Config,
   keys: FirstKeys,
@@ -257,10 +251,7 @@ ${steps
 `;
 }
 
-/**
- * The text if an agent started the service and reads its output: without keys and link, or the agent could act as its
- * person.
- */
+/** The text where an agent reads the output: without keys and link, or it could act as its person. */
 export function firstStartNotice({ baseUrl }: Pick<Config, "baseUrl">): string {
   return `
 Outgate listens on ${baseUrl} and serves the agent on standard input. To decide in a browser run \`outgate welcome-link\`

@@ -101,7 +101,6 @@ const ChangeFirstSteps = t.requestObject("ChangeFirstSteps", "Whether the pages 
   hidden: t.yesNo("true hides them for everybody; false shows them again.", true),
 });
 
-/** /v1/first-steps: what the overview of a new account shows. */
 export function firstStepRoutes({ firstSteps }: { readonly firstSteps: FirstStepService }) {
   const answer = async (caller: Caller) => {
     const { times, isHidden: hidden } = await firstSteps.state(caller);

@@ -108,7 +108,6 @@ export const CreateKey = t.requestObject("CreateKey", "A new key.", {
 
 export type CreateKey = Static<typeof CreateKey>;
 
-/** The members of every key in an answer. */
 const keyMembers = {
   id: t.keyIdSchema,
   name: t.plainText("Name of the key for people.", "ci"),
@@ -211,7 +210,6 @@ const shown = <Row extends KeyView>(row: Row) => ({ ...row, scope: hasScope(row.
 
 const keyJson = serializer(KeyJson);
 
-/** A key as the API shows it. */
 export const serializeKey = (row: KeyView) => keyJson(shown(row));
 
 const createdKeyJson = serializer(CreatedKeyJson);
@@ -220,7 +218,6 @@ const revokedKeyJson = serializer(RevokedKeyJson);
 
 const listedKeyJson = serializer(ListedKey);
 
-/** A key of a list. */
 function serializeListedKey({ lastCall, credentials, ...row }: ListedKeyView) {
   return listedKeyJson({
     ...shown(row),
@@ -230,10 +227,8 @@ function serializeListedKey({ lastCall, credentials, ...row }: ListedKeyView) {
   });
 }
 
-/** The key in the path of a route. */
 export const KeyParams = pathParams(Type.Object({ id: t.keyIdSchema }), "There is no such key.");
 
-/** The keys of the account, for owners. */
 export function keyRoutes({ keyService }: { readonly keyService: KeyService }) {
   return createApiRoutes()
     .get(

@@ -33,7 +33,6 @@ export interface Unfinished {
   readonly heldCount: number;
 }
 
-/** All use cases of keys, for owners; REST and pages call it. */
 export type KeyService = ReturnType<typeof createKeyService>;
 
 export function createKeyService({ store, clock, ids: newIds }: AppContext, needs: KeyNeeds) {

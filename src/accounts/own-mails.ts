@@ -67,10 +67,7 @@ export function createOwnMailService({ clock, ids, config, store }: OwnMailApp, 
       return sendTest(mailer, person.email);
     },
 
-    /**
-     * The same for a key, to a person of its account: a key has no address. Throws `validation_error` for any other
-     * address, and `RetryLater` where the account does it too often.
-     */
+    /** The same for a key, to a person of its account. Throws `validation_error` for any other address, and `RetryLater`. */
     async testTo(caller: Caller, email: string) {
       authorize(caller, "manage");
       const { accountId } = caller;
@@ -84,10 +81,7 @@ export function createOwnMailService({ clock, ids, config, store }: OwnMailApp, 
       return sendTest(mailer, member.email);
     },
 
-    /**
-     * Mails somebody who has no password a link that sets one; it voids earlier links. Throws `validation_error` where they
-     * have one, which they can change themselves, and `RetryLater`.
-     */
+    /** Mails a link that sets a first password, and voids earlier links. Throws `validation_error` and `RetryLater`. */
     async sendPasswordLink(person: Person) {
       if (mailer === null) return NOT_CONFIGURED;
       if ((await hashOf(person)) !== NO_PASSWORD) {

@@ -38,7 +38,6 @@ const PersonAccount = Type.Object(
   { description: "The account and its person." },
 );
 
-/** The answer to a log-in. */
 export const LoggedIn = t.answerObject("LoggedIn", "The person who logged in. The session is in the cookie.", {
   account: PersonAccount,
 });
@@ -69,7 +68,6 @@ interface PeopleNeeds {
   readonly signUpGate: Pick<SignUpGate, "signUps" | "closedBy" | "requireOpen">;
 }
 
-/** All use cases of sign-up, log-in, sessions and one-time links, for /auth and the pages. */
 export type PeopleService = ReturnType<typeof createPeopleService>;
 
 export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "audit">, needs: PeopleNeeds) {
@@ -85,10 +83,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
   const hashPassword = (password: string, accountId: string) =>
     passwords.hash(password, { lane: accountId, isKnown: true, email: null });
 
-  /**
-   * Creates an account with its first person and an owner key, which is shown only once. Throws `forbidden` if sign-ups are
-   * closed, `email_taken` (case ignored), `RetryLater` if a client tries too often.
-   */
+  /** Creates an account with its first person and an owner key. Throws `forbidden`, `email_taken` and `RetryLater`. */
   const signUp = async (
     { email, password }: Credentials,
     source: RequestSource,
@@ -208,10 +203,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
     return member?.person.id === device.personId ? { member, device } : null;
   };
 
-  /**
-   * Uses a link, once, and logs its visitor in. A link that resets a password ignores the address of the credentials. Throws
-   * `not_found` if it can't be used any more, and `email_taken`.
-   */
+  /** Uses a link once; one that resets a password keeps the address. Throws `not_found` and `email_taken`. */
   const redeemLink = async (
     token: string,
     credentials: Credentials,
@@ -286,10 +278,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
     sessionSecret: {
       isRight: ({ secretHash }: Pick<Person, "secretHash">, secret: string | null): boolean =>
         secretHash !== null && secret !== null && secrets.isOfHash(secret, secretHash),
-      /**
-       * Accepts the password in place of the secret. The secret of `source`, if any, becomes that of the session. Throws
-       * `invalid_credentials` or `RetryLater`.
-       */
+      /** Takes the password in place of the secret, and `source`'s secret for the session. Throws as `verifyPassword`. */
       async confirm(person: Person, password: string, source: RequestSource): Promise<void> {
         const { email, caller, sessionHash } = person;
         const member = await verifyPassword({ email, password }, source, caller.personId ?? "");
@@ -298,10 +287,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
         await people.renewSessionSecret(sessionHash, secretHash, member.person.passwordHash);
       },
     },
-    /**
-     * Reads a one-time link and changes nothing. `email`: the person whose password it resets; null: its visitor becomes the
-     * account's first person. Throws `not_found` if it was used, has expired or never existed.
-     */
+    /** Reads a one-time link. `email`: whose password it resets; null: of a new person. Throws `not_found`. */
     async findLink(token: string): Promise<{ readonly email: string | null }> {
       const link = await people.link(secrets.hash(token), clock.now());
       if (link === null) throw linkGone();

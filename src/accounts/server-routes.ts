@@ -85,7 +85,6 @@ interface ServerRouteDeps {
   readonly version: string;
 }
 
-/** /v1/server: what the page of the server shows and tests. */
 export function serverRoutes({ settingsFor, readSize, ownMails, version }: ServerRouteDeps) {
   return createApiRoutes()
     .get(

@@ -14,10 +14,7 @@ interface SessionOwner {
 /** 128 bits. */
 const DEVICE_ID_CHARS = 32;
 
-/**
- * Creates a session that lasts `SESSION_MS_MAX`: its row, and what the person gets. Its caller has the client that the audit
- * log names.
- */
+/** A session of `SESSION_MS_MAX`: its row, and what the person gets. Its caller has the client for the audit log. */
 export function newSession(
   secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken">,
   { person: { id: personId, email }, accountId, role }: SessionOwner,
@@ -104,10 +101,7 @@ interface Watched {
  */
 export function createSessionRegistry({ people, secrets, clock }: SessionDeps) {
   const watched = new Set<Watched>();
-  /**
-   * The person of a session token; null: the session has ended or never existed. It reads the store each time (20 µs), so
-   * that an ended session has ended in every process.
-   */
+  /** The person of a session; null: there is none. Reads the store each time (20 µs), so that it ends in every process. */
   const resume = async (sessionToken: string): Promise<Person | null> => {
     const [hash, now] = [secrets.hash(sessionToken), clock.now()];
     const member = await people.session(hash, now);

@@ -87,7 +87,6 @@ export function createSignUpGate(
   };
 }
 
-/** The reason of the pause of a stopped account. */
 const STOPPED_REASON =
   "Signed up before sign-ups closed. An owner of the first account of this service has to allow it.";
 
@@ -99,7 +98,6 @@ const WHY: Readonly<Record<SignUpsClosedBy, string>> = {
   hold: "a key of the first account has its calls approved, and a new account would send without approval",
 };
 
-/** Says why sign-ups are closed and how to open them. */
 export function signUpsClosedMessage(closedBy: SignUpsClosedBy): string {
   return `Sign-ups are closed: ${WHY[closedBy]}. The operator of this service can open them with SIGNUPS=open.`;
 }

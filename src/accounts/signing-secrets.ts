@@ -23,22 +23,18 @@ interface SigningNeeds {
   readonly secrets: Pick<Secrets, "newRootSecret" | "seal">;
 }
 
-/** The signing secrets of one origin. */
 export interface SigningSecret extends OriginSecrets {
   readonly origin: string;
 }
 
-/** All use cases of signing secrets, for owners. Takes origins that `checkOrigin` returned. */
+/** Takes origins that `checkOrigin` returned. */
 export type SigningService = ReturnType<typeof createSigningService>;
 
 export function createSigningService(app: AppContext, { signingSecrets, secrets }: SigningNeeds) {
   const { ids, clock } = app;
   const { signing, audit } = app.store;
   return {
-    /**
-     * The present secret, and the previous one while it signs. `isShown`: the answer reveals it, so write an audit entry.
-     * Throws `internal_error` if it can't be decrypted.
-     */
+    /** The secret, and the previous one while it signs. `isShown`: audit it. Throws `internal_error` if it is unreadable. */
     async read(caller: Caller, origin: string, use: SigningUse = "calls", isShown = true): Promise<SigningSecret> {
       authorize(caller, "manage");
       const now = clock.now();
@@ -180,10 +176,7 @@ export function createSigningSecrets(
     return { ...own, previous: { secret: calls.secret, expiresAt: callsUntil }, callsUntil };
   };
 
-  /**
-   * The secrets of an account for an origin in the form of `URL.origin`. Throws `UnreadableSecret` if the newest can't be
-   * decrypted. An unreadable previous secret is ignored, so that a rotation helps.
-   */
+  /** Throws `UnreadableSecret` if the newest can't be decrypted; an unreadable previous one is left out. */
   const find = async (
     accountId: string,
     origin: string,
@@ -353,7 +346,6 @@ const rotationJson = serializer(RotationJson);
 
 const originJson = serializer(SigningOriginJson);
 
-/** The secrets that sign calls and callbacks, for owners. */
 export function signingSecretRoutes({ signingService }: { readonly signingService: SigningService }) {
   return createApiRoutes()
     .get(

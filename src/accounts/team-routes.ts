@@ -80,12 +80,10 @@ const invitationJson = serializer(InvitationJson);
 
 const createdInvitationJson = serializer(CreatedInvitation);
 
-/** The person in the path of a route. */
 export const PersonParams = pathParams(Type.Object({ id: PersonId }), "There is no such person in this account.");
 
 export const InvitationParams = pathParams(Type.Object({ id: InvitationId }), "There is no such invitation.");
 
-/** The people of the caller's account and its invitations, for owners. */
 export function teamRoutes({ teamService }: { readonly teamService: TeamService }) {
   return createApiRoutes()
     .get(

@@ -51,7 +51,6 @@ export interface ListedSession extends Pick<SessionRow, "createdAt" | "lastSeenA
   readonly isCurrent: boolean;
 }
 
-/** All use cases of the people of an account, their invitations, and of a person's accounts and sessions. */
 export type TeamService = ReturnType<typeof createTeamService>;
 
 export function createTeamService(app: AppContext, { peopleService, secrets, onMail, recheckKeys }: TeamNeeds) {
@@ -137,10 +136,7 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
     /** The person leaves the account of their session, which ends. Throws `last_owner`. */
     leave: ({ caller }: Person): Promise<void> => removed(caller, caller.personId ?? "", "member_left"),
 
-    /**
-     * Invites an address; for owners. The link is shown only once. Throws `validation_error` if it is in the account, or too
-     * many invitations are open.
-     */
+    /** Invites an address, for owners; the link is shown once. Throws `validation_error` for a member and at the bound. */
     async invite(caller: Caller, email: string, role: MemberRole) {
       authorize(caller, "manage");
       const now = clock.now();
@@ -230,10 +226,7 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
       await peopleService.recheckPerson(known.person.id);
     },
 
-    /**
-     * Accepts an open invitation of an address that a provider vouches for: that of the token if it is one, else the newest.
-     * Null: there is none, or somebody has the address.
-     */
+    /** Joins by an invitation of an address that a provider vouches for: that of the token, or the newest. Null: none. */
     async joinByIdentity(
       email: string,
       identity: Identity,

@@ -15,7 +15,6 @@ import {
 import type { Clock } from "../core/clock.ts";
 import { emailKey } from "../core/account-store.ts";
 
-/** An attempt to log in. */
 interface LogInAttempt {
   readonly email: string;
   /** Network address. */

@@ -103,10 +103,7 @@ interface SignatureSecrets {
   readonly ofOtherUse: readonly string[];
 }
 
-/**
- * Whether one of the signatures in a message was made with one of these secrets, and if not, why as precisely as the message
- * alone tells. It answers about given signatures only, and compares them in constant time.
- */
+/** Whether a secret made one of the signatures, and if not, why. It compares in constant time. */
 export function checkSignature(message: ReceivedMessage, secrets: SignatureSecrets, now: Date): SignatureCheck {
   const { headers, bodies } = message;
   const failed = (problems: SignatureProblem[], warnings: SignatureWarning[]) => {
@@ -276,10 +273,7 @@ export function createVerifyService(
   };
 
   return {
-    /**
-     * Whether a signature was made with the secrets of an origin, and if not, why. A match is the account's first verified
-     * signature. Takes an origin that `checkOrigin` returned.
-     */
+    /** Checks against the secrets of an origin of `checkOrigin`. A match is a first step of the account. */
     async check(caller: Caller, origin: string, use: SigningUse, message: ReceivedMessage): Promise<SignatureCheck> {
       authorize(caller, "manage");
       const { accountId } = caller;
@@ -358,7 +352,6 @@ function receivedIn({ headers, text: plain, base64 }: VerifySignatureBody): Rece
   return { headers: Object.fromEntries(received) as ReceivedMessage["headers"], bodies: [bytes] };
 }
 
-/** Checks signatures that somebody received. */
 export function verifyRoutes({ verifyService }: { readonly verifyService: VerifyService }) {
   return createApiRoutes().post(
     "/v1/signing-secret/verify",

@@ -20,10 +20,7 @@ export interface AdminParts {
   readonly clock: Pick<Clock, "now">;
 }
 
-/**
- * Runs an admin command on the database of these settings, whether the service is running or not. Throws an error for the
- * operator if settings or database can't be used.
- */
+/** Runs on the database of these settings, also beside a running service. Throws an error for the operator. */
 export async function withAdminStore<T>(
   env: Readonly<Record<string, string | undefined>>,
   work: (parts: AdminParts & { readonly config: Config }) => Promise<T>,
@@ -44,10 +41,7 @@ export async function withAdminStore<T>(
   }
 }
 
-/**
- * Creates an owner key for an operator who has lost theirs: in the account of the person with this address, or in the first
- * account (null). Ignores `LIVE_KEYS_MAX`. Null: there is no such account.
- */
+/** An owner key of this person's account, or of the first (null), beyond `LIVE_KEYS_MAX` too. Null: no such account. */
 export async function createOwnerKey(parts: AdminParts, email: string | null): Promise<string | null> {
   const { accounts, people, secrets, clock } = parts;
   const accountId = email === null ? (await accounts.first())?.id : (await people.find(email))?.accountId;

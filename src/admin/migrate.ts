@@ -29,7 +29,6 @@ interface MigrateDeps {
   readonly onProgress: OnProgress;
 }
 
-/** How far it has come. */
 export type MigrateReport = Parameters<OnProgress>[0];
 
 export interface Migrated {

@@ -148,7 +148,6 @@ const NEXT_KEY_MISSING =
   "A rotation to another key was interrupted. Provide that key again: the same NEW_SECRET_KEY, or the key file that ends " +
   "in .next, in its old place.";
 
-/** The result of a rotation. */
 interface Resealed {
   /** Texts that this run encrypted again. */
   readonly count: number;
@@ -165,10 +164,7 @@ interface FromTo {
   readonly to: Pick<Secrets, "seal">;
 }
 
-/**
- * Encrypts every text again, in batches. Skips texts that are under the new key already, so that it continues an interrupted
- * run.
- */
+/** Encrypts every text again, in batches, but for those under the new key: it continues an interrupted run. */
 async function resealAll(store: SealedStore, keys: FromTo, newKeyId: string): Promise<Resealed> {
   const named: SealedPlace[] = [];
   let count = 0;

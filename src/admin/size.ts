@@ -2,10 +2,7 @@ import { databaseExists, sizeOfFile } from "../../db/open.ts";
 import { type ServerSize, serverSize } from "../accounts/server-size.ts";
 import { type Config, readConfig } from "../config/config.ts";
 
-/**
- * The size of the database file of these settings, whether a service uses it or not. Null: there is no file, or the settings
- * can't be used. Throws an error for the operator if the file can't be read.
- */
+/** The size of the database file. Null: no file, or unusable settings. Throws an error for the operator. */
 export async function readLocalSize(
   env: Readonly<Record<string, string | undefined>>,
   now: Date,

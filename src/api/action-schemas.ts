@@ -391,7 +391,6 @@ export const ActionJson = t.answerObject("Action", "One HTTP call: its request, 
 
 export type ActionJson = Static<typeof ActionJson>;
 
-/** The optional body of approve and cancel. */
 export const DecisionBody = t.requestObject("Decision", "Optional details of a decision.", {
   reason: Type.Optional(t.reason("Why; shown in the timeline.")),
   run: Type.Optional(
@@ -401,7 +400,6 @@ export const DecisionBody = t.requestObject("Decision", "Optional details of a d
 
 export type DecisionBody = Static<typeof DecisionBody>;
 
-/** The optional body of retry. */
 export const Retry = t.requestObject("Retry", "Optional details of a retry.", {
   reason: Type.Optional(
     t.reason(

@@ -17,7 +17,6 @@ const Code = Type.Enum([...ERROR_CODES], {
   examples: ["validation_error"],
 });
 
-/** The body of every error. */
 export const ErrorEnvelope = answerObject("ErrorEnvelope", "The body of every error.", {
   error: Type.Object(
     {

@@ -1,7 +1,6 @@
 import { DomainError, type ErrorCode, type Issue, RetryLater } from "../core/domain-error.ts";
 import { StoreBusy, StoreUnavailable } from "../core/store.ts";
 
-/** The HTTP status of each error. */
 export const HTTP_STATUS = {
   missing_body: 400,
   validation_error: 400,
@@ -40,7 +39,6 @@ export class MethodNotAllowed extends DomainError {
   }
 }
 
-/** Response headers by error code. */
 const HEADERS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string>>>>> = {
   unauthorized: { "www-authenticate": "Bearer" },
   rate_limited: { "retry-after": "1" },

@@ -71,7 +71,6 @@ const STORED = compile(
   }),
 );
 
-/** The text of a row. */
 export function hostSettingsText(settings: HostSettings): string {
   return JSON.stringify(hostSettingsJson(settings));
 }

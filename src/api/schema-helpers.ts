@@ -29,10 +29,7 @@ const PRINTABLE = "^[ -~]*$";
 const printable = (maxLength: number, description: string, example: string) =>
   Type.String({ minLength: 1, maxLength, pattern: PRINTABLE, description, examples: [example] });
 
-/**
- * JSON Schema keywords that only the API description shows: constraints that other code enforces, with its own messages.
- * `test/api/enforced.test.ts` checks that both agree.
- */
+/** Keywords that only the API description shows: other code enforces them (`test/api/enforced.test.ts`). */
 export const DESCRIBED_ONLY = "x-enforced";
 
 export const describedOnly = (words: Readonly<Record<string, unknown>>) => ({ [DESCRIBED_ONLY]: words });
@@ -344,10 +341,7 @@ function byParameter({ field, message }: Issue): Issue {
   return { field: field.replace(/\.\d+$/, ""), message };
 }
 
-/**
- * Reads the dates and the cursor of a list's query; null: not given. `position` is the form of a decoded cursor. Throws
- * `invalid_query` for dates that the schema accepts although they do not exist, and for cursors that are not ours.
- */
+/** Dates and cursor of a query; null: not given. Throws `invalid_query` for impossible dates and foreign cursors. */
 export function checkListQuery<Name extends string>(
   dates: Readonly<Record<Name, string | undefined>>,
   cursor: string | undefined,

@@ -27,7 +27,6 @@ const Filter = Type.Object(FILTERS, {
   examples: [{ status: ["failed"], host: "api.example.com" }],
 });
 
-/** The body of `POST /v1/bulk`. */
 const StartBulkBody = t.requestObject(
   "StartBulk",
   "An operation on all actions that match a filter.",
@@ -169,7 +168,6 @@ const dryRunJson = serializer(BulkDryRunJson);
 
 export const BulkParams = pathParams(Type.Object({ id: BulkId }), "There is no such bulk job.");
 
-/** /v1/bulk. */
 export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService }) {
   return createApiRoutes()
     .post(

@@ -21,7 +21,6 @@ export interface BulkRequest {
   readonly reason: string | null;
 }
 
-/** Every use case of bulk jobs. */
 export type BulkService = ReturnType<typeof createBulkService>;
 
 /** What a job would do. */

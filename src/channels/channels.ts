@@ -98,7 +98,6 @@ interface ChannelNeeds extends PostDeps {
   readonly checkTarget: (url: string) => { readonly host: string } | { readonly refused: string };
 }
 
-/** Every use case of channels; for owners. */
 export type ChannelService = ReturnType<typeof createChannelService>;
 
 export function createChannelService(app: AppContext, needs: ChannelNeeds) {
@@ -215,10 +214,7 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
       await known.refresh(caller.accountId);
     },
 
-    /**
-     * Sends a test message at once, also where the channel is switched off, and waits for at most `MESSAGE_TIMEOUT_MS`. Throws
-     * `not_found`, and `RetryLater` where the account tests too often.
-     */
+    /** Sends a test at once, also where it is off, within `MESSAGE_TIMEOUT_MS`. Throws `not_found` and `RetryLater`. */
     async test(caller: Caller, id: string): Promise<Static<typeof ChannelTestJson>> {
       const channel = await find(caller, id);
       countTest(caller.accountId);
@@ -311,7 +307,6 @@ export function shownUrl(url: string): string {
 
 export const ChannelParams = pathParams(Type.Object({ id: ChannelId }), "There is no such channel.");
 
-/** Where the account asks for approval. */
 export function channelRoutes({ channelService }: { readonly channelService: ChannelService }) {
   return createApiRoutes()
     .get(

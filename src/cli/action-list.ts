@@ -14,10 +14,7 @@ const ID_COLUMNS_MIN = "act_".length + 14;
 /** Most names of agents are whole in so many. */
 const AGENT_COLUMNS = 14;
 
-/**
- * The columns of a list of actions. On a narrow terminal the title and the result are below their row, and then the attempts
- * and the age are left out. The name of an agent is whole.
- */
+/** On a narrow terminal title and result go below their row, and then attempts and age are left out. */
 export const ACTION_COLUMNS: readonly ListColumn<Action>[] = [
   ["ID", ({ id }) => id, { min: ID_COLUMNS_MIN, mark: "" }],
   ["AGE", ({ created_at: at }, now) => ({ text: age(at, now), color: "grey" }), { leaves: 4 }],

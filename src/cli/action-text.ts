@@ -135,10 +135,7 @@ function noteOf({ deduplicated, differs = [] }: Action): string | null {
 /** What stands before a risk, and its color. */
 const RISK_LOOKS = { danger: ["! ", "red"], warning: ["! ", "yellow"], note: ["", "grey"] } as const;
 
-/**
- * What a person decides on: the call, its risks, body and headers as the key may see them, then the other facts. Nothing is
- * cut.
- */
+/** What a person decides on: the call, its risks, body and headers, then the other facts. Nothing is cut. */
 export function describeDecision(action: Action, { facts, risks }: DecisionFacts, { paint }: Session): string {
   const headers = Object.entries(action.headers ?? {}).map(([name, value]) => `  ${visible(`${name}: ${value}`)}\n`);
   const shown = bodyText(action);

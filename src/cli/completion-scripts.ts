@@ -78,5 +78,4 @@ complete --command outgate --no-files --keep-order --arguments '(__outgate_propo
 complete --command outgate --condition __outgate_takes_files --force-files
 `;
 
-/** The script by which a shell completes `outgate`. */
 export const COMPLETION_SCRIPTS = { bash: BASH, zsh: ZSH, fish: FISH } as const;

@@ -3,7 +3,7 @@ import { UsageError } from "./io.ts";
 import { PORT_MAX } from "../core/limits.ts";
 import { type SessionOptions } from "./session.ts";
 
-/** The commands that run or look after a service on this machine. Their code is loaded only when one of them runs. */
+/** Their code is loaded only when one of them runs. */
 export function addServerCommands(program: CliCommand): void {
   program.commandsGroup("On the server's machine:");
   program

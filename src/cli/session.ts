@@ -31,7 +31,6 @@ export interface Session {
   readonly done: (call: Promise<unknown>, text: string) => Promise<void>;
 }
 
-/** Options of every command with a session. */
 export interface SessionOptions {
   readonly api_key_file?: string;
   readonly json?: boolean;
@@ -39,10 +38,7 @@ export interface SessionOptions {
 
 const URL_DEFAULT = "http://127.0.0.1:3000";
 
-/**
- * The address of the service from `OUTGATE_URL`, without a trailing slash; without it that of a service with the same
- * settings on this machine. Throws where it is not valid.
- */
+/** The address in `OUTGATE_URL`, or of a service with these settings on this machine. Throws if it is not valid. */
 export function readUrl({ env }: Io): string {
   const port = ownPort(env);
   return parseUrl(env["OUTGATE_URL"] || (port === null ? URL_DEFAULT : `http://127.0.0.1:${port}`), "OUTGATE_URL");
@@ -74,10 +70,7 @@ export interface ServiceAccess {
   readonly source: KeySource;
 }
 
-/**
- * The key of the option or of the environment, for `OUTGATE_URL`; or else the login as a whole: its key is sent to no other
- * address than the one that it was given for.
- */
+/** The key of the option or the environment, for `OUTGATE_URL`; or else the login, whose key goes to its address alone. */
 export async function readCredentials(apiKeyFile: string | undefined, io: Io): Promise<ServiceAccess> {
   const key = await readApiKey(apiKeyFile, io);
   const source = apiKeyFile === undefined ? "environment" : "option";
@@ -120,10 +113,7 @@ export function openSession(
   };
 }
 
-/**
- * What a command does that needs the service: reads the API key, and explains errors of the service. `work` resolves with an
- * exit code that is not that of success.
- */
+/** Runs a command with a session, and explains errors of the service. `work` resolves with an exit code but 0. */
 export function withSession<Options extends object>(
   work: (session: Session, options: Options, ...args: string[]) => Promise<number | void>,
 ) {
@@ -166,10 +156,7 @@ export interface ListOptions {
   readonly command?: string;
 }
 
-/**
- * Prints a page of a list: as a table for a person, as the JSON of the API with `--json`, and to other programs one line of
- * JSON for each row.
- */
+/** Prints a table for a person, the JSON of the API with `--json`, and a line of JSON a row to other programs. */
 export function printList<Row>(
   session: Session,
   page: Page<Row>,

@@ -4,10 +4,7 @@ import { readFile } from "node:fs/promises";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/**
- * The API key in `OUTGATE_API_KEY`, or in the file named by `OUTGATE_API_KEY_FILE`; null where neither is set. Throws where
- * the file can't be read or holds no key.
- */
+/** The key in `OUTGATE_API_KEY`, or in the file that `OUTGATE_API_KEY_FILE` names; null: neither is set. */
 export async function apiKeyOf({ OUTGATE_API_KEY: key = "", OUTGATE_API_KEY_FILE: path = "" }: Env) {
   if (key !== "" || path === "") return key === "" ? null : key;
   const text = await readFile(path, "utf8").catch((cause: unknown) => {

@@ -11,10 +11,7 @@ const RETRY_MS_MAX = 30_000;
 /** The service sends a heartbeat every twelve seconds; after a longer silence the connection is lost. */
 const SILENCE_MS_MAX = 30_000;
 
-/**
- * Follows the event stream. Throws where the first connection fails, or the service refuses it for good; after any other
- * loss it reconnects and continues after the last event.
- */
+/** Throws if the first connection fails or is refused for good; later it reconnects and goes on after the last event. */
 export async function* follow(
   transport: Transport,
   parse: (text: string) => unknown,

@@ -3,7 +3,6 @@ import { describeTlsFailure, tlsFailureOf } from "../core/tls.ts";
 import type { ErrorEnvelope } from "./openapi.ts";
 import type { ClientSettings, OutgateErrorCode, OutgateErrorFacts } from "./types.ts";
 
-/** One request. */
 export interface HttpCall {
   readonly route: `${"GET" | "POST" | "PUT" | "PATCH" | "DELETE"} /${string}`;
   readonly query?: Readonly<Record<string, string | number | readonly string[] | undefined>>;

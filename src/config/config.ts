@@ -296,7 +296,6 @@ function listeningOrigins({ host, port }: Config): readonly string[] {
   return hosts.map((name) => `http://${name}:${port}`);
 }
 
-/** The settings that the page of the settings shows. */
 export type EffectiveSettings = Awaited<ReturnType<ReturnType<typeof createEffectiveSettings>>>;
 
 /**

@@ -23,7 +23,6 @@ import {
 import { networkInterfaces } from "node:os";
 import { INTERFACES_FRESH_MS } from "../core/limits.ts";
 
-/** The settings about targets. */
 export interface TargetPolicySettings {
   /** CIDRs, single addresses and host names (ALLOWED_PRIVATE_TARGETS). */
   readonly allowedPrivateTargets: readonly string[];
@@ -122,10 +121,7 @@ export function loopbackAddresses(policy: TargetPolicy, name: string): readonly 
   return LOOPBACK.filter((address) => checkAddress(policy, address, name) === "allowed");
 }
 
-/**
- * Whether a credential may go to a target without TLS, as far as its name says: only where nobody between reads along. Each of its
- * addresses is asked again before it is sent.
- */
+/** Whether a credential may go there without TLS, by the name; each address is asked again before it is sent. */
 export function mayGoPlain({ names, ranges }: TargetPolicy, { hostname, literal }: ParsedTarget): boolean {
   if (literal !== null) return isPrivateAddress(literal);
   // A public name may still resolve to a private address that is listed.
@@ -147,10 +143,7 @@ interface CheckedTarget {
   readonly host: string;
 }
 
-/**
- * Checks a URL when an action is created, from the text alone; its addresses are checked at each attempt. The sentence of
- * a refusal has no subject: the field's name precedes it.
- */
+/** Checks a URL by its text; addresses are checked at each attempt. A refusal follows the field's name. */
 export function checkTarget(policy: TargetPolicy, url: string): CheckedTarget | RefusedTarget {
   const target = parseTarget(url);
   if ("refused" in target) return target;

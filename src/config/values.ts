@@ -7,7 +7,6 @@ import { LINKS_FOLLOWED_MAX } from "../core/limits.ts";
 /** The fault of a text, to follow the setting's name ("is no address"); null: valid. */
 export type FaultOf = (value: string) => string | null;
 
-/** Checks HOST. */
 export const hostFault: FaultOf = (value) => {
   if (isIP(value) === 0 && !/^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/.test(value)) return "is no address";
   return URL.canParse(`http://${inUrl(value)}`) ? null : "is no address";
@@ -30,10 +29,7 @@ export const issuerFault: FaultOf = (value) => {
   return url.protocol === "https:" || isLoopbackUrl(url) ? null : "is not https://";
 };
 
-/**
- * The address of HOST, normalized and without brackets. `localhost` becomes 127.0.0.1: a resolver could return another
- * address, and some features are allowed on loopback only.
- */
+/** HOST, normalized. `localhost` becomes 127.0.0.1: a resolver could say otherwise, and loopback has privileges. */
 export function listenAddress(host: string): string {
   const { hostname } = new URL(`http://${inUrl(host)}`);
   return hostname === "localhost" ? "127.0.0.1" : hostname.replace(/^\[|\]$/g, "");

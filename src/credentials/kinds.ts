@@ -80,12 +80,10 @@ function kindOf<Settings extends CredentialSettings>({ kind }: Settings): Kind<S
   return KINDS[kind] as Kind<Settings>;
 }
 
-/** The headers that a credential sets. */
 export function headersOfCredential(settings: CredentialSettings): readonly string[] {
   return kindOf(settings).headers(settings);
 }
 
-/** What this credential adds to a request. */
 export function applyCredential(settings: CredentialSettings, request: Unsigned, secret: string, now: Date): Applied {
   return kindOf(settings).apply(settings, request, secret, now);
 }

@@ -184,10 +184,7 @@ export function createCredentialRequestService(app: AppContext, needs: Credentia
       return { request: await find(caller, asked.kind === "matched" ? asked.id : request.id), isNew };
     },
 
-    /**
-     * Adds a credential that the asking key may use. Throws `not_found`, `not_approvable` where nobody can answer any more, and
-     * what `CredentialService.add` throws.
-     */
+    /** Adds a credential for the asking key. Throws `not_found`, `not_approvable`, and as `CredentialService.add`. */
     async grant(caller: Caller, id: string, body: CreateCredential): Promise<Credential> {
       authorize(caller, "manage");
       const request = await findOpen(caller, id);

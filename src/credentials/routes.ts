@@ -89,7 +89,6 @@ interface CredentialRouteDeps {
   readonly credentialTests: CredentialTestService;
 }
 
-/** What calls can be made with, of which nobody reads the secret back. */
 export function credentialRoutes({ credentialService, credentialTests }: CredentialRouteDeps) {
   const shown = async (caller: Caller, credential: Credential) =>
     jsonOf(serializeCredential(credential, await credentialService.uses(caller)));

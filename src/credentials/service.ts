@@ -21,7 +21,6 @@ import { secretProblem } from "./kinds.ts";
 /** Changes of one credential that race with others are tried so often. */
 const TRIES_MAX = 5;
 
-/** Every use case of credentials: owners write them, nobody reads a secret back. */
 export type CredentialService = ReturnType<typeof createCredentialService>;
 
 export function createCredentialService(
@@ -70,10 +69,7 @@ export function createCredentialService(
       return usesOf(await audit.count({ accountId, kinds, until: clock.now(), days: CREDENTIAL_USE_DAYS }));
     },
 
-    /**
-     * Throws `validation_error`, also for a name that is taken and beyond `CREDENTIALS_MAX`. `store` writes it with what else
-     * has to be written in the same commit.
-     */
+    /** Throws `validation_error`, also at `CREDENTIALS_MAX`. `store` writes it with what belongs in the same commit. */
     async add(
       caller: Caller,
       body: CreateCredential,

@@ -48,7 +48,6 @@ interface CredentialTestNeeds {
   readonly checkTarget: (url: string) => { readonly refused: string } | { readonly host: string };
 }
 
-/** Tries of credentials, for owners. */
 export type CredentialTestService = ReturnType<typeof createCredentialTestService>;
 
 export function createCredentialTestService({ clock }: AppContext, needs: CredentialTestNeeds) {

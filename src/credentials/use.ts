@@ -182,10 +182,7 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
       return boundsChanged(requested, now) ? "changed" : null;
     },
 
-    /**
-     * What completes the request of one attempt, in its last step: secret and bounds are those of that moment, also where an
-     * approver saw others. Null: it has no credential.
-     */
+    /** Completes an attempt's request in its last step, by secret and bounds of that moment. Null: no credential. */
     forAttempt(action: Action): AttemptCredential | null {
       const { accountId, host, method, createdBy: actor, keyId: key } = action;
       const { credential: requested } = action.extras;
@@ -237,7 +234,6 @@ interface Use {
   readonly entry: (credential: Credential, at: Date) => AuditEntry;
 }
 
-/** The credential of one attempt. */
 export interface AttemptCredential {
   /** The request with it, or why it may not be sent. Notes the use. Rejects where the store is away. */
   complete(request: OutboundRequest, route: Route): Promise<Opened | Fault>;

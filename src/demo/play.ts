@@ -6,7 +6,6 @@ import type { TravelClock } from "./clock.ts";
 import { DAY_MINUTES, DEMO_AGENTS, DEMO_PEOPLE, type DemoAgent, type DemoPerson, demoDay, type Step } from "./day.ts";
 import type { TargetOutage } from "./target.ts";
 
-/** The running service of the demo. */
 export interface DemoService {
   readonly url: string;
   readonly ownerKey: string;
@@ -25,16 +24,12 @@ interface PlayDeps {
   readonly password: string;
 }
 
-/** How the day went. */
 export interface PlayedDay {
   readonly actions: number;
   readonly waiting: number;
 }
 
-/**
- * Plays a day: agents create actions through the API of the service, people decide on them, and time passes in between, as
- * soon as the service has done what is due. Resolves when the day has come to now.
- */
+/** Plays a day: agents create, people decide, and time passes as soon as what is due is done. */
 export async function playDay(service: DemoService, deps: PlayDeps): Promise<PlayedDay> {
   const { clock, machineNow, outage } = deps;
   const owner = createClient({ url: service.url, apiKey: service.ownerKey });

@@ -23,7 +23,6 @@ interface Call {
   readonly method: string;
   readonly attempt: number;
   readonly text: string;
-  /** Counts the calls. */
   readonly count: number;
 }
 

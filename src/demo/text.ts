@@ -18,7 +18,6 @@ interface DemoFacts {
   readonly day: PlayedDay;
 }
 
-/** What the demo prints when the day is over. */
 export function demoText({ url, folder, password, ownerKey, day }: DemoFacts, paint: Paint): string {
   const [owner, approver] = DEMO_PEOPLE;
   return `

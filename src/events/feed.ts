@@ -20,10 +20,7 @@ interface FeedPage {
 /** Streams of changes, for callers that may read them. See docs/events.md. */
 export type Feed = ReturnType<typeof createFeed>;
 
-/**
- * `changed` only says that something changed; the store says what, and in which order. So a call that is late, repeated
- * or missing changes nothing in the stream.
- */
+/** `changed` only says that to look: the store says what changed. One that is late, repeated or lost does no harm. */
 export function createFeed(actions: Pick<ActionStore, "changes" | "position" | "knowsPosition">) {
   const accounts = new Map<string, AccountStreams>();
 

@@ -31,7 +31,6 @@ export interface Overview {
   readonly decisions: Decisions;
 }
 
-/** The numbers of a slot. */
 export interface OverviewSlot extends Pick<ActivityFigures, "created" | "completed" | "failed" | "attempts"> {
   readonly at: Date;
   /** Duration of attempts in milliseconds; null: there was none. */

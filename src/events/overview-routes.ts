@@ -148,7 +148,6 @@ function serializeOverview({ overview, retries, waiting, keyNames }: OverviewAns
   });
 }
 
-/** /v1/overview: the figures of the page. */
 export function overviewRoutes({ overviewService }: { readonly overviewService: Pick<OverviewService, "read"> }) {
   return createApiRoutes().get(
     "/v1/overview",

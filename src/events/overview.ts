@@ -38,10 +38,7 @@ interface OverviewApp {
 
 export type OverviewService = ReturnType<typeof createOverview>;
 
-/**
- * Reads the slots of a range, of which there is a bounded number, the latencies of the names that it shows, and what is not
- * counted into them yet. It is kept for a multiple of the time that it took; most take a few milliseconds.
- */
+/** What is counted of a range, and what isn't counted yet. Kept for a multiple of the time that it took. */
 export function createOverview(app: OverviewApp) {
   const { clock } = app;
   const { actions, accounts } = app.store;

@@ -162,10 +162,7 @@ export function pageEventsOf(_caller: Caller, { id, status }: Action): string {
   return JSON.stringify({ id, status });
 }
 
-/**
- * The requests for credentials that wait. What other nodes change is heard at the next heartbeat; a page compares it with what
- * it heard before, so that it misses nothing between two streams.
- */
+/** A page compares it with what it heard before, so it misses nothing; other nodes' changes come with a heartbeat. */
 export const credentialRequestsEvent =
   ({ pending }: PendingRequests) =>
   async (caller: Caller): Promise<string> => {

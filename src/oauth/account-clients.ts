@@ -50,7 +50,6 @@ export interface AccountClient {
   readonly name: string;
   readonly redirectUris: readonly string[];
   readonly type: CreateOAuthClient["type"];
-  /** How many connections it has. */
   readonly connections: number;
   readonly createdAt: Date;
   readonly createdBy: Actor;
@@ -157,10 +156,7 @@ export function createOAuthClientService(app: AppContext, { secrets, forget }: A
       return { client: viewOf(artifact, new Map()), secret };
     },
 
-    /**
-     * Gives a confidential client a new secret. The old one is refused at once; access tokens stay valid until they expire. Throws
-     * `not_found`, and `validation_error` for a public client.
-     */
+    /** The old secret is refused at once; tokens stay valid. Throws `not_found`, `validation_error` if it is public. */
     async replaceSecret(caller: Caller, clientId: string) {
       authorize(caller, "manage");
       const id = artifactId(secrets, "Client", clientId);
@@ -243,7 +239,6 @@ const serializeNew = ({ client, secret }: Awaited<ReturnType<OAuthClientService[
 
 export const OAuthClientParams = pathParams(Type.Object({ id: OAuthClientId }), "There is no such client.");
 
-/** Clients of OAuth that owners add by hand. */
 export function oauthClientRoutes({ oauthClients }: { readonly oauthClients: OAuthClientService }) {
   return createApiRoutes()
     .get(

@@ -27,7 +27,6 @@ export function keyOfSubject(subject: unknown): { readonly accountId: string; re
   return keyId === "" ? null : { accountId, keyId };
 }
 
-/** The id of an artifact in the store. */
 export function artifactId(secrets: Pick<Secrets, "hash">, kind: OAuthKind, id: string): string {
   return secrets.hash(`${kind} ${id}`);
 }

@@ -57,10 +57,7 @@ class ConsentGone extends DomainError {
 
 export type OAuthService = ReturnType<typeof createOAuth>;
 
-/**
- * OAuth 2.1 for /mcp. The library does the protocol; consent is given on our pages, and a connection is an agent's key, so that
- * everything that holds for keys holds for it.
- */
+/** The library does the protocol, our pages the consent; a connection is an agent's key, with all that holds for keys. */
 export function createOAuth(app: AppContext, needs: OAuthNeeds) {
   const { clock } = app;
   const { oauth: store } = app.store;

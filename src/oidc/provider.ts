@@ -83,10 +83,7 @@ export function createOidcProvider(
       return url.href;
     },
 
-    /**
-     * Reads the answer that came with the browser, by its query. Throws `SignInRefused` unless it answers this challenge, and
-     * `ProviderAway`.
-     */
+    /** Reads the answer in the query. Throws `SignInRefused` unless it answers this challenge, and `ProviderAway`. */
     async finish(search: string, { state, nonce, verifier }: Challenge): Promise<Claims> {
       const { client, config } = await discovered();
       const checks = {

@@ -9,7 +9,6 @@ import { visible } from "../../observability/terminal.ts";
 import { type ListColumn, printList } from "../session.ts";
 import { addPeopleCommands } from "./people.ts";
 
-/** The commands about keys, callback hosts, pauses, accounts and the audit log. */
 export function addAccountCommands(program: CliCommand): void {
   const keys = program.service("keys", "list, create and revoke keys (owner key)");
   keys

@@ -16,7 +16,6 @@ export function addDecisions(program: CliCommand): void {
   for (const verb of ["approve", "reject", "cancel", "retry", "send-now"] as const) addDecision(program, verb);
 }
 
-/** The commands that read actions and follow them. */
 export function addReadCommands(program: CliCommand): void {
   program
     .service("get <id>", "show an action, its timeline, or wait for its end")

@@ -60,10 +60,7 @@ export function refuseFilters(options: object): void {
     throw new UsageError("An id takes no filters: leave out one or the other.");
 }
 
-/**
- * Begins a job on everything that the options find, and follows it for `--wait` seconds. On a terminal it first shows what
- * a dry run finds, and asks.
- */
+/** Begins a job and follows it for `--wait` seconds. On a terminal it first shows a dry run, and asks. */
 export async function runBulk(session: Session, options: BulkOptions, operation: Operation): Promise<number> {
   const { reason, wait = 0, dry_run: dryRun, yes, failed, cancelled, pending, held, status = [], ...filters } = options;
   const { client, io } = session;

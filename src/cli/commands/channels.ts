@@ -6,7 +6,6 @@ import { visible } from "../../observability/terminal.ts";
 
 const REMIND = `repeat the question once, ${REMIND_MINUTES_MIN} to ${REMIND_MINUTES_MAX}`;
 
-/** The commands about where the account asks for approval. */
 export function addChannelCommands(program: CliCommand): void {
   const channels = program.service("channels", "show or set where people are asked for approval (owner key)");
   channels

@@ -13,7 +13,6 @@ const KINDS = ["bearer", "header", "basic", "hmac"] as const;
 
 const SECRET_FILE = "read the secret from this file; default: standard input, where a terminal asks and shows nothing";
 
-/** The commands about credentials, which calls name and whose secrets nobody reads back. */
 export function addCredentialCommands(program: CliCommand): void {
   const credentials = program.service(
     "credentials",

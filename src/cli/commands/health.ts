@@ -9,10 +9,7 @@ import { explain } from "../output.ts";
 /** A supervisor asks again soon, and takes a late answer for none. */
 const TIMEOUT_MS = 3_000;
 
-/**
- * `outgate health`: asks the service that this machine's settings describe, without a key. It exists because the container's
- * image has no shell and no curl.
- */
+/** `outgate health`: asks the service of these settings. The container's image has no shell and no curl. */
 export async function checkHealth({ env, out, err }: Io, { ready = false }: HealthFlags): Promise<number> {
   const url = serviceUrl(env);
   const client = createClient({ url, apiKey: null, timeoutMs: TIMEOUT_MS, tries: 1 });

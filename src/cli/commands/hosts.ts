@@ -5,7 +5,6 @@ import { UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
 import { addRetryOptions, settingsParts } from "../retry-options.ts";
 
-/** The commands about what the account sets for hosts. */
 export function addHostCommands(program: CliCommand): void {
   const hosts = program.service("hosts", "show or set the timeout, retries and limits of hosts (set: owner key)");
   hosts

@@ -10,7 +10,6 @@ import { explain } from "../output.ts";
 import { parseUrl, readApiKey, readUrl, type SessionOptions } from "../session.ts";
 import { table } from "../table.ts";
 
-/** The commands about who the command line is for a service. */
 export function addLoginCommands(program: CliCommand): void {
   program
     .service("login", "keep the address and the API key of a service, for all commands")

@@ -4,7 +4,6 @@ import { type CliCommand, several } from "../command.ts";
 import { UsageError } from "../io.ts";
 import type { Session } from "../session.ts";
 
-/** The commands about the OAuth clients that owners add. */
 export function addOAuthClientCommands(program: CliCommand): void {
   const clients = program.service(
     "oauth-clients",

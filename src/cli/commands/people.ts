@@ -4,7 +4,6 @@ import type { CliCommand } from "../command.ts";
 import { UsageError } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
 
-/** The commands about the people of an account and its invitations. */
 export function addPeopleCommands(program: CliCommand): void {
   const people = program.service("people", "list, invite and remove the people of the account (owner key)");
   people.service("list", "list the people, with their roles", { isDefault: true }).lists(

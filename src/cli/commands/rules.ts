@@ -7,7 +7,6 @@ import type { Session } from "../session.ts";
 
 type Definition = ReplaceRules["rules"][number];
 
-/** The commands about what is held or refused. */
 export function addRuleCommands(program: CliCommand): void {
   const rules = program.service("rules", "show or set what is held, refused or allowed (set: owner key)");
   rules

@@ -14,7 +14,6 @@ export function addOverview(program: CliCommand): void {
     );
 }
 
-/** The commands that show notifications and the server. */
 export function addNotificationsAndServer(program: CliCommand): void {
   program
     .service("notifications", "list callbacks, mails and messages, newest first (owner key)")

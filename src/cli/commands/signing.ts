@@ -4,7 +4,6 @@ import { ago } from "../action-text.ts";
 import { type CliCommand, given, several, headersIn } from "../command.ts";
 import { EXIT, readValue, UsageError } from "../io.ts";
 
-/** The commands about signing secrets. */
 export function addSigningCommands(program: CliCommand): void {
   const signing = program.service("signing", "show, rotate and check signing secrets (owner key)");
   signing.service("list", "list where calls and callbacks went; shows no secret", { isDefault: true }).lists(
