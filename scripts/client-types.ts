@@ -23,17 +23,28 @@ const QUERIES = {
 /** The client doesn't log in as pages do, and its methods take or return these in another form. */
 const NOT_OF_CLIENT = new Set(["AddCallbackHost", "Credentials", "LoggedIn", "SignedUp", "StartedBulk"]);
 
-/** Types that have all members of another one. The description repeats the members. */
+/** Types that have members of another one. The description repeats the members. */
 const BASES: Readonly<Record<string, string>> = {
   BulkFilter: "FilterQuery",
+  ChangeChannel: "CreateChannel",
+  ChangeCredential: "CreateCredential",
+  ChangeRule: "RuleDefinition",
+  CreatedInvitation: "Invitation",
   CreateRule: "RuleDefinition",
+  Credential: "CreateCredential",
+  CredentialRequest: "AskCredential",
   ExportQuery: "FilterQuery",
   HostSettings: "PutHostSettings",
+  ListedKey: "CreatedKey",
   ListQuery: "FilterQuery",
   NewOAuthClient: "OAuthClient",
   OverviewAgent: "OverviewOthers",
   OverviewHost: "OverviewOthers",
+  OverviewSlot: "OverviewOthers",
+  Pause: "ActionPause",
   PutHostSettings: "PutDefaults",
+  Receipt: "Action",
+  RevokedKey: "CreatedKey",
   Rule: "RuleDefinition",
   Settings: "PutDefaults",
   TimelineItem: "ReceiptItem",
@@ -53,21 +64,28 @@ export async function clientTypes(style: "plain" | "described"): Promise<string>
   const queries = Object.entries(QUERIES).map(([name, operation]) => [name, queryOf(operation)] as const);
   const schemas = [...named, ...queries].map(([name, schema]) => [name, at(typed(schema, style))] as const);
   const byName = new Map(schemas);
+  const bases = new Map<string, string>();
   const types = schemas.map(([name, schema]) => {
     const base = BASES[name];
-    return [name, base === undefined ? schema : extension(name, schema, base, byName.get(base) ?? {})] as const;
+    if (base === undefined) return [name, schema] as const;
+    const { inherits, ...extended } = extension(schema, base, byName.get(base) ?? {});
+    bases.set(`${name}Base`, inherits);
+    return [name, { ...extended, allOf: [{ $ref: `#/components/schemas/${name}Base` }, ...extended.allOf] }] as const;
   });
   const document = {
     openapi: "3.1.0",
     info: { title: "Outgate", version: "1" },
-    components: { schemas: Object.fromEntries(types) },
+    components: {
+      schemas: Object.fromEntries([...types, ...[...bases.keys()].map((name) => [name, { type: "object" }] as const)]),
+    },
   };
   const printed = astToString(await openapiTypescript(JSON.stringify(document), { defaultNonNullable: false }));
   const members = /\n {4}schemas: \{\n([\s\S]*?)\n {4}\};\n/.exec(printed)?.[1] ?? "";
   const text = members
     .replaceAll(/^ {8}/gm, "")
     .replaceAll(/^(\w+): /gm, "export type $1 = ")
-    .replaceAll(/components\["schemas"\]\["(\w+)"\]/g, "$1")
+    .replaceAll(/components\["schemas"\]\["(\w+)"\]/g, (_, name: string) => bases.get(name) ?? name)
+    .replaceAll(/^export type \w+Base = .*\n/gm, "")
     .replaceAll(/^ *\* @(?:enum|constant).*\n/gm, "")
     .replaceAll(/\/\*\*\n *\* @description (.*)\n *\*\//g, "/** $1 */")
     .replaceAll("* @description ", "* ")
@@ -105,25 +123,25 @@ function typed(schema: unknown, style: "plain" | "described"): unknown {
   };
 }
 
-/** The schema as that of its base and the members that only it has. */
-function extension(
-  name: string,
-  { description, properties, ...rest }: Node,
-  base: string,
-  { properties: inherited }: Node,
-): Node {
-  const others = Object.keys(at(inherited)).filter(
-    (member) => !Bun.deepEquals(at(properties, member), at(inherited, member)),
+/** The schema as what it has of its base, in TypeScript, and the members that only it has. */
+function extension({ description, properties, required, ...rest }: Node, base: string, from: Node) {
+  const isRequired = (member: string, list: unknown) => Array.isArray(list) && list.includes(member);
+  const shared = Object.keys(at(from["properties"])).filter((member) =>
+    Bun.deepEquals(at(properties, member), at(from["properties"], member)),
   );
-  if (others.length > 0) {
-    throw new Error(
-      `${name} differs from ${base} in ${others.join(", ")}: take it out of BASES in ${import.meta.path}.`,
-    );
-  }
-  const own = Object.entries(at(properties)).filter(([member]) => !(member in at(inherited)));
-  const reference = { $ref: `#/components/schemas/${base}` };
-  if (own.length === 0) return { description, ...reference };
-  return { description, allOf: [reference, { ...rest, properties: Object.fromEntries(own) }] };
+  const isPartial = !shared.some((member) => isRequired(member, required));
+  const same = new Set(
+    shared.filter((member) => isPartial || isRequired(member, required) === isRequired(member, from["required"])),
+  );
+  const left = Object.keys(at(from["properties"])).filter((member) => !same.has(member));
+  const kept = left.length === 0 ? base : `Omit<${base}, ${left.map((member) => `"${member}"`).join(" | ")}>`;
+  const needed = [...same].some((member) => isRequired(member, from["required"]));
+  const own = Object.entries(at(properties)).filter(([member]) => !same.has(member));
+  return {
+    description,
+    inherits: isPartial && needed ? `Partial<${kept}>` : kept,
+    allOf: own.length === 0 ? [] : [{ ...rest, required, properties: Object.fromEntries(own) }],
+  };
 }
 
 async function formatted(text: string): Promise<string> {

@@ -238,46 +238,15 @@ export type CallbackTest = {
 };
 export type CallbackTry = { response_code: number | null; duration_ms: number; error: string | null };
 export type ChangeAccount = { name: string };
-export type ChangeChannel = {
-  name?: string;
-  to?: string[];
-  url?: string;
+export type ChangeChannel = Partial<Omit<CreateChannel, "kind" | "remind_after_minutes">> & {
   remind_after_minutes?: 0 | number;
-  enabled?: boolean;
 };
-export type ChangeCredential = {
-  secret?: string;
-  hosts?: string[];
-  paths?: string[];
-  methods?: HttpMethod[];
-  keys?: KeyId[];
-  enabled?: boolean;
-  expires_at?: string;
-  unset?: ("paths" | "methods" | "expires_at")[];
-};
+export type ChangeCredential = Partial<
+  Omit<CreateCredential, "name" | "kind" | "header" | "scheme" | "username" | "hmac">
+> & { unset?: ("paths" | "methods" | "expires_at")[] };
 export type ChangeFirstSteps = { hidden: boolean };
 export type ChangePerson = { role: "owner" | "approver" | "reader" };
-export type ChangeRule = {
-  name?: string;
-  effect?: "allow" | "hold" | "refuse";
-  when?: string;
-  keys?: KeyId[];
-  methods?: HttpMethod[];
-  hosts?: string[];
-  path?: string;
-  credentials?: RuleCredential[];
-  body_kind?: "none" | "json" | "form" | "text" | "base64";
-  body_bytes?: { over: number };
-  between?: {
-    from: string;
-    to: string;
-    days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
-    timezone: string;
-  };
-  more_than?: { count: number; minutes: number; same?: string };
-  sum?: { member: string; per: "hour" | "day" | "month"; timezone: string; limit: number; same?: string };
-  message?: string;
-  explain?: boolean;
+export type ChangeRule = Partial<RuleDefinition> & {
   unset?: (
     | "when"
     | "keys"
@@ -375,16 +344,7 @@ export type CreateKey = {
 export type CreateOAuthClient = { name: string; redirect_uris: string[]; type: "public" | "confidential" };
 export type CreatePause = { key_id?: KeyId; host?: string; reason?: string };
 export type CreateRule = RuleDefinition & { before?: string };
-export type CreatedInvitation = {
-  id: InvitationId;
-  email: string;
-  role: "owner" | "approver" | "reader";
-  created_at: string;
-  created_by: string;
-  expires_at: string;
-  link: string;
-  mailed: boolean;
-};
+export type CreatedInvitation = Omit<Invitation, "void"> & { link: string; mailed: boolean };
 export type CreatedKey = {
   id: KeyId;
   name: string;
@@ -404,21 +364,11 @@ export type CreatedKey = {
   expires_at?: string;
   key: string;
 };
-export type Credential = {
-  name: CredentialName;
-  kind: "bearer" | "header" | "basic" | "hmac";
-  header?: string;
-  hosts: string[];
-  paths?: string[];
-  methods?: HttpMethod[];
+export type Credential = Omit<CreateCredential, "secret" | "enabled" | "expires_at"> & {
   enabled: boolean;
   expires_at: string | null;
   id?: string;
-  scheme?: string;
-  username?: string;
-  hmac?: HmacSettings;
   last4?: string | null;
-  keys?: KeyId[];
   created_at?: string;
   created_by?: string;
   replaced_at?: string;
@@ -429,15 +379,11 @@ export type Credential = {
 };
 export type CredentialList = { data: Credential[] };
 export type CredentialName = string;
-export type CredentialRequest = {
+export type CredentialRequest = Omit<AskCredential, "host" | "reason"> & {
   id: CredentialRequestId;
   status: "pending" | "granted" | "declined" | "expired" | "cancelled";
   host: string;
   reason: string;
-  name?: CredentialName;
-  kind?: "bearer" | "header" | "basic" | "hmac";
-  paths?: string[];
-  methods?: HttpMethod[];
   credential: string | null;
   key_id: string;
   created_by: string;
@@ -627,23 +573,7 @@ export type ListedAccount = {
   stopped: boolean;
   allowed_at: string | null;
 };
-export type ListedKey = {
-  id: KeyId;
-  name: string;
-  role: "owner" | "approver" | "agent" | "reader";
-  hold: "none" | "writes" | "all";
-  scope?: "own" | "account";
-  replaces: string | null;
-  last4: string;
-  created_at: string;
-  last_used_at: string | null;
-  created_by: string | null;
-  revoked_at: string | null;
-  revoked_by: string | null;
-  hosts?: string[];
-  methods?: HttpMethod[];
-  daily_actions?: number;
-  expires_at?: string;
+export type ListedKey = Omit<CreatedKey, "key"> & {
   last_action_at: string | null;
   last_action: {
     id: ActionId;
@@ -719,25 +649,8 @@ export type OverviewOthers = {
   p95_ms: number | null;
   failed_attempts: number;
 };
-export type OverviewSlot = {
-  at: string;
-  created: number;
-  completed: number;
-  failed: number;
-  attempts: number;
-  p50_ms: number | null;
-  p95_ms: number | null;
-};
-export type Pause = {
-  id: PauseId;
-  kind: "account" | "key" | "host" | "sign_up";
-  key_id: string | null;
-  host?: string;
-  reason: string | null;
-  cancels: boolean;
-  created_at: string;
-  created_by: string;
-};
+export type OverviewSlot = Omit<OverviewOthers, "failed_attempts"> & { at: string };
+export type Pause = ActionPause & { key_id: string | null; host?: string; cancels: boolean; created_by: string };
 export type PauseId = string;
 export type PauseList = { data: Pause[] };
 export type Person = {
@@ -759,55 +672,9 @@ export type PutHostSettings = PutDefaults & {
   max_concurrent?: number;
   default_credential?: DefaultCredential;
 };
-export type Receipt = {
-  id: ActionId;
-  status: ActionStatus;
-  url: string;
-  method: HttpMethod;
-  json?: unknown;
-  form?: { [key: string]: string | string[] };
-  text?: string;
-  base64?: string;
-  headers: { [key: string]: string } | null;
-  dedupe: string | null;
-  run: number;
-  attempts: number;
-  retries: number;
-  created_at: string;
-  created_by: ActionCreator;
-  started_at: string | null;
-  finished_at: string | null;
-  next_retry_at: string | null;
-  last_error: string | null;
-  response_code: number | null;
-  response_body: unknown;
-  late_result?: LateResult;
-  duration_ms: number | null;
-  approve: boolean;
-  approved_at: string | null;
-  approved_by: string | null;
-  policy?: ActionPolicy;
-  credential?: ActionCredential;
-  callback: string | null;
-  idempotency_key: string | null;
-  title?: string;
-  run_at?: string;
-  expires_at?: string;
-  timeout_ms?: number;
-  backoff?: { base_ms: number; cap_ms: number };
-  give_up_on?: (number | ("3xx" | "4xx" | "5xx"))[];
-  hidden_values?: number;
-  on_unknown?: "stop";
-  retries_remaining?: number;
-  next_retry_in_seconds?: number;
-  paused?: true;
-  pause?: ActionPause;
-  actions: ("approve" | "cancel" | "retry")[];
-  error?: ActionError;
-  receipt_url: string | null;
+export type Receipt = Omit<Action, "body" | "reason" | "metadata" | "extras" | "deduplicated" | "differs"> & {
   body: { [key: string]: unknown } | null | string;
   body_truncated?: true;
-  response_truncated?: true;
   timeline: ReceiptItem[];
   earlier_attempts: number;
 };
@@ -856,23 +723,7 @@ export type RequestDecisions = { data: RequestDecision[] };
 export type ResponseHeader = { name: string; value: string };
 export type Retry = { reason?: string };
 export type RetryingHost = { host: string; scheduled: number; next_at: string };
-export type RevokedKey = {
-  id: KeyId;
-  name: string;
-  role: "owner" | "approver" | "agent" | "reader";
-  hold: "none" | "writes" | "all";
-  scope?: "own" | "account";
-  replaces: string | null;
-  last4: string;
-  created_at: string;
-  last_used_at: string | null;
-  created_by: string | null;
-  revoked_at: string | null;
-  revoked_by: string | null;
-  hosts?: string[];
-  methods?: HttpMethod[];
-  daily_actions?: number;
-  expires_at?: string;
+export type RevokedKey = Omit<CreatedKey, "key"> & {
   unfinished_actions: number;
   held_actions: number;
   created_keys: number;
@@ -1030,3 +881,4 @@ export type ListQuery = FilterQuery & { limit?: number; cursor?: string };
 export type NotificationQuery = { limit?: number; cursor?: string };
 export type OverviewQuery = { range?: "1h" | "24h" | "7d" | "30d" };
 export type SigningSecretQuery = { origin: string; for?: "calls" | "callbacks" };
+export type ListQueryBase = Record<string, never>;
