@@ -25,6 +25,10 @@ export type Config = Readonly<ReturnType<typeof configOf>>;
 /** Invalid settings. The message names each on a line of its own and never contains values. */
 export class InvalidSettings extends Error {
   override readonly name = "InvalidSettings";
+
+  constructor(problems: readonly string[]) {
+    super(["The settings can't be used:", ...problems].join("\n- "));
+  }
 }
 
 /** Reads the settings from the environment and ignores other variables. Throws `InvalidSettings`. */
@@ -36,9 +40,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     ...("problems" in read ? read.problems : []),
     ...problemsBetween(texts, env["NODE_TLS_REJECT_UNAUTHORIZED"], fetchesMax),
   ];
-  if ("problems" in read || problems.length > 0) {
-    throw new InvalidSettings(["The settings can't be used:", ...problems].join("\n- "));
-  }
+  if ("problems" in read || problems.length > 0) throw new InvalidSettings(problems);
   return configOf(read.settings, texts, fetchesMax);
 }
 
@@ -284,9 +286,7 @@ export function targetPolicyOf(config: Config): TargetPolicy {
     loopbackAllowed: config.isOnLoopback,
     ownOrigins: [config.baseUrl, ...listeningOrigins(config)],
   });
-  if ("problems" in policy) {
-    throw new InvalidSettings(["The settings can't be used:", ...policy.problems].join("\n- "));
-  }
+  if ("problems" in policy) throw new InvalidSettings(policy.problems);
   return policy;
 }
 

@@ -1,5 +1,6 @@
 import type { Config } from "./config.ts";
 import { type SettingName, settingNames, SETTINGS } from "./settings.ts";
+import { databasePlace } from "./values.ts";
 
 /** A setting of the server as its operator sees it. */
 export interface ServerSetting {
@@ -19,7 +20,8 @@ const VALUES: Readonly<Record<SettingName, ((config: Config) => string | number 
   PORT: ({ port }) => port,
   HOST: ({ host }) => host,
   BASE_URL: ({ baseUrl }) => baseUrl,
-  DATABASE_URL: ({ database }) => withoutCredentials(database.url),
+  // The password of a database is part of its URL, also as a parameter.
+  DATABASE_URL: ({ database }) => (database.kind === "file" ? database.url : databasePlace(database)),
   DATABASE_AUTH_TOKEN: "secret",
   SECRET_KEY: "secret",
   BOOTSTRAP_API_KEY: "secret",
@@ -82,12 +84,4 @@ function listText(entries: readonly string[]): string | null {
 function signUpsText(signUps: Config["signUps"]): string {
   if (typeof signUps !== "string") return `closed (by ${signUps.closedBy})`;
   return signUps === "open" ? "open" : "open until a key of the first account has a hold";
-}
-
-/** The password of a database is part of its URL, also as a parameter. */
-function withoutCredentials(url: string): string {
-  if (!URL.canParse(url)) return "set";
-  const shown = new URL(url);
-  if (shown.protocol === "file:") return url;
-  return `${shown.protocol}//${shown.host}${shown.pathname === "/" ? "" : shown.pathname}`;
 }

@@ -28,6 +28,6 @@ export async function checkHealth({ env, out, err }: Io, { ready = false }: Heal
 /** Where the service of these settings listens, as this machine reaches it. */
 function serviceUrl(env: Io["env"]): string {
   const read = readSettings(textsOf(env));
-  if ("problems" in read) throw new InvalidSettings(["The settings can't be used:", ...read.problems].join("\n- "));
+  if ("problems" in read) throw new InvalidSettings(read.problems);
   return localUrl(listenAddress(read.settings.HOST), read.settings.PORT);
 }
