@@ -86,7 +86,7 @@ function notAllowed({ config: { baseUrl } }: AgentDeps): DomainError {
   );
 }
 
-/** Why nobody is asked here, though they may decide elsewhere. */
+/** Why nobody can be asked here; people may decide elsewhere. */
 function notAskable({ config: { baseUrl } }: AgentDeps, why: string): DomainError {
   const where = `by the link in the approval mail, or in the inbox at ${baseUrl}/approvals`;
   return new DomainError("forbidden", `${why} A person decides: ${where}.`);
@@ -122,7 +122,7 @@ function requireRun(action: Action, run: number | undefined): void {
   if (late !== null) throw late;
 }
 
-/** Decides as the person answered about the action that they were asked about. */
+/** Carries out the person's answer. */
 async function settle(deps: AgentDeps, call: ToolCall, asked: Action, answer: unknown): Promise<ToolAnswer> {
   const { actionService } = deps;
   const { caller } = call;
@@ -144,7 +144,7 @@ const APPROVAL_FORM = compile(ApprovalForm);
 // Safe: an object with two strings, which is a form in the protocol's terms.
 const FORM_SCHEMA = schemaJson(ApprovalForm) as QuestionForm["requestedSchema"];
 
-/** The question: a fact a line, risks below the URL, the body indented. Safe as Markdown, HTML and plain text. */
+/** The question: one fact a line, risks below the URL, the body indented. Safe as Markdown, HTML and plain text. */
 export function formOf(action: SeenAction, { facts, risks }: DecisionFacts): QuestionForm {
   const warnings = risks.map(({ level, text }) => `${level === "note" ? "" : "! "}${plain(text)}`);
   const lines = [
@@ -159,7 +159,7 @@ export function formOf(action: SeenAction, { facts, risks }: DecisionFacts): Que
   return { message: shortLines(lines, facts).join("\n"), requestedSchema: FORM_SCHEMA };
 }
 
-/** The lines, the longest cut where the question would be too long, but never where the call goes nor its risks. */
+/** Cuts the longest lines of a question that is too long, but never those about where the call goes or its risks. */
 function shortLines(lines: readonly string[], facts: DecisionFacts["facts"]): readonly string[] {
   const said = facts.filter(({ name }) => !ADDRESS_FACTS.has(name));
   const cuttable = new Set(said.map(({ label, value }) => `${label}: ${unlinked(plain(value))}`));
@@ -171,7 +171,7 @@ function shortLines(lines: readonly string[], facts: DecisionFacts["facts"]): re
   return [...members.map(([, json]) => String(JSON.parse(json))), "Lines that end with … are cut."];
 }
 
-/** The beginning of the body, and what is left out. No line can pass for one of ours. */
+/** The beginning of the body, indented so that no line can pass for one of ours. */
 function linesOfBody(action: SeenAction): readonly string[] {
   const body = shownBody(action, {
     lines: QUESTION_BODY_LINES_MAX,

@@ -65,7 +65,7 @@ export class Exchange {
   }
 }
 
-/** The exchange of a message. Throws where there is none, since such a message is not authenticated. */
+/** The exchange of a message. Throws if there is none: the message is not authenticated. */
 export function callExchange({ http }: ServerContext): Exchange {
   const exchange = http?.authInfo?.extra?.["exchange"];
   if (exchange instanceof Exchange) return exchange;
@@ -181,7 +181,7 @@ type Elicitation =
    * failed or left, its key was revoked, the service stops, or `QUESTION_MS` have passed. Throws `rate_limited`.
    */
   | { readonly era: "legacy"; readonly ask: (form: QuestionForm) => Promise<unknown> }
-  /** The same revisions with several nodes: the person's answer would be a request that may reach another node. */
+  /** Earlier revisions with several nodes: the person's answer could reach another node. */
   | { readonly era: "unreachable" };
 
 /** A question to a person, and the schema of the answer. */

@@ -54,9 +54,8 @@ async function messageOfSession({ request, body }: McpRequest) {
 }
 
 /**
- * With several nodes nothing of a session is kept: its id says what later requests need, so that any node answers them.
- * What would need the same node again is refused as by a server without it: a stream of its own and DELETE with 405, a
- * question to its person by the tool.
+ * With several nodes sessions aren't stored: the id holds what later requests need, so any node answers them. What would need
+ * the same node again is not supported: a separate stream and DELETE get 405, and the tool asks no person.
  */
 function forAnyNode(answer: AnswerStateless, deps: HandlerDeps) {
   return async (call: McpRequest): Promise<Response> => {

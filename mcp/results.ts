@@ -37,7 +37,7 @@ import { see, seeAll } from "../src/receipts/see.ts";
 import { type SeenAction, seenWith } from "../src/receipts/seen-action.ts";
 import { hideEchoes, maskHeaders, maskText } from "../src/receipts/masking.ts";
 import type { AgentDeps, ToolCall } from "./call.ts";
-import { beginning, type JsonMember, objectOf, presentMembers, shortenMembers } from "./shorten.ts";
+import { beginning, type JsonMember, NESTED, objectOf, presentMembers, shortenMembers } from "./shorten.ts";
 
 export interface ToolAnswer {
   /** A JSON object. */
@@ -46,9 +46,9 @@ export interface ToolAnswer {
   readonly refused?: ErrorCode;
 }
 
-/** Structured content, and text for clients that pass only that on. What others wrote stands only inside fields. */
+/** Structured content, and text for clients that use only that. What others wrote is only inside fields. */
 export function resultOf({ json, refused }: ToolAnswer): CallToolResult {
-  // The reviver that keeps 1.0 and 12345678901234567890 as they are written takes ten times as long.
+  // Keeping 1.0 and 12345678901234567890 as they are written takes ten times as long.
   const value: unknown = scanJson(Buffer.from(json), Infinity) === "plain" ? JSON.parse(json) : parseExactly(json);
   return {
     ...(refused === undefined ? {} : { isError: true }),
@@ -223,8 +223,6 @@ function membersOf(json: string, bodies: Bodies, operations: readonly Operation[
   });
 }
 
-const NESTED: ReadonlySet<string> = new Set(["created_by", "pause", "policy", "error"]);
-
 function textsOf(values: object): readonly JsonMember[] {
   return Object.entries(values).flatMap(([name, value]) => (value === null ? [] : [[name, JSON.stringify(value)]]));
 }
@@ -247,7 +245,7 @@ export async function describePage(
 
 type Page = Awaited<ReturnType<ActionService["list"]>>;
 
-/** Without what a row doesn't show: masking it would take time for nothing. */
+/** Without what a row doesn't show, which would be masked in vain. */
 function forRow(action: Action): Action {
   const { result, lateResult, extras } = action;
   return {
@@ -293,7 +291,7 @@ function describeRow(deps: DescribeDeps, reader: Reader, action: SeenAction, ope
   return objectOf([...short.members, ...textsOf({ cut: short.cut })]);
 }
 
-/** What is cut in a row that is too long, and the bytes of a member that names all of it. */
+/** What may be cut in a row, and the bytes of a member that names all of it. */
 const ROW_TEXTS: ReadonlySet<string> = new Set(["url", "title", "last_error"]);
 
 const ROW_CUT_BYTES = `,"cut":${JSON.stringify([...ROW_TEXTS])}`.length;
@@ -311,7 +309,7 @@ function operationsFor(deps: DescribeDeps, reader: Reader, action: Action): read
   });
 }
 
-/** By what is known without the store. */
+/** As far as is known without the store. */
 function mayRetry(caller: Caller, action: Action, now: Date): boolean {
   const decision = decide({
     operation: "retry",
@@ -344,7 +342,7 @@ function decisionMembers(view: ReturnType<typeof viewOf>, { decision, by, reason
   };
 }
 
-/** What a model should do next; null: its status says it. Never a text of others, which could pass for instructions. */
+/** What a model should do next; null: the status says it. Never quotes others, who could give instructions that way. */
 function nextStep(
   deps: DescribeDeps,
   reader: Reader,
@@ -435,7 +433,7 @@ function sentOf(action: Action): Body {
   return { members: [[name, text.trim()]], bytes: cut.bytes ?? Buffer.byteLength(cut.text), isCut: cut.bytes !== null };
 }
 
-/** The same of what was answered. Some targets repeat the headers of a request. */
+/** The same for what was answered. Some targets repeat the headers of a request. */
 function answerOf({ headers }: Action, result: Pick<Result, "responseBody"> | null): Body {
   const stored = result?.responseBody ?? null;
   if (stored === null) return NO_BODY;

@@ -31,7 +31,7 @@ export const CreateToolOptions = Type.Object(
   closed,
 );
 
-/** In few words, since each argument costs tokens in every conversation: a refusal names each problem. The service checks them as it does for REST. */
+/** In few words, since they cost tokens in every conversation. The service checks them as for REST, and names each problem. */
 const IN_FEW_WORDS = {
   url: Type.String({ description: "Where the call goes: http or https, to a host that is allowed." }),
   callback: Type.Optional(Type.String({ description: "Receives the events of this action." })),
@@ -60,7 +60,7 @@ const text = (description: string) => Type.Optional(Type.String({ description })
 
 const texts = (description: string) => Type.Optional(Type.Array(Type.String(), { description }));
 
-/** The filters of REST, in few words as well: a page is asked for by one or two of them. */
+/** The filters of REST, also in few words. */
 export const ListArguments = Type.Object(
   {
     ...ListQuery.properties,
@@ -78,7 +78,7 @@ export const ListArguments = Type.Object(
   closed,
 );
 
-/** The body of REST without the kind, in few words as well. */
+/** The body of REST without the kind, also in few words. */
 export const RequestCredentialArguments = Type.Object(
   {
     host: Type.String({ description: "The host to call, such as api.stripe.com." }),
@@ -163,7 +163,7 @@ export function compileArguments<S extends TObject>(schema: S, code: ErrorCode =
 const ID_EXPECTED =
   "Must be the id of an action, such as act_01kjwa5v00e7v8c9x2m4n6p8qr: create returns it, and list finds it.";
 
-/** A text where a list of texts is expected is a list of one. */
+/** Takes a text for a list of one, where a list is expected. */
 function withLists(value: unknown, { properties }: TObject): unknown {
   if (!isJsonObject(value)) return value;
   const lists = Object.entries(value).filter(([name, member]) => {

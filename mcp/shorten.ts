@@ -4,7 +4,7 @@ import { membersIn } from "../src/core/json-walk.ts";
 /** A member of an object: its name, and its value as JSON text. */
 export type JsonMember = readonly [name: string, text: string];
 
-/** JSON of our own, without white space, without the members that are null. */
+/** The members of our own JSON, which has no white space, without those that are null. */
 export function presentMembers(json: string): readonly JsonMember[] {
   return [...membersIn(json)].filter(([, text]) => text !== "null");
 }
@@ -37,7 +37,7 @@ export function shortenMembers(
   return { members: kept, cut };
 }
 
-/** The greatest length to which all can be cut so that they fit into the room. */
+/** The greatest common length at which all fit into the room. */
 function commonLength(sizes: readonly number[], room: number): number {
   const sorted = sizes.toSorted((one, other) => one - other);
   let left = room;
@@ -49,8 +49,8 @@ function commonLength(sizes: readonly number[], room: number): number {
   return Infinity;
 }
 
-/** Objects of ours, of which the longest members are cut. */
-const NESTED: ReadonlySet<string> = new Set(["late_result", "pause", "policy", "created_by", "error"]);
+/** Our own objects, of which the longest members are cut. */
+export const NESTED: ReadonlySet<string> = new Set(["late_result", "pause", "policy", "created_by", "error"]);
 
 /** Of these the first members are kept whole. */
 const MAPS: ReadonlySet<string> = new Set(["headers", "metadata", "form"]);
@@ -74,7 +74,7 @@ function beginningOf(name: string, text: string, bytesMax: number): string {
   return JSON.stringify(EXACT.has(name) ? beginning(written, bytesMax) : beginning(written, bytesMax, MARK));
 }
 
-/** How the body of an answer begins that is no text. */
+/** How the body of an answer that isn't text begins. */
 const BYTES = '{"encoding":"base64","data":"';
 
 /** Base64 that can be decoded. */

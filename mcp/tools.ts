@@ -252,7 +252,7 @@ function isTool(name: string): name is ToolName {
 
 const readNothing = compileArguments(NoArguments);
 
-/** As many as fit; nobody gives one agent so many. */
+/** Lists as many as fit. */
 async function credentials(
   { credentialService, credentialRequests, clock }: AgentDeps,
   call: ToolCall,
@@ -371,7 +371,7 @@ function withIssues<T>(issues: readonly Issue[], check: () => T): T {
   throw new DomainError("validation_error", "The arguments are not valid.", issues);
 }
 
-/** Arguments by the header that REST has for them. */
+/** Arguments that are headers in REST. */
 const NAMES: ReadonlyMap<string, string> = new Map([["Idempotency-Key", "idempotency_key"]]);
 
 /**
@@ -396,7 +396,7 @@ async function waitForEnd(
   let progress = -1;
   const report = (message: string) => {
     const elapsed = Math.round(clock.monotonicMs() - startedMs) / 1_000;
-    // The protocol requires that the number increases, and two changes may come in the same millisecond.
+    // It must increase, and two changes may come in the same millisecond.
     progress = Math.max(elapsed, progress + 0.001);
     notifyProgress({ progress, total: Math.max(seconds, progress), message });
   };

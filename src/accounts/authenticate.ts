@@ -17,7 +17,7 @@ interface AuthenticateNeeds {
   readonly secrets: Pick<Secrets, "hash">;
 }
 
-/** One header, the scheme in any case, a token of printable characters (RFC 6750). */
+/** A token of printable characters, with the scheme in any case (RFC 6750). */
 const BEARER = /^bearer +([!-~]{20,200})$/i;
 
 /** 256 bits in base64url, as access tokens of OAuth are made. */
@@ -52,7 +52,7 @@ export function createAuthenticate(
   { isStopped, secrets, keyOfToken }: AuthenticateNeeds,
 ): Authenticate {
   const cached = new Map<string, CachedKey>();
-  // Apart from the cached rows: a key that is no longer cached may still have open streams, which its revocation must end.
+  // Separate from the cached rows: a key that is no longer cached may have open streams, which its revocation must end.
   const revocations = createRevocations(clock, (hash) => forget(hash));
   let forgotten = 0;
 
@@ -74,7 +74,7 @@ export function createAuthenticate(
     const key = token === null ? await accounts.keyByHash(name) : (byToken?.key ?? null);
     const hash = key?.hash ?? name;
     if (key === null || key.revokedAt !== null || isOver(key, clock)) {
-      // Not for unknown keys, nor again for one that is over: `forget` makes concurrent reads start again, and strangers could cause that at will.
+      // Once, and not for unknown keys: `forget` restarts concurrent reads, and strangers could cause that at will.
       if (revocations.has(hash)) forget(hash);
       return null;
     }
@@ -93,7 +93,7 @@ export function createAuthenticate(
     const secret = BEARER.exec(authorization ?? "")?.[1];
     if (secret === undefined) throw unauthorized();
     const hash = secrets.hash(secret);
-    // Under a name of its own, since a token is no key for /v1.
+    // Under a separate name: /v1 takes no tokens.
     const byToken = takesTokens && ACCESS_TOKEN.test(secret) ? await find(`token ${hash}`, secret) : null;
     const key = byToken ?? (await find(hash, null));
     if (key === null) throw unauthorized();

@@ -251,7 +251,7 @@ ${steps
 `;
 }
 
-/** The text where an agent reads the output: without keys and link, or it could act as its person. */
+/** The text if an agent reads the output: without keys and link, or it could act as its person. */
 export function firstStartNotice({ baseUrl }: Pick<Config, "baseUrl">): string {
   return `
 Outgate listens on ${baseUrl} and serves the agent on standard input. To decide in a browser run \`outgate welcome-link\`

@@ -68,10 +68,9 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
     },
 
     /**
-     * Creates a key. A key that replaces another acts on the actions of that one too; these are found by following
-     * `replaces` from key to key. It has the limits of that one where the request names none. Only this answer has `key` in
-     * clear text. `closesSignUps`: it is the first key with a hold in the first account. Throws `validation_error`, and
-     * `too_many_keys` if the account has `LIVE_KEYS_MAX` live keys.
+     * Creates a key. One that replaces another also acts on its actions and those of the keys before it, and inherits limits
+     * that the request leaves out. Only this answer has `key` in clear text. `closesSignUps`: it is the first key with a hold
+     * in the first account. Throws `validation_error`, and `too_many_keys` if the account has `LIVE_KEYS_MAX` live keys.
      */
     async create(caller: Caller, request: CreateKey) {
       authorize(caller, "manage");
@@ -83,7 +82,7 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
       const toUse = credentialsFor(request, before, await credentials.list(accountId));
       const issues = [...issuesOf(request, before), ...limits.issues, ...toUse.issues];
       if (issues.length > 0) throw invalidFields(issues);
-      // Checked before the write and not in it: concurrent creates may exceed the bound by their number, which is harmless.
+      // Concurrent creates may exceed the bound by their number, which is harmless.
       const live = (await accounts.keys(accountId, LIVE_KEYS_MAX)).filter(({ revokedAt }) => revokedAt === null);
       if (live.length >= LIVE_KEYS_MAX) {
         throw new DomainError(
@@ -98,7 +97,7 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
       const asked = { accountId, key, name, role, hold, scope, replaces };
       const row = keyRow({ secrets, ids: newIds }, { ...asked, ...limits.limits, ...createdBy, now });
       const stop = await signUpGate.stopFor(caller, hold, row.id);
-      // Before the key itself: nobody has it yet, and with it there is nothing that it lacks.
+      // Before the key, so that it has them from the beginning.
       if (toUse.ids.length > 0) {
         await credentials.allow(accountId, row.id, toUse.ids);
         await needs.knownCredentials.refresh(accountId);
@@ -109,10 +108,9 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
     },
 
     /**
-     * Revokes a key of the caller's account for good. Idempotent. Throws `not_found`. Callers may revoke their own key and
-     * the account's last one, so that a leaked key can always be revoked; `outgate new-owner-key` or a new
-     * `BOOTSTRAP_API_KEY` gives access again. `unfinished` decides on the key's actions: with `pause` and `cancel` none is
-     * claimed after this resolves. With each, approvers see of its held actions that the key was revoked. `madeCount`: live keys that it made.
+     * Revokes a key for good. Idempotent. Throws `not_found`. Callers may revoke their own key and the account's last one, so
+     * that a leaked key can always be revoked; `outgate new-owner-key` or a new `BOOTSTRAP_API_KEY` gives access again. With
+     * `pause` and `cancel` none of the key's actions is claimed after this resolves. `madeCount`: live keys that it made.
      */
     async revoke(caller: Caller, id: string, unfinished: UnfinishedOnRevoke = "keep") {
       authorize(caller, "manage");

@@ -174,7 +174,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
       uncount = throttleLogIn({ email, client, device: known?.device.deviceId ?? null });
       const member = known?.member ?? (await people.find(email));
       const lane = laneOf(source, email, personId ?? known?.device.personId ?? null);
-      // No schema has bounded the password of a form that confirms a session; that of a log-in it has.
+      // A schema bounds the password of a log-in, but not that of a form that confirms a session.
       const isTooLong = personId !== null && password.length > PASSWORD_CHARS_MAX;
       // Without a hash every password is wrong, after the same time.
       const hash = member === null || member.person.passwordHash === NO_PASSWORD ? null : member.person.passwordHash;
@@ -278,7 +278,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
     sessionSecret: {
       isRight: ({ secretHash }: Pick<Person, "secretHash">, secret: string | null): boolean =>
         secretHash !== null && secret !== null && secrets.isOfHash(secret, secretHash),
-      /** Takes the password in place of the secret, and `source`'s secret for the session. Throws as `verifyPassword`. */
+      /** Takes the password in place of the secret, and stores `source`'s secret for the session. Throws as `verifyPassword`. */
       async confirm(person: Person, password: string, source: RequestSource): Promise<void> {
         const { email, caller, sessionHash } = person;
         const member = await verifyPassword({ email, password }, source, caller.personId ?? "");

@@ -67,7 +67,7 @@ export async function rotateKey(config: Config, options: RotateKeyOptions, deps:
   }
 }
 
-/** Throws an error for the operator while services use the database: they would go on under the old key. */
+/** Throws an error for the operator if services use the database: they would continue with the old key. */
 async function requireNoNodes({ cluster }: Pick<Store, "cluster">, startedAt: Date): Promise<void> {
   if (cluster === null) return;
   const id = crypto.randomUUID();
@@ -97,7 +97,7 @@ interface NextKey {
 interface Keys {
   readonly present: Uint8Array;
   readonly next: Uint8Array;
-  /** Everything is under the next key already: the run before was interrupted just before its end. */
+  /** Everything is under the next key: the last run was interrupted just before its end. */
   readonly isDone: boolean;
 }
 
@@ -164,7 +164,7 @@ interface FromTo {
   readonly to: Pick<Secrets, "seal">;
 }
 
-/** Encrypts every text again, in batches, but for those under the new key: it continues an interrupted run. */
+/** Encrypts every text again in batches, except those under the new key already, so that it continues an interrupted run. */
 async function resealAll(store: SealedStore, keys: FromTo, newKeyId: string): Promise<Resealed> {
   const named: SealedPlace[] = [];
   let count = 0;

@@ -168,7 +168,7 @@ const DENIED = familiesIn(FRAMING, OVERRIDES, IDENTITY);
 
 const DENIED_FOR_AGENTS = familiesIn(AGENT_IDENTITY);
 
-/** Every problem of the headers that a caller of this role wants to send to a target with this body; empty when there is none. */
+/** Every problem of the headers that a caller of this role wants to send with this body. */
 export function headerIssues(
   headers: Readonly<Record<string, string>>,
   bodyMember: BodyMember | null,
@@ -210,7 +210,7 @@ function repeated(names: readonly string[]): readonly Issue[] {
     .map((name) => ({ field: `headers.${name}`, message: "Is given twice: header names are case-insensitive." }));
 }
 
-/** Of `Content-Type` and `Content_Type` one target reads the first and another one the last. */
+/** Targets read either the first or the last of `Content-Type` and `Content_Type`. */
 function repeatedType(names: readonly string[], bodyMember: BodyMember | null): readonly Issue[] {
   const [, ...others] = names.filter((name) => plainHeaderName(name) === "content-type");
   if (bodyMember === null || bodyMember === "body") return [];

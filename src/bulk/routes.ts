@@ -91,7 +91,7 @@ const BulkJobJson = t.answerObject("BulkJob", "An operation on many actions, and
   ),
 });
 
-/** One schema for both: some generated clients read every success of an operation as the same type. */
+/** One schema for both: some generated clients have one type for all successes of an operation. */
 const StartedBulk = Type.Union([BulkJobJson, BulkDryRunJson], {
   title: "StartedBulk",
   description: "The job; or with dry_run what it would do.",
@@ -133,7 +133,7 @@ const BulkResultListJson = t.answerObject("BulkResultList", "One page of the res
 
 const jobJson = serializer(BulkJobJson);
 
-/** A job as a caller may see it: filter and reason are texts of whoever began it. */
+/** A job as a caller may see it: another key's filter and reason are masked. */
 function serializeJob(caller: Caller, job: BulkJob) {
   const view = viewOf(caller, job);
   if (view === "whole") return jobJson({ ...job, filter: jobFilter(job, (text) => text) });
@@ -180,7 +180,7 @@ export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService 
       },
       operation({
         operationId: "startBulk",
-        // Of all roles that may retry or cancel; the service checks the operation.
+        // Either operation; the service checks which.
         permission: "cancel",
         tag: "Actions",
         summary: "Retry or cancel all actions that match a filter",

@@ -12,15 +12,15 @@ import type { BulkAction, BulkEnd, BulkJob } from "../core/bulk-job.ts";
 
 interface RunnerNeeds {
   readonly decide: Readonly<Record<BulkJob["operation"], Decide>>;
-  /** Whoever began a job, with their rights of the moment; null: they may not act any more. */
+  /** Who began a job, with their present rights; null: they may not act any more. */
   readonly callerOf: (job: BulkJob) => Promise<Caller | null>;
   readonly leases: JobLeases;
 }
 
 /**
- * Carries out bulk jobs: a step of each in turn, on one node at a time. Every action is done under the rules of its single
- * operation, in the run that it was in when the job began. What is done stands in the store, so that a job goes on after
- * a restart; an action that was done, but not noted, is known by its timeline.
+ * Carries out bulk jobs: a step of each in turn, on one node at a time. Every action follows the rules of its single
+ * operation, in the run that it was in when the job began. Progress is stored, so a job continues after a restart; the
+ * timeline of an action shows if it was done but not noted.
  */
 export class BulkRunner {
   readonly #app: AppContext;
@@ -102,7 +102,7 @@ export class BulkRunner {
     }
   }
 
-  /** The status after this job did it, if it did before the process ended; null: it did not. */
+  /** The status that this job gave the action before a restart; null: it hadn't. */
   async #doneBefore({ accountId, operation, createdBy, createdAt }: BulkJob, { id, run }: BulkAction) {
     const entries = await this.#app.store.actions.timeline(accountId, id);
     const doneRun = operation === "retry" ? run + 1 : run;

@@ -140,10 +140,10 @@ function createBulkService({ store: { bulk, actions }, clock, ids }: AppContext,
   };
 }
 
-/** The statuses that a job takes: of those in the filter, or by default, the ones that its operation is for. */
+/** The filter with the statuses that its operation is for: of those named, or by default. */
 function filterFor(operation: BulkOperation, filter: FilterQuery): CountFilter {
   const asked = checkFilters(filter);
-  // A cancelled action is one that somebody decided against: it is retried only where the filter names it, or its status.
+  // Somebody decided against a cancelled action: it is retried only if the filter names it or its status.
   const isNamed = asked.search.ids.length > 0;
   const usual = operation === "retry" && !isNamed ? (["failed"] as const) : sources(operation);
   const statuses =
@@ -153,7 +153,7 @@ function filterFor(operation: BulkOperation, filter: FilterQuery): CountFilter {
   throw invalidFields([{ field: "filter.status", message }]);
 }
 
-/** The keys whose actions a caller may change, each looked up by its index; null: any. */
+/** The keys whose actions a caller may change, one query each; null: any. */
 function creatorsFor(caller: Caller, { createdBy }: CountFilter): readonly (string | null)[] {
   if (!hasScope(caller.role) || caller.scope === "account") return [createdBy];
   const own = [caller.keyId ?? "", ...(caller.replaced ?? [])];
@@ -171,7 +171,7 @@ interface BulkNeeds {
 export function createBulk(app: AppContext, { actionService, isStopped, leases = NO_JOB_LEASES }: BulkNeeds) {
   const { store, clock } = app;
   const { accounts, bulk } = store;
-  /** Whoever began a job, with the rights that they have now; null: the key was revoked or has expired, or the person has left. */
+  /** Who began a job, with their present rights; null: the key was revoked or has expired, or the person has left. */
   const callerOf = async ({ accountId, keyId, personId, createdBy, client }: BulkJob): Promise<Caller | null> => {
     if (isStopped(accountId)) return null;
     if (keyId === "") {

@@ -39,7 +39,7 @@ const minutes = t.integer(
   30,
 );
 
-/** Null means absent in requests, so that a number has to say it. */
+/** Since null means absent in requests. */
 const NO_REMINDER = Type.Literal(0, { description: "No reminder.", examples: [0] });
 
 /** What a create and a change may set. */
@@ -181,11 +181,11 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
       return channel;
     },
 
-    /** Messages that wait follow the change. Throws `not_found`, and `validation_error` as `add`. */
+    /** Waiting messages follow the change. Throws `not_found`, and `validation_error` as `add`. */
     async change(caller: Caller, id: string, change: ChangeChannelBody): Promise<Channel> {
       authorize(caller, "manage");
       const { name, to, url, remind_after_minutes: minutesGiven, enabled } = change;
-      // Before the channel is looked for, as every other field.
+      // Before the look-up, like all other fields.
       throwIssues(urlIssues(url));
       const { kind, accountId } = await find(caller, id);
       throwIssues(targetIssues(kind, change));
@@ -206,7 +206,7 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
       return find(caller, id);
     },
 
-    /** Messages that wait are dropped. Throws `not_found`. */
+    /** Waiting messages are dropped. Throws `not_found`. */
     async remove(caller: Caller, id: string): Promise<void> {
       authorize(caller, "manage");
       const audited = entry(caller, { kind: "channel_removed", subject: id });

@@ -5,16 +5,13 @@ import { age, STATUS_COLOR, withHost } from "./action-text.ts";
 import { type Cell, type Column, tableOf } from "./table.ts";
 import { type ListColumn, listTable, type Session } from "./session.ts";
 
-/**
- * The beginning of an id that is its own in practice: of a UUIDv7 the 48 bits of its time, the 4 of its version and all 12 that
- * count within a millisecond. With one character less, two ids in a row look the same.
- */
+/** A beginning that is unique in practice: the time, version and counter of a UUIDv7. One less, and two ids in a row look the same. */
 const ID_COLUMNS_MIN = "act_".length + 14;
 
-/** Most names of agents are whole in so many. */
+/** Enough for most names of agents. */
 const AGENT_COLUMNS = 14;
 
-/** On a narrow terminal title and result go below their row, and then attempts and age are left out. */
+/** On a narrow terminal title and result go below their row, then attempts and age are left out. */
 export const ACTION_COLUMNS: readonly ListColumn<Action>[] = [
   ["ID", ({ id }) => id, { min: ID_COLUMNS_MIN, mark: "" }],
   ["AGE", ({ created_at: at }, now) => ({ text: age(at, now), color: "grey" }), { leaves: 4 }],
@@ -26,7 +23,7 @@ export const ACTION_COLUMNS: readonly ListColumn<Action>[] = [
   ["RESULT", resultOf, { min: 14, leaves: 2, goesBelow: true }],
 ];
 
-/** Narrower terminals get the beginnings of ids in lines of changes, and no agent. */
+/** Narrower terminals show the beginnings of ids, and no agent. */
 const WIDE_COLUMNS = 120;
 
 const EVENT_COLUMNS: readonly Column[] = [
@@ -78,7 +75,7 @@ export function statusCell({ status, response_code: latest }: Pick<Action, "stat
   return { text: `${status.replace("_", " ")}${code === null ? "" : ` ${code}`}`, color };
 }
 
-/** What came of it so far: when it is sent again, why it failed, or how long it took. */
+/** The result so far: when it is sent again, why it failed, or how long it took. */
 function resultOf(action: Action): Cell {
   const { status, next_retry_in_seconds: seconds, run_at: runAt, duration_ms: ms } = action;
   if (action.pause !== undefined) return { text: "paused", color: "yellow" };
@@ -89,7 +86,7 @@ function resultOf(action: Action): Cell {
   return visible(failureIn(action) ?? "");
 }
 
-/** What the target says of its error, or else our sentence; a status alone is in its column. */
+/** The target's error message, or else ours, unless that only repeats the status. */
 export function failureIn({
   response_body: body = null,
   last_error: error,
@@ -117,8 +114,8 @@ const WITHOUT_PREFIX = /^[0-9][0-9a-z]{7,25}$/;
 const SHOWN_MAX = 10;
 
 /**
- * The id that a text stands for: an id, the beginning of exactly one, or the URL of its page or API. Throws a list where
- * several actions begin so. What looks like none of these is left to the service to refuse.
+ * The id that a text stands for: an id, the beginning of exactly one, or the URL of its page or API. Throws a list if several
+ * ids begin so. Anything else is left to the service to refuse.
  */
 export async function findActionId(session: Session, text: string): Promise<string> {
   const named = /\/actions\/(act_[0-9a-z]+)/.exec(text)?.[1] ?? text.trim();

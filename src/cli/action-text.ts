@@ -89,13 +89,13 @@ function hostEnd(text: string): number {
   return length === -1 ? text.length : start + length;
 }
 
-/** As the pages say it; the code that masks would be half of the bundle for Node, and needs a newer one. */
+/** As the pages say it, without their code, which would double the bundle for Node. */
 function hiddenOf({ hidden_values: count = 0 }: Action): string | null {
   if (count === 0) return null;
   return count === 1 ? "1 value hidden" : `${count} values hidden`;
 }
 
-/** How attempts are made, as far as the create said. */
+/** How attempts are made, if the create said so. */
 function rulesText(action: Action): string | null {
   const parts = settingsParts(action);
   return parts.length === 0 ? null : parts.join("; ");

@@ -14,12 +14,12 @@ import type { OutgateClient } from "../client/client.ts";
 /** The option of every command that prints a result. */
 export const JSON_OPTION = ["--json", "print JSON also on a terminal"] as const;
 
-/** What a command does that needs the service. It resolves with an exit code other than 0. */
+/** What a command does with the service. Resolves with the exit code, if it isn't 0. */
 type Work<Options> = (session: Session, options: Options, ...args: string[]) => Promise<number | void>;
 
 type Read<Result, Options> = (client: OutgateClient, options: Options, ...args: string[]) => Promise<Result>;
 
-/** An option whose value has the name of the member of the API that it sets: by default its own, with `_` for `-`. */
+/** An option named after the API's member that it sets: by default its own name, with `_` for `-`. */
 export class CliOption extends Option {
   readonly #member: string;
 
@@ -38,7 +38,7 @@ export class CliCommand extends Command {
   readonly #io: Io;
   /** Shared by all commands of a program. */
   readonly result: { exitCode: number };
-  /** It runs where its group is named alone. */
+  /** Runs if its group is named alone. */
   isDefault = false;
   #expected: string | null = null;
 
@@ -73,7 +73,7 @@ export class CliCommand extends Command {
     throw new UsageError(this.#problem(message, code));
   }
 
-  /** For a command without options: what it takes, as the end of the sentence that any wrong argument is answered with. */
+  /** For a command without options: what it takes, for the message about any wrong argument. */
   takes(expected: string): this {
     this.#expected = expected;
     return this.usage(this.usage().replace("[options]", "").trim());
@@ -87,7 +87,7 @@ export class CliCommand extends Command {
     );
   }
 
-  /** Sets what the command does, with its options and those of the commands above it. `work` resolves with an exit code other than 0. */
+  /** Sets what the command does, with its options and those of its parents. `work` resolves with the exit code, if it isn't 0. */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- commander doesn't type options: the handler does
   runs<Options extends OptionValues>(
     work: (io: Io, options: Options, ...args: string[]) => Promise<number | void>,
@@ -187,7 +187,7 @@ export class CliCommand extends Command {
   }
 }
 
-/** `keys create <name> [options]`; of the command that a group stands for, the word is in brackets. */
+/** `keys create <name> [options]`; the default command of a group is in brackets. */
 function callOf(command: Command): string {
   const name = command instanceof CliCommand && command.isDefault ? `[${command.name()}]` : command.name();
   const rest = command.usage().replace("[options]", "").trim();
@@ -224,7 +224,7 @@ export function wholeNumber(name: string, min = 1): (text: string) => number {
 
 type Given<Members> = { -readonly [Name in keyof Members]?: Exclude<Members[Name], undefined> };
 
-/** The members that are not undefined: a request has no others. */
+/** The members without those that are undefined. */
 export function given<Members extends object>(members: Members): Given<Members> {
   // Safe: only what is undefined is left out.
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Given<Members>;
@@ -249,13 +249,13 @@ export function oneOf(name: string, words: readonly string[]): (text: string) =>
   };
 }
 
-/** Further from a word than this, another word is no mistyping of it. */
+/** Words further apart than this are not mistypings. */
 const DISTANCE_MAX = 2;
 
 /** Longer than any command or option. */
 const WORD_CHARS_MAX = 40;
 
-/** The word that somebody who typed this probably meant; null: none is near. */
+/** The word that was probably meant; null: none is near. */
 function suggestionFor(typed: string, words: readonly string[]): string | null {
   if (typed.length > WORD_CHARS_MAX) return null;
   let best: { readonly word: string; readonly distance: number } | null = null;

@@ -6,7 +6,7 @@ interface Completions {
   readonly proposals: readonly Proposal[];
   /** The shell proposes files. */
   readonly takesFiles: boolean;
-  /** The word is the id of an action for this command. */
+  /** The command for which the word is the id of an action. */
   readonly idFor: string | null;
 }
 
@@ -47,7 +47,7 @@ export function completionsFor(program: Command, words: readonly string[]): Comp
   return wordsAt(place, last);
 }
 
-/** The lines that the scripts read: a proposal and its description, and at last whether files are proposed. */
+/** The lines that the scripts read: each proposal with its description, then whether files are proposed. */
 export function completionLines({ proposals, takesFiles }: Completions): string {
   const lines = proposals.map(({ value, description }) => `${value}\t${description.replaceAll(/\s+/g, " ")}\n`);
   return `${lines.join("")}:${takesFiles ? 0 : 4}\n`;
@@ -70,7 +70,7 @@ function after({ command, option, given }: Place, word: string): Place {
   return { command, option: null, given: given + 1 };
 }
 
-/** The options of a command, and those of the verb that it stands for without one. */
+/** The options of a command, and those of its default command. */
 function optionsOf(command: Command): readonly Option[] {
   const help = command.createHelp();
   const plain = command.commands.find((one) => one.name() === "list");
@@ -119,7 +119,7 @@ function wordsAt({ command, given }: Place, start: string): Completions {
   };
 }
 
-/** `<id>` of a command at the top is an action's; deeper it is one of a key, a job or a person. */
+/** `<id>` is an action's in commands at the top, and something else's below. */
 function isActionId(command: Command, argument: Argument | undefined): boolean {
   return argument?.name() === "id" && command.parent?.parent === null;
 }

@@ -16,7 +16,7 @@ export interface Io {
   readonly columns?: number;
   /** Whether a person can answer questions: standard input is a terminal too. */
   readonly canAnswer?: boolean;
-  /** Asks for a line that the terminal doesn't show; null: the person gave up. Absent where standard input is no terminal. */
+  /** Asks for a line that isn't shown; null: the person gave up. Absent if standard input is no terminal. */
   readonly askHidden?: (question: string) => Promise<string | null>;
   /** Opens a URL in the browser of this machine; false: there is none. */
   readonly openBrowser?: (url: string) => Promise<boolean>;
@@ -111,7 +111,7 @@ const HIDDEN_CHARS_MAX = 1_024;
 
 const CONTROL = { interrupt: "\u0003", end: "\u0004", backspace: "\u0008", clear: "\u0015", delete: "\u007f" } as const;
 
-/** A line that a person types in a terminal that shows none of it. */
+/** A line that a person types without seeing it. */
 export class HiddenLine {
   #text = "";
 
@@ -129,7 +129,7 @@ export class HiddenLine {
   }
 }
 
-/** Asks for a line that the terminal doesn't show; null: the person gave up. */
+/** Asks for a line that isn't shown; null: the person gave up. */
 async function askHidden(question: string, input: ReadStream, write: (text: string) => void): Promise<string | null> {
   const line = new HiddenLine();
   const decoder = new TextDecoder();

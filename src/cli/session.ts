@@ -44,7 +44,7 @@ export function readUrl({ env }: Io): string {
   return parseUrl(env["OUTGATE_URL"] || (port === null ? URL_DEFAULT : `http://127.0.0.1:${port}`), "OUTGATE_URL");
 }
 
-/** The port that `PORT` sets for a service of this machine; null where it sets none that is known before the start. */
+/** The port that `PORT` sets; null: none, or 0, which is any free one. */
 export function ownPort(env: Io["env"]): number | null {
   const port = /^\d{1,5}$/.test(env["PORT"] ?? "") ? Number(env["PORT"]) : 0;
   return port >= 1 && port <= PORT_MAX ? port : null;
@@ -70,7 +70,7 @@ export interface ServiceAccess {
   readonly source: KeySource;
 }
 
-/** The key of the option or the environment, for `OUTGATE_URL`; or else the login, whose key goes to its address alone. */
+/** The key of option or environment, for `OUTGATE_URL`; or else the login, whose key is sent to its address only. */
 export async function readCredentials(apiKeyFile: string | undefined, io: Io): Promise<ServiceAccess> {
   const key = await readApiKey(apiKeyFile, io);
   const source = apiKeyFile === undefined ? "environment" : "option";

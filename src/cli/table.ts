@@ -10,11 +10,11 @@ export interface Column {
   readonly min?: number;
   /** Left out where even the cut columns don't fit: the lowest number first; absent: never. */
   readonly leaves?: number;
-  /** In place of being left out it gets a line of its own below the row. */
+  /** It is written below the row instead of being left out. */
   readonly goesBelow?: boolean;
   /** Cut below this only when every other column is at its fewest. */
   readonly keeps?: number;
-  /** What stands at the end of a cut text; the beginning of an id is an id, and needs nothing. */
+  /** Ends a cut text; the beginning of an id needs nothing. */
   readonly mark?: "…" | "";
 }
 
@@ -66,12 +66,12 @@ export function tableOf(
       )
     );
   });
-  // No heading at all: a line of a table that goes on.
+  // A line of a table that goes on.
   const isHeaded = head.some((cell) => textOf(cell) !== "");
   return (isHeaded ? lineOf(head, shownWidths, options) : "") + lines.join("");
 }
 
-/** What of a row found no room in its line; empty: nothing. */
+/** The cells of a row that are written below it; empty: none. */
 function lineBelow(cells: readonly Cell[], options: LineOptions): string {
   const filled = cells.filter((cell) => textOf(cell) !== "");
   if (filled.length === 0) return "";
@@ -84,7 +84,7 @@ function lineBelow(cells: readonly Cell[], options: LineOptions): string {
   return lineOf(["", ...first, ...filled.slice(-1)], [BELOW_INDENT - GAP, ...widths], options);
 }
 
-/** What is below a row begins so far from the left. */
+/** The indent of what is below a row. */
 const BELOW_INDENT = 4;
 
 function textOf(cell: Cell): string {

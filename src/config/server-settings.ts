@@ -15,7 +15,7 @@ export interface ServerSetting {
   readonly description: string;
 }
 
-/** What is in force of each setting; a new one must say whether it is a secret. */
+/** The value in force of each setting; a new one must say whether it is a secret. */
 const VALUES: Readonly<Record<SettingName, ((config: Config) => string | number | null) | "secret">> = {
   PORT: ({ port }) => port,
   HOST: ({ host }) => host,

@@ -213,7 +213,7 @@ export function settingNames(): readonly SettingName[] {
   return Object.keys(SETTINGS) as SettingName[];
 }
 
-/** What is said of a setting, in errors and in `.env.example`, and its default; without one it may be unset. */
+/** The description of a setting and its default; without one it may be unset. */
 interface Words<Default> {
   /** One sentence: what it is, and what it means to leave it unset. */
   readonly description: string;

@@ -121,7 +121,7 @@ export function loopbackAddresses(policy: TargetPolicy, name: string): readonly 
   return LOOPBACK.filter((address) => checkAddress(policy, address, name) === "allowed");
 }
 
-/** Whether a credential may go there without TLS, by the name; each address is asked again before it is sent. */
+/** Whether a credential may go there without TLS, by the name; each address is checked again before sending. */
 export function mayGoPlain({ names, ranges }: TargetPolicy, { hostname, literal }: ParsedTarget): boolean {
   if (literal !== null) return isPrivateAddress(literal);
   // A public name may still resolve to a private address that is listed.
@@ -198,7 +198,7 @@ interface OwnOrigins {
   readonly addresses: ReadonlySet<string>;
   /** The port that we listen on and that of `BASE_URL`; each applies to all of our hosts. */
   readonly ports: ReadonlySet<number>;
-  /** Where nobody but us answers: the port that we listen on, and the host of `BASE_URL` with its port. */
+  /** Where only this service answers: the port that it listens on, and the host of `BASE_URL` with its port. */
   readonly onlyOurPorts: ReadonlySet<number>;
   readonly onlyOurHosts: ReadonlySet<string>;
   /** Current addresses of this machine's interfaces: they change while the service runs. */

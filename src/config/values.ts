@@ -204,7 +204,7 @@ export function readKey(text: string): Uint8Array | null {
 /** Most verbose first. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 
-/** What a line looks like: text for people where a terminal reads it (`auto`), or always one of both. */
+/** `auto`: text on a terminal, else JSON. */
 export const LOG_FORMATS = ["auto", "text", "json"] as const;
 
 export type LogLevel = (typeof LOG_LEVELS)[number];

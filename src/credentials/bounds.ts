@@ -7,7 +7,7 @@ import { methodsOf, type SentRequest } from "../core/method-overrides.ts";
 import { isUnder, normalPrefix, type SentTarget, sentTarget } from "../core/sent-target.ts";
 import type { ChangeCredential } from "./schemas.ts";
 
-/** Bounds in the form in which requests are compared with them, and what is wrong with them. What is not given is absent. */
+/** The bounds of a body in their normal form, and what is wrong with them. Bounds that are not given are absent. */
 export function boundsFrom({ hosts, paths, methods }: Pick<ChangeCredential, "hosts" | "paths" | "methods">): {
   readonly bounds: Partial<CredentialBounds>;
   readonly issues: readonly Issue[];
@@ -46,7 +46,7 @@ const PORT = /:\d{1,5}$/;
 /** A dot segment, which would name another path. */
 const DOTS = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
 
-/** What of a request lies outside of which bound, as it is sent; null: nothing. A request that names another method counts as both. */
+/** The part of a request that is outside the bounds; null: none. A request that names another method counts as both. */
 export function outOfBounds(
   { hosts, paths, methods }: CredentialBounds,
   request: SentRequest,
@@ -103,7 +103,7 @@ const of = (host: string | null, path: string, what: string, methods: SecretGive
   what,
 });
 
-/** Common ones. A list of all would never be complete, so that the guide says to name paths too. */
+/** Common ones; the list can't be complete, so the guide says to name paths too. */
 const SECRET_GIVERS: readonly SecretGiver[] = [
   of("api.stripe.com", "/v1/api_keys", "Stripe's /v1/api_keys", null),
   of("api.stripe.com", "/v1/ephemeral_keys", "Stripe's /v1/ephemeral_keys"),
@@ -134,7 +134,7 @@ const SECRET_GIVERS: readonly SecretGiver[] = [
   ),
 ];
 
-/** Which endpoints the bounds include that would answer with a new secret: those of services that are known, or else any. */
+/** The endpoints within the bounds that answer with a new secret: those of known services, or else any. */
 function secretGivers(bounds: CredentialBounds): readonly string[] {
   const reached = SECRET_GIVERS.filter((giver) => reaches(bounds, giver));
   const known = new Set(reached.flatMap(({ host, what }) => (host === null ? [] : [what])));
@@ -163,7 +163,7 @@ function mayBeHost(allowed: string, wanted: string): boolean {
     : labels.length > below.length && alike(below, labels);
 }
 
-/** Segment by segment, of which either may have stars. What lies below an endpoint, as the rotation of one key, is a part of it. */
+/** Compares segments; either path may have stars. Paths below an endpoint, such as the rotation of one key, belong to it. */
 function mayBeUnder(endpoint: string, prefix: string): boolean {
   return alike(segmentsOf(prefix), segmentsOf(endpoint));
 }

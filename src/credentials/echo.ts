@@ -1,21 +1,21 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ECHO_PARTS_PER_TURN } from "../core/limits.ts";
 
-/** In place of what an answer has of a secret. It is a mask like any other, so that nothing masks it again. */
+/** Replaces a secret in an answer. It is a mask like any other, so that nothing masks it again. */
 export const ECHO_MASK = "••••";
 
-/** One at a time: what is read of a text meanwhile takes many times its memory. */
+/** One at a time: reading a text takes many times its memory. */
 let longMasking = Promise.resolve();
 
-/** What an answer may not show, found in every form in which targets write back what they were sent. */
+/** Finds secrets in answers, in every form in which targets repeat what they were sent. */
 export class Echo {
   readonly #needles: readonly Needle[];
-  /** How much of the end of a text may be the beginning of a needle. */
+  /** How many characters at the end of a text may begin a needle. */
   readonly #startChars: number;
   /** How many times it was found. */
   count = 0;
 
-  /** `secrets`: the secret, and what was sent that holds it in a form of its own. */
+  /** `secrets`: the secret, and header values that were made of it. */
   constructor(secrets: readonly string[]) {
     const needles = secrets.flatMap(needlesOf);
     this.#needles = [...new Map(needles.map((needle) => [needle.text, needle])).values()];
@@ -23,9 +23,8 @@ export class Echo {
   }
 
   /**
-   * A text without it. `isCut`: there was more of it, so that it may end in the beginning of the secret. Such an end is never
-   * shown, whatever it is: were it masked only where it is that beginning, an agent that chooses the text and where it is cut
-   * could guess the secret letter by letter.
+   * The text without secrets. `isCut`: the text was longer, so its end may begin a secret. Such an end is always masked: if
+   * only the beginning of a secret were, an agent that chooses where a text is cut could guess it letter by letter.
    */
   mask(text: string, isCut = false): string {
     const masking = this.#masking(text, isCut);
@@ -36,9 +35,8 @@ export class Echo {
   }
 
   /**
-   * A body as text without it; null: nobody can say whether it has it, so that it is withheld. Targets compress what they
-   * send back, or write it in another encoding, in which no search finds it. Others get their turn meanwhile: a target may send what
-   * takes long.
+   * A body as text without secrets. Null: it is compressed or in an encoding that can't be searched, so it is withheld. It
+   * yields to other work, since a target may send what takes long.
    */
   async maskBody(bytes: Uint8Array, isCut: boolean, headers: Pick<Headers, "get" | "has">): Promise<string | null> {
     const text = isPlain(headers) ? plainText(bytes, isCut) : null;
@@ -88,21 +86,21 @@ export class Echo {
     return masked(text, shownTo < text.length ? merged([...found, [shownTo, text.length]]) : found);
   }
 
-  /** Where the beginning of a needle may start that goes on behind the end, or behind half an escape or the end of a line there. */
+  /** Where a needle may begin that goes on behind the end, with half an escape or a line break between. */
   #startIn(text: string): number {
     return Math.max(0, text.trimEnd().length - this.#startChars - ESCAPE_CHARS_MAX);
   }
 }
 
-/** What is done in steps yields the work of each, in parts of a text that are read. */
+/** Work in steps; each yields its size, in parts of a text that were read. */
 type Steps<Result> = Generator<number, Result, undefined>;
 
-/** So many characters are searched in the time that one part takes. */
+/** The characters that are searched in the time of one part. */
 const CHARS_PER_PART = 256;
 
 type Range = readonly [start: number, end: number];
 
-/** In order, those that touch as one. */
+/** Sorted, with ranges that touch joined. */
 function merged(ranges: readonly Range[]): readonly Range[] {
   const all: Range[] = [];
   for (const [start, end] of ranges.toSorted(([one], [other]) => one - other)) {
@@ -153,7 +151,7 @@ function needlesOf(secret: string): readonly Needle[] {
 /** Shorter ones would be found in any text. */
 const NEEDLE_CHARS_MIN = 4;
 
-/** What of the base64 of a longer text depends on these bytes alone, which begin at this place of a group of three. */
+/** The part of a longer text's base64 that depends on these bytes alone, which begin at `offset` in a group of three. */
 function base64Core(bytes: Buffer, offset: number): string {
   const whole = Buffer.concat([Buffer.alloc(offset), bytes]).toString("base64");
   return whole.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + bytes.length) * 8) / 6));
@@ -167,7 +165,7 @@ function lowerCase(text: string): string {
 /** Of half an escape, as of `&#x10ffff;`. */
 const ESCAPE_CHARS_MAX = 10;
 
-/** A text as it is, or another view of it with parts replaced. */
+/** A text, or a view of another one with parts replaced. */
 interface View {
   readonly text: string;
   readonly source: { readonly view: View; readonly replaced: readonly Replaced[] } | null;
@@ -181,10 +179,7 @@ interface Replaced {
   readonly sourceChars: number;
 }
 
-/**
- * The text as it is, with its escapes read once, twice and three times, and each of these in the other forms in which targets
- * write bytes, with the escapes in them read as well. Numbers between them: see `Steps`.
- */
+/** The text with its escapes read up to three times, and each of these with every form of bytes read. Numbers: see `Steps`. */
 function* viewsOf(text: string): Iterable<View | number> {
   for (const view of unescaped({ text, source: null })) {
     yield view;
@@ -196,7 +191,7 @@ function* viewsOf(text: string): Iterable<View | number> {
   }
 }
 
-/** The view, and with its escapes read once, twice and so on, while there are any. */
+/** The view, then the view with its escapes read once, twice and so on. */
 function* unescaped(view: View): Iterable<View | number> {
   let read: View | null = view;
   for (let times = 0; read !== null; times += 1) {
@@ -207,7 +202,7 @@ function* unescaped(view: View): Iterable<View | number> {
 
 const ESCAPED_TIMES_MAX = 3;
 
-/** The parts of a text that write bytes in one form, in order, and what each stands for. */
+/** Finds the parts of a text that write bytes in one form, in order, and what each stands for. */
 type Form = (text: string) => Iterable<readonly [at: number, chars: number, by: string]>;
 
 function each(pattern: RegExp, replace: (found: string) => string): Form {
@@ -216,7 +211,7 @@ function each(pattern: RegExp, replace: (found: string) => string): Form {
   };
 }
 
-/** What may be base64 of something that is encoded itself, and begins at this letter of a word. */
+/** Reads words as base64 from this letter on, since what is encoded may be encoded itself. */
 function base64From(skipped: number): Form {
   return function* parts(text) {
     for (const { 0: word, index } of text.matchAll(BASE64_WORD)) {
@@ -253,7 +248,7 @@ function byteOf(digits: string, base: number): string {
   return code <= 0xff ? String.fromCharCode(code) : "";
 }
 
-/** Of a URL, JSON, a string of a program, HTML, Markdown. */
+/** Escapes of URLs, JSON, programs, HTML and Markdown. */
 const ESCAPES = each(
   /%u[0-9a-f]{4}|%[0-9a-f]{2}|\\u[0-9a-f]{4}|\\u\{[0-9a-f]{1,6}\}|\\x[0-9a-f]{2}|\\[0-3][0-7]{2}|\\[!-/:-@[-`{-~nrt]|&#x[0-9a-f]{1,6};?|&#\d{1,7};?|&(?:amp|lt|gt|quot|apos);/gi,
   charOf,
@@ -286,7 +281,7 @@ function baseOf(escape: string): number {
 
 const PARTS_PER_STEP = 1_024;
 
-/** The view with what a form writes read; null: it has nothing in this form. */
+/** The view with one form read; null: it has nothing in this form. */
 function* replacedIn(view: View, form: Form): Steps<View | null> {
   const replaced: Replaced[] = [];
   let text = "";
@@ -301,7 +296,7 @@ function* replacedIn(view: View, form: Form): Steps<View | null> {
   return replaced.length === 0 ? null : { text: text + view.text.slice(end), source: { view, replaced } };
 }
 
-/** Where in the text as it is begins what begins here in the view: within what was replaced, where that begins. */
+/** The place in the original text of a beginning in the view; within a replaced part, the beginning of that. */
 function startOf({ source }: View, at: number): number {
   if (source === null) return at;
   const last = lastBefore(source.replaced, at + 1);
@@ -310,7 +305,7 @@ function startOf({ source }: View, at: number): number {
   return startOf(source.view, behind < 0 ? last.sourceAt : last.sourceAt + last.sourceChars + behind);
 }
 
-/** Where in the text as it is ends what ends here in the view: within what was replaced, where that ends. */
+/** The place in the original text of an end in the view; within a replaced part, the end of that. */
 function endOf({ source }: View, at: number): number {
   if (source === null) return at;
   const last = lastBefore(source.replaced, at);
@@ -338,7 +333,7 @@ function rangeIn(view: View, start: number, end: number, { isLoose }: Needle): R
   return [startOf(view, from), endOf(view, to)];
 }
 
-/** Whether a body is said to be text that a search can read, from its beginning. */
+/** Whether the headers describe a whole body that can be searched as text. */
 function isPlain(headers: Pick<Headers, "get" | "has">): boolean {
   // A range begins and ends wherever the request says: an agent would read the secret a few letters at a time.
   if (headers.has("content-range") || /^\s*multipart\/byteranges/i.test(headers.get("content-type") ?? ""))
@@ -360,7 +355,7 @@ const READABLE: ReadonlySet<string> = new Set([
   "windows-1252",
 ]);
 
-/** Null: it is no UTF-8. UTF-16 would be, with a NUL next to every letter. */
+/** Null: it isn't UTF-8. UTF-16 passes as UTF-8, with a NUL beside every letter. */
 function plainText(bytes: Uint8Array, isCut: boolean): string | null {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: isCut });

@@ -15,7 +15,7 @@ type Header = readonly [name: string, value: string];
 /** What a credential adds to a request. */
 interface Applied {
   readonly headers: readonly Header[];
-  /** What of them an answer may not show, as well as the secret itself: who has it could use it like the secret. */
+  /** Values that are as good as the secret, and are masked in answers like it. */
   readonly secrets: readonly string[];
 }
 
@@ -74,7 +74,7 @@ function withWhole(header: string, value: string): Applied {
   return { headers: [[header, value]], secrets: [value] };
 }
 
-/** The small interface of every kind, for settings of any of them. */
+/** The kind of these settings. */
 function kindOf<Settings extends CredentialSettings>({ kind }: Settings): Kind<Settings> {
   // Safe: the table has the kind of each settings under its name.
   return KINDS[kind] as Kind<Settings>;
@@ -106,14 +106,14 @@ function notPrintable(secret: string): string | null {
   return /^\P{Cc}+$/u.test(secret) && secret.isWellFormed() ? null : "May hold no control characters.";
 }
 
-/** What a text that is signed may name, and the value of the header. */
+/** The places that a signed text may have, and those of the header's value. */
 export const SIGNED_PLACES = ["timestamp", "method", "url", "host", "path", "query", "body"] as const;
 
 export const VALUE_PLACES = ["timestamp", "signature"] as const;
 
 const PLACE = /\{([a-z]+)\}/g;
 
-/** The places in a text that are none of these. */
+/** The places in a text that are not known. */
 export function unknownPlaces(text: string, known: readonly string[]): readonly string[] {
   return [...text.matchAll(PLACE)].flatMap(([, name = ""]) => (known.includes(name) ? [] : [name]));
 }

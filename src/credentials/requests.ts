@@ -242,7 +242,7 @@ function refusalOf(asked: Extract<AskedCredential, { kind: "full" | "daily" }>):
   );
 }
 
-/** What is asked for in the form in which calls are compared with it. Throws `validation_error`. */
+/** What is asked for, in its normal form. Throws `validation_error`. */
 function askedFrom({ host, name, kind, paths: under, methods: by }: AskCredentialBody) {
   const { bounds, issues } = boundsFrom({
     hosts: [host],
@@ -253,7 +253,7 @@ function askedFrom({ host, name, kind, paths: under, methods: by }: AskCredentia
   const wrong: Issue[] = issues.map(({ field, message }) =>
     field === "hosts.0" ? { field: "host", message: NOT_A_HOST } : { field, message },
   );
-  // How wide it is says whoever fills it in. URLs allow names such as a.example,b.example, which a person reads as two.
+  // URLs allow names such as a.example,b.example, which a person reads as two.
   const isPlain = normal !== undefined && PLAIN_HOST.test(normal);
   if (!isPlain && wrong.length === 0) wrong.push({ field: "host", message: NOT_A_HOST });
   if (wrong.length > 0 || normal === undefined) throw invalidFields(wrong);
@@ -316,7 +316,7 @@ const CredentialRequestParameters = t.closedObject({
 
 const requestJson = serializer(CredentialRequestJson);
 
-/** As the caller sees it: the words of another key may hold what is secret. */
+/** As the caller sees it: another key's words are masked, since they may hold secrets. */
 export function serializeRequest(caller: Caller, request: ListedCredentialRequest, now: Date): CredentialRequestJson {
   const view = viewOf(caller, request);
   const status = statusOfRequest(request, now);
@@ -338,7 +338,7 @@ export const CredentialRequestParams = pathParams(
   "There is no such request for a credential.",
 );
 
-/** What agents ask for, and owners answer: a link decides nothing here, since the answer is a secret. */
+/** Agents ask, owners answer. There are no links that decide, since the answer is a secret. */
 export function credentialRequestRoutes({
   credentialRequests,
   clock,

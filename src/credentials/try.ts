@@ -107,7 +107,7 @@ function requireFree({ hold, limits }: Caller, request: Parameters<typeof limitR
   if (refusal !== null) throw refusal;
 }
 
-/** The credential was masked before anything was cut; here what else looks like a secret is, as for everybody who decides. */
+/** Masks what else looks like a secret; the credential itself was masked before anything was cut. */
 function seen(outcome: Outcome): CredentialTest {
   const error = isSuccess(outcome, "GET") ? null : describeOutcome(outcome, MESSAGE_TIMEOUT_MS);
   if (outcome.kind !== "answered") return { status: null, error, headers: {}, body: null, truncated: false };
@@ -125,7 +125,7 @@ function seen(outcome: Outcome): CredentialTest {
   };
 }
 
-/** What was received, of its form as `response_body`. */
+/** What was received, in the form of `response_body`. */
 function textOf(json: string): string {
   const value: unknown = json.startsWith('"') ? JSON.parse(json) : json;
   return typeof value === "string" ? value : json;

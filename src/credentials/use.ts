@@ -24,7 +24,7 @@ interface CredentialUseNeeds {
   readonly policy: TargetPolicy;
 }
 
-/** A request as it is sent, and what its answer may not show. */
+/** A request as it is sent, and the secrets that are masked in its answer. */
 interface Opened {
   /** Of the credential. */
   readonly name: string;
@@ -32,7 +32,7 @@ interface Opened {
   readonly mask: Echo;
 }
 
-/** A use that races with changes is tried so often. */
+/** Tries of a use that races with changes. */
 const TRIES_MAX = 5;
 
 /** How calls are made with credentials: checked when they are requested, and opened in the last step of a send. */
@@ -41,7 +41,7 @@ export type CredentialUse = ReturnType<typeof createCredentialUse>;
 export function createCredentialUse(app: AppContext, { known, hosts, secrets, policy }: CredentialUseNeeds) {
   const { clock, metrics, log } = app;
   const { credentials } = app.store;
-  /** Also one that was added on another node a moment ago. Null: there is none that the caller may use. */
+  /** Finds also one that another node has just added. Null: there is none that the caller may use. */
   const usable = async (caller: Caller, name: string): Promise<Credential | null> => {
     const mine = () => {
       const found = known.find(caller.accountId, name);
@@ -80,7 +80,7 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
     return null;
   };
 
-  /** With the credential of its host, where the caller may use it and nothing speaks against it: nobody has asked for it. */
+  /** Adds the default credential of the host where that is allowed; nobody asked for it, so it never refuses. */
   const withDefault = (caller: Caller, request: ActionRequest): ActionRequest => {
     const { accountId } = caller;
     const name = hosts.defaultCredentialOf({ accountId, host: request.host });
@@ -172,7 +172,7 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
       );
     },
 
-    /** What has become of the credential of a request since; null: it is as it was, as far as is known, or there is none. */
+    /** How the credential of a request has changed since; null: not at all, as far as is known, or there is none. */
     stateOf({ accountId, extras: { credential: requested } }: Pick<Action, "accountId" | "extras">) {
       if (requested === undefined) return null;
       const now = known.of(accountId).find(({ id }) => id === requested.id);
@@ -182,7 +182,7 @@ export function createCredentialUse(app: AppContext, { known, hosts, secrets, po
       return boundsChanged(requested, now) ? "changed" : null;
     },
 
-    /** Completes an attempt's request in its last step, by secret and bounds of that moment. Null: no credential. */
+    /** Completes an attempt's request in its last step, with the secret and bounds of that moment. Null: no credential. */
     forAttempt(action: Action): AttemptCredential | null {
       const { accountId, host, method, createdBy: actor, keyId: key } = action;
       const { credential: requested } = action.extras;
@@ -269,7 +269,7 @@ function requestedOf({ id, name, settings, hint, hosts, paths, methods }: Creden
   };
 }
 
-/** Whether bounds are others than those with which an action was requested. */
+/** Whether the bounds have changed since the action was requested. */
 function boundsChanged(requested: Pick<RequestedCredential, keyof CredentialBounds>, now: CredentialBounds): boolean {
   const text = ({
     hosts,
@@ -280,7 +280,7 @@ function boundsChanged(requested: Pick<RequestedCredential, keyof CredentialBoun
   return text(requested) !== text(now);
 }
 
-/** The same whether there is none of this name, or it is not for this caller. */
+/** The same whether the name is unknown or not for this caller. */
 function unusable({ role, keyId }: Caller, all: readonly Credential[]): string {
   const own = all.filter((one) => mayUse({ role, keyId }, one)).map(({ name }) => name);
   const may = own.length === 0 ? "It may use none" : `It may use ${own.join(", ")}`;

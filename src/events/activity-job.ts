@@ -10,9 +10,8 @@ interface ActivityJobDeps {
 }
 
 /**
- * Counts the events of the timeline, from the position where the last run ended. Creates and results don't wait for it, and a
- * row is counted once on however many nodes: whoever counts writes the position in the same commit, and only from where it
- * began.
+ * Counts the events of the timeline from where the last run ended. Creates and results don't wait for it. A row is counted
+ * once, on however many nodes: counts and the new position are one commit, which fails if another node has moved the position.
  */
 export function createCountActivity({ activity, clock }: ActivityJobDeps) {
   return async (now: Date, stop: AbortSignal): Promise<void> => {
@@ -36,7 +35,7 @@ async function countStep(activity: ActivityJobDeps["activity"], now: Date): Prom
   for (const group of page.groups) tally.add(group);
   await nextTurn();
   const write = { from, to: page.position, rows: tally.changed, steps: stepsIn(page.groups) };
-  // If another node has counted them it goes on.
+  // False if another node has counted them, which goes on.
   return (await activity.put(write)) && !page.isLast;
 }
 
@@ -57,7 +56,7 @@ function stepsIn(groups: readonly ActivityGroup[]): readonly FirstStep[] {
   return [...found.values()];
 }
 
-/** Deletes slots that no range shows any more, and those of actions that are too old to be kept (null: none is). */
+/** Deletes slots that no range shows any more, or that are older than the retention (null: none). */
 export function createPruneActivity(activity: Pick<ActivityStore, "prune">, retentionDays: number | null) {
   return async (now: Date, stop: AbortSignal): Promise<void> => {
     for (const range of RANGE_NAMES) {

@@ -13,14 +13,14 @@ interface FeedPage {
   readonly position: string;
   /** Whether the stream had caught up before these changes. */
   readonly isLive: boolean;
-  /** Somebody asked for a page, even an empty one: something else than actions may have changed. */
+  /** A page was asked for, even an empty one: something other than actions may have changed. */
   readonly isAsked: boolean;
 }
 
 /** Streams of changes, for callers that may read them. See docs/events.md. */
 export type Feed = ReturnType<typeof createFeed>;
 
-/** `changed` only says that to look: the store says what changed. One that is late, repeated or lost does no harm. */
+/** `changed` is only a hint to read the store: one that is late, repeated or lost does no harm. */
 export function createFeed(actions: Pick<ActionStore, "changes" | "position" | "knowsPosition">) {
   const accounts = new Map<string, AccountStreams>();
 
@@ -59,9 +59,9 @@ export function createFeed(actions: Pick<ActionStore, "changes" | "position" | "
       revoked?.addEventListener("abort", end);
       return stream;
     },
-    /** Actions of the account have changed: its streams read on. */
+    /** Actions of the account have changed. */
     changed: (accountId: string) => accounts.get(accountId)?.onChange(),
-    /** Something else of the account has changed that its pages show. */
+    /** Something else that pages show has changed. */
     ask: (accountId: string) => accounts.get(accountId)?.streams.forEach((stream) => stream.ask()),
     /** The accounts with open streams. */
     accounts: () => accounts.keys(),
@@ -81,7 +81,7 @@ function makeRoom(streams: ReadonlySet<Stream>, holder: string): void {
   [...streams].findLast((stream) => stream.holder === holderToEnd)?.end();
 }
 
-/** A position in the event stream as its readers get it: the id of an event. */
+/** A position in the stream as readers see it: the id of an event. */
 export function positionText(position: number): string {
   return encodeCursor(String(position));
 }
@@ -182,7 +182,7 @@ class Stream {
     this.#wake();
   }
 
-  /** Reads the store, and makes a page of it also where nothing has changed. */
+  /** Reads the store, and returns a page even if nothing has changed. */
   ask(): void {
     this.#isAsked = true;
     this.poll();

@@ -27,18 +27,17 @@ interface NodeFeedDeps {
 }
 
 /**
- * Tells those who wait on this node of changes that other nodes made. The timeline is the truth: it is read every
- * `NODE_POLL_MS`, and soon after a hint. Watchers of an action hear of its newest revision once, however often a change
- * is read: the bus knows the revision that they have heard, from this node's own commits too. They need no order, so they
- * also hear of changes that a transaction under way holds back; streams read in order, and are woken when the position
- * has passed a change.
+ * Announces changes of other nodes on this one. The timeline is read every `NODE_POLL_MS`, and soon after a hint. Watchers
+ * of an action hear of its newest revision once, however often a change is read: the bus knows the last one that they heard.
+ * They need no order, so they also hear of changes that an open transaction holds back; streams read in order, and are woken
+ * when the position has passed a change.
  *
- * A node that fell behind begins at the newest position again and looks at all watched actions, since what it skipped can
- * be read from them. An action that ended and was retried between two reads is announced as retried.
+ * A node that fell behind continues at the newest position and reads all watched actions, which show what it skipped. An
+ * action that ended and was retried between two reads is announced as retried.
  */
 export class NodeFeed {
   readonly #deps: NodeFeedDeps;
-  /** Actions to load and tell, with the revision that was read. Only watched ones. */
+  /** Watched actions to load and announce, with the revision that was read. */
   readonly #news = new Map<string, number>();
   #position = 0;
   /** Where to begin is unknown, or too far back. */
@@ -150,7 +149,7 @@ export class NodeFeed {
       if (page.isLast || !hasMoved || !isFull) {
         const waitMs = hasMoved ? NODE_READ_MS_MIN : Math.max(NODE_READ_MS_MIN, 2 * this.#heldBackMs);
         this.#heldBackMs = page.isLast ? 0 : Math.min(NODE_POLL_MS, waitMs);
-        // More is visible behind a position that doesn't move than one page shows.
+        // More changes than one page are visible behind a position that doesn't move.
         if (isFull && !hasMoved) await this.#checkWatched();
         return;
       }
@@ -169,7 +168,7 @@ export class NodeFeed {
     for (const accountId of readable) streams.changed(accountId);
   }
 
-  /** Begins at the newest position. It is read first: what the other reads miss has a later one. */
+  /** Continues at the newest position, which is read first: what the other reads miss comes after it. */
   async #skip(): Promise<void> {
     const { actions, streams } = this.#deps;
     const position = await actions.position();
@@ -206,7 +205,7 @@ export class NodeFeed {
       const action = isNews ? await actions.findById(id) : null;
       if (action !== null) bus.relay(action);
     } catch (error) {
-      // It is announced when the store is back. Any other error is of this row, and must not keep the others waiting.
+      // Tried again when the store is back. Any other error concerns this row alone, and must not stop the others.
       if (error instanceof StoreUnavailable) throw error;
       this.#onError(error);
     }

@@ -73,7 +73,7 @@ interface Decisions {
 
 type Summed = Pick<ActivityFigures, "created" | "completed" | "failed" | "attempts" | "failedAttempts">;
 
-/** What each host and key did, as it is stored and since then. */
+/** The stored figures of each host and key, with the tail. */
 export function namesOf(stored: readonly NameTotals[], tail: readonly ActivityRow[]): readonly NameTotals[] {
   const found = new Map(stored.map((one) => [placeOf(one), one]));
   for (const { kind, ...row } of tail) {
@@ -100,7 +100,7 @@ function sumOf(all: readonly Summed[]): Summed {
   return countsBy((name) => all.reduce((sum, one) => sum + one[name], 0));
 }
 
-/** The busiest hosts and keys: only of these a latency is needed. */
+/** The busiest hosts and keys; only these need a latency. */
 export function shownNames(names: readonly NameTotals[]): readonly NameTotals[] {
   return (["host", "key"] as const).flatMap((kind) =>
     names
@@ -123,7 +123,7 @@ interface Counted {
   readonly failing: readonly FailingHost[];
   /** As they are stored. */
   readonly latencies: readonly NameLatency[];
-  /** What happened since the others were stored. */
+  /** What happened since then. */
   readonly tail: readonly ActivityRow[];
 }
 
@@ -165,7 +165,7 @@ function shareOf({ created, completed, failed, attempts, failedAttempts, latency
 
 const OTHERS = { host: "other_hosts", key: "other_keys" } as const;
 
-/** All others together are what is left of all: every call counts for one host and for one key. */
+/** The others are the total minus those named: every call counts for one host and one key. */
 function breakdownOf(kind: "host" | "key", { names, shown, latencies, tail }: Counted, all: Share): Breakdown {
   const stored = new Map(latencies.map((one) => [placeOf(one), one.latency]));
   const named = shown
@@ -183,13 +183,13 @@ function breakdownOf(kind: "host" | "key", { names, shown, latencies, tail }: Co
 
 function without(all: Share, named: readonly Share[]): Share {
   const sum = sumOf(named);
-  // Counts that were altered may take away more than there is.
+  // Altered counts could make it negative.
   const left = countsBy((name) => Math.max(0, all[name] - sum[name]));
   const latencies = named.map(({ latency }) => latency);
   return { ...left, latency: withoutHistograms(all.latency, latencies) };
 }
 
-/** An attempt that was retried with success is no failure; one that is still retried is, while nothing completes. */
+/** Failed attempts count only where nothing has completed: a successful retry is no failure. */
 export function failingOf(names: readonly NameTotals[]): readonly FailingHost[] {
   const failing = names.flatMap(({ kind, name: host, lastError, lastFailedAt, ...figures }) => {
     const { completed, failed, attempts, failedAttempts } = figures;

@@ -38,7 +38,7 @@ interface OverviewApp {
 
 export type OverviewService = ReturnType<typeof createOverview>;
 
-/** What is counted of a range, and what isn't counted yet. Kept for a multiple of the time that it took. */
+/** Reads what is counted of a range, and counts the rest. Cached for a multiple of the time that this took. */
 export function createOverview(app: OverviewApp) {
   const { clock } = app;
   const { actions, accounts } = app.store;
@@ -90,7 +90,7 @@ export function createOverview(app: OverviewApp) {
   };
 }
 
-/** What is stored of a range, and what happened since it was counted, up to a bounded number of rows. */
+/** The stored counts of a range, and a bounded number of events since then. */
 async function readOverview(app: OverviewApp, accountId: string, range: OverviewRange): Promise<Overview> {
   const { clock } = app;
   const { activity } = app.store;
@@ -107,7 +107,7 @@ async function readOverview(app: OverviewApp, accountId: string, range: Overview
     const failing = failingOf(names);
     const hosts = [...new Set([...shown.flatMap(hostIn), ...failing.map(({ host }) => host)])];
     const [named, hourly] = [await activity.latencies(span, shown), await activity.hostSlots(day, hosts)];
-    // Counted on meanwhile: what was read later would have some calls that are in the tail, too.
+    // Otherwise more was counted meanwhile, and the later reads have calls that are also in the tail.
     const isOfOneMoment = [named, hourly].every(({ position }) => position === counted.position);
     if (!isOfOneMoment && reads < OVERVIEW_READS_MAX) continue;
     const { latencies } = named;
@@ -118,7 +118,7 @@ async function readOverview(app: OverviewApp, accountId: string, range: Overview
   }
 }
 
-/** The slots of a range. What is later than now is from before the clock was set back. */
+/** The slots of a range. Later ones are from before the clock was set back. */
 function spanOf(accountId: string, range: OverviewRange, now: Date): ActivitySpan {
   const since = firstSlotOf(range, now);
   const { slotMinutes, slots } = OVERVIEW_RANGES[range];
@@ -141,7 +141,7 @@ interface TailQuery {
   readonly now: Date;
 }
 
-/** What happened after a position, by slots of the range and of a day, and up to when it was read; null: to the end. */
+/** Counts what happened after a position. `countedUntil`: where reading stopped early; null: it read to the end. */
 async function readTail(
   activity: Pick<ActivityStore, "groups">,
   { spans, range, now }: TailQuery,

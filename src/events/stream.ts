@@ -20,7 +20,7 @@ export interface EventsDeps extends Pick<SseDeps, "clock" | "draining"> {
   readonly log: Log;
   /** A stream ends after so many heartbeats; left out: it goes on. */
   readonly beatsMax?: number;
-  /** An event of what is no action, which is sent at first and when it differs from the last one. */
+  /** An event about something other than actions; sent first, and whenever it differs from the last one. */
   readonly extraText?: (caller: Caller) => Promise<string>;
 }
 
@@ -89,7 +89,7 @@ function sourceOf(
     lastExtra = text;
     return text;
   };
-  // The last id that the reader has, so that it continues after what it has seen.
+  // The last id that the reader has, from which it can continue.
   let sentTo = stream.position;
   let readTo = stream.position;
   let greeting = `: Changes of actions follow\nretry: ${RETRY_MS}\nid: ${sentTo}\n\n`;

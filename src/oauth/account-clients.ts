@@ -55,7 +55,7 @@ export interface AccountClient {
   readonly createdBy: Actor;
 }
 
-/** What is sealed: what the library reads of a client, and who added it, which it ignores. */
+/** The sealed payload: the client as the library reads it, and who added it, which it ignores. */
 interface StoredClient extends ClientMetadata {
   readonly client_name: string;
   readonly client_secret?: string;
@@ -75,7 +75,7 @@ interface AccountClientNeeds {
 
 export type OAuthClientService = ReturnType<typeof createOAuthClientService>;
 
-/** Clients that owners add, for software that has no metadata document. Also while OAuth is off, when none can log in. */
+/** Clients that owners add, for software without a metadata document. They can be changed while OAuth is off, too. */
 export function createOAuthClientService(app: AppContext, { secrets, forget }: AccountClientNeeds) {
   const { clock, ids } = app;
   const { oauth: store } = app.store;

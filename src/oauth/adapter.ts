@@ -13,9 +13,9 @@ import { artifactId, keyOfSubject, payloadOf, artifactPlace } from "./names.ts";
 /** The person for whom the library works. At the endpoints of clients there is none. */
 export interface CurrentPerson {
   readonly accountId: string;
-  /** When the connection ends to which they consent; absent: they have not yet, or it has no end. */
+  /** When the connection that they consent to ends; absent: no consent yet, or no end. */
   readonly until?: Date;
-  /** Called with the id of a request for consent that they have begun. */
+  /** Called with the id of a request for consent that they begin. */
   readonly onBegun?: (id: string) => Promise<void>;
 }
 
@@ -36,7 +36,7 @@ const CONSENTED = compile(
   }),
 );
 
-/** One of the library's models over our store. Payloads are sealed, and each is found by a hash of the secret that names it. */
+/** One of the library's models in our store. Payloads are sealed, and found by a hash of the secret that names them. */
 export function createAdapter(app: AppContext, needs: AdapterNeeds, name: string): Adapter {
   const { clock } = app;
   const { oauth: store } = app.store;
@@ -95,11 +95,11 @@ export function createAdapter(app: AppContext, needs: AdapterNeeds, name: string
     ...NOTHING,
     async upsert(raw, payload) {
       const id = idOf(raw);
-      // A request that a person has consented to belongs to the connection, which ends with it if the client never gets its code.
+      // Once a person has consented, the request belongs to the connection, which ends with it if the client never gets its code.
       const consented = CONSENTED.accepts(payload) ? payload.result : null;
       const { exp, grantId = consented?.consent.grantId, accountId: subject = consented?.login.accountId } = payload;
       const key = keyOfSubject(subject);
-      // Before there is a key, a request for consent belongs to the account of who is asked.
+      // Before there is a key, a request for consent belongs to the account of the person who is asked.
       const accountId = IS_OF_NOBODY.has(kind) ? "" : (key?.accountId ?? currentPerson()?.accountId ?? "");
       const itsGrant = typeof grantId === "string" ? storedGrantId(grantId) : null;
       const isStored = await store.put({

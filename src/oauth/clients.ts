@@ -20,7 +20,7 @@ export interface ClientMetadata {
   readonly client_name?: string;
   readonly redirect_uris: readonly string[];
   readonly token_endpoint_auth_method: "none" | "private_key_jwt" | "client_secret_basic" | "client_secret_post";
-  /** The keys by which it proves who it is. */
+  /** The keys by which it authenticates. */
   readonly jwks?: Static<typeof Keys>;
   readonly token_endpoint_auth_signing_alg?: (typeof SIGNING_ALGORITHMS)[number];
   readonly grant_types: readonly string[];
@@ -42,7 +42,7 @@ export const GivenMetadata = Type.Object({
   token_endpoint_auth_method: Type.Optional(Type.String()),
 });
 
-/** By which clients may sign. None with a secret: they would have none here. */
+/** The algorithms of clients' signatures. None with a secret, since these clients have none. */
 export const SIGNING_ALGORITHMS = ["RS256", "PS256", "ES256", "EdDSA"] as const;
 
 const Document = Type.Intersect([
@@ -138,7 +138,7 @@ export function createClientDocuments({
   const known = new Map<string, Known>();
   const reading = new Map<string, { readonly accountId: string; readonly client: Promise<ClientMetadata> }>();
 
-  /** In place of the oldest failure, if there is one: whoever causes many pushes no client out. */
+  /** Replaces the oldest failure first, so that causing many failures pushes no client out. */
   const keep = (id: string, one: Known): void => {
     known.delete(id);
     if (known.size >= OAUTH_DOCUMENTS_KEPT_MAX) {
@@ -149,7 +149,7 @@ export function createClientDocuments({
     known.set(id, one);
   };
 
-  /** What goes on while it can't be read again. */
+  /** The last good document, which is used while it can't be read again. */
   const keptOf = (id: string): (Known & { readonly client: ClientMetadata }) | null => {
     const found = known.get(id);
     if (found === undefined || found.client instanceof UnusableDocument) return null;
@@ -203,7 +203,7 @@ export function createClientDocuments({
   };
 }
 
-/** Its host doesn't answer as it should: the document may be right again later. */
+/** The host doesn't answer as it should; it may do so later. */
 class DocumentAway extends UnusableDocument {}
 
 /** Reads JSON for a client. Throws `UnusableDocument`. */

@@ -2,9 +2,9 @@ import type { ApiKey } from "../core/account-store.ts";
 import type { OAuthArtifact, OAuthKind } from "../core/oauth-store.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 
-// What is known without loading the library.
+// What is needed without loading the library.
 
-/** The one thing that a connection may do: use /mcp as its key. */
+/** The only scope: a connection uses /mcp as its key. */
 export const SCOPE = "mcp";
 
 export const AUTHORIZE_PATH = "/oauth/authorize";
@@ -13,7 +13,7 @@ export const TOKEN_PATH = "/oauth/token";
 export const REVOKE_PATH = "/oauth/revoke";
 export const REGISTER_PATH = "/oauth/register";
 
-/** Never set: nobody is logged in to the library, each request for consent is answered in a session of ours. */
+/** Never set: nobody is logged in to the library; consent is given in a session of ours. */
 export const SESSION_COOKIE = "outgate_oauth_session";
 
 /** The subject of a connection: its key, and the account of that. */
@@ -48,7 +48,7 @@ export function payloadOf(
 /** How a client proves at the token endpoint who it is. */
 export const AUTH_METHODS = ["none", "private_key_jwt", "client_secret_basic", "client_secret_post"] as const;
 
-/** The host of an address, and of an app's its scheme: there anybody can write any name for a host. */
+/** The host of an address; of an app's address the scheme, since its host can be any name. */
 export function shownHost({ protocol, host }: Pick<URL, "protocol" | "host">): string {
   return /^https?:$/.test(protocol) ? host : protocol;
 }

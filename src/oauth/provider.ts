@@ -42,7 +42,7 @@ export function createProvider(app: AppContext, needs: ProviderNeeds): Provider 
     adapter: (kind: string) => createAdapter(app, needs, kind),
     jwks: { keys: [{ ...keys.signing, alg: "EdDSA", use: "sig" }] },
     clientDefaults: { id_token_signed_response_alg: "EdDSA" },
-    // Those of OpenID Connect: our one is of the resource.
+    // The scopes of OpenID Connect; ours belongs to the resource.
     scopes: [],
     responseTypes: ["code"],
     clientAuthMethods: [...AUTH_METHODS],

@@ -29,7 +29,7 @@ export function mcpChallenge(baseUrl: string): string {
   return `Bearer resource_metadata="${baseUrl}${RESOURCE_METADATA_PATH}/mcp"`;
 }
 
-/** What clients of OAuth call themselves; null: off. Errors are the protocol's (RFC 6749, 5.2). */
+/** The endpoints that OAuth clients call; null: off. Errors have the protocol's form (RFC 6749, 5.2). */
 export function oauthRoutes({
   oauth,
   clock,
@@ -100,7 +100,7 @@ function explained(answer: BridgedResponse): BridgedResponse {
 
 const GONE = "The code or token is unknown, expired or was used before, or the connection has ended. Connect again.";
 
-/** How a client with a secret says who it is. */
+/** Passes on how a client with a secret authenticates. */
 function credentialsOf({ request }: RequestContext): Readonly<Record<string, string>> {
   const authorization = request.headers.get("authorization");
   return authorization === null ? FORM_TYPE : { ...FORM_TYPE, authorization };
@@ -130,7 +130,7 @@ function answerProtocol(
   };
 }
 
-/** An error of ours in the protocol's form; one that nobody expected is thrown on, and logged. */
+/** An error of ours in the protocol's form; an unexpected one is thrown on, and logged. */
 function refused(context: RequestContext) {
   return (error: unknown): BridgedResponse => {
     if (!(error instanceof DomainError)) throw error;

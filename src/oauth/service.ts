@@ -37,7 +37,7 @@ export interface ConsentRequest {
   readonly clientId: string;
   /** As the client calls itself; null: it has no name. */
   readonly clientName: string | null;
-  /** Whose word the name is: the host of the client's document, or where its answers go. */
+  /** Who vouches for the name: the host of the client's document, or where its answers go. */
   readonly clientHost: string;
   /** Where the answer goes. */
   readonly redirectUri: string;
@@ -45,7 +45,7 @@ export interface ConsentRequest {
   readonly added: { readonly by: Actor; readonly at: Date } | null;
 }
 
-/** A request that asked for consent was answered, has expired, or was begun in another browser. */
+/** The request for consent was answered, has expired, or was begun in another browser. */
 class ConsentGone extends DomainError {
   constructor() {
     super(
@@ -64,7 +64,7 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
   const { baseUrl } = app.config;
   const { secrets, registration, keyService } = needs;
   const person = new AsyncLocalStorage<CurrentPerson>();
-  /** The account for which documents are read while a client or a browser without a session asks; null: they have shown nothing of it. */
+  /** The account for which documents are read where nobody is logged in: that of the code or token shown; null: none was. */
   const shownOf = new AsyncLocalStorage<string | null>();
   const readDocument = createClientDocuments({ sender: needs.sender, clock });
   const countBegun = createBegunCount(store);
@@ -241,19 +241,19 @@ function createBegunCount(store: Pick<OAuthStore, "find" | "remove">) {
   const idsOf = new Map<string, readonly string[]>();
   return async (personId: string, id: string): Promise<void> => {
     const ids = [...(idsOf.get(personId) ?? []), id];
-    // Behind all others: those who began last are remembered.
+    // To the end of the map: those who began last are remembered.
     idsOf.delete(personId);
     idsOf.set(personId, ids.slice(-OAUTH_INTERACTIONS_PER_PERSON_MAX));
     const [longestAgo = ""] = idsOf.keys();
     if (idsOf.size > OAUTH_PEOPLE_COUNTED_MAX) idsOf.delete(longestAgo);
     const [oldest = ""] = ids;
     if (ids.length <= OAUTH_INTERACTIONS_PER_PERSON_MAX) return;
-    // One that was consented to is the sign by which its key is revoked, if the client never comes for its code.
+    // One with consent stays: by it the key is revoked if the client never comes for its code.
     if ((await store.find(oldest))?.grantId === null) await store.remove(oldest);
   };
 }
 
-/** Where requests for tokens, and to revoke one, show what they have. */
+/** The form fields that hold a code or token. */
 const SHOWN = [
   ["code", "AuthorizationCode"],
   ["refresh_token", "RefreshToken"],

@@ -9,7 +9,7 @@ import type { Member } from "../core/account-store.ts";
 import type { Identity } from "../core/team-store.ts";
 import type { Claims } from "./provider.ts";
 
-/** Why somebody whom the provider has vouched for is not let in. */
+/** Why somebody whom the provider vouches for is not let in. */
 export type NotLetIn = "unverified" | "other_domain" | "no_account" | "other_identity";
 
 interface OidcSignInNeeds {
@@ -37,9 +37,9 @@ export function createOidcSignIn(app: AppPart<"clock", "people" | "team">, needs
   const { peopleService, teamService, secrets, allowedDomains } = needs;
 
   /**
-   * Begins a session. Null: the person has left, or the provider means somebody else by them. At the first sign-in (`isNew`) of a person
-   * who has a password, it stays only in a browser where they have logged in before: whoever has signed up with somebody
-   * else's address must not go on knowing a password of the account that is theirs now.
+   * Begins a session. Null: the person has left, or the provider knows them as somebody else. At the first sign-in (`isNew`)
+   * a password is kept only if they have logged in on this browser before: whoever signed up with somebody else's address
+   * must not keep a password to what is now that person's account.
    */
   const begin = async (member: Member, identity: Identity, isNew: boolean, source: RequestSource) => {
     const { person } = member;

@@ -90,7 +90,7 @@ export async function runBulk(session: Session, options: BulkOptions, operation:
 
 type Bulk = Omit<StartBulk, "dry_run">;
 
-/** Shows what a job would cover, and asks. False: it is not to begin. */
+/** Shows what a job would cover, and asks whether to begin it. */
 async function isConfirmed(session: Session, bulk: Bulk): Promise<boolean> {
   const { client, io } = session;
   const found = await client.startBulk({ ...bulk, dry_run: true });

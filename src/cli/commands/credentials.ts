@@ -108,7 +108,7 @@ interface AddOptions
   readonly request?: string;
 }
 
-/** Never from the command line: others can read it there. A line end behind it is no part of it. */
+/** Never from the command line, which others can read. A line end behind it is dropped. */
 async function secretIn(file: string | undefined, io: Io): Promise<string> {
   const isTyped = (file === undefined || file === "-") && io.askHidden !== undefined;
   const text = isTyped

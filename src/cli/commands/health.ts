@@ -6,7 +6,7 @@ import { readSettings, textsOf } from "../../config/settings.ts";
 import { listenAddress, localUrl } from "../../config/values.ts";
 import { explain } from "../output.ts";
 
-/** A supervisor asks again soon, and takes a late answer for none. */
+/** Supervisors ask often, and ignore late answers. */
 const TIMEOUT_MS = 3_000;
 
 /** `outgate health`: asks the service of these settings. The container's image has no shell and no curl. */

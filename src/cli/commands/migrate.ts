@@ -21,7 +21,7 @@ export async function migrateDatabase(io: Io, to: string): Promise<void> {
   io.out(summaryOf(migrated));
 }
 
-/** A line for each table and phase, and for long ones each second how far it is. */
+/** Reports each table and phase, and the progress of long ones every second. */
 function reporter({ err }: Pick<Io, "err">): (report: MigrateReport) => void {
   let lastMs = Number.NEGATIVE_INFINITY;
   return ({ phase, table, rows, of }) => {

@@ -96,9 +96,9 @@ export function addRuleCommands(program: CliCommand): void {
       const { client, print } = session;
       const wanted = await readRules(session, file);
       const before = (await client.listRules()).data.map(definitionOf);
-      // It refuses what is no rule.
+      // Checks the rules.
       if (isDryRun) await client.dryRunRules({ ...wanted, last: 1 });
-      // As written by the service, so that what it leaves out is no difference.
+      // As the service writes them, without what it leaves out.
       const after = isDryRun ? wanted.rules : (await client.replaceRules(wanted)).data.map(definitionOf);
       print(differenceOf(before, after), (difference) => differenceText(difference, isDryRun));
     });
