@@ -260,6 +260,7 @@ describe("outgate in bulk", () => {
     [["cancel", "--host", "a.example"], "cancel takes the id of an action, or --status pending or --status held"],
     [["retry", "act_1", "--failed"], "An id takes no filters"],
     [["cancel", "act_1", "--status", "held"], "An id takes no filters"],
+    [["cancel", "--status", "held", "--run", "1"], "--run is for one action: add its id."],
     [["approve"], "<id> is missing."],
   ])("is called wrongly: %p", async (args, complaint) => {
     const said = await say(args);

@@ -218,12 +218,12 @@ function changedMembers(before: Definition, after: Definition): readonly string[
   const members = new Map(Object.entries(before));
   const later = new Map(Object.entries(after));
   return [...new Set([...members.keys(), ...later.keys()])].filter(
-    (member) => inOrder(members.get(member)) !== inOrder(later.get(member)),
+    (member) => canonicalJson(members.get(member)) !== canonicalJson(later.get(member)),
   );
 }
 
-/** JSON text that is equal for equal values. */
-function inOrder(value: unknown): string | undefined {
+/** JSON text with sorted members, which is equal for equal values. */
+function canonicalJson(value: unknown): string | undefined {
   return JSON.stringify(value, (_name, one: unknown) =>
     typeof one === "object" && one !== null && !Array.isArray(one) && !("rawJSON" in one)
       ? Object.fromEntries(Object.entries(one).toSorted(([a], [b]) => (a < b ? -1 : 1)))
@@ -263,7 +263,7 @@ function ruleText(rule: Rule): string {
   const { name, effect, ...conditions } = definitionOf(rule);
   const parts = Object.entries(conditions).map(([member, value]) => {
     const isPlain = typeof value === "string" || Array.isArray(value);
-    return `${member.replaceAll("_", " ")} ${isPlain ? String(value) : inOrder(value)}`;
+    return `${member.replaceAll("_", " ")} ${isPlain ? String(value) : canonicalJson(value)}`;
   });
   const warnings = (rule.warnings ?? []).map((text) => `\n   ! ${visible(text)}`);
   return `${rule.position + 1}. ${rule.id}  ${visible(`${name}: ${effect}${parts.length === 0 ? "" : `; ${parts.join("; ")}`}`)}${warnings.join("")}`;
