@@ -74,7 +74,7 @@ export const TOO_LONG = Symbol("too long");
 
 /** The lines of a stream, without line ends. The last line needs no end. Lines over `bytesMax` become `TOO_LONG`. */
 export async function* linesOf(
-  chunks: AsyncIterable<Uint8Array>,
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   bytesMax = LINE_BYTES_MAX,
 ): AsyncGenerator<string | typeof TOO_LONG> {
   let parts: Uint8Array[] = [];

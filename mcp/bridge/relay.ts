@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { apiKeyOf } from "../../src/client/api-key-file.ts";
 import {
   connectionMessage,
   errorLine,
@@ -38,22 +39,38 @@ export function sendTo(url: string, key: string): SendMessage {
     fetch(endpoint, { ...init, headers: { ...headers, authorization }, redirect: "error" });
 }
 
-/** The standard streams of a process. */
-interface Streams {
-  readonly input: AsyncIterable<Uint8Array>;
-  readonly write: (text: string) => void;
-  readonly warn: (text: string) => void;
+/** The process, as the bridge uses it. */
+interface BridgeIo {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly input?: AsyncIterable<Uint8Array>;
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+}
+
+/** Relays to the service at OUTGATE_URL. Throws a sentence for whoever set it up. */
+export async function relayToService(io: BridgeIo): Promise<void> {
+  const { OUTGATE_URL: url = "" } = io.env;
+  if (url === "") {
+    throw new Error(
+      "Set OUTGATE_URL and OUTGATE_API_KEY (or OUTGATE_API_KEY_FILE). To run the whole service, call `outgate mcp` with Bun.",
+    );
+  }
+  const key = await apiKeyOf(io.env);
+  if (key === null) {
+    throw new Error("Set OUTGATE_API_KEY or OUTGATE_API_KEY_FILE: the service at OUTGATE_URL needs an agent's key.");
+  }
+  await relayStreams(io, sendTo(url, key));
 }
 
 /** Relays until the client closes its end. */
-export async function relayStreams({ input, write, warn }: Streams, send: SendMessage): Promise<void> {
+export async function relayStreams({ input, out, err }: Omit<BridgeIo, "env">, send: SendMessage): Promise<void> {
   const relay = new Relay({
     send,
-    write: (line) => write(`${line}\n`),
-    warn: (sentence) => warn(`outgate mcp: ${sentence}\n`),
+    write: (line) => out(`${line}\n`),
+    warn: (sentence) => err(`outgate mcp: ${sentence}\n`),
   });
-  for await (const line of linesOf(input)) {
-    if (line === TOO_LONG) write(`${errorLine(null, -32_600, "This message is too large.")}\n`);
+  for await (const line of linesOf(input ?? [])) {
+    if (line === TOO_LONG) out(`${errorLine(null, -32_600, "This message is too large.")}\n`);
     else relay.take(line);
   }
   await relay.close();

@@ -76,6 +76,6 @@ export function reportSettings(env: Readonly<Record<string, string | undefined>>
     return { given, notes: [...config.warnings, describeTargetPolicy(targetPolicyOf(config))], problems: [] };
   } catch (error) {
     if (!(error instanceof InvalidSettings)) throw error;
-    return { given, notes: [], problems: error.message.split("\n- ").slice(1) };
+    return { given, notes: [], problems: error.problems };
   }
 }

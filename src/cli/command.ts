@@ -1,14 +1,6 @@
 import { Command, type CommandOptions, type ErrorOptions, type Help, Option, type OptionValues } from "commander";
 import { EXIT, type Io, readValue, UsageError } from "./io.ts";
-import {
-  type ListColumn,
-  type ListOptions,
-  type Page,
-  printLines,
-  printList,
-  type Session,
-  withSession,
-} from "./session.ts";
+import { type ListColumn, type ListOptions, type Page, printList, type Session, withSession } from "./session.ts";
 import type { OutgateClient } from "../client/client.ts";
 
 /** The option of every command that prints a result. */
@@ -139,9 +131,10 @@ export class CliCommand extends Command {
 
   /** The same for a short list: a line for each row, or `empty`. */
   lines<Row>(read: Read<Page<Row>, object>, lineOf: (row: Row) => string, empty: string): this {
-    return this.prints(async (session, options) =>
-      printLines(session, await read(session.client, options), lineOf, empty),
-    );
+    return this.prints(async ({ client, print }, options) => {
+      const { data } = await read(client, options);
+      print({ data }, () => (data.length === 0 ? empty : data.map(lineOf).join("\n")));
+    });
   }
 
   /** An option whose words shells complete. `parse` decides what is accepted: by default any text, which the service checks. */

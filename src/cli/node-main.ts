@@ -11,5 +11,5 @@ function addBridge(program: CliCommand): void {
     .command("mcp")
     .description("speak MCP on standard input to the service at OUTGATE_URL")
     .takes("no arguments; set OUTGATE_URL and OUTGATE_API_KEY.")
-    .runs(async (io) => (await import("./commands/bridge.ts")).bridgeToService(io));
+    .runs(async (io) => (await import("../../mcp/bridge/relay.ts")).relayToService(io));
 }

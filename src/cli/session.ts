@@ -27,6 +27,8 @@ export interface Session {
   readonly line: (value: unknown) => void;
   /** Prints lines for a person. */
   readonly say: (text: string) => void;
+  /** Prints a secret that is shown only once: alone, also in a pipe, where a script wants it. The note is for a person. */
+  readonly once: (created: object, secret: string, note: string) => void;
   /** Waits for a call without a result, then says on standard error what was done. */
   readonly done: (call: Promise<unknown>, text: string) => Promise<void>;
 }
@@ -106,6 +108,11 @@ export function openSession(
     json,
     line: (value) => io.out(jsonText(value, false)),
     say,
+    once(created, secret, note) {
+      if (asksForJson) json(created);
+      else say(secret);
+      if (!asksForJson || io.isTty) io.err(`${note}\n`);
+    },
     async done(call, text) {
       await call;
       io.err(`${visible(text)}\n`);
@@ -186,16 +193,6 @@ export function listTable<Row>(
   const headings = columns.map(([heading, , fit]) => ({ heading, ...fit }));
   const cells = rows.map((row) => columns.map(([, cellOf]) => cellOf(row, now)));
   return tableOf(headings, cells, paint, io.columns);
-}
-
-/** Prints a short list: a line for each row, or a sentence where there is none. */
-export function printLines<Row>(
-  { print }: Session,
-  { data }: Page<Row>,
-  lineOf: (row: Row) => string,
-  empty: string,
-): void {
-  print({ data }, () => (data.length === 0 ? empty : data.map(lineOf).join("\n")));
 }
 
 /** Opens the event stream; resolves when it is open. `first` is the promise of the first event. */

@@ -58,13 +58,8 @@ export function tableOf(
   const below = columns.flatMap(({ goesBelow }, at) => (goesBelow === true && widths[at] === 0 ? [at] : []));
   const lines = rows.map((row) => {
     const line = shown.map(({ at, width, mark }) => cut(row[at] ?? "", width, mark));
-    return (
-      lineOf(line, shownWidths, options) +
-      lineBelow(
-        below.map((at) => row[at] ?? ""),
-        options,
-      )
-    );
+    const belowLine = below.map((at) => row[at] ?? "");
+    return lineOf(line, shownWidths, options) + lineBelow(belowLine, options);
   });
   // A line of a table that goes on.
   const isHeaded = head.some((cell) => textOf(cell) !== "");

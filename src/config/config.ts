@@ -25,9 +25,11 @@ export type Config = Readonly<ReturnType<typeof configOf>>;
 /** Invalid settings. The message names each on a line of its own and never contains values. */
 export class InvalidSettings extends Error {
   override readonly name = "InvalidSettings";
+  readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
     super(["The settings can't be used:", ...problems].join("\n- "));
+    this.problems = problems;
   }
 }
 

@@ -53,8 +53,8 @@ test("the package holds the client, its types and the command line, and needs no
   const files = packed.files.map(({ path }) => path.replace(/-[a-z0-9]{8}\.js$/, ".js")).toSorted();
   expect(files).toEqual([
     "README.md",
-    "chunks/bridge.js",
     "chunks/node-main.js",
+    "chunks/relay.js",
     "client.d.ts",
     "client.js",
     "outgate.js",

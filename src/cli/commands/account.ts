@@ -49,14 +49,10 @@ export function addAccountCommands(program: CliCommand): void {
         "inherit_limits",
       ).preset(false),
     )
-    .prints(async (session, { role, ...more }: Partial<CreateKey>, name) => {
-      const { client, io, asksForJson, json, say } = session;
+    .prints(async ({ client, once }, { role, ...more }: Partial<CreateKey>, name) => {
       if (role === undefined) throw new UsageError("--role is missing: it has no default.");
       const created = await client.createKey({ ...more, name, role });
-      // In a pipe too: a script wants the key alone.
-      if (asksForJson) json(created);
-      else say(created.key);
-      if (!asksForJson || io.isTty) io.err(`Created key ${created.id}. It is shown only this once.\n`);
+      once(created, created.key, `Created key ${created.id}. It is shown only this once.`);
     });
   keys
     .service("revoke <id>", "revoke a key, at once and for good")

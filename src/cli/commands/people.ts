@@ -19,15 +19,11 @@ export function addPeopleCommands(program: CliCommand): void {
   people
     .service("invite <email>", "invite somebody and print the link for them, only this once")
     .choice("--role <role>", "what they may do", MEMBER_ROLES)
-    .prints(async (session, { role }: { readonly role?: MemberRole }, email) => {
-      const { client, io, asksForJson, json, say } = session;
+    .prints(async ({ client, once }, { role }: { readonly role?: MemberRole }, email) => {
       if (role === undefined) throw new UsageError("--role is missing: it has no default.");
       const created = await client.createInvitation({ email, role });
-      // In a pipe too: a script wants the link alone.
-      if (asksForJson) json(created);
-      else say(created.link);
       const mailed = created.mailed ? " It is mailed too." : "";
-      if (!asksForJson || io.isTty) io.err(`Invitation ${created.id}. The link is shown only this once.${mailed}\n`);
+      once(created, created.link, `Invitation ${created.id}. The link is shown only this once.${mailed}`);
     });
   people.service("invitations", "list the open invitations").lists(
     (client) => client.listInvitations(),

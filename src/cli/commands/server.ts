@@ -10,8 +10,7 @@ import { TravelClock } from "../../demo/clock.ts";
 import { demoBeginning, demoText, type DemoService, playDay } from "../../demo/play.ts";
 import { startTarget } from "../../demo/target.ts";
 import { createPaint } from "../../observability/terminal.ts";
-import { bridgeToService, standardStreams } from "./bridge.ts";
-import { relayStreams, type SendMessage } from "../../../mcp/bridge/relay.ts";
+import { relayStreams, relayToService, type SendMessage } from "../../../mcp/bridge/relay.ts";
 import { apiKeyOf } from "../../client/api-key-file.ts";
 import { createWelcomeLink, firstStartNotice, welcomeUrl } from "../../accounts/first-start.ts";
 import { type AdminParts, createOwnerKey, createResetLink, withAdminStore } from "../../admin/access.ts";
@@ -30,7 +29,7 @@ const ADVICE = " To use a running Outgate, set OUTGATE_URL and OUTGATE_API_KEY."
 
 /** `outgate mcp`: MCP over standard streams, as a bridge to OUTGATE_URL or with the whole service in this process. */
 export async function speakMcp(io: Io): Promise<void> {
-  if ((io.env["OUTGATE_URL"] ?? "") !== "") return bridgeToService(io);
+  if ((io.env["OUTGATE_URL"] ?? "") !== "") return relayToService(io);
   return serveInProcess(io, (await apiKeyOf(io.env)) ?? "");
 }
 
@@ -44,7 +43,7 @@ async function serveInProcess(io: Io, key: string): Promise<void> {
       new Request("http://localhost/mcp", { ...init, ...(body === "" ? {} : { body }), headers: framed }),
     );
   };
-  await relayStreams(standardStreams(io), send);
+  await relayStreams(io, send);
   await served.stop();
 }
 
