@@ -2,7 +2,6 @@ import type { Tool } from "@modelcontextprotocol/server";
 import Type, { type Static, type TObject } from "typebox";
 import { DomainError, type ErrorCode } from "../src/core/domain-error.ts";
 import { REASON_CHARS_MAX } from "../src/core/limits.ts";
-import { isStorableText } from "../src/core/json.ts";
 import { ActionId, CreateAction, DecisionBody, Retry, WaitQuery, WaitSeconds } from "../src/api/action-schemas.ts";
 import { ListQuery } from "../src/api/list-schemas.ts";
 import {
@@ -12,6 +11,7 @@ import {
   key,
   ONE_LINE,
   onePerField,
+  storable,
   stringMap,
   withoutNulls,
 } from "../src/api/schema-helpers.ts";
@@ -109,9 +109,8 @@ export const ApprovalForm = Type.Object(
       description: "approve: the call is sent. reject: it is cancelled.",
     }),
     reason: Type.Optional(
-      Type.Refine(
+      storable(
         Type.String({ title: "Reason", description: "Why; shown in the timeline.", maxLength: REASON_CHARS_MAX }),
-        isStorableText,
       ),
     ),
   },

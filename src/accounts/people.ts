@@ -6,7 +6,6 @@ import type { Person, StartedSession, RequestSource, SessionSource } from "../co
 import { auditOf } from "../core/audit.ts";
 import { DomainError, RetryLater } from "../core/domain-error.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../core/limits.ts";
-import { isStorableText } from "../core/json.ts";
 import type { KnownDevice } from "../crypto/tokens.ts";
 import type { Passwords, HashLane } from "../crypto/passwords.ts";
 import type { Secrets } from "../crypto/secrets.ts";
@@ -17,15 +16,13 @@ import { createSessionRegistry, newSession } from "./sessions.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 import { createLogInThrottle, createSignInAudit, createSignUpThrottle } from "./throttle.ts";
 
-const passwordMember = Type.Refine(
+const passwordMember = t.storable(
   Type.String({
     minLength: PASSWORD_CHARS_MIN,
     maxLength: PASSWORD_CHARS_MAX,
     description: "Any characters except NUL and lone surrogates. Only its argon2id hash is stored.",
     examples: ["correct horse battery staple"],
   }),
-  isStorableText,
-  () => "Must be well-formed Unicode without NUL.",
 );
 
 export const Credentials = t.requestObject("Credentials", "An address and its password.", {

@@ -11,7 +11,6 @@ import {
   SEARCH_CHARS_MAX,
   SEARCH_VALUES_MAX,
 } from "../core/limits.ts";
-import { isStorableText } from "../core/json.ts";
 import { normalHost } from "../core/target.ts";
 import { ActionId, ActionJson, Status } from "./action-schemas.ts";
 import * as t from "./schema-helpers.ts";
@@ -23,11 +22,7 @@ const CURSOR_EXAMPLE = "YWN0XzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
 
 /** Text that is searched for; printable or not, but nothing that no stored text can hold. */
 const searched = (description: string, example: string) =>
-  Type.Refine(
-    t.shortText(SEARCH_CHARS_MAX, description, example),
-    isStorableText,
-    () => "Must be well-formed Unicode without NUL.",
-  );
+  t.storable(t.shortText(SEARCH_CHARS_MAX, description, example));
 
 /** A name as `METADATA_NAME_PATTERN` has it, alone or before a colon. */
 const METADATA_FILTER = "^[A-Za-z0-9_.-]{1,64}(:|$)";
@@ -74,18 +69,11 @@ export const FILTERS = {
   title: Type.Optional(searched("Text in the title. Case doesn't count.", "Refund")),
   reason: Type.Optional(searched("Text in the requester's reason. Case doesn't count.", "duplicate")),
   metadata: Type.Optional(
-    Type.Array(
-      Type.Refine(
-        Type.String({ pattern: METADATA_FILTER, maxLength: METADATA_FILTER_CHARS_MAX }),
-        isStorableText,
-        () => "Must be well-formed Unicode without NUL.",
-      ),
-      {
-        maxItems: METADATA_FILTERS_MAX,
-        description: "`name:value`, exactly, or a name for any value. May repeat: all of them.",
-        examples: [["customer:4711"]],
-      },
-    ),
+    Type.Array(t.storable(Type.String({ pattern: METADATA_FILTER, maxLength: METADATA_FILTER_CHARS_MAX })), {
+      maxItems: METADATA_FILTERS_MAX,
+      description: "`name:value`, exactly, or a name for any value. May repeat: all of them.",
+      examples: [["customer:4711"]],
+    }),
   ),
 };
 

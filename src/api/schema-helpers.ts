@@ -4,7 +4,7 @@ import Type, {
   type TObject,
   type TObjectOptions,
   type TProperties,
-  type TStringOptions,
+  type TString,
 } from "typebox";
 import {
   EMAIL_CHARS_MAX,
@@ -70,20 +70,23 @@ export const nameSchema = (description: string) => printable(NAME_CHARS_MAX, des
 export const emailSchema = (description: string) =>
   Type.String({ format: "email", maxLength: EMAIL_CHARS_MAX, description, examples: ["ann@example.com"] });
 
-const storable = (options: TStringOptions) =>
-  Type.Refine(Type.String(options), isStorableText, () => "Must be well-formed Unicode without NUL.");
+/** Text without what no database stores. */
+export const storable = (text: TString) =>
+  Type.Refine(text, isStorableText, () => "Must be well-formed Unicode without NUL.");
 
 /** Free text of people and agents: any well-formed Unicode without NUL. */
 export const reason = (description: string) =>
-  storable({
-    maxLength: REASON_CHARS_MAX,
-    description: `${description} Well-formed Unicode without NUL.`,
-    examples: ["Agreed with Ann."],
-  });
+  storable(
+    Type.String({
+      maxLength: REASON_CHARS_MAX,
+      description: `${description} Well-formed Unicode without NUL.`,
+      examples: ["Agreed with Ann."],
+    }),
+  );
 
 /** The same of one line that is not empty. */
 export const line = (maxLength: number, description: string, example: string) =>
-  storable({ minLength: 1, maxLength, pattern: ONE_LINE, description, examples: [example] });
+  storable(Type.String({ minLength: 1, maxLength, pattern: ONE_LINE, description, examples: [example] }));
 
 /** The run of an action; a manual retry begins the next one. */
 export const run = (description: string) => Type.Integer({ minimum: 1, description, examples: [1] });

@@ -17,6 +17,9 @@ export const STATUS_COLOR: Readonly<Record<Status, Color>> = {
   cancelled: "grey",
 };
 
+export const EXIT_CODES_HELP =
+  "\nExit code: 0 completed or not ended yet, 1 failed or cancelled, 3 not ended within --wait, 4 awaits approval.";
+
 /** The exit code for a status. `waited`: the command waited for the end. */
 export function exitCodeOf(status: Status, waited: boolean): number {
   if (status === "completed") return EXIT.ok;

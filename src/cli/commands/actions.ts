@@ -2,7 +2,14 @@ import { isTerminal } from "../../core/action.ts";
 import type { FilterQuery, ListQuery, AttemptList } from "../../client/openapi.ts";
 import type { OutgateClient } from "../../client/client.ts";
 import { ACTION_COLUMNS, eventLine, findActionId, failureIn } from "../action-list.ts";
-import { actionText, describeDecision, describeTimeline, exitCodeOf, STATUS_COLOR } from "../action-text.ts";
+import {
+  actionText,
+  describeDecision,
+  describeTimeline,
+  EXIT_CODES_HELP,
+  exitCodeOf,
+  STATUS_COLOR,
+} from "../action-text.ts";
 import { addBulkOptions, type BulkOptions, refuseFilters, runBulk } from "./bulk.ts";
 import { addFilterOptions, type FilterOptions, filterQueryOf, statuses } from "../filters.ts";
 import { type CliCommand, CliOption, given, wholeNumber } from "../command.ts";
@@ -22,10 +29,7 @@ export function addReadCommands(program: CliCommand): void {
     .alias("show")
     .option("--wait <seconds>", "wait up to this long for its end", wholeNumber("wait", 0))
     .option("--timeline", "show what happened to it, oldest first")
-    .addHelpText(
-      "after",
-      "\nExit code: 0 completed or not ended yet, 1 failed or cancelled, 3 not ended within --wait, 4 awaits approval.",
-    )
+    .addHelpText("after", EXIT_CODES_HELP)
     .prints(async (session, { wait = 0, timeline = false }: GetOptions, id) => {
       const { client, print } = session;
       const action = await waitForEnd(client.getAction, await client.getAction(await findActionId(session, id)), wait);

@@ -1,6 +1,6 @@
 import type { CreateAction } from "../../client/openapi.ts";
 import { HTTP_METHODS } from "../../core/action.ts";
-import { actionText, exitCodeOf } from "../action-text.ts";
+import { EXIT_CODES_HELP, actionText, exitCodeOf } from "../action-text.ts";
 import { type CliCommand, CliOption, given, oneOf, several, wholeNumber, headersIn } from "../command.ts";
 import { type Io, readValue, UsageError } from "../io.ts";
 import { inOrder, parseJson, parseObject } from "../output.ts";
@@ -52,10 +52,7 @@ export function addSend(program: CliCommand): void {
   addRetryOptions(command)
     .option("--sync", "let the create wait for the end, 30 seconds or as --wait says")
     .option("--wait <seconds>", "wait up to this long for the end, also for a person's decision", wholeNumber("wait"))
-    .addHelpText(
-      "after",
-      "\nExit code: 0 completed or not ended yet, 1 failed or cancelled, 3 not ended within --wait, 4 awaits approval.",
-    )
+    .addHelpText("after", EXIT_CODES_HELP)
     .prints(send);
 }
 
