@@ -90,3 +90,10 @@ async function allActions({ store, owner }: Engine) {
     before = page.before;
   }
 }
+
+/** The message of the error; null: there was none. */
+export const refusalOf = (work: Promise<unknown>) =>
+  work.then(
+    () => null,
+    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+  );

@@ -31,6 +31,21 @@ async function openAuthenticate(keys: readonly Partial<ApiKey>[] = [{}], wrap = 
   return { authenticate, key, asked, used, clock, db, [Symbol.asyncDispose]: () => db[Symbol.asyncDispose]() };
 }
 
+/** A store that has read a key when `read` resolves, and answers with it once `answer` does. */
+function slowReads() {
+  const [read, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const slow = (accounts: AccountStore): AccountStore => ({
+    ...accounts,
+    async keyByHash(hash) {
+      const key = await accounts.keyByHash(hash);
+      read.resolve();
+      await answer.promise;
+      return key;
+    },
+  });
+  return { slow, read, answer };
+}
+
 const UNAUTHORIZED = {
   code: "unauthorized",
   message:
@@ -140,17 +155,7 @@ describe("a known key", () => {
   });
 
   test("that is forgotten while it is being read is not remembered as it was", async () => {
-    const read = Promise.withResolvers<void>();
-    const answer = Promise.withResolvers<void>();
-    const slow = (accounts: AccountStore): AccountStore => ({
-      ...accounts,
-      async keyByHash(hash) {
-        const key = await accounts.keyByHash(hash);
-        read.resolve();
-        await answer.promise;
-        return key;
-      },
-    });
+    const { slow, read, answer } = slowReads();
     await using rig = await openAuthenticate([{}], slow);
     const first = rig.authenticate(`Bearer ${KEY}`);
     await read.promise;
@@ -174,16 +179,7 @@ describe("a known key", () => {
   });
 
   test("forgotten while it was read is read again, and every caller hears of its end from then on", async () => {
-    const [read, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const slow = (accounts: AccountStore): AccountStore => ({
-      ...accounts,
-      async keyByHash(hash) {
-        const key = await accounts.keyByHash(hash);
-        read.resolve();
-        await answer.promise;
-        return key;
-      },
-    });
+    const { slow, read, answer } = slowReads();
     await using rig = await openAuthenticate([{}], slow);
     const late = rig.authenticate(`Bearer ${KEY}`);
     await read.promise;

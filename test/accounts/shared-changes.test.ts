@@ -6,16 +6,17 @@ import { FakeClock } from "../support/clock.ts";
 import { ACCOUNT, anApiKey, NOON } from "../support/factory.ts";
 import { openFileStore, testSecrets } from "../support/store.ts";
 
+const MEMBER: SessionMember = {
+  person: { id: "per_1", email: "ada@example.com", passwordHash: "", createdAt: NOON },
+  accountId: ACCOUNT,
+  role: "owner",
+  secretHash: null,
+  lastSeenAt: null,
+  hasOthers: true,
+};
+
 test("a stream of a session that another process ended is closed; while the store is away it stays open", async () => {
-  const member: SessionMember = {
-    person: { id: "per_1", email: "ada@example.com", passwordHash: "", createdAt: NOON },
-    accountId: ACCOUNT,
-    role: "owner",
-    secretHash: null,
-    lastSeenAt: null,
-    hasOthers: false,
-  };
-  const row: { session: SessionMember | null; isAway: boolean } = { session: member, isAway: false };
+  const row: { session: SessionMember | null; isAway: boolean } = { session: MEMBER, isAway: false };
   const people = {
     session: () => (row.isAway ? Promise.reject(new Error("away")) : Promise.resolve(row.session)),
     sessionSeen: () => Promise.reject(new Error("full")),
@@ -33,22 +34,14 @@ test("a stream of a session that another process ended is closed; while the stor
 });
 
 test("a stream is closed when another process takes its session to another account, or gives its person another role", async () => {
-  const member: SessionMember = {
-    person: { id: "per_1", email: "ada@example.com", passwordHash: "", createdAt: NOON },
-    accountId: ACCOUNT,
-    role: "owner",
-    secretHash: null,
-    lastSeenAt: null,
-    hasOthers: true,
-  };
   for (const change of [{ accountId: "acc_other" }, { role: "reader" }] as const) {
-    let now = member;
+    let now = MEMBER;
     const people = { session: () => Promise.resolve(now), sessionSeen: () => Promise.resolve() };
     const registry = createSessionRegistry({ people, secrets: testSecrets, clock: new FakeClock() });
     const watch = await registry.watchSession("token");
     await registry.recheckAll();
     expect(watch?.caller.revoked?.aborted).toBe(false);
-    now = { ...member, ...change };
+    now = { ...MEMBER, ...change };
     await registry.recheckAll();
     expect(watch?.caller.revoked?.aborted, JSON.stringify(change)).toBe(true);
   }

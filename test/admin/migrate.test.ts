@@ -5,7 +5,7 @@ import { openFile } from "../../db/libsql/file.ts";
 import { TRANSFER_TABLES } from "../../db/transfer/source.ts";
 import { migrateToPostgres } from "../../src/admin/migrate.ts";
 import { readConfig } from "../../src/config/config.ts";
-import { fillDatabase } from "../key-files.ts";
+import { fillDatabase, refusalOf } from "../key-files.ts";
 import { TcpProxy } from "../support/cluster/tcp-proxy.ts";
 import { NOON } from "../support/factory.ts";
 import { createDatabase, hasPostgres } from "../support/postgres.ts";
@@ -24,12 +24,6 @@ function run(
   const deps = { clock: { now: () => NOON }, onStart: ({ kind }: { kind: string }) => kinds.push(kind), onProgress };
   return migrateToPostgres(config, to, deps).then((migrated) => ({ ...migrated, kinds }));
 }
-
-const refusalOf = (work: Promise<unknown>) =>
-  work.then(
-    () => null,
-    (error: unknown) => (error instanceof Error ? error.message : String(error)),
-  );
 
 const NOWHERE = "postgres://me:canary@127.0.0.1:1/outgate";
 

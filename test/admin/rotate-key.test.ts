@@ -22,19 +22,13 @@ import { RESEAL_ROWS_MAX } from "../../src/core/limits.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import type { Store } from "../../src/core/store.ts";
 import { keyIdOf, readNextKey, makeNextKey } from "../../src/crypto/master-key.ts";
-import { bytesOfDatabase, fillDatabase, rotateKeyOf, readThroughKey } from "../key-files.ts";
+import { bytesOfDatabase, fillDatabase, rotateKeyOf, readThroughKey, refusalOf } from "../key-files.ts";
 import { openEncryptedStore } from "../../src/app/encrypted-store.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
 
 const newKeyText = () => randomBytes(32).toString("base64");
 
 const keyIn = (file: string) => readKey(readFileSync(file, "latin1").trim()) ?? new Uint8Array();
-
-const refusalOf = (work: Promise<unknown>) =>
-  work.then(
-    () => null,
-    (error: unknown) => (error instanceof Error ? error.message : String(error)),
-  );
 
 describe("a new master key", () => {
   test("seals everything, and what was read, signed and sent with a link stays what it is", async () => {

@@ -1,14 +1,14 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { NODE_LOOK_MS_MIN, NODE_POLL_MS, NODE_READ_MS_MIN } from "../../src/core/limits.ts";
-import { type EventStream, positionText } from "../../src/events/feed.ts";
+import { positionText } from "../../src/events/feed.ts";
 import type { Sender } from "../../src/outbound/deadline.ts";
-import type { ActionChange } from "../../src/core/store.ts";
 import { FakeClock } from "../support/clock.ts";
 import { type Engine as Node, openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { NODES_ENV, SharedStore } from "../support/nodes.ts";
 import { temporaryFolder } from "../support/store.ts";
+import { changesAfter, lineOf, readUntil } from "./changes.ts";
 
 interface NodesOptions {
   readonly hasHints?: boolean;
@@ -72,7 +72,7 @@ describe.each([true, false])("on two nodes, with hints: %s,", (hasHints) => {
     const stream = await a.feed.open(a.owner, null);
     const work = Promise.all([lives(a, 40), lives(b, 40)]);
     await passing(clock, work);
-    const expected = await truth(a, from);
+    const expected = await changesAfter(a, from);
     const told = await passing(clock, readUntil(stream, expected.at(-1)?.seq ?? 0));
     stream.end();
     expect(expected.length).toBeGreaterThan(200);
@@ -156,29 +156,6 @@ describe("on two nodes", () => {
     held.resolve();
   });
 });
-
-const lineOf = ({ seq, action }: ActionChange) => `${seq} ${action.id} ${action.status} ${action.attempts}`;
-
-/** Everything of the account behind a position, asked of the store itself. */
-async function truth({ store, owner }: Node, after: number): Promise<readonly ActionChange[]> {
-  const told: ActionChange[] = [];
-  for (let position = after; ;) {
-    const page = await store.actions.changes(owner.accountId, position);
-    told.push(...page.changes);
-    if (page.isLast) return told;
-    position = page.position;
-  }
-}
-
-async function readUntil(stream: EventStream, position: number): Promise<readonly ActionChange[]> {
-  const told: ActionChange[] = [];
-  while ((told.at(-1)?.seq ?? 0) < position) {
-    const page = await stream.next();
-    if (page === null) break;
-    told.push(...page.changes);
-  }
-  return told;
-}
 
 /** Settled lives of so many actions. */
 async function lives(node: Node, count: number): Promise<void> {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { dirname, resolve } from "node:path";
+import { resolve } from "node:path";
 import { DAY_MS, OAUTH_ACCESS_TOKEN_MS_MAX, OAUTH_CONSENT_MS_MAX } from "../../src/core/limits.ts";
 import { openRealServer } from "../http/real-server.ts";
+import { librariesOf } from "../support/libraries.ts";
 import {
   askMcp,
   authorizeUrl,
@@ -23,22 +24,12 @@ const WELL_KNOWN = [
 ];
 
 test("the library is loaded by the first request that needs it, not by the start", async () => {
-  const transpilers = { ts: new Bun.Transpiler({ loader: "ts" }), tsx: new Bun.Transpiler({ loader: "tsx" }) };
-  const seen = new Set<string>();
-  const libraries = new Set<string>();
-  const visit = async (path: string): Promise<void> => {
-    if (seen.has(path) || !/\.tsx?$/.test(path)) return;
-    seen.add(path);
-    const transpiler = transpilers[path.endsWith("x") ? "tsx" : "ts"];
-    for (const { path: target, kind } of transpiler.scanImports(await Bun.file(path).text())) {
-      if (kind !== "import-statement") continue;
-      if (target.startsWith(".")) await visit(resolve(dirname(path), target));
-      else libraries.add(target);
-    }
-  };
-  for (const start of ["main.ts", "app.ts", "app/open.ts"]) await visit(resolve(import.meta.dir, "../../src", start));
+  const starts = ["main.ts", "app.ts", "app/open.ts"].map((start) => resolve(import.meta.dir, "../../src", start));
+  const loadedBy = async (isLazyToo: boolean) =>
+    (await Promise.all(starts.map((start) => librariesOf(start, { isLazyToo })))).flat();
+  expect(await loadedBy(true)).toContain("oidc-provider");
+  const libraries = await loadedBy(false);
   expect(libraries).toContain("elysia");
-  expect(seen).toContain(resolve(import.meta.dir, "../../src/oauth/service.ts"));
   expect(libraries).not.toContain("oidc-provider");
 });
 

@@ -66,15 +66,19 @@ interface Library {
   list(transport: object): Promise<readonly string[]>;
 }
 
+async function toolsOf(client: Client | FirstClient): Promise<readonly string[]> {
+  const { tools } = await client.listTools();
+  await client.close();
+  return tools.map(({ name }) => name);
+}
+
 const LIBRARIES: Readonly<Record<string, Library>> = {
   "of revision 2026-07-28": {
     transport: (url, authProvider) => new StreamableHTTPClientTransport(url, { authProvider }),
     async list(transport) {
       const client = new Client(INFO);
       await client.connect(transport as StreamableHTTPClientTransport);
-      const { tools } = await client.listTools();
-      await client.close();
-      return tools.map(({ name }) => name);
+      return toolsOf(client);
     },
   },
   "of 2025": {
@@ -82,9 +86,7 @@ const LIBRARIES: Readonly<Record<string, Library>> = {
     async list(transport) {
       const client = new FirstClient(INFO);
       await client.connect(transport as FirstTransport);
-      const { tools } = await client.listTools();
-      await client.close();
-      return tools.map(({ name }) => name);
+      return toolsOf(client);
     },
   },
 };
@@ -97,16 +99,21 @@ async function consent(rig: Rig, { sentTo }: Keeper): Promise<URLSearchParams> {
   return (await browser.follow(await browser.press(await browser.open(sentTo)))).searchParams;
 }
 
+/** Is refused, has its person consent, and calls. */
+async function logIn(library: Library, rig: Rig, keeper: Keeper): Promise<void> {
+  const first = library.transport(new URL(rig.mcpUrl), keeper);
+  expect(await library.list(first).catch(() => null)).toBeNull();
+  const answer = await consent(rig, keeper);
+  await first.finishAuth(answer.get("code") ?? "", answer.get("iss") ?? "");
+  expect(await library.list(library.transport(new URL(rig.mcpUrl), keeper))).toContain("create");
+}
+
 test.each(Object.entries(LIBRARIES))(
   "the SDK %s logs in, calls, renews its token, and logs in again when it ended",
   async (_, library) => {
     await using rig = await openRig();
     const keeper = new Keeper(CLIENT_ID);
-    const first = library.transport(new URL(rig.mcpUrl), keeper);
-    expect(await library.list(first).catch(() => null)).toBeNull();
-    const answer = await consent(rig, keeper);
-    await first.finishAuth(answer.get("code") ?? "", answer.get("iss") ?? "");
-    expect(await library.list(library.transport(new URL(rig.mcpUrl), keeper))).toContain("create");
+    await logIn(library, rig, keeper);
 
     keeper.spoilAccessToken();
     keeper.sentTo = null;
@@ -124,11 +131,7 @@ test.each(Object.entries(LIBRARIES))(
 test.each(Object.entries(LIBRARIES))("the SDK %s registers itself where that is allowed", async (_, library) => {
   await using rig = await openRig({ env: { OAUTH_REGISTRATION: "on" } });
   const keeper = new Keeper();
-  const first = library.transport(new URL(rig.mcpUrl), keeper);
-  expect(await library.list(first).catch(() => null)).toBeNull();
-  const answer = await consent(rig, keeper);
-  await first.finishAuth(answer.get("code") ?? "", answer.get("iss") ?? "");
-  expect(await library.list(library.transport(new URL(rig.mcpUrl), keeper))).toContain("create");
+  await logIn(library, rig, keeper);
   expect(rig.read).toEqual([]);
 });
 
@@ -138,11 +141,7 @@ test.each(Object.entries(LIBRARIES))("the SDK %s uses the id and secret that an 
   const { client, secret } = await rig.engine.services.oauthClients.add(rig.engine.owner, request);
   const keeper = new Keeper();
   keeper.saveClientInformation({ client_id: client.id, client_secret: secret, redirect_uris: [REDIRECT] });
-  const first = library.transport(new URL(rig.mcpUrl), keeper);
-  expect(await library.list(first).catch(() => null)).toBeNull();
+  await logIn(library, rig, keeper);
   expect(keeper.sentTo?.searchParams.get("client_id")).toBe(client.id);
-  const answer = await consent(rig, keeper);
-  await first.finishAuth(answer.get("code") ?? "", answer.get("iss") ?? "");
-  expect(await library.list(library.transport(new URL(rig.mcpUrl), keeper))).toContain("create");
   expect(rig.read).toEqual([]);
 });
