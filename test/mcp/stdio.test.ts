@@ -89,6 +89,7 @@ describe("outgate mcp", () => {
       [start({ OUTGATE_URL: url }), 1, "Set OUTGATE_API_KEY or OUTGATE_API_KEY_FILE"],
       [start({ OUTGATE_URL: "nowhere", OUTGATE_API_KEY: "og_x" }), 1, "OUTGATE_URL must be the address"],
       [start({}, folder, ["node", bundle]), 2, "Set OUTGATE_URL and OUTGATE_API_KEY"],
+      [start({ OUTGATE_URL: "nowhere", OUTGATE_API_KEY: "og_x" }, folder, ["node", bundle]), 2, "OUTGATE_URL must be"],
     ] as const) {
       expect(await saidBy(child)).toMatchObject({ code, err: expect.stringContaining(complaint) });
     }
