@@ -197,8 +197,9 @@ export function clientCreator(secrets: Pick<Secrets, "open">, artifact: OAuthArt
 }
 
 function storedClient(secrets: Pick<Secrets, "open">, artifact: OAuthArtifact): StoredClient {
+  const stored: unknown = payloadOf(secrets, artifact);
   // Safe: `add` sealed it.
-  return payloadOf(secrets, artifact) as unknown as StoredClient;
+  return stored as StoredClient;
 }
 
 const members = {
