@@ -21,7 +21,6 @@ import { memberText, orderedMemberText } from "../src/core/json.ts";
 import type { Metrics } from "../src/observability/metrics.ts";
 import type { PauseOf } from "../src/core/pause.ts";
 
-/** What tools, resources and prompts use. */
 export interface AgentDeps extends CreateRules, Pick<AppContext, "clock" | "ids" | "log"> {
   readonly actionService: ActionService;
   readonly credentialService: Pick<CredentialService, "list">;
@@ -184,7 +183,6 @@ type Elicitation =
   /** Earlier revisions with several nodes: the person's answer could reach another node. */
   | { readonly era: "unreachable" };
 
-/** A question to a person, and the schema of the answer. */
 export interface QuestionForm {
   readonly message: string;
   readonly requestedSchema: ElicitRequestFormParams["requestedSchema"];

@@ -101,7 +101,6 @@ function nextStepAfter(error: DomainError): string {
 
 const SEE_WHAT_CAN_BE_DONE = "Call get: the field actions says what can be done.";
 
-/** What a model should do about an error. */
 const NEXT_STEPS: Readonly<Partial<Record<ErrorCode, string>>> = {
   validation_error: "Correct the fields in details, and call again; a create with the same idempotency_key.",
   missing_field: "Call again with url.",

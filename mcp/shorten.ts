@@ -1,7 +1,6 @@
 import { isBytes } from "../src/receipts/cut-body.ts";
 import { membersIn } from "../src/core/json-walk.ts";
 
-/** A member of an object: its name, and its value as JSON text. */
 export type JsonMember = readonly [name: string, text: string];
 
 /** The members of our own JSON, which has no white space, without those that are null. */

@@ -48,7 +48,6 @@ import {
   WaitArguments,
 } from "./schemas.ts";
 
-/** A tool, and what a model reads about it. */
 interface Tool {
   readonly title: string;
   readonly description: string;

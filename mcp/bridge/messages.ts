@@ -69,7 +69,6 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 /** More than /mcp accepts, so that the client gets the service's own error. */
 const LINE_BYTES_MAX = 4 * 1_048_576;
 
-/** In place of a line that is too long. */
 export const TOO_LONG = Symbol("too long");
 
 /** The lines of a stream, without line ends. The last line needs no end. Lines over `bytesMax` become `TOO_LONG`. */

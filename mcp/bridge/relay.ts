@@ -14,7 +14,6 @@ import {
   TOO_LONG,
 } from "./messages.ts";
 
-/** One HTTP request to /mcp. */
 export interface BridgeRequest {
   readonly method: "POST" | "DELETE";
   readonly headers: Readonly<Record<string, string>>;
@@ -39,7 +38,6 @@ export function sendTo(url: string, key: string): SendMessage {
     fetch(endpoint, { ...init, headers: { ...headers, authorization }, redirect: "error" });
 }
 
-/** The process, as the bridge uses it. */
 interface BridgeIo {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly input?: AsyncIterable<Uint8Array>;
@@ -199,7 +197,6 @@ export class Relay {
   }
 }
 
-/** Headers of every message. */
 const JSON_HEADERS = {
   "content-type": "application/json",
   accept: "application/json, text/event-stream",

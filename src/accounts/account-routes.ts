@@ -155,7 +155,6 @@ export function accountRoutes({ peopleService, limits }: AccountRouteDeps) {
     );
 }
 
-/** An account of the service, as owners of the first one see it. */
 const ListedAccountJson = t.answerObject("ListedAccount", "An account of the service.", {
   id: AccountId,
   email: t.nullable(t.plainText("Address of its first person; null: none.", "ann@example.com")),

@@ -197,7 +197,6 @@ function writeFirstKeys(file: string, text: string): void {
   }
 }
 
-/** The URL of a one-time link. */
 export function welcomeUrl({ baseUrl }: Pick<Config, "baseUrl">, token: string): string {
   return `${baseUrl}/welcome/${token}`;
 }

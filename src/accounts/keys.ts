@@ -215,7 +215,6 @@ function issuesOf(request: CreateKey, before: ApiKey | null): readonly Issue[] {
   return issues;
 }
 
-/** The audit entry of a new key. */
 export function keyCreated(
   { id, name, role, hold, scope, replaces, last4, ...limits }: ApiKey,
   credentials: readonly string[] = [],

@@ -54,7 +54,6 @@ export function createOwnMailService({ clock, ids, config, store }: OwnMailApp, 
     return member?.person.id === caller.personId ? (member?.person.passwordHash ?? null) : null;
   };
   return {
-    /** Whether a mail provider is configured. */
     sendsMail: mailer !== null,
 
     /** False: they log in by the identity provider alone. */

@@ -36,7 +36,6 @@ export function createSignUpGate(
     isOperator,
     requireOperator,
 
-    /** Throws `forbidden` if sign-ups are closed. */
     async requireOpen(): Promise<void> {
       const reason = await closedBy();
       if (reason !== null) throw new DomainError("forbidden", signUpsClosedMessage(reason));

@@ -293,7 +293,6 @@ export function checkOrigin(text: string): string {
   throw new DomainError("invalid_query", "The query is not valid.", [{ field: "origin", message }]);
 }
 
-/** An origin that has a signing secret in use. */
 export interface KnownOrigin {
   readonly origin: string;
   readonly use: SigningUse;

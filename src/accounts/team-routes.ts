@@ -69,7 +69,6 @@ const CreatedInvitation = t.answerObject("CreatedInvitation", "A new invitation.
   mailed: t.yesNo("Whether a mail with the link is sent.", true),
 });
 
-/** Checks the form that changes a role. Throws `validation_error`. */
 export const checkRole = bodyCheck(ChangePerson);
 
 const personJson = serializer(PersonJson);

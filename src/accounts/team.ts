@@ -44,7 +44,6 @@ export interface OpenInvitation {
   readonly isKnown: boolean;
 }
 
-/** A session in the list of its person. */
 export interface ListedSession extends Pick<SessionRow, "createdAt" | "lastSeenAt" | "client" | "browser"> {
   /** Names it in forms; nothing can be done with it without being logged in. */
   readonly id: string;
@@ -80,7 +79,6 @@ export function createTeamService(app: AppContext, { peopleService, secrets, onM
     return invitation;
   };
 
-  /** Accepts an invitation in a new session. */
   const enter = async (
     invitation: StoredInvitation,
     { source, ...joiner }: Pick<Joining, "person" | "isNew" | "identity"> & { readonly source: SessionSource },

@@ -57,11 +57,9 @@ function createClientThrottle(clock: Pick<Clock, "monotonicMs">, countMax: numbe
 export const createSignUpThrottle = (clock: Pick<Clock, "monotonicMs">) =>
   createClientThrottle(clock, SIGN_UPS_PER_CLIENT_MAX, "sign-ups");
 
-/** Of steps of a sign-in by an identity provider. */
 export const createOidcThrottle = (clock: Pick<Clock, "monotonicMs">) =>
   createClientThrottle(clock, OIDC_PER_CLIENT_MAX, "sign-ins");
 
-/** Of requests of clients of OAuth. */
 export const createOAuthThrottle = (clock: Pick<Clock, "monotonicMs">) => ({
   tokens: createClientThrottle(clock, OAUTH_TOKEN_REQUESTS_PER_CLIENT_MAX, "requests for tokens"),
   registrations: createClientThrottle(clock, OAUTH_REGISTRATIONS_PER_CLIENT_MAX, "registrations"),

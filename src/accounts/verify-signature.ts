@@ -30,7 +30,6 @@ export interface ReceivedMessage {
   readonly bodies: readonly Uint8Array[];
 }
 
-/** A secret that may have signed. */
 export interface SigningCandidate {
   readonly name: "current" | "previous";
   readonly secret: string;
@@ -305,7 +304,6 @@ function bodyProblems(sent: Uint8Array, bodies: readonly Uint8Array[]): Signatur
   return [finding("body_changed", message)];
 }
 
-/** What was received, as the API takes it. */
 const VerifySignatureBody = t.requestObject("VerifySignature", "A call or callback as it was received.", {
   headers: t.stringMap(
     "The headers as they arrived, with names in any case. webhook-id, webhook-timestamp and webhook-signature are read, others ignored.",

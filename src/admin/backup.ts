@@ -59,7 +59,6 @@ interface SettingsReport {
   readonly given: Readonly<Record<string, string>>;
   /** Warnings and the target policy. */
   readonly notes: readonly string[];
-  /** Why a start would fail. */
   readonly problems: readonly string[];
 }
 

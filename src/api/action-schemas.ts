@@ -411,13 +411,11 @@ export const Retry = t.requestObject("Retry", "Optional details of a retry.", {
 const seconds = (extra: { readonly default?: number; readonly description: string }) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: WAIT_SECONDS_MAX, examples: [60], ...extra }));
 
-/** How long a tool waits for the end of an action. */
 export const WaitSeconds = seconds({
   default: WAIT_SECONDS_DEFAULT,
   description: "Seconds to wait for the end of the action.",
 });
 
-/** How long a create with `sync` waits for the end of its action. */
 export const WaitQuery = t.closedObject({
   wait: seconds({
     default: WAIT_SECONDS_DEFAULT,

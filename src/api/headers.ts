@@ -94,7 +94,6 @@ export const SECRET_PATH_HEADERS = [
   "Cross-Origin-Resource-Policy",
 ] as const satisfies readonly AnswerHeader[];
 
-/** Response headers by error code, beside X-Request-Id. */
 export const ERROR_HEADERS: Readonly<Partial<Record<ErrorCode, AnswerHeader>>> = {
   unauthorized: "WWW-Authenticate",
   rate_limited: "Retry-After",

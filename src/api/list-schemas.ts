@@ -81,7 +81,6 @@ export const FilterQuery = t.closedObject(FILTERS);
 
 export type FilterQuery = Static<typeof FilterQuery>;
 
-/** The filters of an export, and its form. */
 export const ExportQuery = t.closedObject({
   ...FILTERS,
   format: Type.Optional(
@@ -161,7 +160,6 @@ export function pageJson(
   return `{"data":[${actions.join(",")}],"next_cursor":${before === null ? "null" : `"${encodeCursor(before)}"`}${until}}`;
 }
 
-/** How many actions a filter finds, by status. */
 export interface StatusCounts {
   readonly counts: readonly { readonly status: ActionStatus; readonly count: number; readonly isMore: boolean }[];
   /** Everything that was created later is counted; null: everything is. */
@@ -186,7 +184,6 @@ const countsJson = serializer(ActionCounts);
 
 export const serializeCounts = ({ counts: data, countedUntil }: StatusCounts) => countsJson({ data, countedUntil });
 
-/** One entry of a timeline. Its members depend on `type`. */
 export const TimelineItem = t.answerObject("TimelineItem", "One thing that happened to an action.", {
   seq: t.quantity(
     "Position in the event stream: increasing, with gaps. An entry of a pause has the number of the entry before it.",

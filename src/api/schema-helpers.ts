@@ -54,7 +54,6 @@ const PATTERN_MESSAGES: ReadonlyMap<string, string> = new Map([
   [RESPONSE_CODE, "Must be a status such as 422, or a class of them such as 4xx."],
 ]);
 
-/** Names of formats, for messages. */
 const FORMAT_NAMES: ReadonlyMap<string, string> = new Map([["email", "email address"]]);
 
 /** The host of a URL, as a filter. */
@@ -91,7 +90,6 @@ export const line = (maxLength: number, description: string, example: string) =>
 /** The run of an action; a manual retry begins the next one. */
 export const run = (description: string) => Type.Integer({ minimum: 1, description, examples: [1] });
 
-/** A URL in a response. */
 export const url = (description: string, example = "https://api.example.com/orders") =>
   Type.String({ format: "uri", description, examples: [example] });
 
@@ -104,10 +102,8 @@ export const targetUrl = (description: string, example = "https://api.example.co
     ...describedOnly({ maxLength: URL_CHARS_MAX, pattern: TARGET_URL }),
   });
 
-/** Text in a response. */
 export const plainText = (description: string, example: string) => Type.String({ description, examples: [example] });
 
-/** One of some texts. */
 export const choice = <const Value extends string>(values: readonly Value[], description: string, example: Value) =>
   Type.Enum([...values], { type: "string", description, examples: [example] });
 
@@ -117,7 +113,6 @@ export const yesNo = (description: string, example: boolean) => Type.Boolean({ d
 export const quantity = (description: string, example: number) =>
   Type.Integer({ minimum: 0, description, examples: [example] });
 
-/** A whole number between bounds. */
 export const integer = (minimum: number, maximum: number, description: string, example: number) =>
   Type.Integer({ minimum, maximum, description, examples: [example] });
 
@@ -137,11 +132,9 @@ export const shortList = <Item extends TSchema>(
   example: readonly Static<Item>[],
 ) => Type.Array(item, { minItems: 1, maxItems, description, examples: [[...example]] });
 
-/** How many a page of a list has, in its query. */
 export const pageLimit = (description: string) =>
   Type.Integer({ minimum: 1, maximum: LIST_LIMIT_MAX, default: LIST_LIMIT_DEFAULT, description, examples: [50] });
 
-/** Which page of a list, in its query. */
 export const pageParameters = (cursorExample: string) => ({
   limit: Type.Optional(pageLimit("Most entries of a page.")),
   cursor: Type.Optional(plainText("The next_cursor of the page before.", cursorExample)),
@@ -184,7 +177,6 @@ export const NoBody = Type.Object(
   { additionalProperties: false, description: "Empty: path and query say everything." },
 );
 
-/** A JSON object with any members. */
 export const anyObject = (description: string, example: Readonly<Record<string, unknown>> = { order: 7 }) =>
   Type.Unsafe<Readonly<Record<string, unknown>>>({ type: "object", description, examples: [example] });
 
@@ -211,7 +203,6 @@ Format.Set("uri-reference", () => true);
 // An address as HTML forms define it. typebox's own check accepts control characters, and takes 300 ms for a megabyte.
 Format.Set("email", (text) => text.length <= EMAIL_CHARS_MAX && EMAIL.test(text));
 
-/** A compiled schema. */
 interface Check<T> {
   accepts(value: unknown): value is T;
   /** One issue for each wrong field; none where the value is valid. Values are never converted or filled in. */

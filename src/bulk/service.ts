@@ -23,11 +23,9 @@ export interface BulkRequest {
 
 export type BulkService = ReturnType<typeof createBulkService>;
 
-/** What a job would do. */
 export type BulkPreview = Awaited<ReturnType<BulkService["dryRun"]>>;
 
 function createBulkService({ store: { bulk, actions }, clock, ids }: AppContext, runner: BulkRunner) {
-  /** The actions that a job would cover. */
   const matching = async (caller: Caller, { operation, filter }: BulkRequest): Promise<MatchedActions> => {
     authorize(caller, operation);
     const asked = filterFor(operation, filter);

@@ -42,7 +42,6 @@ const minutes = t.integer(
 /** Since null means absent in requests. */
 const NO_REMINDER = Type.Literal(0, { description: "No reminder.", examples: [0] });
 
-/** What a create and a change may set. */
 const settings = {
   name: t.nameSchema("A name for people; the timeline tells it."),
   to: Type.Array(t.emailSchema("An address that may be asked for approval."), {
@@ -226,7 +225,6 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
   };
 }
 
-/** Throws `validation_error` if there are issues. */
 function throwIssues(issues: readonly Issue[]): void {
   if (issues.length > 0)
     throw new DomainError("validation_error", "The channel has fields that are not valid.", issues);

@@ -135,7 +135,6 @@ function noteOf({ deduplicated, differs = [] }: Action): string | null {
   return `an earlier action${differs.length === 0 ? "" : `; it differs in ${differs.join(", ")}`}`;
 }
 
-/** What stands before a risk, and its color. */
 const RISK_LOOKS = { danger: ["! ", "red"], warning: ["! ", "yellow"], note: ["", "grey"] } as const;
 
 /** What a person decides on: the call, its risks, body and headers, then the other facts. Nothing is cut. */

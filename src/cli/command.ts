@@ -3,7 +3,6 @@ import { EXIT, type Io, readValue, UsageError } from "./io.ts";
 import { type ListColumn, type ListOptions, type Page, printList, type Session, withSession } from "./session.ts";
 import type { OutgateClient } from "../client/client.ts";
 
-/** The option of every command that prints a result. */
 export const JSON_OPTION = ["--json", "print JSON also on a terminal"] as const;
 
 /** What a command does with the service. Resolves with the exit code, if it isn't 0. */
@@ -89,7 +88,6 @@ export class CliCommand extends Command {
     });
   }
 
-  /** Adds a command that talks to the service, or a group of them. */
   service(usage: string, summary: string, options: CommandOptions = {}): this {
     // Safe: `createCommand` makes every command.
     const command = this.command(usage, options) as this;
@@ -223,7 +221,6 @@ export function given<Members extends object>(members: Members): Given<Members> 
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Given<Members>;
 }
 
-/** Collects an option that may be given several times. */
 export function several(text: string, earlier: readonly string[] = []): readonly string[] {
   return [...earlier, text];
 }

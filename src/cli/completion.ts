@@ -1,10 +1,8 @@
 import type { Argument, Command, Option } from "commander";
 import { isNamed } from "./command.ts";
 
-/** What a shell proposes for the last word of a command line. */
 interface Completions {
   readonly proposals: readonly Proposal[];
-  /** The shell proposes files. */
   readonly takesFiles: boolean;
   /** The command for which the word is the id of an action. */
   readonly idFor: string | null;
@@ -107,7 +105,6 @@ function commandsAt(command: Command, start: string): Completions {
   );
 }
 
-/** A command, or an argument. */
 function wordsAt({ command, given }: Place, start: string): Completions {
   const { registeredArguments: args } = command;
   const argument = args.at(given) ?? args.findLast(({ variadic }) => variadic);

@@ -3,14 +3,12 @@ import { readFile } from "node:fs/promises";
 import type { ReadStream } from "node:tty";
 import { REQUEST_BODY_BYTES_MAX } from "../core/limits.ts";
 
-/** The process, as commands may use it. */
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Writes the result to standard output. */
   readonly out: (text: string) => void;
   /** Writes errors and progress to standard error. */
   readonly err: (text: string) => void;
-  /** Whether standard output is a terminal. */
   readonly isTty: boolean;
   /** Width of the terminal; absent where it is unknown. */
   readonly columns?: number;
@@ -20,7 +18,6 @@ export interface Io {
   readonly askHidden?: (question: string) => Promise<string | null>;
   /** Opens a URL in the browser of this machine; false: there is none. */
   readonly openBrowser?: (url: string) => Promise<boolean>;
-  /** Standard input, where there is one. */
   readonly input?: AsyncIterable<Uint8Array>;
   /** Listens for the first Ctrl-C; returns a function that stops listening. Absent where there are no signals. */
   readonly onInterrupt?: (listener: () => void) => () => void;
@@ -129,7 +126,6 @@ export class HiddenLine {
   }
 }
 
-/** Asks for a line that isn't shown; null: the person gave up. */
 async function askHidden(question: string, input: ReadStream, write: (text: string) => void): Promise<string | null> {
   const line = new HiddenLine();
   const decoder = new TextDecoder();

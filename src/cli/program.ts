@@ -89,7 +89,6 @@ Ids: the beginning of an action's id will do, if no other begins so.
 Output: text on a terminal, JSON in a pipe or with --json. NO_COLOR=1 switches colours off.
 Exit codes: 0 success, 1 failed or refused, 2 wrong usage, 3 not ended in time, 4 awaits approval.`;
 
-/** `outgate help`, and `outgate help keys create`. */
 function addHelp(program: CliCommand): void {
   program
     .command("help")

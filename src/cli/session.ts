@@ -15,7 +15,6 @@ export interface Session {
   readonly keySource: KeySource;
   readonly io: Io;
   readonly paint: Paint;
-  /** Whether `--json` was given. */
   readonly asksForJson: boolean;
   /** Whether results are printed as JSON: with `--json`, and where no terminal reads them. */
   readonly isJson: boolean;
@@ -61,13 +60,11 @@ export function parseUrl(text: string, what: string): string {
   return url.href.replace(/(?<!\/)\/+$/, "");
 }
 
-/** Where the key of a command comes from. */
 type KeySource = "option" | "environment" | "login";
 
 /** Which service a command talks to, and with which key. */
 export interface ServiceAccess {
   readonly url: string;
-  /** Null: there is none. */
   readonly key: string | null;
   readonly source: KeySource;
 }
@@ -183,7 +180,6 @@ export function printList<Row>(
   }
 }
 
-/** The rows of a list as a table for a person. */
 export function listTable<Row>(
   { paint, io }: { readonly paint: Paint; readonly io: Pick<Io, "columns"> },
   rows: readonly Row[],

@@ -18,7 +18,6 @@ export interface Column {
   readonly mark?: "…" | "";
 }
 
-/** Between two columns. */
 const GAP = 2;
 
 /** Rows in aligned columns; the last column is cut at the width of the terminal. */
@@ -79,7 +78,6 @@ function lineBelow(cells: readonly Cell[], options: LineOptions): string {
   return lineOf(["", ...first, ...filled.slice(-1)], [BELOW_INDENT - GAP, ...widths], options);
 }
 
-/** The indent of what is below a row. */
 const BELOW_INDENT = 4;
 
 function textOf(cell: Cell): string {

@@ -117,7 +117,6 @@ function valueOf(text: string, parse: (text: string) => unknown): unknown {
   }
 }
 
-/** Any failure as an `OutgateError`, except an abort by the caller. */
 function errorFor(error: unknown, url: string, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted === true) return signal.reason;
   if (error instanceof OutgateError) return error;

@@ -104,7 +104,6 @@ function configOf(settings: EnvironmentSettings, texts: Texts, fetchesMax: numbe
     metricsPort: settings.METRICS_PORT ?? null,
     logLevel: settings.LOG_LEVEL,
     logFormat: settings.LOG_FORMAT,
-    /** The names of the settings that the environment has. */
     given: new Set(Object.keys(texts)),
     /** Notices for the operator about settings that are valid but probably not intended. */
     warnings: warningsOf(settings, { host, baseUrl, dispatchConcurrency, fetchesMax }),

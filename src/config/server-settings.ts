@@ -2,14 +2,12 @@ import type { Config } from "./config.ts";
 import { type SettingName, settingNames, SETTINGS } from "./settings.ts";
 import { databasePlace } from "./values.ts";
 
-/** A setting of the server as its operator sees it. */
 export interface ServerSetting {
   readonly name: SettingName;
   /** What is in force, in words or as it was given; null: nothing, or a secret. */
   readonly value: string | null;
   /** The environment has it; otherwise it is the default. */
   readonly isSet: boolean;
-  /** Its value is shown nowhere. */
   readonly isSecret: boolean;
   /** One sentence: what it is, and what it means to leave it unset. */
   readonly description: string;
@@ -57,7 +55,6 @@ const VALUES: Readonly<Record<SettingName, ((config: Config) => string | number 
   LOG_FORMAT: ({ logFormat }) => logFormat,
 };
 
-/** Whether the value of a setting is shown nowhere. */
 export function isSecretSetting(name: SettingName): boolean {
   return VALUES[name] === "secret";
 }

@@ -183,7 +183,6 @@ export type EnvironmentSettings = { readonly [Name in SettingName]: ValueOf<(typ
 
 type ValueOf<One> = One extends Setting<infer Value, infer Default> ? Value | Default : never;
 
-/** The texts of the settings that are set. */
 export type Texts = Readonly<Partial<Record<SettingName, string>>>;
 
 /** The settings in the environment, trimmed; empty texts count as unset. */
@@ -228,7 +227,6 @@ interface Setting<Value, Default> extends Words<Default> {
   readonly parse: (text: string) => Value;
 }
 
-/** A whole number in plain decimal digits. */
 function wholeNumber<Default extends number | undefined = undefined>(
   minimum: number,
   maximum: number,
@@ -242,7 +240,6 @@ function wholeNumber<Default extends number | undefined = undefined>(
   return { ...words, allowed: `a whole number from ${minimum} to ${maximum}`, faultOf, parse: Number };
 }
 
-/** One of a fixed list of words. */
 function oneOf<const Word extends string, Default extends Word | undefined = undefined>(
   values: readonly Word[],
   words: Words<Default>,
@@ -279,7 +276,6 @@ function list(
   };
 }
 
-/** A check by a pattern. */
 function matching(pattern: RegExp, fault = "has the wrong form"): FaultOf {
   return (value) => (pattern.test(value) ? null : fault);
 }

@@ -128,14 +128,12 @@ export function mayGoPlain({ names, ranges }: TargetPolicy, { hostname, literal 
   return classOfName(hostname) !== "public" || names.has(hostname) || ranges.length > 0;
 }
 
-/** Loopback, or one of a private network. */
 export function isPrivateAddress(address: Address): boolean {
   return classOf(address) === "private";
 }
 
 const LOOPBACK = ["127.0.0.1", "::1"].flatMap((text) => parseAddress(text) ?? []);
 
-/** What a caller needs of a checked URL. */
 interface CheckedTarget {
   /** ASCII, lower case, no trailing dot, IPv6 in brackets: as `Action.hostname`. */
   readonly hostname: string;

@@ -56,14 +56,12 @@ function inUrl(address: string): string {
   return isIP(address) === 6 ? `[${address}]` : address;
 }
 
-/** Checks an entry of TRUSTED_PROXIES. */
 export const proxyFault: FaultOf = (value) => {
   const range = parseRange(value);
   if (range === null) return "has an entry that is no address range (no bits may be set behind the prefix)";
   return range.prefix === 0 ? "has an entry that holds every address: anybody could then write any" : null;
 };
 
-/** Returns whether an address belongs to a trusted proxy. */
 export function trustedProxiesOf(entries: readonly string[]): (address: string) => boolean {
   const ranges = entries.flatMap((entry) => parseRange(entry) ?? []);
   return (text) => {
@@ -81,7 +79,6 @@ const REMOTE = /^(libsql|https?):\/\//i;
 
 const POSTGRES = /^postgres(ql)?:\/\//i;
 
-/** Checks DATABASE_URL. */
 export const databaseFault: FaultOf = (value) => {
   if (POSTGRES.test(value)) return postgresFault(value);
   if (REMOTE.test(value)) return remoteFault(value);
@@ -91,7 +88,6 @@ export const databaseFault: FaultOf = (value) => {
   return path.startsWith(":") ? "names a store in memory, which forgets everything" : null;
 };
 
-/** Parses a valid DATABASE_URL. */
 export function readDatabase(url: string, authToken: string | null): Database {
   // Its password is part of the URL.
   if (isPostgresUrl(url)) return { kind: "remote", url, authToken: null };

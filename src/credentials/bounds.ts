@@ -143,7 +143,6 @@ function secretGivers(bounds: CredentialBounds): readonly string[] {
   return [bounds.paths === null ? `any path, and so token endpoints such as ${first.what}` : first.what];
 }
 
-/** Whether a request within the bounds may go to this endpoint. */
 function reaches({ hosts, paths, methods }: CredentialBounds, giver: SecretGiver): boolean {
   const { host } = giver;
   return (

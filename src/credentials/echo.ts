@@ -12,7 +12,6 @@ export class Echo {
   readonly #needles: readonly Needle[];
   /** How many characters at the end of a text may begin a needle. */
   readonly #startChars: number;
-  /** How many times it was found. */
   count = 0;
 
   /** `secrets`: the secret, and header values that were made of it. */

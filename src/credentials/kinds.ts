@@ -12,7 +12,6 @@ interface Unsigned {
 
 type Header = readonly [name: string, value: string];
 
-/** What a credential adds to a request. */
 interface Applied {
   readonly headers: readonly Header[];
   /** Values that are as good as the secret, and are masked in answers like it. */
@@ -21,7 +20,6 @@ interface Applied {
 
 /** How one kind of credential is put on a request. */
 interface Kind<Settings> {
-  /** The headers that it sets. */
   headers(settings: Settings): readonly string[];
   apply(settings: Settings, request: Unsigned, secret: string, now: Date): Applied;
   /** What is wrong with a secret; null: nothing. */
@@ -88,7 +86,6 @@ export function applyCredential(settings: CredentialSettings, request: Unsigned,
   return kindOf(settings).apply(settings, request, secret, now);
 }
 
-/** What is wrong with a secret for this kind; null: nothing. */
 export function secretProblem(kind: CredentialKind, secret: string): string | null {
   return KINDS[kind].problem(secret);
 }

@@ -169,7 +169,6 @@ export function createCredentialService(
   };
 }
 
-/** Where a secret is sealed, and can be opened. */
 export const credentialPlace = (id: string): SealedPlace => ({
   table: "credentials",
   row: id,
@@ -206,5 +205,4 @@ export function sumOf(days: readonly number[]): number {
   return days.reduce((sum, count) => sum + count, 0);
 }
 
-/** Of a credential that was just added. */
 export const NO_USES: CredentialUses = { byDay: new Map(), isWhole: true };

@@ -26,7 +26,6 @@ interface CredentialUseNeeds {
 
 /** A request as it is sent, and the secrets that are masked in its answer. */
 interface Opened {
-  /** Of the credential. */
   readonly name: string;
   readonly headers: OutboundRequest["headers"];
   readonly mask: Echo;

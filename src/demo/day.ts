@@ -80,7 +80,6 @@ function contacts(): readonly Step[] {
 
 const SUBJECTS = ["Parcel never arrived", "Invoice has the wrong address", "Cancel my plan", "Charged twice"] as const;
 
-/** A message to the team. */
 const message = (text: string) => ({
   url: "https://slack.com/api/chat.postMessage",
   headers: { Authorization: "Bearer xoxb-demo-support" },

@@ -145,7 +145,6 @@ async function nextDue(owner: OutgateClient, clock: TravelClock): Promise<Date |
 
 const POLL_MS = 3;
 
-/** What the demo prints first. */
 export function demoBeginning(folder: string): string {
   return `
 The demo plays one day of five agents, in about twenty seconds.

@@ -5,7 +5,6 @@ import { EVENT_STREAMS_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import { countByHolder, holderToEvict } from "../runtime/fair-share.ts";
 import type { ActionStore, ChangePage, ActionChange } from "../core/store.ts";
 
-/** The next changes of a stream. */
 interface FeedPage {
   /** In commit order; may be empty. Streams that get the same changes share the array. */
   readonly changes: readonly ActionChange[];

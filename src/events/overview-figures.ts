@@ -9,7 +9,6 @@ import {
 } from "../core/activity.ts";
 import { type Histogram, mergeHistograms, percentilesOf, withoutHistograms } from "../core/histogram.ts";
 
-/** What an account did in a range. */
 export interface Overview {
   readonly range: OverviewRange;
   /** Nothing before this is counted. */
@@ -38,7 +37,6 @@ export interface OverviewSlot extends Pick<ActivityFigures, "created" | "complet
   readonly p95Ms: number | null;
 }
 
-/** The figures of hosts or keys. */
 export interface Breakdown {
   readonly named: readonly NamedFigures[];
   /** All others together; null: there are none. */

@@ -41,7 +41,6 @@ export const OverviewQuery = t.closedObject({
   ),
 });
 
-/** The range of the page and of the API when none is named. */
 export const RANGE_DEFAULT: OverviewRange = "24h";
 
 const OverviewJson = t.answerObject("Overview", "What the account did in a range, and what waits.", {

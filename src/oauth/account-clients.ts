@@ -191,7 +191,6 @@ export function createOAuthClientService(app: AppContext, { secrets, forget }: A
   };
 }
 
-/** Who added a client of an account. */
 export function clientCreator(secrets: Pick<Secrets, "open">, artifact: OAuthArtifact): Actor {
   return storedClient(secrets, artifact).created_by;
 }

@@ -28,7 +28,6 @@ export interface ProviderNeeds extends AdapterNeeds {
   readonly isStopped: (accountId: string) => boolean;
 }
 
-/** The library as we use it. */
 export function createProvider(app: AppContext, needs: ProviderNeeds): Provider {
   const { clock, log, store } = app;
   const { baseUrl } = app.config;

@@ -39,7 +39,6 @@ export interface ConsentRequest {
   readonly clientName: string | null;
   /** Who vouches for the name: the host of the client's document, or where its answers go. */
   readonly clientHost: string;
-  /** Where the answer goes. */
   readonly redirectUri: string;
   /** By which owner of the account it was added, and when; null: nobody here has. */
   readonly added: { readonly by: Actor; readonly at: Date } | null;

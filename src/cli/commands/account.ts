@@ -234,7 +234,6 @@ const UNFINISHED = {
   cancel: " Its actions that have not ended are being cancelled.",
 } as const;
 
-/** Entries per request of `--all`. */
 const PAGE = 100;
 
 const AUDIT_COLUMNS: readonly ListColumn<AuditLog["data"][number]>[] = [

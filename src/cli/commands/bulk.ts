@@ -22,7 +22,6 @@ export interface BulkOptions extends FilterOptions {
   readonly held?: boolean;
 }
 
-/** The statuses that an operation is for, as options. */
 const CHOICES = {
   retry: [
     ["failed", "failed", "the same as --status failed"],
@@ -101,7 +100,6 @@ async function isConfirmed(session: Session, bulk: Bulk): Promise<boolean> {
   return isYes;
 }
 
-/** Rows that a dry run shows. */
 const ROWS_SHOWN_MAX = 5;
 
 /** What a dry run says to a person: how many, a warning, and the newest of them. */

@@ -18,7 +18,6 @@ import {
   type SessionOptions,
 } from "../session.ts";
 
-/** The result of one check. */
 interface Finding {
   readonly what: string;
   readonly state: "ok" | "note" | "wrong";

@@ -41,7 +41,6 @@ export function addHostCommands(program: CliCommand): void {
   });
 }
 
-/** What is set, in one line. */
 function settingsText(settings: PutDefaults | PutHostSettings): string {
   const { max_per_second: perSecond, max_concurrent: atATime, default_credential: name }: PutHostSettings = settings;
   const parts = [

@@ -124,7 +124,6 @@ interface CountOptions {
   readonly timezone?: string;
 }
 
-/** What `more_than` and `sum` are to be. */
 function countsIn(options: CountOptions): Pick<CreateRule, "more_than" | "sum"> {
   const { more_than: count, minutes, sum: member, limit, per, timezone = "UTC", same } = options;
   if ((count === undefined) !== (minutes === undefined)) throw new UsageError("--more-than takes --minutes.");
@@ -242,7 +241,6 @@ function differenceText({ added, changed, removed, reordered }: Difference, isDr
   return [...lines, isDryRun ? "Nothing was changed: --dry-run." : "These rules are in force."].join("\n");
 }
 
-/** What a file says of a rule. */
 function definitionOf(rule: Rule): Definition {
   const {
     id: _id,
