@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import * as t from "../api/schema-helpers.ts";
-import { serializer } from "../api/serializer.ts";
+import { toJson } from "../api/serializer.ts";
 import type { ListedAccount } from "../core/account-store.ts";
 import { isStorableText } from "../core/json.ts";
 import {
@@ -170,10 +170,8 @@ const AccountListJson = t.answerObject("AccountList", "The accounts of the servi
   }),
 });
 
-const listedAccountJson = serializer(ListedAccountJson);
-
 const serializeListed = ({ isFirst: first, isStopped: stopped, ...row }: ListedAccount) =>
-  listedAccountJson({ ...row, first, stopped });
+  toJson(ListedAccountJson, { ...row, first, stopped });
 
 export const AccountParams = pathParams(Type.Object({ id: AccountId }), "There is no such account.");
 

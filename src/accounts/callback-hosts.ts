@@ -7,7 +7,7 @@ import { CALLBACK_HOSTS_MAX } from "../core/limits.ts";
 import { normalHost } from "../core/target.ts";
 import Type from "typebox";
 import * as t from "../api/schema-helpers.ts";
-import { serializer } from "../api/serializer.ts";
+import { toJson } from "../api/serializer.ts";
 import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 
@@ -71,13 +71,12 @@ export function checkCallbackHost(text: string, code: "validation_error" | "inva
   throw new DomainError(code, "The host is not valid.", [{ field: "host", message }]);
 }
 
-const callbackHostJson = serializer(CallbackHostJson);
-
 export function callbackHostRoutes({ callbackHosts }: { readonly callbackHosts: CallbackHostService }) {
   return createApiRoutes()
     .get(
       "/v1/callback-hosts",
-      async ({ caller }) => jsonOf({ data: (await callbackHosts.list(caller)).map(callbackHostJson) }),
+      async ({ caller }) =>
+        jsonOf({ data: (await callbackHosts.list(caller)).map((row) => toJson(CallbackHostJson, row)) }),
       operation({
         operationId: "listCallbackHosts",
         permission: "manage",
@@ -91,7 +90,7 @@ export function callbackHostRoutes({ callbackHosts }: { readonly callbackHosts: 
       "/v1/callback-hosts",
       async ({ caller, body }) => {
         const host = checkCallbackHost(body.host, "validation_error");
-        return jsonOf(callbackHostJson(await callbackHosts.add(caller, host)));
+        return jsonOf(toJson(CallbackHostJson, await callbackHosts.add(caller, host)));
       },
       operation({
         operationId: "addCallbackHost",

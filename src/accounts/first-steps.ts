@@ -4,7 +4,7 @@ import type { FirstStepName } from "../core/activity-store.ts";
 import { authorize, type Caller, mayDo, type Permission } from "../core/roles.ts";
 import Type from "typebox";
 import * as t from "../api/schema-helpers.ts";
-import { serializer } from "../api/serializer.ts";
+import { toJson } from "../api/serializer.ts";
 import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
 
@@ -95,8 +95,6 @@ const FirstStepsJson = t.answerObject("FirstSteps", "What an account does to beg
   hidden: t.yesNo("Whether they are hidden for everybody of the account. A person can hide them on the pages.", false),
 });
 
-const firstStepsJson = serializer(FirstStepsJson);
-
 const ChangeFirstSteps = t.requestObject("ChangeFirstSteps", "Whether the pages show the first steps.", {
   hidden: t.yesNo("true hides them for everybody; false shows them again.", true),
 });
@@ -105,7 +103,7 @@ export function firstStepRoutes({ firstSteps }: { readonly firstSteps: FirstStep
   const answer = async (caller: Caller) => {
     const { times, isHidden: hidden } = await firstSteps.state(caller);
     const data = FIRST_STEPS.map((step) => ({ step, done: times.has(step), doneAt: times.get(step) ?? null }));
-    return jsonOf(firstStepsJson({ data, hidden }));
+    return jsonOf(toJson(FirstStepsJson, { data, hidden }));
   };
   return createApiRoutes()
     .get(

@@ -1,7 +1,7 @@
 import Type, { type Static } from "typebox";
 import { ActionId, credentialNameSchema } from "../api/action-schemas.ts";
 import * as t from "../api/schema-helpers.ts";
-import { serializer } from "../api/serializer.ts";
+import { toJson } from "../api/serializer.ts";
 import type { ApiKey, KeyUse } from "../core/account-store.ts";
 import { ACTION_STATUSES, HTTP_METHODS } from "../core/action.ts";
 import {
@@ -208,18 +208,10 @@ export type ListedKeyView = KeyView & KeyUse & { readonly credentials: readonly 
 
 const shown = <Row extends KeyView>(row: Row) => ({ ...row, scope: hasScope(row.role) ? row.scope : null });
 
-const keyJson = serializer(KeyJson);
-
-export const serializeKey = (row: KeyView) => keyJson(shown(row));
-
-const createdKeyJson = serializer(CreatedKeyJson);
-
-const revokedKeyJson = serializer(RevokedKeyJson);
-
-const listedKeyJson = serializer(ListedKey);
+export const serializeKey = (row: KeyView) => toJson(KeyJson, shown(row));
 
 function serializeListedKey({ lastCall, credentials, ...row }: ListedKeyView) {
-  return listedKeyJson({
+  return toJson(ListedKey, {
     ...shown(row),
     lastActionAt: lastCall?.createdAt ?? null,
     lastAction: lastCall && { ...lastCall, url: maskUrl(lastCall.url, "decider") },
@@ -249,7 +241,7 @@ export function keyRoutes({ keyService }: { readonly keyService: KeyService }) {
       "/v1/keys",
       async ({ caller, body }) => {
         const { row, key } = await keyService.create(caller, body);
-        return jsonOf(createdKeyJson({ ...shown(row), key }), 201, { "cache-control": "no-store" });
+        return jsonOf(toJson(CreatedKeyJson, { ...shown(row), key }), 201, { "cache-control": "no-store" });
       },
       operation({
         operationId: "createKey",
@@ -273,7 +265,7 @@ export function keyRoutes({ keyService }: { readonly keyService: KeyService }) {
         const row = await keyService.revoke(caller, id, unfinished);
         const { unfinishedCount, heldCount, madeCount } = row;
         const left = { unfinishedActions: unfinishedCount, heldActions: heldCount, createdKeys: madeCount };
-        return jsonOf(revokedKeyJson({ ...shown(row), ...left }));
+        return jsonOf(toJson(RevokedKeyJson, { ...shown(row), ...left }));
       },
       operation({
         operationId: "revokeKey",

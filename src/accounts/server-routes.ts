@@ -1,5 +1,5 @@
 import Type from "typebox";
-import { serializer } from "../api/serializer.ts";
+import { toJson } from "../api/serializer.ts";
 import type { EffectiveSettings } from "../config/config.ts";
 import * as t from "../api/schema-helpers.ts";
 import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
@@ -66,8 +66,6 @@ const ServerJson = t.answerObject("Server", "What is in force on the server. It 
   ),
 });
 
-const serverJson = serializer(ServerJson);
-
 const TestMail = t.requestObject("TestMail", "Who gets the test mail.", {
   to: t.emailSchema("Where to send it: the address of a person of this account."),
 });
@@ -93,7 +91,7 @@ export function serverRoutes({ settingsFor, readSize, ownMails, version }: Serve
         const [settings, size] = await Promise.all([settingsFor(caller), readSize(caller)]);
         const { rateLimitPerSecond, all } = settings;
         return jsonOf(
-          serverJson({
+          toJson(ServerJson, {
             ...settings,
             version,
             rateLimitPerSecond: rateLimitPerSecond === 0 ? null : rateLimitPerSecond,

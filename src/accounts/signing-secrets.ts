@@ -4,7 +4,7 @@ import { auditOf } from "../core/audit.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import * as t from "../api/schema-helpers.ts";
-import { serializer } from "../api/serializer.ts";
+import { toJson } from "../api/serializer.ts";
 import { createApiRoutes, operation, optionalBody } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
 import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
@@ -339,12 +339,6 @@ const SigningOriginListJson = t.answerObject("SigningOriginList", "Where an acco
   }),
 });
 
-const secretJson = serializer(SigningSecretJson);
-
-const rotationJson = serializer(RotationJson);
-
-const originJson = serializer(SigningOriginJson);
-
 export function signingSecretRoutes({ signingService }: { readonly signingService: SigningService }) {
   return createApiRoutes()
     .get(
@@ -353,7 +347,7 @@ export function signingSecretRoutes({ signingService }: { readonly signingServic
         const origins = await signingService.origins(caller);
         return jsonOf({
           data: origins.map(({ use, ...row }) =>
-            originJson({ ...row, for: use, previousExpiresAt: row.overlapEndsAt }),
+            toJson(SigningOriginJson, { ...row, for: use, previousExpiresAt: row.overlapEndsAt }),
           ),
         });
       },
@@ -372,7 +366,7 @@ export function signingSecretRoutes({ signingService }: { readonly signingServic
       async ({ context, caller, query: { origin, for: use } }) => {
         const isShown = context.request.method !== "HEAD";
         const secret = await signingService.read(caller, checkOrigin(origin), use, isShown);
-        return jsonOf(secretJson(secret), 200, { "cache-control": "no-store" });
+        return jsonOf(toJson(SigningSecretJson, secret), 200, { "cache-control": "no-store" });
       },
       operation({
         operationId: "getSigningSecret",
@@ -391,7 +385,7 @@ export function signingSecretRoutes({ signingService }: { readonly signingServic
       "/v1/signing-secret/rotate",
       async ({ caller, query: { origin, for: use } }) => {
         const checked = origin === undefined ? null : checkOrigin(origin);
-        return jsonOf(rotationJson(await signingService.rotate(caller, checked, use)));
+        return jsonOf(toJson(RotationJson, await signingService.rotate(caller, checked, use)));
       },
       operation({
         operationId: "rotateSigningSecret",

@@ -1,6 +1,6 @@
 import Type from "typebox";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
-import { serializer } from "../api/serializer.ts";
+import { toJson } from "../api/serializer.ts";
 import { MadeByQuery } from "./key-routes.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import type { TeamService } from "./team.ts";
@@ -71,13 +71,7 @@ const CreatedInvitation = t.answerObject("CreatedInvitation", "A new invitation.
 
 export const checkRole = bodyCheck(ChangePerson);
 
-const personJson = serializer(PersonJson);
-
-const serializePerson = ({ personId: id, ...member }: TeamMember) => personJson({ ...member, id });
-
-const invitationJson = serializer(InvitationJson);
-
-const createdInvitationJson = serializer(CreatedInvitation);
+const serializePerson = ({ personId: id, ...member }: TeamMember) => toJson(PersonJson, { ...member, id });
 
 export const PersonParams = pathParams(Type.Object({ id: PersonId }), "There is no such person in this account.");
 
@@ -135,7 +129,7 @@ export function teamRoutes({ teamService }: { readonly teamService: TeamService 
       async ({ caller, query: { created_by: createdBy = null } }) => {
         const all = await teamService.invitations(caller, createdBy);
         const shown = createdBy === null ? all.filter(({ isVoid }) => !isVoid) : all;
-        return jsonOf({ data: shown.map((row) => invitationJson({ ...row, void: row.isVoid })) });
+        return jsonOf({ data: shown.map((row) => toJson(InvitationJson, { ...row, void: row.isVoid })) });
       },
       operation({
         operationId: "listInvitations",
@@ -154,7 +148,7 @@ export function teamRoutes({ teamService }: { readonly teamService: TeamService 
       "/v1/invitations",
       async ({ caller, body: { email, role } }) => {
         const { invitation, link, isMailed } = await teamService.invite(caller, email, role);
-        const created = createdInvitationJson({ ...invitation, link, mailed: isMailed });
+        const created = toJson(CreatedInvitation, { ...invitation, link, mailed: isMailed });
         return jsonOf(created, 201, { "cache-control": "no-store" });
       },
       operation({

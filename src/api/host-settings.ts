@@ -1,7 +1,7 @@
 import { type HostSettings, NO_HOST_SETTINGS } from "../core/host-settings.ts";
 import { credentialNameSchema } from "./action-schemas.ts";
 import { compile, requestObject, positive } from "./schema-helpers.ts";
-import { serializer } from "./serializer.ts";
+import { toJson } from "./serializer.ts";
 import { retryMembers, retrySettingsFrom } from "./retry-settings.ts";
 import { CALLS_PER_SECOND_MIN, CALLS_PER_SECOND_MAX } from "../core/limits.ts";
 import { STATUS_CLASSES } from "../core/retry-settings.ts";
@@ -52,7 +52,7 @@ export function hostSettingsFrom(body: Static<typeof PutHostSettings>): HostSett
 }
 
 /** Only what is set. */
-export const hostSettingsJson = serializer(PutHostSettings);
+export const hostSettingsJson = (settings: HostSettings) => toJson(PutHostSettings, settings);
 
 /**
  * A row holds what is set for a host or for all of them. Without the bounds of requests, which may have been others when it was

@@ -15,7 +15,7 @@ import { normalHost } from "../core/target.ts";
 import { ActionId, ActionJson, Status } from "./action-schemas.ts";
 import * as t from "./schema-helpers.ts";
 import { checkListQuery, encodeCursor, RESPONSE_CODE } from "./schema-helpers.ts";
-import { serializer } from "./serializer.ts";
+import { toJson } from "./serializer.ts";
 import { TIMELINE_EVENT_TYPES } from "../core/timeline.ts";
 
 const CURSOR_EXAMPLE = "YWN0XzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
@@ -180,9 +180,8 @@ export const ActionCounts = t.answerObject("ActionCounts", "How many actions mat
   ),
 });
 
-const countsJson = serializer(ActionCounts);
-
-export const serializeCounts = ({ counts: data, countedUntil }: StatusCounts) => countsJson({ data, countedUntil });
+export const serializeCounts = ({ counts: data, countedUntil }: StatusCounts) =>
+  toJson(ActionCounts, { data, countedUntil });
 
 export const TimelineItem = t.answerObject("TimelineItem", "One thing that happened to an action.", {
   seq: t.quantity(

@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import { describedOnly, integer } from "./schema-helpers.ts";
-import { serializer } from "./serializer.ts";
+import { toJson } from "./serializer.ts";
 import {
   ATTEMPT_TIMEOUT_SET_MS_MAX,
   ATTEMPT_TIMEOUT_SET_MS_MIN,
@@ -89,4 +89,4 @@ export function retrySettingsFrom({
 }
 
 /** Only what is set. */
-export const retrySettingsJson = serializer(RetrySettingsJson);
+export const retrySettingsJson = (settings: RetrySettings) => toJson(RetrySettingsJson, settings);

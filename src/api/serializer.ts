@@ -30,15 +30,17 @@ interface Shape {
   readonly type?: unknown;
 }
 
+const shows = new WeakMap<TObject, (value: unknown) => unknown>();
+
 /**
- * Shows rows as answers of a schema: the members that the schema has, each from the row's member of that name in camel case,
- * and dates as texts. Other members of the row are left out, and so is null where the schema has no null.
+ * A row as the answer that a schema describes: the members that the schema has, each from the row's member of that name in
+ * camel case, and dates as texts. Other members of the row are left out, and so is null where the schema has no null.
  */
-export function serializer<Schema extends TObject>(schema: Schema) {
-  const show = showing(schema);
-  return (row: Sources<Static<Schema>>): Static<Schema> =>
-    // Safe: `Sources` has what the schema's members are made from.
-    show(row) as Static<Schema>;
+export function toJson<Schema extends TObject>(schema: Schema, row: Sources<Static<Schema>>): Static<Schema> {
+  const show = shows.get(schema) ?? showing(schema);
+  shows.set(schema, show);
+  // Safe: `Sources` has what the schema's members are made from.
+  return show(row) as Static<Schema>;
 }
 
 function showing({ properties, items, anyOf }: Shape): (value: unknown) => unknown {

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import Type, { type Static } from "typebox";
 import * as t from "../api/schema-helpers.ts";
 import { checkListQuery, encodeCursor } from "../api/schema-helpers.ts";
-import { serializer } from "../api/serializer.ts";
+import { toJson } from "../api/serializer.ts";
 import {
   AUDIT_KINDS,
   type AuditFilter,
@@ -142,9 +142,8 @@ export function checkAudit(query: Static<typeof AuditQuery>) {
   };
 }
 
-const auditEntryJson = serializer(AuditEntryJson);
-
-const serialize = ({ client, ...row }: AuditRow) => auditEntryJson({ ...row, client: client === "" ? null : client });
+const serialize = ({ client, ...row }: AuditRow) =>
+  toJson(AuditEntryJson, { ...row, client: client === "" ? null : client });
 
 const UNCACHED = { "cache-control": "no-store", vary: "Accept" } as const;
 

@@ -3,7 +3,7 @@ import { ActionId } from "../api/action-schemas.ts";
 import { FILTERS } from "../api/list-schemas.ts";
 import * as t from "../api/schema-helpers.ts";
 import { checkListQuery, isJsonObject, pageOf } from "../api/schema-helpers.ts";
-import { serializer } from "../api/serializer.ts";
+import { toJson } from "../api/serializer.ts";
 import { BULK_OPERATIONS, BULK_STATUSES, type BulkJob, type BulkResult } from "../core/bulk-job.ts";
 import { ACTION_ID, BULK_ID } from "../core/ids.ts";
 import { BULK_GROUPS_SHOWN_MAX, LIST_LIMIT_DEFAULT } from "../core/limits.ts";
@@ -131,14 +131,12 @@ const BulkResultListJson = t.answerObject("BulkResultList", "One page of the res
   next_cursor: t.nullable(t.plainText("Asks for the next page; null: there is none.", CURSOR_EXAMPLE)),
 });
 
-const jobJson = serializer(BulkJobJson);
-
 /** A job as a caller may see it: another key's filter and reason are masked. */
 function serializeJob(caller: Caller, job: BulkJob) {
   const view = viewOf(caller, job);
-  if (view === "whole") return jobJson({ ...job, filter: jobFilter(job, (text) => text) });
+  if (view === "whole") return toJson(BulkJobJson, { ...job, filter: jobFilter(job, (text) => text) });
   const masked = (text: string) => maskText(text, view);
-  return jobJson({
+  return toJson(BulkJobJson, {
     ...job,
     filter: jobFilter(job, masked),
     reason: job.reason === null ? null : masked(job.reason),
@@ -159,12 +157,8 @@ export function jobFilter({ filter }: BulkJob, masked: (text: string) => string)
   }
 }
 
-const resultJson = serializer(BulkResultJson);
-
 const serializeResult = ({ code, message, ...result }: BulkResult) =>
-  resultJson({ ...result, error: code === null ? null : { code, message: message ?? "" } });
-
-const dryRunJson = serializer(BulkDryRunJson);
+  toJson(BulkResultJson, { ...result, error: code === null ? null : { code, message: message ?? "" } });
 
 export const BulkParams = pathParams(Type.Object({ id: BulkId }), "There is no such bulk job.");
 
@@ -176,7 +170,7 @@ export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService 
         const request = { ...more, reason };
         if (!isDry) return jsonOf(serializeJob(caller, await bulkService.start(caller, request)), 202);
         const { lateSuccesses: lateResults, ...found } = await bulkService.dryRun(caller, request);
-        return jsonOf(dryRunJson({ ...found, lateResults }));
+        return jsonOf(toJson(BulkDryRunJson, { ...found, lateResults }));
       },
       operation({
         operationId: "startBulk",

@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import * as t from "../api/schema-helpers.ts";
-import { serializer } from "../api/serializer.ts";
+import { toJson } from "../api/serializer.ts";
 import type { Recipients } from "../approvals/recipients.ts";
 import type { Creator } from "../core/action.ts";
 import { type Audited, auditOf } from "../core/audit.ts";
@@ -286,10 +286,8 @@ const ChannelTestJson = t.answerObject("ChannelTest", "How a test message fared.
   error: t.nullable(t.plainText("Why not; null: it was.", "The target answered with status 404.")),
 });
 
-const channelJson = serializer(ChannelJson);
-
 const serialize = ({ to, url, ...channel }: Channel) =>
-  channelJson({
+  toJson(ChannelJson, {
     ...channel,
     ...(channel.kind === "mail" ? { to } : { url: url === null ? null : shownUrl(url) }),
   });

@@ -2,7 +2,7 @@ import Type, { type Static } from "typebox";
 import { CredentialKindName, credentialNameSchema } from "../api/action-schemas.ts";
 import * as t from "../api/schema-helpers.ts";
 import { checkListQuery } from "../api/schema-helpers.ts";
-import { serializer } from "../api/serializer.ts";
+import { toJson } from "../api/serializer.ts";
 import { auditOf } from "../core/audit.ts";
 import type { Credential } from "../core/credential.ts";
 import {
@@ -314,15 +314,13 @@ const CredentialRequestParameters = t.closedObject({
   ...t.pageParameters(CURSOR_EXAMPLE),
 });
 
-const requestJson = serializer(CredentialRequestJson);
-
 /** As the caller sees it: another key's words are masked, since they may hold secrets. */
 export function serializeRequest(caller: Caller, request: ListedCredentialRequest, now: Date): CredentialRequestJson {
   const view = viewOf(caller, request);
   const status = statusOfRequest(request, now);
-  if (view === "whole") return requestJson({ ...request, status });
+  if (view === "whole") return toJson(CredentialRequestJson, { ...request, status });
   const { reason: why, paths, createdBy, decidedBy, decisionReason } = request;
-  return requestJson({
+  return toJson(CredentialRequestJson, {
     ...request,
     status,
     reason: maskText(why, view),

@@ -1,7 +1,7 @@
 import Type, { type Static } from "typebox";
 import { CredentialKindName, credentialNameSchema } from "../api/action-schemas.ts";
 import * as t from "../api/schema-helpers.ts";
-import { serializer } from "../api/serializer.ts";
+import { toJson } from "../api/serializer.ts";
 import type { Credential } from "../core/credential.ts";
 import { CREDENTIALS_MAX } from "../core/limits.ts";
 import type { Caller } from "../core/roles.ts";
@@ -61,15 +61,13 @@ const CredentialListJson = t.answerObject("CredentialList", "The credentials tha
   data: Type.Array(CredentialJson, { description: `By name; at most ${CREDENTIALS_MAX}.` }),
 });
 
-const credentialJson = serializer(CredentialJson);
-
 /** What owners see of a credential. Null: the less that all others do. */
 export function serializeCredential(credential: Credential, uses: CredentialUses | null): CredentialJson {
   const { id, name, settings, hosts, paths, methods, expiresAt } = credential;
   const [header = "Authorization"] = headersOfCredential(settings);
   const shown = { name, kind: settings.kind, header, hosts, paths, methods, enabled: credential.enabled, expiresAt };
-  if (uses === null) return credentialJson(shown);
-  return credentialJson({
+  if (uses === null) return toJson(CredentialJson, shown);
+  return toJson(CredentialJson, {
     ...credential,
     ...shown,
     ...(settings.kind === "header" && { scheme: settings.scheme }),

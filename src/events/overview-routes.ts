@@ -1,6 +1,6 @@
 import Type from "typebox";
 import * as t from "../api/schema-helpers.ts";
-import { serializer } from "../api/serializer.ts";
+import { toJson } from "../api/serializer.ts";
 import { type OverviewRange, RANGE_NAMES } from "../core/activity.ts";
 import { OVERVIEW_RANGES } from "../core/limits.ts";
 import { type Viewer, viewerOf } from "../core/roles.ts";
@@ -120,13 +120,11 @@ const OverviewJson = t.answerObject("Overview", "What the account did in a range
   ),
 });
 
-const overviewJson = serializer(OverviewJson);
-
 /** Texts are masked as the page of an action masks them for the viewer. */
 function serializeOverview({ overview, retries, waiting, keyNames }: OverviewAnswer, viewer: Viewer) {
   const { hosts, keys, failing, decisions } = overview;
   const masked = (text: string) => maskText(text, viewer);
-  return overviewJson({
+  return toJson(OverviewJson, {
     ...overview,
     slotSeconds: OVERVIEW_RANGES[overview.range].slotMinutes * 60,
     hosts: hosts.named.map((one) => ({ ...one, host: masked(one.name) })),

@@ -1,6 +1,6 @@
 import Type from "typebox";
 import * as t from "../api/schema-helpers.ts";
-import { serializer } from "../api/serializer.ts";
+import { toJson } from "../api/serializer.ts";
 import { AccountCache } from "../core/account-settings.ts";
 import type { Action, ActionRequest } from "../core/action.ts";
 import { auditOf } from "../core/audit.ts";
@@ -67,8 +67,6 @@ const GrantJson = t.answerObject(
 const GrantListJson = t.answerObject("GrantList", "The grants that can be ended.", {
   data: Type.Array(GrantJson, { description: "Those in force, then those that are used up; each newest first." }),
 });
-
-const serializeGrant = serializer(GrantJson);
 
 /** A keyed digest. */
 type HashOf = (text: string) => string;
@@ -252,7 +250,7 @@ export function grantRoutes({ grantService }: { readonly grantService: Pick<Gran
   return createApiRoutes()
     .get(
       "/v1/grants",
-      async ({ caller }) => jsonOf({ data: (await grantService.list(caller)).map(serializeGrant) }),
+      async ({ caller }) => jsonOf({ data: (await grantService.list(caller)).map((row) => toJson(GrantJson, row)) }),
       operation({
         operationId: "listGrants",
         permission: "approve",

@@ -1,7 +1,7 @@
 import Type from "typebox";
 import { hostSettingsFrom, hostSettingsJson, PutDefaults, PutHostSettings } from "../api/host-settings.ts";
 import * as t from "../api/schema-helpers.ts";
-import { serializer } from "../api/serializer.ts";
+import { toJson } from "../api/serializer.ts";
 import { type AuditDetail, auditOf } from "../core/audit.ts";
 import { DomainError, invalidField } from "../core/domain-error.ts";
 import {
@@ -122,9 +122,7 @@ const HostSettingsListJson = t.answerObject(
   },
 );
 
-const settingsOf = serializer(HostSettingsJson);
-
-const serialize = ({ settings, ...row }: HostSettingsRow) => settingsOf({ ...settings, ...row });
+const serialize = ({ settings, ...row }: HostSettingsRow) => toJson(HostSettingsJson, { ...settings, ...row });
 
 const HostParams = pathParams(
   Type.Object({ host: t.hostSchema("The host of a target, with its port unless that is the scheme's default.") }),

@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import * as t from "../api/schema-helpers.ts";
-import { serializer } from "../api/serializer.ts";
+import { toJson } from "../api/serializer.ts";
 import { auditOf } from "../core/audit.ts";
 import { accountFull, DomainError, invalidFields, notFound } from "../core/domain-error.ts";
 import { OAUTH_CLIENTS_PER_ACCOUNT_MAX, OAUTH_REDIRECTS_MAX, URL_CHARS_MAX } from "../core/limits.ts";
@@ -230,10 +230,8 @@ const OAuthClientListJson = t.answerObject("OAuthClientList", "The clients that 
   }),
 });
 
-const serialize = serializer(OAuthClientJson);
-
 const serializeNew = ({ client, secret }: Awaited<ReturnType<OAuthClientService["add"]>>) => ({
-  ...serialize(client),
+  ...toJson(OAuthClientJson, client),
   secret,
 });
 
@@ -243,7 +241,8 @@ export function oauthClientRoutes({ oauthClients }: { readonly oauthClients: OAu
   return createApiRoutes()
     .get(
       "/v1/oauth-clients",
-      async ({ caller }) => jsonOf({ data: (await oauthClients.list(caller)).map(serialize) }),
+      async ({ caller }) =>
+        jsonOf({ data: (await oauthClients.list(caller)).map((row) => toJson(OAuthClientJson, row)) }),
       operation({
         operationId: "listOAuthClients",
         permission: "manage",

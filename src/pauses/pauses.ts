@@ -1,7 +1,7 @@
 import Type from "typebox";
 import { pauseIdSchema, pauseKind, pauseReason } from "../api/action-schemas.ts";
 import * as t from "../api/schema-helpers.ts";
-import { serializer } from "../api/serializer.ts";
+import { toJson } from "../api/serializer.ts";
 import type { Revocation } from "../core/account-store.ts";
 import { type Audited, type AuditDetail, auditOf, auditOfSystem } from "../core/audit.ts";
 import type { Decide } from "../core/changes.ts";
@@ -333,11 +333,13 @@ const PauseListJson = t.answerObject("PauseList", "The pauses in force.", {
   data: Type.Array(PauseJson, { description: "The pauses in force, oldest first." }),
 });
 
-const pauseJson = serializer(PauseJson);
-
 const serialize = (pause: Pause) => {
   const { kind, subject } = pause;
-  return pauseJson({ ...pause, keyId: kind === "key" ? subject : null, host: kind === "host" ? subject : null });
+  return toJson(PauseJson, {
+    ...pause,
+    keyId: kind === "key" ? subject : null,
+    host: kind === "host" ? subject : null,
+  });
 };
 
 export const PauseParams = pathParams(Type.Object({ id: pauseIdSchema }), "There is no such pause.");

@@ -19,7 +19,8 @@ import { OpenPerAccount } from "../runtime/open-per-account.ts";
 import { createYield, eachPage } from "../runtime/turns.ts";
 import type { KnownRules } from "./known.ts";
 import { type CompiledRule, decideByWalks, type Walk } from "./rule.ts";
-import { type DryRunJson, type RuleEffect, serializeDiffering } from "./schemas.ts";
+import { DifferingJson, type DryRunJson, type RuleEffect } from "./schemas.ts";
+import { toJson } from "../api/serializer.ts";
 
 /** Which actions to look at: the newest so many, and of them those since a time. */
 export interface DryRunRange {
@@ -273,7 +274,7 @@ export function serializeDryRun({ shown, from, ...figures }: RulesDryRun): DryRu
   const differences = shown.map(({ action, inForce, tried, ruling }) => {
     const { id, method, url, title, status, createdAt, createdBy } = action;
     const decided = { inForce, tried, rule: ruling?.rule.name ?? null, reason: ruling?.reason ?? null };
-    return serializeDiffering({ id, method, url, title, status, createdAt, createdBy, ...decided });
+    return toJson(DifferingJson, { id, method, url, title, status, createdAt, createdBy, ...decided });
   });
   return { ...figures, from: from?.toISOString() ?? null, differences };
 }

@@ -1,7 +1,6 @@
 import Type, { type Static, type TProperties } from "typebox";
 import { credentialNameSchema } from "../api/action-schemas.ts";
 import * as t from "../api/schema-helpers.ts";
-import { serializer } from "../api/serializer.ts";
 import { HTTP_METHODS } from "../core/action.ts";
 import type { RuleRow } from "../core/account-rules.ts";
 import { isStorableText } from "../core/json.ts";
@@ -254,7 +253,7 @@ export const DryRunRulesBody = t.requestObject("DryRunRules", "Rules to try, and
 
 const Effect = (description: string) => t.choice(RULE_EFFECTS, description, "hold");
 
-const DifferingJson = t.answerObject("DryRunDifference", "A request whose fate would be another one.", {
+export const DifferingJson = t.answerObject("DryRunDifference", "A request whose fate would be another one.", {
   id: t.plainText("Id of the action.", "act_01kjwa5v00e7v8c9x2m4n6p8qr"),
   method: t.plainText("Its method.", "POST"),
   url: t.plainText("Its target, masked.", "https://api.example.com/pay"),
@@ -267,8 +266,6 @@ const DifferingJson = t.answerObject("DryRunDifference", "A request whose fate w
   rule: t.nullable(t.plainText("The name of the rule that applies; null: none.", "Payments above 1,000")),
   reason: t.nullable(t.plainText("Why, where the rule says so or can't be decided.", "Ask the finance team first.")),
 });
-
-export const serializeDiffering = serializer(DifferingJson);
 
 export const DryRunJson = t.answerObject("DryRun", "What rules would have done with what was requested.", {
   looked_at: t.quantity("Actions that the rules were tried on.", 4031),

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import Type from "typebox";
 import * as t from "../../src/api/schema-helpers.ts";
-import { serializer } from "../../src/api/serializer.ts";
+import { toJson } from "../../src/api/serializer.ts";
 
 const Thing = t.answerObject("Thing", "A thing.", {
   id: t.plainText("Its id.", "x"),
@@ -24,14 +24,14 @@ test("a row is shown by the names of its schema, in the order of the schema, and
     createdAt: AT,
     id: "1",
   };
-  expect(JSON.stringify(serializer(Thing)(row))).toBe(
+  expect(JSON.stringify(toJson(Thing, row))).toBe(
     `{"id":"1","created_at":"${AT.toISOString()}","ended_at":"${AT.toISOString()}","max_per_second":2,"parts":[{"part_name":"a"}],"detail":{"createdAt":1}}`,
   );
 });
 
 test("null is shown where the schema has it, and left out where a member may be absent", () => {
   const row = { id: "1", createdAt: AT, endedAt: null, maxPerSecond: null, parts: [], detail: {} };
-  expect(Object(serializer(Thing)(row))).toEqual({
+  expect(Object(toJson(Thing, row))).toEqual({
     id: "1",
     created_at: AT.toISOString(),
     ended_at: null,
