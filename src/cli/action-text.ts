@@ -42,7 +42,7 @@ export function actionText(action: Action, { paint, url, io }: Session): string 
     ["not before", action.run_at ?? null],
     ["expires", action.expires_at ?? null],
     ["next retry", action.next_retry_at],
-    ["rules", rulesText(action)],
+    ["rules", settingsParts(action).join("; ") || null],
     ["answer", answerOf(action)],
     ["error", action.last_error],
     ["reason", action.reason === undefined ? null : visible(action.reason)],
@@ -96,12 +96,6 @@ function hostEnd(text: string): number {
 function hiddenOf({ hidden_values: count = 0 }: Action): string | null {
   if (count === 0) return null;
   return count === 1 ? "1 value hidden" : `${count} values hidden`;
-}
-
-/** How attempts are made, if the create said so. */
-function rulesText(action: Action): string | null {
-  const parts = settingsParts(action);
-  return parts.length === 0 ? null : parts.join("; ");
 }
 
 function metadataOf({ metadata }: Action): string | null {
