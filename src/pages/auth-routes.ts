@@ -3,8 +3,8 @@ import { checkCredentials, Credentials, LoggedIn, SignedUp } from "../accounts/p
 import { compileQuery } from "../api/schema-helpers.ts";
 import type { Log } from "../observability/log.ts";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
-import { answerForm, EMPTY_FORM, type FormState, personPages } from "./forms.ts";
-import { logInPage, signedUpPage, signUpPage, welcomePage, withNext } from "./sign-in.tsx";
+import { answerForm, EMPTY_FORM, personPages } from "./forms.ts";
+import { logInPage, type MadeAccount, signedUpPage, signUpPage, welcomePage, withNext } from "./sign-in.tsx";
 import { json, page, seeOther, UNLISTED } from "../http/response.ts";
 import { type Form, isForm, readForm, readJson, readQuery, type RequestContext } from "../http/request.ts";
 import { checkFormToken, HOME_PATH, nextIn, nextOf, sourceOf } from "../http/session.ts";
@@ -23,12 +23,6 @@ import type { PageDeps } from "./needs.ts";
 
 const SIGNED_UP_PATH = "/signup/done";
 
-/** What the page of a new account shows. */
-interface SignedUpResult {
-  readonly apiKey: string;
-  readonly next: string;
-}
-
 const NONE = compileQuery(NO_QUERY);
 
 const UNCACHED = { "cache-control": "no-store" } as const;
@@ -40,12 +34,12 @@ export function authRoutes(deps: PageDeps) {
     readForm,
     async ({ context, form }) => {
       const entered = await peopleService.signUp(credentialsIn(form), sourceOf(context, deps, form));
-      const result: SignedUpResult = { apiKey: entered.apiKey, next: nextOf(form.get("next")) ?? GET_STARTED_PATH };
-      const show = () => page("own", signedUpPage({ user: entered.person, ...result }));
+      const result: MadeAccount = { apiKey: entered.apiKey, next: nextOf(form.get("next")) ?? GET_STARTED_PATH };
+      const show = () => page("own", signedUpPage(entered.person, result));
       const answer = await deps.flash.showSecretOnce(entered.person, SIGNED_UP_PATH, result, show);
       return startSession(context, entered, answer);
     },
-    ({ form }, typed) => signUpPage({ typed, next: nextOf(form.get("next")) }),
+    ({ form }, typed) => signUpPage(nextOf(form.get("next")), typed),
     CORRECTABLE,
   );
   const logInByForm = answerForm<null, null>(
@@ -54,7 +48,7 @@ export function authRoutes(deps: PageDeps) {
       const entered = await peopleService.logIn(credentialsIn(form), sourceOf(context, deps, form));
       return startSession(context, entered, seeOther("own", nextOf(form.get("next")) ?? HOME_PATH));
     },
-    ({ form }, typed) => logInPageFor(deps, nextOf(form.get("next")), typed),
+    ({ form }, typed) => logInPage(deps, nextOf(form.get("next")), typed),
     CORRECTABLE,
   );
   return createRoutes()
@@ -196,28 +190,23 @@ export function entryPages(deps: PageDeps) {
   };
   return (
     createPageRoutes("own")
-      .get("/login", ({ context }) => unlessLoggedIn(context, (next) => logInPageFor(deps, next, EMPTY_FORM)))
+      .get("/login", ({ context }) => unlessLoggedIn(context, (next) => logInPage(deps, next, EMPTY_FORM)))
       // A refused form is answered at the address that it was sent to, which people load again, or come back to.
       .get("/auth/login", ({ context }) => backTo("/login", context))
       .get("/auth/signup", ({ context }) => backTo("/signup", context))
       .get("/signup", async ({ context }) => {
         await peopleService.requireSignUpOpen();
-        return unlessLoggedIn(context, (next) => signUpPage({ typed: EMPTY_FORM, next }));
+        return unlessLoggedIn(context, (next) => signUpPage(next, EMPTY_FORM));
       })
       .use(
         personPages(deps).get(SIGNED_UP_PATH, ({ context, person }) => {
           // Safe: only the sign-up writes a flash for this path.
-          const result = flash.read(context, person) as SignedUpResult | null;
-          return result === null ? seeOther("own", HOME_PATH) : signedUpPage({ user: person, ...result });
+          const result = flash.read(context, person) as MadeAccount | null;
+          return result === null ? seeOther("own", HOME_PATH) : signedUpPage(person, result);
         }),
       )
       .use(welcomeRoutes(deps))
   );
-}
-
-async function logInPageFor({ peopleService, oidc }: PageDeps, next: string | null, typed: FormState): Promise<string> {
-  const signupsOpen = await peopleService.isSignUpOpen();
-  return logInPage({ typed, next, signupsOpen, provider: oidc?.name ?? null });
 }
 
 function backTo(path: string, { search }: RequestContext): Response {
@@ -237,7 +226,7 @@ function welcomeRoutes(deps: PageDeps) {
       // A link without an address lets the first owner in; others are for a new password.
       return startSession(context, entered, seeOther("own", email === null ? GET_STARTED_PATH : HOME_PATH));
     },
-    ({ params: { token, email } }, typed) => welcomePage({ path: pathOf(token), typed, email }),
+    ({ params: { token, email } }, typed) => welcomePage(pathOf(token), email, typed),
     CORRECTABLE,
   );
   return createPageRoutes("own")
@@ -245,7 +234,7 @@ function welcomeRoutes(deps: PageDeps) {
       pathOf(":token"),
       async ({ params: { token } }) => {
         const { email } = await peopleService.findLink(token);
-        return page("own", welcomePage({ path: pathOf(token), typed: EMPTY_FORM, email }), { headers: UNLISTED });
+        return page("own", welcomePage(pathOf(token), email, EMPTY_FORM), { headers: UNLISTED });
       },
       hooks,
     )

@@ -16,6 +16,7 @@ import { answerForm, filled, type FormState, INVALID, personPages, problemBeside
 import type { PageDeps } from "./needs.ts";
 import { CredentialChecks, KEY_FORM, keyMembersIn, LimitFields, LoopBrake, SHOWN_FIELDS } from "./new-key.tsx";
 import type { BridgedResponse } from "../oauth/bridge.ts";
+import { goesOnPage } from "./sign-in.tsx";
 import { maskedActor } from "../receipts/masked-action.ts";
 import { ActorName } from "./timeline.tsx";
 
@@ -168,7 +169,9 @@ export function connectPages(deps: PageDeps) {
         });
       };
       const next = await (form.get("decision") === "allow" ? allow() : oauth.refuse(person.caller, uid, headers));
-      return form.has(CONFIRM_PASSWORD_FIELD) ? page("own", goesOnPage(next)) : next;
+      if (!form.has(CONFIRM_PASSWORD_FIELD)) return next;
+      // The page that asked for the password leads to our own pages alone, by forms, but not by itself.
+      return page("own", goesOnPage("Connect a client", next, "Go back to the client"));
     },
     async ({ context, person, params: { uid } }, typed) => (await consent(context, person, uid, typed)).html,
     new Set([...INVALID, "too_many_keys"]),
@@ -227,18 +230,6 @@ function refusedPage(user: Person, back: URL): string {
             Go back to the client
           </a>
         )}, at ${<UntrustedText text={shownHost(back)} />}.`}
-      </p>
-    </Layout>,
-  );
-}
-
-/** The page that asked for the password leads to our own pages alone, by forms, but not by itself. */
-function goesOnPage(address: string): string {
-  return render(
-    <Layout title="Connect a client" width="narrow" goesTo={address}>
-      <h1>Connect a client</h1>
-      <p>
-        <a href={address}>Go back to the client</a>
       </p>
     </Layout>,
   );

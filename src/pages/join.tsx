@@ -11,20 +11,19 @@ import { HOME_PATH, sourceOf } from "../http/session.ts";
 import { Button, PostForm, Submit } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
+import { CORRECTABLE } from "./auth-routes.ts";
 import { answerForm, EMPTY_FORM, type FormState } from "./forms.ts";
-import { CredentialFields, ProviderForm } from "./sign-in.tsx";
+import { EntryForm, ProviderForm } from "./sign-in.tsx";
 import { type PageUser, roleLabel } from "../ui/text.ts";
 import type { PageDeps } from "./needs.ts";
 
-interface JoinPageProps extends OpenInvitation {
+interface JoinPageProps extends OpenInvitation, Pick<PageDeps, "oidc"> {
   readonly path: string;
   readonly typed: FormState;
   /** Null: nobody is logged in. */
   readonly user: PageUser | null;
   /** It is the address of `user`. */
   readonly isOwn: boolean;
-  /** The name of the identity provider; null: none. */
-  readonly provider: string | null;
 }
 
 function joinPage(props: JoinPageProps): string {
@@ -41,7 +40,7 @@ function joinPage(props: JoinPageProps): string {
         </p>
       </PageHead>
       <JoinForm {...props} />
-      {user === null ? <ProviderForm name={props.provider} next={props.path} /> : null}
+      {user === null ? <ProviderForm oidc={props.oidc} next={props.path} /> : null}
     </Layout>,
   );
 }
@@ -81,21 +80,19 @@ function JoinForm({ path, typed, user, isOwn, email, isKnown }: JoinPageProps) {
     );
   }
   return (
-    <PostForm user={null} action={path} class="card" beginsSession>
+    <EntryForm
+      action={path}
+      typed={typed}
+      password={isKnown ? "known" : "new"}
+      emailOf={email}
+      button={isKnown ? "Log in and join" : "Create login and join"}
+    >
       {isKnown ? <p class="quiet">This address has a login already. Log in to join.</p> : null}
-      <CredentialFields typed={typed} password={isKnown ? "known" : "new"} emailOf={email} />
-      <Button>{isKnown ? "Log in and join" : "Create login and join"}</Button>
-    </PostForm>
+    </EntryForm>
   );
 }
 
-const CORRECTABLE: ReadonlySet<ErrorCode> = new Set([
-  "validation_error",
-  "invalid_credentials",
-  "rate_limited",
-  "unavailable",
-  "forbidden",
-]);
+const REFUSED: ReadonlySet<ErrorCode> = new Set([...CORRECTABLE, "forbidden"]);
 
 /** The links of invitations. GET changes nothing, since mail scanners and previews open links. */
 export function joinPages(deps: PageDeps) {
@@ -105,7 +102,7 @@ export function joinPages(deps: PageDeps) {
     const [invitation, user] = await Promise.all([teamService.findInvitation(token), personOf(context)]);
     const isOwn = user !== null && emailKey(user.email) === emailKey(invitation.email);
     const typed = { ...EMPTY_FORM, problem };
-    return joinPage({ ...invitation, path: `/join/${token}`, typed, user, isOwn, provider: deps.oidc?.name ?? null });
+    return joinPage({ ...invitation, path: `/join/${token}`, typed, user, isOwn, oidc: deps.oidc });
   };
   const join = answerForm<{ readonly token: string }, Person | null>(
     (context, person) => (person === null ? readForm(context) : ownFormOf(context, person)),
@@ -120,7 +117,7 @@ export function joinPages(deps: PageDeps) {
       return startSession(context, entered, seeOther("own", HOME_PATH));
     },
     ({ context, params: { token } }, { problem }) => htmlOf(context, token, problem),
-    CORRECTABLE,
+    REFUSED,
   );
   return createPageRoutes("own")
     .get(

@@ -8,7 +8,7 @@ import { page, seeOther } from "../http/response.ts";
 import { createOwnCookie, HOME_PATH, nextOf, sourceOf } from "../http/session.ts";
 import type { Log } from "../observability/log.ts";
 import { EMPTY_FORM } from "./forms.ts";
-import { goToProviderPage, logInPage, OIDC_CALLBACK_PATH, OIDC_PATH, oidcProblemPage } from "./sign-in.tsx";
+import { goesOnPage, logInPage, OIDC_CALLBACK_PATH, OIDC_PATH, oidcProblemPage } from "./sign-in.tsx";
 import { type Challenge, type OidcProvider, ProviderAway, SignInRefused } from "../oidc/provider.ts";
 import type { NotLetIn, OidcSignIn } from "../oidc/sign-in.ts";
 import type { PageDeps } from "./needs.ts";
@@ -53,17 +53,14 @@ export function oidcRoutes(deps: PageDeps) {
       const flow: Flow = { ...challenge, next, sessionSecret: source.sessionSecret, expiresMs };
       const sealed = secrets.seal(JSON.stringify(flow), PLACE);
       // Not a redirect: our CSP lets forms lead to our own pages alone, in Chrome also by redirects.
-      return page("own", goToProviderPage({ address, name: oidc.name }), {
-        headers: { "set-cookie": cookie.set(sealed) },
-      });
+      const html = goesOnPage(`Log in with ${oidc.name}`, address, `Continue to ${oidc.name}`);
+      return page("own", html, { headers: { "set-cookie": cookie.set(sealed) } });
     } catch (error) {
       const known = knownProblem(error, log, context);
       if (known === null) throw error;
       // The password goes on working.
       context.errorCode = known.code;
-      const signupsOpen = await deps.peopleService.isSignUpOpen();
-      const typed = { ...EMPTY_FORM, problem: known.message };
-      const html = logInPage({ typed, next, signupsOpen, provider: oidc.name });
+      const html = await logInPage(deps, next, { ...EMPTY_FORM, problem: known.message });
       return page("own", html, { status: HTTP_STATUS[known.code], headers: known.headers });
     }
   };
@@ -87,8 +84,7 @@ export function oidcRoutes(deps: PageDeps) {
     const gone = { "set-cookie": cookie.clear() };
     const refuse = (code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}) => {
       context.errorCode = code;
-      const html = oidcProblemPage({ message });
-      return page("own", html, { status: HTTP_STATUS[code], headers: { ...headers, ...gone } });
+      return page("own", oidcProblemPage(message), { status: HTTP_STATUS[code], headers: { ...headers, ...gone } });
     };
     const flow = flowIn(context);
     const query = new URLSearchParams(context.search);

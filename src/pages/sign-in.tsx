@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
 import type { ErrorCode } from "../core/domain-error.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../core/limits.ts";
 import { Button, Field, KnownPassword, PostForm } from "../ui/form.tsx";
@@ -6,6 +7,7 @@ import { Layout, render } from "../ui/layout.tsx";
 import { LinkButton, PageHead, Problem } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
 import { type FormState, problemBeside, problemOf } from "./forms.ts";
+import type { PageDeps } from "./needs.ts";
 
 /** A form with an address and a password; `code`: why it was refused. */
 export type Typed = FormState & { readonly code?: ErrorCode };
@@ -61,37 +63,41 @@ export function CredentialFields({ typed, password, emailOf = null, isChange = f
   );
 }
 
-interface SignUpPageProps {
-  readonly typed: Typed;
-  readonly next: string | null;
-}
-
 export const OIDC_PATH = "/auth/oidc";
 
 export const OIDC_CALLBACK_PATH = `${OIDC_PATH}/callback`;
 
-interface LogInPageProps extends SignUpPageProps {
-  readonly signupsOpen: boolean;
-  /** The name of the identity provider; null: none is configured. */
-  readonly provider: string | null;
+interface EntryFormProps extends Omit<CredentialFieldsProps, "isChange"> {
+  readonly action: string;
+  /** The path that follows; left out or null: the usual one. */
+  readonly next?: string | null;
+  readonly button: string;
+  readonly children?: Child;
 }
 
-export function logInPage({ typed, next, signupsOpen, provider }: LogInPageProps): string {
+/** A form that begins a session. */
+export function EntryForm({ action, next = null, button, children, ...fields }: EntryFormProps) {
+  return (
+    <PostForm user={null} action={action} class="card" beginsSession fields={nextField(next)}>
+      {children}
+      <CredentialFields {...fields} />
+      <Button>{button}</Button>
+    </PostForm>
+  );
+}
+
+function nextField(next: string | null) {
+  return next === null ? [] : ([["next", next]] as const);
+}
+
+export async function logInPage({ peopleService, oidc }: PageDeps, next: string | null, typed: Typed): Promise<string> {
+  const signupsOpen = await peopleService.isSignUpOpen();
   return render(
     <Layout title="Log in" width="narrow" beginsSession>
       <h1>Log in</h1>
-      <PostForm
-        user={null}
-        action="/auth/login"
-        class="card"
-        beginsSession
-        fields={next === null ? [] : [["next", next]]}
-      >
-        <CredentialFields typed={typed} password="known" />
-        <Button>Log in</Button>
-      </PostForm>
-      {provider === null ? null : <p class="or">or</p>}
-      <ProviderForm name={provider} next={next} />
+      <EntryForm action="/auth/login" next={next} typed={typed} password="known" button="Log in" />
+      {oidc === null ? null : <p class="or">or</p>}
+      <ProviderForm oidc={oidc} next={next} />
       {signupsOpen ? (
         <p class="quiet">
           New here? <a href={withNext("/signup", next)}>Sign up</a>
@@ -105,36 +111,30 @@ export function logInPage({ typed, next, signupsOpen, provider }: LogInPageProps
   );
 }
 
-/** A form of its own: the password is not sent along. */
-export function ProviderForm({ name, next }: { readonly name: string | null; readonly next: string | null }) {
-  if (name === null) return null;
+/** A form of its own: the password is not sent along. Null: no identity provider is configured. */
+export function ProviderForm({ oidc, next }: Pick<PageDeps, "oidc"> & { readonly next: string | null }) {
+  if (oidc === null) return null;
   return (
-    <PostForm user={null} action={OIDC_PATH} beginsSession fields={next === null ? [] : [["next", next]]}>
-      <Button look="plain">Log in with {name}</Button>
+    <PostForm user={null} action={OIDC_PATH} beginsSession fields={nextField(next)}>
+      <Button look="plain">Log in with {oidc.name}</Button>
     </PostForm>
   );
 }
 
-interface GoToProviderProps {
-  /** As the provider's own description and the settings make it. */
-  readonly address: string;
-  readonly name: string;
-}
-
-/** Leads on to the identity provider, without script. */
-export function goToProviderPage({ address, name }: GoToProviderProps): string {
+/** Leads on to another service, without script. */
+export function goesOnPage(title: string, address: string, link: string): string {
   return render(
-    <Layout title="Log in" width="narrow" goesTo={address}>
-      <h1>Log in with {name}</h1>
+    <Layout title={title} width="narrow" goesTo={address}>
+      <h1>{title}</h1>
       <p>
-        <a href={address}>Continue to {name}</a>
+        <a href={address}>{link}</a>
       </p>
     </Layout>,
   );
 }
 
 /** Why a sign-in by the identity provider has failed, and what to do. */
-export function oidcProblemPage({ message }: { readonly message: string }): string {
+export function oidcProblemPage(message: string): string {
   return render(
     <Layout title="Not logged in" width="narrow">
       <PageHead title="You are not logged in" />
@@ -146,22 +146,13 @@ export function oidcProblemPage({ message }: { readonly message: string }): stri
   );
 }
 
-export function signUpPage({ typed, next }: SignUpPageProps): string {
+export function signUpPage(next: string | null, typed: Typed): string {
   return render(
     <Layout title="Sign up" width="narrow" beginsSession>
       <PageHead title="Sign up">
         <p class="quiet">This creates your own account, with an owner key.</p>
       </PageHead>
-      <PostForm
-        user={null}
-        action="/auth/signup"
-        class="card"
-        beginsSession
-        fields={next === null ? [] : [["next", next]]}
-      >
-        <CredentialFields typed={typed} password="new" />
-        <Button>Sign up</Button>
-      </PostForm>
+      <EntryForm action="/auth/signup" next={next} typed={typed} password="new" button="Sign up" />
       <p class="quiet">
         Already have an account? <a href={withNext("/login", next)}>Log in</a>
       </p>
@@ -174,14 +165,14 @@ export function withNext(path: string, next: string | null): string {
   return next === null ? path : `${path}?${new URLSearchParams({ next }).toString()}`;
 }
 
-interface SignedUpPageProps {
-  readonly user: PageUser;
+/** What the page of a new account shows. */
+export interface MadeAccount {
   readonly apiKey: string;
   readonly next: string;
 }
 
 /** Shows the owner key of a new account once. */
-export function signedUpPage({ user, apiKey, next }: SignedUpPageProps): string {
+export function signedUpPage(user: PageUser, { apiKey, next }: MadeAccount): string {
   return render(
     <Layout title="Your account is ready" user={user}>
       <h1>Your account is ready</h1>
@@ -202,14 +193,8 @@ export function signedUpPage({ user, apiKey, next }: SignedUpPageProps): string 
   );
 }
 
-interface WelcomePageProps {
-  readonly path: string;
-  readonly typed: Typed;
-  /** Whose password is reset; null: the visitor becomes the account's first person. */
-  readonly email: string | null;
-}
-
-export function welcomePage({ path, typed, email }: WelcomePageProps): string {
+/** `email`: whose password is reset; null: the visitor becomes the account's first person. */
+export function welcomePage(path: string, email: string | null, typed: Typed): string {
   const title = email === null ? "Welcome" : "Choose a new password";
   return render(
     <Layout title={title} width="narrow" beginsSession>
@@ -220,10 +205,13 @@ export function welcomePage({ path, typed, email }: WelcomePageProps): string {
             : "Your other sessions are logged out. This link works once."}
         </p>
       </PageHead>
-      <PostForm user={null} action={path} class="card" beginsSession>
-        <CredentialFields typed={typed} password="new" emailOf={email} />
-        <Button>{email === null ? "Create login" : "Save and log in"}</Button>
-      </PostForm>
+      <EntryForm
+        action={path}
+        typed={typed}
+        password="new"
+        emailOf={email}
+        button={email === null ? "Create login" : "Save and log in"}
+      />
     </Layout>,
   );
 }
