@@ -7,7 +7,6 @@ import { describeActor, mayChange, mayDo, type Viewer, viewerOf } from "../core/
 import { maskedActor } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
 import { refusesSame } from "./action-story.tsx";
-import { EmptyState } from "../ui/controls.tsx";
 import { Button, PostForm, ReasonField } from "../ui/form.tsx";
 import { actionPath, ACTIONS_PATH, Layout, queryText, render } from "../ui/layout.tsx";
 import {
@@ -33,6 +32,7 @@ import { BULK_ID } from "../core/ids.ts";
 import { reasonInForm } from "./decision-form.tsx";
 import { answerForm, type ById, INVALID, personPages } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
+import { List } from "./settings-frame.tsx";
 
 export const BULK_PATH = "/bulk";
 
@@ -284,32 +284,33 @@ async function bulkListPage({ bulkService }: PageDeps, user: Person, search: str
   const last = found.length > LIST_LIMIT_DEFAULT ? jobs.at(-1) : undefined;
   const older = last === undefined ? null : `${BULK_PATH}?cursor=${encodeCursor(last.id)}`;
   return render(
-    <Layout title="Bulk jobs" nav="Actions" user={user} follows="all">
+    <Layout title="Bulk jobs" nav="Actions" user={user} width="wide" follows="all">
       <PageHead title="Bulk jobs" back={{ href: "/actions", name: "Actions" }} />
-      {jobs.length === 0 ? (
-        <EmptyState icon="retry" title="No bulk jobs">
-          <p>Select actions, or filter the list by a status, to retry or cancel many at once.</p>
-          <p>
-            <LinkButton href="/actions?status=failed">Show failed actions</LinkButton>
-          </p>
-        </EmptyState>
-      ) : (
-        <ul class="card jobs">
-          {jobs.map((job) => (
-            <li class="job">
-              <a class="row-link" href={bulkPath(job.id)}>
-                {`${VERBS[job.operation].name} ${counted(job.matching, "action")}`}
-              </a>
-              <Dot {...STATES[job.status]} />
-              <p class="small quiet">{progressText(job)}</p>
-              <p class="small quiet">
-                <UntrustedText text={describeActor(maskedActor(job.createdBy, viewer)).name} />{" "}
-                <Time at={job.createdAt} />
-              </p>
-            </li>
-          ))}
-        </ul>
-      )}
+      <List
+        title="Bulk jobs"
+        rows={jobs}
+        columns={[
+          [
+            "Job",
+            (job) => <a href={bulkPath(job.id)}>{`${VERBS[job.operation].name} ${counted(job.matching, "action")}`}</a>,
+            "main",
+          ],
+          ["State", ({ status }) => <Dot {...STATES[status]} />],
+          ["Progress", progressText, "wide"],
+          ["By", ({ createdBy }) => <UntrustedText text={describeActor(maskedActor(createdBy, viewer)).name} />],
+          ["Started", ({ createdAt }) => <Time at={createdAt} />],
+        ]}
+        empty={{
+          icon: "retry",
+          title: "No bulk jobs",
+          text: (
+            <>
+              Select actions, or filter the list by a status, to retry or cancel many at once.{" "}
+              <a href="/actions?status=failed">Show failed actions</a>
+            </>
+          ),
+        }}
+      />
       <NextPage href={older} name="Older" />
     </Layout>,
   );

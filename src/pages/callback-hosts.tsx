@@ -12,6 +12,7 @@ import { Card, Day, Name, Notice } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
 import {
   answerForm,
+  answerOn,
   EMPTY_FORM,
   filled,
   type FormState,
@@ -131,18 +132,13 @@ interface Tested {
 
 export function callbackHostPages(deps: PageDeps) {
   const { callbackHosts, callbackTests, formOf, flash } = deps;
-  const add = answerForm(
-    formOf,
-    async ({ person, form }) => {
-      await callbackHosts.add(person.caller, checkCallbackHost((form.get("host") ?? "").trim(), "validation_error"));
-      return HOSTS_PATH;
-    },
+  const answer = answerOn(deps, HOSTS_PATH);
+  const add = answer(
+    async ({ person, form }) =>
+      callbackHosts.add(person.caller, checkCallbackHost((form.get("host") ?? "").trim(), "validation_error")),
     ({ person }, typed) => callbackHostsPage(deps, person, { typed }),
   );
-  const remove = answerForm(formOf, async ({ person, form }) => {
-    await unlessGone(callbackHosts.remove(person.caller, form.get("host") ?? ""));
-    return HOSTS_PATH;
-  });
+  const remove = answer(({ person, form }) => unlessGone(callbackHosts.remove(person.caller, form.get("host") ?? "")));
   const test = answerForm(
     formOf,
     async ({ person, form }) => {

@@ -14,6 +14,7 @@ import { Ago, Dot, Name, Problem, UntrustedText } from "../ui/parts.tsx";
 import { duration } from "../ui/text.ts";
 import {
   answerForm,
+  answerOn,
   type ById,
   EMPTY_FORM,
   type FormState,
@@ -167,12 +168,9 @@ function TestResult({ error, atMs, now }: ShownTest & { readonly now: Date }) {
 
 export function channelPages(deps: PageDeps) {
   const { channelService, formOf, flash, clock } = deps;
-  const add = answerForm(
-    formOf,
-    async ({ person, form }) => {
-      await channelService.add(person.caller, CHANNEL_FORM.check(form));
-      return CHANNELS_PATH;
-    },
+  const answer = answerOn(deps, CHANNELS_PATH);
+  const add = answer(
+    ({ person, form }) => channelService.add(person.caller, CHANNEL_FORM.check(form)),
     ({ person }, typed) => channelsPage(deps, person, { typed }),
     INVALID_OR_LIMITED,
   );
@@ -186,14 +184,10 @@ export function channelPages(deps: PageDeps) {
     ({ person }, { problem }) => channelsPage(deps, person, { problem }),
     INVALID_OR_LIMITED,
   );
-  const switchIt = answerForm<ById>(formOf, async ({ person, params: { id }, form }) => {
-    await channelService.change(person.caller, id, { enabled: form.get("enabled") === "true" });
-    return CHANNELS_PATH;
-  });
-  const remove = answerForm<ById>(formOf, async ({ person, params: { id } }) => {
-    await unlessGone(channelService.remove(person.caller, id));
-    return CHANNELS_PATH;
-  });
+  const switchIt = answer<ById>(({ person, params: { id }, form }) =>
+    channelService.change(person.caller, id, { enabled: form.get("enabled") === "true" }),
+  );
+  const remove = answer<ById>(({ person, params: { id } }) => unlessGone(channelService.remove(person.caller, id)));
   const hooks = { params: ChannelParams };
   return personPages(deps)
     .get(CHANNELS_PATH, ({ context, person }) => {

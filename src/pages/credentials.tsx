@@ -33,6 +33,7 @@ import { number } from "../ui/text.ts";
 import { DayBars } from "./chart.tsx";
 import {
   answerForm,
+  answerOn,
   EMPTY_FORM,
   filled,
   type FormState,
@@ -418,28 +419,18 @@ export function newCredentialPath(host: string): string {
 
 export function credentialPages(deps: PageDeps) {
   const { credentialService, credentialTests, formOf } = deps;
-  const add = answerForm(
-    formOf,
-    async ({ person, form }) => {
-      await credentialService.add(person.caller, CREDENTIAL_FORM.check(form));
-      return CREDENTIALS_PATH;
-    },
+  const answer = answerOn(deps, CREDENTIALS_PATH);
+  const add = answer(
+    async ({ person, form }) => credentialService.add(person.caller, CREDENTIAL_FORM.check(form)),
     ({ person }, typed) => credentialsPage(deps, person, typed),
   );
-  const change = answerForm<ByName>(
-    formOf,
-    async ({ person, params: { name }, form }) => {
-      await credentialService.change(person.caller, name, changedIn(form));
-      return CREDENTIALS_PATH;
-    },
+  const change = answer<ByName>(
+    async ({ person, params: { name }, form }) => credentialService.change(person.caller, name, changedIn(form)),
     ({ person, params: { name } }, bounds) => credentialPage(deps, person, { name, bounds }),
   );
-  const replace = answerForm<ByName>(
-    formOf,
-    async ({ person, params: { name }, form }) => {
-      await credentialService.change(person.caller, name, SECRET_FORM.check(form));
-      return CREDENTIALS_PATH;
-    },
+  const replace = answer<ByName>(
+    async ({ person, params: { name }, form }) =>
+      credentialService.change(person.caller, name, SECRET_FORM.check(form)),
     ({ person, params: { name } }, secret) => credentialPage(deps, person, { name, secret }),
   );
   const test = answerForm<ByName>(
@@ -452,14 +443,12 @@ export function credentialPages(deps: PageDeps) {
     ({ person, params: { name } }, url) => credentialPage(deps, person, { name, url }),
     TRY_REFUSED,
   );
-  const switchIt = answerForm<ByName>(formOf, async ({ person, params: { name }, form }) => {
-    await credentialService.change(person.caller, name, { enabled: form.get("enabled") === "true" });
-    return CREDENTIALS_PATH;
-  });
-  const remove = answerForm<ByName>(formOf, async ({ person, params: { name } }) => {
-    await unlessGone(credentialService.remove(person.caller, name));
-    return CREDENTIALS_PATH;
-  });
+  const switchIt = answer<ByName>(({ person, params: { name }, form }) =>
+    credentialService.change(person.caller, name, { enabled: form.get("enabled") === "true" }),
+  );
+  const remove = answer<ByName>(({ person, params: { name } }) =>
+    unlessGone(credentialService.remove(person.caller, name)),
+  );
   const path = `${CREDENTIALS_PATH}/:name`;
   const hooks = { params: CredentialParams };
   return (

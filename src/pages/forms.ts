@@ -101,6 +101,15 @@ export function answerForm<Params = unknown, Who = Person>(
   };
 }
 
+/** Answers a form of the page at `path` that does what it asks for and leads back to the page. */
+export function answerOn({ formOf }: Pick<PageDeps, "formOf">, path: string) {
+  return <Params = unknown>(
+    act: (asked: Asked<Params, Person>) => Promise<unknown>,
+    again?: (asked: Asked<Params, Person>, refused: RefusedForm) => string | Promise<string>,
+    codes?: ReadonlySet<ErrorCode>,
+  ) => answerForm<Params>(formOf, async (asked) => act(asked).then(() => path), again, codes);
+}
+
 /** For forms of which only the input can be wrong. */
 export const INVALID: ReadonlySet<ErrorCode> = new Set(["validation_error"]);
 

@@ -8,7 +8,7 @@ import { Copied } from "../ui/controls.tsx";
 import { render } from "../ui/layout.tsx";
 import { Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
 import { number } from "../ui/text.ts";
-import { answerForm, type ById, EMPTY_FORM, type FormState, personPages, unlessGone } from "./forms.ts";
+import { answerForm, answerOn, type ById, EMPTY_FORM, type FormState, personPages, unlessGone } from "./forms.ts";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
 import {
@@ -156,10 +156,10 @@ export function oauthClientPages(deps: PageDeps) {
     },
     ({ person }, typed) => clientsPage(deps, person, typed),
   );
-  const remove = answerForm<ById>(formOf, async ({ person, params: { id } }) => {
-    await unlessGone(oauthClients.remove(person.caller, id));
-    return CLIENTS_PATH;
-  });
+  const remove = answerOn(
+    deps,
+    CLIENTS_PATH,
+  )<ById>(({ person, params: { id } }) => unlessGone(oauthClients.remove(person.caller, id)));
   const hooks = { params: OAuthClientParams };
   return personPages(deps)
     .get(CLIENTS_PATH, ({ person }) => clientsPage(deps, person, EMPTY_FORM))

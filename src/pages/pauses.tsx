@@ -10,7 +10,7 @@ import { nextOf, type Person } from "../http/session.ts";
 import { NEXT_FIELD, PAUSES_PATH, render } from "../ui/layout.tsx";
 import { Ago, Card, Name, Notice, sentence, Time, UntrustedText } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
-import { answerForm, type ById, filled, type FormState, personPages } from "./forms.ts";
+import { answerForm, answerOn, type ById, filled, type FormState, personPages } from "./forms.ts";
 import { keyLabel } from "./keys.tsx";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
@@ -124,14 +124,12 @@ export function PausedNotice({ pause, user }: { readonly pause: Pause; readonly 
 
 export function pausePages(deps: PageDeps) {
   const { pauseService, formOf } = deps;
-  const pause = answerForm(
-    formOf,
+  const pause = answerOn(deps, PAUSES_PATH)(
     async ({ person, form }) => {
       const { scope, key_id: keyId = null, host: named = "", reason = null } = PAUSE_FORM.check(form);
       if (scope === "key" && keyId === null) throw invalidField("key_id", "Choose a key.");
       const host = scope === "host" ? checkPausedHost(named, null) : null;
       await pauseService.pause(person.caller, { keyId, host, reason });
-      return PAUSES_PATH;
     },
     ({ person }, typed) => pausesPage(deps, person, typed),
   );

@@ -20,7 +20,7 @@ import { seeOther } from "../http/response.ts";
 import type { Person } from "../http/session.ts";
 import { PostForm, Submit } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
-import { answerForm, type ById, personPages } from "./forms.ts";
+import { answerForm, answerOn, type ById, personPages } from "./forms.ts";
 import { Card, Day, Dot, type FactRows, Facts, LinkButton, Name, Notice, UntrustedText } from "../ui/parts.tsx";
 import { List, None, RowAction, SETTINGS_PATHS, SettingsPage, Tagged } from "./settings-frame.tsx";
 import { counted, duration, number } from "../ui/text.ts";
@@ -290,10 +290,10 @@ export function serverPages(deps: PageDeps) {
     ({ person }, { problem }) => serverPage(deps, person, { isGood: false, text: problem }),
     new Set(["rate_limited"]),
   );
-  const allow = answerForm<ById>(formOf, async ({ person, params }) => {
-    await signUpGate.allow(person.caller, params.id);
-    return ACCOUNTS_PAGE_PATH;
-  });
+  const allow = answerOn(
+    deps,
+    ACCOUNTS_PAGE_PATH,
+  )<ById>(({ person, params }) => signUpGate.allow(person.caller, params.id));
   return personPages(deps)
     .get(SETTINGS_PATHS.server, ({ context, person }) => {
       // Safe: only the test of mail writes a flash for this path.

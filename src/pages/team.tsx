@@ -11,7 +11,7 @@ import { Button, PostForm } from "../ui/form.tsx";
 import { render } from "../ui/layout.tsx";
 import { Day, LinkButton, Name, Notice, Problem, UntilTime, UntrustedText } from "../ui/parts.tsx";
 import { duration, MEMBER_ROLE_CHOICES, roleLabel } from "../ui/text.ts";
-import { answerForm, type ById, filled, type FormState, INVALID, personPages, problemOf } from "./forms.ts";
+import { answerForm, answerOn, type ById, filled, type FormState, INVALID, personPages, problemOf } from "./forms.ts";
 import { FormerKeys } from "./keys.tsx";
 import type { PageDeps } from "./needs.ts";
 import { schemaForm } from "./schema-form.tsx";
@@ -257,10 +257,10 @@ export function peoplePages(deps: PageDeps) {
     again,
     REFUSED,
   );
-  const withdraw = answerForm<ById>(formOf, async ({ person, params: { id } }) => {
-    await teamService.withdraw(person.caller, id);
-    return PEOPLE_PATH;
-  });
+  const withdraw = answerOn(
+    deps,
+    PEOPLE_PATH,
+  )<ById>(({ person, params: { id } }) => teamService.withdraw(person.caller, id));
   const invite = answerForm(
     formOf,
     async ({ person, form }) => {

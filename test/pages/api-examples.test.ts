@@ -91,7 +91,7 @@ test("the page of every operation has its parameters and body, examples, respons
     expect(code.includes(">Request<") && code.includes("http://outgate.example/"), id).toBe(true);
     for (const { status } of successes) expect(html).toContain(`<b>${status}</b>`);
     for (const { status } of successes) expect(code).toMatch(new RegExp(`Response [^<]*${status}`));
-    const [, table = ""] = html.split('<table class="operation-errors">');
+    const [, table = ""] = html.split("Errors by status</caption>");
     const rows = table.split("<tr>").slice(2);
     expect(rows.length, `${id} ${path}`).toEqual(errors.length);
     for (const [at, { status, code: name }] of errors.entries()) {

@@ -2,6 +2,7 @@
 import { raw } from "hono/html";
 import { ENTER_KEY, firstActionCall } from "../../accounts/first-action.ts";
 import { Copied } from "../../ui/controls.tsx";
+import { Table } from "../../ui/parts.tsx";
 import {
   type ApiEntry,
   type ApiGroup,
@@ -133,7 +134,19 @@ export function OperationReference({ entry, document, roles }: ApiOperationProps
         {errors.length === 0 ? null : (
           <>
             <DocsSubheading id="errors">Errors</DocsSubheading>
-            <Errors errors={errors} />
+            <Table
+              caption="Errors by status"
+              heads={["Status", "Error"]}
+              rows={errors.map(({ status, code, meaning }) => [
+                status,
+                <>
+                  <a href={`/docs/errors#${code}`}>
+                    <code>{code}</code>
+                  </a>{" "}
+                  {meaning}
+                </>,
+              ])}
+            />
           </>
         )}
       </div>
@@ -156,34 +169,6 @@ function Description({ text }: { readonly text: string }) {
       ))}
       <ApiNotes notes={notes} />
     </>
-  );
-}
-
-/** Each error with what it means. What to do about it is on a page of its own. */
-function Errors({ errors }: Pick<ApiEntry, "errors">) {
-  return (
-    <table class="operation-errors">
-      <caption class="visually-hidden">Errors by status</caption>
-      <thead>
-        <tr>
-          <th scope="col">Status</th>
-          <th scope="col">Error</th>
-        </tr>
-      </thead>
-      <tbody>
-        {errors.map(({ status, code, meaning }) => (
-          <tr>
-            <td>{status}</td>
-            <td>
-              <a href={`/docs/errors#${code}`}>
-                <code>{code}</code>
-              </a>{" "}
-              {meaning}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
   );
 }
 
