@@ -436,9 +436,9 @@ export function credentialPages(deps: PageDeps) {
   const test = answerForm<ByName>(
     formOf,
     async ({ person, params: { name }, form }) => {
-      const answer = await credentialTests.test(person.caller, name, TRY_FORM.check(form).url);
+      const found = await credentialTests.test(person.caller, name, TRY_FORM.check(form).url);
       const url = { ...EMPTY_FORM, values: form };
-      return page("own", await credentialPage(deps, person, { name, url, answer }));
+      return page("own", await credentialPage(deps, person, { name, url, answer: found }));
     },
     ({ person, params: { name } }, url) => credentialPage(deps, person, { name, url }),
     TRY_REFUSED,

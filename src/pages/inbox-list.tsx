@@ -20,11 +20,14 @@ import { visibleText } from "../receipts/visible-text.ts";
 import { RISK_WORDS } from "./decision.tsx";
 import { callText } from "./request.tsx";
 import { Icon } from "../ui/icons.tsx";
-import { type InboxQuery, requestPath, REVIEW_PATH } from "./inbox-query.ts";
 import { shownPath, RequestTitle } from "./outcome.tsx";
 import { Ago, sentence, Table, UntrustedText } from "../ui/parts.tsx";
 import type { PageUser } from "../ui/text.ts";
 import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
+import { DAY_MS, HELD_CURSOR_CHARS_MAX, HOUR_MS } from "../core/limits.ts";
+import { normalHost } from "../core/target.ts";
+import { ACTION_ID, KEY_ID } from "../core/ids.ts";
+import type { HeldFilter } from "../core/store.ts";
 
 interface ListedRequest extends SeenRequest {
   readonly action: MaskedAction;
@@ -285,3 +288,71 @@ export function FieldName({ field: { place, name } }: { readonly field: Pick<Dif
     </>
   );
 }
+
+/** How long a request has waited at least. */
+export const AGES = {
+  hour: { label: "Over 1 hour", ms: HOUR_MS },
+  day: { label: "Over 1 day", ms: DAY_MS },
+  week: { label: "Over 1 week", ms: 7 * DAY_MS },
+} as const;
+
+export type Age = keyof typeof AGES;
+
+export function ageIn(text: string | null): Age | null {
+  return text === "hour" || text === "day" || text === "week" ? text : null;
+}
+
+/** What of the inbox a page shows. Null: all. */
+export interface InboxQuery {
+  /** The key to filter by; empty: requests of no key. */
+  readonly by: string | null;
+  readonly host: string | null;
+  readonly age: Age | null;
+  /** The cursor of the page: an action ID or `turns`, and how far keys are where several have requests. */
+  readonly after: string | null;
+}
+
+/** The value of `by` for requests without a key. */
+const NO_KEY = "none";
+
+/** Reads the query of a page; what is no filter of ours is left out. */
+export function inboxQueryIn(query: URLSearchParams): InboxQuery {
+  const by = query.get("by") ?? "";
+  const after = query.get("after") ?? "";
+  return {
+    by: by === NO_KEY ? "" : (KEY_ID.exec(by)?.[0] ?? null),
+    host: normalHost(query.get("host") ?? ""),
+    age: ageIn(query.get("age")),
+    after: isCursor(after) ? after : null,
+  };
+}
+
+function isCursor(after: string): boolean {
+  if (after === "" || after.length > HELD_CURSOR_CHARS_MAX) return false;
+  const [start = "", ...places] = after.split("~");
+  const isStart = start === "" || start === "turns" || ACTION_ID.test(start);
+  // A key, or none, and an action by turns.
+  return isStart && places.every((id, at) => (at % 2 === 0 ? id === "" || KEY_ID.test(id) : ACTION_ID.test(id)));
+}
+
+/** The filter of the service. */
+export function filterOf({ by, host, age }: InboxQuery, now: Date): HeldFilter {
+  return { keyId: by, host, before: age === null ? null : new Date(now.getTime() - AGES[age].ms) };
+}
+
+/** The path of a page of the inbox with the same filters. */
+export function inboxPath(query: InboxQuery, path = "/approvals", more: Readonly<Record<string, string>> = {}): string {
+  const { by, host, age, after } = query;
+  const params = new URLSearchParams(more);
+  if (by !== null) params.set("by", by === "" ? NO_KEY : by);
+  if (host !== null) params.set("host", host);
+  if (age !== null) params.set("age", age);
+  if (after !== null) params.set("after", after);
+  return params.size === 0 ? path : `${path}?${params.toString()}`;
+}
+
+export function requestPath(query: InboxQuery, id: string): string {
+  return inboxPath(query, `/approvals/${id}`);
+}
+
+export const REVIEW_PATH = "/approvals/review";

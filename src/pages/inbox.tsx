@@ -7,8 +7,17 @@ import type { MaskedAction } from "../receipts/seen-action.ts";
 import { COUNTED_MAX, DECISIONS_AT_ONCE_MAX, HELD_COUNTED_MAX, HELD_REQUESTERS_SHOWN_MAX } from "../core/limits.ts";
 import { CredentialRow, type SeenCredentialRequest } from "./credential-request.tsx";
 import { EmptyState, FilterMenu, Skeleton } from "../ui/controls.tsx";
-import { listedGroups, RequestRows, reviewPath } from "./inbox-list.tsx";
-import { ageIn, AGES, inboxPath, type InboxQuery, requestPath, REVIEW_PATH } from "./inbox-query.ts";
+import {
+  listedGroups,
+  RequestRows,
+  reviewPath,
+  ageIn,
+  AGES,
+  inboxPath,
+  type InboxQuery,
+  requestPath,
+  REVIEW_PATH,
+} from "./inbox-list.tsx";
 import { Layout, OVERVIEW_PATH, render } from "../ui/layout.tsx";
 import { DecidedPane, DecidedRow, type DecidedRequest } from "./outcome.tsx";
 import { LinkButton, UntrustedText } from "../ui/parts.tsx";

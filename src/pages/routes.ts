@@ -8,7 +8,7 @@ import { actionListRoutes } from "./actions.tsx";
 import { approvalLinkRoutes } from "./approval-link.tsx";
 import { auditPages } from "./audit.tsx";
 import { authRoutes, entryPages } from "./auth-routes.ts";
-import { passwordPages } from "./password.tsx";
+import { passwordPages, accountPages } from "./account.tsx";
 import { bulkPages } from "./bulk.tsx";
 import { callbackHostPages } from "./callback-hosts.tsx";
 import { channelPages } from "./channels.tsx";
@@ -35,7 +35,6 @@ import { serverPages } from "./settings.tsx";
 import { signingPages } from "./signing.tsx";
 import { joinPages } from "./join.tsx";
 import { peoplePages } from "./team.tsx";
-import { accountPages } from "./account.tsx";
 import { createPageDeps, type PageNeeds } from "./needs.ts";
 
 /** Everything that people open in a browser: pages and their forms, the links of mails, receipts, and the files that pages load. */

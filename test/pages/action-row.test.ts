@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Action } from "../../src/core/action.ts";
 import { forRow, noteOf } from "../../src/pages/action-row.ts";
-import { ActionTable } from "../../src/pages/action-table.tsx";
+import { ActionTable } from "../../src/pages/actions.tsx";
 import { renderPart } from "../../src/ui/layout.tsx";
 import { textOf } from "../support/forms.ts";
 import { anAction, later, NOON } from "../support/factory.ts";

@@ -1,7 +1,7 @@
 import type { Action, Result } from "../../src/core/action.ts";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { type InboxPane, type InboxProps, inboxPage } from "../../src/pages/inbox.tsx";
-import type { InboxQuery } from "../../src/pages/inbox-query.ts";
+import type { InboxQuery } from "../../src/pages/inbox-list.tsx";
 import type { TimelineEntry } from "../../src/core/timeline.ts";
 import { confirmPage } from "../../src/pages/approval-link.tsx";
 import { receiptPage } from "../../src/pages/receipt.tsx";

@@ -148,3 +148,14 @@ function refsIn({ $ref, items, anyOf = [] }: ApiSchema): readonly string[] {
   const inside = [...(items === undefined ? [] : [items]), ...anyOf].flatMap(refsIn);
   return $ref === undefined ? inside : [$ref];
 }
+
+export function DocsSubheading({ id, children }: { readonly id: string; readonly children?: Child }) {
+  return (
+    <h2 id={id}>
+      {children}
+      <a class="anchor" href={`#${id}`} aria-label="Link to this section">
+        #
+      </a>
+    </h2>
+  );
+}

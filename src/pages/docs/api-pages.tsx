@@ -13,9 +13,16 @@ import {
   type ApiSuccess,
 } from "./api-document.ts";
 import { requestExamples } from "./api-examples.ts";
-import { API_OBJECTS_PATH, ApiFields, ApiNotes, ApiParameters, ApiText, ApiType } from "./api-fields.tsx";
+import {
+  API_OBJECTS_PATH,
+  ApiFields,
+  ApiNotes,
+  ApiParameters,
+  ApiText,
+  ApiType,
+  DocsSubheading,
+} from "./api-fields.tsx";
 import { codeBlock } from "./highlight.ts";
-import { DocsSubheading } from "./heading.tsx";
 
 function apiPath(operationId: string): string {
   return `/docs/api/${operationId}`;

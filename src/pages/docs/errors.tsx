@@ -3,7 +3,7 @@ import { raw } from "hono/html";
 import { ERROR_CODES, type ErrorCode } from "../../core/domain-error.ts";
 import { ERROR_MEANING, HTTP_STATUS } from "../../api/errors.ts";
 import { codeBlock } from "./highlight.ts";
-import { DocsSubheading } from "./heading.tsx";
+import { DocsSubheading } from "./api-fields.tsx";
 import type { DocsHeading, DocsSection } from "./markdown.ts";
 
 /** What to do about each error. */
