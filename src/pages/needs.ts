@@ -39,11 +39,11 @@ import type { OAuthClientService } from "../oauth/account-clients.ts";
 import type { OAuthService } from "../oauth/service.ts";
 import type { Oidc } from "./oidc-routes.ts";
 import type { ReadReceipt } from "./receipt-routes.ts";
-import { createFlash, createSessions, type Person, type PersonOf } from "../http/session.ts";
+import { createFlash, createSessions, type PersonOf } from "../http/session.ts";
 import { checkFilters } from "../api/list-schemas.ts";
 import { NAV_FAILING_MS } from "../core/limits.ts";
 import { maskedPause } from "../receipts/masked-action.ts";
-import type { NavAccount, NavBadges } from "../ui/text.ts";
+import type { NavBadges } from "../ui/text.ts";
 
 export interface PageNeeds extends CreateRules {
   readonly actionService: ActionService;
@@ -129,20 +129,12 @@ function withNavigation(personOf: PersonOf, deps: PageNeeds): PersonOf {
   return async (context) => {
     const person = await personOf(context);
     if (person === null || context.request.method !== "GET") return person;
-    const [badges, accounts] = await Promise.all([badgesOf(deps, person.caller), accountsOf(deps, person)]);
-    return { ...person, badges, ...(accounts.length === 0 ? {} : { accounts }) };
+    const [badges, accounts] = await Promise.all([badgesOf(deps, person.caller), deps.teamService.accountsOf(person)]);
+    // One account without a name has nothing to tell.
+    if (accounts.length === 1 && accounts[0]?.name === null) return { ...person, badges };
+    const isCurrent = (accountId: string) => accountId === person.caller.accountId;
+    return { ...person, badges, accounts: accounts.map((one) => ({ ...one, isCurrent: isCurrent(one.accountId) })) };
   };
-}
-
-async function accountsOf({ teamService }: PageNeeds, person: Person): Promise<readonly NavAccount[]> {
-  const accounts = await teamService.accountsOf(person);
-  if (accounts.length === 1 && accounts[0]?.name === null) return [];
-  return accounts.map(({ accountId, name, email }) => ({
-    accountId,
-    name,
-    email,
-    isCurrent: accountId === person.caller.accountId,
-  }));
 }
 
 /** All are bounded counts over an index: they cost the same in a table of any size. */

@@ -42,7 +42,7 @@ export function Layout(props: LayoutProps) {
   );
   return (
     <html lang="en" class={width}>
-      <Head {...props} />
+      <Head {...props} title={`${props.title} · Outgate`} />
       {user === null ? (
         <body class="sheet">
           <header class="top">
@@ -141,7 +141,7 @@ function Brand({ isLink }: { readonly isLink: boolean }) {
 }
 
 /** The script may load and morph parts of pages, but never runs code from them. */
-export const HTMX_CONFIG = JSON.stringify({
+const HTMX_CONFIG = JSON.stringify({
   allowEval: false,
   allowScriptTags: false,
   includeIndicatorStyles: false,
@@ -154,20 +154,26 @@ export const HTMX_CONFIG = JSON.stringify({
   scrollIntoViewOnBoost: false,
 });
 
-function Head({ title, user = null, isStandalone = false, beginsSession = false, goesTo }: LayoutProps) {
+interface HeadProps extends Pick<LayoutProps, "title" | "user" | "isStandalone" | "beginsSession" | "goesTo"> {
+  /** The page has live parts, which pages behind the log-in always have. */
+  readonly hasConsole?: boolean;
+}
+
+export function Head(props: HeadProps) {
+  const { title, user = null, isStandalone = false, beginsSession = false, goesTo, hasConsole = user !== null } = props;
   const hasForms = user !== null || beginsSession;
-  const scripts = [...(hasForms ? [SESSION] : []), ...(user === null ? [] : [CONSOLE])];
+  const scripts = [...(hasForms ? [SESSION] : []), ...(hasConsole ? [CONSOLE] : [])];
   const icon = (user?.badges?.waiting.count ?? 0) === 0 ? ICON : ICON_WAITING;
   return (
     <head>
       <meta charset="utf-8" />
       <meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover" />
       <meta name="color-scheme" content="light dark" />
-      {user === null ? null : <meta name="htmx-config" content={HTMX_CONFIG} />}
+      {hasConsole ? <meta name="htmx-config" content={HTMX_CONFIG} /> : null}
       {goesTo === undefined ? null : <meta http-equiv="refresh" content={`0; url=${goesTo}`} />}
-      <title>{`${title} · Outgate`}</title>
+      <title>{title}</title>
       {isStandalone ? <style>{raw(SHEET_STYLE.text)}</style> : <link rel="stylesheet" href={APP_STYLE.path} />}
-      {user === null ? null : LIBRARIES.map(({ path }) => <script defer src={path} />)}
+      {hasConsole ? LIBRARIES.map(({ path }) => <script defer src={path} />) : null}
       {scripts.map(({ path }) => (
         <script type="module" src={path} />
       ))}

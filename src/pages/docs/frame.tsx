@@ -2,9 +2,8 @@
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import { DOCS_QUERY_CHARS_MAX } from "../../core/limits.ts";
-import { APP_STYLE, CONSOLE, ICON, LIBRARIES } from "../../ui/assets.ts";
 import { Icon, Logo } from "../../ui/icons.tsx";
-import { HTMX_CONFIG, render } from "../../ui/layout.tsx";
+import { Head, render } from "../../ui/layout.tsx";
 import { docsPath } from "./guides.ts";
 import type { DocsLink, DocsNavGroup, DocsPage, DocsSite } from "./site.tsx";
 import type { DocsHit } from "./search.ts";
@@ -103,19 +102,7 @@ interface DocsFrameProps extends DocsReader {
 function DocsFrame({ title, current, site, query = "", isLoggedIn, children }: DocsFrameProps) {
   return (
     <html lang="en" class="docs">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover" />
-        <meta name="color-scheme" content="light dark" />
-        <meta name="htmx-config" content={HTMX_CONFIG} />
-        <title>{`${title} · Outgate docs`}</title>
-        <link rel="stylesheet" href={APP_STYLE.path} />
-        {LIBRARIES.map(({ path }) => (
-          <script defer src={path} />
-        ))}
-        <script type="module" src={CONSOLE.path} />
-        <link rel="icon" type={ICON.type} href={ICON.path} />
-      </head>
+      <Head title={`${title} · Outgate docs`} hasConsole />
       <body>
         <a class="skip" href="#main">
           Skip to content
