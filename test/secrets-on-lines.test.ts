@@ -55,7 +55,7 @@ test("no line that is printed or shown with a key puts it on a command line", ()
   const keys = { ownerKey: KEY, agentKey: KEY, welcomeToken: null };
   const user = { email: "ann@example.com", role: "owner", hasOthers: false, formToken: "t" } as Parameters<
     typeof madeKeyPage
-  >[0]["user"];
+  >[1];
   const limits = { hosts: null, methods: null, dailyActions: null, expiresAt: null };
   const made = {
     id: "key_1",
@@ -67,8 +67,8 @@ test("no line that is printed or shown with a key puts it on a command line", ()
     ...limits,
   };
   const pages = ROLES.map((role) => {
-    const key = { ...made, role, lastUsedAt: null } as unknown as Parameters<typeof madeKeyPage>[0]["made"];
-    return madeKeyPage({ user, made: key, key: KEY, closesSignUps: true, baseUrl: "http://127.0.0.1:3000" });
+    const key = { ...made, role, lastUsedAt: null } as unknown as Parameters<typeof madeKeyPage>[2];
+    return madeKeyPage({ baseUrl: "http://127.0.0.1:3000" }, user, key, { key: KEY, closesSignUps: true });
   });
   for (const text of [firstKeysText({ baseUrl: "http://127.0.0.1:3000" }, keys), ...pages]) {
     const shown = text

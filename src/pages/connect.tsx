@@ -23,19 +23,14 @@ import { ActorName } from "./timeline.tsx";
 /** The person decides on what is sent: so is preselected what holds every write. */
 const NEW_CONNECTION = { hold: "writes", scope: "own", loop_brake: "yes" } as const;
 
-interface ConsentPageProps {
-  readonly user: Person;
-  readonly asked: ConsentRequest;
-  readonly typed: FormState;
-  /** The account, as its people call it. */
-  readonly account: string;
-  /** Names of its credentials. */
-  readonly credentials: readonly string[];
-  readonly path: string;
-}
-
-function consentPage({ user, asked, typed, account, credentials, path }: ConsentPageProps): string {
+async function consentPage(deps: PageDeps, user: Person, asked: ConsentRequest, path: string, refused?: FormState) {
   const mayConnect = mayDo(user.role, "manage");
+  const { name, email } = await deps.peopleService.readAccount(user.caller);
+  const credentials = mayConnect ? await deps.credentialService.list(user.caller) : [];
+  const end = new Date(deps.clock.now().getTime() + OAUTH_CONNECTION_DAYS * DAY_MS);
+  // As the field has it: minutes, UTC.
+  const fresh = { ...NEW_CONNECTION, name: keyName(asked), expires_at: end.toISOString().slice(0, 16) };
+  const typed = refused ?? filled(fresh);
   return render(
     <Layout title="Connect a client" user={user}>
       <PageHead title="Connect a client" intro={<Asks of={asked} />} />
@@ -46,11 +41,18 @@ function consentPage({ user, asked, typed, account, credentials, path }: Consent
             ["Client", <ClientName of={asked} />],
             ["Added to this account", asked.added === null ? null : <Added added={asked.added} role={user.role} />],
             ["Its answer goes to", <UntrustedText text={asked.redirectUri} />],
-            ["Account", <UntrustedText text={account} />],
+            ["Account", <UntrustedText text={name ?? email ?? user.email} />],
             ["You are", user.email],
           ]}
         />
-        {mayConnect ? <Allowed typed={typed} credentials={credentials} /> : <NotAllowed user={user} />}
+        {mayConnect ? (
+          <Allowed typed={typed} credentials={credentials.map((one) => one.name)} />
+        ) : (
+          <Notice tone="wait">
+            Your role in this account, {user.role}, doesn't allow you to connect clients. Ask an owner of the account to
+            do it.
+          </Notice>
+        )}
         <div class="buttons">
           {mayConnect ? (
             <Button name="decision" value="allow">
@@ -90,7 +92,7 @@ function Added({ added: { by, at }, role }: AddedProps) {
   return sentence`${<Day at={at} />} by ${<ActorName actor={maskedActor(by, viewerOf(role))} />}`;
 }
 
-function Allowed({ typed, credentials }: Pick<ConsentPageProps, "typed" | "credentials">) {
+function Allowed({ typed, credentials }: { readonly typed: FormState; readonly credentials: readonly string[] }) {
   return (
     <>
       <p>
@@ -118,14 +120,6 @@ function Allowed({ typed, credentials }: Pick<ConsentPageProps, "typed" | "crede
   );
 }
 
-function NotAllowed({ user: { role } }: { readonly user: Person }) {
-  return (
-    <Notice tone="wait">
-      Your role in this account, {role}, doesn't allow you to connect clients. Ask an owner of the account to do it.
-    </Notice>
-  );
-}
-
 /** A name for the key that says where it came from. */
 function keyName({ clientName, clientHost }: ConsentRequest): string {
   const host = clientHost.slice(0, NAME_CHARS_MAX / 2);
@@ -136,25 +130,13 @@ function keyName({ clientName, clientHost }: ConsentRequest): string {
 
 /** What a person sees when a client wants to be connected. It works without script, and is never framed. */
 export function connectPages(deps: PageDeps) {
-  const { oauth, formOf, clock, peopleService, ruleService, credentialService } = deps;
+  const { oauth, formOf, ruleService } = deps;
   const routes = personPages(deps);
   if (oauth === null) return [routes];
 
   const consent = async (context: RequestContext, person: Person, uid: string, typed?: FormState) => {
     const asked = await oauth.consentOf(person.caller, uid, context.request.headers);
-    const { name, email } = await peopleService.readAccount(person.caller);
-    const credentials = mayDo(person.role, "manage") ? await credentialService.list(person.caller) : [];
-    const end = new Date(clock.now().getTime() + OAUTH_CONNECTION_DAYS * DAY_MS);
-    // As the field has it: minutes, UTC.
-    const fresh = filled({ ...NEW_CONNECTION, name: keyName(asked), expires_at: end.toISOString().slice(0, 16) });
-    const html = consentPage({
-      user: person,
-      asked,
-      typed: typed ?? fresh,
-      account: name ?? email ?? person.email,
-      credentials: credentials.map((credential) => credential.name),
-      path: context.path,
-    });
+    const html = await consentPage(deps, person, asked, context.path, typed);
     return { html, headers: { "content-security-policy": policyWithForm(asked.redirectUri) } };
   };
 

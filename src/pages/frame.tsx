@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
 import { pathOf } from "../core/search.ts";
 import { BULK_PATH, newBulkPath } from "./bulk.tsx";
-import { CREDENTIAL_REQUESTS_PATH, pendingRequests, type SeenCredentialRequest } from "./credential-request.tsx";
+import { CREDENTIAL_REQUESTS_PATH, pendingRequests } from "./credential-request.tsx";
 import { Icon, type IconName } from "../ui/icons.tsx";
 import {
   actionPath,
@@ -21,7 +21,7 @@ import { Ago, LinkButton, PageHead, sentence, statusLabel, UntrustedText } from 
 import { SETTINGS_PATHS, SETTINGS_SECTIONS } from "./settings-frame.tsx";
 import type { PageUser } from "../ui/text.ts";
 import { asSent } from "../receipts/masked-action.ts";
-import type { MaskedAction, SeenAction } from "../receipts/seen-action.ts";
+import type { SeenAction } from "../receipts/seen-action.ts";
 import { checkFilters } from "../api/list-schemas.ts";
 import { PALETTE_ACTIONS_MAX, PALETTE_TEXT_CHARS_MAX } from "../core/limits.ts";
 import type { Person } from "../http/session.ts";
@@ -41,19 +41,14 @@ const PLACES = [
   { name: "API reference", path: "/docs/api", needs: "read", icon: "docs" },
 ] as const;
 
-interface PaletteProps {
-  readonly user: PageUser;
-  readonly text: string;
-  readonly actions: readonly MaskedAction[];
-  /** For credentials. */
-  readonly requests: readonly SeenCredentialRequest[];
-  /** A host that the text names, for people who may pause it; null: none. */
-  readonly host: string | null;
-  readonly now: Date;
-}
-
-function paletteList({ user, text, actions, requests, host, now }: PaletteProps): string {
+/** What a text finds: actions, requests for credentials, pages, and what can be done. */
+async function paletteList(deps: PageDeps, user: Person, text: string): Promise<string> {
+  const [actions, requests] = await Promise.all([foundActions(deps, user, text), foundRequests(deps, user, text)]);
+  const now = deps.clock.now();
   const wanted = text.toLowerCase();
+  // A host that the text names, for people who may pause it.
+  const named = mayDo(user.role, "manage") ? normalHost(text) : null;
+  const host = named?.includes(".") === true ? named : null;
   const places = [...NAVIGATION, ...PLACES].filter(
     ({ name, needs }) => mayDo(user.role, needs) && name.toLowerCase().includes(wanted),
   );
@@ -213,21 +208,9 @@ function morePage(user: PageUser): string {
 
 export function framePages(deps: PageDeps) {
   return personPages(deps)
-    .get(PALETTE_PATH, async ({ context, person }) => {
+    .get(PALETTE_PATH, ({ context, person }) => {
       const text = (new URLSearchParams(context.search).get("q") ?? "").trim().slice(0, PALETTE_TEXT_CHARS_MAX);
-      const [actions, requests] = await Promise.all([
-        foundActions(deps, person, text),
-        foundRequests(deps, person, text),
-      ]);
-      const host = text === "" || !mayDo(person.role, "manage") ? null : normalHost(text);
-      return paletteList({
-        user: person,
-        text,
-        actions,
-        requests,
-        host: host?.includes(".") === true ? host : null,
-        now: deps.clock.now(),
-      });
+      return paletteList(deps, person, text);
     })
     .get(MORE_PATH, ({ person }) => morePage(person));
 }

@@ -187,14 +187,13 @@ interface MadeKey {
   readonly isUnbraked?: boolean;
 }
 
-interface MadeKeyPageProps extends MadeKey {
-  readonly user: PageUser;
-  readonly made: KeyView;
-  readonly baseUrl: string;
-}
-
-export function madeKeyPage(props: MadeKeyPageProps): string {
-  const { user, made, key, closesSignUps, isUnbraked = false, baseUrl } = props;
+export function madeKeyPage(
+  { baseUrl }: Pick<PageDeps, "baseUrl">,
+  user: PageUser,
+  made: KeyView,
+  flashed: MadeKey,
+): string {
+  const { key, closesSignUps, isUnbraked = false } = flashed;
   const { role, hold, replaces } = made;
   return render(
     <Layout title="Your new key" nav="Keys" user={user}>
@@ -234,7 +233,7 @@ export function madeKeyPage(props: MadeKeyPageProps): string {
 }
 
 export function newKeyPages(deps: PageDeps) {
-  const { keyService, ruleService, credentialService, formOf, flash, clock, baseUrl } = deps;
+  const { keyService, ruleService, credentialService, formOf, flash, clock } = deps;
   // It refuses whoever may not manage keys.
   const keyOf = async ({ caller }: Person, wanted: string | null | undefined) =>
     (await keyService.list(caller)).find(({ id }) => id === wanted);
@@ -256,7 +255,7 @@ export function newKeyPages(deps: PageDeps) {
         formId === "" ? await make() : await once(`${person.sessionHash} ${formId}`, make);
       const flashed: MadeKey = { key, closesSignUps, isUnbraked };
       return flash.showSecretOnce(person, `/keys/${row.id}/made`, flashed, () =>
-        page("own", madeKeyPage({ user: person, made: row, baseUrl, ...flashed })),
+        page("own", madeKeyPage(deps, person, row, flashed)),
       );
     },
     async ({ person, form }, typed) => newKeyPage(deps, person, typed, await keyOf(person, form.get("replaces"))),
@@ -283,7 +282,7 @@ export function newKeyPages(deps: PageDeps) {
         // Safe: only `create` writes a flash for this path.
         const flashed = flash.read(context, person) as MadeKey | null;
         const made = await keyOf(person, id);
-        if (flashed !== null && made !== undefined) return madeKeyPage({ user: person, made, ...flashed, baseUrl });
+        if (flashed !== null && made !== undefined) return madeKeyPage(deps, person, made, flashed);
         throw new DomainError(
           "not_found",
           "A new key is shown only once, in the browser that created it. If you did not save it, revoke it and create another.",
