@@ -7,7 +7,7 @@ import { HOME_PATH, type Person, sourceOf } from "../http/session.ts";
 import { Copied } from "../ui/controls.tsx";
 import { Button, Check, PostForm, Submit } from "../ui/form.tsx";
 import { LOG_IN_PATH, render, SETTINGS_LINK } from "../ui/layout.tsx";
-import { Ago, Card, Facts, Name, Problem, UntrustedText, LinkButton, Notice } from "../ui/parts.tsx";
+import { Ago, Card, Facts, Name, Problem, sentence, UntrustedText, LinkButton, Notice } from "../ui/parts.tsx";
 import { browserName, roleLabel, duration } from "../ui/text.ts";
 import { FIRST_STEPS_PATH } from "./first-steps.tsx";
 import { answerForm, type FormState, INVALID, personPages, EMPTY_FORM } from "./forms.ts";
@@ -108,7 +108,20 @@ async function accountPage(deps: PageDeps, user: Person, state: AccountState = {
             ["Role", (one) => roleLabel(one.role)],
             ["ID", (one) => <code>{one.accountId}</code>],
           ]}
-          actions={(one) => (isCurrent(one) ? null : <SwitchTo user={user} to={one} />)}
+          actions={(one) =>
+            isCurrent(one) ? null : (
+              <RowAction
+                user={user}
+                path={`${LOG_IN_PATH}/account`}
+                fields={[["account", one.accountId]]}
+                look="plain"
+                of={sentence`to the account ${one.name === null ? "of " : ""}${(
+                  <UntrustedText text={one.name ?? one.email ?? one.accountId} />
+                )}`}
+                name="Switch"
+              />
+            )
+          }
         />
       )}
       <List
@@ -151,24 +164,6 @@ async function accountPage(deps: PageDeps, user: Person, state: AccountState = {
         </PostForm>
       </Card>
     </SettingsPage>,
-  );
-}
-
-function SwitchTo({ user, to: { accountId, name, email } }: { readonly user: Person; readonly to: Membership }) {
-  return (
-    <RowAction
-      user={user}
-      path={`${LOG_IN_PATH}/account`}
-      fields={[["account", accountId]]}
-      look="plain"
-      of={
-        <>
-          to the account {name === null ? "of " : ""}
-          <UntrustedText text={name ?? email ?? accountId} />
-        </>
-      }
-      name="Switch"
-    />
   );
 }
 
