@@ -8,7 +8,7 @@ import { Problem } from "../ui/parts.tsx";
 import { type Choice, exactDuration, number, readDuration } from "../ui/text.ts";
 import { filled, type FormState, numberIn, problemBeside, problemOf } from "./forms.ts";
 
-/** The choices that fields depend on: settings.css shows such a field where one of its choices is made. */
+/** The choices that fields depend on: `settings-frame.css` shows such a field where one of its choices is made. */
 export const CHOICES_WITH_FIELDS = ["mail", "slack", "webhook", "header", "basic", "hmac", "host", "key"] as const;
 
 /** How a form shows a member of its schema. What is left out follows from the schema. */

@@ -1,27 +1,27 @@
 import htmx from "htmx.org/dist/htmx.min.js" with { type: "text" };
 import idiomorph from "idiomorph/dist/idiomorph-ext.min.js" with { type: "text" };
-import actionCss from "./styles/action.css" with { type: "text" };
-import actionsCss from "./styles/actions.css" with { type: "text" };
-import baseCss from "./styles/base.css" with { type: "text" };
-import decisionCss from "./styles/decision.css" with { type: "text" };
-import docsCss from "./styles/docs.css" with { type: "text" };
-import frameCss from "./styles/frame.css" with { type: "text" };
+import actionCss from "../pages/action.css" with { type: "text" };
+import actionsCss from "../pages/actions.css" with { type: "text" };
+import baseCss from "./base.css" with { type: "text" };
+import decisionCss from "../pages/decision-form.css" with { type: "text" };
+import docsCss from "../pages/docs/frame.css" with { type: "text" };
+import layoutCss from "./layout.css" with { type: "text" };
 import icon from "./assets/icon.svg" with { type: "text" };
 import iconWaiting from "./assets/icon-waiting.svg" with { type: "text" };
-import inboxCss from "./styles/inbox.css" with { type: "text" };
-import overviewCss from "./styles/overview.css" with { type: "text" };
-import settingsCss from "./styles/settings.css" with { type: "text" };
-import sheetCss from "./styles/sheet.css" with { type: "text" };
-import timelineCss from "./styles/timeline.css" with { type: "text" };
-import tokensCss from "./styles/tokens.css" with { type: "text" };
+import inboxCss from "../pages/inbox.css" with { type: "text" };
+import overviewCss from "../pages/overview.css" with { type: "text" };
+import settingsCss from "../pages/settings-frame.css" with { type: "text" };
+import receiptCss from "../pages/receipt.css" with { type: "text" };
+import timelineCss from "../pages/timeline.css" with { type: "text" };
+import tokensCss from "./tokens.css" with { type: "text" };
 import { SCRIPTS } from "./scripts.ts";
 import { type Asset, assetOf, styleOf } from "./sheet-style.ts";
 
 export const APP_STYLE = styleOf("app", [
   tokensCss,
   baseCss,
-  frameCss,
-  sheetCss,
+  layoutCss,
+  receiptCss,
   timelineCss,
   decisionCss,
   inboxCss,

@@ -1,8 +1,8 @@
-import baseCss from "./styles/base.css" with { type: "text" };
-import decisionCss from "./styles/decision.css" with { type: "text" };
-import sheetCss from "./styles/sheet.css" with { type: "text" };
-import timelineCss from "./styles/timeline.css" with { type: "text" };
-import tokensCss from "./styles/tokens.css" with { type: "text" };
+import baseCss from "./base.css" with { type: "text" };
+import decisionCss from "../pages/decision-form.css" with { type: "text" };
+import receiptCss from "../pages/receipt.css" with { type: "text" };
+import timelineCss from "../pages/timeline.css" with { type: "text" };
+import tokensCss from "./tokens.css" with { type: "text" };
 
 // Apart from the other assets: every page's headers name it, also while the service starts, and the scripts take a while.
 
@@ -43,4 +43,4 @@ export function assetOf(name: string, extension: string, type: string, text: str
 }
 
 /** The style of standalone pages, which inline it: receipt, approval link, and errors on either. */
-export const SHEET_STYLE = styleOf("sheet", [tokensCss, baseCss, timelineCss, sheetCss, decisionCss]);
+export const SHEET_STYLE = styleOf("sheet", [tokensCss, baseCss, timelineCss, receiptCss, decisionCss]);

@@ -9,7 +9,7 @@ const read = async (pattern: string) => {
 };
 
 test("every class that a stylesheet names is used by a page", async () => {
-  const css = (await read("ui/styles/*.css")).replaceAll(/\/\*.*?\*\//gs, "");
+  const css = (await read("{pages,ui}/**/*.css")).replaceAll(/\/\*.*?\*\//gs, "");
   const sources = await read("{pages,ui,mail}/**/*.{ts,tsx}");
   const words = new Set(sources.split(/[\s"'`]+/));
   const selectors = [...css.matchAll(/[^{}]+(?=\{)/g)].join(" ");
@@ -43,7 +43,7 @@ function unnamedValues(css: string): readonly string[] {
 }
 
 test("only tokens name colours, sizes of text, radii, shadows and durations", async () => {
-  const names = [...new Glob("ui/styles/*.css").scanSync(SOURCES)].filter((name) => name !== "ui/styles/tokens.css");
+  const names = [...new Glob("{pages,ui}/**/*.css").scanSync(SOURCES)].filter((name) => name !== "ui/tokens.css");
   const found = await Promise.all(
     names.map(async (name) => unnamedValues(await Bun.file(SOURCES + name).text()).map((text) => `${name}: ${text}`)),
   );
