@@ -54,6 +54,11 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
   const revoked = keys.find(({ id, revokedAt }) => id === query.get("revoked") && revokedAt !== null);
   const left = revoked === undefined ? null : await keyService.unfinished(user.caller, revoked.id);
   const paused = new Map(pauses.flatMap((pause) => (pause.kind === "key" ? [[pause.subject, pause]] : [])));
+  const nameCell = (key: KeyView) => (
+    <>
+      <KeyWithEnd {...key} /> {paused.has(key.id) ? <Dot tone="wait">Paused</Dot> : null}
+    </>
+  );
   return render(
     <Layout title="Keys" nav="Keys" user={user} width="wide" now={now}>
       <PageHead
@@ -75,14 +80,13 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
       {live.length === 0 ? null : (
         <List
           title="Keys"
-          isCompact
           rows={live}
           columns={[
             [
               "Key",
               (key) => (
                 <>
-                  <KeyWithEnd {...key} /> {paused.has(key.id) ? <Dot tone="wait">Paused</Dot> : null}
+                  {nameCell(key)}
                   {isOver(key, now) ? <Dot tone="bad">Expired</Dot> : null}
                   <span class="says">
                     {key.lastUsedAt === null ? "Never used" : sentence`Used ${<Ago at={key.lastUsedAt} now={now} />}`}
@@ -94,8 +98,8 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
               ),
               "main",
             ],
-            ["Role", roleCell, "fact"],
-            ["Needs approval", ({ hold }) => (hold === "none" ? <None>As asked</None> : HOLD_WORDS[hold]), "fact"],
+            ["Role", roleCell],
+            ["Needs approval", ({ hold }) => (hold === "none" ? <None>As asked</None> : HOLD_WORDS[hold])],
             ["Limits", (key) => limitsCell(key, now)],
             ["Last call", (key) => lastCall(key, now), "wide"],
             [
@@ -126,24 +130,14 @@ async function keysPage({ keyService, pauseService, oauth, clock }: PageDeps, us
           <summary>{counted(over.length, "revoked key")}</summary>
           <List
             title="Revoked keys"
-            isCompact
             rows={over}
             columns={[
-              [
-                "Key",
-                (key) => (
-                  <>
-                    <KeyWithEnd {...key} /> {paused.has(key.id) ? <Dot tone="wait">Paused</Dot> : null}
-                  </>
-                ),
-                "main",
-              ],
-              ["Role", ({ role }) => roleLabel(role), "fact"],
+              ["Key", nameCell, "main"],
+              ["Role", ({ role }) => roleLabel(role)],
               [
                 "Revoked",
                 ({ revokedAt, revokedBy }) =>
                   sentence`${<AgoOr at={revokedAt} now={now} />} by ${makerName(revokedBy)}`,
-                "fact",
               ],
               ["Last call", (key) => lastCall(key, now), "wide"],
             ]}
@@ -292,8 +286,8 @@ export function FormerKeys({ user, keys }: { readonly user: PageUser; readonly k
       rows={keys}
       columns={[
         ["Key", (key) => <KeyWithEnd {...key} />, "main"],
-        ["Role", ({ role }) => roleLabel(role), "fact"],
-        ["Created by", ({ createdBy }) => makerName(createdBy), "fact"],
+        ["Role", ({ role }) => roleLabel(role)],
+        ["Created by", ({ createdBy }) => makerName(createdBy)],
       ]}
       actions={({ id, name }) => <RowAction user={user} path={`/keys/${id}/revoke`} of={name} name="Revoke" />}
     />

@@ -63,26 +63,20 @@ const RANGES = {
 
 /** What an account did in a range, and what waits. Every number leads to the actions that it counts. */
 export function overviewPage(props: OverviewPageProps): string {
-  const { user, steps, now, baseUrl } = props;
+  const { user, overview, view, steps, now, baseUrl } = props;
+  const links = RANGE_NAMES.map((range) => {
+    return { href: overviewPath(range, view), name: RANGES[range].name, isChosen: range === overview.range };
+  });
   return render(
     <Layout title="Overview" nav="Overview" user={user} width="wide" follows="all" now={now}>
       <div class="head">
-        <div>
-          <h1>Overview</h1>
-        </div>
-        {steps?.isNew === true ? null : <RangeLinks {...props} />}
+        <h1>Overview</h1>
+        {steps?.isNew === true ? null : <FilterLinks label="Range" links={links} />}
       </div>
       {steps === null ? null : <FirstStepList user={user} steps={steps} baseUrl={baseUrl} />}
       {steps?.isNew === true ? null : <Activity {...props} />}
     </Layout>,
   );
-}
-
-function RangeLinks({ overview, view }: OverviewPageProps) {
-  const links = RANGE_NAMES.map((range) => {
-    return { href: overviewPath(range, view), name: RANGES[range].name, isChosen: range === overview.range };
-  });
-  return <FilterLinks label="Range" links={links} />;
 }
 
 function Activity(props: OverviewPageProps) {

@@ -48,7 +48,7 @@ export function TriedRule({ result, now }: { readonly result: RulesDryRun; reado
           rows={rows}
           columns={[
             ["Request", (row) => requestCell(row, now), "main"],
-            ["With this rule", fateCell, "fact"],
+            ["With this rule", fateCell],
             ["Rule", ({ ruling }) => (ruling === null ? "none" : <Name text={ruling.rule.name} />), "wide"],
           ]}
         />

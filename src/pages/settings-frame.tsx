@@ -136,7 +136,6 @@ function Sections({ user, section, isIndex }: Pick<SettingsPageProps, "user" | "
                 <a href={path} aria-current={name === section ? "page" : undefined}>
                   <Icon name={icon} />
                   {name}
-                  <Icon name="right" />
                 </a>
               </li>
             ))}
@@ -149,13 +148,9 @@ function Sections({ user, section, isIndex }: Pick<SettingsPageProps, "user" | "
 
 /**
  * The head of a column, which stands before each value on phones, what a row has there, and how it looks: numbers stand at the
- * right; buttons at the end of the row; the main one is never narrow; a wide one takes what is left. A fact is a word or two.
+ * right; buttons at the end of the row; the main one is never narrow; a wide one takes what is left.
  */
-type Column<Row> = readonly [
-  head: string,
-  cell: (row: Row) => Child,
-  as?: "number" | "buttons" | "main" | "wide" | "fact",
-];
+type Column<Row> = readonly [head: string, cell: (row: Row) => Child, as?: "number" | "buttons" | "main" | "wide"];
 
 export interface ListProps<Row> {
   /** The title of a list with an id; of others only for screen readers. */
@@ -168,14 +163,12 @@ export interface ListProps<Row> {
   readonly actions?: ((row: Row) => Child) | undefined;
   /** Stands in place of a list without rows. */
   readonly empty?: { readonly icon: IconName; readonly title: string; readonly text: Child };
-  /** On phones, facts and numbers stand in one line, and what can be done beside the main one. */
-  readonly isCompact?: boolean;
   readonly children?: Child;
 }
 
 /** A list of the settings: a dense table. On phones each row is a block of names and values, so that nothing scrolls sideways. */
 export function List<Row>(props: ListProps<Row>) {
-  const { title, id, intro, rows, actions, empty, isCompact = false } = props;
+  const { title, id, intro, rows, actions, empty } = props;
   const columns = actions === undefined ? props.columns : [...props.columns, ["", actions, "buttons"] as const];
   if (rows.length === 0 && empty !== undefined) {
     return (
@@ -185,7 +178,7 @@ export function List<Row>(props: ListProps<Row>) {
     );
   }
   const table = (
-    <table class={isCompact ? "data compact" : "data"}>
+    <table class="data">
       <caption class="visually-hidden">{title}</caption>
       <thead>
         <tr>
