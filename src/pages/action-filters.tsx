@@ -66,14 +66,12 @@ function Search({ typed }: FiltersProps) {
       hx-indicator="#list"
     >
       <Kept typed={typed} but={["q"]} />
-      <label for="search">
-        <span class="visually-hidden">Search</span>
-        <Icon name="search" />
-      </label>
+      <Icon name="search" />
       <input
         id="search"
         name="q"
         type="search"
+        aria-label="Search"
         value={typed.get("q")?.[0]}
         maxlength={SEARCH_CHARS_MAX}
         placeholder="Host, path, title, code or action ID"

@@ -152,7 +152,7 @@ export function AskedRequest(props: AskedRequestProps) {
         <div class="asked-marks">
           {isSaid ? hidden : null}
           {notes.map(({ name, text }) => (
-            <span class="chip-quiet" title={visibleText(text)}>
+            <span class="tag" title={visibleText(text)}>
               {RISK_WORDS[name]}
             </span>
           ))}

@@ -232,7 +232,7 @@ function Filters({ inbox: { requesters, hosts, hasMoreHosts }, query, user }: In
 /** What can be done with the requests that are selected. Each leads to a page that shows them, and decides nothing yet. */
 function BulkBar() {
   return (
-    <div class="inbox-bulk">
+    <div class="selection">
       <span data-selected="">Selected</span>
       <button type="submit" class="button-plain">
         Review and decide

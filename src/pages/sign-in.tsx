@@ -96,7 +96,7 @@ export async function logInPage({ peopleService, oidc }: PageDeps, next: string 
     <Layout title="Log in" width="narrow" beginsSession>
       <h1>Log in</h1>
       <EntryForm action="/auth/login" next={next} typed={typed} password="known" button="Log in" />
-      {oidc === null ? null : <p class="or">or</p>}
+      {oidc === null ? null : <p class="or quiet small">or</p>}
       <ProviderForm oidc={oidc} next={next} />
       {signupsOpen ? (
         <p class="quiet">

@@ -46,9 +46,7 @@ export function Layout(props: LayoutProps) {
       {user === null ? (
         <body class="sheet">
           <header class="top">
-            <div class="top-row">
-              <Brand isLink={!isStandalone} />
-            </div>
+            <Brand isLink={!isStandalone} />
           </header>
           {main}
         </body>
@@ -218,20 +216,18 @@ function SideBar({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: Page
           </li>
         </ul>
       </nav>
-      <div class="person-menu">
-        <details>
-          <summary>
-            <Icon name="person" />
-            <span title={user.email}>{user.email}</span>
-          </summary>
-          <div class="menu-body">
-            <a href={LOG_IN_PATH}>Login and sessions</a>
-            <PostForm user={user} action="/auth/logout">
-              <Button look="link">Log out</Button>
-            </PostForm>
-          </div>
-        </details>
-      </div>
+      <details class="menu person-menu">
+        <summary>
+          <Icon name="person" />
+          <span title={user.email}>{user.email}</span>
+        </summary>
+        <div class="menu-body">
+          <a href={LOG_IN_PATH}>Login and sessions</a>
+          <PostForm user={user} action="/auth/logout">
+            <Button look="link">Log out</Button>
+          </PostForm>
+        </div>
+      </details>
     </aside>
   );
 }

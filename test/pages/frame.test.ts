@@ -163,7 +163,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
 
   test("Escape closes an open menu, and so does a click beside it", async () => {
     const page = await open("/overview");
-    const menu = page.locator(".person-menu details");
+    const menu = page.locator(".person-menu");
     for (const close of [() => page.keyboard.press("Escape"), () => page.locator("h1").first().click()]) {
       await page.locator(".person-menu summary").click();
       expect(await menu.getAttribute("open")).toBe("");

@@ -111,7 +111,7 @@ function DocsFrame({ title, current, site, query = "", isLoggedIn, children }: D
           {/* A phone has no room for the list beside the text: the button opens it over the page, without script too. */}
           <button type="button" class="button-plain docs-menu" popovertarget="docs-nav">
             <Icon name="actions" />
-            <span>Menu</span>
+            <span class="visually-hidden">Menu</span>
           </button>
           <a class="brand" href="/docs">
             <Logo />
@@ -144,7 +144,7 @@ interface DocsSearchFormProps {
 function DocsSearchForm({ query, isOnResults }: DocsSearchFormProps) {
   const [target, swap] = isOnResults ? ["#results", "outerHTML"] : ["#docs-found", "innerHTML"];
   return (
-    <form class="docs-search" role="search" action={DOCS_SEARCH_PATH}>
+    <form class="search docs-search" role="search" action={DOCS_SEARCH_PATH}>
       <Icon name="search" />
       <input
         id="search"

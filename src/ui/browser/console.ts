@@ -22,7 +22,7 @@ function prepare(place: ParentNode): void {
 function closeMenus(): void {
   addEventListener("click", ({ target }) => {
     if (!(target instanceof Element)) return;
-    for (const menu of document.querySelectorAll("details.menu[open], .person-menu details[open]")) {
+    for (const menu of document.querySelectorAll("details.menu[open]")) {
       if (!menu.contains(target)) menu.removeAttribute("open");
     }
   });

@@ -35,7 +35,7 @@ export function readKeys(): void {
 
 /** Closes the open menu, else the drawer. Dialogs close themselves. */
 function closeTop(): void {
-  const menu = document.querySelector("details.menu[open], .person-menu details[open]");
+  const menu = document.querySelector("details.menu[open]");
   if (menu !== null) {
     menu.removeAttribute("open");
     menu.querySelector("summary")?.focus();
