@@ -218,7 +218,7 @@ function TabChoice({ isHeld, hasResponse }: { readonly isHeld: boolean; readonly
   return (
     <div class="part-tabs" role="radiogroup" aria-label="Parts of the action">
       {parts.map((part) => (
-        <label id={`choose-${part}`}>
+        <label id={`choose-${part}`} class="tab">
           <input id={`part-${part}`} type="radio" name="part" value={part} checked={part === first} />
           {part.charAt(0).toUpperCase() + part.slice(1)}
         </label>

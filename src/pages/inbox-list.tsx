@@ -209,7 +209,6 @@ function GroupRow({ group, ...props }: RowProps & { readonly group: RequestGroup
         {mayDecide ? (
           <a class="inbox-review" href={reviewPath(ids)}>
             {`Review all ${ids.length}`}
-            <Icon name="right" />
           </a>
         ) : null}
         <Table

@@ -225,8 +225,10 @@ function Requests({ entry, document }: Pick<ApiOperationProps, "entry" | "docume
       <legend>Request</legend>
       {requestExamples(entry, document).map(({ label, language, text }, at) => (
         <>
-          <input type="radio" name="language" id={`language-${language}`} value={language} checked={at === 0} />
-          <label for={`language-${language}`}>{label}</label>
+          <label class="tab small">
+            <input type="radio" name="language" value={language} checked={at === 0} />
+            {label}
+          </label>
           {raw(codeBlock(text, language, label))}
         </>
       ))}
