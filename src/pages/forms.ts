@@ -1,9 +1,53 @@
 import { headersOf, HTTP_STATUS } from "../api/errors.ts";
+import { NAV_FAILING_MS } from "../core/limits.ts";
+import { type Caller, viewerOf } from "../core/roles.ts";
+import { checkFilters } from "../api/list-schemas.ts";
 import { DomainError, type ErrorCode, type Issue } from "../core/domain-error.ts";
 import type { Form, RequestContext } from "../http/request.ts";
 import { page, seeOther } from "../http/response.ts";
-import { createPersonRoutes, type Person } from "../http/session.ts";
-import type { PageDeps } from "./needs.ts";
+import { createFlash, createPersonRoutes, createSessions, type Person, type PersonOf } from "../http/session.ts";
+import { maskedPause } from "../receipts/masked-action.ts";
+import type { NavBadges } from "../ui/text.ts";
+import type { PageDeps, PageNeeds } from "./needs.ts";
+
+/** Adds the sessions, forms and cookies of people to what pages need. */
+export function createPageDeps(needs: PageNeeds) {
+  const sessions = createSessions(needs);
+  /** The person with what stops the whole account, also where a form or an error is answered. */
+  const sessionOf: PersonOf = async (context) => {
+    const person = await sessions.personOf(context);
+    if (person === null) return null;
+    // No key and no host: only what covers all of them.
+    const pause = needs.pauseOf({ accountId: person.caller.accountId, keyId: "", host: "" });
+    const stop = maskedPause(pause, viewerOf(person.role));
+    return stop === null ? person : { ...person, stop };
+  };
+  /** The same with what the navigation shows. Forms and streams don't need it. */
+  const personOf: PersonOf = async (context) => {
+    const person = await sessionOf(context);
+    if (person === null || context.request.method !== "GET") return person;
+    const { caller } = person;
+    const [badges, accounts] = await Promise.all([badgesOf(needs, caller), needs.teamService.accountsOf(person)]);
+    // One account without a name has nothing to tell.
+    if (accounts.length === 1 && accounts[0]?.name === null) return { ...person, badges };
+    const isCurrent = (accountId: string) => accountId === caller.accountId;
+    return { ...person, badges, accounts: accounts.map((one) => ({ ...one, isCurrent: isCurrent(one.accountId) })) };
+  };
+  return { ...needs, ...sessions, sessionOf, personOf, flash: createFlash(needs) };
+}
+
+/** All are bounded counts over an index: they cost the same in a table of any size. */
+async function badgesOf({ actionService, credentialRequests, clock }: PageNeeds, caller: Caller): Promise<NavBadges> {
+  const createdAfter = new Date(clock.now().getTime() - NAV_FAILING_MS);
+  const [waiting, failing, asked] = await Promise.all([
+    actionService.counts(caller, { ...checkFilters({}), statuses: ["awaiting_approval"] }),
+    actionService.counts(caller, { ...checkFilters({}), statuses: ["failed"], createdAfter }),
+    credentialRequests.pending(caller),
+  ]);
+  const none = { count: 0, isMore: false };
+  const held = waiting.counts[0] ?? none;
+  return { waiting: { ...held, count: held.count + asked.length }, failing: failing.counts[0] ?? none };
+}
 
 /** Routes for people who are logged in. A text that a handler answers with is the HTML of its page. */
 export function personPages({ personOf }: PageDeps) {

@@ -12,22 +12,22 @@ import { Button, PostForm, Submit } from "../ui/form.tsx";
 import { Layout, render } from "../ui/layout.tsx";
 import { PageHead, Problem, sentence, UntrustedText } from "../ui/parts.tsx";
 import { CORRECTABLE } from "./auth-routes.ts";
-import { answerForm, EMPTY_FORM, type FormState } from "./forms.ts";
+import { answerForm, EMPTY_FORM } from "./forms.ts";
 import { EntryForm, ProviderForm } from "./sign-in.tsx";
 import { type PageUser, roleLabel } from "../ui/text.ts";
 import type { PageDeps } from "./needs.ts";
 
-interface JoinPageProps extends OpenInvitation, Pick<PageDeps, "oidc"> {
+interface JoinProps extends OpenInvitation {
   readonly path: string;
-  readonly typed: FormState;
+  readonly problem: string | null;
   /** Null: nobody is logged in. */
   readonly user: PageUser | null;
-  /** It is the address of `user`. */
-  readonly isOwn: boolean;
 }
 
-function joinPage(props: JoinPageProps): string {
-  const { email, role, account, user } = props;
+async function joinPage(deps: PageDeps, context: RequestContext, token: string, problem: string | null) {
+  const [invitation, user] = await Promise.all([deps.teamService.findInvitation(token), deps.personOf(context)]);
+  const { email, role, account } = invitation;
+  const path = `/join/${token}`;
   return render(
     <Layout title="Join an account" width="narrow" user={user} beginsSession={user === null}>
       <PageHead title="Join an account">
@@ -39,14 +39,14 @@ function joinPage(props: JoinPageProps): string {
           The invitation is for <UntrustedText text={email} /> and works once.
         </p>
       </PageHead>
-      <JoinForm {...props} />
-      {user === null ? <ProviderForm oidc={props.oidc} next={props.path} /> : null}
+      <JoinForm {...invitation} path={path} problem={problem} user={user} />
+      {user === null ? <ProviderForm oidc={deps.oidc} next={path} /> : null}
     </Layout>,
   );
 }
 
 /** Whoever invites chose the name: it is quoted, beside the address that nobody chooses. */
-function InvitedTo({ account: { name, email } }: Pick<JoinPageProps, "account">) {
+function InvitedTo({ account: { name, email } }: Pick<OpenInvitation, "account">) {
   return (
     <>
       {name === null ? null : sentence` to “${<UntrustedText text={name} />}”`}
@@ -60,8 +60,8 @@ function InvitedTo({ account: { name, email } }: Pick<JoinPageProps, "account">)
   );
 }
 
-function JoinForm({ path, typed, user, isOwn, email, isKnown }: JoinPageProps) {
-  if (user !== null && !isOwn) {
+function JoinForm({ path, problem, user, email, isKnown }: JoinProps) {
+  if (user !== null && emailKey(user.email) !== emailKey(email)) {
     return (
       <PostForm user={user} action="/auth/logout" class="card">
         <p>
@@ -74,7 +74,7 @@ function JoinForm({ path, typed, user, isOwn, email, isKnown }: JoinPageProps) {
   if (user !== null) {
     return (
       <PostForm user={user} action={path} class="card">
-        <Problem text={typed.problem} />
+        <Problem text={problem} />
         <Submit cancel="/">Join</Submit>
       </PostForm>
     );
@@ -82,7 +82,7 @@ function JoinForm({ path, typed, user, isOwn, email, isKnown }: JoinPageProps) {
   return (
     <EntryForm
       action={path}
-      typed={typed}
+      typed={{ ...EMPTY_FORM, problem }}
       password={isKnown ? "known" : "new"}
       emailOf={email}
       button={isKnown ? "Log in and join" : "Create login and join"}
@@ -98,12 +98,6 @@ const REFUSED: ReadonlySet<ErrorCode> = new Set([...CORRECTABLE, "forbidden"]);
 export function joinPages(deps: PageDeps) {
   const { teamService, personOf, ownFormOf, ownOrigin, startSession } = deps;
   const hooks = { params: TokenParams };
-  const htmlOf = async (context: RequestContext, token: string, problem: string | null) => {
-    const [invitation, user] = await Promise.all([teamService.findInvitation(token), personOf(context)]);
-    const isOwn = user !== null && emailKey(user.email) === emailKey(invitation.email);
-    const typed = { ...EMPTY_FORM, problem };
-    return joinPage({ ...invitation, path: `/join/${token}`, typed, user, isOwn, oidc: deps.oidc });
-  };
   const join = answerForm<{ readonly token: string }, Person | null>(
     (context, person) => (person === null ? readForm(context) : ownFormOf(context, person)),
     async ({ context, person, params: { token }, form }) => {
@@ -116,13 +110,14 @@ export function joinPages(deps: PageDeps) {
       const entered = await teamService.joinByPassword(token, password, sourceOf(context, deps, form));
       return startSession(context, entered, seeOther("own", HOME_PATH));
     },
-    ({ context, params: { token } }, { problem }) => htmlOf(context, token, problem),
+    ({ context, params: { token } }, { problem }) => joinPage(deps, context, token, problem),
     REFUSED,
   );
   return createPageRoutes("own")
     .get(
       "/join/:token",
-      async ({ context, params: { token } }) => page("own", await htmlOf(context, token, null), { headers: UNLISTED }),
+      async ({ context, params: { token } }) =>
+        page("own", await joinPage(deps, context, token, null), { headers: UNLISTED }),
       hooks,
     )
     .post(

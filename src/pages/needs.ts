@@ -20,7 +20,7 @@ import type { EffectiveSettings } from "../config/config.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
 import type { PauseOf } from "../core/pause.ts";
-import { type Caller, viewerOf } from "../core/roles.ts";
+import type { Caller } from "../core/roles.ts";
 import type { Authenticate } from "../core/session.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { Feed } from "../events/feed.ts";
@@ -37,13 +37,9 @@ import type { RuleService } from "../rules/service.ts";
 import type { GuideGroup } from "./docs/guides.ts";
 import type { OAuthClientService } from "../oauth/account-clients.ts";
 import type { OAuthService } from "../oauth/service.ts";
+import type { createPageDeps } from "./forms.ts";
 import type { Oidc } from "./oidc-routes.ts";
 import type { ReadReceipt } from "./receipt-routes.ts";
-import { createFlash, createSessions, type PersonOf } from "../http/session.ts";
-import { checkFilters } from "../api/list-schemas.ts";
-import { NAV_FAILING_MS } from "../core/limits.ts";
-import { maskedPause } from "../receipts/masked-action.ts";
-import type { NavBadges } from "../ui/text.ts";
 
 export interface PageNeeds extends CreateRules {
   readonly actionService: ActionService;
@@ -100,52 +96,5 @@ export interface PageNeeds extends CreateRules {
   readonly draining: AbortSignal;
 }
 
-export type PageDeps = ReturnType<typeof createPageDeps>;
-
 /** What pages are made with: also the sessions, forms and cookies of people. */
-export function createPageDeps(needs: PageNeeds) {
-  const sessions = createSessions(needs);
-  // Without the numbers of the navigation.
-  const sessionOf = withStop(sessions.personOf, needs);
-  return { ...needs, ...sessions, sessionOf, personOf: withNavigation(sessionOf, needs), flash: createFlash(needs) };
-}
-
-/** Adds what stops the whole account to the person of a page, also of one that answers a form or an error. */
-function withStop(personOf: PersonOf, { pauseOf }: PageNeeds): PersonOf {
-  return async (context) => {
-    const person = await personOf(context);
-    if (person === null) return null;
-    // No key and no host: only what covers all of them.
-    const stop = maskedPause(
-      pauseOf({ accountId: person.caller.accountId, keyId: "", host: "" }),
-      viewerOf(person.role),
-    );
-    return stop === null ? person : { ...person, stop };
-  };
-}
-
-/** Adds what the navigation shows to the person of a page. Forms and streams don't need it. */
-function withNavigation(personOf: PersonOf, deps: PageNeeds): PersonOf {
-  return async (context) => {
-    const person = await personOf(context);
-    if (person === null || context.request.method !== "GET") return person;
-    const [badges, accounts] = await Promise.all([badgesOf(deps, person.caller), deps.teamService.accountsOf(person)]);
-    // One account without a name has nothing to tell.
-    if (accounts.length === 1 && accounts[0]?.name === null) return { ...person, badges };
-    const isCurrent = (accountId: string) => accountId === person.caller.accountId;
-    return { ...person, badges, accounts: accounts.map((one) => ({ ...one, isCurrent: isCurrent(one.accountId) })) };
-  };
-}
-
-/** All are bounded counts over an index: they cost the same in a table of any size. */
-async function badgesOf({ actionService, credentialRequests, clock }: PageNeeds, caller: Caller): Promise<NavBadges> {
-  const createdAfter = new Date(clock.now().getTime() - NAV_FAILING_MS);
-  const [waiting, failing, asked] = await Promise.all([
-    actionService.counts(caller, { ...checkFilters({}), statuses: ["awaiting_approval"] }),
-    actionService.counts(caller, { ...checkFilters({}), statuses: ["failed"], createdAfter }),
-    credentialRequests.pending(caller),
-  ]);
-  const none = { count: 0, isMore: false };
-  const held = waiting.counts[0] ?? none;
-  return { waiting: { ...held, count: held.count + asked.length }, failing: failing.counts[0] ?? none };
-}
+export type PageDeps = ReturnType<typeof createPageDeps>;

@@ -73,7 +73,9 @@ interface EditPageProps extends Omit<ResendPageProps, "problem"> {
 export function editPage(props: EditPageProps): string {
   const { action, user, isUnknown, fields, typed, formId } = props;
   const path = actionPath(action.id);
-  const risks = risksOfRequest(action, { isReasonRead: false });
+  const field = (name: "url" | "title" | "headers") => {
+    return { name, value: fields[name], problem: problemOf(typed, name) };
+  };
   return render(
     <Layout title={`Edit and resend: ${callText(action)}`} nav="Actions" user={user}>
       <PageHead
@@ -81,29 +83,20 @@ export function editPage(props: EditPageProps): string {
         back={{ href: path, name: "Back to the action" }}
         intro={`The original stays as it is. ${introOf(action)}`}
       />
-      <Risks risks={risks} />
+      <Risks risks={risksOfRequest(action, { isReasonRead: false })} />
       <PostForm user={user} action={`${path}/edit`} fields={[["form_id", formId]]} class="card">
         <Problem text={problemBeside(typed, Object.keys(fields))} />
         <div class="edit-target">
           <Field name="method" label="Method" value={fields.method} options={HTTP_METHODS.map((one) => [one, one])} />
-          <Field name="url" label="URL" value={fields.url} required problem={problemOf(typed, "url")} />
+          <Field {...field("url")} label="URL" required />
         </div>
         <Field
-          name="title"
+          {...field("title")}
           label="Title"
           hint="Optional. What the call does, for the list and for approvers."
-          value={fields.title}
           maxlength={TITLE_CHARS_MAX}
-          problem={problemOf(typed, "title")}
         />
-        <Field
-          name="headers"
-          label="Headers"
-          type="lines"
-          hint="One a line, as “Name: value”."
-          value={fields.headers}
-          problem={problemOf(typed, "headers")}
-        />
+        <Field {...field("headers")} label="Headers" type="lines" hint="One a line, as “Name: value”." />
         <BodyField action={action} body={fields.body} problem={problemOf(typed, "body")} />
         {isUnknown ? <SureField /> : null}
         <p class="quiet small">
