@@ -145,7 +145,7 @@ function Amount({ name, found }: { readonly name: string; readonly found: Counte
 function Pager({ query, cursor, actions }: ActionsProps) {
   const count = actions.length;
   return (
-    <nav class="pager" aria-label="Pages">
+    <nav class="chips pager" aria-label="Pages">
       {count === 0 ? null : <span class="small quiet">{`${counted(count, "action")} on this page`}</span>}
       {query.cursor === undefined ? null : (
         <LinkButton href={listPath(query, { cursor: undefined })}>Back to newest</LinkButton>

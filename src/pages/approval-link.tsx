@@ -50,7 +50,7 @@ export function confirmPage({
         <h1>{`${verb} this request?`}</h1>
         <h2 class="visually-hidden">Request</h2>
         <AskedRequest action={action} history={history} body={body} bodyPath={bodyPath} user={null} now={null} />
-        <footer class="foot">
+        <footer class="foot stack">
           <p>{waitingText(action)}</p>
           <p>
             This link expires at <Time at={expiresAt} />. Secrets are masked as ••••. The request is sent with the real

@@ -106,7 +106,7 @@ function RunLanes({ run, from, to, rows, action, isOne, chosen, isLinked }: RunL
   const wholeMs = to.getTime() - from.getTime();
   return (
     <div class="lanes-run">
-      <p class="lanes-axis small quiet">
+      <p class="between small quiet">
         <span>
           {isOne ? null : <b>{`Run ${run} · `}</b>}
           <Time at={from} />

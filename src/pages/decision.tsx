@@ -56,7 +56,7 @@ export function RequestPane(props: RequestPaneProps) {
       <div class="request-body">
         <h2 class="visually-hidden">Request</h2>
         {alike === null ? null : (
-          <p class="alike">
+          <p class="alike between quiet">
             {`${alike.place} of ${alike.count} look-alikes`}
             {mayDecide ? <a href={alike.path}>{`Review all ${alike.count}`}</a> : null}
           </p>
@@ -149,7 +149,7 @@ export function AskedRequest(props: AskedRequestProps) {
       <Risks risks={risks.filter(({ level }) => level !== "note")} />
       <HeldByRules of={[action]} user={user} />
       {isSaid || notes.length > 0 ? (
-        <div class="asked-marks">
+        <div class="chips asked-marks">
           {isSaid ? hidden : null}
           {notes.map(({ name, text }) => (
             <span class="tag" title={visibleText(text)}>

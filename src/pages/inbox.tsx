@@ -94,7 +94,7 @@ export function inboxPage(props: InboxProps): string {
                 now={now}
               />
             </ol>
-            <div id="pager" class="inbox-pager">
+            <div id="pager" class="buttons inbox-pager">
               {query.after === null ? null : (
                 <LinkButton href={inboxPath({ ...query, after: null })}>First page</LinkButton>
               )}

@@ -44,7 +44,7 @@ export function receiptPage({ timeline, part = 0, now, reload, ...props }: Recei
     <Layout title={`Receipt: ${callText(action)}`} isStandalone>
       <article class="paper">
         <header class="paper-head">
-          <div class="paper-kind">
+          <div class="between">
             <p class="quiet small">Receipt</p>
             <Stamp action={action} isRejected={isRejected} />
           </div>
@@ -88,7 +88,7 @@ export function receiptPage({ timeline, part = 0, now, reload, ...props }: Recei
         <History timeline={history.entries.map((entry) => maskedEntry(entry, "public"))}>
           <Parts history={history} />
         </History>
-        <footer class="foot">
+        <footer class="foot stack">
           <p>
             Action <span class="untrusted">{action.id}</span>, as of <Time at={now} />. Secrets are masked as ••••.
           </p>

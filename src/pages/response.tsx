@@ -37,7 +37,7 @@ export function AttemptResponse({ action, attempt, isOld }: AttemptResponseProps
         <span class="aside">{`${isOther ? `Run ${run}, attempt` : "Attempt"} ${made.attempt}${made.late === undefined ? "" : ", late"}`}</span>
       )}`}
       aside={
-        <p class="response-facts">
+        <p class="between">
           <Dot tone={made.error === null ? "good" : "bad"}>{code === null ? "No response" : String(code)}</Dot>
           {ms === null ? null : <span class="quiet">{duration(ms)}</span>}
           <span class="quiet">

@@ -145,7 +145,7 @@ function ReviewedGroup({ group, user, now, leaveOut }: ReviewedProps) {
   const common = facts.filter(({ name }) => COMMON_FACTS.has(name));
   return (
     <section class="reviewed" data-asked="">
-      <h3 class="reviewed-name">
+      <h3>
         <b class="method">{action.method}</b>{" "}
         <span class="address">
           <b>

@@ -76,7 +76,7 @@ export function FilterMenu({ all, options, chosen, path, note, children, ...menu
 export function FilterLinks({ label, links }: { readonly label: string; readonly links: readonly ChoiceLink[] }) {
   return (
     <nav class="filter-links" aria-label={label}>
-      <ul>
+      <ul class="chips">
         <ChoiceLinks links={links} />
       </ul>
     </nav>

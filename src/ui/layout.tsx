@@ -189,7 +189,7 @@ function SideBar({ nav, user }: Pick<LayoutProps, "nav"> & { readonly user: Page
     <aside class="side">
       <Brand isLink />
       <AccountMenu user={user} accounts={user.accounts ?? []} />
-      <a class="search-open" href={ACTIONS_PATH} data-open="palette">
+      <a class="button button-plain search-open" href={ACTIONS_PATH} data-open="palette">
         <Icon name="search" />
         Search
         <kbd>Ctrl K</kbd>

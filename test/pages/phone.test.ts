@@ -121,7 +121,7 @@ describe.skipIf(!HAS_BROWSER)("an approver with a phone", () => {
         "This same request was rejected once in 24 h, by owner: “The invoice shows 1,480.00, not 1,840.00. Check the amount.”",
         "Its callback goes to another host: app.northwind.example.",
       ]);
-      expect(await page.locator(".asked .chip-quiet").innerText()).toBe("new host");
+      expect(await page.locator(".asked .tag").innerText()).toBe("new host");
       const words = await page.locator(".asked").first().innerText();
       const order = ["POST", "rejected once", "1 value hidden", "Body", "Requester says", "Details"];
       const places = order.map((text) => words.indexOf(text));

@@ -73,7 +73,7 @@ function Field({ name, schema, mark, place, description = schema.description, ch
       <p class="field-head">
         <code>{name}</code> <ApiType schema={schema} />
         {place === undefined ? null : <span class="type"> in the {place}</span>}
-        {mark === null ? null : <span class={`mark mark-${mark}`}> {mark}</span>}
+        {mark === null ? null : <span class={`small faint mark-${mark}`}> {mark}</span>}
       </p>
       {description === undefined && bounds === "" ? null : (
         <p>

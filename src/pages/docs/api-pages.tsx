@@ -72,7 +72,7 @@ export function ApiIndex(props: { readonly document: OpenApiDocument; readonly g
       {groups.map(({ title, entries }) => (
         <>
           <DocsSubheading id={anchorOf(title)}>{title}</DocsSubheading>
-          <ul class="operations">
+          <ul class="operations stack">
             {entries.map((entry) => (
               <li>
                 <a href={apiPath(entry.id)}>

@@ -95,7 +95,7 @@ export function ErrorsGuide() {
       {BY_STATUS.map(([status, codes]) => (
         <>
           <DocsSubheading id={`status-${status}`}>{STATUS_NAMES[status]}</DocsSubheading>
-          <dl class="codes">
+          <dl class="codes stack">
             {codes.map((code) => (
               <div id={code}>
                 <dt>

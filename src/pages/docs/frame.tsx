@@ -232,7 +232,7 @@ function Neighbour({ link, word }: { readonly link: DocsLink | undefined; readon
   if (link === undefined) return <span />;
   return (
     <a
-      class={word === "Next" ? "docs-next" : undefined}
+      class={word === "Next" ? "card docs-next" : "card"}
       href={docsPath(link.name)}
       rel={word === "Next" ? "next" : "prev"}
     >

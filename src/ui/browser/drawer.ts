@@ -124,7 +124,7 @@ function addBar(element: HTMLElement): void {
   close.className = "button-plain";
   close.addEventListener("click", closeDrawer);
   const bar = make("div", whole, close);
-  bar.className = "drawer-bar";
+  bar.className = "buttons drawer-bar";
   element.prepend(bar);
   element.scrollTop = 0;
   close.focus();
