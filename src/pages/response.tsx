@@ -158,14 +158,8 @@ function ResponseBody({ json, charsMax = Number.POSITIVE_INFINITY, canCopy = fal
   );
 }
 
-interface ResponseText {
-  readonly kind: "JSON" | "Text" | "Bytes";
-  /** Null for binary data. */
-  readonly text: string | null;
-}
-
-/** A stored response body for display: formatted JSON, text, or nothing for binary data. */
-export function responseText(json: string): ResponseText {
+/** A stored response body for display: formatted JSON, text, or null for binary data. */
+export function responseText(json: string) {
   if (json.startsWith('{"encoding":"base64"')) return { kind: "Bytes", text: null };
   if (!json.startsWith('"')) return { kind: "JSON", text: prettyPrint(json) };
   const text: unknown = JSON.parse(json);

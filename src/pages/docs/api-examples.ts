@@ -1,26 +1,8 @@
 import { keyHeader } from "../../accounts/first-action.ts";
 import { type ApiEntry, exampleOf, type OpenApiDocument } from "./api-document.ts";
 
-interface RequestExample {
-  readonly label: string;
-  /** As after the fence of a code block. */
-  readonly language: string;
-  readonly text: string;
-}
-
-/** A request that can be sent as it is, once its values are replaced. */
-interface ExampleRequest {
-  readonly method: string;
-  readonly url: string;
-  readonly needsKey: boolean;
-  /** Undefined: none is sent. */
-  readonly data: unknown;
-  /** Null: the operation has one media type. */
-  readonly accept: string | null;
-  readonly answers: "json" | "text" | "nothing";
-}
-
-export function requestExamples(entry: ApiEntry, document: OpenApiDocument): readonly RequestExample[] {
+/** The languages are as after the fence of a code block. */
+export function requestExamples(entry: ApiEntry, document: OpenApiDocument) {
   const request = requestOf(entry, document);
   return [
     { label: "curl", language: "sh", text: curlOf(request) },
@@ -29,7 +11,10 @@ export function requestExamples(entry: ApiEntry, document: OpenApiDocument): rea
   ];
 }
 
-function requestOf(entry: ApiEntry, document: OpenApiDocument): ExampleRequest {
+type ExampleRequest = ReturnType<typeof requestOf>;
+
+/** A request that can be sent as it is, once its values are replaced. */
+function requestOf(entry: ApiEntry, document: OpenApiDocument) {
   const { method, path, parameters, needsKey, successes } = entry;
   const needed = parameters.flatMap(({ name, in: place, required, schema }) =>
     required ? [{ name, place, value: String(exampleOf(schema, document)) }] : [],
@@ -44,13 +29,15 @@ function requestOf(entry: ApiEntry, document: OpenApiDocument): ExampleRequest {
     method,
     url: `${document.servers[0]?.url}${filled}${query.length === 0 ? "" : `?${query.join("&")}`}`,
     needsKey,
+    /** Undefined: none is sent. */
     data: bodyExample(entry, document),
+    /** Null: the operation has one media type. */
     accept: first === undefined || others.length === 0 ? null : first.mediaType,
     answers: answersOf(first?.mediaType),
   };
 }
 
-function answersOf(mediaType: string | undefined): ExampleRequest["answers"] {
+function answersOf(mediaType: string | undefined): "json" | "text" | "nothing" {
   if (mediaType === undefined) return "nothing";
   return mediaType === "application/json" ? "json" : "text";
 }

@@ -252,15 +252,8 @@ function Responses({ successes, document }: ResponsesProps) {
   );
 }
 
-interface ResponseExample {
-  /** The status, and the media type where there are several. */
-  readonly label: string;
-  readonly language: "json" | "";
-  readonly text: string;
-}
-
-/** One for each media type, but for pages. */
-function examplesOf({ status, content }: ApiSuccess, document: OpenApiDocument): readonly ResponseExample[] {
+/** One for each media type, but for pages. Labels have the status, and the media type where there are several. */
+function examplesOf({ status, content }: ApiSuccess, document: OpenApiDocument) {
   if (content.length === 0) return [{ label: status, language: "", text: `HTTP/1.1 ${status}` }];
   const forPrograms = content.filter(({ mediaType }) => mediaType !== "text/html");
   return forPrograms.map(({ mediaType, schema }) => {

@@ -16,21 +16,15 @@ export interface DocsSection extends DocsHeading {
   readonly body: string;
 }
 
-interface RenderedGuide {
-  /** Trusted HTML. */
-  readonly html: string;
-  readonly sections: readonly DocsSection[];
-}
-
 /**
- * A document as HTML, and its sections. HTML in it is escaped. Links to other documents lead to their pages; links to other
+ * A document as trusted HTML, and its sections. HTML in it is escaped. Links to other documents lead to their pages; links to other
  * files of the repository become plain text, and so do images.
  */
 export function renderGuide(
   markdown: string,
   guides: readonly Guide[],
   renderCode: (code: string, language: string) => string = codeBlock,
-): RenderedGuide {
+) {
   // A bare address in a sentence is not a link.
   const marked = new Marked({ tokenizer: { url: () => undefined } });
   const renderer = new GuideRenderer(guides, renderCode);
@@ -45,7 +39,7 @@ export function renderGuide(
   }
   return {
     html: parts.join(""),
-    sections: sections.map(({ heading, written }) => ({ ...heading, body: plainText(written.join(" ")) })),
+    sections: sections.map(({ heading, written }): DocsSection => ({ ...heading, body: plainText(written.join(" ")) })),
   };
 }
 

@@ -8,7 +8,7 @@ import { anchorOf, API_BEGINNING, ApiIndex, ApiObjects, OperationReference, oper
 import { ERROR_HEADINGS, ERROR_SECTIONS, ErrorsGuide } from "./errors.tsx";
 import { docsPath, type Guide, type GuideGroup, guideText } from "./guides.ts";
 import { type DocsHeading, type DocsSection, renderGuide } from "./markdown.ts";
-import { createDocsSearch, type DocsEntry, type DocsHit, type SearchDocs } from "./search.ts";
+import { createDocsSearch, type DocsEntry, type SearchDocs } from "./search.ts";
 
 /** A page of the documentation, as the navigation shows it. */
 export interface DocsLink {
@@ -31,18 +31,7 @@ export interface DocsNavGroup {
   readonly links: readonly DocsLink[];
 }
 
-/** All pages of the documentation of this version. */
-export interface DocsSite {
-  readonly groups: readonly DocsNavGroup[];
-  /** One of the groups: what is about the API as a whole. */
-  readonly api: DocsNavGroup;
-  /** Those of the API's operations, which the navigation shows only on pages of the API. */
-  readonly operations: readonly DocsNavGroup[];
-  /** Null: there is no page of that name. Rendered once, when somebody first asks for it. */
-  page(name: string): DocsPage | null;
-  /** Indexed once, when somebody first searches. */
-  search(query: string): Promise<readonly DocsHit[]>;
-}
+export type DocsSite = ReturnType<typeof createDocsSite>;
 
 const API: DocsLink = { name: "api", title: "API reference" };
 
@@ -50,11 +39,8 @@ const OBJECTS: DocsLink = { name: "api/objects", title: "Objects" };
 
 const ERRORS: DocsLink = { name: "errors", title: "Errors" };
 
-export function createDocsSite(
-  groups: readonly GuideGroup[],
-  operations: readonly Listed[],
-  baseUrl: string,
-): DocsSite {
+/** All pages of the documentation of this version. */
+export function createDocsSite(groups: readonly GuideGroup[], operations: readonly Listed[], baseUrl: string) {
   // Safe: `openApiJson` prints it, and a test renders all of it.
   const document = JSON.parse(openApiJson(operations, baseUrl)) as OpenApiDocument;
   const guides = groups.flatMap((group) => group.guides);
@@ -63,16 +49,20 @@ export function createDocsSite(
   let search: Promise<SearchDocs> | null = null;
   const about: DocsNavGroup = { title: "API", links: [API, OBJECTS, ERRORS] };
   return {
+    /** One of the groups: what is about the API as a whole. */
     api: about,
-    groups: [...groups.map(({ title, guides: links }) => ({ title, links })), about],
-    operations: apiGroups.map(({ title, entries }) => ({ title, links: entries.map(linkOf) })),
-    page(name) {
+    groups: [...groups.map(({ title, guides: links }): DocsNavGroup => ({ title, links })), about],
+    /** Those of the API's operations, which the navigation shows only on pages of the API. */
+    operations: apiGroups.map(({ title, entries }): DocsNavGroup => ({ title, links: entries.map(linkOf) })),
+    /** Null: there is no page of that name. Rendered once, when somebody first asks for it. */
+    page(name: string): DocsPage | null {
       const page = made.get(name) ?? guidePage(name, guides, baseUrl) ?? apiPage(name, document, apiGroups, operations);
       // Only pages that exist are remembered.
       if (page !== null) made.set(name, page);
       return page;
     },
-    async search(query) {
+    /** Indexed once, when somebody first searches. */
+    async search(query: string) {
       search ??= indexOf(guides, apiGroups);
       return (await search)(query);
     },
