@@ -231,13 +231,8 @@ export function hasUnknown(timeline: readonly TimelineEntry[]): boolean {
   return timeline.some(({ event }) => event.type === "attempt" && event.outcome === "unknown");
 }
 
-interface RevealedPageProps extends ShownAction {
-  readonly digest: string;
-  readonly user: PageUser;
-}
-
 /** Request and response with secrets, in the response to a form. The URL is the one that is sent. */
-export function revealedPage({ action, digest, user }: RevealedPageProps): string {
+export function revealedPage({ action, digest, user }: Pick<ActionProps, "digest" | "user"> & ShownAction): string {
   const isHeld = action.status === "awaiting_approval";
   return render(
     <Layout title={`Secrets of ${callText(action)}`} nav="Actions" user={user}>

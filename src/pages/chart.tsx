@@ -221,16 +221,13 @@ export function Sparkline({ values }: { readonly values: readonly number[] }) {
 }
 
 /** The grid of an axis: from 0 to at least the highest value, in steps that are easy to read. */
-export interface Scale {
-  readonly top: number;
-  readonly ticks: readonly number[];
-}
+export type Scale = ReturnType<typeof scaleOf>;
 
 const LINES_MAX = 4;
 
 const STEPS = [1, 2, 5, 10];
 
-export function scaleOf(highest: number): Scale {
+export function scaleOf(highest: number) {
   const least = Math.max(1, highest / LINES_MAX);
   const power = 10 ** Math.floor(Math.log10(least));
   const step = power * (STEPS.find((one) => one * power >= least) ?? 10);

@@ -39,7 +39,7 @@ async function consentPage(deps: PageDeps, user: Person, asked: ConsentRequest, 
         <Facts
           rows={[
             ["Client", <ClientName of={asked} />],
-            ["Added to this account", asked.added === null ? null : <Added added={asked.added} role={user.role} />],
+            ["Added to this account", asked.added === null ? null : added(asked.added, user.role)],
             ["Its answer goes to", <UntrustedText text={asked.redirectUri} />],
             ["Account", <UntrustedText text={name ?? email ?? user.email} />],
             ["You are", user.email],
@@ -83,12 +83,7 @@ function Asks({ of: asked }: { readonly of: ConsentRequest }) {
   return sentence`${<ClientName of={asked} />} asks to call other services through Outgate, as an agent of yours.${check}`;
 }
 
-interface AddedProps {
-  readonly added: NonNullable<ConsentRequest["added"]>;
-  readonly role: Role;
-}
-
-function Added({ added: { by, at }, role }: AddedProps) {
+function added({ by, at }: NonNullable<ConsentRequest["added"]>, role: Role) {
   return sentence`${<Day at={at} />} by ${<ActorName actor={maskedActor(by, viewerOf(role))} />}`;
 }
 

@@ -101,10 +101,8 @@ export function CredentialRow({ request, now }: { readonly request: SeenCredenti
   );
 }
 
-interface Refused {
-  readonly grant?: FormState;
-  readonly decline?: FormState;
-}
+/** Forms that were refused. */
+type Refused = Readonly<Partial<Record<"grant" | "decline", FormState>>>;
 
 /** One request: what is asked for, and for owners the form of a credential with the suggestions of the agent filled in. */
 async function requestPage(deps: PageDeps, user: Person, id: string, refused: Refused): Promise<string> {

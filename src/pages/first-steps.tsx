@@ -330,14 +330,8 @@ export function Clients({ baseUrl }: Pick<KeyUseProps, "baseUrl">) {
   );
 }
 
-interface McpClient {
-  readonly name: string;
-  readonly hint: string;
-  readonly text: string;
-}
-
 /** The clients of docs/mcp, in its order. */
-function clientsOf(baseUrl: string): readonly McpClient[] {
+function clientsOf(baseUrl: string) {
   const url = `${baseUrl}/mcp`;
   const http = (key: string, type?: "http") => ({
     ...(type === undefined ? {} : { type }),

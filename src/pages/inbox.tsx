@@ -148,11 +148,8 @@ function alikeIn(groups: Groups, id: string): LookAlikes | null {
   return null;
 }
 
-interface PaneProps extends InboxProps {
-  readonly alike: LookAlikes | null;
-}
-
-function Pane({ pane, query, inbox, user, now, problem, reason, grant, alike }: PaneProps) {
+function Pane({ alike, ...props }: InboxProps & { readonly alike: LookAlikes | null }) {
+  const { pane, query, inbox, user, now, problem, reason, grant } = props;
   const form = { user, now, problem, reason, grant };
   if (pane.kind === "request") {
     const path = requestPath(query, pane.action.id);

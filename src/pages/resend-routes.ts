@@ -69,7 +69,7 @@ export function resendRoutes(deps: PageDeps) {
     async ({ person, params }, typed) => {
       const original = await originalOf(person, params.id);
       const fields = fieldsIn(typed.values, fieldsToEdit(storedOf(original.action)));
-      return editPage({ ...original, user: person, fields, typed, formId: ids.request() });
+      return editPage({ ...original, user: person, formId: ids.request() }, fields, typed);
     },
   );
   const hooks = { params: ActionParams };
@@ -81,7 +81,7 @@ export function resendRoutes(deps: PageDeps) {
       async ({ context, person, params }) => {
         const original = await originalOf(person, actionIdOf(context, params));
         const fields = fieldsToEdit(storedOf(original.action));
-        return editPage({ ...original, user: person, fields, typed: EMPTY_FORM, formId: ids.request() });
+        return editPage({ ...original, user: person, formId: ids.request() }, fields, EMPTY_FORM);
       },
       hooks,
     )

@@ -65,13 +65,8 @@ function SureField() {
   );
 }
 
-interface EditPageProps extends Omit<ResendPageProps, "problem"> {
-  readonly fields: EditedFields;
-  readonly typed: FormState;
-}
-
-export function editPage(props: EditPageProps): string {
-  const { action, user, isUnknown, fields, typed, formId } = props;
+export function editPage(props: ResendPageProps, fields: EditedFields, typed: FormState): string {
+  const { action, user, isUnknown, formId } = props;
   const path = actionPath(action.id);
   const field = (name: "url" | "title" | "headers") => {
     return { name, value: fields[name], problem: problemOf(typed, name) };

@@ -126,12 +126,9 @@ async function peoplePage(deps: PageDeps, user: Person, state: PeopleState): Pro
   );
 }
 
-interface InvitationsProps extends Pick<ListProps<Invitation>, "title" | "id" | "intro" | "rows"> {
-  readonly user: Person;
-  readonly now: Date;
-}
+type InvitationList = Pick<ListProps<Invitation>, "title" | "id" | "intro" | "rows">;
 
-function Invitations({ user, now, ...list }: InvitationsProps) {
+function Invitations({ user, now, ...list }: InvitationList & { readonly user: Person; readonly now: Date }) {
   if (list.rows.length === 0) return null;
   return (
     <List

@@ -7,13 +7,9 @@ import { Card, Name, sentence, Time, type Tone, UntrustedText } from "../ui/part
 import { visibleText } from "../receipts/visible-text.ts";
 import { type ActorEvent, counted, duration, mailName } from "../ui/text.ts";
 
-interface HistoryProps {
-  readonly timeline: readonly TimelineEntry[];
-  readonly children?: Child;
-}
-
 /** All entries, oldest first. They must be masked already. */
-export function History({ timeline, children }: HistoryProps) {
+export function History(props: { readonly timeline: readonly TimelineEntry[]; readonly children?: Child }) {
+  const { timeline, children } = props;
   // The start of an attempt is shown only while the attempt has no result.
   const steps = timeline.filter(({ event }, at) => event.type !== "started" || at === timeline.length - 1);
   return (
