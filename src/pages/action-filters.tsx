@@ -25,7 +25,7 @@ export interface FiltersProps {
 /** Search and filters above the list. The filters are the query parameters of `GET /v1/actions`. */
 export function ActionFilters(props: FiltersProps) {
   return (
-    <div class="chips filter-bar">
+    <div class="chips filter-bar on-screen">
       <Search {...props} />
       <div id="filters" class="toolbar">
         <AgentMenu {...props} />

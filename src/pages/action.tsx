@@ -216,7 +216,7 @@ function TabChoice({ isHeld, hasResponse }: { readonly isHeld: boolean; readonly
   const first = hasResponse && !isHeld ? "response" : "request";
   const parts = ["request", ...(hasResponse ? ["response"] : []), "timeline", "details"];
   return (
-    <div class="part-tabs" role="radiogroup" aria-label="Parts of the action">
+    <div class="part-tabs on-screen" role="radiogroup" aria-label="Parts of the action">
       {parts.map((part) => (
         <label id={`choose-${part}`} class="tab">
           <input id={`part-${part}`} type="radio" name="part" value={part} checked={part === first} />

@@ -59,7 +59,7 @@ export function confirmPage({
         </footer>
       </article>
       {/* It stays in view. Both buttons are as large: the link says only which one comes first. */}
-      <section id="decision" class="decision-bar" aria-label="Your decision">
+      <section id="decision" class="decision-bar on-screen" aria-label="Your decision">
         <p class="more-below">Read to the end first ↓</p>
         <DecisionForm
           user={null}

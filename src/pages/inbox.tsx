@@ -68,7 +68,7 @@ export function inboxPage(props: InboxProps): string {
   return render(
     <Layout title={title} nav="Approvals" width="full" user={user} follows="all" now={now}>
       <div id="inbox" class="inbox" data-open-path={openId === null ? undefined : requestPath(query, openId)}>
-        <section class="inbox-list" aria-labelledby="inbox-title">
+        <section class="inbox-list on-screen" aria-labelledby="inbox-title">
           <div class="inbox-head">
             <h1 id="inbox-title">Approvals</h1>
             <p id="count" class="quiet" role="status">
@@ -106,7 +106,7 @@ export function inboxPage(props: InboxProps): string {
         </section>
         <section id="request" class="inbox-pane" aria-label="Request" data-chosen={isChosen ? "" : undefined}>
           {isChosen ? (
-            <a class="back inbox-back" href={inboxPath(query)}>
+            <a class="back inbox-back on-screen" href={inboxPath(query)}>
               <Icon name="back" />
               All approvals
             </a>

@@ -107,7 +107,7 @@ function DocsFrame({ title, current, site, query = "", isLoggedIn, children }: D
         <a class="skip" href="#main">
           Skip to content
         </a>
-        <header class="docs-top">
+        <header class="docs-top on-screen">
           {/* A phone has no room for the list beside the text: the button opens it over the page, without script too. */}
           <button type="button" class="button-plain docs-menu" popovertarget="docs-nav">
             <Icon name="actions" />
