@@ -149,7 +149,10 @@ export type Row = readonly [name: string, value: string];
 export function table(rows: readonly Row[]): Part {
   return {
     text: rows.map(([name, value]) => `${name}: ${value}`).join("\n"),
-    html: <Rows rows={rows.map(([name, value]) => [name, <UntrustedText text={value} />])} above={16} />,
+    html: rowsOf(
+      rows.map(([name, value]) => [name, <UntrustedText text={value} />]),
+      16,
+    ),
   };
 }
 
@@ -166,19 +169,14 @@ export function details(facts: readonly Fact[]): Part {
         <p class="quiet" style={`${HEAD};margin-bottom:0`}>
           Details
         </p>
-        <Rows rows={rows} above={4} />
+        {rowsOf(rows, 4)}
       </>
     ),
   };
 }
 
-interface RowsProps {
-  readonly rows: readonly (readonly [name: string, value: Child])[];
-  /** Pixels. */
-  readonly above: number;
-}
-
-function Rows({ rows, above }: RowsProps) {
+/** `above`: pixels. */
+function rowsOf(rows: readonly (readonly [name: string, value: Child])[], above: number) {
   return (
     <table
       role="presentation"

@@ -254,14 +254,8 @@ export function scopeLabel(role: Role, scope: KeyScope): string | null {
   return hasScope(role) && scope === "account" ? "Whole account" : null;
 }
 
-interface CutText {
-  readonly beginning: string;
-  /** Null: all of it is shown. "57 more lines (3,210 characters)" */
-  readonly rest: string | null;
-}
-
 /** Cuts a text to the limits, at a line break if possible. */
-export function cutText(text: string, limits: { readonly lines: number; readonly chars: number }): CutText {
+export function cutText(text: string, limits: { readonly lines: number; readonly chars: number }) {
   let end = Math.min(text.length, limits.chars);
   for (let line = 0, at = -1; line < limits.lines; line += 1) {
     at = text.indexOf("\n", at + 1);
@@ -271,8 +265,11 @@ export function cutText(text: string, limits: { readonly lines: number; readonly
   return cutAt(text, end);
 }
 
-/** Cuts a text at this index, but never inside a surrogate pair. */
-export function cutAt(text: string, end: number): CutText {
+/**
+ * Cuts a text at this index, but never inside a surrogate pair. `rest`: "57 more lines (3,210 characters)"; null: all of it is
+ * shown.
+ */
+export function cutAt(text: string, end: number): { readonly beginning: string; readonly rest: string | null } {
   if (end >= text.length) return { beginning: text, rest: null };
   const isPair = /[\ud800-\udbff]/.test(text.charAt(end - 1));
   const beginning = text.slice(0, isPair ? end - 1 : end);
