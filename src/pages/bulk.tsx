@@ -296,7 +296,7 @@ async function bulkListPage({ bulkService }: PageDeps, user: Person, search: str
             "main",
           ],
           ["State", ({ status }) => <Dot {...STATES[status]} />],
-          ["Progress", progressText, "wide"],
+          ["Progress", progressText],
           ["By", ({ createdBy }) => <UntrustedText text={describeActor(maskedActor(createdBy, viewer)).name} />],
           ["Started", ({ createdAt }) => <Time at={createdAt} />],
         ]}
